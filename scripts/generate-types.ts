@@ -1,0 +1,68 @@
+/**
+ * Writes src/records/generated.ts, the TypeScript of schemas/*.avsc.
+ * With --check it writes nothing and fails when the file is stale.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { isId } from '../src/records/avro.ts'
+import { type AvroEnum, type AvroField, type AvroRecord, type AvroType, schemas } from '../src/records/schemas.ts'
+
+const target = new URL('../src/records/generated.ts', import.meta.url)
+const primitives: Record<string, string> = {
+  null: 'null',
+  boolean: 'boolean',
+  int: 'number',
+  long: 'number',
+  double: 'number',
+  string: 'string',
+}
+
+/** The TypeScript of all schemas, as avsc reads and writes their records. */
+function generate(): string {
+  const header = '// Made by scripts/generate-types.ts from schemas/*.avsc: change those and run it again.\n'
+  return [header, ...Object.values(schemas).flatMap(definitionsOf)].join('\n')
+}
+
+/** A record or enum and those nested in it, each before what it holds. */
+function definitionsOf(type: AvroType): string[] {
+  if (typeof type === 'string') return []
+  if (Array.isArray(type)) return type.flatMap(definitionsOf)
+  if (type.type === 'record') return [interfaceOf(type), ...type.fields.flatMap(field => definitionsOf(field.type))]
+  if (type.type === 'enum') return [enumOf(type)]
+  if (type.type === 'array') return definitionsOf(type.items)
+  return type.type === 'map' ? definitionsOf(type.values) : []
+}
+
+function interfaceOf({ name, doc, fields }: AvroRecord): string {
+  return `/** ${doc} */\nexport interface ${name} {\n${fields.map(fieldOf).join('')}}\n`
+}
+
+function enumOf({ name, doc, symbols }: AvroEnum): string {
+  return `/** ${doc} */\nexport type ${name} = ${symbols.map(symbol => `'${symbol}'`).join(' | ')}\n`
+}
+
+function fieldOf(field: AvroField): string {
+  return `  /** ${field.doc} */\n  ${field.name}: ${isId(field) ? 'bigint' : typeName(field.type)}\n`
+}
+
+function typeName(type: AvroType): string {
+  if (typeof type === 'string') return primitives[type] ?? type
+  if (Array.isArray(type)) return unionOf(type)
+  if (type.type === 'array') return `${typeName(type.items)}[]`
+  if (type.type === 'map') return `Record<string, ${typeName(type.values)}>`
+  return type.type === 'long' ? 'number' : type.name
+}
+
+/** avsc wraps the branches of a union that holds several records: an object with one key, the record's full name. */
+function unionOf(branches: AvroType[]): string {
+  const records = branches.filter(branch => typeof branch === 'object' && 'fields' in branch)
+  if (records.length < 2) return branches.map(typeName).reverse().join(' | ')
+  return records.map(({ name }) => `{ '${schemas.command.namespace}.${name}': ${name} }`).join('\n    | ')
+}
+
+const text = generate()
+if (!process.argv.includes('--check')) {
+  writeFileSync(target, text)
+} else if (readFileSync(target, 'utf8') !== text) {
+  console.error('src/records/generated.ts is stale: run node scripts/generate-types.ts')
+  process.exitCode = 1
+}

@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto'
+import type { Admin, Kafka } from 'kafkajs'
+import type { Clock } from '../../clock.ts'
+import type { Bus, Membership, Publisher, Reader, RecordsHandler, SessionListener, TopicSpec } from '../port.ts'
+import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
+import { consumerKafka, type KafkaConnection, sessionKafka } from './client.ts'
+import { joinKafkaGroup } from './group.ts'
+import { kafkaPublisher } from './publisher.ts'
+import { readTopics } from './reader.ts'
+
+export interface KafkaBusOptions extends KafkaConnection {
+  groupId: string
+  sessionTimeoutMs: number
+  rebalanceTimeoutMs: number
+  drainMs: number
+  startFrom: OwnershipOptions['startFrom']
+  clock: Clock
+}
+
+/** The bus on Apache Kafka, through kafkajs. */
+export class KafkaBus implements Bus {
+  readonly #options: KafkaBusOptions
+  readonly #sessions: Kafka
+  #admin: Promise<Admin> | null = null
+
+  constructor(options: KafkaBusOptions) {
+    this.#options = options
+    this.#sessions = sessionKafka(options)
+  }
+
+  publisher(): Promise<Publisher> {
+    return kafkaPublisher(this.#sessions)
+  }
+
+  async join(topics: readonly string[], listener: SessionListener): Promise<Membership> {
+    const ownership = new Ownership({ ...this.#options, listener })
+    await joinKafkaGroup({
+      ...this.#options,
+      consumerKafka: consumerKafka(this.#options),
+      sessionKafka: this.#sessions,
+      admin: await this.#connectedAdmin(),
+      topics,
+      ownership,
+    })
+    return ownership
+  }
+
+  async read(topics: readonly string[], from: 'earliest' | 'latest', onRecords: RecordsHandler): Promise<Reader> {
+    const groupId = `${this.#options.groupId}-reader-${randomUUID()}`
+    return readTopics({
+      kafka: consumerKafka(this.#options),
+      clock: this.#options.clock,
+      groupId,
+      topics,
+      from,
+      onRecords,
+    })
+  }
+
+  async createTopics(specs: readonly TopicSpec[]): Promise<void> {
+    const admin = await this.#connectedAdmin()
+    await admin.createTopics({
+      waitForLeaders: true,
+      topics: specs.map(({ topic, partitions, replicationFactor = -1, config = {} }) => ({
+        topic,
+        numPartitions: partitions,
+        replicationFactor,
+        configEntries: Object.entries(config).map(([name, value]) => ({ name, value })),
+      })),
+    })
+  }
+
+  async partitions(topics: readonly string[]): Promise<Map<string, number>> {
+    const admin = await this.#connectedAdmin()
+    const existing = new Set(await admin.listTopics())
+    const wanted = topics.filter(topic => existing.has(topic))
+    if (wanted.length === 0) return new Map()
+    const metadata = await admin.fetchTopicMetadata({ topics: wanted })
+    return new Map(metadata.topics.map(({ name, partitions }) => [name, partitions.length]))
+  }
+
+  async close(): Promise<void> {
+    const admin = await this.#admin
+    await admin?.disconnect()
+  }
+
+  #connectedAdmin(): Promise<Admin> {
+    this.#admin ??= this.#connect()
+    return this.#admin
+  }
+
+  async #connect(): Promise<Admin> {
+    const admin = this.#sessions.admin()
+    try {
+      await admin.connect()
+      return admin
+    } catch (error) {
+      this.#admin = null
+      throw error
+    }
+  }
+}

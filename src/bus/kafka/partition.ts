@@ -1,0 +1,96 @@
+import type { Admin, Kafka, Producer, Transaction } from 'kafkajs'
+import { type Clock, sleep } from '../../clock.ts'
+import type { OutgoingRecord, TopicPartition } from '../port.ts'
+import type { Acquired, PartitionDriver } from '../session/driver.ts'
+import { Routing } from './routing.ts'
+
+export interface KafkaPartitionOptions {
+  kafka: Kafka
+  admin: Admin
+  clock: Clock
+  groupId: string
+  tp: TopicPartition
+  cursor: Pick<PartitionDriver, 'seek' | 'pause' | 'resume'>
+}
+
+/** Above kafkajs's own retries: what it still repeats after being given up could fence this process's next session. */
+const stepLimitMs = 12_000
+const producerRetry = { initialRetryTime: 50, maxRetryTime: 500, retries: 10, multiplier: 1.5 }
+
+/** One epoch of a partition: a transactional producer of its own, whose initialisation fences the earlier owner. */
+export function kafkaPartition({ kafka, admin, clock, groupId, tp, cursor }: KafkaPartitionOptions): PartitionDriver {
+  const routing = new Routing()
+  let producer: Producer | null = null
+
+  async function acquire(): Promise<Acquired> {
+    producer = kafka.producer({
+      transactionalId: `${groupId}-${tp.topic}-${tp.partition}`,
+      idempotent: false, // true would open a second, non-transactional identity
+      maxInFlightRequests: 1,
+      transactionTimeout: 30_000,
+      metadataMaxAge: 30_000,
+      retry: producerRetry,
+      createPartitioner: routing.createPartitioner,
+    })
+    await limited('connect', producer.connect())
+    const first = await limited('init', producer.transaction())
+    await first.abort()
+    const ofTopic = await limited('fetch offsets', admin.fetchOffsets({ groupId, topics: [tp.topic] }))
+    const committed = ofTopic[0]?.partitions.find(({ partition }) => partition === tp.partition)
+    const ends = await limited('list offsets', admin.fetchTopicOffsets(tp.topic))
+    const end = ends.find(({ partition }) => partition === tp.partition)
+    if (!committed || !end) throw new Error(`the broker knows no partition ${tp.topic}/${tp.partition}`)
+    return checked(tp, Number(committed.offset), committed.metadata, Number(end.low), Number(end.high))
+  }
+
+  async function commit(records: readonly OutgoingRecord[], offset: number, metadata: string): Promise<void> {
+    const transaction = await limited('begin', producer!.transaction())
+    await limited('send offsets', sendOffsets(transaction, offset, metadata))
+    if (records.length > 0) {
+      await limited(
+        'send',
+        routing.send(batch => transaction.sendBatch(batch), records),
+      )
+    }
+    await limited('end', transaction.commit())
+  }
+
+  /** Before any send: kafkajs does not repeat the request that meets CONCURRENT_TRANSACTIONS, so it is repeated here. */
+  async function sendOffsets(transaction: Transaction, offset: number, metadata: string): Promise<void> {
+    const partitions = [{ partition: tp.partition, offset: String(offset), metadata }] // its types lack metadata
+    for (let wait = 2; ; wait = Math.min(wait * 2, 50)) {
+      try {
+        return await transaction.sendOffsets({ consumerGroupId: groupId, topics: [{ topic: tp.topic, partitions }] })
+      } catch (error) {
+        if ((error as { type?: string }).type !== 'CONCURRENT_TRANSACTIONS' || !producer) throw error
+        await sleep(clock, wait)
+      }
+    }
+  }
+
+  function limited<T>(step: string, work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const cancel = clock.after(stepLimitMs, () => reject(new Error(`${step}: no answer within ${stepLimitMs} ms`)))
+      work.then(resolve, reject).finally(cancel)
+    })
+  }
+
+  async function release(): Promise<void> {
+    const released = producer
+    producer = null
+    await released?.disconnect().catch(() => {}) // nothing depends on a connection of the past
+  }
+
+  return { ...cursor, acquire, commit, release }
+}
+
+/** An offset outside of the log would make kafkajs overwrite the checkpoint with a default: refused before it is used. */
+function checked(tp: TopicPartition, offset: number, metadata: string | null, low: number, high: number): Acquired {
+  if (offset > high || offset < -1) {
+    throw new Error(
+      `the checkpoint of ${tp.topic}/${tp.partition} is at offset ${offset}, but the log ends at ${high}: ` +
+        'the topic was made anew or lost records; reset the group offset if that is meant',
+    )
+  }
+  return { committed: offset === -1 ? null : { offset, metadata }, low, high }
+}

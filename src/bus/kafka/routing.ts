@@ -1,0 +1,77 @@
+import type { ICustomPartitioner, Message, RecordMetadata, TopicMessages } from 'kafkajs'
+import { partitionOf } from '../murmur2.ts'
+import type { OutgoingRecord } from '../port.ts'
+
+/** One record batch a partition must stay below the broker's message.max.bytes (1 MiB by default). */
+const chunkBytes = 400_000
+/** kafkajs groups messages by partition in quadratic time. */
+const chunkRecords = 1000
+
+type SendBatch = (batch: { topicMessages: TopicMessages[]; acks: -1 }) => Promise<RecordMetadata[]>
+
+/** Chooses partitions for one producer and proves that every one that was written to has answered. One send at a time. */
+export class Routing {
+  readonly #targets = new Map<string, Set<number>>()
+
+  readonly createPartitioner: ICustomPartitioner = () => {
+    let next = 0
+    return ({ topic, partitionMetadata, message }) => {
+      const count = partitionMetadata.length
+      const partition =
+        message.partition ?? (Buffer.isBuffer(message.key) ? partitionOf(message.key, count) : next++ % count)
+      this.#targetsOf(topic).add(partition)
+      return partition
+    }
+  }
+
+  /**
+   * Sends the records, chunk by chunk in their order.
+   * @throws Error when a chunk was refused, or when the answer left a partition out: while leadership moves kafkajs can
+   * resolve a send of which a part was never written.
+   */
+  async send(sendBatch: SendBatch, records: readonly OutgoingRecord[]): Promise<void> {
+    for (const chunk of chunks(records)) {
+      this.#targets.clear()
+      const topicMessages = [...Map.groupBy(chunk, record => record.topic)].map(([topic, group]) => ({
+        topic,
+        messages: group.map(toMessage),
+      }))
+      this.#check(await sendBatch({ topicMessages, acks: -1 }))
+    }
+  }
+
+  #check(written: readonly RecordMetadata[]): void {
+    for (const { topicName, partition } of written) this.#targets.get(topicName)?.delete(partition)
+    for (const [topic, partitions] of this.#targets) {
+      if (partitions.size > 0) {
+        throw new Error(`the answer to a send left out ${topic}/${[...partitions].join()}: perhaps not written`)
+      }
+    }
+  }
+
+  #targetsOf(topic: string): Set<number> {
+    const targets = this.#targets.get(topic) ?? new Set()
+    this.#targets.set(topic, targets)
+    return targets
+  }
+}
+
+function toMessage({ key, value, headers, partition }: OutgoingRecord): Message {
+  return { key, value, ...(headers && { headers }), ...(partition !== undefined && { partition }) }
+}
+
+function* chunks(records: readonly OutgoingRecord[]): Iterable<OutgoingRecord[]> {
+  let chunk: OutgoingRecord[] = []
+  let bytes = 0
+  for (const record of records) {
+    const size = (record.key?.length ?? 0) + (record.value?.length ?? 0)
+    if (chunk.length > 0 && (chunk.length >= chunkRecords || bytes + size > chunkBytes)) {
+      yield chunk
+      chunk = []
+      bytes = 0
+    }
+    chunk.push(record)
+    bytes += size
+  }
+  if (chunk.length > 0) yield chunk
+}

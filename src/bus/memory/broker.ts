@@ -1,0 +1,124 @@
+import { partitionOf } from '../murmur2.ts'
+import type { BusRecord, OutgoingRecord, TopicPartition, TopicSpec } from '../port.ts'
+
+/** A partition's log. Offsets without a record are gaps, as the markers of transactions are in Kafka. */
+interface Log {
+  records: BusRecord[]
+  end: number
+}
+
+interface Committed {
+  offset: number
+  metadata: string
+}
+
+/**
+ * Topics, committed offsets and fencing in this process's memory. Every change is one synchronous step, so that a
+ * transaction is atomic by nature; MemoryBus puts the asynchrony of a network around it.
+ */
+export class MemoryBroker {
+  readonly #logs = new Map<string, Log[]>()
+  readonly #offsets = new Map<string, Committed>()
+  readonly #epochs = new Map<string, number>()
+  readonly #watchers = new Set<() => void>()
+  #roundRobin = 0
+
+  createTopics(specs: readonly TopicSpec[]): void {
+    for (const { topic, partitions } of specs) {
+      if (this.#logs.has(topic)) continue
+      this.#logs.set(
+        topic,
+        Array.from({ length: partitions }, () => ({ records: [], end: 0 })),
+      )
+    }
+  }
+
+  partitions(topic: string): number | undefined {
+    return this.#logs.get(topic)?.length
+  }
+
+  /** Called after every change that a reader could be waiting for. */
+  watch(watcher: () => void): () => void {
+    this.#watchers.add(watcher)
+    return () => this.#watchers.delete(watcher)
+  }
+
+  append(records: readonly OutgoingRecord[], now: number): void {
+    this.#write(records, now)
+    for (const watcher of this.#watchers) watcher()
+  }
+
+  /** A transaction: the records, a marker on each partition they touch, and the group's progress. */
+  commit(
+    producer: { id: string; epoch: number },
+    group: { id: string; tp: TopicPartition; committed: Committed },
+    records: readonly OutgoingRecord[],
+    now: number,
+  ): void {
+    this.#checkEpoch(producer)
+    for (const log of this.#write(records, now)) log.end++
+    this.#offsets.set(`${group.id}/${group.tp.topic}/${group.tp.partition}`, group.committed)
+    for (const watcher of this.#watchers) watcher()
+  }
+
+  /** Fences every earlier owner of the transactional id. @returns the new epoch. */
+  fence(id: string): number {
+    const epoch = (this.#epochs.get(id) ?? 0) + 1
+    this.#epochs.set(id, epoch)
+    return epoch
+  }
+
+  committed(group: string, { topic, partition }: TopicPartition): Committed | null {
+    return this.#offsets.get(`${group}/${topic}/${partition}`) ?? null
+  }
+
+  read({ topic, partition }: TopicPartition, from: number, most: number): { records: BusRecord[]; next: number } {
+    const log = this.#log(topic, partition)
+    const start = lowerBound(log.records, from)
+    const records = log.records.slice(start, start + most)
+    const complete = start + records.length === log.records.length
+    return { records, next: complete ? log.end : records.at(-1)!.offset + 1 }
+  }
+
+  end({ topic, partition }: TopicPartition): number {
+    return this.#log(topic, partition).end
+  }
+
+  #write(records: readonly OutgoingRecord[], now: number): Set<Log> {
+    const targets = records.map(record => this.#target(record)) // all topics are looked up before anything is written
+    records.forEach((record, i) => {
+      const log = targets[i]!
+      const { key, value, headers = {} } = record
+      log.records.push({ offset: log.end++, timestamp: now, key, value, headers })
+    })
+    return new Set(targets)
+  }
+
+  #target({ topic, partition, key }: OutgoingRecord): Log {
+    const count = this.partitions(topic) ?? 0
+    return this.#log(topic, partition ?? (key ? partitionOf(key, count) : this.#roundRobin++ % count))
+  }
+
+  #log(topic: string, partition: number): Log {
+    const log = this.#logs.get(topic)?.[partition]
+    if (!log) throw new Error(`there is no topic ${topic} with a partition ${partition} on the embedded bus`)
+    return log
+  }
+
+  #checkEpoch({ id, epoch }: { id: string; epoch: number }): void {
+    if (this.#epochs.get(id) !== epoch) {
+      throw Object.assign(new Error(`${id} was taken over by another owner`), { type: 'INVALID_PRODUCER_EPOCH' })
+    }
+  }
+}
+
+function lowerBound(records: readonly BusRecord[], offset: number): number {
+  let low = 0
+  let high = records.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (records[middle]!.offset < offset) low = middle + 1
+    else high = middle
+  }
+  return low
+}

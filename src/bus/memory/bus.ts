@@ -1,0 +1,165 @@
+import type { Clock } from '../../clock.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
+import type {
+  Bus,
+  Membership,
+  Publisher,
+  Reader,
+  RecordsHandler,
+  SessionListener,
+  TopicPartition,
+  TopicSpec,
+} from '../port.ts'
+import type { GroupDriver, PartitionDriver } from '../session/driver.ts'
+import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
+import type { MemoryBroker } from './broker.ts'
+import { Cursor } from './cursor.ts'
+import { type Member, MemoryGroup } from './group.ts'
+
+export interface MemoryBusOptions {
+  broker: MemoryBroker
+  groupId: string
+  clock: Clock
+  telemetry: Telemetry
+  drainMs: number
+  startFrom: OwnershipOptions['startFrom']
+  /** The network: passed before and after every step at the broker. */
+  hop?: () => Promise<void>
+}
+
+const groups = new WeakMap<MemoryBroker, Map<string, MemoryGroup>>()
+
+function groupOf(broker: MemoryBroker, groupId: string): MemoryGroup {
+  const ofBroker = groups.get(broker) ?? new Map<string, MemoryGroup>()
+  groups.set(broker, ofBroker)
+  const group = ofBroker.get(groupId) ?? new MemoryGroup(topic => broker.partitions(topic) ?? 0)
+  ofBroker.set(groupId, group)
+  return group
+}
+
+const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
+
+/** The bus in this process: embedded default and simulation. Keeps every promise of the port but survival of the process. */
+export class MemoryBus implements Bus {
+  readonly #options: MemoryBusOptions
+  readonly #hop: () => Promise<void>
+  readonly #closers = new Set<() => Promise<void> | void>()
+  #crashed = false
+
+  constructor(options: MemoryBusOptions) {
+    this.#options = options
+    this.#hop = options.hop ?? nextTurn
+  }
+
+  async publisher(): Promise<Publisher> {
+    return {
+      publish: records => this.#atBroker(broker => broker.append(records, this.#options.clock.now())),
+      close: async () => {},
+    }
+  }
+
+  async join(topics: readonly string[], listener: SessionListener): Promise<Membership> {
+    const { broker, groupId, clock, telemetry, drainMs, startFrom } = this.#options
+    for (const topic of topics) if (!broker.partitions(topic)) throw new Error(`there is no topic ${topic}`)
+    const ownership = new Ownership({ listener, telemetry, clock, drainMs, startFrom })
+    const member: Member = { topics, events: ownership, lease: false }
+    const group = groupOf(broker, groupId)
+    const cursors = new Map<string, Cursor>()
+    const driver: GroupDriver = {
+      partition: tp => this.#partition(tp, cursors, ownership),
+      knows: topic =>
+        this.#atBroker(() => {
+          const partitions = Array.from({ length: broker.partitions(topic)! }, (_, partition) => ({ topic, partition }))
+          return partitions.some(tp => broker.committed(groupId, tp) !== null)
+        }),
+      totalPartitions: () => topics.reduce((sum, topic) => sum + broker.partitions(topic)!, 0),
+      leaseUntil: () => (member.lease && !this.#crashed ? clock.monotonic() + 10_000 : Number.NEGATIVE_INFINITY),
+      leave: () => group.leave(member),
+    }
+    await ownership.attach(driver, topics)
+    const close = () => {
+      for (const cursor of cursors.values()) cursor.close()
+      return this.#crashed ? group.lose(member) : undefined
+    }
+    this.#closers.add(close)
+    await group.join(member)
+    return ownership
+  }
+
+  #partition(tp: TopicPartition, cursors: Map<string, Cursor>, ownership: Ownership): PartitionDriver {
+    const { broker, groupId, clock } = this.#options
+    const key = `${tp.topic}/${tp.partition}`
+    const cursor =
+      cursors.get(key) ??
+      new Cursor(broker, tp, this.#hop, (fetchedOffset, { records, next }) => {
+        const highWatermark = broker.end(tp)
+        ownership.batch({ ...tp, fetchedOffset, records, nextOffset: next, highWatermark })
+      })
+    cursors.set(key, cursor)
+    const id = `${groupId}-${tp.topic}-${tp.partition}`
+    let epoch = 0
+    return {
+      acquire: () =>
+        this.#atBroker(() => {
+          epoch = broker.fence(id)
+          return { committed: broker.committed(groupId, tp), low: 0, high: broker.end(tp) }
+        }),
+      commit: (records, offset, metadata) =>
+        this.#atBroker(() =>
+          broker.commit({ id, epoch }, { id: groupId, tp, committed: { offset, metadata } }, records, clock.now()),
+        ),
+      seek: offset => cursor.seek(offset),
+      pause: () => cursor.pause(),
+      resume: () => cursor.resume(),
+      release: async () => {},
+    }
+  }
+
+  async read(topics: readonly string[], from: 'earliest' | 'latest', onRecords: RecordsHandler): Promise<Reader> {
+    const { broker } = this.#options
+    const cursors = topics.flatMap(topic =>
+      Array.from({ length: broker.partitions(topic) ?? 0 }, (_, partition) => {
+        const tp = { topic, partition }
+        const cursor = new Cursor(broker, tp, this.#hop, (_, { records }) =>
+          records.length > 0 ? onRecords(tp, records) : undefined,
+        )
+        cursor.seek(from === 'earliest' ? 0 : broker.end(tp))
+        cursor.resume()
+        return cursor
+      }),
+    )
+    const close = () => {
+      for (const cursor of cursors) cursor.close()
+    }
+    this.#closers.add(close)
+    return { close: async () => close() }
+  }
+
+  async createTopics(specs: readonly TopicSpec[]): Promise<void> {
+    this.#options.broker.createTopics(specs)
+  }
+
+  async partitions(topics: readonly string[]): Promise<Map<string, number>> {
+    const { broker } = this.#options
+    return new Map(topics.filter(topic => broker.partitions(topic)).map(topic => [topic, broker.partitions(topic)!]))
+  }
+
+  /** This process dies here: nothing more reaches the broker, and the group finds out. */
+  async crash(): Promise<void> {
+    this.#crashed = true
+    await this.close()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#closers].map(close => close()))
+    this.#closers.clear()
+  }
+
+  async #atBroker<T>(step: (broker: MemoryBroker) => T): Promise<T> {
+    await this.#hop()
+    if (this.#crashed) return new Promise<never>(() => {})
+    const answer = step(this.#options.broker)
+    await this.#hop()
+    return answer
+  }
+}

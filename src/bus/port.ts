@@ -1,0 +1,127 @@
+/**
+ * The port to the bus: what busgate needs of Kafka, in busgate's words.
+ * Two adapters keep its promises, kafka/ and memory/; test/bus/contract.ts holds both to them.
+ */
+
+/** A record to be written. `partition` is chosen by the key (murmur2, as every Kafka client does) when left out. */
+export interface OutgoingRecord {
+  topic: string
+  key: Buffer | null
+  value: Buffer | null
+  headers?: RecordHeaders
+  partition?: number
+}
+
+/** Header values as Kafka carries them: bytes, text, or several under one name. */
+export type RecordHeaders = Record<string, Buffer | string | (Buffer | string)[] | undefined>
+
+/** A record as it was read. Offsets stay far below 2^53, so they are plain numbers. */
+export interface BusRecord {
+  offset: number
+  /** Milliseconds since 1970, set by the producer or by the broker (a setting of the topic). */
+  timestamp: number
+  key: Buffer | null
+  value: Buffer | null
+  headers: RecordHeaders
+}
+
+export interface TopicPartition {
+  topic: string
+  partition: number
+}
+
+/** Publishes outside of any session: the callback receiver's way to the bus. */
+export interface Publisher {
+  /**
+   * Resolves when all in-sync replicas hold every record.
+   * @throws Error when the bus did not confirm; then the records may or may not be on the topic.
+   */
+  publish(records: OutgoingRecord[]): Promise<void>
+  close(): Promise<void>
+}
+
+/** Committed records of whole topics, in partition order, without a group of its own progress: for people and tests. */
+export interface Reader {
+  close(): Promise<void>
+}
+
+/**
+ * Exclusive, fenced ownership of one partition of commands. Records come through the SessionListener; what becomes of
+ * each is told here, by offset, and is committed in one atomic step a cycle together with the records to publish.
+ * After the session is lost every call is harmless: an outcome of a POST still counts if no other process took over.
+ */
+export interface Session extends Readonly<TopicPartition> {
+  /** False once lost, and while the group re-joins: no new envelope may be formed then. */
+  readonly open: boolean
+  /** False once lost. */
+  readonly alive: boolean
+  /**
+   * Writes intents for these offsets with the next commit.
+   * @returns true when they are committed and the POST may begin; false when it must not.
+   */
+  intend(offsets: readonly number[]): Promise<boolean>
+  /** The offset is done with the next commit, in one transaction with these records. */
+  settle(offset: number, records: OutgoingRecord[]): void
+  /** Takes an intent back: known not to have been sent. The offset is new again. */
+  release(offset: number): void
+  /** Resolves after the commit that holds everything settled and released so far, or when the session is lost. */
+  committed(): Promise<void>
+}
+
+/** What the worker does with the partitions it owns. No call may block or throw; slow work is queued. */
+export interface SessionListener {
+  opened(session: Session): void
+  /** New commands, in the order of their offsets. Each must be settled in the end. */
+  records(session: Session, records: readonly BusRecord[]): void
+  /** Taken over from another process with an intent: perhaps sent. Never to be POSTed on this path. */
+  inDoubt(session: Session, records: readonly BusRecord[]): void
+  /** `open` is true again after a re-join that kept the partition. */
+  resumed(session: Session): void
+  closed(session: Session): void
+  /** The bus cannot go on by itself: the process must end so that its supervisor restarts it. */
+  fatal(error: Error): void
+}
+
+/** Membership in the group that shares the command topics' partitions. */
+export interface Membership {
+  /** POSTs may begin until this instant of the monotonic clock (performance.now()); in the past when ownership is unsure. */
+  leaseUntil(): number
+  /** Partitions owned and partitions there are: the process's share of an account's rate. */
+  share(): { owned: number; total: number }
+  /** Settings of back-pressure for metrics: the state of each owned partition. */
+  sessions(): Iterable<SessionState>
+  /** Takes no more records, finishes what is in flight within `drainMs`, commits, leaves the group. */
+  leave(): Promise<void>
+}
+
+/** A look at one owned partition, for metrics. */
+export interface SessionState extends TopicPartition {
+  /** Share of the window's 8,192 offsets in use, 0 to 1. */
+  windowUsed: number
+  /** Records between the committed base and the end of the partition, as last seen; also while paused. */
+  lag: number
+  /** Whether a session is open, i.e. commands can be sent. */
+  open: boolean
+}
+
+export interface TopicSpec {
+  topic: string
+  partitions: number
+  /** The broker's default when left out. */
+  replicationFactor?: number
+  config?: Record<string, string>
+}
+
+export interface Bus {
+  publisher(): Promise<Publisher>
+  join(topics: readonly string[], listener: SessionListener): Promise<Membership>
+  /** `onRecords` gets committed records only, from the beginning or from now on. */
+  read(topics: readonly string[], from: 'earliest' | 'latest', onRecords: RecordsHandler): Promise<Reader>
+  /** Creates the topics that do not exist yet. */
+  createTopics(specs: readonly TopicSpec[]): Promise<void>
+  /** Number of partitions of each topic; a topic that does not exist is left out. */
+  partitions(topics: readonly string[]): Promise<Map<string, number>>
+  close(): Promise<void>
+}
+
+export type RecordsHandler = (from: TopicPartition, records: readonly BusRecord[]) => void | Promise<void>

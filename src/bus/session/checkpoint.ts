@@ -1,0 +1,48 @@
+import { NEW, type OffsetState, Window, windowSize } from './window.ts'
+
+/**
+ * The checkpoint: the window as text, kept in the metadata of the committed offset (a broker allows 4,096 UTF-16 units).
+ * `version;tag;seq;bits`: the tag names the process that wrote it, seq counts its commits, bits are two for each offset
+ * from the base on, least significant first, in base64.
+ */
+export interface Checkpoint {
+  tag: string
+  seq: number
+  window: Window
+}
+
+const version = '1'
+
+/** The packed text to commit beside the offset `window.base`. */
+export function packCheckpoint({ tag, seq, window }: Checkpoint): string {
+  const bits = Buffer.alloc(Math.ceil(window.length / 4))
+  for (let i = 0; i < window.length; i++) {
+    const state = window.get(window.base + i)
+    if (state !== NEW) bits[i >> 2]! |= state << ((i & 3) * 2)
+  }
+  return `${version};${tag};${seq};${bits.toString('base64')}`
+}
+
+/**
+ * Reads what an owner left at `base`. Without metadata (a group that another program used before, or a reset by hand)
+ * nothing above the base is known: all of it is new.
+ * @throws Error when the metadata was written by something else, or by a newer busgate.
+ */
+export function unpackCheckpoint(base: number, metadata: string | null | undefined): Checkpoint {
+  const window = new Window(base)
+  if (!metadata) return { tag: '', seq: 0, window }
+  const [foundVersion, tag = '', seq = '', bits = ''] = metadata.split(';')
+  if (foundVersion !== version || !/^\d+$/.test(seq)) {
+    throw new Error(
+      `the committed offset ${base} carries metadata that busgate did not write ("${metadata.slice(0, 20)}"); ` +
+        'give the worker a kafka.groupId of its own, or reset the offset',
+    )
+  }
+  const packed = Buffer.from(bits, 'base64')
+  const length = Math.min(packed.length * 4, windowSize)
+  for (let i = 0; i < length; i++) {
+    const state = ((packed[i >> 2]! >> ((i & 3) * 2)) & 3) as OffsetState
+    if (state !== NEW) window.set(base + i, state)
+  }
+  return { tag, seq: Number(seq), window }
+}

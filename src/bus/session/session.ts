@@ -1,0 +1,287 @@
+import type { Clock } from '../../clock.ts'
+import type { BusRecord, OutgoingRecord, Session, SessionListener } from '../port.ts'
+import { packCheckpoint, unpackCheckpoint } from './checkpoint.ts'
+import type { Acquired, Batch, PartitionDriver } from './driver.ts'
+import { GroupCommit } from './group-commit.ts'
+import type { Ledger } from './ledger.ts'
+import { DONE, IN_DOUBT, INTENT, NEW, type Window, windowSize } from './window.ts'
+
+/** The most that one partition may hold undone in memory. */
+export interface Backlog {
+  records: number
+  bytes: number
+}
+
+/** Headers and the record's own structure are counted in as a flat sum. */
+const sizeOf = (record: BusRecord) => (record.value?.length ?? 0) + 200
+
+export interface SessionOptions {
+  topic: string
+  partition: number
+  driver: PartitionDriver
+  /** Outlives this session. */
+  ledger: Ledger
+  /** Names this process; another one's intents are in doubt. */
+  tag: string
+  listener: SessionListener
+  clock: Clock
+  /** Least milliseconds between the starts of two commits. */
+  commitInterval: () => number
+  backlog: () => Backlog
+  /** The place to start where the group has no checkpoint. */
+  startAt: (acquired: Acquired) => number
+  committed: (records: number, windowUsed: number) => void
+  /** The session is over; an error says why, at which stage. */
+  lost: (stage: string, error: Error) => void
+}
+
+/**
+ * One epoch of a partition's ownership: take-over, intake, group commits, until a commit fails or the partition goes.
+ * Never repaired: what a failed commit left behind is read back by the next session.
+ */
+export class PartitionSession implements Session {
+  readonly topic: string
+  readonly partition: number
+  alive = true
+  /** The offset of the next record to be taken in from the adapter. */
+  position = -1
+  highWatermark = 0
+  /** Offsets taken over from another process as intents. */
+  doubtsTakenOver = 0
+  readonly #options: SessionOptions
+  readonly #commits: GroupCommit
+  #window!: Window
+  #seq = 0
+  #held = false
+  #paused = true
+  /** Fetched, but beyond the window. */
+  #waiting: BusRecord[] = []
+  /** Records whose POST an earlier session of this process made: kept in case it turns out not to have been sent. */
+  readonly #carried = new Map<number, BusRecord>()
+  readonly #sizes = new Uint32Array(windowSize)
+  #undone = 0
+  #undoneBytes = 0
+
+  constructor(options: SessionOptions) {
+    this.topic = options.topic
+    this.partition = options.partition
+    this.#options = options
+    this.#commits = new GroupCommit({
+      clock: options.clock,
+      interval: options.commitInterval,
+      commit: records => this.#commit(records),
+      committed: (settled, intents) => this.#applied(settled, intents),
+      failed: error => this.end('commit', error),
+    })
+  }
+
+  /** Whether the take-over is done. */
+  get started(): boolean {
+    return this.position >= 0
+  }
+
+  get open(): boolean {
+    return this.alive && !this.#held && this.started
+  }
+
+  get windowUsed(): number {
+    return !this.started ? 0 : (this.#window.horizon - this.#window.base) / windowSize
+  }
+
+  get lag(): number {
+    return !this.started ? 0 : Math.max(0, this.highWatermark - this.#window.base)
+  }
+
+  /** Takes the partition over: fences, reads the checkpoint, starts delivery. */
+  async start(): Promise<void> {
+    const { driver, ledger, tag, startAt, listener } = this.#options
+    const acquired = await driver.acquire()
+    if (!this.alive) return
+    const checkpoint = unpackCheckpoint(acquired.committed?.offset ?? startAt(acquired), acquired.committed?.metadata)
+    this.#window = checkpoint.window
+    this.#window.skipTo(acquired.low) // what retention took before it was read is gone
+    this.#seq = checkpoint.seq
+    if (checkpoint.tag === tag) this.#takeBack()
+    else this.#takeOver()
+    this.position = this.#window.horizon
+    this.highWatermark = acquired.high
+    listener.opened(this)
+    ledger.listen(offset => this.#outcome(offset))
+    for (const offset of [...ledger.offsets()]) this.#outcome(offset)
+    driver.seek(this.position)
+    this.#paused = false
+    driver.resume()
+  }
+
+  /** Another process's intents: perhaps sent. What this process knew of an earlier ownership is no longer its to tell. */
+  #takeOver(): void {
+    const window = this.#window
+    this.#options.ledger.clear()
+    for (let offset = window.base; offset < window.base + window.length; offset++) {
+      if (window.get(offset) === INTENT) window.set(offset, IN_DOUBT)
+      if (window.get(offset) === IN_DOUBT) this.doubtsTakenOver++
+    }
+  }
+
+  /** This process's own intents: the ledger knows which of them were POSTed; the others never were. */
+  #takeBack(): void {
+    const { ledger } = this.#options
+    const window = this.#window
+    for (let offset = window.base; offset < window.base + window.length; offset++) {
+      if (window.get(offset) === INTENT && !ledger.has(offset)) window.set(offset, NEW)
+    }
+    for (const offset of ledger.offsets()) if (window.get(offset) !== INTENT) ledger.remove(offset)
+  }
+
+  /** @returns false when the batch does not continue where the session stands: seek to `position`. */
+  accept(batch: Batch): boolean {
+    if (!this.started) return true
+    if (batch.fetchedOffset !== this.position) return false
+    this.position = batch.nextOffset
+    this.highWatermark = batch.highWatermark
+    for (const record of batch.records) this.#waiting.push(record)
+    this.#takeIn()
+    return true
+  }
+
+  #takeIn(): void {
+    const window = this.#window
+    const fresh: BusRecord[] = []
+    const doubts: BusRecord[] = []
+    let taken = 0
+    for (const record of this.#waiting) {
+      window.skipTo(record.offset)
+      if (window.horizon !== record.offset || !window.fits(record.offset)) break
+      taken++
+      this.#admit(record, fresh, doubts)
+    }
+    if (taken > 0) this.#waiting = this.#waiting.slice(taken)
+    if (this.#waiting.length === 0) window.skipTo(this.position)
+    if (doubts.length > 0) this.#options.listener.inDoubt(this, doubts)
+    if (fresh.length > 0) this.#options.listener.records(this, fresh)
+    this.#balance()
+  }
+
+  #admit(record: BusRecord, fresh: BusRecord[], doubts: BusRecord[]): void {
+    const state = this.#window.get(record.offset)
+    this.#window.horizon++
+    if (state === DONE) return
+    const size = sizeOf(record)
+    this.#sizes[record.offset % windowSize] = size
+    this.#undone++
+    this.#undoneBytes += size
+    if (state === NEW) fresh.push(record)
+    else if (state === IN_DOUBT) doubts.push(record)
+    else this.#carried.set(record.offset, record)
+  }
+
+  /** Back-pressure: the adapter stops fetching while too much is undone. */
+  #balance(): void {
+    const { driver, backlog } = this.#options
+    const bound = backlog()
+    const undone = this.#undone + this.#waiting.length
+    const over = undone >= bound.records || this.#undoneBytes >= bound.bytes || this.#waiting.length > 0
+    if (over && !this.#paused) {
+      this.#paused = true
+      driver.pause()
+    } else if (this.#paused && !over && undone <= bound.records / 2 && this.#undoneBytes <= bound.bytes / 2) {
+      this.#paused = false
+      driver.resume()
+    }
+  }
+
+  intend(offsets: readonly number[]): Promise<boolean> {
+    if (!this.open) return Promise.resolve(false)
+    for (const offset of offsets) this.#window.set(offset, INTENT)
+    return this.#commits.intend(offsets)
+  }
+
+  settle(offset: number, records: OutgoingRecord[]): void {
+    if (this.#options.ledger.finish(offset, records)) return
+    if (this.alive) this.#settle(offset, records)
+  }
+
+  release(offset: number): void {
+    this.#options.ledger.finish(offset, 'released')
+  }
+
+  committed(): Promise<void> {
+    return this.alive ? this.#commits.next() : Promise.resolve()
+  }
+
+  /** A POST of this process ended, whichever session began it. */
+  #outcome(offset: number): void {
+    const { ledger, listener } = this.#options
+    const outcome = ledger.outcome(offset)
+    if (!outcome || this.#window.get(offset) !== INTENT) return
+    if (outcome !== 'released') {
+      this.#settle(offset, outcome)
+      return
+    }
+    ledger.remove(offset)
+    this.#window.set(offset, NEW)
+    this.#commits.touch()
+    const record = this.#carried.get(offset)
+    if (!record) return
+    this.#carried.delete(offset)
+    listener.records(this, [record])
+  }
+
+  #settle(offset: number, records: readonly OutgoingRecord[]): void {
+    if (this.#window.get(offset) === DONE) return
+    this.#window.set(offset, DONE)
+    this.#carried.delete(offset)
+    if (offset < this.#window.horizon) {
+      this.#undone--
+      this.#undoneBytes -= this.#sizes[offset % windowSize]!
+    }
+    this.#commits.settle(offset, records)
+  }
+
+  async #commit(records: readonly OutgoingRecord[]): Promise<void> {
+    const window = this.#window
+    window.advance()
+    this.#seq++
+    const metadata = packCheckpoint({ tag: this.#options.tag, seq: this.#seq, window })
+    await this.#options.driver.commit(records, window.base, metadata)
+    this.#options.committed(records.length, this.windowUsed)
+  }
+
+  #applied(settled: readonly number[], intents: readonly number[]): void {
+    const { ledger } = this.#options
+    for (const offset of intents) ledger.start(offset)
+    for (const offset of settled) ledger.remove(offset)
+    if (this.alive) this.#takeIn()
+  }
+
+  /** Begins no new POST, and resolves when nothing is in flight or uncommitted, or after `ms`. */
+  async quiesce(ms: number): Promise<void> {
+    this.#held = true
+    if (!this.started) return
+    for (const offset of this.#commits.withdraw()) this.#window.set(offset, NEW)
+    await this.#commits.idle(() => this.#options.ledger.size === 0, ms)
+  }
+
+  /** The group kept the partition: go on. */
+  resume(): void {
+    this.#held = false
+    if (!this.started) return
+    const { driver, listener } = this.#options
+    driver.seek(this.position)
+    if (this.#paused) driver.pause()
+    else driver.resume()
+    listener.resumed(this)
+  }
+
+  end(stage: string, error: Error): void {
+    if (!this.alive) return
+    this.close()
+    this.#options.lost(stage, error)
+  }
+
+  close(): void {
+    this.alive = false
+    this.#options.ledger.listen(null)
+    this.#commits.stop()
+  }
+}

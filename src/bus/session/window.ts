@@ -1,0 +1,74 @@
+/**
+ * The window: what is known of each offset above the committed base. At most `windowSize` offsets, two bits each in the
+ * checkpoint. Offsets below the base are done; offsets at or above `horizon` have not been taken in yet.
+ */
+
+/** 8,192 offsets packed are 2,734 characters of the 4,096 that a broker allows for an offset's metadata. */
+export const windowSize = 8192
+const mask = windowSize - 1
+
+export const NEW = 0
+/** A POST may begin or may have begun. */
+export const INTENT = 1
+/** Its final result (or doubt) is published, or it is a gap in the log. */
+export const DONE = 2
+/** Another process left it as an intent and this one has not yet published its doubt. */
+export const IN_DOUBT = 3
+export type OffsetState = typeof NEW | typeof INTENT | typeof DONE | typeof IN_DOUBT
+
+export class Window {
+  /** The first offset that is not done. */
+  base: number
+  /** The first offset that has not been taken in. */
+  horizon: number
+  #top: number
+  readonly #states = new Uint8Array(windowSize)
+
+  constructor(base: number) {
+    this.base = base
+    this.horizon = base
+    this.#top = base
+  }
+
+  /** Whether an offset can be tracked now. */
+  fits(offset: number): boolean {
+    return offset - this.base < windowSize
+  }
+
+  get(offset: number): OffsetState {
+    if (offset < this.base) return DONE
+    return this.fits(offset) ? (this.#states[offset & mask] as OffsetState) : NEW
+  }
+
+  set(offset: number, state: OffsetState): void {
+    if (offset < this.base || !this.fits(offset)) throw new RangeError(`offset ${offset} is outside of the window`)
+    this.#states[offset & mask] = state
+    if (state !== NEW && offset >= this.#top) this.#top = offset + 1
+  }
+
+  /** How many offsets from the base on may be other than new. */
+  get length(): number {
+    return Math.max(0, this.#top - this.base)
+  }
+
+  /**
+   * Takes in everything below `offset` as gaps: markers of transactions, aborted or compacted records.
+   * Stops where the window is full: `horizon` tells how far it came.
+   */
+  skipTo(offset: number): void {
+    while (this.horizon < offset) {
+      if (!this.fits(this.horizon)) this.advance()
+      if (!this.fits(this.horizon)) return
+      this.set(this.horizon++, DONE)
+    }
+    this.advance()
+  }
+
+  /** Moves the base over everything that is done. */
+  advance(): void {
+    while (this.base < this.horizon && this.#states[this.base & mask] === DONE) {
+      this.#states[this.base & mask] = NEW
+      this.base++
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import type { IncomingMessage } from 'node:http'
+import { type CallbackBody, callbackBody } from '../protocol/callback.ts'
+import { parseJson } from '../protocol/json.ts'
+import type { Refusal } from './refusals.ts'
+
+/** What the headers alone tell: `content_type`, `too_large`, or null to go on. A missing content type passes. */
+export function unfitHeaders(headers: IncomingMessage['headers'], maxBytes: number): Refusal | null {
+  const type = headers['content-type']
+  if (type !== undefined && !/^\s*application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type)) return 'content_type'
+  if (headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity') return 'content_type'
+  return Number(headers['content-length'] ?? 0) > maxBytes ? 'too_large' : null
+}
+
+/**
+ * Reads a body of at most `maxBytes`. `reserve` is asked for each piece and refuses it when too much is in flight.
+ * What follows a refusal is discarded as it arrives, so that the sender lives to read the answer.
+ */
+export function readBody(
+  request: IncomingMessage,
+  maxBytes: number,
+  reserve: (bytes: number) => boolean,
+): Promise<Buffer | Refusal> {
+  return new Promise(resolve => {
+    let pieces: Buffer[] | null = []
+    let size = 0
+    const refuse = (reason: Refusal) => {
+      pieces = null
+      resolve(reason)
+    }
+    request.on('data', (piece: Buffer) => {
+      if (pieces === null) return
+      size += piece.length
+      if (size > maxBytes) refuse('too_large')
+      else if (!reserve(piece.length)) refuse('overloaded')
+      else pieces.push(piece)
+    })
+    request.on('end', () => {
+      if (pieces !== null) resolve(pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces))
+    })
+    request.on('close', () => resolve('aborted'))
+  })
+}
+
+/** The body as a callback, or why it can never become an event. */
+export function parseCallback(bytes: Buffer, maxDepth: number): CallbackBody | Refusal {
+  const text = bytes.toString('utf8')
+  if (!shallow(text, maxDepth)) return 'too_deep'
+  let json: unknown
+  try {
+    json = parseJson(text)
+  } catch {
+    return 'bad_json'
+  }
+  const checked = callbackBody.safeParse(json)
+  return checked.success ? checked.data : 'bad_body'
+}
+
+/** Looked at before parsing: nothing that walks the parsed body can then run out of stack. */
+function shallow(text: string, maxDepth: number): boolean {
+  let depth = 0
+  let inString = false
+  for (let i = 0; i < text.length; i++) {
+    const char = text.charCodeAt(i)
+    if (inString) {
+      if (char === BACKSLASH) i++
+      else if (char === QUOTE) inString = false
+    } else if (char === QUOTE) inString = true
+    else if (char === BRACE || char === BRACKET) {
+      if (++depth > maxDepth) return false
+    } else if (char === END_BRACE || char === END_BRACKET) depth--
+  }
+  return true
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const BRACKET = 0x5b
+const END_BRACKET = 0x5d
+const BRACE = 0x7b
+const END_BRACE = 0x7d

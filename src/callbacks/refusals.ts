@@ -1,0 +1,22 @@
+/** Why a callback was not taken, and what its sender is told. The names are the `reason` of telemetry and metrics. */
+export const refusals = {
+  method: { status: 405, text: 'only POST is answered here', headers: { Allow: 'POST' } },
+  path: { status: 404, text: 'no such address', headers: {} },
+  malformed: { status: 404, text: 'no such address', headers: {} },
+  forged: { status: 404, text: 'no such address', headers: {} },
+  expired: { status: 404, text: 'no such address', headers: {} },
+  other_id: { status: 404, text: 'no such address', headers: {} },
+  unknown_key: { status: 503, text: 'this address cannot be read yet, try again', headers: { 'Retry-After': '30' } },
+  content_type: { status: 415, text: 'send application/json, not compressed', headers: {} },
+  too_large: { status: 413, text: 'the body is too large', headers: {} },
+  bad_json: { status: 400, text: 'the body is not JSON', headers: {} },
+  too_deep: { status: 400, text: 'the body is nested too deeply', headers: {} },
+  bad_body: { status: 400, text: 'the body is not a status callback: success (boolean) is required', headers: {} },
+  overloaded: { status: 503, text: 'too much at once, try again', headers: { 'Retry-After': '5' } },
+  not_published: { status: 503, text: 'the bus did not confirm, try again', headers: { 'Retry-After': '5' } },
+  failed: { status: 503, text: 'something failed here, try again', headers: { 'Retry-After': '5' } },
+  /** The sender went away, or was too slow, before the body was complete: nobody is left to be told. */
+  aborted: { status: 408, text: 'the body did not arrive', headers: {} },
+} satisfies Record<string, { status: number; text: string; headers: Record<string, string> }>
+
+export type Refusal = keyof typeof refusals

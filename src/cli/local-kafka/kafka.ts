@@ -1,0 +1,91 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { requireJava } from './java.ts'
+import { kafkaClassPath, kafkaVersion } from './maven.ts'
+import { localNode } from './node.ts'
+import { freePorts } from './ports.ts'
+import type { NodeAddress } from './properties.ts'
+import { nodesSeenFrom, untilReady, warmUp } from './ready.ts'
+
+export interface LocalKafkaOptions {
+  /** Where to keep the data, to go on with it at the next start. A temporary folder when left out, removed at stop. */
+  dataDir?: string
+  /** Node 1 listens for clients here, node 2 on the next port, and so on. Free ports when left out. */
+  port?: number
+  /** One node, or three that replicate to each other (250 MB of memory each). Default 1. */
+  nodes?: 1 | 3
+  /** Gets a line about each longer step. */
+  log?: (line: string) => void
+}
+
+/** A running Apache Kafka. Its nodes have the ids 1, 2, 3; what takes an id means node 1 when it is left out. */
+export interface LocalKafka {
+  /** The address of every node, node 1 first. */
+  brokers: string[]
+  /** As a crash: SIGKILL. */
+  killNode(id?: number): Promise<void>
+  /** As a planned shutdown: SIGTERM. */
+  stopNode(id?: number): Promise<void>
+  /** Starts a node that was killed or stopped, over its data; resolves when it has joined the cluster again. */
+  startNode(id?: number): Promise<void>
+  /** As a hang: SIGSTOP. Connections stay open and nothing answers. */
+  freezeNode(id?: number): void
+  thawNode(id?: number): void
+  /** Ends every node and removes temporary data. */
+  stop(): Promise<void>
+}
+
+/**
+ * Starts Apache Kafka from Maven Central on this machine, with its internal topics made.
+ * It ends with this process, whatever ends that.
+ * @throws Error with the end of the node's log when it does not start
+ */
+export async function startKafka(options: LocalKafkaOptions = {}): Promise<LocalKafka> {
+  const { nodes: count = 1, log = () => {} } = options
+  await requireJava()
+  const cluster = await addresses(count, options.port)
+  const classPath = await kafkaClassPath(log)
+  const scratch = options.dataDir ? undefined : await mkdtemp(join(tmpdir(), 'busgate-kafka-'))
+  const folder = options.dataDir ?? (scratch as string)
+  const brokers = cluster.map(({ host, port }) => `${host}:${port}`)
+  const nodes = cluster.map(node =>
+    localNode({ node, cluster, folder: join(folder, `node-${node.id}`), classPath, scratch }),
+  )
+  const nodeOf = (id = 1) => {
+    const node = nodes[id - 1]
+    if (!node) throw new Error(`The local Kafka has no node ${id}: its nodes are 1 to ${count}.`)
+    return node
+  }
+  const stop = async () => {
+    // What is removed in a moment needs no orderly shutdown.
+    await Promise.all(nodes.map(node => (scratch ? node.kill() : node.stop())))
+    if (scratch) await rm(scratch, { recursive: true, force: true })
+  }
+
+  try {
+    log(`starting Apache Kafka ${kafkaVersion}, ${count === 1 ? 'one node' : `${count} nodes`}`)
+    await Promise.all(nodes.map(node => node.start()))
+    await untilReady('The Kafka cluster', async () => (await nodesSeenFrom(brokers[0]!)).length === count)
+    await warmUp(brokers)
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  log(`Kafka answers at ${brokers.join(', ')}`)
+  return {
+    brokers,
+    killNode: id => nodeOf(id).kill(),
+    stopNode: id => nodeOf(id).stop(),
+    startNode: id => nodeOf(id).start(),
+    freezeNode: id => nodeOf(id).freeze(),
+    thawNode: id => nodeOf(id).thaw(),
+    stop,
+  }
+}
+
+async function addresses(count: number, port?: number): Promise<NodeAddress[]> {
+  const ids = Array.from({ length: count }, (_, i) => i + 1)
+  const ports = await freePorts(ids.flatMap(id => [port ? port + id - 1 : 0, 0]))
+  return ids.map(id => ({ id, host: '127.0.0.1', port: ports[2 * id - 2]!, controllerPort: ports[2 * id - 1]! }))
+}

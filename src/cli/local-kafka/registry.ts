@@ -1,0 +1,60 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startChild } from './child.ts'
+import { javaCommand, jvmFlags, requireJava } from './java.ts'
+import { registryJar, registryVersion } from './maven.ts'
+import { freePorts } from './ports.ts'
+import { untilReady } from './ready.ts'
+
+export interface LocalRegistryOptions {
+  /** A free port when left out. */
+  port?: number
+  /** Gets a line about each longer step. */
+  log?: (line: string) => void
+}
+
+export interface LocalRegistry {
+  /** The base address of the Confluent-compatible API. */
+  url: string
+  stop(): Promise<void>
+}
+
+/** Where Apicurio Registry 2 answers as Confluent's registry does. */
+export const confluentApi = '/apis/ccompat/v7'
+
+/**
+ * Starts Apicurio Registry from Maven Central on this machine. Its schemas are kept in memory and end with it.
+ * It ends with this process, whatever ends that.
+ * @throws Error with the end of the registry's log when it does not start
+ */
+export async function startRegistry(options: LocalRegistryOptions = {}): Promise<LocalRegistry> {
+  const { log = () => {} } = options
+  await requireJava()
+  const [port] = await freePorts([options.port ?? 0])
+  const jar = await registryJar(log)
+  const folder = await mkdtemp(join(tmpdir(), 'busgate-registry-'))
+  const url = `http://127.0.0.1:${port}${confluentApi}`
+
+  log(`starting Apicurio Registry ${registryVersion}`)
+  const settings = [`-Djava.io.tmpdir=${folder}`, '-Dquarkus.http.host=127.0.0.1', `-Dquarkus.http.port=${port}`]
+  const child = startChild(javaCommand(), [...jvmFlags, ...settings, '-jar', jar], {
+    cwd: folder,
+    logFile: join(folder, 'registry.log'),
+    scratch: folder,
+  })
+  const stop = async () => {
+    child.signal('SIGKILL')
+    await child.ended
+    await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    const answers = async () => (await fetch(`${url}/subjects`, { signal: AbortSignal.timeout(5000) })).ok
+    await untilReady('The schema registry', answers, child)
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  log(`the schema registry answers at ${url}`)
+  return { url, stop }
+}

@@ -1,0 +1,24 @@
+/** Time as the program sees it: real in production, virtual in simulations. */
+export interface Clock {
+  /** Milliseconds since 1970. */
+  now(): number
+  /** Milliseconds that never jump back, since an arbitrary instant. */
+  monotonic(): number
+  /** Calls back once after `ms`; the returned function cancels. */
+  after(ms: number, callback: () => void): () => void
+}
+
+export const systemClock: Clock = {
+  now: Date.now,
+  monotonic: () => performance.now(),
+  after(ms, callback) {
+    const timer = setTimeout(callback, ms)
+    return () => clearTimeout(timer)
+  },
+}
+
+export function sleep(clock: Clock, ms: number): Promise<void> {
+  return new Promise(resolve => {
+    clock.after(ms, resolve)
+  })
+}

@@ -1,0 +1,89 @@
+import type { z } from 'zod'
+import { definitions, type Setting, type SettingPath } from './definitions.ts'
+import type { Problem } from './errors.ts'
+import type { Given } from './layers.ts'
+import { hasPlaceholder, variableOf } from './names.ts'
+import { Secret, secretFromFile } from './secret.ts'
+
+type Definitions = typeof definitions
+
+type ValueOf<S> = S extends { secret: true; type: z.ZodType<infer T> }
+  ? Secret<T> | undefined
+  : S extends { default: undefined; type: z.ZodType<infer T> }
+    ? T | undefined
+    : S extends { type: z.ZodType<infer T> }
+      ? T
+      : never
+
+/** The checked value of every setting by its path; one with a placeholder has a map from the names that stand for it. */
+export type Values = {
+  [P in SettingPath]: P extends `${string}.NAME.${string}` | `${string}.TYPE`
+    ? ReadonlyMap<string, NonNullable<ValueOf<Definitions[P]>>>
+    : ValueOf<Definitions[P]>
+}
+
+interface Checked {
+  values: Values
+  problems: Problem[]
+  /** Settings whose value is wrong and so missing from `values`. */
+  failed: Set<SettingPath>
+}
+
+/** Checks each setting by itself. @param given at most one value for each path and each twin. */
+export function check(given: readonly Given[]): Checked {
+  const values: Partial<Record<SettingPath, unknown>> = {}
+  const problems: Problem[] = []
+  for (const setting of Object.keys(definitions) as SettingPath[]) {
+    const mine = given.filter(one => one.setting === setting)
+    if (!hasPlaceholder(setting)) {
+      values[setting] = checkOne(setting, definitions[setting], mine, problems)
+      continue
+    }
+    const byKey = Map.groupBy(mine, one => one.key!)
+    values[setting] = new Map(
+      [...byKey].map(([key, its]) => [key, checkOne(setting, definitions[setting], its, problems)]),
+    )
+  }
+  const failed = new Set(problems.flatMap(problem => given.find(one => one.path === problem.path)?.setting ?? []))
+  return { values: values as Values, problems, failed }
+}
+
+function checkOne(path: SettingPath, setting: Setting, given: Given[], problems: Problem[]): unknown {
+  const [one, twin] = given
+  if (!one) return setting.default === undefined ? undefined : setting.type.parse(setting.default)
+  if (twin) {
+    const what = `give either the secret or its file, not both (also in ${twin.where})`
+    problems.push({ path: one.path, where: one.where, what })
+    return undefined
+  }
+  const parse = (value: unknown) => parseWith(setting.type, value)
+  try {
+    if (one.isFile) return secretFromFile(one.path, String(one.value), parse)
+    const value = parse(one.value)
+    return setting.secret ? new Secret(() => value) : value
+  } catch (error) {
+    const what = one.isFile ? `cannot use the file: ${reason(error)}` : reason(error)
+    const example = one.isFile ? `/run/secrets/${variableOf(path).toLowerCase()}` : setting.example
+    problems.push({ path: one.path, where: one.where, what, example })
+    return undefined
+  }
+}
+
+class Refused extends Error {}
+
+/** @throws Refused with all that is wrong, and nothing of the value itself. */
+function parseWith(type: z.ZodType, value: unknown): unknown {
+  const result = type.safeParse(value)
+  if (result.success) return result.data
+  throw new Refused(result.error.issues.map(described).join('; '))
+}
+
+function described({ path, message }: z.core.$ZodIssue): string {
+  if (path.length === 0) return message
+  return `${path.map(part => (typeof part === 'number' ? `item ${part + 1}` : String(part))).join(', ')}: ${message}`
+}
+
+/** Not the message of a file system's error: it repeats the file's name, which may be a secret given in the wrong place. */
+function reason(error: unknown): string {
+  return error instanceof Refused ? error.message : ((error as NodeJS.ErrnoException).code ?? 'it cannot be read')
+}

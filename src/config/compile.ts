@@ -1,0 +1,67 @@
+import { type SendType, sendTypes } from '../protocol/index.ts'
+import type { Values } from './check.ts'
+import type { Secret } from './secret.ts'
+
+/** What the program works with: one section a room, with what a user may leave out or write in several ways resolved. */
+export type Settings = ReturnType<typeof compile>
+export type Policy = Values['delivery.default']
+
+export interface Account {
+  apiKey: Secret
+  /** Operations a second over the whole fleet; undefined: as many as the gateway takes. */
+  rate: number | undefined
+}
+
+export function compile(values: Values) {
+  const { apiKey: _apiKey, rate: _rate, ...gateway } = section(values, 'gateway')
+  const { default: _default, ...delivery } = section(values, 'delivery')
+  return {
+    kafka: { ...section(values, 'kafka'), sasl: saslOf(values) },
+    registry: section(values, 'registry'),
+    topics: section(values, 'topics'),
+    gateway: { ...gateway, errorTexts: gateway.errorTexts ?? {}, accounts: accountsOf(values) },
+    delivery: { ...delivery, notFoundErrors: delivery.notFoundErrors ?? [], types: policiesOf(values) },
+    callbacks: section(values, 'callbacks'),
+    telemetry: section(values, 'telemetry'),
+    roles: values.roles,
+  }
+}
+
+type Section<S extends string> = {
+  [P in keyof Values as P extends `${S}.${infer Key}`
+    ? Key extends `${string}.${string}`
+      ? never
+      : Key
+    : never]: Values[P]
+}
+
+/** The settings directly below a path, without those further down. */
+function section<S extends string>(values: Values, name: S): Section<S> {
+  const prefix = `${name}.`
+  const own = Object.entries(values)
+    .filter(([path]) => path.startsWith(prefix) && !path.includes('.', prefix.length))
+    .map(([path, value]) => [path.slice(prefix.length), value])
+  return Object.fromEntries(own)
+}
+
+function saslOf(values: Values) {
+  const { mechanism, username, password } = section(values, 'kafka.sasl')
+  return mechanism && username && password ? { mechanism, username, password } : undefined
+}
+
+/** Every account by its name. `gateway.apiKey` is the key of the one named default. */
+function accountsOf(values: Values): ReadonlyMap<string, Account> {
+  const keys = new Map(values['gateway.accounts.NAME.apiKey'])
+  if (values['gateway.apiKey']) keys.set('default', values['gateway.apiKey'])
+  const rates = values['gateway.accounts.NAME.rate']
+  return new Map([...keys].map(([name, apiKey]) => [name, { apiKey, rate: rates.get(name) ?? values['gateway.rate'] }]))
+}
+
+/** These cost money or a login each time, and a lost answer of the last two cannot be asked for. */
+const atMostOnce: readonly SendType[] = ['telegram', 'call/otp', 'hlr']
+
+function policiesOf(values: Values): Record<SendType, Policy> {
+  const policyOf = (type: SendType) =>
+    values['delivery.types.TYPE'].get(type) ?? (atMostOnce.includes(type) ? 'AT_MOST_ONCE' : values['delivery.default'])
+  return Object.fromEntries(sendTypes.map(type => [type, policyOf(type)])) as Record<SendType, Policy>
+}

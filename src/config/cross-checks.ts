@@ -1,0 +1,77 @@
+import type { Values } from './check.ts'
+import type { SettingPath } from './definitions.ts'
+
+/** A rule over several settings. It is asked only when each of `paths` is fine by itself; the first one is blamed. */
+export interface CrossCheck {
+  paths: [SettingPath, ...SettingPath[]]
+  broken(values: Values): boolean
+  what: string
+}
+
+export const crossChecks: CrossCheck[] = [
+  {
+    paths: ['kafka.drainMs', 'kafka.sessionTimeoutMs', 'kafka.rebalanceTimeoutMs'],
+    broken: values =>
+      values['kafka.drainMs'] >= values['kafka.sessionTimeoutMs'] ||
+      values['kafka.sessionTimeoutMs'] >= values['kafka.rebalanceTimeoutMs'],
+    what: 'must be below kafka.sessionTimeoutMs, and that below kafka.rebalanceTimeoutMs',
+  },
+  {
+    paths: ['kafka.sasl.mechanism', 'kafka.sasl.username', 'kafka.sasl.password'],
+    broken: values =>
+      !allOrNone(values['kafka.sasl.mechanism'], values['kafka.sasl.username'], values['kafka.sasl.password']),
+    what: 'kafka.sasl.mechanism, .username and .password go together: give all three or none',
+  },
+  {
+    paths: ['registry.url', 'kafka.brokers'],
+    broken: values => Array.isArray(values['kafka.brokers']) && values['registry.url'] === undefined,
+    what: 'is required unless kafka.brokers is embedded',
+  },
+  {
+    paths: ['registry.username', 'registry.password'],
+    broken: values => !allOrNone(values['registry.username'], values['registry.password']),
+    what: 'registry.username and registry.password go together: give both or none',
+  },
+  {
+    paths: ['topics.commands', 'topics.results', 'topics.statuses', 'topics.deadLetters', 'topics.doubts'],
+    broken: values => new Set(allTopics(values)).size < allTopics(values).length,
+    what: 'each topic needs a name of its own, and two of them are the same',
+  },
+  {
+    paths: ['callbacks.secret', 'callbacks.publicUrl'],
+    broken: values => values['callbacks.publicUrl'] !== undefined && values['callbacks.secret'] === undefined,
+    what: 'is required with callbacks.publicUrl',
+  },
+  {
+    paths: ['gateway.apiKey', 'gateway.accounts.NAME.apiKey'],
+    broken: values => values['gateway.apiKey'] !== undefined && values['gateway.accounts.NAME.apiKey'].has('default'),
+    what: 'is the same setting as gateway.accounts.default.apiKey: give one of them',
+  },
+  {
+    paths: ['gateway.accounts.NAME.rate', 'gateway.accounts.NAME.apiKey', 'gateway.apiKey'],
+    broken: values => [...values['gateway.accounts.NAME.rate'].keys()].some(name => !hasKey(values, name)),
+    what: 'an account has a rate but no apiKey',
+  },
+]
+
+function hasKey(values: Values, account: string): boolean {
+  return (
+    values['gateway.accounts.NAME.apiKey'].has(account) ||
+    (account === 'default' && values['gateway.apiKey'] !== undefined)
+  )
+}
+
+function allTopics(values: Values): string[] {
+  return [
+    ...values['topics.commands'],
+    values['topics.results'],
+    values['topics.statuses'],
+    values['topics.deadLetters'],
+    values['topics.doubts'],
+  ]
+}
+
+function allOrNone(...values: unknown[]): boolean {
+  const given = values.filter(value => value !== undefined).length
+  return given === 0 || given === values.length
+}

@@ -1,0 +1,98 @@
+import type { z } from 'zod'
+import { errorCodes } from '../protocol/index.ts'
+import * as kind from './kinds.ts'
+
+/**
+ * Every setting, once: how it is checked, its default as a user would write it, an example, a sentence of documentation.
+ * The checks, the variables' names and the table in the documentation all come from here.
+ * NAME stands for an account's name, TYPE for a type of message. A secret may be given by its twin `…File` as well.
+ */
+export interface Setting {
+  type: z.ZodType
+  default: string | number | boolean | undefined
+  example: string
+  doc: string
+  secret: boolean
+}
+
+function setting<T extends z.ZodType>(type: T, fallback: string | number | boolean, doc: string) {
+  return { type, default: fallback, example: String(fallback), doc, secret: false } as const
+}
+
+function optional<T extends z.ZodType>(type: T, example: string, doc: string) {
+  return { type, default: undefined, example, doc, secret: false } as const
+}
+
+function secret<T extends z.ZodType>(type: T, example: string, doc: string) {
+  return { type, default: undefined, example, doc, secret: true } as const
+}
+
+const policy = kind.choice(['AT_MOST_ONCE', 'AT_LEAST_ONCE'])
+/** The window of a partition is 8,192 offsets long, so no envelope can hold more. */
+const longestEnvelope = 8192
+const day = 24 * 3_600_000
+
+// biome-ignore format: a table, one setting a row
+export const definitions = {
+  'kafka.brokers': optional(kind.brokers, 'broker-1:9092,broker-2:9092', 'Brokers to start from, or the word embedded for the bus inside the process.'),
+  'kafka.clientId': setting(kind.text, 'busgate', 'Name of this program in the logs and quotas of the brokers.'),
+  'kafka.groupId': setting(kind.text, 'busgate', 'Consumer group, and the prefix of the transactional ids.'),
+  'kafka.sessionTimeoutMs': setting(kind.integer(1, 3_600_000), 10_000, 'Without a heartbeat for this long, a member loses its partitions.'),
+  'kafka.rebalanceTimeoutMs': setting(kind.integer(1, 3_600_000), 30_000, 'How long a rebalance waits for a member to join again.'),
+  'kafka.drainMs': setting(kind.integer(1, 3_600_000), 5_000, 'How long requests in flight may finish before partitions are given up.'),
+  'kafka.startFrom': setting(kind.choice(['earliest', 'latest', 'fail']), 'earliest', 'Where to begin when the group has no checkpoint.'),
+  'kafka.ssl': setting(kind.flag, false, 'Whether to speak TLS to the brokers.'),
+  'kafka.sasl.mechanism': optional(kind.choice(['plain', 'scram-sha-256', 'scram-sha-512']), 'scram-sha-512', 'How to sign in at the brokers.'),
+  'kafka.sasl.username': optional(kind.text, 'busgate', 'User at the brokers.'),
+  'kafka.sasl.password': secret(kind.secretText, 'a-password', 'Password at the brokers.'),
+
+  'registry.url': optional(kind.httpUrl, 'http://registry:8081', 'Confluent-compatible schema registry; required unless the bus is embedded.'),
+  'registry.username': optional(kind.text, 'busgate', 'User at the registry.'),
+  'registry.password': secret(kind.secretText, 'a-password', 'Password at the registry.'),
+
+  'topics.commands': setting(kind.list(kind.topic), 'busgate.commands.otp,busgate.commands', 'Topics of commands, the most urgent first.'),
+  'topics.results': setting(kind.topic, 'busgate.results', 'Topic of results.'),
+  'topics.statuses': setting(kind.topic, 'busgate.statuses', 'Topic of status events.'),
+  'topics.deadLetters': setting(kind.topic, 'busgate.dead-letters', 'Topic of records that cannot be read.'),
+  'topics.doubts': setting(kind.topic, 'busgate.doubts', 'Topic of commands of which nobody can tell whether they were sent.'),
+
+  'gateway.url': optional(kind.httpUrl, 'https://gateway.example', 'Base address of the gateway; /api/json.php is appended.'),
+  'gateway.apiKey': secret(kind.secretText, 'an-api-key', 'API key of the account named default.'),
+  'gateway.accounts.NAME.apiKey': secret(kind.secretText, 'an-api-key', 'API key of a further account.'),
+  'gateway.accounts.NAME.rate': optional(kind.aboveZero, '50', 'Like gateway.rate, for this account alone.'),
+  'gateway.rate': optional(kind.aboveZero, '50', 'Operations a second that an account may use over the whole fleet, status polls included.'),
+  'gateway.asyncUrl': optional(kind.httpUrl, 'https://async.gateway.example', 'Address of the asynchronous interface (library only).'),
+  'gateway.errorTexts': optional(kind.map(kind.choice(errorCodes)), '{"No such sender":"SENDER_INVALID"}', 'Error codes for further texts of the gateway; in a variable a JSON object.'),
+  'gateway.voiceHook': setting(kind.flag, false, 'Whether voice accepts a hook; the specification leaves it open.'),
+  'gateway.balanceIntervalMs': setting(kind.milliseconds, 300_000, 'How often the balance is asked for; 0: never.'),
+  'gateway.maxOperations': setting(kind.integer(1, longestEnvelope), 100, 'Most operations in an envelope.'),
+  'gateway.maxBytes': setting(kind.integer(1024, 64 * 1024 * 1024), 262_144, 'Longest body of an envelope, in bytes.'),
+  'gateway.lingerMs': setting(kind.milliseconds, 20, 'Longest wait for an envelope to fill.'),
+  'gateway.concurrency': setting(kind.integer(1, 1024), 8, 'Requests in flight in one process.'),
+  'gateway.timeoutMs': setting(kind.integer(1, 600_000), 30_000, 'Longest wait for an answer of the gateway.'),
+
+  'delivery.default': setting(policy, 'AT_LEAST_ONCE', 'What to do when nobody can tell whether a message was sent, for types without a rule of their own.'),
+  'delivery.types.TYPE': optional(policy, 'AT_MOST_ONCE', 'The rule of one type; AT_MOST_ONCE for telegram, call/otp and hlr unless set.'),
+  'delivery.maxAgeMs': setting(kind.longMilliseconds, day, 'Older commands expire; keep it below offsets.retention of the brokers.'),
+  'delivery.settleMs': setting(kind.milliseconds, 60_000, 'How long a request in doubt is left alone before its status is asked for.'),
+  'delivery.polls': setting(kind.integer(1, 1000), 3, 'How many definite answers to a status poll settle a doubt.'),
+  'delivery.pollIntervalMs': setting(kind.milliseconds, 20_000, 'Wait between two status polls.'),
+  'delivery.attempts': setting(kind.integer(1, 1000), 3, 'Most requests for one command under AT_LEAST_ONCE.'),
+  'delivery.notFoundErrors': optional(kind.list(kind.text), 'Message not found', 'Texts by which the gateway says that it does not know an id; one with a comma needs the file.'),
+  'delivery.dedupeWindow': setting(kind.integer(0, 10_000_000), 10_000, 'How many of its last ids a partition knows again; 0: none.'),
+
+  'callbacks.port': setting(kind.port, 8080, 'Port of the callback receiver; 0: any free one.'),
+  'callbacks.host': setting(kind.text, '0.0.0.0', 'Address the callback receiver listens on.'),
+  'callbacks.publicUrl': optional(kind.httpUrl, 'https://hooks.example', 'Address at which the gateway reaches the receiver; without it no hook is set.'),
+  'callbacks.secret': secret(kind.signingKeys, 'k1:at-least-16-characters', 'Signs hook addresses: a list of kid:secret, the first signs, all verify.'),
+  'callbacks.urlMaxLength': setting(kind.integer(64, 8192), 255, 'Longest hook address; correlation is left out of one that would be longer.'),
+  'callbacks.tokenLifeMs': setting(kind.longMilliseconds, 30 * day, 'How long a hook address is good for.'),
+
+  'telemetry.port': setting(kind.port, 9464, 'Port of /metrics, /healthz and /readyz; 0: any free one.'),
+  'telemetry.host': setting(kind.text, '0.0.0.0', 'Address the telemetry server listens on.'),
+  'telemetry.logLevel': setting(kind.choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']), 'info', 'Least serious level that is logged.'),
+
+  'roles': setting(kind.list(kind.choice(['worker', 'callbacks', 'reconciler'])), 'worker,callbacks', 'Which parts this process runs.'),
+} satisfies Record<string, Setting>
+
+export type SettingPath = keyof typeof definitions

@@ -1,0 +1,119 @@
+import { readFileSync } from 'node:fs'
+import { isMap, isPair, LineCounter, parseDocument } from 'yaml'
+import type { Problem } from './errors.ts'
+import { isSection, type Match, matchPath, nearestTo, pathOfVariable } from './names.ts'
+
+/** One value as somebody gave it, not checked yet. */
+export interface Given extends Match {
+  where: string
+  value: unknown
+}
+
+/** What one source of settings says, and what of it names no setting. */
+export interface Layer {
+  given: Given[]
+  problems: Problem[]
+}
+
+/** A YAML file. @param origin what named the file: `--config` or BUSGATE_CONFIG. */
+export function fileLayer(file: string, origin: string): Layer {
+  try {
+    return yamlLayer(readFileSync(file, 'utf8'), file)
+  } catch (error) {
+    const what = `cannot read ${file} (${(error as NodeJS.ErrnoException).code})`
+    return { given: [], problems: [{ path: origin, where: origin, what, example: 'busgate.yaml' }] }
+  }
+}
+
+/**
+ * Variables that begin with BUSGATE_; an empty one counts as not given.
+ * Kubernetes adds some for a service of that name (BUSGATE_SERVICE_HOST, BUSGATE_PORT=tcp://…): those are passed over.
+ */
+export function environmentLayer(env: Record<string, string | undefined>): Layer {
+  const layer: Layer = { given: [], problems: [] }
+  for (const [variable, value] of Object.entries(env)) {
+    if (!variable.startsWith('BUSGATE_') || variable === 'BUSGATE_CONFIG') continue
+    if (value === undefined || isServiceLink(variable, value)) continue
+    const path = pathOfVariable(variable)
+    if (path === undefined) {
+      layer.problems.push({
+        path: variable,
+        where: variable,
+        what: `is no setting; the nearest is ${nearestTo(variable)}`,
+      })
+    } else if (value !== '') {
+      layer.given.push({ ...matchPath(path)!, where: variable, value })
+    }
+  }
+  return layer
+}
+
+/** A tree of sections, such as a file holds. @param where names the place of a value, given the keys that lead to it. */
+export function treeLayer(tree: unknown, where: (keys: string[]) => string): Layer {
+  const layer: Layer = { given: [], problems: [] }
+  const visit = (value: unknown, keys: string[]) => {
+    const path = keys.join('.')
+    const match = matchPath(path)
+    if (match && value !== null && value !== undefined) return layer.given.push({ ...match, where: where(keys), value })
+    if (match || (keys.length > 0 && isEmpty(value) && isSection(path))) return undefined
+    if (isTree(value) && (keys.length === 0 || !isEmpty(value))) {
+      for (const [key, child] of Object.entries(value)) visit(child, [...keys, key])
+      return undefined
+    }
+    const what = isSection(path) ? 'expected a map of settings' : `is no setting; the nearest is ${nearestTo(path)}`
+    return layer.problems.push({ path, where: where(keys), what })
+  }
+  visit(tree ?? {}, [])
+  return layer
+}
+
+function isTree(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === null || value === undefined || (isTree(value) && Object.keys(value).length === 0)
+}
+
+function isServiceLink(variable: string, value: string): boolean {
+  if (/_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/.test(variable)) return true
+  return variable.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(value)
+}
+
+function yamlLayer(source: string, file: string): Layer {
+  const lines = new LineCounter()
+  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false })
+  const { contents, errors } = document
+  const at = (offset: number) => `${file}:${lines.linePos(offset).line}`
+  if (errors.length > 0) {
+    return { given: [], problems: errors.map(error => yamlProblem(error.message, at(error.pos[0]))) }
+  }
+  if (contents !== null && !isMap(contents)) {
+    return { given: [], problems: [yamlProblem('expected a map of sections', at(0))] }
+  }
+  let tree: unknown
+  try {
+    tree = document.toJS()
+  } catch (error) {
+    return { given: [], problems: [yamlProblem((error as Error).message, file)] }
+  }
+  return treeLayer(tree, keys => at(offsetOf(contents, keys)))
+}
+
+/** The parser's message up to the place where it quotes the file, which may hold secrets. */
+function yamlProblem(message: string, where: string): Problem {
+  return { path: 'YAML', where, what: message.split(': ')[0]! }
+}
+
+/** Where in the file the last of these keys stands that can be found; an alias ends the search. */
+function offsetOf(node: unknown, keys: string[]): number {
+  let offset = 0
+  let current = node
+  for (const key of keys) {
+    const pair = isMap(current) ? current.items.find(item => isPair(item) && String(item.key) === key) : undefined
+    if (!pair) break
+    offset = (pair.key as { range?: [number, number, number] }).range?.[0] ?? offset
+    current = pair.value
+  }
+  return offset
+}

@@ -1,0 +1,110 @@
+import { sendTypes } from '../protocol/index.ts'
+import { definitions, type SettingPath } from './definitions.ts'
+
+/** A name that a user may write: the setting it belongs to, and what stands for NAME or TYPE in it. */
+export interface Match {
+  setting: SettingPath
+  /** The path as written, without the `File` of a twin. */
+  path: string
+  key: string | undefined
+  isFile: boolean
+}
+
+const placeholders: Record<string, { fits(part: string): boolean; fromVariable(part: string): string; hint: string }> =
+  {
+    NAME: {
+      fits: part => /^[a-z0-9]+$/.test(part),
+      fromVariable: part => part.toLowerCase(),
+      hint: 'NAME is made of lower-case letters and digits',
+    },
+    TYPE: {
+      fits: part => sendTypes.some(type => type === part),
+      fromVariable: part => sendTypes.find(type => snakeCase(type) === part) ?? part,
+      hint: `TYPE is one of ${sendTypes.join(', ')}`,
+    },
+  }
+
+const settingPaths = Object.keys(definitions) as SettingPath[]
+
+/** Everything that can be written, placeholders included. */
+const writable = settingPaths.flatMap(setting => {
+  const entry = { setting, path: setting as string, parts: setting.split('.'), isFile: false }
+  if (!definitions[setting].secret) return [entry]
+  return [entry, { setting, path: `${setting}File`, parts: `${setting}File`.split('.'), isFile: true }]
+})
+
+/** `gateway.maxOperations` → BUSGATE_GATEWAY_MAX_OPERATIONS, `delivery.types.call/otp` → BUSGATE_DELIVERY_TYPES_CALL_OTP */
+export function variableOf(path: string): string {
+  return `BUSGATE_${snakeCase(path)}`
+}
+
+export function matchPath(path: string): Match | undefined {
+  const parts = path.split('.')
+  const found = writable.find(known => known.parts.length === parts.length && parts.every(fits(known.parts)))
+  if (!found) return undefined
+  const key = parts.find((_, index) => placeholders[found.parts[index]!])
+  return {
+    setting: found.setting,
+    path: found.isFile ? path.slice(0, -'File'.length) : path,
+    key,
+    isFile: found.isFile,
+  }
+}
+
+/** The path that a variable stands for. */
+export function pathOfVariable(variable: string): string | undefined {
+  for (const known of writable) {
+    const path = pathIfNamed(variable, known.parts)
+    if (path !== undefined && matchPath(path)) return path
+  }
+  return undefined
+}
+
+/** Whether settings exist below this path. */
+export function isSection(path: string): boolean {
+  const parts = path.split('.')
+  return writable.some(known => known.parts.length > parts.length && parts.every(fits(known.parts)))
+}
+
+export function hasPlaceholder(setting: SettingPath): boolean {
+  return setting.split('.').some(part => placeholders[part])
+}
+
+/** The known path or variable that is spelled most like this one, and what its placeholder stands for. */
+export function nearestTo(name: string): string {
+  const shown = (path: string) => (name.startsWith('BUSGATE_') ? variableOf(path) : path)
+  const byDistance = writable.map(known => ({ ...known, distance: editDistance(name, shown(known.path)) }))
+  const nearest = byDistance.reduce((best, known) => (known.distance < best.distance ? known : best))
+  const hint = nearest.parts.map(part => placeholders[part]?.hint).find(Boolean)
+  return hint ? `${shown(nearest.path)} (${hint})` : shown(nearest.path)
+}
+
+const fits = (template: string[]) => (part: string, index: number) =>
+  placeholders[template[index]!]?.fits(part) ?? template[index] === part
+
+function pathIfNamed(variable: string, parts: string[]): string | undefined {
+  const pattern = parts.map(part => (placeholders[part] ? '([A-Z0-9_]+)' : snakeCase(part))).join('_')
+  const match = new RegExp(`^BUSGATE_${pattern}$`).exec(variable)
+  if (!match) return undefined
+  return parts.map(part => placeholders[part]?.fromVariable(match[1]!) ?? part).join('.')
+}
+
+function snakeCase(path: string): string {
+  return path
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replace(/[^A-Za-z0-9]+/g, '_')
+    .toUpperCase()
+}
+
+/** Levenshtein. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (const [i, letter] of [...a].entries()) {
+    const next = [i + 1]
+    for (let j = 0; j < b.length; j++) {
+      next.push(Math.min(row[j]! + (letter === b[j] ? 0 : 1), row[j + 1]! + 1, next[j]! + 1))
+    }
+    row = next
+  }
+  return row[b.length]!
+}

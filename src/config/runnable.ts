@@ -1,0 +1,35 @@
+import type { Settings } from './compile.ts'
+import { definitions, type SettingPath } from './definitions.ts'
+import { type Problem, SettingsError } from './errors.ts'
+import { variableOf } from './names.ts'
+
+export type WithBrokers = { kafka: { brokers: NonNullable<Settings['kafka']['brokers']> } }
+export type WithGateway = { gateway: { url: string } }
+
+/** What `run` needs for the roles of this process. @throws SettingsError that names all that is missing. */
+export function requireRunnable(settings: Settings): asserts settings is Settings & WithBrokers {
+  const asks = settings.roles.filter(role => role !== 'callbacks')
+  const problems: Problem[] = []
+  if (settings.kafka.brokers === undefined) problems.push(missing('kafka.brokers', settings.roles))
+  if (asks.length > 0) problems.push(...missingOfGateway(settings, asks))
+  if (asks.length === 0 && !settings.callbacks.secret) problems.push(missing('callbacks.secret', settings.roles))
+  if (problems.length > 0) throw new SettingsError(problems)
+}
+
+/** What it takes to speak to the gateway. @throws SettingsError that names all that is missing. */
+export function requireGateway(settings: Settings): asserts settings is Settings & WithGateway {
+  const problems = missingOfGateway(settings, [])
+  if (problems.length > 0) throw new SettingsError(problems)
+}
+
+function missingOfGateway({ gateway }: Settings, roles: string[]): Problem[] {
+  return [
+    ...(gateway.url === undefined ? [missing('gateway.url', roles)] : []),
+    ...(gateway.accounts.size === 0 ? [missing('gateway.apiKey', roles)] : []),
+  ]
+}
+
+function missing(path: SettingPath, roles: string[]): Problem {
+  const what = roles.length > 0 ? `is not set, and needed by ${roles.join(', ')}` : 'is not set'
+  return { path, where: variableOf(path), what, example: definitions[path].example }
+}

@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { must } from './messages.ts'
+import { replies } from './reply.ts'
+import { tolerantId, tolerantNumber, tolerantText } from './tolerant.ts'
+
+/**
+ * Body of a delivery status callback (specification: Events), sent once a message has reached a final state.
+ * Only `success` is required. `updated` is an ISO 8601 date-time, `duration` the length of a call in seconds, `reply`
+ * the digit that the recipient pressed, `request_id` the one of the asynchronous response. `type` may be any text:
+ * the four in the table leave out channels that send callbacks too.
+ */
+export const callbackBody = z.looseObject(
+  {
+    success: z.boolean({ error: must('true or false') }),
+    id: tolerantId,
+    msg_id: tolerantId,
+    type: tolerantText,
+    status: tolerantText,
+    error: tolerantText,
+    updated: tolerantText,
+    reply: tolerantText,
+    duration: tolerantNumber,
+    request_id: tolerantText,
+    replies,
+  },
+  { error: must('an object') },
+)
+
+export type CallbackBody = z.infer<typeof callbackBody>

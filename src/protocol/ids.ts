@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import { must } from './messages.ts'
+
+const LARGEST = 2n ** 63n - 1n
+
+const isMessageId = (value: unknown): boolean =>
+  typeof value === 'bigint' ? value >= 1n && value <= LARGEST : Number.isSafeInteger(value) && (value as number) >= 1
+
+/** The caller's own unique identifier of a message: 1 to 2^63-1, as a bigint where a number would lose digits. */
+export const messageId = z.custom<number | bigint>(isMessageId, {
+  error: must(`a whole number from 1 to ${LARGEST} (a bigint beyond ${Number.MAX_SAFE_INTEGER})`),
+  abort: true,
+})
+
+/**
+ * Whether an identifier that came back names this message. Compared as decimal text, since the gateway echoes ids both
+ * as numbers and as strings.
+ */
+export const sameId = (echoed: unknown, id: bigint | number): boolean =>
+  typeof echoed === 'string' ? echoed === String(id) : isMessageId(echoed) && String(echoed) === String(id)

@@ -1,0 +1,48 @@
+/** The gateway's language: schemas and types of every operation, response and callback, and what its texts mean. */
+export { type CallbackBody, callbackBody } from './callback.ts'
+export {
+  type AsyncResponse,
+  asyncResponse,
+  type RequestEnvelope,
+  type ResponseEnvelope,
+  type ResponseItem,
+  requestEnvelope,
+  responseEnvelope,
+  responseItem,
+} from './envelope.ts'
+export { messageId, sameId } from './ids.ts'
+export { parseJson, stringifyJson } from './json.ts'
+export { type Operation, type OperationType, operationTypes } from './operation.ts'
+export type { BalanceOperation, BalancePayload } from './operations/balance.ts'
+export type { CallOtpOperation, CallOtpPayload } from './operations/call-otp.ts'
+export type { HlrOperation, HlrPayload } from './operations/hlr.ts'
+export type { PipelineOperation } from './operations/pipeline.ts'
+export type { RcsOperation } from './operations/rcs.ts'
+export type { RcsSmsOperation } from './operations/rcs-sms.ts'
+export type { RcsViberSmsOperation } from './operations/rcs-viber-sms.ts'
+export type { SenderOperation, SenderPayload } from './operations/sender.ts'
+export type { SmsOperation } from './operations/sms.ts'
+export type { StatusOperation, StatusPayload } from './operations/status.ts'
+export type { TelegramOperation } from './operations/telegram.ts'
+export type { TemplateCreateOperation, TemplateCreatePayload } from './operations/template-create.ts'
+export type { TemplateDeleteOperation, TemplateDeletePayload } from './operations/template-delete.ts'
+export type { TemplateListOperation, TemplateListPayload } from './operations/template-list.ts'
+export type { TemplateViberCreateOperation, TemplateViberCreatePayload } from './operations/template-viber-create.ts'
+export type { TemplateViberDeleteOperation, TemplateViberDeletePayload } from './operations/template-viber-delete.ts'
+export type { TemplateViberListOperation, TemplateViberListPayload } from './operations/template-viber-list.ts'
+export type { ViberOperation } from './operations/viber.ts'
+export type { ViberSmsOperation } from './operations/viber-sms.ts'
+export type { VoiceOperation } from './operations/voice.ts'
+export { type ErrorCode, errorCodeOf, errorCodes } from './refusals.ts'
+export {
+  isOperationType,
+  type OperationObject,
+  operations,
+  type Payload,
+  type SendType,
+  sendTypes,
+} from './registry.ts'
+export type { Reply } from './reply.ts'
+export type { SendPayload } from './send-payload.ts'
+export { type State, stateOf } from './states.ts'
+export type { ViberType } from './viber.ts'

@@ -1,0 +1,27 @@
+// Standard since ES2026 and in Node 22 and 24; the library declarations of ES2024 do not have them yet.
+type SourceReviver = (this: unknown, key: string, value: unknown, context: { source?: string }) => unknown
+const { parse, rawJSON } = JSON as unknown as {
+  parse(text: string, reviver?: SourceReviver): unknown
+  rawJSON(text: string): unknown
+}
+
+/** True when a number of 16 digits or more may begin somewhere: rare, and read the slow way. */
+const LONG_NUMBER = /^\d{16}|[:[,\s-]\d{16}/
+const INTEGER = /^-?\d+$/
+
+const exactInteger: SourceReviver = (_key, value, { source }) =>
+  typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && INTEGER.test(source)
+    ? BigInt(source)
+    : value
+
+/**
+ * JSON.parse that keeps identifiers whole: an integer literal beyond 2^53-1 becomes a bigint.
+ * @throws SyntaxError when the text is not JSON, RangeError when it is nested thousands of levels deep.
+ */
+export const parseJson = (text: string): unknown => (LONG_NUMBER.test(text) ? parse(text, exactInteger) : parse(text))
+
+const bigintAsDigits = (_key: string, value: unknown): unknown =>
+  typeof value === 'bigint' ? rawJSON(value.toString()) : value
+
+/** JSON.stringify that writes a bigint as a number, digit by digit. */
+export const stringifyJson = (value: unknown): string => JSON.stringify(value, bigintAsDigits)

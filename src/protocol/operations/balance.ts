@@ -1,0 +1,19 @@
+import type { z } from 'zod'
+import { operationObject } from '../fields.ts'
+import type { Operation } from '../operation.ts'
+import { openPayload, tolerantNumber, tolerantText } from '../tolerant.ts'
+
+/**
+ * What is left on the account. No fields. The payload is not shown; the vendor's documentation has `amount` and
+ * `currency`.
+ * Specification: balance, sender, template/list, template/viber/list.
+ */
+export const balance = {
+  schema: operationObject('balance', {}),
+  payload: openPayload({ amount: tolerantNumber, currency: tolerantText }),
+  section: 'balance, sender, template/list, template/viber/list',
+  hook: 'none',
+} satisfies Operation
+
+export type BalanceOperation = z.infer<typeof balance.schema>
+export type BalancePayload = z.infer<typeof balance.payload>

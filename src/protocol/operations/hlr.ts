@@ -1,0 +1,38 @@
+import { z } from 'zod'
+import { addressed, operationObject } from '../fields.ts'
+import { must } from '../messages.ts'
+import type { Operation } from '../operation.ts'
+import { tolerantFlag, tolerantId, tolerantNumber, tolerantObject, tolerantText } from '../tolerant.ts'
+
+const network = tolerantObject(
+  z.looseObject({
+    name: tolerantText,
+    prefix: tolerantNumber,
+    country: tolerantObject(z.looseObject({ name: tolerantText, prefix: tolerantNumber })),
+  }),
+)
+
+/**
+ * Validity, operator and porting of a number; its subscriber is not notified. `mccmnc` is the country and network code,
+ * `imsi` the subscriber's identity: kept as it came, since as text it may begin with a zero.
+ * Specification: hlr and call/otp; HLR result payload.
+ */
+export const hlr = {
+  schema: operationObject('hlr', addressed),
+  payload: z.looseObject(
+    {
+      phone: tolerantNumber,
+      status: tolerantText,
+      imsi: tolerantId,
+      mccmnc: tolerantNumber,
+      ported: tolerantFlag,
+      network: tolerantObject(z.looseObject({ origin: network, ported: network })),
+    },
+    { error: must('an object') },
+  ),
+  section: 'hlr and call/otp',
+  hook: 'none',
+} satisfies Operation
+
+export type HlrOperation = z.infer<typeof hlr.schema>
+export type HlrPayload = z.infer<typeof hlr.payload>

@@ -1,0 +1,17 @@
+import { z } from 'zod'
+import { operationObject } from '../fields.ts'
+import type { Operation } from '../operation.ts'
+
+/**
+ * The account's alpha-names. No fields. The payload is not shown.
+ * Specification: balance, sender, template/list, template/viber/list.
+ */
+export const sender = {
+  schema: operationObject('sender', {}),
+  payload: z.unknown(),
+  section: 'balance, sender, template/list, template/viber/list',
+  hook: 'none',
+} satisfies Operation
+
+export type SenderOperation = z.infer<typeof sender.schema>
+export type SenderPayload = z.infer<typeof sender.payload>

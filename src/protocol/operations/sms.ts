@@ -1,0 +1,25 @@
+import type { z } from 'zod'
+import { addressed, flag, hook, operationObject, seconds, smsFields } from '../fields.ts'
+import type { Operation } from '../operation.ts'
+import { sendPayload } from '../send-payload.ts'
+
+/**
+ * A text message. `sms_lifetime` in seconds, 3600 to 259200, 172800 when left out. `short_link` and `unsubscribe_link`
+ * according to the tariff.
+ * Specification: sms.
+ */
+export const sms = {
+  schema: operationObject('sms', {
+    ...addressed,
+    ...smsFields,
+    hook: hook.optional(),
+    short_link: flag.optional(),
+    sms_lifetime: seconds(3600, 259_200).optional(),
+    unsubscribe_link: flag.optional(),
+  }),
+  payload: sendPayload,
+  section: 'sms',
+  hook: 'accepted',
+} satisfies Operation
+
+export type SmsOperation = z.infer<typeof sms.schema>

@@ -1,0 +1,21 @@
+import type { z } from 'zod'
+import { operationObject } from '../fields.ts'
+import { messageId } from '../ids.ts'
+import type { Operation } from '../operation.ts'
+import { replies } from '../reply.ts'
+import { openPayload, tolerantId, tolerantText } from '../tolerant.ts'
+
+/**
+ * The status of a message sent before. `id` is the caller's, not the gateway's. The payload is not shown; the vendor's
+ * documentation has `id`, `type`, `status` and, for two-way Viber, `replies`.
+ * Specification: status.
+ */
+export const status = {
+  schema: operationObject('status', { id: messageId }),
+  payload: openPayload({ id: tolerantId, type: tolerantText, status: tolerantText, replies }),
+  section: 'status',
+  hook: 'none',
+} satisfies Operation
+
+export type StatusOperation = z.infer<typeof status.schema>
+export type StatusPayload = z.infer<typeof status.payload>

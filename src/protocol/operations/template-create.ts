@@ -1,0 +1,18 @@
+import { z } from 'zod'
+import { operationObject, text } from '../fields.ts'
+import type { Operation } from '../operation.ts'
+
+/**
+ * Creates an SMS template of the text `template`. The payload's field names are not shown; it holds id, text, name and
+ * the count of characters and parts.
+ * Specification: template/create.
+ */
+export const templateCreate = {
+  schema: operationObject('template/create', { template: text, name: text.optional() }),
+  payload: z.unknown(),
+  section: 'template/create',
+  hook: 'none',
+} satisfies Operation
+
+export type TemplateCreateOperation = z.infer<typeof templateCreate.schema>
+export type TemplateCreatePayload = z.infer<typeof templateCreate.payload>

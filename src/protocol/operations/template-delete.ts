@@ -1,0 +1,18 @@
+import { z } from 'zod'
+import { operationObject, text } from '../fields.ts'
+import type { Operation } from '../operation.ts'
+
+/**
+ * Deletes SMS templates by `id` (text), by their exact text, or by both; what happens when neither is given is not
+ * shown. The payload's field names are not shown; it holds the number of templates deleted.
+ * Specification: template/delete.
+ */
+export const templateDelete = {
+  schema: operationObject('template/delete', { id: text.optional(), template: text.optional() }),
+  payload: z.unknown(),
+  section: 'template/delete',
+  hook: 'none',
+} satisfies Operation
+
+export type TemplateDeleteOperation = z.infer<typeof templateDelete.schema>
+export type TemplateDeletePayload = z.infer<typeof templateDelete.payload>

@@ -1,0 +1,18 @@
+import { z } from 'zod'
+import { operationObject, text } from '../fields.ts'
+import type { Operation } from '../operation.ts'
+
+/**
+ * Creates a Viber template of the text `template`, for moderation. The payload's field names are not shown; it holds id
+ * and moderation status.
+ * Specification: template/viber/create.
+ */
+export const templateViberCreate = {
+  schema: operationObject('template/viber/create', { template: text, signature: text.optional() }),
+  payload: z.unknown(),
+  section: 'template/viber/create',
+  hook: 'none',
+} satisfies Operation
+
+export type TemplateViberCreateOperation = z.infer<typeof templateViberCreate.schema>
+export type TemplateViberCreatePayload = z.infer<typeof templateViberCreate.payload>

@@ -1,0 +1,22 @@
+import { z } from 'zod'
+import { operationObject, text } from '../fields.ts'
+import { must } from '../messages.ts'
+import type { Operation } from '../operation.ts'
+
+/**
+ * Deletes Viber templates by `id` (an integer, where template/delete takes text), by their exact text, or by both. The
+ * payload's field names are not shown; it holds the number of templates deleted.
+ * Specification: template/viber/delete.
+ */
+export const templateViberDelete = {
+  schema: operationObject('template/viber/delete', {
+    id: z.int({ error: must('a whole number') }).optional(),
+    template: text.optional(),
+  }),
+  payload: z.unknown(),
+  section: 'template/viber/delete',
+  hook: 'none',
+} satisfies Operation
+
+export type TemplateViberDeleteOperation = z.infer<typeof templateViberDelete.schema>
+export type TemplateViberDeletePayload = z.infer<typeof templateViberDelete.payload>

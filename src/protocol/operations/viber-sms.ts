@@ -1,0 +1,29 @@
+import type { z } from 'zod'
+import { addressed, flag, hook, operationObject, smsFields, text } from '../fields.ts'
+import type { Operation } from '../operation.ts'
+import { sendPayload } from '../send-payload.ts'
+import { viberContent, viberLifetime } from '../viber.ts'
+
+/**
+ * Viber, and SMS where Viber fails. Which fields are required is not shown: `id` and `phone` are, as of every message,
+ * and of the others only the types are checked. `viber_type` may be any text, its values are not listed here.
+ * Specification: viber+sms.
+ */
+export const viberSms = {
+  schema: operationObject('viber+sms', {
+    ...addressed,
+    sms_message: smsFields.sms_message.optional(),
+    sms_signature: smsFields.sms_signature.optional(),
+    viber_type: text.optional(),
+    viber_signature: text.optional(),
+    ...viberContent,
+    viber_lifetime: viberLifetime.optional(),
+    short_link: flag.optional(),
+    hook: hook.optional(),
+  }),
+  payload: sendPayload,
+  section: 'viber+sms',
+  hook: 'accepted',
+} satisfies Operation
+
+export type ViberSmsOperation = z.infer<typeof viberSms.schema>

@@ -1,0 +1,28 @@
+import type { z } from 'zod'
+import { addressed, flag, hook, operationObject, text } from '../fields.ts'
+import type { Operation } from '../operation.ts'
+import { sendPayload } from '../send-payload.ts'
+import { requiresViberContent, viberContent, viberLifetime, viberType } from '../viber.ts'
+
+/**
+ * A Viber message of the variant that `viber_type` names. Its section requires the button of `text+link` and
+ * `text+image+link` and the 2 to 5 slides of a `carousel`; whether a variant requires message, image, link and
+ * signature is not shown, so they may be left out here and the gateway decides.
+ * Specification: viber.
+ */
+export const viber = {
+  schema: operationObject('viber', {
+    ...addressed,
+    viber_type: viberType,
+    viber_signature: text.optional(),
+    ...viberContent,
+    viber_lifetime: viberLifetime.optional(),
+    hook: hook.optional(),
+    short_link: flag.optional(),
+  }).check(requiresViberContent(['viber_button', 'viber_carousel'])),
+  payload: sendPayload,
+  section: 'viber',
+  hook: 'accepted',
+} satisfies Operation
+
+export type ViberOperation = z.infer<typeof viber.schema>

@@ -1,0 +1,28 @@
+import { z } from 'zod'
+import { addressed, flag, operationObject, text, voiceModelFields } from '../fields.ts'
+import { must } from '../messages.ts'
+import type { Operation } from '../operation.ts'
+import { sendPayload } from '../send-payload.ts'
+
+/**
+ * A call that speaks `message`. With `dtmf` the digit that the recipient presses comes back as `reply` of the callback.
+ * Which fields are required is not shown: `id` and `phone` are, as of every message, and of the others only the types
+ * are checked. Whether `hook` is accepted is not shown either.
+ * Specification: voice.
+ */
+export const voice = {
+  schema: operationObject('voice', {
+    ...addressed,
+    message: text.optional(),
+    voice: z
+      .looseObject(voiceModelFields, { error: must('an object') })
+      .partial()
+      .optional(),
+    dtmf: flag.optional(),
+  }),
+  payload: sendPayload,
+  section: 'voice',
+  hook: 'not shown',
+} satisfies Operation
+
+export type VoiceOperation = z.infer<typeof voice.schema>

@@ -1,0 +1,61 @@
+/** Every value of `errorCode` in a result. The gateway's texts map to the first eight and to REJECTED. */
+export const errorCodes = [
+  'ACCESS_DENIED',
+  'SENDER_INVALID',
+  'OPERATOR_UNSUPPORTED',
+  'TYPE_INVALID',
+  'THROTTLED',
+  'INSUFFICIENT_FUNDS',
+  'DUPLICATE_ID',
+  'VALIDATION',
+  'DEADLINE',
+  'MAX_AGE',
+  'RESPONSE_LOST',
+  'ATTEMPTS_EXHAUSTED',
+  'SPEND_LIMIT',
+  'REJECTED',
+] as const
+
+export type ErrorCode = (typeof errorCodes)[number]
+
+const fold = (text: string): string => {
+  const folded = text.trim().toLowerCase()
+  return folded.endsWith('.') ? folded.slice(0, -1) : folded
+}
+
+const known: ReadonlyMap<string, ErrorCode> = new Map(
+  (
+    [
+      // The specification, Errors.
+      ['Access denied', 'ACCESS_DENIED'],
+      ['Error in Alpha-name', 'SENDER_INVALID'],
+      ['Operator not supported', 'OPERATOR_UNSUPPORTED'],
+      ['Invalid message type', 'TYPE_INVALID'],
+      // Seen by public clients.
+      ['Sender phone should contains only english letters, digits, dot, underscore, dash', 'SENDER_INVALID'],
+      ['Please enter SMS text', 'VALIDATION'],
+      ['Please enter valid receiver phone number', 'VALIDATION'],
+      ['Not enough money', 'INSUFFICIENT_FUNDS'],
+      ['Too many requests', 'THROTTLED'],
+      ['id exists', 'DUPLICATE_ID'],
+      // Codes of the same gateway's XML transport.
+      ['THROTTLE', 'THROTTLED'],
+      ['OVERLIMIT', 'THROTTLED'],
+      ['LENGTH', 'VALIDATION'],
+      ['DUPLICATE', 'DUPLICATE_ID'],
+      ['BILLING', 'INSUFFICIENT_FUNDS'],
+      ['IP_DENIED', 'ACCESS_DENIED'],
+      ['API_DISABLE', 'ACCESS_DENIED'],
+    ] as const
+  ).map(([text, code]) => [fold(text), code]),
+)
+
+/**
+ * The code of the gateway's error text. The whole text is compared; case, surrounding space and a final full stop make
+ * no difference. `own` adds texts and wins over the known ones. A text that nobody knows is REJECTED.
+ */
+export const errorCodeOf = (text: string, own: Readonly<Record<string, ErrorCode>> = {}): ErrorCode => {
+  const folded = fold(text)
+  const ownMatch = Object.entries(own).find(([ownText]) => fold(ownText) === folded)
+  return ownMatch?.[1] ?? known.get(folded) ?? 'REJECTED'
+}

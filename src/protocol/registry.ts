@@ -1,0 +1,72 @@
+import type { z } from 'zod'
+import type { Operation, OperationType } from './operation.ts'
+import { balance } from './operations/balance.ts'
+import { callOtp } from './operations/call-otp.ts'
+import { hlr } from './operations/hlr.ts'
+import { pipeline } from './operations/pipeline.ts'
+import { rcs } from './operations/rcs.ts'
+import { rcsSms } from './operations/rcs-sms.ts'
+import { rcsViberSms } from './operations/rcs-viber-sms.ts'
+import { sender } from './operations/sender.ts'
+import { sms } from './operations/sms.ts'
+import { status } from './operations/status.ts'
+import { telegram } from './operations/telegram.ts'
+import { templateCreate } from './operations/template-create.ts'
+import { templateDelete } from './operations/template-delete.ts'
+import { templateList } from './operations/template-list.ts'
+import { templateViberCreate } from './operations/template-viber-create.ts'
+import { templateViberDelete } from './operations/template-viber-delete.ts'
+import { templateViberList } from './operations/template-viber-list.ts'
+import { viber } from './operations/viber.ts'
+import { viberSms } from './operations/viber-sms.ts'
+import { voice } from './operations/voice.ts'
+
+/** Everything the gateway can be asked, by the `type` that asks for it. */
+export const operations = {
+  balance,
+  'call/otp': callOtp,
+  hlr,
+  pipeline,
+  rcs,
+  'rcs+sms': rcsSms,
+  'rcs+viber+sms': rcsViberSms,
+  sender,
+  sms,
+  status,
+  telegram,
+  'template/create': templateCreate,
+  'template/delete': templateDelete,
+  'template/list': templateList,
+  'template/viber/create': templateViberCreate,
+  'template/viber/delete': templateViberDelete,
+  'template/viber/list': templateViberList,
+  viber,
+  'viber+sms': viberSms,
+  voice,
+} satisfies Record<OperationType, Operation>
+
+/** The types that a command can carry: the sends, the voice code and the lookup, each addressed to one phone. */
+export const sendTypes = [
+  'sms',
+  'viber',
+  'viber+sms',
+  'rcs',
+  'rcs+sms',
+  'rcs+viber+sms',
+  'telegram',
+  'voice',
+  'pipeline',
+  'call/otp',
+  'hlr',
+] as const satisfies readonly OperationType[]
+
+export type SendType = (typeof sendTypes)[number]
+
+/** The operation object of a type. */
+export type OperationObject<T extends OperationType = OperationType> = z.infer<(typeof operations)[T]['schema']>
+
+/** `data` of a successful response item of a type. */
+export type Payload<T extends OperationType = OperationType> = z.infer<(typeof operations)[T]['payload']>
+
+export const isOperationType = (type: unknown): type is OperationType =>
+  typeof type === 'string' && Object.hasOwn(operations, type)

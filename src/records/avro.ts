@@ -1,0 +1,70 @@
+import avro, { type Schema, type Type } from 'avsc'
+import { BoundedArray, BoundedMap } from './bounds.ts'
+
+const MAX_LONG = 2n ** 63n - 1n
+const MIN_LONG = -(2n ** 63n)
+
+/** A long as a bigint: avsc's own refuses what does not fit a number exactly. */
+const bigintLong = avro.types.LongType.__with({
+  fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(0),
+  toBuffer(value: bigint) {
+    const buffer = Buffer.allocUnsafe(8)
+    buffer.writeBigInt64LE(value)
+    return buffer
+  },
+  fromJSON: BigInt,
+  toJSON: String,
+  isValid: (value: unknown) => typeof value === 'bigint' && value >= MIN_LONG && value <= MAX_LONG,
+  compare: (a: bigint, b: bigint) => (a === b ? 0 : a < b ? -1 : 1),
+})
+
+/** As much of a schema's JSON as is looked at here. */
+interface RecordSchema {
+  fields?: { name: string; type: unknown }[]
+}
+
+/**
+ * The type of a record on the bus: its `id` is a bigint, any other long a number; arrays and maps are bounded;
+ * a union of several records is an object with one key, the record's full name.
+ * @throws Error when the schema is not Avro.
+ */
+export function typeOf(schema: object): Type {
+  return avro.Type.forSchema(withBigintId(schema) as Schema, {
+    omitRecordMethods: true,
+    typeHook(part, options) {
+      const { type, bigint } = part as { type?: string; bigint?: true }
+      if (bigint) return bigintLong
+      if (type === 'array') return new BoundedArray(part, options)
+      if (type === 'map') return new BoundedMap(part, options)
+      return undefined
+    },
+  })
+}
+
+function withBigintId(schema: RecordSchema): object {
+  if (!Array.isArray(schema.fields)) return schema
+  const fields = schema.fields.map(field => (isId(field) ? { ...field, type: { type: 'long', bigint: true } } : field))
+  return { ...schema, fields }
+}
+
+/** Whether a field of a schema's outermost record is an id. Ids go up to 2^63-1. */
+export function isId(field: { name: string; type: unknown }): boolean {
+  return field.name === 'id' && field.type === 'long'
+}
+
+/**
+ * Refuses a writer whose instants have another unit: avsc would read microseconds as milliseconds.
+ * @throws Error naming the field.
+ */
+export function refuseOtherUnits(reader: RecordSchema, writer: RecordSchema): void {
+  for (const field of reader.fields ?? []) {
+    const read = logicalTypeOf(field.type)
+    const written = logicalTypeOf(writer.fields?.find(({ name }) => name === field.name)?.type)
+    if (read && written && read !== written) throw new Error(`${field.name} is written as ${written}, not ${read}`)
+  }
+}
+
+function logicalTypeOf(type: unknown): string | undefined {
+  const branches = Array.isArray(type) ? type : [type]
+  return branches.map(branch => branch?.logicalType).find(name => name !== undefined)
+}

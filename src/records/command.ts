@@ -1,0 +1,172 @@
+import { operations, type SendType } from '../protocol/index.ts'
+import type { SendCommand, SendCommandDelivery } from './generated.ts'
+import { type AvroRecord, schemas } from './schemas.ts'
+
+/** A command that may be sent. */
+export interface Command {
+  id: bigint
+  idText: string
+  type: SendType
+  account: string
+  /** Milliseconds since 1970. */
+  deadline: number | null
+  delivery: SendCommandDelivery
+  correlationId: string | null
+  tenant: string | null
+  /** The operation object, as it goes into the envelope. */
+  json: string
+  /** Length of json in UTF-8. */
+  bytes: number
+}
+
+/** A command that breaks the gateway's interface. `error` names the field and holds nothing of its content. */
+export interface InvalidCommand {
+  ok: false
+  id: bigint
+  type: SendType
+  account: string
+  correlationId: string | null
+  tenant: string | null
+  error: string
+}
+
+export type Reading = { ok: true; command: Command } | InvalidCommand
+
+/** What a callback address is made for. */
+export interface HookSubject {
+  id: bigint
+  type: SendType
+  account: string
+  correlationId: string | null
+  tenant: string | null
+}
+
+export interface ReadOptions {
+  /** The callback address of a command that names none; null: it gets none. */
+  hookFor(subject: HookSubject): string | null
+  /** Whether voice takes a hook: the interface leaves it open. */
+  voiceHook: boolean
+}
+
+const recordNames = {
+  sms: 'Sms',
+  viber: 'Viber',
+  'viber+sms': 'ViberSms',
+  rcs: 'Rcs',
+  'rcs+sms': 'RcsSms',
+  'rcs+viber+sms': 'RcsViberSms',
+  telegram: 'Telegram',
+  voice: 'Voice',
+  pipeline: 'Pipeline',
+  'call/otp': 'CallOtp',
+  hlr: 'Hlr',
+} satisfies Record<SendType, string>
+
+/** How one record of the union is read. */
+interface Kind {
+  type: SendType
+  /** The operation object's text up to its id. */
+  head: string
+  /** Names that `extra` may not use: they are set elsewhere. */
+  taken: ReadonlySet<string>
+}
+
+/** By the record's full name. */
+const kinds = new Map(
+  Object.entries(recordNames).map(([type, name]) => [`io.busgate.${name}`, kindOf(type as SendType, name)]),
+)
+
+/** A note in CallOtp and Hlr for those who read the topic. */
+const NOT_SENT = 'comment'
+
+/** More problems of one command are not told: its sender can send thousands. */
+const MAX_PROBLEMS = 3
+
+/**
+ * Checks a command against the gateway's interface and writes its operation object.
+ * @throws Error when `message` is no record of SendCommand; what the decoder made always is.
+ */
+export function readCommand(value: SendCommand, options: ReadOptions): Reading {
+  const [name = ''] = Object.keys(value.message)
+  const kind = kinds.get(name)
+  if (kind === undefined) throw new Error('message is no record of SendCommand')
+
+  const fields = copyWithoutNulls((value.message as unknown as Fields)[name] as Fields, { phone: value.phone })
+  if (value.hook !== null) fields.hook = value.hook
+  const text = JSON.stringify(fields)
+
+  const extra = readExtra(value.extra, kind, fields)
+  const error = extra.error ?? problemOf(kind, value.id, fields)
+  const { id, account, correlationId, tenant } = value
+  const subject = { id, type: kind.type, account, correlationId, tenant }
+  if (error !== null) return { ok: false, ...subject, error }
+
+  const idText = id.toString()
+  const hook = value.hook === null && takesHook(kind.type, options) ? options.hookFor(subject) : null
+  const hookText = hook === null ? '' : `,"hook":${JSON.stringify(hook)}`
+  const json = `${kind.head}${idText},${text.slice(1, -1)}${hookText}${extra.text}}`
+  return {
+    ok: true,
+    command: {
+      ...subject,
+      idText,
+      deadline: value.deadline,
+      delivery: value.delivery,
+      json,
+      bytes: Buffer.byteLength(json),
+    },
+  }
+}
+
+type Fields = Record<string, unknown>
+
+function kindOf(type: SendType, name: string): Kind {
+  const message = schemas.command.fields.find(field => field.name === 'message')?.type as AvroRecord[]
+  const own = message.find(record => record.name === name)?.fields.map(field => field.name) ?? []
+  const common = ['type', 'id', 'phone', 'hook', 'auth', 'data', '__proto__']
+  return { type, head: `{"type":${JSON.stringify(type)},"id":`, taken: new Set([...common, ...own]) }
+}
+
+function copyWithoutNulls(record: Fields, copy: Fields = {}): Fields {
+  for (const key of Object.keys(record)) {
+    const value = record[key]
+    if (value !== null && value !== undefined && key !== NOT_SENT) copy[key] = withoutNulls(value)
+  }
+  return copy
+}
+
+function withoutNulls(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  return Array.isArray(value) ? value.map(withoutNulls) : copyWithoutNulls(value as Fields)
+}
+
+/** Answers the text of the additional properties, each with a comma before it, and adds them to the fields. */
+function readExtra(extra: Record<string, string>, kind: Kind, fields: Fields): { text: string; error: string | null } {
+  let text = ''
+  for (const [key, json] of Object.entries(extra)) {
+    if (kind.taken.has(key)) return { text, error: `extra.${key} must not be set: the command has a field for it` }
+    try {
+      fields[key] = JSON.parse(json)
+    } catch {
+      return { text, error: `extra.${key} must be a JSON text` }
+    }
+    text += `,${JSON.stringify(key)}:${json}`
+  }
+  return { text, error: null }
+}
+
+/** Completes the fields to the operation object and asks the protocol. */
+function problemOf({ type }: Kind, id: bigint, fields: Fields): string | null {
+  fields.type = type
+  fields.id = id
+  const { error } = operations[type].schema.safeParse(fields)
+  if (error === undefined) return null
+  return error.issues
+    .slice(0, MAX_PROBLEMS)
+    .map(issue => issue.message)
+    .join('; ')
+}
+
+function takesHook(type: SendType, { voiceHook }: ReadOptions): boolean {
+  return operations[type].hook === 'accepted' || (type === 'voice' && voiceHook)
+}

@@ -1,0 +1,122 @@
+import type { Resolver, Type } from 'avsc'
+import { refuseOtherUnits, typeOf } from './avro.ts'
+import { refuseWeightlessItems } from './bounds.ts'
+import { SchemaNotFound, type SchemaRegistry, SchemaUnreadable } from './registry.ts'
+
+/** How long a "there is no such schema" of the registry is believed. */
+const NOT_FOUND_MS = 60_000
+/** Foreign bytes can name any number of schemas; more refusals than this are not worth remembering. */
+const MAX_REFUSED = 10_000
+/** Confluent wire format: a zero byte, the schema's id in 4 bytes, the body. */
+const HEADER = 5
+
+export type DecodeCode =
+  | 'NO_VALUE'
+  | 'NOT_CONFLUENT'
+  | 'SCHEMA_NOT_FOUND'
+  | 'SCHEMA_INCOMPATIBLE'
+  | 'TRUNCATED'
+  | 'TRAILING_BYTES'
+  | 'DECODE'
+
+/** Why a record cannot be decoded, now or ever. The message carries nothing of the record's content. */
+export interface DecodeError {
+  code: DecodeCode
+  message: string
+}
+
+export type Decoded<T> =
+  | { ok: true; value: T }
+  /** The schema with this id is not known yet: await prepare(id), then decode again. */
+  | { ok: false; pending: number }
+  | { ok: false; error: DecodeError }
+
+export interface Decoder<T> {
+  /** null is the value of a tombstone. */
+  decode(value: Buffer | null): Decoded<T>
+  /**
+   * Makes the writer's schema of that id ready. Resolves also when the answer is definite but bad: decode then says so.
+   * @throws RegistryUnavailable when the registry could not be asked; try again.
+   */
+  prepare(schemaId: number): Promise<void>
+}
+
+/** Reads records of any writer's schema as the reader's. */
+export function createDecoder<T>(readerSchema: object, registry: SchemaRegistry): Decoder<T> {
+  const reader = typeOf(readerSchema)
+  const resolvers = new Map<number, Resolver>()
+  const refused = new Map<number, { error: DecodeError; until: number }>()
+  const asked = new Map<number, Promise<void>>()
+
+  function decode(value: Buffer | null): Decoded<T> {
+    if (value === null) return failed('NO_VALUE', 'The record has no value: a command topic takes no tombstones.')
+    if (value.length < HEADER || value[0] !== 0) {
+      return failed(
+        'NOT_CONFLUENT',
+        'The value does not begin with a zero byte and a schema id: write it with the serializer of a schema registry.',
+      )
+    }
+    const schemaId = value.readUInt32BE(1)
+    const resolver = resolvers.get(schemaId)
+    return resolver ? decodeBody(reader, resolver, value, schemaId) : withoutSchema(schemaId)
+  }
+
+  function withoutSchema(schemaId: number): Decoded<T> {
+    const refusal = refused.get(schemaId)
+    if (refusal && performance.now() < refusal.until) return { ok: false, error: refusal.error }
+    return { ok: false, pending: schemaId }
+  }
+
+  function prepare(schemaId: number): Promise<void> {
+    if (resolvers.has(schemaId)) return Promise.resolve()
+    const running = asked.get(schemaId)
+    if (running) return running
+    const asking = learn(schemaId).finally(() => asked.delete(schemaId))
+    asked.set(schemaId, asking)
+    return asking
+  }
+
+  async function learn(schemaId: number): Promise<void> {
+    try {
+      resolvers.set(schemaId, resolverFor(await registry.schemaOf(schemaId), schemaId))
+      refused.delete(schemaId)
+    } catch (error) {
+      if (error instanceof SchemaNotFound) refuse(schemaId, 'SCHEMA_NOT_FOUND', error.message, NOT_FOUND_MS)
+      else if (error instanceof SchemaUnreadable) refuse(schemaId, 'SCHEMA_INCOMPATIBLE', error.message, Infinity)
+      else throw error
+    }
+  }
+
+  function resolverFor(writerSchema: object, schemaId: number): Resolver {
+    try {
+      const writer = typeOf(writerSchema)
+      refuseWeightlessItems(writer)
+      refuseOtherUnits(readerSchema, writerSchema)
+      return reader.createResolver(writer, { ignoreNamespaces: true })
+    } catch (error) {
+      throw new SchemaUnreadable(`Schema ${schemaId} cannot be read as ${reader.name}: ${(error as Error).message}.`)
+    }
+  }
+
+  function refuse(schemaId: number, code: DecodeCode, message: string, forMs: number): void {
+    if (refused.size >= MAX_REFUSED) refused.clear()
+    refused.set(schemaId, { error: { code, message }, until: performance.now() + forMs })
+  }
+
+  return { decode, prepare }
+}
+
+function decodeBody<T>(reader: Type, resolver: Resolver, value: Buffer, schemaId: number): Decoded<T> {
+  try {
+    const { value: record, offset } = reader.decode(value, HEADER, resolver)
+    if (offset === value.length) return { ok: true, value: record }
+    if (offset === -1) return failed('TRUNCATED', `The record ends before its schema ${schemaId} does.`)
+    return failed('TRAILING_BYTES', `${value.length - offset} bytes follow the record of schema ${schemaId}.`)
+  } catch (error) {
+    return failed('DECODE', `The bytes do not follow schema ${schemaId}: ${(error as Error).message}.`)
+  }
+}
+
+function failed(code: DecodeCode, message: string): { ok: false; error: DecodeError } {
+  return { ok: false, error: { code, message } }
+}

@@ -1,0 +1,149 @@
+import registryApi from '@kafkajs/confluent-schema-registry/dist/api/index.js'
+import { RegistryUnavailable, SchemaNotFound, SchemaRefused, SchemaUnreadable } from './errors.ts'
+import { type StoredSchema, selfContained } from './references.ts'
+
+export { RegistryUnavailable, SchemaNotFound, SchemaRefused, SchemaUnreadable } from './errors.ts'
+
+/** Where the schemas of the bus live. Ids are for ever; asking again is always safe. */
+export interface SchemaRegistry {
+  /**
+   * The schema with that id, self-contained.
+   * @throws SchemaNotFound, SchemaUnreadable, RegistryUnavailable
+   */
+  schemaOf(id: number): Promise<object>
+  /**
+   * Registers the schema under the subject and answers its id; the same schema again has the same id.
+   * The subject's compatibility is left as it is.
+   * @throws SchemaRefused, RegistryUnavailable
+   */
+  idOf(subject: string, schema: object): Promise<number>
+}
+
+export interface ConfluentRegistryOptions {
+  /** Address of the registry, with the path of its Confluent-compatible interface if it has one. */
+  url: string
+  username?: string
+  password?: string
+  /** Longest wait for an answer, the retries of a lost connection included. Default 5000. */
+  timeoutMs?: number
+}
+
+/**
+ * A schema registry that speaks Confluent's interface.
+ * @throws Error when the address is none, or holds credentials.
+ */
+export function confluentRegistry({
+  url,
+  username,
+  password = '',
+  timeoutMs = 5000,
+}: ConfluentRegistryOptions): SchemaRegistry {
+  const address = new URL(url)
+  if (address.username !== '') {
+    throw new Error('registry.url holds credentials: move them to registry.username and registry.password')
+  }
+  // The client's lower layer: the upper one insists on managing the subject's compatibility, and answers compiled
+  // types instead of schemas.
+  const api = registryApi.default({
+    host: url.replace(/\/+$/, ''),
+    clientId: CLIENT_ID,
+    ...(username === undefined ? {} : { auth: { username, password } }),
+  })
+
+  async function ask<T>(request: (signal: AbortSignal) => Promise<{ data(): T }>): Promise<T> {
+    // The signal ends the request; the race ends a wait for an answer that was cut off, which the client misses.
+    const signal = AbortSignal.timeout(timeoutMs)
+    const response = await Promise.race([request(signal), aborted(signal)])
+    return response.data()
+  }
+
+  async function stored(request: (signal: AbortSignal) => Promise<{ data(): StoredSchema }>): Promise<StoredSchema> {
+    const answer = await ask(request)
+    if (typeof answer?.schema !== 'string') throw new Error('the answer holds no schema')
+    return answer
+  }
+
+  async function schemaOf(id: number): Promise<object> {
+    try {
+      return await selfContained(await stored(signal => api.Schema.find({ id, signal })), ({ subject, version }) =>
+        stored(signal => api.Subject.version({ subject, version, signal })),
+      )
+    } catch (error) {
+      if (error instanceof SchemaUnreadable) throw new SchemaUnreadable(`Schema ${id} cannot be read: ${error.message}`)
+      if (!saysNotFound(error)) throw unavailable(error)
+      throw new SchemaNotFound(`${registry} has no schema ${id}: was the record written with another registry?`)
+    }
+  }
+
+  async function idOf(subject: string, schema: object): Promise<number> {
+    const body = { schema: JSON.stringify(schema) }
+    try {
+      const { id } = await ask<{ id?: number }>(signal => api.Subject.register({ subject, body, signal }))
+      if (id === undefined) throw new Error('the answer holds no id')
+      return id
+    } catch (error) {
+      const { status } = error as RegistryError
+      if (status !== 409 && status !== 422) throw unavailable(error)
+      throw new SchemaRefused(
+        `${registry} refuses the schema of subject ${subject} (${status}): ${textOf(error)}. It holds the schema of ` +
+          'something else there, or of a newer busgate: set another topic, or use at least that version.',
+      )
+    }
+  }
+
+  const registry = `The schema registry at ${address.host}`
+
+  function unavailable(error: unknown): RegistryUnavailable {
+    return new RegistryUnavailable(`${registry} ${complaint(error as RegistryError, timeoutMs)}`)
+  }
+
+  return { schemaOf, idOf }
+}
+
+/** The same in memory, for the embedded bus. */
+export function embeddedRegistry(): SchemaRegistry {
+  const texts: string[] = []
+  return {
+    async schemaOf(id) {
+      const text = texts[id - 1]
+      if (text === undefined) throw new SchemaNotFound(`The embedded schema registry has no schema ${id}.`)
+      return JSON.parse(text)
+    },
+    async idOf(_subject, schema) {
+      const text = JSON.stringify(schema)
+      return texts.indexOf(text) + 1 || texts.push(text)
+    },
+  }
+}
+
+/** Begins every message of the client's errors. */
+const CLIENT_ID = 'busgate'
+/** How the client words an answer whose body has no message; a lost connection is one, with status 400. */
+const NO_MESSAGE = /^Error, status \d+: /
+
+interface RegistryError extends Error {
+  status?: number
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
+}
+
+function textOf(error: unknown): string {
+  const text = (error as Error).message
+  return text.startsWith(`${CLIENT_ID} - `) ? text.slice(CLIENT_ID.length + 3) : text
+}
+
+/** A 404 with a message. One without is not the registry's: a wrong path, or something in front of it. */
+function saysNotFound(error: unknown): boolean {
+  return (error as RegistryError).status === 404 && !NO_MESSAGE.test(textOf(error))
+}
+
+function complaint(error: RegistryError, timeoutMs: number): string {
+  if (error.name === 'TimeoutError') return `did not answer within ${timeoutMs} ms.`
+  if (error.status === 401 || error.status === 403) {
+    return `refuses the credentials (${error.status}): check registry.username and registry.password.`
+  }
+  if (error.status === 404) return 'answers 404 where a registry answers: check registry.url, its path included.'
+  return `could not be asked: ${textOf(error).replace(NO_MESSAGE, '')}.`
+}

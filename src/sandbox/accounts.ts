@@ -1,0 +1,74 @@
+import { createLedger, type Id, type Ledger } from './ledger.ts'
+import { createMeter, type Meter } from './meter.ts'
+import type { SandboxKeys } from './settings.ts'
+import { createTemplates, type Templates } from './templates.ts'
+
+/** What the gateway keeps for one account, whichever of its keys is used. */
+export interface Account {
+  name: string
+  /** Operations received in envelopes that were read. */
+  operations: number
+  received: Meter
+  /** Operations that the rate let through. */
+  admitted: Meter
+  balance: number
+  ledger: Ledger
+  /** Identifiers that were refused once on purpose. */
+  refusedOnce: Set<Id>
+  smsTemplates: Templates
+  viberTemplates: Templates
+}
+
+export interface Accounts {
+  byKey(key: string): Account | undefined
+  byName(name: string): Account | undefined
+  list(): Account[]
+  setKeys(keys: SandboxKeys): void
+}
+
+export function createAccounts(keys: SandboxKeys, balance: number): Accounts {
+  const accounts = new Map<string, Account>()
+  let byKey = new Map<string, Account>()
+
+  function open(name: string): Account {
+    const account = accounts.get(name) ?? createAccount(name, balance)
+    accounts.set(name, account)
+    return account
+  }
+
+  function setKeys(next: SandboxKeys): void {
+    byKey = new Map()
+    for (const [name, value] of Object.entries(named(next))) {
+      const account = open(name)
+      for (const key of typeof value === 'string' ? [value] : value) byKey.set(key, account)
+    }
+  }
+
+  setKeys(keys)
+  return {
+    byKey: key => byKey.get(key),
+    byName: name => accounts.get(name),
+    list: () => [...accounts.values()],
+    setKeys,
+  }
+}
+
+function named(keys: SandboxKeys): Readonly<Record<string, string | readonly string[]>> {
+  return Array.isArray(keys)
+    ? { default: keys as readonly string[] }
+    : (keys as Record<string, string | readonly string[]>)
+}
+
+function createAccount(name: string, balance: number): Account {
+  return {
+    name,
+    operations: 0,
+    received: createMeter(),
+    admitted: createMeter(),
+    balance,
+    ledger: createLedger(),
+    refusedOnce: new Set(),
+    smsTemplates: createTemplates(),
+    viberTemplates: createTemplates(),
+  }
+}

@@ -1,0 +1,86 @@
+import { Agent, request } from 'undici'
+import type { Timers } from './clock.ts'
+
+const timeoutMs = 10_000
+
+export interface CallbackCounts {
+  /** POSTs, retries included. */
+  sent: number
+  /** Callbacks that were answered 200. */
+  accepted: number
+  /** Callbacks given up after the last try. */
+  failed: number
+  /** Callbacks that are neither yet. */
+  pending: number
+}
+
+export interface Callbacks {
+  counts: Readonly<CallbackCounts>
+  /** POSTs `body()` to the address after a delay, again until it is answered 200. The body is made when it is first sent. */
+  schedule(url: string, body: () => string, delayMs: number): void
+  /** The same at once; resolves when the first try has ended, well or badly. */
+  sendNow(url: string, body: () => string): Promise<void>
+  /** Resolves when none is pending. */
+  drained(): Promise<void>
+  /** Drops what is pending. */
+  stop(): Promise<void>
+}
+
+interface Options {
+  callbackRetry: { tries: number; firstDelayMs: number }
+  callbackConcurrency: number
+}
+
+export function createCallbacks(options: Options, timers: Timers): Callbacks {
+  const agent = new Agent({ connections: options.callbackConcurrency })
+  const counts = { sent: 0, accepted: 0, failed: 0, pending: 0 }
+  let waiting: (() => void)[] = []
+
+  async function attempt(url: string, body: string, number: number): Promise<void> {
+    counts.sent++
+    if (await post(agent, url, body)) return finish('accepted')
+    if (number >= options.callbackRetry.tries) return finish('failed')
+    const pause = options.callbackRetry.firstDelayMs * 2 ** (number - 1)
+    timers.after(pause, () => void attempt(url, body, number + 1))
+  }
+
+  function finish(outcome: 'accepted' | 'failed'): void {
+    counts[outcome]++
+    if (--counts.pending > 0) return
+    for (const resolve of waiting) resolve()
+    waiting = []
+  }
+
+  return {
+    counts,
+    schedule(url, body, delayMs) {
+      counts.pending++
+      timers.after(delayMs, () => void attempt(url, body(), 1))
+    },
+    sendNow(url, body) {
+      counts.pending++
+      return attempt(url, body(), 1)
+    },
+    async drained() {
+      if (counts.pending > 0) await new Promise<void>(resolve => waiting.push(resolve))
+    },
+    stop: () => agent.destroy(),
+  }
+}
+
+async function post(dispatcher: Agent, url: string, body: string): Promise<boolean> {
+  try {
+    const response = await request(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+      dispatcher,
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+    })
+    await response.body.dump()
+    return response.statusCode === 200
+  } catch {
+    return false
+  }
+}

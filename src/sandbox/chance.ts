@@ -1,0 +1,30 @@
+import type { Span } from './settings.ts'
+
+/**
+ * The one source of everything that looks random: a number in [0, 1) that follows from the seed, from what it decides
+ * ("code") and from what that belongs to ("42"), so that the order of requests does not change what a message meets.
+ */
+export type Chance = (what: string, of: string | number | bigint | undefined) => number
+
+export function createChance(seed: number | string): Chance {
+  const start = fnv1a(0x811c9dc5, `${seed}/`)
+  return (what, of) => scramble(fnv1a(fnv1a(start, what), String(of))) / 0x1_0000_0000
+}
+
+export function within(span: Span, chance: number): number {
+  return span.min + (span.max - span.min) * chance
+}
+
+function fnv1a(start: number, text: string): number {
+  let hash = start
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return hash
+}
+
+/** The finaliser of MurmurHash3: neighbouring names get unrelated numbers. */
+function scramble(hash: number): number {
+  let h = hash ^ (hash >>> 16)
+  h = Math.imul(h, 0x85ebca6b)
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
+  return (h ^ (h >>> 16)) >>> 0
+}

@@ -1,0 +1,59 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FaultQueue } from './fault-queue.ts'
+import { faults, isFaultName } from './faults.ts'
+import { readText, sendJson } from './http.ts'
+import type { LogEntry } from './log.ts'
+import type { SandboxStats } from './stats.ts'
+
+/** What the sandbox shows and takes beside the gateway's interface. */
+export interface Controls {
+  stats(): SandboxStats
+  log(): LogEntry[]
+  faults: FaultQueue
+}
+
+type Result = [status: number, body: unknown]
+type Route = (controls: Controls, text: string) => Result
+
+const routes: Readonly<Record<string, Route>> = {
+  'GET /_stats': ({ stats }) => [200, stats()],
+  'GET /_log': ({ log }) => [200, log()],
+  'POST /_faults': ({ faults }, text) => addFault(faults, text),
+  'DELETE /_faults': ({ faults }) => {
+    faults.clear()
+    return [200, { cleared: true }]
+  },
+}
+
+/** Answers everything that is not the gateway's endpoint. */
+export function handleControl(
+  path: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+  controls: Controls,
+): void {
+  const name = `${request.method} ${path}`
+  const route: Route =
+    routes[name] ?? (() => [404, { error: `nothing at ${name}: the gateway is at POST /api/json.php` }])
+  readText(request, text => sendJson(response, ...route(controls, text)))
+}
+
+function addFault(queue: FaultQueue, text: string): Result {
+  const { fault, count = 1 } = bodyOf(text)
+  if (!isFaultName(fault)) return badRequest(`fault: one of ${Object.keys(faults).join(', ')}`)
+  if (!Number.isSafeInteger(count) || Number(count) < 1) return badRequest('count: a whole number from 1')
+  queue.next(fault, Number(count))
+  return [200, { fault, count }]
+}
+
+function bodyOf(text: string): { fault?: unknown; count?: unknown } {
+  try {
+    return JSON.parse(text) ?? {}
+  } catch {
+    return {}
+  }
+}
+
+function badRequest(problem: string): Result {
+  return [400, { error: `{"fault": NAME, "count": N} is expected; ${problem}` }]
+}

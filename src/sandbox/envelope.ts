@@ -1,0 +1,83 @@
+import { isOperationType, operations, parseJson, stringifyJson } from '../protocol/index.ts'
+import type { Account, Accounts } from './accounts.ts'
+import type { Processed } from './faults.ts'
+import type { Exchange, Operation } from './gateway.ts'
+import { refused } from './items.ts'
+import { handlers } from './operations/handlers.ts'
+import { outcomeOf } from './outcomes.ts'
+import type { Settings } from './settings.ts'
+import { texts } from './texts.ts'
+
+export interface Envelope {
+  account: Account
+  data: unknown[]
+}
+
+/** Reads a request's envelope, or says why it is refused as a whole. */
+export function readEnvelope(
+  contentType: string | undefined,
+  text: string,
+  accounts: Accounts,
+  settings: Settings,
+): Envelope | { error: string } {
+  if (!/^application\/json\s*(;|$)/i.test(contentType ?? '')) return { error: texts.contentType }
+  let body: { auth?: unknown; data?: unknown } | null
+  try {
+    body = parseJson(text) as typeof body
+  } catch {
+    return { error: texts.json }
+  }
+  const { auth, data } = body ?? {}
+  if (typeof auth !== 'string' || !Array.isArray(data) || data.length === 0) return { error: texts.envelope }
+  const account = accounts.byKey(auth)
+  if (!account) return { error: texts.accessDenied }
+  if (data.length > settings.maxOperations) return { error: texts.tooManyOperations }
+  return { account, data }
+}
+
+/** Executes the operations of an envelope in their order; with a `refusal`, refuses each with it instead. */
+export function executeEnvelope(data: unknown[], exchange: Exchange, refusal?: string): Processed {
+  const { account, gateway, now } = exchange
+  account.operations += data.length
+  account.received.add(data.length, now)
+  if (refusal !== undefined) return { items: data.map(operation => refused(refusal, rawId(operation))) }
+  if (gateway.settings.otpRefusal === 'envelope' && data.some(isOtpRefused)) return { error: texts.operator }
+  return { items: data.map(operation => executeOne(operation, exchange)) }
+}
+
+function executeOne(raw: unknown, exchange: Exchange): string {
+  const { account, gateway, now } = exchange
+  const { settings } = gateway
+  if (settings.rate !== Number.POSITIVE_INFINITY) {
+    if (account.admitted.count(now) >= settings.rate) return refused(texts.throttle, rawId(raw))
+    account.admitted.add(1, now)
+  }
+  const type = (raw as { type?: unknown } | null)?.type
+  if (!isOperationType(type)) return refused(texts.type, rawId(raw))
+  if (settings.validate) {
+    const problem = problemOf(type, raw)
+    if (problem !== undefined) return refused(problem, rawId(raw))
+  }
+  return handlers[type](raw as Operation, exchange)
+}
+
+const fieldTexts: Readonly<Record<string, string>> = { phone: texts.phone, sms_message: texts.smsText }
+
+/** A short text that names the first wrong field and never its value. */
+function problemOf(type: Operation['type'], raw: unknown): string | undefined {
+  const parsed = operations[type].schema.safeParse(raw)
+  if (parsed.success) return undefined
+  const path = parsed.error.issues[0]?.path.join('.') ?? ''
+  return fieldTexts[path] ?? `Error in ${path || type}`
+}
+
+function isOtpRefused(raw: unknown): boolean {
+  const { type, phone } = (raw ?? {}) as Partial<Operation>
+  return type === 'call/otp' && outcomeOf(type, phone ?? 0).refused === texts.operator
+}
+
+/** The identifier of an operation that was not checked, as JSON text. */
+function rawId(raw: unknown): string | undefined {
+  const id = (raw as { id?: unknown } | null)?.id
+  return typeof id === 'number' || typeof id === 'bigint' || typeof id === 'string' ? stringifyJson(id) : undefined
+}

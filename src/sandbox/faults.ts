@@ -1,0 +1,171 @@
+import { parseJson, stringifyJson } from '../protocol/index.ts'
+import { texts } from './texts.ts'
+
+/** What processing an envelope gave: its items as JSON texts, or the envelope's refusal. */
+export type Processed = { items: string[] } | { error: string }
+
+export interface Reply {
+  end: 'reply'
+  status: number
+  headers: Record<string, string>
+  body: string
+  /** The body goes out in pieces. */
+  dripping?: boolean
+}
+
+/** How a request ends. */
+export type Answer = Reply | { end: 'reset' } | { end: 'stall' }
+
+/** Processes the request's envelope; with a text, every item is refused with it instead. */
+export type Process = (refusal?: string) => Processed
+
+interface Fault {
+  /** For the table in docs/sandbox.md. */
+  meaning: string
+  /** Whether the operations are executed (and billed). */
+  executes: boolean
+  answer(process: Process): Answer
+}
+
+const json = { 'Content-Type': 'application/json' }
+const html = { 'Content-Type': 'text/html' }
+
+/** The ordinary answer. */
+export function reply(processed: Processed): Reply {
+  const body =
+    'items' in processed
+      ? `{"success":true,"data":[${processed.items.join(',')}]}`
+      : `{"success":false,"error":${JSON.stringify(processed.error)}}`
+  return { end: 'reply', status: 200, headers: json, body }
+}
+
+export const faults = {
+  'reset-before': {
+    meaning: 'the connection is destroyed once the request was read; nothing is executed',
+    executes: false,
+    answer: () => ({ end: 'reset' }),
+  },
+  'reset-after': {
+    meaning: 'everything is executed, then the connection is destroyed without an answer',
+    executes: true,
+    answer: process => after(process, { end: 'reset' }),
+  },
+  stall: {
+    meaning: 'everything is executed; the answer never comes, the connection stays open',
+    executes: true,
+    answer: process => after(process, { end: 'stall' }),
+  },
+  'slow-body': {
+    meaning: 'everything is executed; the body comes in 10 pieces, 100 ms apart',
+    executes: true,
+    answer: process => ({ ...reply(process()), dripping: true }),
+  },
+  'truncated-json': {
+    meaning: 'everything is executed; the body ends in the middle',
+    executes: true,
+    answer: process => body(process, text => text.slice(0, text.length / 2)),
+  },
+  'fewer-items': {
+    meaning: 'everything is executed; the last item is missing from the answer',
+    executes: true,
+    answer: process => items(process, all => all.slice(0, -1)),
+  },
+  'items-doubled': {
+    meaning: 'everything is executed once; the answer names each item twice',
+    executes: true,
+    answer: process => items(process, all => all.flatMap(item => [item, item])),
+  },
+  'items-reordered': {
+    meaning: 'everything is executed; the items come in reverse order',
+    executes: true,
+    answer: process => items(process, all => all.toReversed()),
+  },
+  'items-without-id': {
+    meaning: 'everything is executed; no item echoes its identifier',
+    executes: true,
+    answer: process => items(process, all => all.map(item => withId(item, () => undefined))),
+  },
+  'foreign-ids': {
+    meaning: 'everything is executed; the items echo identifiers that nobody sent',
+    executes: true,
+    answer: process => items(process, all => all.map(item => withId(item, id => `9${id}`))),
+  },
+  'foreign-json': {
+    meaning: 'nothing is executed; HTTP 200 with JSON of somebody else',
+    executes: false,
+    answer: () => page(200, json, '{"status":"ok"}'),
+  },
+  'http-502': {
+    meaning: 'nothing is executed; HTTP 502 with an HTML page',
+    executes: false,
+    answer: () => page(502, html, badGateway),
+  },
+  'http-502-executed': {
+    meaning: 'everything is executed; HTTP 502 with an HTML page',
+    executes: true,
+    answer: process => after(process, page(502, html, badGateway)),
+  },
+  'http-401': {
+    meaning: 'nothing is executed; HTTP 401, as of a proxy',
+    executes: false,
+    answer: () => page(401, html, '<h1>401 Unauthorized</h1>'),
+  },
+  'http-413': {
+    meaning: 'nothing is executed; HTTP 413, as of a proxy with a smaller limit',
+    executes: false,
+    answer: () => page(413, html, '<h1>413 Payload Too Large</h1>'),
+  },
+  'http-429': {
+    meaning: 'nothing is executed; HTTP 429 with Retry-After: 1',
+    executes: false,
+    answer: () => page(429, { ...html, 'Retry-After': '1' }, '<h1>429 Too Many Requests</h1>'),
+  },
+  throttle: {
+    meaning: `nothing is executed; every item is refused with ${texts.throttle}`,
+    executes: false,
+    answer: process => reply(process(texts.throttle)),
+  },
+  'access-denied': {
+    meaning: `nothing is executed; the envelope is refused with ${texts.accessDenied}`,
+    executes: false,
+    answer: () => reply({ error: texts.accessDenied }),
+  },
+  'envelope-refused': {
+    meaning: 'nothing is executed; the envelope is refused with Service unavailable',
+    executes: false,
+    answer: () => reply({ error: 'Service unavailable' }),
+  },
+} satisfies Record<string, Fault>
+
+export type FaultName = keyof typeof faults
+
+export function isFaultName(name: unknown): name is FaultName {
+  return typeof name === 'string' && Object.hasOwn(faults, name)
+}
+
+const badGateway = '<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>'
+
+function page(status: number, headers: Record<string, string>, body: string): Reply {
+  return { end: 'reply', status, headers, body }
+}
+
+function after(process: Process, answer: Answer): Answer {
+  process()
+  return answer
+}
+
+function body(process: Process, change: (text: string) => string): Answer {
+  const answer = reply(process())
+  return { ...answer, body: change(answer.body) }
+}
+
+function items(process: Process, change: (items: string[]) => string[]): Answer {
+  const processed = process()
+  return reply('items' in processed ? { items: change(processed.items) } : processed)
+}
+
+function withId(item: string, change: (id: unknown) => unknown): string {
+  const parsed = parseJson(item) as { data: Record<string, unknown> | unknown[] }
+  if (!Array.isArray(parsed.data) && 'id' in parsed.data) parsed.data.id = change(parsed.data.id)
+  return stringifyJson(parsed)
+}

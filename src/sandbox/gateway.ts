@@ -1,0 +1,43 @@
+import type { OperationType } from '../protocol/index.ts'
+import type { Account } from './accounts.ts'
+import type { Callbacks } from './callbacks.ts'
+import type { Chance } from './chance.ts'
+import type { Id } from './ledger.ts'
+import type { Settings } from './settings.ts'
+
+/** What every request shares. */
+export interface Gateway {
+  settings: Settings
+  chance: Chance
+  callbacks: Callbacks
+  now(): number
+  /** Unique in this sandbox. */
+  nextMsgId(): number
+}
+
+/** One element of `data`, once it was checked. */
+export interface Operation {
+  type: OperationType
+  id?: Id
+  phone?: number | bigint
+  hook?: string
+  [field: string]: unknown
+}
+
+/** One request on its way. */
+export interface Exchange {
+  gateway: Gateway
+  account: Account
+  /** When the request was processed, milliseconds since 1970. */
+  now: number
+  /** What the answer waits for. */
+  holds: Promise<void>[]
+}
+
+/** Executes one operation and answers its item as a JSON text. */
+export type Handler = (operation: Operation, exchange: Exchange) => string
+
+/** An identifier as it stands in an answer. */
+export function idText(id: Id, { settings }: Gateway): string {
+  return settings.echoIds === 'string' ? `"${id}"` : String(id)
+}

@@ -1,0 +1,44 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Timers } from './clock.ts'
+import type { Answer, Reply } from './faults.ts'
+
+const dripPieces = 10
+const dripPauseMs = 100
+
+export function readText(request: IncomingMessage, done: (text: string) => void): void {
+  const chunks: Buffer[] = []
+  request.on('data', (chunk: Buffer) => chunks.push(chunk))
+  request.on('end', () => done((chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)).toString()))
+}
+
+export function sendAnswer(response: ServerResponse, answer: Answer, timers: Timers): void {
+  if (answer.end === 'reset') response.socket?.resetAndDestroy()
+  if (answer.end === 'reply' && answer.dripping) drip(response, answer, timers)
+  else if (answer.end === 'reply') sendReply(response, answer)
+}
+
+export function sendJson(response: ServerResponse, status: number, value: unknown): void {
+  const headers = { 'Content-Type': 'application/json' }
+  sendReply(response, { end: 'reply', status, headers, body: `${JSON.stringify(value, null, 2)}\n` })
+}
+
+function sendReply(response: ServerResponse, { status, headers, body }: Reply): void {
+  writeHead(response, status, headers, Buffer.byteLength(body))
+  response.end(body)
+}
+
+function writeHead(response: ServerResponse, status: number, headers: Record<string, string>, length: number): void {
+  response.writeHead(status, { ...headers, 'Content-Length': length })
+}
+
+function drip(response: ServerResponse, { status, headers, body }: Reply, timers: Timers): void {
+  const bytes = Buffer.from(body)
+  const size = Math.ceil(bytes.length / dripPieces)
+  const next = (offset: number): void => {
+    response.write(bytes.subarray(offset, offset + size))
+    if (offset + size < bytes.length) timers.after(dripPauseMs, () => next(offset + size))
+    else response.end()
+  }
+  writeHead(response, status, headers, bytes.length)
+  next(0)
+}

@@ -1,0 +1,99 @@
+/** A caller's identifier: a number up to 2^53, a bigint above. */
+export type Id = number | bigint
+
+/** What an account's executed message looks like from outside. */
+export interface Message {
+  msgId: number
+  channel: string
+  status: string
+  /** When the message reaches its final state, milliseconds since 1970. */
+  finalAt: number
+}
+
+/**
+ * How often each identifier was executed (billed), and what became of its latest message.
+ * Columns instead of objects: a million identifiers stay near 100 MB and off the garbage collector's way.
+ */
+export interface Ledger {
+  add(id: Id | undefined, message: Message): void
+  executionsOf(id: Id): number
+  messageOf(id: Id): Message | undefined
+  counts(): { executed: number; ids: number; billedTwice: number }
+}
+
+export function createLedger(): Ledger {
+  const rows = new Map<Id, number>()
+  const words: string[] = []
+  const wordIndex = new Map<string, number>()
+  let columns = columnsOf(1024)
+  let executed = 0
+  let billedTwice = 0
+
+  function indexOf(word: string): number {
+    let index = wordIndex.get(word)
+    if (index === undefined) {
+      index = words.push(word) - 1
+      wordIndex.set(word, index)
+    }
+    return index
+  }
+
+  function rowOf(id: Id): number {
+    let row = rows.get(id)
+    if (row === undefined) {
+      row = rows.size
+      if (row === columns.executions.length) columns = columnsOf(2 * row, columns)
+      rows.set(id, row)
+    }
+    return row
+  }
+
+  return {
+    add(id, message) {
+      executed++
+      if (id === undefined) return
+      const row = rowOf(id)
+      columns.executions[row]!++
+      if (columns.executions[row] === 2) billedTwice++
+      columns.msgId[row] = message.msgId
+      columns.channel[row] = indexOf(message.channel)
+      columns.status[row] = indexOf(message.status)
+      columns.finalAt[row] = message.finalAt
+    },
+    executionsOf(id) {
+      const row = rows.get(id)
+      return row === undefined ? 0 : columns.executions[row]!
+    },
+    messageOf(id) {
+      const row = rows.get(id)
+      if (row === undefined) return undefined
+      return {
+        msgId: columns.msgId[row]!,
+        channel: words[columns.channel[row]!]!,
+        status: words[columns.status[row]!]!,
+        finalAt: columns.finalAt[row]!,
+      }
+    },
+    counts: () => ({ executed, ids: rows.size, billedTwice }),
+  }
+}
+
+interface Columns {
+  executions: Uint32Array
+  msgId: Float64Array
+  channel: Uint8Array
+  status: Uint8Array
+  finalAt: Float64Array
+}
+
+function columnsOf(size: number, from?: Columns): Columns {
+  const to: Columns = {
+    executions: new Uint32Array(size),
+    msgId: new Float64Array(size),
+    channel: new Uint8Array(size),
+    status: new Uint8Array(size),
+    finalAt: new Float64Array(size),
+  }
+  if (from) for (const name of Object.keys(to) as (keyof Columns)[]) to[name].set(from[name])
+  return to
+}

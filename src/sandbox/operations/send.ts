@@ -1,0 +1,99 @@
+import { operations as protocol, type SendType } from '../../protocol/index.ts'
+import { callbackOf } from '../callback.ts'
+import { within } from '../chance.ts'
+import { type Exchange, type Handler, idText, type Operation } from '../gateway.ts'
+import { accepted, refused } from '../items.ts'
+import type { Message } from '../ledger.ts'
+import { type Outcome, outcomeOf } from '../outcomes.ts'
+import { partsOf } from '../parts.ts'
+import { texts } from '../texts.ts'
+import { lookUp } from './hlr.ts'
+import { sendersAccepted } from './senders.ts'
+
+const otpPrice = 1.5
+
+/** The eleven send operations: refused, or executed, counted, paid and called back. */
+export const send: Handler = (operation, exchange) => {
+  const { account, gateway } = exchange
+  const type = operation.type as SendType
+  const id = operation.id === undefined ? undefined : idText(operation.id, gateway)
+  const outcome = outcomeOf(type, operation.phone ?? 0)
+  const parts = partsOfOperation(operation)
+  const price = type === 'call/otp' ? otpPrice : parts
+
+  const refusal = refusalOf(operation, outcome, price, exchange)
+  if (refusal) return refused(refusal, id)
+
+  account.balance -= price
+  const message = execute(operation, outcome, exchange)
+  if (type === 'hlr') return accepted(lookUp(operation, message.status, gateway))
+  if (type === 'call/otp') return accepted(`{"code":"${codeOf(id, exchange)}","price":${otpPrice}}`)
+  return accepted(
+    `{${id === undefined ? '' : `"id":${id},`}"msg_id":${idText(message.msgId, gateway)},"parts":${parts},"data":0}`,
+  )
+}
+
+function refusalOf(operation: Operation, outcome: Outcome, price: number, exchange: Exchange): string | undefined {
+  const { account, gateway } = exchange
+  const { id } = operation
+  if (gateway.settings.duplicates === 'refuse' && id !== undefined && account.ledger.executionsOf(id) > 0)
+    return texts.duplicate
+  if (!sendersAccepted(operation, gateway.settings.senders)) return texts.alphaName
+  if (outcome.refused && !(outcome.refusedOnce && wasRefused(operation, exchange))) return outcome.refused
+  return account.balance < price ? texts.money : undefined
+}
+
+/** Whether this operation's identifier was refused before; from now on it was. */
+function wasRefused({ id }: Operation, { account }: Exchange): boolean {
+  if (id === undefined || account.refusedOnce.has(id)) return true
+  account.refusedOnce.add(id)
+  return false
+}
+
+function execute(operation: Operation, outcome: Outcome, exchange: Exchange): Message {
+  const { account, gateway, now } = exchange
+  const { id } = operation
+  const delay = outcome.early ? 0 : within(gateway.settings.callbackDelayMs, gateway.chance('delay', id))
+  const message: Message = {
+    msgId: gateway.nextMsgId(),
+    channel: channelOf(operation),
+    status: outcome.status,
+    finalAt: now + delay,
+  }
+  account.ledger.add(id, message)
+  const url = callbackUrl(operation, exchange)
+  if (url) callBack(url, operation, message, outcome, exchange)
+  return message
+}
+
+function callBack(url: string, operation: Operation, message: Message, outcome: Outcome, exchange: Exchange): void {
+  const { gateway, now } = exchange
+  const body = () => callbackOf(operation, message, outcome, gateway)
+  if (outcome.early) exchange.holds.push(gateway.callbacks.sendNow(url, body))
+  else for (let i = 0; i < outcome.callbacks; i++) gateway.callbacks.schedule(url, body, message.finalAt - now)
+}
+
+function callbackUrl({ type, hook }: Operation, { gateway, account }: Exchange): string | undefined {
+  const kept = protocol[type].hook
+  if (kept === 'none') return undefined
+  if (kept === 'accepted' || (kept === 'not shown' && gateway.settings.voiceHook)) return hook
+  const { accountCallbackUrl: url } = gateway.settings
+  return typeof url === 'string' ? url : url[account.name]
+}
+
+/** Of a chain, the third digit of the phone from its end chooses the channel that reaches it. */
+function channelOf({ type, phone, pipeline }: Operation): string {
+  if (type === 'call/otp') return 'voice'
+  const channels = type === 'pipeline' ? (pipeline as string[]) : type.split('+')
+  return channels[(Math.floor(Number(phone) / 100) % 10) % channels.length] ?? type
+}
+
+/** Parts of the SMS text, where there is one; every other message is one part. */
+function partsOfOperation({ sms_message, sms }: Operation): number {
+  const text = sms_message ?? (sms as { message?: unknown } | undefined)?.message
+  return typeof text === 'string' ? partsOf(text) : 1
+}
+
+function codeOf(id: string | undefined, { gateway }: Exchange): string {
+  return String(Math.floor(gateway.chance('code', id) * 10_000)).padStart(4, '0')
+}

@@ -1,0 +1,17 @@
+import type { Operation } from '../gateway.ts'
+
+const wellFormed = /^[A-Za-z0-9._-]{3,11}$/
+const signedStages = ['sms', 'viber', 'rcs'] as const
+
+/** Whether every sender name of an operation is accepted. WhatsApp's is not looked at, as the specification says. */
+export function sendersAccepted(operation: Operation, senders: ReadonlySet<string> | null): boolean {
+  const accepts = (name: unknown): boolean =>
+    name === undefined || (typeof name === 'string' && (senders ? senders.has(name) : wellFormed.test(name)))
+
+  if (operation.type !== 'pipeline')
+    return accepts(operation.sms_signature) && accepts(operation.viber_signature) && accepts(operation.rcs_signature)
+  const stages = operation.pipeline as string[]
+  return signedStages.every(
+    stage => !stages.includes(stage) || accepts((operation[stage] as { signature?: unknown } | undefined)?.signature),
+  )
+}

@@ -1,0 +1,49 @@
+import type { Handler, Operation } from '../gateway.ts'
+import { accepted } from '../items.ts'
+import { partsOf } from '../parts.ts'
+import type { Template } from '../templates.ts'
+
+// The specification names the content of these answers, and the field names of template/list alone.
+
+export const createSms: Handler = (operation, { account, now }) => {
+  const { datetime: _, ...created } = smsRecord(account.smsTemplates.add(text(operation), label(operation.name), now))
+  return accepted(JSON.stringify(created))
+}
+
+export const listSms: Handler = (_operation, { account }) =>
+  accepted(JSON.stringify(account.smsTemplates.list().map(smsRecord)))
+
+export const deleteSms: Handler = (operation, { account }) => deleted(account.smsTemplates.remove(criteria(operation)))
+
+export const createViber: Handler = (operation, { account, now }) => {
+  const { id, status } = viberRecord(account.viberTemplates.add(text(operation), label(operation.signature), now))
+  return accepted(JSON.stringify({ id, status }))
+}
+
+export const listViber: Handler = (_operation, { account }) =>
+  accepted(JSON.stringify({ templates: account.viberTemplates.list().map(viberRecord) }))
+
+export const deleteViber: Handler = (operation, { account }) =>
+  deleted(account.viberTemplates.remove(criteria(operation)))
+
+function smsRecord({ id, label: name, text: template, created: datetime }: Template) {
+  return { id, name, template, count: `${template.length} / ${partsOf(template)}`, datetime }
+}
+
+function viberRecord({ id, text: template, label: signature }: Template) {
+  return { id, template, signature, status: 'MODERATION' }
+}
+
+function deleted(count: number): string {
+  return accepted(`{"deleted":${count}}`)
+}
+
+function criteria({ id, template }: Operation): { id?: number; text?: string } {
+  return {
+    ...(id !== undefined && { id: Number(id) }),
+    ...(typeof template === 'string' && { text: template }),
+  }
+}
+
+const text = ({ template }: Operation): string => String(template)
+const label = (value: unknown): string => (typeof value === 'string' ? value : '')

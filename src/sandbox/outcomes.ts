@@ -1,0 +1,74 @@
+import type { SendType } from '../protocol/index.ts'
+import { texts } from './texts.ts'
+
+/** What happens to a send operation, chosen by the last two digits of its phone. */
+export interface Outcome {
+  /** For the table in docs/sandbox.md. */
+  meaning: string
+  /** The types it applies to; default: all. Other types are delivered. */
+  types?: readonly SendType[]
+  /** The item is refused with this text and not executed. */
+  refused?: string
+  /** Only the first operation with this identifier is refused. */
+  refusedOnce?: boolean
+  /** The final status, in the words of public-facts: upper case, with spaces. */
+  status: string
+  /** Whether the callback says success. */
+  success: boolean
+  /** The callback's reason. */
+  error?: string
+  /** How many callbacks tell of the final state. */
+  callbacks: 0 | 1 | 2
+  /** The callback is sent, and its first try awaited, before the operation is answered. */
+  early?: boolean
+}
+
+const signed: readonly SendType[] = ['sms', 'viber', 'viber+sms', 'rcs', 'rcs+sms', 'rcs+viber+sms', 'pipeline']
+
+const delivered: Outcome = {
+  meaning: 'delivered: status DELIVERED, one callback',
+  status: 'DELIVERED',
+  success: true,
+  callbacks: 1,
+}
+
+/** The endings that differ; every other one is `delivered`. */
+export const outcomes: Readonly<Record<string, Outcome>> = {
+  '89': { ...delivered, meaning: 'read: status READ', status: 'READ' },
+  '90': {
+    ...delivered,
+    meaning: `refused: ${texts.alphaName} (types with a sender name)`,
+    types: signed,
+    refused: texts.alphaName,
+  },
+  '91': {
+    ...delivered,
+    meaning: `refused: ${texts.operator} (call/otp)`,
+    types: ['call/otp'],
+    refused: texts.operator,
+  },
+  '92': { ...delivered, meaning: `refused: ${texts.money}`, refused: texts.money },
+  '93': { ...delivered, meaning: 'not delivered: status UNDELIVERABLE', status: 'UNDELIVERABLE', success: false },
+  '94': { ...delivered, meaning: 'not delivered in time: status EXPIRED', status: 'EXPIRED', success: false },
+  '95': {
+    ...delivered,
+    meaning: 'rejected after it was accepted: status REJECTED, the callback names a reason',
+    status: 'REJECTED',
+    success: false,
+    error: 'Rejected by the operator',
+  },
+  '96': { ...delivered, meaning: 'delivered, but no callback ever comes; the status operation tells', callbacks: 0 },
+  '97': { ...delivered, meaning: 'delivered, and the callback comes twice', callbacks: 2 },
+  '98': {
+    ...delivered,
+    meaning: `refused with ${texts.throttle} the first time, delivered when the identifier is sent again`,
+    refused: texts.throttle,
+    refusedOnce: true,
+  },
+  '99': { ...delivered, meaning: 'delivered, and the callback arrives before the answer', early: true },
+}
+
+export function outcomeOf(type: SendType, phone: number | bigint): Outcome {
+  const outcome = outcomes[String(Number(phone) % 100)]
+  return outcome && (outcome.types?.includes(type) ?? true) ? outcome : delivered
+}

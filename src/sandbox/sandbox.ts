@@ -1,0 +1,90 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createAccounts } from './accounts.ts'
+import { createCallbacks } from './callbacks.ts'
+import { createChance } from './chance.ts'
+import { createTimers } from './clock.ts'
+import { type Controls, handleControl } from './control.ts'
+import { createEndpoint } from './endpoint.ts'
+import { createFaultQueue } from './fault-queue.ts'
+import type { Gateway } from './gateway.ts'
+import { createLog } from './log.ts'
+import { type SandboxKeys, type SandboxOptions, settingsOf } from './settings.ts'
+import { statsOf } from './stats.ts'
+
+const endpointPath = '/api/json.php'
+const logSize = 1000
+/** Longer than any client keeps an idle connection, so that no request meets a connection that is just closing. */
+const keepAliveMs = 600_000
+
+export interface Sandbox extends Controls {
+  /** The gateway's `{base_url}`. */
+  url: string
+  port: number
+  /** How often an account (default: `default`) executed the operation with this identifier. */
+  executions(id: number | bigint, account?: string): number
+  /** Replaces the accepted keys; accounts keep their counts, balances and templates. */
+  setKeys(keys: SandboxKeys): void
+  /** Replaces the address of statuses whose `hook` is not kept. */
+  setAccountCallbackUrl(url: string | Readonly<Record<string, string>>): void
+  /** Closes every connection. Pending callbacks are dropped, or with `drain` first sent to their end, retries included. */
+  close(callbacks?: 'drop' | 'drain'): Promise<void>
+}
+
+/**
+ * Starts a gateway that answers as the specification says, over real HTTP.
+ * @throws Error of node:net when the port cannot be opened.
+ */
+export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const settings = settingsOf(options)
+  const timers = createTimers(settings.clock)
+  const callbacks = createCallbacks(settings, timers)
+  const accounts = createAccounts(settings.keys, settings.balance)
+  const faults = createFaultQueue()
+  const log = createLog(logSize)
+  const chance = createChance(settings.seed)
+  let msgId = 1e9 * (1 + Math.floor(chance('msg_id', 'first') * 1e6))
+
+  const gateway: Gateway = { settings, chance, callbacks, now: timers.now, nextMsgId: () => ++msgId }
+  const endpoint = createEndpoint(gateway, accounts, timers, log, faults.take)
+  const controls: Controls = {
+    stats: () => statsOf(endpoint.requests(), callbacks.counts, accounts.list()),
+    log: log.list,
+    faults,
+  }
+
+  const server = createServer({ keepAliveTimeout: keepAliveMs }, (request, response) => {
+    const path = request.url?.split('?', 1)[0] ?? '/'
+    if (path === endpointPath) endpoint.handle(request, response)
+    else handleControl(path, request, response, controls)
+  })
+  server.listen(settings.port, settings.host)
+  await once(server, 'listening')
+
+  async function close(pending: 'drop' | 'drain' = 'drop'): Promise<void> {
+    if (pending === 'drain') await callbacks.drained()
+    timers.stop()
+    const closed = new Promise(resolve => server.close(resolve))
+    server.closeAllConnections()
+    await Promise.all([closed, callbacks.stop()])
+  }
+
+  const { port } = server.address() as AddressInfo
+  return {
+    ...controls,
+    url: `http://${settings.host.includes(':') ? `[${settings.host}]` : settings.host}:${port}`,
+    port,
+    executions: (id, account = 'default') => accounts.byName(account)?.ledger.executionsOf(asParsed(id)) ?? 0,
+    setKeys: accounts.setKeys,
+    setAccountCallbackUrl(url) {
+      settings.accountCallbackUrl = url
+    },
+    close,
+  }
+}
+
+/** Identifiers up to 2^53 are kept as numbers, as they come out of an envelope. */
+function asParsed(id: number | bigint): number | bigint {
+  return id <= Number.MAX_SAFE_INTEGER ? Number(id) : id
+}

@@ -1,0 +1,92 @@
+import { type Clock, systemClock } from './clock.ts'
+
+/** The accepted keys: a list is one account named `default`; an object names the accounts, each with its key or keys. */
+export type SandboxKeys = readonly string[] | Readonly<Record<string, string | readonly string[]>>
+
+/** Milliseconds; evenly spread between the bounds, chosen by the seed. */
+export interface Span {
+  min: number
+  max: number
+}
+
+export interface SandboxOptions {
+  /** TCP port. Default 0: any free one. */
+  port?: number
+  /** Default `127.0.0.1`. */
+  host?: string
+  /** The API keys that are accepted. Default `['sandbox-key']`. Two keys of one account count as one account. */
+  keys?: SandboxKeys
+  /** How long an answer takes after the operations were executed. Default 0. */
+  latencyMs?: number | Span
+  /** Operations a second of one account; those above it are refused with THROTTLE. Default: no ceiling. */
+  rate?: number
+  /** Operations in one envelope; a larger one is refused as a whole. Default: no limit. */
+  maxOperations?: number
+  /** What each account starts with; a part costs 1. Default 1,000,000,000. */
+  balance?: number
+  /** Default `UAH`. */
+  currency?: string
+  /** Everything that looks random (delays, codes, prices, networks, message identifiers) follows from it. Default 1. */
+  seed?: number | string
+  /** From the execution of a message to its final state and first callback. Default 50 to 500. */
+  callbackDelayMs?: number | Span
+  /** Tries of one callback until it is answered 200; the pause doubles. Default 5 tries, first pause 200 ms. */
+  callbackRetry?: { tries: number; firstDelayMs: number }
+  /** Callbacks in flight to one receiver. Default 32. */
+  callbackConcurrency?: number
+  /** Where statuses of pipeline go, whose `hook` the gateway does not keep: one address, or one an account. Default: nowhere. */
+  accountCallbackUrl?: string | Readonly<Record<string, string>>
+  /** Whether `voice` keeps a `hook`; the specification leaves it open. Default true; otherwise as pipeline. */
+  voiceHook?: boolean
+  /** Accepted sender names. Default: any of 3 to 11 Latin letters, digits, dots, dashes and underscores. */
+  senders?: readonly string[]
+  /**
+   * An identifier that was executed before: `execute` sends and bills it again, `refuse` answers DUPLICATE.
+   * Nobody knows which the real gateway does. Default `execute`.
+   */
+  duplicates?: 'execute' | 'refuse'
+  /** Whether identifiers are answered as numbers or as strings. Default `number`. */
+  echoIds?: 'number' | 'string'
+  /** Where "Operator not supported" of `call/otp` stands; the specification allows both. Default `item`. */
+  otpRefusal?: 'item' | 'envelope'
+  /** Whether operations are checked against the schemas. Default true; false spares the time in benchmarks. */
+  validate?: boolean
+  /** Time and timers, to be replaced in simulations. Default: the system's. */
+  clock?: Clock
+}
+
+export interface Settings extends Required<Omit<SandboxOptions, 'latencyMs' | 'callbackDelayMs' | 'senders'>> {
+  latencyMs: Span
+  callbackDelayMs: Span
+  senders: ReadonlySet<string> | null
+}
+
+export function settingsOf(options: SandboxOptions): Settings {
+  return {
+    port: 0,
+    host: '127.0.0.1',
+    keys: ['sandbox-key'],
+    rate: Number.POSITIVE_INFINITY,
+    maxOperations: Number.POSITIVE_INFINITY,
+    balance: 1_000_000_000,
+    currency: 'UAH',
+    seed: 1,
+    callbackRetry: { tries: 5, firstDelayMs: 200 },
+    callbackConcurrency: 32,
+    accountCallbackUrl: {},
+    voiceHook: true,
+    duplicates: 'execute',
+    echoIds: 'number',
+    otpRefusal: 'item',
+    validate: true,
+    clock: systemClock,
+    ...options,
+    latencyMs: spanOf(options.latencyMs ?? 0),
+    callbackDelayMs: spanOf(options.callbackDelayMs ?? { min: 50, max: 500 }),
+    senders: options.senders ? new Set(options.senders) : null,
+  }
+}
+
+function spanOf(value: number | Span): Span {
+  return typeof value === 'number' ? { min: value, max: value } : value
+}

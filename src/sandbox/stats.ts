@@ -1,0 +1,45 @@
+import type { Account } from './accounts.ts'
+import type { CallbackCounts } from './callbacks.ts'
+
+interface Counts {
+  /** In envelopes that were read; those that a fault kept from being read are not counted. */
+  operations: number
+  /** Executions of send operations, each billed. */
+  executed: number
+  /** Different identifiers executed. */
+  ids: number
+  /** Identifiers executed more than once. */
+  billedTwice: number
+  /** The most operations that one account sent within any second. */
+  maxOperationsInAnySecond: number
+}
+
+export interface SandboxStats extends Counts {
+  /** POSTs to the gateway's endpoint, whatever became of them. */
+  requests: number
+  callbacks: CallbackCounts
+  accounts: Record<string, Counts>
+}
+
+export function statsOf(requests: number, callbacks: CallbackCounts, accounts: Account[]): SandboxStats {
+  const each = accounts.map(countsOf)
+  const sum = (pick: (counts: Counts) => number) => each.reduce((total, counts) => total + pick(counts), 0)
+  return {
+    requests,
+    operations: sum(counts => counts.operations),
+    executed: sum(counts => counts.executed),
+    ids: sum(counts => counts.ids),
+    billedTwice: sum(counts => counts.billedTwice),
+    maxOperationsInAnySecond: Math.max(0, ...each.map(counts => counts.maxOperationsInAnySecond)),
+    callbacks: { ...callbacks },
+    accounts: Object.fromEntries(accounts.map((account, i) => [account.name, each[i]!])),
+  }
+}
+
+function countsOf(account: Account): Counts {
+  return {
+    operations: account.operations,
+    ...account.ledger.counts(),
+    maxOperationsInAnySecond: account.received.max(),
+  }
+}

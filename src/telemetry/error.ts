@@ -1,0 +1,33 @@
+/** What of an error may be logged. */
+export interface ErrorSummary {
+  name: string
+  /** `code` of Node's errors, `type` of Kafka's. */
+  code?: string
+  message: string
+}
+
+const longestText = 300
+
+export function summaryOf(error: Error): ErrorSummary {
+  const code = codeOf(error)
+  return { name: error.name, ...(code === undefined ? {} : { code }), message: messageOf(error) }
+}
+
+/** The first code on the way down to the error's cause. */
+export function codeOf(error: Error): string | undefined {
+  const { code, type } = error as { code?: unknown; type?: unknown }
+  if (typeof code === 'string') return code
+  if (typeof type === 'string') return type
+  return error.cause instanceof Error ? codeOf(error.cause) : undefined
+}
+
+/** A text at most 300 characters long, without the long runs of digits in which a phone number could hide. */
+export function safeText(text: string): string {
+  const safe = text.replace(/\d{9,}/g, '***')
+  return safe.length > longestText ? `${safe.slice(0, longestText)}…` : safe
+}
+
+/** JSON.parse quotes the text it was given. */
+function messageOf(error: Error): string {
+  return error instanceof SyntaxError ? 'not valid JSON' : safeText(error.message)
+}

@@ -1,0 +1,39 @@
+import { EventEmitter } from 'node:events'
+
+/**
+ * What the rooms tell the world. Metrics, logs and traces listen; no room calls them itself.
+ * One event tells of a whole batch, envelope or cycle: nothing here is emitted once a command on the hot path.
+ * No event carries a message's text, a phone number, a key or a token.
+ */
+export interface Events {
+  'commands.consumed': { topic: string; count: number }
+  /** After the transaction that holds them was committed. One event a group of equal labels. */
+  'results.published': { type: string; outcome: string; errorCode: string | null; count: number }
+  /** outcome: answered, refused, denied, not_sent, unknown. seconds: from the first byte to the classified answer. */
+  'envelope.finished': { account: string; outcome: string; operations: number; seconds: number }
+  'gateway.retry': { reason: string; count: number }
+  /** seconds: how long the next envelope had to wait for the account's rate. */
+  'rate.waited': { account: string; seconds: number }
+  'account.paused': { account: string; reason: string; retryInMs: number; error: string }
+  'account.resumed': { account: string }
+  'session.opened': { topic: string; partition: number; offset: number; inDoubt: number; took: number }
+  'session.lost': { topic: string; partition: number; stage: string; error: Error }
+  'session.closed': { topic: string; partition: number }
+  'session.openFailed': { topic: string; partition: number; error: Error }
+  'cycle.committed': { topic: string; partition: number; records: number; windowUsed: number }
+  'doubt.opened': { cause: string; count: number }
+  'deadLetter.published': { stage: string; code: string; count: number }
+  /** The registry could not be asked: records with that schema wait, their neighbours go on. */
+  'registry.unavailable': { schemaId: number; error: Error }
+  'bus.crashed': { error: Error; restarting: boolean }
+  'bus.log': { level: 'error' | 'warn' | 'info' | 'debug'; message: string; error?: string }
+  'callback.accepted': { type: string; state: string; verified: boolean }
+  'callback.refused': { reason: string }
+  'delivery.latency': { type: string; seconds: number }
+  'balance.read': { account: string; currency: string; amount: number }
+}
+
+type Listeners = { [K in keyof Events]: [event: Events[K]] }
+
+/** The typed emitter that is handed to every room. */
+export class Telemetry extends EventEmitter<Listeners> {}

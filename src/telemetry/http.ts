@@ -1,0 +1,72 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Registry } from 'prom-client'
+
+export interface TelemetryServerOptions {
+  host: string
+  /** 0: any free one. */
+  port: number
+  metrics: Registry
+  /** Whether this process does its work now; the reasons say why not. */
+  ready: () => { ready: boolean; reasons: string[] }
+  /** Whether this process can go on at all; if not, it should be restarted. */
+  healthy: () => { healthy: boolean; reasons: string[] }
+}
+
+export interface TelemetryServer {
+  port: number
+  /** Resolves when the requests in flight are answered and the port is free. */
+  close(): Promise<void>
+}
+
+/** Answers GET /metrics, /healthz and /readyz. @throws Error when the port cannot be had. */
+export async function startTelemetryServer(options: TelemetryServerOptions): Promise<TelemetryServer> {
+  const server = createServer((request, response) => {
+    answer(options, request, response).catch(() => {
+      if (!response.headersSent) sendJson(response, 500, { error: 'the metrics could not be collected' })
+    })
+  })
+  server.listen(options.port, options.host)
+  try {
+    await once(server, 'listening')
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code
+    const hint = 'set telemetry.host and telemetry.port to an address that is free'
+    throw new Error(`cannot serve metrics on ${options.host}:${options.port} (${code}): ${hint}`, { cause })
+  }
+  const { port } = server.address() as AddressInfo
+  return {
+    port,
+    close: () => new Promise((resolve, reject) => server.close(error => (error ? reject(error) : resolve()))),
+  }
+}
+
+async function answer(
+  { metrics, ready, healthy }: TelemetryServerOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const path = request.url?.split('?')[0]
+  if (path !== '/metrics' && path !== '/healthz' && path !== '/readyz') {
+    return sendJson(response, 404, { error: 'not found: there are /metrics, /healthz and /readyz' })
+  }
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    response.setHeader('allow', 'GET, HEAD')
+    return sendJson(response, 405, { error: 'only GET and HEAD are allowed' })
+  }
+  if (path === '/metrics') {
+    const text = await metrics.metrics()
+    response.writeHead(200, { 'content-type': metrics.contentType }).end(text)
+    return
+  }
+  const state = path === '/readyz' ? ready() : healthy()
+  const good = 'ready' in state ? state.ready : state.healthy
+  sendJson(response, good ? 200 : 503, state)
+}
+
+function sendJson(response: ServerResponse, status: number, body: object): void {
+  response
+    .writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+    .end(JSON.stringify(body))
+}

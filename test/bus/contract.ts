@@ -1,0 +1,285 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Membership } from '../../src/bus/port.ts'
+import {
+  type BusHarness,
+  buildRecord,
+  type Process,
+  publishAll,
+  readKeys,
+  TestListener,
+  until,
+} from '../support/bus.ts'
+
+let groups = 0
+
+interface Joined {
+  process: Process
+  listener: TestListener
+  membership: Membership
+}
+
+/** What every adapter of the bus promises. */
+export function busContract(name: string, createHarness: () => Promise<BusHarness>): void {
+  describe(name, () => {
+    let harness: BusHarness
+    beforeAll(async () => {
+      harness = await createHarness()
+    })
+    afterAll(() => harness?.close())
+
+    const newGroup = () => `group-${process.pid}-${++groups}`
+
+    async function join(groupId: string, topic: string, partitions = 1): Promise<Joined> {
+      const listener = new TestListener()
+      const process = await harness.process(groupId)
+      const membership = await process.bus.join([topic], listener)
+      await until(() => expect(listener.sessions.size).toBe(partitions))
+      return { process, listener, membership }
+    }
+
+    async function setUp(keys: string[], partitions = 1) {
+      const commands = await harness.topic('commands', partitions)
+      const results = await harness.topic('results', 2)
+      const groupId = newGroup()
+      const joined = await join(groupId, commands, partitions)
+      await publishAll(
+        joined.process.bus,
+        keys.map(key => buildRecord(commands, key)),
+      )
+      await until(() => expect(joined.listener.fresh).toHaveLength(keys.length))
+      return { commands, results, groupId, ...joined }
+    }
+
+    test('commands arrive in order, and a restart goes on after those that are settled', async () => {
+      const { commands, results, groupId, listener, membership, process } = await setUp(['a', 'b', 'c'])
+      expect(listener.freshKeys).toEqual(['a', 'b', 'c'])
+      listener.session().settle(listener.offsetOf('a'), [buildRecord(results, 'a')])
+      await listener.session().committed()
+      await membership.leave()
+      const again = await join(groupId, commands)
+      await until(() => expect(again.listener.freshKeys).toEqual(['b', 'c']))
+      const reader = await readKeys(process.bus, results)
+      await until(() => expect(reader.keys).toEqual(['a']))
+      await reader.close()
+      await again.membership.leave()
+    })
+
+    test('a command settled out of turn is not delivered again, its earlier neighbours are', async () => {
+      const { commands, results, groupId, listener, membership } = await setUp(['a', 'b', 'c', 'd'])
+      for (const key of ['b', 'd']) listener.session().settle(listener.offsetOf(key), [buildRecord(results, key)])
+      await listener.session().committed()
+      await membership.leave()
+      const again = await join(groupId, commands)
+      await until(() => expect(again.listener.freshKeys).toEqual(['a', 'c']))
+      await again.membership.leave()
+    })
+
+    test('after a crash, intents are in doubt and everything else is new', async () => {
+      const { commands, groupId, listener, process } = await setUp(['a', 'b', 'c'])
+      expect(await listener.session().intend([listener.offsetOf('b')])).toBe(true)
+      await process.crash()
+      const again = await join(groupId, commands)
+      await until(() => {
+        expect(again.listener.freshKeys).toEqual(['a', 'c'])
+        expect(again.listener.doubtedKeys).toEqual(['b'])
+      })
+      await again.membership.leave()
+    })
+
+    test('what is in doubt stays in doubt when its new owner dies, or loses its session, before saying so', async () => {
+      const { commands, results, groupId, listener, process } = await setUp(['a', 'b'])
+      await listener.session().intend([listener.offsetOf('a')])
+      await process.crash()
+      const second = await join(groupId, commands)
+      await until(() => expect(second.listener.doubtedKeys).toEqual(['a']))
+      await harness.fence(groupId, commands, 0)
+      const lost = second.listener.session()
+      lost.settle(second.listener.offsetOf('b'), [buildRecord(results, 'b')])
+      await until(() => expect(second.listener.doubtedKeys).toEqual(['a', 'a']))
+      await until(() => expect(second.listener.session()).not.toBe(lost))
+      second.listener.session().settle(second.listener.offsetOf('b'), [buildRecord(results, 'b')])
+      await second.listener.session().committed()
+      await second.process.crash()
+      const third = await join(groupId, commands)
+      await until(() => expect(third.listener.doubtedKeys).toEqual(['a']))
+      expect(third.listener.freshKeys).toEqual([])
+      await third.membership.leave()
+    })
+
+    test('a session that was fenced may begin no POST and publishes nothing', async () => {
+      const { commands, results, groupId, listener, process, membership } = await setUp(['a', 'b'])
+      const fenced = listener.session()
+      await harness.fence(groupId, commands, 0)
+      fenced.settle(listener.offsetOf('a'), [buildRecord(results, 'lost')])
+      expect(await fenced.intend([listener.offsetOf('b')])).toBe(false)
+      await until(() => expect(listener.freshKeys).toEqual(['a', 'b', 'a', 'b']))
+      listener.session().settle(listener.offsetOf('a'), [buildRecord(results, 'a')])
+      await listener.session().committed()
+      const reader = await readKeys(process.bus, results)
+      await until(() => expect(reader.keys).toEqual(['a']))
+      await reader.close()
+      await membership.leave()
+    })
+
+    test('a session opened again in the same process still takes the outcome of a POST that was in flight', async () => {
+      const { commands, results, groupId, listener, process, membership } = await setUp(['a', 'b', 'c'])
+      const first = listener.session()
+      expect(await first.intend([listener.offsetOf('a')])).toBe(true)
+      await harness.fence(groupId, commands, 0)
+      expect(await first.intend([listener.offsetOf('b')])).toBe(false)
+      await until(() => expect(listener.freshKeys).toEqual(['a', 'b', 'c', 'b', 'c']))
+      first.settle(listener.offsetOf('a'), [buildRecord(results, 'a')])
+      await listener.session().committed()
+      const reader = await readKeys(process.bus, results)
+      await until(() => expect(reader.keys).toEqual(['a']))
+      expect(listener.doubtedKeys).toEqual([])
+      await reader.close()
+      await membership.leave()
+    })
+
+    test('an intent taken back after its session was opened again is delivered as new', async () => {
+      const { commands, groupId, listener, membership } = await setUp(['a', 'b'])
+      const first = listener.session()
+      await first.intend([listener.offsetOf('a')])
+      await harness.fence(groupId, commands, 0)
+      await first.intend([listener.offsetOf('b')])
+      await until(() => expect(listener.freshKeys).toEqual(['a', 'b', 'b']))
+      first.release(listener.offsetOf('a'))
+      await until(() => expect(listener.freshKeys).toEqual(['a', 'b', 'b', 'a']))
+      expect(await listener.session().intend([listener.offsetOf('a')])).toBe(true)
+      listener.session().settle(listener.offsetOf('a'), [])
+      await membership.leave()
+    })
+
+    test('an intent taken back and committed is new for the next owner', async () => {
+      const { commands, groupId, listener, process } = await setUp(['a'])
+      await listener.session().intend([listener.offsetOf('a')])
+      listener.session().release(listener.offsetOf('a'))
+      await listener.session().committed()
+      await process.crash()
+      const again = await join(groupId, commands)
+      await until(() => expect(again.listener.freshKeys).toEqual(['a']))
+      await again.membership.leave()
+    })
+
+    test('leaving waits for what is in flight: the next owner finds nothing in doubt', async () => {
+      const { commands, results, groupId, listener, membership } = await setUp(['a', 'b'])
+      const session = listener.session()
+      await session.intend([listener.offsetOf('a')])
+      const left = membership.leave()
+      expect(session.open).toBe(false)
+      session.settle(listener.offsetOf('a'), [buildRecord(results, 'a')])
+      await left
+      const again = await join(groupId, commands)
+      await until(() => expect(again.listener.freshKeys).toEqual(['b']))
+      expect(again.listener.doubtedKeys).toEqual([])
+      await again.membership.leave()
+    })
+
+    test('a second member takes over half of the partitions after the first has drained', async () => {
+      const { commands, results, groupId, listener, membership } = await setUp(['k1', 'k2', 'k3', 'k4', 'k5', 'k6'], 2)
+      for (const { session, record } of listener.fresh) expect(await session.intend([record.offset])).toBe(true)
+      const secondListener = new TestListener()
+      const second = await harness.process(groupId)
+      const joining = second.bus.join([commands], secondListener)
+      await until(() => expect([...membership.sessions()].map(state => state.open)).toEqual([false, false]))
+      for (const { session, record } of listener.fresh) session.settle(record.offset, [buildRecord(results, 'done')])
+      const secondMembership = await joining
+      await until(() => {
+        expect(listener.sessions.size).toBe(1)
+        expect(secondListener.sessions.size).toBe(1)
+      })
+      expect(membership.share()).toEqual({ owned: 1, total: 2 })
+      await secondMembership.leave()
+      await until(() => expect(listener.sessions.size).toBe(2))
+      expect([...listener.doubtedKeys, ...secondListener.doubtedKeys, ...secondListener.freshKeys]).toEqual([])
+      await membership.leave()
+    })
+
+    test('no more than the bound is delivered while nothing is settled, and all of it in the end', async () => {
+      const commands = await harness.topic('commands', 1)
+      const results = await harness.topic('results', 2)
+      const count = 20_000
+      const { process, listener, membership } = await join(newGroup(), commands)
+      for (let from = 0; from < count; from += 1000) {
+        const keys = Array.from({ length: 1000 }, (_, i) => String(from + i))
+        await publishAll(
+          process.bus,
+          keys.map(key => buildRecord(commands, key)),
+        )
+      }
+      await until(() => expect(listener.fresh.length).toBeGreaterThanOrEqual(4000))
+      const most = listener.fresh.length
+      expect(most).toBeLessThan(8192)
+      let settled = 0
+      const settleAll = () => {
+        for (const { session, record } of listener.fresh.slice(settled)) {
+          session.settle(record.offset, record.offset % 1000 === 0 ? [buildRecord(results, String(record.key))] : [])
+        }
+        settled = listener.fresh.length
+      }
+      settleAll()
+      listener.onFresh = settleAll
+      await until(() => expect(listener.fresh).toHaveLength(count), 60_000)
+      await listener.session().committed()
+      const [state] = membership.sessions()
+      expect(state).toMatchObject({ lag: 0, windowUsed: 0, open: true })
+      await membership.leave()
+    })
+
+    test("markers and aborted transactions of upstream's producers, interleaved, leave only what was committed", async () => {
+      const { commands, results, groupId, listener, membership } = await setUp(['first'])
+      const group = (prefix: string, abort: boolean) => ({
+        records: Array.from({ length: 5 }, (_, i) => buildRecord(commands, `${prefix}${i}`)),
+        abort,
+      })
+      await harness.transactions([group('x', true), group('a', false), group('y', true), group('b', false)])
+      await harness.transactions([group('z', true)])
+      await harness.transactions([group('c', false)])
+      const wanted = ['first', 'a', 'b', 'c'].flatMap(prefix =>
+        prefix === 'first' ? prefix : [0, 1, 2, 3, 4].map(i => prefix + i),
+      )
+      await until(() => expect([...listener.freshKeys].sort()).toEqual([...wanted].sort()))
+      for (const { session, record } of listener.fresh) session.settle(record.offset, [buildRecord(results, 'r')])
+      await listener.session().committed()
+      await membership.leave()
+      const again = await join(groupId, commands)
+      await publishAll(again.process.bus, [buildRecord(commands, 'last')])
+      await until(() => expect(again.listener.freshKeys).toEqual(['last']))
+      await again.membership.leave()
+    })
+
+    test('records of one key meet on one partition, whichever way they were written', async () => {
+      const { results, listener, process, membership } = await setUp(['a'])
+      const keys = Array.from({ length: 20 }, (_, i) => `key-${i}`)
+      const partitions = new Map<string, Set<number>>()
+      await publishAll(
+        process.bus,
+        keys.map(key => buildRecord(results, key)),
+      )
+      listener.session().settle(
+        listener.offsetOf('a'),
+        keys.map(key => buildRecord(results, key)),
+      )
+      let seen = 0
+      const reader = await process.bus.read([results], 'earliest', ({ partition }, records) => {
+        for (const { key } of records) {
+          seen++
+          const of = partitions.get(String(key)) ?? new Set()
+          partitions.set(String(key), of.add(partition))
+        }
+      })
+      await until(() => expect(seen).toBe(40))
+      expect([...partitions.values()].map(set => set.size)).toEqual(keys.map(() => 1))
+      expect(new Set([...partitions.values()].flatMap(set => [...set])).size).toBe(2)
+      await reader.close()
+      await membership.leave()
+    })
+
+    test('the lease is valid while the group is joined', async () => {
+      const { membership } = await setUp(['a'])
+      expect(membership.leaseUntil()).toBeGreaterThan(performance.now())
+      await membership.leave()
+    })
+  })
+}

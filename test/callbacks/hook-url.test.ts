@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest'
+import { accountHookUrl, hookUrl } from '../../src/callbacks/hook-url.ts'
+import { hookSubject, tokenBench } from '../support/callbacks.ts'
+
+const publicUrl = 'https://hooks.example.com'
+
+function urlBench(options: { publicUrl?: string; urlMaxLength?: number } = {}) {
+  const { tokens } = tokenBench()
+  const counter = { dropped: 0 }
+  const onCorrelationDropped = () => {
+    counter.dropped++
+  }
+  const url = hookUrl({ publicUrl, urlMaxLength: 255, tokens, onCorrelationDropped, ...options })
+  const opened = (address: string | null) => tokens.open(address?.split('/').at(-1) ?? '')
+  return { tokens, counter, url, opened }
+}
+
+test('the address holds the whole subject when there is room', () => {
+  const { url, opened, counter } = urlBench()
+  const subject = hookSubject({ correlationId: '0e8f3c34-5b0f-4f1f-9f5e-2b6d5a7f8c1d' })
+  const address = url(subject)
+  expect(address).toMatch(/^https:\/\/hooks\.example\.com\/hooks\/[\w-]+$/)
+  expect(address!.length).toBeLessThanOrEqual(255)
+  expect(opened(address)).toMatchObject({ ok: true, subject })
+  expect(counter.dropped).toBe(0)
+})
+
+test('correlation and tenant are left out, and counted, when the address would grow too long', () => {
+  const { url, opened, counter } = urlBench()
+  const address = url(hookSubject({ correlationId: 'x'.repeat(120) }))
+  expect(address!.length).toBeLessThanOrEqual(255)
+  expect(opened(address)).toMatchObject({ ok: true, subject: hookSubject({ correlationId: null, tenant: null }) })
+  expect(counter.dropped).toBe(1)
+})
+
+test('the longest address is exactly as long as allowed', () => {
+  const { url, counter } = urlBench()
+  const lengths = Array.from({ length: 120 }, (_, n) => url(hookSubject({ correlationId: 'x'.repeat(n) }))!.length)
+  expect(Math.max(...lengths)).toBe(255)
+  expect(counter.dropped).toBeGreaterThan(0)
+})
+
+test('there is no address when it would be too long even without correlation', () => {
+  const { url } = urlBench()
+  expect(url(hookSubject({ account: 'x'.repeat(200) }))).toBeNull()
+  expect(url(hookSubject({ account: 'x'.repeat(200), correlationId: null, tenant: null }))).toBeNull()
+})
+
+test('a public address that leaves no room for a token is refused at start and names the settings', () => {
+  expect(() => urlBench({ publicUrl: `https://${'x'.repeat(200)}.example.com` })).toThrow(
+    /callbacks\.publicUrl is too long.*callbacks\.urlMaxLength allows 255/,
+  )
+})
+
+test('a slash at the end of the public address makes no difference', () => {
+  const { url, tokens } = urlBench({ publicUrl: `${publicUrl}/` })
+  expect(url(hookSubject())).toMatch(/^https:\/\/hooks\.example\.com\/hooks\/[\w-]+$/)
+  expect(accountHookUrl(`${publicUrl}/`, tokens, 'shop')).toMatch(
+    /^https:\/\/hooks\.example\.com\/hooks\/account\/shop\/[\w-]+$/,
+  )
+})

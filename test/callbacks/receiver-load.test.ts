@@ -1,0 +1,185 @@
+import { describe, expect, test } from 'vitest'
+import { startReceiver } from '../../src/callbacks/receiver.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import {
+  callback,
+  eventually,
+  head,
+  post,
+  rawConnection,
+  receiverBench,
+  recordingPublish,
+  tokenBench,
+} from '../support/callbacks.ts'
+
+describe('the bus', () => {
+  test('that fails is answered 503 with Retry-After, and 200 when it works again', async () => {
+    const bench = await receiverBench()
+    bench.bus.fail = new Error('not enough replicas')
+    const failed = await post(bench.url())
+    expect(failed.status).toBe(503)
+    expect(failed.headers.get('retry-after')).toBe('5')
+    expect(await failed.text()).not.toContain('replicas')
+    bench.bus.fail = null
+    expect((await post(bench.url())).status).toBe(200)
+    expect(bench.refused).toEqual(['not_published'])
+    expect(bench.accepted).toHaveLength(1)
+  })
+
+  test('that fails one publish fails the callbacks in it and no others', async () => {
+    const bench = await receiverBench()
+    bench.bus.held = true
+    const first = post(bench.url())
+    await eventually(() => expect(bench.bus.calls).toHaveLength(1))
+    const others = [post(bench.url()), post(bench.url())]
+    await eventually(() => expect(bench.opened()).toBe(3))
+    bench.bus.held = false
+    bench.bus.calls[0]!.reject(new Error('no'))
+    expect((await first).status).toBe(503)
+    expect((await Promise.all(others)).map(({ status }) => status)).toEqual([200, 200])
+  })
+
+  test('that never answers is given up, and the next callback gets a publish of its own', async () => {
+    const bench = await receiverBench({ publishMs: 30 })
+    bench.bus.held = true
+    expect((await post(bench.url())).status).toBe(503)
+    bench.bus.held = false
+    expect((await post(bench.url())).status).toBe(200)
+  })
+
+  test('takes many concurrent callbacks in few publishes, each of them once', async () => {
+    const bench = await receiverBench()
+    bench.bus.held = true
+    const ids = Array.from({ length: 300 }, (_, n) => n + 1)
+    const answers = ids.map(id => post(bench.url({ id: BigInt(id) }), callback({ id })))
+    await eventually(() => expect(bench.opened()).toBe(300))
+    bench.bus.held = false
+    bench.bus.calls[0]!.resolve()
+    expect((await Promise.all(answers)).every(({ status }) => status === 200)).toBe(true)
+    const published = bench.bus.events().map(({ id }) => Number(id))
+    expect(published.sort((a, b) => a - b)).toEqual(ids)
+    expect(bench.bus.calls.length).toBeLessThan(20)
+  })
+
+  test('is never handed much more than half a megabyte at once', async () => {
+    const bench = await receiverBench()
+    bench.bus.held = true
+    const large = callback({ error: 'x'.repeat(60_000) })
+    const answers = Array.from({ length: 30 }, () => post(bench.url(), large))
+    await eventually(() => expect(bench.opened()).toBe(30))
+    bench.bus.held = false
+    bench.bus.calls[0]!.resolve()
+    await Promise.all(answers)
+    expect(Math.max(...bench.bus.calls.map(({ events }) => events.length))).toBeLessThanOrEqual(8)
+    expect(bench.bus.events()).toHaveLength(30)
+  })
+})
+
+describe('limits', () => {
+  test('a slow body is given up and its connection closed', async () => {
+    const bench = await receiverBench({ headersMs: 50, requestMs: 100 })
+    const raw = rawConnection(bench.receiver.port)
+    raw.say(`${head(bench.url(), 'Content-Length: 100')}{"success"`)
+    await eventually(() => expect(raw.closed).toBe(true))
+    expect(raw.heard).toMatch(/^HTTP\/1\.1 408 /)
+    expect(bench.refused).toEqual(['aborted'])
+  })
+
+  test('slow headers are given up and the connection closed', async () => {
+    const bench = await receiverBench({ headersMs: 50, requestMs: 100 })
+    const raw = rawConnection(bench.receiver.port)
+    raw.say('POST /hooks/abc HTTP/1.1\r\nHost: b\r\nX-Slow: ')
+    await eventually(() => expect(raw.closed).toBe(true))
+    expect(raw.heard).toMatch(/^HTTP\/1\.1 408 /)
+  })
+
+  test('a sender that goes away in the middle of a body leaves nothing behind', async () => {
+    const bench = await receiverBench({ inFlightBytes: 3000 })
+    for (let round = 0; round < 5; round++) {
+      const raw = rawConnection(bench.receiver.port)
+      raw.say(`${head(bench.url(), 'Content-Length: 1900')}${' '.repeat(1800)}`)
+      await eventually(() => expect(bench.opened()).toBe(round + 1))
+      raw.socket.destroy()
+      await eventually(() => expect(bench.refused).toHaveLength(round + 1))
+    }
+    expect(bench.refused).toEqual(Array(5).fill('aborted'))
+    expect((await post(bench.url())).status).toBe(200)
+  })
+
+  test('more bytes than may be in flight are answered 503, until there is room again', async () => {
+    const bench = await receiverBench({ inFlightBytes: 3000 })
+    bench.bus.held = true
+    const large = callback({ error: 'x'.repeat(1500) })
+    const first = post(bench.url(), large)
+    await eventually(() => expect(bench.bus.calls).toHaveLength(1))
+    const second = await post(bench.url())
+    expect(second.status).toBe(503)
+    expect(second.headers.get('retry-after')).toBe('5')
+    bench.bus.held = false
+    bench.bus.calls[0]!.resolve()
+    expect((await first).status).toBe(200)
+    expect((await post(bench.url(), large)).status).toBe(200)
+    expect(bench.refused).toEqual(['overloaded'])
+  })
+
+  test('connections past the limit are closed at once', async () => {
+    const bench = await receiverBench({ connections: 2 })
+    const kept = [rawConnection(bench.receiver.port), rawConnection(bench.receiver.port)]
+    await Promise.all(kept.map(raw => eventually(() => expect(raw.socket.readyState).toBe('open'))))
+    kept[0]!.say(head(bench.url(), 'Content-Length: 0'))
+    kept[1]!.say(head(bench.url(), 'Content-Length: 0'))
+    await Promise.all(kept.map(raw => eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 400 /))))
+    const third = rawConnection(bench.receiver.port)
+    await eventually(() => expect(third.closed).toBe(true))
+    expect(kept.map(({ closed }) => closed)).toEqual([false, false])
+    expect(bench.refused).toEqual(['bad_json', 'bad_json', 'overloaded'])
+  })
+})
+
+describe('close', () => {
+  test('answers what is in flight, closes the connections and takes no new ones', async () => {
+    const bench = await receiverBench()
+    bench.bus.held = true
+    const idle = rawConnection(bench.receiver.port)
+    idle.say('GET / HTTP/1.1\r\nHost: busgate\r\n\r\n')
+    await eventually(() => expect(idle.heard).toMatch(/^HTTP\/1\.1 405 /))
+    const answer = post(bench.url())
+    await eventually(() => expect(bench.bus.calls).toHaveLength(1))
+    let closed = false
+    const closing = bench.receiver.close().then(() => {
+      closed = true
+    })
+    await eventually(() => expect(idle.closed).toBe(true))
+    await expect(fetch(bench.origin)).rejects.toThrow()
+    expect(closed).toBe(false)
+    bench.bus.calls[0]!.resolve()
+    const response = await answer
+    expect(response.status).toBe(200)
+    expect(response.headers.get('connection')).toBe('close')
+    await closing
+  })
+
+  test('does not wait for ever for a sender that never finishes', async () => {
+    const bench = await receiverBench({ drainMs: 50 })
+    const raw = rawConnection(bench.receiver.port)
+    raw.say(head(bench.url(), 'Content-Length: 100'))
+    await eventually(() => expect(bench.opened()).toBe(1))
+    await bench.receiver.close()
+    await eventually(() => expect(raw.closed).toBe(true))
+  })
+
+  test('can be asked for twice', async () => {
+    const bench = await receiverBench()
+    await bench.receiver.close()
+    await bench.receiver.close()
+  })
+})
+
+test('a port that is taken is an error at start', async () => {
+  const { receiver } = await receiverBench()
+  const { publish } = recordingPublish()
+  const { tokens } = tokenBench()
+  const deadLetter = async () => {}
+  const options = { port: receiver.port, host: '127.0.0.1', tokens, publish, deadLetter, telemetry: new Telemetry() }
+  await expect(startReceiver(options)).rejects.toThrow('EADDRINUSE')
+})

@@ -1,0 +1,246 @@
+import { describe, expect, test } from 'vitest'
+import { callback, DAY, eventually, head, hookKey, post, rawConnection, receiverBench } from '../support/callbacks.ts'
+
+describe('a callback of one message', () => {
+  test('is answered 200 and becomes a status event', async () => {
+    const bench = await receiverBench()
+    const response = await post(bench.url())
+    expect(response.status).toBe(200)
+    expect(bench.bus.events()).toMatchObject([{ id: 42n, state: 'DELIVERED', verified: true, receivedAt: bench.now }])
+    expect(bench.accepted).toEqual([{ type: 'sms', state: 'DELIVERED', verified: true }])
+  })
+
+  test('is answered only when the bus has confirmed it', async () => {
+    const bench = await receiverBench()
+    bench.bus.held = true
+    let answered = false
+    const response = post(bench.url()).then(({ status }) => {
+      answered = true
+      return status
+    })
+    await eventually(() => expect(bench.bus.calls).toHaveLength(1))
+    expect((await fetch(bench.origin)).status).toBe(405)
+    expect(answered).toBe(false)
+    bench.bus.calls[0]!.resolve()
+    expect(await response).toBe(200)
+  })
+
+  test('tells how long the delivery took since the address was made', async () => {
+    const bench = await receiverBench()
+    const url = bench.url()
+    bench.now += 90_000
+    await post(url)
+    await post(url, callback({ status: 'EXPIRED', success: false }))
+    expect(bench.latencies).toEqual([{ type: 'sms', seconds: 90 }])
+  })
+
+  test('is accepted again and again, as senders repeat themselves', async () => {
+    const bench = await receiverBench()
+    const url = bench.url()
+    const statuses = [await post(url), await post(url), await post(url, callback({ status: 'READ' }))]
+    expect(statuses.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(bench.bus.events()).toHaveLength(3)
+  })
+
+  test('is accepted with a question mark and more behind its address', async () => {
+    const bench = await receiverBench()
+    expect((await post(`${bench.url()}?attempt=2`)).status).toBe(200)
+  })
+
+  test('may leave its content type out, or name a charset', async () => {
+    const bench = await receiverBench()
+    const body = JSON.stringify(callback())
+    const raw = rawConnection(bench.receiver.port)
+    raw.say(
+      `POST ${new URL(bench.url()).pathname} HTTP/1.1\r\nHost: b\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
+    await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 200 /))
+    expect((await post(bench.url(), callback(), { 'content-type': 'application/json; charset=utf-8' })).status).toBe(
+      200,
+    )
+  })
+
+  test('with the id of another message is not found', async () => {
+    const bench = await receiverBench()
+    const response = await post(bench.url(), callback({ id: '43' }))
+    expect(response.status).toBe(404)
+    expect(bench.refused).toEqual(['other_id'])
+    expect(bench.bus.calls).toHaveLength(0)
+  })
+
+  test('of a type that no table lists is counted as other', async () => {
+    const bench = await receiverBench()
+    await post(bench.url(), callback({ type: 'pigeon' }))
+    expect(bench.bus.events()[0]?.type).toBe('pigeon')
+    expect(bench.accepted[0]?.type).toBe('other')
+  })
+})
+
+describe("a callback to an account's address", () => {
+  test('becomes an unverified event', async () => {
+    const bench = await receiverBench()
+    expect((await post(bench.accountUrl('shop'), callback({ id: 7 }))).status).toBe(200)
+    expect(bench.bus.events()).toMatchObject([{ id: 7n, account: 'shop', verified: false }])
+    expect(bench.latencies).toEqual([])
+  })
+
+  test("with another account's token is not found", async () => {
+    const bench = await receiverBench()
+    const moved = bench.accountUrl('shop').replace('/shop/', '/shop2/')
+    expect((await post(moved)).status).toBe(404)
+    expect(bench.refused).toEqual(['forged'])
+  })
+
+  test('of a message that busgate did not send is kept as a dead letter, byte for byte', async () => {
+    const bench = await receiverBench()
+    const body = '{"success":true, "id":"invoice-17"}'
+    expect((await post(bench.accountUrl('shop'), body)).status).toBe(200)
+    expect(bench.deadLetters).toMatchObject([{ body, code: 'NO_NUMERIC_ID' }])
+    expect(bench.bus.calls).toHaveLength(0)
+  })
+
+  test('is asked to come again when the dead letter could not be kept', async () => {
+    const bench = await receiverBench()
+    bench.dead.fail = true
+    const response = await post(bench.accountUrl('shop'), { success: true })
+    expect(response.status).toBe(503)
+    expect(response.headers.get('retry-after')).toBe('5')
+  })
+})
+
+describe('an address', () => {
+  test('that was forged is not found', async () => {
+    const bench = await receiverBench()
+    const url = bench.url()
+    const forged = url.slice(0, -9) + (url.at(-9) === 'A' ? 'B' : 'A') + url.slice(-8)
+    expect((await post(forged)).status).toBe(404)
+    expect(bench.refused).toEqual(['forged'])
+  })
+
+  test('that was cut short is not found', async () => {
+    const bench = await receiverBench()
+    expect((await post(bench.url().slice(0, -20))).status).toBe(404)
+    expect((await post(`${bench.origin}/hooks/`)).status).toBe(404)
+    expect(bench.bus.calls).toHaveLength(0)
+  })
+
+  test('that has expired is not found', async () => {
+    const bench = await receiverBench()
+    const url = bench.url()
+    bench.now += 31 * DAY
+    expect((await post(url)).status).toBe(404)
+    expect(bench.refused).toEqual(['expired'])
+  })
+
+  test('made with a key not known yet is answered 503, and 200 once the key is there', async () => {
+    const bench = await receiverBench()
+    const here = bench.keys
+    bench.keys = [hookKey('of another process')]
+    const url = bench.url()
+    bench.keys = here
+    const early = await post(url)
+    expect(early.status).toBe(503)
+    expect(early.headers.get('retry-after')).toBe('30')
+    bench.keys = [...here, hookKey('of another process')]
+    expect((await post(url)).status).toBe(200)
+    expect(bench.refused).toEqual(['unknown_key'])
+  })
+
+  test.each(['/', '/hooks', '/hooks/account/shop', '/hooks/a/b/c/d', '/metrics', '/hooks/%00'])(
+    'such as %s is not found',
+    async path => {
+      const bench = await receiverBench()
+      expect((await post(`${bench.origin}${path}`)).status).toBe(404)
+    },
+  )
+
+  test.each(['GET', 'PUT', 'DELETE', 'HEAD', 'OPTIONS'])('answers %s with 405', async method => {
+    const bench = await receiverBench()
+    const response = await fetch(bench.url(), { method })
+    expect(response.status).toBe(405)
+    expect(response.headers.get('allow')).toBe('POST')
+    expect(bench.refused).toEqual(['method'])
+  })
+
+  test('never appears in an answer or in telemetry', async () => {
+    const bench = await receiverBench()
+    const url = bench.url()
+    const token = url.split('/').at(-1)!
+    bench.bus.fail = new Error('no')
+    const answers = [
+      await post(url),
+      await post(url, 'x'),
+      await post(url, callback({ id: 1 })),
+      await post(url, {}, { 'content-type': 'text/html' }),
+      await post(`${url}.`),
+    ]
+    const said = await Promise.all(answers.map(async answer => [...answer.headers].join() + (await answer.text())))
+    expect(said.join()).not.toContain(token)
+    expect(JSON.stringify([bench.refused, bench.accepted])).not.toContain(token)
+    expect(bench.refused).toEqual(['not_published', 'bad_json', 'other_id', 'content_type', 'malformed'])
+  })
+})
+
+describe('a body that can never become an event', () => {
+  test.each([
+    ['text', 'DELIVERED', 'bad_json'],
+    ['nothing', '', 'bad_json'],
+    ['cut JSON', '{"success":true', 'bad_json'],
+    ['a list', '[]', 'bad_body'],
+    ['null', 'null', 'bad_body'],
+    ['an object without success', '{"id":"42"}', 'bad_body'],
+    ['success as text', '{"success":"true"}', 'bad_body'],
+    ['lists nested 30,000 deep', `{"success":true,"x":${'['.repeat(30_000)}${']'.repeat(30_000)}}`, 'too_deep'],
+    ['brackets that never close', '['.repeat(60_000), 'too_deep'],
+  ])('such as %s is answered 400', async (_, body, reason) => {
+    const bench = await receiverBench()
+    expect((await post(bench.url(), body)).status).toBe(400)
+    expect(bench.refused).toEqual([reason])
+    expect(bench.bus.calls).toHaveLength(0)
+  })
+
+  test('may hold any number of brackets inside a text', async () => {
+    const bench = await receiverBench()
+    expect((await post(bench.url(), callback({ error: `\\"${'[{'.repeat(500)}` }))).status).toBe(200)
+  })
+
+  test.each([
+    { 'content-type': 'text/plain' },
+    { 'content-type': 'application/x-www-form-urlencoded' },
+    { 'content-type': 'application/jsonp' },
+    { 'content-encoding': 'gzip' },
+  ])('such as one with %j is answered 415', async headers => {
+    const bench = await receiverBench()
+    expect((await post(bench.url(), callback(), headers)).status).toBe(415)
+  })
+
+  test('of 10 MB is answered 413', async () => {
+    const bench = await receiverBench()
+    expect((await post(bench.url(), 'x'.repeat(10_000_000))).status).toBe(413)
+    expect(bench.refused).toEqual(['too_large'])
+  })
+
+  test('that says it has 10 MB is answered 413 before it is sent, and not waited for', async () => {
+    const bench = await receiverBench({ headersMs: 50, requestMs: 100 })
+    const raw = rawConnection(bench.receiver.port)
+    raw.say(head(bench.url(), 'Content-Length: 10000000'))
+    await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 413 /))
+    await eventually(() => expect(raw.closed).toBe(true))
+  })
+
+  test('that does not say its size is answered 413 as soon as it is too large', async () => {
+    const bench = await receiverBench()
+    const raw = rawConnection(bench.receiver.port)
+    raw.say(head(bench.url(), 'Transfer-Encoding: chunked'))
+    raw.say(`11000\r\n${'x'.repeat(0x11000)}\r\n`)
+    await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 413 /))
+  })
+
+  test('of exactly 64 KiB is accepted', async () => {
+    const bench = await receiverBench()
+    const frame = JSON.stringify(callback({ error: '' })).length
+    const body = JSON.stringify(callback({ error: 'x'.repeat(65_536 - frame) }))
+    expect((await post(bench.url(), body)).status).toBe(200)
+    expect((await post(bench.url(), `${body} `)).status).toBe(413)
+  })
+})

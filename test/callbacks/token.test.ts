@@ -1,0 +1,204 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { DAY, hookKey, hookSubject, NOON, tokenBench } from '../support/callbacks.ts'
+
+const text = fc.string({ unit: 'binary', maxLength: 60 })
+const subjects = fc.record({
+  account: text,
+  id: fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }),
+  type: text,
+  correlationId: fc.option(text),
+  tenant: fc.option(text),
+})
+
+describe('a token of one message', () => {
+  test('gives back any subject and the time it was made', () => {
+    const { tokens } = tokenBench()
+    fc.assert(
+      fc.property(subjects, subject => {
+        expect(tokens.open(tokens.issue(subject))).toEqual({ ok: true, subject: { ...subject, issuedAt: NOON } })
+      }),
+    )
+  })
+
+  test('carries a subject of many kilobytes as well', () => {
+    const { tokens } = tokenBench()
+    const subject = hookSubject({ correlationId: 'ü'.repeat(5000) })
+    expect(tokens.open(tokens.issue(subject))).toMatchObject({ ok: true, subject })
+  })
+
+  test('tells an empty correlation from none', () => {
+    const { tokens } = tokenBench()
+    expect(tokens.open(tokens.issue(hookSubject({ correlationId: '', tenant: null })))).toMatchObject({
+      subject: { correlationId: '', tenant: null },
+    })
+  })
+
+  test('shows nothing of its subject', () => {
+    const { tokens } = tokenBench()
+    const long = fc.string({ unit: 'grapheme-ascii', minLength: 6, maxLength: 30 })
+    const shown = fc.record({
+      account: long,
+      id: fc.bigInt({ min: 10n ** 8n, max: 2n ** 63n - 1n }),
+      type: long,
+      correlationId: long,
+      tenant: long,
+    })
+    fc.assert(
+      fc.property(shown, ({ id, ...texts }) => {
+        const token = tokens.issue({ id, ...texts })
+        const views = [token, ...(['latin1', 'hex'] as const).map(encoding => bytesOf(token).toString(encoding))]
+        const idBytes = Buffer.alloc(8)
+        idBytes.writeBigUInt64BE(id)
+        const secrets = [...Object.values(texts), String(id), idBytes.toString('hex'), idBytes.toString('latin1')]
+        for (const view of views) for (const secret of secrets) expect(view).not.toContain(secret)
+      }),
+    )
+  })
+
+  test('is different each time, behind the clear bytes', () => {
+    const { tokens } = tokenBench()
+    const [first, second] = [bytesOf(tokens.issue(hookSubject())), bytesOf(tokens.issue(hookSubject()))]
+    const clear = 6
+    expect(first.subarray(0, clear)).toEqual(second.subarray(0, clear))
+    const same = first.subarray(clear).filter((byte, at) => byte === second[clear + at]).length
+    expect(same).toBeLessThan(8)
+  })
+
+  test('does not open with any one bit flipped', () => {
+    const { tokens } = tokenBench()
+    const token = bytesOf(tokens.issue(hookSubject()))
+    for (let bit = 0; bit < token.length * 8; bit++) {
+      const forged = Buffer.from(token)
+      forged[bit >> 3]! ^= 1 << (bit & 7)
+      expect(tokens.open(forged.toString('base64url'))).toMatchObject({ ok: false })
+    }
+  })
+
+  test('flipped behind the clear bytes is told to be forged', () => {
+    const { tokens } = tokenBench()
+    const token = bytesOf(tokens.issue(hookSubject()))
+    token[token.length - 1]! ^= 1
+    expect(tokens.open(token.toString('base64url'))).toEqual({ ok: false, reason: 'forged' })
+  })
+
+  test('does not open cut short, lengthened or spelled in another way', () => {
+    const { tokens } = tokenBench()
+    const token = tokens.issue(hookSubject({ tenant: 'acme' }))
+    for (let length = 0; length < token.length; length++) {
+      expect(tokens.open(token.slice(0, length))).toMatchObject({ ok: false })
+    }
+    for (const spelled of [
+      `${token}A`,
+      `${token}=`,
+      `${token} `,
+      ` ${token}`,
+      `${token.slice(0, 9)}.${token.slice(9)}`,
+    ]) {
+      expect(tokens.open(spelled)).toMatchObject({ ok: false })
+    }
+  })
+
+  test.each(['', 'A', 'favicon.ico', '../../etc/passwd', '_'.repeat(5000)])('is not read into %j', garbage => {
+    expect(tokenBench().tokens.open(garbage)).toEqual({ ok: false, reason: 'malformed' })
+  })
+
+  test('expires at the end of its life, to the millisecond', () => {
+    const bench = tokenBench()
+    const token = bench.tokens.issue(hookSubject())
+    bench.now = NOON + 30 * DAY
+    expect(bench.tokens.open(token)).toMatchObject({ ok: true })
+    bench.now += 1
+    expect(bench.tokens.open(token)).toEqual({ ok: false, reason: 'expired' })
+    bench.now += 400 * DAY
+    expect(bench.tokens.open(token)).toEqual({ ok: false, reason: 'expired' })
+  })
+
+  test('opens on the next day, and on a machine whose clock is a little behind', () => {
+    const bench = tokenBench()
+    bench.now = NOON + DAY / 2
+    const token = bench.tokens.issue(hookSubject())
+    bench.now -= 5_000
+    expect(bench.tokens.open(token)).toMatchObject({ ok: true })
+    bench.now += DAY
+    expect(bench.tokens.open(token)).toMatchObject({ ok: true })
+  })
+})
+
+describe('keys', () => {
+  test('rotate without a restart: the first one issues, all of them open', () => {
+    const bench = tokenBench([hookKey('old')])
+    const before = bench.tokens.issue(hookSubject())
+    bench.keys = [hookKey('new'), hookKey('old')]
+    const after = bench.tokens.issue(hookSubject())
+    expect(bench.tokens.open(before)).toMatchObject({ ok: true })
+    expect(bench.tokens.open(after)).toMatchObject({ ok: true })
+    bench.keys = [hookKey('new')]
+    expect(bench.tokens.open(before)).toEqual({ ok: false, reason: 'unknown_key' })
+    expect(bench.tokens.open(after)).toMatchObject({ ok: true })
+  })
+
+  test('of the same name but another secret open nothing', () => {
+    const bench = tokenBench()
+    const token = bench.tokens.issue(hookSubject())
+    bench.keys = [{ ...hookKey(), secret: 'another one' }]
+    expect(bench.tokens.open(token)).toEqual({ ok: false, reason: 'forged' })
+  })
+
+  test('of the same secret under another name open nothing', () => {
+    const bench = tokenBench()
+    const bytes = bytesOf(bench.tokens.issue(hookSubject()))
+    bytes.write('k2', 2)
+    bench.keys = [hookKey(), { kid: 'k2', secret: hookKey().secret }]
+    expect(bench.tokens.open(bytes.toString('base64url'))).toEqual({ ok: false, reason: 'forged' })
+  })
+
+  test('missing altogether are named in the error', () => {
+    expect(() => tokenBench([]).tokens.issue(hookSubject())).toThrow('callbacks.secret holds no key')
+  })
+
+  test('with a name too long for an address are refused', () => {
+    expect(() => tokenBench([hookKey('x'.repeat(256))]).tokens.issue(hookSubject())).toThrow('1 to 255 bytes')
+  })
+})
+
+describe('a token of an account', () => {
+  test('opens for that account, and years later too', () => {
+    const bench = tokenBench()
+    const token = bench.tokens.issueAccount('shop')
+    bench.now += 3000 * DAY
+    expect(bench.tokens.openAccount('shop', token)).toEqual({ ok: true })
+  })
+
+  test('moved to another account is forged', () => {
+    const { tokens } = tokenBench()
+    expect(tokens.openAccount('shop2', tokens.issueAccount('shop'))).toEqual({ ok: false, reason: 'forged' })
+  })
+
+  test('does not open with any one bit flipped', () => {
+    const { tokens } = tokenBench()
+    const token = bytesOf(tokens.issueAccount('shop'))
+    for (let bit = 0; bit < token.length * 8; bit++) {
+      const forged = Buffer.from(token)
+      forged[bit >> 3]! ^= 1 << (bit & 7)
+      expect(tokens.openAccount('shop', forged.toString('base64url'))).toMatchObject({ ok: false })
+    }
+  })
+
+  test('and one of a message do not open in place of each other', () => {
+    const { tokens } = tokenBench()
+    expect(tokens.openAccount('default', tokens.issue(hookSubject()))).toMatchObject({ ok: false })
+    expect(tokens.open(tokens.issueAccount('default'))).toMatchObject({ ok: false })
+  })
+
+  test('of a removed key is unknown', () => {
+    const bench = tokenBench()
+    const token = bench.tokens.issueAccount('shop')
+    bench.keys = [hookKey('new')]
+    expect(bench.tokens.openAccount('shop', token)).toEqual({ ok: false, reason: 'unknown_key' })
+  })
+})
+
+function bytesOf(token: string): Buffer {
+  return Buffer.from(token, 'base64url')
+}

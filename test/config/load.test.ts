@@ -1,0 +1,350 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import { afterAll, describe, expect, it } from 'vitest'
+import { definitions, loadSettings, maskSettings, SettingsError, variableOf } from '../../src/config/index.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'busgate-settings-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function yaml(text: string): string {
+  const file = join(folder, 'busgate.yaml')
+  writeFileSync(file, text)
+  return file
+}
+
+/** The problems of settings that are wrong, each as `path | where | what`. */
+function problemsOf(sources: { file?: string; env?: Record<string, string>; overrides?: object }): string[] {
+  try {
+    loadSettings({ env: {}, ...sources })
+  } catch (error) {
+    if (error instanceof SettingsError)
+      return error.problems.map(({ path, where, what }) => [path, where, what].join(' | '))
+    throw error
+  }
+  return []
+}
+
+describe('settings', () => {
+  it('have the defaults of the contract', () => {
+    expect(maskSettings(loadSettings({ env: {} }))).toEqual({
+      kafka: {
+        brokers: null,
+        clientId: 'busgate',
+        groupId: 'busgate',
+        sessionTimeoutMs: 10_000,
+        rebalanceTimeoutMs: 30_000,
+        drainMs: 5_000,
+        startFrom: 'earliest',
+        ssl: false,
+        sasl: null,
+      },
+      registry: { url: null, username: null, password: null },
+      topics: {
+        commands: ['busgate.commands.otp', 'busgate.commands'],
+        results: 'busgate.results',
+        statuses: 'busgate.statuses',
+        deadLetters: 'busgate.dead-letters',
+        doubts: 'busgate.doubts',
+      },
+      gateway: {
+        url: null,
+        accounts: {},
+        asyncUrl: null,
+        errorTexts: {},
+        voiceHook: false,
+        balanceIntervalMs: 300_000,
+        maxOperations: 100,
+        maxBytes: 262_144,
+        lingerMs: 20,
+        concurrency: 8,
+        timeoutMs: 30_000,
+      },
+      delivery: {
+        types: {
+          sms: 'AT_LEAST_ONCE',
+          viber: 'AT_LEAST_ONCE',
+          'viber+sms': 'AT_LEAST_ONCE',
+          rcs: 'AT_LEAST_ONCE',
+          'rcs+sms': 'AT_LEAST_ONCE',
+          'rcs+viber+sms': 'AT_LEAST_ONCE',
+          telegram: 'AT_MOST_ONCE',
+          voice: 'AT_LEAST_ONCE',
+          pipeline: 'AT_LEAST_ONCE',
+          'call/otp': 'AT_MOST_ONCE',
+          hlr: 'AT_MOST_ONCE',
+        },
+        maxAgeMs: 86_400_000,
+        settleMs: 60_000,
+        polls: 3,
+        pollIntervalMs: 20_000,
+        attempts: 3,
+        notFoundErrors: [],
+        dedupeWindow: 10_000,
+      },
+      callbacks: {
+        port: 8080,
+        host: '0.0.0.0',
+        publicUrl: null,
+        secret: null,
+        urlMaxLength: 255,
+        tokenLifeMs: 2_592_000_000,
+      },
+      telemetry: { port: 9464, host: '0.0.0.0', logLevel: 'info' },
+      roles: ['worker', 'callbacks'],
+    })
+  })
+
+  it('take the environment before the file, and the file before the default', () => {
+    const file = yaml('gateway:\n  lingerMs: 5\n  maxOperations: 50\n')
+    const { gateway } = loadSettings({ file, env: { BUSGATE_GATEWAY_MAX_OPERATIONS: '25' } })
+    expect([gateway.concurrency, gateway.lingerMs, gateway.maxOperations]).toEqual([8, 5, 25])
+  })
+
+  it('take a file that BUSGATE_CONFIG names, unless --config names another', () => {
+    const env = { BUSGATE_CONFIG: yaml('roles: reconciler') }
+    expect(loadSettings({ env }).roles).toEqual(['reconciler'])
+    expect(problemsOf({ file: join(folder, 'absent.yaml'), env })).toEqual([
+      `--config | --config | cannot read ${folder}/absent.yaml (ENOENT)`,
+    ])
+  })
+
+  it('take the same values from a file and from variables', () => {
+    const file = yaml(`
+kafka: { brokers: [b1:9092, "[::1]:9092"], ssl: true, sasl: { mechanism: plain, username: u, password: p } }
+registry: { url: http://registry:8081/ }
+gateway:
+  voiceHook: true
+  rate: 12.5
+  errorTexts: { No such sender: SENDER_INVALID }
+  accounts: { shop2: { apiKey: k2, rate: 3 } }
+delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoundErrors: [unknown id] }
+`)
+    const fromFile = loadSettings({ file, env: {} })
+    const fromVariables = loadSettings({
+      env: {
+        BUSGATE_KAFKA_BROKERS: 'b1:9092, [::1]:9092',
+        BUSGATE_KAFKA_SSL: 'true',
+        BUSGATE_KAFKA_SASL_MECHANISM: 'plain',
+        BUSGATE_KAFKA_SASL_USERNAME: 'u',
+        BUSGATE_KAFKA_SASL_PASSWORD: 'p',
+        BUSGATE_REGISTRY_URL: 'http://registry:8081',
+        BUSGATE_GATEWAY_VOICE_HOOK: 'true',
+        BUSGATE_GATEWAY_RATE: '12.5',
+        BUSGATE_GATEWAY_ERROR_TEXTS: '{"No such sender":"SENDER_INVALID"}',
+        BUSGATE_GATEWAY_ACCOUNTS_SHOP2_API_KEY: 'k2',
+        BUSGATE_GATEWAY_ACCOUNTS_SHOP2_RATE: '3',
+        BUSGATE_DELIVERY_TYPES_CALL_OTP: 'AT_LEAST_ONCE',
+        BUSGATE_DELIVERY_TYPES_VIBER_SMS: 'AT_MOST_ONCE',
+        BUSGATE_DELIVERY_NOT_FOUND_ERRORS: 'unknown id',
+      },
+    })
+    expect(maskSettings(fromFile)).toEqual(maskSettings(fromVariables))
+    expect(fromFile.kafka.brokers).toEqual(['b1:9092', '[::1]:9092'])
+    expect(fromFile.gateway.errorTexts).toEqual({ 'No such sender': 'SENDER_INVALID' })
+    expect(fromFile.delivery.types).toMatchObject({ 'call/otp': 'AT_LEAST_ONCE', 'viber+sms': 'AT_MOST_ONCE' })
+  })
+
+  it('give each account its key and its rate, the general one where it has none of its own', () => {
+    const { accounts } = loadSettings({
+      env: {
+        BUSGATE_GATEWAY_API_KEY: 'key-of-default',
+        BUSGATE_GATEWAY_RATE: '100',
+        BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'key-of-shop',
+        BUSGATE_GATEWAY_ACCOUNTS_SHOP_RATE: '7',
+      },
+    }).gateway
+    const seen = [...accounts].map(([name, { apiKey, rate }]) => [name, apiKey.reveal(), rate]).sort()
+    expect(seen).toEqual([
+      ['default', 'key-of-default', 100],
+      ['shop', 'key-of-shop', 7],
+    ])
+  })
+
+  it('let delivery.default rule the types without a rule of their own', () => {
+    const { types } = loadSettings({ env: { BUSGATE_DELIVERY_DEFAULT: 'AT_MOST_ONCE' } }).delivery
+    expect(new Set(Object.values(types))).toEqual(new Set(['AT_MOST_ONCE']))
+  })
+
+  it('count an empty variable and an empty entry of the file as not given', () => {
+    const file = yaml('gateway:\n  url:\nregistry:\ncallbacks: {}\n')
+    expect(loadSettings({ file, env: { BUSGATE_KAFKA_BROKERS: '' } }).gateway.url).toBeUndefined()
+  })
+
+  it('pass over the variables that Kubernetes adds for a service named busgate', () => {
+    const env = {
+      BUSGATE_SERVICE_HOST: '10.0.0.1',
+      BUSGATE_SERVICE_PORT_METRICS: '9464',
+      BUSGATE_PORT: 'tcp://10.0.0.1:9464',
+      BUSGATE_PORT_9464_TCP_ADDR: '10.0.0.1',
+      BUSGATE_CALLBACKS_PORT: 'tcp://10.0.0.2:80',
+    }
+    expect(loadSettings({ env }).callbacks.port).toBe(8080)
+  })
+
+  it.each(Object.entries(definitions))('accept the example of %s', (path, { example }) => {
+    const name = path.replace('NAME', 'shop').replace('TYPE', 'hlr')
+    const needed: Record<string, Record<string, string>> = {
+      'kafka.brokers': { BUSGATE_REGISTRY_URL: 'http://registry:8081' },
+      'gateway.accounts.NAME.rate': { BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' },
+      'callbacks.publicUrl': { BUSGATE_CALLBACKS_SECRET: 'k1:at-least-16-characters' },
+    }
+    const wrong = problemsOf({ env: { [variableOf(name)]: example, ...needed[path] } })
+    expect(wrong.filter(problem => !problem.includes('go together'))).toEqual([])
+  })
+})
+
+describe('wrong settings', () => {
+  it('are all named at once, with where they were given, what is wrong and an example', () => {
+    const file = yaml('gateway:\n  lingerMs: soon\n  url: gateway.example\nroles: [worker, postman]\n')
+    const env = { BUSGATE_GATEWAY_MAX_OPERATIONS: '0', BUSGATE_GATEWAY_ERROR_TEXTS: '{"Oh":"OOPS"}' }
+    expect(() => loadSettings({ file, env })).toThrow(
+      [
+        '5 settings are wrong:',
+        `  gateway.url (${file}:3): expected an http or https address. Example: https://gateway.example`,
+        '  gateway.errorTexts (BUSGATE_GATEWAY_ERROR_TEXTS): Oh: expected one of ACCESS_DENIED, SENDER_INVALID, ' +
+          'OPERATOR_UNSUPPORTED, TYPE_INVALID, THROTTLED, INSUFFICIENT_FUNDS, DUPLICATE_ID, VALIDATION, DEADLINE, ' +
+          'MAX_AGE, RESPONSE_LOST, ATTEMPTS_EXHAUSTED, SPEND_LIMIT, REJECTED. Example: {"No such sender":"SENDER_INVALID"}',
+        '  gateway.maxOperations (BUSGATE_GATEWAY_MAX_OPERATIONS): expected a whole number from 1 to 8192. Example: 100',
+        `  gateway.lingerMs (${file}:2): expected a whole number from 0 to 2147483647. Example: 20`,
+        `  roles (${file}:4): item 2: expected one of worker, callbacks, reconciler. Example: worker,callbacks`,
+      ].join('\n'),
+    )
+  })
+
+  it.each([
+    ['BUSGATE_GATWAY_URL', 'BUSGATE_GATEWAY_URL'],
+    ['BUSGATE_API_KEY_FILE', 'BUSGATE_GATEWAY_API_KEY_FILE'],
+    [
+      'BUSGATE_GATEWAY_ACCOUNTS_MY_SHOP_API_KEY',
+      'BUSGATE_GATEWAY_ACCOUNTS_NAME_API_KEY (NAME is made of lower-case letters and digits)',
+    ],
+  ])('are refused under the unknown variable %s, and the nearest is named', (variable, nearest) => {
+    expect(problemsOf({ env: { [variable]: 'x' } })).toEqual([
+      `${variable} | ${variable} | is no setting; the nearest is ${nearest}`,
+    ])
+  })
+
+  it('are refused under unknown keys of the file, with their lines and the nearest names', () => {
+    const file = yaml(
+      'gatway:\n  url: https://g\ndelivery:\n  types:\n    smss: AT_MOST_ONCE\ntelemetry: loud\nextras: {}\n',
+    )
+    expect(problemsOf({ file })).toEqual([
+      `gatway.url | ${file}:2 | is no setting; the nearest is gateway.url`,
+      expect.stringMatching(
+        /^delivery.types.smss \| .*:5 \| is no setting; the nearest is delivery.types.TYPE \(TYPE is one of sms, /,
+      ),
+      `telemetry | ${file}:6 | expected a map of settings`,
+      expect.stringMatching(/^extras \| .*:7 \| is no setting; the nearest is /),
+    ])
+  })
+
+  it('are refused in a file that is not YAML, without quoting the file', () => {
+    expect(problemsOf({ file: yaml('gateway:\n  apiKey: *top-secret\n') })).toEqual([
+      `YAML | ${folder}/busgate.yaml | Unresolved alias (the anchor must be set before the alias)`,
+    ])
+    expect(problemsOf({ file: yaml('gateway:\n  apiKey: "top-secret\n') })).toEqual([
+      `YAML | ${folder}/busgate.yaml:3 | Missing closing "quote`,
+    ])
+    expect(problemsOf({ file: yaml('- a\n') })[0]).toContain('expected a map of sections')
+  })
+
+  it.each<[string, Record<string, string>, string]>([
+    [
+      'a drain longer than the session',
+      { BUSGATE_KAFKA_DRAIN_MS: '20000' },
+      'kafka.drainMs | BUSGATE_KAFKA_DRAIN_MS | must be below kafka.sessionTimeoutMs, and that below kafka.rebalanceTimeoutMs',
+    ],
+    [
+      'a session longer than the rebalance',
+      { BUSGATE_KAFKA_SESSION_TIMEOUT_MS: '30000' },
+      'kafka.drainMs | BUSGATE_KAFKA_SESSION_TIMEOUT_MS | must be below kafka.sessionTimeoutMs, and that below kafka.rebalanceTimeoutMs',
+    ],
+    [
+      'real brokers without a registry',
+      { BUSGATE_KAFKA_BROKERS: 'b:9092' },
+      'registry.url | BUSGATE_KAFKA_BROKERS | is required unless kafka.brokers is embedded',
+    ],
+    [
+      'a public address without a secret',
+      { BUSGATE_CALLBACKS_PUBLIC_URL: 'https://hooks.example' },
+      'callbacks.secret | BUSGATE_CALLBACKS_PUBLIC_URL | is required with callbacks.publicUrl',
+    ],
+    [
+      'half of a login at the brokers',
+      { BUSGATE_KAFKA_SASL_USERNAME: 'u' },
+      'kafka.sasl.mechanism | BUSGATE_KAFKA_SASL_USERNAME | kafka.sasl.mechanism, .username and .password go together: give all three or none',
+    ],
+    [
+      'half of a login at the registry',
+      { BUSGATE_REGISTRY_PASSWORD: 'p' },
+      'registry.username | BUSGATE_REGISTRY_PASSWORD | registry.username and registry.password go together: give both or none',
+    ],
+    [
+      'two topics of one name',
+      { BUSGATE_TOPICS_RESULTS: 'busgate.commands' },
+      'topics.commands | BUSGATE_TOPICS_RESULTS | each topic needs a name of its own, and two of them are the same',
+    ],
+    [
+      'two keys of the default account',
+      { BUSGATE_GATEWAY_API_KEY: 'a', BUSGATE_GATEWAY_ACCOUNTS_DEFAULT_API_KEY: 'b' },
+      'gateway.apiKey | BUSGATE_GATEWAY_API_KEY, BUSGATE_GATEWAY_ACCOUNTS_DEFAULT_API_KEY | is the same setting as gateway.accounts.default.apiKey: give one of them',
+    ],
+    [
+      'an account without a key',
+      { BUSGATE_GATEWAY_ACCOUNTS_SHOP_RATE: '5' },
+      'gateway.accounts.NAME.rate | BUSGATE_GATEWAY_ACCOUNTS_SHOP_RATE | an account has a rate but no apiKey',
+    ],
+  ])('do not fit together: %s', (_, env, problem) => {
+    expect(problemsOf({ env })).toEqual([problem])
+  })
+
+  it.each<[string, string, string]>([
+    ['BUSGATE_KAFKA_BROKERS', 'broker-1', 'expected addresses of the form host:port, or the word embedded'],
+    ['BUSGATE_KAFKA_SSL', 'yes', 'expected true or false'],
+    ['BUSGATE_KAFKA_START_FROM', 'middle', 'expected one of earliest, latest, fail'],
+    ['BUSGATE_TOPICS_RESULTS', 'a topic', 'expected a topic name: letters, digits, dot, dash, underscore'],
+    ['BUSGATE_TOPICS_COMMANDS', 'a,a', 'holds the same value twice'],
+    ['BUSGATE_GATEWAY_URL', 'ftp://gateway', 'expected an http or https address'],
+    ['BUSGATE_GATEWAY_URL', 'https://me:pw@gateway', 'must hold no user name and no password'],
+    ['BUSGATE_GATEWAY_RATE', '0', 'expected a number above 0'],
+    ['BUSGATE_GATEWAY_ERROR_TEXTS', 'Oh=REJECTED', 'expected a map (in a variable: a JSON object)'],
+    ['BUSGATE_CALLBACKS_PORT', '70000', 'expected a whole number from 0 to 65535'],
+    ['BUSGATE_ROLES', ' , ', 'expected at least one'],
+    [
+      'BUSGATE_CALLBACKS_SECRET',
+      'k1:too-short',
+      'item 1: expected kid:secret, the kid of 1 to 8 letters, digits, - or _, the secret of at least 16 characters',
+    ],
+    ['BUSGATE_CALLBACKS_SECRET', 'a:0123456789abcdef,a:0123456789abcdeF', 'holds the same kid twice'],
+  ])('are refused: %s=%s', (variable, value, what) => {
+    expect(problemsOf({ env: { [variable]: value } })).toEqual([
+      expect.stringMatching(/^[a-zA-Z.]+ \| BUSGATE_[A-Z_]+ \| /),
+    ])
+    expect(problemsOf({ env: { [variable]: value } })[0]).toContain(what)
+  })
+
+  it('never repeat a secret, nor a secret given as its file', () => {
+    const secret = 'zFqk81-secret'
+    const env = {
+      BUSGATE_GATEWAY_API_KEY_FILE: secret,
+      BUSGATE_CALLBACKS_SECRET: secret,
+      BUSGATE_KAFKA_SASL_PASSWORD: secret,
+    }
+    const error = errorOf(() =>
+      loadSettings({ env, overrides: { gateway: { accounts: { shop: { apiKey: [secret] } } } } }),
+    )
+    expect(error.message).toContain('gateway.apiKey (BUSGATE_GATEWAY_API_KEY_FILE): cannot use the file: ENOENT')
+    expect(inspect(error, { depth: null }) + JSON.stringify(error)).not.toContain(secret)
+  })
+})
+
+function errorOf(action: () => unknown): Error {
+  try {
+    action()
+  } catch (error) {
+    return error as Error
+  }
+  throw new Error('nothing was thrown')
+}

@@ -1,0 +1,110 @@
+import { mkdtempSync, rmSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { loadSettings, maskSettings, SettingsError } from '../../src/config/index.ts'
+import { buildSettings } from '../support/settings.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'busgate-secret-'))
+const file = join(folder, 'key')
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  writeFileSync(file, 'first-key\n')
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+  rmSync(file, { force: true })
+})
+
+function keyFromFile() {
+  return loadSettings({ env: { BUSGATE_GATEWAY_API_KEY_FILE: file } }).gateway.accounts.get('default')!.apiKey
+}
+
+/** Writes the file so that its time of change differs from before, however fast this test runs. */
+function rewrite(text: string): void {
+  const before = statSync(file).mtimeMs
+  writeFileSync(file, text)
+  utimesSync(file, new Date(), new Date(before + 1000))
+}
+
+function warnings() {
+  return vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+}
+
+describe('a secret', () => {
+  it('shows its value to nobody who prints it', () => {
+    const settings = buildSettings({
+      gateway: { apiKey: 'key-of-default', accounts: { shop: { apiKey: 'key-of-shop' } } },
+      kafka: { sasl: { mechanism: 'plain', username: 'u', password: 'pass-word' } },
+      callbacks: { secret: ['k1:0123456789abcdef'] },
+    })
+    const printed = [
+      JSON.stringify(settings),
+      inspect(settings, { depth: null, showHidden: true }),
+      `${settings.gateway.accounts.get('shop')?.apiKey}`,
+      JSON.stringify(maskSettings(settings)),
+    ].join('\n')
+    for (const secret of ['key-of-default', 'key-of-shop', 'pass-word', '0123456789abcdef']) {
+      expect(printed).not.toContain(secret)
+    }
+    expect(maskSettings(settings)).toMatchObject({
+      gateway: { accounts: { default: { apiKey: '***', rate: null }, shop: { apiKey: '***' } } },
+      kafka: { sasl: { mechanism: 'plain', username: 'u', password: '***' } },
+      callbacks: { secret: '***' },
+    })
+  })
+
+  it('comes out of its file without the newline at the end', () => {
+    expect(keyFromFile().reveal()).toBe('first-key')
+  })
+
+  it('follows its file, looking no more than once a second', () => {
+    const key = keyFromFile()
+    rewrite('second-key\n')
+    vi.advanceTimersByTime(999)
+    expect(key.reveal()).toBe('first-key')
+    vi.advanceTimersByTime(1)
+    expect(key.reveal()).toBe('second-key')
+  })
+
+  it('stays as it was, with one warning, while its file is gone or empty', () => {
+    const warning = warnings()
+    const key = keyFromFile()
+    rewrite('\n')
+    for (const change of [() => {}, () => unlinkSync(file)]) {
+      change()
+      vi.advanceTimersByTime(1000)
+      expect(key.reveal()).toBe('first-key')
+    }
+    expect(warning.mock.calls).toEqual([
+      ['gateway.apiKeyFile cannot be used as it is now; the last good value stays in use'],
+    ])
+    writeFileSync(file, 'third-key')
+    vi.advanceTimersByTime(1000)
+    expect(key.reveal()).toBe('third-key')
+  })
+
+  it('holds the keys that sign hook addresses, in their order', () => {
+    writeFileSync(file, 'new:0123456789abcdef\nold:fedcba9876543210:with-colon\n')
+    const { secret } = loadSettings({ env: { BUSGATE_CALLBACKS_SECRET_FILE: file } }).callbacks
+    expect(secret?.reveal()).toEqual([
+      { kid: 'new', secret: '0123456789abcdef' },
+      { kid: 'old', secret: 'fedcba9876543210:with-colon' },
+    ])
+  })
+
+  it('is refused when its file is empty at the start', () => {
+    writeFileSync(file, '\n')
+    expect(keyFromFile).toThrow('gateway.apiKey (BUSGATE_GATEWAY_API_KEY_FILE): cannot use the file: is empty')
+  })
+
+  it('is refused when given twice, as itself and as a file', () => {
+    const env = { BUSGATE_GATEWAY_API_KEY_FILE: file }
+    const given = () => loadSettings({ env, overrides: { gateway: { apiKey: 'k' } } })
+    expect(given).toThrow(SettingsError)
+    expect(given).toThrow('give either the secret or its file, not both')
+  })
+})

@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest'
+import { callbackBody } from '../../src/protocol/index.ts'
+
+const body = {
+  success: true,
+  id: '1001',
+  msg_id: '77',
+  type: 'voice',
+  status: 'DELIVERED',
+  error: '',
+  updated: '2025-01-31T12:00:00+02:00',
+  reply: '5',
+  duration: 12.5,
+  request_id: 'r-1',
+  replies: [
+    {
+      datetime: '2025-01-31T12:00:00+02:00',
+      message: 'Thanks',
+      media: { url: 'https://shop.example/a.png', filename: 'a.png', filesize: 1024 },
+    },
+  ],
+}
+
+describe('a callback', () => {
+  test('is read with every field of the specification', () => {
+    expect(callbackBody.parse(body)).toEqual(body)
+  })
+
+  test('needs success alone', () => {
+    expect(callbackBody.parse({ success: false })).toEqual({ success: false })
+    expect(callbackBody.safeParse({ ...body, success: undefined }).error?.issues[0]?.message).toBe(
+      'success is required and must be true or false',
+    )
+  })
+
+  test.each([1001, '1001', 9223372036854775807n])('may carry its ids as %o', id => {
+    expect(callbackBody.parse({ ...body, id, msg_id: id })).toMatchObject({ id, msg_id: id })
+  })
+
+  test('may be of a type that the table leaves out, and keeps additional fields', () => {
+    expect(callbackBody.parse({ ...body, type: 'whatsapp', price: 1 })).toMatchObject({ type: 'whatsapp', price: 1 })
+  })
+
+  test('is not lost over a detail of an unexpected type', () => {
+    const odd = {
+      success: true,
+      id: 1,
+      error: null,
+      reply: 5,
+      duration: '12',
+      replies: [null, { message: 'Hi', media: [] }],
+    }
+    const read = callbackBody.parse(odd)
+    expect(read).toMatchObject({ reply: '5', duration: 12, replies: [{ message: 'Hi' }] })
+    expect(read.error).toBeUndefined()
+    expect(read.replies?.[0]?.media).toBeUndefined()
+  })
+
+  test.each([null, [], 'DELIVERED', { success: 1 }])('is not %o', value => {
+    expect(callbackBody.safeParse(value).success).toBe(false)
+  })
+})

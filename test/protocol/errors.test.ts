@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest'
+import { errorCodeOf, errorCodes, isOperationType, responseEnvelope, responseItem } from '../../src/protocol/index.ts'
+
+/** The lines of the specification's table Errors. */
+describe('error', () => {
+  test('Access denied, envelope: the key is not accepted', () => {
+    const { success, error } = responseEnvelope.parse({ success: false, error: 'Access denied' })
+    expect(success).toBe(false)
+    expect(errorCodeOf(error!)).toBe('ACCESS_DENIED')
+  })
+
+  test("Error in Alpha-name, item: keeps the caller's id", () => {
+    const item = responseItem.parse({ success: false, error: 'Error in Alpha-name', data: { id: 42 } })
+    expect(item.data).toEqual({ id: 42 })
+    expect(errorCodeOf(item.error!)).toBe('SENDER_INVALID')
+  })
+
+  test.each([
+    ['item', responseItem],
+    ['envelope', responseEnvelope],
+  ])('Operator not supported, %s', (_where, schema) => {
+    const { error } = schema.parse({ success: false, error: 'Operator not supported' })
+    expect(errorCodeOf(error!)).toBe('OPERATOR_UNSUPPORTED')
+  })
+
+  test('Invalid message type: a top-level type of whatsapp', () => {
+    expect(isOperationType('whatsapp')).toBe(false)
+    expect(errorCodeOf('Invalid message type')).toBe('TYPE_INVALID')
+  })
+})
+
+describe('the code of an error text', () => {
+  test.each([
+    ['Sender phone should contains only english letters, digits, dot, underscore, dash', 'SENDER_INVALID'],
+    ['Please enter SMS text', 'VALIDATION'],
+    ['Please enter valid receiver phone number', 'VALIDATION'],
+    ['LENGTH', 'VALIDATION'],
+    ['Not enough money', 'INSUFFICIENT_FUNDS'],
+    ['BILLING', 'INSUFFICIENT_FUNDS'],
+    ['THROTTLE', 'THROTTLED'],
+    ['OVERLIMIT', 'THROTTLED'],
+    ['Too many requests', 'THROTTLED'],
+    ['DUPLICATE', 'DUPLICATE_ID'],
+    ['id exists', 'DUPLICATE_ID'],
+    ['IP_DENIED', 'ACCESS_DENIED'],
+    ['API_DISABLE', 'ACCESS_DENIED'],
+  ])('%s is %s', (text, code) => {
+    expect(errorCodeOf(text)).toBe(code)
+  })
+
+  test('ignores case, surrounding space and a final full stop', () => {
+    expect(errorCodeOf('  access DENIED. \n')).toBe('ACCESS_DENIED')
+  })
+
+  test('is REJECTED for a text that only contains a known one, and for any other text', () => {
+    expect(errorCodeOf('Access denied for this sender')).toBe('REJECTED')
+    expect(errorCodeOf('')).toBe('REJECTED')
+    expect(errorCodeOf('constructor')).toBe('REJECTED')
+  })
+
+  test("is the caller's own where there is one", () => {
+    const own = { 'Daily limit reached.': 'THROTTLED', 'Access denied': 'REJECTED' } as const
+    expect(errorCodeOf('daily limit reached', own)).toBe('THROTTLED')
+    expect(errorCodeOf('Access denied', own)).toBe('REJECTED')
+    expect(errorCodeOf('Not enough money', own)).toBe('INSUFFICIENT_FUNDS')
+  })
+
+  test('is one of fourteen', () => {
+    expect(new Set(errorCodes).size).toBe(14)
+  })
+})

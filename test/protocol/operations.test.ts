@@ -1,0 +1,229 @@
+import { describe, expect, test } from 'vitest'
+import { type OperationType, operations, operationTypes, sendTypes } from '../../src/protocol/index.ts'
+import { buildOperation } from '../support/operations.ts'
+import { problems } from './problems.ts'
+
+const isRequired: Record<OperationType, string[]> = {
+  balance: [],
+  'call/otp': ['id', 'phone'],
+  hlr: ['id', 'phone'],
+  pipeline: ['phone', 'pipeline'],
+  rcs: ['id', 'phone', 'rcs_message', 'rcs_signature', 'rcs_image', 'rcs_link', 'rcs_button'],
+  'rcs+sms': [
+    ...['id', 'phone', 'rcs_message', 'rcs_signature', 'rcs_image', 'rcs_link', 'rcs_button'],
+    ...['sms_message', 'sms_signature'],
+  ],
+  'rcs+viber+sms': [
+    ...['id', 'phone', 'rcs_message', 'rcs_signature', 'rcs_image', 'rcs_link', 'rcs_button'],
+    ...['sms_message', 'sms_signature', 'viber_signature', 'viber_type'],
+  ],
+  sender: [],
+  sms: ['id', 'phone', 'sms_message', 'sms_signature'],
+  status: ['id'],
+  telegram: ['id', 'phone', 'message'],
+  'template/create': ['template'],
+  'template/delete': [],
+  'template/list': [],
+  'template/viber/create': ['template'],
+  'template/viber/delete': [],
+  'template/viber/list': [],
+  viber: ['id', 'phone', 'viber_type'],
+  'viber+sms': ['id', 'phone'],
+  voice: ['id', 'phone'],
+}
+
+const isOptional: Record<OperationType, string[]> = {
+  balance: [],
+  'call/otp': [],
+  hlr: [],
+  pipeline: ['id'],
+  rcs: [],
+  'rcs+sms': [],
+  'rcs+viber+sms': [],
+  sender: [],
+  sms: [],
+  status: [],
+  telegram: [],
+  'template/create': ['name'],
+  'template/delete': ['id', 'template'],
+  'template/list': [],
+  'template/viber/create': ['signature'],
+  'template/viber/delete': ['id', 'template'],
+  'template/viber/list': [],
+  viber: ['viber_message', 'viber_signature'],
+  'viber+sms': ['sms_message', 'sms_signature', 'viber_type', 'viber_signature', 'viber_message'],
+  voice: ['message', 'voice', 'dtmf'],
+}
+
+describe.each(operationTypes)('%s', type => {
+  test('a valid operation passes unchanged, additional properties included', () => {
+    const operation = buildOperation(type, { campaign: 'spring', nested: { a: [1] } })
+    expect(operations[type].schema.parse(operation)).toEqual(operation)
+  })
+
+  test('another type is refused', () => {
+    expect(problems(type, { type: 'whatsapp' })).toEqual([`type must be '${type}'`])
+    expect(problems(type, { type: undefined })).toEqual([`type is required and must be '${type}'`])
+  })
+
+  test('what is not an object is refused', () => {
+    for (const value of [null, [], 'sms', 1]) expect(operations[type].schema.safeParse(value).success).toBe(false)
+  })
+
+  test.for(isRequired[type].map(field => [field] as const))(
+    'without %s it is refused and the field named',
+    ([field]) => {
+      const found = problems(type, { [field]: undefined })
+      expect(found).toEqual([expect.stringMatching(`^${field} is required`)])
+    },
+  )
+
+  test.for(isOptional[type].map(field => [field] as const))('%s may be left out', ([field]) => {
+    expect(problems(type, { [field]: undefined })).toEqual([])
+  })
+})
+
+const wrong: [OperationType, string, unknown, string][] = [
+  ['sms', 'id', '42', 'id must be a whole number from 1 to 9223372036854775807'],
+  ['sms', 'id', 0, 'id must be a whole number'],
+  ['sms', 'id', 1.5, 'id must be a whole number'],
+  ['sms', 'id', 2 ** 53, 'id must be a whole number'],
+  ['sms', 'id', 2n ** 63n, 'id must be a whole number'],
+  ['sms', 'phone', '380501234567', 'phone must be a number: digits only, international format'],
+  ['sms', 'phone', '+380501234567', 'phone must be a number: digits only, international format'],
+  ['sms', 'phone', -380501234567, 'phone must be a number: digits only'],
+  ['sms', 'phone', 0, 'phone must be a number: digits only'],
+  ['sms', 'phone', 3805012345.5, 'phone must be a number: digits only'],
+  ['sms', 'phone', 1_000_000_000_000_000, 'phone must be a number: digits only'],
+  ['sms', 'sms_message', 5, 'sms_message must be text'],
+  ['sms', 'sms_signature', null, 'sms_signature must be text'],
+  ['sms', 'hook', 'shop.example/hook', 'hook must be an http or https URL'],
+  ['sms', 'hook', 'https://shop.example/a b', 'hook must be an http or https URL'],
+  ['sms', 'hook', 5, 'hook must be an http or https URL'],
+  ['sms', 'short_link', 'yes', 'short_link must be true or false'],
+  ['sms', 'unsubscribe_link', 1, 'unsubscribe_link must be true or false'],
+  ['sms', 'sms_lifetime', 3600.5, 'sms_lifetime must be a whole number of seconds from 3600 to 259200'],
+  ['sms', 'sms_lifetime', '7200', 'sms_lifetime must be a whole number of seconds from 3600 to 259200'],
+  ['status', 'id', '42', 'id must be a whole number'],
+  ['call/otp', 'phone', '380501234567', 'phone must be a number'],
+  ['hlr', 'id', null, 'id must be a whole number'],
+  ['telegram', 'message', 1234, 'message must be text of 4 to 8 digits'],
+  ['telegram', 'message', 'a1234', 'message must be text of 4 to 8 digits'],
+  ['telegram', 'hook', '', 'hook must be an http or https URL'],
+  ['voice', 'message', 1, 'message must be text'],
+  ['voice', 'dtmf', 'no', 'dtmf must be true or false'],
+  ['voice', 'voice', 'female', 'voice must be an object'],
+  ['voice', 'voice', { gender: 'other' }, 'voice.gender must be male or female'],
+  ['voice', 'voice', { language: 1 }, 'voice.language must be text'],
+  ['rcs', 'rcs_image', 1, 'rcs_image must be text'],
+  ['rcs', 'short_link', 'x', 'short_link must be true or false'],
+  ['rcs', 'rcs_lifetime', 60.5, 'rcs_lifetime must be a whole number of seconds, at least 60'],
+  ['rcs+sms', 'sms_message', false, 'sms_message must be text'],
+  [
+    'rcs+viber+sms',
+    'viber_type',
+    'video',
+    'viber_type must be one of text, image, text+link, text+image+link, carousel',
+  ],
+  ['rcs+viber+sms', 'viber_link', 1, 'viber_link must be text'],
+  ['viber', 'viber_type', 'text+image', 'viber_type must be one of text, image, text+link'],
+  ['viber', 'viber_type', 'toString', 'viber_type must be one of text, image, text+link'],
+  ['viber', 'viber_lifetime', '60', 'viber_lifetime must be a number'],
+  ['viber', 'viber_carousel', [{}, { caption: 1 }], 'viber_carousel[1].caption must be text'],
+  ['viber', 'viber_carousel', [{}, 'slide'], 'viber_carousel[1] must be an object'],
+  ['viber+sms', 'viber_type', 1, 'viber_type must be text'],
+  ['viber+sms', 'sms_message', 1, 'sms_message must be text'],
+  ['pipeline', 'pipeline', 'sms', 'pipeline must be a list of at least one of voice, telegram'],
+  ['pipeline', 'pipeline', [], 'pipeline must be a list of at least one of voice, telegram'],
+  ['pipeline', 'pipeline', ['sms', 'push'], 'pipeline[1] must be one of voice, telegram, viber, rcs, sms, whatsapp'],
+  ['pipeline', 'sms', { message: 'Hello' }, 'sms.signature is required'],
+  ['pipeline', 'viber', { message: 'Hello', signature: 'Shop' }, 'viber.type is required'],
+  ['pipeline', 'telegram', {}, 'telegram.message is required'],
+  ['pipeline', 'whatsapp', 'Hello', 'whatsapp must be an object'],
+  ['pipeline', 'rcs', { message: 1 }, 'rcs.message must be text'],
+  ['template/create', 'template', 1, 'template must be text'],
+  ['template/create', 'name', 1, 'name must be text'],
+  ['template/delete', 'id', 17, 'id must be text'],
+  ['template/viber/create', 'signature', 1, 'signature must be text'],
+  ['template/viber/delete', 'id', '17', 'id must be a whole number'],
+]
+
+test.each(wrong)('%s with %s = %o is refused: %s', (type, field, value, message) => {
+  const found = problems(type, { [field]: value })
+  expect(found).toHaveLength(1)
+  expect(found[0]).toContain(message)
+})
+
+test.each(sendTypes)('a refused %s tells neither the phone number nor the text', type => {
+  const secret = { phone: '+380671112233', sms_message: ['secret'], message: ['secret'], viber_message: ['secret'] }
+  expect(problems(type, secret).join()).not.toMatch(/380671112233|secret/)
+})
+
+describe('viber_type', () => {
+  const contents = {
+    text: { viber_message: 'Hi' },
+    image: { viber_image: 'https://shop.example/i.png' },
+    'text+link': { viber_message: 'Hi', viber_link: 'https://shop.example', viber_button: 'Open' },
+    'text+image+link': {
+      viber_message: 'Hi',
+      viber_image: 'https://shop.example/i.png',
+      viber_link: 'https://shop.example',
+      viber_button: 'Open',
+    },
+    carousel: { viber_message: 'Hi', viber_carousel: [{ caption: 'A' }, { caption: 'B', button2: 'More', url2: 'x' }] },
+  }
+  const shownForViber = ['viber_button', 'viber_carousel']
+
+  describe.each(Object.entries(contents))('%s', (viber_type, content) => {
+    const variant = { viber_type, viber_message: undefined, ...content }
+
+    test('is accepted with its content by viber, rcs+viber+sms and viber+sms', () => {
+      for (const type of ['viber', 'rcs+viber+sms', 'viber+sms'] as const) expect(problems(type, variant)).toEqual([])
+    })
+
+    test.for(Object.keys(content))('requires %s', field => {
+      const refusal = [`${field} is required when viber_type is ${viber_type}`]
+      const lacking = { ...variant, [field]: undefined }
+      expect(problems('rcs+viber+sms', lacking)).toEqual(refusal)
+      expect(problems('viber', lacking)).toEqual(shownForViber.includes(field) ? refusal : [])
+      expect(problems('viber+sms', lacking)).toEqual([])
+    })
+  })
+
+  test('may be any text in viber+sms', () => {
+    expect(problems('viber+sms', { viber_type: 'video' })).toEqual([])
+  })
+})
+
+describe('pipeline', () => {
+  const model = { gender: 'male', language: 'en-US', name: 'en-US-Standard-B' }
+
+  test.each([
+    ['in the object itself', model],
+    ['in a nested voice', { message: 'Hi', voice: model, dtmf: true }],
+  ])('takes the voice model %s', (_where, voice) => {
+    expect(problems('pipeline', { pipeline: ['voice'], voice })).toEqual([])
+  })
+
+  test('without a voice model says where it may be', () => {
+    expect(problems('pipeline', { pipeline: ['voice'], voice: { message: 'Hi', dtmf: true } })).toEqual([
+      'voice must be an object with gender (male or female), language and name, in itself or in a nested voice',
+    ])
+  })
+
+  test.each(['voice', 'telegram', 'viber', 'sms', 'whatsapp'])(
+    'requires the object of a channel it names: %s',
+    channel => {
+      const found = problems('pipeline', { pipeline: [channel], [channel]: undefined })
+      expect(found).toEqual([`${channel} is required when pipeline names it`])
+    },
+  )
+
+  test('may carry objects of channels it does not name', () => {
+    expect(problems('pipeline', { pipeline: ['sms'], telegram: { message: 'Hi' }, rcs: {}, voice: model })).toEqual([])
+  })
+
+  test('takes rcs and whatsapp with as little as the gateway does', () => {
+    expect(problems('pipeline', { pipeline: ['rcs', 'whatsapp'], whatsapp: {} })).toEqual([])
+  })
+})

@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest'
+import { type OperationType, operations, sendTypes } from '../../src/protocol/index.ts'
+
+const read = (type: OperationType, payload: unknown) => operations[type].payload.safeParse(payload)
+
+describe.each(sendTypes.filter(type => type !== 'hlr' && type !== 'call/otp'))('the payload of %s', type => {
+  test.each(['77', 77, 9223372036854775807n])('has msg_id %o', msg_id => {
+    const payload = { id: '1001', msg_id, parts: 2, data: 1, price: 0.5 }
+    expect(read(type, payload).data).toEqual(payload)
+  })
+
+  test('may lack everything but msg_id', () => {
+    expect(read(type, { msg_id: 77 }).success).toBe(true)
+    expect(read(type, { id: 1001 }).error?.issues[0]?.message).toBe(
+      "msg_id is required and must be the gateway's identifier",
+    )
+  })
+
+  test('is read although a detail has another type', () => {
+    expect(read(type, { id: null, msg_id: 77, parts: '2', data: {} }).data).toEqual({ msg_id: 77, parts: 2, data: {} })
+  })
+})
+
+describe('the payload of hlr', () => {
+  const network = { name: 'Operator', prefix: 50, country: { name: 'Ukraine', prefix: 380 } }
+  const payload = {
+    phone: 380501234567,
+    status: 'DELIVERED',
+    imsi: 255010000000000,
+    mccmnc: 25501,
+    ported: true,
+    network: { origin: network, ported: network },
+  }
+
+  test('has the fields of the specification', () => {
+    expect(read('hlr', payload).data).toEqual(payload)
+  })
+
+  test('is read although a detail is missing or has another type', () => {
+    const odd = { ...payload, phone: '380501234567', imsi: '001010000000000', ported: 'no', network: { origin: null } }
+    expect(read('hlr', odd).data).toEqual({
+      phone: 380501234567,
+      status: 'DELIVERED',
+      imsi: '001010000000000',
+      mccmnc: 25501,
+      network: {},
+    })
+  })
+})
+
+describe('the payload of call/otp', () => {
+  test('keeps the zeros that the code begins with', () => {
+    expect(read('call/otp', { code: '0042', price: '0.25' }).data).toEqual({ code: '0042', price: 0.25 })
+  })
+
+  test('has no code when it came as a number, which has lost its zeros', () => {
+    expect(read('call/otp', { code: 42, price: 0.25 }).error?.issues[0]?.message).toBe('code must be text')
+  })
+})
+
+test('the payload of template/list is a list of templates', () => {
+  const template = { id: 17, name: 'parcel', template: 'Hi', count: '2 / 1', datetime: '2025-01-31T12:00:00+02:00' }
+  expect(read('template/list', [template]).data).toEqual([template])
+  expect(read('template/list', { id: 17 }).success).toBe(false)
+})
+
+test('the payload of balance may be as documented by the vendor', () => {
+  expect(read('balance', { amount: '31.1683', currency: 'UAH', credit: 1 }).data).toEqual({
+    amount: 31.1683,
+    currency: 'UAH',
+    credit: 1,
+  })
+})
+
+test('the payload of status may be as documented by the vendor', () => {
+  const payload = { id: 1001, type: 'viber', status: 'READ', replies: [{ datetime: '2025-01-31', message: 'Hi' }] }
+  expect(read('status', payload).data).toEqual(payload)
+})
+
+const open = [
+  'balance',
+  'sender',
+  'status',
+  'template/create',
+  'template/delete',
+  'template/viber/create',
+  'template/viber/delete',
+  'template/viber/list',
+] as const
+
+describe.each(open)('the payload of %s, whose shape is open,', type => {
+  test.each([{ what: 'ever' }, {}, [1, { a: 1 }], [], 'text', 31.5, 12n, true, null, undefined])(
+    'may be %o',
+    payload => {
+      expect(read(type, payload)).toEqual({ success: true, data: payload })
+    },
+  )
+})

@@ -1,0 +1,25 @@
+import { describe, expect, test } from 'vitest'
+import { type State, stateOf } from '../../src/protocol/index.ts'
+
+const statuses: Record<State, string[]> = {
+  PENDING: ['ACCEPTED', 'QUEUED', 'ROUTING'],
+  DELIVERED: ['DELIVERED', 'PARTIALLY DELIVERED', 'READ', 'REPLIED'],
+  FAILED: [
+    ...['DELETED', 'EXPIRED', 'FILTERED', 'INVALID DESTINATION ADDRESS', 'INVALID SOURCE ADDRESS', 'NO ROUTE'],
+    ...['REJECTED', 'SIM FULL', 'UNDELIVERABLE'],
+  ],
+  UNKNOWN: ['UNKNOWN', 'DELIVERED TO HANDSET', 'UNDELIVERED', '', 'constructor'],
+}
+
+describe.each(Object.entries(statuses))('%s', (state, texts) => {
+  test.each(texts)('is the state of "%s"', text => {
+    expect(stateOf(text)).toEqual({ state, final: state === 'DELIVERED' || state === 'FAILED' })
+  })
+})
+
+test.each(['partially delivered', 'PARTIALLY_DELIVERED', ' Partially  Delivered '])(
+  'case, spaces and underscores make no difference: "%s"',
+  text => {
+    expect(stateOf(text)).toEqual({ state: 'DELIVERED', final: true })
+  },
+)

@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest'
+import { operation, post, postOne, sandboxFor } from './support.ts'
+
+test('the balance falls with each part and with the price of a call', async () => {
+  const sandbox = await sandboxFor({ balance: 10, currency: 'EUR' })
+  await post(sandbox, [operation('sms', { sms_message: 'я'.repeat(71) }), operation('call/otp')])
+  expect(await postOne(sandbox, { type: 'balance' })).toEqual({
+    success: true,
+    data: { amount: 6.5, currency: 'EUR' },
+  })
+})
+
+test('an operation that the balance does not cover is refused', async () => {
+  const sandbox = await sandboxFor({ balance: 1 })
+  const { data } = await post(sandbox, [operation('sms'), operation('sms')])
+  expect(data.map(item => item.error)).toEqual([undefined, 'Not enough money'])
+})
+
+test('sender lists the accepted names', async () => {
+  const sandbox = await sandboxFor({ senders: ['Shop', 'Bank'] })
+  const { data } = await postOne(sandbox, { type: 'sender' })
+  expect(data).toEqual({
+    senders: [
+      { name: 'Shop', status: 'ACTIVE' },
+      { name: 'Bank', status: 'ACTIVE' },
+    ],
+  })
+})
+
+test("status answers the state of the caller's identifier, and an error for one it never saw", async () => {
+  const sandbox = await sandboxFor()
+  await postOne(sandbox, operation('sms', { id: 2n ** 60n, phone: 380670000093 }))
+  expect(await postOne(sandbox, { type: 'status', id: 2n ** 60n })).toEqual({
+    success: true,
+    data: { id: 2n ** 60n, type: 'sms', status: 'UNDELIVERABLE' },
+  })
+  expect(await postOne(sandbox, { type: 'status', id: 43 })).toEqual({
+    success: false,
+    error: 'Message not found',
+    data: { id: 43 },
+  })
+})
+
+test('before its callback is due a message is ACCEPTED', async () => {
+  const sandbox = await sandboxFor({ callbackDelayMs: 60_000 })
+  await postOne(sandbox, operation('sms', { id: 42 }))
+  const { data } = await postOne(sandbox, { type: 'status', id: 42 })
+  expect(data.status).toBe('ACCEPTED')
+})
+
+test('an identifier is known to the account that sent it alone', async () => {
+  const sandbox = await sandboxFor({ keys: { shop: 'one', bank: ['two', 'three'] } })
+  await postOne(sandbox, operation('sms', { id: 42 }), 'two')
+  expect(await postOne(sandbox, { type: 'status', id: 42 }, 'three')).toMatchObject({ success: true })
+  expect(await postOne(sandbox, { type: 'status', id: 42 }, 'one')).toMatchObject({ success: false })
+  expect(sandbox.executions(42, 'bank')).toBe(1)
+  expect(sandbox.executions(42, 'shop')).toBe(0)
+})
+
+test('SMS templates are created, listed and deleted', async () => {
+  const sandbox = await sandboxFor()
+  const created = await postOne(sandbox, { type: 'template/create', template: 'Код: %d', name: 'otp' })
+  expect(created.data).toEqual({ id: 1, name: 'otp', template: 'Код: %d', count: '7 / 1' })
+  const listed = await postOne(sandbox, { type: 'template/list' })
+  const datetime = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d.*\+00:00$/)
+  expect(listed.data).toEqual([{ id: 1, name: 'otp', template: 'Код: %d', count: '7 / 1', datetime }])
+  expect(await postOne(sandbox, { type: 'template/delete' })).toMatchObject({ data: { deleted: 0 } })
+  expect(await postOne(sandbox, { type: 'template/delete', id: '1' })).toMatchObject({ data: { deleted: 1 } })
+  expect(await postOne(sandbox, { type: 'template/list' })).toMatchObject({ data: [] })
+})
+
+test('Viber templates are created, listed and deleted by their exact text', async () => {
+  const sandbox = await sandboxFor()
+  const created = await postOne(sandbox, { type: 'template/viber/create', template: 'Hi', signature: 'Shop' })
+  expect(created.data).toEqual({ id: 1, status: 'MODERATION' })
+  await postOne(sandbox, { type: 'template/viber/create', template: 'Hi there' })
+  expect(await postOne(sandbox, { type: 'template/viber/list' })).toMatchObject({
+    data: { templates: [{ id: 1, template: 'Hi', signature: 'Shop', status: 'MODERATION' }, { id: 2 }] },
+  })
+  const deleted = await postOne(sandbox, { type: 'template/viber/delete', template: 'Hi' })
+  expect(deleted.data).toEqual({ deleted: 1 })
+})

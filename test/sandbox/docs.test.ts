@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { faults, outcomes } from '../../src/sandbox/index.ts'
+
+const doc = readFileSync(new URL('../../docs/sandbox.md', import.meta.url), 'utf8')
+
+/** The rows of the table below a heading, cells trimmed of blanks and backticks. */
+function tableUnder(heading: string): string[][] {
+  const section = doc.split(`## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''
+  return section
+    .split('\n')
+    .filter(line => line.startsWith('|'))
+    .slice(2)
+    .map(line =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map(cell => cell.trim().replace(/^`(.*)`$/, '$1')),
+    )
+}
+
+test('the documented endings of phones are those of the code', () => {
+  const rows = Object.entries(outcomes).map(([ending, { meaning }]) => [ending, meaning])
+  expect(tableUnder('What a phone decides').slice(1)).toEqual(rows)
+})
+
+test('the documented faults are those of the code', () => {
+  const rows = Object.entries(faults).map(([name, { meaning, executes }]) => [name, executes ? 'yes' : 'no', meaning])
+  expect(tableUnder('Faults')).toEqual(rows)
+})

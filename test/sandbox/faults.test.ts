@@ -1,0 +1,163 @@
+import { request } from 'undici'
+import { expect, test } from 'vitest'
+import { stringifyJson } from '../../src/protocol/index.ts'
+import { type FaultName, faults, type Sandbox } from '../../src/sandbox/index.ts'
+import { operation, post, postText, sandboxFor } from './support.ts'
+
+const names = Object.keys(faults) as FaultName[]
+const silent: FaultName[] = ['reset-before', 'reset-after', 'stall']
+
+test.for(names.filter(name => name !== 'stall'))('%s executes what its description says, once', async name => {
+  const sandbox = await sandboxFor()
+  sandbox.faults.next(name)
+  const sent = [operation('sms'), operation('sms')]
+  await attempt(sandbox, sent).catch(() => undefined)
+  expect(sandbox.stats()).toMatchObject({ requests: 1, executed: faults[name].executes ? 2 : 0, billedTwice: 0 })
+  expect(sandbox.log()).toMatchObject([{ fault: name }])
+  expect(await post(sandbox, [operation('sms')])).toMatchObject({ success: true, data: [{ success: true }] })
+})
+
+test.for(['reset-before', 'reset-after'] as const)('%s ends the connection without an answer', async name => {
+  const sandbox = await sandboxFor()
+  sandbox.faults.next(name)
+  await expect(attempt(sandbox, [operation('sms')])).rejects.toMatchObject({ code: 'ECONNRESET' })
+})
+
+test('stall executes and never answers until the sandbox closes', async () => {
+  const sandbox = await sandboxFor()
+  sandbox.faults.next('stall')
+  const sent = operation('sms')
+  const stalled = attempt(sandbox, [sent], { headersTimeout: 50 })
+  await expect(stalled).rejects.toMatchObject({ code: 'UND_ERR_HEADERS_TIMEOUT' })
+  expect(sandbox.executions(sent.id as number)).toBe(1)
+  sandbox.faults.next('stall')
+  const closed = expect(attempt(sandbox, [operation('sms')])).rejects.toThrow()
+  await expect.poll(() => sandbox.stats().executed).toBe(2)
+  await sandbox.close()
+  await closed
+})
+
+test('slow-body answers in pieces', async () => {
+  const sandbox = await sandboxFor()
+  sandbox.faults.next('slow-body')
+  const started = performance.now()
+  const response = await attempt(sandbox, [operation('sms')])
+  const chunks: Buffer[] = []
+  for await (const chunk of response.body) chunks.push(chunk)
+  expect(chunks.length).toBeGreaterThan(1)
+  expect(performance.now() - started).toBeGreaterThan(800)
+  expect(JSON.parse(Buffer.concat(chunks).toString())).toMatchObject({ success: true })
+})
+
+test.for([
+  ['http-401', 401],
+  ['http-413', 413],
+  ['http-429', 429],
+  ['http-502', 502],
+  ['http-502-executed', 502],
+] as const)('%s answers a page of %d', async ([name, status]) => {
+  const sandbox = await sandboxFor()
+  sandbox.faults.next(name)
+  const answer = await postText(sandbox, envelope([operation('sms')]))
+  expect(answer).toMatchObject({ status, headers: { 'content-type': 'text/html' }, text: expect.stringContaining('<') })
+  expect(answer.headers['retry-after']).toBe(status === 429 ? '1' : undefined)
+})
+
+test('truncated-json ends in the middle', async () => {
+  const sandbox = await sandboxFor()
+  sandbox.faults.next('truncated-json')
+  const { text } = await postText(sandbox, envelope([operation('sms')]))
+  expect(text).toMatch(/^\{"success":true/)
+  expect(() => JSON.parse(text)).toThrow()
+})
+
+test('foreign-json is no envelope', async () => {
+  const sandbox = await sandboxFor()
+  sandbox.faults.next('foreign-json')
+  const answer = await post(sandbox, [operation('sms')])
+  expect(answer).not.toHaveProperty('success')
+})
+
+test.for([
+  ['fewer-items', [1, 2]],
+  ['items-doubled', [1, 1, 2, 2, 3, 3]],
+  ['items-reordered', [3, 2, 1]],
+  ['items-without-id', [undefined, undefined, undefined]],
+  ['foreign-ids', ['91', '92', '93']],
+] as const)('%s changes the items of the answer', async ([name, ids]) => {
+  const sandbox = await sandboxFor()
+  sandbox.faults.next(name)
+  const { data } = await post(
+    sandbox,
+    [1, 2, 3].map(id => operation('sms', { id })),
+  )
+  expect(data.map(item => item.data.id)).toEqual(ids)
+  expect(data.every(item => item.success)).toBe(true)
+})
+
+test('throttle refuses every item, access-denied and envelope-refused the envelope', async () => {
+  const sandbox = await sandboxFor()
+  sandbox.faults.next('throttle')
+  expect(await post(sandbox, [operation('sms', { id: 1 }), operation('sms', { id: 2 })])).toEqual({
+    success: true,
+    data: [1, 2].map(id => ({ success: false, error: 'THROTTLE', data: { id } })),
+  })
+  sandbox.faults.next('access-denied')
+  expect(await post(sandbox, [operation('sms')])).toEqual({ success: false, error: 'Access denied' })
+  sandbox.faults.next('envelope-refused')
+  expect(await post(sandbox, [operation('sms')])).toEqual({ success: false, error: 'Service unavailable' })
+})
+
+test('faults come in the order and number asked for, and can be cleared', async () => {
+  const sandbox = await sandboxFor()
+  sandbox.faults.next('access-denied', 2)
+  sandbox.faults.next('http-502', 5)
+  const statuses = []
+  for (let i = 0; i < 3; i++) statuses.push((await postText(sandbox, envelope([operation('sms')]))).status)
+  expect(statuses).toEqual([200, 200, 502])
+  sandbox.faults.clear()
+  expect(await post(sandbox, [operation('sms')])).toMatchObject({ success: true })
+})
+
+test('faults are ordered and cleared over HTTP', async () => {
+  const sandbox = await sandboxFor()
+  expect(await control(sandbox, 'POST', { fault: 'access-denied', count: 2 })).toEqual({
+    fault: 'access-denied',
+    count: 2,
+  })
+  expect(await post(sandbox, [operation('sms')])).toMatchObject({ success: false })
+  expect(await control(sandbox, 'DELETE')).toEqual({ cleared: true })
+  expect(await post(sandbox, [operation('sms')])).toMatchObject({ success: true })
+})
+
+test.for([
+  [{ fault: 'flood' }, /one of reset-before, /],
+  [{ fault: 'stall', count: 0 }, /from 1/],
+  [{}, /one of/],
+] as const)('an unknown fault is refused over HTTP and the answer says what is expected', async ([body, error]) => {
+  const sandbox = await sandboxFor()
+  expect(await control(sandbox, 'POST', body)).toEqual({ error: expect.stringMatching(error) })
+  expect(await post(sandbox, [operation('sms')])).toMatchObject({ success: true })
+})
+
+test('each fault that answers does so with the identifiers of its operations or none', () => {
+  expect(silent.every(name => names.includes(name))).toBe(true)
+})
+
+function envelope(data: unknown[]): string {
+  return stringifyJson({ auth: 'sandbox-key', data })
+}
+
+function attempt(sandbox: Sandbox, data: unknown[], options: { headersTimeout?: number } = {}) {
+  return request(`${sandbox.url}/api/json.php`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: envelope(data),
+    ...options,
+  })
+}
+
+async function control(sandbox: Sandbox, method: 'POST' | 'DELETE', body?: object): Promise<unknown> {
+  const response = await request(`${sandbox.url}/_faults`, { method, body: body ? JSON.stringify(body) : null })
+  return response.body.json()
+}

@@ -1,0 +1,132 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { request } from 'undici'
+import { onTestFinished } from 'vitest'
+import { parseJson, type SendType, stringifyJson } from '../../src/protocol/index.ts'
+import { type Clock, type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts'
+
+/** A sandbox for one test. */
+export async function sandboxFor(options: SandboxOptions = {}): Promise<Sandbox> {
+  const sandbox = await startSandbox({ callbackDelayMs: 0, ...options })
+  onTestFinished(() => sandbox.close())
+  return sandbox
+}
+
+export interface Item {
+  success: boolean
+  error?: string
+  data: Record<string, unknown>
+}
+
+export interface Answer {
+  success: boolean
+  error?: string
+  data: Item[]
+}
+
+export async function postText(sandbox: Sandbox, body: string, headers = { 'content-type': 'application/json' }) {
+  const response = await request(`${sandbox.url}/api/json.php`, { method: 'POST', headers, body })
+  return { status: response.statusCode, headers: response.headers, text: await response.body.text() }
+}
+
+export async function post(sandbox: Sandbox, data: unknown, auth = 'sandbox-key'): Promise<Answer> {
+  const { text } = await postText(sandbox, stringifyJson({ auth, data }))
+  return parseJson(text) as Answer
+}
+
+/** The only item of an envelope with one operation. */
+export async function postOne(sandbox: Sandbox, operation: unknown, auth?: string): Promise<Item> {
+  const { data } = await post(sandbox, [operation], auth)
+  return data[0]!
+}
+
+const rcs = {
+  rcs_message: 'Hello',
+  rcs_signature: 'Shop',
+  rcs_image: 'https://example.com/a.png',
+  rcs_link: 'https://example.com',
+  rcs_button: 'Open',
+}
+const sms = { sms_message: 'Hello', sms_signature: 'Shop' }
+const viber = { viber_type: 'text', viber_signature: 'Shop', viber_message: 'Hello' }
+const spoken = { message: 'Hello', voice: { gender: 'female', language: 'uk-UA', name: 'Anna' }, dtmf: true }
+
+const fields: Record<SendType, object> = {
+  sms,
+  viber,
+  'viber+sms': { ...viber, ...sms },
+  rcs,
+  'rcs+sms': { ...rcs, ...sms },
+  'rcs+viber+sms': { ...rcs, ...viber, ...sms },
+  telegram: { message: '0042' },
+  voice: spoken,
+  pipeline: {
+    pipeline: ['viber', 'sms'],
+    sms: { message: 'Hello', signature: 'Shop' },
+    viber: { type: 'text', message: 'Hello', signature: 'Shop' },
+    telegram: { message: '0042' },
+    voice: spoken,
+    rcs: { message: 'Hello', signature: 'Shop' },
+    whatsapp: { message: 'Hello', signature: 'Shop' },
+  },
+  'call/otp': {},
+  hlr: {},
+}
+
+let lastId = 1000
+
+/** A valid send operation with an identifier of its own; its phone is delivered. */
+export function operation(type: SendType, overrides: Record<string, unknown> = {}): Record<string, unknown> {
+  return { type, id: ++lastId, phone: 380670000000, ...fields[type], ...overrides }
+}
+
+export interface Received {
+  url: string
+  body: Record<string, unknown>
+}
+
+/** A real receiver of callbacks; `statuses` are answered in turn, then 200. */
+export async function callbackReceiver(statuses: number[] = []) {
+  const received: Received[] = []
+  const left = [...statuses]
+  const server = createServer((incoming, response) => {
+    let text = ''
+    incoming.on('data', chunk => {
+      text += chunk
+    })
+    incoming.on('end', () => {
+      received.push({ url: incoming.url ?? '', body: JSON.parse(text) })
+      response.writeHead(left.shift() ?? 200).end()
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received }
+}
+
+/** A clock that stands still until it is moved. */
+export function manualClock(start = Date.UTC(2030, 0, 1)): Clock & { advance(ms: number): void } {
+  let now = start
+  const timers = new Set<{ at: number; run: () => void }>()
+  return {
+    now: () => now,
+    after(ms, run) {
+      const timer = { at: now + ms, run }
+      timers.add(timer)
+      return () => timers.delete(timer)
+    },
+    advance(ms) {
+      now += ms
+      for (const timer of [...timers].sort((a, b) => a.at - b.at)) {
+        if (timer.at > now) continue
+        timers.delete(timer)
+        timer.run()
+      }
+    },
+  }
+}

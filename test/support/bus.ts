@@ -1,0 +1,94 @@
+import { vi } from 'vitest'
+import type { Bus, BusRecord, OutgoingRecord, Session, SessionListener } from '../../src/bus/port.ts'
+import type { Telemetry } from '../../src/telemetry/events.ts'
+
+/** One process as a test sees it: a bus of its own. */
+export interface Process {
+  bus: Bus
+  telemetry: Telemetry
+  /** The process dies: nothing it does reaches the broker any more. */
+  crash(): Promise<void>
+}
+
+/** A broker with busses on it, and the means to be cruel to them. */
+export interface BusHarness {
+  /** A topic name that no other test uses. */
+  topic(name: string, partitions: number): Promise<string>
+  /** A group of its own for each test. */
+  process(groupId: string): Promise<Process>
+  /** Someone else initialises the session's transactional producer. */
+  fence(groupId: string, topic: string, partition: number): Promise<void>
+  /** Appends each group of records in a transaction of its own, all open at the same time; those named are aborted. */
+  transactions(groups: { records: OutgoingRecord[]; abort?: boolean }[]): Promise<void>
+  close(): Promise<void>
+}
+
+/** Notes what it is told and leaves everything undone until the test says otherwise. */
+export class TestListener implements SessionListener {
+  readonly sessions = new Map<number, Session>()
+  readonly fresh: { session: Session; record: BusRecord }[] = []
+  readonly doubted: { session: Session; record: BusRecord }[] = []
+  readonly fatals: Error[] = []
+  onFresh: (session: Session, records: readonly BusRecord[]) => void = () => {}
+
+  opened(session: Session): void {
+    this.sessions.set(session.partition, session)
+  }
+  records(session: Session, records: readonly BusRecord[]): void {
+    for (const record of records) this.fresh.push({ session, record })
+    this.onFresh(session, records)
+  }
+  inDoubt(session: Session, records: readonly BusRecord[]): void {
+    for (const record of records) this.doubted.push({ session, record })
+  }
+  resumed(): void {}
+  closed(session: Session): void {
+    if (this.sessions.get(session.partition) === session) this.sessions.delete(session.partition)
+  }
+  fatal(error: Error): void {
+    this.fatals.push(error)
+  }
+
+  get freshKeys(): string[] {
+    return keysOf(this.fresh)
+  }
+  get doubtedKeys(): string[] {
+    return keysOf(this.doubted)
+  }
+  session(partition = 0): Session {
+    const session = this.sessions.get(partition)
+    if (!session) throw new Error(`no session is open on partition ${partition}`)
+    return session
+  }
+  /** The offset at which a key was last delivered. */
+  offsetOf(key: string): number {
+    const found = [...this.fresh, ...this.doubted].findLast(({ record }) => record.key?.toString() === key)
+    if (!found) throw new Error(`${key} was not delivered`)
+    return found.record.offset
+  }
+}
+
+const keysOf = (list: { record: BusRecord }[]) => list.map(({ record }) => record.key?.toString() ?? '')
+
+export function buildRecord(topic: string, key: string, overrides: Partial<OutgoingRecord> = {}): OutgoingRecord {
+  return { topic, key: Buffer.from(key), value: Buffer.from(`value of ${key}`), ...overrides }
+}
+
+export async function publishAll(bus: Bus, records: OutgoingRecord[]): Promise<void> {
+  const publisher = await bus.publisher()
+  await publisher.publish(records)
+  await publisher.close()
+}
+
+export async function until(condition: () => void | Promise<void>, timeout = 30_000): Promise<void> {
+  await vi.waitFor(condition, { timeout, interval: 10 })
+}
+
+/** Keys on a topic, as a reader of committed records sees them. */
+export async function readKeys(bus: Bus, topic: string): Promise<{ keys: string[]; close: () => Promise<void> }> {
+  const keys: string[] = []
+  const reader = await bus.read([topic], 'earliest', (_, records) => {
+    for (const { key } of records) keys.push(key?.toString() ?? '')
+  })
+  return { keys, close: () => reader.close() }
+}

@@ -1,0 +1,132 @@
+import { connect } from 'node:net'
+import { onTestFinished, vi } from 'vitest'
+import type { HookKey } from '../../src/callbacks/day-keys.ts'
+import { type ReceiverLimits, startReceiver } from '../../src/callbacks/receiver.ts'
+import type { HookSubject } from '../../src/callbacks/subject.ts'
+import { createHookTokens, type HookTokens } from '../../src/callbacks/token.ts'
+import type { StatusEvent } from '../../src/records/generated.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+
+export const DAY = 86_400_000
+/** 2026-03-14, noon. */
+export const NOON = Date.UTC(2026, 2, 14, 12)
+
+export function hookSubject(changes: Partial<HookSubject> = {}): HookSubject {
+  return { account: 'default', id: 42n, type: 'sms', correlationId: 'order-7', tenant: 'acme', ...changes }
+}
+
+export function callback(changes: Record<string, unknown> = {}): Record<string, unknown> {
+  return { success: true, id: '42', msg_id: '9001', type: 'sms', status: 'DELIVERED', ...changes }
+}
+
+export const hookKey = (kid = 'k1'): HookKey => ({ kid, secret: `secret of ${kid}, long enough to be one` })
+
+/** Tokens whose clock and keys a test can change. */
+export function tokenBench(keys: HookKey[] = [hookKey()]) {
+  const bench = { now: NOON, keys }
+  const tokens = createHookTokens({ keys: () => bench.keys, tokenLifeMs: 30 * DAY, now: () => bench.now })
+  return Object.assign(bench, { tokens })
+}
+
+/** A publish that keeps what it was given. Held, it settles when the test says so. */
+export function recordingPublish() {
+  const calls: { events: StatusEvent[]; resolve(): void; reject(error: Error): void }[] = []
+  const recording = {
+    calls,
+    held: false,
+    fail: null as Error | null,
+    publish(events: StatusEvent[]): Promise<void> {
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      calls.push({ events, resolve, reject })
+      if (recording.fail !== null) reject(recording.fail)
+      else if (!recording.held) resolve()
+      return promise
+    },
+    events: () => calls.flatMap(call => call.events),
+  }
+  return recording
+}
+
+/** A receiver on a free port, closed at the end of the test. */
+export async function receiverBench(limits: Partial<ReceiverLimits> = {}) {
+  const bench = tokenBench()
+  const bus = recordingPublish()
+  const accepted: { type: string; state: string; verified: boolean }[] = []
+  const refused: string[] = []
+  const latencies: { type: string; seconds: number }[] = []
+  const deadLetters: { body: string; code: string; message: string }[] = []
+  let opened = 0
+  const telemetry = new Telemetry()
+  telemetry.on('callback.accepted', event => accepted.push(event))
+  telemetry.on('callback.refused', ({ reason }) => refused.push(reason))
+  telemetry.on('delivery.latency', event => latencies.push(event))
+  const counted: Pick<HookTokens, 'open' | 'openAccount'> = {
+    open: token => {
+      opened++
+      return bench.tokens.open(token)
+    },
+    openAccount: bench.tokens.openAccount,
+  }
+  const dead = { fail: false }
+  const receiver = await startReceiver({
+    port: 0,
+    host: '127.0.0.1',
+    tokens: counted,
+    publish: bus.publish,
+    deadLetter: async (body, error) => {
+      if (dead.fail) throw new Error('the bus is away')
+      deadLetters.push({ body: body.toString(), ...error })
+    },
+    telemetry,
+    limits,
+    now: () => bench.now,
+  })
+  onTestFinished(() => {
+    for (const call of bus.calls) call.resolve()
+    return receiver.close()
+  })
+  const origin = `http://127.0.0.1:${receiver.port}`
+  const url = (changes: Partial<HookSubject> = {}) => `${origin}/hooks/${bench.tokens.issue(hookSubject(changes))}`
+  const accountUrl = (account: string) => `${origin}/hooks/account/${account}/${bench.tokens.issueAccount(account)}`
+  const seen = { accepted, refused, latencies, deadLetters, dead, opened: () => opened }
+  return Object.assign(bench, seen, { bus, receiver, origin, url, accountUrl })
+}
+
+/** POSTs as the gateway does. A string is sent as it is. */
+export function post(url: string, body: unknown = callback(), headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+}
+
+/** A connection that says what the test writes, however rude; `heard` is all that came back. */
+export function rawConnection(port: number) {
+  const socket = connect(port, '127.0.0.1')
+  const raw = { socket, heard: '', closed: false, say: (text: string) => socket.write(text) }
+  socket.on('data', piece => {
+    raw.heard += piece.toString('latin1')
+  })
+  socket.on('error', () => {})
+  socket.on('close', () => {
+    raw.closed = true
+  })
+  onTestFinished(() => {
+    socket.destroy()
+  })
+  return raw
+}
+
+/** The head of a POST, for `rawConnection`. */
+export function head(url: string, ...headers: string[]): string {
+  const lines = [
+    `POST ${new URL(url).pathname} HTTP/1.1`,
+    'Host: busgate',
+    'Content-Type: application/json',
+    ...headers,
+  ]
+  return `${lines.join('\r\n')}\r\n\r\n`
+}
+
+export const eventually = (holds: () => unknown) => vi.waitFor(holds, { interval: 5 })

@@ -1,0 +1,69 @@
+import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers'
+import { kafkaVersion, registryVersion } from '../../src/cli/local-kafka/maven.ts'
+import { freePorts } from '../../src/cli/local-kafka/ports.ts'
+import { type NodeAddress, serverProperties } from '../../src/cli/local-kafka/properties.ts'
+import { nodesSeenFrom, untilReady, warmUp } from '../../src/cli/local-kafka/ready.ts'
+import { confluentApi } from '../../src/cli/local-kafka/registry.ts'
+import type { RunningBrokers } from './integration.ts'
+
+/** Whether a Docker engine answers. */
+export async function dockerAnswers(): Promise<boolean> {
+  return getContainerRuntimeClient().then(
+    () => true,
+    () => false,
+  )
+}
+
+/** The same Kafka and the same registry as without Docker, from their images. */
+export async function startContainers(): Promise<RunningBrokers> {
+  const host = (await getContainerRuntimeClient()).info.containerRuntime.host
+  const [kafka, registry] = await Promise.all([startKafkaContainer(host), startRegistryContainer(host)])
+  return {
+    brokers: [kafka.address],
+    registryUrl: registry.url,
+    stop: async () => {
+      await Promise.all([kafka.container.stop(), registry.container.stop()])
+    },
+  }
+}
+
+async function startKafkaContainer(host: string) {
+  // The address that clients are sent to has to be known before the container starts.
+  const [port] = await freePorts([0])
+  const container = await new GenericContainer(`apache/kafka:${kafkaVersion}`)
+    .withEnvironment(kafkaEnvironment(`${host}:${port}`))
+    .withExposedPorts({ container: 9092, host: port! })
+    .start()
+  const address = `${host}:${port}`
+  await untilReady('Kafka in its container', async () => (await nodesSeenFrom(address)).length === 1)
+  await warmUp([address])
+  return { container, address }
+}
+
+async function startRegistryContainer(host: string) {
+  const container = await new GenericContainer(`quay.io/apicurio/apicurio-registry-mem:${registryVersion}`)
+    .withExposedPorts(8080)
+    .withWaitStrategy(Wait.forHttp(`${confluentApi}/subjects`, 8080).forStatusCode(200))
+    .start()
+  return { container, url: `http://${host}:${container.getMappedPort(8080)}${confluentApi}` }
+}
+
+/**
+ * server.properties as the image apache/kafka takes them: upper case, dots as underscores, behind KAFKA_.
+ * The node speaks to itself through a listener of its own: the address for clients does not lead into the container.
+ */
+function kafkaEnvironment(clientAddress: string): Record<string, string> {
+  const node: NodeAddress = { id: 1, host: '127.0.0.1', port: 19092, controllerPort: 19093 }
+  const properties = {
+    ...serverProperties(node, [node], '/tmp/kafka-data'),
+    listeners: 'PLAINTEXT://0.0.0.0:9092,INTERNAL://127.0.0.1:19092,CONTROLLER://127.0.0.1:19093',
+    'advertised.listeners': `PLAINTEXT://${clientAddress},INTERNAL://127.0.0.1:19092`,
+    'inter.broker.listener.name': 'INTERNAL',
+    'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT',
+  }
+  const variables = Object.entries(properties).map(([key, value]) => [
+    `KAFKA_${key.toUpperCase().replaceAll('.', '_')}`,
+    value,
+  ])
+  return Object.fromEntries(variables)
+}

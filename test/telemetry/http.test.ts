@@ -1,0 +1,81 @@
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { startTelemetryServer, type TelemetryServer } from '../../src/telemetry/http.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
+
+const host = '127.0.0.1'
+let server: TelemetryServer | undefined
+
+afterEach(async () => {
+  await server?.close()
+  server = undefined
+})
+
+async function start(state: { reasons?: string[]; sick?: string[]; port?: number } = {}) {
+  const { reasons = [], sick = [], port = 0 } = state
+  server = await startTelemetryServer({
+    host,
+    port,
+    metrics: createMetrics(new Telemetry()),
+    ready: () => ({ ready: reasons.length === 0, reasons }),
+    healthy: () => ({ healthy: sick.length === 0, reasons: sick }),
+  })
+  return (path: string, method = 'GET') => fetch(`http://${host}:${server?.port}${path}`, { method })
+}
+
+describe('the telemetry server', () => {
+  it('serves metrics in the text format of Prometheus', async () => {
+    const ask = await start()
+    const response = await ask('/metrics')
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toContain('text/plain; version=0.0.4')
+    expect(await response.text()).toContain('# TYPE busgate_commands_consumed_total counter')
+  })
+
+  it('is ready with 200, and not ready with 503 and the reasons', async () => {
+    const reasons: string[] = []
+    const ask = await start({ reasons })
+    const ready = await ask('/readyz')
+    expect([ready.status, await ready.json()]).toEqual([200, { ready: true, reasons: [] }])
+    reasons.push('the gateway answers Access denied to account default')
+    const waiting = await ask('/readyz?verbose')
+    expect([waiting.status, await waiting.json()]).toEqual([503, { ready: false, reasons }])
+  })
+
+  it('is healthy with 200, and not healthy with 503 and the reasons', async () => {
+    const sick: string[] = []
+    const ask = await start({ sick })
+    expect((await ask('/healthz')).status).toBe(200)
+    sick.push('no heartbeat for 60 s')
+    const response = await ask('/healthz')
+    expect([response.status, await response.json()]).toEqual([503, { healthy: false, reasons: sick }])
+  })
+
+  it('answers 404 to other paths and 405 to other methods', async () => {
+    const ask = await start()
+    expect((await ask('/')).status).toBe(404)
+    const post = await ask('/metrics', 'POST')
+    expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+  })
+
+  it('frees its port when closed', async () => {
+    const ask = await start()
+    await ask('/healthz')
+    const { port } = server!
+    await server?.close()
+    await start({ port })
+    expect(server?.port).toBe(port)
+  })
+
+  it('says which settings to change when the port is taken', async () => {
+    const squatter = createServer().listen(0, host)
+    await new Promise(resolve => squatter.once('listening', resolve))
+    const { port } = squatter.address() as AddressInfo
+    await expect(start({ port })).rejects.toThrow(
+      `cannot serve metrics on ${host}:${port} (EADDRINUSE): set telemetry.host and telemetry.port`,
+    )
+    squatter.close()
+  })
+})

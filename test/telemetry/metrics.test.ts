@@ -1,0 +1,193 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { sendTypes } from '../../src/protocol/index.ts'
+import { type Events, Telemetry } from '../../src/telemetry/events.ts'
+import type { GaugeSource } from '../../src/telemetry/gauges.ts'
+import { startTelemetryServer, type TelemetryServer } from '../../src/telemetry/http.ts'
+import { createMetrics, type MetricsOptions } from '../../src/telemetry/metrics.ts'
+
+let server: TelemetryServer | undefined
+
+afterEach(() => server?.close())
+
+/** Serves the metrics of a fresh emitter. `scrape` gives the samples as Prometheus would read them. */
+async function serveMetrics(options?: MetricsOptions) {
+  const telemetry = new Telemetry()
+  server = await startTelemetryServer({
+    host: '127.0.0.1',
+    port: 0,
+    metrics: createMetrics(telemetry, options),
+    ready: () => ({ ready: true, reasons: [] }),
+    healthy: () => ({ healthy: true, reasons: [] }),
+  })
+  const url = `http://127.0.0.1:${server.port}/metrics`
+  const scrape = async () => {
+    const lines = (await (await fetch(url)).text()).split('\n').filter(line => line && !line.startsWith('#'))
+    return new Map(lines.map(line => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]))
+  }
+  return { telemetry, scrape, url }
+}
+
+type Scraped = ReadonlyMap<string, number>
+const own = (samples: Scraped) => [...samples.keys()].filter(name => name.startsWith('busgate_'))
+
+/** One of each event, `n` standing for whatever varies from message to message. */
+const events = (n: number): { [K in keyof Events]: Events[K] } => ({
+  'commands.consumed': { topic: 'busgate.commands', count: n },
+  'results.published': { type: 'sms', outcome: 'REJECTED', errorCode: 'VALIDATION', count: 2 },
+  'envelope.finished': { account: 'default', outcome: 'answered', operations: 7, seconds: n / 1000 },
+  'gateway.retry': { reason: 'throttled', count: 3 },
+  'rate.waited': { account: 'default', seconds: n / 1000 },
+  'account.paused': { account: 'default', reason: 'denied', retryInMs: n, error: `Access denied ${n}` },
+  'account.resumed': { account: 'default' },
+  'session.opened': { topic: 'busgate.commands', partition: 0, offset: n, inDoubt: n, took: n },
+  'session.lost': { topic: 'busgate.commands', partition: 0, stage: 'commit', error: fencedError(n) },
+  'session.closed': { topic: 'busgate.commands', partition: 0 },
+  'session.openFailed': { topic: 'busgate.commands', partition: 0, error: new Error(`${n}`) },
+  'cycle.committed': { topic: 'busgate.commands', partition: 0, records: n, windowUsed: n },
+  'doubt.opened': { cause: 'timeout', count: 4 },
+  'deadLetter.published': { stage: 'decode', code: 'SCHEMA_NOT_FOUND', count: 5 },
+  'registry.unavailable': { schemaId: n, error: new Error(`${n}`) },
+  'bus.crashed': { error: new Error(`${n}`), restarting: true },
+  'bus.log': { level: 'info', message: `${n}` },
+  'callback.accepted': { type: `made-up-${n}`, state: 'DELIVERED', verified: true },
+  'callback.refused': { reason: 'expired' },
+  'delivery.latency': { type: `made-up-${n}`, seconds: n },
+  'balance.read': { account: 'default', currency: `made-up-${n}`, amount: n },
+})
+
+function fencedError(n: number): Error {
+  const cause = Object.assign(new Error(`epoch ${n}`), { type: 'INVALID_PRODUCER_EPOCH' })
+  return new Error('commit failed', { cause })
+}
+
+function emitAll(telemetry: Telemetry, n: number): void {
+  const each = events(n)
+  for (const name of Object.keys(each) as (keyof Events)[]) telemetry.emit(name, ...([each[name]] as [never]))
+}
+
+describe('metrics', () => {
+  it('carry the names and labels of the contract', async () => {
+    const { telemetry, scrape } = await serveMetrics({ version: '1.2.3', gauges: [allGauges] })
+    emitAll(telemetry, 1)
+    const series = own(await scrape()).filter(name => !/_(bucket|sum)\b/.test(name))
+    expect(series.map(name => name.replace('busgate_', '')).sort()).toEqual(
+      [
+        'account_balance{account="default",currency="other"}',
+        'breaker_state{account="default"}',
+        'build_info{version="1.2.3"}',
+        'callback_rejections_total{reason="expired"}',
+        'callbacks_total{type="other",state="DELIVERED",verified="true"}',
+        'commands_consumed_total{topic="busgate.commands"}',
+        'consumer_lag_records{topic="busgate.commands",partition="0"}',
+        'dead_letters_total{stage="decode",code="SCHEMA_NOT_FOUND"}',
+        'delivery_latency_seconds_count{type="other"}',
+        'doubts_open',
+        'doubts_total{cause="timeout"}',
+        'envelope_operations_count',
+        'envelopes_total{account="default",outcome="answered"}',
+        'gateway_request_duration_seconds_count',
+        'gateway_retries_total{reason="throttled"}',
+        'oldest_unsent_command_age_seconds{topic="busgate.commands"}',
+        'rate_headroom_ratio{account="default"}',
+        'rate_wait_seconds_count',
+        'requests_in_flight',
+        'results_published_total{type="sms",outcome="REJECTED",error_code="VALIDATION"}',
+        'sessions_fenced_total',
+        'window_used_ratio{topic="busgate.commands",partition="0"}',
+      ].sort(),
+    )
+  })
+
+  it('count what the events count', async () => {
+    const { telemetry, scrape } = await serveMetrics()
+    telemetry.emit('commands.consumed', { topic: 'a', count: 40 })
+    telemetry.emit('commands.consumed', { topic: 'a', count: 2 })
+    telemetry.emit('results.published', { type: 'sms', outcome: 'SENT', errorCode: null, count: 9 })
+    telemetry.emit('envelope.finished', { account: 'default', outcome: 'answered', operations: 100, seconds: 0.02 })
+    telemetry.emit('balance.read', { account: 'default', currency: 'UAH', amount: 31.1683 })
+    const samples = await scrape()
+    expect(samples.get('busgate_commands_consumed_total{topic="a"}')).toBe(42)
+    expect(samples.get('busgate_results_published_total{type="sms",outcome="SENT",error_code=""}')).toBe(9)
+    expect(samples.get('busgate_envelope_operations_bucket{le="50"}')).toBe(0)
+    expect(samples.get('busgate_envelope_operations_bucket{le="100"}')).toBe(1)
+    expect(samples.get('busgate_gateway_request_duration_seconds_sum')).toBe(0.02)
+    expect(samples.get('busgate_account_balance{account="default",currency="UAH"}')).toBe(31.1683)
+  })
+
+  it('count a session as fenced only when a newer owner ended it', async () => {
+    const { telemetry, scrape } = await serveMetrics()
+    const lost = { topic: 'a', partition: 0, stage: 'commit' }
+    telemetry.emit('session.lost', { ...lost, error: Object.assign(new Error('reset'), { code: 'ECONNRESET' }) })
+    expect((await scrape()).get('busgate_sessions_fenced_total')).toBe(0)
+    telemetry.emit('session.lost', { ...lost, error: fencedError(1) })
+    expect((await scrape()).get('busgate_sessions_fenced_total')).toBe(1)
+  })
+
+  it('keep the number of series while ids, texts and made-up types vary', async () => {
+    const { telemetry, scrape } = await serveMetrics()
+    emitAll(telemetry, 0)
+    const before = own(await scrape())
+    for (let n = 1; n <= 10_000; n++) emitAll(telemetry, n)
+    const after = await scrape()
+    expect(own(after)).toEqual(before)
+    expect(after.get('busgate_callback_rejections_total{reason="expired"}')).toBe(10_001)
+  })
+
+  it.each(sendTypes)('know the type %s of a callback', async type => {
+    const { telemetry, scrape } = await serveMetrics()
+    telemetry.emit('callback.accepted', { type, state: 'FAILED', verified: false })
+    expect(own(await scrape())).toContain(`busgate_callbacks_total{type="${type}",state="FAILED",verified="false"}`)
+  })
+
+  it('forget the partitions that were lost since the scrape before', async () => {
+    const lag = (partition: string, value: number) =>
+      ({ name: 'consumer_lag_records', labels: { topic: 'a', partition }, value }) as const
+    let readings = [lag('0', 5), lag('1', 6)]
+    const { scrape } = await serveMetrics({ gauges: [{ read: () => readings }] })
+    expect((await scrape()).get('busgate_consumer_lag_records{topic="a",partition="0"}')).toBe(5)
+    readings = [lag('1', 7)]
+    const later = await scrape()
+    expect(own(later).filter(name => name.includes('lag'))).toEqual([
+      'busgate_consumer_lag_records{topic="a",partition="1"}',
+    ])
+    expect(later.get('busgate_consumer_lag_records{topic="a",partition="1"}')).toBe(7)
+  })
+
+  it('ask sources that were added after the start, and add up what several say of one thing', async () => {
+    const sources = new Set<GaugeSource>()
+    const { scrape } = await serveMetrics({ gauges: sources })
+    const open = (value: number) => ({ read: () => [{ name: 'doubts_open', labels: {}, value } as const] })
+    sources.add(open(2)).add(open(3))
+    expect((await scrape()).get('busgate_doubts_open')).toBe(5)
+  })
+
+  it('tell of the process too', async () => {
+    const { scrape } = await serveMetrics()
+    expect((await scrape()).get('process_cpu_seconds_total')).toBeGreaterThan(0)
+  })
+
+  it('do not fail the process when a source fails: the scrape does', async () => {
+    const failing: GaugeSource = {
+      read: () => {
+        throw new Error('no session')
+      },
+    }
+    const { url } = await serveMetrics({ gauges: [failing] })
+    const response = await fetch(url)
+    expect(response.status).toBe(500)
+    expect(await response.json()).toEqual({ error: 'the metrics could not be collected' })
+  })
+})
+
+const partition = { topic: 'busgate.commands', partition: '0' }
+const allGauges: GaugeSource = {
+  read: () => [
+    { name: 'oldest_unsent_command_age_seconds', labels: { topic: 'busgate.commands' }, value: 1 },
+    { name: 'consumer_lag_records', labels: partition, value: 1 },
+    { name: 'window_used_ratio', labels: partition, value: 1 },
+    { name: 'requests_in_flight', labels: {}, value: 1 },
+    { name: 'rate_headroom_ratio', labels: { account: 'default' }, value: 1 },
+    { name: 'breaker_state', labels: { account: 'default' }, value: 1 },
+    { name: 'doubts_open', labels: {}, value: 1 },
+  ],
+}
