@@ -7,7 +7,7 @@ import { parseCallback, readBody, unfitHeaders } from './body.ts'
 import { statusEvent } from './event.ts'
 import { type CallbackOrigin, originOf } from './origin.ts'
 import { type Refusal, refusals } from './refusals.ts'
-import { type SharedPublish, sharePublish } from './shared-publish.ts'
+import { inTime, type SharedPublish, sharePublish } from './shared-publish.ts'
 import type { HookTokens } from './token.ts'
 
 export interface ReceiverLimits {
@@ -22,7 +22,7 @@ export interface ReceiverLimits {
   headersMs: number
   /** How long a whole request may take to arrive; at least `headersMs`. */
   requestMs: number
-  /** How long a publish may take before its callbacks are answered 503. */
+  /** How long a publish or a dead letter may take before its callbacks are answered 503. */
   publishMs: number
   /** How long `close` waits for what is in flight. */
   drainMs: number
@@ -105,7 +105,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
     const made = statusEvent(origin, body, now())
     if (made.ok) return keep(made.event, origin, bytes.length)
     if (made.reason === 'other_id') return 'other_id'
-    return settled(deadLetter(bytes, made.error))
+    return settled(inTime(deadLetter(bytes, made.error), limits.publishMs))
   }
 
   async function keep(event: StatusEvent, origin: CallbackOrigin, bytes: number): Promise<Refusal | null> {

@@ -58,7 +58,8 @@ function batchLength(waiting: Waiting[]): number {
   return first === -1 ? waiting.length : first
 }
 
-async function inTime(work: Promise<void>, timeoutMs: number): Promise<void> {
+/** What the bus promised, or an error when it lets wait too long. */
+export async function inTime(work: Promise<void>, timeoutMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const tooLate = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`the bus did not confirm within ${timeoutMs} ms`)), timeoutMs)

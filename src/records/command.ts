@@ -48,7 +48,8 @@ export interface ReadOptions {
   voiceHook: boolean
 }
 
-const recordNames = {
+/** The record of SendCommand's union for each kind of message, in the namespace io.busgate. */
+export const recordNames = {
   sms: 'Sms',
   viber: 'Viber',
   'viber+sms': 'ViberSms',

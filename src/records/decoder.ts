@@ -69,9 +69,7 @@ export function createDecoder<T>(readerSchema: object, registry: SchemaRegistry)
 
   function prepare(schemaId: number): Promise<void> {
     if (resolvers.has(schemaId)) return Promise.resolve()
-    const running = asked.get(schemaId)
-    if (running) return running
-    const asking = learn(schemaId).finally(() => asked.delete(schemaId))
+    const asking = asked.get(schemaId) ?? learn(schemaId).finally(() => asked.delete(schemaId))
     asked.set(schemaId, asking)
     return asking
   }
@@ -94,7 +92,10 @@ export function createDecoder<T>(readerSchema: object, registry: SchemaRegistry)
       refuseOtherUnits(readerSchema, writerSchema)
       return reader.createResolver(writer, { ignoreNamespaces: true })
     } catch (error) {
-      throw new SchemaUnreadable(`Schema ${schemaId} cannot be read as ${reader.name}: ${(error as Error).message}.`)
+      const { message } = error as Error
+      throw new SchemaUnreadable(
+        `Schema ${schemaId} cannot be read as ${reader.name}: ${message}. Write with the published schema, or upgrade busgate first.`,
+      )
     }
   }
 

@@ -1,4 +1,4 @@
-import registryApi from '@kafkajs/confluent-schema-registry/dist/api/index.js'
+import { SchemaRegistry as RegistryClient } from '@kafkajs/confluent-schema-registry'
 import { RegistryUnavailable, SchemaNotFound, SchemaRefused, SchemaUnreadable } from './errors.ts'
 import { type StoredSchema, selfContained } from './references.ts'
 
@@ -24,7 +24,7 @@ export interface ConfluentRegistryOptions {
   url: string
   username?: string
   password?: string
-  /** Longest wait for an answer, the retries of a lost connection included. Default 5000. */
+  /** Longest wait for an answer. Default 5000. Nothing is asked twice: whoever needs the answer tries again. */
   timeoutMs?: number
 }
 
@@ -42,13 +42,16 @@ export function confluentRegistry({
   if (address.username !== '') {
     throw new Error('registry.url holds credentials: move them to registry.username and registry.password')
   }
-  // The client's lower layer: the upper one insists on managing the subject's compatibility, and answers compiled
-  // types instead of schemas.
-  const api = registryApi.default({
+  const registry = `The schema registry at ${address.host}`
+  const client = new RegistryClient({
     host: url.replace(/\/+$/, ''),
     clientId: CLIENT_ID,
+    retry: { retries: 0 },
     ...(username === undefined ? {} : { auth: { username, password } }),
   })
+  // Its upper layer insists on managing the subject's compatibility, and answers compiled types instead of schemas.
+  // biome-ignore lint/complexity/useLiteralKeys: the lower layer is private, by TypeScript only.
+  const api = client['api']
 
   async function ask<T>(request: (signal: AbortSignal) => Promise<{ data(): T }>): Promise<T> {
     // The signal ends the request; the race ends a wait for an answer that was cut off, which the client misses.
@@ -63,6 +66,10 @@ export function confluentRegistry({
     return answer
   }
 
+  function unavailable(error: unknown): RegistryUnavailable {
+    return new RegistryUnavailable(`${registry} ${complaint(error as RegistryError, timeoutMs)}`)
+  }
+
   async function schemaOf(id: number): Promise<object> {
     try {
       return await selfContained(await stored(signal => api.Schema.find({ id, signal })), ({ subject, version }) =>
@@ -71,7 +78,9 @@ export function confluentRegistry({
     } catch (error) {
       if (error instanceof SchemaUnreadable) throw new SchemaUnreadable(`Schema ${id} cannot be read: ${error.message}`)
       if (!saysNotFound(error)) throw unavailable(error)
-      throw new SchemaNotFound(`${registry} has no schema ${id}: was the record written with another registry?`)
+      throw new SchemaNotFound(
+        `${registry} has no schema ${id}: is it the one that the record was written with, and registry.url complete?`,
+      )
     }
   }
 
@@ -89,12 +98,6 @@ export function confluentRegistry({
           'something else there, or of a newer busgate: set another topic, or use at least that version.',
       )
     }
-  }
-
-  const registry = `The schema registry at ${address.host}`
-
-  function unavailable(error: unknown): RegistryUnavailable {
-    return new RegistryUnavailable(`${registry} ${complaint(error as RegistryError, timeoutMs)}`)
   }
 
   return { schemaOf, idOf }

@@ -1,4 +1,5 @@
-import { createLedger, type Id, type Ledger } from './ledger.ts'
+import type { Id } from './id-index.ts'
+import { createLedger, type Ledger } from './ledger.ts'
 import { createMeter, type Meter } from './meter.ts'
 import type { SandboxKeys } from './settings.ts'
 import { createTemplates, type Templates } from './templates.ts'

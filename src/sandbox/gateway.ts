@@ -2,7 +2,7 @@ import type { OperationType } from '../protocol/index.ts'
 import type { Account } from './accounts.ts'
 import type { Callbacks } from './callbacks.ts'
 import type { Chance } from './chance.ts'
-import type { Id } from './ledger.ts'
+import type { Id } from './id-index.ts'
 import type { Settings } from './settings.ts'
 
 /** What every request shares. */

@@ -23,8 +23,8 @@ export interface Events {
   'cycle.committed': { topic: string; partition: number; records: number; windowUsed: number }
   'doubt.opened': { cause: string; count: number }
   'deadLetter.published': { stage: string; code: string; count: number }
-  /** The registry could not be asked: records with that schema wait, their neighbours go on. */
-  'registry.unavailable': { schemaId: number; error: Error }
+  /** The registry could not be asked: records with that schema wait, their neighbours go on. null: at the start. */
+  'registry.unavailable': { schemaId: number | null; error: Error }
   'bus.crashed': { error: Error; restarting: boolean }
   'bus.log': { level: 'error' | 'warn' | 'info' | 'debug'; message: string; error?: string }
   'callback.accepted': { type: string; state: string; verified: boolean }

@@ -100,11 +100,13 @@ describe("a callback to an account's address", () => {
   })
 
   test('is asked to come again when the dead letter could not be kept', async () => {
-    const bench = await receiverBench()
+    const bench = await receiverBench({ publishMs: 30 })
     bench.dead.fail = true
     const response = await post(bench.accountUrl('shop'), { success: true })
     expect(response.status).toBe(503)
     expect(response.headers.get('retry-after')).toBe('5')
+    Object.assign(bench.dead, { fail: false, held: true })
+    expect((await post(bench.accountUrl('shop'), { success: true })).status).toBe(503)
   })
 })
 

@@ -125,6 +125,14 @@ describe('a token of one message', () => {
   })
 })
 
+test('a token from days ahead is not believed', () => {
+  const bench = tokenBench()
+  bench.now = NOON + 3 * DAY
+  const token = bench.tokens.issue(hookSubject())
+  bench.now = NOON
+  expect(bench.tokens.open(token)).toEqual({ ok: false, reason: 'forged' })
+})
+
 describe('keys', () => {
   test('rotate without a restart: the first one issues, all of them open', () => {
     const bench = tokenBench([hookKey('old')])

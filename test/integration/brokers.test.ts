@@ -10,7 +10,8 @@ describeOnKafka('the brokers of the integration tests', ({ brokers, registryUrl 
     await createTopics(brokers, [{ topic, partitions: 1 }])
     const kafka = plainKafka(brokers)
     const producer = kafka.producer()
-    const consumer = kafka.consumer({ groupId: topic })
+    // disconnect() waits for the fetch under way.
+    const consumer = kafka.consumer({ groupId: topic, maxWaitTimeInMs: 100 })
     const read: [string | undefined, string | undefined][] = []
 
     await Promise.all([producer.connect(), consumer.connect()])

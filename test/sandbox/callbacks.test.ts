@@ -136,7 +136,7 @@ test('the third digit from the end of the phone chooses the channel of a chain',
 test('a voice call tells its duration and the digit that was pressed', async () => {
   const receiver = await callbackReceiver()
   const sandbox = await sandboxFor()
-  await post(sandbox, [operation('voice', { hook: receiver.url })])
+  await post(sandbox, [operation('voice', { hook: receiver.url, dtmf: true })])
   await sandbox.close('drain')
   expect(receiver.received[0]?.body).toMatchObject({
     type: 'voice',
@@ -176,4 +176,16 @@ test('closing drops the callbacks that are still due', async () => {
   await sandbox.close()
   expect(receiver.received).toEqual([])
   expect(sandbox.stats().callbacks).toMatchObject({ sent: 0, pending: 1 })
+})
+
+test('closing ends a callback in flight, and it is not tried again', async () => {
+  const clock = manualClock()
+  const sandbox = await sandboxFor({ clock })
+  await post(sandbox, [operation('sms', { hook: `${sandbox.url}/api/json.php` })])
+  sandbox.faults.next('stall')
+  clock.advance(0)
+  await vi.waitFor(() => expect(sandbox.stats().requests).toBe(2))
+  await sandbox.close()
+  clock.advance(60_000)
+  expect(sandbox.stats().callbacks).toEqual({ sent: 1, accepted: 0, failed: 0, pending: 1 })
 })

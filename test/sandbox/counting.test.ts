@@ -92,7 +92,7 @@ test('counts and the last requests are shown over HTTP, without keys', async () 
     { account: null, operations: 0, error: 'Access denied' },
     { account: null, operations: 0, error: 'Invalid request: the body is not JSON' },
   ])
-  expect(log).not.toMatch(/secret-key|wrong-key|38067|Hello/)
+  expect(log).not.toMatch(/secret-key|wrong-key|38067|parcel|Shop/)
 })
 
 test('the log keeps the last thousand requests', async () => {
@@ -102,4 +102,18 @@ test('the log keeps the last thousand requests', async () => {
   expect(log).toHaveLength(1000)
   expect(log.at(-1)?.error).toContain('auth')
   expect(log.at(0)?.error).toContain('JSON')
+})
+
+test('thousands of identifiers, beyond 2^53 as well, are counted each by itself', async () => {
+  const sandbox = await sandboxFor()
+  const ids = Array.from({ length: 5000 }, (_, i) => (i % 10 === 0 ? 2n ** 62n + BigInt(i) : 2 ** 40 + i * 4096))
+  for (const part of [ids, ids.slice(0, 2000), ids.slice(0, 10)])
+    await post(
+      sandbox,
+      part.map(id => operation('sms', { id })),
+    )
+  expect(sandbox.stats()).toMatchObject({ executed: 7010, ids: 5000, billedTwice: 2000 })
+  const counts = ids.map(id => sandbox.executions(id))
+  expect(counts).toEqual(ids.map((_, i) => (i < 10 ? 3 : i < 2000 ? 2 : 1)))
+  expect(sandbox.executions(2 ** 40 + 1)).toBe(0)
 })

@@ -133,3 +133,8 @@ test('a new key replaces the old one and the account keeps its counts', async ()
   expect(await post(sandbox, [sms], 'first')).toEqual({ success: false, error: 'Access denied' })
   expect(sandbox.executions(7)).toBe(2)
 })
+
+test('a port that is taken is an error at the start', async () => {
+  const sandbox = await sandboxFor()
+  await expect(sandboxFor({ port: sandbox.port })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+})

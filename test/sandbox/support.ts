@@ -5,6 +5,7 @@ import { request } from 'undici'
 import { onTestFinished } from 'vitest'
 import { parseJson, type SendType, stringifyJson } from '../../src/protocol/index.ts'
 import { type Clock, type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts'
+import { buildOperation } from '../support/operations.ts'
 
 /** A sandbox for one test. */
 export async function sandboxFor(options: SandboxOptions = {}): Promise<Sandbox> {
@@ -41,44 +42,11 @@ export async function postOne(sandbox: Sandbox, operation: unknown, auth?: strin
   return data[0]!
 }
 
-const rcs = {
-  rcs_message: 'Hello',
-  rcs_signature: 'Shop',
-  rcs_image: 'https://example.com/a.png',
-  rcs_link: 'https://example.com',
-  rcs_button: 'Open',
-}
-const sms = { sms_message: 'Hello', sms_signature: 'Shop' }
-const viber = { viber_type: 'text', viber_signature: 'Shop', viber_message: 'Hello' }
-const spoken = { message: 'Hello', voice: { gender: 'female', language: 'uk-UA', name: 'Anna' }, dtmf: true }
-
-const fields: Record<SendType, object> = {
-  sms,
-  viber,
-  'viber+sms': { ...viber, ...sms },
-  rcs,
-  'rcs+sms': { ...rcs, ...sms },
-  'rcs+viber+sms': { ...rcs, ...viber, ...sms },
-  telegram: { message: '0042' },
-  voice: spoken,
-  pipeline: {
-    pipeline: ['viber', 'sms'],
-    sms: { message: 'Hello', signature: 'Shop' },
-    viber: { type: 'text', message: 'Hello', signature: 'Shop' },
-    telegram: { message: '0042' },
-    voice: spoken,
-    rcs: { message: 'Hello', signature: 'Shop' },
-    whatsapp: { message: 'Hello', signature: 'Shop' },
-  },
-  'call/otp': {},
-  hlr: {},
-}
-
 let lastId = 1000
 
 /** A valid send operation with an identifier of its own; its phone is delivered. */
 export function operation(type: SendType, overrides: Record<string, unknown> = {}): Record<string, unknown> {
-  return { type, id: ++lastId, phone: 380670000000, ...fields[type], ...overrides }
+  return buildOperation(type, { id: ++lastId, phone: 380670000000, ...overrides })
 }
 
 export interface Received {

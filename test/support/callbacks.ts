@@ -67,7 +67,7 @@ export async function receiverBench(limits: Partial<ReceiverLimits> = {}) {
     },
     openAccount: bench.tokens.openAccount,
   }
-  const dead = { fail: false }
+  const dead = { fail: false, held: false }
   const receiver = await startReceiver({
     port: 0,
     host: '127.0.0.1',
@@ -75,6 +75,7 @@ export async function receiverBench(limits: Partial<ReceiverLimits> = {}) {
     publish: bus.publish,
     deadLetter: async (body, error) => {
       if (dead.fail) throw new Error('the bus is away')
+      if (dead.held) await new Promise(() => {})
       deadLetters.push({ body: body.toString(), ...error })
     },
     telemetry,

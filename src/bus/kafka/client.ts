@@ -56,11 +56,12 @@ function logTo(telemetry: Telemetry): ReturnType<logCreator> {
   }
 }
 
-/** What kafkajs reports as an error though it belongs to every transaction or rebalance. */
+/** What kafkajs reports though it belongs to every transaction or rebalance, or to the settings chosen here. */
 const ordinary = [
   /concurrent_transactions/i,
   /attempted to update a transaction while another concurrent operation/i,
   /group is rebalancing/i,
+  /limiting retries for the idempotent producer/i,
 ]
 
 async function shuffled(brokers: readonly string[]): Promise<string[]> {

@@ -47,6 +47,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions): Promise<void> 
     retry: consumerRetry, // the consumer ignores the Kafka object's
   })
   let left = false
+  let total = 0
   const stopWatching = watch(hook, clock, () => {
     if (!left) ownership.fatal(new Error(`no heartbeat was answered for ${stuckAfterMs / 1000} s`))
   })
@@ -57,7 +58,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions): Promise<void> 
       const [found] = await admin.fetchOffsets({ groupId, topics: [topic] })
       return found?.partitions.some(({ offset }) => offset !== '-1') ?? false
     },
-    totalPartitions: () => topics.reduce((sum, topic) => sum + hook.partitions(topic), 0),
+    totalPartitions: () => total,
     leaseUntil: () => hook.leaseUntil(),
     leave: async () => {
       left = true
@@ -67,6 +68,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions): Promise<void> 
   }
   await ownership.attach(group, topics)
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+    total = topics.reduce((sum, topic) => sum + hook.partitions(topic), 0)
     ownership.assigned(
       Object.entries(payload.memberAssignment).flatMap(([topic, partitions]) =>
         partitions.map(partition => ({ topic, partition })),

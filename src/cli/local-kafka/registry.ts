@@ -24,7 +24,7 @@ export interface LocalRegistry {
 export const confluentApi = '/apis/ccompat/v7'
 
 /**
- * Starts Apicurio Registry from Maven Central on this machine. Its schemas are kept in memory and end with it.
+ * Starts Apicurio Registry from Maven Central on 127.0.0.1. Its schemas are kept in memory and end with it.
  * It ends with this process, whatever ends that.
  * @throws Error with the end of the registry's log when it does not start
  */

@@ -1,4 +1,4 @@
-import { operations as protocol, type SendType } from '../../protocol/index.ts'
+import { operations as protocol, type SendType, sendTypes } from '../../protocol/index.ts'
 import { callbackOf } from '../callback.ts'
 import { within } from '../chance.ts'
 import { type Exchange, type Handler, idText, type Operation } from '../gateway.ts'
@@ -11,6 +11,12 @@ import { lookUp } from './hlr.ts'
 import { sendersAccepted } from './senders.ts'
 
 const otpPrice = 1.5
+
+/** The channels of each type in the order in which they are tried; a pipeline names its own. */
+const channels: Readonly<Record<string, readonly string[]>> = {
+  ...Object.fromEntries(sendTypes.map(type => [type, type.split('+')])),
+  'call/otp': ['voice'],
+}
 
 /** The eleven send operations: refused, or executed, counted, paid and called back. */
 export const send: Handler = (operation, exchange) => {
@@ -83,9 +89,8 @@ function callbackUrl({ type, hook }: Operation, { gateway, account }: Exchange):
 
 /** Of a chain, the third digit of the phone from its end chooses the channel that reaches it. */
 function channelOf({ type, phone, pipeline }: Operation): string {
-  if (type === 'call/otp') return 'voice'
-  const channels = type === 'pipeline' ? (pipeline as string[]) : type.split('+')
-  return channels[(Math.floor(Number(phone) / 100) % 10) % channels.length] ?? type
+  const tried = Array.isArray(pipeline) && type === 'pipeline' ? pipeline : channels[type]!
+  return tried[(Math.floor(Number(phone) / 100) % 10) % tried.length] ?? type
 }
 
 /** Parts of the SMS text, where there is one; every other message is one part. */

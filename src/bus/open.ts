@@ -1,0 +1,40 @@
+import type { SASLOptions } from 'kafkajs'
+import { systemClock } from '../clock.ts'
+import type { Settings } from '../config/index.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import { KafkaBus } from './kafka/bus.ts'
+import { MemoryBroker } from './memory/broker.ts'
+import { MemoryBus } from './memory/bus.ts'
+import type { Bus } from './port.ts'
+
+/** All busses of this process that are embedded share one broker. */
+const embeddedBroker = new MemoryBroker()
+const embeddedPartitions = 4
+
+/** The bus that the settings name. @throws Error when kafka.brokers is not set. */
+export function openBus({ kafka, topics }: Settings, telemetry: Telemetry): Bus {
+  const { brokers, groupId, clientId, drainMs, startFrom, sessionTimeoutMs, rebalanceTimeoutMs } = kafka
+  const common = { groupId, drainMs, startFrom, clock: systemClock, telemetry }
+  if (!brokers) throw new Error('kafka.brokers is not set: name brokers, or the word embedded')
+  if (brokers === 'embedded') {
+    const names = [...topics.commands, topics.results, topics.statuses, topics.doubts, topics.deadLetters]
+    embeddedBroker.createTopics(names.map(topic => ({ topic, partitions: embeddedPartitions })))
+    return new MemoryBus({ ...common, broker: embeddedBroker })
+  }
+  const sasl = saslOf(kafka.sasl)
+  return new KafkaBus({
+    ...common,
+    brokers,
+    clientId,
+    sessionTimeoutMs,
+    rebalanceTimeoutMs,
+    ssl: kafka.ssl,
+    ...(sasl && { sasl }),
+  })
+}
+
+function saslOf(sasl: Settings['kafka']['sasl']): SASLOptions | undefined {
+  if (!sasl) return undefined
+  const { mechanism, username, password } = sasl
+  return { mechanism, username, password: password.reveal() } as SASLOptions
+}

@@ -1,0 +1,35 @@
+import type { Clock } from '../clock.ts'
+import { classify } from '../gateway/classify.ts'
+import type { Connection } from '../gateway/connection.ts'
+import { envelopeBody } from '../gateway/envelope.ts'
+import { operations } from '../protocol/index.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import type { Account } from './account.ts'
+
+export interface BalanceOptions {
+  connection: Connection
+  account: Account
+  clock: Clock
+  telemetry: Telemetry
+}
+
+/** Asks for an account's balance and tells it as an event; not while the account pauses or its rate is used up. */
+export async function readBalance({ connection, account, clock, telemetry }: BalanceOptions): Promise<void> {
+  const { gate, limiter, name } = account
+  if (gate.state !== 'closed' || limiter?.available(clock.monotonic()) === 0) return
+  const grant = limiter?.grant(1)
+  const answer = await connection.post(envelopeBody(account.apiKey(), ['{"type":"balance"}']), () => {
+    if (grant) grant.sentAt = clock.monotonic()
+    return null
+  })
+  if (grant?.sentAt === null) limiter?.giveBack(grant)
+  const classified = classify(['balance'], answer)
+  const verdict = classified.outcome === 'answered' ? classified.verdicts[0] : undefined
+  if (verdict?.kind !== 'sent') return
+  const { amount, currency } = (operations.balance.payload.safeParse(verdict.data).data ?? {}) as Record<
+    string,
+    unknown
+  >
+  if (typeof amount !== 'number') return
+  telemetry.emit('balance.read', { account: name, currency: typeof currency === 'string' ? currency : '', amount })
+}

@@ -1,0 +1,190 @@
+import pLimit from 'p-limit'
+import type { Session } from '../bus/port.ts'
+import type { Clock } from '../clock.ts'
+import type { Connection } from '../gateway/connection.ts'
+import { envelopeOverhead } from '../gateway/envelope.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import type { Account } from './account.ts'
+import { Delivery, type Envelope } from './delivery.ts'
+import { expiry, type Pending } from './pending.ts'
+import { AccountQueue } from './queue.ts'
+import { ResultTally, type WriteResult } from './results.ts'
+
+export interface DispatcherOptions {
+  connection: Connection
+  accounts: ReadonlyMap<string, Account>
+  /** Command topics in order of urgency. */
+  topics: readonly string[]
+  maxOperations: number
+  maxBytes: number
+  lingerMs: number
+  /** Envelopes between their intent and their committed results. */
+  concurrency: number
+  maxAgeMs: number
+  writeResult: WriteResult
+  /** POSTs may begin until this instant of the monotonic clock. */
+  leaseUntil: () => number
+  errorTexts: ConstructorParameters<typeof Delivery>[0]['errorTexts']
+  clock: Clock
+  telemetry: Telemetry
+}
+
+interface Lane {
+  session: Session
+  queues: Map<string, AccountQueue>
+}
+
+/**
+ * Decides what is sent when. Commands wait in a queue for each partition and account; whenever something changes, as
+ * many envelopes leave as slots, accounts and rates allow, those of the urgent topics first, partitions in turn.
+ */
+export class Dispatcher {
+  readonly #options: DispatcherOptions
+  readonly #delivery: Delivery
+  readonly #slots: ReturnType<typeof pLimit>
+  /** By urgency. */
+  readonly #lanes: Lane[][]
+  readonly #bySession = new Map<Session, Lane>()
+  #cancelTimer: (() => void) | null = null
+  #pumping = false
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options
+    this.#slots = pLimit(options.concurrency)
+    this.#lanes = options.topics.map(() => [])
+    this.#delivery = new Delivery({ ...options, putBack: (pendings, halved) => this.#putBack(pendings, halved) })
+  }
+
+  get inFlight(): number {
+    return this.#slots.activeCount
+  }
+
+  /** The append time, in milliseconds since 1970, of the oldest command of a topic that waits to be sent. */
+  oldestTimestamp(topic: string): number | null {
+    const lanes = this.#lanes[this.#options.topics.indexOf(topic)] ?? []
+    const oldest = lanes.flatMap(lane => [...lane.queues.values()].map(queue => queue.oldestTimestamp ?? Infinity))
+    const least = Math.min(...oldest)
+    return Number.isFinite(least) ? least : null
+  }
+
+  add(session: Session): void {
+    const lane: Lane = { session, queues: new Map() }
+    this.#bySession.set(session, lane)
+    this.#lanes[this.#options.topics.indexOf(session.topic)]!.push(lane)
+  }
+
+  /** What waits on the session is forgotten: whoever owns the partition next reads it again. */
+  remove(session: Session): void {
+    const lane = this.#bySession.get(session)
+    if (!lane) return
+    this.#bySession.delete(session)
+    const lanes = this.#lanes[this.#options.topics.indexOf(session.topic)]!
+    lanes.splice(lanes.indexOf(lane), 1)
+  }
+
+  push(pendings: readonly Pending[]): void {
+    for (const pending of pendings) this.#queueOf(pending)?.push(pending)
+    this.pump()
+  }
+
+  /** Lets as many envelopes leave as may, and comes back by itself when the next one is due. */
+  pump(): void {
+    if (this.#pumping) return
+    this.#pumping = true
+    this.#cancelTimer?.()
+    this.#cancelTimer = null
+    let wait = 0
+    while (this.#slots.activeCount + this.#slots.pendingCount < this.#options.concurrency) {
+      wait = this.#leave()
+      if (wait > 0) break
+    }
+    if (wait > 0 && Number.isFinite(wait)) {
+      this.#cancelTimer = this.#options.clock.after(Math.ceil(wait), () => this.pump())
+    }
+    this.#pumping = false
+  }
+
+  stop(): void {
+    this.#cancelTimer?.()
+    this.#pumping = true
+  }
+
+  /** Lets one envelope leave. @returns 0 when it did, else milliseconds until one may. */
+  #leave(): number {
+    let wait = Number.POSITIVE_INFINITY
+    for (const lanes of this.#lanes) {
+      for (const lane of lanes) {
+        if (!lane.session.open) continue
+        for (const [name, queue] of lane.queues) {
+          const envelope = this.#form(lane.session, this.#options.accounts.get(name)!, queue)
+          if (typeof envelope === 'number') {
+            wait = Math.min(wait, envelope)
+            continue
+          }
+          lanes.push(...lanes.splice(lanes.indexOf(lane), 1)) // the next one comes from another partition
+          void this.#slots(() => this.#delivery.deliver(envelope)).then(() => this.pump())
+          return 0
+        }
+      }
+    }
+    return wait
+  }
+
+  /** Packs an envelope if the account and its rate allow it now. @returns it, or the milliseconds to wait. */
+  #form(session: Session, account: Account, queue: AccountQueue): Envelope | number {
+    const { clock, lingerMs, maxOperations, maxBytes } = this.#options
+    const now = clock.monotonic()
+    const admission = account.gate.admission(now)
+    const most = Math.min(maxOperations, admission.operations)
+    const due = queue.due(now, lingerMs, most)
+    if (due === null) return Number.POSITIVE_INFINITY
+    const wait = Math.max(due, admission.wait, account.limiter?.wait(now) ?? 0)
+    if (wait > 0) return wait
+    const operations = Math.min(most, account.limiter?.available(now) ?? most)
+    const bytes = maxBytes - envelopeOverhead(account.apiKey())
+    const pendings = this.#pack(session, queue, { operations, bytes })
+    if (pendings.length === 0) return 1
+    const grant = account.limiter?.grant(pendings.length) ?? null
+    return { session, account, pendings, probe: account.gate.leave(), grant }
+  }
+
+  #pack(session: Session, queue: AccountQueue, bounds: { operations: number; bytes: number }): Pending[] {
+    const { clock, maxAgeMs, writeResult, telemetry } = this.#options
+    const tally = new ResultTally()
+    const now = clock.now()
+    const pendings = queue.pack(bounds, pending => {
+      const errorCode = expiry(pending, now, maxAgeMs)
+      if (!errorCode) return true
+      const { command, offset, attempts } = pending
+      const { topic, partition } = session
+      session.settle(offset, [
+        writeResult(command, { topic, partition, offset }, { outcome: 'EXPIRED', attempts, errorCode }),
+      ])
+      tally.add(command.type, 'EXPIRED', errorCode)
+      return false
+    })
+    const groups = [...tally.groups()]
+    if (groups.length > 0) {
+      void session.committed().then(() => {
+        for (const group of groups) telemetry.emit('results.published', group)
+      })
+    }
+    return pendings
+  }
+
+  #putBack(pendings: readonly Pending[], halved: boolean): void {
+    const first = pendings[0]
+    const queue = first && this.#queueOf(first)
+    if (!queue) return
+    if (halved) queue.putBackHalved([...pendings])
+    else queue.putBack(pendings)
+  }
+
+  #queueOf({ session, command }: Pending): AccountQueue | undefined {
+    const lane = this.#bySession.get(session)
+    if (!lane) return undefined
+    const queue = lane.queues.get(command.account) ?? new AccountQueue()
+    lane.queues.set(command.account, queue)
+    return queue
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * Keeps an account's rate in any sliding second. It sleeps nowhere: it says how many operations may go now, or how long
+ * to wait. A grant counts from the instant its first byte is written, and until then without end.
+ */
+
+/** What arrived up to this much later than it was written must not make two seconds overlap. */
+const marginMs = 20
+const secondMs = 1000
+
+export interface Grant {
+  operations: number
+  /** Monotonic milliseconds of the first byte; null while it has not been written. */
+  sentAt: number | null
+}
+
+export class RateLimiter {
+  readonly #rate: number
+  /** In the order they were granted. */
+  #grants: Grant[] = []
+  #used = 0
+  #share = 0
+  #shareRisesAt = 0
+  #nextShare = 0
+
+  /** @param rate operations a second over the whole fleet */
+  constructor(rate: number) {
+    this.#rate = rate
+  }
+
+  /**
+   * This process's part of the rate, 0 to 1: the partitions it owns of all there are. What it gains counts a second
+   * later: until then the earlier owner's last operations are in the same sliding second.
+   */
+  setShare(share: number, now: number): void {
+    this.#settleShare(now)
+    if (share <= this.#share) this.#share = share
+    else if (share !== this.#nextShare) this.#shareRisesAt = now + secondMs + marginMs
+    this.#nextShare = share
+  }
+
+  /** How many operations may be granted now. */
+  available(now: number): number {
+    this.#expire(now)
+    this.#settleShare(now)
+    return Math.max(0, this.#perWindow() - this.#used)
+  }
+
+  /** Milliseconds until something may be granted, as far as can be told now; 0 when now. */
+  wait(now: number): number {
+    if (this.available(now) > 0) return 0
+    if (this.#perWindow() === 0) return Math.max(1, this.#shareRisesAt - now)
+    const oldest = this.#grants[0]
+    if (!oldest || oldest.sentAt === null) return 1
+    return Math.max(1, oldest.sentAt + this.#windowMs() - now)
+  }
+
+  grant(operations: number): Grant {
+    const grant = { operations, sentAt: null }
+    this.#grants.push(grant)
+    this.#used += operations
+    return grant
+  }
+
+  /** The grant's operations were not sent after all. */
+  giveBack(grant: Grant): void {
+    const index = this.#grants.indexOf(grant)
+    if (index < 0) return
+    this.#grants.splice(index, 1)
+    this.#used -= grant.operations
+  }
+
+  /** Part of the rate that is unused, 0 to 1. */
+  headroom(now: number): number {
+    const most = this.#perWindow()
+    return most === 0 ? 0 : this.available(now) / most
+  }
+
+  /** Whole operations a window; below one a second the window is longer instead. */
+  #perWindow(): number {
+    const rate = this.#rate * this.#share
+    return rate >= 1 ? Math.floor(rate + 1e-9) : rate > 0 ? 1 : 0
+  }
+
+  #windowMs(): number {
+    const rate = this.#rate * this.#share
+    return (rate >= 1 ? secondMs : secondMs / rate) + marginMs
+  }
+
+  #settleShare(now: number): void {
+    if (this.#nextShare > this.#share && now >= this.#shareRisesAt) this.#share = this.#nextShare
+  }
+
+  #expire(now: number): void {
+    const windowMs = this.#windowMs()
+    const kept = this.#grants.filter(({ sentAt }) => sentAt === null || sentAt + windowMs > now)
+    if (kept.length === this.#grants.length) return
+    this.#grants = kept
+    this.#used = kept.reduce((sum, { operations }) => sum + operations, 0)
+  }
+}

@@ -1,0 +1,118 @@
+import type { Pending } from './pending.ts'
+
+export interface EnvelopeBounds {
+  operations: number
+  /** Bytes of the operations and the commas between them. */
+  bytes: number
+}
+
+/** First in, first out; takes back at the front. */
+class Fifo {
+  #items: Pending[] = []
+  #head = 0
+
+  get length(): number {
+    return this.#items.length - this.#head
+  }
+
+  get first(): Pending | undefined {
+    return this.#items[this.#head]
+  }
+
+  push(pending: Pending): void {
+    this.#items.push(pending)
+  }
+
+  shift(): void {
+    this.#head++
+    if (this.#head > 1024 && this.#head * 2 > this.#items.length) {
+      this.#items = this.#items.slice(this.#head)
+      this.#head = 0
+    }
+  }
+
+  unshift(pendings: readonly Pending[]): void {
+    this.#items = [...pendings, ...this.#items.slice(this.#head)]
+    this.#head = 0
+  }
+}
+
+/** The commands of one account on one partition that wait to be packed. */
+export class AccountQueue {
+  readonly #batched = new Fifo()
+  /** call/otp: its answer names no id, and its subscriber waits on the line. */
+  readonly #alone = new Fifo()
+  /** Halves of an envelope that was refused as a whole: each goes out as it is. */
+  readonly #halves: Pending[][] = []
+
+  get length(): number {
+    return this.#batched.length + this.#alone.length + this.#halves.reduce((sum, half) => sum + half.length, 0)
+  }
+
+  /** The append time of the oldest command, roughly: queues are in order but for what was taken back. */
+  get oldestTimestamp(): number | null {
+    const firsts = [this.#batched.first, this.#alone.first, ...this.#halves.map(half => half[0])]
+    return firsts.reduce<number | null>((oldest, pending) => {
+      if (!pending) return oldest
+      return oldest === null ? pending.timestamp : Math.min(oldest, pending.timestamp)
+    }, null)
+  }
+
+  push(pending: Pending): void {
+    this.#fifoOf(pending).push(pending)
+  }
+
+  /** Takes commands back that were not sent; they are the next to go. */
+  putBack(pendings: readonly Pending[]): void {
+    const [alone, batched] = [pendings.filter(isAlone), pendings.filter(pending => !isAlone(pending))]
+    if (alone.length > 0) this.#alone.unshift(alone)
+    if (batched.length > 0) this.#batched.unshift(batched)
+  }
+
+  /** Takes back an envelope that was refused as a whole, in two halves. */
+  putBackHalved(pendings: readonly Pending[]): void {
+    const middle = Math.ceil(pendings.length / 2)
+    this.#halves.push(pendings.slice(0, middle), pendings.slice(middle))
+  }
+
+  /** Milliseconds until an envelope is due: full, or its first command has waited for `lingerMs`. null: nothing waits. */
+  due(now: number, lingerMs: number, operations: number): number | null {
+    if (this.#halves.length > 0 || this.#alone.length > 0 || this.#batched.length >= operations) return 0
+    const first = this.#batched.first
+    return first ? Math.max(0, first.readyAt + lingerMs - now) : null
+  }
+
+  /** Takes the next envelope; `accept` may dispose of a command instead of having it packed. */
+  pack(bounds: EnvelopeBounds, accept: (pending: Pending) => boolean): Pending[] {
+    const half = this.#halves.shift()
+    if (half) return this.#packHalf(half, bounds, accept)
+    return this.#alone.length > 0
+      ? takeFrom(this.#alone, { ...bounds, operations: 1 }, accept)
+      : takeFrom(this.#batched, bounds, accept)
+  }
+
+  #packHalf(half: Pending[], { operations }: EnvelopeBounds, accept: (pending: Pending) => boolean): Pending[] {
+    if (half.length > operations) this.#halves.unshift(half.slice(operations))
+    return half.slice(0, operations).filter(accept)
+  }
+
+  #fifoOf(pending: Pending): Fifo {
+    return isAlone(pending) ? this.#alone : this.#batched
+  }
+}
+
+const isAlone = ({ command }: Pending) => command.type === 'call/otp'
+
+function takeFrom(fifo: Fifo, bounds: EnvelopeBounds, accept: (pending: Pending) => boolean): Pending[] {
+  const taken: Pending[] = []
+  let bytes = -1
+  while (taken.length < bounds.operations) {
+    const next = fifo.first
+    if (!next || (taken.length > 0 && bytes + 1 + next.command.bytes > bounds.bytes)) break
+    fifo.shift()
+    if (!accept(next)) continue
+    taken.push(next)
+    bytes += 1 + next.command.bytes
+  }
+  return taken
+}

@@ -1,0 +1,77 @@
+import type { OutgoingRecord } from '../bus/port.ts'
+import type { ErrorCode } from '../protocol/index.ts'
+import type { SendResult } from '../records/generated.ts'
+import { longestError, noPayload, type ResultPayload } from '../records/result.ts'
+
+/** Whom a result is about: a command, or what could be read of an invalid one. */
+export interface ResultSubject {
+  id: bigint
+  type: string
+  account: string
+  correlationId: string | null
+  tenant: string | null
+}
+
+export interface Origin {
+  topic: string
+  partition: number
+  offset: number
+}
+
+export interface ResultDetails {
+  outcome: SendResult['outcome']
+  attempts: number
+  errorCode?: ErrorCode
+  error?: string
+  payload?: ResultPayload
+  /** Milliseconds since 1970 of the first byte of the POST. */
+  sentAt?: number
+}
+
+export type WriteResult = (subject: ResultSubject, origin: Origin, details: ResultDetails) => OutgoingRecord
+
+/** Writes results as records of the results topic, keyed by the command's id. */
+export function createResultWriter(
+  topic: string,
+  encode: (result: SendResult) => Buffer,
+  now: () => number,
+): WriteResult {
+  return (subject, origin, { outcome, attempts, errorCode, error, payload = noPayload, sentAt }) => ({
+    topic,
+    key: Buffer.from(String(subject.id)),
+    value: encode({
+      id: subject.id,
+      type: subject.type,
+      account: subject.account,
+      outcome,
+      final: outcome !== 'IN_DOUBT',
+      ...payload,
+      errorCode: errorCode ?? null,
+      error: error?.slice(0, longestError) ?? null,
+      attempts,
+      commandTopic: origin.topic,
+      commandPartition: origin.partition,
+      commandOffset: origin.offset,
+      sentAt: sentAt ?? null,
+      completedAt: now(),
+      correlationId: subject.correlationId,
+      tenant: subject.tenant,
+    }),
+  })
+}
+
+/** Counts results that are published together, so that telemetry hears once a group. */
+export class ResultTally {
+  readonly #counts = new Map<string, { type: string; outcome: string; errorCode: string | null; count: number }>()
+
+  add(type: string, outcome: string, errorCode: string | null): void {
+    const key = `${type} ${outcome} ${errorCode}`
+    const group = this.#counts.get(key)
+    if (group) group.count++
+    else this.#counts.set(key, { type, outcome, errorCode, count: 1 })
+  }
+
+  groups(): Iterable<{ type: string; outcome: string; errorCode: string | null; count: number }> {
+    return this.#counts.values()
+  }
+}

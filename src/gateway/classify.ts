@@ -1,0 +1,143 @@
+import { type ErrorCode, errorCodeOf, parseJson } from '../protocol/index.ts'
+import type { Answer } from './answer.ts'
+
+/** What became of one operation of an envelope. */
+export type Verdict =
+  | { kind: 'sent'; data: unknown }
+  | { kind: 'refused'; code: ErrorCode; error: string }
+  | { kind: 'in_doubt' }
+
+/** What became of an envelope, by the table in docs/delivery. */
+export type Classified =
+  /** Every operation has a definite verdict. */
+  | { outcome: 'answered'; verdicts: Verdict[] }
+  /** The key was not accepted: none sent. */
+  | { outcome: 'denied'; error: string }
+  /** The envelope was refused as a whole: none sent; its halves may pass. */
+  | { outcome: 'refused'; code: ErrorCode; error: string }
+  /** None sent. `throttled`: by a ceiling; `withheld`: by the last check before the first byte. */
+  | {
+      outcome: 'not_sent'
+      reason: 'throttled' | 'unreachable' | 'withheld'
+      error: string
+      retryAfterMs: number | null
+    }
+  /** Nobody can tell, but for the operations whose items match by id. */
+  | { outcome: 'unknown'; cause: string; error: string; verdicts: Verdict[] }
+
+/** The gateway itself always answers 200, so these come from something in front of it that did not pass the request on. */
+const refusedBeforeTheGateway = new Set([401, 404, 405, 411, 413, 414, 415, 429, 431])
+
+/**
+ * What an answer means for each operation that was sent.
+ * @param ids the operations' ids as decimal text, in the order they were sent
+ * @param errorTexts the user's own refusal texts
+ */
+export function classify(
+  ids: readonly string[],
+  answer: Answer,
+  errorTexts: Readonly<Record<string, ErrorCode>> = {},
+): Classified {
+  if (answer.kind === 'not_sent') {
+    const reason = answer.cause === 'withheld' ? 'withheld' : 'unreachable'
+    return { outcome: 'not_sent', reason, error: answer.message, retryAfterMs: null }
+  }
+  if (answer.kind === 'lost') return unknown(ids, answer.cause, answer.message)
+  if (answer.status !== 200) return classifyStatus(ids, answer)
+  return classifyBody(ids, answer.body, errorTexts)
+}
+
+function classifyStatus(ids: readonly string[], { status, retryAfterMs }: Answer & { kind: 'response' }): Classified {
+  const error = `HTTP ${status}`
+  if (!refusedBeforeTheGateway.has(status)) return unknown(ids, 'http_status', error)
+  if (status === 413) return { outcome: 'refused', code: 'REJECTED', error }
+  return { outcome: 'not_sent', reason: status === 429 ? 'throttled' : 'unreachable', error, retryAfterMs }
+}
+
+function classifyBody(
+  ids: readonly string[],
+  body: string,
+  errorTexts: Readonly<Record<string, ErrorCode>>,
+): Classified {
+  const envelope = parseObject(body)
+  if (!envelope || typeof envelope.success !== 'boolean') {
+    return unknown(ids, 'foreign_body', 'the answer is not an envelope of the gateway')
+  }
+  const items: unknown[] = Array.isArray(envelope.data) ? envelope.data : []
+  if (!envelope.success) {
+    if (items.some(item => isObject(item) && item.success === true)) {
+      return unknown(ids, 'contradiction', 'the envelope is refused, but one of its items is not')
+    }
+    const error = textOf(envelope.error)
+    const code = errorCodeOf(error, errorTexts)
+    if (code === 'ACCESS_DENIED') return { outcome: 'denied', error }
+    if (code === 'THROTTLED') return { outcome: 'not_sent', reason: 'throttled', error, retryAfterMs: null }
+    return { outcome: 'refused', code, error }
+  }
+  const inOrder = items.length === ids.length && items.every((item, i) => answers(item, ids[i]!))
+  if (inOrder) return { outcome: 'answered', verdicts: items.map(item => verdictOf(item as Item, errorTexts)) }
+  const error = `${items.length} items for ${ids.length} operations, or other ids`
+  return { outcome: 'unknown', cause: 'items_differ', error, verdicts: matchById(ids, items, errorTexts) }
+}
+
+interface Item {
+  success: boolean
+  error?: unknown
+  data?: unknown
+}
+
+/** An item answers the operation at its place unless it names another id; some kinds name none. */
+function answers(item: unknown, id: string): item is Item {
+  if (!isObject(item) || typeof item.success !== 'boolean') return false
+  const echoed = echoedId(item)
+  return echoed === undefined || echoed === id
+}
+
+function verdictOf(item: Item, errorTexts: Readonly<Record<string, ErrorCode>>): Verdict {
+  if (item.success) return { kind: 'sent', data: item.data }
+  const error = textOf(item.error)
+  return { kind: 'refused', code: errorCodeOf(error, errorTexts), error }
+}
+
+/** Only an id that exactly one item names, and exactly one operation has, makes a verdict definite. */
+function matchById(
+  ids: readonly string[],
+  items: unknown[],
+  errorTexts: Readonly<Record<string, ErrorCode>>,
+): Verdict[] {
+  const byId = new Map<string, Item | null>()
+  for (const item of items) {
+    if (!isObject(item) || typeof item.success !== 'boolean') continue
+    const id = echoedId(item)
+    if (id !== undefined) byId.set(id, byId.has(id) ? null : (item as unknown as Item))
+  }
+  return ids.map(id => {
+    const item = byId.get(id)
+    return item ? verdictOf(item, errorTexts) : { kind: 'in_doubt' }
+  })
+}
+
+function unknown(ids: readonly string[], cause: string, error: string): Classified {
+  return { outcome: 'unknown', cause, error, verdicts: ids.map(() => ({ kind: 'in_doubt' })) }
+}
+
+/** Ids are echoed as numbers or as text. */
+function echoedId({ data }: Record<string, unknown>): string | undefined {
+  if (!isObject(data)) return undefined
+  const { id } = data
+  return typeof id === 'string' || typeof id === 'number' || typeof id === 'bigint' ? String(id) : undefined
+}
+
+function parseObject(body: string): Record<string, unknown> | null {
+  try {
+    const value = parseJson(body)
+    return isObject(value) ? value : null
+  } catch {
+    return null
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const textOf = (error: unknown): string => (typeof error === 'string' && error !== '' ? error : 'no reason given')

@@ -1,0 +1,143 @@
+import { type Dispatcher, Pool } from 'undici'
+import type { Answer } from './answer.ts'
+
+export interface ConnectionOptions {
+  /** `{base_url}` of the gateway. */
+  url: string
+  /** From handing over to the last byte of the answer. */
+  timeoutMs: number
+  /** Requests in flight at most; each has a connection to itself. */
+  connections: number
+  maxResponseBytes?: number
+}
+
+/** Asked right before the first byte: null lets the request begin, a reason withholds it. */
+export type LastCheck = () => string | null
+
+export interface Connection {
+  /** One POST of an envelope. Never retries, never follows a redirect, never rejects. */
+  post(body: string, lastCheck: LastCheck): Promise<Answer>
+  close(): Promise<void>
+}
+
+const connectTimeoutMs = 5_000
+/** 100 answers with texts are some 30 KB. */
+const defaultMaxResponseBytes = 4 << 20
+
+/** Connections to the gateway's one JSON endpoint. */
+export function connectGateway(options: ConnectionOptions): Connection {
+  const base = new URL(options.url)
+  const path = `${base.pathname.replace(/\/$/, '')}/api/json.php`
+  const pool = new Pool(base.origin, {
+    connections: options.connections,
+    pipelining: 1,
+    allowH2: false,
+    connect: { timeout: connectTimeoutMs },
+    headersTimeout: 0, // one limit for the whole request, below
+    bodyTimeout: 0,
+  })
+  return {
+    post: (body, lastCheck) =>
+      new Promise(resolve => {
+        const handler = new PostHandler(options, lastCheck, resolve)
+        const headers = { 'content-type': 'application/json', accept: 'application/json' }
+        pool.dispatch({ path, method: 'POST', headers, body }, handler)
+      }),
+    close: () => pool.destroy(),
+  }
+}
+
+/**
+ * One request's life. undici calls onRequestStart right before it writes: until then nothing was sent, from then on
+ * nobody knows until a whole answer is there.
+ */
+class PostHandler implements Dispatcher.DispatchHandler {
+  readonly #options: ConnectionOptions
+  readonly #lastCheck: LastCheck
+  readonly #resolve: (answer: Answer) => void
+  readonly #timer: NodeJS.Timeout
+  readonly #chunks: Buffer[] = []
+  #size = 0
+  #status = 0
+  #retryAfterMs: number | null = null
+  #controller: Dispatcher.DispatchController | null = null
+  #done = false
+
+  constructor(options: ConnectionOptions, lastCheck: LastCheck, resolve: (answer: Answer) => void) {
+    this.#options = options
+    this.#lastCheck = lastCheck
+    this.#resolve = resolve
+    this.#timer = setTimeout(() => this.#timeOut(), options.timeoutMs)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    const reason = this.#done ? 'given up' : this.#lastCheck()
+    if (reason !== null) {
+      controller.abort(new Error(reason))
+      this.#finish({ kind: 'not_sent', cause: 'withheld', message: reason })
+      return
+    }
+    this.#controller = controller
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    this.#status = status
+    this.#retryAfterMs = retryAfter(headers['retry-after'])
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#size += chunk.length
+    const limit = this.#options.maxResponseBytes ?? defaultMaxResponseBytes
+    if (this.#size > limit) {
+      this.#finish({ kind: 'lost', cause: 'response_too_large', message: `the answer is longer than ${limit} bytes` })
+      controller.abort(new Error('answer too large'))
+      return
+    }
+    this.#chunks.push(chunk)
+  }
+
+  onResponseEnd(): void {
+    const body = Buffer.concat(this.#chunks).toString()
+    this.#finish({ kind: 'response', status: this.#status, body, retryAfterMs: this.#retryAfterMs })
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    const message = describe(error)
+    if (!this.#controller) this.#finish({ kind: 'not_sent', cause: 'unreachable', message })
+    else if (this.#status > 0) this.#finish({ kind: 'lost', cause: 'response_cut', message })
+    else this.#finish({ kind: 'lost', cause: 'reset', message })
+  }
+
+  #timeOut(): void {
+    const message = `no answer within ${this.#options.timeoutMs} ms`
+    if (!this.#controller) {
+      this.#finish({ kind: 'not_sent', cause: 'timeout', message })
+      return
+    }
+    this.#finish({ kind: 'lost', cause: 'timeout', message })
+    this.#controller.abort(new Error(message))
+  }
+
+  #finish(answer: Answer): void {
+    if (this.#done) return
+    this.#done = true
+    clearTimeout(this.#timer)
+    this.#resolve(answer)
+  }
+}
+
+/** The system's code says more than the message, and neither carries anything of the request. */
+function describe(error: Error & { code?: string }): string {
+  return error.code ? `${error.code}: ${error.message}` : error.message
+}
+
+/** Seconds or a date (RFC 9110, 10.2.3). */
+function retryAfter(value: string | string[] | undefined): number | null {
+  if (typeof value !== 'string') return null
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()
+  return Number.isFinite(ms) ? Math.max(0, ms) : null
+}

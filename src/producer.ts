@@ -1,0 +1,122 @@
+import { openBus } from './bus/open.ts'
+import type { Bus, OutgoingRecord } from './bus/port.ts'
+import type { Settings } from './config/index.ts'
+import type { SendType } from './protocol/index.ts'
+import { readCommand, recordNames } from './records/command.ts'
+import { createEncoder } from './records/encoder.ts'
+import type * as generated from './records/generated.ts'
+import { registryOf } from './records/open.ts'
+import type { SchemaRegistry } from './records/registry.ts'
+import { schemas, subjectOf } from './records/schemas.ts'
+import { Telemetry } from './telemetry/events.ts'
+
+/** The Avro record of each kind of message. */
+interface Messages {
+  sms: generated.Sms
+  viber: generated.Viber
+  'viber+sms': generated.ViberSms
+  rcs: generated.Rcs
+  'rcs+sms': generated.RcsSms
+  'rcs+viber+sms': generated.RcsViberSms
+  telegram: generated.Telegram
+  voice: generated.Voice
+  pipeline: generated.Pipeline
+  'call/otp': generated.CallOtp
+  hlr: generated.Hlr
+}
+
+/** Fields that may be null may be left out, at every depth. */
+type Optional<T> = T extends readonly (infer E)[]
+  ? Optional<E>[]
+  : T extends object
+    ? { [K in keyof T as null extends T[K] ? never : K]: Optional<T[K]> } & {
+        [K in keyof T as null extends T[K] ? K : never]?: Optional<T[K]>
+      }
+    : T
+
+type Envelope = Omit<generated.SendCommand, 'id' | 'phone' | 'message'>
+
+/** A command as an upstream service writes it. See schemas/send-command.avsc for every field. */
+export type NewCommand = {
+  [T in SendType]: {
+    /** The caller's own id, unique for ever in its account: a new try needs a new id. */
+    id: bigint | number
+    /** Digits only, international. */
+    phone: number
+    type: T
+    message: Optional<Messages[T]>
+    /** Goes to the most urgent of the command topics. Default: call/otp and telegram do, all else goes to the last. */
+    urgent?: boolean
+  } & Partial<Envelope>
+}[SendType]
+
+export interface CommandProducer {
+  /**
+   * Resolves when all in-sync replicas hold every command.
+   * @throws InvalidCommandError before anything is written; Error when the bus did not confirm: then the commands may
+   * be on the topic, and may be sent again as they are, since a repeated id is recognised.
+   */
+  send(commands: readonly NewCommand[]): Promise<void>
+  close(): Promise<void>
+}
+
+/** A command that breaks the gateway's interface; the message names the command's id and the field. */
+export class InvalidCommandError extends Error {
+  override readonly name = 'InvalidCommandError'
+}
+
+export interface ProducerOptions {
+  bus?: Bus
+  registry?: SchemaRegistry
+}
+
+const urgentTypes: readonly SendType[] = ['call/otp', 'telegram']
+const noHook = { hookFor: () => null, voiceHook: false }
+
+/** A typed producer of commands for upstream services, in the Confluent wire format. */
+export async function createProducer(settings: Settings, options: ProducerOptions = {}): Promise<CommandProducer> {
+  const bus = options.bus ?? openBus(settings, new Telemetry())
+  const registry = options.registry ?? registryOf(settings)
+  const topics = settings.topics.commands
+  const encoders = new Map(
+    await Promise.all(
+      topics.map(async topic => {
+        const encode = await createEncoder<generated.SendCommand>(subjectOf(topic), schemas.command, registry)
+        return [topic, encode] as const
+      }),
+    ),
+  )
+  const publisher = await bus.publisher()
+
+  function toRecord(command: NewCommand): OutgoingRecord {
+    const { urgent = urgentTypes.includes(command.type) } = command
+    const topic = (urgent ? topics[0] : topics.at(-1))!
+    const value = complete(command)
+    const reading = readCommand(value, noHook)
+    if (!reading.ok) throw new InvalidCommandError(`command ${command.id}: ${reading.error}`)
+    return { topic, key: Buffer.from(String(command.id)), value: encoders.get(topic)!(value) }
+  }
+
+  return {
+    send: async commands => publisher.publish(commands.map(toRecord)),
+    async close() {
+      await publisher.close()
+      if (!options.bus) await bus.close()
+    },
+  }
+}
+
+function complete({ id, type, message, urgent: _urgent, ...rest }: NewCommand): generated.SendCommand {
+  return {
+    id: BigInt(id),
+    account: 'default',
+    deadline: null,
+    delivery: 'DEFAULT',
+    hook: null,
+    correlationId: null,
+    tenant: null,
+    extra: {},
+    ...rest,
+    message: { [`io.busgate.${recordNames[type]}`]: message } as unknown as generated.SendCommand['message'],
+  }
+}

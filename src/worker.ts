@@ -1,0 +1,129 @@
+import type { Logger } from 'pino'
+import { openBus } from './bus/open.ts'
+import type { Bus } from './bus/port.ts'
+import type { Receiver } from './callbacks/receiver.ts'
+import { hookForCommands, startReceiving, tokensOf } from './callbacks/role.ts'
+import { sleep, systemClock } from './clock.ts'
+import { requireGateway, requireRunnable, type Settings } from './config/index.ts'
+import { type Sending, startSending } from './dispatch/role.ts'
+import { registryOf } from './records/open.ts'
+import { RegistryUnavailable, type SchemaRegistry } from './records/registry.ts'
+import { Telemetry } from './telemetry/events.ts'
+import type { GaugeSource } from './telemetry/gauges.ts'
+import { startTelemetryServer, type TelemetryServer } from './telemetry/http.ts'
+import { logEvents } from './telemetry/logs.ts'
+import { createMetrics } from './telemetry/metrics.ts'
+import { version } from './version.ts'
+
+export interface WorkerOptions {
+  /** Where log lines go; without it, nothing is logged. */
+  logger?: Logger
+  /** Hears what the worker's own listeners hear. */
+  telemetry?: Telemetry
+  /** Instead of the ones that the settings name. */
+  bus?: Bus
+  registry?: SchemaRegistry
+}
+
+/** A running worker: the roles that the settings name, their metrics and health. */
+export interface Worker {
+  telemetry: Telemetry
+  /** Ports in use: where a setting is 0, the one that was free. */
+  ports: { callbacks: number | null; telemetry: number }
+  /** Whether this process does its work now; the reasons say why not. */
+  ready(): { ready: boolean; reasons: string[] }
+  /** Rejects when the worker cannot go on by itself and has to be restarted; never resolves. */
+  failed: Promise<never>
+  /** Stops intake, finishes what is in flight, commits, closes. */
+  stop(): Promise<void>
+}
+
+const registryRetryMs = 2000
+
+/**
+ * Starts a worker as the settings say.
+ * @throws SettingsError when settings are missing; Error when the bus cannot be reached or lacks a topic. While the
+ * registry cannot be reached, the start waits for it.
+ */
+export async function createWorker(settings: Settings, options: WorkerOptions = {}): Promise<Worker> {
+  requireRunnable(settings)
+  const telemetry = options.telemetry ?? new Telemetry()
+  if (options.logger) logEvents(telemetry, options.logger)
+  const { promise: failed, reject: fail } = Promise.withResolvers<never>()
+  failed.catch(() => {}) // whoever does not look sees it in ready()
+  let failure: Error | null = null
+  let starting = true
+  let stopping = false
+  const roles: { sending: Sending | null; receiver: Receiver | null } = { sending: null, receiver: null }
+  const gauges = new Set<GaugeSource>()
+  const ready = () => {
+    const reasons = [
+      ...(failure ? [failure.message] : []),
+      ...(starting ? ['starting'] : []),
+      ...(stopping ? ['stopping'] : []),
+      ...(roles.sending?.reasons() ?? []),
+    ]
+    return { ready: reasons.length === 0, reasons }
+  }
+  const server: TelemetryServer = await startTelemetryServer({
+    ...settings.telemetry,
+    metrics: createMetrics(telemetry, { version, gauges }),
+    ready,
+    healthy: () => ({ healthy: failure === null, reasons: failure ? [failure.message] : [] }),
+  })
+  const bus = options.bus ?? openBus(settings, telemetry)
+  const registry = options.registry ?? registryOf(settings)
+
+  async function stop(): Promise<void> {
+    if (stopping) return
+    stopping = true
+    await roles.sending?.stop()
+    await roles.receiver?.close()
+    await server.close()
+    if (!options.bus) await bus.close()
+  }
+
+  try {
+    await startRoles()
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  starting = false
+  return {
+    telemetry,
+    ports: { callbacks: roles.receiver?.port ?? null, telemetry: server.port },
+    ready,
+    failed,
+    stop,
+  }
+
+  async function startRoles(): Promise<void> {
+    const tokens = tokensOf(settings)
+    if (settings.roles.includes('callbacks') && tokens) {
+      roles.receiver = await whenRegistryAnswers(() => startReceiving({ settings, bus, registry, telemetry, tokens }))
+    }
+    if (!settings.roles.includes('worker')) return
+    requireGateway(settings)
+    const hookFor = hookForCommands(settings, tokens)
+    const fatal = (error: Error) => {
+      failure = error
+      fail(error)
+    }
+    const sending = { settings, bus, registry, telemetry, clock: systemClock, hookFor, fatal }
+    roles.sending = await whenRegistryAnswers(() => startSending(sending))
+    gauges.add(roles.sending.gauges)
+  }
+
+  async function whenRegistryAnswers<T>(start: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await start()
+      } catch (error) {
+        if (!(error instanceof RegistryUnavailable)) throw error
+        telemetry.emit('registry.unavailable', { schemaId: null, error })
+        await sleep(systemClock, registryRetryMs)
+      }
+    }
+  }
+}

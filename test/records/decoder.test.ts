@@ -1,0 +1,274 @@
+import fc from 'fast-check'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { sendTypes } from '../../src/protocol/index.ts'
+import { createDecoder } from '../../src/records/decoder.ts'
+import type { SendCommand } from '../../src/records/generated.ts'
+import {
+  embeddedRegistry,
+  RegistryUnavailable,
+  SchemaNotFound,
+  type SchemaRegistry,
+} from '../../src/records/registry.ts'
+import { type AvroEnum, type AvroRecord, schemas } from '../../src/records/schemas.ts'
+import { buildCommand, buildCommandOf } from '../support/commands.ts'
+import { changedCommandSchema, decodeWith, encodeCommand, long, recordOf, throughTheBus } from './codec.ts'
+
+const fieldOf = (schema: AvroRecord, name: string) => schema.fields.find(field => field.name === name)!
+const without = (schema: AvroRecord, name: string) => {
+  schema.fields = schema.fields.filter(field => field.name !== name)
+}
+const refusedWith = (code: string, message: RegExp = /./) => ({
+  ok: false,
+  error: { code, message: expect.stringMatching(message) },
+})
+
+describe('a record that was written with the published schema', () => {
+  test.each(sendTypes)('a command of type %s comes back as it was', async type => {
+    const command = buildCommandOf(type, {
+      deadline: 1_763_000_000_000,
+      delivery: 'AT_MOST_ONCE',
+      hook: 'https://shop.example/hook',
+      correlationId: 'order 7',
+      tenant: 'shop',
+      extra: { campaign: '"spring"' },
+    })
+    expect(await throughTheBus(command)).toEqual({ ok: true, value: command })
+  })
+
+  test.each([1n, 2n ** 53n + 1n, 2n ** 63n - 1n, 0n, -1n])('the id %s stays exact', async id => {
+    expect(await throughTheBus(buildCommand({ id }))).toMatchObject({ ok: true, value: { id } })
+  })
+
+  test('what was left out has its default', async () => {
+    const { id, phone } = buildCommand()
+    const message = { 'io.busgate.Sms': { sms_message: 'Hi', sms_signature: 'Shop' } }
+    const nothing = { short_link: null, sms_lifetime: null, unsubscribe_link: null }
+    expect(await throughTheBus({ id, phone, message })).toEqual({
+      ok: true,
+      value: buildCommandOf('sms', {}, { ...message['io.busgate.Sms'], ...nothing }),
+    })
+  })
+
+  test('a key __proto__ of extra is not lost on the way', async () => {
+    const extra = JSON.parse('{ "__proto__": "1", "campaign": "2" }')
+    const decoded = await throughTheBus(buildCommand({ extra }))
+    expect(decoded.ok && Object.entries(decoded.value.extra)).toEqual(Object.entries(extra))
+  })
+})
+
+describe('a record of another version', () => {
+  test('a field that busgate does not know is passed over, arrays and maps included', async () => {
+    const schema = changedCommandSchema(({ fields }) => {
+      fields.unshift({ name: 'labels', type: { type: 'array', items: 'string' }, doc: '' })
+      fields.unshift({ name: 'notes', type: { type: 'map', values: 'string' }, doc: '' })
+    })
+    const command = buildCommand()
+    const newer = { ...command, labels: ['a', 'b'], notes: { a: 'b' } }
+    expect(await throughTheBus(newer, schema)).toEqual({ ok: true, value: command })
+  })
+
+  test('a field that the writer does not know has its default', async () => {
+    const { tenant: _, ...older } = buildCommand()
+    const schema = changedCommandSchema(changed => without(changed, 'tenant'))
+    expect(await throughTheBus(older, schema)).toEqual({ ok: true, value: buildCommand() })
+  })
+
+  test('a writer that knows only one kind of message is understood, in its own namespace too', async () => {
+    const schema = changedCommandSchema(changed => {
+      changed.namespace = 'com.shop'
+      const field = fieldOf(changed, 'message')
+      field.type = (field.type as AvroRecord[])[0]!
+    })
+    const command = buildCommand()
+    const { 'io.busgate.Sms': sms } = command.message as { 'io.busgate.Sms': object }
+    expect(await throughTheBus({ ...command, message: sms }, schema)).toEqual({ ok: true, value: command })
+  })
+
+  test('an id that the writer keeps in an int is a bigint all the same', async () => {
+    const schema = changedCommandSchema(changed => {
+      fieldOf(changed, 'id').type = 'int'
+    })
+    expect(await throughTheBus({ ...buildCommand(), id: 7 }, schema)).toMatchObject({ ok: true, value: { id: 7n } })
+  })
+
+  test('a policy that busgate does not know fails rather than falls back', async () => {
+    const schema = changedCommandSchema(changed => {
+      const policy = fieldOf(changed, 'delivery').type as AvroEnum
+      policy.symbols.push('EXACTLY_ONCE')
+    })
+    const decoded = await throughTheBus({ ...buildCommand(), delivery: 'EXACTLY_ONCE' }, schema)
+    expect(decoded).toEqual(refusedWith('SCHEMA_INCOMPATIBLE', /Schema 1 cannot be read as io\.busgate\.SendCommand/))
+  })
+
+  test('a writer without a field that has no default is refused', async () => {
+    const schema = changedCommandSchema(changed => without(changed, 'phone'))
+    expect(await throughTheBus(buildCommand(), schema)).toEqual(refusedWith('SCHEMA_INCOMPATIBLE', /phone/))
+  })
+
+  test('a deadline in microseconds is refused rather than taken for milliseconds', async () => {
+    const schema = changedCommandSchema(changed => {
+      const micros = { type: 'long', logicalType: 'timestamp-micros' }
+      fieldOf(changed, 'deadline').type = ['null', micros as never]
+    })
+    const decoded = await throughTheBus(buildCommand(), schema)
+    expect(decoded).toEqual(refusedWith('SCHEMA_INCOMPATIBLE', /deadline is written as timestamp-micros/))
+  })
+})
+
+describe('a record that cannot be decoded', () => {
+  const registry = embeddedRegistry()
+  const decoder = createDecoder<SendCommand>(schemas.command, registry)
+  const valid = encodeCommand(buildCommand(), registry)
+
+  test('a tombstone is NO_VALUE', async () => {
+    expect(await decodeWith(decoder, null)).toEqual(refusedWith('NO_VALUE'))
+  })
+
+  test.each(['', '{"id":1}', '\0abc'])('the foreign bytes %j are NOT_CONFLUENT', async text => {
+    expect(await decodeWith(decoder, Buffer.from(text))).toEqual(refusedWith('NOT_CONFLUENT'))
+  })
+
+  test('a record cut anywhere is TRUNCATED', async () => {
+    const bytes = await valid
+    await decoder.prepare(1)
+    for (let end = 5; end < bytes.length; end++) {
+      expect(decoder.decode(bytes.subarray(0, end)), `cut at ${end}`).toEqual(refusedWith('TRUNCATED', /schema 1/))
+    }
+  })
+
+  test('bytes after the record are TRAILING_BYTES', async () => {
+    const bytes = Buffer.concat([await valid, Buffer.alloc(2)])
+    expect(await decodeWith(decoder, bytes)).toEqual(refusedWith('TRAILING_BYTES', /^2 bytes/))
+  })
+
+  test('a message of no known kind is DECODE, and tells nothing of the record', async () => {
+    const bytes = recordOf(1, [...long(1), ...long(380501234567), ...long(11)])
+    const decoded = await decodeWith(decoder, bytes)
+    expect(decoded).toEqual(refusedWith('DECODE', /schema 1/))
+    expect(JSON.stringify(decoded)).not.toContain('380501234567')
+  })
+
+  test('whatever the bytes are, decoding answers and never throws', async () => {
+    const bytes = await valid
+    await decoder.prepare(1)
+    const damaged = fc
+      .tuple(fc.nat(bytes.length - 6), fc.uint8Array({ maxLength: 12 }))
+      .map(([at, noise]) => Buffer.concat([bytes.subarray(0, 5 + at), noise, bytes.subarray(5 + at + noise.length)]))
+    const noise = fc.uint8Array({ maxLength: 200 }).map(body => recordOf(1, Buffer.from(body)))
+    fc.assert(
+      fc.property(fc.oneof(damaged, noise), value => {
+        const decoded = decoder.decode(value)
+        expect(decoded.ok || 'error' in decoded).toBe(true)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})
+
+describe('a small record that claims a lot', () => {
+  const list = (items: unknown) => ({
+    type: 'record',
+    name: 'List',
+    fields: [{ name: 'items', type: { type: 'array', items } }],
+  })
+  const map = { type: 'record', name: 'Map', fields: [{ name: 'values', type: { type: 'map', values: 'null' } }] }
+  const empty = { type: 'record', name: 'Empty', fields: [] }
+  const wrapped = { type: 'record', name: 'Wrapped', fields: [{ name: 'nothing', type: empty }] }
+  const reader = { type: 'record', name: 'List', aliases: ['Map'], fields: [] as object[] }
+
+  async function decodeAs(readerSchema: object, writerSchema: object, body: readonly number[]) {
+    const registry = embeddedRegistry()
+    const id = await registry.idOf('any', writerSchema)
+    return decodeWith(createDecoder(readerSchema, registry), recordOf(id, body))
+  }
+
+  test.each([
+    ['null', 'null'],
+    ['an empty record', empty],
+    ['a record of empty records', wrapped],
+    ['nothing', { type: 'fixed', name: 'Nothing', size: 0 }],
+    ['arrays of null', { type: 'array', items: 'null' }],
+  ])('a schema with an array of %s is refused', async (_name, items) => {
+    expect(await decodeAs(reader, list(items), long(200_000_000))).toEqual(
+      refusedWith('SCHEMA_INCOMPATIBLE', /take no bytes/),
+    )
+  })
+
+  test.each([
+    ['an array that is read', list('string'), list('string')],
+    ['an array that is passed over', reader, list('string')],
+    ['a map that is read', map, map],
+    ['a map that is passed over', reader, map],
+  ])('%s and claims 2^52 items in 20 bytes is TRUNCATED at once', async (_name, readerSchema, writerSchema) => {
+    for (const count of [2 ** 52, -(2 ** 52)]) {
+      const body = [...long(count), ...Buffer.alloc(20)]
+      expect(await decodeAs(readerSchema, writerSchema, body)).toEqual(refusedWith('TRUNCATED'))
+    }
+  })
+
+  test('blocks with their size in bytes in front are read and passed over', async () => {
+    const body = [...long(-2), ...long(4), 2, 97, 2, 98, ...long(1), 2, 99, 0]
+    expect(await decodeAs(list('string'), list('string'), body)).toEqual({
+      ok: true,
+      value: { items: ['a', 'b', 'c'] },
+    })
+    expect(await decodeAs(reader, list('string'), body)).toEqual({ ok: true, value: {} })
+  })
+
+  test('a recursive record nested without end is DECODE', async () => {
+    const chain = { type: 'record', name: 'List', fields: [{ name: 'next', type: ['null', 'List'] }] }
+    expect(await decodeAs(reader, chain, Buffer.alloc(1_000_000, 2).toJSON().data)).toEqual(refusedWith('DECODE'))
+  })
+
+  test('a recursive schema that makes sense is read', async () => {
+    const leaves = { name: 'leaves', type: { type: 'array', items: 'List' } }
+    const tree = { type: 'record', name: 'List', fields: [leaves, { name: 'name', type: 'string' }] }
+    expect(await decodeAs(tree, tree, [2, 0, 2, 97, 0, 2, 98])).toEqual({
+      ok: true,
+      value: { leaves: [{ leaves: [], name: 'a' }], name: 'b' },
+    })
+  })
+})
+
+describe('the schema of the writer', () => {
+  afterEach(() => vi.useRealTimers())
+
+  function countingRegistry(schemaOf: SchemaRegistry['schemaOf']) {
+    const registry = { schemaOf: vi.fn(schemaOf), idOf: embeddedRegistry().idOf }
+    return { registry, decoder: createDecoder<SendCommand>(schemas.command, registry) }
+  }
+
+  test('is asked for once, however many records wait for it', async () => {
+    const { registry, decoder } = countingRegistry(async () => schemas.command)
+    expect(decoder.decode(recordOf(7, [2]))).toEqual({ ok: false, pending: 7 })
+    await Promise.all([decoder.prepare(7), decoder.prepare(7)])
+    await decoder.prepare(7)
+    expect(registry.schemaOf).toHaveBeenCalledOnce()
+  })
+
+  test('is missing for a minute when the registry says that there is none, and is then asked for again', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    const { decoder } = countingRegistry(async id => {
+      throw new SchemaNotFound(`no schema ${id}`)
+    })
+    await decoder.prepare(7)
+    expect(decoder.decode(recordOf(7, [2]))).toEqual(refusedWith('SCHEMA_NOT_FOUND', /no schema 7/))
+    vi.advanceTimersByTime(59_000)
+    expect(decoder.decode(recordOf(7, [2]))).toEqual(refusedWith('SCHEMA_NOT_FOUND'))
+    vi.advanceTimersByTime(1_000)
+    expect(decoder.decode(recordOf(7, [2]))).toEqual({ ok: false, pending: 7 })
+  })
+
+  test('stays pending while the registry is unavailable, and its records are decoded when it is back', async () => {
+    const bytes = await encodeCommand(buildCommand(), embeddedRegistry())
+    let up = false
+    const { decoder } = countingRegistry(async () => {
+      if (!up) throw new RegistryUnavailable('down')
+      return schemas.command
+    })
+    await expect(decoder.prepare(1)).rejects.toThrow(RegistryUnavailable)
+    expect(decoder.decode(bytes)).toEqual({ ok: false, pending: 1 })
+    up = true
+    expect(await decodeWith(decoder, bytes)).toEqual({ ok: true, value: buildCommand() })
+  })
+})

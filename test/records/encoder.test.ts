@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'vitest'
+import { createDecoder } from '../../src/records/decoder.ts'
+import { createEncoder } from '../../src/records/encoder.ts'
+import type { SendCommand, SendResult, StatusEvent } from '../../src/records/generated.ts'
+import { embeddedRegistry } from '../../src/records/registry.ts'
+import { schemas } from '../../src/records/schemas.ts'
+import { buildCommand } from '../support/commands.ts'
+import { decodeWith } from './codec.ts'
+
+const LARGEST = 2n ** 63n - 1n
+
+const result: SendResult = {
+  id: LARGEST,
+  type: 'hlr',
+  account: 'default',
+  outcome: 'SENT',
+  final: true,
+  msgId: null,
+  parts: null,
+  errorCode: null,
+  error: null,
+  code: '0042',
+  price: 0.35,
+  hlr: {
+    phone: 380501234567,
+    status: 'DELIVERED',
+    imsi: '255011234567890',
+    mccmnc: 25501,
+    ported: false,
+    network: { origin: { name: 'Vodafone', prefix: 38050, country: { name: 'Ukraine', prefix: 380 } }, ported: null },
+  },
+  payload: '{"data":1}',
+  attempts: 1,
+  commandTopic: 'busgate.commands',
+  commandPartition: 3,
+  commandOffset: 2 ** 40,
+  sentAt: 1_763_000_000_000,
+  completedAt: 1_763_000_000_020,
+  correlationId: null,
+  tenant: 'shop',
+}
+
+const status: StatusEvent = {
+  id: LARGEST,
+  msgId: '77',
+  account: 'default',
+  type: 'viber',
+  status: 'READ',
+  state: 'DELIVERED',
+  final: true,
+  success: true,
+  error: null,
+  source: 'CALLBACK',
+  verified: true,
+  updatedAt: null,
+  receivedAt: 1_763_000_000_000,
+  reply: null,
+  duration: 1.5,
+  requestId: null,
+  replies: [{ datetime: '2025-01-01T00:00:00Z', message: 'Thanks', media: null }],
+  correlationId: 'order 7',
+  tenant: null,
+}
+
+describe('writing a record', () => {
+  test.each([
+    ['result', schemas.result, result],
+    ['status event', schemas.status, status],
+  ])('a %s is read back as it was, its id exact', async (_name, schema, value) => {
+    const registry = embeddedRegistry()
+    const encode = await createEncoder<object>('any', schema, registry)
+    expect(await decodeWith(createDecoder(schema, registry), encode(value))).toEqual({ ok: true, value })
+  })
+
+  test('begins with a zero byte and the id of the schema', async () => {
+    const registry = embeddedRegistry()
+    await registry.idOf('another', schemas.status)
+    const encode = await createEncoder<SendCommand>('any', schemas.command, registry)
+    expect([...encode(buildCommand()).subarray(0, 5)]).toEqual([0, 0, 0, 0, 2])
+  })
+
+  test('records of any size come out whole and do not share memory', async () => {
+    const registry = embeddedRegistry()
+    const encode = await createEncoder<SendCommand>('any', schemas.command, registry)
+    const decoder = createDecoder<SendCommand>(schemas.command, registry)
+    const commands = [10, 100_000, 20].map(length => buildCommand({ correlationId: 'ї'.repeat(length) }))
+    const records = commands.map(encode)
+    await decoder.prepare(1)
+    expect(records.map(record => decoder.decode(record))).toEqual(commands.map(value => ({ ok: true, value })))
+  })
+
+  test('a value of the wrong type is refused by the name of its field, without its content', async () => {
+    const encode = await createEncoder<object>('any', schemas.result, embeddedRegistry())
+    const complaint = (overrides: object) => {
+      try {
+        return encode({ ...result, ...overrides })
+      } catch (error) {
+        return (error as Error).message
+      }
+    }
+    expect(complaint({ msgId: 380501234567 })).toBe('Not a io.busgate.SendResult: msgId is no ["null","string"]')
+    expect(complaint({ outcome: 'LOST', id: 380501234567 })).toBe(
+      'Not a io.busgate.SendResult: id is no "long"; outcome is no io.busgate.SendResultOutcome',
+    )
+    expect(complaint({ id: LARGEST + 1n })).toMatch(/^Not a io\.busgate\.SendResult: id is no/)
+  })
+})

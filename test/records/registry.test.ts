@@ -1,0 +1,190 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createDecoder } from '../../src/records/decoder.ts'
+import type { SendCommand } from '../../src/records/generated.ts'
+import {
+  confluentRegistry,
+  embeddedRegistry,
+  RegistryUnavailable,
+  SchemaNotFound,
+  SchemaRefused,
+} from '../../src/records/registry.ts'
+import { schemas } from '../../src/records/schemas.ts'
+import { buildCommand } from '../support/commands.ts'
+import { decodeWith, encodeCommand, recordOf } from './codec.ts'
+import { startRegistry } from './registry-server.ts'
+
+let server: Awaited<ReturnType<typeof startRegistry>>
+beforeEach(async () => {
+  server = await startRegistry()
+})
+afterEach(() => server.stop())
+
+const registry = (timeoutMs = 5000) => confluentRegistry({ url: server.url, timeoutMs })
+const host = () => new URL(server.url).host
+
+describe('a Confluent registry', () => {
+  test('what one program wrote another one reads', async () => {
+    const bytes = await encodeCommand(buildCommand(), registry())
+    const decoder = createDecoder<SendCommand>(schemas.command, registry())
+    expect(await decodeWith(decoder, bytes)).toEqual({ ok: true, value: buildCommand() })
+  })
+
+  test('registering asks for nothing else: the compatibility of the subject is left alone', async () => {
+    await registry().idOf('busgate.results-value', schemas.result)
+    expect(server.requests).toEqual(['POST /subjects/busgate.results-value/versions'])
+  })
+
+  test('the same schema has the same id', async () => {
+    const first = await registry().idOf('busgate.results-value', schemas.result)
+    await registry().idOf('busgate.statuses-value', schemas.status)
+    expect(await registry().idOf('busgate.results-value', schemas.result)).toBe(first)
+  })
+
+  test('an address with a path and a slash at its end works', async () => {
+    const elsewhere = confluentRegistry({ url: `${server.url}/apis/ccompat/v7/` })
+    await expect(elsewhere.schemaOf(1)).rejects.toThrow(SchemaNotFound)
+    expect(server.requests).toEqual(['GET /apis/ccompat/v7/schemas/ids/1'])
+  })
+
+  test('user name and password are sent', async () => {
+    const seen: (string | undefined)[] = []
+    server.fail((request, response) => {
+      seen.push(request.headers.authorization)
+      response.writeHead(200).end('{"id":3}')
+    })
+    const options = { url: server.url, username: 'busgate', password: 'secret' }
+    expect(await confluentRegistry(options).idOf('any', schemas.result)).toBe(3)
+    expect(seen).toEqual([`Basic ${Buffer.from('busgate:secret').toString('base64')}`])
+  })
+
+  test('an address that holds credentials is refused, since addresses are logged', () => {
+    expect(() => confluentRegistry({ url: 'http://busgate:secret@localhost' })).toThrow(/registry\.password/)
+  })
+
+  test('a schema that names types of other subjects is put together', async () => {
+    const reference = (name: string, subject: string) => ({ name, subject, version: 1 })
+    server.put(9, {
+      schema: JSON.stringify({
+        type: 'record',
+        name: 'Order',
+        namespace: 'com.shop',
+        fields: [
+          { name: 'id', type: 'long' },
+          { name: 'to', type: ['null', 'Address'] },
+          { name: 'from', type: { type: 'array', items: 'com.shop.Address' } },
+        ],
+      }),
+      references: [reference('com.shop.Address', 'address')],
+    })
+    const fields = [{ name: 'country', type: 'Country' }]
+    server.putVersion('address', 1, {
+      schema: JSON.stringify({ type: 'record', name: 'com.shop.Address', fields }),
+      references: [reference('com.shop.Country', 'country')],
+    })
+    const country = { type: 'enum', name: 'Country', namespace: 'com.shop', symbols: ['UA', 'PL'] }
+    server.putVersion('country', 1, { schema: JSON.stringify(country) })
+
+    const decoder = createDecoder(await registry().schemaOf(9), registry())
+    expect(await decodeWith(decoder, recordOf(9, [2, 2, 0, 2, 2, 0]))).toEqual({
+      ok: true,
+      value: { id: 1n, to: { country: 'UA' }, from: [{ country: 'PL' }] },
+    })
+  })
+
+  test.each([
+    ['Protobuf', { schema: 'syntax = "proto3";', schemaType: 'PROTOBUF' }, /PROTOBUF, not Avro/],
+    ['no JSON', { schema: 'record' }, /not JSON/],
+    ['no Avro', { schema: '{"type":"recrod"}' }, /recrod/],
+  ])('a record whose schema is %s can never be read', async (_name, stored, message) => {
+    server.put(4, stored)
+    const decoder = createDecoder(schemas.command, registry())
+    expect(await decodeWith(decoder, recordOf(4, [2]))).toEqual({
+      ok: false,
+      error: { code: 'SCHEMA_INCOMPATIBLE', message: expect.stringMatching(message) },
+    })
+  })
+
+  test('a record whose schema is not there can not be read', async () => {
+    const decoder = createDecoder(schemas.command, registry())
+    expect(await decodeWith(decoder, recordOf(4, [2]))).toEqual({
+      ok: false,
+      error: { code: 'SCHEMA_NOT_FOUND', message: expect.stringContaining(`${host()} has no schema 4`) },
+    })
+  })
+})
+
+describe('a registry in trouble', () => {
+  const refused = (message: RegExp) => expect.objectContaining({ message: expect.stringMatching(message) })
+
+  test('one that is down is unavailable, and is asked again when it is back', async () => {
+    const id = await registry().idOf('any', schemas.command)
+    const client = registry()
+    await server.stop()
+    await expect(client.schemaOf(id)).rejects.toThrow(RegistryUnavailable)
+    await expect(client.idOf('any', schemas.command)).rejects.toEqual(
+      refused(/could not be asked: connect ECONNREFUSED/),
+    )
+    await server.start()
+    expect(await client.schemaOf(id)).toEqual(schemas.command)
+  })
+
+  test('one that does not answer is given up after the time-out, and works again later', async () => {
+    const id = await registry().idOf('any', schemas.command)
+    const client = registry(50)
+    server.fail(() => {})
+    await expect(client.schemaOf(id)).rejects.toEqual(refused(/did not answer within 50 ms/))
+    await expect(client.idOf('any', schemas.command)).rejects.toThrow(RegistryUnavailable)
+    server.fail()
+    expect(await client.schemaOf(id)).toEqual(schemas.command)
+  })
+
+  test.each([
+    ['stops in the middle of an answer', false],
+    ['cuts the connection in the middle of an answer', true],
+  ])('one that %s is given up after the time-out', async (_name, cut) => {
+    server.fail((_request, response) => {
+      response.writeHead(200, { 'content-length': 100 }).write('{"schema":', () => cut && response.destroy())
+    })
+    await expect(registry(50).schemaOf(1)).rejects.toThrow(RegistryUnavailable)
+  })
+
+  test.each([
+    ['500', 500, '{"error_code":50001,"message":"Error in the backend data store"}', /backend data store/],
+    ['401', 401, '{"error_code":401,"message":"Unauthorized"}', /check registry\.username/],
+    ['a page that is not found', 404, '<html>404</html>', /check registry\.url/],
+    ['something else', 200, '<html>Welcome</html>', /no schema/],
+  ])('one that answers %s is unavailable, not without the schema', async (_name, status, body, message) => {
+    server.fail((_request, response) => response.writeHead(status).end(body))
+    const asked = registry().schemaOf(1)
+    await expect(asked).rejects.toThrow(RegistryUnavailable)
+    await expect(asked).rejects.toEqual(refused(message))
+  })
+
+  test('one that refuses the schema says what can be done', async () => {
+    server.fail((_request, response) =>
+      response.writeHead(409).end('{"error_code":409,"message":"Schema being registered is incompatible"}'),
+    )
+    const asked = registry().idOf('busgate.results-value', schemas.result)
+    await expect(asked).rejects.toThrow(SchemaRefused)
+    await expect(asked).rejects.toEqual(refused(/busgate\.results-value \(409\): Schema being.*set another topic/))
+  })
+
+  test('one that answers no id is unavailable', async () => {
+    server.fail((_request, response) => response.writeHead(200).end('{}'))
+    await expect(registry().idOf('any', schemas.result)).rejects.toThrow(RegistryUnavailable)
+  })
+})
+
+describe('the embedded registry', () => {
+  test('gives a schema one id and every schema its own', async () => {
+    const embedded = embeddedRegistry()
+    const ids = [
+      await embedded.idOf('a-value', schemas.command),
+      await embedded.idOf('b-value', schemas.result),
+      await embedded.idOf('c-value', schemas.command),
+    ]
+    expect(ids).toEqual([1, 2, 1])
+    expect(await embedded.schemaOf(2)).toEqual(schemas.result)
+    await expect(embedded.schemaOf(3)).rejects.toThrow(SchemaNotFound)
+  })
+})

@@ -1,0 +1,89 @@
+import { execFileSync } from 'node:child_process'
+import avro from 'avsc'
+import { describe, expect, test } from 'vitest'
+import {
+  type AvroEnum,
+  type AvroField,
+  type AvroRecord,
+  type AvroType,
+  schemas,
+  subjectOf,
+} from '../../src/records/schemas.ts'
+
+type Part = AvroRecord | AvroEnum
+
+/** Every record and enum of a schema, with the record that it is nested in. */
+function partsOf(type: AvroType, parent?: AvroRecord): { part: Part; parent?: AvroRecord }[] {
+  if (typeof type === 'string') return []
+  if (Array.isArray(type)) return type.flatMap(branch => partsOf(branch, parent))
+  if (type.type === 'array') return partsOf(type.items, parent)
+  if (type.type === 'map') return partsOf(type.values, parent)
+  if (type.type === 'long') return []
+  const own = { part: type, ...(parent && { parent }) }
+  return type.type === 'enum' ? [own] : [own, ...type.fields.flatMap(field => partsOf(field.type, type))]
+}
+
+const recordsOf = (schema: AvroRecord) => partsOf(schema).flatMap(({ part }) => (part.type === 'record' ? [part] : []))
+const enumsOf = (schema: AvroRecord) => partsOf(schema).flatMap(({ part }) => (part.type === 'enum' ? [part] : []))
+const fieldNamed = (schema: AvroRecord, name: string) => schema.fields.find(field => field.name === name) as AvroField
+const messages = fieldNamed(schemas.command, 'message').type as AvroRecord[]
+
+describe.each(Object.entries(schemas))('the schema of a %s', (_name, schema) => {
+  test('is Avro of its own, in the namespace io.busgate', () => {
+    expect(avro.Type.forSchema(schema as avro.schema.AvroSchema).name).toBe(`io.busgate.${schema.name}`)
+  })
+
+  test('documents every record, enum and field', () => {
+    for (const { part } of partsOf(schema)) expect(part.doc, part.name).toMatch(/^[A-Z].*\.$/)
+    for (const { name, fields } of recordsOf(schema)) {
+      for (const field of fields) expect(field.doc, `${name}.${field.name}`).toMatch(/^[A-Z].*\.$/)
+    }
+  })
+
+  test('has no record without fields, which some sinks refuse', () => {
+    for (const { name, fields } of recordsOf(schema)) expect(fields, name).not.toHaveLength(0)
+  })
+
+  test('lets every nullable field be left out', () => {
+    for (const { name, fields } of recordsOf(schema)) {
+      for (const field of fields.filter(({ type }) => Array.isArray(type) && type.includes('null'))) {
+        expect(field.default, `${name}.${field.name}`).toBeNull()
+      }
+    }
+  })
+})
+
+test('a command carries one of eleven messages, and what is nested in one bears its name', () => {
+  expect(messages.map(({ name }) => name)).toEqual(
+    'Sms Viber ViberSms Rcs RcsSms RcsViberSms Telegram Voice Pipeline CallOtp Hlr'.split(' '),
+  )
+  for (const message of messages) {
+    for (const { part } of partsOf(message)) expect(part.name.startsWith(message.name), part.name).toBe(true)
+  }
+})
+
+test('a message has neither type, id, phone nor hook: the command has', () => {
+  for (const { name, fields } of messages) {
+    for (const field of ['type', 'id', 'phone', 'hook'])
+      expect(
+        fields.map(f => f.name),
+        name,
+      ).not.toContain(field)
+  }
+})
+
+test('an unknown policy of a command has nothing to fall back to, an unknown word for a reader has', () => {
+  expect(enumsOf(schemas.command).map(part => part.default)).toEqual([undefined])
+  for (const part of [...enumsOf(schemas.result), ...enumsOf(schemas.status)]) {
+    expect([part.default, part.symbols.at(-1)], part.name).toEqual(['UNKNOWN', 'UNKNOWN'])
+  }
+})
+
+test('the subject of a topic follows TopicNameStrategy', () => {
+  expect(subjectOf('busgate.results')).toBe('busgate.results-value')
+})
+
+test('the generated types are those of the schemas', () => {
+  const check = () => execFileSync(process.execPath, ['scripts/generate-types.ts', '--check'], { stdio: 'pipe' })
+  expect(check).not.toThrow()
+})
