@@ -163,7 +163,7 @@ export class Dispatcher {
       tally.add(command.type, 'EXPIRED', errorCode)
       return false
     })
-    const groups = [...tally.groups()]
+    const groups = tally.groups()
     if (groups.length > 0) {
       void session.committed().then(() => {
         for (const group of groups) telemetry.emit('results.published', group)

@@ -122,7 +122,7 @@ export class Intake {
 
   #announce(tally: ResultTally, deadLetters: Map<string, number>): void {
     const { telemetry } = this.#options
-    const groups = [...tally.groups()]
+    const groups = tally.groups()
     if (groups.length === 0 && deadLetters.size === 0) return
     void this.#session.committed().then(() => {
       if (!this.#session.alive) return

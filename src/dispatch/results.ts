@@ -60,18 +60,27 @@ export function createResultWriter(
   })
 }
 
+interface TallyGroup {
+  type: string
+  outcome: string
+  errorCode: string | null
+  count: number
+}
+
 /** Counts results that are published together, so that telemetry hears once a group. */
 export class ResultTally {
-  readonly #counts = new Map<string, { type: string; outcome: string; errorCode: string | null; count: number }>()
+  /** Few: the types, outcomes and codes of one envelope. */
+  readonly #groups: TallyGroup[] = []
 
   add(type: string, outcome: string, errorCode: string | null): void {
-    const key = `${type} ${outcome} ${errorCode}`
-    const group = this.#counts.get(key)
+    const group = this.#groups.find(
+      group => group.type === type && group.outcome === outcome && group.errorCode === errorCode,
+    )
     if (group) group.count++
-    else this.#counts.set(key, { type, outcome, errorCode, count: 1 })
+    else this.#groups.push({ type, outcome, errorCode, count: 1 })
   }
 
-  groups(): Iterable<{ type: string; outcome: string; errorCode: string | null; count: number }> {
-    return this.#counts.values()
+  groups(): readonly TallyGroup[] {
+    return this.#groups
   }
 }

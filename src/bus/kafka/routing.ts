@@ -4,8 +4,7 @@ import type { OutgoingRecord } from '../port.ts'
 
 /** One record batch a partition must stay below the broker's message.max.bytes (1 MiB by default). */
 const chunkBytes = 400_000
-/** kafkajs groups messages by partition in quadratic time. */
-const chunkRecords = 1000
+const chunkRecords = 5000
 
 type SendBatch = (batch: { topicMessages: TopicMessages[]; acks: -1 }) => Promise<RecordMetadata[]>
 
@@ -34,7 +33,7 @@ export class Routing {
       this.#targets.clear()
       const topicMessages = [...Map.groupBy(chunk, record => record.topic)].map(([topic, group]) => ({
         topic,
-        messages: group.map(toMessage),
+        messages: Messages.from(group, toMessage),
       }))
       this.#check(await sendBatch({ topicMessages, acks: -1 }))
     }
@@ -53,6 +52,24 @@ export class Routing {
     const targets = this.#targets.get(topic) ?? new Set()
     this.#targets.set(topic, targets)
     return targets
+  }
+}
+
+/**
+ * kafkajs groups messages by partition with a reduce that copies the group for every message. This reduce hands it one
+ * message at a time, to learn its partition, and grows the groups itself.
+ */
+class Messages extends Array<Message> {
+  // biome-ignore lint/suspicious/noExplicitAny: Array's own signature, of which kafkajs uses one case
+  override reduce(place: (...args: any[]) => any): any {
+    const groups: Record<string, Message[]> = {}
+    for (const message of this) {
+      for (const partition in place({}, message)) {
+        groups[partition] ??= []
+        groups[partition].push(message)
+      }
+    }
+    return groups
   }
 }
 

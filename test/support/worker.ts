@@ -1,0 +1,247 @@
+import type { Logger } from 'pino'
+import { onTestFinished, vi } from 'vitest'
+import { MemoryBroker } from '../../src/bus/memory/broker.ts'
+import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import { openBus } from '../../src/bus/open.ts'
+import type { Bus, BusRecord, OutgoingRecord } from '../../src/bus/port.ts'
+import { accountHookUrl } from '../../src/callbacks/hook-url.ts'
+import { tokensOf } from '../../src/callbacks/role.ts'
+import { systemClock } from '../../src/clock.ts'
+import { loadSettings, type Settings } from '../../src/config/index.ts'
+import { type CommandProducer, createProducer } from '../../src/producer.ts'
+import { createDecoder } from '../../src/records/decoder.ts'
+import { createEncoder } from '../../src/records/encoder.ts'
+import type { SendCommand, SendResult, StatusEvent } from '../../src/records/generated.ts'
+import { registryOf } from '../../src/records/open.ts'
+import { embeddedRegistry, type SchemaRegistry } from '../../src/records/registry.ts'
+import { schemas, subjectOf } from '../../src/records/schemas.ts'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { createWorker, type Worker } from '../../src/worker.ts'
+import { type Front, startFront } from './front.ts'
+import type { Brokers } from './integration.ts'
+
+export interface WorldOptions {
+  /** A tree like that of the settings' file. */
+  settings?: object
+  sandbox?: SandboxOptions
+  /** A real Kafka and its registry; without them both are in this process. */
+  brokers?: Brokers
+  /** Instead of the embedded one. */
+  registry?: SchemaRegistry
+  /** Of each command topic; every other topic has one. Default 1, so that envelopes are easy to foretell. */
+  partitions?: number
+  logger?: Logger
+  /** Default 1. */
+  workers?: number
+}
+
+/** A gateway, a bus, a receiver that the gateway reaches, a worker between them, and all that comes out of it. */
+export interface World {
+  settings: Settings
+  sandbox: Sandbox
+  worker: Worker
+  producer: CommandProducer
+  bus: Bus
+  registry: SchemaRegistry
+  /** In front of the worker's receiver: callbacks.publicUrl. */
+  receiver: Front
+  /** One more worker in the same group, as in a process of its own. */
+  startWorker(): Promise<Worker>
+  /** Writes commands as any upstream service could, unchecked. The topic is the last, least urgent one unless named. */
+  send(commands: readonly SendCommand[], topic?: string): Promise<void>
+  produceRaw(value: Buffer | null, record?: Partial<OutgoingRecord>): Promise<void>
+  encode(command: SendCommand): Buffer
+  /** What was read so far; resolved with `finished` or `quiet` there is more to be sure of. */
+  results(): SendResult[]
+  resultOf(id: bigint | number): SendResult
+  statuses(): StatusEvent[]
+  deadLetters(): BusRecord[]
+  /** Waits for that many final results. */
+  finished(count: number, timeoutMs?: number): Promise<SendResult[]>
+  /** Stops every worker and reads the topics to their ends: what is there now is all there ever will be. */
+  quiet(): Promise<void>
+}
+
+let worlds = 0
+
+/** Everything is closed when the test ends. */
+export async function startWorld(options: WorldOptions = {}): Promise<World> {
+  const sandbox = await startSandbox({ callbackDelayMs: 0, ...options.sandbox })
+  onTestFinished(() => sandbox.close())
+  const receiver = await startFront()
+  const settings = worldSettings(options, sandbox, receiver)
+  const { topics } = settings
+  const hookTokens = tokensOf(settings)!
+  sandbox.setAccountCallbackUrl(
+    Object.fromEntries(
+      [...settings.gateway.accounts.keys()].map(name => [name, accountHookUrl(receiver.url, hookTokens, name)]),
+    ),
+  )
+  const registry = options.registry ?? (options.brokers ? registryOf(settings) : embeddedRegistry())
+  const openOwnBus = busses(settings, options)
+  const bus = openOwnBus()
+  await bus.createTopics([
+    ...topics.commands.map(topic => ({ topic, partitions: options.partitions ?? 1 })),
+    ...[topics.results, topics.statuses, topics.deadLetters].map(topic => ({ topic, partitions: 1 })),
+  ])
+  const output = await readOutput(bus, registry, settings)
+  const publisher = await bus.publisher()
+  const bulk = topics.commands.at(-1)!
+  const encode = await createEncoder<SendCommand>(subjectOf(bulk), schemas.command, registry)
+  const workers: Worker[] = []
+
+  async function startWorker(): Promise<Worker> {
+    const worker = await createWorker(settings, {
+      registry,
+      ...(options.brokers ? {} : { bus: openOwnBus() }),
+      ...(options.logger && { logger: options.logger }),
+    })
+    workers.push(worker)
+    onTestFinished(() => worker.stop())
+    receiver.target = `http://127.0.0.1:${worker.ports.callbacks}`
+    return worker
+  }
+
+  for (let started = 1; started < (options.workers ?? 1); started++) await startWorker()
+  const worker = await startWorker()
+  const producer = await createProducer(settings, { bus, registry })
+  onTestFinished(() => producer.close())
+  onTestFinished(() => publisher.close())
+
+  const world: World = {
+    settings,
+    sandbox,
+    worker,
+    producer,
+    bus,
+    registry,
+    receiver,
+    startWorker,
+    encode,
+    send: (commands, topic = bulk) =>
+      publisher.publish(
+        commands.map(command => ({ topic, key: Buffer.from(String(command.id)), value: encode(command) })),
+      ),
+    produceRaw: (value, record = {}) => publisher.publish([{ topic: bulk, key: null, value, ...record }]),
+    results: () => output.results,
+    resultOf(id) {
+      const ofId = output.results.filter(result => result.id === BigInt(id))
+      if (ofId.length !== 1) throw new Error(`${ofId.length} results of ${id}, 1 expected`)
+      return ofId[0]!
+    },
+    statuses: () => output.statuses,
+    deadLetters: () => output.deadLetters,
+    finished: (count, timeoutMs = 5000) =>
+      vi.waitFor(
+        () => {
+          const final = output.results.filter(result => result.final)
+          if (final.length < count) throw new Error(`${final.length} final results, ${count} expected`)
+          return final
+        },
+        { timeout: timeoutMs, interval: 5 },
+      ),
+    async quiet() {
+      await Promise.all(workers.map(worker => worker.stop()))
+      await output.toTheEnd(records => publisher.publish(records))
+    },
+  }
+  return world
+}
+
+function worldSettings({ settings = {}, brokers }: WorldOptions, sandbox: Sandbox, receiver: Front): Settings {
+  const name = `world-${process.pid}-${Date.now().toString(36)}-${++worlds}`
+  const base = {
+    kafka: { brokers: brokers?.brokers ?? 'embedded', groupId: name },
+    ...(brokers && { registry: { url: brokers.registryUrl } }),
+    topics: {
+      commands: [`${name}-urgent`, `${name}-commands`],
+      results: `${name}-results`,
+      statuses: `${name}-statuses`,
+      deadLetters: `${name}-dead-letters`,
+      doubts: `${name}-doubts`,
+    },
+    gateway: { url: sandbox.url, balanceIntervalMs: 0, lingerMs: 5, voiceHook: true },
+    callbacks: { host: '127.0.0.1', port: 0, publicUrl: receiver.url, secret: 'k1:a-secret-of-the-tests' },
+    telemetry: { host: '127.0.0.1', port: 0 },
+  }
+  const { gateway = {} } = settings as { gateway?: Record<string, unknown> }
+  const ownKey = 'apiKey' in gateway || 'apiKeyFile' in gateway
+  return loadSettings({
+    env: ownKey ? {} : { BUSGATE_GATEWAY_API_KEY: 'sandbox-key' },
+    overrides: merged(base, settings),
+  })
+}
+
+type Tree = Record<string, unknown>
+
+function merged(base: Tree, over: object): Tree {
+  const result = { ...base }
+  for (const [key, value] of Object.entries(over)) {
+    const below = result[key]
+    result[key] = isTree(below) && isTree(value) ? merged(below, value) : value
+  }
+  return result
+}
+
+const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Opens a bus for each process of the world: on its Kafka, or on a broker in memory that no other world has. */
+function busses(settings: Settings, { brokers }: WorldOptions): () => Bus {
+  const { groupId, drainMs, startFrom } = settings.kafka
+  const broker = new MemoryBroker()
+  return () => {
+    const telemetry = new Telemetry()
+    const bus = brokers
+      ? openBus(settings, telemetry)
+      : new MemoryBus({ broker, groupId, clock: systemClock, telemetry, drainMs, startFrom })
+    onTestFinished(() => bus.close())
+    return bus
+  }
+}
+
+const endKey = 'end of the test'
+
+async function readOutput(bus: Bus, registry: SchemaRegistry, { topics }: Settings) {
+  const results: SendResult[] = []
+  const statuses: StatusEvent[] = []
+  const deadLetters: BusRecord[] = []
+  let ended = 0
+  const reading: Record<string, (record: BusRecord) => Promise<unknown> | unknown> = {
+    [topics.results]: into(results, schemas.result, registry),
+    [topics.statuses]: into(statuses, schemas.status, registry),
+    [topics.deadLetters]: record => deadLetters.push(record),
+  }
+  const reader = await bus.read(Object.keys(reading), 'earliest', async ({ topic }, records) => {
+    for (const record of records) {
+      if (record.key?.toString() === endKey) ended++
+      else await reading[topic]!(record)
+    }
+  })
+  onTestFinished(() => reader.close())
+
+  return {
+    results,
+    statuses,
+    deadLetters,
+    async toTheEnd(publish: (records: OutgoingRecord[]) => Promise<void>): Promise<void> {
+      const before = ended
+      const marks = Object.keys(reading).map(topic => ({ topic, key: Buffer.from(endKey), value: null, partition: 0 }))
+      await publish(marks)
+      await vi.waitUntil(() => ended === before + marks.length, { timeout: 30_000, interval: 5 })
+    },
+  }
+}
+
+function into<T>(list: T[], schema: object, registry: SchemaRegistry): (record: BusRecord) => Promise<void> {
+  const decoder = createDecoder<T>(schema, registry)
+  return async ({ value }) => {
+    let decoded = decoder.decode(value)
+    if (!decoded.ok && 'pending' in decoded) {
+      await decoder.prepare(decoded.pending)
+      decoded = decoder.decode(value)
+    }
+    if (!decoded.ok) throw new Error(`a record of the worker cannot be read: ${JSON.stringify(decoded)}`)
+    list.push(decoded.value)
+  }
+}
