@@ -14,6 +14,7 @@ const primitives: Record<string, string> = {
   long: 'number',
   double: 'number',
   string: 'string',
+  bytes: 'Buffer',
 }
 
 /** The TypeScript of all schemas, as avsc reads and writes their records. */

@@ -110,7 +110,7 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
       failure = error
       fail(error)
     }
-    const sending = { settings, bus, registry, telemetry, clock: systemClock, hookFor, fatal }
+    const sending = { settings, bus, registry, telemetry, clock: systemClock, random: Math.random, hookFor, fatal }
     roles.sending = await whenRegistryAnswers(() => startSending(sending))
     gauges.add(roles.sending.gauges)
   }

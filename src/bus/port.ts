@@ -71,6 +71,8 @@ export interface Session extends Readonly<TopicPartition> {
 /** What the worker does with the partitions it owns. No call may block or throw; slow work is queued. */
 export interface SessionListener {
   opened(session: Session): void
+  /** Records below the checkpoint, or done above it: asked for by `lookBack`, never to be worked on again. */
+  history?(session: Session, records: readonly BusRecord[]): void
   /** New commands, in the order of their offsets. Each must be settled in the end. */
   records(session: Session, records: readonly BusRecord[]): void
   /** Taken over from another process with an intent: perhaps sent. Never to be POSTed on this path. */
@@ -114,7 +116,8 @@ export interface TopicSpec {
 
 export interface Bus {
   publisher(): Promise<Publisher>
-  join(topics: readonly string[], listener: SessionListener): Promise<Membership>
+  /** @param lookBack how many offsets below its checkpoint a topic's sessions read again, for the listener's `history` */
+  join(topics: readonly string[], listener: SessionListener, lookBack?: (topic: string) => number): Promise<Membership>
   /** `onRecords` gets committed records only, from the beginning or from now on. */
   read(topics: readonly string[], from: 'earliest' | 'latest', onRecords: RecordsHandler): Promise<Reader>
   /** Creates the topics that do not exist yet. */

@@ -97,7 +97,7 @@ function snakeCase(path: string): string {
 }
 
 /** Levenshtein. */
-function editDistance(a: string, b: string): number {
+export function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (const [i, letter] of [...a].entries()) {
     const next = [i + 1]

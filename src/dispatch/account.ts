@@ -1,21 +1,100 @@
-import { AccountGate } from './gate.ts'
-import { RateLimiter } from './limiter.ts'
+import type { Clock } from '../clock.ts'
+import type { Classified } from '../gateway/classify.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import { AccountGate, type PauseReason } from './gate.ts'
+import { type Grant, RateLimiter } from './limiter.ts'
 
-/** One account of the gateway as the dispatcher sees it. */
-export interface Account {
+export interface AccountOptions {
   name: string
   /** The key as it is now: its file may have changed. */
   apiKey: () => string
-  gate: AccountGate
-  /** null: no rate is set. */
-  limiter: RateLimiter | null
+  /** Operations a second over the whole fleet; undefined: as many as the gateway takes. */
+  rate: number | undefined
+  clock: Clock
+  /** 0 to 1, spreads pauses. */
+  random: () => number
+  telemetry: Telemetry
 }
 
-export function createAccount(
-  name: string,
-  apiKey: () => string,
-  rate: number | undefined,
-  random: () => number,
-): Account {
-  return { name, apiKey, gate: new AccountGate(random), limiter: rate === undefined ? null : new RateLimiter(rate) }
+/** Leave for one request to the gateway. */
+export interface Leave {
+  operations: number
+  /** Whether the request's outcome decides about the account's pause. */
+  probe: boolean
+  grant: Grant | null
+}
+
+/** One account of the gateway: when the next request may leave, and what the answers mean for the ones after it. */
+export class Account {
+  readonly name: string
+  readonly apiKey: () => string
+  readonly gate: AccountGate
+  /** null: no rate is set. */
+  readonly limiter: RateLimiter | null
+  readonly #clock: Clock
+  readonly #telemetry: Telemetry
+
+  constructor({ name, apiKey, rate, clock, random, telemetry }: AccountOptions) {
+    this.name = name
+    this.apiKey = apiKey
+    this.gate = new AccountGate(random)
+    this.limiter = rate === undefined ? null : new RateLimiter(rate)
+    this.#clock = clock
+    this.#telemetry = telemetry
+  }
+
+  /** Milliseconds until a request may leave: 0 when now, Infinity while a probe is on its way. */
+  wait(): number {
+    const now = this.#clock.monotonic()
+    return Math.max(this.gate.admission(now).wait, this.limiter?.wait(now) ?? 0)
+  }
+
+  /** How many operations a request may carry that leaves now. */
+  room(): number {
+    const now = this.#clock.monotonic()
+    return Math.min(this.gate.admission(now).operations, this.limiter?.available(now) ?? Number.POSITIVE_INFINITY)
+  }
+
+  leave(operations: number): Leave {
+    return { operations, probe: this.gate.leave(), grant: this.limiter?.grant(operations) ?? null }
+  }
+
+  /** The request's first byte is about to be written. */
+  begun({ grant }: Leave): void {
+    if (grant) grant.sentAt = this.#clock.monotonic()
+  }
+
+  /** The request was never made, for a reason that says nothing about the account. */
+  withdraw({ probe, grant }: Leave): void {
+    if (grant?.sentAt === null) this.limiter?.giveBack(grant)
+    this.gate.withdraw(probe)
+  }
+
+  /** Learns from what a request came to. */
+  observe(leave: Leave, classified: Classified): void {
+    const { probe } = leave
+    if (classified.outcome === 'answered' || classified.outcome === 'refused') {
+      if (this.gate.passed(probe)) this.#telemetry.emit('account.resumed', { account: this.name })
+    } else if (classified.outcome === 'denied') {
+      this.pause(leave, 'denied', classified.error)
+    } else if (classified.outcome === 'unknown') {
+      const retryInMs = this.gate.undecided(probe, this.#clock.monotonic())
+      if (retryInMs !== null) this.#announcePause('undecided', retryInMs, classified.error)
+    } else if (classified.reason === 'withheld') {
+      this.withdraw(leave)
+    } else {
+      if (leave.grant?.sentAt === null) this.limiter?.giveBack(leave.grant)
+      this.pause(leave, classified.reason, classified.error, classified.retryAfterMs)
+    }
+  }
+
+  pause({ probe, operations }: Leave, reason: PauseReason, error: string, retryAfterMs: number | null = null): void {
+    this.#telemetry.emit('gateway.retry', { reason, count: operations })
+    const retryInMs = this.gate.pause(reason, probe, this.#clock.monotonic(), retryAfterMs)
+    if (retryInMs !== null) this.#announcePause(reason, retryInMs, error)
+  }
+
+  #announcePause(reason: PauseReason, retryInMs: number, error: string): void {
+    this.#telemetry.emit('account.paused', { account: this.name, reason, retryInMs, error })
+  }
 }

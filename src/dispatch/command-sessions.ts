@@ -1,10 +1,13 @@
-import type { BusRecord, Session, SessionListener } from '../bus/port.ts'
+import type { Session, SessionListener } from '../bus/port.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import { CommandIntake, type CommandIntakeOptions } from './command-intake.ts'
 import type { Dispatcher } from './dispatcher.ts'
-import { Intake, type IntakeOptions } from './intake.ts'
+import { DoubtIntake, type DoubtIntakeOptions } from './doubt-intake.ts'
 
 export interface CommandSessionsOptions {
-  intake: IntakeOptions
+  doubtsTopic: string
+  commandIntake: CommandIntakeOptions
+  doubtIntake: DoubtIntakeOptions
   dispatcher: Dispatcher
   telemetry: Telemetry
   /** Partitions came or went. */
@@ -12,30 +15,40 @@ export interface CommandSessionsOptions {
   fatal: (error: Error) => void
 }
 
-/** Connects the sessions of command partitions to their intake and to the dispatcher. */
+/** Connects the sessions of commands and of doubts to their intake and to the dispatcher. */
 export function commandSessions(options: CommandSessionsOptions): SessionListener {
-  const { dispatcher, telemetry, changed, fatal } = options
-  const intakes = new Map<Session, Intake>()
-
-  function take(session: Session, records: readonly BusRecord[], inDoubt: boolean): void {
-    telemetry.emit('commands.consumed', { topic: session.topic, count: records.length })
-    intakes.get(session)?.take(records, inDoubt)
+  const { doubtsTopic, dispatcher, telemetry, changed, fatal } = options
+  const commands = new Map<Session, CommandIntake>()
+  const doubts = new Map<Session, DoubtIntake>()
+  const count = ({ topic }: Session, records: readonly unknown[]) => {
+    if (topic !== doubtsTopic) telemetry.emit('commands.consumed', { topic, count: records.length })
   }
 
   return {
     opened(session) {
-      intakes.set(session, new Intake(session, options.intake))
+      if (session.topic === doubtsTopic) doubts.set(session, new DoubtIntake(session, options.doubtIntake))
+      else commands.set(session, new CommandIntake(session, options.commandIntake))
       dispatcher.add(session)
       changed()
     },
-    records: (session, records) => take(session, records, false),
-    inDoubt: (session, records) => take(session, records, true),
+    history: (session, records) => commands.get(session)?.take(records, 'past'),
+    records(session, records) {
+      count(session, records)
+      commands.get(session)?.take(records, 'new')
+      doubts.get(session)?.take(records, false)
+    },
+    inDoubt(session, records) {
+      count(session, records)
+      commands.get(session)?.take(records, 'doubted')
+      doubts.get(session)?.take(records, true)
+    },
     resumed() {
       changed()
       dispatcher.pump()
     },
     closed(session) {
-      intakes.delete(session)
+      commands.delete(session)
+      doubts.delete(session)
       dispatcher.remove(session)
       changed()
     },

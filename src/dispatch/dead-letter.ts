@@ -1,5 +1,6 @@
-import type { BusRecord, OutgoingRecord, TopicPartition } from '../bus/port.ts'
+import type { BusRecord, OutgoingRecord, Session, TopicPartition } from '../bus/port.ts'
 import { longestError } from '../records/result.ts'
+import type { Telemetry } from '../telemetry/events.ts'
 
 /** A record must stay below the broker's message.max.bytes (1 MiB by default), headers included. */
 const largestValue = 900_000
@@ -37,5 +38,32 @@ export function deadLetter(
       'busgate.error.offset': String(offset),
       'busgate.error.timestamp': String(timestamp),
     },
+  }
+}
+
+/** Buries undecodable records of one session, and counts them for telemetry. */
+export class Graveyard {
+  readonly #topic: string
+  readonly #session: Session
+  readonly #counts = new Map<string, number>()
+
+  constructor(topic: string, session: Session) {
+    this.#topic = topic
+    this.#session = session
+  }
+
+  get isEmpty(): boolean {
+    return this.#counts.size === 0
+  }
+
+  bury(record: BusRecord, error: { code: string; message: string }): void {
+    const letter = deadLetter(this.#topic, this.#session, record, { stage: 'decode', ...error })
+    this.#session.settle(record.offset, [letter])
+    this.#counts.set(error.code, (this.#counts.get(error.code) ?? 0) + 1)
+  }
+
+  /** To be called when the dead letters are committed. */
+  announce(telemetry: Telemetry): void {
+    for (const [code, count] of this.#counts) telemetry.emit('deadLetter.published', { stage: 'decode', code, count })
   }
 }

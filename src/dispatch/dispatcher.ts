@@ -1,32 +1,22 @@
 import pLimit from 'p-limit'
 import type { Session } from '../bus/port.ts'
-import type { Clock } from '../clock.ts'
-import type { Connection } from '../gateway/connection.ts'
 import { envelopeOverhead } from '../gateway/envelope.ts'
-import type { Telemetry } from '../telemetry/events.ts'
 import type { Account } from './account.ts'
-import { Delivery, type Envelope } from './delivery.ts'
+import { concludeExpired } from './conclusion.ts'
+import { Delivery, type DeliveryOptions, type Envelope } from './delivery.ts'
 import { expiry, type Pending } from './pending.ts'
-import { AccountQueue } from './queue.ts'
-import { ResultTally, type WriteResult } from './results.ts'
+import { AccountQueue, type EnvelopeBounds } from './queue.ts'
+import { ResultTally } from './results.ts'
 
-export interface DispatcherOptions {
-  connection: Connection
+export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   accounts: ReadonlyMap<string, Account>
-  /** Command topics in order of urgency. */
+  /** Topics of commands, the doubts among them, in order of urgency. */
   topics: readonly string[]
   maxOperations: number
   maxBytes: number
   lingerMs: number
   /** Envelopes between their intent and their committed results. */
   concurrency: number
-  maxAgeMs: number
-  writeResult: WriteResult
-  /** POSTs may begin until this instant of the monotonic clock. */
-  leaseUntil: () => number
-  errorTexts: ConstructorParameters<typeof Delivery>[0]['errorTexts']
-  clock: Clock
-  telemetry: Telemetry
 }
 
 interface Lane {
@@ -57,6 +47,12 @@ export class Dispatcher {
 
   get inFlight(): number {
     return this.#slots.activeCount
+  }
+
+  /** Runs a request that is no envelope of commands when a slot is free. */
+  async inSlot(request: () => Promise<void>): Promise<void> {
+    await this.#slots(request)
+    this.pump()
   }
 
   /** The append time, in milliseconds since 1970, of the oldest command of a topic that waits to be sent. */
@@ -133,42 +129,26 @@ export class Dispatcher {
   /** Packs an envelope if the account and its rate allow it now. @returns it, or the milliseconds to wait. */
   #form(session: Session, account: Account, queue: AccountQueue): Envelope | number {
     const { clock, lingerMs, maxOperations, maxBytes } = this.#options
-    const now = clock.monotonic()
-    const admission = account.gate.admission(now)
-    const most = Math.min(maxOperations, admission.operations)
-    const due = queue.due(now, lingerMs, most)
+    const due = queue.due(clock.monotonic(), lingerMs, maxOperations)
     if (due === null) return Number.POSITIVE_INFINITY
-    const wait = Math.max(due, admission.wait, account.limiter?.wait(now) ?? 0)
+    const wait = Math.max(due, account.wait())
     if (wait > 0) return wait
-    const operations = Math.min(most, account.limiter?.available(now) ?? most)
     const bytes = maxBytes - envelopeOverhead(account.apiKey())
-    const pendings = this.#pack(session, queue, { operations, bytes })
+    const pendings = this.#pack(session, queue, { operations: Math.min(maxOperations, account.room()), bytes })
     if (pendings.length === 0) return 1
-    const grant = account.limiter?.grant(pendings.length) ?? null
-    return { session, account, pendings, probe: account.gate.leave(), grant }
+    return { session, account, pendings, leave: account.leave(pendings.length) }
   }
 
-  #pack(session: Session, queue: AccountQueue, bounds: { operations: number; bytes: number }): Pending[] {
-    const { clock, maxAgeMs, writeResult, telemetry } = this.#options
+  #pack(session: Session, queue: AccountQueue, bounds: EnvelopeBounds): Pending[] {
+    const { clock, maxAgeMs, outbox, telemetry } = this.#options
     const tally = new ResultTally()
     const now = clock.now()
     const pendings = queue.pack(bounds, pending => {
       const errorCode = expiry(pending, now, maxAgeMs)
-      if (!errorCode) return true
-      const { command, offset, attempts } = pending
-      const { topic, partition } = session
-      session.settle(offset, [
-        writeResult(command, { topic, partition, offset }, { outcome: 'EXPIRED', attempts, errorCode }),
-      ])
-      tally.add(command.type, 'EXPIRED', errorCode)
-      return false
+      if (errorCode) outbox.settle(pending, concludeExpired(pending, errorCode), tally)
+      return errorCode === null
     })
-    const groups = tally.groups()
-    if (groups.length > 0) {
-      void session.committed().then(() => {
-        for (const group of groups) telemetry.emit('results.published', group)
-      })
-    }
+    if (!tally.isEmpty) void session.committed().then(() => tally.announce(telemetry))
     return pendings
   }
 

@@ -1,16 +1,21 @@
 /**
- * Keeps an account's rate in any sliding second. It sleeps nowhere: it says how many operations may go now, or how long
- * to wait. A grant counts from the instant its first byte is written, and until then without end.
+ * Keeps an account's rate in any sliding second, as the gateway counts it. It sleeps nowhere: it says how many operations
+ * may go now, or how long to wait. A grant counts without end until its first byte is written; then from that instant,
+ * later by as much as its answer took longer than usual, since the gateway may have come to it that much later.
  */
 
-/** What arrived up to this much later than it was written must not make two seconds overlap. */
+/** What is still uncertain must not make two seconds overlap. */
 const marginMs = 20
 const secondMs = 1000
+/** How fast the usual time of an answer rises towards longer ones; it falls at once. */
+const rise = 0.01
 
 export interface Grant {
   operations: number
   /** Monotonic milliseconds of the first byte; null while it has not been written. */
   sentAt: number | null
+  /** The same of the answer. */
+  answeredAt: number | null
 }
 
 export class RateLimiter {
@@ -21,6 +26,8 @@ export class RateLimiter {
   #share = 0
   #shareRisesAt = 0
   #nextShare = 0
+  /** Milliseconds that an answer takes when nothing holds it up. */
+  #usual: number | null = null
 
   /** @param rate operations a second over the whole fleet */
   constructor(rate: number) {
@@ -49,16 +56,23 @@ export class RateLimiter {
   wait(now: number): number {
     if (this.available(now) > 0) return 0
     if (this.#perWindow() === 0) return Math.max(1, this.#shareRisesAt - now)
-    const oldest = this.#grants[0]
-    if (!oldest || oldest.sentAt === null) return 1
-    return Math.max(1, oldest.sentAt + this.#windowMs() - now)
+    const first = Math.min(...this.#grants.map(grant => this.#endOf(grant, now)))
+    return Number.isFinite(first) ? Math.max(1, first - now) : 1
   }
 
   grant(operations: number): Grant {
-    const grant = { operations, sentAt: null }
+    const grant = { operations, sentAt: null, answeredAt: null }
     this.#grants.push(grant)
     this.#used += operations
     return grant
+  }
+
+  /** The grant's request was answered, or given up. */
+  answered(grant: Grant, now: number): void {
+    if (grant.sentAt === null) return
+    grant.answeredAt = now
+    const took = now - grant.sentAt
+    this.#usual = this.#usual === null ? took : Math.min(took, this.#usual + (took - this.#usual) * rise)
   }
 
   /** The grant's operations were not sent after all. */
@@ -90,9 +104,15 @@ export class RateLimiter {
     if (this.#nextShare > this.#share && now >= this.#shareRisesAt) this.#share = this.#nextShare
   }
 
+  /** When a grant's operations are out of the window; as far as can be told now, when it is not answered yet. */
+  #endOf({ sentAt, answeredAt }: Grant, now: number): number {
+    if (sentAt === null) return Number.POSITIVE_INFINITY
+    const late = (answeredAt ?? now) - sentAt - (this.#usual ?? 0)
+    return sentAt + Math.min(secondMs, Math.max(0, late)) + this.#windowMs()
+  }
+
   #expire(now: number): void {
-    const windowMs = this.#windowMs()
-    const kept = this.#grants.filter(({ sentAt }) => sentAt === null || sentAt + windowMs > now)
+    const kept = this.#grants.filter(grant => this.#endOf(grant, now) > now)
     if (kept.length === this.#grants.length) return
     this.#grants = kept
     this.#used = kept.reduce((sum, { operations }) => sum + operations, 0)

@@ -1,23 +1,31 @@
-import type { Session } from '../bus/port.ts'
+import type { BusRecord, Session, TopicPartition } from '../bus/port.ts'
 import type { Command } from '../records/command.ts'
+
+/** The record on a command topic that a command came from. */
+export interface Origin extends TopicPartition {
+  record: BusRecord
+}
 
 /** A valid command on its way: from its partition's session to its result. */
 export interface Pending {
   command: Command
+  /** The session it is settled on: of its own partition, or of the doubts that it was moved to. */
   session: Session
+  /** Its offset there. */
   offset: number
-  /** Milliseconds since 1970: when its record was appended. */
-  timestamp: number
+  origin: Origin
   /** Monotonic milliseconds: when it was ready to be packed. */
   readyAt: number
   /** POSTs made that may have reached the gateway. */
   attempts: number
+  /** Whether one of them may have been executed: what a later one comes to says nothing about that. */
+  doubted: boolean
 }
 
 export type ExpiryCode = 'DEADLINE' | 'MAX_AGE'
 
 /** Why a command may not be sent any more, if so. */
-export function expiry({ command, timestamp }: Pending, now: number, maxAgeMs: number): ExpiryCode | null {
+export function expiry({ command, origin }: Pending, now: number, maxAgeMs: number): ExpiryCode | null {
   if (command.deadline !== null && now > command.deadline) return 'DEADLINE'
-  return now > timestamp + maxAgeMs ? 'MAX_AGE' : null
+  return now > origin.record.timestamp + maxAgeMs ? 'MAX_AGE' : null
 }

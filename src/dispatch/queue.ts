@@ -54,7 +54,8 @@ export class AccountQueue {
     const firsts = [this.#batched.first, this.#alone.first, ...this.#halves.map(half => half[0])]
     return firsts.reduce<number | null>((oldest, pending) => {
       if (!pending) return oldest
-      return oldest === null ? pending.timestamp : Math.min(oldest, pending.timestamp)
+      const { timestamp } = pending.origin.record
+      return oldest === null ? timestamp : Math.min(oldest, timestamp)
     }, null)
   }
 

@@ -2,6 +2,8 @@ import type { OutgoingRecord } from '../bus/port.ts'
 import type { ErrorCode } from '../protocol/index.ts'
 import type { SendResult } from '../records/generated.ts'
 import { longestError, noPayload, type ResultPayload } from '../records/result.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import type { Origin } from './pending.ts'
 
 /** Whom a result is about: a command, or what could be read of an invalid one. */
 export interface ResultSubject {
@@ -10,12 +12,6 @@ export interface ResultSubject {
   account: string
   correlationId: string | null
   tenant: string | null
-}
-
-export interface Origin {
-  topic: string
-  partition: number
-  offset: number
 }
 
 export interface ResultDetails {
@@ -51,7 +47,7 @@ export function createResultWriter(
       attempts,
       commandTopic: origin.topic,
       commandPartition: origin.partition,
-      commandOffset: origin.offset,
+      commandOffset: origin.record.offset,
       sentAt: sentAt ?? null,
       completedAt: now(),
       correlationId: subject.correlationId,
@@ -67,10 +63,15 @@ interface TallyGroup {
   count: number
 }
 
-/** Counts results that are published together, so that telemetry hears once a group. */
+/** Counts results and doubts that are published together, so that telemetry hears once a group. */
 export class ResultTally {
   /** Few: the types, outcomes and codes of one envelope. */
   readonly #groups: TallyGroup[] = []
+  readonly #doubts = new Map<string, number>()
+
+  get isEmpty(): boolean {
+    return this.#groups.length === 0 && this.#doubts.size === 0
+  }
 
   add(type: string, outcome: string, errorCode: string | null): void {
     const group = this.#groups.find(
@@ -80,7 +81,13 @@ export class ResultTally {
     else this.#groups.push({ type, outcome, errorCode, count: 1 })
   }
 
-  groups(): readonly TallyGroup[] {
-    return this.#groups
+  addDoubt(cause: string): void {
+    this.#doubts.set(cause, (this.#doubts.get(cause) ?? 0) + 1)
+  }
+
+  /** To be called when the results are committed. */
+  announce(telemetry: Telemetry): void {
+    for (const [cause, count] of this.#doubts) telemetry.emit('doubt.opened', { cause, count })
+    for (const group of this.#groups) telemetry.emit('results.published', group)
   }
 }

@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto'
 import type { Bus, Membership } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
@@ -7,16 +6,20 @@ import { envelopeOverhead } from '../gateway/envelope.ts'
 import { type Command, type ReadOptions, readCommand } from '../records/command.ts'
 import { createDecoder } from '../records/decoder.ts'
 import { createEncoder } from '../records/encoder.ts'
-import type { SendCommand, SendResult } from '../records/generated.ts'
+import type { Doubt, SendCommand, SendResult } from '../records/generated.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { schemas, subjectOf } from '../records/schemas.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { GaugeSource } from '../telemetry/gauges.ts'
-import { type Account, createAccount } from './account.ts'
+import { Account } from './account.ts'
 import { readBalance } from './balance.ts'
 import { commandSessions } from './command-sessions.ts'
 import { Dispatcher } from './dispatcher.ts'
+import { createDoubtWriter } from './doubts.ts'
 import type { AccountGate } from './gate.ts'
+import { Outbox } from './outbox.ts'
+import { StatusPoller } from './poller.ts'
+import { Resolver } from './resolver.ts'
 import { createResultWriter } from './results.ts'
 
 export interface SendingOptions {
@@ -26,6 +29,10 @@ export interface SendingOptions {
   telemetry: Telemetry
   clock: Clock
   hookFor: ReadOptions['hookFor']
+  /** 0 to 1, spreads pauses. */
+  random: () => number
+  /** Instead of one to gateway.url. */
+  connection?: Connection
   fatal: (error: Error) => void
 }
 
@@ -44,63 +51,71 @@ const spareConnections = 1
 
 /** @throws Error when a topic is missing, or when the bus or the registry cannot be reached. */
 export async function startSending(options: SendingOptions): Promise<Sending> {
-  const { settings, bus, registry, telemetry, clock } = options
+  const { settings, bus, registry, telemetry, clock, hookFor } = options
   const { gateway, topics, delivery } = settings
-  await requireTopics(bus, [...topics.commands, topics.results, topics.deadLetters])
+  await checkTopics(bus, topics)
   const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
+  const encodeDoubt = await createEncoder<Doubt>(subjectOf(topics.doubts), schemas.doubt, registry)
   const writeResult = createResultWriter(topics.results, encodeResult, () => clock.now())
+  const outbox = new Outbox(writeResult, createDoubtWriter(topics.doubts, encodeDoubt), telemetry)
   const { url, timeoutMs, concurrency } = gateway
-  const connection = connectGateway({ url, timeoutMs, connections: concurrency + spareConnections })
+  const connection =
+    options.connection ?? connectGateway({ url, timeoutMs, connections: concurrency + spareConnections })
   const accounts = new Map(
     [...gateway.accounts].map(([name, { apiKey, rate }]) => [
       name,
-      createAccount(name, () => apiKey.reveal(), rate, chance),
+      new Account({ name, apiKey: () => apiKey.reveal(), rate, clock, random: options.random, telemetry }),
     ]),
   )
   let membership: Membership | null = null
-  const dispatcher = new Dispatcher({
-    ...gateway,
-    connection,
-    accounts,
-    topics: topics.commands,
-    maxAgeMs: delivery.maxAgeMs,
-    writeResult,
-    leaseUntil: () => membership?.leaseUntil() ?? Number.NEGATIVE_INFINITY,
-    clock,
-    telemetry,
+  const leaseUntil = () => membership?.leaseUntil() ?? Number.NEGATIVE_INFINITY
+  const [urgent, ...others] = topics.commands
+  const lanes = [urgent!, topics.doubts, ...others]
+  const common = { ...gateway, ...delivery, connection, accounts, outbox, clock, telemetry }
+  const dispatcher = new Dispatcher({ ...common, topics: lanes, leaseUntil })
+  const poller = new StatusPoller({ ...common, inSlot: request => dispatcher.inSlot(request) })
+  const resolver = new Resolver({
+    ...common,
+    poller,
+    policies: delivery.types,
+    settleMs: timeoutMs + delivery.settleMs,
+    sendAgain: pending => dispatcher.push([pending]),
   })
+  const intake = {
+    ...common,
+    decoder: createDecoder<SendCommand>(schemas.command, registry),
+    readCommand: (value: SendCommand) => readCommand(value, { hookFor, voiceHook: gateway.voiceHook }),
+    deadLetterTopic: topics.deadLetters,
+  }
   const changed = () => {
     if (membership) shareRates(accounts, membership, clock.monotonic())
   }
   const listener = commandSessions({
+    doubtsTopic: topics.doubts,
+    commandIntake: {
+      ...intake,
+      objection: command => objection(command, accounts, gateway.maxBytes),
+      writeResult,
+      ready: pendings => dispatcher.push(pendings),
+    },
+    doubtIntake: { ...intake, resolver, doubtDecoder: createDecoder<Doubt>(schemas.doubt, registry) },
     dispatcher,
     telemetry,
     changed,
     fatal: options.fatal,
-    intake: {
-      decoder: createDecoder<SendCommand>(schemas.command, registry),
-      readCommand: value => readCommand(value, { hookFor: options.hookFor, voiceHook: gateway.voiceHook }),
-      objection: command => objection(command, accounts, gateway.maxBytes),
-      writeResult,
-      deadLetterTopic: topics.deadLetters,
-      dedupeWindow: delivery.dedupeWindow,
-      maxAgeMs: delivery.maxAgeMs,
-      clock,
-      telemetry,
-      ready: pendings => dispatcher.push(pendings),
-    },
   })
-  membership = await bus.join(topics.commands, listener)
+  membership = await bus.join(lanes, listener, topic => (topic === topics.doubts ? 0 : delivery.dedupeWindow))
   const joined = membership
   changed()
   dispatcher.pump()
   const stopAsking = askBalances(connection, accounts, gateway.balanceIntervalMs, options)
 
   return {
-    gauges: { read: () => readGauges(joined, dispatcher, accounts, topics.commands, clock) },
+    gauges: { read: () => readGauges(joined, dispatcher, resolver, accounts, topics.commands, clock) },
     reasons: () => reasonsOf(joined, accounts),
     async stop() {
       stopAsking()
+      poller.stop()
       await joined.leave()
       dispatcher.stop()
       await connection.close()
@@ -108,12 +123,12 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   }
 }
 
-/** 0 to 1, for spreading pauses. */
-const chance = () => randomInt(1 << 30) / (1 << 30)
-
-async function requireTopics(bus: Bus, wanted: string[]): Promise<void> {
-  const existing = await bus.partitions(wanted)
-  const missing = wanted.filter(topic => !existing.has(topic))
+/** Doubts are keyed as commands are, so that a partition of theirs stands for one of the commands'. */
+async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<void> {
+  const { commands, results, doubts, deadLetters } = topics
+  const wanted = [...commands, doubts, results, deadLetters]
+  const partitions = await bus.partitions(wanted)
+  const missing = wanted.filter(topic => !partitions.has(topic))
   if (missing.length > 0) {
     throw new Error(`missing on the bus: ${missing.join(', ')}; create them, or name others in the topics.* settings`)
   }
@@ -164,6 +179,7 @@ function reasonsOf(membership: Membership, accounts: ReadonlyMap<string, Account
 function* readGauges(
   membership: Membership,
   dispatcher: Dispatcher,
+  resolver: Resolver,
   accounts: ReadonlyMap<string, Account>,
   topics: readonly string[],
   clock: Clock,
@@ -183,5 +199,6 @@ function* readGauges(
     yield { name: 'breaker_state', labels, value: breakerStates[gate.state] }
     yield { name: 'rate_headroom_ratio', labels, value: limiter?.headroom(clock.monotonic()) ?? 1 }
   }
+  yield { name: 'doubts_open', labels: {}, value: resolver.open }
   yield { name: 'requests_in_flight', labels: {}, value: dispatcher.inFlight }
 }

@@ -6,6 +6,6 @@ export type Answer =
   /** Writing had begun: perhaps sent. */
   | { kind: 'lost'; cause: LostCause; message: string }
 
-/** `withheld`: the caller's own last check forbade it. */
-export type NotSentCause = 'unreachable' | 'timeout' | 'withheld' | 'closed'
-export type LostCause = 'timeout' | 'reset' | 'response_too_large' | 'response_cut'
+/** `withheld`: by the caller, whose own last check forbade it or who aborted it. */
+export type NotSentCause = 'unreachable' | 'timeout' | 'withheld'
+export type LostCause = 'timeout' | 'aborted' | 'reset' | 'response_too_large' | 'response_cut'

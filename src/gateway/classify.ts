@@ -25,19 +25,18 @@ export type Classified =
   /** Nobody can tell, but for the operations whose items match by id. */
   | { outcome: 'unknown'; cause: string; error: string; verdicts: Verdict[] }
 
+type Ids = readonly (string | null)[]
+
 /** The gateway itself always answers 200, so these come from something in front of it that did not pass the request on. */
 const refusedBeforeTheGateway = new Set([401, 404, 405, 411, 413, 414, 415, 429, 431])
 
 /**
  * What an answer means for each operation that was sent.
- * @param ids the operations' ids as decimal text, in the order they were sent
+ * @param ids the operations' ids as decimal text, in the order they were sent; null where the item echoes none, such as
+ * that of a template, whose own id it may hold
  * @param errorTexts the user's own refusal texts
  */
-export function classify(
-  ids: readonly string[],
-  answer: Answer,
-  errorTexts: Readonly<Record<string, ErrorCode>> = {},
-): Classified {
+export function classify(ids: Ids, answer: Answer, errorTexts: Readonly<Record<string, ErrorCode>> = {}): Classified {
   if (answer.kind === 'not_sent') {
     const reason = answer.cause === 'withheld' ? 'withheld' : 'unreachable'
     return { outcome: 'not_sent', reason, error: answer.message, retryAfterMs: null }
@@ -47,18 +46,14 @@ export function classify(
   return classifyBody(ids, answer.body, errorTexts)
 }
 
-function classifyStatus(ids: readonly string[], { status, retryAfterMs }: Answer & { kind: 'response' }): Classified {
+function classifyStatus(ids: Ids, { status, retryAfterMs }: Answer & { kind: 'response' }): Classified {
   const error = `HTTP ${status}`
   if (!refusedBeforeTheGateway.has(status)) return unknown(ids, 'http_status', error)
   if (status === 413) return { outcome: 'refused', code: 'REJECTED', error }
   return { outcome: 'not_sent', reason: status === 429 ? 'throttled' : 'unreachable', error, retryAfterMs }
 }
 
-function classifyBody(
-  ids: readonly string[],
-  body: string,
-  errorTexts: Readonly<Record<string, ErrorCode>>,
-): Classified {
+function classifyBody(ids: Ids, body: string, errorTexts: Readonly<Record<string, ErrorCode>>): Classified {
   const envelope = parseObject(body)
   if (!envelope || typeof envelope.success !== 'boolean') {
     return unknown(ids, 'foreign_body', 'the answer is not an envelope of the gateway')
@@ -74,7 +69,7 @@ function classifyBody(
     if (code === 'THROTTLED') return { outcome: 'not_sent', reason: 'throttled', error, retryAfterMs: null }
     return { outcome: 'refused', code, error }
   }
-  const inOrder = items.length === ids.length && items.every((item, i) => answers(item, ids[i]!))
+  const inOrder = items.length === ids.length && items.every((item, i) => answers(item, ids[i] ?? null))
   if (inOrder) return { outcome: 'answered', verdicts: items.map(item => verdictOf(item as Item, errorTexts)) }
   const error = `${items.length} items for ${ids.length} operations, or other ids`
   return { outcome: 'unknown', cause: 'items_differ', error, verdicts: matchById(ids, items, errorTexts) }
@@ -87,8 +82,9 @@ interface Item {
 }
 
 /** An item answers the operation at its place unless it names another id; some kinds name none. */
-function answers(item: unknown, id: string): item is Item {
+function answers(item: unknown, id: string | null): item is Item {
   if (!isObject(item) || typeof item.success !== 'boolean') return false
+  if (id === null) return true
   const echoed = echoedId(item)
   return echoed === undefined || echoed === id
 }
@@ -99,33 +95,36 @@ function verdictOf(item: Item, errorTexts: Readonly<Record<string, ErrorCode>>):
   return { kind: 'refused', code: errorCodeOf(error, errorTexts), error }
 }
 
-/** Only an id that exactly one item names, and exactly one operation has, makes a verdict definite. */
-function matchById(
-  ids: readonly string[],
-  items: unknown[],
-  errorTexts: Readonly<Record<string, ErrorCode>>,
-): Verdict[] {
+/**
+ * Only an id that exactly one item names, and exactly one operation has, makes a verdict definite; none does where an
+ * item may hold an id that is no echo.
+ */
+function matchById(ids: Ids, items: unknown[], errorTexts: Readonly<Record<string, ErrorCode>>): Verdict[] {
   const byId = new Map<string, Item | null>()
   for (const item of items) {
     if (!isObject(item) || typeof item.success !== 'boolean') continue
     const id = echoedId(item)
     if (id !== undefined) byId.set(id, byId.has(id) ? null : (item as unknown as Item))
   }
+  const seen = new Set<string | null>()
+  const sentTwice = new Set<string | null>()
+  for (const id of ids) (seen.has(id) ? sentTwice : seen).add(id)
   return ids.map(id => {
-    const item = byId.get(id)
+    const item = id === null || seen.has(null) || sentTwice.has(id) ? null : byId.get(id)
     return item ? verdictOf(item, errorTexts) : { kind: 'in_doubt' }
   })
 }
 
-function unknown(ids: readonly string[], cause: string, error: string): Classified {
+function unknown(ids: Ids, cause: string, error: string): Classified {
   return { outcome: 'unknown', cause, error, verdicts: ids.map(() => ({ kind: 'in_doubt' })) }
 }
 
-/** Ids are echoed as numbers or as text. */
+/** Ids are echoed as numbers or as text. A number that lost digits on its way names nobody. */
 function echoedId({ data }: Record<string, unknown>): string | undefined {
   if (!isObject(data)) return undefined
   const { id } = data
-  return typeof id === 'string' || typeof id === 'number' || typeof id === 'bigint' ? String(id) : undefined
+  if (typeof id === 'number') return Number.isSafeInteger(id) ? String(id) : 'nobody'
+  return typeof id === 'string' || typeof id === 'bigint' ? String(id) : undefined
 }
 
 function parseObject(body: string): Record<string, unknown> | null {

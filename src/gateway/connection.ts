@@ -1,9 +1,11 @@
 import { type Dispatcher, Pool } from 'undici'
-import type { Answer } from './answer.ts'
+import type { Answer, LostCause, NotSentCause } from './answer.ts'
 
 export interface ConnectionOptions {
   /** `{base_url}` of the gateway. */
   url: string
+  /** Below `url`. Default: the specification's only endpoint. */
+  path?: string
   /** From handing over to the last byte of the answer. */
   timeoutMs: number
   /** Requests in flight at most; each has a connection to itself. */
@@ -16,30 +18,32 @@ export type LastCheck = () => string | null
 
 export interface Connection {
   /** One POST of an envelope. Never retries, never follows a redirect, never rejects. */
-  post(body: string, lastCheck: LastCheck): Promise<Answer>
+  post(body: string, lastCheck: LastCheck, signal?: AbortSignal): Promise<Answer>
   close(): Promise<void>
 }
 
 const connectTimeoutMs = 5_000
 /** 100 answers with texts are some 30 KB. */
 const defaultMaxResponseBytes = 4 << 20
+/** Whoever asks for more is asked again all the same; a timer could not hold a month. */
+const longestRetryAfterMs = 3_600_000
 
-/** Connections to the gateway's one JSON endpoint. */
+/** Connections to one endpoint of the gateway. */
 export function connectGateway(options: ConnectionOptions): Connection {
   const base = new URL(options.url)
-  const path = `${base.pathname.replace(/\/$/, '')}/api/json.php`
+  const path = `${base.pathname.replace(/\/$/, '')}${options.path ?? '/api/json.php'}` || '/'
   const pool = new Pool(base.origin, {
     connections: options.connections,
     pipelining: 1,
     allowH2: false,
-    connect: { timeout: connectTimeoutMs },
+    connect: { timeout: connectTimeoutMs, rejectUnauthorized: true },
     headersTimeout: 0, // one limit for the whole request, below
     bodyTimeout: 0,
   })
   return {
-    post: (body, lastCheck) =>
+    post: (body, lastCheck, signal) =>
       new Promise(resolve => {
-        const handler = new PostHandler(options, lastCheck, resolve)
+        const handler = new PostHandler(options, lastCheck, resolve, signal)
         const headers = { 'content-type': 'application/json', accept: 'application/json' }
         pool.dispatch({ path, method: 'POST', headers, body }, handler)
       }),
@@ -56,6 +60,7 @@ class PostHandler implements Dispatcher.DispatchHandler {
   readonly #lastCheck: LastCheck
   readonly #resolve: (answer: Answer) => void
   readonly #timer: NodeJS.Timeout
+  readonly #signal: AbortSignal | undefined
   readonly #chunks: Buffer[] = []
   #size = 0
   #status = 0
@@ -63,18 +68,26 @@ class PostHandler implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | null = null
   #done = false
 
-  constructor(options: ConnectionOptions, lastCheck: LastCheck, resolve: (answer: Answer) => void) {
+  constructor(
+    options: ConnectionOptions,
+    lastCheck: LastCheck,
+    resolve: (answer: Answer) => void,
+    signal: AbortSignal | undefined,
+  ) {
     this.#options = options
     this.#lastCheck = lastCheck
     this.#resolve = resolve
+    this.#signal = signal
     this.#timer = setTimeout(() => this.#timeOut(), options.timeoutMs)
+    signal?.addEventListener('abort', this)
+    if (signal?.aborted) this.handleEvent()
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     const reason = this.#done ? 'given up' : this.#lastCheck()
     if (reason !== null) {
+      this.#finish({ kind: 'not_sent', cause: 'withheld', message: reason }) // first: the abort comes back as an error
       controller.abort(new Error(reason))
-      this.#finish({ kind: 'not_sent', cause: 'withheld', message: reason })
       return
     }
     this.#controller = controller
@@ -113,12 +126,20 @@ class PostHandler implements Dispatcher.DispatchHandler {
   }
 
   #timeOut(): void {
-    const message = `no answer within ${this.#options.timeoutMs} ms`
+    this.#giveUp('timeout', 'timeout', `no answer within ${this.#options.timeoutMs} ms`)
+  }
+
+  /** The signal aborts. */
+  handleEvent(): void {
+    this.#giveUp('withheld', 'aborted', 'aborted by the caller')
+  }
+
+  #giveUp(ifNotStarted: NotSentCause, ifStarted: LostCause, message: string): void {
     if (!this.#controller) {
-      this.#finish({ kind: 'not_sent', cause: 'timeout', message })
+      this.#finish({ kind: 'not_sent', cause: ifNotStarted, message })
       return
     }
-    this.#finish({ kind: 'lost', cause: 'timeout', message })
+    this.#finish({ kind: 'lost', cause: ifStarted, message })
     this.#controller.abort(new Error(message))
   }
 
@@ -126,6 +147,7 @@ class PostHandler implements Dispatcher.DispatchHandler {
     if (this.#done) return
     this.#done = true
     clearTimeout(this.#timer)
+    this.#signal?.removeEventListener('abort', this)
     this.#resolve(answer)
   }
 }
@@ -135,9 +157,9 @@ function describe(error: Error & { code?: string }): string {
   return error.code ? `${error.code}: ${error.message}` : error.message
 }
 
-/** Seconds or a date (RFC 9110, 10.2.3). */
+/** Seconds or a date (RFC 9110, 10.2.3). Date.parse would read "-3" as a month; every date of HTTP has letters. */
 function retryAfter(value: string | string[] | undefined): number | null {
   if (typeof value !== 'string') return null
-  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()
-  return Number.isFinite(ms) ? Math.max(0, ms) : null
+  const ms = /[a-z]/i.test(value) ? Date.parse(value) - Date.now() : /^\d+$/.test(value) ? Number(value) * 1000 : NaN
+  return Number.isNaN(ms) ? null : Math.min(longestRetryAfterMs, Math.max(0, ms))
 }

@@ -487,3 +487,37 @@ export interface StatusEventReplyMedia {
   /** Size of the file, in bytes. */
   filesize: number | null
 }
+
+/** A command of which nobody can tell whether it was sent, until that is resolved. Internal: written and read by busgate. */
+export interface Doubt {
+  /** Command topic that the record came from. */
+  topic: string
+  /** Its partition. */
+  partition: number
+  /** Its offset. */
+  offset: number
+  /** When it was appended, milliseconds since 1970. */
+  timestamp: number
+  /** Its key. */
+  key: Buffer | null
+  /** Its value, untouched: a SendCommand in the Confluent wire format. */
+  value: Buffer
+  /** Its headers, in their order. */
+  headers: DoubtHeader[]
+  /** Gateway account that it was sent through. */
+  account: string
+  /** POSTs made so far that may have reached the gateway, 1 or more. */
+  attempts: number
+  /** When the last of them can have begun at the latest, milliseconds since 1970. */
+  postedAt: number
+  /** Why nobody can tell, e.g. timeout, reset, taken_over. */
+  cause: string
+}
+
+/** A header of the record; a name may stand several times. */
+export interface DoubtHeader {
+  /** Name of the header. */
+  name: string
+  /** Its bytes. */
+  value: Buffer
+}

@@ -5,6 +5,7 @@ export const schemas = {
   command: load('send-command'),
   result: load('send-result'),
   status: load('status-event'),
+  doubt: load('doubt'),
 }
 
 export interface AvroRecord {

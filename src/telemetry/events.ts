@@ -22,6 +22,10 @@ export interface Events {
   'session.openFailed': { topic: string; partition: number; error: Error }
   'cycle.committed': { topic: string; partition: number; records: number; windowUsed: number }
   'doubt.opened': { cause: string; count: number }
+  /** outcome: SENT or UNRESOLVED; a doubt that was sent again is not resolved yet. */
+  'doubt.resolved': { outcome: string }
+  /** result: sent, not_found, inconclusive, unanswered. */
+  'status.polled': { result: string }
   'deadLetter.published': { stage: string; code: string; count: number }
   /** The registry could not be asked: records with that schema wait, their neighbours go on. null: at the start. */
   'registry.unavailable': { schemaId: number | null; error: Error }

@@ -30,6 +30,8 @@ const levels: { [K in keyof Events]: LevelOf<K> } = {
   'session.openFailed': 'warn',
   'cycle.committed': 'not logged',
   'doubt.opened': 'warn',
+  'doubt.resolved': 'debug',
+  'status.polled': 'debug',
   'deadLetter.published': 'warn',
   'registry.unavailable': 'warn',
   'bus.crashed': ({ restarting }) => (restarting ? 'error' : 'fatal'),

@@ -90,6 +90,12 @@ function countTrouble(telemetry: Telemetry, registry: Registry): void {
   ])
   telemetry.on('doubt.opened', ({ cause, count }) => doubts.inc({ cause }, count))
 
+  const resolutions = counter(registry, 'resolutions_total', 'Doubts that came to their final result.', ['outcome'])
+  telemetry.on('doubt.resolved', ({ outcome }) => resolutions.inc({ outcome }))
+
+  const polls = counter(registry, 'status_polls_total', 'Answers to questions for the status of a message.', ['result'])
+  telemetry.on('status.polled', ({ result }) => polls.inc({ result }))
+
   const deadLetters = counter(registry, 'dead_letters_total', 'Records that cannot be read.', ['stage', 'code'])
   telemetry.on('deadLetter.published', ({ stage, code, count }) => deadLetters.inc({ stage, code }, count))
 }

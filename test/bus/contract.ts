@@ -29,10 +29,10 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
 
     const newGroup = () => `group-${process.pid}-${++groups}`
 
-    async function join(groupId: string, topic: string, partitions = 1): Promise<Joined> {
+    async function join(groupId: string, topic: string, partitions = 1, lookBack = 0): Promise<Joined> {
       const listener = new TestListener()
       const process = await harness.process(groupId)
-      const membership = await process.bus.join([topic], listener)
+      const membership = await process.bus.join([topic], listener, () => lookBack)
       await until(() => expect(listener.sessions.size).toBe(partitions))
       return { process, listener, membership }
     }
@@ -71,6 +71,19 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       await membership.leave()
       const again = await join(groupId, commands)
       await until(() => expect(again.listener.freshKeys).toEqual(['a', 'c']))
+      await again.membership.leave()
+    })
+
+    test('a session looks back at what was done before, as far as it is asked to', async () => {
+      const { commands, groupId, listener, membership } = await setUp(['a', 'b', 'c', 'd', 'e'])
+      for (const key of ['a', 'b', 'c', 'e']) listener.session().settle(listener.offsetOf(key), [])
+      await listener.session().committed()
+      await membership.leave()
+      const again = await join(groupId, commands, 1, 2)
+      await until(() => {
+        expect(again.listener.freshKeys).toEqual(['d'])
+        expect(again.listener.pastKeys).toEqual(['b', 'c', 'e'])
+      })
       await again.membership.leave()
     })
 

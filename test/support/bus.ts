@@ -28,6 +28,7 @@ export class TestListener implements SessionListener {
   readonly sessions = new Map<number, Session>()
   readonly fresh: { session: Session; record: BusRecord }[] = []
   readonly doubted: { session: Session; record: BusRecord }[] = []
+  readonly past: { session: Session; record: BusRecord }[] = []
   readonly fatals: Error[] = []
   onFresh: (session: Session, records: readonly BusRecord[]) => void = () => {}
 
@@ -41,6 +42,9 @@ export class TestListener implements SessionListener {
   inDoubt(session: Session, records: readonly BusRecord[]): void {
     for (const record of records) this.doubted.push({ session, record })
   }
+  history(session: Session, records: readonly BusRecord[]): void {
+    for (const record of records) this.past.push({ session, record })
+  }
   resumed(): void {}
   closed(session: Session): void {
     if (this.sessions.get(session.partition) === session) this.sessions.delete(session.partition)
@@ -51,6 +55,9 @@ export class TestListener implements SessionListener {
 
   get freshKeys(): string[] {
     return keysOf(this.fresh)
+  }
+  get pastKeys(): string[] {
+    return keysOf(this.past)
   }
   get doubtedKeys(): string[] {
     return keysOf(this.doubted)

@@ -6,8 +6,9 @@ export interface Passed {
   path: string
   headers: IncomingHttpHeaders
   body: string
-  /** Monotonic milliseconds. */
+  /** Monotonic milliseconds: when it was read, and when it was answered. */
   at: number
+  answeredAt: number
 }
 
 export interface OwnAnswer {
@@ -34,6 +35,9 @@ export async function startFront(target = ''): Promise<Front> {
   const server = createServer({ keepAliveTimeout: 60_000 }, async (incoming, response) => {
     const passed = await read(incoming)
     front.passed.push(passed)
+    response.on('finish', () => {
+      passed.answeredAt = performance.now()
+    })
     const own = front.answer(passed)
     if (own) {
       const { status = 200, headers = { 'content-type': 'application/json' }, body } = own
@@ -57,5 +61,5 @@ export async function startFront(target = ''): Promise<Front> {
 
 async function read(incoming: IncomingMessage): Promise<Passed> {
   const { url = '/', headers } = incoming
-  return { path: url, headers, body: Buffer.concat(await incoming.toArray()).toString(), at: performance.now() }
+  return { path: url, headers, body: Buffer.concat(await incoming.toArray()).toString(), at: performance.now(), answeredAt: Infinity }
 }

@@ -29,7 +29,7 @@ export interface WorldOptions {
   brokers?: Brokers
   /** Instead of the embedded one. */
   registry?: SchemaRegistry
-  /** Of each command topic; every other topic has one. Default 1, so that envelopes are easy to foretell. */
+  /** Of the topics of commands and doubts; every other topic has one. Default 1, so that envelopes are easy to foretell. */
   partitions?: number
   logger?: Logger
   /** Default 1. */
@@ -80,9 +80,9 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   )
   const registry = options.registry ?? (options.brokers ? registryOf(settings) : embeddedRegistry())
   const openOwnBus = busses(settings, options)
-  const bus = openOwnBus()
+  const bus = openOwnBus(new Telemetry())
   await bus.createTopics([
-    ...topics.commands.map(topic => ({ topic, partitions: options.partitions ?? 1 })),
+    ...[...topics.commands, topics.doubts].map(topic => ({ topic, partitions: options.partitions ?? 1 })),
     ...[topics.results, topics.statuses, topics.deadLetters].map(topic => ({ topic, partitions: 1 })),
   ])
   const output = await readOutput(bus, registry, settings)
@@ -92,9 +92,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const workers: Worker[] = []
 
   async function startWorker(): Promise<Worker> {
+    const telemetry = new Telemetry()
     const worker = await createWorker(settings, {
       registry,
-      ...(options.brokers ? {} : { bus: openOwnBus() }),
+      telemetry,
+      ...(options.brokers ? {} : { bus: openOwnBus(telemetry) }),
       ...(options.logger && { logger: options.logger }),
     })
     workers.push(worker)
@@ -187,11 +189,10 @@ function merged(base: Tree, over: object): Tree {
 const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Opens a bus for each process of the world: on its Kafka, or on a broker in memory that no other world has. */
-function busses(settings: Settings, { brokers }: WorldOptions): () => Bus {
+function busses(settings: Settings, { brokers }: WorldOptions): (telemetry: Telemetry) => Bus {
   const { groupId, drainMs, startFrom } = settings.kafka
   const broker = new MemoryBroker()
-  return () => {
-    const telemetry = new Telemetry()
+  return telemetry => {
     const bus = brokers
       ? openBus(settings, telemetry)
       : new MemoryBus({ broker, groupId, clock: systemClock, telemetry, drainMs, startFrom })

@@ -45,6 +45,8 @@ const events = (n: number): { [K in keyof Events]: Events[K] } => ({
   'session.openFailed': { topic: 'busgate.commands', partition: 0, error: new Error(`${n}`) },
   'cycle.committed': { topic: 'busgate.commands', partition: 0, records: n, windowUsed: n },
   'doubt.opened': { cause: 'timeout', count: 4 },
+  'doubt.resolved': { outcome: 'SENT' },
+  'status.polled': { result: 'sent' },
   'deadLetter.published': { stage: 'decode', code: 'SCHEMA_NOT_FOUND', count: 5 },
   'registry.unavailable': { schemaId: n, error: new Error(`${n}`) },
   'bus.crashed': { error: new Error(`${n}`), restarting: true },

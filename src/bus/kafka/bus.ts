@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Admin, Kafka } from 'kafkajs'
 import type { Clock } from '../../clock.ts'
 import type { Bus, Membership, Publisher, Reader, RecordsHandler, SessionListener, TopicSpec } from '../port.ts'
-import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
+import { lookBackNowhere, Ownership, type OwnershipOptions } from '../session/ownership.ts'
 import { consumerKafka, type KafkaConnection, sessionKafka } from './client.ts'
 import { joinKafkaGroup } from './group.ts'
 import { kafkaPublisher } from './publisher.ts'
@@ -32,8 +32,8 @@ export class KafkaBus implements Bus {
     return kafkaPublisher(this.#sessions)
   }
 
-  async join(topics: readonly string[], listener: SessionListener): Promise<Membership> {
-    const ownership = new Ownership({ ...this.#options, listener })
+  async join(topics: readonly string[], listener: SessionListener, lookBack = lookBackNowhere): Promise<Membership> {
+    const ownership = new Ownership({ ...this.#options, listener, lookBack })
     await joinKafkaGroup({
       ...this.#options,
       consumerKafka: consumerKafka(this.#options),

@@ -11,7 +11,7 @@ import type {
   TopicSpec,
 } from '../port.ts'
 import type { GroupDriver, PartitionDriver } from '../session/driver.ts'
-import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
+import { lookBackNowhere, Ownership, type OwnershipOptions } from '../session/ownership.ts'
 import type { MemoryBroker } from './broker.ts'
 import { Cursor } from './cursor.ts'
 import { type Member, MemoryGroup } from './group.ts'
@@ -58,10 +58,10 @@ export class MemoryBus implements Bus {
     }
   }
 
-  async join(topics: readonly string[], listener: SessionListener): Promise<Membership> {
+  async join(topics: readonly string[], listener: SessionListener, lookBack = lookBackNowhere): Promise<Membership> {
     const { broker, groupId, clock, telemetry, drainMs, startFrom } = this.#options
     for (const topic of topics) if (!broker.partitions(topic)) throw new Error(`there is no topic ${topic}`)
-    const ownership = new Ownership({ listener, telemetry, clock, drainMs, startFrom })
+    const ownership = new Ownership({ listener, telemetry, clock, drainMs, startFrom, lookBack })
     const member: Member = { topics, events: ownership, lease: false }
     const group = groupOf(broker, groupId)
     const cursors = new Map<string, Cursor>()

@@ -14,7 +14,11 @@ export interface OwnershipOptions {
   drainMs: number
   /** Where a group that was never seen starts. */
   startFrom: 'earliest' | 'latest' | 'fail'
+  /** Offsets below its checkpoint that a topic's sessions read again. */
+  lookBack: (topic: string) => number
 }
+
+export const lookBackNowhere = (_topic: string): number => 0
 
 /** Milliseconds before a lost session is opened anew, and before a failed opening is tried again. */
 const reopenAfterLoss = 200
@@ -134,6 +138,7 @@ export class Ownership implements GroupEvents, Membership {
       clock,
       ledger: this.#ledger(slot.tp),
       tag: this.#tag,
+      lookBack: this.#options.lookBack(slot.tp.topic),
       commitInterval: () => Math.max(leastCommitInterval, commitIntervalPerSession * this.#slots.size),
       backlog: () => this.#backlog(),
       startAt: acquired => this.#startAt(slot.tp, acquired),

@@ -15,6 +15,12 @@ export interface Backlog {
 /** Headers and the record's own structure are counted in as a flat sum. */
 const sizeOf = (record: BusRecord) => (record.value?.length ?? 0) + 200
 
+interface Arrived {
+  history: BusRecord[]
+  fresh: BusRecord[]
+  doubts: BusRecord[]
+}
+
 export interface SessionOptions {
   topic: string
   partition: number
@@ -28,6 +34,8 @@ export interface SessionOptions {
   /** Least milliseconds between the starts of two commits. */
   commitInterval: () => number
   backlog: () => Backlog
+  /** Offsets below the checkpoint that are read again for the listener's history. */
+  lookBack: number
   /** The place to start where the group has no checkpoint. */
   startAt: (acquired: Acquired) => number
   committed: (records: number, windowUsed: number) => void
@@ -103,7 +111,7 @@ export class PartitionSession implements Session {
     this.#seq = checkpoint.seq
     if (checkpoint.tag === tag) this.#takeBack()
     else this.#takeOver()
-    this.position = this.#window.horizon
+    this.position = Math.max(acquired.low, this.#window.base - this.#options.lookBack)
     this.highWatermark = acquired.high
     listener.opened(this)
     ledger.listen(offset => this.#outcome(offset))
@@ -146,26 +154,30 @@ export class PartitionSession implements Session {
 
   #takeIn(): void {
     const window = this.#window
-    const fresh: BusRecord[] = []
-    const doubts: BusRecord[] = []
+    const arrived: Arrived = { history: [], fresh: [], doubts: [] }
     let taken = 0
     for (const record of this.#waiting) {
       window.skipTo(record.offset)
-      if (window.horizon !== record.offset || !window.fits(record.offset)) break
+      if (window.horizon < record.offset || !window.fits(record.offset)) break
       taken++
-      this.#admit(record, fresh, doubts)
+      this.#admit(record, arrived)
     }
     if (taken > 0) this.#waiting = this.#waiting.slice(taken)
     if (this.#waiting.length === 0) window.skipTo(this.position)
-    if (doubts.length > 0) this.#options.listener.inDoubt(this, doubts)
-    if (fresh.length > 0) this.#options.listener.records(this, fresh)
+    const { listener } = this.#options
+    if (arrived.history.length > 0) listener.history?.(this, arrived.history)
+    if (arrived.doubts.length > 0) listener.inDoubt(this, arrived.doubts)
+    if (arrived.fresh.length > 0) listener.records(this, arrived.fresh)
     this.#balance()
   }
 
-  #admit(record: BusRecord, fresh: BusRecord[], doubts: BusRecord[]): void {
+  #admit(record: BusRecord, { history, fresh, doubts }: Arrived): void {
     const state = this.#window.get(record.offset)
-    this.#window.horizon++
-    if (state === DONE) return
+    if (record.offset === this.#window.horizon) this.#window.horizon++
+    if (state === DONE) {
+      history.push(record)
+      return
+    }
     const size = sizeOf(record)
     this.#sizes[record.offset % windowSize] = size
     this.#undone++
@@ -197,12 +209,12 @@ export class PartitionSession implements Session {
   }
 
   settle(offset: number, records: OutgoingRecord[]): void {
-    if (this.#options.ledger.finish(offset, records)) return
+    if (this.#options.ledger.finish(offset, this, records)) return
     if (this.alive) this.#settle(offset, records)
   }
 
   release(offset: number): void {
-    this.#options.ledger.finish(offset, 'released')
+    this.#options.ledger.finish(offset, this, 'released')
   }
 
   committed(): Promise<void> {
@@ -249,7 +261,7 @@ export class PartitionSession implements Session {
 
   #applied(settled: readonly number[], intents: readonly number[]): void {
     const { ledger } = this.#options
-    for (const offset of intents) ledger.start(offset)
+    for (const offset of intents) ledger.start(offset, this)
     for (const offset of settled) ledger.remove(offset)
     if (this.alive) this.#takeIn()
   }

@@ -19,6 +19,8 @@ export interface Ending {
 export interface ChildOptions {
   cwd: string
   logFile: string
+  /** This process's own when left out. */
+  env?: NodeJS.ProcessEnv
   /** A folder that goes when this process dies without having stopped the child. */
   scratch?: string | undefined
 }
@@ -30,9 +32,10 @@ export interface ChildOptions {
 const guardScript = 'read line; kill -9 "$1"; [ -z "$2" ] || rm -rf "$2"'
 
 export function startChild(command: string, args: string[], options: ChildOptions): Child {
-  const log = openSync(options.logFile, 'a')
+  const { cwd, env = process.env, logFile } = options
+  const log = openSync(logFile, 'a')
   // Detached, so that Ctrl-C reaches this process alone and it can still use the child while it shuts down.
-  const child = spawn(command, args, { cwd: options.cwd, detached: true, stdio: ['ignore', log, log] })
+  const child = spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', log, log] })
   closeSync(log)
 
   const { promise: ended, resolve } = Promise.withResolvers<Ending>()
@@ -51,6 +54,6 @@ export function startChild(command: string, args: string[], options: ChildOption
     ended,
     running,
     signal: name => void (running() && child.kill(name)),
-    tail: () => readFileSync(options.logFile, 'utf8').trimEnd().split('\n').slice(-25).join('\n'),
+    tail: () => readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-25).join('\n'),
   }
 }

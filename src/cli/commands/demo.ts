@@ -1,0 +1,89 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { command, toggle, whole } from '../command.ts'
+import { addressesOf } from '../demo/addresses.ts'
+import { play } from '../demo/play.ts'
+import { createProgress, type Progress } from '../demo/progress.ts'
+import { setStage } from '../demo/stage.ts'
+import { count, summaryOf } from '../demo/summary.ts'
+import { judge } from '../demo/verdict.ts'
+import { untilSignal } from '../signals.ts'
+import { UsageError } from '../usage-error.ts'
+import { within } from '../within.ts'
+
+const defaultCount = 1000
+const cleanupMs = 10_000
+
+type Cleanups = (() => Promise<unknown>)[]
+
+interface DemoOptions {
+  total: number
+  kafka: boolean
+  kill: boolean
+  keep: boolean
+  json: boolean
+}
+
+export const demo = command({
+  about: [
+    'Plays the whole way of messages on this machine: commands of all eleven kinds on a bus, the real worker and',
+    'callback receiver, a gateway simulator. Then holds the topics against the gateway’s books; exits 1 when a',
+    'command has no result or two, was billed twice, or a status is missing.',
+    '',
+    'The bus is the one inside this process, or the Kafka that BUSGATE_KAFKA_BROKERS and BUSGATE_REGISTRY_URL name;',
+    'there the demo leaves topics busgate-demo-… behind.',
+  ].join('\n'),
+  flags: {
+    count: whole('N', `How many commands. Default: ${defaultCount}.`, 1, 1_000_000),
+    kafka: toggle('Insists on a real Kafka: where none is named, starts one from Maven Central (needs Java 17).'),
+    kill: toggle(
+      'Loses an answer, and kills the worker half-way (kill -9) and starts another. With a real Kafka only.',
+    ),
+    keep: toggle('Leaves everything running until it is interrupted, and prints the addresses.'),
+    json: toggle('Prints the summary as one JSON object.'),
+  },
+  async run({ count: total = defaultCount, kafka = false, kill = false, keep = false, json = false }) {
+    if (kill && !kafka && !process.env.BUSGATE_KAFKA_BROKERS) {
+      throw new UsageError('--kill needs a real Kafka, for what is killed is a process of its own: add --kafka')
+    }
+    const progress = createProgress(process.stderr)
+    const cleanups: Cleanups = []
+    const stopAsked = untilSignal()
+    const show = showDemo({ total, kafka, kill, keep, json }, progress, cleanups)
+    let code = 130
+    const keeping = show.then(async ok => {
+      code = ok ? 0 : 1
+      if (keep) await stopAsked
+    })
+    try {
+      await Promise.race([keeping, stopAsked])
+      return code
+    } finally {
+      progress.stop()
+      for (const cleanup of cleanups.toReversed()) await within(cleanupMs, 'the end', cleanup()).catch(() => {})
+    }
+  },
+})
+
+/** @returns whether everything was as promised */
+async function showDemo(options: DemoOptions, progress: Progress, cleanups: Cleanups): Promise<boolean> {
+  const { total, kafka, kill, keep, json } = options
+  const folder = await mkdtemp(join(tmpdir(), 'busgate-demo-'))
+  let ok = true
+  cleanups.push(async () => ok && rm(folder, { recursive: true, force: true }))
+
+  const stage = await setStage({ count: total, kafka, folder, say: progress.say, cleanups })
+  progress.say(`Ready. ${count(total)} commands of all eleven kinds:`)
+  const started = performance.now()
+  await play(stage, { total, kill }, progress)
+  const seconds = (stage.audit.lastAt - started) / 1000
+  if (!keep) await stage.worker.stop()
+  const verdict = judge(total, stage.audit, stage.sandbox)
+  ok = verdict.ok
+  process.stdout.write(json ? `${JSON.stringify({ ...verdict, seconds })}\n` : `\n${summaryOf(verdict)}\n`)
+  progress.say(`${count(total)} commands in ${seconds.toFixed(1)} s.`)
+  if (!ok) progress.say(`Not all is as promised. The worker's log: ${stage.logFile}`)
+  if (keep) progress.say(`\n${addressesOf(stage)}\nCtrl-C ends.`)
+  return ok
+}

@@ -1,0 +1,57 @@
+import type { Logger } from 'pino'
+import { summaryOf } from '../../telemetry/error.ts'
+import { createLogger } from '../../telemetry/logs.ts'
+import { version } from '../../version.ts'
+import { createWorker, type Worker } from '../../worker.ts'
+import { command } from '../command.ts'
+import { configFlag, settingsFrom } from '../settings.ts'
+import { type Signal, untilSignal } from '../signals.ts'
+import { within } from '../within.ts'
+
+/** Beyond kafka.drainMs: the receiver's own drain (5 s) and a last commit. Below the 30 s that supervisors wait. */
+const stopMs = 15_000
+/** After a failure nothing can be relied on: whatever does not stop by then is left as it is. */
+const stopAfterFailureMs = 3_000
+/** A start may wait for the registry without end. */
+const stopWhileStartingMs = 5_000
+
+export const run = command({
+  about: [
+    'Runs the worker: commands from the bus to the gateway, results and the gateway’s callbacks to the bus.',
+    'Log lines go to standard output. SIGTERM or SIGINT: finishes what is in flight and exits 0; a second',
+    'signal exits at once. Exits 1 when it cannot go on by itself, so that its supervisor restarts it.',
+  ].join('\n'),
+  flags: { config: configFlag },
+  async run({ config }) {
+    const settings = settingsFrom(config)
+    const logger = createLogger(settings.telemetry.logLevel)
+    const stopAsked = untilSignal()
+    const starting = createWorker(settings, { logger })
+    const started = await Promise.race([starting, stopAsked])
+    return typeof started === 'string'
+      ? stopWhileStarting(starting, started, logger)
+      : supervise(started, stopAsked, settings.kafka.drainMs + stopMs, logger)
+  },
+})
+
+async function supervise(worker: Worker, stopAsked: Promise<Signal>, ms: number, logger: Logger): Promise<number> {
+  logger.info({ event: 'worker.started', version, ...worker.ports })
+  try {
+    const signal = await Promise.race([stopAsked, worker.failed])
+    logger.info({ event: 'worker.stopping', signal })
+    await within(ms, 'the stop', worker.stop())
+    logger.info({ event: 'worker.stopped' })
+    return 0
+  } catch (error) {
+    logger.fatal({ event: 'worker.failed', error: summaryOf(error as Error) })
+    await within(stopAfterFailureMs, 'the stop', worker.stop()).catch(() => {})
+    return 1
+  }
+}
+
+async function stopWhileStarting(starting: Promise<Worker>, signal: Signal, logger: Logger): Promise<number> {
+  logger.info({ event: 'worker.stopping', signal })
+  const stopped = starting.then(worker => worker.stop())
+  await within(stopWhileStartingMs, 'the start', stopped).catch(() => {})
+  return 0
+}

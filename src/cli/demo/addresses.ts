@@ -1,0 +1,21 @@
+import type { Stage } from './stage.ts'
+
+/** Where everything is, for a look around. */
+export function addressesOf({ demo, sandbox, logFile }: Stage): string {
+  const { kafka, registry, topics, callbacks, telemetry } = demo.settings
+  const embedded = 'in this process: no other one can reach it'
+  const rows = [
+    ['gateway', `${sandbox.url} (counts at /_stats, requests at /_log)`],
+    ['receiver', callbacks.publicUrl],
+    ['metrics', `http://${telemetry.host}:${telemetry.port}/metrics`],
+    ['brokers', Array.isArray(kafka.brokers) ? kafka.brokers.join(',') : embedded],
+    ['registry', registry.url ?? embedded],
+    [
+      'topics',
+      [...topics.commands, topics.results, topics.statuses, topics.deadLetters, topics.doubts].join('\n            '),
+    ],
+    ['log', logFile],
+    ['settings', `${demo.file} (for example: busgate tail results --config ${demo.file})`],
+  ]
+  return rows.map(([name, address]) => `  ${name!.padEnd(10)}${address}`).join('\n')
+}

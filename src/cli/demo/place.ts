@@ -1,0 +1,59 @@
+import { javaAvailable, startKafka, startRegistry } from '../local-kafka/index.ts'
+
+/** The bus that the demo plays on. */
+export interface Place {
+  /** A tree of settings that names it. */
+  settings: object
+  /** Variables that name it and stay as they are, credentials included. */
+  env: Record<string, string>
+  /** Whether it is a real one, which other processes reach. */
+  real: boolean
+  stop(): Promise<void>
+}
+
+/**
+ * The brokers that the variables name; else with `kafka` local ones, started here; else the embedded bus.
+ * @throws Error that says what is missing
+ */
+export async function findPlace(kafka: boolean, say: (line: string) => void): Promise<Place> {
+  const brokers = process.env.BUSGATE_KAFKA_BROKERS
+  if (brokers && brokers !== 'embedded') {
+    say(`Using the brokers of BUSGATE_KAFKA_BROKERS.`)
+    return { settings: {}, env: connectionOf(process.env), real: true, stop: async () => {} }
+  }
+  if (!kafka) return { settings: { kafka: { brokers: 'embedded' } }, env: {}, real: false, stop: async () => {} }
+  const java = await javaAvailable()
+  if (!java.ok) {
+    throw new Error(`${java.reason} Or name a Kafka in BUSGATE_KAFKA_BROKERS and BUSGATE_REGISTRY_URL.`)
+  }
+  return startLocally(say)
+}
+
+async function startLocally(say: (line: string) => void): Promise<Place> {
+  const log = (line: string) => say(`  ${line}`)
+  const starting = [startKafka({ log }), startRegistry({ log })] as const
+  const stop = async () => {
+    const started = await Promise.allSettled(starting)
+    await Promise.all(started.map(one => one.status === 'fulfilled' && one.value.stop()))
+  }
+  try {
+    const [kafka, registry] = await Promise.all(starting)
+    return {
+      settings: { kafka: { brokers: kafka.brokers }, registry: { url: registry.url } },
+      env: {},
+      real: true,
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** Nothing else of the environment: the demo must not reach anybody's gateway, topics or group. */
+function connectionOf(env: NodeJS.ProcessEnv): Record<string, string> {
+  const connection = /^BUSGATE_(KAFKA_(BROKERS|SSL|SASL_\w+)|REGISTRY_\w+)$/
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) => (value && connection.test(name) ? [[name, value]] : [])),
+  )
+}

@@ -1,0 +1,47 @@
+import type { NewCommand } from '../../producer.ts'
+import { operations, type SendType, sendTypes } from '../../protocol/index.ts'
+import { outcomeOf } from '../../sandbox/outcomes.ts'
+import { messages } from './messages.ts'
+
+/*
+ * The demo's commands, each a function of its number, which begins with 0. The lengths of the cycles below have no
+ * common divisor, so that every kind meets every ending.
+ */
+
+/** Every kind once, the common ones more often. */
+const mix: readonly SendType[] = [...sendTypes, 'sms', 'sms', 'sms', 'sms', 'viber', 'viber', 'viber+sms', 'viber+sms']
+/** Of docs/sandbox.md, what a phone decides: refused, undelivered, callbacks that never come, come twice, come early. */
+const endings = [89, 90, 91, 92, 93, 94, 95, 96, 97, 99]
+const everySoMany = 7
+const plainEndings = 89
+/** Throttled the first time. Once only: the whole account pauses for it. */
+const throttled = { index: 500, ending: 98 }
+
+export const idOf = (index: number): number => index + 1
+export const indexOf = (id: bigint): number => Number(id) - 1
+
+export function typeOf(index: number): SendType {
+  return mix[index % mix.length]!
+}
+
+export function commandOf(index: number): NewCommand {
+  const type = typeOf(index)
+  const command = { id: idOf(index), phone: phoneOf(index), type, message: messages[type] }
+  return { ...command, correlationId: `order-${idOf(index)}` } as NewCommand
+}
+
+/** How many callbacks the gateway owes for this command once it has executed it. */
+export function callbacksOf(index: number): number {
+  const type = typeOf(index)
+  return operations[type].hook === 'none' ? 0 : outcomeOf(type, phoneOf(index)).callbacks
+}
+
+function phoneOf(index: number): number {
+  return 380_670_000_000 + (index % 100_000) * 100 + endingOf(index)
+}
+
+function endingOf(index: number): number {
+  if (index === throttled.index) return throttled.ending
+  const special = Math.floor(index / everySoMany)
+  return index % everySoMany === 3 ? endings[special % endings.length]! : index % plainEndings
+}

@@ -1,0 +1,88 @@
+import { join } from 'node:path'
+import { openBus } from '../../bus/open.ts'
+import { accountHookUrl } from '../../callbacks/hook-url.ts'
+import { tokensOf } from '../../callbacks/role.ts'
+import { type CommandProducer, createProducer } from '../../producer.ts'
+import { registryOf } from '../../records/open.ts'
+import { type Sandbox, startSandbox } from '../../sandbox/index.ts'
+import { Telemetry } from '../../telemetry/events.ts'
+import { type Audit, startAudit } from './audit.ts'
+import { findPlace } from './place.ts'
+import { type DemoSettings, topicsOf, writeSettings } from './settings.ts'
+import { type DemoWorker, startDemoWorker } from './worker.ts'
+
+export interface StageOptions {
+  /** How many commands there will be. */
+  count: number
+  /** Insists on a real Kafka. */
+  kafka: boolean
+  /** Gets the settings' file and the worker's log. */
+  folder: string
+  say: (line: string) => void
+  /** What ends the parts, in the order in which they were started. */
+  cleanups: (() => Promise<unknown>)[]
+}
+
+/** The demo's parts, running. */
+export interface Stage {
+  demo: DemoSettings
+  sandbox: Sandbox
+  audit: Audit
+  producer: CommandProducer
+  worker: DemoWorker
+  logFile: string
+  /** Rejects when the worker ends without having been told to. */
+  failed: Promise<never>
+  /** Kills the worker and starts another. */
+  replaceWorker(): Promise<void>
+}
+
+const partitions = 4
+const gatewayLatencyMs = 20
+/** A receiver that is being started again is missed for some seconds. */
+const callbackRetry = { tries: 8, firstDelayMs: 200 }
+
+/** Starts everything that is missing. @throws Error that says what could not be started */
+export async function setStage({ count, kafka, folder, say, cleanups }: StageOptions): Promise<Stage> {
+  const place = await findPlace(kafka, say)
+  cleanups.push(place.stop)
+  // This gateway keeps no hook of voice: its statuses go to the account's address, as a pipeline's.
+  const sandbox = await startSandbox({ latencyMs: gatewayLatencyMs, callbackRetry, voiceHook: false })
+  cleanups.push(() => sandbox.close())
+  const demo = await writeSettings(place, sandbox.url, folder)
+  const { settings } = demo
+  sandbox.setAccountCallbackUrl(accountHookUrl(settings.callbacks.publicUrl!, tokensOf(settings)!, 'default'))
+
+  const bus = openBus(settings, new Telemetry())
+  cleanups.push(() => bus.close())
+  await bus.createTopics(topicsOf(settings).map(topic => ({ topic, partitions })))
+  const registry = registryOf(settings)
+  const audit = await startAudit(settings, bus, registry, count)
+  cleanups.push(audit.close)
+  const producer = await createProducer(settings, { bus, registry })
+  cleanups.push(producer.close)
+
+  const logFile = join(folder, 'worker.log')
+  const { promise: failed, reject: fail } = Promise.withResolvers<never>()
+  failed.catch(() => {}) // nobody may be looking at that moment
+  const startWorker = async () => {
+    const worker = await startDemoWorker(place, demo, logFile)
+    worker.failed.catch(fail)
+    return worker
+  }
+  const stage: Stage = {
+    demo,
+    sandbox,
+    audit,
+    producer,
+    worker: await startWorker(),
+    logFile,
+    failed,
+    async replaceWorker() {
+      await stage.worker.kill()
+      stage.worker = await startWorker()
+    },
+  }
+  cleanups.push(() => stage.worker.stop())
+  return stage
+}

@@ -1,0 +1,74 @@
+import { styleText } from 'node:util'
+import type { Counts, Verdict } from './verdict.ts'
+
+/** The verdict for people: a table that adds up, and what it proves. */
+export function summaryOf(verdict: Verdict): string {
+  const { results, gateway, statuses, strays } = verdict
+  const checks = [
+    check(
+      results.missing + results.moreThanOneFinal === 0,
+      `results: one for each command; missing ${count(results.missing)}, with two final ones ${count(results.moreThanOneFinal)}`,
+    ),
+    check(
+      gateway.billedTwice + gateway.contradicted === 0,
+      `gateway: ${count(gateway.billed)} messages executed; billed twice ${count(gateway.billedTwice)}, ` +
+        `results that say otherwise ${count(gateway.contradicted)}`,
+    ),
+    check(
+      statuses.missing + statuses.givenUp === 0,
+      `statuses: ${count(statuses.accepted)} callbacks answered 200; not on the topic ${count(statuses.missing)}, ` +
+        `given up ${count(statuses.givenUp)}`,
+    ),
+    ...(strays > 0 ? [check(false, `topics: ${count(strays)} records that nobody can account for`)] : []),
+  ]
+  return [...tableOf(verdict), '', ...refusals(results.errorCodes), ...doubts(results.inDoubt), ...checks].join('\n')
+}
+
+export function count(number: number): string {
+  return number.toLocaleString('en-US')
+}
+
+/** "SENT 940, REJECTED 60" */
+export function listOf(counts: Counts): string {
+  const parts = Object.entries(counts).map(([name, number]) => `${name} ${count(number)}`)
+  return parts.join(', ') || 'none yet'
+}
+
+function tableOf({ kinds, commands, results, statuses }: Verdict): string[] {
+  const outcomes = Object.keys(results.outcomes)
+  const states = Object.keys(statuses.states)
+  const rowOf = (name: string, all: number, ofOutcome: Counts, ofState: Counts) => [
+    name,
+    count(all),
+    ...outcomes.map(outcome => count(ofOutcome[outcome] ?? 0)),
+    '│',
+    ...states.map(state => count(ofState[state] ?? 0)),
+  ]
+  const rows = [
+    ['kind', 'commands', ...outcomes, '│', ...states],
+    ...kinds.map(row => rowOf(row.kind, row.commands, row.outcomes, row.states)),
+    rowOf('all', commands, results.outcomes, statuses.states),
+  ]
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map(row => row[column]!.length)))
+  const lines = rows.map(row =>
+    row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join('  '),
+  )
+  const rule = '─'.repeat(lines[0]!.length)
+  return [lines[0]!, rule, ...lines.slice(1, -1), rule, lines.at(-1)!]
+}
+
+function refusals(errorCodes: Counts): string[] {
+  return Object.keys(errorCodes).length > 0 ? [`  REJECTED by the gateway: ${listOf(errorCodes)}`] : []
+}
+
+function doubts(inDoubt: number): string[] {
+  if (inDoubt === 0) return []
+  return [
+    `  IN_DOUBT ${count(inDoubt)}: perhaps sent, nobody can tell; these results are not final and nothing settles them yet`,
+  ]
+}
+
+function check(good: boolean, text: string): string {
+  const mark = good ? styleText('green', '✓') : styleText('red', '✗')
+  return `${mark} ${text}`
+}

@@ -1,0 +1,113 @@
+import type { SendType } from '../../protocol/index.ts'
+import { sendTypes } from '../../protocol/index.ts'
+import type { Sandbox } from '../../sandbox/index.ts'
+import type { Audit } from './audit.ts'
+import { callbacksOf, idOf, typeOf } from './scenario.ts'
+
+export type Counts = Record<string, number>
+
+/** Commands of one kind: how many, with which outcome each, and their status events. */
+export interface KindRow {
+  kind: SendType
+  commands: number
+  outcomes: Counts
+  states: Counts
+}
+
+/** What became of the demo's commands, the topics held against the gateway's own books. */
+export interface Verdict {
+  commands: number
+  kinds: KindRow[]
+  results: {
+    /** By outcome, each command once. */
+    outcomes: Counts
+    errorCodes: Counts
+    missing: number
+    moreThanOneFinal: number
+    /** Perhaps sent, and not settled yet. */
+    inDoubt: number
+  }
+  gateway: {
+    /** Messages executed, each billed. */
+    billed: number
+    billedTwice: number
+    /** Results that say SENT of what was not executed, or refused of what was. */
+    contradicted: number
+  }
+  statuses: {
+    states: Counts
+    /** Callbacks that were answered 200. */
+    accepted: number
+    /** Callbacks that the gateway has given up. */
+    givenUp: number
+    /** Status events that the executed messages owe, and that are not on the topic. */
+    missing: number
+  }
+  /** Records that ought not to be on the topics. */
+  strays: number
+  /** Whether all of this is as promised. */
+  ok: boolean
+}
+
+/** Outcomes that leave open whether the gateway executed the message. */
+const open = new Set<string | undefined>(['IN_DOUBT', 'UNRESOLVED', undefined])
+
+export function judge(count: number, audit: Audit, sandbox: Sandbox): Verdict {
+  const stats = sandbox.stats()
+  const kinds = new Map(sendTypes.map(kind => [kind, { kind, commands: 0, outcomes: {}, states: {} } as KindRow]))
+  const results = { outcomes: {}, errorCodes: {}, missing: 0, moreThanOneFinal: 0, inDoubt: 0 }
+  const states: Counts = {}
+  let contradicted = 0
+  for (let index = 0; index < count; index++) {
+    const row = kinds.get(typeOf(index))!
+    const outcome = audit.outcomes[index]
+    const errorCode = audit.errorCodes[index]
+    const executions = sandbox.executions(idOf(index))
+    row.commands++
+    for (const counts of [row.outcomes, results.outcomes]) if (outcome) increment(counts, outcome)
+    for (const state of audit.states[index]!) for (const counts of [row.states, states]) increment(counts, state)
+    if (outcome === 'REJECTED' && errorCode) increment(results.errorCodes, errorCode)
+    if (outcome === undefined) results.missing++
+    if (outcome === 'IN_DOUBT') results.inDoubt++
+    if (audit.finals[index]! > 1) results.moreThanOneFinal++
+    if (!open.has(outcome) && (outcome === 'SENT') !== executions > 0) contradicted++
+  }
+  const { accepted, failed: givenUp } = stats.callbacks
+  const verdict = {
+    commands: count,
+    kinds: [...kinds.values()],
+    results,
+    gateway: { billed: stats.executed, billedTwice: stats.billedTwice, contradicted },
+    statuses: { states, accepted, givenUp, missing: missingStatuses(count, audit, sandbox) },
+    strays: audit.strays,
+  }
+  return { ...verdict, ok: isAsPromised(verdict) }
+}
+
+/** Of the callbacks that the messages executed so far owe, how many status events are not on the topic. */
+export function missingStatuses(count: number, audit: Audit, sandbox: Sandbox): number {
+  let missing = 0
+  for (let index = 0; index < count; index++) {
+    const owed = callbacksOf(index)
+    const there = audit.states[index]!.length
+    if (there < owed && sandbox.executions(idOf(index)) > 0) missing += owed - there
+  }
+  return missing
+}
+
+function isAsPromised({ results, gateway, statuses, strays }: Omit<Verdict, 'ok'>): boolean {
+  const wrong = [
+    results.missing,
+    results.moreThanOneFinal,
+    gateway.billedTwice,
+    gateway.contradicted,
+    statuses.givenUp,
+    statuses.missing,
+    strays,
+  ]
+  return wrong.every(count => count === 0)
+}
+
+function increment(counts: Counts, key: string): void {
+  counts[key] = (counts[key] ?? 0) + 1
+}

@@ -1,0 +1,31 @@
+import type { Command } from './command.ts'
+import { commands } from './commands.ts'
+
+/** What `busgate --help` says. */
+export function overview(): string {
+  const rows = Object.entries(commands).map(([name, { summary }]): Row => [name, summary])
+  return [
+    'Usage: busgate COMMAND [FLAGS]',
+    '',
+    ...table(rows),
+    '',
+    'busgate COMMAND --help tells more; busgate --version prints the version.',
+    'Settings come from --config FILE or BUSGATE_CONFIG, and from variables such as BUSGATE_KAFKA_BROKERS.',
+  ].join('\n')
+}
+
+/** What `busgate COMMAND --help` says. */
+export function commandHelp(name: string, { about, flags }: Command): string {
+  const rows = Object.entries(flags).map(
+    ([flag, { value, help }]): Row => [`--${flag}${value === null ? '' : ` ${value}`}`, help],
+  )
+  const usage = `Usage: busgate ${name}${rows.length > 0 ? ' [FLAGS]' : ''}`
+  return [usage, '', about, ...(rows.length > 0 ? ['', ...table(rows)] : [])].join('\n')
+}
+
+type Row = [left: string, right: string]
+
+function table(rows: Row[]): string[] {
+  const width = Math.max(...rows.map(([left]) => left.length))
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`)
+}

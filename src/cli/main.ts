@@ -1,0 +1,43 @@
+import { SettingsError } from '../config/errors.ts'
+import { findCommand } from './find-command.ts'
+import { commandHelp, overview } from './help.ts'
+import { parseFlags } from './parse.ts'
+import { UsageError } from './usage-error.ts'
+
+/** What a library left open, such as a connection's timer, keeps the process no longer than this. */
+const lingerMs = 1000
+
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0) // whoever reads has read enough, as `head` does
+  throw error
+})
+
+process.exitCode = await main(process.argv.slice(2))
+setTimeout(() => process.exit(), lingerMs).unref()
+
+/** Runs a command line. @returns the exit code */
+async function main(args: string[]): Promise<number> {
+  try {
+    return await dispatch(args)
+  } catch (error) {
+    const { message } = error as Error
+    process.stderr.write(`busgate: ${message}\n`)
+    return error instanceof UsageError || error instanceof SettingsError ? 2 : 1
+  }
+}
+
+async function dispatch(args: string[]): Promise<number> {
+  const [first] = args
+  if (first === undefined) throw new UsageError(`a command is missing.\n\n${overview()}`)
+  if (first === '--help' || first === '-h') return print(overview())
+  if (first === '--version') return print((await import('../version.ts')).version)
+  const { name, load, rest } = findCommand(args)
+  const command = await load()
+  const parsed = parseFlags(name, command.flags, rest)
+  return parsed.help ? print(commandHelp(name, command)) : command.run(parsed.values)
+}
+
+function print(text: string): number {
+  process.stdout.write(`${text}\n`)
+  return 0
+}

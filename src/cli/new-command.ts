@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import type { NewCommand } from '../producer.ts'
+import { parseJson, type SendType, sendTypes } from '../protocol/index.ts'
+import { recordNames } from '../records/command.ts'
+import { type AvroRecord, schemas } from '../records/schemas.ts'
+import { nearest } from './nearest.ts'
+import { UsageError } from './usage-error.ts'
+
+/** A command as JSON: what the gateway's interface asks of it is the producer's to check. */
+const schema = z.strictObject({
+  id: z.union([z.int(), z.bigint()], 'expected a whole number'),
+  phone: z.int('expected a number, digits only'),
+  type: z.enum(sendTypes, `expected one of ${sendTypes.join(', ')}`),
+  message: z.record(z.string(), z.unknown(), 'expected an object'),
+  urgent: z.boolean().optional(),
+  account: z.string().optional(),
+  deadline: z.int().nullish(),
+  delivery: z.enum(['DEFAULT', 'AT_MOST_ONCE', 'AT_LEAST_ONCE']).optional(),
+  hook: z.string().nullish(),
+  correlationId: z.string().nullish(),
+  tenant: z.string().nullish(),
+  extra: z.record(z.string(), z.string()).optional(),
+})
+
+/** @returns null for an empty line @throws Error that names the line and the field, never its content */
+export function commandOfLine(line: string, number: number): NewCommand | null {
+  if (line.trim() === '') return null
+  try {
+    return commandOf(json(line))
+  } catch (error) {
+    throw new Error(`line ${number}: ${(error as Error).message}`)
+  }
+}
+
+/** @throws UsageError */
+export function commandOfFlags(flags: { id?: string; phone?: string; message?: string }): NewCommand {
+  const missing = ['id', 'phone', 'type', 'message'].filter(name => !Object.hasOwn(flags, name))
+  if (missing.length > 0) throw new UsageError(`send needs --${missing.join(', --')} as well`)
+  const { id = '', phone = '', message = '' } = flags
+  try {
+    return commandOf({ ...flags, id: digits(id), phone: digits(phone), message: json(message) })
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+function commandOf(value: unknown): NewCommand {
+  const { data, error } = schema.safeParse(value)
+  if (error) throw new Error(error.issues.map(complaint).join('; '))
+  const known = fieldsOf(data.type)
+  for (const field of Object.keys(data.message)) {
+    if (known.includes(field)) continue
+    throw new Error(`message: ${data.type} has no ${field}; the nearest is ${nearest(field, known)}`)
+  }
+  return data as unknown as NewCommand
+}
+
+function complaint({ path, message }: z.core.$ZodIssue): string {
+  return path.length > 0 ? `${path.join('.')}: ${message}` : message
+}
+
+function fieldsOf(type: SendType): string[] {
+  const union = schemas.command.fields.find(({ name }) => name === 'message')!.type as AvroRecord[]
+  return union.find(({ name }) => name === recordNames[type])!.fields.map(({ name }) => name)
+}
+
+/** JSON.parse quotes what it was given. */
+function json(text: string): unknown {
+  try {
+    return parseJson(text)
+  } catch {
+    throw new Error('not valid JSON')
+  }
+}
+
+function digits(text: string): unknown {
+  return /^\d+$/.test(text) ? parseJson(text.replace(/^0+(?=\d)/, '')) : text
+}

@@ -1,0 +1,58 @@
+import { parseArgs } from 'node:util'
+import { type Flags, toggle } from './command.ts'
+import { nearest } from './nearest.ts'
+import { UsageError } from './usage-error.ts'
+
+interface Parsed {
+  help: boolean
+  values: Record<string, unknown>
+}
+
+const help = toggle('Shows this.')
+
+/** Reads what follows a command's name. @throws UsageError */
+export function parseFlags(commandName: string, own: Flags, args: string[]): Parsed {
+  const flags: Flags = { ...own, help }
+  const options = Object.fromEntries(
+    Object.entries(flags).map(([name, { value }]) => [
+      name,
+      { type: value === null ? ('boolean' as const) : ('string' as const) },
+    ]),
+  )
+  Object.assign(options.help!, { short: 'h' })
+  // Not strict: its own messages know no nearest name.
+  const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true })
+  const values: Record<string, unknown> = {}
+  for (const token of tokens) {
+    if (token.kind === 'option-terminator') continue
+    if (token.kind === 'positional') {
+      throw new UsageError(`${commandName} takes no "${token.value}": its flags are ${listed(flags)}`)
+    }
+    const { name, rawName, value, inlineValue } = token
+    const flag = flags[name]
+    if (!flag) throw new UsageError(`${commandName} has no ${rawName}; the nearest is ${nearestFlag(name, flags)}`)
+    const missing = value === undefined || (!inlineValue && value.startsWith('-'))
+    if (flag.value === null && value !== undefined) throw new UsageError(`${rawName} takes no value`)
+    if (flag.value !== null && missing) throw new UsageError(`${rawName} needs a value: ${rawName} ${flag.value}`)
+    values[name] = read(rawName, flag, value ?? '')
+  }
+  return { help: values.help === true, values }
+}
+
+function read(rawName: string, flag: Flags[string], value: string): unknown {
+  try {
+    return flag.read(value)
+  } catch (error) {
+    throw new UsageError(`${rawName}: ${(error as Error).message}`)
+  }
+}
+
+function nearestFlag(name: string, flags: Flags): string {
+  return `--${nearest(name, Object.keys(flags))}`
+}
+
+function listed(flags: Flags): string {
+  return Object.keys(flags)
+    .map(name => `--${name}`)
+    .join(', ')
+}

@@ -1,0 +1,24 @@
+import { loadSettings, type Settings, SettingsError, variableOf } from '../config/index.ts'
+import { type Flag, text } from './command.ts'
+
+export const configFlag: Flag<string> = text('FILE', 'Reads settings from a YAML file; variables are stronger.')
+
+export function settingsFrom(file: string | undefined): Settings {
+  return loadSettings({ env: process.env, ...(file !== undefined && { file }) })
+}
+
+/** For commands that look at a bus from outside. @throws SettingsError when the settings name none that can be reached. */
+export function settingsWithBrokers(file: string | undefined): Settings {
+  const settings = settingsFrom(file)
+  const { brokers } = settings.kafka
+  if (Array.isArray(brokers)) return settings
+  const embedded = 'is embedded, and that bus lives inside one process, so no other one can reach it: name brokers'
+  throw new SettingsError([
+    {
+      path: 'kafka.brokers',
+      where: variableOf('kafka.brokers'),
+      what: brokers === 'embedded' ? embedded : 'is not set',
+      example: 'broker-1:9092,broker-2:9092',
+    },
+  ])
+}

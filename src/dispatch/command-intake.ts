@@ -1,0 +1,133 @@
+import type { BusRecord, Session } from '../bus/port.ts'
+import type { Clock } from '../clock.ts'
+import type { Command, InvalidCommand, Reading } from '../records/command.ts'
+import type { Decoder } from '../records/decoder.ts'
+import type { SendCommand } from '../records/generated.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import { concludeExpired } from './conclusion.ts'
+import { Graveyard } from './dead-letter.ts'
+import type { Outbox } from './outbox.ts'
+import { expiry, type Pending } from './pending.ts'
+import { RecentIds } from './recent-ids.ts'
+import { type ResultDetails, ResultTally, type WriteResult } from './results.ts'
+import { SchemaWait } from './schema-wait.ts'
+
+export interface CommandIntakeOptions {
+  decoder: Decoder<SendCommand>
+  readCommand: (value: SendCommand) => Reading
+  /** Why a valid command cannot be sent as this worker is set up, with what to do; null: it can. */
+  objection: (command: Command) => string | null
+  outbox: Outbox
+  writeResult: WriteResult
+  deadLetterTopic: string
+  /** How many ids of the partition are remembered. */
+  dedupeWindow: number
+  maxAgeMs: number
+  clock: Clock
+  telemetry: Telemetry
+  /** Commands that may be sent. */
+  ready: (pendings: Pending[]) => void
+}
+
+interface Arrival {
+  record: BusRecord
+  /** new: to be sent; doubted: an earlier owner may have sent it; past: only its id is to be remembered. */
+  kind: 'new' | 'doubted' | 'past'
+}
+
+/**
+ * From the records of one session to commands that may be sent. What may not be sent is settled here: dead letters,
+ * INVALID, EXPIRED, DUPLICATE, and what an earlier owner may have sent.
+ */
+export class CommandIntake {
+  readonly #options: CommandIntakeOptions
+  readonly #session: Session
+  readonly #recent: RecentIds
+  readonly #wait: SchemaWait<Arrival>
+
+  constructor(session: Session, options: CommandIntakeOptions) {
+    this.#session = session
+    this.#options = options
+    this.#recent = new RecentIds(options.dedupeWindow)
+    this.#wait = new SchemaWait({ ...options, session, again: arrivals => this.#process(arrivals) })
+  }
+
+  take(records: readonly BusRecord[], kind: Arrival['kind']): void {
+    this.#process(records.map(record => ({ record, kind })))
+  }
+
+  #process(arrivals: readonly Arrival[]): void {
+    const { decoder, ready, telemetry, deadLetterTopic } = this.#options
+    const tally = new ResultTally()
+    const graveyard = new Graveyard(deadLetterTopic, this.#session)
+    const pendings: Pending[] = []
+    for (const arrival of arrivals) {
+      const decoded = decoder.decode(arrival.record.value)
+      if (decoded.ok) {
+        const pending = this.#admit(arrival, decoded.value, tally)
+        if (pending) pendings.push(pending)
+      } else if ('pending' in decoded) this.#wait.add(decoded.pending, arrival)
+      else if (arrival.kind !== 'past') graveyard.bury(arrival.record, decoded.error)
+    }
+    if (pendings.length > 0) ready(pendings)
+    if (tally.isEmpty && graveyard.isEmpty) return
+    void this.#session.committed().then(() => {
+      if (!this.#session.alive) return
+      tally.announce(telemetry)
+      graveyard.announce(telemetry)
+    })
+  }
+
+  /** @returns the command if it is to be sent; else it is settled. */
+  #admit({ record, kind }: Arrival, value: SendCommand, tally: ResultTally): Pending | null {
+    const { readCommand, objection, maxAgeMs, clock, outbox } = this.#options
+    const reading = readCommand(value)
+    if (!reading.ok) {
+      if (kind !== 'past') this.#refuse(reading, record, tally)
+      return null
+    }
+    const { command } = reading
+    const known = this.#recent.add(command.account, command.id)
+    if (kind === 'past') return null
+    const { topic, partition } = this.#session
+    const pending: Pending = {
+      command,
+      session: this.#session,
+      offset: record.offset,
+      origin: { topic, partition, record },
+      readyAt: clock.monotonic(),
+      attempts: 0,
+      doubted: false,
+    }
+    if (kind === 'doubted') {
+      outbox.doubt(pending, clock.now(), 'taken_over', tally)
+      return null
+    }
+    const details = known
+      ? duplicate
+      : (problem(objection(command)) ?? expired(pending, expiry(pending, clock.now(), maxAgeMs)))
+    if (!details) return pending
+    outbox.settle(pending, details, tally)
+    return null
+  }
+
+  #refuse(invalid: InvalidCommand, record: BusRecord, tally: ResultTally): void {
+    const { topic, partition } = this.#session
+    const details = problem(invalid.error)!
+    this.#session.settle(record.offset, [this.#options.writeResult(invalid, { topic, partition, record }, details)])
+    tally.add(invalid.type, details.outcome, details.errorCode ?? null)
+  }
+}
+
+const duplicate: ResultDetails = {
+  outcome: 'DUPLICATE',
+  attempts: 0,
+  errorCode: 'DUPLICATE_ID',
+  error: 'the id was seen on this partition before',
+}
+
+const problem = (error: string | null): ResultDetails | null =>
+  error === null ? null : { outcome: 'INVALID', attempts: 0, errorCode: 'VALIDATION', error }
+
+const expired = (pending: Pending, code: ReturnType<typeof expiry>): ResultDetails | null =>
+  code && concludeExpired(pending, code)

@@ -1,0 +1,35 @@
+import type { Verdict } from '../gateway/classify.ts'
+import { readPayload } from '../records/result.ts'
+import type { ExpiryCode, Pending } from './pending.ts'
+import type { ResultDetails } from './results.ts'
+
+/** What a verdict means for a command, with what is known of its earlier POSTs. */
+export type Conclusion =
+  /** Its final result. */
+  | { kind: 'result'; details: ResultDetails }
+  /** Perhaps sent. */
+  | { kind: 'doubt' }
+  /** Known not to have been sent, by a ceiling: it waits again, and this was no attempt. */
+  | { kind: 'again' }
+
+/** The table of outcomes. Once in doubt, a command ends only SENT or UNRESOLVED. */
+export function conclude(pending: Pending, verdict: Verdict, sentAt: number): Conclusion {
+  const attempts = pending.attempts + 1
+  if (verdict.kind === 'in_doubt') return { kind: 'doubt' }
+  if (verdict.kind === 'sent') {
+    const payload = readPayload(pending.command.type, verdict.data)
+    return { kind: 'result', details: { outcome: 'SENT', attempts, payload, sentAt } }
+  }
+  const { code, error } = verdict
+  if (code === 'THROTTLED') return { kind: 'again' }
+  if (!pending.doubted)
+    return { kind: 'result', details: { outcome: 'REJECTED', attempts, errorCode: code, error, sentAt } }
+  // the gateway knows the id already: the earlier POST was executed
+  if (code === 'DUPLICATE_ID') return { kind: 'result', details: { outcome: 'SENT', attempts, sentAt } }
+  return { kind: 'result', details: { outcome: 'UNRESOLVED', attempts, errorCode: code, error, sentAt } }
+}
+
+/** A command that may not be POSTed any more. */
+export function concludeExpired({ attempts, doubted }: Pending, errorCode: ExpiryCode): ResultDetails {
+  return { outcome: doubted ? 'UNRESOLVED' : 'EXPIRED', attempts, errorCode }
+}

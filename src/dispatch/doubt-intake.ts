@@ -1,0 +1,99 @@
+import type { BusRecord, Session } from '../bus/port.ts'
+import type { Clock } from '../clock.ts'
+import type { Reading } from '../records/command.ts'
+import type { Decoder } from '../records/decoder.ts'
+import type { Doubt, SendCommand } from '../records/generated.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import { Graveyard } from './dead-letter.ts'
+import { originOf } from './doubts.ts'
+import type { Outbox } from './outbox.ts'
+import type { Pending } from './pending.ts'
+import type { Resolver } from './resolver.ts'
+import { ResultTally } from './results.ts'
+import { SchemaWait } from './schema-wait.ts'
+
+export interface DoubtIntakeOptions {
+  doubtDecoder: Decoder<Doubt>
+  decoder: Decoder<SendCommand>
+  readCommand: (value: SendCommand) => Reading
+  outbox: Outbox
+  resolver: Resolver
+  deadLetterTopic: string
+  clock: Clock
+  telemetry: Telemetry
+}
+
+interface Arrival {
+  record: BusRecord
+  /** An earlier owner may have POSTed it again. */
+  doubted: boolean
+}
+
+/** From the records of a partition of doubts to commands that the resolver works on. */
+export class DoubtIntake {
+  readonly #options: DoubtIntakeOptions
+  readonly #session: Session
+  readonly #waitForDoubt: SchemaWait<Arrival>
+  readonly #waitForCommand: SchemaWait<Arrival & { doubt: Doubt }>
+
+  constructor(session: Session, options: DoubtIntakeOptions) {
+    this.#session = session
+    this.#options = options
+    const { doubtDecoder } = options
+    const again = (arrivals: readonly Arrival[]) => {
+      for (const arrival of arrivals) this.#read(arrival)
+    }
+    this.#waitForDoubt = new SchemaWait({ ...options, decoder: doubtDecoder, session, again })
+    this.#waitForCommand = new SchemaWait<Arrival & { doubt: Doubt }>({ ...options, session, again })
+  }
+
+  take(records: readonly BusRecord[], doubted: boolean): void {
+    for (const record of records) this.#read({ record, doubted })
+  }
+
+  #read(arrival: Arrival): void {
+    const doubt = this.#options.doubtDecoder.decode(arrival.record.value)
+    if (!doubt.ok) {
+      if ('pending' in doubt) this.#waitForDoubt.add(doubt.pending, arrival)
+      else this.#bury(arrival.record, doubt.error)
+      return
+    }
+    const command = this.#options.decoder.decode(doubt.value.value)
+    if (command.ok) this.#admit(arrival, doubt.value, command.value)
+    else if ('pending' in command) this.#waitForCommand.add(command.pending, { ...arrival, doubt: doubt.value })
+    else this.#bury(arrival.record, command.error)
+  }
+
+  #admit({ record, doubted }: Arrival, doubt: Doubt, value: SendCommand): void {
+    const { readCommand, resolver, clock } = this.#options
+    const reading = readCommand(value)
+    if (!reading.ok) {
+      this.#bury(record, { code: 'INVALID', message: reading.error })
+      return
+    }
+    const pending: Pending = {
+      command: reading.command,
+      session: this.#session,
+      offset: record.offset,
+      origin: originOf(doubt),
+      readyAt: clock.monotonic(),
+      attempts: doubt.attempts,
+      doubted: true,
+    }
+    if (doubted) this.#doubtAgain(pending)
+    else resolver.resolve(pending, doubt.postedAt)
+  }
+
+  #doubtAgain(pending: Pending): void {
+    const { outbox, clock, telemetry } = this.#options
+    const tally = new ResultTally()
+    outbox.doubt(pending, clock.now(), 'taken_over', tally)
+    void this.#session.committed().then(() => tally.announce(telemetry))
+  }
+
+  #bury(record: BusRecord, error: { code: string; message: string }): void {
+    const graveyard = new Graveyard(this.#options.deadLetterTopic, this.#session)
+    graveyard.bury(record, error)
+    void this.#session.committed().then(() => graveyard.announce(this.#options.telemetry))
+  }
+}

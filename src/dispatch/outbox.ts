@@ -1,0 +1,58 @@
+import type { Telemetry } from '../telemetry/events.ts'
+import type { WriteDoubt } from './doubts.ts'
+import type { Pending } from './pending.ts'
+import type { ResultDetails, ResultTally, WriteResult } from './results.ts'
+
+/** Settles commands on their sessions: with a result, or by moving them to the doubts. */
+export class Outbox {
+  readonly #writeResult: WriteResult
+  readonly #writeDoubt: WriteDoubt
+  readonly #telemetry: Telemetry
+
+  constructor(writeResult: WriteResult, writeDoubt: WriteDoubt, telemetry: Telemetry) {
+    this.#writeResult = writeResult
+    this.#writeDoubt = writeDoubt
+    this.#telemetry = telemetry
+  }
+
+  settle({ command, session, offset, origin, doubted }: Pending, details: ResultDetails, tally: ResultTally): void {
+    session.settle(offset, [this.#writeResult(command, origin, details)])
+    tally.add(command.type, details.outcome, details.errorCode ?? null)
+    if (doubted) this.#telemetry.emit('doubt.resolved', { outcome: details.outcome })
+  }
+
+  /**
+   * Nobody can tell: the command moves to the doubts, and its producer hears so the first time.
+   * @param postedAt when its POST can have begun at the latest
+   */
+  doubt(pending: Pending, postedAt: number, cause: string, tally: ResultTally): void {
+    const { command, session, offset, origin, doubted, attempts } = pending
+    const records = [this.#writeDoubt(pending, postedAt, cause)]
+    if (!doubted) {
+      const error = doubtTexts[cause] ?? 'nobody can tell whether it was sent'
+      const details: ResultDetails = {
+        outcome: 'IN_DOUBT',
+        attempts: attempts + 1,
+        errorCode: 'RESPONSE_LOST',
+        error,
+        sentAt: postedAt,
+      }
+      records.push(this.#writeResult(command, origin, details))
+      tally.add(command.type, 'IN_DOUBT', 'RESPONSE_LOST')
+    }
+    session.settle(offset, records)
+    tally.addDoubt(cause)
+  }
+}
+
+const doubtTexts: Record<string, string> = {
+  taken_over: 'another worker may have sent it before it stopped',
+  timeout: 'the gateway did not answer in time',
+  reset: 'the connection broke before the answer',
+  response_cut: 'the connection broke within the answer',
+  response_too_large: 'the answer was too long to be read',
+  http_status: 'something in front of the gateway answered in its place',
+  foreign_body: 'the answer was none of the gateway',
+  contradiction: 'the answer contradicts itself',
+  items_differ: 'the answer does not fit the request',
+}

@@ -1,0 +1,107 @@
+import type { Clock } from '../clock.ts'
+import { classify, type Verdict } from '../gateway/classify.ts'
+import type { Connection } from '../gateway/connection.ts'
+import { envelopeBody } from '../gateway/envelope.ts'
+import type { ErrorCode } from '../protocol/index.ts'
+import type { Account } from './account.ts'
+
+export interface PollerOptions {
+  connection: Connection
+  maxOperations: number
+  errorTexts: Readonly<Record<string, ErrorCode>>
+  clock: Clock
+  /** Runs the request when one may be in flight. */
+  inSlot: (request: () => Promise<void>) => Promise<void>
+}
+
+/** in_doubt: the question was not answered for whatever reason; ask again. */
+export type PollAnswer = Verdict
+
+interface Question {
+  id: string
+  answer: (verdict: PollAnswer) => void
+}
+
+interface Asked {
+  account: Account
+  questions: Question[]
+  busy: boolean
+}
+
+/**
+ * Asks the gateway for the status of messages, batched, one request an account at a time, within the account's pauses
+ * and rate. A poll may serve as the probe that ends a pause.
+ */
+export class StatusPoller {
+  readonly #options: PollerOptions
+  readonly #asked = new Map<Account, Asked>()
+  #stopped = false
+
+  constructor(options: PollerOptions) {
+    this.#options = options
+  }
+
+  /** @param id the caller's id of the message, as decimal text */
+  ask(account: Account, id: string): Promise<PollAnswer> {
+    const asked = this.#asked.get(account) ?? { account, questions: [], busy: false }
+    this.#asked.set(account, asked)
+    return new Promise(answer => {
+      asked.questions.push({ id, answer })
+      this.#pump(asked)
+    })
+  }
+
+  stop(): void {
+    this.#stopped = true
+  }
+
+  #pump(asked: Asked): void {
+    if (this.#stopped || asked.busy || asked.questions.length === 0) return
+    asked.busy = true
+    const wait = asked.account.wait()
+    if (wait > 0) {
+      // while a probe is on its way there is no telling how long
+      this.#options.clock.after(Math.min(wait, 1000), () => this.#next(asked))
+      return
+    }
+    void this.#options.inSlot(() => this.#request(asked)).then(() => this.#next(asked))
+  }
+
+  #next(asked: Asked): void {
+    asked.busy = false
+    this.#pump(asked)
+  }
+
+  async #request(asked: Asked): Promise<void> {
+    const { connection, maxOperations, errorTexts } = this.#options
+    const { account } = asked
+    if (account.wait() > 0) return
+    const questions = takeDistinct(asked.questions, Math.min(maxOperations, account.room()))
+    const leave = account.leave(questions.length)
+    const operations = questions.map(({ id }) => `{"type":"status","id":${id}}`)
+    const answer = await connection.post(envelopeBody(account.apiKey(), operations), () => {
+      account.begun(leave)
+      return null
+    })
+    const classified = classify(
+      questions.map(({ id }) => id),
+      answer,
+      errorTexts,
+    )
+    account.observe(leave, classified)
+    const verdicts = 'verdicts' in classified ? classified.verdicts : []
+    for (const [i, question] of questions.entries()) question.answer(verdicts[i] ?? { kind: 'in_doubt' })
+  }
+}
+
+/** One envelope never holds an id twice. */
+function takeDistinct(questions: Question[], most: number): Question[] {
+  const taken = new Map<string, Question>()
+  const left: Question[] = []
+  for (const question of questions) {
+    if (taken.size < most && !taken.has(question.id)) taken.set(question.id, question)
+    else left.push(question)
+  }
+  questions.splice(0, questions.length, ...left)
+  return [...taken.values()]
+}

@@ -1,0 +1,125 @@
+import type { ErrorCode } from '../protocol/index.ts'
+
+export type GatewayErrorCode = ErrorCode | 'UNREACHABLE' | 'ABORTED' | 'PAYLOAD_UNREADABLE'
+
+interface Facts {
+  code: GatewayErrorCode
+  retryable?: boolean
+  definite: boolean
+  retryAfterMs?: number | null
+  cause?: unknown
+}
+
+/** Why an operation failed. Holds no key, no phone and no message text of the request. */
+export class GatewayError extends Error {
+  readonly code: GatewayErrorCode
+  /** The same call, unchanged, does no harm and may pass later. Never true of what is not definite. */
+  readonly retryable: boolean
+  /** true: this call is known not to have been executed. false: it may have been, and then it was billed. */
+  readonly definite: boolean
+  /** How long the other side asks to wait, where it says so. */
+  readonly retryAfterMs: number | null
+
+  constructor(message: string, { code, retryable = false, definite, retryAfterMs = null, ...options }: Facts) {
+    super(message, options)
+    this.name = new.target.name
+    this.code = code
+    this.retryable = retryable
+    this.definite = definite
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
+export interface Problem {
+  /** Place in the list of operations that was given. */
+  index: number
+  /** Such as `sms_message` or `viber_carousel[1].caption`; empty when the operation as a whole is meant. */
+  field: string
+  /** Names the field and says what it must be, never what it was. */
+  message: string
+}
+
+/** An operation breaks the interface: nothing was sent. Mend the field that is named. */
+export class ValidationError extends GatewayError {
+  readonly index: number
+  readonly field: string
+  /** Everything that is wrong, not only the first. */
+  readonly problems: readonly Problem[]
+
+  constructor(problems: readonly [Problem, ...Problem[]]) {
+    const [{ index, field, message }] = problems
+    super(`operation ${index}: ${message}`, { code: 'VALIDATION', definite: true })
+    this.index = index
+    this.field = field
+    this.problems = problems
+  }
+}
+
+/** The API key is not accepted: nothing was sent. Check the key and the account's settings. */
+export class AccessDeniedError extends GatewayError {
+  constructor(message: string) {
+    super(message, { code: 'ACCESS_DENIED', definite: true })
+  }
+}
+
+/** The gateway refused the operation, or the envelope it was in. `code` says why, `message` in the gateway's words. */
+export class RefusedError extends GatewayError {
+  constructor(message: string, code: ErrorCode) {
+    super(message, { code, definite: true })
+  }
+}
+
+/** Above a ceiling of the gateway or of something in front of it: not sent. Wait and try again. */
+export class ThrottledError extends GatewayError {
+  constructor(message: string, retryAfterMs: number | null) {
+    super(message, { code: 'THROTTLED', retryable: true, definite: true, retryAfterMs })
+  }
+}
+
+/**
+ * The gateway was not reached: no name, no connection, no trusted certificate, no free connection in time, or an HTTP
+ * status of something in front of it that says so. Not sent.
+ */
+export class UnreachableError extends GatewayError {
+  constructor(message: string, retryAfterMs: number | null) {
+    super(message, { code: 'UNREACHABLE', retryable: true, definite: true, retryAfterMs })
+  }
+}
+
+/**
+ * The caller's signal aborted, or onRequest threw; `cause` is the reason. Definite when not a byte had been written.
+ */
+export class AbortedError extends GatewayError {
+  constructor(message: string, { definite, cause }: { definite: boolean; cause: unknown }) {
+    super(message, { code: 'ABORTED', definite, cause })
+  }
+}
+
+/**
+ * Perhaps executed: writing had begun, and no answer came that says what became of the operation. Ask `status`, or wait
+ * for the callback, before sending again: the gateway may bill a repeated id twice.
+ */
+export class InDoubtError extends GatewayError {
+  /** Such as timeout, reset, http_status, foreign_body, items_differ. */
+  readonly reason: string
+
+  constructor(message: string, reason: string) {
+    super(message, { code: 'RESPONSE_LOST', definite: false })
+    this.reason = reason
+  }
+}
+
+/** Executed, as the gateway says, but what it answered cannot be read. Do not send it again: look into `data`. */
+export class UnreadablePayloadError extends GatewayError {
+  readonly #data: unknown
+
+  constructor(message: string, data: unknown) {
+    super(message, { code: 'PAYLOAD_UNREADABLE', definite: false })
+    this.#data = data
+  }
+
+  /** What the gateway answered; never part of what is printed or logged. */
+  get data(): unknown {
+    return this.#data
+  }
+}

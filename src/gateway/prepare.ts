@@ -1,0 +1,55 @@
+import { isOperationType, type OperationType, operations, operationTypes, stringifyJson } from '../protocol/index.ts'
+import { type Problem, ValidationError } from './errors.ts'
+
+/** An operation that was checked and written. */
+export interface Prepared {
+  /** Place in the caller's list. */
+  index: number
+  type: OperationType
+  /** The id that its item echoes, as decimal text. */
+  id: string | null
+  /** The operation object. */
+  json: string
+}
+
+/** @throws ValidationError naming everything that is wrong in any of the operations. */
+export function prepareAll(list: readonly unknown[]): Prepared[] {
+  if (!Array.isArray(list) || list.length === 0) {
+    throw new ValidationError([{ index: 0, field: '', message: 'at least one operation is required' }])
+  }
+  const prepared: Prepared[] = []
+  const problems: Problem[] = []
+  for (const [index, operation] of list.entries()) {
+    const checked = prepare(operation, index)
+    if (Array.isArray(checked)) problems.push(...checked)
+    else prepared.push(checked)
+  }
+  const [first, ...others] = problems
+  if (first) throw new ValidationError([first, ...others])
+  return prepared
+}
+
+function prepare(operation: unknown, index: number): Prepared | Problem[] {
+  const type = (operation as { type?: unknown } | null | undefined)?.type
+  if (!isOperationType(type)) {
+    return [{ index, field: 'type', message: `type must be one of ${operationTypes.join(', ')}` }]
+  }
+  const { data, error } = operations[type].schema.safeParse(operation)
+  if (error) {
+    return error.issues.map(({ path, message }) => ({ index, field: fieldName(path), message }))
+  }
+  try {
+    return { index, type, id: echoedId(type, data), json: stringifyJson(data) }
+  } catch {
+    return [{ index, field: '', message: 'an additional property cannot be written as JSON' }]
+  }
+}
+
+/** The id of a template is not a message's, and what has no id of its own may be answered with one. */
+function echoedId(type: OperationType, { id }: { id?: unknown }): string | null {
+  return type.startsWith('template/') || type === 'balance' || type === 'sender' || id === undefined ? null : String(id)
+}
+
+function fieldName(path: readonly PropertyKey[]): string {
+  return path.map((step, i) => (typeof step === 'number' ? `[${step}]` : `${i > 0 ? '.' : ''}${String(step)}`)).join('')
+}

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest'
+import { markAborted } from '../../src/bus/kafka/aborted.ts'
+import type { AbortedTransaction, FetchedMessage } from '../../src/bus/kafka/internals.ts'
+
+/**
+ * A log in a line, an entry an offset: `a1` is a record of producer 1 in a transaction that is aborted, `c1` in one that
+ * is committed, `-1` and `+1` are the markers that abort and commit, `n1` is a record outside of any transaction.
+ */
+function logOf(line: string, from = 0): FetchedMessage[] {
+  return line.split(' ').map((entry, i) => {
+    const [kind, producerId] = [entry[0]!, entry.slice(1)]
+    const isControlRecord = '+-'.includes(kind)
+    return {
+      offset: String(from + i),
+      key: isControlRecord ? Buffer.from([0, 0, 0, kind === '+' ? 1 : 0]) : Buffer.from(entry),
+      isControlRecord,
+      batchContext: { producerId, inTransaction: kind !== 'n' },
+    }
+  })
+}
+
+const transaction = (producerId: string, firstOffset: number): AbortedTransaction => ({
+  producerId,
+  firstOffset: String(firstOffset),
+})
+
+/** What is left to read, as entries of the line. */
+function readable(line: string, aborted: AbortedTransaction[], from = 0): string {
+  const messages = logOf(line, from)
+  const entries = line.split(' ')
+  markAborted(messages, aborted)
+  return entries.filter((_, i) => !messages[i]!.isControlRecord).join(' ')
+}
+
+describe('of a fetch, only committed records are left', () => {
+  test.each<[string, string, AbortedTransaction[], string]>([
+    ['nothing was aborted', 'c1 n2 c1 +1', [], 'c1 n2 c1'],
+    ['one transaction was aborted', 'n2 a1 n2 a1 -1 n2', [transaction('1', 1)], 'n2 n2 n2'],
+    ['two are interleaved', 'a1 a2 a1 -1 a2 c3 -2 +3', [transaction('1', 0), transaction('2', 1)], 'c3'],
+    ['one lies within another', 'a1 a2 -2 c2 a1 +2 -1', [transaction('1', 0), transaction('2', 1)], 'c2'],
+    ['the list is not sorted', 'a1 a2 a1 -1 c1 +1 a2 -2', [transaction('2', 1), transaction('1', 0)], 'c1'],
+    [
+      'a producer aborts, commits, and aborts again',
+      'a1 -1 c1 c1 +1 a1 a1 -1 c1 +1',
+      [transaction('1', 0), transaction('1', 5)],
+      'c1 c1 c1',
+    ],
+    ['two in a row of one producer', 'a1 -1 a1 -1 c1 +1', [transaction('1', 2), transaction('1', 0)], 'c1'],
+    [
+      'a committed one of another producer lies between',
+      'c2 a1 c2 -1 c2 +2 a1 -1',
+      [transaction('1', 1), transaction('1', 6)],
+      'c2 c2 c2',
+    ],
+    ['its marker is not in the fetch', 'c2 a1 +2 a1', [transaction('1', 1)], 'c2'],
+  ])('when %s', (_, line, aborted, left) => {
+    expect(readable(line, aborted)).toBe(left)
+  })
+
+  test('when it starts inside of two that are open', () => {
+    const aborted = [transaction('2', 80), transaction('1', 50)]
+    expect(readable('a1 a2 c3 a2 -2 c2 a1 +2 -1 c1 +1 +3', aborted, 100)).toBe('c3 c2 c1')
+  })
+
+  test('and offsets are compared as numbers', () => {
+    expect(readable('c1 +1 a1 -1', [transaction('1', 10)], 8)).toBe('c1')
+  })
+
+  test("and another producer's abort marker ends nothing", () => {
+    expect(readable('a1 a2 -2 a1 -1', [transaction('1', 0), transaction('2', 1)])).toBe('')
+  })
+})

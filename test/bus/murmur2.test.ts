@@ -1,0 +1,32 @@
+import { createRequire } from 'node:module'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { partitionOf } from '../../src/bus/murmur2.ts'
+
+const murmur2 = createRequire(import.meta.url)('kafkajs/src/producer/partitioners/default/murmur2') as (
+  key: Buffer,
+) => number
+
+const kafkajsPartitionOf = (key: Buffer, partitions: number) => (murmur2(key) & 0x7fffffff) % partitions
+
+test('the partition of a key is the one that other Kafka clients choose', () => {
+  const anyKey = fc.uint8Array({ maxLength: 40 }).map(bytes => Buffer.from(bytes))
+  fc.assert(
+    fc.property(anyKey, fc.integer({ min: 1, max: 1000 }), (key, partitions) => {
+      expect(partitionOf(key, partitions)).toBe(kafkajsPartitionOf(key, partitions))
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test.each([
+  // Utils.murmur2 of the Java client, as its own test has them
+  ['21', -973932308],
+  ['foobar', -790332482],
+  ['a-little-bit-long-string', -985981536],
+  ['a-little-bit-longer-string', -1486304829],
+  ['lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8', -58897971],
+  ['abc', 479470107],
+])('the hash of "%s" is that of the Java client', (key, hash) => {
+  expect(partitionOf(Buffer.from(key), 2 ** 31)).toBe(hash & 0x7fffffff)
+})

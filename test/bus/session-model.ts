@@ -1,0 +1,286 @@
+import { expect } from 'vitest'
+import type { OutgoingRecord, Session, SessionListener } from '../../src/bus/port.ts'
+import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
+import { Ledger } from '../../src/bus/session/ledger.ts'
+import { PartitionSession } from '../../src/bus/session/session.ts'
+import { DONE, IN_DOUBT, INTENT } from '../../src/bus/session/window.ts'
+import { ManualClock, settled } from '../support/clock.ts'
+import { type Ending, PartitionLog, ScriptedDriver } from '../support/sessions.ts'
+
+/** What a worker knows of one session: commands to be sent, and commands that another one may have sent. */
+interface Work {
+  process: Process
+  session: PartitionSession
+  driver: ScriptedDriver
+  ready: Set<number>
+  doubted: Set<number>
+  /** Left as intents by another process, as the checkpoint had it when the session began. */
+  foreign: Set<number>
+}
+
+interface Process {
+  tag: string
+  ledger: Ledger
+  work: Work | null
+}
+
+interface Post {
+  work: Work
+  offset: number
+}
+
+const offsetOf = (record: OutgoingRecord) => Number(record.key)
+
+/**
+ * Two processes that fight for one partition, and what must hold whatever they do. A POST is what happens after an
+ * intent was answered with true; the truth about POSTs and results is kept here, apart from every session.
+ */
+export class SessionModel {
+  readonly log = new PartitionLog()
+  readonly clock = new ManualClock()
+  readonly #processes: Process[] = ['one', 'two'].map(tag => ({ tag, ledger: new Ledger(), work: null }))
+  /** Every session there ever was. */
+  readonly #works: Work[] = []
+  readonly #posts: Post[] = []
+  /** Offsets with a POST that was not taken back since. */
+  readonly #posted = new Set<number>()
+  readonly #lookBack: number
+  #lastSeq = 0
+
+  constructor(lookBack: number) {
+    this.#lookBack = lookBack
+    this.log.onCommitted = () => this.#checkCommit()
+  }
+
+  /** A process takes the partition over, or opens its session anew. */
+  async open(which: number): Promise<void> {
+    const process = this.#process(which)
+    process.work?.session.close()
+    const driver = new ScriptedDriver(this.log)
+    const session = new PartitionSession({
+      topic: 'commands',
+      partition: 0,
+      driver,
+      ledger: process.ledger,
+      tag: process.tag,
+      listener: this.#listener,
+      clock: this.clock,
+      commitInterval: () => 20,
+      backlog: () => ({ records: 8, bytes: 1 << 20 }),
+      lookBack: this.#lookBack,
+      startAt: ({ low }) => low,
+      committed: () => {},
+      lost: () => {},
+    })
+    process.work = { process, session, driver, ready: new Set(), doubted: new Set(), foreign: this.#foreignTo(process) }
+    this.#works.push(process.work)
+    void session.start()
+    await settled()
+  }
+
+  /** The broker answers a take-over. */
+  async acquired(which: number): Promise<void> {
+    this.#pick(this.#works, which, ({ driver }) => driver.acquiring)?.driver.acquired()
+    await settled()
+  }
+
+  /** The broker ends a commit of any session, the present one or one of the past. */
+  async endCommit(which: number, ending: Ending): Promise<void> {
+    this.#pick(this.#works, which, ({ driver }) => driver.committing)?.driver.endCommit(ending)
+    await settled()
+  }
+
+  /** A batch arrives; pausing does not keep back what is on its way. */
+  deliver(which: number, most: number, onItsWay: boolean): void {
+    const work = this.#process(which).work
+    if (!work?.session.alive || (work.driver.paused && !onItsWay)) return
+    if (!work.session.accept(work.driver.fetch(most))) work.driver.seek(work.session.position)
+  }
+
+  /** A batch of another life of the partition arrives. */
+  deliverStray(which: number, distance: number): void {
+    const work = this.#process(which).work
+    if (!work?.session.alive || !work.session.started) return
+    const { position } = work.session
+    work.driver.position = position + distance
+    expect(work.session.accept(work.driver.fetch(3))).toBe(false)
+    work.driver.seek(work.session.position)
+    expect(work.session.position).toBe(position)
+  }
+
+  async intend(which: number, count: number): Promise<void> {
+    const work = this.#process(which).work
+    const offsets = [...(work?.ready ?? [])].slice(0, count)
+    if (!work || offsets.length === 0) return
+    for (const offset of offsets) work.ready.delete(offset)
+    void work.session.intend(offsets).then(begin => {
+      for (const offset of offsets) {
+        if (begin) this.#begin(work, offset)
+        else if (work.session.alive) work.ready.add(offset)
+      }
+    })
+    await settled()
+  }
+
+  /** A POST comes to an end, whatever became of its session. */
+  async finish(which: number, sent: boolean): Promise<void> {
+    const post = this.#posts.splice(which % Math.max(1, this.#posts.length), 1)[0]
+    if (!post) return
+    const { work, offset } = post
+    if (sent) {
+      work.session.settle(offset, [resultOf(offset)])
+    } else {
+      this.#posted.delete(offset)
+      work.session.release(offset)
+      if (work.session.alive) work.ready.add(offset)
+    }
+    await settled()
+  }
+
+  /** A command that is not to be sent, or the doubt that an earlier owner left. */
+  settle(which: number, doubt: boolean): void {
+    const work = this.#process(which).work
+    if (!work?.session.alive) return
+    const offsets = doubt ? work.doubted : work.ready
+    const [offset] = offsets
+    if (offset === undefined) return
+    offsets.delete(offset)
+    work.session.settle(offset, [resultOf(offset)])
+  }
+
+  /** A session of the past is told what became of commands that it had delivered and nobody began to send. */
+  async meddle(which: number, how: 'settle' | 'release' | 'intend'): Promise<void> {
+    const work = this.#pick(this.#works, which, ({ session, ready }) => !session.alive && ready.size > 0)
+    if (!work) return
+    const offset = [...work.ready][which % work.ready.size]!
+    if (how === 'settle') work.session.settle(offset, [resultOf(offset)])
+    if (how === 'release') work.session.release(offset)
+    if (how === 'intend') expect(await work.session.intend([offset])).toBe(false)
+    await settled()
+  }
+
+  /** The group re-joins, and the partition stays. */
+  rejoin(which: number, over: boolean): void {
+    const session = this.#process(which).work?.session
+    if (!session?.alive) return
+    if (over) session.resume()
+    else void session.quiesce(5_000)
+  }
+
+  /** In the end, one process takes over and nothing goes wrong any more: everything has exactly one result. */
+  async conclude(which: number): Promise<void> {
+    while (this.#posts.length > 0) await this.finish(0, true)
+    await this.open(which)
+    for (const { driver } of this.#works) {
+      driver.acquired()
+      if (!driver.current) driver.endCommit()
+    }
+    await settled()
+    const { work, ledger } = this.#process(which)
+    const { session, driver } = work!
+    for (let i = 0; i < 20 + this.log.records.length; i++) {
+      this.deliver(which, 3, false)
+      await this.intend(which, 2)
+      while (work!.doubted.size > 0) this.settle(which, true)
+      await this.clock.pass(25)
+      driver.endCommit()
+      await settled()
+      while (this.#posts.length > 0) await this.finish(0, true)
+    }
+    expect(this.log.published.map(offsetOf).sort(byNumber)).toEqual(this.log.records.map(({ offset }) => offset))
+    expect(session).toMatchObject({ alive: true, open: true, lag: 0, windowUsed: 0 })
+    expect(ledger.size).toBe(0)
+    expect(driver.paused).toBe(false)
+  }
+
+  readonly #listener: SessionListener = {
+    opened: () => {},
+    history: (session, records) => {
+      const { driver } = this.#workOf(session)
+      if (!driver.current) return
+      for (const { offset } of records) expect(this.#isPublished(offset) || this.#posted.has(offset)).toBe(true)
+    },
+    records: (session, records) => {
+      for (const { offset } of records) this.#delivered(this.#workOf(session), offset)
+    },
+    inDoubt: (session, records) => {
+      const work = this.#workOf(session)
+      for (const { offset } of records) {
+        expect(work.foreign).toContain(offset)
+        expect(work.doubted).not.toContain(offset)
+        if (work.driver.current) expect(this.#isPublished(offset)).toBe(false)
+        work.doubted.add(offset)
+      }
+    },
+    resumed: () => {},
+    closed: () => {},
+    fatal: () => {},
+  }
+
+  #delivered(work: Work, offset: number): void {
+    expect(work.foreign).not.toContain(offset)
+    expect(work.ready).not.toContain(offset)
+    if (work.driver.current) {
+      expect(this.#posted).not.toContain(offset)
+      expect(this.#isPublished(offset)).toBe(false)
+    }
+    work.ready.add(offset)
+  }
+
+  /** An intent was answered with true. */
+  #begin(work: Work, offset: number): void {
+    expect(this.#posted).not.toContain(offset)
+    expect(this.#isPublished(offset)).toBe(false)
+    const { tag, window } = this.#checkpoint()
+    expect([tag, window.get(offset)]).toEqual([work.process.tag, INTENT])
+    this.#posted.add(offset)
+    this.#posts.push({ work, offset })
+  }
+
+  #checkCommit(): void {
+    const published = this.log.published.map(offsetOf)
+    expect(new Set(published).size).toBe(published.length)
+    const { seq, window } = this.#checkpoint()
+    expect(seq).toBeGreaterThan(this.#lastSeq)
+    this.#lastSeq = seq
+    for (const { offset } of this.log.records) expect(window.get(offset) === DONE).toBe(this.#isPublished(offset))
+    for (const offset of this.#posted) expect([INTENT, IN_DOUBT, DONE]).toContain(window.get(offset))
+  }
+
+  #checkpoint() {
+    const { offset, metadata } = this.log.committed!
+    return unpackCheckpoint(offset, metadata)
+  }
+
+  #foreignTo({ tag }: Process): Set<number> {
+    if (!this.log.committed) return new Set()
+    const { tag: last, window } = this.#checkpoint()
+    const offsets = this.log.records.map(({ offset }) => offset)
+    const left = (offset: number) => window.get(offset) === IN_DOUBT || (tag !== last && window.get(offset) === INTENT)
+    return new Set(offsets.filter(left))
+  }
+
+  #isPublished(offset: number): boolean {
+    return this.log.published.some(record => offsetOf(record) === offset)
+  }
+
+  #process(which: number): Process {
+    return this.#processes[which % 2]!
+  }
+
+  #workOf(session: Session): Work {
+    return this.#works.find(work => work.session === session)!
+  }
+
+  #pick<T>(from: readonly T[], which: number, condition: (item: T) => boolean): T | undefined {
+    const fitting = from.filter(condition)
+    return fitting[which % Math.max(1, fitting.length)]
+  }
+}
+
+const byNumber = (a: number, b: number) => a - b
+const resultOf = (offset: number): OutgoingRecord => ({
+  topic: 'results',
+  key: Buffer.from(String(offset)),
+  value: null,
+})

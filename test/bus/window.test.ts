@@ -1,0 +1,119 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { packCheckpoint, unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
+import { DONE, IN_DOUBT, INTENT, NEW, type OffsetState, Window, windowSize } from '../../src/bus/session/window.ts'
+
+/** A window with these states from the base on, all of them taken in. */
+function windowOf(base: number, states: readonly OffsetState[]): Window {
+  const window = new Window(base)
+  states.forEach((state, i) => {
+    window.set(base + i, state)
+  })
+  window.horizon = base + states.length
+  return window
+}
+
+const statesOf = (window: Window, from: number, count: number) =>
+  Array.from({ length: count }, (_, i) => window.get(from + i))
+
+const anyState = fc.constantFrom<OffsetState>(NEW, INTENT, DONE, IN_DOUBT)
+
+describe('the window', () => {
+  test('moves its base over what is done, and no further', () => {
+    const window = windowOf(100, [DONE, DONE, INTENT, DONE])
+    window.advance()
+    expect(window.base).toBe(102)
+    window.set(102, DONE)
+    window.advance()
+    expect(window.base).toBe(104)
+  })
+
+  test('does not move its base over what was not taken in yet, done or not', () => {
+    const window = new Window(100)
+    window.set(100, DONE)
+    window.advance()
+    expect(window.base).toBe(100)
+  })
+
+  test('knows everything below its base as done, and nothing of what is beyond it', () => {
+    const window = windowOf(100, [INTENT])
+    expect(statesOf(window, 98, 4)).toEqual([DONE, DONE, INTENT, NEW])
+    expect(window.get(100 + windowSize)).toBe(NEW)
+    expect(() => window.set(100 + windowSize, INTENT)).toThrow(RangeError)
+    expect(() => window.set(99, INTENT)).toThrow(RangeError)
+  })
+
+  test('takes a gap in at once, however much larger than itself it is', () => {
+    const window = new Window(5)
+    window.skipTo(5 + 10 * windowSize)
+    expect(window).toMatchObject({ base: 5 + 10 * windowSize, horizon: 5 + 10 * windowSize, length: 0 })
+    expect(window.get(5 + 10 * windowSize)).toBe(NEW)
+  })
+
+  test('takes in as much of a gap as it has room for while something before it is undone', () => {
+    const window = windowOf(0, [INTENT])
+    window.skipTo(3 * windowSize)
+    expect(window).toMatchObject({ base: 0, horizon: windowSize })
+    window.set(0, DONE)
+    window.skipTo(3 * windowSize)
+    expect(window).toMatchObject({ base: 3 * windowSize, horizon: 3 * windowSize })
+  })
+
+  test('a place is new again when the window has moved over it once', () => {
+    const window = windowOf(0, Array(windowSize).fill(DONE))
+    window.advance()
+    expect(statesOf(window, windowSize, windowSize)).toEqual(Array(windowSize).fill(NEW))
+  })
+})
+
+describe('the checkpoint', () => {
+  test('whatever the states are, the next owner reads them as they were', () => {
+    const anyCheckpoint = fc.record({
+      base: fc.nat({ max: 2 ** 50 }),
+      seq: fc.nat(),
+      states: fc.array(anyState, { maxLength: 300 }),
+    })
+    fc.assert(
+      fc.property(anyCheckpoint, ({ base, seq, states }) => {
+        const packed = packCheckpoint({ tag: 'a-tag_1', seq, window: windowOf(base, states) })
+        const read = unpackCheckpoint(base, packed)
+        expect(read).toMatchObject({ tag: 'a-tag_1', seq, window: { base, horizon: base } })
+        expect(statesOf(read.window, base, states.length + 8)).toEqual([...states, ...Array(8).fill(NEW)])
+      }),
+    )
+  })
+
+  test('a full window fits into the 4,096 characters that a broker allows', () => {
+    for (const state of [INTENT, DONE, IN_DOUBT] as const) {
+      const window = windowOf(7, Array(windowSize).fill(state))
+      const packed = packCheckpoint({ tag: 'eightlet', seq: Number.MAX_SAFE_INTEGER, window })
+      expect(packed.length).toBeLessThanOrEqual(4096)
+      expect(statesOf(unpackCheckpoint(7, packed).window, 7, windowSize)).toEqual(Array(windowSize).fill(state))
+    }
+  })
+
+  test('is short again when the window has moved on', () => {
+    const window = windowOf(0, [...Array(5000).fill(DONE), INTENT])
+    window.advance()
+    const packed = packCheckpoint({ tag: 'tag', seq: 3, window })
+    expect(packed).toBe('1;tag;3;AQ==')
+  })
+
+  test.each([null, undefined, ''])('without metadata (%o) everything from the offset on is new', metadata => {
+    const read = unpackCheckpoint(42, metadata)
+    expect(read).toMatchObject({ tag: '', seq: 0, window: { base: 42, horizon: 42, length: 0 } })
+  })
+
+  test.each(['leader-epoch=4', '2;tag;1;AQ==', '1;tag', '1;tag;many;AQ==', '{"offset":1}'])(
+    'metadata of another program or of a newer version ("%s") is refused, with what to do',
+    metadata => {
+      expect(() => unpackCheckpoint(42, metadata)).toThrow(
+        /offset 42 .*did not write.*kafka\.groupId.*reset the offset/,
+      )
+    },
+  )
+
+  test('what is told of foreign metadata is short', () => {
+    expect(() => unpackCheckpoint(42, 'x'.repeat(4000))).toThrow(/^.{0,250}$/)
+  })
+})

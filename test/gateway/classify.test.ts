@@ -1,0 +1,314 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Answer } from '../../src/gateway/answer.ts'
+import { classify } from '../../src/gateway/classify.ts'
+import { parseJson, stringifyJson } from '../../src/protocol/index.ts'
+import { type AnyItem, answered, itemsAnswer, refusal, refusedItem, sentItem } from '../support/answers.ts'
+
+const ids = ['1', '2', '3']
+const inDoubt = { kind: 'in_doubt' }
+const sent = (id: unknown) => ({ kind: 'sent', data: expect.objectContaining({ id }) })
+const refused = (code: string, error: string) => ({ kind: 'refused', code, error })
+const allInDoubt = (cause: string) => ({
+  outcome: 'unknown',
+  cause,
+  error: expect.stringMatching(/./),
+  verdicts: [inDoubt, inDoubt, inDoubt],
+})
+const notSent = (reason: string, error: string, retryAfterMs: number | null = null) => ({
+  outcome: 'not_sent',
+  reason,
+  error,
+  retryAfterMs,
+})
+
+describe('a definite answer', () => {
+  test('says of each operation whether it was sent or refused, and why', () => {
+    expect(classify(ids, itemsAnswer(sentItem(1), refusedItem(2), sentItem(3)))).toEqual({
+      outcome: 'answered',
+      verdicts: [sent(1), refused('SENDER_INVALID', 'Error in Alpha-name'), sent(3)],
+    })
+  })
+
+  test.each([['1'], [1], [1n]])('may echo an id as %o', id => {
+    expect(classify(['1'], itemsAnswer(sentItem(id)))).toEqual({
+      outcome: 'answered',
+      verdicts: [sent(expect.anything())],
+    })
+  })
+
+  test('tells ids beyond 2^53 apart, written as text or as a number', () => {
+    const long = ['9007199254740993', '9007199254740992', '9223372036854775807']
+    const items = [sentItem(long[0]), refusedItem(BigInt(long[1]!)), sentItem(BigInt(long[2]!))]
+    expect(classify(long, itemsAnswer(...items))).toMatchObject({
+      outcome: 'answered',
+      verdicts: [{ kind: 'sent' }, { kind: 'refused' }, { kind: 'sent' }],
+    })
+    const swapped = itemsAnswer(items[1], items[0], items[2])
+    expect(classify(long, swapped)).toMatchObject({
+      outcome: 'unknown',
+      verdicts: [{ kind: 'sent' }, { kind: 'refused' }, { kind: 'sent' }],
+    })
+  })
+
+  test('goes by place where an item names no id, as those of call/otp and hlr do', () => {
+    const otp = { success: true, data: { code: '0042', price: 0.5 } }
+    const items = [otp, { success: false, error: 'Operator not supported' }, { success: true, data: [] }]
+    expect(classify(ids, itemsAnswer(...items))).toEqual({
+      outcome: 'answered',
+      verdicts: [
+        { kind: 'sent', data: otp.data },
+        refused('OPERATOR_UNSUPPORTED', 'Operator not supported'),
+        { kind: 'sent', data: [] },
+      ],
+    })
+  })
+
+  test("knows the user's own texts, and those of nobody as REJECTED", () => {
+    const texts = { 'Слишком много запросов': 'THROTTLED', 'Error in Alpha-name': 'VALIDATION' } as const
+    const items = ['слишком много запросов.', 'Error in Alpha-name', 'Kaput'].map((error, i) =>
+      refusedItem(i + 1, error),
+    )
+    expect(classify(ids, itemsAnswer(...items), texts)).toMatchObject({
+      verdicts: [{ code: 'THROTTLED' }, { code: 'VALIDATION' }, { code: 'REJECTED', error: 'Kaput' }],
+    })
+  })
+
+  test.each([undefined, null, 17, '', {}])('has a reason even where the gateway gave %o as one', error => {
+    const item = { success: false, error, data: { id: 1 } }
+    expect(classify(['1'], itemsAnswer(item))).toEqual({
+      outcome: 'answered',
+      verdicts: [refused('REJECTED', 'no reason given')],
+    })
+  })
+})
+
+describe('an envelope that was refused as a whole', () => {
+  test.each(['Access denied', 'access denied.', 'IP_DENIED', 'API_DISABLE'])(
+    'with "%s": the key is not accepted',
+    error => {
+      expect(classify(ids, refusal(error))).toEqual({ outcome: 'denied', error })
+    },
+  )
+
+  test.each(['Too many requests', 'THROTTLE', 'OVERLIMIT'])(
+    'with "%s": it was too fast, and nothing was sent',
+    error => {
+      expect(classify(ids, refusal(error))).toEqual(notSent('throttled', error))
+    },
+  )
+
+  test.each([
+    ['Not enough money', 'INSUFFICIENT_FUNDS'],
+    ['Invalid message type', 'TYPE_INVALID'],
+    ['Kaput', 'REJECTED'],
+  ])('with "%s": nothing was sent, and its halves may pass', (error, code) => {
+    expect(classify(ids, refusal(error))).toEqual({ outcome: 'refused', code, error })
+  })
+
+  test.each([undefined, null, 5, ''])('with %o for a reason: nothing was sent', error => {
+    expect(classify(ids, refusal(error))).toEqual({ outcome: 'refused', code: 'REJECTED', error: 'no reason given' })
+  })
+
+  test('and refuses its items too: nothing was sent', () => {
+    const answer = answered({ success: false, error: 'Kaput', data: [refusedItem(1), refusedItem(2), refusedItem(3)] })
+    expect(classify(ids, answer)).toMatchObject({ outcome: 'refused' })
+  })
+
+  test('but took one of its items: it contradicts itself, and nobody can tell', () => {
+    const answer = answered({ success: false, error: 'Access denied', data: [refusedItem(1), sentItem(2)] })
+    expect(classify(ids, answer)).toEqual(allInDoubt('contradiction'))
+  })
+})
+
+describe('a status that comes from something in front of the gateway', () => {
+  test.each([401, 404, 405, 411, 414, 415, 431])('HTTP %i: nothing was sent', status => {
+    expect(classify(ids, answered('', { status }))).toEqual(notSent('unreachable', `HTTP ${status}`))
+  })
+
+  test('HTTP 429: nothing was sent, and it says when to come again', () => {
+    expect(classify(ids, answered('', { status: 429, retryAfterMs: 7_000 }))).toEqual(
+      notSent('throttled', 'HTTP 429', 7_000),
+    )
+  })
+
+  test('HTTP 413: nothing was sent, and halves may pass', () => {
+    expect(classify(ids, answered('', { status: 413 }))).toMatchObject({ outcome: 'refused', error: 'HTTP 413' })
+  })
+
+  const others = [
+    201, 202, 204, 206, 301, 302, 304, 307, 400, 402, 403, 406, 408, 409, 410, 412, 417, 421, 422, 425, 426,
+  ]
+  test.each([...others, 428, 451, 499, 500, 501, 502, 503, 504, 507, 520, 522, 524, 529, 599])(
+    'HTTP %i: nobody can tell, whatever the body says',
+    status => {
+      expect(classify(ids, { ...itemsAnswer(sentItem(1)), status } as Answer)).toEqual(allInDoubt('http_status'))
+    },
+  )
+})
+
+describe('no answer', () => {
+  test.each(['unreachable', 'timeout'] as const)('and nothing was sent: %s', cause => {
+    const answer: Answer = { kind: 'not_sent', cause, message: 'ECONNREFUSED' }
+    expect(classify(ids, answer)).toEqual(notSent('unreachable', 'ECONNREFUSED'))
+  })
+
+  test('since the last check withheld it: that says nothing about the gateway', () => {
+    const answer: Answer = { kind: 'not_sent', cause: 'withheld', message: 'the partition was lost' }
+    expect(classify(ids, answer)).toEqual(notSent('withheld', 'the partition was lost'))
+  })
+
+  test.each(['timeout', 'reset', 'response_too_large', 'response_cut'] as const)('and nobody can tell: %s', cause => {
+    expect(classify(ids, { kind: 'lost', cause, message: 'ECONNRESET' })).toEqual(allInDoubt(cause))
+  })
+})
+
+describe('an answer of which nobody can tell', () => {
+  test.each<[string, unknown]>([
+    ['is empty', ''],
+    ['is cut', '{"success":true,"data":[{"success":true,"data":{"id":1'],
+    ['is a page of HTML', '<html><body>Service unavailable</body></html>'],
+    ['is JSON of another kind', { status: 'ok' }],
+    ['is a list', [sentItem(1)]],
+    ['is null', null],
+    ['is a number', 200],
+    ['is nested deeper than anyone can read', `${'['.repeat(100_000)}${']'.repeat(100_000)}`],
+    ['writes success as a number', { success: 1, data: ids.map(id => sentItem(id)) }],
+    ['writes success as text', { success: 'true', data: ids.map(id => sentItem(id)) }],
+    ['has no success', { data: ids.map(id => sentItem(id)) }],
+  ])('%s', (_, body) => {
+    expect(classify(ids, answered(body))).toEqual(allInDoubt('foreign_body'))
+  })
+
+  test.each<[string, unknown]>([
+    ['has no items', { success: true }],
+    ['has items that are no list', { success: true, data: sentItem(1) }],
+    ['has fewer items, without ids', { success: true, data: [{ success: true }, { success: true }] }],
+    ['has more items, without ids', { success: true, data: Array(4).fill({ success: true }) }],
+    ['has an item that is none', { success: true, data: [null, 'x', []] }],
+    [
+      'has an item without success',
+      { success: true, data: [{ data: { id: 9 } }, { success: true }, { success: true }] },
+    ],
+    ['names ids of nobody', { success: true, data: [sentItem(7), sentItem(8), sentItem(9)] }],
+  ])('%s: all of them are in doubt', (_, body) => {
+    expect(classify(ids, answered(body))).toEqual(allInDoubt('items_differ'))
+  })
+
+  const [one, two, three] = [sentItem(1), refusedItem(2, 'Not enough money'), sentItem(3)]
+  const refusedTwo = refused('INSUFFICIENT_FUNDS', 'Not enough money')
+  test.each<[string, AnyItem[], unknown[]]>([
+    ['has fewer items', [one, three], [sent(1), inDoubt, sent(3)]],
+    ['has more items', [one, two, three, sentItem(4)], [sent(1), refusedTwo, sent(3)]],
+    ['has them in another order', [three, one, two], [sent(1), refusedTwo, sent(3)]],
+    ['has one of them twice', [one, one, three], [inDoubt, inDoubt, sent(3)]],
+    ['has one of them twice, as text and as a number', [one, sentItem('1'), two], [inDoubt, refusedTwo, inDoubt]],
+    ['has one of them three times', [one, one, one], [inDoubt, inDoubt, inDoubt]],
+    ['names another id at one place', [one, sentItem(7), three], [sent(1), inDoubt, sent(3)]],
+    ['has an item without success', [one, { data: { id: 2 } }, three], [sent(1), inDoubt, sent(3)]],
+    ['has an item without an id among others that moved', [{ success: true }, one, three], [sent(1), inDoubt, sent(3)]],
+  ])('%s: only those that match by id are definite', (_, items, verdicts) => {
+    expect(classify(ids, itemsAnswer(...items))).toMatchObject({ outcome: 'unknown', cause: 'items_differ', verdicts })
+  })
+
+  test('does not take an id that lost its digits for another one', () => {
+    const answer = answered('{"success":true,"data":[{"success":true,"data":{"id":9007199254740993.0}}]}')
+    expect(classify(['9007199254740993', '9007199254740992'], answer)).toMatchObject({ verdicts: [inDoubt, inDoubt] })
+  })
+})
+
+describe('whatever is done to a valid answer', () => {
+  const anyId = fc.oneof(fc.integer({ min: 1, max: 6 }), fc.bigInt(1n, 2n ** 63n - 1n)).map(String)
+  const anyIds = fc.uniqueArray(anyId, { minLength: 1, maxLength: 6 })
+  const echo = (id: string) => fc.constantFrom<unknown>(id, BigInt(id))
+  const validItem = (id: string): fc.Arbitrary<AnyItem> =>
+    fc.oneof(
+      echo(id).map(echoed => sentItem(echoed)),
+      echo(id).map(echoed => refusedItem(echoed)),
+      fc.constantFrom<AnyItem>({ success: true, data: { code: '0042' } }, { success: false, error: 'Kaput' }),
+    )
+  const foreign = fc.oneof(fc.jsonValue(), fc.constantFrom(sentItem(1), refusedItem(2), sentItem('3'), { success: 1 }))
+  type Mutation = (items: unknown[]) => unknown[]
+  const at = fc.nat({ max: 7 })
+  const mutation: fc.Arbitrary<Mutation> = fc.oneof(
+    at.map(
+      (i): Mutation =>
+        items =>
+          items.toSpliced(i, 1),
+    ),
+    fc.tuple(at, at).map(
+      ([i, j]): Mutation =>
+        items =>
+          items.toSpliced(i, 0, items[j % items.length]),
+    ),
+    fc.tuple(at, at).map(
+      ([i, j]): Mutation =>
+        items =>
+          items.toSpliced(i, 1).toSpliced(j, 0, items[i]),
+    ),
+    fc.tuple(at, foreign).map(
+      ([i, item]): Mutation =>
+        items =>
+          items.toSpliced(i, 0, item),
+    ),
+    fc.tuple(at, foreign).map(
+      ([i, item]): Mutation =>
+        items =>
+          items.toSpliced(i, 1, item),
+    ),
+    fc.constant<Mutation>(items => items),
+  )
+  const mutated = anyIds.chain(sentIds =>
+    fc.record({
+      sentIds: fc.constant(sentIds),
+      items: fc
+        .tuple(fc.tuple(...sentIds.map(validItem)), fc.array(mutation, { maxLength: 3 }))
+        .map(([items, mutations]) => mutations.reduce<unknown[]>((list, mutate) => mutate(list), items)),
+    }),
+  )
+
+  const successOf = (item: unknown) => (item as AnyItem | null)?.success
+  const echoed = (item: unknown) => {
+    const id = ((item as AnyItem | null)?.data as AnyItem | null | undefined)?.id
+    return ['string', 'number', 'bigint'].includes(typeof id) ? String(id) : undefined
+  }
+
+  test('an operation is sent or refused only if an item says so for its id, or at its place where all ids fit', () => {
+    fc.assert(
+      fc.property(mutated, ({ sentIds, items }) => {
+        const classified = classify(sentIds, itemsAnswer(...items))
+        if (classified.outcome !== 'answered' && classified.outcome !== 'unknown') throw new Error(classified.outcome)
+        expect(classified.verdicts).toHaveLength(sentIds.length)
+        const read = (parseJson(stringifyJson(items)) ?? []) as unknown[]
+        const fits =
+          read.length === sentIds.length && read.every((item, i) => [undefined, sentIds[i]].includes(echoed(item)))
+        for (const [i, { kind }] of classified.verdicts.entries()) {
+          if (kind === 'in_doubt') continue
+          const saying = fits ? [read[i]] : read.filter(item => echoed(item) === sentIds[i])
+          expect(saying.map(successOf)).toEqual([kind === 'sent'])
+        }
+        if (classified.outcome === 'answered') {
+          expect(fits).toBe(true)
+          expect(classified.verdicts.map(({ kind }) => kind)).not.toContain('in_doubt')
+        }
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('no cut, no changed byte and no noise makes it fail', () => {
+    const text = stringifyJson({ success: true, data: [sentItem(1), refusedItem(2), sentItem('3')] })
+    const cut = fc.nat({ max: text.length }).map(length => text.slice(0, length))
+    const changed = fc
+      .tuple(fc.nat({ max: text.length - 1 }), fc.string({ maxLength: 3 }))
+      .map(([i, piece]) => text.slice(0, i) + piece + text.slice(i + 1))
+    const body = fc.oneof(cut, changed, fc.string(), fc.json())
+    fc.assert(
+      fc.property(body, fc.integer({ min: 100, max: 599 }), fc.boolean(), (body, status, ok) => {
+        const classified = classify(ids, answered(body, { status: ok ? 200 : status }))
+        if ('verdicts' in classified) expect(classified.verdicts).toHaveLength(ids.length)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+})

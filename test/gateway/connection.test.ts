@@ -1,0 +1,305 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { Answer } from '../../src/gateway/answer.ts'
+import { type ConnectionOptions, connectGateway, type LastCheck } from '../../src/gateway/connection.ts'
+import { envelopeBody } from '../../src/gateway/envelope.ts'
+import { answerWith, httpAnswer, type Step, scriptedServer } from '../support/scripted-server.ts'
+
+const key = 'key-that-nobody-may-see'
+const body = envelopeBody(key, ['{"type":"sms","id":1,"sms_message":"text that nobody may see"}'])
+const ok = '{"success":true,"data":[]}'
+const go: LastCheck = () => null
+
+function connect(url: string, options: Partial<ConnectionOptions> = {}) {
+  const connection = connectGateway({ url, timeoutMs: 2_000, connections: 4, ...options })
+  onTestFinished(() => connection.close())
+  return connection
+}
+
+/** One POST to a server that does as the steps say. */
+async function postTo(steps: Step[], options: Partial<ConnectionOptions> = {}) {
+  const server = await scriptedServer(...steps)
+  const answer = await connect(server.url, options).post(body, go)
+  return { answer, seen: server.seen }
+}
+
+/** A server that reads requests and says nothing. */
+const silence: Step = () => {}
+/** The beginning of an answer whose body never comes whole. */
+const beginning = httpAnswer(ok).slice(0, -10)
+
+const lost = (cause: string) => ({ kind: 'lost', cause, message: expect.any(String) })
+const notSent = (cause: string, message: RegExp = /./) => ({
+  kind: 'not_sent',
+  cause,
+  message: expect.stringMatching(message),
+})
+
+describe('an answer that came in time', () => {
+  test('is handed on with its status and its text', async () => {
+    const { answer, seen } = await postTo([answerWith('{"success":true,"note":"привіт"}')])
+    const text = '{"success":true,"note":"привіт"}'
+    expect(answer).toEqual({ kind: 'response', status: 200, body: text, retryAfterMs: null })
+    expect(seen.requests).toEqual([{ head: expect.any(String), body }])
+  })
+
+  test.each(['', '/'])(
+    'answers a POST of JSON to the one endpoint, below the address with a path ending in "%s"',
+    async end => {
+      const server = await scriptedServer(answerWith(ok))
+      await connect(`${server.url}/gateway${end}`).post(body, go)
+      const { head } = server.seen.requests[0]!
+      expect(head).toMatch(/^POST \/gateway\/api\/json\.php HTTP\/1\.1\r\n/)
+      expect(head).toMatch(/^content-type: application\/json\r$/m)
+    },
+  )
+
+  test('may come in pieces, in chunks, and behind an early hint', async () => {
+    const hint = 'HTTP/1.1 103 Early Hints\r\nretry-after: 9\r\n\r\n'
+    const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
+    const { answer } = await postTo([
+      socket => {
+        socket.setNoDelay(true)
+        socket.write(hint + head)
+        setImmediate(() => socket.write(`5\r\n${ok.slice(0, 5)}\r\n`))
+        setImmediate(() => socket.write(`${(ok.length - 5).toString(16)}\r\n${ok.slice(5)}\r\n0\r\n\r\n`))
+      },
+    ])
+    expect(answer).toEqual({ kind: 'response', status: 200, body: ok, retryAfterMs: null })
+  })
+
+  test('that redirects is an answer like any other: the envelope goes nowhere else', async () => {
+    const elsewhere = await scriptedServer(answerWith(ok))
+    const { answer } = await postTo([answerWith('', { status: 302, headers: { location: elsewhere.url } })])
+    expect(answer).toMatchObject({ kind: 'response', status: 302 })
+    expect(elsewhere.seen.connections).toBe(0)
+  })
+
+  test.each([
+    ['7', 7_000, 7_000],
+    ['0', 0, 0],
+    [new Date(Date.now() + 60_000).toUTCString(), 50_000, 60_000],
+    ['Sun, 06 Nov 1994 08:49:37 GMT', 0, 0],
+    ['9'.repeat(400), 3_600_000, 3_600_000],
+  ])('says with Retry-After: %s when to come again', async (retryAfter, least, most) => {
+    const { answer } = await postTo([answerWith('', { status: 429, headers: { 'retry-after': retryAfter } })])
+    const { retryAfterMs } = answer as Answer & { kind: 'response' }
+    expect(retryAfterMs).toBeGreaterThanOrEqual(least)
+    expect(retryAfterMs).toBeLessThanOrEqual(most)
+  })
+
+  test.each(['soon', '-3', '1.5'])('is not held back by a Retry-After of "%s"', async retryAfter => {
+    const { answer } = await postTo([answerWith('', { status: 429, headers: { 'retry-after': retryAfter } })])
+    expect(answer).toMatchObject({ status: 429, retryAfterMs: null })
+  })
+})
+
+describe('nothing was sent', () => {
+  test('when the connection is refused', async () => {
+    const { url, close } = await scriptedServer()
+    await close()
+    expect(await connect(url).post(body, go)).toEqual(notSent('unreachable', /ECONNREFUSED/))
+  })
+
+  test('when the name is not known', async () => {
+    const answer = await connect('http://no-such-host.invalid').post(body, go)
+    expect(answer).toEqual(notSent('unreachable', /no-such-host\.invalid/))
+  })
+
+  test('when the other side does not speak TLS', async () => {
+    const server = await scriptedServer(silence)
+    const connection = connect(server.url.replace('http', 'https'))
+    const posted = connection.post(body, go)
+    await vi.waitFor(() => expect(server.seen.bytes).toBeGreaterThan(0))
+    for (const socket of server.sockets) socket.end('220 this is another protocol\r\n')
+    expect(await posted).toEqual(notSent('unreachable'))
+  })
+
+  test('when time runs out while the connection is made', async () => {
+    const server = await scriptedServer(silence)
+    const connection = connect(server.url.replace('http', 'https'), { timeoutMs: 60 })
+    expect(await connection.post(body, go)).toEqual(notSent('timeout', /60 ms/))
+  })
+
+  test('when time runs out while it waits for a free connection, not even afterwards', async () => {
+    const { seen, url } = await scriptedServer(silence, answerWith(ok))
+    const connection = connect(url, { timeoutMs: 60, connections: 1 })
+    const answers = await Promise.all([connection.post(body, go), connection.post('waits', go)])
+    expect(answers).toEqual([lost('timeout'), notSent('timeout')])
+    expect(await connection.post('next', go)).toMatchObject({ kind: 'response' })
+    expect(seen.requests.map(request => request.body)).toEqual([body, 'next'])
+  })
+
+  test('when the last check withholds it: the other side sees no byte', async () => {
+    const { seen, url } = await scriptedServer(answerWith(ok))
+    const connection = connect(url, { connections: 1 })
+    expect(await connection.post(body, () => 'the partition was lost')).toEqual(
+      notSent('withheld', /^the partition was lost$/),
+    )
+    await vi.waitFor(() => expect(seen).toMatchObject({ connections: 1, open: 0 }))
+    expect(seen.bytes).toBe(0)
+    expect(await connection.post('next', go)).toMatchObject({ kind: 'response' })
+    expect(seen.requests.map(request => request.body)).toEqual(['next'])
+  })
+
+  test('when the last check itself fails', async () => {
+    const { seen, url } = await scriptedServer(answerWith(ok))
+    const answer = await connect(url).post(body, () => {
+      throw new Error('no clock')
+    })
+    expect(answer).toMatchObject({ kind: 'not_sent' })
+    expect(seen.bytes).toBe(0)
+  })
+
+  test('when the connections were closed before', async () => {
+    const { seen, url } = await scriptedServer(answerWith(ok))
+    const connection = connect(url)
+    await connection.close()
+    expect(await connection.post(body, go)).toMatchObject({ kind: 'not_sent' })
+    expect(seen.connections).toBe(0)
+  })
+})
+
+describe('nobody can tell', () => {
+  test.each<[string, string, Step]>([
+    ['the connection is reset after the whole request was read', 'reset', socket => socket.resetAndDestroy()],
+    ['it is closed before an answer', 'reset', socket => socket.end()],
+    ['it is closed within the headers', 'reset', socket => socket.end('HTTP/1.1 200 OK\r\ncontent-le')],
+    ['it is closed within the body', 'response_cut', socket => socket.end(beginning)],
+    ['it is reset within the body', 'response_cut', socket => socket.write(beginning, () => socket.resetAndDestroy())],
+    ['the answer is not HTTP', 'reset', socket => socket.end('220 this is another protocol\r\n')],
+    ['a chunk is broken', 'response_cut', s => s.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n')],
+  ])('when %s', async (_, cause, step) => {
+    const { answer, seen } = await postTo([step])
+    expect(answer).toEqual(lost(cause))
+    expect(seen.requests).toHaveLength(1)
+  })
+
+  test.each<[string, Step]>([
+    ['before the headers', silence],
+    ['within the headers', socket => socket.write('HTTP/1.1 200 OK\r\ncontent-le')],
+    ['within the body', socket => socket.write(beginning)],
+  ])('when time runs out %s, and the connection is not used again', async (_, step) => {
+    const { answer, seen } = await postTo([step], { timeoutMs: 60 })
+    expect(answer).toEqual(lost('timeout'))
+    await vi.waitFor(() => expect(seen.open).toBe(0))
+  })
+
+  test('when the body trickles on beyond the time that was given', async () => {
+    const trickle: Step = socket => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n')
+      const timer = setInterval(() => socket.write('x'), 5)
+      socket.on('close', () => clearInterval(timer))
+    }
+    const { answer } = await postTo([trickle], { timeoutMs: 60 })
+    expect(answer).toEqual(lost('timeout'))
+  })
+
+  test('when the answer is longer than it may be, and the rest of it is not waited for', async () => {
+    const endless: Step = socket =>
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n${'x'.repeat(2_000)}`)
+    const { answer, seen } = await postTo([endless], { maxResponseBytes: 1_000 })
+    expect(answer).toEqual(lost('response_too_large'))
+    await vi.waitFor(() => expect(seen.open).toBe(0))
+  })
+
+  test('when the connections are closed meanwhile', async () => {
+    const { seen, url } = await scriptedServer(silence)
+    const connection = connect(url)
+    const posted = connection.post(body, go)
+    await vi.waitFor(() => expect(seen.requests).toHaveLength(1))
+    await connection.close()
+    expect(await posted).toMatchObject({ kind: 'lost' })
+  })
+
+  test('when the answer wants another protocol, and the next request is not held up by it', async () => {
+    const upgrade: Step = socket => socket.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n')
+    const { url } = await scriptedServer(upgrade, answerWith(ok))
+    const connection = connect(url, { connections: 1 })
+    expect(await connection.post(body, go)).toMatchObject({ kind: 'lost' })
+    expect(await connection.post(body, go)).toMatchObject({ kind: 'response' })
+  })
+
+  test('and it is never tried again', async () => {
+    const { seen, url } = await scriptedServer(socket => socket.resetAndDestroy())
+    const connection = connect(url, { connections: 2 })
+    const answers = await Promise.all(['a', 'b', 'c', 'd'].map(text => connection.post(text, go)))
+    expect(answers).toEqual(answers.map(() => lost('reset')))
+    expect(seen.requests.map(request => request.body).sort()).toEqual(['a', 'b', 'c', 'd'])
+  })
+})
+
+describe('connections', () => {
+  test('the last check is asked once a connection is free, and not before', async () => {
+    const free = Promise.withResolvers<void>()
+    const { seen, url } = await scriptedServer(socket => void free.promise.then(() => socket.write(httpAnswer(ok))))
+    const connection = connect(url, { connections: 1 })
+    const first = connection.post('first', go)
+    const lastCheck = vi.fn(go)
+    const second = connection.post('second', lastCheck)
+    await vi.waitFor(() => expect(seen.requests).toHaveLength(1))
+    expect(lastCheck).not.toHaveBeenCalled()
+    free.resolve()
+    expect(await Promise.all([first, second])).toMatchObject([{ kind: 'response' }, { kind: 'response' }])
+    expect(lastCheck).toHaveBeenCalledTimes(1)
+  })
+
+  test('several requests use several connections, but never more than there may be', async () => {
+    const waiting: (() => void)[] = []
+    const { seen, url } = await scriptedServer(socket => void waiting.push(() => socket.write(httpAnswer(ok))))
+    const connection = connect(url, { connections: 3 })
+    const posts = Array.from({ length: 20 }, (_, i) => connection.post(String(i), go))
+    await vi.waitFor(() => expect(waiting).toHaveLength(3))
+    while (seen.requests.length < 20 || waiting.length > 0) {
+      waiting.shift()?.()
+      await new Promise(resolve => setImmediate(resolve))
+    }
+    expect((await Promise.all(posts)).map(({ kind }) => kind)).toEqual(posts.map(() => 'response'))
+    expect(seen).toMatchObject({ connections: 3, mostOpen: 3 })
+  })
+
+  test('are kept for the next request', async () => {
+    const { seen, url } = await scriptedServer(answerWith(ok))
+    const connection = connect(url, { connections: 1 })
+    for (const text of ['a', 'b', 'c']) await connection.post(text, go)
+    expect(seen).toMatchObject({ connections: 1, requests: { length: 3 } })
+  })
+
+  test('one that the other side closed while it was idle is made anew', async () => {
+    const { seen, sockets, url } = await scriptedServer(answerWith(ok))
+    const connection = connect(url, { connections: 1 })
+    await connection.post('first', go)
+    for (const socket of sockets) socket.end()
+    await vi.waitFor(() => expect(seen.open).toBe(0))
+    expect(await connection.post('second', go)).toMatchObject({ kind: 'response' })
+    expect(seen).toMatchObject({ connections: 2, requests: { length: 2 } })
+  })
+
+  test('are made anew after a server came back', async () => {
+    const server = await scriptedServer(answerWith(ok))
+    const connection = connect(server.url, { connections: 1 })
+    await connection.post(body, go)
+    await server.close()
+    expect(await connection.post(body, go)).toEqual(notSent('unreachable', /ECONNREFUSED/))
+  })
+})
+
+test('no message holds anything of the request or of the answer', async () => {
+  const secret = 'text of the answer'
+  const steps: Step[] = [
+    socket => socket.end(`HTTP/1.1 200 ${secret}\r\n${secret}: ${secret}\u0000\r\n\r\n`),
+    socket => socket.end(secret),
+    socket => socket.end(httpAnswer(secret).slice(0, -2)),
+    socket => socket.write(httpAnswer(secret.repeat(100))),
+    socket => socket.resetAndDestroy(),
+    silence,
+  ]
+  const { url } = await scriptedServer(...steps)
+  const connection = connect(url, { timeoutMs: 100, maxResponseBytes: 1_000, connections: 1 })
+  const messages: string[] = []
+  for (const _ of steps) {
+    const answer = await connection.post(body, go)
+    if (answer.kind !== 'response') messages.push(answer.message)
+  }
+  expect(messages).toHaveLength(steps.length)
+  for (const hidden of [key, 'nobody may see', secret]) expect(messages.join()).not.toContain(hidden)
+})

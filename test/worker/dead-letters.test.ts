@@ -1,0 +1,155 @@
+import { describe, expect, test, vi } from 'vitest'
+import type { BusRecord } from '../../src/bus/port.ts'
+import { confluentRegistry } from '../../src/records/registry.ts'
+import { changedCommandSchema, encodeCommand, recordOf } from '../records/codec.ts'
+import { startRegistry } from '../records/registry-server.ts'
+import { buildCommand } from '../support/commands.ts'
+import { startWorld, type World } from '../support/worker.ts'
+
+const headersOf = ({ headers }: BusRecord) =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
+
+describe('a record that cannot be read', () => {
+  const unreadable: [what: string, code: string, value: (world: World) => Buffer | null][] = [
+    ['that ends in the middle', 'TRUNCATED', world => world.encode(buildCommand()).subarray(0, 20)],
+    ['with bytes behind its end', 'TRAILING_BYTES', world => Buffer.concat([world.encode(buildCommand()), Buffer.of(0)])],
+    ['of another format', 'NOT_CONFLUENT', () => Buffer.from('{"id":42,"phone":380501234567}')],
+    ['without a value', 'NO_VALUE', () => null],
+    ['whose schema the registry does not have', 'SCHEMA_NOT_FOUND', () => recordOf(4711, [1, 2, 3])],
+    ['of random bytes', 'DECODE', world => recordOf(world.encode(buildCommand()).readUInt32BE(1), [2, 4, 99, 1, 1, 1])],
+  ]
+
+  test.each(unreadable)('%s becomes a dead letter as it was, with why, and its neighbours go on', async (_, code, of) => {
+    const world = await startWorld()
+    const value = of(world)
+    const before = Date.now()
+    await world.send([buildCommand({ id: 1n })])
+    await world.produceRaw(value, { key: Buffer.from('a key'), headers: { trace: 'abc', twice: ['one', 'two'] } })
+    await world.send([buildCommand({ id: 2n })])
+    await world.finished(2)
+    await world.quiet()
+
+    expect(world.results().map(({ id, outcome }) => `${id} ${outcome}`)).toEqual(['1 SENT', '2 SENT'])
+    expect(world.deadLetters()).toHaveLength(1)
+    const [letter] = world.deadLetters() as [BusRecord]
+    expect(letter.key?.toString()).toBe('a key')
+    expect(letter.value).toEqual(value)
+    const { 'busgate.error.timestamp': timestamp, ...headers } = headersOf(letter)
+    expect(headers).toEqual({
+      trace: 'abc',
+      twice: 'one,two',
+      'busgate.error.stage': 'decode',
+      'busgate.error.code': code,
+      'busgate.error.message': expect.stringMatching(/.{20,}\./),
+      'busgate.error.topic': world.settings.topics.commands.at(-1),
+      'busgate.error.partition': '0',
+      'busgate.error.offset': '1',
+    })
+    expect(Number(timestamp)).toBeGreaterThanOrEqual(before)
+  })
+
+  test('and that is too large to be written again leaves its value where it is', async () => {
+    const world = await startWorld()
+    await world.produceRaw(Buffer.alloc(950_000, 'x'), { key: Buffer.from('a key') })
+    await world.send([buildCommand({ id: 2n })])
+    await world.finished(1)
+    await world.quiet()
+    const [letter] = world.deadLetters() as [BusRecord]
+    expect(letter).toMatchObject({ value: null, key: Buffer.from('a key') })
+    expect(headersOf(letter)).toMatchObject({
+      'busgate.error.code': 'NOT_CONFLUENT',
+      'busgate.error.message': expect.stringContaining('950000 bytes'),
+      'busgate.error.offset': '0',
+    })
+  })
+
+  test('is counted', async () => {
+    const world = await startWorld()
+    await world.produceRaw(null)
+    const metrics = `http://127.0.0.1:${world.worker.ports.telemetry}/metrics`
+    await vi.waitFor(async () =>
+      expect(await (await fetch(metrics)).text()).toContain(
+        'busgate_dead_letters_total{stage="decode",code="NO_VALUE"} 1',
+      ),
+    )
+  })
+})
+
+describe('a record of a newer schema', () => {
+  const newer = changedCommandSchema(({ fields }) => {
+    fields.push({ name: 'campaign', type: ['null', 'string'], doc: 'Of a later version.', default: null })
+  })
+
+  /** A world with a registry of its own, and a record of a schema that its worker has not met. */
+  async function worldWithNewcomer() {
+    const server = await startRegistry()
+    const registry = confluentRegistry({ url: server.url })
+    const world = await startWorld({ registry })
+    const newcomer = await encodeCommand({ ...buildCommand({ id: 7n }), campaign: 'spring' }, registry, newer)
+    await world.send([buildCommand({ id: 1n })])
+    await vi.waitFor(() => expect([world.results(), world.statuses()]).toMatchObject([[{}], [{}]]))
+    return { server, world, newcomer, asked: `GET /schemas/ids/${newcomer.readUInt32BE(1)}` }
+  }
+
+  test('is read as the schema it was written with says', async () => {
+    const { server, world, newcomer } = await worldWithNewcomer()
+    await world.produceRaw(newcomer)
+    await world.finished(2)
+    expect(world.resultOf(7)).toMatchObject({ outcome: 'SENT' })
+    await server.stop()
+  })
+
+  test('waits while the registry is away, and its neighbours go on', async () => {
+    const { server, world, newcomer } = await worldWithNewcomer()
+    const unavailable = vi.fn()
+    world.worker.telemetry.on('registry.unavailable', unavailable)
+    await server.stop()
+    await world.produceRaw(newcomer)
+    await world.send([buildCommand({ id: 2n })])
+    await world.finished(2)
+    await vi.waitFor(() => expect(unavailable).toHaveBeenCalled())
+    expect(world.results().map(({ id }) => id)).toEqual([1n, 2n])
+
+    await server.start()
+    await world.finished(3)
+    await world.quiet()
+    expect(world.resultOf(7)).toMatchObject({ outcome: 'SENT', commandOffset: 1 })
+    expect(world.results()).toHaveLength(3)
+    expect(world.deadLetters()).toEqual([])
+    await server.stop()
+  })
+
+  test('waits while the registry does not answer, and its neighbours go on', async () => {
+    const { server, world, newcomer, asked } = await worldWithNewcomer()
+    server.fail(() => {})
+    await world.produceRaw(newcomer)
+    await vi.waitFor(() => expect(server.requests.at(-1)).toBe(asked))
+    await world.send([buildCommand({ id: 2n })])
+    await world.finished(2)
+
+    await server.stop()
+    server.fail()
+    await server.start()
+    await world.finished(3)
+    await world.quiet()
+    expect(world.results().map(({ id, outcome }) => `${id} ${outcome}`)).toEqual(['1 SENT', '2 SENT', '7 SENT'])
+    expect(world.deadLetters()).toEqual([])
+    await server.stop()
+  })
+
+  test('waits also in the next worker, when the first one stops before the registry is back', async () => {
+    const { server, world, newcomer } = await worldWithNewcomer()
+    await server.stop()
+    await world.produceRaw(newcomer)
+    await world.send([buildCommand({ id: 2n })])
+    await world.finished(2)
+    await world.worker.stop()
+    await server.start()
+    await world.startWorker()
+    await world.finished(3)
+    await world.quiet()
+    expect(world.results().map(({ id, outcome }) => `${id} ${outcome}`)).toEqual(['1 SENT', '2 SENT', '7 SENT'])
+    expect(world.sandbox.stats()).toMatchObject({ executed: 3, billedTwice: 0 })
+    await server.stop()
+  })
+})

@@ -1,0 +1,213 @@
+import { describe, expect, test, vi } from 'vitest'
+import type { NewCommand } from '../../src/producer.ts'
+import { parseJson, type SendType, sendTypes } from '../../src/protocol/index.ts'
+import { buildCommandOf } from '../support/commands.ts'
+import { startFront } from '../support/front.ts'
+import { startWorld } from '../support/worker.ts'
+
+const marks = { correlationId: 'order-7', tenant: 'acme' }
+
+/** A valid command of a type as an upstream service gives it to the producer. */
+function newCommand(type: SendType, id: bigint): NewCommand {
+  const [message] = Object.values(buildCommandOf(type).message)
+  return { id, phone: 380501234567, type, message, ...marks } as NewCommand
+}
+
+/** Where each type's status comes from, and in which channel's name. Kinds that are missing have no callbacks. */
+const statusTypes: Partial<Record<SendType, string>> = {
+  sms: 'sms',
+  viber: 'viber',
+  'viber+sms': 'sms',
+  rcs: 'rcs',
+  'rcs+sms': 'sms',
+  'rcs+viber+sms': 'sms',
+  telegram: 'telegram',
+  voice: 'voice',
+  pipeline: 'viber',
+}
+
+describe('a command of each kind', () => {
+  test.each(sendTypes)('%s is sent once and its result says where it came from', async type => {
+    const world = await startWorld()
+    const urgent = type === 'call/otp' || type === 'telegram'
+    await world.producer.send([newCommand(type, 42n)])
+    await world.finished(1)
+    await world.quiet()
+
+    expect(world.resultOf(42)).toMatchObject({
+      id: 42n,
+      type,
+      account: 'default',
+      outcome: 'SENT',
+      final: true,
+      errorCode: null,
+      error: null,
+      attempts: 1,
+      commandTopic: world.settings.topics.commands[urgent ? 0 : 1],
+      commandPartition: 0,
+      commandOffset: 0,
+      ...marks,
+    })
+    expect(world.resultOf(42).sentAt).toBeLessThanOrEqual(world.resultOf(42).completedAt)
+    expect(world.sandbox.stats()).toMatchObject({ requests: 1, executed: 1, billedTwice: 0 })
+  })
+
+  test.each(sendTypes.filter(type => type !== 'call/otp' && type !== 'hlr'))(
+    'the result of %s carries the id that the gateway gave it',
+    async type => {
+      const world = await startWorld()
+      await world.producer.send([newCommand(type, 42n)])
+      await world.finished(1)
+      const { msgId, parts, code, price, hlr } = world.resultOf(42)
+      expect(msgId).toMatch(/^\d{10,}$/)
+      expect({ parts, code, price, hlr }).toEqual({ parts: 1, code: null, price: null, hlr: null })
+    },
+  )
+
+  test('the result of a long text says how many parts were billed', async () => {
+    const world = await startWorld()
+    await world.send([buildCommandOf('sms', { id: 42n }, { sms_message: 'x'.repeat(161) })])
+    await world.finished(1)
+    expect(world.resultOf(42).parts).toBe(2)
+  })
+
+  test('the result of call/otp carries the code with its leading zeros, and the price', async () => {
+    const gateway = await startFront()
+    const world = await startWorld({ settings: { gateway: { url: gateway.url } } })
+    gateway.answer = () => ({ body: '{"success":true,"data":[{"success":true,"data":{"code":"0042","price":1.25}}]}' })
+    await world.producer.send([newCommand('call/otp', 42n)])
+    await world.finished(1)
+    expect(world.resultOf(42)).toMatchObject({ outcome: 'SENT', code: '0042', price: 1.25, msgId: null })
+  })
+
+  test('the result of hlr carries what the look-up found', async () => {
+    const world = await startWorld()
+    await world.producer.send([newCommand('hlr', 42n)])
+    await world.finished(1)
+    const operator = { name: expect.any(String), prefix: expect.any(Number), country: { name: 'Ukraine', prefix: 380 } }
+    expect(world.resultOf(42)).toMatchObject({
+      hlr: {
+        phone: 380501234567,
+        status: 'DELIVERED',
+        imsi: expect.stringMatching(/^255\d{12}$/),
+        mccmnc: expect.any(Number),
+        ported: expect.any(Boolean),
+        network: { origin: operator, ported: operator },
+      },
+      msgId: null,
+      parts: null,
+    })
+  })
+})
+
+describe('status events', () => {
+  test.each(Object.entries(statusTypes) as [SendType, string][])(
+    'the final status of %s comes back with its command',
+    async (type, channel) => {
+      const world = await startWorld()
+      await world.producer.send([newCommand(type, 42n)])
+      await vi.waitFor(() => expect(world.statuses()).toHaveLength(1))
+      await world.quiet()
+
+      const verified = type !== 'pipeline' // its status goes to the account's address, which knows no command
+      expect(world.statuses()).toMatchObject([
+        {
+          id: 42n,
+          msgId: world.resultOf(42).msgId,
+          account: 'default',
+          type: channel,
+          status: 'DELIVERED',
+          state: 'DELIVERED',
+          final: true,
+          success: true,
+          source: 'CALLBACK',
+          verified,
+          ...(verified ? marks : { correlationId: null, tenant: null }),
+        },
+      ])
+    },
+  )
+
+  test('a refusal after the gateway had accepted the message names its reason', async () => {
+    const world = await startWorld()
+    await world.send([buildCommandOf('sms', { id: 42n, phone: 380501234595, ...marks })])
+    await vi.waitFor(() => expect(world.statuses()).toHaveLength(1))
+    expect(world.statuses()[0]).toMatchObject({
+      status: 'REJECTED',
+      state: 'FAILED',
+      final: true,
+      success: false,
+      error: 'Rejected by the operator',
+      ...marks,
+    })
+  })
+
+  test('a callback that overtakes its own result is kept', async () => {
+    const world = await startWorld()
+    await world.send([buildCommandOf('sms', { id: 42n, phone: 380501234599, ...marks })])
+    await world.finished(1)
+    expect(world.resultOf(42).outcome).toBe('SENT')
+    expect(world.statuses()).toMatchObject([{ id: 42n, status: 'DELIVERED', ...marks }])
+  })
+
+  test('the digit that a voice call collected is in its event', async () => {
+    const world = await startWorld()
+    await world.send([buildCommandOf('voice', { id: 42n })])
+    await vi.waitFor(() => expect(world.statuses()).toHaveLength(1))
+    expect(world.statuses()[0]).toMatchObject({ reply: expect.stringMatching(/^\d$/), duration: expect.any(Number) })
+  })
+
+  test("a command's own callback address is used instead of busgate's", async () => {
+    const own = await startFront()
+    own.answer = () => ({ body: '' })
+    const world = await startWorld()
+    await world.send([buildCommandOf('sms', { id: 42n, hook: `${own.url}/mine` })])
+    await vi.waitFor(() => expect(own.passed).toHaveLength(1))
+    await world.quiet()
+    expect(JSON.parse(own.passed[0]!.body)).toMatchObject({ id: '42', status: 'DELIVERED' })
+    expect(world.statuses()).toEqual([])
+  })
+})
+
+describe('an id beyond 2^53', () => {
+  const id = 9_007_199_254_740_993n
+
+  test('goes exactly through request, response, result, callback and status event', async () => {
+    const gateway = await startFront()
+    const world = await startWorld({ settings: { gateway: { url: gateway.url } } })
+    gateway.target = world.sandbox.url
+    await world.producer.send([newCommand('sms', id), newCommand('sms', 2n ** 63n - 1n)])
+    await vi.waitFor(() => expect(world.statuses()).toHaveLength(2))
+    await world.quiet()
+
+    const { data } = parseJson(gateway.passed[0]!.body) as { data: unknown }
+    expect(data).toMatchObject([{ id }, { id: 2n ** 63n - 1n }])
+    expect(world.sandbox.executions(id)).toBe(1)
+    expect(world.sandbox.executions(id - 1n)).toBe(0)
+    expect(world.results()).toMatchObject([
+      { id, outcome: 'SENT' },
+      { id: 2n ** 63n - 1n, outcome: 'SENT' },
+    ])
+    expect(world.receiver.passed.map(({ body }) => (parseJson(body) as { id: unknown }).id).sort()).toEqual([
+      `${id}`,
+      `${2n ** 63n - 1n}`,
+    ])
+    expect(
+      world
+        .statuses()
+        .map(event => event.id)
+        .sort(),
+    ).toEqual([id, 2n ** 63n - 1n])
+  })
+
+  test('is told from its neighbour, whose nearest number is the same', async () => {
+    const world = await startWorld({ sandbox: { echoIds: 'string' } })
+    await world.send([buildCommandOf('sms', { id }), buildCommandOf('sms', { id: id - 1n })])
+    await world.finished(2)
+    await world.quiet()
+    expect(world.results()).toMatchObject([
+      { id, outcome: 'SENT' },
+      { id: id - 1n, outcome: 'SENT' },
+    ])
+  })
+})

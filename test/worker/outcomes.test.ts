@@ -1,0 +1,287 @@
+import { describe, expect, test } from 'vitest'
+import type { SendType } from '../../src/protocol/index.ts'
+import type { SendCommand } from '../../src/records/generated.ts'
+import { buildCommand, buildCommandOf } from '../support/commands.ts'
+import { startFront } from '../support/front.ts'
+import { startWorld, type World, type WorldOptions } from '../support/worker.ts'
+
+/** A world in which these commands have gone their way. */
+async function worldAfter(commands: readonly SendCommand[], options: WorldOptions = {}): Promise<World> {
+  const world = await startWorld(options)
+  await world.send(commands)
+  await world.finished(commands.length)
+  await world.quiet()
+  return world
+}
+
+describe('what the gateway refuses', () => {
+  test('ends as REJECTED with its code and the text of the gateway, and its neighbours are sent', async () => {
+    const world = await worldAfter([
+      buildCommand({ id: 1n }),
+      buildCommand({ id: 2n, phone: 380501234590, correlationId: 'order-7', tenant: 'acme' }),
+      buildCommand({ id: 3n, phone: 380501234592 }),
+      buildCommandOf('call/otp', { id: 4n, phone: 380501234591 }),
+      buildCommand({ id: 5n }),
+    ])
+    expect(world.resultOf(2)).toMatchObject({
+      outcome: 'REJECTED',
+      final: true,
+      errorCode: 'SENDER_INVALID',
+      error: 'Error in Alpha-name',
+      msgId: null,
+      attempts: 1,
+      commandOffset: 1,
+      correlationId: 'order-7',
+      tenant: 'acme',
+    })
+    expect(world.resultOf(3)).toMatchObject({
+      outcome: 'REJECTED',
+      errorCode: 'INSUFFICIENT_FUNDS',
+      error: 'Not enough money',
+    })
+    expect(world.resultOf(4)).toMatchObject({
+      outcome: 'REJECTED',
+      errorCode: 'OPERATOR_UNSUPPORTED',
+      error: 'Operator not supported',
+    })
+    for (const id of [1, 5]) expect(world.resultOf(id).outcome).toBe('SENT')
+    expect(world.results()).toHaveLength(5)
+  })
+
+  test('is REJECTED too where the gateway refuses a lone call/otp as a whole envelope', async () => {
+    const world = await worldAfter([buildCommandOf('call/otp', { id: 1n, phone: 380501234591 })], {
+      sandbox: { otpRefusal: 'envelope' },
+    })
+    expect(world.resultOf(1)).toMatchObject({
+      outcome: 'REJECTED',
+      errorCode: 'OPERATOR_UNSUPPORTED',
+      error: 'Operator not supported',
+      attempts: 1,
+    })
+  })
+
+  test('gets the code that gateway.errorTexts gives to its text', async () => {
+    const world = await worldAfter([buildCommand({ id: 1n, phone: 380501234592 })], {
+      settings: { gateway: { errorTexts: { 'Not enough money': 'SPEND_LIMIT' } } },
+    })
+    expect(world.resultOf(1)).toMatchObject({ errorCode: 'SPEND_LIMIT', error: 'Not enough money' })
+  })
+
+  test('as an id it knows already is DUPLICATE_ID', async () => {
+    const world = await startWorld({ sandbox: { duplicates: 'refuse' }, settings: { delivery: { dedupeWindow: 0 } } })
+    await world.send([buildCommand({ id: 1n })])
+    await world.finished(1)
+    await world.send([buildCommand({ id: 1n })])
+    const [, second] = await world.finished(2)
+    expect(second).toMatchObject({ outcome: 'REJECTED', errorCode: 'DUPLICATE_ID' })
+    expect(world.sandbox.executions(1)).toBe(1)
+  })
+})
+
+describe('a command that breaks the interface', () => {
+  /** Each bound of the specification's tables, broken by the least there is. */
+  const broken: [field: string, what: string, command: SendCommand][] = [
+    ['id', 'of 0', buildCommand({ id: 0n })],
+    ['id', 'below 0', buildCommand({ id: -1n })],
+    ['phone', 'of 0', buildCommand({ phone: 0 })],
+    ['phone', 'below 0', buildCommand({ phone: -380501234567 })],
+    ['phone', 'of 16 digits', buildCommand({ phone: 1_000_000_000_000_000 })],
+    ['hook', 'that is no URL', buildCommand({ hook: 'shop.example/hook' })],
+    ...tooShortOrLong('sms', 'sms_lifetime', 3599, 259_201),
+    ...tooShortOrLong('rcs', 'rcs_lifetime', 59),
+    ...tooShortOrLong('rcs+sms', 'rcs_lifetime', 59),
+    ...tooShortOrLong('rcs+viber+sms', 'rcs_lifetime', 59),
+    ...tooShortOrLong('telegram', 'telegram_lifetime', 59),
+    ...(['123', '123456789', '12a4', ''] as const).map(message => breaking('telegram', 'message', { message })),
+    breaking('viber', 'viber_type', { viber_type: 'video' }),
+    breaking('viber', 'viber_carousel', { viber_carousel: slides(1) }),
+    breaking('viber', 'viber_carousel', { viber_carousel: slides(6) }),
+    breaking('viber', 'viber_carousel', { viber_carousel: null }),
+    breaking('viber', 'viber_button', { viber_type: 'text+link', viber_button: null }),
+    breaking('viber', 'viber_button', { viber_type: 'text+image+link', viber_button: null }),
+    breaking('rcs+viber+sms', 'viber_type', { viber_type: 'video' }),
+    ...requiredByViberType('text', ['viber_message']),
+    ...requiredByViberType('image', ['viber_image']),
+    ...requiredByViberType('text+link', ['viber_message', 'viber_link', 'viber_button']),
+    ...requiredByViberType('text+image+link', ['viber_message', 'viber_image', 'viber_link', 'viber_button']),
+    ...requiredByViberType('carousel', ['viber_message', 'viber_carousel']),
+    breaking('rcs+viber+sms', 'viber_carousel', { viber_type: 'carousel', viber_carousel: slides(6) }),
+    breaking('voice', 'voice.gender', { voice: { gender: 'robot', language: 'uk-UA', name: 'Olena' } }),
+    breaking('pipeline', 'pipeline', { pipeline: [] }),
+    breaking('pipeline', 'pipeline', { pipeline: ['sms', 'sms'] }),
+    breaking('pipeline', 'pipeline[1]', { pipeline: ['sms', 'fax'] }),
+    breaking('pipeline', 'telegram', { pipeline: ['telegram'] }),
+    ['extra.phone', 'that the command has a field for', buildCommand({ extra: { phone: '1' } })],
+    ['extra.auth', 'that the envelope has a field for', buildCommand({ extra: { auth: '"another key"' } })],
+    ['extra.note', 'that is no JSON', buildCommand({ extra: { note: '{' } })],
+  ]
+
+  function breaking(type: SendType, field: string, fields: Record<string, unknown>): (typeof broken)[number] {
+    const given = Object.entries(fields).map(([name, value]) => `${name} ${JSON.stringify(value)}`)
+    return [field, `of ${type} with ${given.join(', ')}`.slice(0, 80), buildCommandOf(type, {}, fields)]
+  }
+
+  function tooShortOrLong(type: SendType, field: string, ...values: number[]) {
+    return values.map(value => breaking(type, field, { [field]: value }))
+  }
+
+  function requiredByViberType(viber_type: string, fields: string[]) {
+    const complete = { viber_type, viber_carousel: slides(2) }
+    return fields.map(field => breaking('rcs+viber+sms', field, { ...complete, [field]: null }))
+  }
+
+  function slides(count: number) {
+    const slide = { caption: 'Red', image: null, button: null, url: null, button2: null, url2: null }
+    return Array.from({ length: count }, () => slide)
+  }
+
+  test('is INVALID, its result names the field, and it holds nobody up', async () => {
+    const commands = broken.map(([, , command], i) => (command.id > 0n ? { ...command, id: BigInt(100 + i) } : command))
+    const world = await worldAfter([buildCommand({ id: 1n }), ...commands, buildCommand({ id: 2n })])
+    expect(world.sandbox.stats()).toMatchObject({ operations: 2, executed: 2 })
+    for (const id of [1, 2]) expect(world.resultOf(id).outcome).toBe('SENT')
+    expect(world.results()).toHaveLength(commands.length + 2)
+
+    const byOffset = new Map(world.results().map(result => [result.commandOffset, result]))
+    for (const [i, [field, what]] of broken.entries()) {
+      const result = byOffset.get(i + 1)
+      expect(result, `${field} ${what}`).toMatchObject({
+        id: commands[i]!.id,
+        outcome: 'INVALID',
+        final: true,
+        errorCode: 'VALIDATION',
+        attempts: 0,
+        sentAt: null,
+      })
+      expect(result!.error, `${field} ${what}`).toMatch(new RegExp(`^${field.replace(/[[\].]/g, '\\$&')} `))
+    }
+  })
+
+  test('is told nothing of its content', async () => {
+    const world = await worldAfter([
+      buildCommandOf('telegram', { id: 1n, phone: 3_805_012_345_671_234 }, { message: 'secret of a customer' }),
+    ])
+    expect(world.resultOf(1)).toMatchObject({ outcome: 'INVALID', error: expect.stringContaining('message must be') })
+    expect(world.resultOf(1).error).not.toMatch(/3805012345671234|secret of a customer/)
+  })
+
+  test('of an account that nobody configured is INVALID and the known ones are named', async () => {
+    const world = await worldAfter([buildCommand({ id: 1n, account: 'nobody' }), buildCommand({ id: 2n })])
+    expect(world.resultOf(1)).toMatchObject({
+      outcome: 'INVALID',
+      account: 'nobody',
+      errorCode: 'VALIDATION',
+      error: 'account must be one that gateway.accounts knows: default',
+    })
+    expect(world.resultOf(2).outcome).toBe('SENT')
+  })
+
+  test('is INVALID when it alone is longer than gateway.maxBytes, and one that just fits is sent', async () => {
+    const gateway = await startFront()
+    const maxBytes = 2048
+    const world = await startWorld({ settings: { gateway: { url: gateway.url, maxBytes } } })
+    gateway.target = world.sandbox.url
+    const hook = 'https://shop.example/hook'
+    const sms = (id: bigint, length: number) =>
+      buildCommandOf('sms', { id, hook }, { sms_message: 'x'.repeat(length) })
+
+    await world.send([sms(101n, 100)])
+    await world.finished(1)
+    const most = 100 + maxBytes - gateway.passed[0]!.body.length
+    await world.send([sms(102n, most), sms(103n, most + 1), sms(104n, 1)])
+    await world.finished(4)
+    expect(world.resultOf(103)).toMatchObject({ outcome: 'INVALID', errorCode: 'VALIDATION', attempts: 0 })
+    expect(world.resultOf(103).error).toContain('gateway.maxBytes')
+    for (const id of [101, 102, 104]) expect(world.resultOf(id).outcome).toBe('SENT')
+    expect(gateway.passed.map(({ body }) => body.length)).toContain(maxBytes)
+  })
+})
+
+describe('a command that comes too late', () => {
+  const past = () => Date.now() - 1
+
+  test('is EXPIRED after its deadline and never sent, and its neighbours are', async () => {
+    const world = await worldAfter([
+      buildCommand({ id: 1n, deadline: past(), correlationId: 'order-7' }),
+      buildCommand({ id: 2n, deadline: Date.now() + 60_000 }),
+      buildCommandOf('call/otp', { id: 3n, deadline: past() }),
+    ])
+    const expired = { outcome: 'EXPIRED', final: true, errorCode: 'DEADLINE', attempts: 0, sentAt: null }
+    expect(world.resultOf(1)).toMatchObject({ ...expired, correlationId: 'order-7' })
+    expect(world.resultOf(3)).toMatchObject(expired)
+    expect(world.resultOf(2).outcome).toBe('SENT')
+    expect(world.sandbox.stats().operations).toBe(1)
+  })
+
+  test('is EXPIRED after the maximum age', async () => {
+    const settings = { delivery: { maxAgeMs: 1 }, gateway: { lingerMs: 20 } }
+    const world = await worldAfter([buildCommand({ id: 1n })], { settings })
+    expect(world.resultOf(1)).toMatchObject({ outcome: 'EXPIRED', final: true, errorCode: 'MAX_AGE', attempts: 0 })
+    expect(world.sandbox.stats().requests).toBe(0)
+  })
+
+  test('is EXPIRED also when its deadline passes while it waits for the rate', async () => {
+    const world = await startWorld({ settings: { gateway: { rate: 2 } } })
+    const deadline = Date.now() + 500 // a worker that has just joined leaves a second to whoever was there before
+    await world.send([buildCommand({ id: 1n, deadline }), buildCommand({ id: 2n }), buildCommand({ id: 3n, deadline })])
+    await world.finished(3)
+    await world.quiet()
+    for (const id of [1, 3]) expect(world.resultOf(id)).toMatchObject({ outcome: 'EXPIRED', errorCode: 'DEADLINE' })
+    expect(world.resultOf(2).outcome).toBe('SENT')
+    expect(world.sandbox.stats().operations).toBe(1)
+  })
+
+  test('is EXPIRED also when its deadline passes while its account pauses', async () => {
+    const world = await startWorld()
+    world.sandbox.faults.next('http-429')
+    await world.send([buildCommand({ id: 1n, deadline: Date.now() + 500 }), buildCommand({ id: 2n })])
+    await world.finished(2)
+    expect(world.resultOf(1)).toMatchObject({ outcome: 'EXPIRED', errorCode: 'DEADLINE', attempts: 0 })
+    expect(world.resultOf(2)).toMatchObject({ outcome: 'SENT', attempts: 1 })
+    expect(world.sandbox.executions(1)).toBe(0)
+  })
+})
+
+describe('an id that comes twice', () => {
+  test('is sent once, and the second record says DUPLICATE', async () => {
+    const world = await startWorld()
+    await world.send([buildCommand({ id: 1n }), buildCommand({ id: 2n }), buildCommand({ id: 1n, correlationId: 'b' })])
+    await world.finished(3)
+    await world.send([buildCommand({ id: 1n, correlationId: 'c' })])
+    await world.finished(4)
+    await world.quiet()
+    const ofFirst = world.results().filter(({ id }) => id === 1n)
+    const duplicate = { outcome: 'DUPLICATE', final: true, errorCode: 'DUPLICATE_ID', attempts: 0, sentAt: null }
+    expect(ofFirst).toEqual([
+      expect.objectContaining({ ...duplicate, commandOffset: 2, correlationId: 'b' }),
+      expect.objectContaining({ outcome: 'SENT', commandOffset: 0 }),
+      expect.objectContaining({ ...duplicate, commandOffset: 3, correlationId: 'c' }),
+    ])
+    expect(world.sandbox.executions(1)).toBe(1)
+    expect(world.resultOf(2).outcome).toBe('SENT')
+  })
+
+  test('is known again to the next worker', async () => {
+    const world = await startWorld()
+    await world.send([buildCommand({ id: 1n })])
+    await world.finished(1)
+    await world.worker.stop()
+    await world.startWorker()
+    await world.send([buildCommand({ id: 1n })])
+    const [, second] = await world.finished(2)
+    expect(second).toMatchObject({ outcome: 'DUPLICATE', commandOffset: 1 })
+    expect(world.sandbox.executions(1)).toBe(1)
+  })
+
+  test('is sent for each of two accounts, whose ids have nothing to do with each other', async () => {
+    const world = await worldAfter([buildCommand({ id: 1n }), buildCommand({ id: 1n, account: 'shop' })], {
+      settings: { gateway: { accounts: { shop: { apiKey: 'shop-key' } } } },
+      sandbox: { keys: { default: 'sandbox-key', shop: 'shop-key' } },
+    })
+    expect(world.results()).toMatchObject([
+      { account: 'default', outcome: 'SENT' },
+      { account: 'shop', outcome: 'SENT' },
+    ])
+    expect([world.sandbox.executions(1, 'default'), world.sandbox.executions(1, 'shop')]).toEqual([1, 1])
+  })
+})
