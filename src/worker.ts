@@ -116,9 +116,11 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
   }
 
   async function whenRegistryAnswers<T>(start: () => Promise<T>): Promise<T> {
-    for (;;) {
+    for (let asked = 1; ; asked++) {
       try {
-        return await start()
+        const started = await start()
+        if (asked > 1) telemetry.emit('registry.available', { schemaId: null })
+        return started
       } catch (error) {
         if (!(error instanceof RegistryUnavailable)) throw error
         telemetry.emit('registry.unavailable', { schemaId: null, error })

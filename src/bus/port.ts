@@ -124,6 +124,8 @@ export interface Bus {
   createTopics(specs: readonly TopicSpec[]): Promise<void>
   /** Number of partitions of each topic; a topic that does not exist is left out. */
   partitions(topics: readonly string[]): Promise<Map<string, number>>
+  /** Those of the topics that are compacted, as far as this client may know. */
+  compacted(topics: readonly string[]): Promise<string[]>
   close(): Promise<void>
 }
 

@@ -33,6 +33,8 @@ export class Account {
   readonly limiter: RateLimiter | null
   readonly #clock: Clock
   readonly #telemetry: Telemetry
+  /** Monotonic milliseconds: since when a request waits for the rate. */
+  #waitsSince: number | null = null
 
   constructor({ name, apiKey, rate, clock, random, telemetry }: AccountOptions) {
     this.name = name
@@ -46,7 +48,9 @@ export class Account {
   /** Milliseconds until a request may leave: 0 when now, Infinity while a probe is on its way. */
   wait(): number {
     const now = this.#clock.monotonic()
-    return Math.max(this.gate.admission(now).wait, this.limiter?.wait(now) ?? 0)
+    const wait = this.limiter?.wait(now) ?? 0
+    if (wait > 0) this.#waitsSince ??= now
+    return Math.max(this.gate.admission(now).wait, wait)
   }
 
   /** How many operations a request may carry that leaves now. */
@@ -56,6 +60,11 @@ export class Account {
   }
 
   leave(operations: number): Leave {
+    if (this.#waitsSince !== null) {
+      const seconds = (this.#clock.monotonic() - this.#waitsSince) / 1000
+      this.#telemetry.emit('rate.waited', { account: this.name, seconds })
+      this.#waitsSince = null
+    }
     return { operations, probe: this.gate.leave(), grant: this.limiter?.grant(operations) ?? null }
   }
 
@@ -72,8 +81,9 @@ export class Account {
 
   /** Learns from what a request came to. */
   observe(leave: Leave, classified: Classified): void {
-    const { probe } = leave
-    if (classified.outcome === 'answered' || classified.outcome === 'refused') {
+    const { probe, grant } = leave
+    if (grant) this.limiter?.answered(grant, this.#clock.monotonic())
+    if (classified.outcome === 'answered' || classified.outcome === 'refused' || isDecided(classified)) {
       if (this.gate.passed(probe)) this.#telemetry.emit('account.resumed', { account: this.name })
     } else if (classified.outcome === 'denied') {
       this.pause(leave, 'denied', classified.error)
@@ -97,4 +107,9 @@ export class Account {
   #announcePause(reason: PauseReason, retryInMs: number, error: string): void {
     this.#telemetry.emit('account.paused', { account: this.name, reason, retryInMs, error })
   }
+}
+
+/** Whether every item could be told by its id, whatever else was wrong with the answer. */
+function isDecided(classified: Classified): boolean {
+  return classified.outcome === 'unknown' && classified.verdicts.every(({ kind }) => kind !== 'in_doubt')
 }

@@ -16,11 +16,12 @@ import { readBalance } from './balance.ts'
 import { commandSessions } from './command-sessions.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { createDoubtWriter } from './doubts.ts'
-import type { AccountGate } from './gate.ts'
+import { readGauges, reasonsOf, watchRegistry } from './health.ts'
 import { Outbox } from './outbox.ts'
 import { StatusPoller } from './poller.ts'
 import { Resolver } from './resolver.ts'
 import { createResultWriter } from './results.ts'
+import { watchProgress } from './watchdog.ts'
 
 export interface SendingOptions {
   settings: Settings & { gateway: { url: string } }
@@ -45,7 +46,6 @@ export interface Sending {
   stop(): Promise<void>
 }
 
-const breakerStates: Record<AccountGate['state'], number> = { closed: 0, probing: 1, paused: 2 }
 /** Requests that are not envelopes of commands: a balance. */
 const spareConnections = 1
 
@@ -108,13 +108,22 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const joined = membership
   changed()
   dispatcher.pump()
+  const registryTrouble = watchRegistry(telemetry)
+  const stopWatching = watchProgress({
+    sessions: () => joined.sessions(),
+    heldBack: () => registryTrouble() !== null || [...accounts.values()].some(account => account.wait() > 0),
+    clock,
+    telemetry,
+    stuck: options.fatal,
+  })
   const stopAsking = askBalances(connection, accounts, gateway.balanceIntervalMs, options)
 
   return {
     gauges: { read: () => readGauges(joined, dispatcher, resolver, accounts, topics.commands, clock) },
-    reasons: () => reasonsOf(joined, accounts),
+    reasons: () => reasonsOf(joined, accounts, registryTrouble()),
     async stop() {
       stopAsking()
+      stopWatching()
       poller.stop()
       await joined.leave()
       dispatcher.stop()
@@ -131,6 +140,17 @@ async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<void> 
   const missing = wanted.filter(topic => !partitions.has(topic))
   if (missing.length > 0) {
     throw new Error(`missing on the bus: ${missing.join(', ')}; create them, or name others in the topics.* settings`)
+  }
+  const unequal = commands.filter(topic => partitions.get(topic) !== partitions.get(doubts))
+  if (unequal.length > 0) {
+    throw new Error(
+      `${doubts} has ${partitions.get(doubts)} partitions, but ${unequal.map(topic => `${topic} has ${partitions.get(topic)}`).join(', ')}: ` +
+        'give the doubts and every command topic the same number',
+    )
+  }
+  const compacted = await bus.compacted(commands)
+  if (compacted.length > 0) {
+    throw new Error(`${compacted.join(', ')} must not be compacted, or commands are lost: set cleanup.policy=delete`)
   }
 }
 
@@ -164,41 +184,4 @@ function askBalances(
   }
   ask()
   return () => cancel()
-}
-
-function reasonsOf(membership: Membership, accounts: ReadonlyMap<string, Account>): string[] {
-  const closed = [...membership.sessions()].filter(({ open }) => !open)
-  return [
-    ...closed.map(({ topic, partition }) => `${topic}/${partition} is not open`),
-    ...[...accounts.values()].flatMap(({ name, gate }) =>
-      gate.reason ? [`account ${name} pauses: ${gate.reason}`] : [],
-    ),
-  ]
-}
-
-function* readGauges(
-  membership: Membership,
-  dispatcher: Dispatcher,
-  resolver: Resolver,
-  accounts: ReadonlyMap<string, Account>,
-  topics: readonly string[],
-  clock: Clock,
-): ReturnType<GaugeSource['read']> & Generator {
-  for (const { topic, partition, lag, windowUsed } of membership.sessions()) {
-    const labels = { topic, partition: String(partition) }
-    yield { name: 'consumer_lag_records', labels, value: lag }
-    yield { name: 'window_used_ratio', labels, value: windowUsed }
-  }
-  for (const topic of topics) {
-    const oldest = dispatcher.oldestTimestamp(topic)
-    const age = oldest === null ? 0 : Math.max(0, clock.now() - oldest) / 1000
-    yield { name: 'oldest_unsent_command_age_seconds', labels: { topic }, value: age }
-  }
-  for (const { name, gate, limiter } of accounts.values()) {
-    const labels = { account: name }
-    yield { name: 'breaker_state', labels, value: breakerStates[gate.state] }
-    yield { name: 'rate_headroom_ratio', labels, value: limiter?.headroom(clock.monotonic()) ?? 1 }
-  }
-  yield { name: 'doubts_open', labels: {}, value: resolver.open }
-  yield { name: 'requests_in_flight', labels: {}, value: dispatcher.inFlight }
 }

@@ -36,9 +36,10 @@ export class SchemaWait<T> {
 
   async #learn(schemaId: number): Promise<void> {
     const { session, decoder, telemetry, clock, again } = this.#options
-    while (session.alive) {
+    for (let asked = 1; session.alive; asked++) {
       try {
         await decoder.prepare(schemaId)
+        if (asked > 1) telemetry.emit('registry.available', { schemaId })
         break
       } catch (error) {
         telemetry.emit('registry.unavailable', { schemaId, error: error as Error })

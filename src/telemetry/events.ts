@@ -29,6 +29,7 @@ export interface Events {
   'deadLetter.published': { stage: string; code: string; count: number }
   /** The registry could not be asked: records with that schema wait, their neighbours go on. null: at the start. */
   'registry.unavailable': { schemaId: number | null; error: Error }
+  'registry.available': { schemaId: number | null }
   'bus.crashed': { error: Error; restarting: boolean }
   'bus.log': { level: 'error' | 'warn' | 'info' | 'debug'; message: string; error?: string }
   'callback.accepted': { type: string; state: string; verified: boolean }

@@ -34,6 +34,7 @@ const levels: { [K in keyof Events]: LevelOf<K> } = {
   'status.polled': 'debug',
   'deadLetter.published': 'warn',
   'registry.unavailable': 'warn',
+  'registry.available': 'info',
   'bus.crashed': ({ restarting }) => (restarting ? 'error' : 'fatal'),
   'bus.log': ({ level }) => level,
   'callback.accepted': 'debug',

@@ -48,6 +48,7 @@ const events = (n: number): { [K in keyof Events]: Events[K] } => ({
   'doubt.resolved': { outcome: 'SENT' },
   'status.polled': { result: 'sent' },
   'deadLetter.published': { stage: 'decode', code: 'SCHEMA_NOT_FOUND', count: 5 },
+  'registry.available': { schemaId: n },
   'registry.unavailable': { schemaId: n, error: new Error(`${n}`) },
   'bus.crashed': { error: new Error(`${n}`), restarting: true },
   'bus.log': { level: 'info', message: `${n}` },
@@ -94,7 +95,9 @@ describe('metrics', () => {
         'rate_wait_seconds_count',
         'requests_in_flight',
         'results_published_total{type="sms",outcome="REJECTED",error_code="VALIDATION"}',
+        'resolutions_total{outcome="SENT"}',
         'sessions_fenced_total',
+        'status_polls_total{result="sent"}',
         'window_used_ratio{topic="busgate.commands",partition="0"}',
       ].sort(),
     )

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Admin, Kafka } from 'kafkajs'
+import kafkajs, { type Admin, type Kafka } from 'kafkajs'
 import type { Clock } from '../../clock.ts'
 import type { Bus, Membership, Publisher, Reader, RecordsHandler, SessionListener, TopicSpec } from '../port.ts'
 import { lookBackNowhere, Ownership, type OwnershipOptions } from '../session/ownership.ts'
@@ -77,6 +77,19 @@ export class KafkaBus implements Bus {
     if (wanted.length === 0) return new Map()
     const metadata = await admin.fetchTopicMetadata({ topics: wanted })
     return new Map(metadata.topics.map(({ name, partitions }) => [name, partitions.length]))
+  }
+
+  async compacted(topics: readonly string[]): Promise<string[]> {
+    const admin = await this.#connectedAdmin()
+    const resources = topics.map(name => ({
+      type: kafkajs.ConfigResourceTypes.TOPIC,
+      name,
+      configNames: ['cleanup.policy'],
+    }))
+    const described = await admin.describeConfigs({ resources, includeSynonyms: false }).catch(() => null) // the right may be missing
+    const isCompacted = ({ configEntries }: { configEntries: { configValue: string }[] }) =>
+      configEntries.some(({ configValue }) => configValue.includes('compact'))
+    return (described?.resources ?? []).filter(isCompacted).map(({ resourceName }) => resourceName)
   }
 
   async close(): Promise<void> {

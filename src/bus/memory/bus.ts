@@ -144,6 +144,10 @@ export class MemoryBus implements Bus {
     return new Map(topics.filter(topic => broker.partitions(topic)).map(topic => [topic, broker.partitions(topic)!]))
   }
 
+  async compacted(): Promise<string[]> {
+    return []
+  }
+
   /** This process dies here: nothing more reaches the broker, and the group finds out. */
   async crash(): Promise<void> {
     this.#crashed = true

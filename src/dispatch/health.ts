@@ -1,0 +1,62 @@
+import type { Membership } from '../bus/port.ts'
+import type { Clock } from '../clock.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import type { GaugeSource } from '../telemetry/gauges.ts'
+import type { Account } from './account.ts'
+import type { Dispatcher } from './dispatcher.ts'
+import type { AccountGate } from './gate.ts'
+import type { Resolver } from './resolver.ts'
+
+const breakerStates: Record<AccountGate['state'], number> = { closed: 0, probing: 1, paused: 2 }
+
+/** What is wrong with the registry now, by its own events. */
+export function watchRegistry(telemetry: Telemetry): () => string | null {
+  const waiting = new Set<number | null>()
+  telemetry.on('registry.unavailable', ({ schemaId }) => waiting.add(schemaId))
+  telemetry.on('registry.available', ({ schemaId }) => waiting.delete(schemaId))
+  return () => (waiting.size > 0 ? `the registry cannot be asked for schema ${[...waiting].join(', ')}` : null)
+}
+
+/** What keeps commands from being sent now. */
+export function reasonsOf(
+  membership: Membership,
+  accounts: ReadonlyMap<string, Account>,
+  registry: string | null,
+): string[] {
+  const closed = [...membership.sessions()].filter(({ open }) => !open)
+  return [
+    ...(registry ? [registry] : []),
+    ...closed.map(({ topic, partition }) => `${topic}/${partition} is not open`),
+    ...[...accounts.values()].flatMap(({ name, gate }) =>
+      gate.reason ? [`account ${name} pauses: ${gate.reason}`] : [],
+    ),
+  ]
+}
+
+/** How it is now, for the metrics. */
+export function* readGauges(
+  membership: Membership,
+  dispatcher: Dispatcher,
+  resolver: Resolver,
+  accounts: ReadonlyMap<string, Account>,
+  topics: readonly string[],
+  clock: Clock,
+): ReturnType<GaugeSource['read']> & Generator {
+  for (const { topic, partition, lag, windowUsed } of membership.sessions()) {
+    const labels = { topic, partition: String(partition) }
+    yield { name: 'consumer_lag_records', labels, value: lag }
+    yield { name: 'window_used_ratio', labels, value: windowUsed }
+  }
+  for (const topic of topics) {
+    const oldest = dispatcher.oldestTimestamp(topic)
+    const age = oldest === null ? 0 : Math.max(0, clock.now() - oldest) / 1000
+    yield { name: 'oldest_unsent_command_age_seconds', labels: { topic }, value: age }
+  }
+  for (const { name, gate, limiter } of accounts.values()) {
+    const labels = { account: name }
+    yield { name: 'breaker_state', labels, value: breakerStates[gate.state] }
+    yield { name: 'rate_headroom_ratio', labels, value: limiter?.headroom(clock.monotonic()) ?? 1 }
+  }
+  yield { name: 'doubts_open', labels: {}, value: resolver.open }
+  yield { name: 'requests_in_flight', labels: {}, value: dispatcher.inFlight }
+}
