@@ -1,12 +1,15 @@
 /** Numbers are compared faster than bigints; what is beyond them is compared as text. */
 type Key = number | string
 
-/** The last ids seen on a partition, for each account: a command that repeats one is not sent again. */
+/**
+ * The last ids seen on a partition, for each account: a command that repeats one is not sent again. At least the last
+ * `size` ids are known, at most twice as many: two generations need no bookkeeping for each id.
+ */
 export class RecentIds {
-  readonly #seen = new Map<string, Set<Key>>()
-  readonly #order: { ids: Set<Key>; key: Key }[] = []
   readonly #size: number
-  #next = 0
+  #young = new Map<string, Set<Key>>()
+  #old = new Map<string, Set<Key>>()
+  #count = 0
 
   /** @param size how many ids are remembered; 0: none */
   constructor(size: number) {
@@ -16,20 +19,18 @@ export class RecentIds {
   /** Remembers the id. @returns whether it was known. */
   add(account: string, id: bigint): boolean {
     if (this.#size === 0) return false
-    const ids = this.#idsOf(account)
     const key = id <= Number.MAX_SAFE_INTEGER ? Number(id) : id.toString()
-    if (ids.has(key)) return true
-    ids.add(key)
-    const oldest = this.#order[this.#next]
-    oldest?.ids.delete(oldest.key)
-    this.#order[this.#next] = { ids, key }
-    this.#next = (this.#next + 1) % this.#size
+    const young = this.#young.get(account) ?? new Set()
+    const known = young.has(key) || (this.#old.get(account)?.has(key) ?? false)
+    if (known) return true
+    this.#young.set(account, young.add(key))
+    if (++this.#count >= this.#size) this.#age()
     return false
   }
 
-  #idsOf(account: string): Set<Key> {
-    const ids = this.#seen.get(account) ?? new Set()
-    this.#seen.set(account, ids)
-    return ids
+  #age(): void {
+    this.#old = this.#young
+    this.#young = new Map()
+    this.#count = 0
   }
 }

@@ -84,19 +84,6 @@ describe('a command whose answer was lost', () => {
     expect(finalOf(world, 1n)).toMatchObject({ outcome: 'UNRESOLVED', errorCode: 'INSUFFICIENT_FUNDS', attempts: 2 })
   })
 
-  test('is given up after delivery.attempts requests', async () => {
-    const world = await startDoubtingWorld({ delivery: { polls: 1, attempts: 2, notFoundErrors } })
-    world.sandbox.faults.next('reset-before') // the first request; then a poll
-    await world.send([buildCommand({ id: 1n })])
-    await until(() => expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now']))
-    await until(() => expect(world.sandbox.stats().requests).toBe(2))
-    world.sandbox.faults.next('reset-before') // the second
-    await world.finished(1)
-    await world.quiet()
-    expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'UNRESOLVED'])
-    expect(finalOf(world, 1n)).toMatchObject({ errorCode: 'ATTEMPTS_EXHAUSTED', attempts: 2 })
-  })
-
   test('is not sent again after its deadline: UNRESOLVED', async () => {
     const world = await startDoubtingWorld()
     world.sandbox.faults.next('reset-before')
@@ -137,6 +124,16 @@ describe('a voice code or a look-up whose answer was lost', () => {
     await world.finished(1)
     expect(finalOf(world, 1n)).toMatchObject({ outcome: 'SENT', attempts: 2, hlr: { phone: 380501234567 } })
   })
+})
+
+test('a command that is lost again and again is given up after delivery.attempts requests', async () => {
+  const world = await startDoubtingWorld({ delivery: { attempts: 2 } })
+  world.sandbox.faults.next('reset-before', 2)
+  await world.send([buildCommandOf('hlr', { id: 1n, delivery: 'AT_LEAST_ONCE' })])
+  await world.finished(1)
+  await world.quiet()
+  expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'UNRESOLVED'])
+  expect(finalOf(world, 1n)).toMatchObject({ errorCode: 'ATTEMPTS_EXHAUSTED', attempts: 2 })
 })
 
 test('a doubt outlives the worker that had it', async () => {
