@@ -44,13 +44,13 @@ export function whole(value: string, help: string, min: number, max: number): Fl
   return { value, help, read }
 }
 
-export function choice<const T extends string>(values: readonly T[], help: string): Flag<T> {
+export function choice<const T extends string>(value: string, values: readonly T[], help: string): Flag<T> {
   const read = (given: string) => {
-    const found = values.find(value => value === given)
+    const found = values.find(one => one === given)
     if (found !== undefined) return found
     throw new UsageError(`expected one of ${values.join(', ')}`)
   }
-  return { value: values.join('|'), help, read }
+  return { value, help: `${help} One of ${values.join(', ')}.`, read }
 }
 
 /** The same object without the keys whose value is undefined. */

@@ -20,8 +20,9 @@ async function main(args: string[]): Promise<number> {
   try {
     return await dispatch(args)
   } catch (error) {
-    const { message } = error as Error
-    process.stderr.write(`busgate: ${message}\n`)
+    const { name, message } = error as Error
+    const hint = name.startsWith('KafkaJS') ? ': check the kafka.* settings, and whether the brokers are reached' : ''
+    process.stderr.write(`busgate: ${message}${hint}\n`)
     return error instanceof UsageError || error instanceof SettingsError ? 2 : 1
   }
 }

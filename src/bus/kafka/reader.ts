@@ -30,10 +30,17 @@ export async function readTopics({ kafka, clock, groupId, topics, from, onRecord
   const joined = new Promise<void>(resolve => {
     consumer.on(consumer.events.GROUP_JOIN, () => resolve())
   })
+  const positions = new Map<string, number>()
   await consumer.run({
     autoCommit: false,
     eachBatch: async ({ batch: { topic, partition, messages } }) => {
-      await onRecords({ topic, partition }, messages.map(toRecord))
+      // whenever it has to join again, a member without committed offsets starts anew
+      const key = `${topic}/${partition}`
+      const position = positions.get(key) ?? 0
+      const records = messages.map(toRecord).filter(({ offset }) => offset >= position)
+      if (records.length === 0) return
+      await onRecords({ topic, partition }, records)
+      positions.set(key, records.at(-1)!.offset + 1)
     },
   })
   await joined

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { command, toggle, whole } from '../command.ts'
 import { addressesOf } from '../demo/addresses.ts'
+import { brokersAreNamed } from '../demo/place.ts'
 import { play } from '../demo/play.ts'
 import { createProgress, type Progress } from '../demo/progress.ts'
 import { setStage } from '../demo/stage.ts'
@@ -23,12 +24,14 @@ interface DemoOptions {
   kill: boolean
   keep: boolean
   json: boolean
+  /** Interrupted: whatever is under way is given up. */
+  interrupted: AbortSignal
 }
 
 export const demo = command({
   about: [
     'Plays the whole way of messages on this machine: commands of all eleven kinds on a bus, the real worker and',
-    'callback receiver, a gateway simulator. Then holds the topics against the gateway’s books; exits 1 when a',
+    "callback receiver, a gateway simulator. Then holds the topics against the gateway's books; exits 1 when a",
     'command has no result or two, was billed twice, or a status is missing.',
     '',
     'The bus is the one inside this process, or the Kafka that BUSGATE_KAFKA_BROKERS and BUSGATE_REGISTRY_URL name;',
@@ -44,13 +47,15 @@ export const demo = command({
     json: toggle('Prints the summary as one JSON object.'),
   },
   async run({ count: total = defaultCount, kafka = false, kill = false, keep = false, json = false }) {
-    if (kill && !kafka && !process.env.BUSGATE_KAFKA_BROKERS) {
+    if (kill && !kafka && !brokersAreNamed()) {
       throw new UsageError('--kill needs a real Kafka, for what is killed is a process of its own: add --kafka')
     }
     const progress = createProgress(process.stderr)
     const cleanups: Cleanups = []
-    const stopAsked = untilSignal()
-    const show = showDemo({ total, kafka, kill, keep, json }, progress, cleanups)
+    const interruption = new AbortController()
+    const stopAsked = untilSignal().then(() => interruption.abort())
+    const interrupted = interruption.signal
+    const show = showDemo({ total, kafka, kill, keep, json, interrupted }, progress, cleanups)
     let code = 130
     const keeping = show.then(async ok => {
       code = ok ? 0 : 1
@@ -68,15 +73,17 @@ export const demo = command({
 
 /** @returns whether everything was as promised */
 async function showDemo(options: DemoOptions, progress: Progress, cleanups: Cleanups): Promise<boolean> {
-  const { total, kafka, kill, keep, json } = options
+  const { total, kafka, kill, keep, json, interrupted } = options
   const folder = await mkdtemp(join(tmpdir(), 'busgate-demo-'))
   let ok = true
   cleanups.push(async () => ok && rm(folder, { recursive: true, force: true }))
 
   const stage = await setStage({ count: total, kafka, folder, say: progress.say, cleanups })
+  interrupted.throwIfAborted()
   progress.say(`Ready. ${count(total)} commands of all eleven kinds:`)
   const started = performance.now()
   await play(stage, { total, kill }, progress)
+  interrupted.throwIfAborted()
   const seconds = (stage.audit.lastAt - started) / 1000
   if (!keep) await stage.worker.stop()
   const verdict = judge(total, stage.audit, stage.sandbox)

@@ -17,7 +17,7 @@ const stopWhileStartingMs = 5_000
 
 export const run = command({
   about: [
-    'Runs the worker: commands from the bus to the gateway, results and the gateway’s callbacks to the bus.',
+    "Runs the worker: commands from the bus to the gateway, results and the gateway's callbacks to the bus.",
     'Log lines go to standard output. SIGTERM or SIGINT: finishes what is in flight and exits 0; a second',
     'signal exits at once. Exits 1 when it cannot go on by itself, so that its supervisor restarts it.',
   ].join('\n'),

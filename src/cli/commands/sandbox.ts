@@ -25,7 +25,7 @@ export const sandbox = command({
     rate: whole('N', 'Operations a second; those above it are throttled. Default: no limit.', 1, 1e9),
     'max-operations': whole('N', 'Operations in an envelope; a larger one is refused. Default: no limit.', 1, 1e9),
     balance: whole('AMOUNT', 'What the account starts with. Default: 1000000000.', 0, 1e15),
-    duplicates: choice(['execute', 'refuse'], 'What becomes of an id that was executed before. Default: execute.'),
+    duplicates: choice('WAY', ['execute', 'refuse'], 'What becomes of an id that was executed before.'),
     seed: text('TEXT', 'Everything that looks random follows from it. Default: 1.'),
   },
   async run(flags) {

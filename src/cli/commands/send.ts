@@ -15,7 +15,7 @@ export const send = command({
   flags: {
     id: text('ID', 'Your own id of the message, unique for ever in its account.'),
     phone: text('PHONE', 'Digits only, international.'),
-    type: choice(sendTypes, 'What to send.'),
+    type: choice('TYPE', sendTypes, 'What to send.'),
     message: text('JSON', 'Its content, with the names of the Avro fields.'),
     account: text('NAME', 'Account that sends it. Default: default.'),
     deadline: whole('MS', 'Never sent after this instant, milliseconds since 1970.', 0, Number.MAX_SAFE_INTEGER),

@@ -9,15 +9,17 @@ import { indexOf } from './scenario.ts'
 
 /** What is on the topics, as a consumer from outside reads it; by the number of the command. */
 export interface Audit {
-  /** The final result's outcome, else IN_DOUBT, else undefined. */
-  outcomes: SendResult['outcome'][]
+  /** The final result's. */
+  outcomes: (SendResult['outcome'] | undefined)[]
   errorCodes: (string | null)[]
   /** How many final results. */
   finals: Uint8Array
   /** The states of the status events. */
   states: StatusEvent['state'][][]
-  /** Commands that have a result. */
-  answered: number
+  /** Commands that were in doubt at some time. */
+  doubted: Uint8Array
+  /** Commands that have a final result. */
+  finished: number
   /** Records of results and statuses, by outcome and by state. */
   results: Map<string, number>
   statuses: Map<string, number>
@@ -42,7 +44,8 @@ export async function startAudit(
     errorCodes: new Array(count),
     finals: new Uint8Array(count),
     states: Array.from({ length: count }, () => []),
-    answered: 0,
+    doubted: new Uint8Array(count),
+    finished: 0,
     results: new Map(),
     statuses: new Map(),
     strays: 0,
@@ -66,10 +69,12 @@ export async function startAudit(
   }
 
   function noteResult(index: number, { outcome, final, errorCode }: SendResult): void {
-    if (audit.outcomes[index] === undefined) audit.answered++
     increment(audit.results, outcome)
-    if (final) audit.finals[index]!++
-    if (!final && audit.finals[index]! > 0) return
+    if (!final) {
+      audit.doubted[index] = 1
+      return
+    }
+    if (audit.finals[index]!++ === 0) audit.finished++
     audit.outcomes[index] = outcome
     audit.errorCodes[index] = errorCode
   }

@@ -11,17 +11,25 @@ export interface Place {
   stop(): Promise<void>
 }
 
+/** Whether the variables name real brokers. */
+export function brokersAreNamed(): boolean {
+  const brokers = process.env.BUSGATE_KAFKA_BROKERS
+  return Boolean(brokers) && brokers !== 'embedded'
+}
+
 /**
  * The brokers that the variables name; else with `kafka` local ones, started here; else the embedded bus.
  * @throws Error that says what is missing
  */
 export async function findPlace(kafka: boolean, say: (line: string) => void): Promise<Place> {
-  const brokers = process.env.BUSGATE_KAFKA_BROKERS
-  if (brokers && brokers !== 'embedded') {
-    say(`Using the brokers of BUSGATE_KAFKA_BROKERS.`)
+  if (brokersAreNamed()) {
+    say('Bus: the brokers of BUSGATE_KAFKA_BROKERS; the topics busgate-demo-… stay there.')
     return { settings: {}, env: connectionOf(process.env), real: true, stop: async () => {} }
   }
-  if (!kafka) return { settings: { kafka: { brokers: 'embedded' } }, env: {}, real: false, stop: async () => {} }
+  if (!kafka) {
+    say('Bus: the one inside this process.')
+    return { settings: { kafka: { brokers: 'embedded' } }, env: {}, real: false, stop: async () => {} }
+  }
   const java = await javaAvailable()
   if (!java.ok) {
     throw new Error(`${java.reason} Or name a Kafka in BUSGATE_KAFKA_BROKERS and BUSGATE_REGISTRY_URL.`)
@@ -30,6 +38,7 @@ export async function findPlace(kafka: boolean, say: (line: string) => void): Pr
 }
 
 async function startLocally(say: (line: string) => void): Promise<Place> {
+  say('Bus: a Kafka of its own.')
   const log = (line: string) => say(`  ${line}`)
   const starting = [startKafka({ log }), startRegistry({ log })] as const
   const stop = async () => {

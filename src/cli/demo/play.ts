@@ -24,7 +24,8 @@ export async function play(stage: Stage, { total, kill }: PlayOptions, progress:
   const { audit, sandbox } = stage
   let produced = 0
   progress.show(() => [
-    `commands   ${count(produced)} in, ${count(sandbox.stats().requests)} envelopes to the gateway`,
+    `commands   ${count(produced)} in`,
+    `envelopes  ${count(sandbox.stats().requests)} to the gateway`,
     `results    ${listOf(Object.fromEntries(audit.results))}`,
     `statuses   ${listOf(Object.fromEntries(audit.statuses))}`,
   ])
@@ -62,7 +63,7 @@ async function disturb(stage: Stage, total: number, progress: Progress): Promise
 }
 
 function isComplete({ audit, sandbox }: Stage, total: number): boolean {
-  if (audit.answered < total || sandbox.stats().callbacks.pending > 0) return false
+  if (audit.finished < total || sandbox.stats().callbacks.pending > 0) return false
   return missingStatuses(total, audit, sandbox) === 0
 }
 

@@ -27,7 +27,7 @@ export function createProgress(stream: NodeJS.WriteStream): Progress {
       return
     }
     clear()
-    stream.write(lines.map(line => `  ${line.slice(0, stream.columns - 3)}\n`).join(''))
+    stream.write(lines.map(line => `  ${line.slice(0, (stream.columns || 80) - 3)}\n`).join(''))
     drawn = lines.length
   }
 

@@ -8,8 +8,14 @@ import { messages } from './messages.ts'
  * common divisor, so that every kind meets every ending.
  */
 
-/** Every kind once, the common ones more often. */
-const mix: readonly SendType[] = [...sendTypes, 'sms', 'sms', 'sms', 'sms', 'viber', 'viber', 'viber+sms', 'viber+sms']
+/** Every kind once, then the common ones. call/otp stays rare, for each takes an envelope of its own. */
+const mix: readonly SendType[] = [
+  ...sendTypes,
+  ...repeated('sms', 12),
+  ...repeated('viber', 5),
+  ...repeated('viber+sms', 5),
+  ...repeated('rcs', 4),
+]
 /** Of docs/sandbox.md, what a phone decides: refused, undelivered, callbacks that never come, come twice, come early. */
 const endings = [89, 90, 91, 92, 93, 94, 95, 96, 97, 99]
 const everySoMany = 7
@@ -44,4 +50,8 @@ function endingOf(index: number): number {
   if (index === throttled.index) return throttled.ending
   const special = Math.floor(index / everySoMany)
   return index % everySoMany === 3 ? endings[special % endings.length]! : index % plainEndings
+}
+
+function repeated(type: SendType, times: number): SendType[] {
+  return Array.from({ length: times }, () => type)
 }

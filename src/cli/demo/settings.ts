@@ -15,13 +15,17 @@ export interface DemoSettings {
 /** Brokers allow no less (group.min.session.timeout.ms). A killed worker's partitions are free after it. */
 const shortSessionMs = 6_000
 
+/** Doubts are resolved while somebody watches; together still longer than a lease. */
+const shortWaits = { gateway: { timeoutMs: 2_500 }, delivery: { settleMs: 4_000, pollIntervalMs: 500 } }
+
 /** Settings of a run of its own: free ports, a new secret, and on real brokers topics and a group with new names. */
 export async function writeSettings(place: Place, gatewayUrl: string, folder: string): Promise<DemoSettings> {
   const [callbacks, telemetry] = await freePorts([0, 0])
   const tree = {
     ...place.settings,
     ...(place.real && namesOf(`busgate-demo-${Date.now().toString(36)}`, place.settings)),
-    gateway: { url: gatewayUrl, apiKey: 'sandbox-key' },
+    delivery: shortWaits.delivery,
+    gateway: { ...shortWaits.gateway, url: gatewayUrl, apiKey: 'sandbox-key' },
     callbacks: {
       host: '127.0.0.1',
       port: callbacks,

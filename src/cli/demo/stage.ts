@@ -49,6 +49,7 @@ export async function setStage({ count, kafka, folder, say, cleanups }: StageOpt
   // This gateway keeps no hook of voice: its statuses go to the account's address, as a pipeline's.
   const sandbox = await startSandbox({ latencyMs: gatewayLatencyMs, callbackRetry, voiceHook: false })
   cleanups.push(() => sandbox.close())
+  say('Gateway: a simulator; nobody is sent anything.')
   const demo = await writeSettings(place, sandbox.url, folder)
   const { settings } = demo
   sandbox.setAccountCallbackUrl(accountHookUrl(settings.callbacks.publicUrl!, tokensOf(settings)!, 'default'))

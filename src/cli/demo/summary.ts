@@ -7,7 +7,7 @@ export function summaryOf(verdict: Verdict): string {
   const checks = [
     check(
       results.missing + results.moreThanOneFinal === 0,
-      `results: one for each command; missing ${count(results.missing)}, with two final ones ${count(results.moreThanOneFinal)}`,
+      `results: one final one for each command; missing ${count(results.missing)}, with two final ones ${count(results.moreThanOneFinal)}`,
     ),
     check(
       gateway.billedTwice + gateway.contradicted === 0,
@@ -17,11 +17,11 @@ export function summaryOf(verdict: Verdict): string {
     check(
       statuses.missing + statuses.givenUp === 0,
       `statuses: ${count(statuses.accepted)} callbacks answered 200; not on the topic ${count(statuses.missing)}, ` +
-        `given up ${count(statuses.givenUp)}`,
+        `given up ${count(statuses.givenUp)}${statuses.repeated > 0 ? `, on it twice as the 200 was lost ${count(statuses.repeated)}` : ''}`,
     ),
     ...(strays > 0 ? [check(false, `topics: ${count(strays)} records that nobody can account for`)] : []),
   ]
-  return [...tableOf(verdict), '', ...refusals(results.errorCodes), ...doubts(results.inDoubt), ...checks].join('\n')
+  return [...tableOf(verdict), '', ...refusals(results.errorCodes), ...doubts(results.afterDoubt), ...checks].join('\n')
 }
 
 export function count(number: number): string {
@@ -61,11 +61,9 @@ function refusals(errorCodes: Counts): string[] {
   return Object.keys(errorCodes).length > 0 ? [`  REJECTED by the gateway: ${listOf(errorCodes)}`] : []
 }
 
-function doubts(inDoubt: number): string[] {
-  if (inDoubt === 0) return []
-  return [
-    `  IN_DOUBT ${count(inDoubt)}: perhaps sent, nobody can tell; these results are not final and nothing settles them yet`,
-  ]
+function doubts(afterDoubt: Counts): string[] {
+  const all = Object.values(afterDoubt).reduce((sum, number) => sum + number, 0)
+  return all > 0 ? [`  IN_DOUBT for a while ${count(all)}, then ${listOf(afterDoubt)}`] : []
 }
 
 function check(good: boolean, text: string): string {

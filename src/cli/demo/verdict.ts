@@ -24,8 +24,8 @@ export interface Verdict {
     errorCodes: Counts
     missing: number
     moreThanOneFinal: number
-    /** Perhaps sent, and not settled yet. */
-    inDoubt: number
+    /** What became of those that were in doubt for a while. */
+    afterDoubt: Counts
   }
   gateway: {
     /** Messages executed, each billed. */
@@ -42,6 +42,8 @@ export interface Verdict {
     givenUp: number
     /** Status events that the executed messages owe, and that are not on the topic. */
     missing: number
+    /** Events above the callbacks that were answered 200: their answer was lost, and the gateway sent them again. */
+    repeated: number
   }
   /** Records that ought not to be on the topics. */
   strays: number
@@ -50,12 +52,12 @@ export interface Verdict {
 }
 
 /** Outcomes that leave open whether the gateway executed the message. */
-const open = new Set<string | undefined>(['IN_DOUBT', 'UNRESOLVED', undefined])
+const open = new Set<string | undefined>(['UNRESOLVED', undefined])
 
 export function judge(count: number, audit: Audit, sandbox: Sandbox): Verdict {
   const stats = sandbox.stats()
   const kinds = new Map(sendTypes.map(kind => [kind, { kind, commands: 0, outcomes: {}, states: {} } as KindRow]))
-  const results = { outcomes: {}, errorCodes: {}, missing: 0, moreThanOneFinal: 0, inDoubt: 0 }
+  const results = { outcomes: {}, errorCodes: {}, afterDoubt: {}, missing: 0, moreThanOneFinal: 0 }
   const states: Counts = {}
   let contradicted = 0
   for (let index = 0; index < count; index++) {
@@ -68,17 +70,19 @@ export function judge(count: number, audit: Audit, sandbox: Sandbox): Verdict {
     for (const state of audit.states[index]!) for (const counts of [row.states, states]) increment(counts, state)
     if (outcome === 'REJECTED' && errorCode) increment(results.errorCodes, errorCode)
     if (outcome === undefined) results.missing++
-    if (outcome === 'IN_DOUBT') results.inDoubt++
+    if (outcome && audit.doubted[index]) increment(results.afterDoubt, outcome)
     if (audit.finals[index]! > 1) results.moreThanOneFinal++
     if (!open.has(outcome) && (outcome === 'SENT') !== executions > 0) contradicted++
   }
   const { accepted, failed: givenUp } = stats.callbacks
+  const events = Object.values(states).reduce((sum, number) => sum + number, 0)
+  const repeated = Math.max(0, events - accepted)
   const verdict = {
     commands: count,
     kinds: [...kinds.values()],
     results,
     gateway: { billed: stats.executed, billedTwice: stats.billedTwice, contradicted },
-    statuses: { states, accepted, givenUp, missing: missingStatuses(count, audit, sandbox) },
+    statuses: { states, accepted, givenUp, missing: missingStatuses(count, audit, sandbox), repeated },
     strays: audit.strays,
   }
   return { ...verdict, ok: isAsPromised(verdict) }

@@ -4,6 +4,7 @@ import type { Settings } from '../../config/index.ts'
 import { createLogger } from '../../telemetry/logs.ts'
 import { createWorker } from '../../worker.ts'
 import { startChild } from '../local-kafka/child.ts'
+import { within } from '../within.ts'
 import type { Place } from './place.ts'
 import type { DemoSettings } from './settings.ts'
 
@@ -17,11 +18,12 @@ export interface DemoWorker {
 }
 
 const readyPollMs = 20
+const readyLimitMs = 60_000
 
 /** Starts the real worker: `busgate run` where the bus is real, else in this process. Resolves when it is ready. */
 export async function startDemoWorker(place: Place, demo: DemoSettings, logFile: string): Promise<DemoWorker> {
   const worker = place.real ? inOwnProcess(place, demo.file, logFile) : await inThisProcess(demo.settings, logFile)
-  await Promise.race([untilReady(demo.settings), worker.failed])
+  await within(readyLimitMs, "the worker's start", Promise.race([untilReady(demo.settings), worker.failed]))
   return worker
 }
 

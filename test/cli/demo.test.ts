@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest'
+import { sendTypes } from '../../src/protocol/index.ts'
+import { busgate, startBusgate } from '../support/cli.ts'
+
+const counts = (row: string) => row.match(/[\d,]+/g)!.map(cell => Number(cell.replaceAll(',', '')))
+
+describe('the demo on the embedded bus', () => {
+  test('ends well, with a table that adds up', async () => {
+    const { code, stdout, stderr } = await busgate(['demo', '--count', '1200'])
+    expect(code).toBe(0)
+    const lines = stdout.split('\n')
+    const rows = sendTypes.map(kind => lines.find(line => line.startsWith(`${kind} `))!.slice(kind.length))
+    const [commands, ...cells] = counts(lines.find(line => line.startsWith('all '))!)
+    const sums = rows.map(counts).reduce((sum, row) => sum.map((cell, i) => cell + row[i]!))
+    expect(sums).toEqual([commands, ...cells])
+    expect(commands).toBe(1200)
+    expect(cells[0]! + cells[1]!).toBe(1200) // SENT and REJECTED
+    expect(stdout).toContain('✓ results: one for each command; missing 0, with two final ones 0')
+    expect(stdout).toContain('billed twice 0')
+    expect(stderr).toMatch(/commands 1,200 in; envelopes \d+/)
+  })
+
+  test('--json tells the same to a program', async () => {
+    const { code, stdout } = await busgate(['demo', '--count', '50', '--json'])
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ ok: true, commands: 50, results: { missing: 0 }, strays: 0 })
+  })
+
+  test('the variables of the machine do not lead it to another gateway', async () => {
+    const env = {
+      BUSGATE_GATEWAY_URL: 'http://127.0.0.1:1',
+      BUSGATE_CONFIG: 'missing.yaml',
+      BUSGATE_KAFKA_BROKERS: 'embedded',
+    }
+    const { code } = await busgate(['demo', '--count', '20'], { env })
+    expect(code).toBe(0)
+  })
+
+  test('--keep leaves it running with its addresses, until it is interrupted', async () => {
+    const demo = startBusgate(['demo', '--count', '20', '--keep', '--json'])
+    await demo.line('"ok":true')
+    const metrics = await addressIn(demo.stderr, 'metrics')
+    expect(await (await fetch(metrics)).text()).toContain('busgate_results_published_total')
+    demo.signal('SIGINT')
+    expect((await demo.ended).code).toBe(0)
+  })
+
+  test('interrupted on its way it exits 130', async () => {
+    const demo = startBusgate(['demo', '--count', '100000'])
+    await expect.poll(demo.stderr, { timeout: 10_000 }).toContain('Ready.')
+    demo.signal('SIGINT')
+    expect((await demo.ended).code).toBe(130)
+  })
+})
+
+async function addressIn(text: () => string, name: string): Promise<string> {
+  await expect.poll(text, { timeout: 5000 }).toContain('Ctrl-C ends.')
+  return new RegExp(`${name} +(\\S+)`).exec(text())![1]!
+}

@@ -1,0 +1,50 @@
+import { expect, test, vi } from 'vitest'
+import { busgate, startBusgate } from '../support/cli.ts'
+
+const embedded = {
+  BUSGATE_KAFKA_BROKERS: 'embedded',
+  BUSGATE_GATEWAY_URL: 'http://127.0.0.1:1',
+  BUSGATE_GATEWAY_API_KEY: 'test-key',
+  BUSGATE_TELEMETRY_HOST: '127.0.0.1',
+  BUSGATE_TELEMETRY_PORT: '0',
+}
+
+test('run refuses to start without brokers and a gateway, and writes nothing to standard output', async () => {
+  const { code, stdout, stderr } = await busgate(['run'])
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toContain('kafka.brokers (BUSGATE_KAFKA_BROKERS): is not set')
+  expect(stderr).toContain('gateway.apiKey (BUSGATE_GATEWAY_API_KEY): is not set')
+})
+
+test.each(['SIGTERM', 'SIGINT'] as const)('run gets ready, and at %s drains and exits 0', async signal => {
+  const run = startBusgate(['run'], { env: embedded })
+  const { telemetry: port } = JSON.parse(await run.line('worker.started'))
+  await vi.waitFor(async () => expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200), 5000)
+  run.signal(signal)
+  const { code, stdout, stderr } = await run.ended
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const events = stdout
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line).event)
+  expect(events.slice(-1)).toEqual(['worker.stopped'])
+})
+
+test('a port in use ends the start with exit code 1 and says what to set', async () => {
+  const first = startBusgate(['run'], { env: embedded })
+  const { telemetry: port } = JSON.parse(await first.line('worker.started'))
+  const { code, stderr } = await busgate(['run'], { env: { ...embedded, BUSGATE_TELEMETRY_PORT: String(port) } })
+  expect(code).toBe(1)
+  expect(stderr).toContain('set telemetry.host and telemetry.port to an address that is free')
+})
+
+test('a start that waits for the registry can be stopped, and a second signal ends it at once', async () => {
+  const env = { ...embedded, BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
+  const run = startBusgate(['run'], { env })
+  await run.line('registry.unavailable')
+  run.signal('SIGTERM')
+  await run.line('worker.stopping')
+  const again = setInterval(() => run.signal('SIGTERM'), 100)
+  const { code } = await run.ended.finally(() => clearInterval(again))
+  expect(code).toBe(130)
+})

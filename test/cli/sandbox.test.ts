@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { busgate, startBusgate } from '../support/cli.ts'
+
+const balance = (url: string, auth: string) =>
+  fetch(`${url}/api/json.php`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ auth, data: [{ type: 'balance' }] }),
+  }).then(response => response.json())
+
+test('sandbox prints its address, takes its options and runs until it is stopped', async () => {
+  const sandbox = startBusgate(['sandbox', '--keys', 'one,two', '--balance', '7'])
+  const url = await sandbox.line('http://')
+  expect(await balance(url, 'two')).toMatchObject({ success: true, data: [{ data: { amount: 7 } }] })
+  expect(await balance(url, 'three')).toMatchObject({ success: false })
+  sandbox.signal('SIGTERM')
+  expect(await sandbox.ended).toMatchObject({ code: 0, stdout: `${url}\n` })
+})
+
+test('a port in use is an error', async () => {
+  const first = startBusgate(['sandbox'])
+  const { port } = new URL(await first.line('http://'))
+  const { code, stderr } = await busgate(['sandbox', '--port', port])
+  expect(code).toBe(1)
+  expect(stderr).toContain(port)
+})

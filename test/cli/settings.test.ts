@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { busgate } from '../support/cli.ts'
+
+const enough = {
+  BUSGATE_KAFKA_BROKERS: 'embedded',
+  BUSGATE_GATEWAY_URL: 'http://127.0.0.1:1',
+  BUSGATE_GATEWAY_API_KEY: 'not-to-be-shown',
+}
+
+describe('config check', () => {
+  test('settings that run can start with are fine', async () => {
+    const { code, stdout, stderr } = await busgate(['config', 'check'], { env: enough })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(stderr).toContain('fine')
+  })
+
+  test('everything that is wrong is named, with the place where it was given', async () => {
+    const env = { ...enough, BUSGATE_GATEWAY_CONCURRENCY: 'many', BUSGATE_KAFKA_DRAINMS: '1' }
+    const { code, stderr } = await busgate(['config', 'check'], { env })
+    expect(code).toBe(2)
+    expect(stderr).toContain('gateway.concurrency (BUSGATE_GATEWAY_CONCURRENCY): expected a whole number')
+    expect(stderr).toContain('the nearest is BUSGATE_KAFKA_DRAIN_MS')
+  })
+
+  test('what run would miss is missed here too', async () => {
+    const { code, stderr } = await busgate(['config', 'check'])
+    expect(code).toBe(2)
+    expect(stderr).toContain('BUSGATE_KAFKA_BROKERS')
+    expect(stderr).toContain('BUSGATE_GATEWAY_URL')
+  })
+
+  test('a file that is not there is named', async () => {
+    const { code, stderr } = await busgate(['config', 'check', '--config', 'missing.yaml'])
+    expect(code).toBe(2)
+    expect(stderr).toContain('cannot read missing.yaml')
+  })
+})
+
+describe('config print', () => {
+  test('shows the settings in effect as YAML, secrets masked', async () => {
+    const { code, stdout } = await busgate(['config', 'print'], { env: enough })
+    expect(code).toBe(0)
+    expect(stdout).not.toContain('not-to-be-shown')
+    expect(parse(stdout)).toMatchObject({
+      kafka: { brokers: 'embedded', groupId: 'busgate' },
+      gateway: { accounts: { default: { apiKey: '***' } } },
+    })
+  })
+
+  test('--json is one JSON object on one line', async () => {
+    const { stdout } = await busgate(['config', 'print', '--json'], { env: enough })
+    expect(stdout.trimEnd()).not.toContain('\n')
+    expect(JSON.parse(stdout)).toMatchObject({ topics: { results: 'busgate.results' } })
+  })
+})
+
+describe('hooks url', () => {
+  const env = {
+    ...enough,
+    BUSGATE_CALLBACKS_PUBLIC_URL: 'https://hooks.example/',
+    BUSGATE_CALLBACKS_SECRET: 'k1:0123456789abcdef',
+  }
+
+  test("prints the account's address", async () => {
+    const { code, stdout } = await busgate(['hooks', 'url', '--account', 'default'], { env })
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^https:\/\/hooks\.example\/hooks\/account\/default\/[\w-]{40,}\n$/)
+  })
+
+  test('an account that the settings do not have is refused', async () => {
+    const { code, stderr } = await busgate(['hooks', 'url', '--account', 'defualt'], { env })
+    expect(code).toBe(2)
+    expect(stderr).toContain('the nearest is default')
+  })
+
+  test('without a public address there is none', async () => {
+    const { code, stderr } = await busgate(['hooks', 'url'], { env: enough })
+    expect(code).toBe(2)
+    expect(stderr).toContain('callbacks.publicUrl')
+  })
+})
+
+describe('commands that look at a bus from outside refuse the embedded one', () => {
+  test.each([['tail results'], ['tail statuses'], ['tail dead-letters'], ['send'], ['topics create']])(
+    'busgate %s',
+    async name => {
+      const { code, stdout, stderr } = await busgate(name.split(' '), { env: enough })
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+      expect(stderr).toContain('kafka.brokers (BUSGATE_KAFKA_BROKERS): is embedded')
+    },
+  )
+})
+
+test('brokers that cannot be reached are an error with exit code 1 that says what to check', async () => {
+  const env = { BUSGATE_KAFKA_BROKERS: '127.0.0.1:1', BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
+  const { code, stderr } = await busgate(['topics', 'create'], { env })
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/ECONNREFUSED 127\.0\.0\.1:1: check the kafka\.\* settings/)
+})

@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest'
+import { busgate } from '../support/cli.ts'
+
+describe('a command line that is written wrongly exits 2 and names the nearest', () => {
+  test.each([
+    [['rnu'], 'there is no command "rnu"; the nearest is "run"'],
+    [['tail', 'result'], 'there is no command "tail result"; the nearest is "tail results"'],
+    [['topics'], 'the nearest is "topics create"'],
+    [['run', '--confg', 'x.yaml'], 'run has no --confg; the nearest is --config'],
+    [['demo', '--cuont=5'], 'demo has no --cuont; the nearest is --count'],
+    [['demo', '--count'], '--count needs a value: --count N'],
+    [['run', '--config', '--json'], '--config needs a value: --config FILE'],
+    [['demo', '--count', '0'], '--count: expected a whole number from 1 to 1000000'],
+    [['demo', '--keep=yes'], '--keep takes no value'],
+    [['sandbox', '--duplicates', 'refues'], '--duplicates: expected one of execute, refuse'],
+    [['config', 'print', 'all'], 'config print takes no "all": its flags are --config, --json, --help'],
+    [['demo', '--kill'], '--kill needs a real Kafka'],
+    [['send', '--id', '42'], 'send needs --phone, --type, --message as well'],
+  ])('busgate %j', async (args, message) => {
+    const env = {
+      BUSGATE_KAFKA_BROKERS: args[0] === 'demo' ? 'embedded' : '127.0.0.1:1',
+      BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1',
+    }
+    const { code, stdout, stderr } = await busgate(args, { env })
+    expect(stderr).toContain(message)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  })
+
+  test('a missing command shows the list of them', async () => {
+    const { code, stderr } = await busgate([])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^ {2}run +Sends commands/m)
+  })
+})
+
+test('--help goes to standard output and lists every command', async () => {
+  const { code, stdout, stderr } = await busgate(['--help'])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  for (const name of ['run', 'demo', 'sandbox', 'send', 'tail results', 'topics create', 'hooks url', 'config check']) {
+    expect(stdout).toContain(`\n  ${name} `)
+  }
+})
+
+test('the help of a command explains its flags', async () => {
+  const { code, stdout } = await busgate(['demo', '--help'])
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^Usage: busgate demo \[FLAGS\]/)
+  expect(stdout).toMatch(/--count N +How many commands/)
+})
+
+test('--version prints the version of the package', async () => {
+  const { code, stdout } = await busgate(['--version'], { entry: 'bin' })
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+})
+
+test('the binary says in one sentence that Node is too old', async () => {
+  const old = "Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.11.0'}})"
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${old}` }
+  expect(await busgate(['--version'], { entry: 'bin', env })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'busgate needs Node.js 22.19 or newer, and this is 20.11.0: install a newer one.\n',
+  })
+})

@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { onTestFinished, vi } from 'vitest'
+
+/** A command line that runs. */
+export interface RunningCli {
+  /** What it has written so far. */
+  stdout(): string
+  stderr(): string
+  signal(name: NodeJS.Signals): void
+  /** Resolves when standard output has this text, with the line that holds it. */
+  line(text: string): Promise<string>
+  ended: Promise<CliResult>
+}
+
+export interface CliResult {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+export interface CliOptions {
+  /** Variables beside the machine's own; of those none begins with BUSGATE_. */
+  env?: Record<string, string>
+  input?: string
+  /** `bin` is what is published. Default `main`. */
+  entry?: 'main' | 'bin'
+}
+
+const cli = join(import.meta.dirname, '../../src/cli')
+
+/** Runs a command line to its end. */
+export function busgate(args: string[], options?: CliOptions): Promise<CliResult> {
+  return startBusgate(args, options).ended
+}
+
+/** Starts a command line; it ends with its test at the latest. */
+export function startBusgate(args: string[], { env = {}, input = '', entry = 'main' }: CliOptions = {}): RunningCli {
+  const own = Object.entries(process.env).filter(([name]) => !name.startsWith('BUSGATE_'))
+  const child = spawn(process.execPath, [join(cli, `${entry}.ts`), ...args], {
+    env: { ...Object.fromEntries(own), NO_COLOR: '1', ...env },
+  })
+  const stdout = textOf(child.stdout)
+  const stderr = textOf(child.stderr)
+  child.stdin.end(input)
+  const ended = endOf(child).then(code => ({ code, stdout: stdout(), stderr: stderr() }))
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  return {
+    stdout,
+    stderr,
+    signal: name => child.kill(name),
+    line: text => vi.waitFor(() => lineWith(text, stdout(), stderr()), { timeout: 20_000, interval: 20 }),
+    ended,
+  }
+}
+
+async function endOf(child: ChildProcess): Promise<number | null> {
+  const [code] = await once(child, 'close')
+  return code
+}
+
+function textOf(stream: NodeJS.ReadableStream): () => string {
+  let text = ''
+  stream.setEncoding('utf8').on('data', chunk => {
+    text += chunk
+  })
+  return () => text
+}
+
+function lineWith(text: string, stdout: string, stderr: string): string {
+  const line = stdout.split('\n').find(one => one.includes(text))
+  if (line === undefined) throw new Error(`no line with ${text}; standard error: ${stderr}`)
+  return line
+}
