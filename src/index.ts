@@ -1,3 +1,26 @@
 export { loadSettings, type Settings, SettingsError, type SettingsSources } from './config/index.ts'
+export {
+  type Ask,
+  type Fields,
+  GatewayClient,
+  type ItemResults,
+  type Send,
+} from './gateway/client.ts'
+export {
+  AbortedError,
+  AccessDeniedError,
+  GatewayError,
+  type GatewayErrorCode,
+  InDoubtError,
+  type Problem,
+  RefusedError,
+  ThrottledError,
+  UnreachableError,
+  UnreadablePayloadError,
+  ValidationError,
+} from './gateway/errors.ts'
+export type { ApiKey, GatewayClientOptions, RequestInfo } from './gateway/options.ts'
+export type { ItemResult } from './gateway/outcome.ts'
+export type { CallOptions } from './gateway/transport.ts'
 export type { Telemetry } from './telemetry/events.ts'
 export { createWorker, type Worker, type WorkerOptions } from './worker.ts'

@@ -127,7 +127,7 @@ function echoedId({ data }: Record<string, unknown>): string | undefined {
   return typeof id === 'string' || typeof id === 'bigint' ? String(id) : undefined
 }
 
-function parseObject(body: string): Record<string, unknown> | null {
+export function parseObject(body: string): Record<string, unknown> | null {
   try {
     const value = parseJson(body)
     return isObject(value) ? value : null

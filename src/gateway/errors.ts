@@ -109,17 +109,17 @@ export class InDoubtError extends GatewayError {
   }
 }
 
-/** Executed, as the gateway says, but what it answered cannot be read. Do not send it again: look into `data`. */
+/** Executed, as the gateway says, but what it answered cannot be read. Do not send it again: look into its payload. */
 export class UnreadablePayloadError extends GatewayError {
-  readonly #data: unknown
+  readonly #payload: unknown
 
-  constructor(message: string, data: unknown) {
+  constructor(message: string, payload: unknown) {
     super(message, { code: 'PAYLOAD_UNREADABLE', definite: false })
-    this.#data = data
+    this.#payload = payload
   }
 
-  /** What the gateway answered; never part of what is printed or logged. */
-  get data(): unknown {
-    return this.#data
+  /** What the gateway answered. A method, so that no printing and no logging reaches it. */
+  payload(): unknown {
+    return this.#payload
   }
 }

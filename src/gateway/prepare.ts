@@ -1,4 +1,5 @@
 import { isOperationType, type OperationType, operations, operationTypes, stringifyJson } from '../protocol/index.ts'
+import { fieldName } from '../protocol/messages.ts'
 import { type Problem, ValidationError } from './errors.ts'
 
 /** An operation that was checked and written. */
@@ -35,21 +36,15 @@ function prepare(operation: unknown, index: number): Prepared | Problem[] {
     return [{ index, field: 'type', message: `type must be one of ${operationTypes.join(', ')}` }]
   }
   const { data, error } = operations[type].schema.safeParse(operation)
-  if (error) {
-    return error.issues.map(({ path, message }) => ({ index, field: fieldName(path), message }))
-  }
+  if (error) return error.issues.map(({ path, message }) => ({ index, field: fieldName(path), message }))
   try {
-    return { index, type, id: echoedId(type, data), json: stringifyJson(data) }
+    return { index, type, id: echoedId(type, data.id), json: stringifyJson(data) }
   } catch {
     return [{ index, field: '', message: 'an additional property cannot be written as JSON' }]
   }
 }
 
 /** The id of a template is not a message's, and what has no id of its own may be answered with one. */
-function echoedId(type: OperationType, { id }: { id?: unknown }): string | null {
+function echoedId(type: OperationType, id: unknown): string | null {
   return type.startsWith('template/') || type === 'balance' || type === 'sender' || id === undefined ? null : String(id)
-}
-
-function fieldName(path: readonly PropertyKey[]): string {
-  return path.map((step, i) => (typeof step === 'number' ? `[${step}]` : `${i > 0 ? '.' : ''}${String(step)}`)).join('')
 }

@@ -6,18 +6,22 @@ const longestDelayMs = 10_000
 /** Whoever asks for a longer pause gets no further attempt: the caller decides. */
 const longestRetryAfterMs = 30_000
 
+/** Null stands for what went well. */
+type Errors = readonly (GatewayError | null)[]
+
 /**
- * Repeats an attempt, which answers the errors it met, while one of them is retryable and attempts are left. An abort
- * ends the pause at once; what it means is the next attempt's to tell.
+ * Repeats an attempt while one of the errors it met is retryable and attempts are left, and answers what the last one
+ * did. An abort ends the pause at once; what it means is the next attempt's to tell.
  */
-export async function withRetries(
+export async function withRetries<A extends { errors: Errors }>(
   retries: number,
   signal: AbortSignal | undefined,
-  attempt: (number: number) => Promise<readonly GatewayError[]>,
-): Promise<void> {
+  attempt: (number: number) => Promise<A>,
+): Promise<A> {
   for (let number = 1; ; number++) {
-    const delay = delayAfter(await attempt(number), number)
-    if (delay === null || number > retries) return
+    const latest = await attempt(number)
+    const delay = delayAfter(latest.errors, number)
+    if (delay === null || number > retries) return latest
     await sleep(delay, undefined, { signal }).catch(() => {})
   }
 }
@@ -27,10 +31,10 @@ export async function withRetries(
  * part of it by chance, so that clients that failed together do not come back together; what Retry-After asks for is
  * added.
  */
-export function delayAfter(errors: readonly GatewayError[], attempt: number, random = Math.random): number | null {
-  const retryable = errors.filter(error => error.retryable)
+export function delayAfter(errors: Errors, attempt: number, random = Math.random): number | null {
+  const retryable = errors.filter(error => error?.retryable)
   if (retryable.length === 0) return null
-  const asked = Math.max(...retryable.map(error => error.retryAfterMs ?? 0))
+  const asked = Math.max(...retryable.map(error => error?.retryAfterMs ?? 0))
   if (asked > longestRetryAfterMs) return null
   return asked + random() * Math.min(longestDelayMs, firstDelayMs * 2 ** (attempt - 1))
 }

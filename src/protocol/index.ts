@@ -43,6 +43,7 @@ export {
   sendTypes,
 } from './registry.ts'
 export type { Reply } from './reply.ts'
+export { type Segments, segmentsOf } from './segments.ts'
 export type { SendPayload } from './send-payload.ts'
 export { type State, stateOf } from './states.ts'
 export type { ViberType } from './viber.ts'

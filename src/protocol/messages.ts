@@ -9,7 +9,8 @@ type Issue = Pick<z.core.$ZodRawIssue, 'path' | 'input'>
 export const must = (allowed: string) => (issue: Issue) =>
   `${fieldName(issue.path)} ${issue.input === undefined ? 'is required and must be' : 'must be'} ${allowed}`
 
-const fieldName = (path: PropertyKey[] = []): string =>
+/** Such as `viber_carousel[1].caption`. */
+export const fieldName = (path: PropertyKey[] = []): string =>
   path.reduce<string>((name, step) => {
     if (typeof step === 'number') return `${name}[${step}]`
     return name === '' ? String(step) : `${name}.${String(step)}`

@@ -1,4 +1,4 @@
-import type { Gateway, Operation } from './gateway.ts'
+import type { Exchange, Operation } from './gateway.ts'
 import type { Message } from './ledger.ts'
 import type { Outcome } from './outcomes.ts'
 
@@ -8,8 +8,9 @@ const callbackTypes = ['sms', 'viber', 'voice', 'rcs']
  * The body of a status callback (specification, Events). `type` is left out for channels off the specification's list
  * (telegram, whatsapp): only `success` is required.
  */
-export function callbackOf(operation: Operation, message: Message, outcome: Outcome, gateway: Gateway): string {
+export function statusCallback(operation: Operation, message: Message, outcome: Outcome, exchange: Exchange): string {
   const { id, dtmf } = operation
+  const { gateway, requestId } = exchange
   const { channel } = message
   const spoken = channel === 'voice' && outcome.success
   return JSON.stringify({
@@ -22,5 +23,19 @@ export function callbackOf(operation: Operation, message: Message, outcome: Outc
     updated: new Date(gateway.now()).toISOString(),
     ...(spoken && { duration: 1 + Math.floor(gateway.chance('duration', id) * 60) }),
     ...(spoken && dtmf === true && { reply: String(Math.floor(gateway.chance('reply', id) * 10)) }),
+    ...(requestId !== undefined && { request_id: requestId }),
+  })
+}
+
+/** The body of the callback that tells of a refusal: there is no message, and so no msg_id. */
+export function refusalCallback({ id, type }: Operation, error: string, { gateway, requestId }: Exchange): string {
+  return JSON.stringify({
+    success: false,
+    ...(id !== undefined && { id: String(id) }),
+    ...(callbackTypes.includes(type) && { type }),
+    status: 'REJECTED',
+    error,
+    updated: new Date(gateway.now()).toISOString(),
+    ...(requestId !== undefined && { request_id: requestId }),
   })
 }

@@ -34,7 +34,7 @@ export function handleControl(
 ): void {
   const name = `${request.method} ${path}`
   const route: Route =
-    routes[name] ?? (() => [404, { error: `nothing at ${name}: the gateway is at POST /api/json.php` }])
+    routes[name] ?? (() => [404, { error: `nothing at ${name}: the gateway is at POST /api/json.php and /v1/json` }])
   readText(request, text => sendJson(response, ...route(controls, text)))
 }
 

@@ -3,19 +3,25 @@ import type { Accounts } from './accounts.ts'
 import { within } from './chance.ts'
 import type { Timers } from './clock.ts'
 import { executeEnvelope, readEnvelope } from './envelope.ts'
-import { type FaultName, faults, type Processed, reply } from './faults.ts'
+import { type FaultName, faults, type Incoming, type Processed } from './faults.ts'
 import type { Exchange, Gateway } from './gateway.ts'
 import { readText, sendAnswer } from './http.ts'
 import { isRefused } from './items.ts'
 import type { Log, LogEntry } from './log.ts'
+import { callBackRefusals } from './refusals.ts'
+import { answered, queued } from './replies.ts'
 import { texts } from './texts.ts'
 
 export interface Endpoint {
+  /** `{base_url}/api/json.php`. */
   handle(request: IncomingMessage, response: ServerResponse): void
+  /** The asynchronous interface. */
+  handleAsync(request: IncomingMessage, response: ServerResponse): void
+  /** To either of them. */
   requests(): number
 }
 
-/** `{base_url}/api/json.php`: reads, executes, waits for the latency, answers. */
+/** Reads, executes, waits for the latency, answers. */
 export function createEndpoint(
   gateway: Gateway,
   accounts: Accounts,
@@ -25,24 +31,30 @@ export function createEndpoint(
 ): Endpoint {
   let requests = 0
 
-  function process(request: IncomingMessage, text: string, visit: Visit, refusal?: string): Processed {
+  function process(request: IncomingMessage, text: string, visit: Visit, entry: LogEntry, refusal?: string): Processed {
     if (request.method !== 'POST') return { error: texts.method }
     const envelope = readEnvelope(request.headers['content-type'], text, accounts, gateway.settings)
     if ('error' in envelope) return envelope
     const { account, data } = envelope
-    visit.entry.account = account.name
-    visit.entry.operations = data.length
-    const exchange: Exchange = { gateway, account, now: gateway.now(), holds: visit.holds }
-    return executeEnvelope(data, exchange, refusal)
+    entry.account = account.name
+    entry.operations = data.length
+    const exchange: Exchange = { gateway, account, now: gateway.now(), ...visit }
+    const processed = executeEnvelope(data, exchange, refusal)
+    if (visit.requestId !== undefined && 'items' in processed) callBackRefusals(data, processed.items, exchange)
+    return processed
   }
 
-  function answer(request: IncomingMessage, response: ServerResponse, text: string): void {
+  function answer(request: IncomingMessage, response: ServerResponse, text: string, requestId?: string): void {
     requests++
     const fault = takeFault()
-    const visit: Visit = { entry: entryOf(gateway.now(), fault), holds: [] }
-    log.add(visit.entry)
-    const processed = (refusal?: string) => noted(process(request, text, visit, refusal), visit.entry)
-    const ending = fault ? faults[fault].answer(processed) : reply(processed())
+    const entry = entryOf(gateway.now(), fault)
+    log.add(entry)
+    const visit: Visit = { holds: [], ...(requestId !== undefined && { requestId }) }
+    const incoming: Incoming = {
+      process: refusal => noted(process(request, text, visit, entry, refusal), entry),
+      reply: processed => (requestId === undefined ? answered(processed) : queued(processed, requestId)),
+    }
+    const ending = fault ? faults[fault].answer(incoming) : incoming.reply(incoming.process())
 
     const finish = () => sendAnswer(response, ending, timers)
     const latency = within(gateway.settings.latencyMs, gateway.chance('latency', requests))
@@ -53,15 +65,13 @@ export function createEndpoint(
 
   return {
     handle: (request, response) => readText(request, text => answer(request, response, text)),
+    handleAsync: (request, response) =>
+      readText(request, text => answer(request, response, text, gateway.nextRequestId())),
     requests: () => requests,
   }
 }
 
-/** One request: what the log keeps of it, and what its answer waits for. */
-interface Visit {
-  entry: LogEntry
-  holds: Promise<void>[]
-}
+type Visit = Pick<Exchange, 'holds' | 'requestId'>
 
 function entryOf(now: number, fault: FaultName | undefined): LogEntry {
   return {

@@ -16,28 +16,24 @@ export interface Reply {
 /** How a request ends. */
 export type Answer = Reply | { end: 'reset' } | { end: 'stall' }
 
-/** Processes the request's envelope; with a text, every item is refused with it instead. */
-export type Process = (refusal?: string) => Processed
+/** A request that was read, and how its interface answers. */
+export interface Incoming {
+  /** Processes the request's envelope; with a text, every item is refused with it instead. */
+  process(refusal?: string): Processed
+  /** The interface's ordinary answer. */
+  reply(processed: Processed): Reply
+}
 
 interface Fault {
   /** For the table in docs/sandbox.md. */
   meaning: string
   /** Whether the operations are executed (and billed). */
   executes: boolean
-  answer(process: Process): Answer
+  answer(incoming: Incoming): Answer
 }
 
 const json = { 'Content-Type': 'application/json' }
 const html = { 'Content-Type': 'text/html' }
-
-/** The ordinary answer. */
-export function reply(processed: Processed): Reply {
-  const body =
-    'items' in processed
-      ? `{"success":true,"data":[${processed.items.join(',')}]}`
-      : `{"success":false,"error":${JSON.stringify(processed.error)}}`
-  return { end: 'reply', status: 200, headers: json, body }
-}
 
 export const faults = {
   'reset-before': {
@@ -48,47 +44,47 @@ export const faults = {
   'reset-after': {
     meaning: 'everything is executed, then the connection is destroyed without an answer',
     executes: true,
-    answer: process => after(process, { end: 'reset' }),
+    answer: incoming => after(incoming, { end: 'reset' }),
   },
   stall: {
     meaning: 'everything is executed; the answer never comes, the connection stays open',
     executes: true,
-    answer: process => after(process, { end: 'stall' }),
+    answer: incoming => after(incoming, { end: 'stall' }),
   },
   'slow-body': {
     meaning: 'everything is executed; the body comes in 10 pieces, 100 ms apart',
     executes: true,
-    answer: process => ({ ...reply(process()), dripping: true }),
+    answer: incoming => ({ ...incoming.reply(incoming.process()), dripping: true }),
   },
   'truncated-json': {
     meaning: 'everything is executed; the body ends in the middle',
     executes: true,
-    answer: process => body(process, text => text.slice(0, text.length / 2)),
+    answer: incoming => body(incoming, text => text.slice(0, text.length / 2)),
   },
   'fewer-items': {
     meaning: 'everything is executed; the last item is missing from the answer',
     executes: true,
-    answer: process => items(process, all => all.slice(0, -1)),
+    answer: incoming => items(incoming, all => all.slice(0, -1)),
   },
   'items-doubled': {
     meaning: 'everything is executed once; the answer names each item twice',
     executes: true,
-    answer: process => items(process, all => all.flatMap(item => [item, item])),
+    answer: incoming => items(incoming, all => all.flatMap(item => [item, item])),
   },
   'items-reordered': {
     meaning: 'everything is executed; the items come in reverse order',
     executes: true,
-    answer: process => items(process, all => all.toReversed()),
+    answer: incoming => items(incoming, all => all.toReversed()),
   },
   'items-without-id': {
     meaning: 'everything is executed; no item echoes its identifier',
     executes: true,
-    answer: process => items(process, all => all.map(item => withId(item, () => undefined))),
+    answer: incoming => items(incoming, all => all.map(item => withId(item, () => undefined))),
   },
   'foreign-ids': {
     meaning: 'everything is executed; the items echo identifiers that nobody sent',
     executes: true,
-    answer: process => items(process, all => all.map(item => withId(item, id => `9${id}`))),
+    answer: incoming => items(incoming, all => all.map(item => withId(item, id => `9${id}`))),
   },
   'foreign-json': {
     meaning: 'nothing is executed; HTTP 200 with JSON of somebody else',
@@ -103,7 +99,7 @@ export const faults = {
   'http-502-executed': {
     meaning: 'everything is executed; HTTP 502 with an HTML page',
     executes: true,
-    answer: process => after(process, page(502, html, badGateway)),
+    answer: incoming => after(incoming, page(502, html, badGateway)),
   },
   'http-401': {
     meaning: 'nothing is executed; HTTP 401, as of a proxy',
@@ -123,17 +119,17 @@ export const faults = {
   throttle: {
     meaning: `nothing is executed; every item is refused with ${texts.throttle}`,
     executes: false,
-    answer: process => reply(process(texts.throttle)),
+    answer: incoming => incoming.reply(incoming.process(texts.throttle)),
   },
   'access-denied': {
     meaning: `nothing is executed; the envelope is refused with ${texts.accessDenied}`,
     executes: false,
-    answer: () => reply({ error: texts.accessDenied }),
+    answer: incoming => incoming.reply({ error: texts.accessDenied }),
   },
   'envelope-refused': {
-    meaning: 'nothing is executed; the envelope is refused with Service unavailable',
+    meaning: `nothing is executed; the envelope is refused with ${texts.unavailable}`,
     executes: false,
-    answer: () => reply({ error: 'Service unavailable' }),
+    answer: incoming => incoming.reply({ error: texts.unavailable }),
   },
 } satisfies Record<string, Fault>
 
@@ -149,19 +145,19 @@ function page(status: number, headers: Record<string, string>, body: string): Re
   return { end: 'reply', status, headers, body }
 }
 
-function after(process: Process, answer: Answer): Answer {
-  process()
+function after(incoming: Incoming, answer: Answer): Answer {
+  incoming.process()
   return answer
 }
 
-function body(process: Process, change: (text: string) => string): Answer {
-  const answer = reply(process())
+function body(incoming: Incoming, change: (text: string) => string): Answer {
+  const answer = incoming.reply(incoming.process())
   return { ...answer, body: change(answer.body) }
 }
 
-function items(process: Process, change: (items: string[]) => string[]): Answer {
-  const processed = process()
-  return reply('items' in processed ? { items: change(processed.items) } : processed)
+function items(incoming: Incoming, change: (items: string[]) => string[]): Answer {
+  const processed = incoming.process()
+  return incoming.reply('items' in processed ? { items: change(processed.items) } : processed)
 }
 
 function withId(item: string, change: (id: unknown) => unknown): string {

@@ -13,6 +13,7 @@ export interface Gateway {
   now(): number
   /** Unique in this sandbox. */
   nextMsgId(): number
+  nextRequestId(): string
 }
 
 /** One element of `data`, once it was checked. */
@@ -32,6 +33,8 @@ export interface Exchange {
   now: number
   /** What the answer waits for. */
   holds: Promise<void>[]
+  /** Of the asynchronous interface; its callbacks repeat it. */
+  requestId?: string
 }
 
 /** Executes one operation and answers its item as a JSON text. */

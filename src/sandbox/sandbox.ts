@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createAccounts } from './accounts.ts'
 import { createCallbacks } from './callbacks.ts'
-import { createChance } from './chance.ts'
+import { type Chance, createChance } from './chance.ts'
 import { createTimers } from './clock.ts'
 import { type Controls, handleControl } from './control.ts'
 import { createEndpoint } from './endpoint.ts'
@@ -14,6 +14,7 @@ import { type SandboxKeys, type SandboxOptions, settingsOf } from './settings.ts
 import { statsOf } from './stats.ts'
 
 const endpointPath = '/api/json.php'
+const asyncPath = '/v1/json'
 const logSize = 1000
 /** Longer than any client keeps an idle connection, so that no request meets a connection that is just closing. */
 const keepAliveMs = 600_000
@@ -21,6 +22,8 @@ const keepAliveMs = 600_000
 export interface Sandbox extends Controls {
   /** The gateway's `{base_url}`. */
   url: string
+  /** Address of the asynchronous interface. */
+  asyncUrl: string
   port: number
   /** How often an account (default: `default`) executed the operation with this identifier. */
   executions(id: number | bigint, account?: string): number
@@ -46,7 +49,16 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const chance = createChance(settings.seed)
   let msgId = 1e9 * (1 + Math.floor(chance('msg_id', 'first') * 1e6))
 
-  const gateway: Gateway = { settings, chance, callbacks, now: timers.now, nextMsgId: () => ++msgId }
+  let asyncRequests = 0
+
+  const gateway: Gateway = {
+    settings,
+    chance,
+    callbacks,
+    now: timers.now,
+    nextMsgId: () => ++msgId,
+    nextRequestId: () => requestId(chance, ++asyncRequests),
+  }
   const endpoint = createEndpoint(gateway, accounts, timers, log, faults.take)
   const controls: Controls = {
     stats: () => statsOf(endpoint.requests(), callbacks.counts, accounts.list()),
@@ -57,6 +69,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const server = createServer({ keepAliveTimeout: keepAliveMs }, (request, response) => {
     const path = request.url?.split('?', 1)[0] ?? '/'
     if (path === endpointPath) endpoint.handle(request, response)
+    else if (path === asyncPath) endpoint.handleAsync(request, response)
     else handleControl(path, request, response, controls)
   })
   server.listen(settings.port, settings.host)
@@ -71,9 +84,11 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   }
 
   const { port } = server.address() as AddressInfo
+  const url = `http://${settings.host.includes(':') ? `[${settings.host}]` : settings.host}:${port}`
   return {
     ...controls,
-    url: `http://${settings.host.includes(':') ? `[${settings.host}]` : settings.host}:${port}`,
+    url,
+    asyncUrl: url + asyncPath,
     port,
     executions: (id, account = 'default') => accounts.byName(account)?.ledger.executionsOf(asParsed(id)) ?? 0,
     setKeys: accounts.setKeys,
@@ -82,6 +97,11 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     },
     close,
   }
+}
+
+/** Looks like chance, and counts. */
+function requestId(chance: Chance, number: number): string {
+  return `${Math.floor(chance('request_id', number) * 2 ** 32).toString(16)}-${number}`
 }
 
 /** Identifiers up to 2^53 are kept as numbers, as they come out of an envelope. */

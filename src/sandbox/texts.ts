@@ -13,6 +13,7 @@ export const texts = {
   phone: 'Please enter valid receiver phone number',
   smsText: 'Please enter SMS text',
   notFound: 'Message not found',
+  unavailable: 'Service unavailable',
   method: 'Invalid request: use POST',
   contentType: 'Invalid request: Content-Type must be application/json',
   json: 'Invalid request: the body is not JSON',

@@ -1,11 +1,10 @@
-import { operations as protocol, type SendType, sendTypes } from '../../protocol/index.ts'
-import { callbackOf } from '../callback.ts'
+import { operations as protocol, type SendType, segmentsOf, sendTypes } from '../../protocol/index.ts'
+import { statusCallback } from '../callback.ts'
 import { within } from '../chance.ts'
 import { type Exchange, type Handler, idText, type Operation } from '../gateway.ts'
 import { accepted, refused } from '../items.ts'
 import type { Message } from '../ledger.ts'
 import { type Outcome, outcomeOf } from '../outcomes.ts'
-import { partsOf } from '../parts.ts'
 import { texts } from '../texts.ts'
 import { lookUp } from './hlr.ts'
 import { sendersAccepted } from './senders.ts'
@@ -74,7 +73,7 @@ function execute(operation: Operation, outcome: Outcome, exchange: Exchange): Me
 
 function callBack(url: string, operation: Operation, message: Message, outcome: Outcome, exchange: Exchange): void {
   const { gateway, now } = exchange
-  const body = () => callbackOf(operation, message, outcome, gateway)
+  const body = () => statusCallback(operation, message, outcome, exchange)
   if (outcome.early) exchange.holds.push(gateway.callbacks.sendNow(url, body))
   else for (let i = 0; i < outcome.callbacks; i++) gateway.callbacks.schedule(url, body, message.finalAt - now)
 }
@@ -96,7 +95,7 @@ function channelOf({ type, phone, pipeline }: Operation): string {
 /** Parts of the SMS text, where there is one; every other message is one part. */
 function partsOfOperation({ sms_message, sms }: Operation): number {
   const text = sms_message ?? (sms as { message?: unknown } | undefined)?.message
-  return typeof text === 'string' ? partsOf(text) : 1
+  return typeof text === 'string' ? segmentsOf(text).parts : 1
 }
 
 function codeOf(id: string | undefined, { gateway }: Exchange): string {

@@ -1,6 +1,6 @@
+import { segmentsOf } from '../../protocol/index.ts'
 import type { Handler, Operation } from '../gateway.ts'
 import { accepted } from '../items.ts'
-import { partsOf } from '../parts.ts'
 import type { Template } from '../templates.ts'
 
 // The specification names the content of these answers, and the field names of template/list alone.
@@ -27,7 +27,8 @@ export const deleteViber: Handler = (operation, { account }) =>
   deleted(account.viberTemplates.remove(criteria(operation)))
 
 function smsRecord({ id, label: name, text: template, created: datetime }: Template) {
-  return { id, name, template, count: `${template.length} / ${partsOf(template)}`, datetime }
+  const { characters, parts } = segmentsOf(template)
+  return { id, name, template, count: `${characters} / ${parts}`, datetime }
 }
 
 function viberRecord({ id, text: template, label: signature }: Template) {

@@ -1,0 +1,66 @@
+/**
+ * Writes docs/operations.md from the registry of operations and the examples that the tests run.
+ * With --check it writes nothing and fails when the file is stale.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import type { z } from 'zod'
+import { type Operation, type OperationType, operations, operationTypes } from '../src/protocol/index.ts'
+import { examples } from '../test/support/examples.ts'
+
+const root = new URL('../', import.meta.url)
+const target = new URL('docs/operations.md', root)
+
+const header = `# Operations
+
+Made by scripts/generate-operations-table.ts from the registry (src/protocol/registry.ts): change that and run it again.
+
+Sections are headings of the gateway's interface specification. Besides the required fields an operation may carry the optional ones of its section and any additional property. What \`viber_type\` and the channels of \`pipeline\` require besides is in their sections, and is checked. A payload may hold more than is listed; what the specification does not show is handed on as it came.
+
+Every operation is run by [client-operations.test.ts](../test/gateway/client-operations.test.ts) through the client and the sandbox over HTTP: its plain form, and the examples of [examples.ts](../test/support/examples.ts), of which the table gives the number. Its schema is tested field by field in [operations.test.ts](../test/protocol/operations.test.ts).
+
+| operation | required fields | payload | \`hook\` | section | tested by examples |
+|---|---|---|---|---|---|
+`
+
+function row(type: OperationType): string {
+  const { schema, payload, hook, section }: Operation = operations[type]
+  const { good, bad } = examples[type]
+  const cells = [
+    `[\`${type}\`](../${sourceOf(type)})`,
+    code(requiredFields(schema as z.ZodObject)),
+    payloadOf(payload),
+    hook,
+    section,
+    `${1 + Object.keys(good).length} accepted, ${Object.keys(bad).length} refused`,
+  ]
+  return `| ${cells.join(' | ')} |\n`
+}
+
+function sourceOf(type: OperationType): string {
+  const path = `src/protocol/operations/${type.replaceAll(/[/+]/g, '-')}.ts`
+  if (!existsSync(new URL(path, root))) throw new Error(`${type}: no ${path}`)
+  return path
+}
+
+function requiredFields({ shape }: z.ZodObject): string[] {
+  return Object.entries(shape)
+    .filter(([name, field]) => name !== 'type' && !(field as z.ZodType).safeParse(undefined).success)
+    .map(([name]) => name)
+}
+
+function payloadOf(schema: z.ZodType): string {
+  const { def } = schema as z.ZodObject | z.ZodArray<z.ZodType> | z.ZodUnion<z.ZodType[]> | z.ZodUnknown
+  if (def.type === 'object') return code(Object.keys(def.shape))
+  if (def.type === 'array') return `list of ${payloadOf(def.element)}`
+  return def.type === 'union' ? `not shown; known: ${payloadOf(def.options[0]!)}` : 'not shown'
+}
+
+const code = (names: string[]): string => names.map(name => `\`${name}\``).join(', ') || 'none'
+
+const text = header + operationTypes.map(row).join('')
+if (!process.argv.includes('--check')) {
+  writeFileSync(target, text)
+} else if (!existsSync(target) || readFileSync(target, 'utf8') !== text) {
+  console.error('docs/operations.md is stale: run node scripts/generate-operations-table.ts')
+  process.exitCode = 1
+}

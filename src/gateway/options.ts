@@ -1,0 +1,67 @@
+import type { ErrorCode, OperationType } from '../protocol/index.ts'
+
+/** An API key, or what tells it at each request, so that it may change. */
+export type ApiKey = string | (() => string) | { reveal(): string }
+
+/** A request that is about to be written. */
+export interface RequestInfo {
+  types: readonly OperationType[]
+  /** 1, 2, … */
+  attempt: number
+}
+
+export interface GatewayClientOptions {
+  /** `{base_url}` of the gateway. Certificates are verified (NODE_EXTRA_CA_CERTS adds authorities of your own). */
+  url: string
+  /** Of the account. Never part of an error or of anything that is printed. */
+  apiKey: ApiKey
+  /** Full address of the asynchronous interface, its path included; for sendAsync only. */
+  asyncUrl?: string
+  /** Milliseconds for one attempt, the wait for a free connection included. Default 30,000. */
+  timeoutMs?: number
+  /** Requests in flight at most; more wait for their turn. Default 8. */
+  connections?: number
+  /** Further attempts after what is known not to have been sent and may pass later. Default 0. */
+  retries?: number
+  /** A longer answer is given up, and what it said is in doubt. Default 4 MiB. */
+  maxResponseBytes?: number
+  /** The gateway's refusals in words that busgate does not know, and their codes. */
+  errorTexts?: Readonly<Record<string, ErrorCode>>
+  /** Runs right before the first byte of each attempt; when it throws, nothing is sent. */
+  onRequest?: (request: RequestInfo) => void
+}
+
+const longestTimeoutMs = 2 ** 31 - 1
+
+/** @throws TypeError that names the option and what it must be. */
+export function checkOptions(options: GatewayClientOptions): void {
+  const { url, asyncUrl, apiKey, timeoutMs, connections, retries, maxResponseBytes } = options
+  check('url', isHttpUrl(url), 'the http or https address of the gateway')
+  check('asyncUrl', asyncUrl === undefined || isHttpUrl(asyncUrl), 'an http or https address')
+  const isKey = typeof apiKey === 'string' ? apiKey !== '' : typeof apiKey === 'function' || isSecret(apiKey)
+  check('apiKey', isKey, 'text, a function that returns it, or an object with reveal()')
+  check('timeoutMs', isWhole(timeoutMs, 1, longestTimeoutMs), `a whole number from 1 to ${longestTimeoutMs}`)
+  check('connections', isWhole(connections, 1), 'a whole number, at least 1')
+  check('retries', isWhole(retries, 0), 'a whole number, at least 0')
+  check('maxResponseBytes', isWhole(maxResponseBytes, 1), 'a whole number, at least 1')
+}
+
+/** @throws TypeError when what tells the key tells none. */
+export function revealKey(apiKey: ApiKey): string {
+  const key: unknown = typeof apiKey === 'string' ? apiKey : typeof apiKey === 'function' ? apiKey() : apiKey.reveal()
+  if (typeof key !== 'string' || key === '') throw new TypeError('GatewayClient: apiKey told no key')
+  return key
+}
+
+function check(name: keyof GatewayClientOptions, ok: boolean, must: string): void {
+  if (!ok) throw new TypeError(`GatewayClient: ${name} must be ${must}`)
+}
+
+const isSecret = (key: unknown): boolean =>
+  typeof key === 'object' && key !== null && 'reveal' in key && typeof key.reveal === 'function'
+
+const isHttpUrl = (value: unknown): boolean =>
+  typeof value === 'string' && ['http:', 'https:'].includes(URL.parse(value)?.protocol ?? '')
+
+const isWhole = (value: unknown, min: number, max = Number.MAX_SAFE_INTEGER): boolean =>
+  value === undefined || (Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max)

@@ -1,0 +1,72 @@
+import { type ErrorCode, type OperationType, operations, type Payload } from '../protocol/index.ts'
+import type { Classified, Verdict } from './classify.ts'
+import {
+  AbortedError,
+  AccessDeniedError,
+  type GatewayError,
+  InDoubtError,
+  RefusedError,
+  ThrottledError,
+  UnreachableError,
+  UnreadablePayloadError,
+} from './errors.ts'
+
+/** What became of one operation. */
+export type ItemResult<T extends OperationType = OperationType> = T extends OperationType
+  ? { ok: true; type: T; data: Payload<T> } | { ok: false; error: GatewayError }
+  : never
+
+/** What only the caller knows about a request. */
+export interface Circumstances {
+  /** Why the request was withheld or aborted, where it was. */
+  abortCause: unknown
+  /** Makes a text of the other side fit to be shown. */
+  clean: (text: string) => string
+}
+
+/**
+ * The results of an envelope's operations, or the one error that they share.
+ * @param types of the operations, in the order they were sent
+ */
+export function outcomeOf(
+  types: readonly OperationType[],
+  classified: Classified,
+  circumstances: Circumstances,
+): { results: ItemResult[] } | { error: GatewayError } {
+  if (classified.outcome === 'answered' || (classified.outcome === 'unknown' && classified.cause === 'items_differ')) {
+    const doubt = classified.outcome === 'unknown' ? classified.error : ''
+    return { results: classified.verdicts.map((verdict, i) => resultOf(types[i]!, verdict, doubt, circumstances)) }
+  }
+  return { error: errorOf(classified, circumstances) }
+}
+
+/** The error of an envelope that was not answered item by item. */
+export function errorOf(
+  classified: Exclude<Classified, { outcome: 'answered' }>,
+  { abortCause: cause, clean }: Circumstances,
+): GatewayError {
+  const message = clean(classified.error)
+  if (classified.outcome === 'denied') return new AccessDeniedError(message)
+  if (classified.outcome === 'refused') return refusalOf(classified.code, message)
+  if (classified.outcome === 'unknown') {
+    if (classified.cause === 'aborted') return new AbortedError(message, { definite: false, cause })
+    return new InDoubtError(message, classified.cause)
+  }
+  const { reason, retryAfterMs } = classified
+  if (reason === 'withheld') return new AbortedError(message, { definite: true, cause })
+  return new (reason === 'throttled' ? ThrottledError : UnreachableError)(message, retryAfterMs)
+}
+
+export function refusalOf(code: ErrorCode, message: string): GatewayError {
+  if (code === 'THROTTLED') return new ThrottledError(message, null)
+  return code === 'ACCESS_DENIED' ? new AccessDeniedError(message) : new RefusedError(message, code)
+}
+
+function resultOf(type: OperationType, verdict: Verdict, doubt: string, { clean }: Circumstances): ItemResult {
+  if (verdict.kind === 'in_doubt') return { ok: false, error: new InDoubtError(doubt, 'items_differ') }
+  if (verdict.kind === 'refused') return { ok: false, error: refusalOf(verdict.code, clean(verdict.error)) }
+  const { success, data, error } = operations[type].payload.safeParse(verdict.data)
+  if (success) return { ok: true, type, data } as ItemResult
+  const problem = error.issues[0]?.message ?? 'the payload is of another shape'
+  return { ok: false, error: new UnreadablePayloadError(`executed, but in the answer ${problem}`, verdict.data) }
+}

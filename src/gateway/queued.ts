@@ -1,0 +1,41 @@
+import { asyncResponse, type ErrorCode, errorCodeOf } from '../protocol/index.ts'
+import type { Answer } from './answer.ts'
+import { type Classified, classify, parseObject } from './classify.ts'
+import { type GatewayError, UnreachableError, UnreadablePayloadError } from './errors.ts'
+import { type Circumstances, errorOf, refusalOf } from './outcome.ts'
+
+/** What these statuses of the asynchronous interface mean; known from the vendor's documentation. */
+const codes: Readonly<Record<number, ErrorCode>> = { 400: 'VALIDATION', 401: 'ACCESS_DENIED' }
+const queueUnavailable = 503
+const tooMany = 429
+
+/**
+ * What an answer of the asynchronous interface means: queued under a request id, or not. Unlike the synchronous
+ * endpoint it speaks in HTTP statuses, and an answer that says `success: false` is a definite refusal with any of them.
+ */
+export function queuedOf(
+  answer: Answer,
+  errorTexts: Readonly<Record<string, ErrorCode>>,
+  circumstances: Circumstances,
+): { requestId: string } | { error: GatewayError } {
+  if (answer.kind === 'response') {
+    const { status, retryAfterMs } = answer
+    const body = asyncResponse.safeParse(parseObject(answer.body)).data
+    if (body?.success && status < 300) return accepted(body.request_id, body)
+    const text = circumstances.clean(body?.error ?? `HTTP ${status}`)
+    const code = codes[status]
+    if (!body?.success && code) return { error: refusalOf(code, text) }
+    if (body?.success === false && status !== tooMany) {
+      if (status === queueUnavailable) return { error: new UnreachableError(text, retryAfterMs) }
+      return { error: refusalOf(errorCodeOf(text, errorTexts), text) }
+    }
+  }
+  // Not `answered`: a body that says success was accepted above, unless its status is none of 2xx.
+  const classified = classify([null], answer, errorTexts) as Exclude<Classified, { outcome: 'answered' }>
+  return { error: errorOf(classified, circumstances) }
+}
+
+function accepted(requestId: string | undefined, body: unknown): { requestId: string } | { error: GatewayError } {
+  if (requestId) return { requestId }
+  return { error: new UnreadablePayloadError('queued, but in the answer request_id is missing', body) }
+}

@@ -1,0 +1,108 @@
+import type { Answer } from './answer.ts'
+import { classify } from './classify.ts'
+import { type Connection, connectGateway } from './connection.ts'
+import { envelopeBody } from './envelope.ts'
+import type { GatewayError } from './errors.ts'
+import { checkOptions, type GatewayClientOptions, revealKey } from './options.ts'
+import { type Circumstances, type ItemResult, outcomeOf } from './outcome.ts'
+import { type Prepared, prepareAll } from './prepare.ts'
+import { queuedOf } from './queued.ts'
+import { withRetries } from './retry.ts'
+
+export interface CallOptions {
+  /** Gives the call up: before the first byte nothing was sent, afterwards nobody can tell. */
+  signal?: AbortSignal
+}
+
+/** Envelopes on their way to the gateway and back: checked, posted, classified, tried again where that is asked for. */
+export interface Transport {
+  /**
+   * What became of each operation, in their order.
+   * @throws GatewayError when the envelope failed as a whole and no operation has an outcome of its own.
+   */
+  deliver(operations: readonly unknown[], options?: CallOptions): Promise<ItemResult[]>
+  /** @throws GatewayError */
+  queue(operations: readonly unknown[], options?: CallOptions): Promise<{ requestId: string }>
+  close(): Promise<void>
+}
+
+const defaultTimeoutMs = 30_000
+const defaultConnections = 8
+const longestErrorText = 1024
+
+/** @throws TypeError when an option cannot be used. */
+export function createTransport(options: GatewayClientOptions): Transport {
+  checkOptions(options)
+  const { url, asyncUrl, apiKey, retries = 0, errorTexts = {}, onRequest } = options
+  const { timeoutMs = defaultTimeoutMs, connections = defaultConnections, maxResponseBytes } = options
+  const shared = { timeoutMs, connections, ...(maxResponseBytes !== undefined && { maxResponseBytes }) }
+  const connection = connectGateway({ url, ...shared })
+  const asyncConnection = asyncUrl === undefined ? null : connectGateway({ url: asyncUrl, path: '', ...shared })
+
+  async function post(
+    connection: Connection,
+    prepared: readonly Prepared[],
+    attempt: number,
+    signal: AbortSignal | undefined,
+  ): Promise<{ answer: Answer; circumstances: Circumstances }> {
+    const key = revealKey(apiKey)
+    const clean = (text: string) => text.replaceAll(key, '***').slice(0, longestErrorText)
+    let thrown: unknown
+    const lastCheck = () => {
+      try {
+        onRequest?.({ types: prepared.map(({ type }) => type), attempt })
+        return null
+      } catch (error) {
+        thrown = error
+        return 'onRequest threw'
+      }
+    }
+    const body = envelopeBody(
+      key,
+      prepared.map(({ json }) => json),
+    )
+    const answer = await connection.post(body, lastCheck, signal)
+    return { answer, circumstances: { abortCause: thrown ?? signal?.reason, clean } }
+  }
+
+  async function deliver(operations: readonly unknown[], { signal }: CallOptions = {}): Promise<ItemResult[]> {
+    const all = prepareAll(operations)
+    const results: ItemResult[] = []
+    let open = all
+    const last = await withRetries(retries, signal, async attempt => {
+      const { answer, circumstances } = await post(connection, open, attempt, signal)
+      const ids = open.map(({ id }) => id)
+      const types = open.map(({ type }) => type)
+      const outcome = outcomeOf(types, classify(ids, answer, errorTexts), circumstances)
+      const failure = 'error' in outcome ? outcome.error : null
+      const latest = 'error' in outcome ? open.map(() => failed(outcome.error)) : outcome.results
+      const errors = latest.map(result => (result.ok ? null : result.error))
+      for (const [i, { index }] of open.entries()) results[index] = latest[i]!
+      const whole = open.length === all.length
+      open = open.filter((_, i) => errors[i]?.retryable)
+      return { errors, failure: whole ? failure : null }
+    })
+    if (last.failure) throw last.failure
+    return results
+  }
+
+  async function queue(operations: readonly unknown[], { signal }: CallOptions = {}): Promise<{ requestId: string }> {
+    if (!asyncConnection) throw new TypeError('GatewayClient: sendAsync needs the option asyncUrl')
+    const prepared = prepareAll(operations)
+    const { outcome } = await withRetries(retries, signal, async attempt => {
+      const { answer, circumstances } = await post(asyncConnection, prepared, attempt, signal)
+      const outcome = queuedOf(answer, errorTexts, circumstances)
+      return { outcome, errors: 'error' in outcome ? [outcome.error] : [] }
+    })
+    if ('error' in outcome) throw outcome.error
+    return outcome
+  }
+
+  async function close(): Promise<void> {
+    await Promise.all([connection.close(), asyncConnection?.close()])
+  }
+
+  return { deliver, queue, close }
+}
+
+const failed = (error: GatewayError): ItemResult => ({ ok: false, error })

@@ -1,0 +1,28 @@
+import { isOperationType, operations as protocol } from '../protocol/index.ts'
+import { refusalCallback } from './callback.ts'
+import { within } from './chance.ts'
+import type { Exchange, Operation } from './gateway.ts'
+import { isRefused } from './items.ts'
+
+/**
+ * On the asynchronous interface a refusal is told by callback. It goes to the operation's own `hook`, that of a
+ * pipeline included, which gets no other status (specification, States and transitions).
+ */
+export function callBackRefusals(operations: unknown[], items: string[], exchange: Exchange): void {
+  const { callbacks, settings, chance } = exchange.gateway
+  for (const [i, item] of items.entries()) {
+    const operation = operations[i] as Operation | null
+    const url = isRefused(item) ? hookOf(operation, settings.voiceHook) : undefined
+    if (!operation || url === undefined) continue
+    const { error } = JSON.parse(item) as { error: string }
+    const delay = within(settings.callbackDelayMs, chance('delay', operation.id))
+    callbacks.schedule(url, () => refusalCallback(operation, error, exchange), delay)
+  }
+}
+
+function hookOf(operation: Operation | null, voiceHook: boolean): string | undefined {
+  const { type, hook } = operation ?? {}
+  if (!isOperationType(type) || typeof hook !== 'string') return undefined
+  const kept = protocol[type].hook
+  return kept === 'none' || (kept === 'not shown' && !voiceHook) ? undefined : hook
+}

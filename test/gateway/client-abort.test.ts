@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest'
+import type { RequestInfo } from '../../src/index.ts'
+import { sandboxFor } from '../sandbox/support.ts'
+import { clientFor, failureOf } from '../support/client.ts'
+import { startFront } from '../support/front.ts'
+import { buildOperation } from '../support/operations.ts'
+
+const sms = (id = 1) => buildOperation('sms', { id })
+
+describe('an abort', () => {
+  test('before the call: nothing is sent', async () => {
+    const sandbox = await sandboxFor()
+    const reason = new Error('never mind')
+    const error = await failureOf(clientFor(sandbox.url).sms(sms(), { signal: AbortSignal.abort(reason) }))
+    expect(error).toMatchObject({
+      name: 'AbortedError',
+      code: 'ABORTED',
+      definite: true,
+      retryable: false,
+      cause: reason,
+    })
+    expect(sandbox.stats().requests).toBe(0)
+  })
+
+  test('while it waits for a free connection: nothing is sent', async () => {
+    const sandbox = await sandboxFor()
+    sandbox.faults.next('stall')
+    const client = clientFor(sandbox.url, { connections: 1, timeoutMs: 200 })
+    const stalled = failureOf(client.sms(sms(1)))
+    const abort = new AbortController()
+    const waiting = failureOf(client.sms(sms(2), { signal: abort.signal }))
+    await expect.poll(() => sandbox.executions(1)).toBe(1)
+    abort.abort()
+    expect(await waiting).toMatchObject({ code: 'ABORTED', definite: true })
+    expect(await stalled).toMatchObject({ code: 'RESPONSE_LOST' })
+    expect(await client.sms(sms(3))).toMatchObject({ id: 3 })
+    expect(sandbox.executions(2)).toBe(0)
+  })
+
+  test('after the first byte: nobody can tell', async () => {
+    const sandbox = await sandboxFor()
+    sandbox.faults.next('stall')
+    const abort = new AbortController()
+    const call = failureOf(clientFor(sandbox.url, { retries: 3 }).sms(sms(), { signal: abort.signal }))
+    await expect.poll(() => sandbox.executions(1)).toBe(1)
+    abort.abort()
+    expect(await call).toMatchObject({ name: 'AbortedError', definite: false, retryable: false })
+    expect(sandbox.stats().requests).toBe(1)
+  })
+
+  test('between two attempts ends the pause: nothing is sent', async () => {
+    const front = await startFront()
+    const client = clientFor(front.url, { retries: 1, connections: 1 })
+    const abort = new AbortController()
+    const call = failureOf(client.sms(sms(), { signal: abort.signal }))
+    front.answer = ({ body }) => ({
+      status: body.includes('balance') ? 500 : 429,
+      headers: { 'retry-after': '20' },
+      body: '',
+    })
+    await failureOf(client.balance()) // on the same connection: the first answer has come
+    abort.abort()
+    expect(await call).toMatchObject({ code: 'ABORTED', definite: true })
+    expect(front.passed).toHaveLength(2)
+  })
+
+  test('after the answer changes nothing, and the next call of the same signal is refused', async () => {
+    const sandbox = await sandboxFor()
+    const client = clientFor(sandbox.url)
+    const abort = new AbortController()
+    const options = { signal: abort.signal }
+    expect(await client.sms(sms(1), options)).toMatchObject({ id: 1 })
+    abort.abort()
+    expect(await failureOf(client.sms(sms(2), options))).toMatchObject({ definite: true })
+    expect(sandbox.stats().executed).toBe(1)
+  })
+})
+
+describe('onRequest', () => {
+  test('runs before the first byte and tells types and attempt', async () => {
+    const sandbox = await sandboxFor()
+    const told: [RequestInfo, number][] = []
+    const onRequest = (request: RequestInfo) => void told.push([request, sandbox.stats().requests])
+    await clientFor(sandbox.url, { onRequest }).send([sms(), { type: 'balance' }])
+    expect(told).toEqual([[{ types: ['sms', 'balance'], attempt: 1 }, 0]])
+  })
+
+  test('does not run when no connection is made', async () => {
+    let runs = 0
+    const onRequest = () => void runs++
+    await failureOf(clientFor('http://127.0.0.1:1', { onRequest }).balance())
+    expect(runs).toBe(0)
+  })
+
+  test('withholds the request when it throws', async () => {
+    const sandbox = await sandboxFor()
+    const cause = new Error('the journal is full')
+    const client = clientFor(sandbox.url, {
+      onRequest() {
+        throw cause
+      },
+    })
+    expect(await failureOf(client.sms(sms()))).toMatchObject({ name: 'AbortedError', definite: true, cause })
+    expect(sandbox.stats().requests).toBe(0)
+  })
+})

@@ -1,0 +1,112 @@
+import { describe, expect, test } from 'vitest'
+import { stringifyJson } from '../../src/protocol/index.ts'
+import type { FaultName, SandboxOptions } from '../../src/sandbox/index.ts'
+import { callbackReceiver, sandboxFor } from '../sandbox/support.ts'
+import { clientFor, failureOf } from '../support/client.ts'
+import { type OwnAnswer, startFront } from '../support/front.ts'
+import { buildOperation } from '../support/operations.ts'
+
+const sms = buildOperation('sms')
+
+async function start(options: SandboxOptions = {}) {
+  const sandbox = await sandboxFor(options)
+  return { sandbox, client: clientFor(sandbox.url, { asyncUrl: sandbox.asyncUrl }) }
+}
+
+test('operations are queued, and their callbacks repeat the request id', async () => {
+  const receiver = await callbackReceiver()
+  const { sandbox, client } = await start()
+  const hook = receiver.url
+  const { requestId } = await client.sendAsync([
+    { ...sms, id: 1, hook },
+    buildOperation('pipeline', { id: 2n ** 60n, hook, phone: 380501234590 }),
+  ])
+  await sandbox.close('drain')
+  expect(receiver.received.map(({ body }) => [body.id, body.status, body.request_id]).sort()).toEqual([
+    ['1', 'DELIVERED', requestId],
+    [String(2n ** 60n), 'REJECTED', requestId],
+  ])
+})
+
+test('without its address it cannot be used', async () => {
+  const sandbox = await sandboxFor()
+  const error = await failureOf(clientFor(sandbox.url).sendAsync([sms]))
+  expect(error).toBeInstanceOf(TypeError)
+  expect(error.message).toBe('GatewayClient: sendAsync needs the option asyncUrl')
+})
+
+test('operations that break the interface are not queued', async () => {
+  const { sandbox, client } = await start()
+  const bad = { ...sms, phone: '1' as never }
+  expect(await failureOf(client.sendAsync([sms, bad]))).toMatchObject({ code: 'VALIDATION', index: 1, field: 'phone' })
+  expect(sandbox.stats().requests).toBe(0)
+})
+
+test('a key that is not accepted is told', async () => {
+  const sandbox = await sandboxFor()
+  const client = clientFor(sandbox.url, { asyncUrl: sandbox.asyncUrl, apiKey: 'other' })
+  expect(await failureOf(client.sendAsync([sms]))).toMatchObject({
+    name: 'AccessDeniedError',
+    message: 'Access denied',
+    definite: true,
+  })
+})
+
+test('too many operations are refused', async () => {
+  const { client } = await start({ maxOperations: 1 })
+  expect(await failureOf(client.sendAsync([sms, sms]))).toMatchObject({ name: 'RefusedError', definite: true })
+})
+
+test.each<[FaultName, object]>([
+  ['envelope-refused', { name: 'UnreachableError', message: 'Service unavailable', definite: true, retryable: true }],
+  ['reset-after', { name: 'InDoubtError', reason: 'reset', definite: false }],
+  ['truncated-json', { name: 'InDoubtError', reason: 'foreign_body' }],
+  ['foreign-json', { name: 'InDoubtError', reason: 'foreign_body' }],
+  ['http-502', { name: 'InDoubtError', reason: 'http_status' }],
+  ['http-401', { name: 'AccessDeniedError', message: 'HTTP 401', definite: true }],
+  ['http-413', { name: 'RefusedError', message: 'HTTP 413', definite: true }],
+  ['http-429', { name: 'ThrottledError', retryAfterMs: 1000, definite: true }],
+])('when the gateway meets %s', async (fault, error) => {
+  const { sandbox, client } = await start()
+  sandbox.faults.next(fault)
+  expect(await failureOf(client.sendAsync([sms]))).toMatchObject(error)
+})
+
+test('an unavailable queue is tried again where that is asked for, and an answer in doubt never', async () => {
+  const sandbox = await sandboxFor()
+  const client = clientFor(sandbox.url, { asyncUrl: sandbox.asyncUrl, retries: 3 })
+  sandbox.faults.next('envelope-refused')
+  expect(await client.sendAsync([sms])).toMatchObject({ requestId: expect.any(String) })
+  sandbox.faults.next('reset-after')
+  expect(await failureOf(client.sendAsync([sms]))).toMatchObject({ code: 'RESPONSE_LOST' })
+  expect(sandbox.stats()).toMatchObject({ requests: 3, executed: 2 })
+})
+
+describe('an answer', () => {
+  test.each<[string, OwnAnswer, object]>([
+    [
+      '400 without a word',
+      { status: 400, body: '' },
+      { name: 'RefusedError', code: 'VALIDATION', message: 'HTTP 400' },
+    ],
+    ['503 of something in front', { status: 503, body: '<h1>503</h1>' }, { name: 'InDoubtError', definite: false }],
+    ['405', { status: 405, body: '' }, { name: 'UnreachableError', message: 'HTTP 405', definite: true }],
+    ['200 with a refusal', { body: '{"success":false,"error":"Not enough money"}' }, { code: 'INSUFFICIENT_FUNDS' }],
+    ['200 without a request id', { body: '{"success":true}' }, { code: 'PAYLOAD_UNREADABLE', definite: false }],
+    ['500 that says success', { status: 500, body: '{"success":true,"request_id":"x"}' }, { code: 'RESPONSE_LOST' }],
+  ])('of %s is told as such', async (_, answer, error) => {
+    const front = await startFront()
+    front.answer = () => answer
+    expect(await failureOf(clientFor('http://127.0.0.1:1', { asyncUrl: front.url }).sendAsync([sms]))).toMatchObject(
+      error,
+    )
+  })
+
+  test('may name its request id by a number', async () => {
+    const front = await startFront()
+    front.answer = () => ({ body: stringifyJson({ success: true, request_id: 17 }) })
+    const client = clientFor('http://127.0.0.1:1', { asyncUrl: `${front.url}/queue` })
+    expect(await client.sendAsync([sms])).toEqual({ requestId: '17' })
+    expect(front.passed.map(({ path }) => path)).toEqual(['/queue'])
+  })
+})

@@ -1,0 +1,136 @@
+import { describe, expect, test } from 'vitest'
+import { type GatewayClient, ValidationError } from '../../src/index.ts'
+import { type OperationType, operations, operationTypes, sendTypes } from '../../src/protocol/index.ts'
+import { postOne, sandboxFor } from '../sandbox/support.ts'
+import { clientFor, failureOf } from '../support/client.ts'
+import { examples } from '../support/examples.ts'
+import { buildOperation } from '../support/operations.ts'
+
+/** The method of each operation. */
+const methods: { [T in OperationType]: (client: GatewayClient) => (fields: never) => Promise<unknown> } = {
+  balance: client => client.balance,
+  'call/otp': client => client.callOtp,
+  hlr: client => client.hlr,
+  pipeline: client => client.pipeline,
+  rcs: client => client.rcs,
+  'rcs+sms': client => client.rcsSms,
+  'rcs+viber+sms': client => client.rcsViberSms,
+  sender: client => client.sender,
+  sms: client => client.sms,
+  status: client => client.status,
+  telegram: client => client.telegram,
+  'template/create': client => client.templates.create,
+  'template/delete': client => client.templates.delete,
+  'template/list': client => client.templates.list,
+  'template/viber/create': client => client.viberTemplates.create,
+  'template/viber/delete': client => client.viberTemplates.delete,
+  'template/viber/list': client => client.viberTemplates.list,
+  viber: client => client.viber,
+  'viber+sms': client => client.viberSms,
+  voice: client => client.voice,
+}
+
+function call(client: GatewayClient, operation: Record<string, unknown>): Promise<unknown> {
+  const { type, ...fields } = operation
+  return methods[type as OperationType](client)(fields as never)
+}
+
+/** A sandbox, to which every message that is asked about was sent before. */
+async function gateway(operation: Record<string, unknown>) {
+  const sandbox = await sandboxFor()
+  if (operation.type === 'status') await postOne(sandbox, buildOperation('sms', { id: operation.id }))
+  return sandbox
+}
+
+describe.each(operationTypes)('%s', type => {
+  const { good, bad } = examples[type]
+
+  test.each(Object.entries({ 'its plain form': {}, ...good }))(
+    'with %s is executed and answered',
+    async (_, change) => {
+      const operation = buildOperation(type, change)
+      const sandbox = await gateway(operation)
+      const before = sandbox.stats().executed
+      const payload = await call(clientFor(sandbox.url), operation)
+      expect(operations[type].payload.safeParse(payload)).toEqual({ success: true, data: payload })
+      expect(sandbox.stats().executed - before).toBe(sendTypes.some(sent => sent === type) ? 1 : 0)
+    },
+  )
+
+  test.each(Object.entries(bad))('with %s is refused before it is sent, and by the gateway too', async (_, example) => {
+    const [field, change] = example
+    const operation = buildOperation(type, change)
+    const sandbox = await gateway(operation)
+    const { requests, executed } = sandbox.stats()
+    const error = await failureOf(call(clientFor(sandbox.url), operation))
+    expect(error).toBeInstanceOf(ValidationError)
+    expect(error).toMatchObject({ code: 'VALIDATION', index: 0, field, definite: true, retryable: false })
+    expect(sandbox.stats().requests).toBe(requests)
+
+    expect(await postOne(sandbox, operation)).toMatchObject({ success: false })
+    expect(sandbox.stats().executed).toBe(executed)
+  })
+})
+
+test('every operation may carry additional properties', async () => {
+  const sandbox = await sandboxFor()
+  const list = operationTypes.map((type, i) => buildOperation(type, { ...idOf(type, i), campaign: { spring: [1] } }))
+  const results = await clientFor(sandbox.url).send(list)
+  expect(results.map(result => result.ok)).toEqual(list.map(({ type }) => type !== 'status'))
+})
+
+/** Ids of messages differ, those of templates stay. */
+const idOf = (type: OperationType, i: number) => ('phone' in buildOperation(type) ? { id: 1 + i } : {})
+
+describe('error', () => {
+  test('Access denied, envelope: the key is not accepted', async () => {
+    const sandbox = await sandboxFor()
+    const error = await failureOf(clientFor(sandbox.url, { apiKey: 'other' }).balance())
+    expect(error).toMatchObject({ name: 'AccessDeniedError', code: 'ACCESS_DENIED', message: 'Access denied' })
+    expect(error).toMatchObject({ definite: true, retryable: false })
+  })
+
+  test.each(['pipeline', 'viber+sms', 'rcs+sms'] as const)('Error in Alpha-name, item: %s', async type => {
+    const sandbox = await sandboxFor()
+    const operation = buildOperation(type, { phone: 380501234590 })
+    const [result] = await clientFor(sandbox.url).send([operation])
+    expect(result).toMatchObject({ ok: false })
+    expect(result.ok || result.error).toMatchObject({ name: 'RefusedError', code: 'SENDER_INVALID', definite: true })
+    expect(result.ok || result.error.message).toBe('Error in Alpha-name')
+  })
+
+  test.each(['item', 'envelope'] as const)('Operator not supported, %s: call/otp', async otpRefusal => {
+    const sandbox = await sandboxFor({ otpRefusal })
+    const error = await failureOf(clientFor(sandbox.url).callOtp({ id: 1, phone: 380501234591 }))
+    expect(error).toMatchObject({
+      name: 'RefusedError',
+      code: 'OPERATOR_UNSUPPORTED',
+      definite: true,
+      retryable: false,
+    })
+  })
+
+  test('Invalid message type: a top-level type of whatsapp is not even sent', async () => {
+    const sandbox = await sandboxFor()
+    const whatsapp = { type: 'whatsapp', id: 1, phone: 380501234567 } as never
+    expect(await failureOf(clientFor(sandbox.url).send([buildOperation('balance'), whatsapp]))).toMatchObject({
+      index: 1,
+      field: 'type',
+      message: expect.stringMatching(/^operation 1: type must be one of balance, call\/otp, /),
+    })
+    expect(sandbox.stats().requests).toBe(0)
+    expect(await postOne(sandbox, whatsapp)).toMatchObject({ error: 'Invalid message type' })
+  })
+})
+
+/** The lines of the table Limits that are not among the examples of one operation. */
+describe('limit', () => {
+  test('data length, every request: at least 1', async () => {
+    const sandbox = await sandboxFor()
+    expect(await failureOf(clientFor(sandbox.url).send([]))).toMatchObject({
+      name: 'ValidationError',
+      message: 'operation 0: at least one operation is required',
+    })
+    expect(sandbox.stats().requests).toBe(0)
+  })
+})

@@ -1,0 +1,118 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { GatewayError, type ItemResult } from '../../src/index.ts'
+import { operationTypes, parseJson, sameId, sendTypes, stringifyJson } from '../../src/protocol/index.ts'
+import { postText, sandboxFor } from '../sandbox/support.ts'
+import { anyOperation } from '../support/arbitraries.ts'
+import { clientFor } from '../support/client.ts'
+import { type OwnAnswer, startFront } from '../support/front.ts'
+import { buildOperation } from '../support/operations.ts'
+
+const isSend = (type: string) => sendTypes.some(sent => sent === type)
+
+test('any valid operations survive the way to the gateway and are answered, their ids echoed', async () => {
+  const sandbox = await sandboxFor()
+  const front = await startFront(sandbox.url)
+  const client = clientFor(front.url)
+  const envelope = fc.array(anyOperation, { minLength: 1, maxLength: 6 })
+  await fc.assert(
+    fc.asyncProperty(envelope, async list => {
+      const results: ItemResult[] = await client.send(list)
+      const { auth, data } = parseJson(front.passed.at(-1)!.body) as { auth: string; data: unknown[] }
+      expect({ auth, data }).toEqual({ auth: 'sandbox-key', data: list })
+      expect(results).toHaveLength(list.length)
+      for (const [i, result] of results.entries()) {
+        const operation = list[i]!
+        if (operation.type === 'status' && !result.ok) expect(result.error.message).toBe('Message not found')
+        else expect(result).toMatchObject({ ok: true, type: operation.type })
+        if (!result.ok || !isSend(operation.type)) continue
+        const { id } = result.data as { id?: unknown }
+        if (id !== undefined) expect(sameId(id, operation.id as number | bigint)).toBe(true)
+      }
+    }),
+    { numRuns: 150 },
+  )
+})
+
+/** Everything that a JSON value holds, itself included, each with a way to put something else in its place. */
+function places(value: unknown, put: (next: unknown) => unknown = next => next): ((next: unknown) => unknown)[] {
+  if (typeof value !== 'object' || value === null) return [put]
+  const inner = Object.entries(value).flatMap(([key, held]) =>
+    places(held, next => {
+      const copy = Array.isArray(value) ? [...value] : { ...value }
+      ;(copy as Record<string, unknown>)[key] = next
+      return put(copy)
+    }),
+  )
+  return [put, ...inner]
+}
+
+/** A body with pieces cut, bytes changed, values replaced or left out; or something else altogether. */
+function mutationsOf(text: string): fc.Arbitrary<string> {
+  const value = parseJson(text)
+  const spots = places(value)
+  const replaced = fc
+    .tuple(fc.nat({ max: spots.length - 1 }), fc.oneof(fc.jsonValue(), fc.constant(undefined)))
+    .map(([i, next]) => stringifyJson(spots[i]!(next)) ?? '')
+  const cut = fc.nat({ max: text.length }).map(length => text.slice(0, length))
+  const changed = fc
+    .tuple(fc.nat({ max: text.length - 1 }), fc.string({ maxLength: 3 }))
+    .map(([i, piece]) => text.slice(0, i) + piece + text.slice(i + 1))
+  return fc.oneof({ weight: 4, arbitrary: replaced }, cut, changed, fc.string(), fc.json(), fc.constant(text))
+}
+
+const anyStatus = fc.oneof({ weight: 3, arbitrary: fc.constant(200) }, fc.integer({ min: 200, max: 599 }))
+const anyHeaders = fc.constantFrom<Record<string, string>>(
+  {},
+  { 'retry-after': '-3' },
+  { 'retry-after': '99999999999999999999' },
+  { 'retry-after': 'Wed, 21 Oct 2015 07:28:00 GMT' },
+  { location: 'http://127.0.0.1:1/' },
+  { 'content-encoding': 'gzip' },
+)
+const answersLike = (text: string): fc.Arbitrary<OwnAnswer> =>
+  fc.record({ body: mutationsOf(text), status: anyStatus, headers: anyHeaders })
+
+test('whatever is done to an answer, every operation ends with a payload or a documented error', async () => {
+  const sandbox = await sandboxFor()
+  const list = operationTypes.map((type, i) => {
+    return buildOperation(type, 'phone' in buildOperation(type) ? { id: i + 1 } : type === 'status' ? { id: 2 } : {})
+  })
+  const { text } = await postText(sandbox, stringifyJson({ auth: 'sandbox-key', data: list }))
+  const front = await startFront()
+  const client = clientFor(front.url)
+  let whole = 0
+  await fc.assert(
+    fc.asyncProperty(answersLike(text), async answer => {
+      front.answer = () => answer
+      const results: ItemResult[] | GatewayError = await client.send(list).catch(error => error)
+      if (results instanceof GatewayError) {
+        expect(results.retryable && !results.definite).toBe(false)
+        return
+      }
+      expect(results).toHaveLength(list.length)
+      for (const [i, result] of results.entries()) {
+        if (result.ok) expect(result.type).toBe(list[i]!.type)
+        else expect(result.error).toBeInstanceOf(GatewayError)
+      }
+      if (results.every(({ ok }) => ok)) whole++
+    }),
+    { numRuns: 500 },
+  )
+  expect(whole).toBeGreaterThan(0) // some of the answers stayed good
+})
+
+test('whatever is done to an answer of the asynchronous interface, it is a request id or a documented error', async () => {
+  const front = await startFront()
+  const client = clientFor(front.url, { asyncUrl: front.url })
+  const sms = buildOperation('sms')
+  await fc.assert(
+    fc.asyncProperty(answersLike('{"request_id":"9c3a-1","success":true}'), async answer => {
+      front.answer = () => answer
+      const outcome: unknown = await client.sendAsync([sms]).catch(error => error)
+      if (outcome instanceof GatewayError) return
+      expect(outcome).toEqual({ requestId: expect.stringMatching(/./s) })
+    }),
+    { numRuns: 200 },
+  )
+})

@@ -1,0 +1,259 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { GatewayClient, type GatewayClientOptions, type UnreadablePayloadError } from '../../src/index.ts'
+import { type OperationObject, stringifyJson } from '../../src/protocol/index.ts'
+import type { FaultName } from '../../src/sandbox/index.ts'
+import { sandboxFor } from '../sandbox/support.ts'
+import { refusedItem, sentItem } from '../support/answers.ts'
+import { clientFor, failureOf } from '../support/client.ts'
+import { startFront } from '../support/front.ts'
+import { buildOperation } from '../support/operations.ts'
+
+const sms = (id: number | bigint = 1, change: Record<string, unknown> = {}) => buildOperation('sms', { id, ...change })
+
+const inDoubt = (reason: string) => ({
+  name: 'InDoubtError',
+  code: 'RESPONSE_LOST',
+  definite: false,
+  retryable: false,
+  reason,
+})
+
+/** A client of a gateway that answers every request with this. */
+async function clientAnswered(answer: unknown, options: Partial<GatewayClientOptions> = {}) {
+  const front = await startFront()
+  front.answer = () => ({ body: typeof answer === 'string' ? answer : stringifyJson(answer) })
+  return clientFor(front.url, options)
+}
+
+describe('an envelope of several operations', () => {
+  test('is answered one by one in their order, each with its own type', async () => {
+    const sandbox = await sandboxFor()
+    const results = await clientFor(sandbox.url).send([
+      { type: 'balance' },
+      sms(1),
+      sms(2, { phone: 380501234592 }),
+      { type: 'status', id: 1 },
+      { type: 'template/create', template: 'Hello' },
+    ])
+    const [balance, first, second, status, template] = results
+    expect(results).toHaveLength(5)
+    expect(balance).toMatchObject({ ok: true, type: 'balance', data: { currency: 'UAH' } })
+    expect(first).toMatchObject({ ok: true, type: 'sms', data: { id: 1, parts: 1 } })
+    expect(second.ok || second.error).toMatchObject({
+      name: 'RefusedError',
+      code: 'INSUFFICIENT_FUNDS',
+      definite: true,
+    })
+    expect(status).toMatchObject({ ok: true, type: 'status', data: { id: 1, type: 'sms' } })
+    expect(template).toMatchObject({ ok: true, type: 'template/create', data: { template: 'Hello' } })
+    expect(sandbox.stats()).toMatchObject({ requests: 1, executed: 1 })
+  })
+
+  test('that breaks the interface is not sent, and everything wrong with it is named', async () => {
+    const sandbox = await sandboxFor()
+    const list = [sms(1), sms(2, { phone: '+380', sms_message: undefined }), { type: 'fax' }, null] as OperationObject[]
+    expect(await failureOf(clientFor(sandbox.url).send(list))).toMatchObject({
+      name: 'ValidationError',
+      index: 1,
+      field: 'phone',
+      definite: true,
+      problems: [
+        { index: 1, field: 'phone', message: expect.stringContaining('phone must be a number') },
+        { index: 1, field: 'sms_message', message: 'sms_message is required and must be text' },
+        { index: 2, field: 'type' },
+        { index: 3, field: 'type' },
+      ],
+    })
+    expect(sandbox.stats().requests).toBe(0)
+  })
+
+  test('with a property that cannot be written as JSON is not sent', async () => {
+    const sandbox = await sandboxFor()
+    const loop: Record<string, unknown> = {}
+    loop.loop = loop
+    expect(await failureOf(clientFor(sandbox.url).send([sms(1, { loop })]))).toMatchObject({
+      code: 'VALIDATION',
+      index: 0,
+    })
+    expect(sandbox.stats().requests).toBe(0)
+  })
+
+  test.each([
+    ['fewer-items', ['ok', 'ok', 'RESPONSE_LOST']],
+    ['items-reordered', ['ok', 'ok', 'ok']],
+    ['items-doubled', ['RESPONSE_LOST', 'RESPONSE_LOST', 'RESPONSE_LOST']],
+    ['items-without-id', ['ok', 'ok', 'ok']],
+    ['foreign-ids', ['RESPONSE_LOST', 'RESPONSE_LOST', 'RESPONSE_LOST']],
+  ] as const)('met by %s: what matches by id is definite, the rest is in doubt', async (fault, outcomes) => {
+    const sandbox = await sandboxFor()
+    sandbox.faults.next(fault)
+    const results = await clientFor(sandbox.url).send([sms(1), sms(2), sms(3)])
+    expect(results.map(result => (result.ok ? 'ok' : result.error.code))).toEqual(outcomes)
+    for (const result of results) if (!result.ok) expect(result.error).toMatchObject(inDoubt('items_differ'))
+  })
+
+  test('with an id twice and an item too few leaves both in doubt', async () => {
+    const client = await clientAnswered({ success: true, data: [sentItem(1), sentItem(2)] })
+    const results = await client.send([sms(1), { type: 'status', id: 1 }, sms(2)])
+    expect(results.map(({ ok }) => ok)).toEqual([false, false, true])
+  })
+
+  test('with a template is not matched by the id of the template', async () => {
+    const template = { type: 'template/create', template: 'Hello' } as const
+    const created = { success: true, data: { id: 7 } }
+    const whole = await clientAnswered({ success: true, data: [created, sentItem(1)] })
+    expect((await whole.send([template, sms(1)])).map(({ ok }) => ok)).toEqual([true, true])
+    const lacking = await clientAnswered({ success: true, data: [created] })
+    expect((await lacking.send([template, sms(7)])).map(({ ok }) => ok)).toEqual([false, false])
+  })
+})
+
+describe('ids', () => {
+  test.each(['number', 'string'] as const)('beyond 2^53 survive both ways, echoed as %s', async echoIds => {
+    const sandbox = await sandboxFor({ echoIds })
+    const id = 2n ** 63n - 1n
+    const payload = await clientFor(sandbox.url).sms(sms(id))
+    expect(String(payload.id)).toBe('9223372036854775807')
+    expect(sandbox.executions(id)).toBe(1)
+  })
+})
+
+describe('nobody can tell', () => {
+  test.each<[FaultName, string]>([
+    ['reset-after', 'reset'],
+    ['reset-before', 'reset'],
+    ['stall', 'timeout'],
+    ['truncated-json', 'foreign_body'],
+    ['foreign-json', 'foreign_body'],
+    ['http-502-executed', 'http_status'],
+  ])('when the gateway meets %s: %s, and it is never sent again', async (fault, reason) => {
+    const sandbox = await sandboxFor()
+    sandbox.faults.next(fault)
+    const client = clientFor(sandbox.url, { timeoutMs: fault === 'stall' ? 100 : 5000, retries: 3 })
+    expect(await failureOf(client.sms(sms()))).toMatchObject(inDoubt(reason))
+    expect(sandbox.stats().requests).toBe(1)
+  })
+
+  test('when the answer is longer than allowed', async () => {
+    const client = await clientAnswered({ success: true, data: [sentItem(1)] }, { maxResponseBytes: 20 })
+    expect(await failureOf(client.sms(sms()))).toMatchObject(inDoubt('response_too_large'))
+  })
+
+  test('when the gateway redirects: nothing goes there', async () => {
+    const sandbox = await sandboxFor()
+    const front = await startFront()
+    front.answer = () => ({ status: 307, headers: { location: `${sandbox.url}/api/json.php` }, body: '' })
+    expect(await failureOf(clientFor(front.url).sms(sms()))).toMatchObject(inDoubt('http_status'))
+    expect(sandbox.stats().requests).toBe(0)
+  })
+})
+
+describe('known not to be sent', () => {
+  test('when nobody listens', async () => {
+    expect(await failureOf(clientFor('http://127.0.0.1:1').sms(sms()))).toMatchObject({
+      name: 'UnreachableError',
+      code: 'UNREACHABLE',
+      message: expect.stringContaining('ECONNREFUSED'),
+      definite: true,
+      retryable: true,
+    })
+  })
+
+  test('when the certificate is not trusted', async () => {
+    const pem = readFileSync(new URL('../fixtures/self-signed.pem', import.meta.url))
+    let requests = 0
+    const server = createServer({ key: pem, cert: pem }, (_request, response) => {
+      requests++
+      response.end('{}')
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    expect(await failureOf(clientFor(`https://127.0.0.1:${port}`).sms(sms()))).toMatchObject({
+      code: 'UNREACHABLE',
+      message: expect.stringMatching(/certificate|SELF_SIGNED/i),
+      definite: true,
+    })
+    expect(requests).toBe(0)
+  })
+
+  test.each<[FaultName, object]>([
+    ['http-401', { name: 'UnreachableError', code: 'UNREACHABLE', message: 'HTTP 401' }],
+    ['http-429', { name: 'ThrottledError', code: 'THROTTLED', retryable: true, retryAfterMs: 1000 }],
+    ['http-413', { name: 'RefusedError', code: 'REJECTED', message: 'HTTP 413' }],
+    ['throttle', { name: 'ThrottledError', code: 'THROTTLED', retryable: true, retryAfterMs: null }],
+    ['access-denied', { name: 'AccessDeniedError', code: 'ACCESS_DENIED' }],
+    ['envelope-refused', { name: 'RefusedError', code: 'REJECTED', message: 'Service unavailable' }],
+  ])('when the gateway meets %s', async (fault, error) => {
+    const sandbox = await sandboxFor()
+    sandbox.faults.next(fault)
+    expect(await failureOf(clientFor(sandbox.url).sms(sms()))).toMatchObject({ definite: true, ...error })
+    expect(sandbox.stats().executed).toBe(0)
+  })
+
+  test('when the gateway refuses in words that only the caller knows', async () => {
+    const answer = { success: true, data: [refusedItem(1, 'Daily limit reached.')] }
+    const client = await clientAnswered(answer, { errorTexts: { 'daily limit reached': 'SPEND_LIMIT' } })
+    expect(await failureOf(client.sms(sms()))).toMatchObject({ code: 'SPEND_LIMIT', message: 'Daily limit reached.' })
+  })
+
+  test('when the client was closed', async () => {
+    const sandbox = await sandboxFor()
+    const client = clientFor(sandbox.url)
+    await client.close()
+    expect(await failureOf(client.balance())).toMatchObject({ code: 'UNREACHABLE', definite: true })
+    expect(sandbox.stats().requests).toBe(0)
+  })
+})
+
+describe('an executed operation whose payload cannot be read', () => {
+  test.each([
+    ['sms without a msg_id', sms(), { id: 1 }],
+    ['sms without data', sms(), null],
+    ['a code that lost its zeros', buildOperation('call/otp'), { code: 42, price: 1 }],
+  ])('%s fails as executed, and keeps the payload out of sight', async (_, operation, data) => {
+    const client = await clientAnswered({ success: true, data: [{ success: true, data }] })
+    const [result] = await client.send([operation as OperationObject])
+    expect(result!.ok || result!.error).toMatchObject({
+      name: 'UnreadablePayloadError',
+      code: 'PAYLOAD_UNREADABLE',
+      definite: false,
+      retryable: false,
+    })
+    const { error } = result as unknown as { error: UnreadablePayloadError }
+    expect(error.payload()).toEqual(data)
+    expect(JSON.stringify(error)).not.toContain('42')
+  })
+
+  test.each(['sender', 'balance'] as const)('%s may be answered with anything', async type => {
+    for (const data of [undefined, null, 'x', 5, [1], { a: 1 }]) {
+      const client = await clientAnswered({ success: true, data: [{ success: true, data }] })
+      expect(await client[type]()).toEqual(data)
+    }
+  })
+})
+
+describe('an option that cannot be used is named', () => {
+  test.each<[keyof GatewayClientOptions, unknown]>([
+    ['url', undefined],
+    ['url', 'gateway.example'],
+    ['url', 'ftp://gateway.example'],
+    ['asyncUrl', '/v1/json'],
+    ['apiKey', undefined],
+    ['apiKey', ''],
+    ['apiKey', {}],
+    ['timeoutMs', 0],
+    ['timeoutMs', 2 ** 31],
+    ['connections', 1.5],
+    ['retries', -1],
+    ['maxResponseBytes', '1000'],
+  ])('%s: %j', (name, value) => {
+    const options = { url: 'https://gateway.example', apiKey: 'key', [name]: value } as GatewayClientOptions
+    expect(() => new GatewayClient(options)).toThrow(new RegExp(`^GatewayClient: ${name} must be `))
+    expect(() => new GatewayClient(options)).toThrow(TypeError)
+  })
+})

@@ -1,0 +1,152 @@
+import { request } from 'undici'
+import { expect, test } from 'vitest'
+import { asyncResponse, stringifyJson } from '../../src/protocol/index.ts'
+import type { Sandbox } from '../../src/sandbox/index.ts'
+import { callbackReceiver, operation, post, sandboxFor } from './support.ts'
+
+const json = { 'content-type': 'application/json' }
+
+async function postAsync(sandbox: Sandbox, body: string, headers: Record<string, string> = json) {
+  const response = await request(sandbox.asyncUrl, { method: 'POST', headers, body })
+  return { status: response.statusCode, body: (await response.body.json()) as Record<string, unknown> }
+}
+
+/** Queues valid operations and answers their request id. */
+async function queue(sandbox: Sandbox, ...data: unknown[]): Promise<string> {
+  const { status, body } = await postAsync(sandbox, stringifyJson({ auth: 'sandbox-key', data }))
+  expect({ status, body }).toEqual({ status: 200, body: { request_id: expect.any(String), success: true } })
+  return asyncResponse.parse(body).request_id!
+}
+
+test('an envelope is answered with a request id, and every operation of it is executed once', async () => {
+  const sandbox = await sandboxFor()
+  const sent = [operation('sms'), operation('viber'), operation('hlr')]
+  await queue(sandbox, ...sent)
+  expect(sent.map(({ id }) => sandbox.executions(id as number))).toEqual([1, 1, 1])
+  expect(sandbox.stats()).toMatchObject({ requests: 1, executed: 3 })
+  expect(sandbox.log()).toMatchObject([{ account: 'default', operations: 3, refused: 0, error: null }])
+})
+
+test('each request has an id of its own, the same again with the same seed', async () => {
+  const ids: string[][] = []
+  for (const seed of [1, 1, 2]) {
+    const sandbox = await sandboxFor({ seed })
+    ids.push([await queue(sandbox, operation('sms')), await queue(sandbox, operation('sms'))])
+  }
+  const [first, again, other] = ids
+  expect(first![0]).not.toBe(first![1])
+  expect(again).toEqual(first)
+  expect(other).not.toEqual(first)
+})
+
+test('a status callback repeats the request id', async () => {
+  const receiver = await callbackReceiver()
+  const sandbox = await sandboxFor()
+  const sent = operation('sms', { hook: receiver.url })
+  const requestId = await queue(sandbox, sent)
+  await sandbox.close('drain')
+  expect(receiver.received).toMatchObject([
+    { body: { success: true, id: String(sent.id), status: 'DELIVERED', request_id: requestId } },
+  ])
+})
+
+test('a callback of the synchronous interface has no request id', async () => {
+  const receiver = await callbackReceiver()
+  const sandbox = await sandboxFor()
+  await post(sandbox, [operation('sms', { hook: receiver.url })])
+  await sandbox.close('drain')
+  expect(receiver.received[0]?.body).not.toHaveProperty('request_id')
+})
+
+test('a pipeline that is refused is called back at its hook as REJECTED', async () => {
+  const receiver = await callbackReceiver()
+  const sandbox = await sandboxFor({ accountCallbackUrl: `${receiver.url}/account` })
+  const refused = operation('pipeline', { phone: 380670000090, hook: `${receiver.url}/hook` })
+  const requestId = await queue(sandbox, refused)
+  await sandbox.close('drain')
+  expect(receiver.received).toEqual([
+    {
+      url: '/hook',
+      body: {
+        success: false,
+        id: String(refused.id),
+        status: 'REJECTED',
+        error: 'Error in Alpha-name',
+        updated: expect.stringMatching(/^\d{4}-/),
+        request_id: requestId,
+      },
+    },
+  ])
+})
+
+test('a pipeline that is delivered is called back at the address of its account and not at its hook', async () => {
+  const receiver = await callbackReceiver()
+  const sandbox = await sandboxFor({ accountCallbackUrl: `${receiver.url}/account` })
+  const requestId = await queue(sandbox, operation('pipeline', { hook: `${receiver.url}/hook` }))
+  await sandbox.close('drain')
+  expect(receiver.received).toMatchObject([{ url: '/account', body: { status: 'DELIVERED', request_id: requestId } }])
+})
+
+test('every refusal is called back at the hook of its operation, where there is one', async () => {
+  const receiver = await callbackReceiver()
+  const sandbox = await sandboxFor({ voiceHook: false })
+  const hook = receiver.url
+  await queue(
+    sandbox,
+    operation('sms', { id: 1, hook, sms_message: undefined }),
+    operation('viber', { id: 2, hook, phone: 380670000092 }),
+    operation('telegram', { id: 3, phone: 380670000092 }),
+    operation('call/otp', { id: 4, hook, phone: 380670000091 }),
+    operation('voice', { id: 5, hook, phone: 380670000092 }),
+    { type: 'fax', id: 6, hook },
+    null,
+  )
+  await sandbox.close('drain')
+  expect(receiver.received.map(({ body }) => [body.id, body.type, body.error]).sort()).toEqual([
+    ['1', 'sms', 'Please enter SMS text'],
+    ['2', 'viber', 'Not enough money'],
+  ])
+  expect(sandbox.stats().executed).toBe(0)
+})
+
+const valid = stringifyJson({ auth: 'sandbox-key', data: [operation('sms')] })
+
+test.for([
+  [400, 'broken JSON', valid.slice(0, -2), json, /not JSON/],
+  [400, 'no operation', stringifyJson({ auth: 'sandbox-key', data: [] }), json, /data/],
+  [401, 'a wrong key', valid.replace('sandbox-key', 'other'), json, 'Access denied'],
+  [413, 'too many operations', stringifyJson({ auth: 'sandbox-key', data: [{}, {}] }), json, /too many/],
+  [415, 'another content type', valid, { 'content-type': 'text/plain' }, /Content-Type/],
+] as const)('HTTP %d answers %s, and nothing is executed', async ([status, , body, headers, error]) => {
+  const sandbox = await sandboxFor({ maxOperations: 1 })
+  expect(await postAsync(sandbox, body, headers)).toEqual({
+    status,
+    body: { success: false, error: expect.stringMatching(error) },
+  })
+  expect(sandbox.stats()).toMatchObject({ requests: 1, executed: 0 })
+})
+
+test('HTTP 405 answers another method', async () => {
+  const sandbox = await sandboxFor()
+  const { statusCode, body } = await request(sandbox.asyncUrl)
+  expect(statusCode).toBe(405)
+  expect(await body.json()).toMatchObject({ success: false })
+})
+
+test('HTTP 503 answers when the queue is unavailable, and the next request is queued', async () => {
+  const sandbox = await sandboxFor()
+  sandbox.faults.next('envelope-refused')
+  expect(await postAsync(sandbox, valid)).toEqual({
+    status: 503,
+    body: { success: false, error: 'Service unavailable' },
+  })
+  expect(sandbox.stats().executed).toBe(0)
+  expect(await postAsync(sandbox, valid)).toMatchObject({ status: 200 })
+})
+
+test('a fault that loses the answer leaves the operations executed', async () => {
+  const sandbox = await sandboxFor()
+  sandbox.faults.next('reset-after')
+  await expect(postAsync(sandbox, valid)).rejects.toMatchObject({ code: 'ECONNRESET' })
+  expect(sandbox.stats().executed).toBe(1)
+})
