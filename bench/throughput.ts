@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { setTimeout } from 'node:timers/promises'
 import { openBus } from '../src/bus/open.ts'
 import { javaAvailable, startKafka, startRegistry } from '../src/cli/local-kafka/index.ts'
+import { freePorts } from '../src/cli/local-kafka/ports.ts'
 import { loadSettings } from '../src/config/index.ts'
 import { createProducer, type NewCommand } from '../src/producer.ts'
 import { startSandbox } from '../src/sandbox/index.ts'
@@ -17,12 +19,12 @@ export interface ThroughputOptions {
 
 /** What one run of the worker as a process of its own cost. */
 export interface Throughput {
-  /** From the first result to the last. */
+  /** From the first results seen to the last. */
   commandsPerSecond: number
   /** User and system time of the whole process, its start included. */
   cpuMicrosPerCommand: number
-  /** The same from the first result on. */
-  cpuMicrosWithoutStart: number
+  /** The same between the first results seen and the last. */
+  cpuMicrosInSteadyState: number
   peakMemoryMiB: number
   billedTwice: number
 }
@@ -35,6 +37,7 @@ export async function measureThroughput(options: ThroughputOptions): Promise<Thr
   const infrastructure = await findBrokers()
   const sandbox = await startSandbox({ latencyMs: options.gatewayLatencyMs, validate: false })
   const run = Date.now().toString(36)
+  const [telemetryPort] = await freePorts([0])
   const env = {
     BUSGATE_KAFKA_BROKERS: infrastructure.brokers.join(),
     BUSGATE_KAFKA_GROUP_ID: `bench-${run}`,
@@ -47,7 +50,8 @@ export async function measureThroughput(options: ThroughputOptions): Promise<Thr
     BUSGATE_GATEWAY_API_KEY: 'sandbox-key',
     BUSGATE_GATEWAY_CONCURRENCY: String(options.concurrency),
     BUSGATE_GATEWAY_BALANCE_INTERVAL_MS: '0',
-    BUSGATE_TELEMETRY_PORT: '0',
+    BUSGATE_TELEMETRY_PORT: String(telemetryPort),
+    BUSGATE_TELEMETRY_HOST: '127.0.0.1',
     BUSGATE_ROLES: 'worker',
   }
   const settings = loadSettings({ env })
@@ -58,26 +62,67 @@ export async function measureThroughput(options: ThroughputOptions): Promise<Thr
   )
   await produce(settings, options.commands)
 
-  const worker = spawn(
-    process.execPath,
-    [
-      ...(process.env.PROF ? ['--cpu-prof', '--cpu-prof-dir=/tmp/prof'] : []),
-      'bench/worker-process.ts',
-      String(options.commands),
-    ],
-    {
-      env: { ...process.env, ...env },
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    },
-  )
-  const [measured] = await once(worker, 'message')
+  const worker = spawn(process.execPath, [...profiling(), 'dist/cli/bin.js', 'run'], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const measured = await watch(`http://127.0.0.1:${telemetryPort}/metrics`, options.commands)
+  worker.kill()
   await once(worker, 'exit')
   const { billedTwice } = sandbox.stats()
   await sandbox.close()
   await bus.close()
   await infrastructure.stop()
-  return { ...(measured as Omit<Throughput, 'billedTwice'>), billedTwice }
+  return { ...measured, billedTwice }
 }
+
+/** Looks at the worker's own metrics until all results are out. */
+async function watch(metricsUrl: string, wanted: number): Promise<Omit<Throughput, 'billedTwice'>> {
+  let first: Sample | null = null
+  let peakMemory = 0
+  for (;;) {
+    await setTimeout(100)
+    const sample = await read(metricsUrl)
+    if (!sample) continue
+    peakMemory = Math.max(peakMemory, sample.memory)
+    if (sample.results > 0) first ??= sample
+    if (!first || sample.results < wanted) continue
+    const done = sample.results - first.results
+    return {
+      commandsPerSecond: Math.round(done / ((sample.at - first.at) / 1000)),
+      cpuMicrosPerCommand: (sample.cpuSeconds / wanted) * 1e6,
+      cpuMicrosInSteadyState: ((sample.cpuSeconds - first.cpuSeconds) / done) * 1e6,
+      peakMemoryMiB: Math.round(peakMemory / 2 ** 20),
+    }
+  }
+}
+
+interface Sample {
+  at: number
+  results: number
+  cpuSeconds: number
+  memory: number
+}
+
+async function read(metricsUrl: string): Promise<Sample | null> {
+  const answer = await fetch(metricsUrl).catch(() => null)
+  if (!answer?.ok) return null
+  const text = await answer.text()
+  const sum = (name: string) =>
+    [...text.matchAll(new RegExp(`^${name}(?:\\{.*\\})? (.+)$`, 'gm'))].reduce(
+      (total, match) => total + Number(match[1]),
+      0,
+    )
+  return {
+    at: performance.now(),
+    results: sum('busgate_results_published_total'),
+    cpuSeconds: sum('process_cpu_seconds_total'),
+    memory: sum('process_resident_memory_bytes'),
+  }
+}
+
+/** BENCH_PROFILE names a folder for the worker's CPU profile. */
+const profiling = () => (process.env.BENCH_PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${process.env.BENCH_PROFILE}`] : [])
 
 async function findBrokers() {
   const { KAFKA_BROKERS, REGISTRY_URL } = process.env

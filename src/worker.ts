@@ -53,14 +53,14 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
   failed.catch(() => {}) // whoever does not look sees it in ready()
   let failure: Error | null = null
   let starting = true
-  let stopping = false
+  let stopped: Promise<void> | null = null
   const roles: { sending: Sending | null; receiver: Receiver | null } = { sending: null, receiver: null }
   const gauges = new Set<GaugeSource>()
   const ready = () => {
     const reasons = [
       ...(failure ? [failure.message] : []),
       ...(starting ? ['starting'] : []),
-      ...(stopping ? ['stopping'] : []),
+      ...(stopped === null ? [] : ['stopping']),
       ...(roles.sending?.reasons() ?? []),
     ]
     return { ready: reasons.length === 0, reasons }
@@ -74,9 +74,12 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
   const bus = options.bus ?? openBus(settings, telemetry)
   const registry = options.registry ?? registryOf(settings)
 
-  async function stop(): Promise<void> {
-    if (stopping) return
-    stopping = true
+  function stop(): Promise<void> {
+    stopped ??= finish()
+    return stopped
+  }
+
+  async function finish(): Promise<void> {
     await roles.sending?.stop()
     await roles.receiver?.close()
     await server.close()
@@ -105,7 +108,7 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
     }
     if (!settings.roles.includes('worker')) return
     requireGateway(settings)
-    const hookFor = hookForCommands(settings, tokens)
+    const hookFor = hookForCommands(settings, tokens, telemetry)
     const fatal = (error: Error) => {
       failure = error
       fail(error)

@@ -16,10 +16,14 @@ export function tokensOf({ callbacks }: Settings): HookTokens | null {
 }
 
 /** Makes the hook of commands that name none; without a public address they get none. */
-export function hookForCommands(settings: Settings, tokens: HookTokens | null): ReturnType<typeof hookUrl> {
+export function hookForCommands(
+  settings: Settings,
+  tokens: HookTokens | null,
+  telemetry: Telemetry,
+): ReturnType<typeof hookUrl> {
   const { publicUrl, urlMaxLength } = settings.callbacks
   if (!publicUrl || !tokens) return () => null
-  return hookUrl({ publicUrl, urlMaxLength, tokens, onCorrelationDropped: () => {} })
+  return hookUrl({ publicUrl, urlMaxLength, tokens, onCorrelationDropped: () => telemetry.emit('hook.shortened', {}) })
 }
 
 export interface ReceivingOptions {

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { Classified } from '../gateway/classify.ts'
+import type { Classified, Verdict } from '../gateway/classify.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { AccountGate, type PauseReason } from './gate.ts'
 import { type Grant, RateLimiter } from './limiter.ts'
@@ -81,12 +81,20 @@ export class Account {
 
   /** Learns from what a request came to. */
   observe(leave: Leave, classified: Classified): void {
-    const { probe, grant } = leave
+    const { grant } = leave
     if (grant) this.limiter?.answered(grant, this.#clock.monotonic())
+    const verdicts = 'verdicts' in classified ? classified.verdicts : []
+    const throttled = verdicts.filter(isThrottled).length
+    if (throttled === 0 || throttled < verdicts.length) this.#learn(leave, classified) // else nothing has passed
+    if (throttled > 0) this.#pause({ ...leave, operations: throttled }, 'throttled', 'operations above the rate')
+  }
+
+  #learn(leave: Leave, classified: Classified): void {
+    const { probe } = leave
     if (classified.outcome === 'answered' || classified.outcome === 'refused' || isDecided(classified)) {
       if (this.gate.passed(probe)) this.#telemetry.emit('account.resumed', { account: this.name })
     } else if (classified.outcome === 'denied') {
-      this.pause(leave, 'denied', classified.error)
+      this.#pause(leave, 'denied', classified.error)
     } else if (classified.outcome === 'unknown') {
       const retryInMs = this.gate.undecided(probe, this.#clock.monotonic())
       if (retryInMs !== null) this.#announcePause('undecided', retryInMs, classified.error)
@@ -94,11 +102,11 @@ export class Account {
       this.withdraw(leave)
     } else {
       if (leave.grant?.sentAt === null) this.limiter?.giveBack(leave.grant)
-      this.pause(leave, classified.reason, classified.error, classified.retryAfterMs)
+      this.#pause(leave, classified.reason, classified.error, classified.retryAfterMs)
     }
   }
 
-  pause({ probe, operations }: Leave, reason: PauseReason, error: string, retryAfterMs: number | null = null): void {
+  #pause({ probe, operations }: Leave, reason: PauseReason, error: string, retryAfterMs: number | null = null): void {
     this.#telemetry.emit('gateway.retry', { reason, count: operations })
     const retryInMs = this.gate.pause(reason, probe, this.#clock.monotonic(), retryAfterMs)
     if (retryInMs !== null) this.#announcePause(reason, retryInMs, error)
@@ -108,6 +116,8 @@ export class Account {
     this.#telemetry.emit('account.paused', { account: this.name, reason, retryInMs, error })
   }
 }
+
+const isThrottled = (verdict: Verdict): boolean => verdict.kind === 'refused' && verdict.code === 'THROTTLED'
 
 /** Whether every item could be told by its id, whatever else was wrong with the answer. */
 function isDecided(classified: Classified): boolean {

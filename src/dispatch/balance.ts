@@ -13,23 +13,28 @@ export interface BalanceOptions {
   telemetry: Telemetry
 }
 
-/** Asks for an account's balance and tells it as an event; not while the account pauses or its rate is used up. */
-export async function readBalance({ connection, account, clock, telemetry }: BalanceOptions): Promise<void> {
+/**
+ * Asks for an account's balance and tells it as an event.
+ * @returns false when it was not asked for: the account pauses, or its rate is used up
+ */
+export async function readBalance({ connection, account, clock, telemetry }: BalanceOptions): Promise<boolean> {
   const { gate, limiter, name } = account
-  if (gate.state !== 'closed' || limiter?.available(clock.monotonic()) === 0) return
+  if (gate.state !== 'closed' || limiter?.available(clock.monotonic()) === 0) return false
   const grant = limiter?.grant(1)
   const answer = await connection.post(envelopeBody(account.apiKey(), ['{"type":"balance"}']), () => {
     if (grant) grant.sentAt = clock.monotonic()
     return null
   })
   if (grant?.sentAt === null) limiter?.giveBack(grant)
-  const classified = classify(['balance'], answer)
+  else if (grant) limiter?.answered(grant, clock.monotonic())
+  const classified = classify([null], answer)
   const verdict = classified.outcome === 'answered' ? classified.verdicts[0] : undefined
-  if (verdict?.kind !== 'sent') return
+  if (verdict?.kind !== 'sent') return true
   const { amount, currency } = (operations.balance.payload.safeParse(verdict.data).data ?? {}) as Record<
     string,
     unknown
   >
-  if (typeof amount !== 'number') return
+  if (typeof amount !== 'number') return true
   telemetry.emit('balance.read', { account: name, currency: typeof currency === 'string' ? currency : '', amount })
+  return true
 }

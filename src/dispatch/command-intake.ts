@@ -87,8 +87,11 @@ export class CommandIntake {
       return null
     }
     const { command } = reading
-    const known = this.#recent.add(command.account, command.id)
-    if (kind === 'past') return null
+    if (kind === 'past') {
+      this.#recent.addPast(command.account, command.id, record.offset)
+      return null
+    }
+    const known = this.#recent.add(command.account, command.id, record.offset)
     const { topic, partition } = this.#session
     const pending: Pending = {
       command,

@@ -93,16 +93,14 @@ export class Delivery {
   }
 
   #settleAll(
-    { pendings, account, leave, session }: Envelope,
+    { pendings, session }: Envelope,
     classified: Classified & { verdicts: Verdict[] },
     sentAt: number,
     tally: ResultTally,
   ): void {
     const cause = classified.outcome === 'unknown' ? classified.cause : ''
     const again = pendings.filter((pending, i) => !this.#settle(pending, classified.verdicts[i]!, sentAt, cause, tally))
-    if (again.length === 0) return
-    account.pause({ ...leave, operations: again.length }, 'throttled', 'operations above the rate')
-    this.#release(session, again, false)
+    if (again.length > 0) this.#release(session, again, false)
   }
 
   /** @returns false when the command was not sent and has to wait again. */

@@ -90,10 +90,7 @@ export class Dispatcher {
     this.#cancelTimer?.()
     this.#cancelTimer = null
     let wait = 0
-    while (this.#slots.activeCount + this.#slots.pendingCount < this.#options.concurrency) {
-      wait = this.#leave()
-      if (wait > 0) break
-    }
+    while (wait === 0) wait = this.#leave()
     if (wait > 0 && Number.isFinite(wait)) {
       this.#cancelTimer = this.#options.clock.after(Math.ceil(wait), () => this.pump())
     }
@@ -105,10 +102,18 @@ export class Dispatcher {
     this.#pumping = true
   }
 
+  /** One slot is kept for the most urgent topic, so that a slow gateway under bulk does not hold it up. */
+  #hasSlot(urgency: number): boolean {
+    const { concurrency } = this.#options
+    const kept = urgency > 0 && concurrency > 1 ? 1 : 0
+    return this.#slots.activeCount + this.#slots.pendingCount + kept < concurrency
+  }
+
   /** Lets one envelope leave. @returns 0 when it did, else milliseconds until one may. */
   #leave(): number {
     let wait = Number.POSITIVE_INFINITY
-    for (const lanes of this.#lanes) {
+    for (const [urgency, lanes] of this.#lanes.entries()) {
+      if (!this.#hasSlot(urgency)) break
       for (const lane of lanes) {
         if (!lane.session.open) continue
         for (const [name, queue] of lane.queues) {

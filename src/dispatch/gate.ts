@@ -78,7 +78,7 @@ export class AccountGate {
   pause(reason: PauseReason, probe: boolean, now: number, retryAfterMs: number | null = null): number | null {
     if (this.#state !== 'closed' && !probe) return null
     const backoff = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(this.#pauses, 10))
-    const pause = retryAfterMs ?? backoff * (0.5 + this.#random() / 2)
+    const pause = retryAfterMs || backoff * (0.5 + this.#random() / 2) // a "now" of the other side is no pause
     this.#state = 'paused'
     this.#reason = reason
     this.#until = now + pause

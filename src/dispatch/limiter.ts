@@ -7,8 +7,8 @@
 /** What is still uncertain must not make two seconds overlap. */
 const marginMs = 20
 const secondMs = 1000
-/** How fast the usual time of an answer rises towards longer ones; it falls at once. */
-const rise = 0.01
+/** How much of the way the usual time of an answer rises towards a longer one; it falls at once. */
+const rise = 0.02
 
 export interface Grant {
   operations: number
@@ -26,8 +26,8 @@ export class RateLimiter {
   #share = 0
   #shareRisesAt = 0
   #nextShare = 0
-  /** Milliseconds that an answer takes when nothing holds it up. */
-  #usual: number | null = null
+  /** Milliseconds that an answer takes when nothing holds it up. Unknown at first: then every answer is late. */
+  #usual = 0
 
   /** @param rate operations a second over the whole fleet */
   constructor(rate: number) {
@@ -47,8 +47,8 @@ export class RateLimiter {
 
   /** How many operations may be granted now. */
   available(now: number): number {
-    this.#expire(now)
     this.#settleShare(now)
+    this.#expire(now)
     return Math.max(0, this.#perWindow() - this.#used)
   }
 
@@ -56,7 +56,8 @@ export class RateLimiter {
   wait(now: number): number {
     if (this.available(now) > 0) return 0
     if (this.#perWindow() === 0) return Math.max(1, this.#shareRisesAt - now)
-    const first = Math.min(...this.#grants.map(grant => this.#endOf(grant, now)))
+    const shareRises = this.#nextShare > this.#share ? this.#shareRisesAt : Number.POSITIVE_INFINITY
+    const first = Math.min(shareRises, ...this.#grants.map(grant => this.#endOf(grant, now)))
     return Number.isFinite(first) ? Math.max(1, first - now) : 1
   }
 
@@ -72,7 +73,7 @@ export class RateLimiter {
     if (grant.sentAt === null) return
     grant.answeredAt = now
     const took = now - grant.sentAt
-    this.#usual = this.#usual === null ? took : Math.min(took, this.#usual + (took - this.#usual) * rise)
+    this.#usual = Math.min(took, this.#usual + (took - this.#usual) * rise)
   }
 
   /** The grant's operations were not sent after all. */
@@ -85,8 +86,8 @@ export class RateLimiter {
 
   /** Part of the rate that is unused, 0 to 1. */
   headroom(now: number): number {
-    const most = this.#perWindow()
-    return most === 0 ? 0 : this.available(now) / most
+    const available = this.available(now)
+    return available === 0 ? 0 : available / this.#perWindow()
   }
 
   /** Whole operations a window; below one a second the window is longer instead. */
@@ -107,7 +108,7 @@ export class RateLimiter {
   /** When a grant's operations are out of the window; as far as can be told now, when it is not answered yet. */
   #endOf({ sentAt, answeredAt }: Grant, now: number): number {
     if (sentAt === null) return Number.POSITIVE_INFINITY
-    const late = (answeredAt ?? now) - sentAt - (this.#usual ?? 0)
+    const late = (answeredAt ?? now) - sentAt - this.#usual
     return sentAt + Math.min(secondMs, Math.max(0, late)) + this.#windowMs()
   }
 

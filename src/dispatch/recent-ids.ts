@@ -1,14 +1,18 @@
 /** Numbers are compared faster than bigints; what is beyond them is compared as text. */
 type Key = number | string
 
+/** Where each id stands; one that this session has let through stands before all others. */
+type Generation = Map<string, Map<Key, number>>
+const LET_THROUGH = -1
+
 /**
  * The last ids seen on a partition, for each account: a command that repeats one is not sent again. At least the last
  * `size` ids are known, at most twice as many: two generations need no bookkeeping for each id.
  */
 export class RecentIds {
   readonly #size: number
-  #young = new Map<string, Set<Key>>()
-  #old = new Map<string, Set<Key>>()
+  #young: Generation = new Map()
+  #old: Generation = new Map()
   #count = 0
 
   /** @param size how many ids are remembered; 0: none */
@@ -16,14 +20,26 @@ export class RecentIds {
     this.#size = size
   }
 
-  /** Remembers the id. @returns whether it was known. */
-  add(account: string, id: bigint): boolean {
+  /** Remembers the id of a record that may be sent. @returns whether a record before it had the id. */
+  add(account: string, id: bigint, offset: number): boolean {
+    return this.#note(account, id, offset, LET_THROUGH)
+  }
+
+  /**
+   * Remembers the id of a record of the past. That says nothing about a record before it: the later one may have been
+   * settled as its duplicate while it still waited.
+   */
+  addPast(account: string, id: bigint, offset: number): void {
+    this.#note(account, id, offset, offset)
+  }
+
+  #note(account: string, id: bigint, offset: number, standsAt: number): boolean {
     if (this.#size === 0) return false
     const key = id <= Number.MAX_SAFE_INTEGER ? Number(id) : id.toString()
-    const young = this.#young.get(account) ?? new Set()
-    const known = young.has(key) || (this.#old.get(account)?.has(key) ?? false)
-    if (known) return true
-    this.#young.set(account, young.add(key))
+    const young = this.#young.get(account) ?? new Map<Key, number>()
+    const known = young.get(key) ?? this.#old.get(account)?.get(key)
+    if (known !== undefined && known < offset) return true
+    this.#young.set(account, young.set(key, standsAt))
     if (++this.#count >= this.#size) this.#age()
     return false
   }

@@ -127,7 +127,7 @@ export class Resolver {
 
   #mayGoAgain({ command }: Pending): boolean {
     const policy = command.delivery === 'DEFAULT' ? this.#options.policies[command.type] : command.delivery
-    return policy === 'AT_LEAST_ONCE'
+    return policy === 'AT_LEAST_ONCE' && this.#options.accounts.has(command.account)
   }
 
   #settle(pending: Pending, details: ResultDetails): void {

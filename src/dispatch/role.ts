@@ -48,6 +48,8 @@ export interface Sending {
 
 /** Requests that are not envelopes of commands: a balance. */
 const spareConnections = 1
+/** While an account pauses or its rate is used up, its balance is asked for this much later. */
+const balanceRetryMs = 10_000
 
 /** @throws Error when a topic is missing, or when the bus or the registry cannot be reached. */
 export async function startSending(options: SendingOptions): Promise<Sending> {
@@ -178,10 +180,12 @@ function askBalances(
 ): () => void {
   if (intervalMs === 0) return () => {}
   let cancel = () => {}
-  const ask = () => {
-    for (const account of accounts.values()) void readBalance({ connection, account, clock, telemetry })
-    cancel = clock.after(intervalMs, ask)
+  const ask = async () => {
+    const asked = await Promise.all(
+      [...accounts.values()].map(account => readBalance({ connection, account, clock, telemetry })),
+    )
+    cancel = clock.after(asked.every(Boolean) ? intervalMs : Math.min(intervalMs, balanceRetryMs), () => void ask())
   }
-  ask()
+  void ask()
   return () => cancel()
 }

@@ -32,6 +32,8 @@ export interface Events {
   'registry.available': { schemaId: number | null }
   'bus.crashed': { error: Error; restarting: boolean }
   'bus.log': { level: 'error' | 'warn' | 'info' | 'debug'; message: string; error?: string }
+  /** A hook address had to leave out correlation and tenant, to stay within callbacks.urlMaxLength. */
+  'hook.shortened': object
   'callback.accepted': { type: string; state: string; verified: boolean }
   'callback.refused': { reason: string }
   'delivery.latency': { type: string; seconds: number }

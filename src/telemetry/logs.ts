@@ -37,6 +37,7 @@ const levels: { [K in keyof Events]: LevelOf<K> } = {
   'registry.available': 'info',
   'bus.crashed': ({ restarting }) => (restarting ? 'error' : 'fatal'),
   'bus.log': ({ level }) => level,
+  'hook.shortened': 'not logged',
   'callback.accepted': 'debug',
   'callback.refused': 'debug',
   'delivery.latency': 'not logged',

@@ -109,6 +109,9 @@ function countCallbacks(telemetry: Telemetry, registry: Registry): void {
   const refused = counter(registry, 'callback_rejections_total', 'Callbacks that were refused.', ['reason'])
   telemetry.on('callback.refused', ({ reason }) => refused.inc({ reason }))
 
+  const shortened = counter(registry, 'hooks_without_correlation_total', 'Hook addresses too long for correlation.', [])
+  telemetry.on('hook.shortened', () => shortened.inc())
+
   const latency = histogram(
     registry,
     'delivery_latency_seconds',

@@ -24,8 +24,8 @@ export interface Front {
   target: string
   /** Oldest first. */
   passed: Passed[]
-  /** Answers a request itself instead of passing it on. */
-  answer: (passed: Passed) => OwnAnswer | undefined
+  /** Answers a request itself instead of passing it on, or passes it on later. */
+  answer: (passed: Passed) => OwnAnswer | undefined | Promise<OwnAnswer | undefined>
 }
 
 export async function startFront(target = ''): Promise<Front> {
@@ -38,7 +38,7 @@ export async function startFront(target = ''): Promise<Front> {
     response.on('finish', () => {
       passed.answeredAt = performance.now()
     })
-    const own = front.answer(passed)
+    const own = await front.answer(passed)
     if (own) {
       const { status = 200, headers = { 'content-type': 'application/json' }, body } = own
       response.writeHead(status, headers).end(body)
@@ -61,5 +61,11 @@ export async function startFront(target = ''): Promise<Front> {
 
 async function read(incoming: IncomingMessage): Promise<Passed> {
   const { url = '/', headers } = incoming
-  return { path: url, headers, body: Buffer.concat(await incoming.toArray()).toString(), at: performance.now(), answeredAt: Infinity }
+  return {
+    path: url,
+    headers,
+    body: Buffer.concat(await incoming.toArray()).toString(),
+    at: performance.now(),
+    answeredAt: Infinity,
+  }
 }

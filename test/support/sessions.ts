@@ -1,5 +1,9 @@
 import type { BusRecord, OutgoingRecord } from '../../src/bus/port.ts'
 import type { Acquired, Batch, PartitionDriver } from '../../src/bus/session/driver.ts'
+import { Ledger } from '../../src/bus/session/ledger.ts'
+import { PartitionSession, type SessionOptions } from '../../src/bus/session/session.ts'
+import { buildRecord, TestListener } from './bus.ts'
+import { ManualClock, settled } from './clock.ts'
 
 /** The broker's side of one partition: its log, its checkpoint, and which epoch of its ownership may commit. */
 export class PartitionLog {
@@ -11,14 +15,20 @@ export class PartitionLog {
   committed: Acquired['committed'] = null
   epoch = 0
   readonly published: OutgoingRecord[] = []
-  /** Sees every transaction right after it was committed. */
-  onCommitted: (records: readonly OutgoingRecord[]) => void = () => {}
+  /** Sees every transaction that is committed. */
+  onCommitted: () => void = () => {}
 
   /** @param gap offsets without a record before each */
   append(count: number, gap = 0): void {
     for (let i = 0; i < count; i++) {
       const offset = this.end + gap
-      this.records.push({ offset, timestamp: 0, key: null, value: Buffer.from(`command ${offset}`), headers: {} })
+      this.records.push({
+        offset,
+        timestamp: 0,
+        key: Buffer.from(String(offset)),
+        value: Buffer.from(`command ${offset}`),
+        headers: {},
+      })
       this.end = offset + 1
     }
   }
@@ -41,6 +51,8 @@ export class ScriptedDriver implements PartitionDriver {
   paused = true
   released = false
   readonly seeks: number[] = []
+  /** Sees every commit that begins. */
+  onCommit: (offset: number, metadata: string) => void = () => {}
   #acquiring: ((error: Error | null) => void) | null = null
   #committing: ((ending: Ending) => void) | null = null
 
@@ -75,13 +87,14 @@ export class ScriptedDriver implements PartitionDriver {
   }
 
   commit(records: readonly OutgoingRecord[], offset: number, metadata: string): Promise<void> {
+    this.onCommit(offset, metadata)
     return new Promise((resolve, reject) => {
       this.#committing = ending => {
         const applied = this.current && ending !== 'failed'
         if (applied) {
           this.log.published.push(...records)
           this.log.committed = { offset, metadata }
-          this.log.onCommitted(records)
+          this.log.onCommitted()
         }
         if (applied && ending === 'ok') resolve()
         else reject(new Error(this.current ? 'no answer' : 'INVALID_PRODUCER_EPOCH'))
@@ -122,3 +135,61 @@ export class ScriptedDriver implements PartitionDriver {
     this.released = true
   }
 }
+
+/** A process that owns the partition, again and again. */
+export function buildOwner(log: PartitionLog, options: Partial<SessionOptions> = {}) {
+  const clock = new ManualClock()
+  const listener = new TestListener()
+  const ledger = new Ledger()
+  const losses: string[] = []
+  const commits: { records: number; windowUsed: number }[] = []
+  async function open() {
+    const driver = new ScriptedDriver(log)
+    const session = new PartitionSession({
+      topic: log.topic,
+      partition: log.partition,
+      driver,
+      ledger,
+      tag: 'this process',
+      listener,
+      clock,
+      commitInterval: () => 20,
+      backlog: () => ({ records: 1_000_000, bytes: 1 << 30 }),
+      lookBack: 0,
+      startAt: ({ low }) => low,
+      committed: (records, windowUsed) => commits.push({ records, windowUsed }),
+      lost: (stage, error) => losses.push(`${stage}: ${error.message}`),
+      ...options,
+    })
+    const started = session.start()
+    driver.acquired()
+    await started
+    const deliver = (most?: number) => session.accept(driver.fetch(most))
+    /** Lets the next commit begin and end. */
+    const commit = async (...ending: Parameters<ScriptedDriver['endCommit']>) => {
+      await clock.pass(25)
+      driver.endCommit(...ending)
+      await settled()
+    }
+    return { session, driver, deliver, commit }
+  }
+  return { clock, listener, ledger, losses, commits, open }
+}
+
+export type OpenSession = Awaited<ReturnType<ReturnType<typeof buildOwner>['open']>>
+
+/** Intends and lets the intent be committed. */
+export async function intend({ session, commit }: OpenSession, ...offsets: number[]): Promise<boolean> {
+  const intended = session.intend(offsets)
+  await commit()
+  return intended
+}
+
+/** A log with so many commands, from offset 0 on. */
+export function buildLog(count: number): PartitionLog {
+  const log = new PartitionLog()
+  log.append(count)
+  return log
+}
+
+export const result = (offset: number): OutgoingRecord[] => [buildRecord('results', String(offset))]

@@ -58,10 +58,14 @@ export interface World {
   statuses(): StatusEvent[]
   deadLetters(): BusRecord[]
   /** Waits for that many final results. */
-  finished(count: number, timeoutMs?: number): Promise<SendResult[]>
+  finished(count: number): Promise<SendResult[]>
   /** Stops every worker and reads the topics to their ends: what is there now is all there ever will be. */
   quiet(): Promise<void>
 }
+
+/** How long a condition may take to come true on a busy machine. */
+const patienceMs = 30_000
+vi.setConfig({ testTimeout: 2 * patienceMs })
 
 let worlds = 0
 
@@ -134,14 +138,14 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     },
     statuses: () => output.statuses,
     deadLetters: () => output.deadLetters,
-    finished: (count, timeoutMs = 5000) =>
+    finished: count =>
       vi.waitFor(
         () => {
           const final = output.results.filter(result => result.final)
           if (final.length < count) throw new Error(`${final.length} final results, ${count} expected`)
           return final
         },
-        { timeout: timeoutMs, interval: 5 },
+        { timeout: patienceMs, interval: 5 },
       ),
     async quiet() {
       await Promise.all(workers.map(worker => worker.stop()))
@@ -229,7 +233,7 @@ async function readOutput(bus: Bus, registry: SchemaRegistry, { topics }: Settin
       const before = ended
       const marks = Object.keys(reading).map(topic => ({ topic, key: Buffer.from(endKey), value: null, partition: 0 }))
       await publish(marks)
-      await vi.waitUntil(() => ended === before + marks.length, { timeout: 30_000, interval: 5 })
+      await vi.waitUntil(() => ended === before + marks.length, { timeout: patienceMs, interval: 5 })
     },
   }
 }

@@ -3,6 +3,7 @@ import type { BusRecord } from '../../src/bus/port.ts'
 import { confluentRegistry } from '../../src/records/registry.ts'
 import { changedCommandSchema, encodeCommand, recordOf } from '../records/codec.ts'
 import { startRegistry } from '../records/registry-server.ts'
+import { until } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
@@ -12,41 +13,48 @@ const headersOf = ({ headers }: BusRecord) =>
 describe('a record that cannot be read', () => {
   const unreadable: [what: string, code: string, value: (world: World) => Buffer | null][] = [
     ['that ends in the middle', 'TRUNCATED', world => world.encode(buildCommand()).subarray(0, 20)],
-    ['with bytes behind its end', 'TRAILING_BYTES', world => Buffer.concat([world.encode(buildCommand()), Buffer.of(0)])],
+    [
+      'with bytes behind its end',
+      'TRAILING_BYTES',
+      world => Buffer.concat([world.encode(buildCommand()), Buffer.of(0)]),
+    ],
     ['of another format', 'NOT_CONFLUENT', () => Buffer.from('{"id":42,"phone":380501234567}')],
     ['without a value', 'NO_VALUE', () => null],
     ['whose schema the registry does not have', 'SCHEMA_NOT_FOUND', () => recordOf(4711, [1, 2, 3])],
     ['of random bytes', 'DECODE', world => recordOf(world.encode(buildCommand()).readUInt32BE(1), [2, 4, 99, 1, 1, 1])],
   ]
 
-  test.each(unreadable)('%s becomes a dead letter as it was, with why, and its neighbours go on', async (_, code, of) => {
-    const world = await startWorld()
-    const value = of(world)
-    const before = Date.now()
-    await world.send([buildCommand({ id: 1n })])
-    await world.produceRaw(value, { key: Buffer.from('a key'), headers: { trace: 'abc', twice: ['one', 'two'] } })
-    await world.send([buildCommand({ id: 2n })])
-    await world.finished(2)
-    await world.quiet()
+  test.each(unreadable)(
+    '%s becomes a dead letter as it was, with why, and its neighbours go on',
+    async (_, code, of) => {
+      const world = await startWorld()
+      const value = of(world)
+      const before = Date.now()
+      await world.send([buildCommand({ id: 1n })])
+      await world.produceRaw(value, { key: Buffer.from('a key'), headers: { trace: 'abc', twice: ['one', 'two'] } })
+      await world.send([buildCommand({ id: 2n })])
+      await world.finished(2)
+      await world.quiet()
 
-    expect(world.results().map(({ id, outcome }) => `${id} ${outcome}`)).toEqual(['1 SENT', '2 SENT'])
-    expect(world.deadLetters()).toHaveLength(1)
-    const [letter] = world.deadLetters() as [BusRecord]
-    expect(letter.key?.toString()).toBe('a key')
-    expect(letter.value).toEqual(value)
-    const { 'busgate.error.timestamp': timestamp, ...headers } = headersOf(letter)
-    expect(headers).toEqual({
-      trace: 'abc',
-      twice: 'one,two',
-      'busgate.error.stage': 'decode',
-      'busgate.error.code': code,
-      'busgate.error.message': expect.stringMatching(/.{20,}\./),
-      'busgate.error.topic': world.settings.topics.commands.at(-1),
-      'busgate.error.partition': '0',
-      'busgate.error.offset': '1',
-    })
-    expect(Number(timestamp)).toBeGreaterThanOrEqual(before)
-  })
+      expect(world.results().map(({ id, outcome }) => `${id} ${outcome}`)).toEqual(['1 SENT', '2 SENT'])
+      expect(world.deadLetters()).toHaveLength(1)
+      const [letter] = world.deadLetters() as [BusRecord]
+      expect(letter.key?.toString()).toBe('a key')
+      expect(letter.value).toEqual(value)
+      const { 'busgate.error.timestamp': timestamp, ...headers } = headersOf(letter)
+      expect(headers).toEqual({
+        trace: 'abc',
+        twice: 'one,two',
+        'busgate.error.stage': 'decode',
+        'busgate.error.code': code,
+        'busgate.error.message': expect.stringMatching(/.{20,}\./),
+        'busgate.error.topic': world.settings.topics.commands.at(-1),
+        'busgate.error.partition': '0',
+        'busgate.error.offset': '1',
+      })
+      expect(Number(timestamp)).toBeGreaterThanOrEqual(before)
+    },
+  )
 
   test('and that is too large to be written again leaves its value where it is', async () => {
     const world = await startWorld()
@@ -67,7 +75,7 @@ describe('a record that cannot be read', () => {
     const world = await startWorld()
     await world.produceRaw(null)
     const metrics = `http://127.0.0.1:${world.worker.ports.telemetry}/metrics`
-    await vi.waitFor(async () =>
+    await until(async () =>
       expect(await (await fetch(metrics)).text()).toContain(
         'busgate_dead_letters_total{stage="decode",code="NO_VALUE"} 1',
       ),
@@ -87,7 +95,7 @@ describe('a record of a newer schema', () => {
     const world = await startWorld({ registry })
     const newcomer = await encodeCommand({ ...buildCommand({ id: 7n }), campaign: 'spring' }, registry, newer)
     await world.send([buildCommand({ id: 1n })])
-    await vi.waitFor(() => expect([world.results(), world.statuses()]).toMatchObject([[{}], [{}]]))
+    await until(() => expect([world.results(), world.statuses()]).toMatchObject([[{}], [{}]]))
     return { server, world, newcomer, asked: `GET /schemas/ids/${newcomer.readUInt32BE(1)}` }
   }
 
@@ -107,7 +115,7 @@ describe('a record of a newer schema', () => {
     await world.produceRaw(newcomer)
     await world.send([buildCommand({ id: 2n })])
     await world.finished(2)
-    await vi.waitFor(() => expect(unavailable).toHaveBeenCalled())
+    await until(() => expect(unavailable).toHaveBeenCalled())
     expect(world.results().map(({ id }) => id)).toEqual([1n, 2n])
 
     await server.start()
@@ -123,7 +131,7 @@ describe('a record of a newer schema', () => {
     const { server, world, newcomer, asked } = await worldWithNewcomer()
     server.fail(() => {})
     await world.produceRaw(newcomer)
-    await vi.waitFor(() => expect(server.requests.at(-1)).toBe(asked))
+    await until(() => expect(server.requests.at(-1)).toBe(asked))
     await world.send([buildCommand({ id: 2n })])
     await world.finished(2)
 

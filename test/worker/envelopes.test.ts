@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { parseJson } from '../../src/protocol/index.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
+import { until } from '../support/bus.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { type Front, startFront } from '../support/front.ts'
 import { startWorld, type World, type WorldOptions } from '../support/worker.ts'
@@ -97,7 +98,7 @@ describe('a command on its own', () => {
     worker.telemetry.on('commands.consumed', consumed)
     const start = performance.now()
     await send(messages(1))
-    await vi.waitFor(() => expect(consumed).toHaveBeenCalledTimes(1))
+    await until(() => expect(consumed).toHaveBeenCalledTimes(1))
     await send(messages(1, {}, 2))
     await finished(2)
     expect(envelopes(gateway)).toEqual([[1, 2]])
@@ -140,16 +141,28 @@ describe('when more waits than may be sent', () => {
     expect(new Set(first.map(id => partitionOf.get(id)))).toEqual(new Set([0, 1, 2]))
   })
 
-  test('no more than gateway.concurrency requests are in flight, and no fewer', async () => {
-    const { gateway, send, finished } = await watchedWorld(
-      { maxOperations: 1, concurrency: 3 },
-      { sandbox: { latencyMs: 40 } },
-    )
-    await send(messages(12))
-    await finished(12)
-    const inFlight = gateway.passed.map(
-      ({ at }) => gateway.passed.filter(other => other.at <= at && at < other.answeredAt).length,
-    )
-    expect(Math.max(...inFlight)).toBe(3)
+  test('no more than gateway.concurrency requests are in flight, the last of them for the urgent topic only', async () => {
+    const world = await watchedWorld({ maxOperations: 1, concurrency: 3 }, { sandbox: { latencyMs: 40 } })
+    const inFlight = () =>
+      world.gateway.passed.map(
+        ({ at }) => world.gateway.passed.filter(other => other.at <= at && at < other.answeredAt).length,
+      )
+    await world.send(messages(12))
+    await world.finished(12)
+    expect(Math.max(...inFlight())).toBe(2)
+    const urgent = messages(24).slice(12)
+    await world.send(urgent.slice(0, 8))
+    await world.send(urgent.slice(8), world.settings.topics.commands[0])
+    await world.finished(24)
+    expect(Math.max(...inFlight())).toBe(3)
+  })
+
+  test('an urgent command does not wait behind bulk that the gateway is slow to answer', async () => {
+    const world = await watchedWorld({ maxOperations: 1, concurrency: 2 }, {})
+    world.sandbox.faults.next('stall')
+    await world.send(messages(2))
+    await until(() => expect(world.sandbox.stats().requests).toBe(1))
+    await world.send([buildCommandOf('call/otp', { id: 99n })], world.settings.topics.commands[0])
+    await until(() => expect(world.results().map(({ id }) => id)).toContain(99n), 2000)
   })
 })

@@ -1,6 +1,7 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { NewCommand } from '../../src/producer.ts'
 import { parseJson, type SendType, sendTypes } from '../../src/protocol/index.ts'
+import { until } from '../support/bus.ts'
 import { buildCommandOf } from '../support/commands.ts'
 import { startFront } from '../support/front.ts'
 import { startWorld } from '../support/worker.ts'
@@ -106,7 +107,7 @@ describe('status events', () => {
     async (type, channel) => {
       const world = await startWorld()
       await world.producer.send([newCommand(type, 42n)])
-      await vi.waitFor(() => expect(world.statuses()).toHaveLength(1))
+      await until(() => expect(world.statuses()).toHaveLength(1))
       await world.quiet()
 
       const verified = type !== 'pipeline' // its status goes to the account's address, which knows no command
@@ -131,7 +132,7 @@ describe('status events', () => {
   test('a refusal after the gateway had accepted the message names its reason', async () => {
     const world = await startWorld()
     await world.send([buildCommandOf('sms', { id: 42n, phone: 380501234595, ...marks })])
-    await vi.waitFor(() => expect(world.statuses()).toHaveLength(1))
+    await until(() => expect(world.statuses()).toHaveLength(1))
     expect(world.statuses()[0]).toMatchObject({
       status: 'REJECTED',
       state: 'FAILED',
@@ -153,7 +154,7 @@ describe('status events', () => {
   test('the digit that a voice call collected is in its event', async () => {
     const world = await startWorld()
     await world.send([buildCommandOf('voice', { id: 42n })])
-    await vi.waitFor(() => expect(world.statuses()).toHaveLength(1))
+    await until(() => expect(world.statuses()).toHaveLength(1))
     expect(world.statuses()[0]).toMatchObject({ reply: expect.stringMatching(/^\d$/), duration: expect.any(Number) })
   })
 
@@ -162,7 +163,7 @@ describe('status events', () => {
     own.answer = () => ({ body: '' })
     const world = await startWorld()
     await world.send([buildCommandOf('sms', { id: 42n, hook: `${own.url}/mine` })])
-    await vi.waitFor(() => expect(own.passed).toHaveLength(1))
+    await until(() => expect(own.passed).toHaveLength(1))
     await world.quiet()
     expect(JSON.parse(own.passed[0]!.body)).toMatchObject({ id: '42', status: 'DELIVERED' })
     expect(world.statuses()).toEqual([])
@@ -177,7 +178,7 @@ describe('an id beyond 2^53', () => {
     const world = await startWorld({ settings: { gateway: { url: gateway.url } } })
     gateway.target = world.sandbox.url
     await world.producer.send([newCommand('sms', id), newCommand('sms', 2n ** 63n - 1n)])
-    await vi.waitFor(() => expect(world.statuses()).toHaveLength(2))
+    await until(() => expect(world.statuses()).toHaveLength(2))
     await world.quiet()
 
     const { data } = parseJson(gateway.passed[0]!.body) as { data: unknown }

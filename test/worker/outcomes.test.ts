@@ -182,8 +182,7 @@ describe('a command that breaks the interface', () => {
     const world = await startWorld({ settings: { gateway: { url: gateway.url, maxBytes } } })
     gateway.target = world.sandbox.url
     const hook = 'https://shop.example/hook'
-    const sms = (id: bigint, length: number) =>
-      buildCommandOf('sms', { id, hook }, { sms_message: 'x'.repeat(length) })
+    const sms = (id: bigint, length: number) => buildCommandOf('sms', { id, hook }, { sms_message: 'x'.repeat(length) })
 
     await world.send([sms(101n, 100)])
     await world.finished(1)

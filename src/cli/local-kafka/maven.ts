@@ -13,13 +13,18 @@ const registryFolder = join(cache, `apicurio-registry-${registryVersion}`)
 
 const dependencyPlugin = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1'
 
-// Kafka comes without an implementation of slf4j and would start and fail in silence.
+// Kafka comes without an implementation of slf4j and would start and fail in silence. Of its tools the console consumer
+// is used, which needs nothing of what they depend on.
 const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>busgate</groupId><artifactId>local-kafka</artifactId><version>1</version><packaging>pom</packaging>
   <dependencies>
     <dependency>
       <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>${kafkaVersion}</version>
+    </dependency>
+    <dependency>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>${kafkaVersion}</version>
+      <exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>
     </dependency>
     <dependency>
       <groupId>org.apache.logging.log4j</groupId><artifactId>log4j-slf4j-impl</artifactId><version>2.25.4</version>

@@ -1,0 +1,146 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { SchemaRegistry } from '@kafkajs/confluent-schema-registry'
+import { expect, onTestFinished, test } from 'vitest'
+import { javaCommand } from '../../src/cli/local-kafka/java.ts'
+import { kafkaVersion } from '../../src/cli/local-kafka/maven.ts'
+import type { NewCommand } from '../../src/producer.ts'
+import { sendTypes } from '../../src/protocol/index.ts'
+import type { Worker } from '../../src/worker.ts'
+import { until } from '../support/bus.ts'
+import { buildCommand, buildCommandOf } from '../support/commands.ts'
+import { type Brokers, describeOnKafka } from '../support/integration.ts'
+import { plainKafka } from '../support/kafka.ts'
+import { startWorld, type World } from '../support/worker.ts'
+
+const marks = { correlationId: 'order-7', tenant: 'acme' }
+
+/** One command of each kind; its id is its place in the list of kinds, from 1. */
+const oneOfEach = () =>
+  sendTypes.map((type, i) => {
+    const [message] = Object.values(buildCommandOf(type).message)
+    return { id: i + 1, phone: 380501234567, type, message, ...marks } as NewCommand
+  })
+
+/** What a program that knows nothing of busgate reads from topics: committed records, decoded by the registry. */
+async function readPlainly({ brokers, registryUrl }: Brokers, topics: string[]) {
+  const registry = new SchemaRegistry({ host: registryUrl })
+  const consumer = plainKafka(brokers).consumer({ groupId: `${topics[0]}-plain`, maxWaitTimeInMs: 100 })
+  const read: Record<string, { key: string | undefined; value: Record<string, unknown> }[]> = {}
+  await consumer.connect()
+  onTestFinished(() => consumer.disconnect())
+  await consumer.subscribe({ topics, fromBeginning: true })
+  await consumer.run({
+    eachMessage: async ({ topic, message }) => {
+      if (message.value === null) return // the mark at the end, by which the world knows that it has read everything
+      read[topic] ??= []
+      read[topic].push({ key: message.key?.toString(), value: await registry.decode(message.value) })
+    },
+  })
+  return (topic: string) => (read[topic] ?? []).toSorted((a, b) => Number(a.key) - Number(b.key))
+}
+
+function expectEachSentOnce(world: World, count: number): void {
+  const outcomes = new Map<bigint, string[]>()
+  for (const { id, outcome } of world.results()) outcomes.set(id, [...(outcomes.get(id) ?? []), outcome])
+  expect([...outcomes].filter(([, of]) => of.join() !== 'SENT')).toEqual([])
+  expect(outcomes.size).toBe(count)
+  expect(world.sandbox.stats()).toMatchObject({ executed: count, billedTwice: 0 })
+}
+
+describeOnKafka('the worker on Kafka', brokers => {
+  test('commands of all kinds are sent, and any Kafka client reads their results and statuses', async () => {
+    const world = await startWorld({ brokers, partitions: 4 })
+    const { results, statuses } = world.settings.topics
+    const read = await readPlainly(brokers, [results, statuses])
+    await world.producer.send(oneOfEach())
+    const withStatus = sendTypes.filter(type => type !== 'call/otp' && type !== 'hlr')
+    await until(() =>
+      expect([read(results).length, read(statuses).length]).toEqual([sendTypes.length, withStatus.length]),
+    )
+    for (const [i, { key, value }] of read(results).entries()) {
+      expect(key).toBe(String(i + 1))
+      expect(value).toMatchObject({
+        id: i + 1,
+        type: sendTypes[i],
+        outcome: 'SENT',
+        final: true,
+        attempts: 1,
+        ...marks,
+      })
+    }
+    const typeOf = (key: string | undefined) => sendTypes[Number(key) - 1]
+    for (const { key, value } of read(statuses)) {
+      const verified = typeOf(key) !== 'pipeline'
+      expect(value).toMatchObject({ id: Number(key), status: 'DELIVERED', state: 'DELIVERED', final: true, verified })
+      expect(value.correlationId).toBe(verified ? 'order-7' : null)
+    }
+    expect(read(statuses).map(({ key }) => typeOf(key))).toEqual(withStatus)
+    await world.quiet()
+    expectEachSentOnce(world, sendTypes.length)
+  })
+
+  test('what cannot be read becomes a dead letter with its bytes, key and headers', async () => {
+    const world = await startWorld({ brokers })
+    const value = world.encode(buildCommand()).subarray(0, 20)
+    await world.produceRaw(value, { key: Buffer.from('a key'), headers: { trace: 'abc' } })
+    await world.send([buildCommand({ id: 2n })])
+    await world.finished(1)
+    await until(() => expect(world.deadLetters()).toHaveLength(1))
+    const [letter] = world.deadLetters()
+    expect(letter).toMatchObject({ key: Buffer.from('a key'), value })
+    expect(Object.entries(letter!.headers).map(([name, text]) => `${name}: ${text}`)).toEqual(
+      expect.arrayContaining([
+        'trace: abc',
+        'busgate.error.stage: decode',
+        'busgate.error.code: TRUNCATED',
+        `busgate.error.topic: ${world.settings.topics.commands.at(-1)}`,
+        'busgate.error.partition: 0',
+        'busgate.error.offset: 0',
+      ]),
+    )
+  })
+
+  test('workers come and go while 5,000 commands go through: each has one result and is billed once', async () => {
+    const world = await startWorld({ brokers, partitions: 4, sandbox: { latencyMs: { min: 5, max: 50 } } })
+    const sendThousand = (nth: number) =>
+      world.send(Array.from({ length: 1000 }, (_, i) => buildCommand({ id: BigInt(nth * 1000 + i + 1) })))
+    const consumed = [0, 0, 0]
+    const count = (nth: number, worker: Worker) => {
+      worker.telemetry.on('commands.consumed', event => {
+        consumed[nth]! += event.count
+      })
+      return worker
+    }
+    const first = count(0, world.worker)
+    await sendThousand(0)
+    const [second] = await Promise.all([world.startWorker().then(worker => count(1, worker)), sendThousand(1)])
+    await world.finished(1500)
+    await Promise.all([first.stop(), sendThousand(2)])
+    await Promise.all([world.startWorker().then(worker => count(2, worker)), sendThousand(3)])
+    await world.finished(3500)
+    await Promise.all([second.stop(), sendThousand(4)])
+    await world.finished(5000)
+    await world.quiet()
+    expectEachSentOnce(world, 5000)
+    for (const commands of consumed) expect(commands).toBeGreaterThan(0)
+  }, 180_000)
+
+  const jars = join(import.meta.dirname, `../../.cache/kafka-${kafkaVersion}`)
+  const tools = join(jars, `kafka-tools-${kafkaVersion}.jar`)
+
+  test.runIf(existsSync(tools))("Kafka's own console consumer reads the results", async () => {
+    const world = await startWorld({ brokers })
+    await world.send([buildCommand({ id: 4711n }), buildCommand({ id: 4712n })])
+    await world.finished(2)
+    const { stdout } = await promisify(execFile)(javaCommand(), [
+      ...['-cp', join(jars, '*'), 'org.apache.kafka.tools.consumer.ConsoleConsumer'],
+      ...['--bootstrap-server', brokers.brokers.join(), '--topic', world.settings.topics.results],
+      ...['--isolation-level', 'read_committed', '--from-beginning', '--max-messages', '2', '--timeout-ms', '20000'],
+      ...['--formatter-property', 'print.key=true', '--formatter-property', 'print.value=false'],
+    ])
+    expect(stdout.trim().split('\n')).toEqual(['4711', '4712'])
+  })
+})

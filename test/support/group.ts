@@ -1,0 +1,81 @@
+import type { TopicPartition } from '../../src/bus/port.ts'
+import type { GroupDriver } from '../../src/bus/session/driver.ts'
+import { Ownership, type OwnershipOptions } from '../../src/bus/session/ownership.ts'
+import { type Events, Telemetry } from '../../src/telemetry/events.ts'
+import { TestListener } from './bus.ts'
+import { ManualClock, settled } from './clock.ts'
+import { PartitionLog, ScriptedDriver } from './sessions.ts'
+
+/** Ownership in a group whose broker does as the test says, with the partitions of one topic. */
+export async function buildGroup(count: number, options: Partial<OwnershipOptions> & { known?: boolean } = {}) {
+  const clock = new ManualClock()
+  const listener = new TestListener()
+  const telemetry = new Telemetry()
+  const told: string[] = []
+  const tell = (name: keyof Events) =>
+    telemetry.on(name, ({ partition }: { partition: number }) => told.push(`${name} ${partition}`))
+  for (const name of ['session.opened', 'session.openFailed', 'session.lost', 'session.closed'] as const) tell(name)
+  const ownership = new Ownership({
+    listener,
+    telemetry,
+    clock,
+    drainMs: 5_000,
+    startFrom: 'earliest',
+    lookBack: () => 0,
+    ...options,
+  })
+  const logs = Array.from({ length: count }, () => new PartitionLog())
+  /** All drivers that were asked for, in order. */
+  const drivers: ScriptedDriver[][] = logs.map(() => [])
+  const { promise: left, resolve: leave } = Promise.withResolvers<void>()
+  const leaving = { begun: false, end: leave }
+  const driver: GroupDriver = {
+    partition({ partition }) {
+      const made = new ScriptedDriver(logs[partition]!)
+      drivers[partition]!.push(made)
+      return made
+    },
+    knows: async () => options.known ?? false,
+    totalPartitions: () => count,
+    leaseUntil: () => 4_711,
+    leave: () => {
+      leaving.begun = true
+      return left
+    },
+  }
+  await ownership.attach(driver, ['commands'])
+  const tps: TopicPartition[] = logs.map((_, partition) => ({ topic: 'commands', partition }))
+  /** The driver of a partition's session, or of the one that is being opened. */
+  const driverOf = (partition: number) => drivers[partition]!.at(-1)!
+  return {
+    clock,
+    listener,
+    told,
+    ownership,
+    logs,
+    drivers,
+    driverOf,
+    tps,
+    /** Whether the group was left, and the broker's answer to it. */
+    leaving,
+    async assign(...partitions: number[]) {
+      ownership.assigned(partitions.map(partition => tps[partition]!))
+      await settled()
+    },
+    /** The broker answers the take-over of these partitions. */
+    async acquire(partitions: readonly number[], error: Error | null = null) {
+      for (const partition of partitions) driverOf(partition).acquired(error)
+      await settled()
+    },
+    /** A fetch arrives. */
+    deliver(partition: number) {
+      ownership.batch({ ...driverOf(partition).fetch(), partition })
+    },
+    /** Lets the next commits of a partition begin and end. */
+    async commit(partition: number, ...ending: Parameters<ScriptedDriver['endCommit']>) {
+      await clock.pass(50)
+      driverOf(partition).endCommit(...ending)
+      await settled()
+    },
+  }
+}

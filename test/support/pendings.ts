@@ -1,0 +1,56 @@
+import type { Session } from '../../src/bus/port.ts'
+import type { Pending } from '../../src/dispatch/pending.ts'
+import type { Command } from '../../src/records/command.ts'
+
+export interface PendingOptions
+  extends Partial<Pick<Pending, 'session' | 'offset' | 'readyAt' | 'attempts' | 'doubted'>> {
+  id?: bigint
+  type?: Command['type']
+  account?: string
+  deadline?: number | null
+  /** When its record was appended. */
+  timestamp?: number
+  /** Length of its operation. */
+  bytes?: number
+}
+
+let lastId = 0n
+
+/** A valid command on its way. */
+export function buildPending(options: PendingOptions = {}): Pending {
+  const {
+    id = ++lastId,
+    type = 'sms',
+    account = 'default',
+    deadline = null,
+    timestamp = 0,
+    bytes = 40,
+    ...rest
+  } = options
+  const head = `{"type":"${type}","id":${id},"text":"`
+  const json = `${head}${'x'.repeat(Math.max(0, bytes - head.length - 2))}"}`
+  const command: Command = {
+    id,
+    idText: String(id),
+    type,
+    account,
+    deadline,
+    delivery: 'DEFAULT',
+    correlationId: null,
+    tenant: null,
+    json,
+    bytes: json.length,
+  }
+  const offset = rest.offset ?? Number(id)
+  const record = { offset, timestamp, key: null, value: null, headers: {} }
+  return {
+    command,
+    session: {} as Session, // for what never looks at it
+    offset,
+    origin: { topic: 'busgate.commands', partition: 0, record },
+    readyAt: 0,
+    attempts: 0,
+    doubted: false,
+    ...rest,
+  }
+}

@@ -1,0 +1,265 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { freePorts } from '../../src/cli/local-kafka/ports.ts'
+import { parseJson } from '../../src/protocol/index.ts'
+import type { SendCommand } from '../../src/records/generated.ts'
+import { type FaultName, startSandbox } from '../../src/sandbox/index.ts'
+import { until } from '../support/bus.ts'
+import { buildCommand } from '../support/commands.ts'
+import { startFront } from '../support/front.ts'
+import { startWorld, type World, type WorldOptions } from '../support/worker.ts'
+
+const messages = (count: number, from = 1) =>
+  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i) }))
+
+/** Results as `id outcome`, in the order of the ids. */
+const outcomes = (world: World) =>
+  world
+    .results()
+    .toSorted((a, b) => Number(a.id - b.id))
+    .map(({ id, outcome }) => `${id} ${outcome}`)
+
+/** Four commands that meet the fault in one envelope, and one that comes after it. */
+async function worldWith(fault: FaultName, options: WorldOptions = {}): Promise<World> {
+  const world = await startWorld(options)
+  world.sandbox.faults.next(fault)
+  await world.send(messages(4))
+  await until(() => expect(world.results()).toHaveLength(4))
+  await world.send(messages(1, 5))
+  await until(() => expect(world.results()).toHaveLength(5))
+  await world.quiet()
+  expect(world.sandbox.stats().billedTwice).toBe(0)
+  return world
+}
+
+const allSent = ['1 SENT', '2 SENT', '3 SENT', '4 SENT', '5 SENT']
+
+describe('when nobody can tell whether an envelope was executed', () => {
+  const inDoubt = ['1 IN_DOUBT', '2 IN_DOUBT', '3 IN_DOUBT', '4 IN_DOUBT', '5 SENT']
+
+  test.each([
+    ['the connection is reset before it was executed', 'reset-before', 'reset'],
+    ['the connection is reset after it was executed', 'reset-after', 'reset'],
+    ['the body ends in the middle', 'truncated-json', 'foreign_body'],
+    ['the answer is JSON of somebody else', 'foreign-json', 'foreign_body'],
+    ['a proxy answers 502 instead', 'http-502', 'http_status'],
+    ['a proxy answers 502 after it was executed', 'http-502-executed', 'http_status'],
+    ['the items name ids that nobody sent', 'foreign-ids', 'items_differ'],
+    ['each item comes twice', 'items-doubled', 'items_differ'],
+  ] as const)('because %s, all of it is IN_DOUBT and is not sent again', async (_, fault, cause) => {
+    const opened = vi.fn()
+    const world = await startWorld()
+    world.worker.telemetry.on('doubt.opened', opened)
+    world.sandbox.faults.next(fault)
+    await world.send(messages(4).map(command => ({ ...command, correlationId: 'order-7', tenant: 'acme' })))
+    await until(() => expect(world.results()).toHaveLength(4))
+    await world.send(messages(1, 5))
+    await world.finished(1)
+    await world.quiet()
+
+    expect(outcomes(world)).toEqual(inDoubt)
+    expect(world.resultOf(1)).toMatchObject({
+      final: false,
+      errorCode: 'RESPONSE_LOST',
+      msgId: null,
+      attempts: 1,
+      commandOffset: 0,
+      correlationId: 'order-7',
+      tenant: 'acme',
+      sentAt: expect.any(Number),
+    })
+    expect(world.sandbox.stats()).toMatchObject({ requests: 2, billedTwice: 0 })
+    const counts = opened.mock.calls.map(([event]) => event as { cause: string; count: number })
+    expect(counts.map(({ cause }) => cause)).toContain(cause)
+    expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(4)
+  })
+
+  test('because no answer comes within gateway.timeoutMs, all of it is IN_DOUBT', async () => {
+    const world = await worldWith('stall', { settings: { gateway: { timeoutMs: 300 } } })
+    expect(outcomes(world)).toEqual(inDoubt)
+  })
+
+  test('because its body is not complete within gateway.timeoutMs, all of it is IN_DOUBT', async () => {
+    const world = await worldWith('slow-body', { settings: { gateway: { timeoutMs: 300 } } })
+    expect(outcomes(world)).toEqual(inDoubt)
+  })
+
+  test('only the command is IN_DOUBT whose item is missing', async () => {
+    expect(outcomes(await worldWith('fewer-items'))).toEqual(['1 SENT', '2 SENT', '3 SENT', '4 IN_DOUBT', '5 SENT'])
+  })
+
+  test('a refusal that names its id is definite all the same', async () => {
+    const world = await startWorld()
+    world.sandbox.faults.next('fewer-items')
+    const [first, ...rest] = messages(3)
+    await world.send([{ ...first!, phone: 380501234592 }, ...rest])
+    await until(() => expect(world.results()).toHaveLength(3))
+    expect(outcomes(world)).toEqual(['1 REJECTED', '2 SENT', '3 IN_DOUBT'])
+  })
+
+  test('the account pauses after three such envelopes in a row and probes with a single operation', async () => {
+    const world = await startWorld({ settings: { gateway: { maxOperations: 3, concurrency: 1 } } })
+    world.sandbox.faults.next('reset-after', 3)
+    await world.send(messages(9))
+    await until(() => expect(world.results()).toHaveLength(9))
+    expect(world.worker.ready()).toEqual({ ready: false, reasons: ['account default pauses: undecided'] })
+    await world.send(messages(6, 10))
+    await world.finished(6)
+    expect(world.worker.ready().ready).toBe(true)
+    expect(world.sandbox.log().map(({ operations }) => operations)).toEqual([3, 3, 3, 1, 3, 2])
+  })
+})
+
+describe('an answer that is strange, but definite:', () => {
+  test('items in another order', async () => {
+    expect(outcomes(await worldWith('items-reordered'))).toEqual(allSent)
+  })
+
+  test('items in another order time and again do not make the account pause', async () => {
+    const world = await startWorld({ settings: { gateway: { maxOperations: 2, concurrency: 1 } } })
+    const paused = vi.fn()
+    world.worker.telemetry.on('account.paused', paused)
+    world.sandbox.faults.next('items-reordered', 5)
+    await world.send(messages(10))
+    await world.finished(10)
+    expect(paused).not.toHaveBeenCalled()
+  })
+
+  test('items without ids', async () => {
+    expect(outcomes(await worldWith('items-without-id'))).toEqual(allSent)
+  })
+
+  test('ids as text', async () => {
+    const world = await startWorld({ sandbox: { echoIds: 'string' } })
+    await world.send(messages(4))
+    await world.finished(4)
+    expect(outcomes(world)).toEqual(allSent.slice(0, 4))
+  })
+
+  test('a body that comes slowly, but in time', async () => {
+    expect(outcomes(await worldWith('slow-body'))).toEqual(allSent)
+  })
+})
+
+describe('what was certainly not sent', () => {
+  test.each([
+    ['a proxy answers 401', 'http-401', 'unreachable'],
+    ['the key is refused', 'access-denied', 'denied'],
+    ['the gateway throttles every item', 'throttle', 'throttled'],
+  ] as const)('because %s is sent after a pause', async (_, fault, reason) => {
+    const world = await startWorld()
+    const paused = vi.fn()
+    world.worker.telemetry.on('account.paused', paused)
+    world.sandbox.faults.next(fault)
+    await world.send(messages(4))
+    await world.finished(4)
+    await world.quiet()
+    expect(outcomes(world)).toEqual(allSent.slice(0, 4))
+    expect(paused).toHaveBeenCalledWith(expect.objectContaining({ account: 'default', reason }))
+    expect(world.sandbox.stats()).toMatchObject({ executed: 4, billedTwice: 0 })
+  })
+
+  test('because of a 429 waits as long as Retry-After says', async () => {
+    const world = await startWorld()
+    const paused = vi.fn()
+    world.worker.telemetry.on('account.paused', paused)
+    world.sandbox.faults.next('http-429')
+    await world.send(messages(1))
+    await world.finished(1)
+    expect(paused).toHaveBeenCalledWith(expect.objectContaining({ reason: 'throttled', retryInMs: 1000 }))
+    const [refused, sent] = world.sandbox.log().map(({ at }) => Date.parse(at)) as [number, number]
+    expect(sent - refused).toBeGreaterThanOrEqual(1000)
+    expect(world.resultOf(1).attempts).toBe(1)
+  })
+
+  test('because of a 413 is sent in halves', async () => {
+    const world = await startWorld()
+    world.sandbox.faults.next('http-413')
+    await world.send(messages(4))
+    await world.finished(4)
+    expect(outcomes(world)).toEqual(allSent.slice(0, 4))
+    expect(world.sandbox.log().map(({ operations }) => operations)).toEqual([0, 2, 2])
+  })
+
+  test('because of a 413 is REJECTED when it is a single command', async () => {
+    const world = await startWorld()
+    world.sandbox.faults.next('http-413')
+    await world.send(messages(1))
+    await world.finished(1)
+    expect(world.resultOf(1)).toMatchObject({ outcome: 'REJECTED', errorCode: 'REJECTED', error: 'HTTP 413' })
+  })
+
+  test('because its item was throttled goes again alone, and the throttled attempt does not count', async () => {
+    const world = await startWorld()
+    const [first, second, third] = messages(3) as [SendCommand, SendCommand, SendCommand]
+    await world.send([first, { ...second, phone: 380501234598 }, third])
+    await world.finished(3)
+    await world.quiet()
+    expect(outcomes(world)).toEqual(['1 SENT', '2 SENT', '3 SENT'])
+    expect(world.resultOf(2).attempts).toBe(1)
+    expect(world.sandbox.log().map(({ operations }) => operations)).toEqual([3, 1])
+  })
+
+  test("because it was above the gateway's own rate is sent in the end", async () => {
+    const world = await startWorld({ sandbox: { rate: 10 } })
+    await world.send(messages(15))
+    await world.finished(15)
+    await world.quiet()
+    expect(world.results().every(({ outcome, attempts }) => outcome === 'SENT' && attempts === 1)).toBe(true)
+    expect(world.sandbox.stats()).toMatchObject({ executed: 15, billedTwice: 0 })
+  })
+
+  test('because nothing listens there is sent once the gateway is there', async () => {
+    const [port] = await freePorts([0])
+    const world = await startWorld({ settings: { gateway: { url: `http://127.0.0.1:${port}` } } })
+    await world.send(messages(10))
+    await until(() => expect(world.worker.ready().reasons).toEqual(['account default pauses: unreachable']))
+    expect(world.results()).toEqual([])
+    const late = await startSandbox({ port: port!, callbackDelayMs: 0 })
+    onTestFinished(() => late.close())
+    await world.finished(10)
+    await world.quiet()
+    expect(world.results()).toHaveLength(10)
+    expect(world.results().every(({ outcome, attempts }) => outcome === 'SENT' && attempts === 1)).toBe(true)
+    expect(late.stats()).toMatchObject({ executed: 10, billedTwice: 0 })
+  })
+})
+
+describe('an envelope that is refused as a whole', () => {
+  test('is halved until the culprit is alone, and all others are sent', async () => {
+    const gateway = await startFront()
+    const world = await startWorld({ settings: { gateway: { url: gateway.url } } })
+    gateway.target = world.sandbox.url
+    gateway.answer = ({ body }) =>
+      idsOf(body).includes(6) ? { body: '{"success":false,"error":"Cannot be processed"}' } : undefined
+    await world.send(messages(10))
+    await world.finished(10)
+    await world.quiet()
+
+    const rejected = world.results().filter(({ outcome }) => outcome !== 'SENT')
+    expect(rejected).toMatchObject([
+      { id: 6n, outcome: 'REJECTED', errorCode: 'REJECTED', error: 'Cannot be processed', final: true },
+    ])
+    expect(world.sandbox.stats()).toMatchObject({ executed: 9, billedTwice: 0 })
+    const refused = gateway.passed.map(({ body }) => idsOf(body)).filter(ids => ids.includes(6))
+    expect(refused.map(ids => ids.length)).toEqual([10, 5, 3, 2, 1])
+  })
+
+  test('once, for a reason that passes, is sent in halves', async () => {
+    const world = await startWorld()
+    world.sandbox.faults.next('envelope-refused')
+    await world.send(messages(5))
+    await world.finished(5)
+    expect(outcomes(world)).toEqual(allSent)
+  })
+
+  test('because it holds too many operations is halved until it fits', async () => {
+    const world = await startWorld({ sandbox: { maxOperations: 8 } })
+    await world.send(messages(30))
+    await world.finished(30)
+    await world.quiet()
+    expect(world.results().every(({ outcome }) => outcome === 'SENT')).toBe(true)
+    expect(world.sandbox.stats()).toMatchObject({ executed: 30, billedTwice: 0 })
+  })
+})
+
+const idsOf = (body: string) => (parseJson(body) as { data: { id: number }[] }).data.map(({ id }) => id)

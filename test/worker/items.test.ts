@@ -1,0 +1,60 @@
+import { describe, expect, test } from 'vitest'
+import type { SendType } from '../../src/protocol/index.ts'
+import type { SendResult } from '../../src/records/generated.ts'
+import { buildCommandOf } from '../support/commands.ts'
+import { startFront } from '../support/front.ts'
+import { startWorld, type World } from '../support/worker.ts'
+
+/** A world after one command that the gateway answered with this item. */
+async function worldAnswered(item: string, type: SendType = 'sms'): Promise<World> {
+  const gateway = await startFront()
+  gateway.answer = () => ({ body: `{"success":true,"data":[${item}]}` })
+  const world = await startWorld({ settings: { gateway: { url: gateway.url } } })
+  await world.send([buildCommandOf(type, { id: 1n })])
+  await world.finished(1)
+  expect(world.worker.ready().ready).toBe(true)
+  return world
+}
+
+describe('an item that says it was sent', () => {
+  const item = (data: string) => `{"success":true,"data":${data}}`
+  const deep = `${'['.repeat(500)}${']'.repeat(500)}`
+  const strange: [type: SendType, answer: string, result: Partial<SendResult>][] = [
+    ['sms', '{"success":true}', { msgId: null, payload: null }],
+    ['sms', item('null'), { msgId: null, payload: null }],
+    ['sms', item('[]'), { msgId: null, payload: '[]' }],
+    ['sms', item('7'), { msgId: null, payload: '7' }],
+    ['sms', item('{"msg_id":{"a":1},"parts":"2"}'), { msgId: null, parts: 2 }],
+    ['sms', item('{"msg_id":18446744073709551616,"parts":1e400}'), { msgId: '18446744073709551616', parts: null }],
+    ['sms', item('{"msg_id":"m-1","parts":1.5,"data":-0}'), { msgId: 'm-1', parts: null }],
+    ['sms', item('{"msg_id":"","parts":99999999999}'), { parts: null }],
+    ['sms', item('{"msg_id":"\\ud83d","__proto__":{"x":1}}'), {}],
+    ['sms', item(`{"msg_id":"m-1","more":"${'x'.repeat(20_000)}"}`), { msgId: 'm-1', payload: null }],
+    ['sms', item(`{"msg_id":"m-1","more":${deep}}`), { msgId: 'm-1' }],
+    ['call/otp', item('{"code":42,"price":"1.25"}'), { code: '42', price: 1.25 }],
+    ['call/otp', item('{"code":null,"price":null}'), { code: null, price: null }],
+    ['call/otp', item('{"code":["0042"],"price":{}}'), { code: null, price: null }],
+    ['hlr', item('{"phone":"none"}'), { hlr: null, payload: '{"phone":"none"}' }],
+    ['hlr', item('{"phone":380501234567,"imsi":255019999999999999999,"mccmnc":"25501","network":7,"ported":"no"}'), {}],
+    ['hlr', item('{"phone":380501234567,"network":{"origin":[],"ported":{"country":"Ukraine","prefix":1e300}}}'), {}],
+  ]
+
+  test.each(strange)('is SENT, whatever else it holds: %s %s', async (type, answer, expected) => {
+    const world = await worldAnswered(answer, type)
+    expect(world.resultOf(1)).toMatchObject({ outcome: 'SENT', final: true, ...expected })
+  })
+})
+
+describe('an item that says it was refused', () => {
+  test.each([
+    ['no text', '{"success":false}', /^.+$/],
+    ['a text that is none', '{"success":false,"error":{"code":7}}', /^.+$/],
+    ['half a character', '{"success":false,"error":"\\ud83d"}', /^.+$/],
+    ['a very long text', `{"success":false,"error":"${'no '.repeat(5000)}"}`, /^(no ){300}/],
+  ])('is REJECTED, be it with %s', async (_, answer, error) => {
+    const world = await worldAnswered(answer)
+    expect(world.resultOf(1)).toMatchObject({ outcome: 'REJECTED', errorCode: 'REJECTED' })
+    expect(world.resultOf(1).error).toMatch(error)
+    expect(world.resultOf(1).error!.length).toBeLessThanOrEqual(1024)
+  })
+})

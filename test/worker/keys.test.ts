@@ -1,0 +1,73 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { parseJson } from '../../src/protocol/index.ts'
+import { until } from '../support/bus.ts'
+import { buildCommand } from '../support/commands.ts'
+import { startFront } from '../support/front.ts'
+import { startWorld, type World } from '../support/worker.ts'
+
+const messages = (count: number, account = 'default', from = 1) =>
+  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i), account }))
+
+async function keyFile(key: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'busgate-key-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'key')
+  await writeFile(file, `${key}\n`)
+  return file
+}
+
+const readiness = async ({ worker }: World) => {
+  const response = await fetch(`http://127.0.0.1:${worker.ports.telemetry}/readyz`)
+  return { status: response.status, ...((await response.json()) as { reasons: string[] }) }
+}
+
+test('with a wrong key nothing is lost: one command probes until the key in its file is right', async () => {
+  const gateway = await startFront()
+  const apiKeyFile = await keyFile('mistyped')
+  const world = await startWorld({ settings: { gateway: { url: gateway.url, apiKeyFile } } })
+  gateway.target = world.sandbox.url
+  await world.send(messages(20))
+  await until(() => expect(gateway.passed.length).toBeGreaterThanOrEqual(2))
+  expect(await readiness(world)).toMatchObject({ status: 503, reasons: ['account default pauses: denied'] })
+  expect(world.results()).toEqual([])
+
+  await writeFile(apiKeyFile, 'sandbox-key\n')
+  await world.finished(20)
+  expect(await readiness(world)).toMatchObject({ status: 200, reasons: [] })
+  await world.quiet()
+  expect(world.results()).toHaveLength(20)
+  expect(world.results().every(({ outcome }) => outcome === 'SENT')).toBe(true)
+  expect(world.sandbox.stats()).toMatchObject({ executed: 20, billedTwice: 0 })
+  const sizes = gateway.passed.map(({ body }) => (parseJson(body) as { data: unknown[] }).data.length)
+  expect(sizes[0]).toBe(20)
+  expect(sizes.slice(1, -1).every(size => size === 1)).toBe(true)
+  expect(sizes.at(-1)).toBe(19)
+})
+
+test('a key that the gateway gave up works again when the gateway takes it again', async () => {
+  const world = await startWorld()
+  world.sandbox.setKeys(['another key'])
+  await world.send(messages(5))
+  await until(() => expect(world.worker.ready().reasons).toEqual(['account default pauses: denied']))
+  world.sandbox.setKeys(['sandbox-key'])
+  await world.finished(5)
+  await world.quiet()
+  expect(world.results().every(({ outcome }) => outcome === 'SENT')).toBe(true)
+})
+
+test('an account whose key is wrong does not hold up the others', async () => {
+  const world = await startWorld({
+    settings: { gateway: { accounts: { shop: { apiKey: 'mistyped' } } } },
+    sandbox: { keys: { default: 'sandbox-key', shop: 'shop-key' } },
+  })
+  await world.send([...messages(5, 'shop'), ...messages(5, 'default', 6)])
+  await world.finished(5)
+  expect(world.results().map(({ account }) => account)).toEqual(Array(5).fill('default'))
+  await until(() => expect(world.worker.ready().reasons).toEqual(['account shop pauses: denied']))
+  world.sandbox.setKeys({ default: 'sandbox-key', shop: ['shop-key', 'mistyped'] })
+  await world.finished(10)
+  expect(world.sandbox.stats()).toMatchObject({ executed: 10, billedTwice: 0 })
+})

@@ -1,0 +1,222 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { MemoryBroker } from '../../src/bus/memory/broker.ts'
+import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import { freePorts } from '../../src/cli/local-kafka/ports.ts'
+import { systemClock } from '../../src/clock.ts'
+import { confluentRegistry, embeddedRegistry } from '../../src/records/registry.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { createWorker } from '../../src/worker.ts'
+import { startRegistry } from '../records/registry-server.ts'
+import { until } from '../support/bus.ts'
+import { buildCommand, buildCommandOf } from '../support/commands.ts'
+import { buildSettings } from '../support/settings.ts'
+import { startWorld, type World } from '../support/worker.ts'
+
+const messages = (count: number, from = 1) =>
+  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i) }))
+
+function counts(world: World): Record<string, number> {
+  const counted: Record<string, number> = {}
+  for (const { outcome } of world.results()) counted[outcome] = (counted[outcome] ?? 0) + 1
+  return counted
+}
+
+const idsIn = (world: World) => new Set(world.results().map(({ id }) => id)).size
+
+describe('a worker that is stopped', () => {
+  test('finishes what is in flight, and the next one goes on with the rest: one result each, none in doubt', async () => {
+    const world = await startWorld({
+      settings: { gateway: { maxOperations: 5, concurrency: 4 } },
+      sandbox: { latencyMs: 100 },
+    })
+    await world.send(messages(60))
+    await until(() => expect(world.sandbox.stats().requests).toBeGreaterThanOrEqual(4))
+    await world.worker.stop()
+    const executed = world.sandbox.stats().executed
+    expect(executed).toBeLessThan(60)
+
+    await world.startWorker()
+    await world.finished(60)
+    await world.quiet()
+    expect(counts(world)).toEqual({ SENT: 60 })
+    expect(idsIn(world)).toBe(60)
+    expect(world.sandbox.stats()).toMatchObject({ executed: 60, billedTwice: 0 })
+  })
+
+  test('commits the results of what was in flight before it is done stopping', async () => {
+    const world = await startWorld({ sandbox: { latencyMs: 100 } })
+    await world.send(messages(10))
+    await until(() => expect(world.sandbox.stats().requests).toBe(1))
+    await world.quiet()
+    expect(counts(world)).toEqual({ SENT: 10 })
+  })
+
+  test('and has no time to wait leaves in doubt what was in flight, and nothing else', async () => {
+    const world = await startWorld({
+      settings: { kafka: { drainMs: 20 }, gateway: { maxOperations: 5, concurrency: 1 } },
+      sandbox: { latencyMs: 300 },
+    })
+    await world.send(messages(20))
+    await until(() => expect(world.sandbox.stats().requests).toBe(1))
+    await world.worker.stop()
+    await world.startWorker()
+    await world.finished(15)
+    await until(() => expect(counts(world)).toEqual({ SENT: 15, IN_DOUBT: 5 }))
+    expect(idsIn(world)).toBe(20)
+    expect(world.sandbox.stats()).toMatchObject({ executed: 20, billedTwice: 0 })
+  })
+
+  test('takes nothing any more, and its successor takes all of it', async () => {
+    const world = await startWorld()
+    await world.worker.stop()
+    await world.send(messages(5))
+    await world.startWorker()
+    await world.finished(5)
+    expect(counts(world)).toEqual({ SENT: 5 })
+  })
+
+  test('stops once, however often it is told to', async () => {
+    const world = await startWorld({ sandbox: { latencyMs: 100 } })
+    await world.send(messages(10))
+    await until(() => expect(world.sandbox.stats().requests).toBe(1))
+    const first = world.worker.stop()
+    await world.worker.stop() // the second signal of an impatient operator
+    await world.quiet()
+    expect(counts(world)).toEqual({ SENT: 10 })
+    await first
+  })
+})
+
+describe('two workers of one group', () => {
+  test('share the partitions, and whoever joins or leaves costs nobody a result', async () => {
+    const world = await startWorld({
+      partitions: 4,
+      settings: { gateway: { maxOperations: 10 } },
+      sandbox: { latencyMs: { min: 1, max: 40 } },
+    })
+    await world.send(messages(300))
+    const second = await world.startWorker()
+    await world.send(messages(300, 301))
+    await world.worker.stop()
+    const third = await world.startWorker()
+    await world.send(messages(300, 601))
+    await world.finished(900)
+    await world.quiet()
+    expect(counts(world)).toEqual({ SENT: 900 })
+    expect(idsIn(world)).toBe(900)
+    expect(world.sandbox.stats()).toMatchObject({ executed: 900, billedTwice: 0 })
+    expect([second.ready().ready, third.ready().ready]).toEqual([false, false])
+  })
+})
+
+describe('health', () => {
+  const at = (port: number, path: string) => fetch(`http://127.0.0.1:${port}${path}`)
+
+  test('a worker that waits for the registry is alive, but not ready; then it is both', async () => {
+    const server = await startRegistry()
+    onTestFinished(() => server.stop())
+    const asked: (() => void)[] = []
+    server.fail((_, response) => void asked.push(() => response.end('{"id":1}')))
+    const [port] = await freePorts([0])
+    const settings = buildSettings({ telemetry: { host: '127.0.0.1', port }, gateway: { balanceIntervalMs: 0 } })
+    const { topics, kafka } = settings
+    const broker = new MemoryBroker()
+    broker.createTopics(
+      [...topics.commands, topics.results, topics.statuses, topics.deadLetters, topics.doubts].map(topic => ({
+        topic,
+        partitions: 1,
+      })),
+    )
+    const bus = new MemoryBus({ ...kafka, broker, clock: systemClock, telemetry: new Telemetry() })
+    const starting = createWorker(settings, { bus, registry: confluentRegistry({ url: server.url }) })
+
+    await until(() => expect(asked).not.toHaveLength(0))
+    const readyz = await at(port!, '/readyz')
+    expect([readyz.status, await readyz.json()]).toEqual([503, { ready: false, reasons: ['starting'] }])
+    expect((await at(port!, '/healthz')).status).toBe(200)
+
+    server.fail((_, response) => void response.end('{"id":1}'))
+    for (const answer of asked) answer()
+    const worker = await starting
+    onTestFinished(() => worker.stop())
+    await until(async () => expect((await at(port!, '/readyz')).status).toBe(200))
+    expect((await at(port!, '/healthz')).status).toBe(200)
+  })
+
+  test('a worker whose gateway cannot be reached is alive, but not ready, and says why', async () => {
+    const [port] = await freePorts([0])
+    const world = await startWorld({ settings: { gateway: { url: `http://127.0.0.1:${port}` } } })
+    await world.send(messages(1))
+    const { telemetry } = world.worker.ports
+    await until(async () => expect((await at(telemetry, '/readyz')).status).toBe(503))
+    expect(await (await at(telemetry, '/readyz')).json()).toEqual({
+      ready: false,
+      reasons: ['account default pauses: unreachable'],
+    })
+    expect((await at(telemetry, '/healthz')).status).toBe(200)
+  })
+
+  test('a topic that is missing ends the start and is named', async () => {
+    const settings = buildSettings({ telemetry: { host: '127.0.0.1', port: 0 } })
+    const { topics, kafka } = settings
+    const broker = new MemoryBroker()
+    const present = [...topics.commands, topics.statuses, topics.deadLetters, topics.doubts]
+    broker.createTopics(present.map(topic => ({ topic, partitions: 1 })))
+    const bus = new MemoryBus({ ...kafka, broker, clock: systemClock, telemetry: new Telemetry() })
+    await expect(createWorker(settings, { bus, registry: embeddedRegistry() })).rejects.toThrow('busgate.results')
+  })
+})
+
+describe('the metrics of a worker', () => {
+  test('tell what became of everything', async () => {
+    const world = await startWorld({ settings: { gateway: { balanceIntervalMs: 60_000, maxOperations: 4 } } })
+    const [urgent, bulk] = world.settings.topics.commands
+    await world.send([
+      ...messages(5),
+      buildCommand({ id: 6n, phone: 380501234592 }),
+      buildCommandOf('telegram', { id: 7n }, { message: 'no digits' }),
+      buildCommand({ id: 8n, deadline: 1 }),
+      buildCommand({ id: 1n }),
+    ])
+    await world.send([buildCommandOf('call/otp', { id: 9n })], urgent)
+    await world.produceRaw(Buffer.from('no Avro'))
+    await world.finished(10)
+    world.sandbox.faults.next('reset-after')
+    await world.send(messages(2, 11))
+    await until(() => expect([world.results().length, world.statuses().length]).toEqual([12, 7]))
+
+    const metrics = async () => (await fetch(`http://127.0.0.1:${world.worker.ports.telemetry}/metrics`)).text()
+    await until(async () => expect(await metrics()).toContain('busgate_doubts_total{cause="reset"} 2'))
+    const lines = new Set((await metrics()).split('\n'))
+    const labelled = (name: string, labels: object, value: number) =>
+      `busgate_${name}{${Object.entries(labels)
+        .map(([label, text]) => `${label}="${text}"`)
+        .join()}} ${value}`
+    const result = (type: string, outcome: string, error_code: string, value: number) =>
+      labelled('results_published_total', { type, outcome, error_code }, value)
+    for (const expected of [
+      labelled('commands_consumed_total', { topic: bulk }, 12),
+      labelled('commands_consumed_total', { topic: urgent }, 1),
+      result('sms', 'SENT', '', 5),
+      result('call/otp', 'SENT', '', 1),
+      result('sms', 'REJECTED', 'INSUFFICIENT_FUNDS', 1),
+      result('telegram', 'INVALID', 'VALIDATION', 1),
+      result('sms', 'EXPIRED', 'DEADLINE', 1),
+      result('sms', 'DUPLICATE', 'DUPLICATE_ID', 1),
+      result('sms', 'IN_DOUBT', 'RESPONSE_LOST', 2),
+      labelled('dead_letters_total', { stage: 'decode', code: 'NOT_CONFLUENT' }, 1),
+      labelled('envelopes_total', { account: 'default', outcome: 'answered' }, 3),
+      labelled('envelopes_total', { account: 'default', outcome: 'unknown' }, 1),
+      'busgate_envelope_operations_sum 9',
+      'busgate_gateway_request_duration_seconds_count 4',
+      labelled('callbacks_total', { type: 'sms', state: 'DELIVERED', verified: 'true' }, 7),
+      labelled('breaker_state', { account: 'default' }, 0),
+      labelled('consumer_lag_records', { topic: urgent, partition: 0 }, 0),
+      labelled('oldest_unsent_command_age_seconds', { topic: bulk }, 0),
+      'busgate_requests_in_flight 0',
+      labelled('account_balance', { account: 'default', currency: 'UAH' }, 1_000_000_000),
+    ]) {
+      expect(lines, expected).toContain(expected)
+    }
+  })
+})
