@@ -53,7 +53,7 @@ export class CommandIntake {
   }
 
   take(records: readonly BusRecord[], kind: Arrival['kind']): void {
-    this.#process(records.map(record => ({ record, kind })))
+    this.#process([...this.#wait.takeBack(), ...records.map(record => ({ record, kind }))])
   }
 
   #process(arrivals: readonly Arrival[]): void {

@@ -34,6 +34,12 @@ export class SchemaWait<T> {
     void this.#learn(schemaId)
   }
 
+  /** Takes back all that waits: through another session its schema may be known by now, and nothing is to overtake it. */
+  takeBack(): T[] {
+    const lists = [...this.#waiting.values()]
+    return lists.flatMap(items => items.splice(0))
+  }
+
   async #learn(schemaId: number): Promise<void> {
     const { session, decoder, telemetry, clock, again } = this.#options
     for (let asked = 1; session.alive; asked++) {

@@ -220,6 +220,20 @@ describe('rest', () => {
     expect(clock.pending).toBe(0)
   })
 
+  test('is not before the commit that runs, and the one behind it', async () => {
+    const { clock, group, settle, succeed } = setUp()
+    settle(1)
+    await clock.pass(0)
+    const idle = group.idle(() => true, 5_000)
+    expect(await stateOf(idle)).toBe('waiting')
+    settle(2)
+    await succeed()
+    expect(await stateOf(idle)).toBe('waiting')
+    await clock.pass(interval)
+    await succeed()
+    expect(await stateOf(idle)).toBe(undefined)
+  })
+
   test('is not waited for longer than was said', async () => {
     const { clock, group } = setUp()
     const idle = group.idle(() => false, 5_000)

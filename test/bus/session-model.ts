@@ -13,6 +13,8 @@ interface Work {
   session: PartitionSession
   driver: ScriptedDriver
   ready: Set<number>
+  /** Asked for, and not answered yet. */
+  intended: Set<number>
   doubted: Set<number>
   /** Left as intents by another process, as the checkpoint had it when the session began. */
   foreign: Set<number>
@@ -45,17 +47,32 @@ export class SessionModel {
   /** Offsets with a POST that was not taken back since. */
   readonly #posted = new Set<number>()
   readonly #lookBack: number
+  /** What did not hold, seen where an error would have been taken for the broker's. */
+  readonly #faults: unknown[] = []
   #lastSeq = 0
 
   constructor(lookBack: number) {
     this.#lookBack = lookBack
-    this.log.onCommitted = () => this.#checkCommit()
+    this.log.onCommitted = () => this.#check(() => this.#checkCommit())
+  }
+
+  /** @throws what did not hold until now. */
+  verify(): void {
+    if (this.#faults.length > 0) throw this.#faults[0]
+  }
+
+  #check(check: () => void): void {
+    try {
+      check()
+    } catch (error) {
+      this.#faults.push(error)
+    }
   }
 
   /** A process takes the partition over, or opens its session anew. */
   async open(which: number): Promise<void> {
     const process = this.#process(which)
-    process.work?.session.close()
+    this.close(which)
     const driver = new ScriptedDriver(this.log)
     const session = new PartitionSession({
       topic: 'commands',
@@ -72,9 +89,29 @@ export class SessionModel {
       committed: () => {},
       lost: () => {},
     })
-    process.work = { process, session, driver, ready: new Set(), doubted: new Set(), foreign: this.#foreignTo(process) }
-    this.#works.push(process.work)
+    const [ready, intended, doubted] = [new Set<number>(), new Set<number>(), new Set<number>()]
+    const work: Work = { process, session, driver, ready, intended, doubted, foreign: this.#foreignTo(process) }
+    driver.onCommit = (base, metadata) => this.#check(() => this.#checkIntents(work, base, metadata))
+    process.work = work
+    this.#works.push(work)
     void session.start()
+    await settled()
+  }
+
+  /** The partition is taken away, or its session ends by itself. */
+  close(which: number): void {
+    this.#process(which).work?.session.close()
+  }
+
+  /** A process does some of its work, and nothing goes wrong. */
+  async work(which: number, count: number): Promise<void> {
+    const { work } = this.#process(which)
+    work?.driver.acquired()
+    await settled()
+    this.deliver(which, count, false)
+    await this.intend(which, count)
+    await this.clock.pass(25)
+    work?.driver.endCommit()
     await settled()
   }
 
@@ -112,10 +149,14 @@ export class SessionModel {
     const work = this.#process(which).work
     const offsets = [...(work?.ready ?? [])].slice(0, count)
     if (!work || offsets.length === 0) return
-    for (const offset of offsets) work.ready.delete(offset)
+    for (const offset of offsets) {
+      work.ready.delete(offset)
+      work.intended.add(offset)
+    }
     void work.session.intend(offsets).then(begin => {
       for (const offset of offsets) {
-        if (begin) this.#begin(work, offset)
+        work.intended.delete(offset)
+        if (begin) this.#check(() => this.#begin(work, offset))
         else if (work.session.alive) work.ready.add(offset)
       }
     })
@@ -167,25 +208,21 @@ export class SessionModel {
     else void session.quiesce(5_000)
   }
 
-  /** In the end, one process takes over and nothing goes wrong any more: everything has exactly one result. */
-  async conclude(which: number): Promise<void> {
-    while (this.#posts.length > 0) await this.finish(0, true)
-    await this.open(which)
-    for (const { driver } of this.#works) {
-      driver.acquired()
-      if (!driver.current) driver.endCommit()
-    }
-    await settled()
+  /**
+   * In the end nothing goes wrong any more: everything has exactly one result. One process takes over for it, unless it
+   * may go on with the session that is open.
+   */
+  async conclude(which: number, goOn: boolean): Promise<void> {
+    const last = this.#process(which).work
+    if (!goOn || !last?.session.alive || !last.driver.current) await this.open(which)
     const { work, ledger } = this.#process(which)
     const { session, driver } = work!
+    this.rejoin(which, true)
     for (let i = 0; i < 20 + this.log.records.length; i++) {
-      this.deliver(which, 3, false)
-      await this.intend(which, 2)
-      while (work!.doubted.size > 0) this.settle(which, true)
-      await this.clock.pass(25)
-      driver.endCommit()
-      await settled()
       while (this.#posts.length > 0) await this.finish(0, true)
+      for (const _ of [...work!.doubted]) this.settle(which, true)
+      await this.work(which, 3)
+      this.verify()
     }
     expect(this.log.published.map(offsetOf).sort(byNumber)).toEqual(this.log.records.map(({ offset }) => offset))
     expect(session).toMatchObject({ alive: true, open: true, lag: 0, windowUsed: 0 })
@@ -196,25 +233,28 @@ export class SessionModel {
   readonly #listener: SessionListener = {
     opened: () => {},
     history: (session, records) => {
-      const { driver } = this.#workOf(session)
-      if (!driver.current) return
-      for (const { offset } of records) expect(this.#isPublished(offset) || this.#posted.has(offset)).toBe(true)
+      for (const { offset } of records) this.#check(() => this.#past(this.#workOf(session), offset))
     },
     records: (session, records) => {
-      for (const { offset } of records) this.#delivered(this.#workOf(session), offset)
+      for (const { offset } of records) this.#check(() => this.#delivered(this.#workOf(session), offset))
     },
     inDoubt: (session, records) => {
-      const work = this.#workOf(session)
-      for (const { offset } of records) {
-        expect(work.foreign).toContain(offset)
-        expect(work.doubted).not.toContain(offset)
-        if (work.driver.current) expect(this.#isPublished(offset)).toBe(false)
-        work.doubted.add(offset)
-      }
+      for (const { offset } of records) this.#check(() => this.#doubted(this.#workOf(session), offset))
     },
     resumed: () => {},
     closed: () => {},
     fatal: () => {},
+  }
+
+  #past({ driver }: Work, offset: number): void {
+    if (driver.current) expect(this.#isPublished(offset) || this.#posted.has(offset)).toBe(true)
+  }
+
+  #doubted({ foreign, doubted, driver }: Work, offset: number): void {
+    expect(foreign).toContain(offset)
+    expect(doubted).not.toContain(offset)
+    if (driver.current) expect(this.#isPublished(offset)).toBe(false)
+    doubted.add(offset)
   }
 
   #delivered(work: Work, offset: number): void {
@@ -235,6 +275,16 @@ export class SessionModel {
     expect([tag, window.get(offset)]).toEqual([work.process.tag, INTENT])
     this.#posted.add(offset)
     this.#posts.push({ work, offset })
+  }
+
+  /** A commit says of no command that it may have been sent, but of those that may. */
+  #checkIntents({ driver, intended }: Work, base: number, metadata: string): void {
+    if (!driver.current) return
+    const { window } = unpackCheckpoint(base, metadata)
+    for (const { offset } of this.log.records) {
+      const may = intended.has(offset) || this.#posts.some(post => post.offset === offset)
+      if (window.get(offset) === INTENT) expect([offset, may]).toEqual([offset, true])
+    }
   }
 
   #checkCommit(): void {

@@ -264,6 +264,16 @@ describe('connections', () => {
     expect(seen).toMatchObject({ connections: 1, requests: { length: 3 } })
   })
 
+  test('an answered request leaves no timer behind that would hold up the end of the process', async () => {
+    const { url } = await scriptedServer(answerWith(ok))
+    const timers = () => process.getActiveResourcesInfo().filter(resource => resource === 'Timeout').length
+    const before = timers()
+    const connection = connect(url, { timeoutMs: 60_000 })
+    await connection.post(body, go)
+    await connection.close()
+    await vi.waitFor(() => expect(timers()).toBeLessThanOrEqual(before))
+  })
+
   test('one that the other side closed while it was idle is made anew', async () => {
     const { seen, sockets, url } = await scriptedServer(answerWith(ok))
     const connection = connect(url, { connections: 1 })

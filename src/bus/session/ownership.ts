@@ -50,6 +50,7 @@ export class Ownership implements GroupEvents, Membership {
   readonly #opening = pLimit(openAtOnce)
   readonly #known = new Set<string>()
   #group!: GroupDriver
+  #joining = false
   #leaving = false
 
   constructor(options: OwnershipOptions) {
@@ -77,14 +78,17 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   async joining(): Promise<void> {
+    this.#joining = true
     await this.#each(session => session.quiesce(this.#options.drainMs))
   }
 
   joinFailed(): void {
+    this.#joining = false
     for (const { session } of this.#slots.values()) session?.resume()
   }
 
   assigned(partitions: readonly TopicPartition[]): void {
+    this.#joining = false
     const keys = new Set(partitions.map(keyOf))
     for (const [key, slot] of this.#slots) {
       if (keys.has(key)) continue
@@ -147,6 +151,7 @@ export class Ownership implements GroupEvents, Membership {
     })
     slot.driver = driver
     slot.session = session
+    if (this.#joining) void session.quiesce(0) // held until the join is over, like the others
     try {
       await session.start()
       if (!session.alive) return

@@ -174,10 +174,8 @@ export class PartitionSession implements Session {
   #admit(record: BusRecord, { history, fresh, doubts }: Arrived): void {
     const state = this.#window.get(record.offset)
     if (record.offset === this.#window.horizon) this.#window.horizon++
-    if (state === DONE) {
-      history.push(record)
-      return
-    }
+    if (state === DONE || state === INTENT) history.push(record)
+    if (state === DONE) return
     const size = sizeOf(record)
     this.#sizes[record.offset % windowSize] = size
     this.#undone++

@@ -1,0 +1,341 @@
+import { describe, expect, test } from 'vitest'
+import { buildRecord } from '../support/bus.ts'
+import { settled } from '../support/clock.ts'
+import { buildGroup } from '../support/group.ts'
+
+const broken = new Error('the coordinator is loading')
+
+/** A group that owns all of its partitions, open. */
+async function openGroup(count: number, options: Parameters<typeof buildGroup>[1] = {}) {
+  const group = await buildGroup(count, options)
+  const all = group.tps.map(({ partition }) => partition)
+  await group.assign(...all)
+  await group.acquire(all)
+  return group
+}
+
+describe('opening', () => {
+  test('a partition that is assigned is paused at once, taken over, and read from its checkpoint on', async () => {
+    const { ownership, tps, logs, listener, acquire, deliver, driverOf, told } = await buildGroup(1)
+    logs[0]!.append(5)
+    logs[0]!.committed = { offset: 3, metadata: null }
+    ownership.assigned(tps)
+    expect(driverOf(0).paused).toBe(true)
+    await settled()
+    expect(listener.sessions.size).toBe(0)
+    await acquire([0])
+    expect(told).toEqual(['session.opened 0'])
+    expect(driverOf(0)).toMatchObject({ paused: false, seeks: [3] })
+    deliver(0)
+    expect(listener.freshKeys).toEqual(['3', '4'])
+  })
+
+  test('is tried again half a second after it failed, for ever', async () => {
+    const { clock, assign, acquire, drivers, driverOf, listener, told } = await buildGroup(1)
+    await assign(0)
+    for (let i = 0; i < 20; i++) {
+      await acquire([0], broken)
+      expect(driverOf(0).released).toBe(true)
+      const before = drivers[0]!.length
+      await clock.pass(499)
+      expect(drivers[0]).toHaveLength(before)
+      await clock.pass(1)
+      expect(drivers[0]).toHaveLength(before + 1)
+    }
+    await acquire([0])
+    expect(told).toEqual([...Array(20).fill('session.openFailed 0'), 'session.opened 0'])
+    expect(listener.session().open).toBe(true)
+  })
+
+  test('a checkpoint of another program is told as the reason, and looked at again later', async () => {
+    const { clock, logs, assign, acquire, told } = await buildGroup(1)
+    logs[0]!.committed = { offset: 0, metadata: 'of another program' }
+    await assign(0)
+    await acquire([0])
+    logs[0]!.committed = null
+    await clock.pass(500)
+    await acquire([0])
+    expect(told).toEqual(['session.openFailed 0', 'session.opened 0'])
+  })
+
+  test('no more than eight partitions are taken over at once', async () => {
+    const group = await buildGroup(20)
+    const all = group.tps.map(({ partition }) => partition)
+    await group.assign(...all)
+    const acquiring = () => all.filter(partition => group.driverOf(partition).acquiring)
+    expect(acquiring()).toHaveLength(8)
+    await group.acquire(acquiring().slice(0, 3))
+    expect(acquiring()).toHaveLength(8)
+    while (acquiring().length > 0) await group.acquire(acquiring())
+    expect(group.listener.sessions.size).toBe(20)
+  })
+
+  test.each([
+    ['earliest', false, ['2', '3']],
+    ['latest', false, []],
+    ['latest', true, ['2', '3']],
+    ['fail', true, ['2', '3']],
+  ] as const)(
+    'without a checkpoint: startFrom %s, the group has read the topic before: %s',
+    async (startFrom, known, keys) => {
+      const { logs, assign, acquire, deliver, listener } = await buildGroup(1, { startFrom, known })
+      logs[0]!.append(4)
+      logs[0]!.records.splice(0, 2)
+      logs[0]!.low = 2
+      await assign(0)
+      await acquire([0])
+      deliver(0)
+      expect(listener.freshKeys).toEqual(keys)
+    },
+  )
+
+  test('without a checkpoint, and with startFrom fail: it does not open', async () => {
+    const { assign, acquire, told, listener } = await buildGroup(1, { startFrom: 'fail' })
+    await assign(0)
+    await acquire([0])
+    expect(told).toEqual(['session.openFailed 0'])
+    expect(listener.sessions.size).toBe(0)
+  })
+})
+
+describe('a session that is lost', () => {
+  test('is closed, and opened anew 200 ms later where the last commit left it', async () => {
+    const { clock, logs, listener, told, driverOf, drivers, deliver, commit, acquire } = await openGroup(1)
+    logs[0]!.append(3)
+    deliver(0)
+    const first = listener.session()
+    first.settle(0, [buildRecord('results', '0')])
+    await commit(0)
+    first.settle(1, [buildRecord('results', '1')])
+    const lost = driverOf(0)
+    await commit(0, 'failed')
+    expect(told.slice(1)).toEqual(['session.lost 0', 'session.closed 0'])
+    expect([listener.sessions.size, lost.paused, lost.released]).toEqual([0, true, true])
+    const count = drivers[0]!.length
+    await clock.pass(199)
+    expect(drivers[0]).toHaveLength(count)
+    await clock.pass(1)
+    await acquire([0])
+    deliver(0)
+    expect(listener.session()).not.toBe(first)
+    expect(listener.freshKeys).toEqual(['0', '1', '2', '1', '2'])
+  })
+
+  test('is not opened anew when the partition goes meanwhile', async () => {
+    const { clock, logs, listener, deliver, commit, assign, drivers, told } = await openGroup(1)
+    logs[0]!.append(1)
+    deliver(0)
+    listener.session().settle(0, [])
+    await commit(0, 'failed')
+    const count = drivers[0]!.length
+    await assign()
+    expect(clock.pending).toBe(0)
+    await clock.pass(10_000)
+    expect(drivers[0]).toHaveLength(count)
+    expect(told).toEqual(['session.opened 0', 'session.lost 0', 'session.closed 0'])
+  })
+
+  test('loses nothing of what its POSTs come to', async () => {
+    const { clock, logs, listener, deliver, commit, acquire } = await openGroup(1)
+    logs[0]!.append(2)
+    deliver(0)
+    const first = listener.session()
+    const intended = first.intend([0])
+    await commit(0)
+    expect(await intended).toBe(true)
+    first.settle(1, [buildRecord('results', '1')])
+    await commit(0, 'failed')
+    first.settle(0, [buildRecord('results', '0')])
+    await clock.pass(200)
+    await acquire([0])
+    await commit(0)
+    deliver(0)
+    expect(logs[0]!.published.map(({ key }) => String(key))).toEqual(['0'])
+    expect([listener.freshKeys, listener.doubtedKeys]).toEqual([['0', '1', '1'], []])
+  })
+})
+
+describe('a partition that goes', () => {
+  test('while it is being opened, never opens', async () => {
+    const { assign, acquire, driverOf, listener, told, clock, drivers } = await buildGroup(1)
+    await assign(0)
+    await assign()
+    expect(driverOf(0).released).toBe(true)
+    await acquire([0])
+    await clock.pass(10_000)
+    expect([listener.sessions.size, told, drivers[0]!.length]).toEqual([0, [], 2])
+  })
+
+  test('while it is being opened, and fails to, is not tried again', async () => {
+    const { assign, acquire, told, clock, drivers } = await buildGroup(1)
+    await assign(0)
+    await assign()
+    await acquire([0], broken)
+    await clock.pass(10_000)
+    expect([told, drivers[0]!.length]).toEqual([[], 2])
+  })
+
+  test('and comes back while its first opening is still under way, is opened once', async () => {
+    const { assign, drivers, listener, told } = await buildGroup(1)
+    await assign(0)
+    await assign()
+    await assign(0)
+    for (const driver of drivers[0]!) driver.acquired()
+    await settled()
+    expect([listener.sessions.size, told]).toEqual([1, ['session.opened 0']])
+  })
+
+  test('while it waits for its turn to be opened, is left alone', async () => {
+    const group = await buildGroup(9)
+    await group.assign(0, 1, 2, 3, 4, 5, 6, 7, 8)
+    await group.assign(0, 1, 2, 3, 4, 5, 6, 7)
+    await group.acquire([0, 1, 2, 3, 4, 5, 6, 7])
+    expect(group.driverOf(8).epoch).toBe(-1)
+    expect(group.listener.sessions.size).toBe(8)
+  })
+
+  test('is closed with its session, and the others stay as they are', async () => {
+    const { assign, listener, told, driverOf, ownership } = await openGroup(2)
+    const kept = listener.session(1)
+    await assign(1)
+    expect([...listener.sessions]).toEqual([[1, kept]])
+    expect(told.slice(2)).toEqual(['session.closed 0'])
+    expect(driverOf(0).released).toBe(true)
+    expect(ownership.share()).toEqual({ owned: 1, total: 2 })
+  })
+})
+
+describe('batches', () => {
+  test('one that does not go on where the session stands is fetched anew from there', async () => {
+    const { logs, listener, deliver, driverOf } = await openGroup(1)
+    logs[0]!.append(4)
+    driverOf(0).position = 2
+    deliver(0)
+    expect(listener.freshKeys).toEqual([])
+    expect(driverOf(0).position).toBe(0)
+    deliver(0)
+    expect(listener.freshKeys).toEqual(['0', '1', '2', '3'])
+  })
+
+  test('one of a partition that is not owned, or not open, is passed over', async () => {
+    const { logs, listener, deliver, assign, driverOf, ownership, tps } = await buildGroup(1)
+    logs[0]!.append(1)
+    ownership.batch({ ...tps[0]!, fetchedOffset: 0, records: logs[0]!.records, nextOffset: 1, highWatermark: 1 })
+    await assign(0)
+    deliver(0)
+    expect(listener.freshKeys).toEqual([])
+    driverOf(0).acquired()
+    await settled()
+    deliver(0)
+    expect(listener.freshKeys).toEqual(['0'])
+  })
+})
+
+describe('a re-join', () => {
+  test('waits for what is in flight, and goes on with what is kept', async () => {
+    const { logs, listener, deliver, commit, ownership, tps } = await openGroup(1)
+    logs[0]!.append(2)
+    deliver(0)
+    const session = listener.session()
+    const intended = session.intend([0])
+    await commit(0)
+    expect(await intended).toBe(true)
+    let drained = false
+    void ownership.joining().then(() => {
+      drained = true
+    })
+    await settled()
+    expect([drained, session.open, session.alive]).toEqual([false, false, true])
+    session.settle(0, [])
+    await commit(0)
+    expect(drained).toBe(true)
+    ownership.assigned(tps)
+    expect([session.open, listener.session()]).toEqual([true, session])
+  })
+
+  test('that does not come about leaves everything as it was', async () => {
+    const { listener, ownership } = await openGroup(1)
+    await ownership.joining()
+    expect(listener.session().open).toBe(false)
+    ownership.joinFailed()
+    expect(listener.session().open).toBe(true)
+  })
+
+  test('lets no session begin that is opened meanwhile', async () => {
+    const { clock, logs, listener, deliver, commit, acquire, ownership, tps } = await openGroup(1)
+    logs[0]!.append(1)
+    deliver(0)
+    listener.session().settle(0, [])
+    await commit(0, 'failed')
+    await ownership.joining()
+    await clock.pass(200)
+    await acquire([0])
+    expect(listener.session().open).toBe(false)
+    ownership.assigned(tps)
+    expect(listener.session().open).toBe(true)
+  })
+})
+
+describe('leaving', () => {
+  test('finishes what is in flight, leaves the group, and closes what is open', async () => {
+    const { logs, listener, deliver, commit, ownership, leaving, told } = await openGroup(1)
+    logs[0]!.append(1)
+    deliver(0)
+    const session = listener.session()
+    const intended = session.intend([0])
+    await commit(0)
+    expect(await intended).toBe(true)
+    const left = ownership.leave()
+    session.settle(0, [])
+    expect(leaving.begun).toBe(false)
+    await commit(0)
+    expect([leaving.begun, session.open, session.alive]).toEqual([true, false, true])
+    leaving.end()
+    await left
+    expect([session.alive, listener.sessions.size]).toEqual([false, 0])
+    expect(told).toEqual(['session.opened 0', 'session.closed 0'])
+    expect(ownership.share().owned).toBe(0)
+  })
+
+  test('opens nothing any more, however long it takes', async () => {
+    const { clock, assign, acquire, ownership, drivers, leaving, told } = await buildGroup(2)
+    await assign(0)
+    await acquire([0], broken)
+    const left = ownership.leave()
+    await assign(0, 1)
+    await clock.pass(1_000)
+    expect(told).toEqual(['session.openFailed 0'])
+    expect(drivers.map(made => made.filter(({ epoch }) => epoch > 0).length)).toEqual([1, 0])
+    leaving.end()
+    await left
+    expect(clock.pending).toBe(0)
+  })
+})
+
+test('the state of each partition that is owned can be seen, open or not', async () => {
+  const { logs, assign, acquire, deliver, ownership } = await buildGroup(2)
+  await assign(0, 1)
+  await acquire([0])
+  logs[0]!.append(82)
+  deliver(0)
+  const topic = 'commands'
+  expect([...ownership.sessions()]).toEqual([
+    { topic, partition: 0, open: true, lag: 82, windowUsed: 82 / 8192 },
+    { topic, partition: 1, open: false, lag: 0, windowUsed: 0 },
+  ])
+  expect(ownership.leaseUntil()).toBe(4_711)
+})
+
+test('commits are further apart the more partitions are owned', async () => {
+  const { clock, listener, driverOf, tps } = await openGroup(30)
+  const session = listener.session()
+  session.settle(0, [])
+  await clock.pass(0)
+  driverOf(0).endCommit()
+  await settled()
+  session.settle(1, [])
+  await clock.pass(2 * tps.length - 1)
+  expect(driverOf(0).committing).toBe(false)
+  await clock.pass(1)
+  expect(driverOf(0).committing).toBe(true)
+})

@@ -1,0 +1,151 @@
+import { describe, expect, test } from 'vitest'
+import { windowSize } from '../../src/bus/session/window.ts'
+import { buildLog, buildOwner, intend, result } from '../support/sessions.ts'
+
+describe('the window', () => {
+  test('holds up whatever is beyond it while its first command is undone, and lets it in afterwards', async () => {
+    const log = buildLog(2 * windowSize)
+    const process = buildOwner(log)
+    const { session, driver, deliver, commit } = await process.open()
+    deliver(windowSize + 100)
+    expect(process.listener.fresh).toHaveLength(windowSize)
+    expect(driver.paused).toBe(true)
+    expect(session.windowUsed).toBe(1)
+    for (let offset = 1; offset < windowSize; offset++) session.settle(offset, [])
+    await commit()
+    expect(process.listener.fresh).toHaveLength(windowSize)
+    session.settle(0, [])
+    await commit()
+    expect(process.listener.fresh).toHaveLength(windowSize + 100)
+    expect(driver.paused).toBe(false)
+    deliver()
+    expect(process.listener.fresh).toHaveLength(2 * windowSize)
+    for (let offset = windowSize; offset < 2 * windowSize; offset++) session.settle(offset, [])
+    await commit()
+    expect(session).toMatchObject({ lag: 0, windowUsed: 0 })
+    expect(process.listener.freshKeys).toEqual(log.records.map(({ offset }) => String(offset)))
+    expect(process.commits.map(({ windowUsed }) => windowUsed)).toEqual([1, expect.any(Number), 0])
+  })
+
+  test('takes in a gap that is larger than itself, behind a command that is undone', async () => {
+    const log = buildLog(1)
+    log.append(1, 3 * windowSize)
+    const process = buildOwner(log)
+    const { session, deliver, commit } = await process.open()
+    deliver()
+    expect(process.listener.freshKeys).toEqual(['0'])
+    session.settle(0, result(0))
+    await commit()
+    expect(process.listener.freshKeys).toEqual(['0', String(3 * windowSize + 1)])
+  })
+
+  test('takes in markers at the end of the log, so that nothing is left behind', async () => {
+    const log = buildLog(1)
+    log.appendGap(3)
+    const { session, deliver, commit } = await buildOwner(log).open()
+    deliver()
+    session.settle(0, result(0))
+    await commit()
+    expect([session.lag, log.committed?.offset]).toEqual([0, 4])
+  })
+})
+
+describe('back-pressure', () => {
+  test.each([
+    ['records', { records: 10, bytes: 1 << 30 }],
+    ['bytes', { records: 1_000_000, bytes: 10 * 210 }],
+  ])('fetching stops at the bound of %s, and goes on at half of it', async (_, backlog) => {
+    const { session, driver, deliver, commit } = await buildOwner(buildLog(100), { backlog: () => backlog }).open()
+    deliver(5)
+    expect(driver.paused).toBe(false)
+    deliver(6)
+    expect(driver.paused).toBe(true)
+    for (let offset = 0; offset < 5; offset++) session.settle(offset, [])
+    await commit()
+    expect(driver.paused).toBe(true)
+    session.settle(7, [])
+    await commit()
+    expect(driver.paused).toBe(false)
+  })
+
+  test('a command settled twice counts once', async () => {
+    const { session, driver, deliver, commit } = await buildOwner(buildLog(100), {
+      backlog: () => ({ records: 4, bytes: 1 << 30 }),
+    }).open()
+    deliver(4)
+    for (let i = 0; i < 3; i++) session.settle(0, [])
+    await commit()
+    expect(driver.paused).toBe(true)
+  })
+})
+
+describe('before the group re-joins', () => {
+  test('no POST begins, those in flight are waited for, and their outcomes are committed', async () => {
+    const log = buildLog(3)
+    const process = buildOwner(log)
+    const opened = await process.open()
+    const { session, deliver, commit } = opened
+    deliver()
+    expect(await intend(opened, 0)).toBe(true)
+    const waiting = session.intend([1])
+    let quiet = false
+    void session.quiesce(5_000).then(() => {
+      quiet = true
+    })
+    expect(session.open).toBe(false)
+    expect([await waiting, await session.intend([2])]).toEqual([false, false])
+    session.settle(0, result(0))
+    await process.clock.pass(25)
+    expect(quiet).toBe(false)
+    await commit()
+    expect(quiet).toBe(true)
+    const next = buildOwner(log, { tag: 'the next owner' })
+    ;(await next.open()).deliver()
+    expect([next.listener.freshKeys, next.listener.doubtedKeys]).toEqual([['1', '2'], []])
+  })
+
+  test('what is in flight is waited for no longer than was said', async () => {
+    const process = buildOwner(buildLog(1))
+    const opened = await process.open()
+    opened.deliver()
+    await intend(opened, 0)
+    let quiet = false
+    void opened.session.quiesce(5_000).then(() => {
+      quiet = true
+    })
+    await process.clock.pass(4_999)
+    expect(quiet).toBe(false)
+    await process.clock.pass(1)
+    expect(quiet).toBe(true)
+  })
+
+  test('a session that keeps its partition reads on where it stood, paused or not', async () => {
+    const process = buildOwner(buildLog(20), { backlog: () => ({ records: 10, bytes: 1 << 30 }) })
+    const { session, driver, deliver } = await process.open()
+    deliver(6)
+    void session.quiesce(5_000)
+    driver.position = 0 // a re-join rewinds
+    driver.paused = true
+    session.resume()
+    expect([session.open, driver.paused, driver.position]).toEqual([true, false, 6])
+    deliver(6)
+    expect(driver.paused).toBe(true)
+    void session.quiesce(5_000)
+    driver.paused = false
+    session.resume()
+    expect([session.open, driver.paused, driver.position]).toEqual([true, true, 12])
+    expect(process.listener.freshKeys).toEqual(Array.from({ length: 12 }, (_, i) => String(i)))
+  })
+})
+
+test('a batch of another life of the partition is not accepted', async () => {
+  const process = buildOwner(buildLog(10))
+  const { session, driver, deliver } = await process.open()
+  deliver(4)
+  for (const from of [3, 5]) {
+    driver.position = from
+    expect(deliver()).toBe(false)
+  }
+  expect(session.position).toBe(4)
+  expect(process.listener.fresh).toHaveLength(4)
+})

@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest'
+import { createResultWriter, type ResultDetails, ResultTally } from '../../src/dispatch/results.ts'
+import { createDecoder } from '../../src/records/decoder.ts'
+import { createEncoder } from '../../src/records/encoder.ts'
+import type { SendResult } from '../../src/records/generated.ts'
+import { embeddedRegistry } from '../../src/records/registry.ts'
+import { noPayload } from '../../src/records/result.ts'
+import { schemas, subjectOf } from '../../src/records/schemas.ts'
+import { type Events, Telemetry } from '../../src/telemetry/events.ts'
+import { buildPending } from '../support/pendings.ts'
+
+const topic = 'busgate.results'
+const now = 1_763_000_000_000
+const id = 2n ** 53n + 1n
+const { command, origin } = buildPending({ id, type: 'viber+sms', offset: 42 })
+const subject = { ...command, correlationId: 'order 7', tenant: 'shop' }
+
+/** A result as a reader of the topic sees it. */
+async function written(details: ResultDetails) {
+  const registry = embeddedRegistry()
+  const encode = await createEncoder<SendResult>(subjectOf(topic), schemas.result, registry)
+  const record = createResultWriter(topic, encode, () => now)(subject, origin, details)
+  const decoder = createDecoder<SendResult>(schemas.result, registry)
+  const pending = decoder.decode(record.value)
+  if ('pending' in pending) await decoder.prepare(pending.pending)
+  const decoded = decoder.decode(record.value)
+  if (!decoded.ok) throw new Error('not a SendResult')
+  return { record, value: decoded.value }
+}
+
+describe('a result', () => {
+  test('says what became of which command, under its key', async () => {
+    const payload = { ...noPayload, msgId: '9001', parts: 2 }
+    const { record, value } = await written({ outcome: 'SENT', attempts: 1, payload, sentAt: now - 50 })
+    expect([record.topic, String(record.key)]).toEqual([topic, String(id)])
+    expect(value).toEqual({
+      id,
+      type: 'viber+sms',
+      account: 'default',
+      outcome: 'SENT',
+      final: true,
+      ...payload,
+      errorCode: null,
+      error: null,
+      attempts: 1,
+      commandTopic: 'busgate.commands',
+      commandPartition: 0,
+      commandOffset: 42,
+      sentAt: now - 50,
+      completedAt: now,
+      correlationId: 'order 7',
+      tenant: 'shop',
+    })
+  })
+
+  test.each([
+    ['SENT', true],
+    ['REJECTED', true],
+    ['INVALID', true],
+    ['EXPIRED', true],
+    ['DUPLICATE', true],
+    ['IN_DOUBT', false],
+    ['UNRESOLVED', true],
+  ] as const)('%s is final: %s', async (outcome, final) => {
+    const { value } = await written({ outcome, attempts: 1 })
+    expect(value).toMatchObject({ outcome, final })
+  })
+
+  test('has its error cut, so that the broker takes it', async () => {
+    const error = 'ї'.repeat(100_000)
+    const { record, value } = await written({ outcome: 'REJECTED', attempts: 1, errorCode: 'REJECTED', error })
+    expect(value.error).toBe('ї'.repeat(1024))
+    expect(record.value!.length).toBeLessThan(4096)
+  })
+})
+
+test('telemetry hears once a group of equal results, and once a cause of doubts', () => {
+  const telemetry = new Telemetry()
+  const heard: Events[keyof Events][] = []
+  for (const name of ['results.published', 'doubt.opened'] as const) {
+    telemetry.on(name, (event: Events[typeof name]) => heard.push(event))
+  }
+  const tally = new ResultTally()
+  expect(tally.isEmpty).toBe(true)
+  for (let i = 0; i < 3; i++) tally.add('sms', 'SENT', null)
+  tally.add('sms', 'REJECTED', 'VALIDATION')
+  tally.add('viber', 'SENT', null)
+  for (let i = 0; i < 2; i++) tally.addDoubt('reset')
+  expect([tally.isEmpty, heard]).toEqual([false, []])
+  tally.announce(telemetry)
+  expect(heard).toEqual([
+    { cause: 'reset', count: 2 },
+    { type: 'sms', outcome: 'SENT', errorCode: null, count: 3 },
+    { type: 'sms', outcome: 'REJECTED', errorCode: 'VALIDATION', count: 1 },
+    { type: 'viber', outcome: 'SENT', errorCode: null, count: 1 },
+  ])
+})
