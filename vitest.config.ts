@@ -1,9 +1,20 @@
 import { defineConfig } from 'vitest/config'
 
+/** Whole workers and command lines, on the embedded bus. */
+const endToEnd = ['test/worker/**/*.test.ts', 'test/cli/**/*.test.ts', 'test/package/**/*.test.ts']
+
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: ['test/integration/**'] } },
+      {
+        test: {
+          name: 'unit',
+          include: ['test/**/*.test.ts'],
+          exclude: [...endToEnd, 'test/integration/**', 'test/simulation/**'],
+        },
+      },
+      { test: { name: 'end-to-end', include: endToEnd } },
+      { test: { name: 'simulation', include: ['test/simulation/**/*.test.ts'], testTimeout: 300_000 } },
       {
         test: {
           name: 'integration',

@@ -15,7 +15,7 @@ describe('the demo on the embedded bus', () => {
     expect(sums).toEqual([commands, ...cells])
     expect(commands).toBe(1200)
     expect(cells[0]! + cells[1]!).toBe(1200) // SENT and REJECTED
-    expect(stdout).toContain('✓ results: one for each command; missing 0, with two final ones 0')
+    expect(stdout).toContain('✓ results: one final one for each command; missing 0, with two final ones 0')
     expect(stdout).toContain('billed twice 0')
     expect(stderr).toMatch(/commands 1,200 in; envelopes \d+/)
   })

@@ -1,0 +1,294 @@
+import { describe, expect, test } from 'vitest'
+import { type OperationType, operations, operationTypes, parseJson, requiredFields } from '../../src/protocol/index.ts'
+import type { FaultName } from '../../src/sandbox/index.ts'
+import { postOne, sandboxFor } from '../sandbox/support.ts'
+import { busgate, startBusgate } from '../support/cli.ts'
+import { startFront } from '../support/front.ts'
+import { buildOperation } from '../support/operations.ts'
+
+const key = 'sandbox-key'
+const settings = (url: string) => ({ BUSGATE_GATEWAY_URL: url, BUSGATE_GATEWAY_API_KEY: key })
+
+const gateway = (url: string, args: string[], { input = '', env = {} } = {}) =>
+  busgate(['gateway', ...args], { input, env: { ...settings(url), ...env } })
+
+/** An operation as flags; what is nested as JSON. */
+function flagsOf({ type: _, ...fields }: Record<string, unknown>): string[] {
+  return Object.entries(fields).flatMap(([name, value]) => {
+    if (value === true) return [`--${name}`]
+    return [`--${name}`, typeof value === 'object' ? JSON.stringify(value) : String(value)]
+  })
+}
+
+const sms = (id: number | string, phone = 380501234567) =>
+  `{"type":"sms","id":${id},"phone":${phone},"sms_message":"Hi","sms_signature":"Shop"}`
+
+test.each(operationTypes)('%s goes to the gateway as its flags say, and its answer is printed', async type => {
+  const sandbox = await sandboxFor()
+  const front = await startFront(sandbox.url)
+  if (type === 'status') await postOne(sandbox, buildOperation('sms'))
+  const operation = buildOperation(type, type === 'voice' ? { dtmf: true } : {})
+  const { code, stdout, stderr } = await gateway(front.url, [type, '--json', ...flagsOf(operation)])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(front.passed.map(({ body }) => parseJson(body))).toEqual([{ auth: key, data: [operation] }])
+  const { data, ...rest } = JSON.parse(stdout)
+  expect(rest).toEqual({ type, ok: true, ...('id' in operation && { id: operation.id }) })
+  expect(operations[type].payload.safeParse(data).success).toBe(true)
+})
+
+describe('flags', () => {
+  async function sent(args: string[]) {
+    const front = await startFront()
+    front.answer = () => ({ body: '{"success":true,"data":[{"success":true,"data":{"msg_id":1}}]}' })
+    const { code, stderr } = await gateway(front.url, args)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    return (parseJson(front.passed[0]!.body) as { data: unknown[] }).data[0]
+  }
+
+  test('may be written with dashes, and the text of a template as --text', async () => {
+    const args = [
+      '--id',
+      '42',
+      '--phone',
+      '380501234567',
+      '--sms-message',
+      'Hi',
+      '--sms-signature=Shop',
+      '--short-link',
+    ]
+    const plain = { type: 'sms', id: 42, phone: 380501234567, sms_message: 'Hi', sms_signature: 'Shop' }
+    expect(await sent(['sms', ...args])).toEqual({ ...plain, short_link: true })
+    expect(await sent(['template/create', '--text', 'Hello'])).toEqual({ type: 'template/create', template: 'Hello' })
+  })
+
+  test('take numbers where the interface has numbers, and text where it has text', async () => {
+    expect(await sent(['template/delete', '--id', '017'])).toEqual({ type: 'template/delete', id: '017' })
+    expect(await sent(['template/viber/delete', '--id', '017'])).toEqual({ type: 'template/viber/delete', id: 17 })
+  })
+
+  test('reach into nested objects with dots', async () => {
+    const viber = ['--viber', '{"signature":"Shop","type":"text"}', '--viber.message', 'Hello']
+    const pipeline = ['pipeline', '--phone', '380501234567', '--pipeline', 'viber, sms', '--sms.message', 'Hi']
+    expect(await sent([...pipeline, '--sms.signature', 'Shop', ...viber])).toEqual({
+      type: 'pipeline',
+      phone: 380501234567,
+      pipeline: ['viber', 'sms'],
+      sms: { message: 'Hi', signature: 'Shop' },
+      viber: { signature: 'Shop', type: 'text', message: 'Hello' },
+    })
+  })
+})
+
+describe('an answer in a readable form', () => {
+  test('has a line a field', async () => {
+    const sandbox = await sandboxFor({ balance: 31 })
+    const { stdout } = await gateway(sandbox.url, ['balance'])
+    expect(stdout).toBe('amount    31\ncurrency  UAH\n')
+  })
+
+  test('has a row an element where it is a list, control characters made visible', async () => {
+    const sandbox = await sandboxFor()
+    await postOne(sandbox, { type: 'template/create', template: 'Hello\n\x1b[2J', name: 'greeting' })
+    await postOne(sandbox, { type: 'template/create', template: 'Bye' })
+    const { stdout } = await gateway(sandbox.url, ['template/list'])
+    expect(stdout.split('\n')).toEqual([
+      expect.stringMatching(/^id +name +template +count +datetime$/),
+      expect.stringMatching(/^\d+ +greeting +Hello\\n\\u001b\[2J +\S+ \/ 1 +20\S+$/),
+      expect.stringMatching(/^\d+ +Bye +3 \/ 1 +20\S+$/),
+      '',
+    ])
+  })
+
+  test('says so when it holds nothing', async () => {
+    const sandbox = await sandboxFor()
+    expect(await gateway(sandbox.url, ['template/viber/list'])).toMatchObject({ code: 0, stdout: '(none)\n' })
+  })
+})
+
+describe('standard input', () => {
+  test('an object without its type belongs to the operation that is named', async () => {
+    const sandbox = await sandboxFor()
+    const { code, stdout } = await gateway(sandbox.url, ['status'], { input: '{"id":7}' })
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(sandbox.stats()).toMatchObject({ requests: 1, operations: 1 })
+  })
+
+  test('an array is one envelope; one refused operation makes the exit code 1', async () => {
+    const sandbox = await sandboxFor()
+    const input = `[{"type":"balance"}, ${sms(1)}, ${sms(2, 380501234590)}]`
+    const { code, stdout, stderr } = await gateway(sandbox.url, [], { input })
+    expect(code).toBe(1)
+    expect(stdout.split('\n')).toEqual([
+      expect.stringMatching(/^# +type +id +result +answer$/),
+      expect.stringMatching(/^1 +balance +ok +amount=1000000000 currency=UAH$/),
+      expect.stringMatching(/^2 +sms +1 +ok +id=1 msg_id=\d+ parts=1 data=0$/),
+      expect.stringMatching(/^3 +sms +2 +SENDER_INVALID +Error in Alpha-name$/),
+      '',
+    ])
+    expect(stderr).toBe(
+      'busgate: operation 3 (sms 2): Error in Alpha-name (SENDER_INVALID); known not to have been sent\n',
+    )
+    expect(sandbox.stats()).toMatchObject({ requests: 1, executed: 1 })
+  })
+
+  test('JSON lines are one envelope; ids beyond 2^53 survive both ways', async () => {
+    const sandbox = await sandboxFor()
+    const id = 2n ** 63n - 1n
+    const input = `${sms(String(id))}\n\n${sms(3, 380501234592)}\n`
+    const { code, stdout } = await gateway(sandbox.url, ['--json'], { input })
+    expect(code).toBe(1)
+    const [first, second] = stdout.trimEnd().split('\n').map(parseJson)
+    expect(first).toEqual({ type: 'sms', id, ok: true, data: expect.objectContaining({ id, parts: 1 }) })
+    const error = { code: 'INSUFFICIENT_FUNDS', message: 'Not enough money', definite: true, retryable: false }
+    expect(second).toEqual({ type: 'sms', id: 3, ok: false, error })
+    expect(sandbox.executions(id)).toBe(1)
+  })
+})
+
+describe('what is written wrongly exits 2, says what, and nothing is sent', () => {
+  test.each([
+    ['an unknown operation', ['balanse'], '', 'the nearest is "gateway balance"'],
+    ['an unknown flag', ['sms', '--sms-mesage', 'Hi'], '', 'has no --sms-mesage; the nearest is --sms_message'],
+    [
+      'neither flags nor input',
+      ['sms'],
+      '',
+      'gateway sms needs --id, --phone, --sms_message, --sms_signature, or JSON',
+    ],
+    ['neither an operation nor input', [], '', 'gateway needs an OPERATION, or JSON on standard input'],
+    ['a missing field', ['hlr', '--id', '1'], '', 'phone is required and must be a number'],
+    ['a field of another kind', ['status', '--id', 'x'], '', 'id must be a whole number from 1 to'],
+    ['a limit', ['telegram', '--id=1', '--phone=380501234567', '--message=123'], '', 'must be text of 4 to 8 digits'],
+    ['JSON that is none', ['viber', '--viber-carousel', '[secret'], '', '--viber-carousel: expected JSON'],
+    ['a nested field of what is no object', ['pipeline', '--sms', '5', '--sms.message', 'x'], '', '--sms is no object'],
+    ['an unknown account', ['balance', '--account', 'defualt'], '', 'the nearest is default'],
+    ['--async without an address', ['balance', '--async'], '', 'gateway.asyncUrl (BUSGATE_GATEWAY_ASYNC_URL)'],
+    ['input that is no JSON', ['sms'], `${sms(1)}\n{"secret`, 'standard input: line 2 is not valid JSON'],
+    ['input that is no object', ['sms'], '[5]', 'type must be one of balance, '],
+    ['input with a wrong field', [], `[${sms(1)}, {"type":"hlr","id":2}]`, 'operation 2: phone is required'],
+    ['input of a type that does not exist', [], '{"type":"whatsapp"}', 'type must be one of balance, call/otp, '],
+    ['more than an envelope holds', [], Array.from({ length: 101 }, (_, i) => sms(i + 1)).join('\n'), 'at most 100'],
+  ])('%s', async (_, args, input, message) => {
+    const sandbox = await sandboxFor()
+    const { code, stdout, stderr } = await gateway(sandbox.url, args, { input })
+    expect(stderr).toContain(message)
+    expect(stderr).not.toContain('secret')
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(sandbox.stats().requests).toBe(0)
+  })
+
+  test('settings that lack the gateway', async () => {
+    const { code, stderr } = await busgate(['gateway', 'balance'])
+    expect(code).toBe(2)
+    expect(stderr).toContain('gateway.url (BUSGATE_GATEWAY_URL): is not set')
+    expect(stderr).toContain('gateway.apiKey (BUSGATE_GATEWAY_API_KEY): is not set')
+  })
+})
+
+describe('what fails exits 1 and says whether it was sent', () => {
+  test.each<[FaultName, string]>([
+    ['access-denied', 'Access denied (ACCESS_DENIED); known not to have been sent'],
+    ['throttle', 'THROTTLE (THROTTLED); known not to have been sent'],
+    ['http-429', 'HTTP 429 (THROTTLED); known not to have been sent'],
+    ['envelope-refused', 'Service unavailable (REJECTED); known not to have been sent'],
+    ['reset-after', '(RESPONSE_LOST); perhaps sent: find out before you try again'],
+    ['http-502-executed', 'HTTP 502 (RESPONSE_LOST); perhaps sent: find out before you try again'],
+  ])('%s', async (fault, message) => {
+    const sandbox = await sandboxFor()
+    sandbox.faults.next(fault)
+    const { code, stdout, stderr } = await gateway(sandbox.url, ['sms'], { input: sms(1) })
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(/^busgate: [^\n]+\n$/)
+    expect(stderr).toContain(message)
+    expect(sandbox.stats().requests).toBe(1)
+  })
+
+  test('a gateway that nobody reaches', async () => {
+    const { code, stdout, stderr } = await gateway('http://127.0.0.1:1', ['--json'], { input: `${sms(1)}\n${sms(2)}` })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^busgate: .*ECONNREFUSED.* \(UNREACHABLE\); known not to have been sent\n$/)
+    const lines = stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    expect(lines.map(({ id, error }) => [id, error.code, error.retryable])).toEqual([
+      [1, 'UNREACHABLE', true],
+      [2, 'UNREACHABLE', true],
+    ])
+  })
+
+  test('a paid answer that cannot be read is shown as it came', async () => {
+    const front = await startFront()
+    front.answer = () => ({ body: '{"success":true,"data":[{"success":true,"data":{"code":421,"price":1.5}}]}' })
+    const { code, stdout, stderr } = await gateway(front.url, ['call/otp', '--id=1', '--phone=380501234567'])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: 'code   421\nprice  1.5\n' })
+    expect(stderr).toBe('busgate: executed, but in the answer code must be text (PAYLOAD_UNREADABLE)\n')
+  })
+
+  test('an interruption exits 130', async () => {
+    const sandbox = await sandboxFor()
+    sandbox.faults.next('stall')
+    const running = startBusgate(['gateway', 'sms'], { input: sms(1), env: settings(sandbox.url) })
+    await expect.poll(() => sandbox.stats().executed, { timeout: 10_000 }).toBe(1)
+    running.signal('SIGINT')
+    const { code, stderr } = await running.ended
+    expect(code).toBe(130)
+    expect(stderr).toBe('busgate: aborted by the caller (ABORTED); perhaps sent: find out before you try again\n')
+  })
+})
+
+test('--account chooses the key', async () => {
+  const sandbox = await sandboxFor({ keys: { default: key, shop: 'shop-key' } })
+  const env = { BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'shop-key' }
+  const { code } = await gateway(sandbox.url, ['sms', '--account', 'shop'], { input: sms(1), env })
+  expect(code).toBe(0)
+  expect(sandbox.executions(1, 'shop')).toBe(1)
+  expect(sandbox.executions(1)).toBe(0)
+})
+
+test('--async prints the request id of the asynchronous interface', async () => {
+  const sandbox = await sandboxFor()
+  const env = { BUSGATE_GATEWAY_ASYNC_URL: sandbox.asyncUrl }
+  const { code, stdout } = await gateway(sandbox.url, ['--async'], { input: `[${sms(1)},${sms(2)}]`, env })
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^request_id {2}\S+\n$/)
+  expect(sandbox.stats()).toMatchObject({ requests: 1, executed: 2 })
+  sandbox.faults.next('envelope-refused')
+  const refused = await gateway(sandbox.url, ['sms', '--async', '--json'], { input: sms(3), env })
+  expect(refused.code).toBe(1)
+  expect(JSON.parse(refused.stdout)).toMatchObject({ ok: false, error: { definite: true } })
+  expect(refused.stderr).toContain('known not to have been sent')
+})
+
+test('the key is never printed, not even when the gateway repeats it', async () => {
+  const front = await startFront()
+  front.answer = () => ({ body: JSON.stringify({ success: false, error: `the key ${key} is locked` }) })
+  const { code, stdout, stderr } = await gateway(front.url, ['balance', '--json'])
+  expect(code).toBe(1)
+  expect(stdout + stderr).not.toContain(key)
+  expect(stderr).toBe('busgate: the key *** is locked (REJECTED)\n')
+})
+
+describe('--help', () => {
+  test('lists every operation with the fields that it requires', async () => {
+    const { code, stdout } = await busgate(['gateway', '--help'])
+    expect(code).toBe(0)
+    const rows = stdout.split('\n').map(line => line.trim().split(/ +/))
+    for (const type of operationTypes) {
+      expect(rows).toContainEqual([type, ...requiredFields(type).map(name => `--${name}`)])
+    }
+  })
+
+  test.each<[OperationType, RegExp[]]>([
+    [
+      'sms',
+      [/--id NUMBER +Required: a whole number/, /--sms_lifetime NUMBER +A whole .* 3600 to 259200\./, /--account/],
+    ],
+    ['pipeline', [/--pipeline NAME,NAME +Required: a list/, /--sms\.signature TEXT/, /--voice\.voice\.gender TEXT/]],
+    ['template/create', [/--template TEXT +Required\./, /--name TEXT/]],
+  ])('of %s lists its fields', async (type, expected) => {
+    const { code, stdout } = await busgate(['gateway', type, '--help'])
+    expect(code).toBe(0)
+    for (const line of expected) expect(stdout).toMatch(line)
+  })
+})
