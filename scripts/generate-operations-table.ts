@@ -4,7 +4,13 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import type { z } from 'zod'
-import { type Operation, type OperationType, operations, operationTypes } from '../src/protocol/index.ts'
+import {
+  type Operation,
+  type OperationType,
+  operations,
+  operationTypes,
+  requiredFields,
+} from '../src/protocol/index.ts'
 import { examples } from '../test/support/examples.ts'
 
 const root = new URL('../', import.meta.url)
@@ -23,11 +29,11 @@ Every operation is run by [client-operations.test.ts](../test/gateway/client-ope
 `
 
 function row(type: OperationType): string {
-  const { schema, payload, hook, section }: Operation = operations[type]
+  const { payload, hook, section }: Operation = operations[type]
   const { good, bad } = examples[type]
   const cells = [
     `[\`${type}\`](../${sourceOf(type)})`,
-    code(requiredFields(schema as z.ZodObject)),
+    code(requiredFields(type)),
     payloadOf(payload),
     hook,
     section,
@@ -40,12 +46,6 @@ function sourceOf(type: OperationType): string {
   const path = `src/protocol/operations/${type.replaceAll(/[/+]/g, '-')}.ts`
   if (!existsSync(new URL(path, root))) throw new Error(`${type}: no ${path}`)
   return path
-}
-
-function requiredFields({ shape }: z.ZodObject): string[] {
-  return Object.entries(shape)
-    .filter(([name, field]) => name !== 'type' && !(field as z.ZodType).safeParse(undefined).success)
-    .map(([name]) => name)
 }
 
 function payloadOf(schema: z.ZodType): string {

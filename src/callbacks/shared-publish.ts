@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '../clock.ts'
 import type { StatusEvent } from '../records/generated.ts'
 
 interface Waiting {
@@ -22,7 +23,11 @@ const MOST_BYTES = 512 * 1024
  * One publish is in flight; the next takes all that wait by then, up to 512 KiB of bodies. A publish that fails, or does
  * not settle within `timeoutMs`, fails the events it carried and no others.
  */
-export function sharePublish(publish: (events: StatusEvent[]) => Promise<void>, timeoutMs: number): SharedPublish {
+export function sharePublish(
+  publish: (events: StatusEvent[]) => Promise<void>,
+  timeoutMs: number,
+  clock: Clock = systemClock,
+): SharedPublish {
   const waiting: Waiting[] = []
   let flight: Promise<void> | null = null
 
@@ -30,7 +35,7 @@ export function sharePublish(publish: (events: StatusEvent[]) => Promise<void>, 
     while (waiting.length > 0) {
       const batch = waiting.splice(0, batchLength(waiting))
       try {
-        await inTime(publish(batch.map(({ event }) => event)), timeoutMs)
+        await inTime(publish(batch.map(({ event }) => event)), timeoutMs, clock)
         for (const { done } of batch) done()
       } catch (error) {
         for (const { failed } of batch) failed(error)
@@ -59,14 +64,14 @@ function batchLength(waiting: Waiting[]): number {
 }
 
 /** What the bus promised, or an error when it lets wait too long. */
-export async function inTime(work: Promise<void>, timeoutMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
+export async function inTime(work: Promise<void>, timeoutMs: number, clock: Clock = systemClock): Promise<void> {
+  let cancel = () => {}
   const tooLate = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`the bus did not confirm within ${timeoutMs} ms`)), timeoutMs)
+    cancel = clock.after(timeoutMs, () => reject(new Error(`the bus did not confirm within ${timeoutMs} ms`)))
   })
   try {
     await Promise.race([work, tooLate])
   } finally {
-    clearTimeout(timer)
+    cancel()
   }
 }

@@ -5,6 +5,8 @@ export interface Flag<T> {
   /** Stands for the value in the help; null: the flag takes none. */
   value: string | null
   help: string
+  /** Other names that it answers to. */
+  also?: readonly string[]
   /** @throws Error that says what is expected; the flag's name is put before it. */
   read(text: string): T
 }

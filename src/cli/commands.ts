@@ -1,13 +1,14 @@
+import { operationTypes } from '../protocol/operation.ts'
 import type { Command } from './command.ts'
 
 interface Entry {
-  /** One line for the list of commands. */
-  summary: string
+  /** One line for the list of commands; null: not listed. */
+  summary: string | null
   /** Commands are loaded when they are run: a sandbox needs no Kafka client. */
   load: () => Promise<Command>
 }
 
-export const commands = {
+export const commands: Record<string, Entry> = {
   run: {
     summary: 'Sends commands from the bus to the gateway, and its callbacks to the bus, until it is stopped.',
     load: async () => (await import('./commands/run.ts')).run,
@@ -40,6 +41,16 @@ export const commands = {
     summary: 'Creates the topics that do not exist yet.',
     load: async () => (await import('./commands/topics.ts')).topicsCreate,
   },
+  gateway: {
+    summary: 'Asks the gateway itself, past the bus: balance, sender, status, sms, any of its 20 operations.',
+    load: async () => (await import('./commands/gateway.ts')).gateway,
+  },
+  ...Object.fromEntries(
+    operationTypes.map(type => [
+      `gateway ${type}`,
+      { summary: null, load: async () => (await import('./commands/gateway.ts')).gatewayOperation(type) },
+    ]),
+  ),
   'hooks url': {
     summary: "Prints an account's callback address, to be entered at the gateway.",
     load: async () => (await import('./commands/hooks.ts')).hooksUrl,
@@ -52,6 +63,4 @@ export const commands = {
     summary: 'Prints the settings in effect, secrets as ***.',
     load: async () => (await import('./commands/config.ts')).configPrint,
   },
-} satisfies Record<string, Entry>
-
-export type CommandName = keyof typeof commands
+}

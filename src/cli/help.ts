@@ -3,7 +3,7 @@ import { commands } from './commands.ts'
 
 /** What `busgate --help` says. */
 export function overview(): string {
-  const rows = Object.entries(commands).map(([name, { summary }]): Row => [name, summary])
+  const rows = Object.entries(commands).flatMap(([name, { summary }]): Row[] => (summary ? [[name, summary]] : []))
   return [
     'Usage: busgate COMMAND [FLAGS]',
     '',
@@ -27,5 +27,5 @@ type Row = [left: string, right: string]
 
 function table(rows: Row[]): string[] {
   const width = Math.max(...rows.map(([left]) => left.length))
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`)
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`.trimEnd())
 }

@@ -13,10 +13,13 @@ const help = toggle('Shows this.')
 /** Reads what follows a command's name. @throws UsageError */
 export function parseFlags(commandName: string, own: Flags, args: string[]): Parsed {
   const flags: Flags = { ...own, help }
+  const nameOf = new Map(
+    Object.entries(flags).flatMap(([name, { also = [] }]) => [name, ...also].map(spelling => [spelling, name])),
+  )
   const options = Object.fromEntries(
-    Object.entries(flags).map(([name, { value }]) => [
-      name,
-      { type: value === null ? ('boolean' as const) : ('string' as const) },
+    [...nameOf].map(([spelling, name]) => [
+      spelling,
+      { type: flags[name]!.value === null ? ('boolean' as const) : ('string' as const) },
     ]),
   )
   Object.assign(options.help!, { short: 'h' })
@@ -28,9 +31,11 @@ export function parseFlags(commandName: string, own: Flags, args: string[]): Par
     if (token.kind === 'positional') {
       throw new UsageError(`${commandName} takes no "${token.value}": its flags are ${listed(flags)}`)
     }
-    const { name, rawName, value, inlineValue } = token
-    const flag = flags[name]
-    if (!flag) throw new UsageError(`${commandName} has no ${rawName}; the nearest is ${nearestFlag(name, flags)}`)
+    const { rawName, value, inlineValue } = token
+    const name = nameOf.get(token.name)
+    if (!name)
+      throw new UsageError(`${commandName} has no ${rawName}; the nearest is ${nearestFlag(token.name, flags)}`)
+    const flag = flags[name]!
     const missing = value === undefined || (!inlineValue && value.startsWith('-'))
     if (flag.value === null && value !== undefined) throw new UsageError(`${rawName} takes no value`)
     if (flag.value !== null && missing) throw new UsageError(`${rawName} needs a value: ${rawName} ${flag.value}`)

@@ -1,5 +1,7 @@
 import { loadSettings, type Settings, SettingsError, variableOf } from '../config/index.ts'
 import { type Flag, text } from './command.ts'
+import { nearest } from './nearest.ts'
+import { UsageError } from './usage-error.ts'
 
 export const configFlag: Flag<string> = text('FILE', 'Reads settings from a YAML file; variables are stronger.')
 
@@ -21,4 +23,8 @@ export function settingsWithBrokers(file: string | undefined): Settings {
       example: 'broker-1:9092,broker-2:9092',
     },
   ])
+}
+
+export function unknownAccount(account: string, known: readonly string[]): UsageError {
+  return new UsageError(`--account: gateway.accounts has no ${account}; the nearest is ${nearest(account, known)}`)
 }

@@ -61,7 +61,7 @@ export const definitions = {
   'gateway.accounts.NAME.apiKey': secret(kind.secretText, 'an-api-key', 'API key of a further account.'),
   'gateway.accounts.NAME.rate': optional(kind.aboveZero, '50', 'Like gateway.rate, for this account alone.'),
   'gateway.rate': optional(kind.aboveZero, '50', 'Operations a second that an account may use over the whole fleet, status polls included.'),
-  'gateway.asyncUrl': optional(kind.httpUrl, 'https://async.gateway.example', 'Address of the asynchronous interface (library only).'),
+  'gateway.asyncUrl': optional(kind.httpUrl, 'https://gateway.example/v1/json', 'Full address of the asynchronous interface, its path included (library and busgate gateway --async only).'),
   'gateway.errorTexts': optional(kind.map(kind.choice(errorCodes)), '{"No such sender":"SENDER_INVALID"}', 'Error codes for further texts of the gateway; in a variable a JSON object.'),
   'gateway.voiceHook': setting(kind.flag, false, 'Whether voice accepts a hook; the specification leaves it open.'),
   'gateway.balanceIntervalMs': setting(kind.milliseconds, 300_000, 'How often the balance is asked for; 0: never.'),

@@ -39,6 +39,7 @@ export {
   type OperationObject,
   operations,
   type Payload,
+  requiredFields,
   type SendType,
   sendTypes,
 } from './registry.ts'

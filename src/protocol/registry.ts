@@ -70,3 +70,9 @@ export type Payload<T extends OperationType = OperationType> = z.infer<(typeof o
 
 export const isOperationType = (type: unknown): type is OperationType =>
   typeof type === 'string' && Object.hasOwn(operations, type)
+
+/** The fields that an operation must have beside its type. Those that another field's value asks for are not among them. */
+export const requiredFields = (type: OperationType): string[] =>
+  Object.entries<z.ZodType>(operations[type].schema.shape)
+    .filter(([name, field]) => name !== 'type' && !field.safeParse(undefined).success)
+    .map(([name]) => name)

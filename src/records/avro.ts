@@ -23,12 +23,21 @@ interface RecordSchema {
   fields?: { name: string; type: unknown }[]
 }
 
+/** Compiling a type takes milliseconds. */
+const compiled = new WeakMap<object, Type>()
+
 /**
  * The type of a record on the bus: its `id` is a bigint, any other long a number; arrays and maps are bounded;
  * a union of several records is an object with one key, the record's full name.
  * @throws Error when the schema is not Avro.
  */
 export function typeOf(schema: object): Type {
+  const type = compiled.get(schema) ?? compile(schema)
+  compiled.set(schema, type)
+  return type
+}
+
+function compile(schema: object): Type {
   return avro.Type.forSchema(withBigintId(schema) as Schema, {
     omitRecordMethods: true,
     typeHook(part, options) {

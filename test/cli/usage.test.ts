@@ -36,7 +36,17 @@ describe('a command line that is written wrongly exits 2 and names the nearest',
 test('--help goes to standard output and lists every command', async () => {
   const { code, stdout, stderr } = await busgate(['--help'])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-  for (const name of ['run', 'demo', 'sandbox', 'send', 'tail results', 'topics create', 'hooks url', 'config check']) {
+  for (const name of [
+    'run',
+    'demo',
+    'sandbox',
+    'send',
+    'tail results',
+    'topics create',
+    'gateway',
+    'hooks url',
+    'config check',
+  ]) {
     expect(stdout).toContain(`\n  ${name} `)
   }
 })

@@ -2,8 +2,7 @@ import { accountHookUrl } from '../../callbacks/hook-url.ts'
 import { tokensOf } from '../../callbacks/role.ts'
 import { type Settings, SettingsError, variableOf } from '../../config/index.ts'
 import { command, text } from '../command.ts'
-import { nearest } from '../nearest.ts'
-import { configFlag, settingsFrom } from '../settings.ts'
+import { configFlag, settingsFrom, unknownAccount } from '../settings.ts'
 import { UsageError } from '../usage-error.ts'
 
 export const hooksUrl = command({
@@ -36,8 +35,6 @@ export const hooksUrl = command({
 function requireKnown(account: string, { gateway }: Settings): void {
   const known = [...gateway.accounts.keys()]
   if (known.includes(account)) return
-  if (known.length > 0) {
-    throw new UsageError(`--account: gateway.accounts has no ${account}; the nearest is ${nearest(account, known)}`)
-  }
+  if (known.length > 0) throw unknownAccount(account, known)
   if (!/^[a-z0-9]+$/.test(account)) throw new UsageError('--account: expected lower-case letters and digits')
 }

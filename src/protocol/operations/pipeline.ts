@@ -16,7 +16,11 @@ const voiceObject = z
   .union(
     [
       z.looseObject(voiceModelFields),
-      z.looseObject({ message: text.optional(), voice: z.looseObject(voiceModelFields), dtmf: flag.optional() }),
+      z.looseObject({
+        message: text.optional(),
+        voice: z.looseObject(voiceModelFields, { error: must('an object') }),
+        dtmf: flag.optional(),
+      }),
     ],
     { error: must('an object with gender (male or female), language and name, in itself or in a nested voice') },
   )

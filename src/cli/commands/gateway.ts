@@ -1,0 +1,147 @@
+import { definitions, requireGateway, type Settings, SettingsError, variableOf } from '../../config/index.ts'
+import { GatewayClient } from '../../gateway/client.ts'
+import { GatewayError, ValidationError } from '../../gateway/errors.ts'
+import {
+  type OperationObject,
+  type OperationType,
+  operations,
+  operationTypes,
+  requiredFields,
+} from '../../protocol/index.ts'
+import { type Command, command, text, toggle } from '../command.ts'
+import { fieldFlags, operationOfFlags } from '../gateway/fields.ts'
+import { readOperations } from '../gateway/input.ts'
+import { aligned, isObject } from '../gateway/output.ts'
+import { type Asked, complaints, jsonLines, type Result, textLines } from '../gateway/report.ts'
+import { configFlag, settingsFrom, unknownAccount } from '../settings.ts'
+import { untilSignal } from '../signals.ts'
+import { UsageError } from '../usage-error.ts'
+
+const ownFlags = {
+  account: text('NAME', 'Account that asks. Default: the one named default.'),
+  async: toggle('Hands it to the asynchronous interface (gateway.asyncUrl), which answers with a request id.'),
+  json: toggle('Prints one JSON object an operation.'),
+  config: configFlag,
+}
+type Options = { account?: string; async?: true; json?: true; config?: string }
+
+const tells =
+  'Exits 0 when all of it was done, 1 when something was refused, failed or is in doubt, 2 when nothing was tried.'
+
+export const gateway = command({
+  about: [
+    'Asks the gateway itself, past the bus and its promises: nothing is tried again, no rate is kept.',
+    'Takes operations from standard input: a JSON object with its type, an array of them, or one a line. They go out',
+    'together in one envelope. busgate gateway OPERATION takes the fields of one as flags, or JSON without its type.',
+    'Each has --help of its own. The 20, with the fields that they require:',
+    '',
+    ...aligned(operationTypes.map(type => [`  ${type}`, requiredFlags(type).join(' ')])),
+    '',
+    tells,
+  ].join('\n'),
+  flags: ownFlags,
+  run: options =>
+    ask(options, signal => readOperations('gateway needs an OPERATION, or JSON on standard input', signal)),
+})
+
+export function gatewayOperation(type: OperationType): Command {
+  const fields = fieldFlags(type)
+  const names = Object.keys(fields)
+  return command({
+    about: [
+      `Asks the gateway for ${type}; section "${operations[type].section}" of its interface specification.`,
+      ...(names.length > 0 ? ['Takes its fields as flags, or without them a JSON object from standard input.'] : []),
+      tells,
+    ].join('\n'),
+    flags: { ...fields, ...ownFlags },
+    run: values =>
+      ask(values, async signal => {
+        if (names.length === 0 || names.some(name => Object.hasOwn(values, name)))
+          return [operationOfFlags(type, values)]
+        const wanted = requiredFlags(type).join(', ') || 'a field'
+        const given = await readOperations(`gateway ${type} needs ${wanted}, or JSON on standard input`, signal)
+        return given.map(one => (isObject(one) ? { type, ...one } : one))
+      }),
+  })
+}
+
+function requiredFlags(type: OperationType): string[] {
+  return requiredFields(type).map(name => `--${name}`)
+}
+
+/** @returns the exit code */
+async function ask(options: Options, read: (signal: AbortSignal) => Promise<unknown[]>): Promise<number> {
+  const settings = settingsFrom(options.config)
+  const client = clientOf(settings, options)
+  const interruption = new AbortController()
+  void untilSignal().then(() => interruption.abort())
+  const { signal } = interruption
+  try {
+    const asked = (await read(signal)) as Asked[]
+    requireOneEnvelope(asked, settings)
+    const [deliver, shown] = options.async ? [queue, [{}]] : [send, asked]
+    const results = await deliver(client, asked as OperationObject[], signal)
+    const lines = (options.json ? jsonLines : textLines)(shown, results)
+    process.stdout.write(lines.map(line => `${line}\n`).join(''))
+    const failed = complaints(asked, results)
+    process.stderr.write(failed.map(line => `busgate: ${line}\n`).join(''))
+    return failed.length === 0 ? 0 : signal.aborted ? 130 : 1
+  } catch (error) {
+    if ((error as Error).name === 'AbortError') return 130
+    throw error
+  } finally {
+    await client.close()
+  }
+}
+
+function clientOf(settings: Settings, { account = 'default', async: queued }: Options): GatewayClient {
+  requireGateway(settings)
+  const { url, asyncUrl, timeoutMs, errorTexts, accounts } = settings.gateway
+  const { apiKey } = accounts.get(account) ?? {}
+  if (!apiKey) throw unknownAccount(account, [...accounts.keys()])
+  if (queued && asyncUrl === undefined) {
+    throw new SettingsError([
+      {
+        path: 'gateway.asyncUrl',
+        where: variableOf('gateway.asyncUrl'),
+        what: 'is not set, and needed by --async',
+        example: definitions['gateway.asyncUrl'].example,
+      },
+    ])
+  }
+  return new GatewayClient({ url, apiKey, timeoutMs, errorTexts, ...(asyncUrl !== undefined && { asyncUrl }) })
+}
+
+function requireOneEnvelope(asked: readonly unknown[], { gateway: { maxOperations } }: Settings): void {
+  if (asked.length <= maxOperations) return
+  const most = `an envelope holds at most ${maxOperations} operations (gateway.maxOperations)`
+  throw new UsageError(`${most}, and these are ${asked.length}: send them in parts`)
+}
+
+/** What became of each operation. @throws UsageError for what breaks the interface: nothing was sent. */
+async function send(client: GatewayClient, asked: OperationObject[], signal: AbortSignal): Promise<Result[]> {
+  return client.send(asked, { signal }).catch(caught => {
+    const error = failure(caught)
+    return asked.map(() => ({ ok: false, error }))
+  })
+}
+
+/** What became of the request as a whole. @throws UsageError as above. */
+async function queue(client: GatewayClient, asked: OperationObject[], signal: AbortSignal): Promise<Result[]> {
+  return client.sendAsync(asked, { signal }).then(
+    ({ requestId }) => [{ ok: true, data: { request_id: requestId } }],
+    error => [{ ok: false, error: failure(error) }],
+  )
+}
+
+function failure(error: unknown): GatewayError {
+  if (error instanceof ValidationError) {
+    const { problems } = error
+    const several = problems.some(({ index }) => index > 0)
+    throw new UsageError(
+      problems.map(({ index, message }) => (several ? `operation ${index + 1}: ${message}` : message)).join('; '),
+    )
+  }
+  if (error instanceof GatewayError) return error
+  throw error
+}

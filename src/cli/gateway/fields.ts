@@ -1,0 +1,114 @@
+import type { z } from 'zod'
+import { type OperationType, operations, parseJson, requiredFields } from '../../protocol/index.ts'
+import { type Flag, type Flags, text, toggle } from '../command.ts'
+import { UsageError } from '../usage-error.ts'
+
+type Shape = Readonly<Record<string, z.ZodType>>
+
+/** A flag for each field of an operation; those of a nested object have dotted names, such as sms.signature. */
+export function fieldFlags(type: OperationType): Flags {
+  const { type: _, ...fields } = operations[type].schema.shape as Shape
+  const required = requiredFields(type)
+  return Object.fromEntries(
+    flagsBelow('', fields).map(([path, flag]) => [
+      path,
+      { ...flag, help: sentence(required.includes(path) ? ['required', flag.help] : [flag.help]) },
+    ]),
+  )
+}
+
+/** The operation that these flags describe. @throws UsageError */
+export function operationOfFlags(type: OperationType, values: Record<string, unknown>): Record<string, unknown> {
+  const operation: Record<string, unknown> = { type }
+  for (const path of Object.keys(fieldFlags(type))) {
+    if (Object.hasOwn(values, path)) put(operation, path, values[path])
+  }
+  return operation
+}
+
+function flagsBelow(prefix: string, shape: Shape): [path: string, Flag<unknown>][] {
+  return Object.entries(shape).flatMap(([name, field]) => {
+    const path = prefix + name
+    const dashed = path.replaceAll('_', '-')
+    const also = [...(dashed === path ? [] : [dashed]), ...(path === 'template' ? ['text'] : [])]
+    return [[path, { ...flagOf(field), also }], ...shapesOf(field).flatMap(inner => flagsBelow(`${path}.`, inner))] as [
+      string,
+      Flag<unknown>,
+    ][]
+  })
+}
+
+/** A field of another kind than these is given as JSON. */
+function flagOf(field: z.ZodType): Flag<unknown> {
+  const help = allowed(field)
+  const { def } = inner(field)
+  if (def.type === 'string' || def.type === 'enum') return text('TEXT', help)
+  if (def.type === 'boolean') return toggle('sets it to true')
+  if (def.type === 'number' || def.type === 'custom') return { value: 'NUMBER', help, read: number }
+  if (def.type === 'array' && def.element.def.type === 'enum') return { value: 'NAME,NAME', help, read: names }
+  return { value: 'JSON', help, read: json }
+}
+
+/** What the schema says a value must be; that text is text, and that long ids are bigints in code, is left out. */
+function allowed(field: z.ZodType): string {
+  const { message } = field.safeParse(Symbol('wrong')).error!.issues[0]!
+  const [, what = ''] = message.split(' must be ')
+  return what === 'text' ? '' : what.replace(/ \(a bigint .*\)/, '')
+}
+
+/** The fields of a nested object, in each of the forms that it may have. */
+function shapesOf(field: z.ZodType): Shape[] {
+  const { def } = inner(field)
+  if (def.type === 'union') return def.options.flatMap(shapesOf)
+  return def.type === 'object' ? [def.shape] : []
+}
+
+type Known =
+  | z.ZodString
+  | z.ZodEnum
+  | z.ZodBoolean
+  | z.ZodNumber
+  | z.ZodCustom
+  | z.ZodArray<z.ZodType>
+  | z.ZodObject<Record<string, z.ZodType>>
+  | z.ZodUnion<z.ZodType[]>
+
+function inner(field: z.ZodType): Known {
+  return (field.def.type === 'optional' ? (field as z.ZodOptional).unwrap() : field) as Known
+}
+
+/** Whatever is no number is left to the schema, which says what is expected. */
+function number(given: string): unknown {
+  return /^-?\d+(\.\d+)?$/.test(given) ? parseJson(given.replace(/^(-?)0+(?=\d)/, '$1')) : given
+}
+
+function names(given: string): unknown {
+  return given.startsWith('[') ? json(given) : given.split(',').map(name => name.trim())
+}
+
+/** JSON.parse quotes what it was given. */
+function json(given: string): unknown {
+  try {
+    return parseJson(given)
+  } catch {
+    throw new Error('expected JSON')
+  }
+}
+
+function put(operation: Record<string, unknown>, path: string, value: unknown): void {
+  const steps = path.split('.')
+  const last = steps.pop()!
+  let target = operation
+  for (const step of steps) {
+    target[step] ??= {}
+    if (typeof target[step] !== 'object')
+      throw new UsageError(`--${path}: --${step} is no object that it could go into`)
+    target = target[step] as Record<string, unknown>
+  }
+  target[last] = value
+}
+
+function sentence(clauses: readonly string[]): string {
+  const text = clauses.filter(Boolean).join(': ')
+  return text && `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+}

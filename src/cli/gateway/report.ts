@@ -1,0 +1,76 @@
+import { type GatewayError, UnreadablePayloadError } from '../../gateway/errors.ts'
+import { isOperationType, sendTypes, stringifyJson } from '../../protocol/index.ts'
+import { aligned, lineOf, linesOf, printable } from './output.ts'
+
+/** What became of one operation. */
+export type Result = { ok: true; data: unknown } | { ok: false; error: GatewayError }
+
+/** An operation as it was given. */
+export interface Asked {
+  type?: unknown
+  id?: unknown
+}
+
+/** One JSON object an operation. */
+export function jsonLines(asked: readonly Asked[], results: readonly Result[]): string[] {
+  return results.map((result, i) => {
+    const { type, id } = asked[i]!
+    if (result.ok) return stringifyJson({ type, id, ok: true, data: result.data })
+    const { code, message, definite, retryable } = result.error
+    const data = result.error instanceof UnreadablePayloadError ? { data: result.error.payload() } : {}
+    return stringifyJson({ type, id, ok: false, error: { code, message, definite, retryable }, ...data })
+  })
+}
+
+/** The payload of one operation, or a row for each of several. */
+export function textLines(asked: readonly Asked[], results: readonly Result[]): string[] {
+  const [first] = results
+  if (results.length === 1 && first) return first.ok ? linesOf(first.data) : payloadOf(first.error).flatMap(linesOf)
+  const rows = results.map((result, i) => [
+    String(i + 1),
+    printable(String(asked[i]!.type)),
+    idText(asked[i]!),
+    result.ok ? 'ok' : result.error.code,
+    result.ok
+      ? lineOf(result.data)
+      : [printable(result.error.message), ...payloadOf(result.error).map(lineOf)].join(': '),
+  ])
+  return aligned([['#', 'type', 'id', 'result', 'answer'], ...rows])
+}
+
+/** What went wrong, with what is known of it: one line, or one for each operation that has an error of its own. */
+export function complaints(asked: readonly Asked[], results: readonly Result[]): string[] {
+  const errors = results.map(result => (result.ok ? null : result.error))
+  const [shared] = errors
+  if (shared && errors.every(error => error === shared)) return [complaint(shared, asked)]
+  return errors.flatMap((error, i) => {
+    if (!error) return []
+    const { type } = asked[i]!
+    const name = [String(type), idText(asked[i]!)].join(' ').trim()
+    return `operation ${i + 1} (${printable(name)}): ${complaint(error, [asked[i]!])}`
+  })
+}
+
+function complaint(error: GatewayError, asked: readonly Asked[]): string {
+  return `${printable(error.message)} (${error.code})${certainty(error, asked)}`
+}
+
+const reading = ['balance', 'sender', 'status', 'template/list', 'template/viber/list']
+
+/** Whether it may have been executed, where that makes a difference. */
+function certainty(error: GatewayError, asked: readonly Asked[]): string {
+  if (error instanceof UnreadablePayloadError) return ''
+  const types = asked.map(({ type }) => type).filter(isOperationType)
+  if (types.every(type => reading.includes(type))) return ''
+  const done = types.some(type => sendTypes.some(sent => sent === type)) ? 'sent' : 'executed'
+  return error.definite ? `; known not to have been ${done}` : `; perhaps ${done}: find out before you try again`
+}
+
+/** What the gateway answered although it cannot be read: it may have been paid for. */
+function payloadOf(error: GatewayError): unknown[] {
+  return error instanceof UnreadablePayloadError ? [error.payload()] : []
+}
+
+function idText({ id }: Asked): string {
+  return id === undefined ? '' : printable(String(id))
+}

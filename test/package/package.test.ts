@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Project, projectWithPackage } from '../support/packed.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+let project: Project
+beforeAll(async () => {
+  project = await projectWithPackage()
+}, 60_000)
+afterAll(() => project?.remove())
+
+/** The blocks of TypeScript in a document. */
+function examplesOf(document: string): string[] {
+  const text = readFileSync(join(root, document), 'utf8')
+  return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = '']) => code)
+}
+
+const everything = `
+import { createWorker, GatewayClient, loadSettings, type Settings } from 'busgate'
+import { createProducer, type NewCommand } from 'busgate/producer'
+import { operations, type Payload, segmentsOf, type SmsOperation } from 'busgate/protocol'
+import { type Sandbox, startSandbox } from 'busgate/sandbox'
+
+export const settings: Settings = loadSettings({ env: {} })
+export const all = [createWorker, createProducer, operations, segmentsOf('Hi').parts]
+export const sandbox: Promise<Sandbox> = startSandbox()
+export const client = new GatewayClient({ url: 'https://gateway.example', apiKey: () => 'key' })
+
+const sms: SmsOperation = { type: 'sms', id: 2n ** 60n, phone: 380501234567, sms_message: 'Hi', sms_signature: 'Shop' }
+export const results = client.send([sms, { type: 'balance' }])
+export const payload: Promise<Payload<'call/otp'>> = client.callOtp({ id: 1, phone: 380501234567 })
+// @ts-expect-error without its text
+client.sms({ id: 1, phone: 380501234567, sms_signature: 'Shop' })
+// @ts-expect-error there is no such type of message
+export const command: Partial<NewCommand> = { type: 'fax' }
+`
+
+describe('the packed package', { timeout: 30_000 }, () => {
+  test('has nothing that publint or attw object to', async () => {
+    expect(await project.run('publint', project.tarball, '--strict')).toContain('All good')
+    const report = await project.run('attw', project.tarball, '--profile', 'esm-only', '--format', 'json')
+    expect(JSON.parse(report)).toMatchObject({ analysis: { types: { kind: 'included' } } })
+  })
+
+  test('brings a command line that runs', async () => {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    expect(await project.run('npx', '--offline', 'busgate', '--version')).toBe(`${version}\n`)
+    expect(await project.run('npx', '--offline', 'busgate', 'gateway', '--help')).toContain('template/viber/create')
+  })
+
+  test.each([
+    ['node16', 'node16'],
+    ['esnext', 'bundler'],
+  ])('has types under module %s, resolution %s, with which the documented examples compile', async (module, way) => {
+    const examples = ['README.md', 'docs/sandbox.md'].flatMap(examplesOf)
+    expect(examples.length).toBeGreaterThanOrEqual(4)
+    for (const [i, code] of [everything, ...examples].entries()) await project.write(`example-${i}.ts`, code)
+    const compilerOptions = {
+      ...{ module, moduleResolution: way, target: 'es2023', noEmit: true, types: ['node'], skipLibCheck: false },
+      ...{ strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, noImplicitOverride: true },
+    }
+    await project.write('tsconfig.json', JSON.stringify({ compilerOptions, include: ['example-*.ts'] }))
+    expect(await project.run('tsc', '-p', '.')).toBe('')
+  })
+
+  test('runs the test of the README as it stands there', async () => {
+    const example = examplesOf('README.md').find(code => code.includes('node:test'))
+    await project.write('readme.test.ts', example!)
+    expect(await project.run('node', '--test', 'readme.test.ts')).toMatch(/^. pass 1$/m)
+  })
+
+  test('works from plain JavaScript', async () => {
+    await project.write(
+      'plain.js',
+      `import { GatewayClient } from 'busgate'
+      import { operationTypes } from 'busgate/protocol'
+      import { createProducer } from 'busgate/producer'
+      import { startSandbox } from 'busgate/sandbox'
+
+      const sandbox = await startSandbox({ balance: 7 })
+      const client = new GatewayClient({ url: sandbox.url, apiKey: 'sandbox-key' })
+      const { parts } = await client.sms({ id: 1, phone: 380501234567, sms_message: 'Hi', sms_signature: 'Shop' })
+      console.log(parts, await client.balance(), operationTypes.length, typeof createProducer)
+      await client.close()
+      await sandbox.close()`,
+    )
+    expect(await project.run('node', 'plain.js')).toBe("1 { amount: 6, currency: 'UAH' } 20 function\n")
+  })
+})

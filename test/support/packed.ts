@@ -1,0 +1,79 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join, relative } from 'node:path'
+import { promisify } from 'node:util'
+
+const root = join(import.meta.dirname, '../..')
+const sources = ['package.json', 'README.md', 'schemas', 'src', 'tsconfig.json', 'tsconfig.build.json']
+
+/** A project of somebody else, in which the packed package is installed. */
+export interface Project {
+  folder: string
+  tarball: string
+  write(file: string, text: string): Promise<void>
+  /** Runs a program there: `node`, `npx`, or one of busgate's own development dependencies. @throws Error with its output */
+  run(program: string, ...args: string[]): Promise<string>
+  remove(): Promise<void>
+}
+
+/** Packs the package as for publication, and installs it into an empty project, without the network. */
+export async function projectWithPackage(): Promise<Project> {
+  const home = await mkdtemp(join(tmpdir(), 'busgate-package-'))
+  const folder = join(home, 'project')
+  await mkdir(folder)
+  const tarball = await pack(home)
+  await writeFile(join(folder, 'package.json'), '{"type":"module","private":true}')
+  await copyDependencies(folder)
+  await run(folder, 'npm', ['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', tarball])
+  return {
+    folder,
+    tarball,
+    write: (file, text) => writeFile(join(folder, file), text),
+    run: (program, ...args) => run(folder, program, args),
+    remove: () => rm(home, { recursive: true }),
+  }
+}
+
+/** From a copy: the build would take `dist` away from whoever uses it just now. */
+async function pack(home: string): Promise<string> {
+  const copy = join(home, 'busgate')
+  for (const source of sources) await cp(join(root, source), join(copy, source), { recursive: true })
+  await symlink(join(root, 'node_modules'), join(copy, 'node_modules'))
+  await run(copy, 'npm', ['pack', '--pack-destination', home])
+  const tarball = (await readdir(home)).find(file => file.endsWith('.tgz'))
+  return join(home, tarball!)
+}
+
+interface Locked {
+  dev?: boolean
+  devOptional?: boolean
+  optional?: boolean
+  bin?: Record<string, string>
+}
+
+/** What npm would have fetched: it keeps what is there already. */
+async function copyDependencies(folder: string): Promise<void> {
+  const lock: { packages: Record<string, Locked> } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8'))
+  const bin = join(folder, 'node_modules/.bin')
+  await mkdir(bin, { recursive: true })
+  for (const [path, { dev, devOptional, optional, bin: programs = {} }] of Object.entries(lock.packages)) {
+    if (path === '' || dev || devOptional || optional) continue
+    await cp(join(root, path), join(folder, path), { recursive: true })
+    for (const [name, file] of Object.entries(programs)) {
+      await symlink(join(relative(bin, join(folder, path)), file), join(bin, name))
+    }
+  }
+}
+
+/** Without what npm tells its scripts, which would make it act on this package instead. */
+async function run(cwd: string, program: string, args: string[]): Promise<string> {
+  const { PATH = '', ...others } = process.env
+  const env = Object.fromEntries(Object.entries(others).filter(([name]) => !/^(npm_|BUSGATE_|NODE_)/i.test(name)))
+  const path = [dirname(process.execPath), join(root, 'node_modules/.bin'), PATH].join(delimiter)
+  const running = promisify(execFile)(program, args, { cwd, env: { ...env, PATH: path, NO_COLOR: '1' } })
+  const { stdout } = await running.catch(error => {
+    throw new Error(`${program} ${args.join(' ')}:\n${error.stdout}${error.stderr}`)
+  })
+  return stdout
+}
