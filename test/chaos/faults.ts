@@ -104,3 +104,15 @@ export async function makeTrouble(scene: Scene, signal: AbortSignal, brokerFault
   scene.sandbox.faults.clear()
   return made
 }
+
+/** Every node is stopped in order and started again, one after the other, as an upgrade does it. */
+export async function restartNodesInTurn({ kafka, nodes, say }: Scene): Promise<number> {
+  for (let id = 1; id <= nodes; id++) {
+    say(`broker ${id}: stop`)
+    await kafka.stopNode(id)
+    await kafka.startNode(id)
+    say(`broker ${id} is back`)
+    await pause(5000) // its replicas catch up before the next one goes
+  }
+  return nodes
+}

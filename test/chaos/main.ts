@@ -11,7 +11,7 @@ import { registryOf } from '../../src/records/open.ts'
 import { startSandbox } from '../../src/sandbox/index.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { Audit, violations } from './audit.ts'
-import { makeTrouble } from './faults.ts'
+import { makeTrouble, restartNodesInTurn } from './faults.ts'
 import { Fleet } from './fleet.ts'
 import { idOf, policyOf } from './ids.ts'
 
@@ -28,6 +28,8 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     /** Leaves the brokers alone. */
     'calm-brokers': { type: 'boolean', default: false },
+    /** Nothing but a restart of every broker in turn: must leave nothing in doubt. */
+    rolling: { type: 'boolean', default: false },
   },
 })
 const commands = Number(values.commands)
@@ -52,7 +54,7 @@ say(`${commands} commands at ${values.rate}/s, ${nodes} broker(s), seed ${values
 
 const stop = new AbortController()
 const scene = { fleet, kafka, nodes, sandbox, random: seeded(Number(values.seed)), say }
-const trouble = makeTrouble(scene, stop.signal, !values['calm-brokers'])
+const trouble = values.rolling ? restartNodesInTurn(scene) : makeTrouble(scene, stop.signal, !values['calm-brokers'])
 await produce(settings, commands, Number(values.rate))
 stop.abort()
 const faults = await trouble
@@ -63,7 +65,7 @@ const verdict = audit.verdict(sandbox)
 const { outcomes, ...counts } = verdict
 console.table({ ...counts, faults, workersRestartedThemselves: fleet.restarts })
 console.table(outcomes)
-const broken = violations(verdict)
+const broken = [...violations(verdict), ...(values.rolling && verdict.everInDoubt > 0 ? ['everInDoubt'] : [])]
 say(broken.length === 0 ? 'every promise was kept' : `BROKEN: ${broken.join(', ')}; logs in ${folder}`)
 await fleet.close()
 await Promise.all([kafka.stop(), registryServer.stop(), sandbox.close()])

@@ -47,10 +47,18 @@ function create(
 
 const levels = { [kafkajs.logLevel.ERROR]: 'error', [kafkajs.logLevel.WARN]: 'warn' } as const
 
+/** A broker that is away is complained of many times a second. */
+const repeatAfterMs = 10_000
+
 function logTo(telemetry: Telemetry): ReturnType<logCreator> {
+  const lastLogged = new Map<string, number>()
   return ({ level, namespace, log }) => {
     const text = log.error ? `${log.message}: ${String(log.error)}` : log.message
     if (ordinary.some(pattern => pattern.test(text))) return
+    const now = performance.now()
+    if (now - (lastLogged.get(text) ?? -repeatAfterMs) < repeatAfterMs) return
+    if (lastLogged.size > 1000) lastLogged.clear()
+    lastLogged.set(text, now)
     const name = level in levels ? levels[level as keyof typeof levels] : 'info'
     telemetry.emit('bus.log', { level: name, message: `${namespace}: ${text}` })
   }
