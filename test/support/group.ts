@@ -29,6 +29,8 @@ export async function buildGroup(count: number, options: Partial<OwnershipOption
   const drivers: ScriptedDriver[][] = logs.map(() => [])
   const { promise: left, resolve: leave } = Promise.withResolvers<void>()
   const leaving = { begun: false, end: leave }
+  /** How long the lease lasts from now on. */
+  const lease = { ms: 10_000 }
   const driver: GroupDriver = {
     partition({ partition }) {
       const made = new ScriptedDriver(logs[partition]!)
@@ -37,7 +39,7 @@ export async function buildGroup(count: number, options: Partial<OwnershipOption
     },
     knows: async () => options.known ?? false,
     totalPartitions: () => count,
-    leaseUntil: () => 4_711,
+    leaseUntil: () => clock.monotonic() + lease.ms,
     leave: () => {
       leaving.begun = true
       return left
@@ -58,7 +60,9 @@ export async function buildGroup(count: number, options: Partial<OwnershipOption
     tps,
     /** Whether the group was left, and the broker's answer to it. */
     leaving,
+    lease,
     async assign(...partitions: number[]) {
+      void ownership.joining()
       ownership.assigned(partitions.map(partition => tps[partition]!))
       await settled()
     },

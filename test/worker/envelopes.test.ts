@@ -158,7 +158,7 @@ describe('when more waits than may be sent', () => {
   })
 
   test('an urgent command does not wait behind bulk that the gateway is slow to answer', async () => {
-    const world = await watchedWorld({ maxOperations: 1, concurrency: 2 }, {})
+    const world = await watchedWorld({ maxOperations: 1, concurrency: 2, timeoutMs: 4000 })
     world.sandbox.faults.next('stall')
     await world.send(messages(2))
     await until(() => expect(world.sandbox.stats().requests).toBe(1))
