@@ -15,8 +15,8 @@ export interface DemoSettings {
 /** Brokers allow no less (group.min.session.timeout.ms). A killed worker's partitions are free after it. */
 const shortSessionMs = 6_000
 
-/** Doubts are resolved while somebody watches; together still longer than a lease. */
-const shortWaits = { gateway: { timeoutMs: 2_500 }, delivery: { settleMs: 4_000, pollIntervalMs: 500 } }
+/** Doubts are resolved while somebody watches. The gateway shares a busy machine: it may take its time to answer. */
+const shortWaits = { gateway: { timeoutMs: 8_000 }, delivery: { settleMs: 1_000, pollIntervalMs: 500 } }
 
 /** Settings of a run of its own: free ports, a new secret, and on real brokers topics and a group with new names. */
 export async function writeSettings(place: Place, gatewayUrl: string, folder: string): Promise<DemoSettings> {
