@@ -26,49 +26,49 @@ function watch(state: SessionState, heldBack = () => false) {
   return { clock, errors, owned, commit }
 }
 
-test('a partition with work and no commit for five minutes ends the worker, and is named', () => {
+test('a partition with work and no commit for five minutes ends the worker, and is named', async () => {
   const { clock, errors } = watch(working)
-  clock.pass(5 * minute)
+  await clock.pass(5 * minute)
   expect(errors).toEqual([])
-  clock.pass(minute)
+  await clock.pass(minute)
   expect(errors[0]?.message).toContain('commands/0')
 })
 
-test('a partition that never opens ends the worker too', () => {
+test('a partition that never opens ends the worker too', async () => {
   const { clock, errors } = watch({ ...working, open: false, lag: 0 })
-  clock.pass(6 * minute)
+  await clock.pass(6 * minute)
   expect(errors).not.toEqual([])
 })
 
-test('commits are progress', () => {
+test('commits are progress', async () => {
   const { clock, errors, commit } = watch(working)
   for (let i = 0; i < 10; i++) {
-    clock.pass(4 * minute)
+    await clock.pass(4 * minute)
     commit()
   }
   expect(errors).toEqual([])
 })
 
-test('having nothing to do is no reason to end', () => {
+test('having nothing to do is no reason to end', async () => {
   const { clock, errors } = watch({ ...working, lag: 0 })
-  clock.pass(60 * minute)
+  await clock.pass(60 * minute)
   expect(errors).toEqual([])
 })
 
-test('a pause of the account, a rate or a registry that is away explain a standstill, as long as they last', () => {
+test('a pause of the account, a rate or a registry that is away explain a standstill, as long as they last', async () => {
   let held = true
   const { clock, errors } = watch(working, () => held)
-  clock.pass(60 * minute)
+  await clock.pass(60 * minute)
   expect(errors).toEqual([])
   held = false
-  clock.pass(6 * minute)
+  await clock.pass(6 * minute)
   expect(errors).not.toEqual([])
 })
 
-test('a partition that was given away is forgotten', () => {
+test('a partition that was given away is forgotten', async () => {
   const { clock, errors, owned } = watch(working)
-  clock.pass(4 * minute)
+  await clock.pass(4 * minute)
   owned.state = null
-  clock.pass(60 * minute)
+  await clock.pass(60 * minute)
   expect(errors).toEqual([])
 })
