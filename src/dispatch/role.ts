@@ -112,7 +112,8 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   dispatcher.pump()
   const registryTrouble = watchRegistry(telemetry)
   const stopWatching = watchProgress({
-    sessions: () => joined.sessions(),
+    sessions: () => [...joined.sessions()].filter(({ topic }) => topic !== topics.doubts), // they wait on purpose
+    timeoutMs,
     heldBack: () => registryTrouble() !== null || [...accounts.values()].some(account => account.wait() > 0),
     clock,
     telemetry,

@@ -6,21 +6,24 @@ export interface WatchdogOptions {
   sessions: () => Iterable<SessionState>
   /** Whether something known keeps commands back: a pause, a rate, a registry that cannot be asked. */
   heldBack: () => boolean
+  /** gateway.timeoutMs: so long a request may take. */
+  timeoutMs: number
   clock: Clock
   telemetry: Telemetry
   /** A partition has made no progress for too long, and nothing explains it. */
   stuck: (error: Error) => void
 }
 
-/** Longer than any wait of a healthy worker: time-outs, settling of doubts, rebalances. */
-const patienceMs = 300_000
+/** Longer than any wait of a healthy worker but a request's own: rebalances, drains, brokers that come back. */
+const leastPatienceMs = 300_000
 const checkMs = 10_000
 
 /**
  * A worker that has work and does none must not stay alive: its supervisor can cure what a session cannot.
  * Progress is a commit on the partition, or having nothing to do. @returns a function that ends the watch.
  */
-export function watchProgress({ sessions, heldBack, clock, telemetry, stuck }: WatchdogOptions): () => void {
+export function watchProgress({ sessions, heldBack, timeoutMs, clock, telemetry, stuck }: WatchdogOptions): () => void {
+  const patienceMs = Math.max(leastPatienceMs, 2 * timeoutMs)
   const lastProgress = new Map<string, number>()
   const keyOf = (tp: { topic: string; partition: number }) => `${tp.topic}/${tp.partition}`
   const committed = (tp: { topic: string; partition: number }) => lastProgress.set(keyOf(tp), clock.monotonic())

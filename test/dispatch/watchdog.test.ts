@@ -17,6 +17,7 @@ function watch(state: SessionState, heldBack = () => false) {
   const stop = watchProgress({
     sessions: () => (owned.state ? [owned.state] : []),
     heldBack,
+    timeoutMs: 30_000,
     clock,
     telemetry,
     stuck: error => errors.push(error),
