@@ -1,0 +1,60 @@
+// Asks busgate about the settings file, the variables and (made up) the secrets that each rendered Deployment gives it,
+// and holds its answer against what the manifest says. Usage: node .ci/helm-settings.mjs MANIFESTS
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { parseAllDocuments } from 'yaml'
+
+const objects = parseAllDocuments(readFileSync(process.argv[2], 'utf8')).map(document => document.toJS())
+const named = (kind, name) => objects.find(object => object?.kind === kind && object.metadata.name === name)
+const deployments = objects.filter(object => object?.kind === 'Deployment')
+assert(deployments.length > 0, 'no Deployment was rendered')
+const folder = mkdtempSync(join(tmpdir(), 'busgate-chart-'))
+try {
+  for (const { spec } of deployments) checkPod(spec.template.spec)
+} finally {
+  rmSync(folder, { recursive: true })
+}
+
+function checkPod({ containers: [container], volumes, terminationGracePeriodSeconds }) {
+  const mounted = filesOf(volumes, container.volumeMounts)
+  const env = Object.fromEntries(container.env.map(({ name, value }) => [name, onDisk(mounted, name, value)]))
+  const ask = (...args) =>
+    execFileSync('node', ['src/cli/main.ts', 'config', ...args], {
+      env: { PATH: process.env.PATH, ...env },
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', args[0] === 'check' ? 'pipe' : 'inherit'],
+    })
+  ask('check')
+  const { kafka, callbacks, telemetry, roles } = JSON.parse(ask('print', '--json'))
+  const ports = Object.fromEntries(container.ports.map(({ name, containerPort }) => [name, containerPort]))
+
+  assert.deepEqual(roles, [container.name])
+  assert.equal(ports.metrics, telemetry.port)
+  assert.equal(ports.http, roles.includes('callbacks') ? callbacks.port : undefined)
+  assert(terminationGracePeriodSeconds * 1000 > kafka.drainMs + 15_000, 'the grace period is too short for the drain')
+}
+
+/** The content of each file that the pod finds, by its path. */
+function filesOf(volumes, mounts) {
+  return new Map(
+    volumes.flatMap(({ name, configMap, secret }) => {
+      const { mountPath } = mounts.find(mount => mount.name === name)
+      const data = configMap
+        ? named('ConfigMap', configMap.name).data
+        : Object.fromEntries(secret.items.map(({ path }) => [path, 'k1:not-a-real-secret']))
+      return Object.entries(data).map(([file, content]) => [`${mountPath}/${file}`, content])
+    }),
+  )
+}
+
+/** The value of a variable; of one that names a file, the path of a copy here. */
+function onDisk(mounted, name, value) {
+  if (!name.endsWith('_FILE') && name !== 'BUSGATE_CONFIG') return value
+  assert(mounted.has(value), `${name} names ${value}, which is not mounted`)
+  const copy = join(folder, basename(value))
+  writeFileSync(copy, mounted.get(value))
+  return copy
+}
