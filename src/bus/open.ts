@@ -19,7 +19,7 @@ export function openBus({ kafka, topics }: Settings, telemetry: Telemetry): Bus 
   if (brokers === 'embedded') {
     const names = [...topics.commands, topics.results, topics.statuses, topics.doubts, topics.deadLetters]
     embeddedBroker.createTopics(names.map(topic => ({ topic, partitions: embeddedPartitions })))
-    return new MemoryBus({ ...common, broker: embeddedBroker })
+    return new MemoryBus({ ...common, broker: embeddedBroker, sessionTimeoutMs })
   }
   const sasl = saslOf(kafka.sasl)
   return new KafkaBus({

@@ -71,7 +71,10 @@ export interface Session extends Readonly<TopicPartition> {
 /** What the worker does with the partitions it owns. No call may block or throw; slow work is queued. */
 export interface SessionListener {
   opened(session: Session): void
-  /** Records below the checkpoint, or done above it: asked for by `lookBack`, never to be worked on again. */
+  /**
+   * Records that were worked on before: below the checkpoint as far as `lookBack` asks for them, and above it when they
+   * are done, or are being sent by this process. Not to be worked on, unless they come again as new.
+   */
   history?(session: Session, records: readonly BusRecord[]): void
   /** New commands, in the order of their offsets. Each must be settled in the end. */
   records(session: Session, records: readonly BusRecord[]): void

@@ -135,6 +135,22 @@ describe('a session that is lost', () => {
     expect(told).toEqual(['session.opened 0', 'session.lost 0', 'session.closed 0'])
   })
 
+  test('is not opened anew while the lease is over: it would fence the owner that the partition may have by now', async () => {
+    const { clock, lease, logs, listener, deliver, commit, drivers, acquire } = await openGroup(1)
+    logs[0]!.append(1)
+    deliver(0)
+    listener.session().settle(0, [])
+    await commit(0, 'failed')
+    lease.ms = 0
+    const count = drivers[0]!.length
+    await clock.pass(5_000)
+    expect(drivers[0]).toHaveLength(count)
+    lease.ms = 10_000
+    await clock.pass(200)
+    await acquire([0])
+    expect(listener.session().open).toBe(true)
+  })
+
   test('loses nothing of what its POSTs come to', async () => {
     const { clock, logs, listener, deliver, commit, acquire } = await openGroup(1)
     logs[0]!.append(2)
@@ -192,6 +208,34 @@ describe('a partition that goes', () => {
     await group.acquire([0, 1, 2, 3, 4, 5, 6, 7])
     expect(group.driverOf(8).epoch).toBe(-1)
     expect(group.listener.sessions.size).toBe(8)
+  })
+
+  test('and comes back after the lease was over is opened anew: it may have had another owner', async () => {
+    const { clock, lease, assign, acquire, listener, told } = await openGroup(1)
+    const first = listener.session()
+    await assign(0)
+    lease.ms = -1
+    await assign(0)
+    expect(listener.session()).toBe(first) // the lease of the last answered heartbeat is not over yet
+    await clock.pass(10_000)
+    await assign(0)
+    expect([first.alive, told.at(-1)]).toEqual([false, 'session.closed 0'])
+    lease.ms = 10_000
+    await clock.pass(200)
+    await acquire([0])
+    expect(listener.session()).not.toBe(first)
+  })
+
+  test('while it is being opened, because the lease is over, is tried again', async () => {
+    const { clock, lease, assign, acquire, listener, told } = await buildGroup(1)
+    await assign(0)
+    lease.ms = 0
+    await acquire([0])
+    expect(told).toEqual(['session.openFailed 0'])
+    lease.ms = 10_000
+    await clock.pass(500)
+    await acquire([0])
+    expect(listener.session().open).toBe(true)
   })
 
   test('is closed with its session, and the others stay as they are', async () => {
@@ -323,7 +367,7 @@ test('the state of each partition that is owned can be seen, open or not', async
     { topic, partition: 0, open: true, lag: 82, windowUsed: 82 / 8192 },
     { topic, partition: 1, open: false, lag: 0, windowUsed: 0 },
   ])
-  expect(ownership.leaseUntil()).toBe(4_711)
+  expect(ownership.leaseUntil()).toBe(10_000)
 })
 
 test('commits are further apart the more partitions are owned', async () => {

@@ -85,6 +85,7 @@ export class SessionModel {
       commitInterval: () => 20,
       backlog: () => ({ records: 8, bytes: 1 << 20 }),
       lookBack: this.#lookBack,
+      leased: () => true,
       startAt: ({ low }) => low,
       committed: () => {},
       lost: () => {},

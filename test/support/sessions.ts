@@ -156,6 +156,7 @@ export function buildOwner(log: PartitionLog, options: Partial<SessionOptions> =
       commitInterval: () => 20,
       backlog: () => ({ records: 1_000_000, bytes: 1 << 30 }),
       lookBack: 0,
+      leased: () => true,
       startAt: ({ low }) => low,
       committed: (records, windowUsed) => commits.push({ records, windowUsed }),
       lost: (stage, error) => losses.push(`${stage}: ${error.message}`),

@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '../../clock.ts'
 import { partitionOf } from '../murmur2.ts'
 import type { BusRecord, OutgoingRecord, TopicPartition, TopicSpec } from '../port.ts'
 
@@ -17,11 +18,16 @@ interface Committed {
  * transaction is atomic by nature; MemoryBus puts the asynchrony of a network around it.
  */
 export class MemoryBroker {
+  readonly clock: Clock
   readonly #logs = new Map<string, Log[]>()
   readonly #offsets = new Map<string, Committed>()
   readonly #epochs = new Map<string, number>()
   readonly #watchers = new Set<() => void>()
   #roundRobin = 0
+
+  constructor(clock: Clock = systemClock) {
+    this.clock = clock
+  }
 
   createTopics(specs: readonly TopicSpec[]): void {
     for (const { topic, partitions } of specs) {

@@ -14,7 +14,8 @@ import type { GroupDriver, PartitionDriver } from '../session/driver.ts'
 import { lookBackNowhere, Ownership, type OwnershipOptions } from '../session/ownership.ts'
 import type { MemoryBroker } from './broker.ts'
 import { Cursor } from './cursor.ts'
-import { type Member, MemoryGroup } from './group.ts'
+import { MemoryGroup } from './group.ts'
+import { MemoryMember } from './member.ts'
 
 export interface MemoryBusOptions {
   broker: MemoryBroker
@@ -23,16 +24,28 @@ export interface MemoryBusOptions {
   telemetry: Telemetry
   drainMs: number
   startFrom: OwnershipOptions['startFrom']
-  /** The network: passed before and after every step at the broker. */
-  hop?: () => Promise<void>
+  /** Default 10 s. */
+  sessionTimeoutMs?: number
+  /** Most records in one fetch. Default 500. */
+  fetchRecords?: number
+  /** The network: passed before and after every step at the broker. Of a commit or an acquisition it may reject. */
+  hop?: Hop
 }
+
+/**
+ * @param step what is asked for, e.g. `commit commands/0`
+ * @param answer what the broker answers, on the way back
+ */
+export type Hop = (step: string, way: 'there' | 'back', answer?: unknown) => Promise<void>
 
 const groups = new WeakMap<MemoryBroker, Map<string, MemoryGroup>>()
 
 function groupOf(broker: MemoryBroker, groupId: string): MemoryGroup {
   const ofBroker = groups.get(broker) ?? new Map<string, MemoryGroup>()
   groups.set(broker, ofBroker)
-  const group = ofBroker.get(groupId) ?? new MemoryGroup(topic => broker.partitions(topic) ?? 0)
+  const group =
+    ofBroker.get(groupId) ??
+    new MemoryGroup({ clock: broker.clock, partitions: topic => broker.partitions(topic) ?? 0 })
   ofBroker.set(groupId, group)
   return group
 }
@@ -42,7 +55,7 @@ const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
 /** The bus in this process: embedded default and simulation. Keeps every promise of the port but survival of the process. */
 export class MemoryBus implements Bus {
   readonly #options: MemoryBusOptions
-  readonly #hop: () => Promise<void>
+  readonly #hop: Hop
   readonly #closers = new Set<() => Promise<void> | void>()
   #crashed = false
 
@@ -53,36 +66,44 @@ export class MemoryBus implements Bus {
 
   async publisher(): Promise<Publisher> {
     return {
-      publish: records => this.#atBroker(broker => broker.append(records, this.#options.clock.now())),
+      publish: records => this.#atBroker('publish', broker => broker.append(records, this.#options.clock.now())),
       close: async () => {},
     }
   }
 
   async join(topics: readonly string[], listener: SessionListener, lookBack = lookBackNowhere): Promise<Membership> {
-    const { broker, groupId, clock, telemetry, drainMs, startFrom } = this.#options
+    const { broker, groupId, clock, telemetry, drainMs, startFrom, sessionTimeoutMs = 10_000 } = this.#options
     for (const topic of topics) if (!broker.partitions(topic)) throw new Error(`there is no topic ${topic}`)
     const ownership = new Ownership({ listener, telemetry, clock, drainMs, startFrom, lookBack })
-    const member: Member = { topics, events: ownership, lease: false }
     const group = groupOf(broker, groupId)
+    const member = new MemoryMember({
+      topics,
+      group,
+      events: ownership,
+      clock,
+      sessionTimeoutMs,
+      atBroker: (name, step) => this.#atBroker(name, step),
+    })
     const cursors = new Map<string, Cursor>()
     const driver: GroupDriver = {
       partition: tp => this.#partition(tp, cursors, ownership),
       knows: topic =>
-        this.#atBroker(() => {
+        this.#atBroker(`look up ${topic}`, () => {
           const partitions = Array.from({ length: broker.partitions(topic)! }, (_, partition) => ({ topic, partition }))
           return partitions.some(tp => broker.committed(groupId, tp) !== null)
         }),
       totalPartitions: () => topics.reduce((sum, topic) => sum + broker.partitions(topic)!, 0),
-      leaseUntil: () => (member.lease && !this.#crashed ? clock.monotonic() + 10_000 : Number.NEGATIVE_INFINITY),
-      leave: () => group.leave(member),
+      leaseUntil: () => member.leaseUntil,
+      leave: () => member.leave(),
     }
     await ownership.attach(driver, topics)
     const close = () => {
       for (const cursor of cursors.values()) cursor.close()
-      return this.#crashed ? group.lose(member) : undefined
+      member.stop()
+      if (this.#crashed) group.leave(member)
     }
     this.#closers.add(close)
-    await group.join(member)
+    await member.join()
     return ownership
   }
 
@@ -91,7 +112,7 @@ export class MemoryBus implements Bus {
     const key = `${tp.topic}/${tp.partition}`
     const cursor =
       cursors.get(key) ??
-      new Cursor(broker, tp, this.#hop, (fetchedOffset, { records, next }) => {
+      this.#cursor(tp, (fetchedOffset, { records, next }) => {
         const highWatermark = broker.end(tp)
         ownership.batch({ ...tp, fetchedOffset, records, nextOffset: next, highWatermark })
       })
@@ -100,12 +121,12 @@ export class MemoryBus implements Bus {
     let epoch = 0
     return {
       acquire: () =>
-        this.#atBroker(() => {
+        this.#atBroker(`acquire ${key}`, () => {
           epoch = broker.fence(id)
           return { committed: broker.committed(groupId, tp), low: 0, high: broker.end(tp) }
         }),
       commit: (records, offset, metadata) =>
-        this.#atBroker(() =>
+        this.#atBroker(`commit ${key}`, () =>
           broker.commit({ id, epoch }, { id: groupId, tp, committed: { offset, metadata } }, records, clock.now()),
         ),
       seek: offset => cursor.seek(offset),
@@ -120,9 +141,7 @@ export class MemoryBus implements Bus {
     const cursors = topics.flatMap(topic =>
       Array.from({ length: broker.partitions(topic) ?? 0 }, (_, partition) => {
         const tp = { topic, partition }
-        const cursor = new Cursor(broker, tp, this.#hop, (_, { records }) =>
-          records.length > 0 ? onRecords(tp, records) : undefined,
-        )
+        const cursor = this.#cursor(tp, (_, { records }) => (records.length > 0 ? onRecords(tp, records) : undefined))
         cursor.seek(from === 'earliest' ? 0 : broker.end(tp))
         cursor.resume()
         return cursor
@@ -159,11 +178,17 @@ export class MemoryBus implements Bus {
     this.#closers.clear()
   }
 
-  async #atBroker<T>(step: (broker: MemoryBroker) => T): Promise<T> {
-    await this.#hop()
+  #cursor(tp: TopicPartition, deliver: ConstructorParameters<typeof Cursor>[4]): Cursor {
+    const { broker, fetchRecords = 500 } = this.#options
+    const step = `fetch ${tp.topic}/${tp.partition}`
+    return new Cursor(broker, tp, way => this.#hop(step, way), fetchRecords, deliver)
+  }
+
+  async #atBroker<T>(name: string, step: (broker: MemoryBroker) => T | Promise<T>): Promise<T> {
+    await this.#hop(name, 'there')
     if (this.#crashed) return new Promise<never>(() => {})
-    const answer = step(this.#options.broker)
-    await this.#hop()
+    const answer = await step(this.#options.broker)
+    await this.#hop(name, 'back', answer)
     return answer
   }
 }

@@ -6,13 +6,12 @@ interface Fetched {
   next: number
 }
 
-const mostRecords = 500
-
 /** Reads one partition's log onward, a batch at a time, while there is something to read and nobody has paused it. */
 export class Cursor {
   readonly #broker: MemoryBroker
   readonly #tp: TopicPartition
-  readonly #hop: () => Promise<void>
+  readonly #hop: (way: 'there' | 'back') => Promise<void>
+  readonly #mostRecords: number
   readonly #deliver: (fetchedOffset: number, fetched: Fetched) => void | Promise<void>
   readonly #unwatch: () => void
   #position = 0
@@ -23,12 +22,14 @@ export class Cursor {
   constructor(
     broker: MemoryBroker,
     tp: TopicPartition,
-    hop: () => Promise<void>,
+    hop: (way: 'there' | 'back') => Promise<void>,
+    mostRecords: number,
     deliver: (fetchedOffset: number, fetched: Fetched) => void | Promise<void>,
   ) {
     this.#broker = broker
     this.#tp = tp
     this.#hop = hop
+    this.#mostRecords = mostRecords
     this.#deliver = deliver
     this.#unwatch = broker.watch(() => this.#wake())
   }
@@ -64,11 +65,12 @@ export class Cursor {
     this.#running = true
     while (this.#hasMore) {
       const from = this.#position
-      await this.#hop()
+      await this.#hop('there')
       if (!this.#hasMore || from !== this.#position) continue
-      const fetched = this.#broker.read(this.#tp, from, mostRecords)
+      const fetched = this.#broker.read(this.#tp, from, this.#mostRecords)
       this.#position = fetched.next
-      await this.#deliver(from, fetched)
+      await this.#hop('back')
+      if (!this.#closed) await this.#deliver(from, fetched)
     }
     this.#running = false
   }

@@ -51,6 +51,8 @@ export class Ownership implements GroupEvents, Membership {
   readonly #known = new Set<string>()
   #group!: GroupDriver
   #joining = false
+  /** Monotonic milliseconds: until then nobody else can have owned what is owned here. */
+  #sureUntil = Number.NEGATIVE_INFINITY
   #leaving = false
 
   constructor(options: OwnershipOptions) {
@@ -79,6 +81,7 @@ export class Ownership implements GroupEvents, Membership {
 
   async joining(): Promise<void> {
     this.#joining = true
+    this.#sureUntil = Math.max(this.#sureUntil, this.#group.leaseUntil())
     await this.#each(session => session.quiesce(this.#options.drainMs))
   }
 
@@ -90,8 +93,9 @@ export class Ownership implements GroupEvents, Membership {
   assigned(partitions: readonly TopicPartition[]): void {
     this.#joining = false
     const keys = new Set(partitions.map(keyOf))
+    const sure = this.#options.clock.monotonic() < this.#sureUntil
     for (const [key, slot] of this.#slots) {
-      if (keys.has(key)) continue
+      if (sure && keys.has(key)) continue // else it may have had another owner since
       this.#slots.delete(key)
       this.#close(slot)
     }
@@ -134,6 +138,11 @@ export class Ownership implements GroupEvents, Membership {
     if (!this.#owns(slot) || this.#leaving) return
     const { clock, listener, telemetry } = this.#options
     const started = clock.monotonic()
+    const leased = () => clock.monotonic() < this.#group.leaseUntil()
+    if (!leased()) {
+      this.#reopen(slot, reopenAfterLoss) // perhaps it has another owner, who is not to be fenced
+      return
+    }
     const driver = this.#group.partition(slot.tp)
     const session = new PartitionSession({
       ...slot.tp,
@@ -143,6 +152,7 @@ export class Ownership implements GroupEvents, Membership {
       ledger: this.#ledger(slot.tp),
       tag: this.#tag,
       lookBack: this.#options.lookBack(slot.tp.topic),
+      leased,
       commitInterval: () => Math.max(leastCommitInterval, commitIntervalPerSession * this.#slots.size),
       backlog: () => this.#backlog(),
       startAt: acquired => this.#startAt(slot.tp, acquired),

@@ -36,6 +36,8 @@ export interface SessionOptions {
   backlog: () => Backlog
   /** Offsets below the checkpoint that are read again for the listener's history. */
   lookBack: number
+  /** Whether the lease holds. Without it the partition may have another owner, whatever the group last said. */
+  leased: () => boolean
   /** The place to start where the group has no checkpoint. */
   startAt: (acquired: Acquired) => number
   committed: (records: number, windowUsed: number) => void
@@ -102,9 +104,10 @@ export class PartitionSession implements Session {
 
   /** Takes the partition over: fences, reads the checkpoint, starts delivery. */
   async start(): Promise<void> {
-    const { driver, ledger, tag, startAt, listener } = this.#options
+    const { driver, ledger, tag, leased, startAt, listener } = this.#options
     const acquired = await driver.acquire()
     if (!this.alive) return
+    if (!leased()) throw new Error('the lease was over before the partition was taken over')
     const checkpoint = unpackCheckpoint(acquired.committed?.offset ?? startAt(acquired), acquired.committed?.metadata)
     this.#window = checkpoint.window
     this.#window.skipTo(acquired.low) // what retention took before it was read is gone

@@ -1,0 +1,69 @@
+/**
+ * Runs the worker's real code through seeded worlds full of faults, and checks after each what delivery promises.
+ *   npm run simulate -- --seeds 10000 [--from 1]   until a seed fails; prints it and the violated invariant
+ *   npm run simulate -- --seed N                   replays one seed with its story
+ *   npm run simulate -- --planted [NAME]           puts known bugs into copies of the source and looks for them
+ */
+import { parseArgs } from 'node:util'
+import { findPlanted, plantedBugs } from '../test/simulation/planted.ts'
+import { type Outcome, runSeed } from '../test/simulation/world.ts'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seeds: { type: 'string' },
+    from: { type: 'string', default: '1' },
+    seed: { type: 'string' },
+    planted: { type: 'boolean', default: false },
+  },
+})
+
+if (values.seed !== undefined) await replay(wholeNumber('--seed', values.seed))
+else if (values.planted) await lookForPlanted(positionals, wholeNumber('--seeds', values.seeds ?? '5000'))
+else await runSeeds(wholeNumber('--from', values.from), wholeNumber('--seeds', values.seeds ?? '1000'))
+
+async function runSeeds(from: number, count: number): Promise<void> {
+  const started = performance.now()
+  const totals: Record<string, number> = {}
+  for (let seed = from; seed < from + count; seed++) {
+    const outcome = await runSeed(seed)
+    if (outcome.violation) {
+      console.log(`seed ${seed}: ${describe(outcome)}`)
+      console.log(`replay it with: npm run simulate -- --seed ${seed}`)
+      process.exitCode = 1
+      return
+    }
+    for (const [name, number] of Object.entries(outcome.counts)) totals[name] = (totals[name] ?? 0) + number
+  }
+  const seconds = (performance.now() - started) / 1000
+  console.log(`${count} seeds, nothing violated, ${(count / seconds).toFixed(0)} seeds a second`)
+  console.log(totals)
+}
+
+async function replay(seed: number): Promise<void> {
+  const outcome = await runSeed(seed, { trace: true })
+  for (const line of outcome.trace) console.log(line)
+  console.log(`seed ${seed}: ${outcome.violation ? describe(outcome) : 'nothing violated'}`)
+  if (outcome.violation) process.exitCode = 1
+}
+
+async function lookForPlanted(names: readonly string[], seeds: number): Promise<void> {
+  const all = plantedBugs()
+  const unknown = names.filter(name => !all.some(bug => bug.name === name))
+  if (unknown.length > 0) throw new Error(`no planted bug is named ${unknown.join(', ')}: see test/simulation/planted`)
+  const bugs = names.length > 0 ? all.filter(({ name }) => names.includes(name)) : all
+  for (const bug of bugs) {
+    const { found, says } = await findPlanted(bug, seeds)
+    console.log(`${found ? 'found    ' : 'NOT FOUND'} ${bug.name}\n          ${bug.what}\n          ${says}`)
+    if (!found) process.exitCode = 1
+  }
+}
+
+function describe({ violation }: Outcome): string {
+  return `${violation!.invariant}: ${violation!.detail}`
+}
+
+function wholeNumber(option: string, text: string): number {
+  if (!/^\d+$/.test(text)) throw new Error(`${option} must be a whole number`)
+  return Number(text)
+}

@@ -1,0 +1,47 @@
+import { MemoryBroker } from '../../src/bus/memory/broker.ts'
+import type { BusRecord, OutgoingRecord, TopicPartition } from '../../src/bus/port.ts'
+import type { Clock } from '../../src/clock.ts'
+
+type Commit = Parameters<MemoryBroker['commit']>
+
+export interface BrokerEvents {
+  committed(tp: TopicPartition, offset: number, metadata: string): void
+  /** A record that can be read from now on. */
+  written(place: TopicPartition, record: BusRecord): void
+}
+
+/** The broker in memory, with a witness of everything that becomes visible on it. */
+export class WitnessedBroker extends MemoryBroker {
+  readonly #events: BrokerEvents
+  readonly #watched: TopicPartition[]
+  readonly #seen: number[]
+
+  constructor(clock: Clock, topics: ReadonlyMap<string, number>, watched: readonly string[], events: BrokerEvents) {
+    super(clock)
+    this.#events = events
+    this.createTopics([...topics].map(([topic, partitions]) => ({ topic, partitions })))
+    this.#watched = watched.flatMap(topic =>
+      Array.from({ length: topics.get(topic)! }, (_, partition) => ({ topic, partition })),
+    )
+    this.#seen = this.#watched.map(() => 0)
+  }
+
+  override append(records: readonly OutgoingRecord[], now: number): void {
+    super.append(records, now)
+    this.#witness()
+  }
+
+  override commit(...[producer, group, records, now]: Commit): void {
+    super.commit(producer, group, records, now)
+    this.#events.committed(group.tp, group.committed.offset, group.committed.metadata)
+    if (records.length > 0) this.#witness()
+  }
+
+  #witness(): void {
+    for (const [i, tp] of this.#watched.entries()) {
+      const { records, next } = this.read(tp, this.#seen[i]!, 1000)
+      this.#seen[i] = next
+      for (const record of records) this.#events.written(tp, record)
+    }
+  }
+}

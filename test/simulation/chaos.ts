@@ -1,0 +1,148 @@
+import type { Fleet } from './fleet.ts'
+import type { SimGateway } from './gateway.ts'
+import type { Plan, ProcessFault } from './plan.ts'
+import type { Ports } from './ports.ts'
+import type { SimProcess } from './process.ts'
+import type { Random } from './random.ts'
+import type { Entry, Scheduler } from './scheduler.ts'
+import type { Trace } from './trace.ts'
+
+export interface ChaosOptions {
+  plan: Plan
+  random: Random
+  scheduler: Scheduler
+  trace: Trace
+  fleet: Fleet
+  ports: Ports
+  gateway: SimGateway
+  /** The accounts' keys. */
+  keys: readonly string[]
+  /** Somebody initialises the transactional producer of a partition: the one that the step at the port is about, if any. */
+  fence: (label: string) => void
+}
+
+const mostProcesses = 3
+
+/** Does to processes what the plan allows, right before or right after something happens at one of their ports. */
+export class Chaos {
+  readonly counts: Record<ProcessFault, number> = {
+    crash: 0,
+    freeze: 0,
+    cut: 0,
+    fence: 0,
+    join: 0,
+    leave: 0,
+    outage: 0,
+  }
+  readonly #options: ChaosOptions
+  #done = 0
+  #afterwards: (() => void) | null = null
+
+  constructor(options: ChaosOptions) {
+    this.#options = options
+    const { scheduler, plan, random } = options
+    scheduler.before = entry => this.#before(entry)
+    scheduler.after = () => this.#after()
+    for (let i = 0; i < plan.faults.outages; i++) {
+      scheduler.add('world', null, 'trouble', random.int(0, plan.faults.until), () => this.#troubleGateway())
+    }
+  }
+
+  /** How often a process was stopped in the middle of its work, kept from it, or lost a session. */
+  get losses(): number {
+    const { crash, freeze, cut, outage, fence } = this.counts
+    return crash + freeze + cut + outage * mostProcesses + fence + this.#options.ports.lost
+  }
+
+  get over(): boolean {
+    return this.#options.scheduler.now >= this.#options.plan.faults.until
+  }
+
+  #before({ kind, owner, label }: Entry): void {
+    const { random, plan, fleet } = this.#options
+    const { rate, most, kinds } = plan.faults
+    const atPort = kind === 'request' || kind === 'answer' || kind === 'http'
+    if (!atPort || label.startsWith('heartbeat') || this.over || this.#done >= most || !random.chance(rate)) return
+    const process = fleet.alive.find(one => one === owner)
+    if (!process) return
+    this.#done++
+    const act = () => this.#do(random.pick(kinds), process, label)
+    if (random.chance(0.5)) act()
+    else this.#afterwards = act
+  }
+
+  #after(): void {
+    const act = this.#afterwards
+    this.#afterwards = null
+    act?.()
+  }
+
+  #do(fault: ProcessFault, process: SimProcess, label: string): void {
+    const { scheduler, random, trace, fence, fleet, plan } = this.#options
+    if (process.dead) return
+    const until = scheduler.now + this.#duration()
+    const { alive } = fleet
+    if (fault === 'join' && alive.length >= mostProcesses) return
+    if (fault === 'leave' && !process.working) return
+    this.counts[fault]++
+    const lasting = fault === 'freeze' || fault === 'cut' || fault === 'outage'
+    trace(process.name, `*** ${fault}${lasting ? ` until ${until} ms` : ''} (at ${label})`)
+    switch (fault) {
+      case 'crash':
+        this.#crash(process)
+        break
+      case 'freeze':
+        process.frozenUntil = until
+        break
+      case 'cut':
+        process.cutUntil = until
+        break
+      case 'outage':
+        for (const one of alive) one.cutUntil = until
+        break
+      case 'fence':
+        fence(label)
+        break
+      case 'join':
+        fleet.start()
+        break
+      case 'leave':
+        void fleet.stop(process)
+        this.#replace()
+    }
+    if (random.chance(0.1)) plan.faults.most++ // a long series now and then
+  }
+
+  /** The broker sees the connection go, or the group only misses the heartbeats. Requests on their way may arrive. */
+  #crash(process: SimProcess): void {
+    const { scheduler, random } = this.#options
+    if (random.chance(0.3)) void process.bus.crash()
+    scheduler.bury(process, ({ kind }) => kind === 'request' && random.chance(0.5))
+    this.#replace()
+  }
+
+  #replace(): void {
+    const { scheduler, random, fleet } = this.#options
+    if (fleet.staying.length > 0 && random.chance(0.4)) return
+    scheduler.add('world', null, 'restart', random.int(0, 1500), () => fleet.start())
+  }
+
+  #troubleGateway(): void {
+    const { scheduler, random, ports, gateway, keys, trace } = this.#options
+    const ms = random.int(50, 2000)
+    if (random.chance(0.5)) {
+      trace('gateway', `*** cannot be reached for ${ms} ms`)
+      ports.unreachableUntil = scheduler.now + ms
+      return
+    }
+    const key = random.pick(keys)
+    trace('gateway', `*** turns ${key} away for ${ms} ms`)
+    gateway.deniedKeys.add(key)
+    scheduler.add('world', null, 'key', ms, () => gateway.deniedKeys.delete(key))
+  }
+
+  #duration(): number {
+    const { random } = this.#options
+    return random.pick([random.int(1, 50), random.int(50, 900), random.int(900, 3500)])
+  }
+}

@@ -1,0 +1,55 @@
+import type { OutgoingRecord } from '../../src/bus/port.ts'
+import type { Settings } from '../../src/config/index.ts'
+import type { SendCommand } from '../../src/records/generated.ts'
+import { buildCommandOf } from '../support/commands.ts'
+import type { CommandPlan } from './plan.ts'
+
+/** A command of the world, known by its phone: no two commands have the same, whatever their ids. */
+export interface SimCommand {
+  plan: CommandPlan
+  phone: number
+  topic: string
+  partition: number
+  offset: number
+  /** Virtual milliseconds since 1970. */
+  deadline: number | null
+  policy: 'AT_MOST_ONCE' | 'AT_LEAST_ONCE'
+  publishedAt: number
+}
+
+const firstPhone = 380_500_000_001
+
+export const phoneOf = (index: number): number => firstPhone + index
+
+export function recordOf(
+  plan: CommandPlan,
+  phone: number,
+  topic: string,
+  deadline: number | null,
+  encode: (command: SendCommand) => Buffer,
+): OutgoingRecord {
+  return { topic, key: Buffer.from(String(plan.id)), value: valueFor(plan, phone, deadline, encode) }
+}
+
+function valueFor(
+  { kind, id, type, delivery, account }: CommandPlan,
+  phone: number,
+  deadline: number | null,
+  encode: (command: SendCommand) => Buffer,
+): Buffer {
+  if (kind === 'garbage') return Buffer.from('no Avro at all')
+  const common = { id: BigInt(id), phone, delivery, deadline, correlationId: `order ${phone}` }
+  const value = encode(
+    buildCommandOf(type, {
+      ...common,
+      account: kind === 'stranger' ? 'stranger' : account,
+      extra: kind === 'invalid' ? { phone: '1' } : {},
+    }),
+  )
+  if (kind === 'foreign schema') value.writeUInt32BE(999, 1)
+  return value
+}
+
+export function policyOf({ type, delivery }: CommandPlan, { delivery: { types } }: Settings): SimCommand['policy'] {
+  return delivery === 'DEFAULT' ? types[type] : delivery
+}

@@ -1,0 +1,105 @@
+import { parseJson, type SendType, stringifyJson } from '../../src/protocol/index.ts'
+import type { Reaction } from './plan.ts'
+import type { Random } from './random.ts'
+
+/** An operation as it stands in an envelope. */
+export interface Operation {
+  type: string
+  id: number
+  phone?: number
+  hook?: string
+}
+
+interface Envelope {
+  auth: string
+  data: Operation[]
+}
+
+export interface GatewayOptions {
+  random: Random
+  /** Accounts by key. */
+  keys: ReadonlyMap<string, string>
+  reactionOf: (phone: number) => Reaction
+  refusesDuplicates: boolean
+  executed: (operation: Operation, msgId: number) => void
+}
+
+/** Answers of the gateway that are in no table: any client may meet them. */
+export const texts = {
+  notFound: 'Message not found',
+  refusals: ['Error in Alpha-name', 'Not enough money', 'Operator not supported'],
+  envelope: 'Cannot be processed',
+} as const
+
+const statuses = ['ACCEPTED', 'QUEUED', 'DELIVERED', 'UNDELIVERABLE', 'READ']
+const withoutStatus: readonly string[] = ['call/otp', 'hlr'] satisfies SendType[]
+
+export const operationsOf = (body: string): Operation[] => (parseJson(body) as Envelope).data
+
+/** The gateway: executes what it is asked for, and answers from what it has executed. */
+export class SimGateway {
+  /** Turned away for a while. */
+  readonly deniedKeys = new Set<string>()
+  readonly #options: GatewayOptions
+  /** By account and id. */
+  readonly #known = new Map<string, Operation>()
+  readonly #throttled = new Set<number>()
+  #msgId = 7000
+
+  constructor(options: GatewayOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Takes in one envelope, at once and as a whole.
+   * @param refuse 'throttled' or 'refused': refuses it whole this once
+   */
+  receive(body: string, refuse: 'throttled' | 'refused' | null): string {
+    const { auth, data } = parseJson(body) as Envelope
+    const account = this.#options.keys.get(auth)
+    if (account === undefined || this.deniedKeys.has(auth)) return refusal('Access denied')
+    if (refuse) return refusal(refuse === 'throttled' ? 'Too many requests' : texts.envelope)
+    if (data.some(operation => this.#reaction(operation) === 'poison')) return refusal(texts.envelope)
+    return stringifyJson({ success: true, data: data.map(operation => this.#execute(operation, account)) })
+  }
+
+  #reaction({ phone }: Operation): Reaction {
+    return phone === undefined ? 'takes' : this.#options.reactionOf(phone)
+  }
+
+  #execute(operation: Operation, account: string): object {
+    const { type, id, phone } = operation
+    if (type === 'balance') return { success: true, data: { amount: 31.1683, currency: 'UAH' } }
+    if (type === 'status') return this.#status(operation, account)
+    const { random, refusesDuplicates, executed } = this.#options
+    const reaction = this.#reaction(operation)
+    if (reaction === 'refuses') return { success: false, error: random.pick(texts.refusals), data: { id } }
+    if (reaction === 'throttles' && !this.#throttled.has(phone!)) {
+      this.#throttled.add(phone!)
+      return { success: false, error: 'Too many requests', data: { id } }
+    }
+    const key = `${account} ${id}`
+    if (refusesDuplicates && this.#known.has(key)) return { success: false, error: 'id exists', data: { id } }
+    this.#known.set(key, operation)
+    const msgId = ++this.#msgId
+    executed(operation, msgId)
+    return { success: true, data: payloadOf(operation, msgId) }
+  }
+
+  /** What was executed has a status, what was not is not found; of both it is sometimes unknown, which proves nothing. */
+  #status({ id }: Operation, account: string): object {
+    const { random } = this.#options
+    if (random.chance(0.15)) return { success: true, data: { id, type: 'sms', status: 'UNKNOWN' } }
+    const known = this.#known.get(`${account} ${id}`)
+    if (!known || withoutStatus.includes(known.type)) return { success: false, error: texts.notFound, data: { id } }
+    return { success: true, data: { id, type: known.type, status: random.pick(statuses) } }
+  }
+}
+
+function payloadOf({ type, id, phone }: Operation, msgId: number): object {
+  if (type === 'call/otp') return { code: '0420', price: 0.35 }
+  if (type === 'hlr') return { phone, status: 'DELIVERED', mccmnc: 25501, ported: false }
+  return { id, msg_id: msgId, parts: 1 }
+}
+
+const refusal = (error: string) => stringifyJson({ success: false, error })

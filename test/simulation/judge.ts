@@ -1,0 +1,341 @@
+import type { BusRecord, TopicPartition } from '../../src/bus/port.ts'
+import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
+import { DONE, INTENT } from '../../src/bus/session/window.ts'
+import type { Doubt, SendResult, StatusEvent } from '../../src/records/generated.ts'
+import type { SimCommand } from './commands.ts'
+import type { Operation } from './gateway.ts'
+import type { Owner } from './scheduler.ts'
+
+/** What must hold whatever happens. */
+export type Invariant =
+  | 'one final result'
+  | 'at most once'
+  | 'no more POSTs than attempts'
+  | 'one POST at a time'
+  | 'intent before POST'
+  | 'no POST after the deadline'
+  | 'no POST after the lease'
+  | 'the result tells the truth'
+  | 'a doubt ends SENT or UNRESOLVED'
+  | 'no doubt without a cause'
+  | 'a callback answered 200 is kept'
+  | 'the worker goes on'
+
+export interface Violation {
+  invariant: Invariant
+  detail: string
+}
+
+/** Where a command waits for its outcome: on its own partition, or among the doubts. */
+interface Place extends TopicPartition {
+  offset: number
+}
+
+interface Life {
+  command: SimCommand
+  places: Place[]
+  /** POSTs on their way to the gateway. */
+  underway: number
+  executions: number
+  results: SendResult[]
+  deadLetters: number
+}
+
+interface Commit {
+  owner: Owner
+  offset: number
+  metadata: string
+}
+
+interface Lease {
+  sentAt: number
+  until: number
+}
+
+export interface JudgeOptions {
+  now: () => number
+  leaseMs: number
+  maxAgeMs: number
+  attempts: number
+  /** Whether an owner that loses nothing finishes all it has begun before it hands a partition on. */
+  drains: boolean
+  /** The most commands that a process may have begun and not finished. */
+  inFlight: number
+}
+
+const tpOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
+const stateIn = ({ offset, metadata }: Omit<Commit, 'owner'>, place: Place) =>
+  unpackCheckpoint(offset, metadata).window.get(place.offset)
+const placeOf = (place: Place) => `${tpOf(place)}@${place.offset}`
+
+/**
+ * Sees what passes the ports, and nothing of the worker's inside: POSTs and executions at the gateway, transactions and
+ * assignments at the broker, heartbeats on the network. The first thing that may not be is kept.
+ */
+export class Judge {
+  violation: Violation | null = null
+  readonly counts = { posts: 0, executions: 0, doubts: 0, takenOver: 0, sentAgain: 0, unresolved: 0 }
+  readonly #options: JudgeOptions
+  readonly #byPhone = new Map<number, Life>()
+  readonly #byPlace = new Map<string, Life>()
+  /** The last commit on each partition. */
+  readonly #commits = new Map<string, Commit>()
+  readonly #assigned = new Map<string, Owner>()
+  readonly #leases = new Map<Owner, Lease>()
+  /** Status events on the topic. */
+  readonly #statuses = new Set<string>()
+  #open = 0
+
+  constructor(options: JudgeOptions) {
+    this.#options = options
+  }
+
+  /** Whether every command that was published has its end. */
+  get allConcluded(): boolean {
+    return this.#open === 0
+  }
+
+  accuse(invariant: Invariant, detail: string): void {
+    this.violation ??= { invariant, detail }
+  }
+
+  published(command: SimCommand): void {
+    const place = { topic: command.topic, partition: command.partition, offset: command.offset }
+    const life: Life = { command, places: [place], underway: 0, executions: 0, results: [], deadLetters: 0 }
+    this.#byPhone.set(command.phone, life)
+    this.#byPlace.set(placeOf(place), life)
+    this.#open++
+  }
+
+  joining(owner: Owner): void {
+    this.#leases.delete(owner)
+  }
+
+  assigned(owner: Owner, partitions: readonly TopicPartition[]): void {
+    for (const tp of partitions) this.#assigned.set(tpOf(tp), owner)
+  }
+
+  heartbeatSent(owner: Owner): void {
+    this.#leases.set(owner, {
+      until: Number.NEGATIVE_INFINITY,
+      ...this.#leases.get(owner),
+      sentAt: this.#options.now(),
+    })
+  }
+
+  heartbeatAnswered(owner: Owner): void {
+    const lease = this.#leases.get(owner)
+    if (lease) lease.until = lease.sentAt + this.#options.leaseMs
+  }
+
+  committed(owner: Owner, tp: TopicPartition, offset: number, metadata: string): void {
+    this.#commits.set(tpOf(tp), { owner, offset, metadata })
+  }
+
+  /** A process writes the first byte of a request. */
+  began(owner: Owner, operations: readonly Operation[]): void {
+    for (const { phone } of operations) if (phone !== undefined) this.#beganOne(owner, this.#byPhone.get(phone)!)
+  }
+
+  #beganOne(owner: Owner, life: Life): void {
+    const now = this.#options.now()
+    const { command, places } = life
+    this.counts.posts++
+    if (places.length > 1) this.counts.sentAgain++
+    const name = this.#name(life)
+    if (command.deadline !== null && now > command.deadline) {
+      this.accuse('no POST after the deadline', `${name} is POSTed ${now - command.deadline} ms after its deadline`)
+    }
+    if (now > command.publishedAt + this.#options.maxAgeMs) {
+      this.accuse(
+        'no POST after the deadline',
+        `${name} is POSTed ${now - command.publishedAt} ms after it was written`,
+      )
+    }
+    if (life.underway > 0)
+      this.accuse('one POST at a time', `${name} is POSTed while another POST may still be executed`)
+    const intents = places.filter(place => this.#isIntent(owner, place))
+    if (intents.length === 0) {
+      this.accuse('intent before POST', `${owner.name} POSTs ${name} without having committed that it would`)
+      return
+    }
+    const until = this.#leases.get(owner)?.until ?? Number.NEGATIVE_INFINITY
+    if (now >= until) {
+      this.accuse('no POST after the lease', `${owner.name} POSTs ${name}, ${now - until} ms after its lease`)
+    } else if (!intents.some(place => this.#assigned.get(tpOf(place)) === owner)) {
+      this.accuse('no POST after the lease', `${owner.name} POSTs ${name}, but ${tpOf(intents[0]!)} is another's`)
+    }
+  }
+
+  /** Requests that the gateway is going to get. @returns what to call when it does */
+  underway(operations: readonly Operation[]): () => void {
+    const lives = operations.flatMap(({ phone }) => (phone === undefined ? [] : [this.#byPhone.get(phone)!]))
+    for (const life of lives) life.underway++
+    return () => {
+      for (const life of lives) life.underway--
+    }
+  }
+
+  #isIntent(owner: Owner, place: Place): boolean {
+    const last = this.#commits.get(tpOf(place))
+    return last?.owner === owner && stateIn(last, place) === INTENT
+  }
+
+  executed(phone: number): void {
+    const life = this.#byPhone.get(phone)!
+    const { command } = life
+    this.counts.executions++
+    life.executions++
+    const { policy } = command
+    const twin = this.#twins(life).find(({ executions }) => executions > 0)
+    if (twin) {
+      this.accuse('at most once', `${this.#name(life)} is executed, and so was ${this.#name(twin)} with the same id`)
+    }
+    if (policy === 'AT_MOST_ONCE' && life.executions > 1) {
+      this.accuse('at most once', `${this.#name(life)} is executed ${life.executions} times under AT_MOST_ONCE`)
+    }
+    if (life.executions > this.#options.attempts) {
+      this.accuse('no more POSTs than attempts', `${this.#name(life)} is executed ${life.executions} times`)
+    }
+  }
+
+  doubted({ topic, partition, offset, cause }: Doubt, place: Place): void {
+    const life = this.#byPlace.get(placeOf({ topic, partition, offset }))
+    if (!life) {
+      this.accuse('the result tells the truth', `a doubt about ${topic}/${partition}@${offset}, which is no command`)
+      return
+    }
+    life.places.push(place)
+    this.counts.doubts++
+    if (cause === 'taken_over') this.counts.takenOver++
+  }
+
+  deadLetter(headers: BusRecord['headers']): void {
+    const text = (name: string) => String(headers[`busgate.error.${name}`])
+    const place = { topic: text('topic'), partition: Number(text('partition')), offset: Number(text('offset')) }
+    const life = this.#byPlace.get(placeOf(place))
+    if (!life) {
+      this.accuse('one final result', `a dead letter of ${placeOf(place)}, which is no command`)
+      return
+    }
+    life.deadLetters++
+    const { kind } = life.command.plan
+    if (kind !== 'garbage' && kind !== 'foreign schema') {
+      this.accuse(
+        'the result tells the truth',
+        `${this.#name(life)} can be read, and is a dead letter: ${text('code')}`,
+      )
+    }
+    this.#end(life)
+  }
+
+  result(result: SendResult): void {
+    const { commandTopic: topic, commandPartition: partition, commandOffset: offset, outcome, final } = result
+    const life = this.#byPlace.get(placeOf({ topic, partition, offset }))
+    if (!life) {
+      this.accuse('one final result', `a result of ${topic}/${partition}@${offset}, which is no command`)
+      return
+    }
+    this.#checkOrder(life, result)
+    life.results.push(result)
+    if (!final) return
+    if (outcome === 'UNRESOLVED') this.counts.unresolved++
+    this.#checkTruth(life, result)
+    this.#end(life)
+  }
+
+  #end(life: Life): void {
+    const ends = this.#ends(life)
+    if (ends === 1) this.#open--
+    else {
+      const outcomes = life.results.map(({ outcome }) => outcome).join(', ')
+      this.accuse('one final result', `${this.#name(life)} has ${ends}: ${outcomes}, dead letters ${life.deadLetters}`)
+    }
+  }
+
+  #ends({ results, deadLetters }: Life): number {
+    return results.filter(({ final }) => final).length + deadLetters
+  }
+
+  #checkOrder(life: Life, { outcome }: SendResult): void {
+    const doubted = life.results.some(result => result.outcome === 'IN_DOUBT')
+    const allowed = doubted
+      ? ['SENT', 'UNRESOLVED']
+      : ['IN_DOUBT', 'SENT', 'REJECTED', 'INVALID', 'EXPIRED', 'DUPLICATE']
+    if (!allowed.includes(outcome)) {
+      const before = doubted ? 'after IN_DOUBT' : 'without IN_DOUBT before'
+      this.accuse('a doubt ends SENT or UNRESOLVED', `${this.#name(life)} is ${outcome} ${before}`)
+    }
+  }
+
+  /** As far as it can be told at once; that something was not executed can be told only in the end. */
+  #checkTruth(life: Life, { outcome, errorCode }: SendResult): void {
+    const { plan, deadline, publishedAt } = life.command
+    const now = this.#options.now()
+    const lie = (why: string) =>
+      this.accuse('the result tells the truth', `${this.#name(life)} is ${outcome}, but ${why}`)
+    if (outcome === 'SENT' && life.executions === 0) lie('was not executed')
+    if (outcome === 'INVALID' && plan.kind !== 'invalid' && plan.kind !== 'stranger') lie('can be sent')
+    if (outcome === 'DUPLICATE' && this.#twins(life).length === 0) lie('no other command has its id')
+    const expired = (deadline !== null && now > deadline) || now > publishedAt + this.#options.maxAgeMs
+    if ((outcome === 'EXPIRED' || errorCode === 'DEADLINE' || errorCode === 'MAX_AGE') && !expired)
+      lie('it is not late')
+  }
+
+  callbackKept(body: string): void {
+    const { id, msg_id, status } = JSON.parse(body)
+    const key = `${id} ${msg_id} ${status}`
+    if (!this.#statuses.has(key)) this.accuse('a callback answered 200 is kept', `${body} is not on the topic`)
+  }
+
+  status({ id, msgId, status, verified, correlationId }: StatusEvent): void {
+    this.#statuses.add(`${id} ${msgId} ${status}`)
+    const executed = [...this.#byPhone.values()].find(
+      life =>
+        life.executions > 0 && life.command.plan.id === Number(id) && correlationId === `order ${life.command.phone}`,
+    )
+    if (!verified || !executed) {
+      this.accuse('a callback answered 200 is kept', `a status of ${id} (${correlationId}) that nobody sent`)
+    }
+  }
+
+  /** The other commands with the same id. */
+  #twins(life: Life): Life[] {
+    return [...this.#byPhone.values()].filter(other => other !== life && other.command.plan.id === life.command.plan.id)
+  }
+
+  /**
+   * When nothing can happen any more.
+   * @param checkpointOf what the group has committed
+   * @param losses how often a process was stopped in the middle of its work, or kept from it
+   */
+  conclude(checkpointOf: (tp: TopicPartition) => Omit<Commit, 'owner'> | null, losses: number): void {
+    const { drains, inFlight } = this.#options
+    for (const life of this.#byPhone.values()) {
+      this.#checkEnd(life)
+      for (const place of life.places) {
+        const committed = checkpointOf(place)
+        if (!committed || stateIn(committed, place) !== DONE)
+          this.accuse('one final result', `${this.#name(life)} is not done at ${placeOf(place)}`)
+      }
+    }
+    if (drains && this.counts.takenOver > losses * inFlight) {
+      this.accuse('no doubt without a cause', `${this.counts.takenOver} in doubt, ${losses} processes lost or held up`)
+    }
+  }
+
+  #checkEnd(life: Life): void {
+    if (this.#ends(life) === 0) this.accuse('one final result', `${this.#name(life)} has none`)
+    const final = life.results.find(result => result.final)?.outcome ?? ''
+    if (['REJECTED', 'INVALID', 'EXPIRED', 'DUPLICATE'].includes(final) && life.executions > 0) {
+      this.accuse('the result tells the truth', `${this.#name(life)} is ${final}, but was executed`)
+    }
+    if (final === 'DUPLICATE' && this.#twins(life).every(({ results }) => results.at(-1)?.outcome === 'DUPLICATE')) {
+      this.accuse('the result tells the truth', `${this.#name(life)} is DUPLICATE, as are all commands with its id`)
+    }
+  }
+
+  #name({ command: { plan, topic, partition, offset } }: Life): string {
+    return `command ${plan.id} (${plan.type}, ${topic}/${partition}@${offset})`
+  }
+}

@@ -1,0 +1,185 @@
+import type { Answer } from '../../src/gateway/answer.ts'
+import type { Connection, LastCheck } from '../../src/gateway/connection.ts'
+import { parseJson, stringifyJson } from '../../src/protocol/index.ts'
+import { type Operation, operationsOf, type SimGateway } from './gateway.ts'
+import type { PostFault } from './plan.ts'
+import type { Random } from './random.ts'
+import type { Owner, Scheduler } from './scheduler.ts'
+
+export interface LineOptions {
+  owner: Owner
+  scheduler: Scheduler
+  random: Random
+  gateway: SimGateway
+  timeoutMs: number
+  settleMs: number
+  /** How long each way takes now. */
+  delay: () => number
+  /** What becomes of the next POST. */
+  fault: () => PostFault | null
+  /** Called at the first byte. */
+  began: (operations: readonly Operation[]) => void
+  /** Called when the gateway is going to get it; what it answers is called when it does. */
+  underway: (operations: readonly Operation[]) => () => void
+  trace: (actor: string, text: string) => void
+}
+
+const inFront = [401, 404, 405, 411, 413, 414, 415, 429, 431]
+const errors = [500, 502, 503, 504, 302]
+
+/** A process's connections to the gateway: the port that startSending posts to. */
+export function connectLine(options: LineOptions): Connection {
+  return {
+    post: (body, lastCheck) => new Promise(resolve => new Post(options, body, lastCheck, resolve)),
+    close: async () => {},
+  }
+}
+
+/** One POST: it waits for a connection, begins, reaches the gateway, is answered. Each may go wrong in its own way. */
+class Post {
+  readonly #options: LineOptions
+  readonly #body: string
+  readonly #fault: PostFault | null
+  readonly #name: string
+  readonly #resolve: (answer: Answer) => void
+  readonly #cancelTimeout: () => void
+  #begun = false
+  #over = false
+
+  constructor(options: LineOptions, body: string, lastCheck: LastCheck, resolve: (answer: Answer) => void) {
+    this.#options = options
+    this.#body = body
+    this.#fault = options.fault()
+    this.#name = describe(operationsOf(body))
+    this.#resolve = resolve
+    const { timeoutMs, random } = options
+    const timeout = `no answer within ${timeoutMs} ms`
+    this.#cancelTimeout = this.#hears(timeoutMs, 'timeout', () =>
+      this.#begun
+        ? { kind: 'lost', cause: 'timeout', message: timeout }
+        : { kind: 'not_sent', cause: 'timeout', message: timeout },
+    )
+    const wait = this.#fault === 'queued' ? random.int(0, timeoutMs * 1.5) : options.delay()
+    options.scheduler.add('http', options.owner, 'connection', wait, () => this.#begin(lastCheck))
+  }
+
+  #begin(lastCheck: LastCheck): void {
+    const { owner, began, trace } = this.#options
+    if (this.#over) return
+    if (this.#fault === 'unreachable') {
+      this.#finish({ kind: 'not_sent', cause: 'unreachable', message: 'ECONNREFUSED' })
+      return
+    }
+    const reason = lastCheck()
+    if (reason !== null) {
+      this.#finish({ kind: 'not_sent', cause: 'withheld', message: reason })
+      return
+    }
+    this.#begun = true
+    trace(owner.name, `POST ${this.#name} begins${this.#fault ? ` (${this.#fault})` : ''}`)
+    began(operationsOf(this.#body))
+    this.#send()
+  }
+
+  #send(): void {
+    const { random, delay, timeoutMs, settleMs } = this.#options
+    switch (this.#fault) {
+      case 'lost':
+        if (random.chance(0.5)) this.#hears(delay(), 'reset', () => lost('reset'))
+        return
+      case 'reset':
+        this.#hears(delay() * 2, 'reset', () => lost('reset'))
+        this.#arrive(delay(), () => null)
+        return
+      case 'cut':
+        this.#arrive(delay(), () => lost('response_cut'))
+        return
+      case 'slow':
+        this.#arrive(random.int(0, timeoutMs + settleMs), body => response(200, body))
+        return
+      case 'refused in front':
+        this.#hears(delay(), 'answer', () => response(random.pick(inFront), 'not here'))
+        return
+      case 'error in front':
+        this.#hears(delay(), 'answer', () => response(random.pick(errors), 'not now'))
+        return
+      case 'error behind':
+        this.#arrive(delay(), () => response(random.pick(errors), 'not now'))
+        return
+      case 'foreign':
+        this.#arrive(delay(), body => response(200, foreign(body, random)))
+        return
+      case 'items differ':
+        this.#arrive(delay(), body => response(200, differing(body, random)))
+        return
+      default:
+        this.#arrive(delay(), body => response(200, body))
+    }
+  }
+
+  /** The gateway gets it, whatever has become of the process; what the process hears of it is `answer`. */
+  #arrive(ms: number, answer: (body: string) => Answer | null): void {
+    const { scheduler, gateway, delay, trace, underway, timeoutMs, settleMs } = this.#options
+    const arrived = underway(operationsOf(this.#body))
+    const refuse = this.#fault === 'throttled' || this.#fault === 'refused' ? this.#fault : null
+    scheduler.add('world', null, 'gateway', Math.min(ms, (timeoutMs + settleMs) * 0.9), () => {
+      arrived()
+      const body = gateway.receive(this.#body, refuse)
+      trace('gateway', `answers ${this.#name}: ${body}`)
+      const heard = answer(body)
+      if (heard) this.#hears(delay(), 'answer', () => heard)
+    })
+  }
+
+  #hears(ms: number, label: string, answer: () => Answer): () => void {
+    const { scheduler, owner } = this.#options
+    return scheduler.add('http', owner, label, ms, () => this.#finish(answer()))
+  }
+
+  #finish(answer: Answer): void {
+    if (this.#over) return
+    this.#over = true
+    this.#cancelTimeout()
+    this.#options.trace(this.#options.owner.name, `POST ${this.#name} ends: ${summaryOf(answer)}`)
+    this.#resolve(answer)
+  }
+}
+
+const response = (status: number, body: string): Answer => ({ kind: 'response', status, body, retryAfterMs: null })
+const lost = (cause: 'reset' | 'response_cut'): Answer => ({ kind: 'lost', cause, message: 'ECONNRESET' })
+
+function foreign(body: string, random: Random): string {
+  return random.pick(['', '<html>502</html>', '{"ok":true}', '{"success":"true"}', body.slice(0, body.length / 2)])
+}
+
+/** Items missing, doubled, swapped, or of ids that nobody sent. What names no id keeps its place, as nothing else would tell. */
+function differing(body: string, random: Random): string {
+  const envelope = parseJson(body) as { success: boolean; data?: { data?: { id?: number } }[] }
+  const items = envelope.data
+  if (!items) return body
+  const named = items.every(({ data }) => data?.id !== undefined)
+  switch (random.pick(['fewer', 'doubled', 'strangers', ...(named ? ['swapped'] : [])])) {
+    case 'fewer':
+      items.splice(random.int(0, items.length - 1), 1)
+      break
+    case 'doubled':
+      items.push(random.pick(items))
+      break
+    case 'strangers':
+      for (const item of items) item.data = { ...item.data, id: 900_000 + random.int(0, 9) }
+      break
+    default:
+      items.reverse()
+  }
+  return stringifyJson(envelope)
+}
+
+/** As a trace shows an envelope: the ids of its commands, or of the statuses asked for. */
+export function describe(operations: readonly Operation[]): string {
+  return `[${operations.map(({ type, id, phone }) => (phone ? `${id}` : `${type} ${id ?? ''}`.trim())).join(', ')}]`
+}
+
+function summaryOf(answer: Answer): string {
+  if (answer.kind === 'response') return `HTTP ${answer.status}`
+  return `${answer.kind} ${answer.cause}${answer.kind === 'not_sent' ? ` (${answer.message})` : ''}`
+}

@@ -1,0 +1,205 @@
+import { type SendType, sendTypes } from '../../src/protocol/index.ts'
+import type { SendCommandDelivery } from '../../src/records/generated.ts'
+import { Random } from './random.ts'
+
+/** Milliseconds that something takes: up to `usual`, and by chance up to `most`. */
+export interface Delay {
+  usual: number
+  rare: number
+  most: number
+}
+
+export const processFaults = ['crash', 'freeze', 'cut', 'fence', 'join', 'leave', 'outage'] as const
+export type ProcessFault = (typeof processFaults)[number]
+
+/** What may become of a POST. `slow`: executed long after it was sent, but within the settle window. */
+export const postFaults = [
+  'unreachable',
+  'queued',
+  'slow',
+  'lost',
+  'reset',
+  'cut',
+  'refused in front',
+  'error in front',
+  'error behind',
+  'foreign',
+  'items differ',
+  'throttled',
+  'refused',
+] as const
+export type PostFault = (typeof postFaults)[number]
+
+/** What the gateway does with a command's operation; `poison`: it refuses every envelope that holds it. */
+export type Reaction = 'takes' | 'refuses' | 'throttles' | 'poison'
+
+export interface CommandPlan {
+  /** valid; invalid by the interface; of an account nobody knows; bytes that are no Avro; of a schema nobody knows. */
+  kind: 'valid' | 'invalid' | 'stranger' | 'garbage' | 'foreign schema'
+  /** Its own, or that of an earlier command on the same topic. */
+  id: number
+  type: SendType
+  delivery: SendCommandDelivery
+  account: 'default' | 'other'
+  urgent: boolean
+  /** Virtual milliseconds of its publication. */
+  at: number
+  /** Milliseconds after that. */
+  deadline: number | null
+  reaction: Reaction
+}
+
+/** Everything that a seed decides beforehand. What happens in what order is the scheduler's to choose. */
+export interface Plan {
+  workers: number
+  partitions: number
+  /** Most records in one fetch. */
+  fetchRecords: number
+  commands: CommandPlan[]
+  sessionTimeoutMs: number
+  drainMs: number
+  maxOperations: number
+  concurrency: number
+  lingerMs: number
+  timeoutMs: number
+  rate: number | undefined
+  default: 'AT_MOST_ONCE' | 'AT_LEAST_ONCE'
+  settleMs: number
+  polls: number
+  pollIntervalMs: number
+  attempts: number
+  maxAgeMs: number
+  /** Whether "not found" is believed. */
+  notFound: boolean
+  /** Whether the gateway refuses an id that it has executed. */
+  refusesDuplicates: boolean
+  /** Whether commands ask for callbacks. */
+  hooks: boolean
+  bus: Delay
+  http: Delay
+  faults: Faults
+}
+
+export interface Faults {
+  /** Virtual milliseconds: from then on nothing goes wrong any more. */
+  until: number
+  /** Of something happening to a process at a step at one of its ports. */
+  rate: number
+  most: number
+  kinds: readonly ProcessFault[]
+  /** Of a POST going wrong. */
+  postRate: number
+  posts: PostFault[]
+  /** Of an acquisition or a commit whose caller hears an error; whether it happened is chance. */
+  lostRate: number
+  /** Of the registry not answering. */
+  registryRate: number
+  /** How often the gateway turns the keys away or cannot be reached for a while. */
+  outages: number
+}
+
+const day = 24 * 3_600_000
+
+export function planOf(seed: number): Plan {
+  const random = new Random(seed)
+  const gentle = random.chance(0.15)
+  const faults = faultsOf(random, gentle)
+  return {
+    workers: random.int(1, 3),
+    partitions: random.int(1, 2),
+    fetchRecords: random.pick([1, 3, 500]),
+    commands: commandsOf(random, faults.until),
+    sessionTimeoutMs: 1000,
+    drainMs: gentle ? 700 : random.pick([100, 400, 700]),
+    maxOperations: random.pick([1, 2, 3, 5, 100]),
+    concurrency: random.pick([1, 2, 4, 8]),
+    lingerMs: random.pick([0, 5, 20]),
+    timeoutMs: gentle ? random.pick([100, 400]) : random.pick([100, 400, 900, 3000]),
+    rate: random.chance(0.1) ? random.int(10, 40) : undefined,
+    default: random.pick(['AT_MOST_ONCE', 'AT_LEAST_ONCE']),
+    settleMs: random.pick([200, 600, 3000]),
+    polls: random.int(1, 3),
+    pollIntervalMs: random.pick([20, 150]),
+    attempts: random.int(1, 3),
+    maxAgeMs: random.chance(0.15) ? random.int(500, 5000) : day,
+    notFound: random.chance(0.6),
+    refusesDuplicates: random.chance(0.4),
+    hooks: random.chance(0.3),
+    bus: random.pick(gentle ? quickWays : [...quickWays, ...slowWays]),
+    http: random.pick(gentle ? quickLines : [...quickLines, ...slowLines]),
+    faults,
+  }
+}
+
+const quickWays: readonly Delay[] = [
+  { usual: 0, rare: 0, most: 0 },
+  { usual: 2, rare: 0, most: 0 },
+]
+const slowWays: readonly Delay[] = [
+  { usual: 3, rare: 0.02, most: 400 },
+  { usual: 30, rare: 0.05, most: 300 },
+  { usual: 5, rare: 0.05, most: 1500 },
+]
+const quickLines: readonly Delay[] = [
+  { usual: 0, rare: 0, most: 0 },
+  { usual: 80, rare: 0, most: 0 },
+]
+const slowLines: readonly Delay[] = [
+  { usual: 20, rare: 0.02, most: 200 },
+  { usual: 200, rare: 0.1, most: 600 },
+  { usual: 100, rare: 0.3, most: 4000 },
+]
+
+/**
+ * Each world has a few kinds of faults, not all of them: more of it meets, and a story is easier to read. In a gentle one
+ * workers only come and go as planned, so that nothing excuses a doubt.
+ */
+function faultsOf(random: Random, gentle: boolean): Faults {
+  const some = <T>(all: readonly T[], share: number) => all.filter(() => random.chance(share))
+  const kinds = gentle ? (['join', 'leave'] as const) : some(processFaults, random.pick([0.15, 0.35, 0.7]))
+  const posts = some(postFaults, random.pick([0.1, 0.3, 0.7]))
+  return {
+    until: random.int(500, 5000),
+    rate: kinds.length > 0 ? random.pick([0.005, 0.02, 0.06]) : 0,
+    most: random.int(1, 12),
+    kinds,
+    postRate: posts.length > 0 ? random.pick([0.05, 0.2, 0.5]) : 0,
+    posts,
+    lostRate: !gentle && random.chance(0.4) ? random.pick([0.01, 0.05, 0.15]) : 0,
+    registryRate: random.chance(0.25) ? random.pick([0.5, 0.8]) : 0,
+    outages: random.chance(0.2) ? random.int(1, 2) : 0,
+  }
+}
+
+function commandsOf(random: Random, until: number): CommandPlan[] {
+  const repeats = random.pick([0, 0, 0.1, 0.4])
+  const odd = random.chance(0.5) ? 0.1 : 0
+  const refusals = random.pick([0, 0, 0.1, 0.3])
+  const deadlines = random.pick([0, 0.2, 0.6])
+  const types = random.chance(0.5) ? sendTypes : [random.pick(sendTypes), random.pick(sendTypes)]
+  const deliveries = random.chance(0.5)
+    ? (['DEFAULT', 'AT_MOST_ONCE', 'AT_LEAST_ONCE'] as const)
+    : [random.pick(['AT_MOST_ONCE', 'AT_LEAST_ONCE'] as const)]
+  const accounts = random.chance(0.3) ? (['default', 'other'] as const) : (['default'] as const)
+  const bursts = Array.from({ length: random.int(1, 10) }, () => random.int(0, until))
+  const commands: CommandPlan[] = []
+  const count = random.int(3, random.pick([10, 30, 60]))
+  for (let i = 0; i < count; i++) {
+    const kind = random.chance(odd)
+      ? random.pick(['invalid', 'stranger', 'garbage', 'foreign schema'] as const)
+      : 'valid'
+    const original = kind === 'valid' && random.chance(repeats) && commands.length > 0 ? random.pick(commands) : null
+    commands.push({
+      kind,
+      id: original?.id ?? i + 1,
+      type: random.pick(types),
+      delivery: random.pick(deliveries),
+      account: original?.account ?? random.pick(accounts),
+      urgent: original?.urgent ?? random.chance(0.3),
+      at: random.pick(bursts),
+      deadline: random.chance(deadlines) ? random.int(-5, 3000) : null,
+      reaction: random.chance(refusals) ? random.pick(['refuses', 'throttles', 'poison'] as const) : 'takes',
+    })
+  }
+  return commands.sort((a, b) => a.at - b.at)
+}

@@ -1,0 +1,129 @@
+import type { Hop } from '../../src/bus/memory/bus.ts'
+import type { TopicPartition } from '../../src/bus/port.ts'
+import type { Connection } from '../../src/gateway/connection.ts'
+import type { SchemaRegistry } from '../../src/records/registry.ts'
+import { distantRegistry } from './codec.ts'
+import type { SimGateway } from './gateway.ts'
+import type { Judge } from './judge.ts'
+import { connectLine } from './line.ts'
+import type { Delay, Plan, PostFault } from './plan.ts'
+import type { Random } from './random.ts'
+import type { Owner, Scheduler } from './scheduler.ts'
+import type { Trace } from './trace.ts'
+
+export interface PortsOptions {
+  plan: Plan
+  random: Random
+  scheduler: Scheduler
+  judge: Judge
+  gateway: SimGateway
+  trace: Trace
+}
+
+/** When nothing goes wrong any more. */
+const calmDelay: Delay = { usual: 2, rare: 0, most: 0 }
+
+/** A process's ways to bus, registry and gateway: how long each takes, and what is lost on it. */
+export class Ports {
+  calm = false
+  /** Virtual milliseconds: until then no connection to the gateway comes about. */
+  unreachableUntil = 0
+  /** Steps at the broker of which the caller heard an error. */
+  lost = 0
+  readonly #options: PortsOptions
+
+  constructor(options: PortsOptions) {
+    this.#options = options
+  }
+
+  hop(owner: Owner): Hop {
+    const { scheduler, trace } = this.#options
+    return (step, way, answer) => {
+      if (owner.dead) return new Promise(() => {})
+      const there = way === 'there'
+      if (there) this.#sent(owner, step)
+      else this.#answered(owner, step, answer)
+      const lost = this.#isLost(step)
+      if (lost) this.lost++
+      return new Promise((resolve, reject) => {
+        const kind = there && !lost ? 'request' : 'answer'
+        scheduler.add(kind, owner, `${step} ${way}`, this.#delay(this.#options.plan.bus), () => {
+          if (lost) {
+            trace(
+              owner.name,
+              `${step} fails: ${there ? 'it never came to the broker' : 'it happened, the answer was lost'}`,
+            )
+            reject(new Error(`${step}: no answer`))
+            return
+          }
+          if (!there) this.#heard(owner, step, answer)
+          resolve()
+        })
+      })
+    }
+  }
+
+  registry(owner: Owner): SchemaRegistry {
+    const { scheduler, random, plan } = this.#options
+    return distantRegistry(
+      () =>
+        new Promise(resolve => {
+          const passes = this.calm || !random.chance(plan.faults.registryRate)
+          scheduler.add('http', owner, 'registry', this.httpDelay(), () => resolve(passes))
+        }),
+    )
+  }
+
+  connection(owner: Owner): Connection {
+    const { plan, judge } = this.#options
+    return connectLine({
+      ...this.#options,
+      owner,
+      timeoutMs: plan.timeoutMs,
+      settleMs: plan.settleMs,
+      delay: () => this.httpDelay(),
+      fault: () => this.#postFault(),
+      began: operations => judge.began(owner, operations),
+      underway: operations => judge.underway(operations),
+    })
+  }
+
+  httpDelay(): number {
+    return this.#delay(this.#options.plan.http)
+  }
+
+  #postFault(): PostFault | null {
+    const { random, plan, scheduler } = this.#options
+    const { postRate, posts } = plan.faults
+    if (scheduler.now < this.unreachableUntil) return 'unreachable'
+    return !this.calm && random.chance(postRate) ? random.pick(posts) : null
+  }
+
+  #delay({ usual, rare, most }: Delay): number {
+    const { random } = this.#options
+    if (this.calm) return random.int(0, calmDelay.usual)
+    return random.int(0, random.chance(rare) ? most : usual)
+  }
+
+  #isLost(step: string): boolean {
+    const { random, plan } = this.#options
+    return !this.calm && /^(commit|acquire|publish)/.test(step) && random.chance(plan.faults.lostRate)
+  }
+
+  #sent(owner: Owner, step: string): void {
+    if (step === 'heartbeat') this.#options.judge.heartbeatSent(owner)
+    if (step === 'join') this.#options.judge.joining(owner)
+  }
+
+  #answered(owner: Owner, step: string, answer: unknown): void {
+    if (step !== 'join') return
+    const { judge, trace } = this.#options
+    const partitions = answer as TopicPartition[]
+    judge.assigned(owner, partitions)
+    trace('broker', `${owner.name} gets ${partitions.map(tp => `${tp.topic}/${tp.partition}`).join(', ') || 'nothing'}`)
+  }
+
+  #heard(owner: Owner, step: string, answer: unknown): void {
+    if (step === 'heartbeat' && answer === true) this.#options.judge.heartbeatAnswered(owner)
+  }
+}

@@ -1,0 +1,102 @@
+import type { MemoryBroker } from '../../src/bus/memory/broker.ts'
+import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import type { HookTokens } from '../../src/callbacks/token.ts'
+import type { Clock } from '../../src/clock.ts'
+import type { Settings } from '../../src/config/index.ts'
+import { type Sending, startSending } from '../../src/dispatch/role.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { hooksOf, type Receive, receiverOf } from './callbacks.ts'
+import type { Codec } from './codec.ts'
+import type { Plan } from './plan.ts'
+import type { Ports } from './ports.ts'
+import type { Random } from './random.ts'
+import type { Owner, Scheduler } from './scheduler.ts'
+
+/** 2026-03-14, noon: virtual milliseconds begin there. */
+export const epoch = Date.UTC(2026, 2, 14, 12)
+
+/** Virtual time for one process, or for nobody in particular. */
+export function virtualClock(scheduler: Scheduler, owner: Owner | null): Clock {
+  return {
+    now: () => epoch + scheduler.now,
+    monotonic: () => scheduler.now,
+    after: (ms, callback) => scheduler.add(owner ? 'timer' : 'world', owner, 'timer', ms, callback),
+  }
+}
+
+export interface SimProcessOptions {
+  scheduler: Scheduler
+  broker: MemoryBroker
+  ports: Ports
+  random: Random
+  settings: Settings & { gateway: { url: string } }
+  plan: Plan
+  codec: Codec
+  /** null: commands ask for no callbacks. */
+  tokens: HookTokens | null
+  fatal: (error: Error) => void
+}
+
+/** A worker process: the real code, and all its ports in the hands of the scheduler. */
+export class SimProcess implements Owner {
+  readonly name: string
+  dead = false
+  frozenUntil = 0
+  cutUntil = 0
+  /** Asked to stop. */
+  leaving = false
+  /** null until it has started. */
+  receive: Receive | null = null
+  readonly telemetry = new Telemetry()
+  readonly bus: MemoryBus
+  readonly #clock: Clock
+  #sending: Sending | null = null
+
+  constructor(name: string, { scheduler, broker, ports, settings, plan }: SimProcessOptions) {
+    const { groupId, drainMs, startFrom, sessionTimeoutMs } = settings.kafka
+    this.name = name
+    this.#clock = virtualClock(scheduler, this)
+    this.bus = new MemoryBus({
+      broker,
+      groupId,
+      drainMs,
+      startFrom,
+      sessionTimeoutMs,
+      fetchRecords: plan.fetchRecords,
+      clock: this.#clock,
+      telemetry: this.telemetry,
+      hop: ports.hop(this),
+    })
+  }
+
+  /** Whether it takes part: started, and neither dead nor on its way out. */
+  get working(): boolean {
+    return !this.dead && !this.leaving && this.#sending !== null
+  }
+
+  async start({ settings, ports, random, codec, tokens, fatal }: SimProcessOptions): Promise<void> {
+    if (tokens) {
+      const publisher = await this.bus.publisher()
+      this.receive = receiverOf(publisher, tokens, this.#clock, settings.topics.statuses, codec.writeStatus)
+    }
+    this.#sending = await startSending({
+      settings,
+      bus: this.bus,
+      registry: ports.registry(this),
+      telemetry: this.telemetry,
+      clock: this.#clock,
+      hookFor: tokens ? hooksOf(tokens) : () => null,
+      random: () => random.next(),
+      connection: ports.connection(this),
+      fatal,
+    })
+  }
+
+  /** A planned stop; resolves when the process has ended. */
+  async stop(): Promise<void> {
+    this.leaving = true
+    await this.#sending?.stop()
+    await this.bus.close()
+    this.dead = true
+  }
+}

@@ -1,0 +1,55 @@
+import { loadSettings, type Settings } from '../../src/config/index.ts'
+import { sendTypes } from '../../src/protocol/index.ts'
+import { texts } from './gateway.ts'
+import type { Plan } from './plan.ts'
+
+const base = loadSettings({
+  env: {},
+  overrides: {
+    kafka: { brokers: 'embedded', groupId: 'sim' },
+    topics: {
+      commands: ['urgent', 'bulk'],
+      results: 'results',
+      statuses: 'statuses',
+      deadLetters: 'dead-letters',
+      doubts: 'doubts',
+    },
+    gateway: {
+      url: 'http://gateway.example',
+      accounts: { default: { apiKey: 'key-of-default' }, other: { apiKey: 'key-of-other' } },
+      voiceHook: true,
+      balanceIntervalMs: 0,
+    },
+  },
+})
+
+/** Account names by key. */
+export const keys: ReadonlyMap<string, string> = new Map(
+  [...base.gateway.accounts].map(([name, { apiKey }]) => [apiKey.reveal(), name]),
+)
+
+/** Types that are not to be sent twice unless their command says so, as in every installation. */
+const once = new Set(['telegram', 'call/otp', 'hlr'])
+
+/** The settings of a world's workers: the plan's times, hundreds of times shorter than real ones. */
+export function settingsOf(plan: Plan): Settings & { gateway: { url: string } } {
+  const { sessionTimeoutMs, drainMs, maxOperations, concurrency, lingerMs, timeoutMs, rate } = plan
+  const { settleMs, polls, pollIntervalMs, attempts, maxAgeMs } = plan
+  const accounts = new Map([...base.gateway.accounts].map(([name, { apiKey }]) => [name, { apiKey, rate }]))
+  const types = Object.fromEntries(sendTypes.map(type => [type, once.has(type) ? 'AT_MOST_ONCE' : plan.default]))
+  return {
+    ...base,
+    kafka: { ...base.kafka, sessionTimeoutMs, drainMs },
+    gateway: { ...base.gateway, url: base.gateway.url!, accounts, maxOperations, concurrency, lingerMs, timeoutMs },
+    delivery: {
+      ...base.delivery,
+      types: types as Settings['delivery']['types'],
+      settleMs,
+      polls,
+      pollIntervalMs,
+      attempts,
+      maxAgeMs,
+      notFoundErrors: plan.notFound ? [texts.notFound] : [],
+    },
+  }
+}

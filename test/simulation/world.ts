@@ -1,0 +1,265 @@
+import { partitionOf } from '../../src/bus/murmur2.ts'
+import type { BusRecord, TopicPartition } from '../../src/bus/port.ts'
+import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
+import { WitnessedBroker } from './broker.ts'
+import { fleetTokens } from './callbacks.ts'
+import { Chaos } from './chaos.ts'
+import { type Codec, sharedCodec } from './codec.ts'
+import { phoneOf, policyOf, recordOf } from './commands.ts'
+import { Fleet, textOf } from './fleet.ts'
+import { SimGateway } from './gateway.ts'
+import { Judge, type Violation } from './judge.ts'
+import { type CommandPlan, type Plan, planOf } from './plan.ts'
+import { Ports } from './ports.ts'
+import { Postman } from './postman.ts'
+import { epoch, virtualClock } from './process.ts'
+import { Random } from './random.ts'
+import { Scheduler } from './scheduler.ts'
+import { keys, settingsOf } from './settings.ts'
+import { createStory } from './trace.ts'
+
+/** What came of one seed. */
+export interface Outcome {
+  seed: number
+  violation: Violation | null
+  steps: number
+  virtualMs: number
+  /** What happened how often: faults, POSTs, doubts. */
+  counts: Record<string, number>
+  /** Empty unless asked for. */
+  trace: string[]
+}
+
+/** Virtual milliseconds: how long everything may take when nothing goes wrong any more. */
+const patienceMs = 300_000
+/** What may still happen when every command has its final result: callbacks, late executions, a result too many. */
+const aftermathMs = 2_000
+
+/** Lives one seed's world to its end, or to the first violation. */
+export async function runSeed(seed: number, { trace = false } = {}): Promise<Outcome> {
+  return new World(seed, planOf(seed), await sharedCodec(), trace).run()
+}
+
+class World {
+  readonly #seed: number
+  readonly #plan: Plan
+  readonly #codec: Codec
+  readonly #random: Random
+  readonly #scheduler: Scheduler
+  readonly #story: ReturnType<typeof createStory>
+  readonly #settings: ReturnType<typeof settingsOf>
+  readonly #judge: Judge
+  readonly #broker: WitnessedBroker
+  readonly #gateway: SimGateway
+  readonly #ports: Ports
+  readonly #fleet: Fleet
+  readonly #postman: Postman
+  readonly #chaos: Chaos
+  #published = 0
+
+  constructor(seed: number, plan: Plan, codec: Codec, wantsTrace: boolean) {
+    this.#seed = seed
+    this.#plan = plan
+    this.#codec = codec
+    this.#settings = settingsOf(plan)
+    this.#random = new Random(~seed)
+    this.#scheduler = new Scheduler(this.#random)
+    this.#story = createStory(wantsTrace, () => this.#scheduler.now)
+    this.#judge = this.#createJudge()
+    this.#broker = this.#createBroker()
+    this.#gateway = this.#createGateway()
+    const clock = virtualClock(this.#scheduler, null)
+    const shared = {
+      plan,
+      codec,
+      settings: this.#settings,
+      random: this.#random,
+      scheduler: this.#scheduler,
+      judge: this.#judge,
+      broker: this.#broker,
+      gateway: this.#gateway,
+      trace: this.#story.trace,
+    }
+    this.#ports = new Ports(shared)
+    this.#fleet = new Fleet({ ...shared, ports: this.#ports, tokens: plan.hooks ? fleetTokens(clock) : null })
+    this.#postman = new Postman({ ...shared, ports: this.#ports, fleet: this.#fleet })
+    this.#chaos = new Chaos({
+      ...shared,
+      ports: this.#ports,
+      fleet: this.#fleet,
+      keys: [...keys.keys()],
+      fence: label => this.#fence(label),
+    })
+  }
+
+  async run(): Promise<Outcome> {
+    const { faults, workers, commands } = this.#plan
+    const scheduler = this.#scheduler
+    const unhandled = (error: unknown) => this.#judge.accuse('the worker goes on', `unhandled: ${textOf(error)}`)
+    process.on('unhandledRejection', unhandled)
+    for (const [i, command] of commands.entries()) {
+      scheduler.add('world', null, 'publish', command.at, () => this.#publish(command, phoneOf(i)))
+    }
+    scheduler.add('world', null, 'calm', faults.until, () => this.#calm())
+    for (let i = 0; i < workers; i++) this.#fleet.start()
+    await this.#live()
+    await new Promise(resolve => setImmediate(resolve)) // where node tells of unhandled rejections
+    process.off('unhandledRejection', unhandled)
+    const { violation, counts } = this.#judge
+    return {
+      seed: this.#seed,
+      violation,
+      steps: scheduler.steps,
+      virtualMs: scheduler.now,
+      counts: { commands: commands.length, ...counts, ...this.#chaos.counts },
+      trace: this.#story.lines,
+    }
+  }
+
+  async #live(): Promise<void> {
+    const { faults, commands, timeoutMs, settleMs } = this.#plan
+    const judge = this.#judge
+    const concluded = () => this.#ports.calm && this.#published === commands.length && judge.allConcluded
+    await this.#until(concluded, faults.until + patienceMs)
+    const end = this.#scheduler.now + timeoutMs + settleMs + aftermathMs
+    await this.#until(() => this.#scheduler.now >= end, Number.POSITIVE_INFINITY)
+    let stopped = false
+    void Promise.all(this.#fleet.alive.map(one => this.#fleet.stop(one))).then(() => {
+      stopped = true
+    })
+    await this.#until(() => stopped, this.#scheduler.now + patienceMs)
+    if (!stopped) judge.accuse('the worker goes on', 'a planned stop does not end')
+    if (!judge.violation) {
+      judge.conclude(tp => this.#broker.committed(this.#settings.kafka.groupId, tp), this.#chaos.losses)
+    }
+  }
+
+  async #until(condition: () => boolean, latest: number): Promise<void> {
+    while (!this.#judge.violation && !condition() && this.#scheduler.now < latest) {
+      if (!(await this.#scheduler.step())) return
+    }
+  }
+
+  #createJudge(): Judge {
+    const { attempts, maxAgeMs, sessionTimeoutMs, concurrency, maxOperations, drainMs, timeoutMs, bus, http } =
+      this.#plan
+    return new Judge({
+      now: () => epoch + this.#scheduler.now,
+      leaseMs: Math.min(sessionTimeoutMs, 10_000),
+      maxAgeMs,
+      attempts,
+      drains: drainMs > timeoutMs + 100 && bus.most === 0 && http.most === 0,
+      inFlight: concurrency * maxOperations,
+    })
+  }
+
+  #createBroker(): WitnessedBroker {
+    const { topics } = this.#settings
+    const { partitions } = this.#plan
+    const all = new Map([
+      ...[...topics.commands, topics.doubts].map(topic => [topic, partitions] as const),
+      ...[topics.results, topics.statuses, topics.deadLetters].map(topic => [topic, 1] as const),
+    ])
+    const watched = [topics.results, topics.doubts, topics.deadLetters, topics.statuses]
+    return new WitnessedBroker(virtualClock(this.#scheduler, null), all, watched, {
+      committed: (tp, offset, metadata) => {
+        const owner = this.#scheduler.running!
+        this.#judge.committed(owner, tp, offset, metadata)
+        this.#story.trace(owner.name, `commits ${tp.topic}/${tp.partition} ${windowText(offset, metadata)}`)
+      },
+      written: (place, record) => this.#witness({ ...place, offset: record.offset }, record),
+    })
+  }
+
+  /** A record that the worker wrote is there for all to see. */
+  #witness(place: TopicPartition & { offset: number }, { value, headers }: BusRecord): void {
+    const { trace } = this.#story
+    const { results, doubts, statuses } = this.#settings.topics
+    if (place.topic === results) {
+      const result = this.#codec.result(value!)
+      const { id, commandTopic, commandPartition, commandOffset, outcome, errorCode } = result
+      trace(
+        'broker',
+        `result of ${id} (${commandTopic}/${commandPartition}@${commandOffset}): ${outcome} ${errorCode ?? ''}`,
+      )
+      this.#judge.result(result)
+    } else if (place.topic === doubts) {
+      const doubt = this.#codec.doubt(value!)
+      const { topic, partition, offset, cause, attempts } = doubt
+      trace(
+        'broker',
+        `${doubts}/${place.partition}@${place.offset} about ${topic}/${partition}@${offset}: ${cause}, attempts ${attempts}`,
+      )
+      this.#judge.doubted(doubt, place)
+    } else if (place.topic === statuses) {
+      this.#judge.status(this.#codec.status(value!))
+    } else {
+      trace('broker', `dead letter: ${headers['busgate.error.code']}`)
+      this.#judge.deadLetter(headers)
+    }
+  }
+
+  #createGateway(): SimGateway {
+    const { commands, refusesDuplicates } = this.#plan
+    const reactions = new Map(commands.map(({ reaction }, i) => [phoneOf(i), reaction]))
+    return new SimGateway({
+      random: this.#random,
+      keys,
+      reactionOf: phone => reactions.get(phone)!,
+      refusesDuplicates,
+      executed: (operation, msgId) => {
+        this.#judge.executed(operation.phone!)
+        this.#postman.owes(operation, msgId)
+      },
+    })
+  }
+
+  #publish(plan: CommandPlan, phone: number): void {
+    const [urgent, bulk] = this.#settings.topics.commands as [string, string]
+    const topic = plan.urgent ? urgent : bulk
+    const now = epoch + this.#scheduler.now
+    const deadline = plan.deadline === null ? null : now + plan.deadline
+    const record = recordOf(plan, phone, topic, deadline, this.#codec.encode)
+    const partition = partitionOf(record.key!, this.#plan.partitions)
+    const offset = this.#broker.end({ topic, partition })
+    const policy = policyOf(plan, this.#settings)
+    this.#published++
+    this.#judge.published({ plan, phone, topic, partition, offset, deadline, policy, publishedAt: now })
+    const { id, type, account, kind, reaction } = plan
+    const until = deadline === null ? '' : ` until ${deadline - epoch} ms`
+    this.#story.trace(
+      'upstream',
+      `writes ${topic}/${partition}@${offset}: ${id} ${type} of ${account}, ${policy}, ${kind}, gateway ${reaction}${until}`,
+    )
+    this.#broker.append([record], now)
+  }
+
+  #fence(label: string): void {
+    const { commands, doubts } = this.#settings.topics
+    const all = [...commands, doubts].flatMap(topic =>
+      Array.from({ length: this.#plan.partitions }, (_, partition) => ({ topic, partition })),
+    )
+    const meant = all.find(({ topic, partition }) => label.includes(`${topic}/${partition}`))
+    const { topic, partition } = meant ?? this.#random.pick(all)
+    this.#broker.fence(`${this.#settings.kafka.groupId}-${topic}-${partition}`)
+  }
+
+  /** From here on nothing goes wrong: whatever was begun must come to its end. */
+  #calm(): void {
+    this.#story.trace('world', '--- nothing goes wrong any more')
+    this.#ports.calm = true
+    this.#ports.unreachableUntil = 0
+    this.#gateway.deniedKeys.clear()
+    this.#fleet.heal()
+    if (this.#fleet.staying.length === 0) this.#fleet.start()
+  }
+}
+
+const letters = ['n', 'i', '.', '?']
+
+/** A checkpoint as a trace shows it: n new, i intent, . done, ? in doubt. */
+function windowText(offset: number, metadata: string): string {
+  const { window } = unpackCheckpoint(offset, metadata)
+  const states = Array.from({ length: window.length }, (_, i) => letters[window.get(offset + i)])
+  return `${offset}:${states.join('')}`
+}
