@@ -9,6 +9,8 @@ export interface PollerOptions {
   connection: Connection
   maxOperations: number
   errorTexts: Readonly<Record<string, ErrorCode>>
+  /** Polls may begin until this instant of the monotonic clock: whoever owns the doubts now has the rate for them. */
+  leaseUntil: () => number
   clock: Clock
   /** Runs the request when one may be in flight. */
   inSlot: (request: () => Promise<void>) => Promise<void>
@@ -73,13 +75,14 @@ export class StatusPoller {
   }
 
   async #request(asked: Asked): Promise<void> {
-    const { connection, maxOperations, errorTexts } = this.#options
+    const { connection, maxOperations, errorTexts, leaseUntil, clock } = this.#options
     const { account } = asked
     if (account.wait() > 0) return
     const questions = takeDistinct(asked.questions, Math.min(maxOperations, account.room()))
     const leave = account.leave(questions.length)
     const operations = questions.map(({ id }) => `{"type":"status","id":${id}}`)
     const answer = await connection.post(envelopeBody(account.apiKey(), operations), () => {
+      if (clock.monotonic() >= leaseUntil()) return 'the lease is over'
       account.begun(leave)
       return null
     })

@@ -75,7 +75,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const lanes = [urgent!, topics.doubts, ...others]
   const common = { ...gateway, ...delivery, connection, accounts, outbox, clock, telemetry }
   const dispatcher = new Dispatcher({ ...common, topics: lanes, leaseUntil })
-  const poller = new StatusPoller({ ...common, inSlot: request => dispatcher.inSlot(request) })
+  const poller = new StatusPoller({ ...common, leaseUntil, inSlot: request => dispatcher.inSlot(request) })
   const resolver = new Resolver({
     ...common,
     poller,
