@@ -52,9 +52,10 @@ export class RateLimiter {
     return Math.max(0, this.#perWindow() - this.#used)
   }
 
-  /** Milliseconds until something may be granted, as far as can be told now; 0 when now. */
+  /** Milliseconds until something may be granted, as far as can be told now; 0 when now, Infinity without a share. */
   wait(now: number): number {
     if (this.available(now) > 0) return 0
+    if (this.#nextShare === 0) return Number.POSITIVE_INFINITY
     if (this.#perWindow() === 0) return Math.max(1, this.#shareRisesAt - now)
     const shareRises = this.#nextShare > this.#share ? this.#shareRisesAt : Number.POSITIVE_INFINITY
     const first = Math.min(shareRises, ...this.#grants.map(grant => this.#endOf(grant, now)))

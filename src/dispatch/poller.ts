@@ -21,6 +21,7 @@ export type PollAnswer = Verdict
 
 interface Question {
   id: string
+  wanted: () => boolean
   answer: (verdict: PollAnswer) => void
 }
 
@@ -43,12 +44,15 @@ export class StatusPoller {
     this.#options = options
   }
 
-  /** @param id the caller's id of the message, as decimal text */
-  ask(account: Account, id: string): Promise<PollAnswer> {
+  /**
+   * @param id the caller's id of the message, as decimal text
+   * @param wanted whether the answer still matters; else it comes unasked
+   */
+  ask(account: Account, id: string, wanted: () => boolean): Promise<PollAnswer> {
     const asked = this.#asked.get(account) ?? { account, questions: [], busy: false }
     this.#asked.set(account, asked)
     return new Promise(answer => {
-      asked.questions.push({ id, answer })
+      asked.questions.push({ id, wanted, answer })
       this.#pump(asked)
     })
   }
@@ -58,7 +62,12 @@ export class StatusPoller {
   }
 
   #pump(asked: Asked): void {
-    if (this.#stopped || asked.busy || asked.questions.length === 0) return
+    if (this.#stopped || asked.busy) return
+    asked.questions = asked.questions.filter(({ wanted, answer }) => {
+      if (!wanted()) answer({ kind: 'in_doubt' })
+      return wanted()
+    })
+    if (asked.questions.length === 0) return
     asked.busy = true
     const wait = asked.account.wait()
     if (wait > 0) {

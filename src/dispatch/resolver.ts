@@ -81,7 +81,7 @@ export class Resolver {
       this.#decide(pending, postedAt)
       return
     }
-    const answer = await poller.ask(account, pending.command.idText)
+    const answer = await poller.ask(account, pending.command.idText, () => pending.session.alive)
     if (!this.#stillOurs(pending)) return
     const evidence = evidenceOf(answer, notFoundErrors)
     telemetry.emit('status.polled', { result: evidence })

@@ -10,7 +10,7 @@ export interface Operation {
   hook?: string
 }
 
-interface Envelope {
+export interface Envelope {
   auth: string
   data: Operation[]
 }
@@ -34,7 +34,7 @@ export const texts = {
 const statuses = ['ACCEPTED', 'QUEUED', 'DELIVERED', 'UNDELIVERABLE', 'READ']
 const withoutStatus: readonly string[] = ['call/otp', 'hlr'] satisfies SendType[]
 
-export const operationsOf = (body: string): Operation[] => (parseJson(body) as Envelope).data
+export const readEnvelope = (body: string): Envelope => parseJson(body) as Envelope
 
 /** The gateway: executes what it is asked for, and answers from what it has executed. */
 export class SimGateway {
@@ -55,7 +55,7 @@ export class SimGateway {
    * @param refuse 'throttled' or 'refused': refuses it whole this once
    */
   receive(body: string, refuse: 'throttled' | 'refused' | null): string {
-    const { auth, data } = parseJson(body) as Envelope
+    const { auth, data } = readEnvelope(body)
     const account = this.#options.keys.get(auth)
     if (account === undefined || this.deniedKeys.has(auth)) return refusal('Access denied')
     if (refuse) return refusal(refuse === 'throttled' ? 'Too many requests' : texts.envelope)

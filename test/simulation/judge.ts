@@ -3,7 +3,7 @@ import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { DONE, INTENT } from '../../src/bus/session/window.ts'
 import type { Doubt, SendResult, StatusEvent } from '../../src/records/generated.ts'
 import type { SimCommand } from './commands.ts'
-import type { Operation } from './gateway.ts'
+import type { Envelope } from './gateway.ts'
 import type { Owner } from './scheduler.ts'
 
 /** What must hold whatever happens. */
@@ -15,10 +15,12 @@ export type Invariant =
   | 'intent before POST'
   | 'no POST after the deadline'
   | 'no POST after the lease'
+  | 'no POST above the rate'
   | 'the result tells the truth'
   | 'a doubt ends SENT or UNRESOLVED'
   | 'no doubt without a cause'
   | 'a callback answered 200 is kept'
+  | 'nothing is left over'
   | 'the worker goes on'
 
 export interface Violation {
@@ -57,6 +59,8 @@ export interface JudgeOptions {
   leaseMs: number
   maxAgeMs: number
   attempts: number
+  /** Operations of an account that may begin in any second. */
+  rate: number
   /** Whether an owner that loses nothing finishes all it has begun before it hands a partition on. */
   drains: boolean
   /** The most commands that a process may have begun and not finished. */
@@ -81,6 +85,8 @@ export class Judge {
   /** The last commit on each partition. */
   readonly #commits = new Map<string, Commit>()
   readonly #assigned = new Map<string, Owner>()
+  /** Requests by the key of their account. */
+  readonly #begun = new Map<string, { at: number; operations: number }[]>()
   readonly #leases = new Map<Owner, Lease>()
   /** Status events on the topic. */
   readonly #statuses = new Set<string>()
@@ -133,8 +139,17 @@ export class Judge {
   }
 
   /** A process writes the first byte of a request. */
-  began(owner: Owner, operations: readonly Operation[]): void {
-    for (const { phone } of operations) if (phone !== undefined) this.#beganOne(owner, this.#byPhone.get(phone)!)
+  began(owner: Owner, { auth, data }: Envelope): void {
+    this.#checkRate(auth, data.length)
+    for (const { phone } of data) if (phone !== undefined) this.#beganOne(owner, this.#byPhone.get(phone)!)
+  }
+
+  #checkRate(auth: string, operations: number): void {
+    const now = this.#options.now()
+    const lastSecond = (this.#begun.get(auth) ?? []).filter(({ at }) => at > now - 1000)
+    this.#begun.set(auth, [...lastSecond, { at: now, operations }])
+    const count = lastSecond.reduce((sum, earlier) => sum + earlier.operations, operations)
+    if (count > this.#options.rate) this.accuse('no POST above the rate', `${count} operations of ${auth} in a second`)
   }
 
   #beganOne(owner: Owner, life: Life): void {
@@ -168,8 +183,8 @@ export class Judge {
   }
 
   /** Requests that the gateway is going to get. @returns what to call when it does */
-  underway(operations: readonly Operation[]): () => void {
-    const lives = operations.flatMap(({ phone }) => (phone === undefined ? [] : [this.#byPhone.get(phone)!]))
+  underway({ data }: Envelope): () => void {
+    const lives = data.flatMap(({ phone }) => (phone === undefined ? [] : [this.#byPhone.get(phone)!]))
     for (const life of lives) life.underway++
     return () => {
       for (const life of lives) life.underway--

@@ -1,7 +1,7 @@
 import type { Answer } from '../../src/gateway/answer.ts'
 import type { Connection, LastCheck } from '../../src/gateway/connection.ts'
 import { parseJson, stringifyJson } from '../../src/protocol/index.ts'
-import { type Operation, operationsOf, type SimGateway } from './gateway.ts'
+import { type Envelope, type Operation, readEnvelope, type SimGateway } from './gateway.ts'
 import type { PostFault } from './plan.ts'
 import type { Random } from './random.ts'
 import type { Owner, Scheduler } from './scheduler.ts'
@@ -18,9 +18,9 @@ export interface LineOptions {
   /** What becomes of the next POST. */
   fault: () => PostFault | null
   /** Called at the first byte. */
-  began: (operations: readonly Operation[]) => void
+  began: (envelope: Envelope) => void
   /** Called when the gateway is going to get it; what it answers is called when it does. */
-  underway: (operations: readonly Operation[]) => () => void
+  underway: (envelope: Envelope) => () => void
   trace: (actor: string, text: string) => void
 }
 
@@ -50,7 +50,7 @@ class Post {
     this.#options = options
     this.#body = body
     this.#fault = options.fault()
-    this.#name = describe(operationsOf(body))
+    this.#name = describe(readEnvelope(body).data)
     this.#resolve = resolve
     const { timeoutMs, random } = options
     const timeout = `no answer within ${timeoutMs} ms`
@@ -77,7 +77,7 @@ class Post {
     }
     this.#begun = true
     trace(owner.name, `POST ${this.#name} begins${this.#fault ? ` (${this.#fault})` : ''}`)
-    began(operationsOf(this.#body))
+    began(readEnvelope(this.#body))
     this.#send()
   }
 
@@ -120,7 +120,7 @@ class Post {
   /** The gateway gets it, whatever has become of the process; what the process hears of it is `answer`. */
   #arrive(ms: number, answer: (body: string) => Answer | null): void {
     const { scheduler, gateway, delay, trace, underway, timeoutMs, settleMs } = this.#options
-    const arrived = underway(operationsOf(this.#body))
+    const arrived = underway(readEnvelope(this.#body))
     const refuse = this.#fault === 'throttled' || this.#fault === 'refused' ? this.#fault : null
     scheduler.add('world', null, 'gateway', Math.min(ms, (timeoutMs + settleMs) * 0.9), () => {
       arrived()

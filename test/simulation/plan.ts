@@ -115,7 +115,7 @@ export function planOf(seed: number): Plan {
     concurrency: random.pick([1, 2, 4, 8]),
     lingerMs: random.pick([0, 5, 20]),
     timeoutMs: gentle ? random.pick([100, 400]) : random.pick([100, 400, 900, 3000]),
-    rate: random.chance(0.1) ? random.int(10, 40) : undefined,
+    rate: random.chance(0.25) ? random.int(6, 25) : undefined,
     default: random.pick(['AT_MOST_ONCE', 'AT_LEAST_ONCE']),
     settleMs: random.pick([200, 600, 3000]),
     polls: random.int(1, 3),

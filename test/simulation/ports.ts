@@ -83,8 +83,8 @@ export class Ports {
       settleMs: plan.settleMs,
       delay: () => this.httpDelay(),
       fault: () => this.#postFault(),
-      began: operations => judge.began(owner, operations),
-      underway: operations => judge.underway(operations),
+      began: envelope => judge.began(owner, envelope),
+      underway: envelope => judge.underway(envelope),
     })
   }
 

@@ -74,6 +74,14 @@ export class SimProcess implements Owner {
     return !this.dead && !this.leaving && this.#sending !== null
   }
 
+  /** What its own metrics say that is still to be done. */
+  leftovers(): string[] {
+    const atRest = ['doubts_open', 'requests_in_flight', 'consumer_lag_records', 'window_used_ratio']
+    return [...(this.#sending?.gauges.read() ?? [])]
+      .filter(({ name, value }) => atRest.includes(name) && value !== 0)
+      .map(({ name, labels, value }) => `${name} ${Object.values(labels).join('/')} is ${value}`)
+  }
+
   async start({ settings, ports, random, codec, tokens, fatal }: SimProcessOptions): Promise<void> {
     if (tokens) {
       const publisher = await this.bus.publisher()

@@ -123,6 +123,12 @@ class World {
     await this.#until(concluded, faults.until + patienceMs)
     const end = this.#scheduler.now + timeoutMs + settleMs + aftermathMs
     await this.#until(() => this.#scheduler.now >= end, Number.POSITIVE_INFINITY)
+    for (const { name, leftovers } of this.#fleet.staying.map(one => ({
+      name: one.name,
+      leftovers: one.leftovers(),
+    }))) {
+      if (leftovers.length > 0) judge.accuse('nothing is left over', `${name}: ${leftovers.join(', ')}`)
+    }
     let stopped = false
     void Promise.all(this.#fleet.alive.map(one => this.#fleet.stop(one))).then(() => {
       stopped = true
@@ -148,6 +154,7 @@ class World {
       leaseMs: Math.min(sessionTimeoutMs, 10_000),
       maxAgeMs,
       attempts,
+      rate: this.#plan.rate ?? Number.POSITIVE_INFINITY,
       drains: drainMs > timeoutMs + 100 && bus.most === 0 && http.most === 0,
       inFlight: concurrency * maxOperations,
     })
