@@ -10,7 +10,7 @@ import type { Owner } from './scheduler.ts'
 export type Invariant =
   | 'one final result'
   | 'at most once'
-  | 'no more POSTs than attempts'
+  | 'sent again only in doubt'
   | 'one POST at a time'
   | 'intent before POST'
   | 'no POST after the deadline'
@@ -209,8 +209,11 @@ export class Judge {
     if (policy === 'AT_MOST_ONCE' && life.executions > 1) {
       this.accuse('at most once', `${this.#name(life)} is executed ${life.executions} times under AT_MOST_ONCE`)
     }
+    if (life.executions > 1 && life.places.length === 1) {
+      this.accuse('sent again only in doubt', `${this.#name(life)} is executed again, and never was in doubt`)
+    }
     if (life.executions > this.#options.attempts) {
-      this.accuse('no more POSTs than attempts', `${this.#name(life)} is executed ${life.executions} times`)
+      this.accuse('sent again only in doubt', `${this.#name(life)} is executed ${life.executions} times`)
     }
   }
 
@@ -341,7 +344,11 @@ export class Judge {
 
   #checkEnd(life: Life): void {
     if (this.#ends(life) === 0) this.accuse('one final result', `${this.#name(life)} has none`)
-    const final = life.results.find(result => result.final)?.outcome ?? ''
+    const result = life.results.find(({ final }) => final)
+    const final = result?.outcome ?? ''
+    if (result && result.attempts < life.executions) {
+      this.accuse('the result tells the truth', `${this.#name(life)} was executed more often than it was sent`)
+    }
     if (['REJECTED', 'INVALID', 'EXPIRED', 'DUPLICATE'].includes(final) && life.executions > 0) {
       this.accuse('the result tells the truth', `${this.#name(life)} is ${final}, but was executed`)
     }

@@ -123,12 +123,7 @@ class World {
     await this.#until(concluded, faults.until + patienceMs)
     const end = this.#scheduler.now + timeoutMs + settleMs + aftermathMs
     await this.#until(() => this.#scheduler.now >= end, Number.POSITIVE_INFINITY)
-    for (const { name, leftovers } of this.#fleet.staying.map(one => ({
-      name: one.name,
-      leftovers: one.leftovers(),
-    }))) {
-      if (leftovers.length > 0) judge.accuse('nothing is left over', `${name}: ${leftovers.join(', ')}`)
-    }
+    if (judge.allConcluded) this.#checkLeftovers()
     let stopped = false
     void Promise.all(this.#fleet.alive.map(one => this.#fleet.stop(one))).then(() => {
       stopped = true
@@ -137,6 +132,13 @@ class World {
     if (!stopped) judge.accuse('the worker goes on', 'a planned stop does not end')
     if (!judge.violation) {
       judge.conclude(tp => this.#broker.committed(this.#settings.kafka.groupId, tp), this.#chaos.losses)
+    }
+  }
+
+  #checkLeftovers(): void {
+    for (const process of this.#fleet.staying) {
+      const leftovers = process.leftovers()
+      if (leftovers.length > 0) this.#judge.accuse('nothing is left over', `${process.name}: ${leftovers.join(', ')}`)
     }
   }
 
