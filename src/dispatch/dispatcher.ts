@@ -1,7 +1,7 @@
 import pLimit from 'p-limit'
+import type { Account } from '../accounts/account.ts'
 import type { Session } from '../bus/port.ts'
 import { envelopeOverhead } from '../gateway/envelope.ts'
-import type { Account } from './account.ts'
 import { concludeExpired } from './conclusion.ts'
 import { Delivery, type DeliveryOptions, type Envelope } from './delivery.ts'
 import { expiry, type Pending } from './pending.ts'

@@ -1,10 +1,10 @@
+import type { Account } from '../accounts/account.ts'
+import type { AccountGate } from '../accounts/gate.ts'
 import type { Membership } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { GaugeSource } from '../telemetry/gauges.ts'
-import type { Account } from './account.ts'
 import type { Dispatcher } from './dispatcher.ts'
-import type { AccountGate } from './gate.ts'
 import type { Resolver } from './resolver.ts'
 
 const breakerStates: Record<AccountGate['state'], number> = { closed: 0, probing: 1, paused: 2 }

@@ -15,8 +15,9 @@ const allowed: Record<string, string[]> = {
   records: ['protocol', 'telemetry', 'config'],
   bus: ['telemetry', 'config'],
   gateway: ['protocol', 'telemetry', 'config'],
-  dispatch: ['gateway', 'bus', 'records', 'protocol', 'telemetry', 'config'],
-  statuses: ['gateway', 'bus', 'records', 'protocol', 'telemetry', 'config'],
+  accounts: ['gateway', 'protocol', 'telemetry', 'config'],
+  dispatch: ['accounts', 'gateway', 'bus', 'records', 'protocol', 'telemetry', 'config'],
+  statuses: ['accounts', 'gateway', 'bus', 'records', 'protocol', 'telemetry', 'config'],
   callbacks: ['bus', 'records', 'statuses', 'protocol', 'telemetry', 'config'],
   sandbox: ['protocol'],
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Account } from '../../src/dispatch/account.ts'
+import { Account } from '../../src/accounts/account.ts'
 import type { Answer } from '../../src/gateway/answer.ts'
 import { classify } from '../../src/gateway/classify.ts'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'

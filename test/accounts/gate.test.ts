@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { AccountGate, type PauseReason } from '../../src/dispatch/gate.ts'
+import { AccountGate, type PauseReason } from '../../src/accounts/gate.ts'
 
 /** A gate whose pauses are not shortened by chance. */
 const fullGate = () => new AccountGate(() => 1)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Grant, RateLimiter } from '../../src/dispatch/limiter.ts'
+import { type Grant, RateLimiter } from '../../src/accounts/limiter.ts'
 
 /** A limiter that has had its share for long. */
 function limiterOf(rate: number, share = 1): RateLimiter {
