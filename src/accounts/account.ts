@@ -117,6 +117,15 @@ export class Account {
   }
 }
 
+/** Each account's rate is shared by the processes that own partitions, in proportion to how many each owns. */
+export function shareRates(
+  accounts: ReadonlyMap<string, Account>,
+  { owned, total }: { owned: number; total: number },
+  now: number,
+): void {
+  for (const { limiter } of accounts.values()) limiter?.setShare(total > 0 ? owned / total : 0, now)
+}
+
 const isThrottled = (verdict: Verdict): boolean => verdict.kind === 'refused' && verdict.code === 'THROTTLED'
 
 /** Whether every item could be told by its id, whatever else was wrong with the answer. */

@@ -35,6 +35,9 @@ export async function readBalance({ connection, account, clock, telemetry }: Bal
     unknown
   >
   if (typeof amount !== 'number') return true
-  telemetry.emit('balance.read', { account: name, currency: typeof currency === 'string' ? currency : '', amount })
+  telemetry.emit('balance.read', { account: name, currency: isCode(currency) ? currency : 'other', amount })
   return true
 }
+
+/** Three letters, as in ISO 4217; anything else could be any text. */
+const isCode = (currency: unknown): currency is string => typeof currency === 'string' && /^[A-Z]{3}$/.test(currency)

@@ -81,7 +81,7 @@ export class DoubtIntake {
       doubted: true,
     }
     if (doubted) this.#doubtAgain(pending)
-    else resolver.resolve(pending, doubt.postedAt)
+    else resolver.resolve(pending, doubt.postedAt, oldestCallback(doubt))
   }
 
   #doubtAgain(pending: Pending): void {
@@ -96,4 +96,9 @@ export class DoubtIntake {
     graveyard.bury(record, error)
     void this.#session.committed().then(() => graveyard.announce(this.#options.telemetry))
   }
+}
+
+/** What was taken over can have been POSTed at any time since it was on its topic. */
+function oldestCallback({ cause, timestamp, postedAt }: Doubt): number {
+  return cause === 'taken_over' ? timestamp : postedAt
 }

@@ -2,9 +2,11 @@ import type { Account } from '../accounts/account.ts'
 import type { PollAnswer, StatusPoller } from '../accounts/poller.ts'
 import type { Clock } from '../clock.ts'
 import { operations, type SendType, stateOf } from '../protocol/index.ts'
-import { readPayload } from '../records/result.ts'
+import type { StatusEvent } from '../records/generated.ts'
+import { noPayload, type ResultPayload, readPayload } from '../records/result.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { concludeExpired } from './conclusion.ts'
+import type { Evidence } from './evidence.ts'
 import type { Outbox } from './outbox.ts'
 import { expiry, type Pending } from './pending.ts'
 import { type ResultDetails, ResultTally } from './results.ts'
@@ -13,6 +15,8 @@ export type Policy = 'AT_MOST_ONCE' | 'AT_LEAST_ONCE'
 
 export interface ResolverOptions {
   poller: StatusPoller
+  /** null: there is no topic of statuses. */
+  evidence: Evidence | null
   accounts: ReadonlyMap<string, Account>
   outbox: Outbox
   /** Puts a command in the queue to be POSTed again. */
@@ -35,10 +39,10 @@ export interface ResolverOptions {
 const withoutStatus: readonly SendType[] = ['call/otp', 'hlr']
 
 /** What a status poll tells about a message in doubt. */
-export type Evidence = 'sent' | 'not_found' | 'inconclusive' | 'unanswered'
+export type PollEvidence = 'sent' | 'not_found' | 'inconclusive' | 'unanswered'
 
 /** Reads a poll's answer. A status UNKNOWN proves nothing; a refusal only counts as "not found" by the texts given. */
-export function evidenceOf(answer: PollAnswer, notFoundErrors: readonly string[]): Evidence {
+export function evidenceOf(answer: PollAnswer, notFoundErrors: readonly string[]): PollEvidence {
   if (answer.kind === 'in_doubt') return 'unanswered'
   if (answer.kind === 'refused') {
     if (answer.code === 'THROTTLED' || answer.code === 'ACCESS_DENIED') return 'unanswered'
@@ -49,9 +53,21 @@ export function evidenceOf(answer: PollAnswer, notFoundErrors: readonly string[]
   return typeof status === 'string' && stateOf(status).state !== 'UNKNOWN' ? 'sent' : 'inconclusive'
 }
 
+/** A command in doubt while this process works on it. */
+interface Doubt {
+  pending: Pending
+  /** When its last POST can have begun at the latest, milliseconds since 1970. */
+  postedAt: number
+  /** Definite answers that proved nothing. */
+  inconclusive: number
+  over: boolean
+  endSearch: () => void
+}
+
 /**
  * Resolves doubts: waits until the POST can no longer be executed late, asks for the status, and then gives the final
- * result, or sends again where the policy allows it. It keeps nothing of its own: after a restart it begins again.
+ * result, or sends again where the policy allows it. A callback settles it at any time. It keeps nothing of its own:
+ * after a restart it begins again.
  */
 export class Resolver {
   readonly #options: ResolverOptions
@@ -62,65 +78,67 @@ export class Resolver {
     this.#options = options
   }
 
-  /** @param postedAt when the last POST can have begun at the latest, milliseconds since 1970 */
-  resolve(pending: Pending, postedAt: number): void {
+  /**
+   * @param postedAt when the last POST can have begun at the latest, milliseconds since 1970
+   * @param since no callback can be older, milliseconds since 1970
+   */
+  resolve(pending: Pending, postedAt: number, since: number): void {
     const { clock, settleMs } = this.#options
-    this.open++
     const canBeAsked = !withoutStatus.includes(pending.command.type)
+    const doubt: Doubt = { pending, postedAt, inconclusive: 0, over: false, endSearch: () => {} }
+    this.open++
+    if (canBeAsked) this.#awaitCallback(doubt, since)
     const wait = this.#mayGoAgain(pending) || canBeAsked ? Math.max(0, postedAt + settleMs - clock.now()) : 0
-    this.#after(wait, pending, () => {
-      if (canBeAsked) void this.#poll(pending, postedAt, 0)
-      else this.#decide(pending, postedAt)
-    })
+    this.#after(wait, doubt, () => (canBeAsked ? this.#poll(doubt) : this.#decide(doubt)))
   }
 
-  async #poll(pending: Pending, postedAt: number, inconclusive: number): Promise<void> {
+  #awaitCallback(doubt: Doubt, since: number): void {
+    const { idText: id, account } = doubt.pending.command
+    const found = ({ msgId }: StatusEvent) => {
+      if (this.#stillOpen(doubt)) this.#settleSent(doubt, { ...noPayload, msgId })
+    }
+    doubt.endSearch = this.#options.evidence?.seek({ id, account, since, found }) ?? doubt.endSearch
+  }
+
+  async #poll(doubt: Doubt): Promise<void> {
     const { poller, accounts, notFoundErrors, polls, pollIntervalMs, telemetry, clock, maxAgeMs } = this.#options
-    const account = accounts.get(pending.command.account)
+    const { command, session, origin } = doubt.pending
+    const account = accounts.get(command.account)
     if (!account) {
-      this.#decide(pending, postedAt)
+      await this.#decide(doubt)
       return
     }
-    const answer = await poller.ask(account, pending.command.idText, () => pending.session.alive)
-    if (!this.#stillOurs(pending)) return
+    const answer = await poller.ask(account, command.idText, () => session.alive && !doubt.over)
+    if (!this.#stillOpen(doubt)) return
     const evidence = evidenceOf(answer, notFoundErrors)
     telemetry.emit('status.polled', { result: evidence })
     if (evidence === 'sent') {
-      const payload = answer.kind === 'sent' ? readPayload(pending.command.type, answer.data) : undefined
-      this.#settle(pending, {
-        outcome: 'SENT',
-        attempts: pending.attempts,
-        sentAt: postedAt,
-        ...(payload && { payload }),
-      })
+      this.#settleSent(doubt, answer.kind === 'sent' ? readPayload(command.type, answer.data) : noPayload)
       return
     }
-    const asked = inconclusive + (evidence === 'inconclusive' ? 1 : 0)
-    const tooOld = clock.now() > pending.origin.record.timestamp + maxAgeMs
-    if (evidence === 'not_found' || asked >= polls || tooOld) this.#decide(pending, postedAt)
-    else this.#after(pollIntervalMs, pending, () => void this.#poll(pending, postedAt, asked))
+    if (evidence === 'inconclusive') doubt.inconclusive++
+    const tooOld = clock.now() > origin.record.timestamp + maxAgeMs
+    if (evidence === 'not_found' || doubt.inconclusive >= polls || tooOld) await this.#decide(doubt)
+    else this.#after(pollIntervalMs, doubt, () => this.#poll(doubt))
   }
 
-  /** Everything that can be asked has been asked. */
-  #decide(pending: Pending, postedAt: number): void {
-    const { attempts: mostAttempts, maxAgeMs, clock, sendAgain } = this.#options
+  /** Everything that can be asked has been asked; the callbacks that came so far are heard first. */
+  async #decide(doubt: Doubt): Promise<void> {
+    const { attempts: mostAttempts, maxAgeMs, clock, sendAgain, evidence } = this.#options
+    const { pending, postedAt } = doubt
+    await evidence?.upToNow(pending.command.idText)
+    if (!this.#stillOpen(doubt)) return
     const { attempts } = pending
     const expired = expiry(pending, clock.now(), maxAgeMs)
-    const error = 'nobody could tell whether it was sent'
+    const unresolved = { outcome: 'UNRESOLVED', attempts, error: 'nobody could tell whether it was sent' } as const
     if (!this.#mayGoAgain(pending)) {
-      this.#settle(pending, { outcome: 'UNRESOLVED', attempts, errorCode: 'RESPONSE_LOST', error, sentAt: postedAt })
+      this.#settle(doubt, { ...unresolved, errorCode: 'RESPONSE_LOST', sentAt: postedAt })
     } else if (expired) {
-      this.#settle(pending, concludeExpired(pending, expired))
+      this.#settle(doubt, concludeExpired(pending, expired))
     } else if (attempts >= mostAttempts) {
-      this.#settle(pending, {
-        outcome: 'UNRESOLVED',
-        attempts,
-        errorCode: 'ATTEMPTS_EXHAUSTED',
-        error,
-        sentAt: postedAt,
-      })
+      this.#settle(doubt, { ...unresolved, errorCode: 'ATTEMPTS_EXHAUSTED', sentAt: postedAt })
     } else {
-      this.open--
+      this.#close(doubt)
       sendAgain(pending)
     }
   }
@@ -130,24 +148,34 @@ export class Resolver {
     return policy === 'AT_LEAST_ONCE' && this.#options.accounts.has(command.account)
   }
 
-  #settle(pending: Pending, details: ResultDetails): void {
+  #settleSent(doubt: Doubt, payload: ResultPayload): void {
+    this.#settle(doubt, { outcome: 'SENT', attempts: doubt.pending.attempts, sentAt: doubt.postedAt, payload })
+  }
+
+  #settle(doubt: Doubt, details: ResultDetails): void {
     const { outbox, telemetry } = this.#options
+    const { pending } = doubt
     const tally = new ResultTally()
-    this.open--
+    this.#close(doubt)
     outbox.settle(pending, details, tally)
     void pending.session.committed().then(() => tally.announce(telemetry))
   }
 
-  #after(ms: number, pending: Pending, action: () => void): void {
+  #after(ms: number, doubt: Doubt, action: () => Promise<void>): void {
     this.#options.clock.after(ms, () => {
-      if (this.#stillOurs(pending)) action()
+      if (this.#stillOpen(doubt)) void action()
     })
   }
 
   /** What the partition's next owner will resolve is no longer this one's. */
-  #stillOurs({ session }: Pending): boolean {
-    if (session.alive) return true
+  #stillOpen(doubt: Doubt): boolean {
+    if (!doubt.over && !doubt.pending.session.alive) this.#close(doubt)
+    return !doubt.over
+  }
+
+  #close(doubt: Doubt): void {
+    doubt.over = true
+    doubt.endSearch()
     this.open--
-    return false
   }
 }

@@ -1,7 +1,7 @@
 import type { OutgoingRecord } from '../bus/port.ts'
 import type { ErrorCode } from '../protocol/index.ts'
 import type { SendResult } from '../records/generated.ts'
-import { longestError, noPayload, type ResultPayload } from '../records/result.ts'
+import { lifetimeHeader, longestError, noPayload, type ResultPayload } from '../records/result.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { Origin } from './pending.ts'
 
@@ -12,6 +12,8 @@ export interface ResultSubject {
   account: string
   correlationId: string | null
   tenant: string | null
+  /** Seconds, where the command says so. */
+  lifetime?: number | null
 }
 
 export interface ResultDetails {
@@ -35,6 +37,7 @@ export function createResultWriter(
   return (subject, origin, { outcome, attempts, errorCode, error, payload = noPayload, sentAt }) => ({
     topic,
     key: Buffer.from(String(subject.id)),
+    ...(subject.lifetime != null && { headers: { [lifetimeHeader]: String(subject.lifetime) } }),
     value: encode({
       id: subject.id,
       type: subject.type,

@@ -1,4 +1,4 @@
-import { Account } from '../accounts/account.ts'
+import { Account, shareRates } from '../accounts/account.ts'
 import { readBalance } from '../accounts/balance.ts'
 import { StatusPoller } from '../accounts/poller.ts'
 import type { Bus, Membership } from '../bus/port.ts'
@@ -17,6 +17,7 @@ import type { GaugeSource } from '../telemetry/gauges.ts'
 import { commandSessions } from './command-sessions.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { createDoubtWriter } from './doubts.ts'
+import { Evidence } from './evidence.ts'
 import { readGauges, reasonsOf, watchRegistry } from './health.ts'
 import { Outbox } from './outbox.ts'
 import { Resolver } from './resolver.ts'
@@ -79,6 +80,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const resolver = new Resolver({
     ...common,
     poller,
+    evidence: await evidenceIn(options),
     policies: delivery.types,
     settleMs: timeoutMs + delivery.settleMs,
     sendAgain: pending => dispatcher.push([pending]),
@@ -90,7 +92,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
     deadLetterTopic: topics.deadLetters,
   }
   const changed = () => {
-    if (membership) shareRates(accounts, membership, clock.monotonic())
+    if (membership) shareRates(accounts, membership.share(), clock.monotonic())
   }
   const listener = commandSessions({
     doubtsTopic: topics.doubts,
@@ -106,7 +108,9 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
     changed,
     fatal: options.fatal,
   })
-  membership = await bus.join(lanes, listener, topic => (topic === topics.doubts ? 0 : delivery.dedupeWindow))
+  membership = await bus.join(lanes, listener, {
+    lookBack: topic => (topic === topics.doubts ? 0 : delivery.dedupeWindow),
+  })
   const joined = membership
   changed()
   dispatcher.pump()
@@ -133,6 +137,13 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
       await connection.close()
     },
   }
+}
+
+async function evidenceIn({ settings, bus, registry, clock, telemetry }: SendingOptions): Promise<Evidence | null> {
+  const topic = settings.topics.statuses
+  const partitions = (await bus.partitions([topic])).get(topic)
+  if (!partitions) return null
+  return new Evidence({ bus, topic, partitions, decoder: createDecoder(schemas.status, registry), clock, telemetry })
 }
 
 /** Doubts are keyed as commands are, so that a partition of theirs stands for one of the commands'. */
@@ -166,11 +177,6 @@ function objection(
   if (!known) return `account must be one that gateway.accounts knows: ${[...accounts.keys()].join(', ')}`
   const room = maxBytes - envelopeOverhead(known.apiKey())
   return bytes > room ? `the operation is ${bytes} bytes long; gateway.maxBytes leaves room for ${room}` : null
-}
-
-function shareRates(accounts: ReadonlyMap<string, Account>, membership: Membership, now: number): void {
-  const { owned, total } = membership.share()
-  for (const { limiter } of accounts.values()) limiter?.setShare(total > 0 ? owned / total : 0, now)
 }
 
 function askBalances(

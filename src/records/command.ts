@@ -1,4 +1,4 @@
-import { operations, type SendType } from '../protocol/index.ts'
+import { lifetimeOf, operations, type SendType } from '../protocol/index.ts'
 import type { SendCommand, SendCommandDelivery } from './generated.ts'
 import { type AvroRecord, schemas } from './schemas.ts'
 
@@ -11,6 +11,8 @@ export interface Command {
   /** Milliseconds since 1970. */
   deadline: number | null
   delivery: SendCommandDelivery
+  /** Seconds until the gateway must have come to a verdict; null: as many as is usual for the type. */
+  lifetime: number | null
   correlationId: string | null
   tenant: string | null
   /** The operation object, as it goes into the envelope. */
@@ -113,6 +115,7 @@ export function readCommand(value: SendCommand, options: ReadOptions): Reading {
       idText,
       deadline: value.deadline,
       delivery: value.delivery,
+      lifetime: unusualLifetime(kind.type, fields),
       json,
       bytes: Buffer.byteLength(json),
     },
@@ -166,6 +169,11 @@ function problemOf({ type }: Kind, id: bigint, fields: Fields): string | null {
     .slice(0, MAX_PROBLEMS)
     .map(issue => issue.message)
     .join('; ')
+}
+
+function unusualLifetime(type: SendType, operation: Fields): number | null {
+  const lifetime = lifetimeOf(type, operation)
+  return lifetime === lifetimeOf(type, {}) ? null : lifetime
 }
 
 function takesHook(type: SendType, { voiceHook }: ReadOptions): boolean {

@@ -1,6 +1,9 @@
 import { type SendType, stringifyJson } from '../protocol/index.ts'
 import type { SendResult, SendResultHlr, SendResultHlrOperator } from './generated.ts'
 
+/** On results of messages whose lifetime is not the usual one of their type: seconds, as decimal text. */
+export const lifetimeHeader = 'busgate.lifetime'
+
 /** What an item's data of a successful operation says, in a result's words. */
 export type ResultPayload = Pick<SendResult, 'msgId' | 'parts' | 'code' | 'price' | 'hlr' | 'payload'>
 

@@ -1,3 +1,4 @@
+import type { CallbackTrouble } from './callback-trouble.ts'
 import { type Clock, systemClock } from './clock.ts'
 
 /** The accepted keys: a list is one account named `default`; an object names the accounts, each with its key or keys. */
@@ -34,6 +35,8 @@ export interface SandboxOptions {
   callbackRetry?: { tries: number; firstDelayMs: number }
   /** Callbacks in flight to one receiver. Default 32. */
   callbackConcurrency?: number
+  /** Shares of callbacks that are dropped, late or sent twice. Default: none. */
+  callbackTrouble?: CallbackTrouble
   /** Where statuses of pipeline go, whose `hook` the gateway does not keep: one address, or one an account. Default: nowhere. */
   accountCallbackUrl?: string | Readonly<Record<string, string>>
   /** Whether `voice` keeps a `hook`; the specification leaves it open. Default true; otherwise as pipeline. */
@@ -73,6 +76,7 @@ export function settingsOf(options: SandboxOptions): Settings {
     seed: 1,
     callbackRetry: { tries: 5, firstDelayMs: 200 },
     callbackConcurrency: 32,
+    callbackTrouble: {},
     accountCallbackUrl: {},
     voiceHook: true,
     duplicates: 'execute',

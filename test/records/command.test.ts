@@ -41,6 +41,7 @@ describe('a valid command', () => {
       account: 'default',
       deadline: 1_763_000_000_000,
       delivery: 'AT_MOST_ONCE',
+      lifetime: 7200,
       correlationId: null,
       tenant: 'shop',
       json,

@@ -36,6 +36,7 @@ export function buildPending(options: PendingOptions = {}): Pending {
     account,
     deadline,
     delivery: 'DEFAULT',
+    lifetime: null,
     correlationId: null,
     tenant: null,
     json,

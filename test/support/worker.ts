@@ -87,7 +87,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const bus = openOwnBus(new Telemetry())
   await bus.createTopics([
     ...[...topics.commands, topics.doubts].map(topic => ({ topic, partitions: options.partitions ?? 1 })),
-    ...[topics.results, topics.statuses, topics.deadLetters].map(topic => ({ topic, partitions: 1 })),
+    ...[topics.results, topics.statuses, topics.overdue, topics.deadLetters].map(topic => ({ topic, partitions: 1 })),
   ])
   const output = await readOutput(bus, registry, settings)
   const publisher = await bus.publisher()
@@ -166,6 +166,7 @@ function worldSettings({ settings = {}, brokers }: WorldOptions, sandbox: Sandbo
       statuses: `${name}-statuses`,
       deadLetters: `${name}-dead-letters`,
       doubts: `${name}-doubts`,
+      overdue: `${name}-overdue`,
     },
     gateway: { url: sandbox.url, balanceIntervalMs: 0, lingerMs: 5, voiceHook: true },
     callbacks: { host: '127.0.0.1', port: 0, publicUrl: receiver.url, secret: 'k1:a-secret-of-the-tests' },

@@ -1,5 +1,6 @@
 import { operations as protocol, type SendType, segmentsOf, sendTypes } from '../../protocol/index.ts'
 import { statusCallback } from '../callback.ts'
+import { troubled } from '../callback-trouble.ts'
 import { within } from '../chance.ts'
 import { type Exchange, type Handler, idText, type Operation } from '../gateway.ts'
 import { accepted, refused } from '../items.ts'
@@ -73,9 +74,20 @@ function execute(operation: Operation, outcome: Outcome, exchange: Exchange): Me
 
 function callBack(url: string, operation: Operation, message: Message, outcome: Outcome, exchange: Exchange): void {
   const { gateway, now } = exchange
-  const body = () => statusCallback(operation, message, outcome, exchange)
-  if (outcome.early) exchange.holds.push(gateway.callbacks.sendNow(url, body))
-  else for (let i = 0; i < outcome.callbacks; i++) gateway.callbacks.schedule(url, body, message.finalAt - now)
+  let text: string | undefined
+  const body = () => {
+    text ??= statusCallback(operation, message, outcome, exchange)
+    return text
+  }
+  if (outcome.early) {
+    exchange.holds.push(gateway.callbacks.sendNow(url, body))
+    return
+  }
+  const times = Array.from({ length: outcome.callbacks }, () => message.finalAt - now)
+  const chance = gateway.chance('callback', operation.id)
+  for (const time of troubled(times, gateway.settings.callbackTrouble, chance)) {
+    gateway.callbacks.schedule(url, body, time)
+  }
 }
 
 function callbackUrl({ type, hook }: Operation, { gateway, account }: Exchange): string | undefined {

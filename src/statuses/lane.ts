@@ -1,0 +1,180 @@
+import type { Account } from '../accounts/account.ts'
+import type { PollAnswer, StatusPoller } from '../accounts/poller.ts'
+import type { BusRecord, OutgoingRecord, Session } from '../bus/port.ts'
+import type { Clock } from '../clock.ts'
+import { operations, type SendType, sendTypes } from '../protocol/index.ts'
+import type { Decoder } from '../records/decoder.ts'
+import type { SendResult, StatusEvent } from '../records/generated.ts'
+import { decodePatiently } from '../records/patient.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import { eventOfPoll, givenUp } from './poll-event.ts'
+import { askedAgain, type Schedule, type ScheduleOptions, scheduleOf, withSchedule } from './schedule.ts'
+import type { Verdicts } from './verdicts.ts'
+
+export interface LaneOptions extends ScheduleOptions {
+  verdicts: Verdicts
+  decoder: Decoder<SendResult>
+  poller: Pick<StatusPoller, 'ask'>
+  accounts: ReadonlyMap<string, Account>
+  overdueTopic: string
+  writeEvent: (event: StatusEvent) => OutgoingRecord
+  clock: Clock
+  telemetry: Telemetry
+}
+
+interface Message {
+  record: BusRecord
+  result: SendResult & { type: SendType }
+}
+
+/** The walk does not wake for each record alone. */
+const leastWaitMs = 100
+/** What a timer of Node can wait. */
+const longestWaitMs = 2 ** 31 - 1
+
+/**
+ * Walks one partition of results, or of overdue messages, `delayMs` behind now. What has a verdict by then is done with;
+ * what has none is asked for when its time has come, or moves to the end of the overdue messages to be looked at again.
+ */
+export class Lane {
+  readonly #options: LaneOptions
+  readonly #session: Session
+  /** In the order of their records, each to be looked at when it is `delayMs` old. */
+  readonly #queue: Message[] = []
+  readonly #asking = new Set<Message>()
+  #taken = Promise.resolve()
+  #walking = false
+  #cancelTimer = () => {}
+
+  constructor(session: Session, options: LaneOptions) {
+    this.#session = session
+    this.#options = options
+  }
+
+  take(records: readonly BusRecord[]): void {
+    this.#taken = this.#taken.then(() => this.#read(records)).then(() => this.#walk())
+  }
+
+  /** Milliseconds since the oldest message that is still to be dealt with was due. */
+  get behindMs(): number {
+    const [asked] = this.#asking
+    const oldest = Math.min(...[asked, this.#queue[0]].map(message => message?.record.timestamp ?? Infinity))
+    return Math.max(0, this.#options.clock.now() - oldest - this.#options.delayMs)
+  }
+
+  close(): void {
+    this.#cancelTimer()
+    this.#options.verdicts.close()
+  }
+
+  async #read(records: readonly BusRecord[]): Promise<void> {
+    const { decoder, clock, telemetry } = this.#options
+    const { topic, partition } = this.#session
+    for (const record of records) {
+      const result = await decodePatiently(decoder, record.value, clock, () => this.#session.alive)
+      if (!this.#session.alive) return
+      if (!result) telemetry.emit('result.unreadable', { topic, partition, offset: record.offset })
+      if (result && awaitsVerdict(result)) this.#queue.push({ record, result })
+      else this.#session.settle(record.offset, [])
+    }
+  }
+
+  async #walk(): Promise<void> {
+    if (this.#walking) return
+    this.#walking = true
+    this.#cancelTimer()
+    for (;;) {
+      const [head] = this.#queue
+      if (!head || !this.#session.alive) break
+      const now = this.#options.clock.now()
+      const wait = head.record.timestamp + this.#options.delayMs - now
+      if (wait > 0) {
+        this.#wakeIn(wait)
+        break
+      }
+      await this.#options.verdicts.moveTo(head.record.timestamp)
+      if (this.#session.alive) for (const message of this.#dueWith(head, now)) this.#look(message)
+    }
+    this.#walking = false
+  }
+
+  #wakeIn(ms: number): void {
+    const wait = Math.min(Math.max(ms, leastWaitMs), longestWaitMs)
+    this.#cancelTimer = this.#options.clock.after(wait, () => void this.#walk())
+  }
+
+  /** The messages at the head that were due at `now` and lie within one step of the verdicts. */
+  #dueWith({ record }: Message, now: number): Message[] {
+    const { delayMs, verdicts } = this.#options
+    const latest = Math.min(now - delayMs, record.timestamp + verdicts.stepMs)
+    const later = this.#queue.findIndex(message => message.record.timestamp > latest)
+    return this.#queue.splice(0, later < 0 ? this.#queue.length : later)
+  }
+
+  #look(message: Message): void {
+    const schedule = scheduleOf(message.result, message.record.headers, this.#options)
+    if (this.#hasVerdict(message)) this.#session.settle(message.record.offset, [])
+    else if (this.#options.clock.now() < schedule.askAt) this.#postpone(message, schedule)
+    else void this.#ask(message, schedule)
+  }
+
+  #hasVerdict({ result }: Message): boolean {
+    return this.#options.verdicts.has(result.account, result.id)
+  }
+
+  #postpone({ record }: Message, schedule: Schedule): void {
+    const { key, value } = record
+    const headers = withSchedule(record.headers, schedule)
+    this.#session.settle(record.offset, [{ topic: this.#options.overdueTopic, key, value, headers }])
+  }
+
+  async #ask(message: Message, schedule: Schedule): Promise<void> {
+    const { telemetry, clock, delayMs, graceMs } = this.#options
+    const { result, record } = message
+    if (schedule.asked === 0) telemetry.emit('callback.missing', { type: result.type, count: 1 })
+    this.#asking.add(message)
+    const answer = await this.#statusOf(message)
+    this.#asking.delete(message)
+    if (!this.#session.alive) return
+    if (this.#hasVerdict(message)) {
+      this.#session.settle(record.offset, [])
+      return
+    }
+    const now = clock.now()
+    const event = eventOfPoll(result, answer, now)
+    const unanswered = answer.kind === 'in_doubt'
+    telemetry.emit('status.polled', { result: pollResult(event, unanswered) })
+    if (event?.final) this.#conclude(message, event)
+    else if (now >= schedule.endsAt + (unanswered ? graceMs : 0)) this.#conclude(message, givenUp(result, now))
+    else if (unanswered)
+      this.#postpone(message, { ...schedule, askAt: now + delayMs, asked: Math.max(1, schedule.asked) })
+    else this.#postpone(message, askedAgain(schedule, now, this.#options))
+  }
+
+  #statusOf(message: Message): Promise<PollAnswer> {
+    const { accounts, poller } = this.#options
+    const { id, account: name } = message.result
+    const account = accounts.get(name)
+    if (!account) return Promise.resolve({ kind: 'in_doubt' })
+    return poller.ask(account, String(id), () => this.#session.alive && !this.#hasVerdict(message))
+  }
+
+  #conclude({ record, result }: Message, event: StatusEvent): void {
+    const { telemetry, writeEvent } = this.#options
+    this.#session.settle(record.offset, [writeEvent(event)])
+    void this.#session.committed().then(() => {
+      if (this.#session.alive) telemetry.emit('verdict.found', { type: result.type, state: event.state })
+    })
+  }
+}
+
+function awaitsVerdict(result: SendResult): result is Message['result'] {
+  const type = sendTypes.find(type => type === result.type)
+  return result.outcome === 'SENT' && type !== undefined && operations[type].hook !== 'none'
+}
+
+function pollResult(event: StatusEvent | null, unanswered: boolean): string {
+  if (event?.final) return 'verdict'
+  if (event?.state === 'PENDING') return 'pending'
+  return unanswered ? 'unanswered' : 'inconclusive'
+}

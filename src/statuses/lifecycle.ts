@@ -1,0 +1,77 @@
+import type { StatusEvent } from '../records/generated.ts'
+
+/**
+ * How much is known of a message, from least to most. An event from an account's own address (unverified) gives way to
+ * one about this very message; "given up" gives way to any verdict that comes after all; a message that reached a phone
+ * was delivered, whatever else was said of it.
+ */
+const stages = [
+  'sent',
+  'pending',
+  'given up',
+  'failed, unverified',
+  'delivered, unverified',
+  'failed',
+  'delivered',
+] as const
+
+type Stage = (typeof stages)[number]
+
+/** What is known of one message. Made by `newLifecycle` and `lifecycleAfter` only. */
+export interface Lifecycle {
+  stage: Stage
+  /** The gateway's own word for it; null until an event came. */
+  status: string | null
+  /** When the stage was reached, milliseconds since 1970: the earliest time that was told. Null until an event came. */
+  since: number | null
+  /** Facts that may come before or after the verdict. */
+  read: boolean
+  replied: boolean
+}
+
+/** What an event tells; the fields of a StatusEvent that the life cycle looks at. */
+export type StatusFacts = Pick<
+  StatusEvent,
+  'status' | 'state' | 'final' | 'verified' | 'updatedAt' | 'receivedAt' | 'replies'
+>
+
+/** A message of which nothing but its sending is known. */
+export const newLifecycle: Lifecycle = { stage: 'sent', status: null, since: null, read: false, replied: false }
+
+/**
+ * What is known after one more event. The order of events makes no difference, nor does an event that comes twice:
+ * the result is the most that any of them tells.
+ */
+export function lifecycleAfter(life: Lifecycle, event: StatusFacts): Lifecycle {
+  const word = event.status.replaceAll(/[\s_]+/g, ' ').toUpperCase()
+  const replied = word === 'REPLIED' || event.replies.length > 0
+  const facts = { read: life.read || replied || word === 'READ', replied: life.replied || replied }
+  const told = { stage: stageOf(event), status: event.status, since: event.updatedAt ?? event.receivedAt }
+  return { ...(tellsMore(told, life) ? told : pick(life)), ...facts }
+}
+
+/** The final verdict, if there is one: UNKNOWN when the message was given up and nothing else came. */
+export function verdictOf({ stage }: Lifecycle): 'DELIVERED' | 'FAILED' | 'UNKNOWN' | null {
+  if (stage.startsWith('delivered')) return 'DELIVERED'
+  if (stage.startsWith('failed')) return 'FAILED'
+  return stage === 'given up' ? 'UNKNOWN' : null
+}
+
+function stageOf({ state, final, verified }: StatusFacts): Stage {
+  if (state === 'DELIVERED') return verified ? 'delivered' : 'delivered, unverified'
+  if (state === 'FAILED') return verified ? 'failed' : 'failed, unverified'
+  if (state === 'UNKNOWN') return final ? 'given up' : 'sent'
+  return 'pending'
+}
+
+type Told = Pick<Lifecycle, 'stage' | 'status' | 'since'>
+
+const pick = ({ stage, status, since }: Told): Told => ({ stage, status, since })
+
+/** Of two that tell the same, the earlier one counts, then the one that is first in the alphabet. */
+function tellsMore(told: Told, known: Told): boolean {
+  const more = stages.indexOf(told.stage) - stages.indexOf(known.stage)
+  if (more !== 0 || known.since === null) return more >= 0
+  const earlier = known.since - told.since!
+  return earlier !== 0 ? earlier > 0 : told.status! < known.status!
+}

@@ -1,0 +1,139 @@
+import { Account, shareRates } from '../accounts/account.ts'
+import { StatusPoller } from '../accounts/poller.ts'
+import type { Bus, Membership, Session, SessionListener } from '../bus/port.ts'
+import type { Clock } from '../clock.ts'
+import type { Settings } from '../config/index.ts'
+import { type Connection, connectGateway } from '../gateway/connection.ts'
+import { createDecoder } from '../records/decoder.ts'
+import { createEncoder } from '../records/encoder.ts'
+import type { SendResult, StatusEvent } from '../records/generated.ts'
+import type { SchemaRegistry } from '../records/registry.ts'
+import { schemas, subjectOf } from '../records/schemas.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import type { GaugeSource } from '../telemetry/gauges.ts'
+import { Lane } from './lane.ts'
+import { Verdicts } from './verdicts.ts'
+
+export interface ReconcilingOptions {
+  settings: Settings & { gateway: { url: string } }
+  bus: Bus
+  registry: SchemaRegistry
+  telemetry: Telemetry
+  clock: Clock
+  /** 0 to 1, spreads pauses. */
+  random: () => number
+  /** Instead of one to gateway.url. */
+  connection?: Connection
+  fatal: (error: Error) => void
+}
+
+/** The role `reconciler`: results in, and a status event for each message whose callback never comes. */
+export interface Reconciling {
+  gauges: GaugeSource
+  /** What keeps it from its work now; empty: nothing. */
+  reasons(): string[]
+  stop(): Promise<void>
+}
+
+/** Polls a second of an account that has no rate. */
+const usualRate = 10
+
+/** @throws Error when a topic is missing, or when the bus or the registry cannot be reached. */
+export async function startReconciling(options: ReconcilingOptions): Promise<Reconciling> {
+  const { settings, bus, registry, telemetry, clock, random } = options
+  const { gateway, topics, reconciler } = settings
+  await checkTopics(bus, topics)
+  const encode = await createEncoder<StatusEvent>(subjectOf(topics.statuses), schemas.status, registry)
+  const resultDecoder = createDecoder<SendResult>(schemas.result, registry)
+  const statusDecoder = createDecoder<StatusEvent>(schemas.status, registry)
+  const rate = reconciler.rate ?? usualRate
+  const accounts = new Map(
+    [...gateway.accounts].map(([name, { apiKey }]) => [
+      name,
+      new Account({ name, apiKey: () => apiKey.reveal(), rate, clock, random, telemetry }),
+    ]),
+  )
+  const { url, timeoutMs } = gateway
+  const connection = options.connection ?? connectGateway({ url, timeoutMs, connections: accounts.size })
+  let membership: Membership | null = null
+  const poller = new StatusPoller({
+    ...gateway,
+    connection,
+    clock,
+    leaseUntil: () => membership?.leaseUntil() ?? Number.NEGATIVE_INFINITY,
+    inSlot: request => request(),
+  })
+  const lanes = new Map<Session, Lane>()
+  const laneOf = (session: Session) =>
+    new Lane(session, {
+      ...reconciler,
+      verdicts: new Verdicts({
+        bus,
+        tp: { topic: topics.statuses, partition: session.partition },
+        decoder: statusDecoder,
+        delayMs: reconciler.delayMs,
+        clock,
+        telemetry,
+      }),
+      decoder: resultDecoder,
+      poller,
+      accounts,
+      overdueTopic: topics.overdue,
+      writeEvent: event => ({ topic: topics.statuses, key: Buffer.from(String(event.id)), value: encode(event) }),
+      clock,
+      telemetry,
+    })
+  const changed = () => {
+    if (membership) shareRates(accounts, membership.share(), clock.monotonic())
+  }
+  const listener: SessionListener = {
+    opened(session) {
+      lanes.set(session, laneOf(session))
+      changed()
+    },
+    records: (session, records) => lanes.get(session)?.take(records),
+    inDoubt: (session, records) => lanes.get(session)?.take(records),
+    resumed: changed,
+    closed(session) {
+      lanes.get(session)?.close()
+      lanes.delete(session)
+      changed()
+    },
+    fatal: options.fatal,
+  }
+  membership = await bus.join([topics.results, topics.overdue], listener, { group: 'reconciler' })
+  const joined = membership
+  changed()
+
+  return {
+    gauges: {
+      *read() {
+        const behindMs = Math.max(0, ...[...lanes.values()].map(lane => lane.behindMs))
+        yield { name: 'reconciler_delay_seconds', labels: {}, value: behindMs / 1000 }
+      },
+    },
+    reasons: () =>
+      [...joined.sessions()]
+        .filter(({ open }) => !open)
+        .map(({ topic, partition }) => `${topic}/${partition} is not open`),
+    async stop() {
+      poller.stop()
+      await joined.leave()
+      await connection.close()
+    },
+  }
+}
+
+/** Results, statuses and overdue messages are keyed alike, so that one partition of each speaks of the same messages. */
+async function checkTopics(bus: Bus, { results, statuses, overdue }: Settings['topics']): Promise<void> {
+  const wanted = [results, statuses, overdue]
+  const partitions = await bus.partitions(wanted)
+  const missing = wanted.filter(topic => !partitions.has(topic))
+  if (missing.length > 0) {
+    throw new Error(`missing on the bus: ${missing.join(', ')}; create them, or name others in the topics.* settings`)
+  }
+  if (new Set(partitions.values()).size > 1) {
+    const counts = wanted.map(topic => `${topic} has ${partitions.get(topic)}`).join(', ')
+    throw new Error(`${counts} partitions: the reconciler needs the same number in each`)
+  }
+}

@@ -1,0 +1,58 @@
+import type { RecordHeaders } from '../bus/port.ts'
+import { lifetimeOf, type SendType } from '../protocol/index.ts'
+import type { SendResult } from '../records/generated.ts'
+import { lifetimeHeader } from '../records/result.ts'
+
+/** When a message without a verdict is asked for. All times in milliseconds since 1970. */
+export interface Schedule {
+  askAt: number
+  /** Definite answers so far. */
+  asked: number
+  /** Given up after this, with a final status UNKNOWN. */
+  endsAt: number
+}
+
+export interface ScheduleOptions {
+  /** Milliseconds after sending until a verdict is overdue. */
+  expect: Readonly<Record<SendType, number>>
+  delayMs: number
+  graceMs: number
+}
+
+const askAtHeader = 'busgate.ask-at'
+const askedHeader = 'busgate.asked'
+/** The longest wait between two questions: a phone that was off is on again some time of the day. */
+const longestWaitMs = 6 * 3_600_000
+
+/** Reads the schedule that an overdue message carries; one that carries none begins its own. */
+export function scheduleOf(
+  result: SendResult & { type: SendType },
+  headers: RecordHeaders,
+  { expect, graceMs }: ScheduleOptions,
+): Schedule {
+  const sentAt = result.sentAt ?? result.completedAt
+  const lifeMs = 1000 * (numberIn(headers, lifetimeHeader) ?? lifetimeOf(result.type, {}))
+  return {
+    askAt: numberIn(headers, askAtHeader) ?? sentAt + Math.min(lifeMs, expect[result.type]),
+    asked: numberIn(headers, askedHeader) ?? 0,
+    endsAt: sentAt + lifeMs + graceMs,
+  }
+}
+
+/** After an answer that was no verdict: each wait is twice the one before, and the last question comes at the end. */
+export function askedAgain({ asked, endsAt }: Schedule, now: number, { delayMs }: ScheduleOptions): Schedule {
+  const wait = Math.min(delayMs * 2 ** asked, Math.max(longestWaitMs, delayMs))
+  return { askAt: Math.min(now + wait, Math.max(now, endsAt)), asked: asked + 1, endsAt }
+}
+
+/** The headers of an overdue message: its result's own, and the schedule. */
+export function withSchedule(headers: RecordHeaders, { askAt, asked }: Schedule): RecordHeaders {
+  return { ...headers, [askAtHeader]: String(Math.round(askAt)), [askedHeader]: String(asked) }
+}
+
+function numberIn(headers: RecordHeaders, name: string): number | null {
+  const value = headers[name]
+  if (value === undefined || Array.isArray(value)) return null
+  const number = Number(value.toString())
+  return Number.isFinite(number) && number >= 0 ? number : null
+}

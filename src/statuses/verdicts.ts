@@ -1,0 +1,159 @@
+import type { Bus, BusRecord, Follower, TopicPartition } from '../bus/port.ts'
+import type { Clock } from '../clock.ts'
+import type { Decoder } from '../records/decoder.ts'
+import type { StatusEvent } from '../records/generated.ts'
+import { decodePatiently } from '../records/patient.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import { IdSet } from './id-set.ts'
+
+export interface VerdictsOptions {
+  bus: Pick<Bus, 'follow'>
+  /** A partition of the statuses. */
+  tp: TopicPartition
+  decoder: Decoder<StatusEvent>
+  /** How long after its record a message is looked up. */
+  delayMs: number
+  clock: Clock
+  telemetry: Telemetry
+}
+
+/** A callback may be on the bus this long before the result of its message: doubts are resolved minutes later. */
+const aheadMs = 5 * 60_000
+/** The window is this many slices of time long; a slice at a time is read ahead and forgotten. */
+const slicesPerDelay = 8
+const leastSliceMs = 100
+/** Most ids in memory, 16 bytes each at most: 32 MiB. */
+const mostIds = 2 << 20
+const retryMs = 5_000
+
+/**
+ * The ids that have a verdict, by the statuses of one partition, in a window of time that moves with whoever asks: from
+ * some minutes before the record in question to as long after it as it is looked up.
+ */
+export class Verdicts {
+  readonly #options: VerdictsOptions
+  readonly #sliceMs: number
+  /** The ids of each account, by slice of time. */
+  readonly #slices = new Map<number, Map<string, IdSet>>()
+  #size = 0
+  #follower: Promise<Follower | null> | null = null
+  /** Timestamp of the record that is in question. */
+  #at = Number.NEGATIVE_INFINITY
+  /** Timestamp of the status that is beyond the window, while reading waits there. */
+  #heldAt: number | null = null
+  /** Called when the window moves, and when reading has come to its end. */
+  #moved: (() => void)[] = []
+  #held: (() => void)[] = []
+  #closed = false
+
+  constructor(options: VerdictsOptions) {
+    this.#options = options
+    this.#sliceMs = Math.max(leastSliceMs, options.delayMs / slicesPerDelay)
+  }
+
+  has(account: string, id: bigint): boolean {
+    for (const slice of this.#slices.values()) if (slice.get(account)?.has(id)) return true
+    return false
+  }
+
+  /** How far apart in time messages may be that are looked up together, in milliseconds. */
+  get stepMs(): number {
+    return this.#sliceMs
+  }
+
+  /**
+   * Moves the window to records of this time. Resolves when every verdict that came until `delayMs` after it is known.
+   * Must be called with times that do not fall; a record that is older all the same may be taken for one without verdict.
+   */
+  async moveTo(timestamp: number): Promise<void> {
+    if (timestamp > this.#at) {
+      this.#at = timestamp
+      this.#forgetBefore(timestamp - aheadMs)
+      for (const resume of this.#moved.splice(0)) resume()
+    }
+    for (;;) {
+      const follower = await this.#reading(timestamp)
+      if (this.#closed) return
+      if (follower) return this.#readToTheEnd(follower)
+    }
+  }
+
+  /** The end of the window, or of the log where that comes first. */
+  async #readToTheEnd(follower: Follower): Promise<void> {
+    if (this.#heldAt !== null && this.#heldAt > this.#horizon()) return
+    const held = new Promise<void>(resolve => this.#held.push(resolve))
+    await Promise.race([follower.caughtUp(), held])
+  }
+
+  close(): void {
+    this.#closed = true
+    for (const resume of [...this.#moved.splice(0), ...this.#held.splice(0)]) resume()
+    void this.#follower?.then(follower => follower?.close())
+  }
+
+  #reading(timestamp: number): Promise<Follower | null> {
+    this.#follower ??= this.#follow(timestamp - aheadMs)
+    return this.#follower
+  }
+
+  async #follow(from: number): Promise<Follower | null> {
+    const { bus, tp, clock, telemetry } = this.#options
+    try {
+      return await bus.follow(tp, from, records => this.#take(records))
+    } catch (error) {
+      telemetry.emit('statuses.unreadable', { ...tp, error: error as Error })
+      await new Promise<void>(resolve => {
+        clock.after(retryMs, resolve)
+      })
+      this.#follower = null
+      return null
+    }
+  }
+
+  async #take(records: readonly BusRecord[]): Promise<void> {
+    const { decoder, clock } = this.#options
+    for (const { value, timestamp } of records) {
+      while (!this.#closed && timestamp > this.#horizon()) await this.#waitAt(timestamp)
+      const event = await decodePatiently(decoder, value, clock, () => !this.#closed)
+      if (this.#closed) return
+      if (event?.final) this.#remember(event, timestamp)
+    }
+  }
+
+  #horizon(): number {
+    return this.#at + this.#options.delayMs + 2 * this.#sliceMs
+  }
+
+  async #waitAt(timestamp: number): Promise<void> {
+    this.#heldAt = timestamp
+    for (const resolve of this.#held.splice(0)) resolve()
+    await new Promise<void>(resolve => this.#moved.push(resolve))
+    this.#heldAt = null
+  }
+
+  #remember({ account, id }: StatusEvent, timestamp: number): void {
+    const number = Math.floor(timestamp / this.#sliceMs)
+    const slice = this.#slices.get(number) ?? new Map<string, IdSet>()
+    this.#slices.set(number, slice)
+    const ids = slice.get(account) ?? new IdSet()
+    slice.set(account, ids)
+    if (!ids.add(id)) return
+    this.#size++
+    if (this.#size > mostIds) {
+      const forgotten = this.#forget(Math.min(...this.#slices.keys()))
+      this.#options.telemetry.emit('verdicts.forgotten', { count: forgotten })
+    }
+  }
+
+  #forgetBefore(timestamp: number): void {
+    const first = Math.floor(timestamp / this.#sliceMs)
+    for (const number of this.#slices.keys()) if (number < first) this.#forget(number)
+  }
+
+  #forget(number: number): number {
+    const count = [...(this.#slices.get(number)?.values() ?? [])].reduce((sum, { size }) => sum + size, 0)
+    this.#slices.delete(number)
+    this.#size -= count
+    return count
+  }
+}

@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest'
+import { lifetimeOf, type SendType } from '../../src/protocol/index.ts'
+
+const day = 86_400
+
+describe('the lifetime of a message', () => {
+  it.each<[SendType, Record<string, unknown>, number]>([
+    ['sms', {}, 2 * day],
+    ['sms', { sms_lifetime: 3600 }, 3600],
+    ['viber', { viber_lifetime: 60 }, 60],
+    ['viber+sms', { viber_lifetime: 60 }, 60 + 2 * day],
+    ['rcs+viber+sms', { rcs_lifetime: 100, viber_lifetime: 60, sms_lifetime: 3600 }, 3760],
+    ['telegram', { telegram_lifetime: 90 }, 90],
+    ['voice', {}, 2 * day],
+    ['pipeline', { pipeline: ['telegram', 'sms'], telegram: { lifetime: 60 }, sms: {} }, 60 + 2 * day],
+  ])('of %s with %j is %i seconds: the channels of a chain add up', (type, fields, seconds) => {
+    expect(lifetimeOf(type, { type, ...fields })).toBe(seconds)
+  })
+
+  it('is the usual one where the message says nonsense', () => {
+    expect(lifetimeOf('sms', { sms_lifetime: -1 })).toBe(2 * day)
+    expect(lifetimeOf('sms', { sms_lifetime: '60' })).toBe(2 * day)
+  })
+})

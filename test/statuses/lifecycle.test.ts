@@ -1,0 +1,84 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { StatusEvent } from '../../src/records/generated.ts'
+import { lifecycleAfter, newLifecycle, verdictOf } from '../../src/statuses/lifecycle.ts'
+import { anyStatusEvent, buildStatusEvent } from '../support/status-events.ts'
+
+const lifeOf = (events: readonly StatusEvent[]) => events.reduce(lifecycleAfter, newLifecycle)
+const lifeThrough = (...statuses: string[]) => lifeOf(statuses.map(status => buildStatusEvent({ status })))
+
+describe('the life cycle of a message', () => {
+  it('begins without a verdict', () => {
+    expect(verdictOf(newLifecycle)).toBeNull()
+    expect(verdictOf(lifeThrough('ACCEPTED', 'ROUTING'))).toBeNull()
+  })
+
+  it.each([
+    ['DELIVERED', 'DELIVERED'],
+    ['UNDELIVERABLE', 'FAILED'],
+    ['sim full', 'FAILED'],
+  ])('ends with %s as %s', (status, verdict) => {
+    expect(verdictOf(lifeThrough('QUEUED', status))).toBe(verdict)
+  })
+
+  it('comes out the same in whatever order its events come, and however often', () => {
+    const shuffled = fc
+      .array(anyStatusEvent, { maxLength: 7 })
+      .chain(events =>
+        fc.tuple(
+          fc.constant(events),
+          fc.shuffledSubarray(events, { minLength: events.length }),
+          fc.array(fc.nat(Math.max(0, events.length - 1)), { maxLength: events.length && 5 }),
+        ),
+      )
+    fc.assert(
+      fc.property(shuffled, ([events, otherOrder, repeats]) => {
+        const again = [...otherOrder, ...repeats.map(i => events[i]!)]
+        expect(lifeOf(again)).toEqual(lifeOf(events))
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('keeps its verdict, whatever comes later, but for one that tells more', () => {
+    const rank = [null, 'UNKNOWN', 'FAILED', 'DELIVERED']
+    fc.assert(
+      fc.property(fc.array(anyStatusEvent, { maxLength: 6 }), anyStatusEvent, (events, late) => {
+        const verified = { ...late, verified: true }
+        const before = verdictOf(lifeOf(events.map(event => ({ ...event, verified: true }))))
+        const afterwards = verdictOf(
+          [...events.map(event => ({ ...event, verified: true })), verified].reduce(lifecycleAfter, newLifecycle),
+        )
+        expect(rank.indexOf(afterwards)).toBeGreaterThanOrEqual(rank.indexOf(before))
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('remembers that a delivered message was read and answered, before or after', () => {
+    expect(lifeThrough('DELIVERED', 'READ', 'REPLIED')).toMatchObject({ stage: 'delivered', read: true, replied: true })
+    expect(lifeThrough('READ', 'DELIVERED')).toMatchObject({ stage: 'delivered', read: true, replied: false })
+    const reply = buildStatusEvent({ replies: [{ datetime: null, message: 'yes', media: null }] })
+    expect(lifeOf([reply])).toMatchObject({ read: true, replied: true })
+  })
+
+  it('has a verdict of its own callback rather than one from the account’s address', () => {
+    const rumour = buildStatusEvent({ status: 'DELIVERED', verified: false })
+    const told = buildStatusEvent({ status: 'UNDELIVERABLE' })
+    expect(verdictOf(lifeOf([rumour]))).toBe('DELIVERED')
+    expect(verdictOf(lifeOf([told, rumour]))).toBe('FAILED')
+  })
+
+  it('that was given up takes a late verdict after all', () => {
+    const givenUp = buildStatusEvent({ status: 'UNKNOWN', final: true, source: 'POLL' })
+    expect(verdictOf(lifeOf([givenUp]))).toBe('UNKNOWN')
+    expect(verdictOf(lifeOf([givenUp, buildStatusEvent()]))).toBe('DELIVERED')
+    expect(verdictOf(lifeOf([buildStatusEvent({ status: 'EXPIRED' }), givenUp]))).toBe('FAILED')
+  })
+
+  it('knows when its stage was reached by the earliest time that was told', () => {
+    const late = buildStatusEvent({ updatedAt: 900 })
+    const early = buildStatusEvent({ updatedAt: 700, status: 'READ' })
+    expect(lifeOf([late, early])).toMatchObject({ since: 700, status: 'READ' })
+  })
+})

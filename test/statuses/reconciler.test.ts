@@ -1,0 +1,243 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { MemoryBroker } from '../../src/bus/memory/broker.ts'
+import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import type { OutgoingRecord } from '../../src/bus/port.ts'
+import type { Answer } from '../../src/gateway/answer.ts'
+import { parseJson } from '../../src/protocol/index.ts'
+import { createDecoder } from '../../src/records/decoder.ts'
+import { createEncoder } from '../../src/records/encoder.ts'
+import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
+import { embeddedRegistry } from '../../src/records/registry.ts'
+import { schemas, subjectOf } from '../../src/records/schemas.ts'
+import { startReconciling } from '../../src/statuses/role.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { ManualClock } from '../support/clock.ts'
+import { buildResult } from '../support/results.ts'
+import { buildSettings } from '../support/settings.ts'
+import { buildStatusEvent } from '../support/status-events.ts'
+
+const minute = 60_000
+
+/** A network without delay: time passes by the clock alone. */
+const hop = async () => {}
+
+interface Options {
+  /** The gateway's word for a message at a time; null: no answer. */
+  statusOf?: (id: number, now: number) => string | null
+  reconciler?: object
+}
+
+/** A reconciler on a bus in memory, in a time that passes as the test says. */
+async function startReconciler({ statusOf = () => 'ACCEPTED', reconciler = {} }: Options = {}) {
+  const clock = new ManualClock()
+  const broker = new MemoryBroker(clock)
+  const telemetry = new Telemetry()
+  const registry = embeddedRegistry()
+  const settings = buildSettings({
+    reconciler: { delayMs: minute, expectMs: minute, graceMs: 10 * minute, ...reconciler },
+  })
+  const { topics } = settings
+  broker.createTopics([topics.results, topics.statuses, topics.overdue].map(topic => ({ topic, partitions: 1 })))
+  const bus = new MemoryBus({ broker, groupId: 'g', clock, telemetry, drainMs: 5000, startFrom: 'earliest', hop })
+  const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
+  const encodeStatus = await createEncoder<StatusEvent>(subjectOf(topics.statuses), schemas.status, registry)
+  const decodeStatus = createDecoder<StatusEvent>(schemas.status, registry)
+  await decodeStatus.prepare(await registry.idOf(subjectOf(topics.statuses), schemas.status))
+  const asked: { id: number; at: number }[] = []
+  const post = async (body: string): Promise<Answer> => {
+    const { data } = parseJson(body) as { data: { id: number }[] }
+    asked.push(...data.map(({ id }) => ({ id, at: clock.now() })))
+    const items = data.map(({ id }) => ({ id, status: statusOf(id, clock.now()) }))
+    if (items.some(({ status }) => status === null)) return { kind: 'lost', cause: 'timeout', message: 'timeout' }
+    const answer = { success: true, data: items.map(item => ({ success: true, data: item })) }
+    return { kind: 'response', status: 200, body: JSON.stringify(answer), retryAfterMs: null }
+  }
+  const start = () =>
+    startReconciling({
+      settings: { ...settings, gateway: { ...settings.gateway, url: 'http://gateway' } },
+      bus,
+      registry,
+      telemetry,
+      clock,
+      random: () => 0.5,
+      connection: {
+        post: async (body, lastCheck) => {
+          const withheld = lastCheck()
+          if (withheld) return { kind: 'not_sent', cause: 'withheld', message: withheld }
+          return post(body)
+        },
+        close: async () => {},
+      },
+      fatal: error => {
+        throw error
+      },
+    })
+  const starting = start()
+  await clock.pass(1000)
+  let role = await starting
+  onTestFinished(() => bus.close())
+  const append = (records: OutgoingRecord[]) => broker.append(records, clock.now())
+  const missing: string[] = []
+  telemetry.on('callback.missing', ({ type }) => missing.push(type))
+
+  return {
+    clock,
+    asked,
+    missing,
+    sent(id: number, { lifetime, ...overrides }: Partial<SendResult> & { lifetime?: number } = {}) {
+      const result = buildResult({ id: BigInt(id), sentAt: clock.now(), completedAt: clock.now(), ...overrides })
+      const headers = lifetime === undefined ? {} : { 'busgate.lifetime': String(lifetime) }
+      append([{ topic: topics.results, key: Buffer.from(String(id)), value: encodeResult(result), headers }])
+    },
+    calledBack(id: number, overrides: Partial<StatusEvent> = {}) {
+      const event = buildStatusEvent({ id: BigInt(id), ...overrides })
+      append([{ topic: topics.statuses, key: Buffer.from(String(id)), value: encodeStatus(event) }])
+    },
+    events(): StatusEvent[] {
+      return broker.read({ topic: topics.statuses, partition: 0 }, 0, 1_000_000).records.map(({ value }) => {
+        const decoded = decodeStatus.decode(value)
+        if (!decoded.ok) throw new Error('a status event cannot be read')
+        return decoded.value
+      })
+    },
+    overdue: () => broker.read({ topic: topics.overdue, partition: 0 }, 0, 1_000_000).records.length,
+    behind: () => [...role.gauges.read()][0]!.value,
+    async restart(pauseMs: number) {
+      const stopping = role.stop()
+      await clock.pass(pauseMs)
+      await stopping
+      const starting = start()
+      await clock.pass(1000)
+      role = await starting
+    },
+  }
+}
+
+const verdicts = (events: StatusEvent[]) => events.map(({ id, source, state }) => `${id} ${source} ${state}`)
+
+describe('the reconciler', () => {
+  test('asks for a message whose verdict is overdue, and publishes what the gateway says', async () => {
+    const world = await startReconciler({ statusOf: () => 'UNDELIVERABLE' })
+    world.sent(7, { correlationId: 'order-1' })
+    await world.clock.pass(minute - 2000)
+    expect(world.asked).toEqual([])
+    await world.clock.pass(5000)
+    expect(world.events()).toMatchObject([
+      { id: 7n, source: 'POLL', status: 'UNDELIVERABLE', state: 'FAILED', final: true, correlationId: 'order-1' },
+    ])
+    expect(world.missing).toEqual(['sms'])
+  })
+
+  test('does not ask for one that has its verdict, whether it came before its result or after', async () => {
+    const world = await startReconciler()
+    world.calledBack(1)
+    world.sent(1)
+    world.sent(2)
+    await world.clock.pass(30_000)
+    world.calledBack(2, { verified: false })
+    await world.clock.pass(5 * minute)
+    expect(world.asked).toEqual([])
+    expect(world.events()).toHaveLength(2)
+  })
+
+  test('asks for one of which only a status on its way was told', async () => {
+    const world = await startReconciler({ statusOf: () => 'DELIVERED' })
+    world.sent(1)
+    world.calledBack(1, { status: 'ROUTING', state: 'PENDING', final: false })
+    await world.clock.pass(2 * minute)
+    expect(verdicts(world.events())).toEqual(['1 CALLBACK PENDING', '1 POLL DELIVERED'])
+  })
+
+  test('takes the id of another account for another message', async () => {
+    const world = await startReconciler({ statusOf: () => 'DELIVERED' })
+    world.sent(1)
+    world.calledBack(1, { account: 'shop' })
+    await world.clock.pass(2 * minute)
+    expect(verdicts(world.events())).toEqual(['1 CALLBACK DELIVERED', '1 POLL DELIVERED'])
+  })
+
+  test('asks again, at longer and longer intervals, until there is a verdict', async () => {
+    let start = 0
+    const world = await startReconciler({ statusOf: (_, now) => (now - start > 12 * minute ? 'DELIVERED' : 'ROUTING') })
+    start = world.clock.now()
+    world.sent(1)
+    await world.clock.pass(30 * minute)
+    expect(verdicts(world.events())).toEqual(['1 POLL DELIVERED'])
+    const waits = world.asked.map(({ at }, i) => Math.round((at - (world.asked[i - 1]?.at ?? start)) / minute))
+    expect(waits).toEqual([1, 1, 2, 4, 8])
+    expect(world.missing).toEqual(['sms'])
+  })
+
+  test('hears the callback that comes between two questions, and asks no more', async () => {
+    const world = await startReconciler()
+    world.sent(1)
+    await world.clock.pass(2.5 * minute)
+    const before = world.asked.length
+    expect(before).toBeGreaterThan(0)
+    world.calledBack(1)
+    await world.clock.pass(20 * minute)
+    expect(world.asked).toHaveLength(before)
+    expect(verdicts(world.events())).toEqual(['1 CALLBACK DELIVERED'])
+  })
+
+  test('gives a message up after its lifetime and the grace, with one final UNKNOWN', async () => {
+    const world = await startReconciler()
+    const start = world.clock.now()
+    world.sent(1, { lifetime: 60 })
+    await world.clock.pass(40 * minute)
+    expect(world.events()).toMatchObject([
+      { status: 'UNKNOWN', state: 'UNKNOWN', final: true, source: 'POLL', success: null },
+    ])
+    expect((world.events()[0]!.receivedAt - start) / minute).toBeCloseTo(11, 0)
+  })
+
+  test('waits for a gateway that does not answer, and gives up when it never does', async () => {
+    const world = await startReconciler({ statusOf: () => null })
+    world.sent(1, { lifetime: 60 })
+    await world.clock.pass(19 * minute)
+    expect(world.events()).toEqual([])
+    await world.clock.pass(20 * minute)
+    expect(verdicts(world.events())).toEqual(['1 POLL UNKNOWN'])
+    expect(world.missing).toEqual(['sms'])
+  })
+
+  test('asks for nothing that has no status, and for nothing that was not sent', async () => {
+    const world = await startReconciler()
+    world.sent(1, { type: 'hlr' })
+    world.sent(2, { type: 'call/otp' })
+    world.sent(3, { outcome: 'REJECTED' })
+    world.sent(4, { outcome: 'IN_DOUBT', final: false })
+    world.sent(5, { type: 'a type of next year' })
+    await world.clock.pass(10 * minute)
+    expect(world.asked).toEqual([])
+    expect(world.overdue()).toBe(0)
+  })
+
+  test('asks for each message of an account at most ten times a second, in envelopes', async () => {
+    const world = await startReconciler({ statusOf: () => 'DELIVERED' })
+    for (let id = 1; id <= 100; id++) world.sent(id)
+    await world.clock.pass(minute + 3000)
+    expect(world.asked.length).toBeLessThanOrEqual(40)
+    expect(world.behind()).toBeGreaterThan(1)
+    await world.clock.pass(20_000)
+    expect(world.events()).toHaveLength(100)
+    expect(new Set(world.asked.map(({ id }) => id)).size).toBe(100)
+    expect(world.behind()).toBe(0)
+  })
+
+  test('after hours of standstill asks only for what came to no verdict meanwhile', async () => {
+    const world = await startReconciler({ statusOf: () => 'DELIVERED' })
+    const restarting = world.restart(10_000)
+    await restarting
+    for (let id = 1; id <= 300; id++) {
+      world.sent(id)
+      if (id % 10 !== 0) world.calledBack(id)
+    }
+    const stopped = world.restart(2 * 60 * minute)
+    await stopped
+    for (let id = 301; id <= 320; id++) world.calledBack(id)
+    await world.clock.pass(2 * minute)
+    expect(world.asked).toHaveLength(30)
+    expect(verdicts(world.events()).filter(text => text.includes('POLL'))).toHaveLength(30)
+  })
+})

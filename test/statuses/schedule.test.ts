@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest'
+import { type SendType, sendTypes } from '../../src/protocol/index.ts'
+import { askedAgain, type Schedule, scheduleOf, withSchedule } from '../../src/statuses/schedule.ts'
+import { buildResult } from '../support/results.ts'
+
+const minute = 60_000
+const hour = 60 * minute
+const expect15 = Object.fromEntries(sendTypes.map(type => [type, 15 * minute])) as Record<SendType, number>
+const options = { expect: expect15, delayMs: 15 * minute, graceMs: hour }
+const sentAt = 1_763_000_000_000
+const smsSent = { ...buildResult({ sentAt }), type: 'sms' as const }
+
+describe('a message without a verdict', () => {
+  it('is asked for when its verdict is overdue, and given up an hour after the end of its two days', () => {
+    expect(scheduleOf(smsSent, {}, options)).toEqual({
+      askAt: sentAt + 15 * minute,
+      asked: 0,
+      endsAt: sentAt + 49 * hour,
+    })
+  })
+
+  it('that lives for a minute is asked for after that minute', () => {
+    const schedule = scheduleOf(smsSent, { 'busgate.lifetime': Buffer.from('60') }, options)
+    expect(schedule).toEqual({ askAt: sentAt + minute, asked: 0, endsAt: sentAt + minute + hour })
+  })
+
+  it('is asked for at longer and longer intervals, at most six hours, and a last time at its end', () => {
+    let schedule: Schedule = scheduleOf(smsSent, {}, options)
+    const waits: number[] = []
+    while (schedule.askAt < schedule.endsAt) {
+      const now = schedule.askAt
+      schedule = askedAgain(schedule, now, options)
+      waits.push((schedule.askAt - now) / minute)
+    }
+    expect(waits.slice(0, 6)).toEqual([15, 30, 60, 120, 240, 360])
+    expect(Math.max(...waits)).toBe(360)
+    expect(schedule.askAt).toBe(schedule.endsAt)
+  })
+
+  it('carries its schedule in the headers of its record, beside those of its result', () => {
+    const schedule = { askAt: sentAt + hour, asked: 3, endsAt: sentAt + minute + hour }
+    const headers = withSchedule({ 'busgate.lifetime': '60', traceparent: 'x' }, schedule)
+    expect(headers).toMatchObject({ 'busgate.lifetime': '60', traceparent: 'x' })
+    expect(scheduleOf(smsSent, headers, options)).toEqual(schedule)
+  })
+
+  it('whose headers somebody else wrote begins a schedule of its own', () => {
+    const headers = { 'busgate.ask-at': 'soon', 'busgate.asked': ['1', '2'], 'busgate.lifetime': '-5' }
+    expect(scheduleOf(smsSent, headers, options)).toEqual(scheduleOf(smsSent, {}, options))
+  })
+})

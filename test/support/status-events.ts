@@ -1,0 +1,63 @@
+import fc from 'fast-check'
+import { stateOf } from '../../src/protocol/index.ts'
+import type { StatusEvent } from '../../src/records/generated.ts'
+
+/** A verified callback: DELIVERED, unless told otherwise. `state` and `final` follow from the status. */
+export function buildStatusEvent(overrides: Partial<StatusEvent> = {}): StatusEvent {
+  const status = overrides.status ?? 'DELIVERED'
+  const { state, final } = stateOf(status)
+  return {
+    id: 1001n,
+    msgId: 'gw-1',
+    account: 'default',
+    type: 'sms',
+    status,
+    state,
+    final,
+    success: state === 'DELIVERED',
+    error: null,
+    source: 'CALLBACK',
+    verified: true,
+    updatedAt: null,
+    receivedAt: 1_763_000_000_000,
+    reply: null,
+    duration: null,
+    requestId: null,
+    replies: [],
+    correlationId: null,
+    tenant: null,
+    ...overrides,
+  }
+}
+
+const statuses = [
+  'ACCEPTED',
+  'QUEUED',
+  'ROUTING',
+  'DELIVERED',
+  'PARTIALLY DELIVERED',
+  'READ',
+  'replied',
+  'EXPIRED',
+  'UNDELIVERABLE',
+  'SIM_FULL',
+  'REJECTED',
+  'UNKNOWN',
+  'a word of next year',
+]
+
+/** Any status event of one message: callbacks and polls, of any status, told at any time. */
+export const anyStatusEvent: fc.Arbitrary<StatusEvent> = fc
+  .record({
+    status: fc.constantFrom(...statuses),
+    verified: fc.boolean(),
+    receivedAt: fc.integer({ min: 1, max: 20 }),
+    updatedAt: fc.option(fc.integer({ min: 1, max: 20 })),
+    replies: fc.constantFrom<StatusEvent['replies'][]>([], [{ datetime: null, message: 'yes', media: null }]),
+    givenUp: fc.boolean(),
+  })
+  .map(({ givenUp, ...event }) =>
+    buildStatusEvent(
+      givenUp && event.status === 'UNKNOWN' ? { ...event, final: true, source: 'POLL', verified: true } : event,
+    ),
+  )

@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest'
+import { until } from '../support/bus.ts'
+import { buildCommand } from '../support/commands.ts'
+import { startWorld, type World, type WorldOptions } from '../support/worker.ts'
+
+/** No callback comes from it: only the status tells. */
+const silent = 380501234596
+
+const startReconcilingWorld = ({ reconciler = {}, ...options }: WorldOptions & { reconciler?: object } = {}) =>
+  startWorld({
+    ...options,
+    settings: {
+      roles: ['worker', 'callbacks', 'reconciler'],
+      reconciler: { delayMs: 200, expectMs: 200, graceMs: 1000, ...reconciler },
+    },
+  })
+
+const eventsOf = (world: World, id: bigint) =>
+  world
+    .statuses()
+    .filter(event => event.id === id)
+    .map(({ source, state, final }) => `${source} ${state}${final ? '' : ' for now'}`)
+
+describe('a message whose callback never comes', () => {
+  test('has its verdict from the status that was asked for, once', async () => {
+    const world = await startReconcilingWorld()
+    await world.send([buildCommand({ id: 1n, phone: silent, correlationId: 'order-1', tenant: 'shop' })])
+    await until(() => expect(eventsOf(world, 1n)).toEqual(['POLL DELIVERED']))
+    await world.quiet()
+    expect(world.statuses()).toMatchObject([
+      {
+        msgId: world.resultOf(1).msgId,
+        account: 'default',
+        type: 'sms',
+        status: 'DELIVERED',
+        final: true,
+        success: true,
+        verified: true,
+        correlationId: 'order-1',
+        tenant: 'shop',
+      },
+    ])
+  })
+
+  test('that was delivered has one verdict: the gateway is not asked', async () => {
+    const world = await startReconcilingWorld()
+    await world.send([buildCommand({ id: 1n }), buildCommand({ id: 2n, phone: silent })])
+    await until(() => expect(eventsOf(world, 2n)).toEqual(['POLL DELIVERED']))
+    await world.quiet()
+    expect(eventsOf(world, 1n)).toEqual(['CALLBACK DELIVERED'])
+    expect(world.sandbox.stats().operations).toBe(3)
+  })
+})
