@@ -9,6 +9,8 @@ import { registryOf } from './records/open.ts'
 import type { SchemaRegistry } from './records/registry.ts'
 import { schemas, subjectOf } from './records/schemas.ts'
 import { Telemetry } from './telemetry/events.ts'
+import { activeTrace } from './telemetry/spans.ts'
+import { type TraceHeaders, traceHeaders } from './telemetry/trace.ts'
 
 /** The Avro record of each kind of message. */
 interface Messages {
@@ -52,7 +54,8 @@ export type NewCommand = {
 
 export interface CommandProducer {
   /**
-   * Resolves when all in-sync replicas hold every command.
+   * Resolves when all in-sync replicas hold every command. Where an OpenTelemetry span is active, its context goes with
+   * them.
    * @throws InvalidCommandError before anything is written; Error when the bus did not confirm: then the commands may
    * be on the topic, and may be sent again as they are, since a repeated id is recognised.
    */
@@ -88,17 +91,22 @@ export async function createProducer(settings: Settings, options: ProducerOption
   )
   const publisher = await bus.publisher()
 
-  function toRecord(command: NewCommand): OutgoingRecord {
+  function toRecord(command: NewCommand, headers: TraceHeaders | null): OutgoingRecord {
     const { urgent = urgentTypes.includes(command.type) } = command
     const topic = (urgent ? topics[0] : topics.at(-1))!
     const value = complete(command)
     const reading = readCommand(value, noHook)
     if (!reading.ok) throw new InvalidCommandError(`command ${command.id}: ${reading.error}`)
-    return { topic, key: Buffer.from(String(command.id)), value: encoders.get(topic)!(value) }
+    const record = { topic, key: Buffer.from(String(command.id)), value: encoders.get(topic)!(value) }
+    return headers === null ? record : { ...record, headers: { ...headers } }
   }
 
   return {
-    send: async commands => publisher.publish(commands.map(toRecord)),
+    async send(commands) {
+      const trace = activeTrace()
+      const headers = trace && traceHeaders(trace)
+      await publisher.publish(commands.map(command => toRecord(command, headers)))
+    },
     async close() {
       await publisher.close()
       if (!options.bus) await bus.close()

@@ -4,6 +4,7 @@ import type { Command, InvalidCommand, Reading } from '../records/command.ts'
 import type { Decoder } from '../records/decoder.ts'
 import type { SendCommand } from '../records/generated.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import { type TraceContext, traceOf } from '../telemetry/trace.ts'
 import { concludeExpired } from './conclusion.ts'
 import { Graveyard } from './dead-letter.ts'
 import type { Outbox } from './outbox.ts'
@@ -14,7 +15,7 @@ import { SchemaWait } from './schema-wait.ts'
 
 export interface CommandIntakeOptions {
   decoder: Decoder<SendCommand>
-  readCommand: (value: SendCommand) => Reading
+  readCommand: (value: SendCommand, trace: TraceContext | null) => Reading
   /** Why a valid command cannot be sent as this worker is set up, with what to do; null: it can. */
   objection: (command: Command) => string | null
   outbox: Outbox
@@ -81,7 +82,7 @@ export class CommandIntake {
   /** @returns the command if it is to be sent; else it is settled. */
   #admit({ record, kind }: Arrival, value: SendCommand, tally: ResultTally): Pending | null {
     const { readCommand, objection, maxAgeMs, clock, outbox } = this.#options
-    const reading = readCommand(value)
+    const reading = readCommand(value, traceOf(record.headers))
     if (!reading.ok) {
       if (kind !== 'past') this.#refuse(reading, record, tally)
       return null

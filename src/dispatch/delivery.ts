@@ -6,6 +6,8 @@ import type { Connection } from '../gateway/connection.ts'
 import { envelopeBody } from '../gateway/envelope.ts'
 import type { ErrorCode } from '../protocol/index.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import { envelopeSpan } from '../telemetry/spans.ts'
+import { recordedTraceId, type TraceContext } from '../telemetry/trace.ts'
 import { conclude } from './conclusion.ts'
 import type { Outbox } from './outbox.ts'
 import { expiry, type Pending } from './pending.ts'
@@ -50,6 +52,8 @@ export class Delivery {
     }
     const { connection, clock, errorTexts, telemetry } = this.#options
     const operations = pendings.map(({ command }) => command.json)
+    const traces = tracesOf(pendings)
+    const span = envelopeSpan(account.name, pendings.length, traces)
     let sentAt = clock.now()
     const answer = await connection.post(envelopeBody(account.apiKey(), operations), () => {
       const reason = this.#lastCheck(envelope)
@@ -62,8 +66,14 @@ export class Delivery {
     const classified = classify(ids, answer, errorTexts)
     account.observe(leave, classified)
     const { outcome } = classified
-    const seconds = (clock.now() - sentAt) / 1000
-    telemetry.emit('envelope.finished', { account: account.name, outcome, operations: pendings.length, seconds })
+    span.end(outcome)
+    telemetry.emit('envelope.finished', {
+      account: account.name,
+      outcome,
+      operations: pendings.length,
+      seconds: (clock.now() - sentAt) / 1000,
+      traceId: recordedTraceId(traces),
+    })
     await this.#apply(envelope, classified, sentAt)
   }
 
@@ -116,4 +126,8 @@ export class Delivery {
     for (const { offset } of pendings) session.release(offset)
     this.#options.putBack(pendings, halved)
   }
+}
+
+function tracesOf(pendings: readonly Pending[]): TraceContext[] {
+  return pendings.flatMap(({ command: { trace } }) => trace ?? [])
 }

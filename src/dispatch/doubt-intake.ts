@@ -4,6 +4,7 @@ import type { Reading } from '../records/command.ts'
 import type { Decoder } from '../records/decoder.ts'
 import type { Doubt, SendCommand } from '../records/generated.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import { type TraceContext, traceOf } from '../telemetry/trace.ts'
 import { Graveyard } from './dead-letter.ts'
 import { originOf } from './doubts.ts'
 import type { Outbox } from './outbox.ts'
@@ -15,7 +16,7 @@ import { SchemaWait } from './schema-wait.ts'
 export interface DoubtIntakeOptions {
   doubtDecoder: Decoder<Doubt>
   decoder: Decoder<SendCommand>
-  readCommand: (value: SendCommand) => Reading
+  readCommand: (value: SendCommand, trace: TraceContext | null) => Reading
   outbox: Outbox
   resolver: Resolver
   deadLetterTopic: string
@@ -66,7 +67,8 @@ export class DoubtIntake {
 
   #admit({ record, doubted }: Arrival, doubt: Doubt, value: SendCommand): void {
     const { readCommand, resolver, clock } = this.#options
-    const reading = readCommand(value)
+    const origin = originOf(doubt)
+    const reading = readCommand(value, traceOf(origin.record.headers))
     if (!reading.ok) {
       this.#bury(record, { code: 'INVALID', message: reading.error })
       return
@@ -75,7 +77,7 @@ export class DoubtIntake {
       command: reading.command,
       session: this.#session,
       offset: record.offset,
-      origin: originOf(doubt),
+      origin,
       readyAt: clock.monotonic(),
       attempts: doubt.attempts,
       doubted: true,

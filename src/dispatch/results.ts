@@ -1,8 +1,9 @@
-import type { OutgoingRecord } from '../bus/port.ts'
+import type { OutgoingRecord, RecordHeaders } from '../bus/port.ts'
 import type { ErrorCode } from '../protocol/index.ts'
 import type { SendResult } from '../records/generated.ts'
 import { lifetimeHeader, longestError, noPayload, type ResultPayload } from '../records/result.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import { type TraceContext, traceHeaders } from '../telemetry/trace.ts'
 import type { Origin } from './pending.ts'
 
 /** Whom a result is about: a command, or what could be read of an invalid one. */
@@ -14,6 +15,7 @@ export interface ResultSubject {
   tenant: string | null
   /** Seconds, where the command says so. */
   lifetime?: number | null
+  trace: TraceContext | null
 }
 
 export interface ResultDetails {
@@ -37,7 +39,7 @@ export function createResultWriter(
   return (subject, origin, { outcome, attempts, errorCode, error, payload = noPayload, sentAt }) => ({
     topic,
     key: Buffer.from(String(subject.id)),
-    ...(subject.lifetime != null && { headers: { [lifetimeHeader]: String(subject.lifetime) } }),
+    ...headersOf(subject),
     value: encode({
       id: subject.id,
       type: subject.type,
@@ -57,6 +59,17 @@ export function createResultWriter(
       tenant: subject.tenant,
     }),
   })
+}
+
+/** What most results do without. */
+function headersOf({ lifetime = null, trace }: ResultSubject): { headers?: RecordHeaders } {
+  if (lifetime === null && trace === null) return {}
+  return {
+    headers: {
+      ...(lifetime !== null && { [lifetimeHeader]: String(lifetime) }),
+      ...(trace !== null && traceHeaders(trace)),
+    },
+  }
 }
 
 interface TallyGroup {

@@ -14,6 +14,7 @@ import type { SchemaRegistry } from '../records/registry.ts'
 import { schemas, subjectOf } from '../records/schemas.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { GaugeSource } from '../telemetry/gauges.ts'
+import type { TraceContext } from '../telemetry/trace.ts'
 import { commandSessions } from './command-sessions.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { createDoubtWriter } from './doubts.ts'
@@ -88,7 +89,8 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const intake = {
     ...common,
     decoder: createDecoder<SendCommand>(schemas.command, registry),
-    readCommand: (value: SendCommand) => readCommand(value, { hookFor, voiceHook: gateway.voiceHook }),
+    readCommand: (value: SendCommand, trace: TraceContext | null) =>
+      readCommand(value, { hookFor, voiceHook: gateway.voiceHook }, trace),
     deadLetterTopic: topics.deadLetters,
   }
   const changed = () => {

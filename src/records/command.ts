@@ -1,4 +1,5 @@
 import { lifetimeOf, operations, type SendType } from '../protocol/index.ts'
+import type { TraceContext } from '../telemetry/trace.ts'
 import type { SendCommand, SendCommandDelivery } from './generated.ts'
 import { type AvroRecord, schemas } from './schemas.ts'
 
@@ -15,6 +16,8 @@ export interface Command {
   lifetime: number | null
   correlationId: string | null
   tenant: string | null
+  /** The caller's, where its record carried one. */
+  trace: TraceContext | null
   /** The operation object, as it goes into the envelope. */
   json: string
   /** Length of json in UTF-8. */
@@ -29,6 +32,7 @@ export interface InvalidCommand {
   account: string
   correlationId: string | null
   tenant: string | null
+  trace: TraceContext | null
   error: string
 }
 
@@ -41,6 +45,7 @@ export interface HookSubject {
   account: string
   correlationId: string | null
   tenant: string | null
+  trace: TraceContext | null
 }
 
 export interface ReadOptions {
@@ -89,7 +94,7 @@ const MAX_PROBLEMS = 3
  * Checks a command against the gateway's interface and writes its operation object.
  * @throws Error when `message` is no record of SendCommand; what the decoder made always is.
  */
-export function readCommand(value: SendCommand, options: ReadOptions): Reading {
+export function readCommand(value: SendCommand, options: ReadOptions, trace: TraceContext | null = null): Reading {
   const [name = ''] = Object.keys(value.message)
   const kind = kinds.get(name)
   if (kind === undefined) throw new Error('message is no record of SendCommand')
@@ -101,7 +106,7 @@ export function readCommand(value: SendCommand, options: ReadOptions): Reading {
   const extra = readExtra(value.extra, kind, fields)
   const error = extra.error ?? problemOf(kind, value.id, fields)
   const { id, account, correlationId, tenant } = value
-  const subject = { id, type: kind.type, account, correlationId, tenant }
+  const subject = { id, type: kind.type, account, correlationId, tenant, trace }
   if (error !== null) return { ok: false, ...subject, error }
 
   const idText = id.toString()
@@ -115,7 +120,7 @@ export function readCommand(value: SendCommand, options: ReadOptions): Reading {
       idText,
       deadline: value.deadline,
       delivery: value.delivery,
-      lifetime: unusualLifetime(kind.type, fields),
+      lifetime: lifetimeOf(kind.type, fields),
       json,
       bytes: Buffer.byteLength(json),
     },
@@ -169,11 +174,6 @@ function problemOf({ type }: Kind, id: bigint, fields: Fields): string | null {
     .slice(0, MAX_PROBLEMS)
     .map(issue => issue.message)
     .join('; ')
-}
-
-function unusualLifetime(type: SendType, operation: Fields): number | null {
-  const lifetime = lifetimeOf(type, operation)
-  return lifetime === lifetimeOf(type, {}) ? null : lifetime
 }
 
 function takesHook(type: SendType, { voiceHook }: ReadOptions): boolean {

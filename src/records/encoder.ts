@@ -3,6 +3,8 @@ import { typeOf } from './avro.ts'
 import type { SchemaRegistry } from './registry.ts'
 
 const HEADER = 5
+/** Records are written one behind the other into a slab, which is left to them when it is full. */
+const slabBytes = 64 * 1024
 
 /**
  * Registers the schema under the subject and resolves with the function that writes its records
@@ -17,28 +19,28 @@ export async function createEncoder<T>(
 ): Promise<(value: T) => Buffer> {
   const type = typeOf(schema)
   const schemaId = await registry.idOf(subject, schema)
-  let scratch = withHeader(2048, schemaId)
+  let slab = Buffer.allocUnsafe(slabBytes)
+  let start = 0
 
   return value => {
-    let end = write(type, value, scratch)
+    let end = slab.length - start > HEADER ? write(type, value, slab, start + HEADER) : -HEADER
     if (end < 0) {
-      scratch = withHeader(scratch.length - end, schemaId)
-      end = write(type, value, scratch)
+      slab = Buffer.allocUnsafe(Math.max(slabBytes, slab.length - start - end))
+      start = 0
+      end = write(type, value, slab, HEADER)
     }
-    return Buffer.from(scratch.subarray(0, end))
+    slab[start] = 0
+    slab.writeUInt32BE(schemaId, start + 1)
+    const record = slab.subarray(start, end)
+    start = end
+    return record
   }
 }
 
-function withHeader(size: number, schemaId: number): Buffer {
-  const buffer = Buffer.alloc(size)
-  buffer.writeUInt32BE(schemaId, 1)
-  return buffer
-}
-
 /** Answers where the record ends, or the number of missing bytes, negative. */
-function write(type: Type, value: unknown, buffer: Buffer): number {
+function write(type: Type, value: unknown, buffer: Buffer, start: number): number {
   try {
-    return type.encode(value, buffer, HEADER)
+    return type.encode(value, buffer, start)
   } catch {
     // avsc's own message holds the value: a phone number, a text.
     throw new Error(`Not a ${type.name}: ${complaints(type, value).join('; ')}`)

@@ -86,17 +86,20 @@ export function confluentRegistry({
 
   async function idOf(subject: string, schema: object): Promise<number> {
     const body = { schema: JSON.stringify(schema) }
-    try {
-      const { id } = await ask<{ id?: number }>(signal => api.Subject.register({ subject, body, signal }))
-      if (id === undefined) throw new Error('the answer holds no id')
-      return id
-    } catch (error) {
-      const { status } = error as RegistryError
-      if (status !== 409 && status !== 422) throw unavailable(error)
-      throw new SchemaRefused(
-        `${registry} refuses the schema of subject ${subject} (${status}): ${textOf(error)}. It holds the schema of ` +
-          'something else there, or of a newer busgate: set another topic, or use at least that version.',
-      )
+    for (let asked = 1; ; asked++) {
+      try {
+        const { id } = await ask<{ id?: number }>(signal => api.Subject.register({ subject, body, signal }))
+        if (id === undefined) throw new Error('the answer holds no id')
+        return id
+      } catch (error) {
+        const { status } = error as RegistryError
+        if (status !== 409 && status !== 422) throw unavailable(error)
+        if (asked === 1) continue // Apicurio refuses the second of two who register a new subject at the same time
+        throw new SchemaRefused(
+          `${registry} refuses the schema of subject ${subject} (${status}): ${textOf(error)}. It holds the schema of ` +
+            'something else there, or of a newer busgate: set another topic, or use at least that version.',
+        )
+      }
     }
   }
 

@@ -1,14 +1,16 @@
 import type { Account } from '../accounts/account.ts'
 import type { PollAnswer, StatusPoller } from '../accounts/poller.ts'
-import type { BusRecord, OutgoingRecord, Session } from '../bus/port.ts'
+import type { BusRecord, Session } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import { operations, type SendType, sendTypes } from '../protocol/index.ts'
 import type { Decoder } from '../records/decoder.ts'
 import type { SendResult, StatusEvent } from '../records/generated.ts'
 import { decodePatiently } from '../records/patient.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import { traceOf } from '../telemetry/trace.ts'
 import { eventOfPoll, givenUp } from './poll-event.ts'
 import { askedAgain, type Schedule, type ScheduleOptions, scheduleOf, withSchedule } from './schedule.ts'
+import type { WriteStatus } from './status-record.ts'
 import type { Verdicts } from './verdicts.ts'
 
 export interface LaneOptions extends ScheduleOptions {
@@ -17,7 +19,7 @@ export interface LaneOptions extends ScheduleOptions {
   poller: Pick<StatusPoller, 'ask'>
   accounts: ReadonlyMap<string, Account>
   overdueTopic: string
-  writeEvent: (event: StatusEvent) => OutgoingRecord
+  writeStatus: WriteStatus
   clock: Clock
   telemetry: Telemetry
 }
@@ -160,8 +162,8 @@ export class Lane {
   }
 
   #conclude({ record, result }: Message, event: StatusEvent): void {
-    const { telemetry, writeEvent } = this.#options
-    this.#session.settle(record.offset, [writeEvent(event)])
+    const { telemetry, writeStatus } = this.#options
+    this.#session.settle(record.offset, [writeStatus(event, traceOf(record.headers))])
     void this.#session.committed().then(() => {
       if (this.#session.alive) telemetry.emit('verdict.found', { type: result.type, state: event.state })
     })

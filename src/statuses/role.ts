@@ -12,6 +12,7 @@ import { schemas, subjectOf } from '../records/schemas.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { GaugeSource } from '../telemetry/gauges.ts'
 import { Lane } from './lane.ts'
+import { createStatusWriter } from './status-record.ts'
 import { Verdicts } from './verdicts.ts'
 
 export interface ReconcilingOptions {
@@ -79,7 +80,7 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
       poller,
       accounts,
       overdueTopic: topics.overdue,
-      writeEvent: event => ({ topic: topics.statuses, key: Buffer.from(String(event.id)), value: encode(event) }),
+      writeStatus: createStatusWriter(topics.statuses, encode),
       clock,
       telemetry,
     })

@@ -1,5 +1,5 @@
 import type { RecordHeaders } from '../bus/port.ts'
-import { lifetimeOf, type SendType } from '../protocol/index.ts'
+import { type SendType, usualLifetime } from '../protocol/index.ts'
 import type { SendResult } from '../records/generated.ts'
 import { lifetimeHeader } from '../records/result.ts'
 
@@ -31,7 +31,7 @@ export function scheduleOf(
   { expect, graceMs }: ScheduleOptions,
 ): Schedule {
   const sentAt = result.sentAt ?? result.completedAt
-  const lifeMs = 1000 * (numberIn(headers, lifetimeHeader) ?? lifetimeOf(result.type, {}))
+  const lifeMs = 1000 * (numberIn(headers, lifetimeHeader) ?? usualLifetime(result.type))
   return {
     askAt: numberIn(headers, askAtHeader) ?? sentAt + Math.min(lifeMs, expect[result.type]),
     asked: numberIn(headers, askedHeader) ?? 0,

@@ -21,14 +21,16 @@ export interface VerdictsOptions {
 const aheadMs = 5 * 60_000
 /** The window is this many slices of time long; a slice at a time is read ahead and forgotten. */
 const slicesPerDelay = 8
-const leastSliceMs = 100
-/** Most ids in memory, 16 bytes each at most: 32 MiB. */
+const leastSliceMs = 5_000
+/** Most ids in memory, 16 to 32 bytes each: 64 MiB at most. */
 const mostIds = 2 << 20
+/** With fewer in memory, reading goes on beyond the window: who is asked late asks for what is known by then. */
+const mostIdsAhead = 1 << 18
 const retryMs = 5_000
 
 /**
  * The ids that have a verdict, by the statuses of one partition, in a window of time that moves with whoever asks: from
- * some minutes before the record in question to as long after it as it is looked up.
+ * some minutes before the record in question to as long after it as it is looked up, and on as far as memory allows.
  */
 export class Verdicts {
   readonly #options: VerdictsOptions
@@ -113,11 +115,15 @@ export class Verdicts {
   async #take(records: readonly BusRecord[]): Promise<void> {
     const { decoder, clock } = this.#options
     for (const { value, timestamp } of records) {
-      while (!this.#closed && timestamp > this.#horizon()) await this.#waitAt(timestamp)
+      while (!this.#closed && this.#isTooFarAhead(timestamp)) await this.#waitAt(timestamp)
       const event = await decodePatiently(decoder, value, clock, () => !this.#closed)
       if (this.#closed) return
       if (event?.final) this.#remember(event, timestamp)
     }
+  }
+
+  #isTooFarAhead(timestamp: number): boolean {
+    return timestamp > this.#horizon() && this.#size >= mostIdsAhead
   }
 
   #horizon(): number {

@@ -13,6 +13,12 @@ export function summaryOf(error: Error): ErrorSummary {
   return { name: error.name, ...(code === undefined ? {} : { code }), message: messageOf(error) }
 }
 
+/** Where it was thrown: the stack without the message in front of it. */
+export function framesOf(error: Error): string[] {
+  const lines = error.stack?.split('\n') ?? []
+  return lines.filter(line => /^ {4}at /.test(line)).map(line => line.trim())
+}
+
 /** The first code on the way down to the error's cause. */
 export function codeOf(error: Error): string | undefined {
   const { code, type } = error as { code?: unknown; type?: unknown }
@@ -21,9 +27,12 @@ export function codeOf(error: Error): string | undefined {
   return error.cause instanceof Error ? codeOf(error.cause) : undefined
 }
 
-/** A text at most 300 characters long, without the long runs of digits in which a phone number could hide. */
+/**
+ * A text at most 300 characters long, without the long runs of digits in which a phone number could hide, and without
+ * what JSON.parse quotes of the text it was given.
+ */
 export function safeText(text: string): string {
-  const safe = text.replace(/\d{9,}/g, '***')
+  const safe = text.replace(/Unexpected token .*? is not valid JSON/gs, 'not valid JSON').replace(/\d{9,}/g, '***')
   return safe.length > longestText ? `${safe.slice(0, longestText)}…` : safe
 }
 

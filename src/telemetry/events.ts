@@ -10,7 +10,14 @@ export interface Events {
   /** After the transaction that holds them was committed. One event a group of equal labels. */
   'results.published': { type: string; outcome: string; errorCode: string | null; count: number }
   /** outcome: answered, refused, denied, not_sent, unknown. seconds: from the first byte to the classified answer. */
-  'envelope.finished': { account: string; outcome: string; operations: number; seconds: number }
+  'envelope.finished': {
+    account: string
+    outcome: string
+    operations: number
+    seconds: number
+    /** Of one of its commands, where one carried a trace. */
+    traceId?: string | null
+  }
   'gateway.retry': { reason: string; count: number }
   /** seconds: how long the next envelope had to wait for the account's rate. */
   'rate.waited': { account: string; seconds: number }
@@ -24,8 +31,13 @@ export interface Events {
   'doubt.opened': { cause: string; count: number }
   /** outcome: SENT or UNRESOLVED; a doubt that was sent again is not resolved yet. */
   'doubt.resolved': { outcome: string }
-  /** result: sent, not_found, inconclusive, unanswered. */
+  /** result: sent, not_found, verdict, pending, inconclusive, unanswered. */
   'status.polled': { result: string }
+  /** The reconciler cannot read the statuses, or not a record of the results. */
+  'statuses.unreadable': { topic: string; partition: number; error: Error }
+  'result.unreadable': { topic: string; partition: number; offset: number }
+  /** Statuses cannot be read: callbacks do not help to resolve doubts meanwhile. */
+  'evidence.unavailable': { topic: string; partition: number; error: Error }
   'deadLetter.published': { stage: string; code: string; count: number }
   /** The registry could not be asked: records with that schema wait, their neighbours go on. null: at the start. */
   'registry.unavailable': { schemaId: number | null; error: Error }
@@ -36,7 +48,14 @@ export interface Events {
   'hook.shortened': object
   'callback.accepted': { type: string; state: string; verified: boolean }
   'callback.refused': { reason: string }
-  'delivery.latency': { type: string; seconds: number }
+  'delivery.latency': { type: string; seconds: number; traceId?: string | null }
+  /** The verdict of these messages did not come in the expected time. */
+  'callback.missing': { type: string; count: number }
+  /** The reconciler published a verdict. state: DELIVERED, FAILED, UNKNOWN. */
+  'verdict.found': { type: string; state: string }
+  /** Ids that the reconciler had to forget to stay within its memory. */
+  'verdicts.forgotten': { count: number }
+  /** currency: three letters, or `other`. */
   'balance.read': { account: string; currency: string; amount: number }
 }
 

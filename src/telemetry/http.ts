@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Registry } from 'prom-client'
+import type { Exposition } from './exposition.ts'
 
 export interface TelemetryServerOptions {
   host: string
   /** 0: any free one. */
   port: number
-  metrics: Registry
+  metrics: Exposition
   /** Whether this process does its work now; the reasons say why not. */
   ready: () => { ready: boolean; reasons: string[] }
   /** Whether this process can go on at all; if not, it should be restarted. */
@@ -56,8 +56,8 @@ async function answer(
     return sendJson(response, 405, { error: 'only GET and HEAD are allowed' })
   }
   if (path === '/metrics') {
-    const text = await metrics.metrics()
-    response.writeHead(200, { 'content-type': metrics.contentType }).end(text)
+    const { contentType, body } = await metrics.text(request.headers.accept)
+    response.writeHead(200, { 'content-type': contentType }).end(body)
     return
   }
   const state = path === '/readyz' ? ready() : healthy()

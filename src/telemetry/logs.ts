@@ -32,6 +32,9 @@ const levels: { [K in keyof Events]: LevelOf<K> } = {
   'doubt.opened': 'warn',
   'doubt.resolved': 'debug',
   'status.polled': 'debug',
+  'evidence.unavailable': 'warn',
+  'statuses.unreadable': 'warn',
+  'result.unreadable': 'warn',
   'deadLetter.published': 'warn',
   'registry.unavailable': 'warn',
   'registry.available': 'info',
@@ -41,6 +44,9 @@ const levels: { [K in keyof Events]: LevelOf<K> } = {
   'callback.accepted': 'debug',
   'callback.refused': 'debug',
   'delivery.latency': 'not logged',
+  'callback.missing': 'debug',
+  'verdict.found': 'debug',
+  'verdicts.forgotten': 'warn',
   'balance.read': 'debug',
 }
 

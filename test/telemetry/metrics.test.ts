@@ -4,6 +4,7 @@ import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 import type { GaugeSource } from '../../src/telemetry/gauges.ts'
 import { startTelemetryServer, type TelemetryServer } from '../../src/telemetry/http.ts'
 import { createMetrics, type MetricsOptions } from '../../src/telemetry/metrics.ts'
+import { contract, metricsIn, ownSeries, samplesOf } from '../support/metrics.ts'
 
 let server: TelemetryServer | undefined
 
@@ -20,15 +21,10 @@ async function serveMetrics(options?: MetricsOptions) {
     healthy: () => ({ healthy: true, reasons: [] }),
   })
   const url = `http://127.0.0.1:${server.port}/metrics`
-  const scrape = async () => {
-    const lines = (await (await fetch(url)).text()).split('\n').filter(line => line && !line.startsWith('#'))
-    return new Map(lines.map(line => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]))
-  }
-  return { telemetry, scrape, url }
+  const scrape = async () => samplesOf(await (await fetch(url)).text())
+  const openMetrics = async () => (await fetch(url, { headers: { accept: 'application/openmetrics-text' } })).text()
+  return { telemetry, scrape, openMetrics, url }
 }
-
-type Scraped = ReadonlyMap<string, number>
-const own = (samples: Scraped) => [...samples.keys()].filter(name => name.startsWith('busgate_'))
 
 /** One of each event, `n` standing for whatever varies from message to message. */
 const events = (n: number): { [K in keyof Events]: Events[K] } => ({
@@ -47,6 +43,9 @@ const events = (n: number): { [K in keyof Events]: Events[K] } => ({
   'doubt.opened': { cause: 'timeout', count: 4 },
   'doubt.resolved': { outcome: 'SENT' },
   'status.polled': { result: 'sent' },
+  'statuses.unreadable': { topic: 'busgate.statuses', partition: 0, error: new Error(`${n}`) },
+  'result.unreadable': { topic: 'busgate.results', partition: 0, offset: n },
+  'evidence.unavailable': { topic: 'busgate.statuses', partition: 0, error: new Error(`${n}`) },
   'deadLetter.published': { stage: 'decode', code: 'SCHEMA_NOT_FOUND', count: 5 },
   'registry.available': { schemaId: n },
   'registry.unavailable': { schemaId: n, error: new Error(`${n}`) },
@@ -56,7 +55,10 @@ const events = (n: number): { [K in keyof Events]: Events[K] } => ({
   'callback.accepted': { type: `made-up-${n}`, state: 'DELIVERED', verified: true },
   'callback.refused': { reason: 'expired' },
   'delivery.latency': { type: `made-up-${n}`, seconds: n },
-  'balance.read': { account: 'default', currency: `made-up-${n}`, amount: n },
+  'callback.missing': { type: 'sms', count: 6 },
+  'verdict.found': { type: 'sms', state: 'DELIVERED' },
+  'verdicts.forgotten': { count: 7 },
+  'balance.read': { account: 'default', currency: 'other', amount: n },
 })
 
 function fencedError(n: number): Error {
@@ -73,36 +75,50 @@ describe('metrics', () => {
   it('carry the names and labels of the contract', async () => {
     const { telemetry, scrape } = await serveMetrics({ version: '1.2.3', gauges: [allGauges] })
     emitAll(telemetry, 1)
-    const series = own(await scrape()).filter(name => !/_(bucket|sum)\b/.test(name))
-    expect(series.map(name => name.replace('busgate_', '')).sort()).toEqual(
-      [
-        'account_balance{account="default",currency="other"}',
-        'breaker_state{account="default"}',
-        'build_info{version="1.2.3"}',
-        'callback_rejections_total{reason="expired"}',
-        'callbacks_total{type="other",state="DELIVERED",verified="true"}',
-        'commands_consumed_total{topic="busgate.commands"}',
-        'consumer_lag_records{topic="busgate.commands",partition="0"}',
-        'dead_letters_total{stage="decode",code="SCHEMA_NOT_FOUND"}',
-        'delivery_latency_seconds_count{type="other"}',
-        'doubts_open',
-        'doubts_total{cause="timeout"}',
-        'envelope_operations_count',
-        'envelopes_total{account="default",outcome="answered"}',
-        'gateway_request_duration_seconds_count',
-        'gateway_retries_total{reason="throttled"}',
-        'hooks_without_correlation_total',
-        'oldest_unsent_command_age_seconds{topic="busgate.commands"}',
-        'rate_headroom_ratio{account="default"}',
-        'rate_wait_seconds_count',
-        'requests_in_flight',
-        'results_published_total{type="sms",outcome="REJECTED",error_code="VALIDATION"}',
-        'resolutions_total{outcome="SENT"}',
-        'sessions_fenced_total',
-        'status_polls_total{result="sent"}',
-        'window_used_ratio{topic="busgate.commands",partition="0"}',
-      ].sort(),
-    )
+    expect(metricsIn(await scrape())).toEqual(contract)
+  })
+
+  it('are there with 0 before anything has happened, wherever the values of their labels are known', async () => {
+    const { scrape } = await serveMetrics({ topic: ['urgent', 'bulk'], account: ['default'] })
+    const samples = await scrape()
+    for (const series of [
+      'commands_consumed_total{topic="bulk"}',
+      'results_published_total{type="viber+sms",outcome="SENT",error_code=""}',
+      'results_published_total{type="sms",outcome="REJECTED",error_code="INSUFFICIENT_FUNDS"}',
+      'envelopes_total{account="default",outcome="unknown"}',
+      'gateway_retries_total{reason="throttled"}',
+      'doubts_total{cause="timeout"}',
+      'resolutions_total{outcome="UNRESOLVED"}',
+      'status_polls_total{result="unanswered"}',
+      'sessions_fenced_total',
+      'callbacks_total{type="other",state="FAILED",verified="false"}',
+      'callback_rejections_total{reason="not_published"}',
+      'callbacks_missing_total{type="rcs"}',
+      'verdicts_found_total{type="rcs",state="UNKNOWN"}',
+      'dead_letters_total{stage="callback",code="NO_NUMERIC_ID"}',
+      'delivery_latency_seconds_count{type="sms"}',
+      'rate_wait_seconds_count',
+    ]) {
+      expect(samples.get(`busgate_${series}`), series).toBe(0)
+    }
+    expect(ownSeries(samples)).not.toContainEqual(expect.stringContaining('outcome="SENT",error_code="VALIDATION"'))
+    expect(ownSeries(samples)).not.toContainEqual(expect.stringContaining('stage="callback",code="DECODE"'))
+  })
+
+  it('count a label value that nobody foresaw as other', async () => {
+    const { telemetry, scrape } = await serveMetrics()
+    for (const cause of ['made', 'up']) telemetry.emit('doubt.opened', { cause, count: 1 })
+    expect((await scrape()).get('busgate_doubts_total{cause="other"}')).toBe(2)
+  })
+
+  it('show an account one balance, in the currency it was last read in', async () => {
+    const { telemetry, scrape } = await serveMetrics()
+    for (const currency of ['UAH', 'EUR']) telemetry.emit('balance.read', { account: 'a', currency, amount: 5 })
+    telemetry.emit('balance.read', { account: 'b', currency: 'PLN', amount: 0 })
+    expect(ownSeries(await scrape()).filter(series => series.includes('balance'))).toEqual([
+      'busgate_account_balance{account="a",currency="EUR"}',
+      'busgate_account_balance{account="b",currency="PLN"}',
+    ])
   })
 
   it('count what the events count', async () => {
@@ -133,17 +149,19 @@ describe('metrics', () => {
   it('keep the number of series while ids, texts and made-up types vary', async () => {
     const { telemetry, scrape } = await serveMetrics()
     emitAll(telemetry, 0)
-    const before = own(await scrape())
+    const before = ownSeries(await scrape())
     for (let n = 1; n <= 10_000; n++) emitAll(telemetry, n)
     const after = await scrape()
-    expect(own(after)).toEqual(before)
+    expect(ownSeries(after)).toEqual(before)
     expect(after.get('busgate_callback_rejections_total{reason="expired"}')).toBe(10_001)
   })
 
   it.each(sendTypes)('know the type %s of a callback', async type => {
     const { telemetry, scrape } = await serveMetrics()
     telemetry.emit('callback.accepted', { type, state: 'FAILED', verified: false })
-    expect(own(await scrape())).toContain(`busgate_callbacks_total{type="${type}",state="FAILED",verified="false"}`)
+    expect(ownSeries(await scrape())).toContain(
+      `busgate_callbacks_total{type="${type}",state="FAILED",verified="false"}`,
+    )
   })
 
   it('forget the partitions that were lost since the scrape before', async () => {
@@ -154,7 +172,7 @@ describe('metrics', () => {
     expect((await scrape()).get('busgate_consumer_lag_records{topic="a",partition="0"}')).toBe(5)
     readings = [lag('1', 7)]
     const later = await scrape()
-    expect(own(later).filter(name => name.includes('lag'))).toEqual([
+    expect(ownSeries(later).filter(name => name.includes('lag'))).toEqual([
       'busgate_consumer_lag_records{topic="a",partition="1"}',
     ])
     expect(later.get('busgate_consumer_lag_records{topic="a",partition="1"}')).toBe(7)
@@ -166,6 +184,28 @@ describe('metrics', () => {
     const open = (value: number) => ({ read: () => [{ name: 'doubts_open', labels: {}, value } as const] })
     sources.add(open(2)).add(open(3))
     expect((await scrape()).get('busgate_doubts_open')).toBe(5)
+  })
+
+  it('show the trace of a command as exemplar to those who accept OpenMetrics, and to no one else', async () => {
+    const { telemetry, openMetrics, scrape } = await serveMetrics()
+    const traceId = '0af7651916cd43dd8448eb211c80319c'
+    const envelope = { account: 'default', outcome: 'answered', operations: 1, seconds: 0.15 }
+    telemetry.emit('envelope.finished', { ...envelope, traceId })
+    telemetry.emit('envelope.finished', { ...envelope, seconds: 3 })
+    telemetry.emit('delivery.latency', { type: 'sms', seconds: 4, traceId })
+    const before = await scrape()
+    const text = await openMetrics()
+    const marked = text.split('\n').filter(line => line.includes(' # '))
+    const exemplar = (value: number) => ` # {trace_id="${traceId}"} ${value} `
+    expect(marked).toEqual([
+      expect.stringContaining(`busgate_envelopes_total{account="default",outcome="answered"} 2${exemplar(1)}`),
+      expect.stringContaining(`busgate_gateway_request_duration_seconds_bucket{le="0.2"} 1${exemplar(0.15)}`),
+      expect.stringContaining(`busgate_delivery_latency_seconds_bucket{le="5",type="sms"} 1${exemplar(4)}`),
+    ])
+    expect(text).toContain('# TYPE busgate_envelopes counter')
+    expect(text.endsWith('# EOF\n')).toBe(true)
+    expect(ownSeries(samplesOf(text))).toEqual(ownSeries(before))
+    expect(ownSeries(await scrape())).toEqual(ownSeries(before))
   })
 
   it('tell of the process too', async () => {
@@ -196,5 +236,6 @@ const allGauges: GaugeSource = {
     { name: 'rate_headroom_ratio', labels: { account: 'default' }, value: 1 },
     { name: 'breaker_state', labels: { account: 'default' }, value: 1 },
     { name: 'doubts_open', labels: {}, value: 1 },
+    { name: 'reconciler_delay_seconds', labels: {}, value: 1 },
   ],
 }

@@ -1,74 +1,229 @@
-import { expect, test } from 'vitest'
-import { createLogger } from '../../src/telemetry/logs.ts'
+import { createServer } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import type { SendCommand } from '../../src/records/generated.ts'
+import { confluentRegistry } from '../../src/records/registry.ts'
+import { createWorker } from '../../src/worker.ts'
+import { startRegistry } from '../records/registry-server.ts'
 import { until } from '../support/bus.ts'
+import { canary, leaksIn, listen } from '../support/canary.ts'
 import { buildCommandOf } from '../support/commands.ts'
-import { startWorld } from '../support/worker.ts'
+import { type Front, type OwnAnswer, startFront } from '../support/front.ts'
+import { buildSettings } from '../support/settings.ts'
+import { startWorld, type World } from '../support/worker.ts'
 
-const phone = 380671230067
-const words = 'Dear Olena, your code is 0427-zebra'
-const key = 'key-that-nobody-may-see'
-const secret = 'k1:secret-that-nobody-may-see'
+const { phone, text, code, key, secret, correlation: correlationId, tenant } = canary
+const echo = `${text} to ${phone} with ${key} for ${tenant}`
 
-test('no phone number, message text, key or hook token gets into the logs, whatever happens', async () => {
-  const logged: string[] = []
-  const logger = createLogger('trace', { write: line => logged.push(line) })
+const sms = (id: number, overrides: Partial<SendCommand> = {}) =>
+  buildCommandOf('sms', { id: BigInt(id), phone, correlationId, tenant, ...overrides }, { sms_message: text })
+
+/** Everything that is told over HTTP by the process itself. */
+async function toldBy(world: World): Promise<string> {
+  const base = `http://127.0.0.1:${world.worker.ports.telemetry}`
+  const paths = ['/metrics', '/healthz', '/readyz', `/${text}`]
+  const accept = 'application/openmetrics-text'
+  const texts = await Promise.all(paths.map(async path => (await fetch(base + path)).text()))
+  return [...texts, await (await fetch(`${base}/metrics`, { headers: { accept } })).text()].join('\n')
+}
+
+/** Hook tokens that went out, and pieces of them. */
+function tokensIn(front: Front): string[] {
+  const tokens = front.passed.flatMap(({ body }) => [...body.matchAll(/\/hooks\/([\w-]+)/g)].map(([, token]) => token!))
+  return tokens.flatMap(token => [token.slice(0, 30), token.slice(-30)])
+}
+
+const json = (body: object): OwnAnswer => ({ body: JSON.stringify(body) })
+
+test('nothing of a message, no key and no token gets into logs, metrics or errors, whatever the commands hold', async () => {
+  const ears = listen()
   const world = await startWorld({
-    logger,
+    logger: ears.logger,
     settings: { gateway: { apiKey: key, timeoutMs: 300 }, callbacks: { secret } },
     sandbox: { keys: [key] },
   })
-  const { faults } = world.sandbox
-  const sms = (id: bigint, overrides = {}) => ({
-    ...buildCommandOf('sms', { id, phone, correlationId: words }, { sms_message: words }),
-    ...overrides,
-  })
-
   await world.send([
-    sms(1n),
-    sms(2n, { phone: phone + 25 }), // refused
-    sms(3n, { deadline: 1 }),
-    sms(1n),
-    sms(4n, { account: words }),
-    sms(5n, { phone: phone * 1000 }),
-    buildCommandOf('telegram', { id: 6n, phone }, { message: words }),
-    buildCommandOf('call/otp', { id: 7n, phone }),
-    buildCommandOf('hlr', { id: 8n, phone }),
+    sms(1),
+    sms(2, { phone: phone + 25 }), // refused by the gateway
+    sms(3, { deadline: 1 }),
+    sms(1),
+    sms(4, { account: text }),
+    sms(5, { phone: phone * 1000 }),
+    sms(6, { extra: { note: `${text} is no JSON` } }),
+    sms(7, { extra: { hook: JSON.stringify(text) } }),
+    sms(8, { hook: `not an address: ${text}` }),
+    buildCommandOf('viber', { id: 9n, phone }, { viber_type: text, viber_message: text }),
+    buildCommandOf('telegram', { id: 10n, phone }, { message: text }),
+    buildCommandOf('call/otp', { id: 11n, phone }),
+    buildCommandOf('hlr', { id: 12n, phone }),
   ])
-  await world.produceRaw(Buffer.from(`{"phone":${phone},"text":"${words}"}`), { key: Buffer.from(String(phone)) })
-  await world.produceRaw(world.encode(sms(9n)).subarray(0, 40), { headers: { phone: String(phone), words } })
-  await world.finished(9)
-
-  const bad = ['stall', 'foreign-ids', 'access-denied', 'envelope-refused'] as const
-  for (const [i, fault] of bad.entries()) {
-    faults.next(fault)
-    await world.send([sms(BigInt(100 + 2 * i)), sms(BigInt(101 + 2 * i))])
-    await until(() => expect(world.results()).toHaveLength(9 + 2 * (i + 1)))
+  const letters = [
+    Buffer.from(`{"phone":${phone},"text":"${text}"}`),
+    world.encode(sms(13)).subarray(0, 60),
+    Buffer.concat([world.encode(sms(14)), Buffer.from(text)]),
+    Buffer.concat([Buffer.from([0, 9, 9, 9, 9]), Buffer.from(text)]),
+    null,
+  ]
+  for (const value of letters) {
+    await world.produceRaw(value, { key: Buffer.from(String(phone)), headers: { phone: String(phone), text } })
   }
-  const [{ path } = { path: '' }] = world.receiver.passed
-  const token = path.split('/')[2]!
-  const body = { success: true, id: String(phone), msg_id: '1', status: words, error: words }
-  const post = (address: string, content: string) =>
-    fetch(`${world.receiver.url}${address}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: content,
-    })
-  await post(path, JSON.stringify(body))
-  await post(`${path}x`, JSON.stringify(body))
-  await post(path, `${words} ${phone}`)
+  await world.finished(13)
+  await until(() => expect(world.deadLetters()).toHaveLength(letters.length))
+
+  for (const { outcome, error } of world.results()) if (outcome !== 'REJECTED') ears.hear(String(error))
+  for (const { headers } of world.deadLetters()) ears.hear(String(headers['busgate.error.message']))
+  ears.hear(await toldBy(world))
   await world.quiet()
+  expect(world.results().filter(({ outcome }) => outcome === 'INVALID').length).toBeGreaterThanOrEqual(5)
+  expect([...ears.events()]).toEqual(
+    expect.arrayContaining(['session.opened', 'results.published', 'deadLetter.published', 'envelope.finished']),
+  )
+  expect(leaksIn(ears.all(), [String(phone + 25)])).toEqual([])
+})
 
-  const text = logged.join('')
-  for (const event of [
-    'results.published',
-    'account.paused',
-    'deadLetter.published',
-    'doubt.opened',
-    'session.opened',
-  ]) {
-    expect(text).toContain(`"event":"${event}"`)
+test('a gateway that echoes what it got, breaks off or lies puts nothing of it into logs and metrics', async () => {
+  const ears = listen()
+  const front = await startFront()
+  const world = await startWorld({
+    logger: ears.logger,
+    settings: {
+      gateway: { url: front.url, apiKey: key, timeoutMs: 300, balanceIntervalMs: 10 },
+      delivery: { settleMs: 0, pollIntervalMs: 5 },
+      callbacks: { secret },
+    },
+    sandbox: { keys: [key] },
+  })
+  front.target = world.sandbox.url
+  const item = (value: object) => json({ success: true, data: [value] })
+  const answers: (() => OwnAnswer)[] = [
+    () => item({ success: false, error: echo }),
+    () => json({ success: false, error: echo }),
+    () => json({ success: false, error: 'Access denied', note: echo }),
+    () => ({ status: 502, body: `<html>${echo}` }),
+    () => ({ status: 429, body: echo, headers: { 'retry-after': echo } }),
+    () => ({ status: 401, body: echo, headers: { location: echo.replaceAll(' ', '+') } }),
+    () => ({ body: echo }),
+    () => ({ body: `{"success":true,"data":[${echo}` }),
+    () => json({ success: true, data: [], [text]: echo }),
+    () => item({ success: true, data: { id: phone, msg_id: text, parts: text, note: echo } }),
+  ]
+  let good = false
+  front.answer = ({ body }) => {
+    if (body.includes('"type":"balance"')) return item({ success: true, data: { amount: 5, currency: echo } })
+    if (body.includes('"type":"status"')) return item({ success: false, error: echo, data: { status: text } })
+    if (body.includes('"type":"call/otp"')) return item({ success: true, data: { code, price: 1 } })
+    good = !good // else the account pauses longer each time
+    return good ? undefined : answers.shift()?.()
   }
-  expect(text).toContain('"event":"callback.refused"')
-  const forbidden = [phone, phone + 25, words, 'zebra', key, secret, secret.slice(3), token, 'sandbox-key']
-  for (const one of forbidden) expect(text).not.toContain(String(one))
+  for (let id = 1; answers.length > 0; id++) {
+    const { length } = front.passed
+    await world.send([sms(id)])
+    await until(() => expect(front.passed.length).toBeGreaterThan(length))
+    ears.hear(await toldBy(world))
+  }
+  await world.send([buildCommandOf('call/otp', { id: 1000n, phone })])
+  for (const [i, fault] of (['stall', 'reset-after', 'reset-before', 'truncated-json'] as const).entries()) {
+    world.sandbox.faults.next(fault)
+    await world.send([sms(2000 + i)])
+    await until(() => expect(world.results().some(({ id }) => id === BigInt(2000 + i))).toBe(true))
+  }
+  await until(() => {
+    const wanted = ['account.paused', 'account.resumed', 'doubt.opened', 'status.polled', 'balance.read']
+    expect([...ears.events()]).toEqual(expect.arrayContaining(wanted))
+    expect(world.resultOf(1000).code).toBe(code)
+  })
+  for (const { outcome, error } of world.results()) if (outcome === 'IN_DOUBT') ears.hear(String(error))
+  ears.hear(await toldBy(world))
+  await world.quiet()
+  expect(leaksIn(ears.all(), tokensIn(front))).toEqual([])
+})
+
+test('callbacks, good ones and bad ones, put nothing of themselves or of their address into logs and metrics', async () => {
+  const ears = listen()
+  const front = await startFront()
+  const world = await startWorld({
+    logger: ears.logger,
+    settings: { gateway: { url: front.url, apiKey: key }, callbacks: { secret } },
+    sandbox: { keys: [key], callbackDelayMs: 100_000 },
+  })
+  front.target = world.sandbox.url
+  await world.send([sms(1)])
+  await world.finished(1)
+  const [, hook = ''] = /"hook":"([^"]+)"/.exec(front.passed[0]!.body)!
+  const body = { success: true, msg_id: text, type: text, status: text, error: echo, reply: code, [text]: echo }
+  const post = async (url: string, content: string, type = 'application/json') => {
+    const answer = await fetch(url, { method: 'POST', headers: { 'content-type': type }, body: content })
+    ears.hear(`${answer.status} ${await answer.text()}`)
+    return answer.status
+  }
+  expect(await post(hook, JSON.stringify(body))).toBe(200)
+  expect(await post(hook, JSON.stringify({ ...body, id: phone }))).toBe(404)
+  expect(await post(`${hook}x`, JSON.stringify(body))).toBe(404)
+  expect(await post(hook, echo)).toBe(400)
+  expect(await post(hook, JSON.stringify({ success: text }))).toBe(400)
+  expect(await post(hook, echo, `text/${tenant}`)).toBe(415)
+  expect(await post(hook, JSON.stringify(echo.repeat(2000)))).toBe(413)
+  expect(await post(hook.replace(/hooks\/.*/, encodeURI(`hooks/${text}`)), JSON.stringify(body))).toBe(404)
+  await until(() =>
+    expect([...ears.events()]).toEqual(expect.arrayContaining(['callback.accepted', 'callback.refused'])),
+  )
+  ears.hear(await toldBy(world))
+  await world.quiet()
+  expect(world.statuses()[0]).toMatchObject({ reply: code, status: text })
+  expect(leaksIn(ears.all(), tokensIn(front))).toEqual([])
+})
+
+test('a schema registry that refuses, fails or echoes gets neither its password nor a message into the log', async () => {
+  const ears = listen()
+  const server = await startRegistry()
+  onTestFinished(server.stop)
+  const registry = confluentRegistry({ url: server.url, username: 'busgate', password: canary.registryPassword })
+  const world = await startWorld({ logger: ears.logger, registry, settings: { gateway: { apiKey: key } } })
+  const own = (id: number) => {
+    const value = world.encode(sms(id))
+    value.writeUInt32BE(100 + id, 1) // a schema that nobody knows yet
+    return value
+  }
+  for (const [id, status] of [401, 500, 503].entries()) {
+    server.fail((_, response) =>
+      response.writeHead(status).end(status === 500 ? 'something broke' : '{"message":"no"}'),
+    )
+    await world.produceRaw(own(id))
+    await until(() => expect(ears.all()).toContain(`"schemaId":${100 + id}`))
+  }
+  server.put(100, { schema: JSON.stringify({ type: 'record', name: 'SendCommand', doc: text, fields: [] }) })
+  server.put(101, { schema: `{"type": ${text}` })
+  server.fail()
+  await until(() => expect(world.deadLetters()).toHaveLength(3))
+  for (const { headers } of world.deadLetters()) ears.hear(String(headers['busgate.error.message']))
+  ears.hear(await toldBy(world))
+  await world.quiet()
+  expect([...ears.events()]).toContain('registry.unavailable')
+  expect(leaksIn(ears.all())).toEqual([])
+})
+
+test('brokers that do not let it in get neither the password nor a key into the log or the error', async () => {
+  const ears = listen()
+  const server = createServer(socket => socket.on('data', () => socket.destroy()).on('error', () => {}))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as { port: number }
+  const settings = buildSettings({
+    kafka: {
+      brokers: `127.0.0.1:${port}`,
+      sasl: { mechanism: 'plain', username: 'busgate', password: canary.kafkaPassword },
+    },
+    registry: { url: 'http://127.0.0.1:1', username: 'busgate', password: canary.registryPassword },
+    gateway: { url: 'http://127.0.0.1:1', apiKey: key },
+    callbacks: { host: '127.0.0.1', port: 0, publicUrl: 'http://127.0.0.1:1', secret },
+    telemetry: { host: '127.0.0.1', port: 0 },
+    roles: ['worker'],
+  })
+  const error = await createWorker(settings, { logger: ears.logger }).then(
+    () => null,
+    (error: Error) => error,
+  )
+  ears.hear(`${error?.stack} ${JSON.stringify(error)}`)
+  expect(error).not.toBeNull()
+  expect(ears.all()).toContain('"event":"bus.log"')
+  expect(leaksIn(ears.all())).toEqual([])
 })

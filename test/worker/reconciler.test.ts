@@ -21,8 +21,8 @@ const eventsOf = (world: World, id: bigint) =>
     .filter(event => event.id === id)
     .map(({ source, state, final }) => `${source} ${state}${final ? '' : ' for now'}`)
 
-describe('a message whose callback never comes', () => {
-  test('has its verdict from the status that was asked for, once', async () => {
+describe('a message', () => {
+  test('whose callback never comes has its verdict from the status that was asked for, once', async () => {
     const world = await startReconcilingWorld()
     await world.send([buildCommand({ id: 1n, phone: silent, correlationId: 'order-1', tenant: 'shop' })])
     await until(() => expect(eventsOf(world, 1n)).toEqual(['POLL DELIVERED']))
@@ -43,7 +43,7 @@ describe('a message whose callback never comes', () => {
   })
 
   test('that was delivered has one verdict: the gateway is not asked', async () => {
-    const world = await startReconcilingWorld()
+    const world = await startReconcilingWorld({ reconciler: { delayMs: 3000, expectMs: 3000 } })
     await world.send([buildCommand({ id: 1n }), buildCommand({ id: 2n, phone: silent })])
     await until(() => expect(eventsOf(world, 2n)).toEqual(['POLL DELIVERED']))
     await world.quiet()

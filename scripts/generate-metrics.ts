@@ -1,0 +1,72 @@
+/**
+ * Writes docs/metrics.md from the definitions of the metrics.
+ * With --check it writes nothing and fails when the file is stale.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { definitionOf, definitions, type MetricName, openLabels, type Values } from '../src/telemetry/definitions.ts'
+
+const target = new URL('../docs/metrics.md', import.meta.url)
+
+const header = `# Metrics
+
+Made by scripts/generate-metrics.ts from src/telemetry/definitions.ts: change that and run it again.
+
+Every process serves them at \`/metrics\` (telemetry.port), in the text format of Prometheus, or as OpenMetrics with exemplars to whoever accepts \`application/openmetrics-text\`: an exemplar is the \`trace_id\` of a command that carried a trace (see [tracing.md](tracing.md)). The metrics of Node.js and of the process (\`nodejs_*\`, \`process_*\`) are there too.
+
+Names and labels stay. No label holds an id, a phone number, a text or a key. Where a label's values are a closed list, its series are there from the start with 0, so that \`rate()\` and alerts see the first event; a value off its list counts as \`other\`. Series whose labels name topics or accounts are there from the start for those of the settings. Gauges marked "now" are asked for at the scrape: those with labels exist where the role they tell of runs, the others are 0 elsewhere.
+
+| metric | type | labels | meaning | what to do |
+|---|---|---|---|---|
+`
+
+function row(name: MetricName): string {
+  const { type, labels, meaning, action, asked } = definitionOf(name)
+  const cells = [`\`busgate_${name}\``, asked ? `${type}, now` : type, labelsOf(labels), meaning, action]
+  return `| ${cells.join(' | ')} |\n`
+}
+
+function labelsOf(labels: Readonly<Record<string, Values>>): string {
+  const names = Object.keys(labels)
+  return names.length === 0 ? 'none' : names.map(label => `\`${label}\``).join(', ')
+}
+
+/** Each closed list once, with the metrics that have it. */
+function valuesOfLabels(): string {
+  const rows = new Map<string, string[]>()
+  for (const name of Object.keys(definitions) as MetricName[]) {
+    for (const [label, values] of Object.entries(definitionOf(name).labels)) {
+      const text = typeof values === 'string' ? openLabels[values] : values.map(value => `\`${value}\``).join(', ')
+      const key = `| \`${label}\` | ${text.replace('``', 'empty')} |`
+      rows.set(key, [...(rows.get(key) ?? []), `\`${name}\``])
+    }
+  }
+  return [...rows].map(([cells, metrics]) => `${cells} ${metrics.join(', ')} |\n`).join('')
+}
+
+const labels = `
+## Labels
+
+| label | values | of |
+|---|---|---|
+`
+
+function bucketsOf(name: MetricName): string {
+  const { buckets } = definitionOf(name)
+  return buckets ? `| \`${name}\` | ${buckets.join(', ')} |\n` : ''
+}
+
+const buckets = `
+## Buckets
+
+| histogram | upper bounds, in the unit of its name |
+|---|---|
+`
+
+const names = Object.keys(definitions) as MetricName[]
+const text = [header, ...names.map(row), labels, valuesOfLabels(), buckets, ...names.map(bucketsOf)].join('')
+if (!process.argv.includes('--check')) {
+  writeFileSync(target, text)
+} else if (!existsSync(target) || readFileSync(target, 'utf8') !== text) {
+  console.error('docs/metrics.md is stale: run node scripts/generate-metrics.ts')
+  process.exitCode = 1
+}

@@ -1,0 +1,15 @@
+import type { OutgoingRecord } from '../bus/port.ts'
+import type { StatusEvent } from '../records/generated.ts'
+import { type TraceContext, traceHeaders } from '../telemetry/trace.ts'
+
+export type WriteStatus = (event: StatusEvent, trace: TraceContext | null) => OutgoingRecord
+
+/** Writes status events as records of their topic, keyed by the command's id, with its trace where that is known. */
+export function createStatusWriter(topic: string, encode: (event: StatusEvent) => Buffer): WriteStatus {
+  return (event, trace) => ({
+    topic,
+    key: Buffer.from(String(event.id)),
+    value: encode(event),
+    ...(trace && { headers: { ...traceHeaders(trace) } }),
+  })
+}

@@ -1,0 +1,272 @@
+import { deliverySeconds, operations, rateWaitSeconds, requestSeconds } from './buckets.ts'
+import * as label from './labels.ts'
+
+/** A label's values: a closed list, or what it is that they name. */
+export type Values = readonly string[] | keyof typeof openLabels
+
+/** Labels whose values are not listed here, and what bounds them. */
+export const openLabels = {
+  topic: 'topics of the settings',
+  account: 'accounts of the settings',
+  partition: 'partitions that this process owns',
+  currency: 'three capital letters, one an account; `other` for anything else',
+  version: 'the version that runs',
+} as const
+
+interface Definition {
+  type: 'counter' | 'histogram' | 'gauge'
+  labels: Readonly<Record<string, Values>>
+  /** One sentence. */
+  meaning: string
+  /** What somebody who looks at it does about it. */
+  action: string
+  /** Upper bounds, of histograms. */
+  buckets?: readonly number[]
+  /** Asked for at each scrape, rather than told by events. */
+  asked?: true
+  /** Combinations of closed labels that are there from the start, with 0; default: all of them. Each entry is multiplied out. */
+  start?: readonly Readonly<Record<string, readonly string[]>>[]
+}
+
+const receivedTypes = [...label.types, label.other]
+
+/** What can become of a command, with the codes that go with it. */
+const resultCombinations = [
+  { outcome: ['SENT'], error_code: [''] },
+  { outcome: ['REJECTED'], error_code: label.refusalCodes },
+  { outcome: ['INVALID'], error_code: ['VALIDATION'] },
+  { outcome: ['EXPIRED'], error_code: ['DEADLINE', 'MAX_AGE'] },
+  { outcome: ['DUPLICATE'], error_code: ['DUPLICATE_ID'] },
+  { outcome: ['IN_DOUBT'], error_code: ['RESPONSE_LOST'] },
+  {
+    outcome: ['UNRESOLVED'],
+    error_code: [...label.refusalCodes, 'RESPONSE_LOST', 'ATTEMPTS_EXHAUSTED', 'DEADLINE', 'MAX_AGE'],
+  },
+].map(combination => ({ type: label.types, ...combination }))
+
+/**
+ * Every metric, once, without the prefix busgate_. The registry and docs/metrics.md are made from this; the names are
+ * part of the contract, and dashboards and alerts hold on to them.
+ */
+export const definitions = {
+  commands_consumed_total: {
+    type: 'counter',
+    labels: { topic: 'topic' },
+    meaning: 'Commands read from a command topic.',
+    action:
+      'Its rate is the incoming load. Flat while consumer_lag_records grows: the consumer is stuck, see window_used_ratio and the log.',
+  },
+  results_published_total: {
+    type: 'counter',
+    labels: { type: label.types, outcome: label.outcomes, error_code: label.errorCodes },
+    start: resultCombinations,
+    meaning: 'Results committed to the results topic; a command in doubt has an IN_DOUBT result before its final one.',
+    action:
+      'Watch the share of outcomes other than SENT. REJECTED names its cause in error_code; INVALID is a bug of the producer of the commands; UNRESOLVED needs a person to ask the gateway.',
+  },
+  oldest_unsent_command_age_seconds: {
+    type: 'gauge',
+    asked: true,
+    labels: { topic: 'topic' },
+    meaning: 'Age of the oldest command read but not sent yet; 0 when none waits.',
+    action:
+      'Growing: see breaker_state (the gateway refuses), rate_headroom_ratio (the rate is used up), requests_in_flight (the gateway is slow).',
+  },
+  consumer_lag_records: {
+    type: 'gauge',
+    asked: true,
+    labels: { topic: 'topic', partition: 'partition' },
+    meaning: 'Records between the checkpoint and the end of a partition, also while nothing is fetched.',
+    action:
+      'Growing on all partitions: more is coming in than leaves, add workers or raise the rate. On one: see session.lost and session.openFailed in the log.',
+  },
+  window_used_ratio: {
+    type: 'gauge',
+    asked: true,
+    labels: { topic: 'topic', partition: 'partition' },
+    meaning: 'Used part of the 8,192 offsets above the checkpoint; at 1 nothing more is fetched.',
+    action:
+      'Near 1 for long: a record at the checkpoint does not end, see doubts, registry.unavailable and account.paused in the log.',
+  },
+  envelopes_total: {
+    type: 'counter',
+    labels: { account: 'account', outcome: label.envelopeOutcomes },
+    meaning: 'Requests with commands that ended; unknown: nobody can tell whether they were executed.',
+    action:
+      "denied: check the account's key. unknown: see doubts_total for the cause. refused: an envelope was refused as a whole and goes out in halves.",
+  },
+  envelope_operations: {
+    type: 'histogram',
+    buckets: operations,
+    labels: {},
+    meaning: 'Operations in an envelope.',
+    action:
+      'Small under load: raise gateway.lingerMs. Always at gateway.maxOperations: commands wait, see the age of the oldest one.',
+  },
+  gateway_request_duration_seconds: {
+    type: 'histogram',
+    buckets: requestSeconds,
+    labels: {},
+    meaning: 'From the first byte of a request to its classified answer.',
+    action:
+      'Growing: the gateway or the way to it is slow; throughput is concurrency × operations / duration. Nearing gateway.timeoutMs makes doubts.',
+  },
+  gateway_retries_total: {
+    type: 'counter',
+    labels: { reason: label.retryReasons },
+    meaning: 'Commands known not to have been sent, which go out again.',
+    action:
+      'throttled: set gateway.rate below what the gateway allows. unreachable: network or gateway down. denied: the key is refused.',
+  },
+  rate_wait_seconds: {
+    type: 'histogram',
+    buckets: rateWaitSeconds,
+    labels: {},
+    meaning: "How long an envelope waited for its account's rate.",
+    action:
+      'Minutes: the rate is too low for the load; agree on a higher one with the gateway, or shift bulk to other hours.',
+  },
+  rate_headroom_ratio: {
+    type: 'gauge',
+    asked: true,
+    labels: { account: 'account' },
+    meaning: "Unused part of this process's share of an account's rate; 0 is at the limit, 1 where no rate is set.",
+    action: 'At 0 for long: the account sends as much as it may, see rate_wait_seconds.',
+  },
+  requests_in_flight: {
+    type: 'gauge',
+    asked: true,
+    labels: {},
+    meaning: 'Requests to the gateway that are not settled yet.',
+    action: 'At gateway.concurrency for long: the gateway is slow, or more concurrency (or another worker) is needed.',
+  },
+  breaker_state: {
+    type: 'gauge',
+    asked: true,
+    labels: { account: 'account' },
+    meaning: "An account's breaker. 0: closed, sending. 1: probing with one operation. 2: open, paused.",
+    action:
+      'Not 0: account.paused in the log names the reason, gateway_retries_total counts it. It closes by itself when a probe passes.',
+  },
+  account_balance: {
+    type: 'gauge',
+    labels: { account: 'account', currency: 'currency' },
+    meaning: 'Balance of an account as last read from the gateway.',
+    action: 'Low: top it up; at zero commands end REJECTED with INSUFFICIENT_FUNDS.',
+  },
+  sessions_fenced_total: {
+    type: 'counter',
+    labels: {},
+    meaning: 'Partition sessions that ended because a newer owner took the partition.',
+    action:
+      'A few at each rebalance are normal. Steady: two processes fight for partitions, or one stalls longer than kafka.sessionTimeoutMs.',
+  },
+  doubts_open: {
+    type: 'gauge',
+    asked: true,
+    labels: {},
+    meaning: 'Commands in doubt on the partitions this process owns: perhaps sent, being resolved.',
+    action: 'Growing: see doubts_total for the cause and status_polls_total for whether the gateway answers.',
+  },
+  doubts_total: {
+    type: 'counter',
+    labels: { cause: label.doubtCauses },
+    meaning: 'Commands of which nobody can tell whether they were sent, each time it happens.',
+    action:
+      "timeout, reset, response_cut: the gateway or the network. http_status, foreign_body: something in front of the gateway answers. taken_over: workers were killed. contradiction, items_differ: ask the gateway's people.",
+  },
+  resolutions_total: {
+    type: 'counter',
+    labels: { outcome: ['SENT', 'UNRESOLVED'] },
+    meaning: 'Doubts that came to their final result.',
+    action: 'UNRESOLVED: nobody could tell; ask the gateway for these ids before sending anything again.',
+  },
+  status_polls_total: {
+    type: 'counter',
+    labels: { result: label.pollResults },
+    meaning: 'Answers to questions for the status of a message, of doubts and of the reconciler.',
+    action:
+      'unanswered: the gateway is away or throttles. inconclusive steadily: name its texts in delivery.notFoundErrors, or it does not keep the status.',
+  },
+  dead_letters_total: {
+    type: 'counter',
+    labels: { stage: Object.keys(label.deadLetterCodes), code: Object.values(label.deadLetterCodes).flat() },
+    start: Object.entries(label.deadLetterCodes).map(([stage, code]) => ({ stage: [stage], code })),
+    meaning: 'Records that cannot be read, moved to the dead letters with their bytes and headers.',
+    action:
+      'Look at the dead letters and their busgate.error headers; mend the producer or register the schema, then replay them. NO_NUMERIC_ID: callbacks about messages of other systems.',
+  },
+  callbacks_total: {
+    type: 'counter',
+    labels: { type: receivedTypes, state: label.states, verified: ['true', 'false'] },
+    meaning: 'Callbacks of the gateway whose status event is on the bus; verified: came to the address of one message.',
+    action:
+      'Zero while messages are sent: the gateway does not reach callbacks.publicUrl. FAILED rising: a channel or a sender name has trouble.',
+  },
+  callback_rejections_total: {
+    type: 'counter',
+    labels: { reason: label.callbackRefusals },
+    meaning: 'Callbacks that were refused; the gateway is expected to repeat those answered 503.',
+    action:
+      'not_published: the bus does not confirm. overloaded: add receivers. unknown_key: give this process the new callbacks.secret. forged, malformed, path: strangers. expired: see callbacks.tokenLifeMs.',
+  },
+  callbacks_missing_total: {
+    type: 'counter',
+    labels: { type: label.types },
+    meaning: 'Messages whose verdict did not come in the expected time, so that the reconciler asks for it.',
+    action:
+      'Rising: callbacks get lost on the way; check the ingress in front of callbacks.publicUrl and callback_rejections_total.',
+  },
+  verdicts_found_total: {
+    type: 'counter',
+    labels: { type: label.types, state: ['DELIVERED', 'FAILED', 'UNKNOWN'] },
+    meaning: 'Verdicts that the reconciler published in place of a callback; UNKNOWN: the gateway never told one.',
+    action: "DELIVERED and FAILED are mended losses of callbacks. UNKNOWN: give the ids to the gateway's people.",
+  },
+  verdicts_forgotten_total: {
+    type: 'counter',
+    labels: {},
+    meaning: 'Ids that the reconciler had to forget to stay within its memory.',
+    action:
+      'Not 0: messages may be asked for though their callback came; give the role reconciler more processes or partitions.',
+  },
+  reconciler_delay_seconds: {
+    type: 'gauge',
+    asked: true,
+    labels: {},
+    meaning: "How far the reconciler's walk is behind now, beyond reconciler.delayMs.",
+    action: 'Growing: the reconciler does not keep up; raise reconciler.rate or run it in more processes.',
+  },
+  delivery_latency_seconds: {
+    type: 'histogram',
+    buckets: deliverySeconds,
+    labels: { type: receivedTypes },
+    meaning: 'From the making of the hook address, shortly before sending, to the callback that says delivered.',
+    action: 'A channel that slows down: compare the types; codes (telegram, call/otp, sms) should arrive within 10 s.',
+  },
+  hooks_without_correlation_total: {
+    type: 'counter',
+    labels: {},
+    meaning: 'Hook addresses that left out correlation and tenant to stay within callbacks.urlMaxLength.',
+    action: 'Raise callbacks.urlMaxLength if the gateway takes longer addresses, or use a shorter callbacks.publicUrl.',
+  },
+  build_info: {
+    type: 'gauge',
+    labels: { version: 'version' },
+    meaning: 'The version that runs; always 1.',
+    action: 'Several versions for long: a roll-out is stuck.',
+  },
+} as const satisfies Record<string, Definition>
+
+export type MetricName = keyof typeof definitions
+
+type OfKind<K> = { [N in MetricName]: (typeof definitions)[N] extends K ? N : never }[MetricName]
+export type CounterName = OfKind<{ type: 'counter' }>
+export type HistogramName = OfKind<{ type: 'histogram' }>
+export type GaugeName = OfKind<{ type: 'gauge'; asked: true }>
+export type ToldGaugeName = Exclude<OfKind<{ type: 'gauge' }>, GaugeName>
+
+/** The labels of a metric, no more and no less. */
+export type LabelsOf<N extends MetricName> = Record<keyof (typeof definitions)[N]['labels'] & string, string>
+
+export const definitionOf = (name: MetricName): Definition => definitions[name]

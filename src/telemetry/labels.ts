@@ -1,0 +1,92 @@
+/*
+ * Labels whose values are a closed list. A value off its list is counted as `other`, so that no outsider makes series.
+ * The lists repeat what other rooms define, as this one imports none; test/telemetry/labels.test.ts holds them together.
+ */
+
+export const other = 'other'
+
+export const types = 'sms viber viber+sms rcs rcs+sms rcs+viber+sms telegram voice pipeline call/otp hlr'.split(' ')
+
+/** Of results. */
+export const outcomes = ['SENT', 'REJECTED', 'INVALID', 'EXPIRED', 'DUPLICATE', 'IN_DOUBT', 'UNRESOLVED']
+
+/** errorCode of a refusal by the gateway. */
+export const refusalCodes = [
+  'ACCESS_DENIED',
+  'SENDER_INVALID',
+  'OPERATOR_UNSUPPORTED',
+  'TYPE_INVALID',
+  'THROTTLED',
+  'INSUFFICIENT_FUNDS',
+  'DUPLICATE_ID',
+  'VALIDATION',
+  'REJECTED',
+]
+
+/** errorCode of a result; empty where there is no error. */
+export const errorCodes = [
+  '',
+  ...refusalCodes,
+  'DEADLINE',
+  'MAX_AGE',
+  'RESPONSE_LOST',
+  'ATTEMPTS_EXHAUSTED',
+  'SPEND_LIMIT',
+]
+
+export const envelopeOutcomes = ['answered', 'refused', 'denied', 'not_sent', 'unknown']
+
+/** Why commands that were not sent are sent again. */
+export const retryReasons = ['throttled', 'unreachable', 'denied']
+
+export const doubtCauses = [
+  'timeout',
+  'reset',
+  'response_cut',
+  'response_too_large',
+  'http_status',
+  'foreign_body',
+  'contradiction',
+  'items_differ',
+  'taken_over',
+]
+
+/** What a status poll told: of a doubt (sent, not_found), or the reconciler (verdict, pending). */
+export const pollResults = ['sent', 'not_found', 'verdict', 'pending', 'inconclusive', 'unanswered']
+
+/** Of messages, as callbacks and polls tell them. */
+export const states = ['PENDING', 'DELIVERED', 'FAILED', 'UNKNOWN']
+
+export const callbackRefusals = [
+  'method',
+  'path',
+  'malformed',
+  'forged',
+  'expired',
+  'other_id',
+  'unknown_key',
+  'content_type',
+  'too_large',
+  'bad_json',
+  'too_deep',
+  'bad_body',
+  'overloaded',
+  'not_published',
+  'failed',
+  'aborted',
+]
+
+/** Codes of dead letters by the stage where they were found. INVALID: the command in a doubt. */
+export const deadLetterCodes = {
+  decode: [
+    'NO_VALUE',
+    'NOT_CONFLUENT',
+    'SCHEMA_NOT_FOUND',
+    'SCHEMA_INCOMPATIBLE',
+    'TRUNCATED',
+    'TRAILING_BYTES',
+    'DECODE',
+    'INVALID',
+  ],
+  callback: ['NO_NUMERIC_ID'],
+}

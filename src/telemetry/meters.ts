@@ -1,0 +1,114 @@
+import { Counter, Gauge, Histogram } from 'prom-client'
+import {
+  type CounterName,
+  definitionOf,
+  definitions,
+  type HistogramName,
+  type LabelsOf,
+  type MetricName,
+  type ToldGaugeName,
+  type Values,
+} from './definitions.ts'
+import { createRegistry, type MetricRegistry } from './exposition.ts'
+import type { GaugeSource } from './gauges.ts'
+import { other } from './labels.ts'
+
+/** Values of open labels that the settings name: their series are there from the start. */
+export interface KnownLabels {
+  topic: readonly string[]
+  account: readonly string[]
+}
+
+/** The metrics of the definitions, by name. A trace id becomes the exemplar of what is counted with it. */
+export interface Meters {
+  registry: MetricRegistry
+  count<N extends CounterName>(name: N, labels: LabelsOf<N>, by?: number, traceId?: string | null): void
+  observe<N extends HistogramName>(name: N, labels: LabelsOf<N>, value: number, traceId?: string | null): void
+  set<N extends ToldGaugeName>(name: N, labels: LabelsOf<N>, value: number): void
+  /** Ends a series. */
+  remove<N extends ToldGaugeName>(name: N, labels: LabelsOf<N>): void
+}
+
+type Labels = Record<string, string>
+
+/** @param sources asked at each scrape, anew: they may come and go */
+export function createMeters(known: KnownLabels, sources: Iterable<GaugeSource>): Meters {
+  const registry = createRegistry()
+  const counters = new Map<MetricName, Counter>()
+  const histograms = new Map<MetricName, Histogram>()
+  const gauges = new Map<MetricName, Gauge>()
+  for (const name of Object.keys(definitions) as MetricName[]) {
+    const { type, labels, meaning: help, buckets = [], asked } = definitionOf(name)
+    const config = { name: `busgate_${name}`, help, labelNames: Object.keys(labels), registers: [registry] }
+    const starts = startsOf(name, known)
+    if (type === 'counter') {
+      const counter = new Counter({ ...config, enableExemplars: true })
+      for (const start of starts) counter.inc({ labels: start, value: 0 })
+      counters.set(name, counter)
+    } else if (type === 'histogram') {
+      const histogram = new Histogram({ ...config, buckets: [...buckets], enableExemplars: true })
+      for (const start of starts) histogram.zero(start)
+      histograms.set(name, histogram)
+    } else if (asked) registerAsked(name, config, sources)
+    else gauges.set(name, new Gauge(config))
+  }
+
+  return {
+    registry,
+    count: (name, labels, value = 1, traceId = null) =>
+      counters.get(name)!.inc({ labels: listed(name, labels), value, ...exemplarOf(traceId) }),
+    observe: (name, labels, value, traceId = null) =>
+      histograms.get(name)!.observe({ labels: listed(name, labels), value, ...exemplarOf(traceId) }),
+    set: (name, labels, value) => gauges.get(name)!.set(listed(name, labels), value),
+    remove: (name, labels) => gauges.get(name)!.remove(listed(name, labels)),
+  }
+}
+
+/** At each scrape the readings of all sources, those for the same labels added up; what no source names has ended. */
+function registerAsked(
+  name: MetricName,
+  config: { name: string; help: string; labelNames: string[]; registers: MetricRegistry[] },
+  sources: Iterable<GaugeSource>,
+): void {
+  const gauge: Gauge = new Gauge({
+    ...config,
+    collect() {
+      gauge.reset()
+      for (const source of sources) {
+        for (const reading of source.read()) if (reading.name === name) gauge.inc(reading.labels, reading.value)
+      }
+    },
+  })
+}
+
+const exemplarOf = (traceId: string | null) => (traceId === null ? {} : { exemplarLabels: { trace_id: traceId } })
+
+/** The labels, with `other` for a value that is not on its label's list. */
+function listed(name: MetricName, labels: Labels): Labels {
+  const { labels: values } = definitionOf(name)
+  const entries = Object.entries(labels).map(([label, value]) => {
+    const list = values[label]
+    return [label, Array.isArray(list) && !list.includes(value) ? other : value]
+  })
+  return Object.fromEntries(entries)
+}
+
+/** The label sets that a metric has from the start; none while a label's values are not known. */
+function startsOf(name: MetricName, known: KnownLabels): Labels[] {
+  const { labels, start = [{}] } = definitionOf(name)
+  return start.flatMap(listed =>
+    product(Object.entries(labels).map(([label, values]) => [label, listed[label] ?? valuesOf(values, known)])),
+  )
+}
+
+function valuesOf(values: Values, known: KnownLabels): readonly string[] {
+  if (values === 'topic' || values === 'account') return known[values]
+  return typeof values === 'string' ? [] : values
+}
+
+function product(labels: [name: string, values: readonly string[]][]): Labels[] {
+  return labels.reduce<Labels[]>(
+    (sets, [name, values]) => sets.flatMap(set => values.map(value => ({ ...set, [name]: value }))),
+    [{}],
+  )
+}

@@ -1,0 +1,56 @@
+/** The caller's span, as W3C Trace Context writes it (https://www.w3.org/TR/trace-context/). */
+export interface TraceContext {
+  /** 32 lower-case hexadecimal digits. */
+  traceId: string
+  /** 16 of them. */
+  spanId: string
+  /** One byte; its lowest bit says that the trace is recorded. */
+  flags: number
+  /** What tracing systems added, as it came. */
+  state: string | null
+}
+
+/** Headers that carry a trace. */
+export interface TraceHeaders {
+  traceparent: string
+  tracestate?: string
+}
+
+const parent = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
+/** A later version may be longer, but not without end. */
+const longestParent = 200
+/** What the standard asks everybody to pass on. */
+const longestState = 512
+const stateText = /^[\x20-\x7e]+$/
+
+/** The trace of a record by its headers; null when there is none, or one that breaks the standard. */
+export function traceOf(headers: Readonly<Record<string, unknown>>): TraceContext | null {
+  if (headers.traceparent === undefined) return null
+  const [, version, traceId, spanId, flags, more] = parent.exec(textOf(headers.traceparent, longestParent) ?? '') ?? []
+  if (traceId === undefined || spanId === undefined || flags === undefined) return null
+  if (version === '00' && more !== undefined) return null
+  const state = textOf(headers.tracestate, longestState)
+  return {
+    traceId,
+    spanId,
+    flags: Number.parseInt(flags, 16),
+    state: state !== null && stateText.test(state) ? state : null,
+  }
+}
+
+/** The same as headers, for records that follow from the one that carried it. */
+export function traceHeaders({ traceId, spanId, flags, state }: TraceContext): TraceHeaders {
+  const traceparent = `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`
+  return state === null ? { traceparent } : { traceparent, tracestate: state }
+}
+
+/** The id of the first of these traces that is recorded: one that can be looked at. */
+export function recordedTraceId(traces: readonly (TraceContext | null)[]): string | null {
+  return traces.find(trace => trace !== null && (trace.flags & 1) === 1)?.traceId ?? null
+}
+
+/** A header given once, and not too long. */
+function textOf(value: unknown, longest: number): string | null {
+  if (typeof value !== 'string' && !Buffer.isBuffer(value)) return null
+  return value.length > longest ? null : value.toString()
+}

@@ -1,0 +1,69 @@
+/** The metrics that the contract names, with their labels. Dashboards and alerts of others hold on to them. */
+export const contract: Record<string, string[]> = {
+  commands_consumed_total: ['topic'],
+  results_published_total: ['type', 'outcome', 'error_code'],
+  envelopes_total: ['account', 'outcome'],
+  envelope_operations: [],
+  gateway_request_duration_seconds: [],
+  gateway_retries_total: ['reason'],
+  rate_wait_seconds: [],
+  rate_headroom_ratio: ['account'],
+  requests_in_flight: [],
+  breaker_state: ['account'],
+  oldest_unsent_command_age_seconds: ['topic'],
+  consumer_lag_records: ['topic', 'partition'],
+  window_used_ratio: ['topic', 'partition'],
+  doubts_open: [],
+  doubts_total: ['cause'],
+  resolutions_total: ['outcome'],
+  sessions_fenced_total: [],
+  callbacks_total: ['type', 'state', 'verified'],
+  callback_rejections_total: ['reason'],
+  callbacks_missing_total: ['type'],
+  verdicts_found_total: ['type', 'state'],
+  verdicts_forgotten_total: [],
+  reconciler_delay_seconds: [],
+  delivery_latency_seconds: ['type'],
+  status_polls_total: ['result'],
+  dead_letters_total: ['stage', 'code'],
+  hooks_without_correlation_total: [],
+  account_balance: ['account', 'currency'],
+  build_info: ['version'],
+}
+
+/** Samples by series, as `name{label="value"}`. */
+export type Samples = ReadonlyMap<string, number>
+
+/** Reads the text format of Prometheus; of an OpenMetrics text the exemplars are left out. */
+export function samplesOf(text: string): Samples {
+  const lines = text.split('\n').filter(line => line && !line.startsWith('#'))
+  return new Map(
+    lines.map(line => {
+      const sample = line.split(' # ')[0]!
+      const space = sample.lastIndexOf(' ')
+      return [sample.slice(0, space), Number(sample.slice(space))]
+    }),
+  )
+}
+
+/** The series of busgate itself, without those of Node.js and of the process. */
+export function ownSeries(samples: Samples): string[] {
+  return [...samples.keys()].filter(name => name.startsWith('busgate_')).sort()
+}
+
+/** The metrics that samples belong to, with the labels that each has. A histogram is one metric. */
+export function metricsIn(samples: Samples): Record<string, string[]> {
+  const metrics: Record<string, string[]> = {}
+  for (const series of ownSeries(samples)) {
+    const [name = '', labels = ''] = series.replace('busgate_', '').split(/[{}]/)
+    const metric = name.replace(/_(bucket|sum|count)$/, '')
+    metrics[metric] ??= [...labels.matchAll(/(\w+)="/g)].map(([, label]) => label!).filter(label => label !== 'le')
+  }
+  return metrics
+}
+
+/** @param port of a telemetry server */
+export async function scrape(port: number): Promise<Samples> {
+  const response = await fetch(`http://127.0.0.1:${port}/metrics`)
+  return samplesOf(await response.text())
+}

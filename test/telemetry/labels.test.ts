@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest'
+import { refusals } from '../../src/callbacks/refusals.ts'
+import { errorCodes, sendTypes } from '../../src/protocol/index.ts'
+import { schemas } from '../../src/records/schemas.ts'
+import * as label from '../../src/telemetry/labels.ts'
+
+const sorted = (values: readonly string[]) => [...values].sort()
+
+/** The symbols of a field's enum. */
+function symbolsOf(schema: { fields: readonly { name: string; type: unknown }[] }, name: string): string[] {
+  const { type } = schema.fields.find(field => field.name === name)!
+  return (type as { symbols: string[] }).symbols
+}
+
+test('the types, codes, outcomes, states and reasons that metrics know are those there are', () => {
+  expect(sorted(label.types)).toEqual(sorted(sendTypes))
+  expect(sorted(label.errorCodes)).toEqual(sorted(['', ...errorCodes]))
+  expect(sorted([...label.outcomes, 'UNKNOWN'])).toEqual(sorted(symbolsOf(schemas.result, 'outcome')))
+  expect(sorted(label.states)).toEqual(sorted(symbolsOf(schemas.status, 'state')))
+  expect(sorted(label.callbackRefusals)).toEqual(sorted(Object.keys(refusals)))
+})

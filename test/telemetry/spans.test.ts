@@ -1,0 +1,69 @@
+import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { describe, expect, test } from 'vitest'
+import { activeTrace, callbackSpan, envelopeSpan } from '../../src/telemetry/spans.ts'
+import { buildTrace } from '../support/traces.ts'
+import { startTracing } from '../support/tracing.ts'
+
+test('without an SDK there are no spans and no trace to carry', () => {
+  envelopeSpan('default', 1, [buildTrace()]).end('answered')
+  callbackSpan(buildTrace()).end(null)
+  expect(activeTrace()).toBeNull()
+})
+
+describe('with an SDK', () => {
+  test('an envelope is a span of its own, linked to the traces of its commands', () => {
+    const { spans } = startTracing()
+    const { traceId, spanId } = buildTrace(2)
+    envelopeSpan('shop', 100, [buildTrace(1), buildTrace(2, { state: 'vendor=1' })]).end('answered')
+    const [span] = spans('POST gateway')
+    expect(span).toMatchObject({
+      kind: SpanKind.CLIENT,
+      attributes: {
+        'http.request.method': 'POST',
+        'busgate.account': 'shop',
+        'busgate.operations': 100,
+        'busgate.outcome': 'answered',
+      },
+      status: { code: SpanStatusCode.UNSET },
+    })
+    expect(span?.parentSpanContext).toBeUndefined()
+    expect(span?.links).toHaveLength(2)
+    expect(span?.links[1]?.context).toMatchObject({ traceId, spanId, traceFlags: 1, isRemote: true })
+    expect(span?.links[1]?.context.traceState?.serialize()).toBe('vendor=1')
+  })
+
+  test('an envelope that was not answered is a span with an error', () => {
+    const { spans } = startTracing()
+    envelopeSpan('default', 1, []).end('unknown')
+    expect(spans('POST gateway')).toMatchObject([{ status: { code: SpanStatusCode.ERROR }, links: [] }])
+  })
+
+  test('a callback is a span in the trace of its command, or of its own', () => {
+    const { spans } = startTracing()
+    const parent = buildTrace(1)
+    callbackSpan(parent).end(null)
+    callbackSpan(null).end('not_published')
+    const [inTrace, alone] = spans('POST /hooks')
+    expect(inTrace?.spanContext().traceId).toBe(parent.traceId)
+    expect(inTrace).toMatchObject({
+      kind: SpanKind.SERVER,
+      parentSpanContext: { spanId: parent.spanId },
+      attributes: { 'busgate.outcome': 'kept' },
+    })
+    expect(alone?.parentSpanContext).toBeUndefined()
+    expect(alone).toMatchObject({
+      status: { code: SpanStatusCode.ERROR },
+      attributes: { 'busgate.outcome': 'not_published' },
+    })
+  })
+
+  test('the trace to carry is that of the span which is active', () => {
+    startTracing()
+    expect(activeTrace()).toBeNull()
+    const span = trace.getTracer('shop').startSpan('checkout')
+    const { traceId, spanId } = span.spanContext()
+    context.with(trace.setSpan(context.active(), span), () => {
+      expect(activeTrace()).toEqual({ traceId, spanId, flags: 1, state: null })
+    })
+  })
+})

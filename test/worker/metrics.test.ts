@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest'
+import { parseJson, sendTypes } from '../../src/protocol/index.ts'
+import { until } from '../support/bus.ts'
+import { buildCommandOf } from '../support/commands.ts'
+import { type Front, startFront } from '../support/front.ts'
+import { contract, metricsIn, ownSeries, scrape } from '../support/metrics.ts'
+import { startWorld, type World } from '../support/worker.ts'
+
+const scrapeOf = (world: World) => scrape(world.worker.ports.telemetry)
+
+/** Somebody who never says the same twice. */
+const strange = (n: number) =>
+  [`made-up-${n}`, '__proto__', `quote" \\ ${n}\n}`, 'constructor', `${'x'.repeat(500)}${n}`, '', `380${n}`][n % 7]!
+
+interface Operation {
+  type: string
+  id?: number
+  hook?: string
+}
+
+/** A gateway that refuses one operation in five, each with a text of its own, and now and then loses its mind. */
+async function startMoody(): Promise<{ front: Front; hooks: Map<number, string> }> {
+  const front = await startFront()
+  const hooks = new Map<number, string>()
+  let said = 0
+
+  function itemFor({ type, id, hook }: Operation): object {
+    said++
+    if (type === 'balance') return { success: true, data: { amount: said, currency: said % 3 ? `C${said}` : 'UAH' } }
+    if (type === 'status') return { success: true, data: { id, status: said % 2 ? 'DELIVERED' : strange(said) } }
+    if (said % 5 === 0) return { success: false, error: strange(said) }
+    if (hook && id! % 5 === 0) hooks.set(id!, hook)
+    return { success: true, data: type === 'call/otp' ? { code: '1234', price: 1 } : { id, msg_id: said, parts: 1 } }
+  }
+
+  front.answer = ({ body }) => {
+    const { data } = parseJson(body) as { data: Operation[] }
+    if (front.passed.length % 40 === 10) return { status: 502, body: strange(++said) }
+    if (front.passed.length % 40 === 20) return { body: JSON.stringify({ success: false, error: strange(++said) }) }
+    return { body: JSON.stringify({ success: true, data: data.map(itemFor) }) }
+  }
+  return { front, hooks }
+}
+
+/** Everything that this many messages, good and bad, bring with them. */
+async function flood(world: World, hooks: Map<number, string>, from: number, to: number): Promise<void> {
+  const numbers = Array.from({ length: to - from }, (_, i) => from + i)
+  await world.send(
+    numbers.map(n => {
+      const type = sendTypes[n % sendTypes.length]!
+      const invalid = n % 13 === 0
+      return buildCommandOf(type, {
+        id: BigInt(n),
+        phone: invalid ? n : 380_500_000_000 + n,
+        account: n % 17 === 0 ? strange(n) : 'default',
+        deadline: n % 19 === 0 ? n : null,
+        correlationId: strange(n),
+        tenant: strange(n + 1),
+      })
+    }),
+  )
+  for (const n of numbers.filter(n => n % 10 === 0)) {
+    const unknownSchema = Buffer.from([0, 1, n >> 16, n >> 8, n])
+    await world.produceRaw(n % 20 ? Buffer.from(strange(n)) : unknownSchema)
+  }
+  await world.finished(to)
+  await Promise.all(Array.from(hooks, ([id, url]) => callBack(url, id)))
+  hooks.clear()
+}
+
+async function callBack(url: string, id: number): Promise<void> {
+  const body = { success: id % 2 === 0, id, msg_id: strange(id), type: strange(id), status: strange(id + 1) }
+  const good = id % 3 > 0
+  const token = id % 11 === 0 ? `/${strange(id).slice(0, 20)}` : ''
+  await fetch(url + encodeURI(token), {
+    method: id % 23 === 0 ? 'PUT' : 'POST',
+    headers: { 'content-type': id % 7 ? 'application/json' : `text/${id}` },
+    body: JSON.stringify(good ? { ...body, type: sendTypes[id % sendTypes.length], status: 'DELIVERED' } : body),
+  })
+}
+
+describe('a running worker', () => {
+  test('exports every metric of the contract with its labels, and no other', async () => {
+    const world = await startWorld({ settings: { gateway: { balanceIntervalMs: 60_000 } } })
+    await until(async () => expect(metricsIn(await scrapeOf(world))).toEqual(contract))
+  })
+
+  test('keeps the number of its series, whatever 10,000 messages, their callbacks and the gateway hold', async () => {
+    const { front, hooks } = await startMoody()
+    const world = await startWorld({
+      settings: {
+        gateway: { url: front.url, timeoutMs: 500, balanceIntervalMs: 20 },
+        delivery: { settleMs: 0, pollIntervalMs: 10 },
+      },
+    })
+    await flood(world, hooks, 0, 100)
+    await until(async () => expect(metricsIn(await scrapeOf(world))).toEqual(contract))
+    const before = ownSeries(await scrapeOf(world))
+    await flood(world, hooks, 100, 10_000)
+    const after = await scrapeOf(world)
+    expect(ownSeries(after).length - before.length, `${ownSeries(after).filter(one => !before.includes(one))}`).toBe(0)
+
+    const unforeseen = before.filter(series => series.includes('="other"'))
+    expect(unforeseen.filter(series => !/_balance|_callbacks_total|_latency/.test(series))).toEqual([])
+
+    const total = (name: string) =>
+      ownSeries(after)
+        .filter(series => series.startsWith(`busgate_${name}{`))
+        .reduce((sum, series) => sum + after.get(series)!, 0)
+    expect(total('commands_consumed_total')).toBeGreaterThan(10_000)
+    expect(total('results_published_total')).toBeGreaterThanOrEqual(10_000)
+    for (const name of ['callbacks_total', 'callback_rejections_total', 'dead_letters_total', 'doubts_total']) {
+      expect(total(name), name).toBeGreaterThan(20)
+    }
+    expect(after.get('busgate_callbacks_total{type="other",state="UNKNOWN",verified="true"}')).toBeGreaterThan(100)
+  })
+})

@@ -1,0 +1,149 @@
+import { context, trace as tracing } from '@opentelemetry/api'
+import { expect, test } from 'vitest'
+import type { NewCommand } from '../../src/producer.ts'
+import type { SendCommand } from '../../src/records/generated.ts'
+import { traceHeaders } from '../../src/telemetry/trace.ts'
+import { until } from '../support/bus.ts'
+import { buildCommand, buildCommandOf } from '../support/commands.ts'
+import { buildTrace } from '../support/traces.ts'
+import { startTracing } from '../support/tracing.ts'
+import { startWorld, type World } from '../support/worker.ts'
+
+/** Sends a command whose record carries the trace of its id. */
+async function sendTraced(world: World, command: SendCommand, headers: object = {}): Promise<void> {
+  await world.produceRaw(world.encode(command), {
+    key: Buffer.from(String(command.id)),
+    headers: { ...traceHeaders(buildTrace(Number(command.id))), ...headers },
+  })
+}
+
+const traceparentOf = (id: number) => traceHeaders(buildTrace(id)).traceparent
+
+interface Carried {
+  traceparent: string | undefined
+  tracestate: string | undefined
+}
+
+/** What the records of a topic carry, by their keys. Read to the end once the world is quiet. */
+async function carriedOn(world: World, topic: string): Promise<Map<string, Carried[]>> {
+  const carried = new Map<string, Carried[]>()
+  const reader = await world.bus.read([topic], 'earliest', (_, records) => {
+    for (const { key, headers } of records) {
+      const texts = { traceparent: headers.traceparent?.toString(), tracestate: headers.tracestate?.toString() }
+      carried.set(String(key), [...(carried.get(String(key)) ?? []), texts])
+    }
+  })
+  await until(() => expect(carried.has('end of the test')).toBe(true))
+  await reader.close()
+  return carried
+}
+
+const parentsOf = (carried: Map<string, Carried[]>, id: number) =>
+  carried.get(String(id))?.map(({ traceparent }) => traceparent)
+
+test('a trace goes with its command to the result and the status, whatever becomes of it', async () => {
+  const world = await startWorld()
+  const tracestate = 'vendor=1'
+  await sendTraced(world, buildCommand({ id: 1n }), { tracestate })
+  await sendTraced(world, buildCommand({ id: 2n, phone: 380501234590 })) // refused
+  await sendTraced(world, buildCommand({ id: 3n, deadline: 1 }))
+  await sendTraced(world, buildCommand({ id: 4n, phone: 0 })) // invalid
+  await sendTraced(world, buildCommand({ id: 1n }))
+  await sendTraced(world, buildCommand({ id: 6n }), { traceparent: 'of somebody else' })
+  await world.send([buildCommand({ id: 7n })])
+  await world.finished(7)
+  await until(() => expect(world.statuses()).toHaveLength(3))
+  await world.quiet()
+
+  const results = await carriedOn(world, world.settings.topics.results)
+  for (const id of [2, 3, 4]) expect(parentsOf(results, id)).toEqual([traceparentOf(id)])
+  expect(results.get('1')).toHaveLength(2)
+  expect(results.get('1')).toContainEqual({ traceparent: traceparentOf(1), tracestate })
+  for (const id of [6, 7]) expect(parentsOf(results, id)).toEqual([undefined])
+  const statuses = await carriedOn(world, world.settings.topics.statuses)
+  expect(statuses.get('1')).toEqual([{ traceparent: traceparentOf(1), tracestate: undefined }])
+  for (const id of [6, 7]) expect(parentsOf(statuses, id)).toEqual([undefined])
+})
+
+test('a trace survives doubt and sending again', async () => {
+  const world = await startWorld({
+    settings: {
+      gateway: { timeoutMs: 300 },
+      delivery: { settleMs: 0, pollIntervalMs: 10, notFoundErrors: ['Message not found'] },
+    },
+  })
+  world.sandbox.faults.next('reset-before')
+  await sendTraced(world, buildCommand({ id: 1n }))
+  await world.finished(1)
+  await until(() => expect(world.statuses()).toHaveLength(1))
+  await world.quiet()
+  expect(world.results().map(({ outcome, attempts }) => [outcome, attempts])).toEqual([
+    ['IN_DOUBT', 1],
+    ['SENT', 2],
+  ])
+  const { results, statuses } = world.settings.topics
+  expect(parentsOf(await carriedOn(world, results), 1)).toEqual([traceparentOf(1), traceparentOf(1)])
+  expect(parentsOf(await carriedOn(world, statuses), 1)).toEqual([traceparentOf(1)])
+})
+
+test('a status goes without its trace where the hook address has no room for it, and keeps its correlation', async () => {
+  const world = await startWorld()
+  const correlationId = 'x'.repeat(85)
+  await sendTraced(world, buildCommand({ id: 1n, correlationId }))
+  await until(() => expect(world.statuses()).toMatchObject([{ correlationId }]))
+  await world.quiet()
+  expect(parentsOf(await carriedOn(world, world.settings.topics.statuses), 1)).toEqual([undefined])
+})
+
+test('a status that the reconciler had to ask for carries the trace too', async () => {
+  const world = await startWorld({
+    settings: {
+      roles: ['worker', 'callbacks', 'reconciler'],
+      reconciler: { delayMs: 100, expectMs: 100, graceMs: 1000 },
+    },
+  })
+  await sendTraced(world, buildCommand({ id: 1n, phone: 380501234596 })) // no callback comes
+  await until(() => expect(world.statuses()).toMatchObject([{ source: 'POLL' }]))
+  await world.quiet()
+  expect(parentsOf(await carriedOn(world, world.settings.topics.statuses), 1)).toEqual([traceparentOf(1)])
+})
+
+test('spans: one an envelope, linked to the commands that carry a trace, and one a callback', async () => {
+  const { spans } = startTracing()
+  const world = await startWorld({ settings: { gateway: { lingerMs: 200, maxOperations: 3 } } })
+  await sendTraced(world, buildCommand({ id: 1n }))
+  await world.send([buildCommand({ id: 2n })])
+  await sendTraced(world, buildCommandOf('viber', { id: 3n }))
+  await world.finished(3)
+  await until(() => expect(world.statuses()).toHaveLength(3))
+  const metrics = await fetch(`http://127.0.0.1:${world.worker.ports.telemetry}/metrics`, {
+    headers: { accept: 'application/openmetrics-text' },
+  })
+  expect(await metrics.text()).toMatch(
+    new RegExp(`busgate_gateway_request_duration_seconds_bucket.* # {trace_id="${buildTrace(1).traceId}"}`),
+  )
+  await world.quiet()
+  const [envelope, ...others] = spans('POST gateway')
+  expect(others).toEqual([])
+  expect(envelope?.attributes).toMatchObject({ 'busgate.operations': 3, 'busgate.outcome': 'answered' })
+  expect(envelope?.links.map(link => link.context.traceId)).toEqual([1, 3].map(id => buildTrace(id).traceId))
+  const traceIds = spans('POST /hooks').map(span => span.spanContext().traceId)
+  expect(traceIds).toHaveLength(3)
+  expect(traceIds).toEqual(expect.arrayContaining([1, 3].map(id => buildTrace(id).traceId)))
+})
+
+test('the producer gives its commands the trace of the span that is active', async () => {
+  startTracing()
+  const world = await startWorld()
+  const [message] = Object.values(buildCommand().message)
+  const command = (id: bigint) => ({ id, phone: 380501234567, type: 'sms', message }) as NewCommand
+  const span = tracing.getTracer('shop').startSpan('checkout')
+  const { traceId, spanId } = span.spanContext()
+  await context.with(tracing.setSpan(context.active(), span), () => world.producer.send([command(1n)]))
+  await world.producer.send([command(2n)])
+  await world.finished(2)
+  await world.quiet()
+  const results = await carriedOn(world, world.settings.topics.results)
+  expect(parentsOf(results, 1)).toEqual([`00-${traceId}-${spanId}-01`])
+  expect(parentsOf(results, 2)).toEqual([undefined])
+})
