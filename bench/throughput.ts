@@ -81,7 +81,7 @@ async function watch(metricsUrl: string, wanted: number): Promise<Omit<Throughpu
   let first: Sample | null = null
   let peakMemory = 0
   for (;;) {
-    await setTimeout(100)
+    await setTimeout(250)
     const sample = await read(metricsUrl)
     if (!sample) continue
     peakMemory = Math.max(peakMemory, sample.memory)
@@ -122,9 +122,10 @@ async function read(metricsUrl: string): Promise<Sample | null> {
 }
 
 /** BENCH_PROFILE names a folder for the worker's CPU profile. */
-const profiling = () => (process.env.BENCH_PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${process.env.BENCH_PROFILE}`] : [])
+export const profiling = () =>
+  process.env.BENCH_PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${process.env.BENCH_PROFILE}`] : []
 
-async function findBrokers() {
+export async function findBrokers() {
   const { KAFKA_BROKERS, REGISTRY_URL } = process.env
   if (KAFKA_BROKERS && REGISTRY_URL) {
     return { brokers: KAFKA_BROKERS.split(','), registryUrl: REGISTRY_URL, stop: async () => {} }

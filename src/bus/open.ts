@@ -17,7 +17,8 @@ export function openBus({ kafka, topics }: Settings, telemetry: Telemetry): Bus 
   const common = { groupId, drainMs, startFrom, clock: systemClock, telemetry }
   if (!brokers) throw new Error('kafka.brokers is not set: name brokers, or the word embedded')
   if (brokers === 'embedded') {
-    const names = [...topics.commands, topics.results, topics.statuses, topics.doubts, topics.deadLetters]
+    const { commands, ...others } = topics
+    const names = [...commands, ...Object.values(others)]
     embeddedBroker.createTopics(names.map(topic => ({ topic, partitions: embeddedPartitions })))
     return new MemoryBus({ ...common, broker: embeddedBroker, sessionTimeoutMs })
   }

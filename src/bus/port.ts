@@ -40,7 +40,18 @@ export interface Publisher {
   close(): Promise<void>
 }
 
-/** Committed records of whole topics, in partition order, without a group of its own progress: for people and tests. */
+/** Reads one partition's committed records in the order of their offsets, without a group: it commits nothing. */
+export interface Follower {
+  /**
+   * Resolves when all that was committed at the time of the call was handed over, or the follower is closed. On Kafka a
+   * transaction's records can be read moments after its producer was told of the commit: as soon as its marker is there.
+   */
+  caughtUp(): Promise<void>
+  /** After it no records are handed over any more. Does not wait for those that are being worked on. */
+  close(): Promise<void>
+}
+
+/** Follows every partition that the topics had when it began: for people and tests. */
 export interface Reader {
   close(): Promise<void>
 }
@@ -119,9 +130,16 @@ export interface TopicSpec {
 
 export interface Bus {
   publisher(): Promise<Publisher>
-  /** @param lookBack how many offsets below its checkpoint a topic's sessions read again, for the listener's `history` */
-  join(topics: readonly string[], listener: SessionListener, lookBack?: (topic: string) => number): Promise<Membership>
-  /** `onRecords` gets committed records only, from the beginning or from now on. */
+  join(topics: readonly string[], listener: SessionListener, options?: JoinOptions): Promise<Membership>
+  /**
+   * Hands over a partition's records until it is closed, whatever becomes of the brokers in the meantime.
+   * @param from the first record of at least this timestamp (ms since 1970), or the beginning, or now on
+   * @param onRecords a promise it answers holds the reading of this partition back until it resolves; when it fails,
+   *   the same records are handed over again
+   * @throws Error when there is no such partition, or no right to read it
+   */
+  follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower>
+  /** Follows all partitions of the topics. @throws Error when one of the topics does not exist */
   read(topics: readonly string[], from: 'earliest' | 'latest', onRecords: RecordsHandler): Promise<Reader>
   /** Creates the topics that do not exist yet. */
   createTopics(specs: readonly TopicSpec[]): Promise<void>
@@ -131,5 +149,17 @@ export interface Bus {
   compacted(topics: readonly string[]): Promise<string[]>
   close(): Promise<void>
 }
+
+export interface JoinOptions {
+  /** A group beside the bus's own, whose progress is apart: its name behind the own one's. */
+  group?: string
+  /** How many offsets below its checkpoint a topic's sessions read again, for the listener's `history`. Default none. */
+  lookBack?: (topic: string) => number
+}
+
+/** Where to begin: a timestamp is in ms since 1970. */
+export type From = number | 'earliest' | 'latest'
+
+export type OnRecords = (records: readonly BusRecord[]) => void | Promise<void>
 
 export type RecordsHandler = (from: TopicPartition, records: readonly BusRecord[]) => void | Promise<void>

@@ -12,7 +12,7 @@ export {
 } from './envelope.ts'
 export { messageId, sameId } from './ids.ts'
 export { parseJson, stringifyJson } from './json.ts'
-export { defaultLifetime, lifetimeOf } from './lifetime.ts'
+export { lifetimeOf, usualLifetime } from './lifetime.ts'
 export { type Operation, type OperationType, operationTypes } from './operation.ts'
 export type { BalanceOperation, BalancePayload } from './operations/balance.ts'
 export type { CallOtpOperation, CallOtpPayload } from './operations/call-otp.ts'

@@ -1,21 +1,32 @@
-import type { SendType } from './registry.ts'
+import { type SendType, sendTypes } from './registry.ts'
 
 /** Seconds that a channel tries to deliver when a message does not say (specification: Limits, lifetimes). */
-export const defaultLifetime = 172_800
+const defaultLifetime = 172_800
+
+const lifetimeFields = new Map(sendTypes.map(type => [type, type.split('+').map(channel => `${channel}_lifetime`)]))
+
+/** Seconds from sending until the gateway must have come to a verdict, where a message of the type says nothing of it. */
+export const usualLifetime = (type: SendType): number => lifetimeFields.get(type)!.length * defaultLifetime
 
 /**
- * Seconds from sending until the gateway must have come to a verdict: the channels of a chain are tried one after the
- * other, so their lifetimes add up.
+ * The same for one message that says something of it; null: the usual one. The channels of a chain are tried one after
+ * the other, so their lifetimes add up.
  * @param operation the operation object
  */
-export function lifetimeOf(type: SendType, operation: Readonly<Record<string, unknown>>): number {
-  const channels = Array.isArray(operation.pipeline) ? operation.pipeline : type.split('+')
-  return channels.reduce((sum: number, channel) => sum + (ownLifetime(operation, channel) ?? defaultLifetime), 0)
+export function lifetimeOf(type: SendType, operation: Readonly<Record<string, unknown>>): number | null {
+  if (type === 'pipeline') return lifetimeOfPipeline(operation)
+  const fields = lifetimeFields.get(type)!
+  if (fields.every(field => operation[field] === undefined)) return null
+  return fields.reduce((sum, field) => sum + (seconds(operation[field]) ?? defaultLifetime), 0)
 }
 
-function ownLifetime(operation: Readonly<Record<string, unknown>>, channel: string): number | null {
-  const part = operation[channel]
-  const nested = typeof part === 'object' && part !== null ? (part as { lifetime?: unknown }).lifetime : undefined
-  const seconds = operation[`${channel}_lifetime`] ?? nested
-  return typeof seconds === 'number' && Number.isFinite(seconds) && seconds > 0 ? seconds : null
+function lifetimeOfPipeline(operation: Readonly<Record<string, unknown>>): number {
+  const channels = Array.isArray(operation.pipeline) ? operation.pipeline : []
+  return channels.reduce((sum: number, channel) => {
+    const part = operation[channel] as { lifetime?: unknown } | null | undefined
+    return sum + (seconds(part?.lifetime) ?? defaultLifetime)
+  }, 0)
 }
+
+const seconds = (value: unknown): number | null =>
+  typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : null

@@ -32,6 +32,7 @@ busContract('the embedded bus', async (): Promise<BusHarness> => {
     async transactions(groups) {
       for (const { records, abort } of groups) if (!abort) broker.append(records, Date.now())
     },
+    openTransaction: async records => ({ commit: async () => broker.append(records, Date.now()) }),
     close: async () => {},
   }
 })

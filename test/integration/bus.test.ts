@@ -100,6 +100,18 @@ describeOnKafka('on Kafka', ({ brokers }) => {
         }
       },
 
+      async openTransaction(records) {
+        const producer = await transactional(`upstream-open-${++topics}`)
+        const transaction = await producer.transaction()
+        for (const record of records) await transaction.send(toSend(record))
+        return {
+          async commit() {
+            await transaction.commit()
+            await producer.disconnect()
+          },
+        }
+      },
+
       async close() {
         await admin.disconnect()
         await Promise.all([...busses].map(bus => bus.close().catch(() => {})))
@@ -108,6 +120,6 @@ describeOnKafka('on Kafka', ({ brokers }) => {
   })
 })
 
-function toSend({ topic, key, value }: OutgoingRecord) {
-  return { topic, messages: [{ key, value }] }
+function toSend({ topic, key, value, partition }: OutgoingRecord) {
+  return { topic, messages: [{ key, value, ...(partition !== undefined && { partition }) }] }
 }

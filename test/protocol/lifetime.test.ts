@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { lifetimeOf, type SendType } from '../../src/protocol/index.ts'
+import { lifetimeOf, type SendType, usualLifetime } from '../../src/protocol/index.ts'
 
 const day = 86_400
 
@@ -14,11 +14,12 @@ describe('the lifetime of a message', () => {
     ['voice', {}, 2 * day],
     ['pipeline', { pipeline: ['telegram', 'sms'], telegram: { lifetime: 60 }, sms: {} }, 60 + 2 * day],
   ])('of %s with %j is %i seconds: the channels of a chain add up', (type, fields, seconds) => {
-    expect(lifetimeOf(type, { type, ...fields })).toBe(seconds)
+    expect(lifetimeOf(type, { type, ...fields }) ?? usualLifetime(type)).toBe(seconds)
   })
 
   it('is the usual one where the message says nonsense', () => {
     expect(lifetimeOf('sms', { sms_lifetime: -1 })).toBe(2 * day)
     expect(lifetimeOf('sms', { sms_lifetime: '60' })).toBe(2 * day)
+    expect(lifetimeOf('pipeline', { pipeline: ['sms'], sms: null })).toBe(2 * day)
   })
 })

@@ -20,6 +20,8 @@ export interface BusHarness {
   fence(groupId: string, topic: string, partition: number): Promise<void>
   /** Appends each group of records in a transaction of its own, all open at the same time; those named are aborted. */
   transactions(groups: { records: OutgoingRecord[]; abort?: boolean }[]): Promise<void>
+  /** Appends the records in a transaction that stays open. */
+  openTransaction(records: OutgoingRecord[]): Promise<{ commit(): Promise<void> }>
   close(): Promise<void>
 }
 

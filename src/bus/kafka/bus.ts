@@ -1,12 +1,25 @@
-import { randomUUID } from 'node:crypto'
 import kafkajs, { type Admin, type Kafka } from 'kafkajs'
 import type { Clock } from '../../clock.ts'
-import type { Bus, Membership, Publisher, Reader, RecordsHandler, SessionListener, TopicSpec } from '../port.ts'
-import { lookBackNowhere, Ownership, type OwnershipOptions } from '../session/ownership.ts'
-import { consumerKafka, type KafkaConnection, sessionKafka } from './client.ts'
+import type {
+  Bus,
+  Follower,
+  From,
+  JoinOptions,
+  Membership,
+  OnRecords,
+  Publisher,
+  Reader,
+  RecordsHandler,
+  SessionListener,
+  TopicPartition,
+  TopicSpec,
+} from '../port.ts'
+import { readTopics } from '../read-topics.ts'
+import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
+import { consumerKafka, type KafkaConnection, readerKafka, sessionKafka } from './client.ts'
 import { joinKafkaGroup } from './group.ts'
+import { LogReader } from './log-reader.ts'
 import { kafkaPublisher } from './publisher.ts'
-import { readTopics } from './reader.ts'
 
 export interface KafkaBusOptions extends KafkaConnection {
   groupId: string
@@ -21,21 +34,29 @@ export interface KafkaBusOptions extends KafkaConnection {
 export class KafkaBus implements Bus {
   readonly #options: KafkaBusOptions
   readonly #sessions: Kafka
+  readonly #log: LogReader
   #admin: Promise<Admin> | null = null
 
   constructor(options: KafkaBusOptions) {
     this.#options = options
     this.#sessions = sessionKafka(options)
+    this.#log = new LogReader({ ...options, kafka: readerKafka(options) })
   }
 
   publisher(): Promise<Publisher> {
     return kafkaPublisher(this.#sessions)
   }
 
-  async join(topics: readonly string[], listener: SessionListener, lookBack = lookBackNowhere): Promise<Membership> {
+  async join(
+    topics: readonly string[],
+    listener: SessionListener,
+    { group, lookBack }: JoinOptions = {},
+  ): Promise<Membership> {
     const ownership = new Ownership({ ...this.#options, listener, lookBack })
+    const { groupId } = this.#options
     await joinKafkaGroup({
       ...this.#options,
+      groupId: group ? `${groupId}-${group}` : groupId,
       consumerKafka: consumerKafka(this.#options),
       sessionKafka: this.#sessions,
       admin: await this.#connectedAdmin(),
@@ -45,16 +66,12 @@ export class KafkaBus implements Bus {
     return ownership
   }
 
-  async read(topics: readonly string[], from: 'earliest' | 'latest', onRecords: RecordsHandler): Promise<Reader> {
-    const groupId = `${this.#options.groupId}-reader-${randomUUID()}`
-    return readTopics({
-      kafka: consumerKafka(this.#options),
-      clock: this.#options.clock,
-      groupId,
-      topics,
-      from,
-      onRecords,
-    })
+  follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower> {
+    return this.#log.follow(tp, from, onRecords)
+  }
+
+  read(topics: readonly string[], from: 'earliest' | 'latest', onRecords: RecordsHandler): Promise<Reader> {
+    return readTopics(this, topics, from, onRecords)
   }
 
   async createTopics(specs: readonly TopicSpec[]): Promise<void> {
@@ -93,6 +110,7 @@ export class KafkaBus implements Bus {
   }
 
   async close(): Promise<void> {
+    await this.#log.close()
     const admin = await this.#admin
     await admin?.disconnect()
   }

@@ -18,6 +18,8 @@ const sessionRetry = { initialRetryTime: 50, maxRetryTime: 500, retries: 5, mult
 /** requestTimeout must exceed the session time-out: kafkajs uses it for SyncGroup too. */
 const consumerTimes = { connectionTimeout: 2000, requestTimeout: 15_000 }
 const consumerRetry = { initialRetryTime: 100, maxRetryTime: 1000, retries: 20, multiplier: 1.5 }
+/** Fetches may be large and the wire slow. */
+const readerTimes = { connectionTimeout: 2000, requestTimeout: 10_000 }
 
 /** One Kafka object for the group's consumer, another for sessions: they would share a map of committed offsets. */
 export function consumerKafka(connection: KafkaConnection): kafkajs.Kafka {
@@ -26,6 +28,11 @@ export function consumerKafka(connection: KafkaConnection): kafkajs.Kafka {
 
 export function sessionKafka(connection: KafkaConnection): kafkajs.Kafka {
   return create(connection, { ...sessionTimes, retry: sessionRetry })
+}
+
+/** For reading without a group. */
+export function readerKafka(connection: KafkaConnection): kafkajs.Kafka {
+  return create(connection, { ...readerTimes, retry: sessionRetry })
 }
 
 function create(

@@ -21,11 +21,37 @@ interface FetchedPartition {
 }
 
 export interface FetchRequest {
-  topics: { topic: string; partitions: { partition: number; fetchOffset: string }[] }[]
+  maxWaitTime?: number
+  minBytes?: number
+  maxBytes?: number
+  isolationLevel?: 1
+  topics: { topic: string; partitions: { partition: number; fetchOffset: string; maxBytes?: number }[] }[]
 }
 
 export interface FetchResponse {
   responses: { topicName: string; partitions: FetchedPartition[] }[]
+}
+
+export interface ListOffsetsRequest {
+  isolationLevel: 1
+  topics: { topic: string; partitions: { partition: number; timestamp: number }[] }[]
+}
+
+export interface ListOffsetsResponse {
+  responses: { topic: string; partitions: { partition: number; errorCode: number; offset: string }[] }[]
+}
+
+export interface TopicMetadata {
+  topic: string
+  topicErrorCode: number
+  /** `leader` is -1 while there is none. */
+  partitionMetadata: { partitionId: number; partitionErrorCode: number; leader: number }[]
+}
+
+/** Makes what is sent for a request, and reads what is answered. */
+export type ApiRequest = (args: unknown) => {
+  request: { apiVersion: number }
+  response: { decode(payload: Buffer): Promise<unknown>; parse(data: unknown): Promise<unknown> }
 }
 
 export interface InternalBroker {
@@ -33,12 +59,23 @@ export interface InternalBroker {
   joinGroup(payload: unknown): Promise<unknown>
   syncGroup(payload: unknown): Promise<unknown>
   fetch(request: FetchRequest): Promise<FetchResponse>
+  listOffsets(request: ListOffsetsRequest): Promise<ListOffsetsResponse>
+  /** Chooses the newest version that both sides speak. Set anew with each connection. */
+  lookupRequest(apiKey: number, definitions: unknown): ApiRequest
 }
 
 export interface InternalCluster {
   findGroupCoordinator(options: unknown): Promise<InternalBroker>
+  /** Connects if need be; refreshes the metadata when that fails. */
   findBroker(options: unknown): Promise<InternalBroker>
   findTopicPartitionMetadata(topic: string): unknown[]
+  /** The topics that refreshMetadata asks for; asks for them when there are new ones. */
+  addMultipleTargetTopics(topics: string[]): Promise<void>
+  refreshMetadata(): Promise<void>
+  brokerPool: {
+    createBroker(options: unknown): InternalBroker
+    metadata: { topicMetadata: TopicMetadata[] } | null
+  }
 }
 
 interface InternalRequestQueue {

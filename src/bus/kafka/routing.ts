@@ -1,6 +1,7 @@
 import type { ICustomPartitioner, Message, RecordMetadata, TopicMessages } from 'kafkajs'
 import { partitionOf } from '../murmur2.ts'
 import type { OutgoingRecord } from '../port.ts'
+import { encodeRecords } from './records-encoding.ts'
 
 /** One record batch a partition must stay below the broker's message.max.bytes (1 MiB by default). */
 const chunkBytes = 400_000
@@ -62,14 +63,29 @@ export class Routing {
 class Messages extends Array<Message> {
   // biome-ignore lint/suspicious/noExplicitAny: Array's own signature, of which kafkajs uses one case
   override reduce(place: (...args: any[]) => any): any {
-    const groups: Record<string, Message[]> = {}
+    const groups: Record<string, PartitionMessages> = {}
     for (const message of this) {
       for (const partition in place({}, message)) {
-        groups[partition] ??= []
+        groups[partition] ??= new PartitionMessages()
         groups[partition].push(message)
       }
     }
     return groups
+  }
+}
+
+/**
+ * The messages of one partition. kafkajs maps them twice: to their timestamps, of which there are none, and to an encoder
+ * each. Instead of those it gets one with the bytes of them all, in a list as long as theirs (it passes over the holes).
+ */
+class PartitionMessages extends Array<Message> {
+  // biome-ignore lint/suspicious/noExplicitAny: Array's own signature, of which kafkajs uses two cases
+  override map(read: (...args: any[]) => any): any {
+    if (read(this[0], 0) === undefined) return []
+    const buffer = encodeRecords(this)
+    const encoders = new Array<{ buf: Buffer; buffer: Buffer }>(this.length)
+    encoders[0] = { buf: buffer, buffer }
+    return encoders
   }
 }
 

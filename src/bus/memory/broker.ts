@@ -90,6 +90,12 @@ export class MemoryBroker {
     return this.#log(topic, partition).end
   }
 
+  /** The first offset of at least this timestamp, or the end. */
+  offsetAt({ topic, partition }: TopicPartition, timestamp: number): number {
+    const { records, end } = this.#log(topic, partition)
+    return records.find(record => record.timestamp >= timestamp)?.offset ?? end
+  }
+
   #write(records: readonly OutgoingRecord[], now: number): Set<Log> {
     const targets = records.map(record => this.#target(record)) // all topics are looked up before anything is written
     records.forEach((record, i) => {

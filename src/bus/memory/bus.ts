@@ -1,8 +1,13 @@
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
+import { HandOver } from '../hand-over.ts'
 import type {
   Bus,
+  Follower,
+  From,
+  JoinOptions,
   Membership,
+  OnRecords,
   Publisher,
   Reader,
   RecordsHandler,
@@ -10,8 +15,9 @@ import type {
   TopicPartition,
   TopicSpec,
 } from '../port.ts'
+import { readTopics } from '../read-topics.ts'
 import type { GroupDriver, PartitionDriver } from '../session/driver.ts'
-import { lookBackNowhere, Ownership, type OwnershipOptions } from '../session/ownership.ts'
+import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
 import type { MemoryBroker } from './broker.ts'
 import { Cursor } from './cursor.ts'
 import { MemoryGroup } from './group.ts'
@@ -71,8 +77,13 @@ export class MemoryBus implements Bus {
     }
   }
 
-  async join(topics: readonly string[], listener: SessionListener, lookBack = lookBackNowhere): Promise<Membership> {
-    const { broker, groupId, clock, telemetry, drainMs, startFrom, sessionTimeoutMs = 10_000 } = this.#options
+  async join(
+    topics: readonly string[],
+    listener: SessionListener,
+    { group: suffix, lookBack }: JoinOptions = {},
+  ): Promise<Membership> {
+    const { broker, clock, telemetry, drainMs, startFrom, sessionTimeoutMs = 10_000 } = this.#options
+    const groupId = suffix ? `${this.#options.groupId}-${suffix}` : this.#options.groupId
     for (const topic of topics) if (!broker.partitions(topic)) throw new Error(`there is no topic ${topic}`)
     const ownership = new Ownership({ listener, telemetry, clock, drainMs, startFrom, lookBack })
     const group = groupOf(broker, groupId)
@@ -86,7 +97,7 @@ export class MemoryBus implements Bus {
     })
     const cursors = new Map<string, Cursor>()
     const driver: GroupDriver = {
-      partition: tp => this.#partition(tp, cursors, ownership),
+      partition: tp => this.#partition(tp, groupId, cursors, ownership),
       knows: topic =>
         this.#atBroker(`look up ${topic}`, () => {
           const partitions = Array.from({ length: broker.partitions(topic)! }, (_, partition) => ({ topic, partition }))
@@ -107,8 +118,8 @@ export class MemoryBus implements Bus {
     return ownership
   }
 
-  #partition(tp: TopicPartition, cursors: Map<string, Cursor>, ownership: Ownership): PartitionDriver {
-    const { broker, groupId, clock } = this.#options
+  #partition(tp: TopicPartition, groupId: string, cursors: Map<string, Cursor>, ownership: Ownership): PartitionDriver {
+    const { broker, clock } = this.#options
     const key = `${tp.topic}/${tp.partition}`
     const cursor =
       cursors.get(key) ??
@@ -136,22 +147,31 @@ export class MemoryBus implements Bus {
     }
   }
 
-  async read(topics: readonly string[], from: 'earliest' | 'latest', onRecords: RecordsHandler): Promise<Reader> {
-    const { broker } = this.#options
-    const cursors = topics.flatMap(topic =>
-      Array.from({ length: broker.partitions(topic) ?? 0 }, (_, partition) => {
-        const tp = { topic, partition }
-        const cursor = this.#cursor(tp, (_, { records }) => (records.length > 0 ? onRecords(tp, records) : undefined))
-        cursor.seek(from === 'earliest' ? 0 : broker.end(tp))
-        cursor.resume()
-        return cursor
-      }),
-    )
+  async follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower> {
+    const { clock, telemetry } = this.#options
+    const name = `${tp.topic}/${tp.partition}`
+    const start = await this.#atBroker(`look up ${name}`, broker => {
+      if (from === 'latest') return broker.end(tp)
+      return broker.offsetAt(tp, from === 'earliest' ? 0 : from)
+    })
+    const handOver = new HandOver({ name, start, onRecords, clock, telemetry })
+    const cursor = this.#cursor(tp, (_, { records, next }) => handOver.take(records, next))
     const close = () => {
-      for (const cursor of cursors) cursor.close()
+      this.#closers.delete(close)
+      cursor.close()
+      handOver.close()
     }
     this.#closers.add(close)
-    return { close: async () => close() }
+    cursor.seek(start)
+    cursor.resume()
+    return {
+      caughtUp: async () => handOver.reached(await this.#atBroker(`end of ${name}`, broker => broker.end(tp))),
+      close: async () => close(),
+    }
+  }
+
+  read(topics: readonly string[], from: 'earliest' | 'latest', onRecords: RecordsHandler): Promise<Reader> {
+    return readTopics(this, topics, from, onRecords)
   }
 
   async createTopics(specs: readonly TopicSpec[]): Promise<void> {

@@ -15,10 +15,8 @@ export interface OwnershipOptions {
   /** Where a group that was never seen starts. */
   startFrom: 'earliest' | 'latest' | 'fail'
   /** Offsets below its checkpoint that a topic's sessions read again. */
-  lookBack: (topic: string) => number
+  lookBack?: ((topic: string) => number) | undefined
 }
-
-export const lookBackNowhere = (_topic: string): number => 0
 
 /** Milliseconds before a lost session is opened anew, and before a failed opening is tried again. */
 const reopenAfterLoss = 200
@@ -151,7 +149,7 @@ export class Ownership implements GroupEvents, Membership {
       clock,
       ledger: this.#ledger(slot.tp),
       tag: this.#tag,
-      lookBack: this.#options.lookBack(slot.tp.topic),
+      lookBack: this.#options.lookBack?.(slot.tp.topic) ?? 0,
       leased,
       commitInterval: () => Math.max(leastCommitInterval, commitIntervalPerSession * this.#slots.size),
       backlog: () => this.#backlog(),

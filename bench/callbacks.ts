@@ -1,0 +1,187 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout } from 'node:timers/promises'
+import { Pool } from 'undici'
+import { openBus } from '../src/bus/open.ts'
+import type { Bus } from '../src/bus/port.ts'
+import { tokensOf } from '../src/callbacks/role.ts'
+import { freePorts } from '../src/cli/local-kafka/ports.ts'
+import { loadSettings } from '../src/config/index.ts'
+import { Telemetry } from '../src/telemetry/events.ts'
+import { findBrokers, profiling } from './throughput.ts'
+
+export interface CallbacksOptions {
+  /** Callbacks a second, sent when they are due whether or not earlier ones are answered; 0: as fast as they are. */
+  rate: number
+  seconds: number
+  /** Connections of the sender, and so the most callbacks in flight. */
+  connections: number
+  partitions: number
+}
+
+/** What one run of the receiver as a process of its own gave. */
+export interface CallbackFigures {
+  callbacksPerSecond: number
+  /** From the instant a callback was due to its answer. */
+  p50Ms: number
+  p99Ms: number
+  maxMs: number
+  /** User and system time of the receiver's whole process, after its start. */
+  cpuMicrosPerCallback: number
+  memoryMiB: number
+  answered200: number
+  otherAnswers: number
+  /** Answered 200 and not on the topic. */
+  missing: number
+}
+
+const warmUpSeconds = 3
+
+/** Callbacks of as many messages, through real HTTP into a real broker. */
+export async function measureCallbacks(options: CallbacksOptions): Promise<CallbackFigures> {
+  const infrastructure = await findBrokers()
+  const [port = 0, telemetryPort = 0] = await freePorts([0, 0])
+  const topic = `bench-${Date.now().toString(36)}-statuses`
+  const env = {
+    BUSGATE_ROLES: 'callbacks',
+    BUSGATE_KAFKA_BROKERS: infrastructure.brokers.join(),
+    BUSGATE_REGISTRY_URL: infrastructure.registryUrl,
+    BUSGATE_TOPICS_STATUSES: topic,
+    BUSGATE_CALLBACKS_SECRET: 'k1:a-secret-of-the-benchmark',
+    BUSGATE_CALLBACKS_PORT: String(port),
+    BUSGATE_CALLBACKS_HOST: '127.0.0.1',
+    BUSGATE_TELEMETRY_PORT: String(telemetryPort),
+    BUSGATE_TELEMETRY_HOST: '127.0.0.1',
+  }
+  const settings = loadSettings({ env })
+  const bus = openBus(settings, new Telemetry())
+  await bus.createTopics([{ topic, partitions: options.partitions }])
+  const receiver = spawn(process.execPath, [...profiling(), 'dist/cli/bin.js', 'run'], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const metricsUrl = `http://127.0.0.1:${telemetryPort}/metrics`
+  await untilReady(`http://127.0.0.1:${telemetryPort}/readyz`)
+  const tokens = tokensOf(settings)!
+  const send = sender(`http://127.0.0.1:${port}`, options.connections, id =>
+    tokens.issue({
+      account: 'default',
+      id: BigInt(id),
+      type: 'sms',
+      correlationId: `order-${id}`,
+      tenant: 'tenant-7',
+      trace: null,
+    }),
+  )
+
+  await run(options, 1, warmUpSeconds, send)
+  const before = await scrape(metricsUrl)
+  const { sent, seconds, latencies, accepted } = await run(options, 1e9, options.seconds, send)
+  const after = await scrape(metricsUrl)
+  receiver.kill()
+  await once(receiver, 'exit')
+  const missing = await countMissing(bus, topic, accepted)
+  await bus.close()
+  await infrastructure.stop()
+  latencies.sort((a, b) => a - b)
+  const rank = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0
+  return {
+    callbacksPerSecond: Math.round(sent / seconds),
+    p50Ms: rank(0.5),
+    p99Ms: rank(0.99),
+    maxMs: rank(1),
+    cpuMicrosPerCallback: ((after.cpuSeconds - before.cpuSeconds) / sent) * 1e6,
+    memoryMiB: Math.round(after.memory / 2 ** 20),
+    answered200: accepted.size,
+    otherAnswers: sent - accepted.size,
+    missing,
+  }
+}
+
+/** POSTs the callback of one message; the HTTP status, or 0 without an answer. */
+type Send = (id: number) => Promise<number>
+
+function sender(origin: string, connections: number, tokenOf: (id: number) => string): Send {
+  const pool = new Pool(origin, { connections })
+  const headers = { 'content-type': 'application/json' }
+  return async id => {
+    const updated = new Date().toISOString()
+    const body = `{"success":true,"id":"${id}","msg_id":"${id}7","type":"sms","status":"DELIVERED","updated":"${updated}"}`
+    try {
+      const answer = await pool.request({ method: 'POST', path: `/hooks/${tokenOf(id)}`, headers, body })
+      await answer.body.dump()
+      return answer.statusCode
+    } catch {
+      return 0
+    }
+  }
+}
+
+interface Run {
+  sent: number
+  seconds: number
+  latencies: number[]
+  /** Ids that were answered 200. */
+  accepted: Set<number>
+}
+
+async function run(
+  { rate, connections }: CallbacksOptions,
+  firstId: number,
+  seconds: number,
+  send: Send,
+): Promise<Run> {
+  const latencies: number[] = []
+  const accepted = new Set<number>()
+  const begun = performance.now()
+  const end = begun + seconds * 1000
+  let id = firstId
+  const one = async (due: number) => {
+    const own = id++
+    if ((await send(own)) === 200) accepted.add(own)
+    latencies.push(performance.now() - due)
+  }
+  if (rate === 0) {
+    const loop = async () => {
+      while (performance.now() < end) await one(performance.now())
+    }
+    await Promise.all(Array.from({ length: connections }, loop))
+  } else {
+    const all: Promise<void>[] = []
+    for (let due = begun; due < end; due = begun + all.length * (1000 / rate)) {
+      while (performance.now() < due) await setTimeout(1)
+      all.push(one(due))
+    }
+    await Promise.all(all)
+  }
+  return { sent: id - firstId, seconds: (performance.now() - begun) / 1000, latencies, accepted }
+}
+
+async function untilReady(url: string): Promise<void> {
+  for (;;) {
+    const answer = await fetch(url).catch(() => null)
+    await answer?.arrayBuffer()
+    if (answer?.ok) return
+    await setTimeout(100)
+  }
+}
+
+async function scrape(url: string): Promise<{ cpuSeconds: number; memory: number }> {
+  const text = await (await fetch(url)).text()
+  const value = (name: string) => Number(new RegExp(`^${name} (.+)$`, 'm').exec(text)?.[1])
+  return { cpuSeconds: value('process_cpu_seconds_total'), memory: value('process_resident_memory_bytes') }
+}
+
+/** Reads committed records until all are found, or nothing new has come for 5 s. */
+async function countMissing(bus: Bus, topic: string, wanted: Set<number>): Promise<number> {
+  const found = new Set<number>()
+  let lastRead = performance.now()
+  const reader = await bus.read([topic], 'earliest', (_from, records) => {
+    lastRead = performance.now()
+    for (const { key } of records) found.add(Number(key))
+  })
+  const missing = () => [...wanted].filter(id => !found.has(id)).length
+  while (performance.now() - lastRead < 5000 && missing() > 0) await setTimeout(100)
+  await reader.close()
+  return missing()
+}

@@ -1,0 +1,27 @@
+import type { Bus, Reader, RecordsHandler } from './port.ts'
+
+/** Follows all partitions of the topics. @throws Error when one of the topics does not exist */
+export async function readTopics(
+  bus: Pick<Bus, 'partitions' | 'follow'>,
+  topics: readonly string[],
+  from: 'earliest' | 'latest',
+  onRecords: RecordsHandler,
+): Promise<Reader> {
+  const counts = await bus.partitions(topics)
+  const missing = topics.filter(topic => !counts.has(topic))
+  if (missing.length > 0) throw new Error(`there is no topic ${missing.join(', ')}: create it first`)
+  const places = [...counts].flatMap(([topic, count]) =>
+    Array.from({ length: count }, (_, partition) => ({ topic, partition })),
+  )
+  const begun = await Promise.allSettled(places.map(tp => bus.follow(tp, from, records => onRecords(tp, records))))
+  const followers = begun.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))
+  const close = async () => {
+    await Promise.all(followers.map(follower => follower.close()))
+  }
+  const failed = begun.find(one => one.status === 'rejected')
+  if (failed) {
+    await close()
+    throw failed.reason
+  }
+  return { close }
+}

@@ -1,0 +1,239 @@
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import type { Bus, BusRecord, Follower, From } from '../../src/bus/port.ts'
+import { type BusHarness, buildRecord, publishAll, until } from '../support/bus.ts'
+
+/** Notes what it is handed over, and works on it as long as the test wants. */
+class Handler {
+  readonly records: BusRecord[] = []
+  readonly chunks: string[][] = []
+  work: () => void | Promise<void> = () => {}
+
+  readonly take = async (records: readonly BusRecord[]): Promise<void> => {
+    this.chunks.push(records.map(({ key }) => String(key)))
+    await this.work()
+    this.records.push(...records)
+  }
+
+  get keys(): string[] {
+    return this.records.map(({ key }) => String(key))
+  }
+}
+
+/** What every adapter of the bus promises to those who follow a partition. */
+export function followerContract(harness: () => BusHarness): void {
+  describe('a follower', () => {
+    let bus: Bus
+    let topic: string
+    beforeEach(async () => {
+      bus = (await harness().process('followers')).bus
+      topic = await harness().topic('followed', 2)
+    })
+
+    const publish = (keys: string[], partition = 0) =>
+      publishAll(
+        bus,
+        keys.map(key => buildRecord(topic, key, { partition })),
+      )
+
+    async function follow(from: From, handler = new Handler(), partition = 0) {
+      const follower = await bus.follow({ topic, partition }, from, handler.take)
+      onTestFinished(() => follower.close())
+      return { handler, follower }
+    }
+
+    test('gets what is there, in order, and then what comes', async () => {
+      await publish(['a', 'b'])
+      const { handler, follower } = await follow('earliest')
+      await follower.caughtUp()
+      expect(handler.keys).toEqual(['a', 'b'])
+      await publish(['c'])
+      await publish(['d'])
+      await follower.caughtUp()
+      expect(handler.keys).toEqual(['a', 'b', 'c', 'd'])
+      expect(handler.records.map(({ offset }) => offset)).toEqual([0, 1, 2, 3])
+      expect(String(handler.records[0]?.value)).toBe('value of a')
+    })
+
+    test('gets of more than one fetch each record once', async () => {
+      const keys = Array.from({ length: 8000 }, (_, i) => String(i))
+      const value = Buffer.alloc(100)
+      await publishAll(
+        bus,
+        keys.map(key => buildRecord(topic, key, { partition: 0, value })),
+      )
+      const { handler, follower } = await follow('earliest')
+      await follower.caughtUp()
+      expect(handler.chunks.length).toBeGreaterThan(1)
+      expect(handler.keys).toEqual(keys)
+    })
+
+    test('from now on gets what is written after it was told to follow, and nothing older', async () => {
+      await publish(['old'])
+      const { handler, follower } = await follow('latest')
+      await publish(['new'])
+      await follower.caughtUp()
+      expect(handler.keys).toEqual(['new'])
+    })
+
+    test('from a timestamp begins with the first record of that time or later', async () => {
+      await publish(['a', 'b'])
+      const { handler: all, follower: reader } = await follow('earliest')
+      await reader.caughtUp()
+      const { timestamp } = all.records[1]!
+      await until(() => expect(Date.now()).toBeGreaterThan(timestamp))
+      await publish(['c', 'd'])
+      const { handler, follower } = await follow(timestamp + 1)
+      await follower.caughtUp()
+      expect(handler.keys).toEqual(['c', 'd'])
+    })
+
+    test('from a timestamp that no record has reached gets what comes', async () => {
+      await publish(['old'])
+      const { handler, follower } = await follow(Date.now() + 3_600_000)
+      await publish(['new'])
+      await follower.caughtUp()
+      expect(handler.keys).toEqual(['new'])
+    })
+
+    test('gets nothing of aborted transactions, however they are interleaved, wherever it begins', async () => {
+      const group = (prefix: string, abort: boolean) => ({
+        records: [0, 1, 2].map(i => buildRecord(topic, prefix + i, { partition: 0 })),
+        abort,
+      })
+      await harness().transactions([group('x', true), group('a', false), group('y', true), group('b', false)])
+      await harness().transactions([group('z', true)])
+      await publish(['last'])
+      const { handler: all } = await follow('earliest')
+      const wanted = ['a0', 'a1', 'a2', 'b0', 'b1', 'b2', 'last']
+      await until(() => expect([...all.keys].sort()).toEqual(wanted))
+      const { handler: some, follower: later } = await follow(all.records[3]!.timestamp)
+      await later.caughtUp()
+      const from = all.records.findIndex(({ timestamp }) => timestamp >= all.records[3]!.timestamp)
+      expect(some.keys).toEqual(all.keys.slice(from))
+    })
+
+    test('is caught up though somebody else has a transaction open, and gets its records when it is committed', async () => {
+      await publish(['before'])
+      const transaction = await harness().openTransaction([buildRecord(topic, 'held', { partition: 0 })])
+      await publish(['after'])
+      const { handler, follower } = await follow('earliest')
+      await follower.caughtUp()
+      expect(handler.keys).toContain('before')
+      expect(handler.keys).not.toContain('held')
+      await transaction.commit()
+      await until(() => expect([...handler.keys].sort()).toEqual(['after', 'before', 'held']))
+    })
+
+    test('is caught up at once where there is nothing', async () => {
+      const { handler, follower } = await follow('earliest')
+      await follower.caughtUp()
+      expect(handler.keys).toEqual([])
+    })
+
+    test('gets no more while its records are worked on, and the other partitions go on', async () => {
+      const held = new Handler()
+      const { promise, resolve: release } = Promise.withResolvers<void>()
+      held.work = () => promise
+      const { follower } = await follow('earliest', held)
+      const { handler: other, follower: free } = await follow('earliest', new Handler(), 1)
+      await publish(['a'])
+      await until(() => expect(held.chunks).toEqual([['a']]))
+      await publish(['b'])
+      await publish(['c'], 1)
+      await free.caughtUp()
+      expect(other.keys).toEqual(['c'])
+      expect(held.chunks).toEqual([['a']])
+      const caughtUp = follower.caughtUp()
+      release()
+      await caughtUp
+      expect(held.keys).toEqual(['a', 'b'])
+    })
+
+    test('is given the same records again when they could not be worked on', async () => {
+      const handler = new Handler()
+      let failures = 0
+      handler.work = async () => {
+        if (failures++ === 0) throw new Error('not now')
+      }
+      await publish(['a', 'b'])
+      const { follower } = await follow('earliest', handler)
+      await follower.caughtUp()
+      expect(handler.chunks.length).toBeGreaterThan(1)
+      expect(handler.keys).toEqual(['a', 'b'])
+    })
+
+    test('that is closed gets nothing more, and nobody waits for it', async () => {
+      const handler = new Handler()
+      const { follower: stays, handler: staying } = await follow('earliest')
+      const { follower } = await follow('earliest', handler)
+      handler.work = () => follower.close()
+      await publish(['a'])
+      await until(() => expect(handler.keys).toEqual(['a']))
+      await publish(['b'])
+      await follower.caughtUp()
+      await stays.caughtUp()
+      expect(staying.keys).toEqual(['a', 'b'])
+      expect(handler.keys).toEqual(['a'])
+    })
+
+    test('that is closed while its records are worked on lets those go who wait for it', async () => {
+      const handler = new Handler()
+      handler.work = () => new Promise(() => {})
+      await publish(['a'])
+      const { follower } = await follow('earliest', handler)
+      await until(() => expect(handler.chunks).toHaveLength(1))
+      const caughtUp = follower.caughtUp()
+      await follower.close()
+      await caughtUp
+      expect(handler.keys).toEqual([])
+    })
+
+    test('shares its partition with others that are elsewhere', async () => {
+      const keys = Array.from({ length: 3000 }, (_, i) => String(i))
+      await publishAll(
+        bus,
+        keys.map(key => buildRecord(topic, key, { partition: 0, value: Buffer.alloc(200) })),
+      )
+      const behind = await follow('earliest')
+      const ahead = await follow('latest')
+      const second = await follow('earliest')
+      await publish(['new'])
+      const followers: Follower[] = [behind, ahead, second].map(({ follower }) => follower)
+      await Promise.all(followers.map(follower => follower.caughtUp()))
+      expect(ahead.handler.keys).toEqual(['new'])
+      expect(behind.handler.keys).toEqual([...keys, 'new'])
+      expect(second.handler.keys).toEqual([...keys, 'new'])
+    })
+
+    test('needs a partition that exists', async () => {
+      await expect(bus.follow({ topic: `${topic}-x`, partition: 0 }, 'earliest', () => {})).rejects.toThrow(
+        `${topic}-x`,
+      )
+      await expect(bus.follow({ topic, partition: 2 }, 'earliest', () => {})).rejects.toThrow(topic)
+    })
+
+    test('of whole topics gets every partition', async () => {
+      await publish(['old'])
+      const seen: string[] = []
+      const reader = await bus.read([topic], 'latest', ({ partition }, records) => {
+        for (const { key } of records) seen.push(`${key} of ${partition}`)
+      })
+      onTestFinished(() => reader.close())
+      await publish(['a'])
+      await publish(['b'], 1)
+      await until(() => expect([...seen].sort()).toEqual(['a of 0', 'b of 1']))
+      await expect(bus.read([topic, `${topic}-x`], 'latest', () => {})).rejects.toThrow(`${topic}-x`)
+    })
+
+    test('ends with its bus', async () => {
+      const { handler, follower } = await follow('earliest')
+      await bus.close()
+      bus = (await harness().process('followers')).bus
+      await publish(['a'])
+      await follower.caughtUp()
+      const { follower: next } = await follow('earliest')
+      await next.caughtUp()
+      expect(handler.keys).toEqual([])
+    })
+  })
+}
