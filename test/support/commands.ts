@@ -1,6 +1,9 @@
 import type { SendType } from '../../src/protocol/index.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
 
+/** No callback comes from it: only the status tells that it was delivered (docs/sandbox.md). */
+export const silentPhone = 380501234596
+
 /** A valid command, as the decoder would answer it: an SMS. */
 export function buildCommand(overrides: Partial<SendCommand> = {}): SendCommand {
   return buildCommandOf('sms', overrides)

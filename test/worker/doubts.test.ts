@@ -3,15 +3,12 @@ import { accountHookUrl } from '../../src/callbacks/hook-url.ts'
 import { tokensOf } from '../../src/callbacks/role.ts'
 import type { SendResult } from '../../src/records/generated.ts'
 import { until } from '../support/bus.ts'
-import { buildCommand, buildCommandOf } from '../support/commands.ts'
+import { buildCommand, buildCommandOf, silentPhone } from '../support/commands.ts'
 import { startWorld, type World, type WorldOptions } from '../support/worker.ts'
 
 /** Waits shortened; their order kept. */
 const times = { settleMs: 50, polls: 2, pollIntervalMs: 20 }
 const notFoundErrors = ['Message not found']
-/** No callback comes from it: only the status tells. */
-const silent = 380501234596
-
 const startDoubtingWorld = ({
   delivery = {},
   gateway = {},
@@ -38,7 +35,7 @@ describe('a command whose answer was lost', () => {
   test('is in doubt at once, and SENT when its status proves it', async () => {
     const world = await startDoubtingWorld()
     world.sandbox.faults.next('reset-after')
-    await world.send([buildCommand({ id: 1n, phone: silent, correlationId: 'order-1' })])
+    await world.send([buildCommand({ id: 1n, phone: silentPhone, correlationId: 'order-1' })])
     await world.finished(1)
     await world.quiet()
     expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'SENT'])
@@ -145,7 +142,7 @@ describe('a command whose answer was lost', () => {
   test('waits with its polls while the key is not accepted', async () => {
     const world = await startDoubtingWorld()
     world.sandbox.faults.next('reset-after')
-    await world.send([buildCommand({ id: 1n, phone: silent })])
+    await world.send([buildCommand({ id: 1n, phone: silentPhone })])
     await until(() => expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now']))
     world.sandbox.setKeys(['another'])
     await until(() => expect(world.worker.ready().reasons).toContain('account default pauses: denied'))
@@ -188,7 +185,7 @@ test('a command that is lost again and again is given up after delivery.attempts
 test('a doubt outlives the worker that had it', async () => {
   const world = await startDoubtingWorld({ delivery: { settleMs: 500 } })
   world.sandbox.faults.next('reset-after')
-  await world.send([buildCommand({ id: 1n, phone: silent })])
+  await world.send([buildCommand({ id: 1n, phone: silentPhone })])
   await until(() => expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now']))
   await world.worker.stop()
   await world.startWorker()

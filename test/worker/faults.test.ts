@@ -4,12 +4,12 @@ import { parseJson } from '../../src/protocol/index.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
 import { type FaultName, startSandbox } from '../../src/sandbox/index.ts'
 import { until } from '../support/bus.ts'
-import { buildCommand } from '../support/commands.ts'
+import { buildCommand, silentPhone } from '../support/commands.ts'
 import { startFront } from '../support/front.ts'
 import { startWorld, type World, type WorldOptions } from '../support/worker.ts'
 
 const messages = (count: number, from = 1) =>
-  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i) }))
+  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i), phone: silentPhone }))
 
 /** Results as `id outcome`, in the order of the ids. */
 const outcomes = (world: World) =>

@@ -8,7 +8,7 @@ import { Telemetry } from '../../src/telemetry/events.ts'
 import { createWorker } from '../../src/worker.ts'
 import { startRegistry } from '../records/registry-server.ts'
 import { until } from '../support/bus.ts'
-import { buildCommand, buildCommandOf } from '../support/commands.ts'
+import { buildCommand, buildCommandOf, silentPhone } from '../support/commands.ts'
 import { buildSettings } from '../support/settings.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
@@ -54,7 +54,7 @@ describe('a worker that is stopped', () => {
   test('and has no time to wait leaves in doubt what was in flight, and nothing else', async () => {
     const world = await startWorld({
       settings: { kafka: { drainMs: 20 }, gateway: { maxOperations: 5, concurrency: 1 } },
-      sandbox: { latencyMs: 300 },
+      sandbox: { latencyMs: 300, callbackDelayMs: 600_000 },
     })
     await world.send(messages(20))
     await until(() => expect(world.sandbox.stats().requests).toBe(1))
@@ -182,8 +182,8 @@ describe('the metrics of a worker', () => {
     await world.produceRaw(Buffer.from('no Avro'))
     await world.finished(10)
     world.sandbox.faults.next('reset-after')
-    await world.send(messages(2, 11))
-    await until(() => expect([world.results().length, world.statuses().length]).toEqual([12, 7]))
+    await world.send(messages(2, 11).map(command => ({ ...command, phone: silentPhone })))
+    await until(() => expect([world.results().length, world.statuses().length]).toEqual([12, 5]))
 
     const metrics = async () => (await fetch(`http://127.0.0.1:${world.worker.ports.telemetry}/metrics`)).text()
     await until(async () => expect(await metrics()).toContain('busgate_doubts_total{cause="reset"} 2'))

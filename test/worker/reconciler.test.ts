@@ -1,10 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { until } from '../support/bus.ts'
-import { buildCommand } from '../support/commands.ts'
+import { buildCommand, silentPhone } from '../support/commands.ts'
 import { startWorld, type World, type WorldOptions } from '../support/worker.ts'
-
-/** No callback comes from it: only the status tells. */
-const silent = 380501234596
 
 const startReconcilingWorld = ({ reconciler = {}, ...options }: WorldOptions & { reconciler?: object } = {}) =>
   startWorld({
@@ -24,7 +21,7 @@ const eventsOf = (world: World, id: bigint) =>
 describe('a message', () => {
   test('whose callback never comes has its verdict from the status that was asked for, once', async () => {
     const world = await startReconcilingWorld()
-    await world.send([buildCommand({ id: 1n, phone: silent, correlationId: 'order-1', tenant: 'shop' })])
+    await world.send([buildCommand({ id: 1n, phone: silentPhone, correlationId: 'order-1', tenant: 'shop' })])
     await until(() => expect(eventsOf(world, 1n)).toEqual(['POLL DELIVERED']))
     await world.quiet()
     expect(world.statuses()).toMatchObject([
@@ -44,7 +41,7 @@ describe('a message', () => {
 
   test('that was delivered has one verdict: the gateway is not asked', async () => {
     const world = await startReconcilingWorld({ reconciler: { delayMs: 3000, expectMs: 3000 } })
-    await world.send([buildCommand({ id: 1n }), buildCommand({ id: 2n, phone: silent })])
+    await world.send([buildCommand({ id: 1n }), buildCommand({ id: 2n, phone: silentPhone })])
     await until(() => expect(eventsOf(world, 2n)).toEqual(['POLL DELIVERED']))
     await world.quiet()
     expect(eventsOf(world, 1n)).toEqual(['CALLBACK DELIVERED'])
