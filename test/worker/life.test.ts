@@ -209,7 +209,7 @@ describe('the metrics of a worker', () => {
       labelled('envelopes_total', { account: 'default', outcome: 'unknown' }, 1),
       'busgate_envelope_operations_sum 9',
       'busgate_gateway_request_duration_seconds_count 4',
-      labelled('callbacks_total', { type: 'sms', state: 'DELIVERED', verified: 'true' }, 7),
+      labelled('callbacks_total', { type: 'sms', state: 'DELIVERED', verified: 'true' }, 5),
       labelled('breaker_state', { account: 'default' }, 0),
       labelled('consumer_lag_records', { topic: urgent, partition: 0 }, 0),
       labelled('oldest_unsent_command_age_seconds', { topic: bulk }, 0),

@@ -1,5 +1,5 @@
 import kafkajs, { type Admin, type Kafka } from 'kafkajs'
-import type { Clock } from '../../clock.ts'
+import { type Clock, sleep } from '../../clock.ts'
 import type {
   Bus,
   Follower,
@@ -29,6 +29,9 @@ export interface KafkaBusOptions extends KafkaConnection {
   startFrom: OwnershipOptions['startFrom']
   clock: Clock
 }
+
+/** Of topics just made. */
+const leadersWithinMs = 30_000
 
 /** The bus on Apache Kafka, through kafkajs. */
 export class KafkaBus implements Bus {
@@ -77,7 +80,7 @@ export class KafkaBus implements Bus {
   async createTopics(specs: readonly TopicSpec[]): Promise<void> {
     const admin = await this.#connectedAdmin()
     await admin.createTopics({
-      waitForLeaders: true,
+      waitForLeaders: false, // kafkajs's wait fails when a broker does not know the topic at once
       topics: specs.map(({ topic, partitions, replicationFactor = -1, config = {} }) => ({
         topic,
         numPartitions: partitions,
@@ -85,6 +88,29 @@ export class KafkaBus implements Bus {
         configEntries: Object.entries(config).map(([name, value]) => ({ name, value })),
       })),
     })
+    await this.#untilLed(
+      admin,
+      specs.map(({ topic }) => topic),
+    )
+  }
+
+  /** Resolves when every partition of the topics has a leader. */
+  async #untilLed(admin: Admin, topics: string[]): Promise<void> {
+    const { clock } = this.#options
+    for (const end = clock.monotonic() + leadersWithinMs; ; await sleep(clock, 50)) {
+      const metadata = await admin.fetchTopicMetadata({ topics }).catch((error: Error) => error)
+      const ready =
+        !(metadata instanceof Error) &&
+        metadata.topics.every(
+          ({ partitions }) => partitions.length > 0 && partitions.every(({ leader }) => leader >= 0),
+        )
+      if (ready) return
+      if (clock.monotonic() > end) {
+        throw new Error(`${topics.join(', ')}: no leader for each partition within ${leadersWithinMs / 1000} s`, {
+          cause: metadata,
+        })
+      }
+    }
   }
 
   async partitions(topics: readonly string[]): Promise<Map<string, number>> {
