@@ -37,9 +37,29 @@ export const commands: Record<string, Entry> = {
     summary: 'Shows dead letters as they come.',
     load: async () => (await import('./commands/tail.ts')).tailDeadLetters,
   },
+  'dlq list': {
+    summary: 'Lists dead letters: records that could not be read.',
+    load: async () => (await import('./commands/dlq.ts')).dlqList,
+  },
+  'dlq show': {
+    summary: 'Shows one of them, decoded where that is possible.',
+    load: async () => (await import('./commands/dlq.ts')).dlqShow,
+  },
+  'dlq replay': {
+    summary: 'Sends them back where they came from.',
+    load: async () => (await import('./commands/dlq.ts')).dlqReplay,
+  },
   'topics create': {
     summary: 'Creates the topics that do not exist yet.',
     load: async () => (await import('./commands/topics.ts')).topicsCreate,
+  },
+  'schemas register': {
+    summary: 'Registers the schemas of all topics, with their compatibility levels.',
+    load: async () => (await import('./commands/schemas.ts')).schemasRegister,
+  },
+  'schemas check': {
+    summary: 'Says where the registry differs from the local schemas.',
+    load: async () => (await import('./commands/schemas.ts')).schemasCheck,
   },
   gateway: {
     summary: 'Asks the gateway itself, past the bus: balance, sender, status, sms, any of its 20 operations.',
@@ -54,6 +74,10 @@ export const commands: Record<string, Entry> = {
   'hooks url': {
     summary: "Prints an account's callback address, to be entered at the gateway.",
     load: async () => (await import('./commands/hooks.ts')).hooksUrl,
+  },
+  doctor: {
+    summary: 'Looks at everything that run needs, and says what is wrong and what mends it.',
+    load: async () => (await import('./commands/doctor.ts')).doctor,
   },
   'config check': {
     summary: 'Says whether run could start with these settings.',

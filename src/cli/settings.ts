@@ -1,12 +1,16 @@
-import { loadSettings, type Settings, SettingsError, variableOf } from '../config/index.ts'
+import { loadSettings, type Settings, SettingsError, type SettingsSources, variableOf } from '../config/index.ts'
 import { type Flag, text } from './command.ts'
 import { nearest } from './nearest.ts'
 import { UsageError } from './usage-error.ts'
 
 export const configFlag: Flag<string> = text('FILE', 'Reads settings from a YAML file; variables are stronger.')
 
+export function sourcesOf(file: string | undefined): SettingsSources {
+  return { env: process.env, ...(file !== undefined && { file }) }
+}
+
 export function settingsFrom(file: string | undefined): Settings {
-  return loadSettings({ env: process.env, ...(file !== undefined && { file }) })
+  return loadSettings(sourcesOf(file))
 }
 
 /** For commands that look at a bus from outside. @throws SettingsError when the settings name none that can be reached. */

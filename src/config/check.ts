@@ -36,35 +36,35 @@ export function check(given: readonly Given[]): Checked {
   for (const setting of Object.keys(definitions) as SettingPath[]) {
     const mine = given.filter(one => one.setting === setting)
     if (!hasPlaceholder(setting)) {
-      values[setting] = checkOne(setting, definitions[setting], mine, problems)
+      values[setting] = checkOne(definitions[setting], mine, problems)
       continue
     }
     const byKey = Map.groupBy(mine, one => one.key!)
-    values[setting] = new Map(
-      [...byKey].map(([key, its]) => [key, checkOne(setting, definitions[setting], its, problems)]),
-    )
+    values[setting] = new Map([...byKey].map(([key, its]) => [key, checkOne(definitions[setting], its, problems)]))
   }
   const failed = new Set(problems.flatMap(problem => given.find(one => one.path === problem.path)?.setting ?? []))
   return { values: values as Values, problems, failed }
 }
 
-function checkOne(path: SettingPath, setting: Setting, given: Given[], problems: Problem[]): unknown {
+function checkOne(setting: Setting, given: Given[], problems: Problem[]): unknown {
   const [one, twin] = given
   if (!one) return setting.default === undefined ? undefined : setting.type.parse(setting.default)
+  const { path: written, where } = one
+  const variable = variableOf(one.isFile ? `${written}File` : written)
   if (twin) {
     const what = `give either the secret or its file, not both (also in ${twin.where})`
-    problems.push({ path: one.path, where: one.where, what })
+    problems.push({ path: written, where, variable, what })
     return undefined
   }
   const parse = (value: unknown) => parseWith(setting.type, value)
   try {
-    if (one.isFile) return secretFromFile(one.path, String(one.value), parse)
+    if (one.isFile) return secretFromFile(written, String(one.value), parse)
     const value = parse(one.value)
     return setting.secret ? new Secret(() => value) : value
   } catch (error) {
     const what = one.isFile ? `cannot use the file: ${reason(error)}` : reason(error)
-    const example = one.isFile ? `/run/secrets/${variableOf(path).toLowerCase()}` : setting.example
-    problems.push({ path: one.path, where: one.where, what, example })
+    const example = one.isFile ? `/run/secrets/${variableOf(written).toLowerCase()}` : setting.example
+    problems.push({ path: written, where, variable, what, example })
     return undefined
   }
 }

@@ -8,13 +8,14 @@ export type Policy = Values['delivery.default']
 
 export interface Account {
   apiKey: Secret
-  /** Operations a second over the whole fleet; undefined: as many as the gateway takes. */
+  /** Operations a second over the whole fleet, without what the reconciler takes; undefined: as many as the gateway takes. */
   rate: number | undefined
 }
 
 export function compile(values: Values) {
   const { apiKey: _apiKey, rate: _rate, ...gateway } = section(values, 'gateway')
   const { default: _default, ...delivery } = section(values, 'delivery')
+  const { expectMs: _expectMs, ...reconciler } = section(values, 'reconciler')
   return {
     kafka: { ...section(values, 'kafka'), sasl: saslOf(values) },
     registry: section(values, 'registry'),
@@ -22,6 +23,7 @@ export function compile(values: Values) {
     gateway: { ...gateway, errorTexts: gateway.errorTexts ?? {}, accounts: accountsOf(values) },
     delivery: { ...delivery, notFoundErrors: delivery.notFoundErrors ?? [], types: policiesOf(values) },
     callbacks: section(values, 'callbacks'),
+    reconciler: { ...reconciler, expect: expectationsOf(values) },
     telemetry: section(values, 'telemetry'),
     roles: values.roles,
   }
@@ -54,7 +56,20 @@ function accountsOf(values: Values): ReadonlyMap<string, Account> {
   const keys = new Map(values['gateway.accounts.NAME.apiKey'])
   if (values['gateway.apiKey']) keys.set('default', values['gateway.apiKey'])
   const rates = values['gateway.accounts.NAME.rate']
-  return new Map([...keys].map(([name, apiKey]) => [name, { apiKey, rate: rates.get(name) ?? values['gateway.rate'] }]))
+  const taken = values['reconciler.rate'] ?? 0
+  const rateOf = (name: string) => rates.get(name) ?? values['gateway.rate']
+  return new Map(
+    [...keys].map(([name, apiKey]) => {
+      const rate = rateOf(name)
+      return [name, { apiKey, rate: rate === undefined ? undefined : rate - taken }]
+    }),
+  )
+}
+
+/** Milliseconds after sending until a verdict is overdue, for each type. */
+function expectationsOf(values: Values): Record<SendType, number> {
+  const expectationOf = (type: SendType) => values['reconciler.expect.TYPE'].get(type) ?? values['reconciler.expectMs']
+  return Object.fromEntries(sendTypes.map(type => [type, expectationOf(type)])) as Record<SendType, number>
 }
 
 /** These cost money or a login each time, and a lost answer of the last two cannot be asked for. */

@@ -33,7 +33,14 @@ export const crossChecks: CrossCheck[] = [
     what: 'registry.username and registry.password go together: give both or none',
   },
   {
-    paths: ['topics.commands', 'topics.results', 'topics.statuses', 'topics.deadLetters', 'topics.doubts'],
+    paths: [
+      'topics.commands',
+      'topics.results',
+      'topics.statuses',
+      'topics.deadLetters',
+      'topics.doubts',
+      'topics.overdue',
+    ],
     broken: values => new Set(allTopics(values)).size < allTopics(values).length,
     what: 'each topic needs a name of its own, and two of them are the same',
   },
@@ -52,7 +59,16 @@ export const crossChecks: CrossCheck[] = [
     broken: values => [...values['gateway.accounts.NAME.rate'].keys()].some(name => !hasKey(values, name)),
     what: 'an account has a rate but no apiKey',
   },
+  {
+    paths: ['reconciler.rate', 'gateway.rate', 'gateway.accounts.NAME.rate'],
+    broken: values => ratesOf(values).some(rate => rate <= (values['reconciler.rate'] ?? 0)),
+    what: 'must be below the rate of every account, or nothing is left to send with',
+  },
 ]
+
+function ratesOf(values: Values): number[] {
+  return [values['gateway.rate'] ?? [], ...values['gateway.accounts.NAME.rate'].values()].flat()
+}
 
 function hasKey(values: Values, account: string): boolean {
   return (
@@ -68,6 +84,7 @@ function allTopics(values: Values): string[] {
     values['topics.statuses'],
     values['topics.deadLetters'],
     values['topics.doubts'],
+    values['topics.overdue'],
   ]
 }
 

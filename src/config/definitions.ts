@@ -55,6 +55,7 @@ export const definitions = {
   'topics.statuses': setting(kind.topic, 'busgate.statuses', 'Topic of status events.'),
   'topics.deadLetters': setting(kind.topic, 'busgate.dead-letters', 'Topic of records that cannot be read.'),
   'topics.doubts': setting(kind.topic, 'busgate.doubts', 'Topic of commands of which nobody can tell whether they were sent.'),
+  'topics.overdue': setting(kind.topic, 'busgate.overdue', 'Topic of messages whose verdict is missing; only the reconciler uses it.'),
 
   'gateway.url': optional(kind.httpUrl, 'https://gateway.example', 'Base address of the gateway; /api/json.php is appended.'),
   'gateway.apiKey': secret(kind.secretText, 'an-api-key', 'API key of the account named default.'),
@@ -87,6 +88,12 @@ export const definitions = {
   'callbacks.secret': secret(kind.signingKeys, 'k1:at-least-16-characters', 'Signs hook addresses: a list of kid:secret, the first signs, all verify.'),
   'callbacks.urlMaxLength': setting(kind.integer(64, 8192), 255, 'Longest hook address; correlation is left out of one that would be longer.'),
   'callbacks.tokenLifeMs': setting(kind.longMilliseconds, 30 * day, 'How long a hook address is good for.'),
+
+  'reconciler.delayMs': setting(kind.longMilliseconds, 900_000, 'How far behind the results the reconciler walks, and how often it looks at a message whose verdict is missing.'),
+  'reconciler.expectMs': setting(kind.longMilliseconds, 900_000, 'How long after sending a verdict is waited for before the gateway is asked; never longer than the message lives.'),
+  'reconciler.expect.TYPE': optional(kind.longMilliseconds, '300000', 'Like reconciler.expectMs, for one type alone.'),
+  'reconciler.graceMs': setting(kind.longMilliseconds, 3_600_000, 'How long after the end of its life a message without a verdict is given up, with a final status UNKNOWN.'),
+  'reconciler.rate': optional(kind.aboveZero, '5', 'Status polls a second that the reconciler may use of each account, over the whole fleet; taken off the rate that workers use. Required by the reconciler for accounts with a rate; 10 for the others.'),
 
   'telemetry.port': setting(kind.port, 9464, 'Port of /metrics, /healthz and /readyz; 0: any free one.'),
   'telemetry.host': setting(kind.text, '0.0.0.0', 'Address the telemetry server listens on.'),

@@ -4,6 +4,8 @@ export interface Problem {
   path: string
   /** Where it was given or is to be given: a variable's name, `file:line`, or `code`. */
   where: string
+  /** The variable that sets it; missing where the path is no setting's. */
+  variable?: string
   what: string
   example?: string
 }
@@ -21,6 +23,12 @@ export class SettingsError extends Error {
   }
 }
 
-function line({ path, where, what, example }: Problem): string {
-  return `  ${path} (${where}): ${what}.${example === undefined ? '' : ` Example: ${example}`}`
+function line(problem: Problem): string {
+  const { path, what, example } = problem
+  return `  ${path} (${placesOf(problem)}): ${what}.${example === undefined ? '' : ` Example: ${example}`}`
+}
+
+/** Where it was given, and the variable that sets it. */
+function placesOf({ where, variable }: Problem): string {
+  return variable === undefined || where.includes(variable) ? where : `${where}; variable ${variable}`
 }

@@ -1,9 +1,12 @@
-import { check } from './check.ts'
+import { check, type Values } from './check.ts'
 import { compile, type Settings } from './compile.ts'
-import { crossChecks } from './cross-checks.ts'
+import { type CrossCheck, crossChecks } from './cross-checks.ts'
+import { definitions, type Setting, type SettingPath } from './definitions.ts'
 import { type Problem, SettingsError } from './errors.ts'
 import { environmentLayer, fileLayer, type Given, type Layer, treeLayer } from './layers.ts'
-import { variableOf } from './names.ts'
+import { hasPlaceholder, variableOf } from './names.ts'
+import { requireRunnable, type WithBrokers } from './runnable.ts'
+import { Secret } from './secret.ts'
 
 export interface SettingsSources {
   /** Path of a YAML file; without it BUSGATE_CONFIG may name one. */
@@ -13,22 +16,55 @@ export interface SettingsSources {
   overrides?: object
 }
 
+/** A secret that was given, and where: its value is not looked at. */
+export interface GivenSecret {
+  path: string
+  where: string
+  /** null: the secret itself stands there. */
+  file: string | null
+}
+
 /**
  * Reads the settings; weakest first: defaults, file, environment, overrides.
  * @throws SettingsError that names everything that is wrong.
  */
-export function loadSettings({ file, env, overrides }: SettingsSources): Settings {
-  const layers = [...fileLayers(file, env), environmentLayer(env), treeLayer(overrides, () => 'code')]
+export function loadSettings(sources: SettingsSources): Settings {
+  const { values, problems } = read(sources)
+  if (problems.length > 0) throw new SettingsError(problems)
+  return compile(values)
+}
+
+/** The settings of a process that is to run. @throws SettingsError that names everything that is wrong or missing. */
+export function loadRunnableSettings(sources: SettingsSources): Settings & WithBrokers {
+  const { values, failed, problems } = read(sources)
+  const settings: Settings = compile({ ...values, ...examplesOf(failed) })
+  try {
+    requireRunnable(settings)
+    if (problems.length === 0) return settings
+  } catch (error) {
+    problems.push(...(error as SettingsError).problems)
+  }
+  throw new SettingsError(problems)
+}
+
+/** Every secret that the sources hold, also while other settings are wrong. */
+export function givenSecrets(sources: SettingsSources): GivenSecret[] {
+  return strongest(layersOf(sources))
+    .filter(({ setting }) => definitions[setting].secret)
+    .map(({ path, where, isFile, value }) => ({ path, where, file: isFile ? String(value) : null }))
+}
+
+function read(sources: SettingsSources) {
+  const layers = layersOf(sources)
   const given = strongest(layers)
   const { values, problems: wrong, failed } = check(given)
   const broken = crossChecks.filter(rule => !rule.paths.some(path => failed.has(path)) && rule.broken(values))
-  const problems = [
-    ...layers.flatMap(layer => layer.problems),
-    ...wrong,
-    ...broken.map(({ paths, what }): Problem => ({ path: paths[0], where: whereIs(paths, given), what })),
-  ]
-  if (problems.length > 0) throw new SettingsError(problems)
-  return compile(values)
+  const problems = [...layers.flatMap(layer => layer.problems), ...wrong, ...broken.map(rule => problemOf(rule, given))]
+  return { values, failed, problems }
+}
+
+function layersOf({ file, env, overrides }: SettingsSources): Layer[] {
+  return [...fileLayers(file, env), environmentLayer(env), treeLayer(overrides, () => 'code')]
 }
 
 function fileLayers(file: string | undefined, env: SettingsSources['env']): Layer[] {
@@ -43,9 +79,20 @@ function strongest(layers: Layer[]): Given[] {
   return [...byName.values()]
 }
 
-function whereIs(paths: CrossCheckPaths, given: Given[]): string {
+function problemOf({ paths, what }: CrossCheck, given: Given[]): Problem {
+  const [path] = paths
+  const variable = variableOf(path)
   const places = given.filter(one => paths.includes(one.setting)).map(one => one.where)
-  return places.join(', ') || variableOf(paths[0])
+  return { path, where: places.join(', ') || variable, variable, what, example: definitions[path].example }
 }
 
-type CrossCheckPaths = (typeof crossChecks)[number]['paths']
+/** What stands in for values that are wrong, to see what is missing besides. */
+function examplesOf(failed: ReadonlySet<SettingPath>): Partial<Values> {
+  const exampleOf = ({ type, example, secret }: Setting) => {
+    const value = type.parse(example)
+    return secret ? new Secret(() => value) : value
+  }
+  return Object.fromEntries(
+    [...failed].filter(path => !hasPlaceholder(path)).map(path => [path, exampleOf(definitions[path])]),
+  )
+}

@@ -33,6 +33,11 @@ const writable = settingPaths.flatMap(setting => {
   return [entry, { setting, path: `${setting}File`, parts: `${setting}File`.split('.'), isFile: true }]
 })
 
+const sections = [...new Set(settingPaths.map(setting => setting.split('.')[0]!))].map(path => ({
+  path,
+  parts: [path],
+}))
+
 /** `gateway.maxOperations` → BUSGATE_GATEWAY_MAX_OPERATIONS, `delivery.types.call/otp` → BUSGATE_DELIVERY_TYPES_CALL_OTP */
 export function variableOf(path: string): string {
   return `BUSGATE_${snakeCase(path)}`
@@ -70,10 +75,12 @@ export function hasPlaceholder(setting: SettingPath): boolean {
   return setting.split('.').some(part => placeholders[part])
 }
 
-/** The known path or variable that is spelled most like this one, and what its placeholder stands for. */
+/** The known path, section or variable that is spelled most like this one, and what its placeholder stands for. */
 export function nearestTo(name: string): string {
-  const shown = (path: string) => (name.startsWith('BUSGATE_') ? variableOf(path) : path)
-  const byDistance = writable.map(known => ({ ...known, distance: editDistance(name, shown(known.path)) }))
+  const isVariable = name.startsWith('BUSGATE_')
+  const shown = (path: string) => (isVariable ? variableOf(path) : path)
+  const known = isVariable ? writable : [...sections, ...writable]
+  const byDistance = known.map(one => ({ ...one, distance: editDistance(name, shown(one.path)) }))
   const nearest = byDistance.reduce((best, known) => (known.distance < best.distance ? known : best))
   const hint = nearest.parts.map(part => placeholders[part]?.hint).find(Boolean)
   return hint ? `${shown(nearest.path)} (${hint})` : shown(nearest.path)

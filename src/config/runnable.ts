@@ -12,6 +12,12 @@ export function requireRunnable(settings: Settings): asserts settings is Setting
   const problems: Problem[] = []
   if (settings.kafka.brokers === undefined) problems.push(missing('kafka.brokers', settings.roles))
   if (asks.length > 0) problems.push(...missingOfGateway(settings, asks))
+  if (settings.roles.includes('reconciler') && !settings.reconciler.rate && hasRates(settings)) {
+    problems.push({
+      ...missing('reconciler.rate', []),
+      what: 'is needed by the reconciler: an account has a rate, of which it uses this part',
+    })
+  }
   if (asks.length === 0 && !settings.callbacks.secret) problems.push(missing('callbacks.secret', settings.roles))
   if (problems.length > 0) throw new SettingsError(problems)
 }
@@ -27,6 +33,10 @@ function missingOfGateway({ gateway }: Settings, roles: string[]): Problem[] {
     ...(gateway.url === undefined ? [missing('gateway.url', roles)] : []),
     ...(gateway.accounts.size === 0 ? [missing('gateway.apiKey', roles)] : []),
   ]
+}
+
+function hasRates({ gateway }: Settings): boolean {
+  return [...gateway.accounts.values()].some(({ rate }) => rate !== undefined)
 }
 
 function missing(path: SettingPath, roles: string[]): Problem {

@@ -1,4 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { busgate } from '../support/cli.ts'
 
@@ -28,6 +31,28 @@ describe('config check', () => {
     expect(code).toBe(2)
     expect(stderr).toContain('BUSGATE_KAFKA_BROKERS')
     expect(stderr).toContain('BUSGATE_GATEWAY_URL')
+  })
+
+  test('what is missing is named together with what is wrong, with the line of the file', async () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'busgate-check-')), 'busgate.yaml')
+    onTestFinished(() => rmSync(dirname(file), { recursive: true }))
+    writeFileSync(file, 'gateway:\n  urll: https://gateway.example\n  lingerMs: soon\n')
+    const { code, stderr } = await busgate(['config', 'check', '--config', file])
+    expect(code).toBe(2)
+    expect(stderr).toContain(`gateway.urll (${file}:2): is no setting; the nearest is gateway.url.`)
+    expect(stderr).toContain(
+      `gateway.lingerMs (${file}:3; variable BUSGATE_GATEWAY_LINGER_MS): expected a whole number from 0 to 2147483647. Example: 20`,
+    )
+    expect(stderr).toContain('kafka.brokers (BUSGATE_KAFKA_BROKERS): is not set')
+    expect(stderr).toContain('gateway.apiKey (BUSGATE_GATEWAY_API_KEY): is not set')
+  })
+
+  test('an address that leaves no room for a hook is refused', async () => {
+    const url = `https://hooks.example/${'x'.repeat(200)}`
+    const env = { ...enough, BUSGATE_CALLBACKS_PUBLIC_URL: url, BUSGATE_CALLBACKS_SECRET: 'k1:0123456789abcdef' }
+    const { code, stderr } = await busgate(['config', 'check'], { env })
+    expect(code).toBe(2)
+    expect(stderr).toContain('callbacks.publicUrl (BUSGATE_CALLBACKS_PUBLIC_URL): is too long')
   })
 
   test('a file that is not there is named', async () => {
@@ -82,14 +107,25 @@ describe('hooks url', () => {
 })
 
 describe('commands that look at a bus from outside refuse the embedded one', () => {
-  test.each([['tail results'], ['tail statuses'], ['tail dead-letters'], ['send'], ['topics create']])(
-    'busgate %s',
-    async name => {
-      const { code, stdout, stderr } = await busgate(name.split(' '), { env: enough })
-      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-      expect(stderr).toContain('kafka.brokers (BUSGATE_KAFKA_BROKERS): is embedded')
-    },
-  )
+  test.each([
+    ['tail results'],
+    ['tail statuses'],
+    ['tail dead-letters'],
+    ['send'],
+    ['topics create'],
+    ['dlq list'],
+    ['dlq replay --all'],
+  ])('busgate %s', async name => {
+    const { code, stdout, stderr } = await busgate(name.split(' '), { env: enough })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('kafka.brokers (BUSGATE_KAFKA_BROKERS): is embedded')
+  })
+})
+
+test.each([['schemas check'], ['schemas register']])('busgate %s needs a registry that others reach', async name => {
+  const { code, stderr } = await busgate(name.split(' '), { env: enough })
+  expect(code).toBe(2)
+  expect(stderr).toContain('registry.url (BUSGATE_REGISTRY_URL): is not set')
 })
 
 test('brokers that cannot be reached are an error with exit code 1 that says what to check', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import { definitions, loadSettings, maskSettings, SettingsError, variableOf } from '../../src/config/index.ts'
+import { sendTypes } from '../../src/protocol/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'busgate-settings-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -47,6 +48,7 @@ describe('settings', () => {
         statuses: 'busgate.statuses',
         deadLetters: 'busgate.dead-letters',
         doubts: 'busgate.doubts',
+        overdue: 'busgate.overdue',
       },
       gateway: {
         url: null,
@@ -90,6 +92,12 @@ describe('settings', () => {
         secret: null,
         urlMaxLength: 255,
         tokenLifeMs: 2_592_000_000,
+      },
+      reconciler: {
+        delayMs: 900_000,
+        expect: Object.fromEntries(sendTypes.map(type => [type, 900_000])),
+        graceMs: 3_600_000,
+        rate: null,
       },
       telemetry: { port: 9464, host: '0.0.0.0', logLevel: 'info' },
       roles: ['worker', 'callbacks'],
@@ -202,13 +210,13 @@ describe('wrong settings', () => {
     expect(() => loadSettings({ file, env })).toThrow(
       [
         '5 settings are wrong:',
-        `  gateway.url (${file}:3): expected an http or https address. Example: https://gateway.example`,
+        `  gateway.url (${file}:3; variable BUSGATE_GATEWAY_URL): expected an http or https address. Example: https://gateway.example`,
         '  gateway.errorTexts (BUSGATE_GATEWAY_ERROR_TEXTS): Oh: expected one of ACCESS_DENIED, SENDER_INVALID, ' +
           'OPERATOR_UNSUPPORTED, TYPE_INVALID, THROTTLED, INSUFFICIENT_FUNDS, DUPLICATE_ID, VALIDATION, DEADLINE, ' +
           'MAX_AGE, RESPONSE_LOST, ATTEMPTS_EXHAUSTED, SPEND_LIMIT, REJECTED. Example: {"No such sender":"SENDER_INVALID"}',
         '  gateway.maxOperations (BUSGATE_GATEWAY_MAX_OPERATIONS): expected a whole number from 1 to 8192. Example: 100',
-        `  gateway.lingerMs (${file}:2): expected a whole number from 0 to 2147483647. Example: 20`,
-        `  roles (${file}:4): item 2: expected one of worker, callbacks, reconciler. Example: worker,callbacks`,
+        `  gateway.lingerMs (${file}:2; variable BUSGATE_GATEWAY_LINGER_MS): expected a whole number from 0 to 2147483647. Example: 20`,
+        `  roles (${file}:4; variable BUSGATE_ROLES): item 2: expected one of worker, callbacks, reconciler. Example: worker,callbacks`,
       ].join('\n'),
     )
   })
@@ -228,7 +236,7 @@ describe('wrong settings', () => {
 
   it('are refused under unknown keys of the file, with their lines and the nearest names', () => {
     const file = yaml(
-      'gatway:\n  url: https://g\ndelivery:\n  types:\n    smss: AT_MOST_ONCE\ntelemetry: loud\nextras: {}\n',
+      'gatway:\n  url: https://g\ndelivery:\n  types:\n    smss: AT_MOST_ONCE\ntelemetry: loud\nkafk: {}\n',
     )
     expect(problemsOf({ file })).toEqual([
       `gatway.url | ${file}:2 | is no setting; the nearest is gateway.url`,
@@ -236,7 +244,7 @@ describe('wrong settings', () => {
         /^delivery.types.smss \| .*:5 \| is no setting; the nearest is delivery.types.TYPE \(TYPE is one of sms, /,
       ),
       `telemetry | ${file}:6 | expected a map of settings`,
-      expect.stringMatching(/^extras \| .*:7 \| is no setting; the nearest is /),
+      `kafk | ${file}:7 | is no setting; the nearest is kafka`,
     ])
   })
 

@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { loadSettings, requireGateway, requireRunnable, type Settings, SettingsError } from '../../src/config/index.ts'
+import {
+  givenSecrets,
+  loadRunnableSettings,
+  loadSettings,
+  requireGateway,
+  requireRunnable,
+  type Settings,
+  SettingsError,
+} from '../../src/config/index.ts'
 import { buildSettings } from '../support/settings.ts'
 
 function missingFor(check: (settings: Settings) => void, env: Record<string, string>): string[] {
@@ -34,6 +42,24 @@ describe('a process', () => {
     ).toEqual(['gateway.url (BUSGATE_GATEWAY_URL) is not set, and needed by reconciler'])
   })
 
+  it('that reconciles an account with a rate needs its part of it, which the workers then leave free', () => {
+    const env = {
+      ...brokers,
+      BUSGATE_GATEWAY_URL: 'http://g',
+      BUSGATE_GATEWAY_API_KEY: 'k',
+      BUSGATE_GATEWAY_RATE: '50',
+    }
+    expect(missingFor(requireRunnable, { ...env, BUSGATE_ROLES: 'reconciler' })).toEqual([
+      'reconciler.rate (BUSGATE_RECONCILER_RATE) is needed by the reconciler: an account has a rate, of which it uses this part',
+    ])
+    const settings = loadSettings({ env: { ...env, BUSGATE_ROLES: 'reconciler', BUSGATE_RECONCILER_RATE: '5' } })
+    expect(() => requireRunnable(settings)).not.toThrow()
+    expect(settings.gateway.accounts.get('default')?.rate).toBe(45)
+    expect(missingFor(requireRunnable, { ...env, BUSGATE_RECONCILER_RATE: '50' })).toEqual([
+      'reconciler.rate (BUSGATE_GATEWAY_RATE, BUSGATE_RECONCILER_RATE) must be below the rate of every account, or nothing is left to send with',
+    ])
+  })
+
   it('that only receives callbacks needs no gateway, but the secret of the hook addresses', () => {
     expect(missingFor(requireRunnable, { ...brokers, BUSGATE_ROLES: 'callbacks' })).toEqual([
       'callbacks.secret (BUSGATE_CALLBACKS_SECRET) is not set, and needed by callbacks',
@@ -52,6 +78,46 @@ describe('a process', () => {
     expect(missingFor(requireGateway, {})).toEqual([
       'gateway.url (BUSGATE_GATEWAY_URL) is not set',
       'gateway.apiKey (BUSGATE_GATEWAY_API_KEY) is not set',
+    ])
+  })
+})
+
+describe('the settings of a process that is to run', () => {
+  function problemsOf(env: Record<string, string>): string[] {
+    try {
+      loadRunnableSettings({ env })
+    } catch (error) {
+      if (error instanceof SettingsError) return error.problems.map(({ path, what }) => `${path} ${what}`)
+      throw error
+    }
+    return []
+  }
+
+  it('name what is missing together with what is wrong', () => {
+    expect(problemsOf({ BUSGATE_GATEWAY_URL: 'gateway', BUSGATE_GATEWAY_API_KEY_FILE: '/nowhere' })).toEqual([
+      'gateway.url expected an http or https address',
+      'gateway.apiKey cannot use the file: ENOENT',
+      'kafka.brokers is not set, and needed by worker, callbacks',
+    ])
+  })
+
+  it('are what loadSettings answers when nothing is', () => {
+    const env = { ...brokers, BUSGATE_GATEWAY_URL: 'https://g', BUSGATE_GATEWAY_API_KEY: 'k' }
+    expect(loadRunnableSettings({ env })).toMatchObject({ gateway: { url: 'https://g' } })
+  })
+})
+
+describe('the secrets that are given', () => {
+  it('are told with their places, also while other settings are wrong', () => {
+    const env = {
+      BUSGATE_GATEWAY_API_KEY: 'k',
+      BUSGATE_KAFKA_SASL_PASSWORD_FILE: '/run/secrets/password',
+      BUSGATE_GATEWAY_CONCURRENCY: 'many',
+    }
+    expect(givenSecrets({ env, overrides: { callbacks: { secret: 's' } } })).toEqual([
+      { path: 'gateway.apiKey', where: 'BUSGATE_GATEWAY_API_KEY', file: null },
+      { path: 'kafka.sasl.password', where: 'BUSGATE_KAFKA_SASL_PASSWORD_FILE', file: '/run/secrets/password' },
+      { path: 'callbacks.secret', where: 'code', file: null },
     ])
   })
 })

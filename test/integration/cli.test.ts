@@ -1,9 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
+import { openBus } from '../../src/bus/open.ts'
+import type { BusRecord } from '../../src/bus/port.ts'
+import { loadSettings } from '../../src/config/index.ts'
+import { createEncoder } from '../../src/records/encoder.ts'
+import type { SendCommand } from '../../src/records/generated.ts'
+import { registryOf } from '../../src/records/open.ts'
+import { schemas } from '../../src/records/schemas.ts'
 import { startSandbox } from '../../src/sandbox/index.ts'
-import { busgate, startBusgate } from '../support/cli.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { busgate, type CliResult, startBusgate } from '../support/cli.ts'
+import { buildCommand } from '../support/commands.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
-import { plainKafka } from '../support/kafka.ts'
+import { createTopics, plainKafka } from '../support/kafka.ts'
 
 /** Settings of a test of its own: new topics, a new group, a gateway of its own. */
 async function buildEnvironment({ brokers, registryUrl }: Brokers) {
@@ -18,11 +27,17 @@ async function buildEnvironment({ brokers, registryUrl }: Brokers) {
     BUSGATE_TOPICS_RESULTS: `${name}.results`,
     BUSGATE_TOPICS_STATUSES: `${name}.statuses`,
     BUSGATE_TOPICS_DOUBTS: `${name}.doubts`,
+    BUSGATE_TOPICS_OVERDUE: `${name}.overdue`,
     BUSGATE_TOPICS_DEAD_LETTERS: `${name}.dead-letters`,
     BUSGATE_GATEWAY_URL: sandbox.url,
     BUSGATE_GATEWAY_API_KEY: 'sandbox-key',
     BUSGATE_TELEMETRY_PORT: '0',
   }
+}
+
+function jsonOf({ stdout }: CliResult) {
+  const lines = stdout.split('\n').filter(Boolean)
+  return lines.map(line => JSON.parse(line))
 }
 
 const message = { sms_message: 'Hello', sms_signature: 'Shop' }
@@ -32,17 +47,13 @@ describeOnKafka('the command line on a real Kafka', brokers => {
   test('topics create, send, run and tail results lead a command from its line to its result', async () => {
     const env = await buildEnvironment(brokers)
     const created = await busgate(['topics', 'create', '--partitions', '2', '--json'], { env })
-    expect(
-      created.stdout
-        .trimEnd()
-        .split('\n')
-        .map(line => JSON.parse(line)),
-    ).toContainEqual({
+    expect(jsonOf(created)).toContainEqual({
       topic: env.BUSGATE_TOPICS_RESULTS,
+      state: 'created',
       partitions: 2,
-      created: true,
+      replicas: expect.any(Number),
+      details: [{ what: expect.stringMatching(/^2 partitions, \d replicas?, kept 7 days$/) }],
     })
-    expect((await busgate(['topics', 'create'], { env })).stdout).not.toContain('created')
 
     const input = `${lineOf({ id: 1 })}\n{"id":9007199254740993,${lineOf({ phone: 380501234592 }).slice(1)}`
     expect(await busgate(['send'], { env, input })).toMatchObject({
@@ -56,6 +67,46 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     expect(tail.stdout).toMatch(/"id":9007199254740993,.*"errorCode":"INSUFFICIENT_FUNDS"/)
     run.signal('SIGTERM')
     expect((await run.ended).code).toBe(0)
+  })
+
+  test('topics create leaves existing topics as they are, and says where they differ', async () => {
+    const env = await buildEnvironment(brokers)
+    await createTopics(brokers.brokers, [{ topic: env.BUSGATE_TOPICS_DOUBTS, partitions: 3 }])
+    const first = jsonOf(await busgate(['topics', 'create', '--json'], { env }))
+    expect(first.map(({ state, partitions }) => [state, partitions])).toEqual([
+      ['created', 3],
+      ['created', 3],
+      ['exists', 3],
+      ['created', 3],
+      ['created', 3],
+      ['created', 3],
+      ['created', 3],
+    ])
+    const second = await busgate(['topics', 'create'], { env })
+    expect(second).toMatchObject({ code: 0, stderr: '' })
+    expect(second.stdout).not.toContain('created')
+    const more = await busgate(['topics', 'create', '--partitions', '6'], { env })
+    expect(more.stdout).toContain(`differs  ${env.BUSGATE_TOPICS_DOUBTS}  3 partitions instead of 6`)
+    expect(more.stdout).toContain(`--alter --topic ${env.BUSGATE_TOPICS_DOUBTS} --partitions 6`)
+  })
+
+  test('schemas register sets the compatibility levels, and schemas check finds nothing more to do', async () => {
+    const env = await buildEnvironment(brokers)
+    const before = await busgate(['schemas', 'check'], { env })
+    expect(before.code).toBe(1)
+    expect(before.stdout).toContain(`differs     ${env.BUSGATE_TOPICS_RESULTS}-value  is not registered`)
+    const registered = await busgate(['schemas', 'register', '--json'], { env })
+    expect(registered.code).toBe(0)
+    expect(jsonOf(registered).map(({ state, version, level }) => [state, version, level])).toEqual([
+      ['registered', 1, 'BACKWARD_TRANSITIVE'],
+      ['registered', 1, 'BACKWARD_TRANSITIVE'],
+      ['registered', 1, 'FULL_TRANSITIVE'],
+      ['registered', 1, 'FULL_TRANSITIVE'],
+      ['registered', 1, 'FULL_TRANSITIVE'],
+    ])
+    const again = jsonOf(await busgate(['schemas', 'register', '--json'], { env }))
+    expect(new Set(again.map(({ state }) => state))).toEqual(new Set(['ok']))
+    expect((await busgate(['schemas', 'check'], { env })).code).toBe(0)
   })
 
   test('a line that is wrong is named, and nothing of its batch is sent', async () => {
@@ -92,6 +143,121 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     expect(stdout).toContain('"event":"worker.failed"')
   })
 })
+
+describeOnKafka('dead letters on a real Kafka', brokers => {
+  /** Topics with dead letters in them, as a worker and a receiver write them; read back in the order of this list. */
+  async function withDeadLetters() {
+    const env = await buildEnvironment(brokers)
+    await busgate(['topics', 'create', '--partitions', '1'], { env })
+    const [, commands = ''] = env.BUSGATE_TOPICS_COMMANDS.split(',')
+    const producer = plainKafka(brokers.brokers).producer()
+    onTestFinished(() => producer.disconnect())
+    await producer.connect()
+    const origin = (offset: number, code: string) => ({
+      'busgate.error.stage': 'decode',
+      'busgate.error.code': code,
+      'busgate.error.message': 'why',
+      'busgate.error.topic': commands,
+      'busgate.error.partition': '0',
+      'busgate.error.offset': String(offset),
+      'busgate.error.timestamp': String(Date.now()),
+    })
+    const encode = await createEncoder<SendCommand>(
+      `${commands}-value`,
+      schemas.command,
+      registryOf(loadSettings({ env })),
+    )
+    const value = encode(buildCommand({ id: 7n }))
+    await producer.send({
+      topic: env.BUSGATE_TOPICS_DEAD_LETTERS,
+      messages: [
+        { key: '1', value, headers: { ...origin(5, 'SCHEMA_NOT_FOUND'), traceparent: '00-1-2-01' } },
+        { key: '2', value: Buffer.from([9, 8, 255]), headers: origin(6, 'NOT_CONFLUENT') },
+        { key: '3', value: null, headers: origin(7, 'NO_VALUE') },
+        {
+          value: '{"success":true,"id":"abc","text":"Hello 380501234567"}',
+          headers: { 'busgate.error.stage': 'callback', 'busgate.error.code': 'FOREIGN_ID' },
+        },
+      ],
+    })
+    return { env, commands, value }
+  }
+
+  test('dlq list shows them, filtered, the newest at the end', async () => {
+    const { env, commands } = await withDeadLetters()
+    const { code, stdout, stderr } = await busgate(['dlq', 'list'], { env })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '4 dead letters.\n' })
+    expect(stdout).toMatch(new RegExp(`^0@0  \\S+Z  decode  SCHEMA_NOT_FOUND  ${commands}/0@5  why$`, 'm'))
+    expect(stdout).toMatch(/^0@3 {2}\S+Z {2}callback {2}FOREIGN_ID$/m)
+    const newest = await busgate(['dlq', 'list', '--stage', 'decode', '--limit', '1', '--json'], { env })
+    expect(jsonOf(newest)).toMatchObject([{ at: '0@2', code: 'NO_VALUE', origin: `${commands}/0@7` }])
+    expect(newest.stderr).toBe('1 dead letter; 2 older left out, --limit shows more.\n')
+    expect((await busgate(['dlq', 'list', '--topic', 'another'], { env })).stdout).toBe('')
+  })
+
+  test('dlq show decodes, and reveals texts and phones only when asked', async () => {
+    const { env } = await withDeadLetters()
+    const show = async (...flags: string[]) => (await busgate(['dlq', 'show', ...flags], { env })).stdout
+    const command = await show('--at', '0@0')
+    expect(command).not.toMatch(/order|380501234567/)
+    expect(JSON.parse(command)).toMatchObject({
+      key: '1',
+      headers: { traceparent: '00-1-2-01' },
+      value: { id: 7, phone: '***', message: { 'io.busgate.Sms': { sms_message: '***' } } },
+    })
+    expect(await show('--at', '0@0', '--reveal')).toMatch(
+      /"phone": 380501234567[\s\S]*"sms_message": "Your order is ready"/,
+    )
+    expect(JSON.parse(await show('--at', '0@1', '--json'))).toMatchObject({ bytes: 3, value: null })
+    expect(JSON.parse(await show('--at', '0@1', '--reveal'))).toMatchObject({ raw: { base64: 'CQj/' } })
+    expect(JSON.parse(await show('--at', '0@3'))).toMatchObject({ value: { success: true, id: 'abc', text: '***' } })
+    expect(await busgate(['dlq', 'show', '--at', '0@99'], { env })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('there is no dead letter at 0@99'),
+    })
+  })
+
+  test('dlq replay sends back what came, once, and only with --yes', async () => {
+    const { env, commands, value } = await withDeadLetters()
+    const asked = await busgate(['dlq', 'replay', '--all'], { env })
+    expect(asked.code).toBe(2)
+    expect(asked.stdout).toMatch(/^ready +0@0 {2}→ .*\.commands\/0$/m)
+    expect(asked.stdout).toMatch(/^refused +0@2 .* it has no value to send again$/m)
+    expect(asked.stdout).toMatch(/^refused +0@3 .*it was a callback, and came from no topic$/m)
+    expect(asked.stderr).toContain('must not be sent again')
+
+    const { code, stdout } = await busgate(['dlq', 'replay', '--at', '0@0', '--yes', '--json'], { env })
+    expect({ code, replayed: JSON.parse(stdout) }).toMatchObject({
+      code: 0,
+      replayed: { state: 'replayed', at: '0@0' },
+    })
+    const [replayed] = await recordsOf(env, commands)
+    expect(replayed!.value).toEqual(value)
+    expect(String(replayed!.key)).toBe('1')
+    expect(
+      Object.fromEntries(Object.entries(replayed!.headers).map(([name, header]) => [name, String(header)])),
+    ).toEqual({
+      traceparent: '00-1-2-01',
+      'busgate.replayed.from': `${env.BUSGATE_TOPICS_DEAD_LETTERS}/0@0`,
+    })
+
+    const again = await busgate(['dlq', 'replay', '--at', '0@0', '--yes'], { env })
+    expect(again).toMatchObject({ code: 1, stdout: expect.stringContaining('it was replayed before') })
+    const rest = await busgate(['dlq', 'replay', '--all', '--code', 'NOT_CONFLUENT', '--yes'], { env })
+    expect(rest).toMatchObject({ code: 0, stdout: expect.stringMatching(/^replayed +0@1 /) })
+    expect(await recordsOf(env, commands)).toHaveLength(2)
+  })
+})
+
+/** What is on a topic now. */
+async function recordsOf(env: Record<string, string>, topic: string): Promise<BusRecord[]> {
+  const bus = openBus(loadSettings({ env }), new Telemetry())
+  const records: BusRecord[] = []
+  const follower = await bus.follow({ topic, partition: 0 }, 'earliest', batch => void records.push(...batch))
+  await follower.caughtUp()
+  await bus.close()
+  return records
+}
 
 /** Brokers refuse a member whose protocols the others of its group do not speak. */
 const foreignProtocol = () => ({

@@ -15,6 +15,7 @@ interface Opened {
   warnings: string[]
   /** Every connection breaks, and may be opened again. */
   breakConnections(): void
+  connections(): number
 }
 
 function openBus(brokers: string[]): Opened {
@@ -45,6 +46,7 @@ function openBus(brokers: string[]): Opened {
     breakConnections: () => {
       for (const socket of sockets) socket.destroy(new Error('the connection broke'))
     },
+    connections: () => sockets.size,
   }
 }
 
@@ -118,6 +120,17 @@ describeOnKafka('a follower on Kafka', ({ brokers }) => {
       }
       await more(20)
     })
+  })
+
+  test('of many partitions at once leaves no connection behind when its bus is closed', async () => {
+    const topic = topicOf('many')
+    await createTopics(brokers, [{ topic, partitions: 8 }])
+    const { bus, connections } = openBus(brokers)
+    const partitions = Array.from({ length: 8 }, (_, partition) => ({ topic, partition }))
+    await Promise.all(partitions.map(tp => bus.follow(tp, 'earliest', () => {})))
+    expect(connections()).toBeGreaterThan(0)
+    await bus.close()
+    await until(() => expect(connections()).toBe(0))
   })
 
   test('goes on with what is left when records that it has not read are deleted', async () => {

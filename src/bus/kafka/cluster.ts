@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import kafkajs, { type Assigner, type Kafka } from 'kafkajs'
 import { decodeFetch } from './fetch-response.ts'
-import type { ApiRequest, InternalBroker, InternalCluster } from './internals.ts'
+import type { ApiRequest, ConnectionPool, InternalBroker, InternalCluster } from './internals.ts'
 
 /** kafkajs's own view of the brokers, with connections of its own. */
 export interface OpenCluster {
@@ -38,9 +38,23 @@ export async function openCluster(kafka: Kafka): Promise<OpenCluster> {
   })
   const { brokerPool } = cluster!
   const createBroker = brokerPool.createBroker
-  brokerPool.createBroker = options => withErrorCodes(createBroker(options))
+  brokerPool.createBroker = options => {
+    connectOnce(options.connectionPool)
+    return withErrorCodes(createBroker(options))
+  }
   await consumer.connect()
   return { cluster: cluster!, close: () => consumer.disconnect() }
+}
+
+/** Requests that come together while there is no connection would open one each, of which kafkajs forgets all but the last. */
+function connectOnce(pool: ConnectionPool): void {
+  const getConnection = pool.getConnection.bind(pool)
+  const opening = new Map<number, Promise<unknown>>()
+  pool.getConnection = (index = 0) => {
+    const connection = opening.get(index) ?? getConnection(index).finally(() => opening.delete(index))
+    opening.set(index, connection)
+    return connection
+  }
 }
 
 /** The broker sets its lookup anew with each connection. */

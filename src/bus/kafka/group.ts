@@ -40,7 +40,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions): Promise<void> 
     partitionAssigners: [hook.assigner],
     sessionTimeout: sessionTimeoutMs,
     rebalanceTimeout: rebalanceTimeoutMs,
-    heartbeatInterval: Math.min(1000, sessionTimeoutMs / 3),
+    heartbeatInterval: Math.min(500, sessionTimeoutMs / 3),
     maxWaitTimeInMs: fetchWaitMs,
     maxBytesPerPartition: fetchBytesPerPartition,
     metadataMaxAge: 30_000,

@@ -64,6 +64,11 @@ export interface InternalBroker {
   lookupRequest(apiKey: number, definitions: unknown): ApiRequest
 }
 
+/** A broker's connections: one for fetches, one for everything else. */
+export interface ConnectionPool {
+  getConnection(index?: number): Promise<unknown>
+}
+
 export interface InternalCluster {
   findGroupCoordinator(options: unknown): Promise<InternalBroker>
   /** Connects if need be; refreshes the metadata when that fails. */
@@ -73,7 +78,7 @@ export interface InternalCluster {
   addMultipleTargetTopics(topics: string[]): Promise<void>
   refreshMetadata(): Promise<void>
   brokerPool: {
-    createBroker(options: unknown): InternalBroker
+    createBroker(options: { connectionPool: ConnectionPool }): InternalBroker
     metadata: { topicMetadata: TopicMetadata[] } | null
   }
 }

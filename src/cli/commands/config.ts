@@ -1,13 +1,14 @@
 import { stringify } from 'yaml'
-import { maskSettings, requireRunnable } from '../../config/index.ts'
+import { maskSettings } from '../../config/index.ts'
 import { command, toggle } from '../command.ts'
-import { configFlag, settingsFrom } from '../settings.ts'
+import { runnableSettings } from '../runnable.ts'
+import { configFlag, settingsFrom, sourcesOf } from '../settings.ts'
 
 export const configCheck = command({
   about: 'Says whether run could start with these settings; if not, everything that is wrong with them, and exits 2.',
   flags: { config: configFlag },
   async run({ config }) {
-    requireRunnable(settingsFrom(config))
+    runnableSettings(sourcesOf(config))
     process.stderr.write('The settings are fine: run can start with them.\n')
     return 0
   },

@@ -1,10 +1,11 @@
 import type { Logger } from 'pino'
-import { summaryOf } from '../../telemetry/error.ts'
+import { framesOf, summaryOf } from '../../telemetry/error.ts'
 import { createLogger } from '../../telemetry/logs.ts'
 import { version } from '../../version.ts'
 import { createWorker, type Worker } from '../../worker.ts'
 import { command } from '../command.ts'
-import { configFlag, settingsFrom } from '../settings.ts'
+import { runnableSettings } from '../runnable.ts'
+import { configFlag, sourcesOf } from '../settings.ts'
 import { type Signal, untilSignal } from '../signals.ts'
 import { within } from '../within.ts'
 
@@ -23,8 +24,9 @@ export const run = command({
   ].join('\n'),
   flags: { config: configFlag },
   async run({ config }) {
-    const settings = settingsFrom(config)
+    const settings = runnableSettings(sourcesOf(config))
     const logger = createLogger(settings.telemetry.logLevel)
+    process.on('uncaughtException', error => crash(error, logger))
     const stopAsked = untilSignal()
     const starting = createWorker(settings, { logger })
     const started = await Promise.race([starting, stopAsked])
@@ -47,6 +49,12 @@ async function supervise(worker: Worker, stopAsked: Promise<Signal>, ms: number,
     await within(stopAfterFailureMs, 'the stop', worker.stop()).catch(() => {})
     return 1
   }
+}
+
+/** What nobody caught. Node itself would print it as it is, with whatever its message quotes. */
+function crash(error: Error, logger: Logger): never {
+  logger.fatal({ event: 'worker.crashed', error: summaryOf(error), frames: framesOf(error) })
+  process.exit(1)
 }
 
 async function stopWhileStarting(starting: Promise<Worker>, signal: Signal, logger: Logger): Promise<number> {

@@ -1,48 +1,97 @@
 import { openBus } from '../../bus/open.ts'
+import type { Settings } from '../../config/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
-import { command, toggle, whole } from '../command.ts'
+import { command, given, toggle, whole } from '../command.ts'
+import { connectCluster, type Topic } from '../kafka/cluster.ts'
+import { kafkaTool } from '../kafka/tools.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
-
-const defaultPartitions = 4
+import { differences } from '../topics/differences.ts'
+import { defaultPartitions, type PlannedTopic, planTopics, usesOf } from '../topics/plan.ts'
+import { count, span } from '../words.ts'
 
 export const topicsCreate = command({
   about: [
-    'Creates the topics of commands, results, statuses, doubts and dead letters that do not exist yet, with the names',
-    'that the settings give. Existing ones are left as they are. Prints a line a topic.',
+    'Creates the topics of commands, doubts, results, statuses, overdue messages and dead letters that do not exist',
+    'yet, with the names that the settings give. Existing ones are left as they are; where they differ from what',
+    'busgate wants, that is said with the command that mends it. Prints a line a topic.',
   ].join('\n'),
   flags: {
     partitions: whole(
       'N',
-      `Of each new topic. Default: as many as the first one has, else ${defaultPartitions}.`,
+      `Of each new topic. Default: as many as the existing ones have, else ${defaultPartitions}.`,
       1,
       10_000,
     ),
-    replication: whole('N', "Replicas of each new topic. Default: the brokers' own.", 1, 100),
+    replication: whole('N', 'Replicas of each new topic. Default: 3, or as many as there are brokers.', 1, 100),
     json: toggle('Prints one JSON object a line.'),
     config: configFlag,
   },
-  async run({ partitions: asked, replication, json, config }) {
+  async run({ partitions, replication, json, config }) {
     const settings = settingsWithBrokers(config)
-    const { commands, results, statuses, doubts, deadLetters } = settings.topics
-    const wanted = [...commands, results, statuses, doubts, deadLetters]
-    const bus = openBus(settings, new Telemetry())
-    try {
-      const existing = await bus.partitions(wanted)
-      const partitions = asked ?? existing.get(wanted[0]!) ?? defaultPartitions
-      const missing = wanted.filter(topic => !existing.has(topic))
-      const replicas = replication === undefined ? {} : { replicationFactor: replication }
-      if (missing.length > 0) await bus.createTopics(missing.map(topic => ({ topic, partitions, ...replicas })))
-      for (const topic of wanted) {
-        const row = { topic, partitions: existing.get(topic) ?? partitions, created: !existing.has(topic) }
-        process.stdout.write(`${json ? JSON.stringify(row) : lineOf(row)}\n`)
-      }
-    } finally {
-      await bus.close()
+    const { existing, planned } = await look(settings, given({ partitions, replication }))
+    const missing = planned.filter(({ topic }) => existing.get(topic)!.state === 'missing')
+    if (missing.length > 0) await create(settings, missing)
+    for (const one of planned) {
+      const row = missing.includes(one) ? createdRow(one) : existingRow(one, existing.get(one.topic)!, settings)
+      process.stdout.write(json ? `${JSON.stringify(row)}\n` : textOf(row))
     }
     return 0
   },
 })
 
-function lineOf({ topic, partitions, created }: { topic: string; partitions: number; created: boolean }): string {
-  return `${created ? 'created' : 'exists '}  ${topic}  ${partitions} partitions`
+/** What is printed of a topic. */
+interface Row {
+  topic: string
+  state: 'created' | 'exists' | 'differs' | 'hidden'
+  partitions: number | null
+  replicas: number | null
+  details: { what: string; mend?: string }[]
+}
+
+async function look(settings: Settings, wanted: { partitions?: number; replication?: number }) {
+  const { brokers } = settings.kafka
+  const cluster = await connectCluster(settings, Array.isArray(brokers) ? brokers : [])
+  try {
+    const existing = await cluster.topics(usesOf(settings).map(([topic]) => topic))
+    return { existing, planned: planTopics(settings, { existing, nodes: cluster.nodes.length, ...wanted }) }
+  } finally {
+    await cluster.close()
+  }
+}
+
+async function create(settings: Settings, missing: readonly PlannedTopic[]): Promise<void> {
+  const bus = openBus(settings, new Telemetry())
+  try {
+    await bus.createTopics(missing.map(({ replication, ...spec }) => ({ ...spec, replicationFactor: replication })))
+  } finally {
+    await bus.close()
+  }
+}
+
+function createdRow({ topic, partitions, replication, config }: PlannedTopic): Row {
+  const kept = `kept ${span(Number(config['retention.ms']))}`
+  const what = [count(partitions, 'partition'), count(replication, 'replica'), kept].join(', ')
+  return { topic, state: 'created', partitions, replicas: replication, details: [{ what }] }
+}
+
+function existingRow(planned: PlannedTopic, { state, partitions, replicas, ...rest }: Topic, settings: Settings): Row {
+  const { topic } = planned
+  if (state === 'hidden') {
+    const what = 'this login may not see it, nor make it'
+    return { topic, state, partitions: null, replicas: null, details: [{ what }] }
+  }
+  const size = { topic, partitions, replicas }
+  const differs = differences(planned, { state, partitions, replicas, ...rest })
+  if (differs.length > 0) {
+    const details = differs.map(({ what, mend }) => ({ what, ...(mend && { mend: kafkaTool(settings, mend) }) }))
+    return { ...size, state: 'differs', details }
+  }
+  const what = [count(partitions, 'partition'), count(replicas, 'replica')].join(', ')
+  return { ...size, state: 'exists', details: [{ what }] }
+}
+
+function textOf({ topic, state, details }: Row): string {
+  return details
+    .flatMap(({ what, mend }) => [`${state.padEnd(7)}  ${topic}  ${what}\n`, ...(mend ? [`         → ${mend}\n`] : [])])
+    .join('')
 }

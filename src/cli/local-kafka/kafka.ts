@@ -5,7 +5,7 @@ import { requireJava } from './java.ts'
 import { kafkaClassPath, kafkaVersion } from './maven.ts'
 import { localNode } from './node.ts'
 import { freePorts } from './ports.ts'
-import type { NodeAddress } from './properties.ts'
+import type { NodeAddress, Users } from './properties.ts'
 import { nodesSeenFrom, untilReady, warmUp } from './ready.ts'
 
 export interface LocalKafkaOptions {
@@ -15,6 +15,8 @@ export interface LocalKafkaOptions {
   port?: number
   /** One node, or three that replicate to each other (250 MB of memory each). Default 1. */
   nodes?: 1 | 3
+  /** Users with their passwords, who may do what ACLs allow them, at addresses of their own (SASL/PLAIN). */
+  users?: Users
   /** Gets a line about each longer step. */
   log?: (line: string) => void
 }
@@ -23,6 +25,8 @@ export interface LocalKafkaOptions {
 export interface LocalKafka {
   /** The address of every node, node 1 first. */
   brokers: string[]
+  /** Where users sign in; empty without users. Whoever comes to `brokers` instead may do everything. */
+  secureBrokers: string[]
   /**
    * As a crash: SIGKILL. A single node's return takes 11 s, until Kafka has given up its former session. Kafka 4.3.0
    * may then have skipped the marker of a transaction that was committed just before ("likely deleted already" in
@@ -46,15 +50,16 @@ export interface LocalKafka {
  * @throws Error with the end of the node's log when it does not start
  */
 export async function startKafka(options: LocalKafkaOptions = {}): Promise<LocalKafka> {
-  const { nodes: count = 1, log = () => {} } = options
+  const { nodes: count = 1, users = {}, log = () => {} } = options
   await requireJava()
-  const cluster = await addresses(count, options.port)
+  const cluster = await addresses(count, Object.keys(users).length > 0, options.port)
   const classPath = await kafkaClassPath(log)
   const scratch = options.dataDir ? undefined : await mkdtemp(join(tmpdir(), 'busgate-kafka-'))
   const folder = options.dataDir ?? (scratch as string)
   const brokers = cluster.map(({ host, port }) => `${host}:${port}`)
+  const secureBrokers = cluster.flatMap(({ host, securePort }) => (securePort ? [`${host}:${securePort}`] : []))
   const nodes = cluster.map(node =>
-    localNode({ node, cluster, folder: join(folder, `node-${node.id}`), classPath, scratch }),
+    localNode({ node, cluster, folder: join(folder, `node-${node.id}`), classPath, scratch, users }),
   )
   const nodeOf = (id = 1) => {
     const node = nodes[id - 1]
@@ -79,6 +84,7 @@ export async function startKafka(options: LocalKafkaOptions = {}): Promise<Local
   log(`Kafka answers at ${brokers.join(', ')}`)
   return {
     brokers,
+    secureBrokers,
     killNode: id => nodeOf(id).kill(),
     stopNode: id => nodeOf(id).stop(),
     startNode: id => nodeOf(id).start(),
@@ -88,8 +94,11 @@ export async function startKafka(options: LocalKafkaOptions = {}): Promise<Local
   }
 }
 
-async function addresses(count: number, port?: number): Promise<NodeAddress[]> {
+async function addresses(count: number, secure: boolean, port = 0): Promise<NodeAddress[]> {
   const ids = Array.from({ length: count }, (_, i) => i + 1)
-  const ports = await freePorts(ids.flatMap(id => [port ? port + id - 1 : 0, 0]))
-  return ids.map(id => ({ id, host: '127.0.0.1', port: ports[2 * id - 2]!, controllerPort: ports[2 * id - 1]! }))
+  const ports = await freePorts(ids.flatMap(id => [port && port + id - 1, 0, 0]))
+  return ids.map((id, i) => {
+    const [clients, controllerPort, securePort] = ports.slice(3 * i, 3 * i + 3) as [number, number, number]
+    return { id, host: '127.0.0.1', port: clients, controllerPort, ...(secure && { securePort }) }
+  })
 }

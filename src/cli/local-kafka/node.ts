@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { type Child, startChild } from './child.ts'
 import { javaCommand, jvmFlags } from './java.ts'
-import { type NodeAddress, serverProperties } from './properties.ts'
+import { type NodeAddress, serverProperties, type Users } from './properties.ts'
 import { nodesSeenFrom, untilReady } from './ready.ts'
 
 /** One node of the cluster: a JVM that comes and goes over the same data, at the same address. */
@@ -25,12 +25,13 @@ export interface NodeOptions {
   folder: string
   classPath: string
   scratch: string | undefined
+  users: Users
 }
 
 // Any cluster id does: 16 bytes in base64url.
 const clusterId = 'YnVzZ2F0ZS1idXNnYXRlMQ'
 
-export function localNode({ node, cluster, folder, classPath, scratch }: NodeOptions): LocalNode {
+export function localNode({ node, cluster, folder, classPath, scratch, users }: NodeOptions): LocalNode {
   const dataDir = join(folder, 'data')
   const config = join(folder, 'server.properties')
   const name = `Kafka's node ${node.id}`
@@ -57,8 +58,8 @@ export function localNode({ node, cluster, folder, classPath, scratch }: NodeOpt
     async start() {
       if (child?.running()) return
       await mkdir(folder, { recursive: true })
-      const lines = Object.entries(serverProperties(node, cluster, dataDir)).map(([key, value]) => `${key}=${value}\n`)
-      await writeFile(config, lines.join(''))
+      const properties = Object.entries(serverProperties(node, cluster, dataDir, users))
+      await writeFile(config, properties.map(([key, value]) => `${key}=${value}\n`).join(''))
       if (!existsSync(join(dataDir, 'meta.properties'))) await format()
       child = java('kafka.Kafka', config)
       const joined = async () => (await nodesSeenFrom(`${node.host}:${node.port}`)).includes(node.id)

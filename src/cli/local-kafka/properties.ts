@@ -4,17 +4,28 @@ export interface NodeAddress {
   host: string
   port: number
   controllerPort: number
+  /** Where clients sign in; left out, there is no such place. */
+  securePort?: number
 }
+
+/** Passwords by their users' names. */
+export type Users = Readonly<Record<string, string>>
 
 /**
  * The server.properties of one node of a KRaft cluster in which every node is broker and controller.
  * Three nodes replicate everything three times and write with two; fewer keep single copies. Internal topics have
  * one partition: they are made faster, and a test knows which node coordinates.
  */
-export function serverProperties(node: NodeAddress, cluster: NodeAddress[], dataDir: string): Record<string, string> {
+export function serverProperties(
+  node: NodeAddress,
+  cluster: NodeAddress[],
+  dataDir: string,
+  users: Users = {},
+): Record<string, string> {
   const replicas = String(Math.min(cluster.length, 3))
   const minIsr = cluster.length < 3 ? '1' : '2'
-  const client = `PLAINTEXT://${node.host}:${node.port}`
+  const secure = node.securePort === undefined ? '' : `,SASL_PLAINTEXT://${node.host}:${node.securePort}`
+  const client = `PLAINTEXT://${node.host}:${node.port}${secure}`
   return {
     'process.roles': 'broker,controller',
     'node.id': String(node.id),
@@ -37,5 +48,19 @@ export function serverProperties(node: NodeAddress, cluster: NodeAddress[], data
     'auto.create.topics.enable': 'false',
     // Half of the heap otherwise.
     'log.cleaner.dedupe.buffer.size': '4194304',
+    ...(secure && accessControl(users)),
+  }
+}
+
+/** Who signs in may do what ACLs allow; the place without a login stays open to all, to the nodes themselves too. */
+function accessControl(users: Users): Record<string, string> {
+  const logins = Object.entries(users).map(([name, password]) => `user_${name}="${password}"`)
+  const login = `org.apache.kafka.common.security.plain.PlainLoginModule required ${logins.join(' ')};`
+  return {
+    'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT',
+    'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+    'super.users': 'User:ANONYMOUS',
+    'sasl.enabled.mechanisms': 'PLAIN',
+    'listener.name.sasl_plaintext.plain.sasl.jaas.config': login,
   }
 }

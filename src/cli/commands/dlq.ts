@@ -1,0 +1,122 @@
+import { openBus } from '../../bus/open.ts'
+import type { Bus } from '../../bus/port.ts'
+import type { Settings } from '../../config/index.ts'
+import { stringifyJson } from '../../protocol/index.ts'
+import { Telemetry } from '../../telemetry/events.ts'
+import { command, toggle, whole } from '../command.ts'
+import { findLetter, newestLetters } from '../dlq/find.ts'
+import type { Letter } from '../dlq/letter.ts'
+import { fullJsonOf, indented, jsonOf, lineOf, replayLineOf } from '../dlq/print.ts'
+import { planReplay, replay } from '../dlq/replay.ts'
+import { atFlag, filterFlags } from '../dlq/select.ts'
+import { configFlag, settingsWithBrokers } from '../settings.ts'
+import { untilSignal } from '../signals.ts'
+import { UsageError } from '../usage-error.ts'
+import { count } from '../words.ts'
+
+const defaultLimit = 50
+const json = toggle('Prints one JSON object a line.')
+
+export const dlqList = command({
+  about: [
+    'Lists dead letters, the newest at the end: where it stands (partition@offset), when it was written, stage, code,',
+    'where the record came from, and what is wrong with it.',
+  ].join('\n'),
+  flags: {
+    ...filterFlags,
+    limit: whole('N', `The newest so many. Default: ${defaultLimit}.`, 1, 1_000_000),
+    json,
+    config: configFlag,
+  },
+  run: ({ limit = defaultLimit, json: asJson, config, ...filters }) =>
+    onDeadLetters(config, async (bus, { topics }) => {
+      const { newest, matching } = await newestLetters(bus, topics.deadLetters, filters, limit)
+      for (const letter of newest) print(asJson ? stringifyJson(jsonOf(letter)) : lineOf(letter))
+      const left = matching - newest.length
+      const more = left > 0 ? `; ${left} older left out, --limit shows more` : ''
+      process.stderr.write(`${count(newest.length, 'dead letter')}${more}.\n`)
+      return 0
+    }),
+})
+
+export const dlqShow = command({
+  about: [
+    'Shows one dead letter as JSON: what is wrong with it, its headers, and its value decoded, where that is possible by',
+    'now. Phones, texts and whatever else could be personal are shown as *** unless --reveal is given.',
+  ].join('\n'),
+  flags: {
+    at: atFlag,
+    reveal: toggle('Shows everything that it holds. Mind who is looking.'),
+    json: toggle('Prints it on one line.'),
+    config: configFlag,
+  },
+  async run({ at = [], reveal = false, json: asJson, config }) {
+    const [place, ...others] = at
+    if (place === undefined || others.length > 0) throw new UsageError('dlq show needs --at with one partition@offset')
+    return onDeadLetters(config, async (bus, settings) => {
+      const letter = await findLetter(bus, settings.topics.deadLetters, place)
+      const full = await fullJsonOf(letter, reveal, settings)
+      print(asJson ? stringifyJson(full) : indented(full))
+      return 0
+    })
+  },
+})
+
+const warning = 'An id that was sent once must not be sent again: replay nothing that its producer has sent anew.'
+
+export const dlqReplay = command({
+  about: [
+    'Sends dead letters back where they came from, with their bytes, key and headers, once what was wrong is mended.',
+    'Takes those that --at names, or --all that match the filters. Without --yes it only says what it would do.',
+    'A header busgate.replayed.from is added; what was replayed before is refused, as far as that can be seen in the',
+    'topic that it went to.',
+    '',
+    `Busgate has never sent a dead letter. ${warning}`,
+  ].join('\n'),
+  flags: {
+    at: atFlag,
+    all: toggle('Takes all that match the filters.'),
+    ...filterFlags,
+    yes: toggle('Does it.'),
+    json,
+    config: configFlag,
+  },
+  async run({ all = false, yes = false, json: asJson, config, ...filters }) {
+    const { at = [] } = filters
+    if (all === at.length > 0) throw new UsageError('dlq replay needs either --at or --all')
+    const tell = (state: string, letter: Letter, why?: string) =>
+      print(asJson ? stringifyJson({ state, why, ...jsonOf(letter) }) : replayLineOf(state, letter, why))
+    return onDeadLetters(config, async (bus, { topics }) => {
+      const { ready, refused } = await planReplay(bus, topics.deadLetters, filters)
+      for (const { letter, why } of refused) tell('refused', letter, why)
+      if (!yes) {
+        for (const letter of ready) tell('ready', letter)
+        throw new UsageError(`nothing was replayed: --yes replays ${count(ready.length, 'dead letter')}. ${warning}`)
+      }
+      await replay(bus, topics.deadLetters, ready, letters => {
+        for (const letter of letters) tell('replayed', letter)
+      })
+      process.stderr.write(`Replayed ${ready.length} of ${all ? ready.length + refused.length : at.length}.\n`)
+      return ready.length < at.length ? 1 : 0
+    })
+  },
+})
+
+/** @returns the exit code; 130 when it is interrupted */
+async function onDeadLetters(
+  config: string | undefined,
+  work: (bus: Bus, settings: Settings) => Promise<number>,
+): Promise<number> {
+  const settings = settingsWithBrokers(config)
+  const bus = openBus(settings, new Telemetry())
+  const interrupted = untilSignal().then(() => 130)
+  try {
+    return await Promise.race([work(bus, settings), interrupted])
+  } finally {
+    await bus.close()
+  }
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

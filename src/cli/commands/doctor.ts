@@ -1,0 +1,48 @@
+import { styleText } from 'node:util'
+import { command, toggle } from '../command.ts'
+import type { State } from '../doctor/check.ts'
+import { type Examined, examine } from '../doctor/examine.ts'
+import { checks } from '../doctor/table.ts'
+import { configFlag, sourcesOf } from '../settings.ts'
+import { untilSignal } from '../signals.ts'
+import { count } from '../words.ts'
+
+const colours: Record<State, 'green' | 'yellow' | 'red' | 'gray'> = {
+  ok: 'green',
+  warning: 'yellow',
+  failed: 'red',
+  skipped: 'gray',
+}
+const widest = Math.max(...checks.map(({ name }) => name.length))
+
+export const doctor = command({
+  about: [
+    'Looks at everything that busgate run needs with these settings, and says what is wrong and what mends it:',
+    `${checks.map(({ name }) => name).join(', ')}.`,
+    'Nothing is sent to anybody and no record is written. Exits 1 when something has failed.',
+  ].join('\n'),
+  flags: { json: toggle('Prints one JSON object a line: check, state, what, mend.'), config: configFlag },
+  async run({ json = false, config }) {
+    const seen: Examined[] = []
+    const show = (one: Examined) => {
+      seen.push(one)
+      process.stdout.write(`${json ? JSON.stringify(one) : textOf(one)}\n`)
+    }
+    const ending = await Promise.race([untilSignal(), showAll(config, show)])
+    if (ending !== 'done') return 130
+    const failed = seen.filter(({ state }) => state === 'failed').length
+    const warnings = seen.filter(({ state }) => state === 'warning').length
+    process.stderr.write(`${failed === 0 ? 'Nothing failed' : `${failed} failed`}, ${count(warnings, 'warning')}.\n`)
+    return failed === 0 ? 0 : 1
+  },
+})
+
+async function showAll(config: string | undefined, show: (one: Examined) => void): Promise<'done'> {
+  for await (const one of examine(checks, sourcesOf(config))) show(one)
+  return 'done'
+}
+
+function textOf({ check, state, what, mend }: Examined): string {
+  const line = `${styleText(colours[state], state.padEnd(7))}  ${check.padEnd(widest)}  ${what}`
+  return mend === undefined ? line : `${line}\n${' '.repeat(7 + 2 + widest + 2)}→ ${mend}`
+}

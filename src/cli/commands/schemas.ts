@@ -1,0 +1,93 @@
+import { type Settings, SettingsError, variableOf } from '../../config/index.ts'
+import { registryOf } from '../../records/open.ts'
+import type { SchemaRegistry } from '../../records/registry.ts'
+import { command, toggle } from '../command.ts'
+import { type RegistryAdmin, registryAdmin } from '../schemas/registry-admin.ts'
+import { inspect, plannedSubjects, type SubjectState } from '../schemas/subjects.ts'
+import { configFlag, settingsFrom } from '../settings.ts'
+
+const flags = { json: toggle('Prints one JSON object a line.'), config: configFlag }
+
+/** What is printed of a subject. */
+interface Row {
+  subject: string
+  state: 'ok' | 'differs' | 'registered'
+  version: number | null
+  level: string | null
+  differs: string[]
+}
+
+export const schemasCheck = command({
+  about: [
+    'Holds the subjects of commands, results, statuses and doubts against the local schemas: whether they are',
+    'registered, go together with every registered version, and have their compatibility levels. Exits 1 when not.',
+  ].join('\n'),
+  flags,
+  run: ({ json, config }) =>
+    forEachSubject(config, json, async state => {
+      const differs = differencesOf(state)
+      return rowOf(state, differs.length === 0 ? 'ok' : 'differs', differs)
+    }),
+})
+
+export const schemasRegister = command({
+  about: [
+    'Registers the local schemas of commands, results, statuses and doubts, and sets the compatibility level of each',
+    'subject. What is there already stays. A subject whose versions do not go together with the local schema is left',
+    'alone, and the exit code is 1.',
+  ].join('\n'),
+  flags,
+  run: ({ json, config }) =>
+    forEachSubject(config, json, async (state, admin, registry) => {
+      const { subject, schema, level, conflicts, levelIsEnough, version } = state
+      if (conflicts.length > 0) return rowOf(state, 'differs', conflicts)
+      if (version !== null && levelIsEnough) return rowOf(state, 'ok', [])
+      await registry.idOf(subject, schema)
+      if (!levelIsEnough) await admin.setLevel(subject, level)
+      return rowOf(await inspect(state, admin, registry), 'registered', [])
+    }),
+})
+
+/** @returns the exit code */
+async function forEachSubject(
+  config: string | undefined,
+  json: boolean | undefined,
+  handle: (state: SubjectState, admin: RegistryAdmin, registry: SchemaRegistry) => Promise<Row>,
+): Promise<number> {
+  const settings = settingsFrom(config)
+  requireRegistry(settings)
+  const [admin, registry] = [registryAdmin(settings), registryOf(settings)]
+  let code = 0
+  for (const planned of plannedSubjects(settings)) {
+    const row = await handle(await inspect(planned, admin, registry), admin, registry)
+    if (row.state === 'differs') code = 1
+    process.stdout.write(json ? `${JSON.stringify(row)}\n` : textOf(row))
+  }
+  return code
+}
+
+function requireRegistry({ registry }: Settings): void {
+  if (registry.url !== undefined) return
+  const variable = variableOf('registry.url')
+  throw new SettingsError([
+    { path: 'registry.url', where: variable, what: 'is not set', example: 'http://registry:8081' },
+  ])
+}
+
+function differencesOf({ version, latest, actualLevel, level, levelIsEnough, conflicts }: SubjectState): string[] {
+  if (latest === null) return ['is not registered']
+  return [
+    ...conflicts,
+    ...(version === null ? ['no version is the local schema'] : []),
+    ...(levelIsEnough ? [] : [`its level is ${actualLevel ?? "the registry's own"} instead of ${level}`]),
+  ]
+}
+
+function rowOf({ subject, version, actualLevel }: SubjectState, state: Row['state'], differs: string[]): Row {
+  return { subject, state, version, level: actualLevel, differs }
+}
+
+function textOf({ subject, state, version, level, differs }: Row): string {
+  const details = state === 'differs' ? differs : [`version ${version}, ${level}`]
+  return details.map(detail => `${state.padEnd(10)}  ${subject}  ${detail}\n`).join('')
+}

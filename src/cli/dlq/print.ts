@@ -1,0 +1,53 @@
+import type { Settings } from '../../config/index.ts'
+import { printable } from '../gateway/output.ts'
+import { contentOf, rawOf, shown } from './content.ts'
+import { type FullLetter, type Letter, originalHeaders, placeText, shortPlace, textOf } from './letter.ts'
+
+/** A dead letter without its content. */
+export function jsonOf({ place, time, stage, code, message, origin, replayedFrom }: Letter) {
+  return {
+    at: shortPlace(place),
+    time: new Date(time).toISOString(),
+    stage,
+    code,
+    message,
+    origin: origin && placeText(origin),
+    replayedFrom,
+  }
+}
+
+/** The same in one line. */
+export function lineOf(letter: Letter): string {
+  const { at, time, stage, code, message, origin, replayedFrom } = jsonOf(letter)
+  const again = replayedFrom && `(replayed from ${replayedFrom})`
+  return printable([at, time, stage, code, origin, message, again].filter(Boolean).join('  '))
+}
+
+/** What becomes of it in a replay, in one line. */
+export function replayLineOf(state: string, { place, origin }: Letter, why: string | undefined): string {
+  const to = origin && `→ ${origin.topic}/${origin.partition}`
+  return printable([state.padEnd(8), shortPlace(place), to, why].filter(Boolean).join('  '))
+}
+
+/** A dead letter with its content. */
+export async function fullJsonOf(letter: FullLetter, reveal: boolean, settings: Settings): Promise<object> {
+  const { record } = letter
+  const { bytes, decoded, error } = await contentOf(letter, settings)
+  const headers = Object.entries(originalHeaders(record)).map(([name, value]) => [name, textOf(value)])
+  return {
+    ...jsonOf(letter),
+    key: record.key?.toString() ?? null,
+    headers: Object.fromEntries(headers),
+    bytes,
+    value: shown(decoded, reveal),
+    ...(error !== null && { undecodable: error }),
+    ...(error !== null && reveal && { raw: rawOf(record.value) }),
+  }
+}
+
+/** JSON for people: an id beyond 2^53 stands in quotes. */
+export function indented(value: object): string {
+  const readable = (_key: string, one: unknown) =>
+    typeof one === 'bigint' ? (Number.isSafeInteger(Number(one)) ? Number(one) : String(one)) : one
+  return JSON.stringify(value, readable, 2)
+}

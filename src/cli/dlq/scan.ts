@@ -1,0 +1,37 @@
+import type { Bus, From, RecordsHandler, TopicPartition } from '../../bus/port.ts'
+
+/** Hands over what is in a partition now, from there on. @throws what `onRecords` throws, and then hands over no more */
+export async function scanPartition(
+  bus: Pick<Bus, 'follow'>,
+  tp: TopicPartition,
+  from: From,
+  onRecords: RecordsHandler,
+): Promise<void> {
+  const { promise: failed, reject } = Promise.withResolvers<never>()
+  let broken = false
+  const follower = await bus.follow(tp, from, async records => {
+    if (broken) return
+    try {
+      await onRecords(tp, records)
+    } catch (error) {
+      broken = true
+      reject(error)
+    }
+  })
+  await Promise.race([follower.caughtUp(), failed]).finally(() => follower.close())
+}
+
+/** The same of all partitions of a topic. @throws Error when there is no such topic */
+export async function scanTopic(
+  bus: Pick<Bus, 'follow' | 'partitions'>,
+  topic: string,
+  onRecords: RecordsHandler,
+): Promise<void> {
+  const partitions = (await bus.partitions([topic])).get(topic)
+  if (partitions === undefined) throw new Error(`there is no topic ${topic}: busgate topics create makes it`)
+  await Promise.all(
+    Array.from({ length: partitions }, (_, partition) =>
+      scanPartition(bus, { topic, partition }, 'earliest', onRecords),
+    ),
+  )
+}

@@ -1,0 +1,66 @@
+import type { Settings, SettingsSources } from '../../config/index.ts'
+import type { Cluster, Topic } from '../kafka/cluster.ts'
+import type { RegistryAdmin } from '../schemas/registry-admin.ts'
+
+export type State = 'ok' | 'warning' | 'failed' | 'skipped'
+
+/** One thing that was looked at: a line of the report. Holds no secret. */
+export interface Finding {
+  state: State
+  what: string
+  /** What mends it: a command where there is one. */
+  mend?: string
+}
+
+/** What a check finds out for those after it. */
+export interface Facts {
+  settings: Settings
+  /** Base address of a gateway that was reached. */
+  gateway: string
+  registry: RegistryAdmin
+  /** Brokers of the settings that were reached. */
+  brokers: readonly string[]
+  cluster: Cluster
+  topics: ReadonlyMap<string, Topic>
+  /** How far a broker's clock is ahead of this machine's, in milliseconds. */
+  brokersAheadMs: number
+}
+
+export type FactName = keyof Facts
+
+/** What is said of checks that lack a fact. */
+export const without: Record<FactName, string> = {
+  settings: 'the settings cannot be used',
+  gateway: 'no gateway was reached',
+  registry: 'no registry was reached',
+  brokers: 'no broker was reached',
+  cluster: 'no broker could be asked',
+  topics: 'the brokers did not describe the topics',
+  brokersAheadMs: 'no broker told its time',
+}
+
+export interface Report {
+  findings: Finding[]
+  facts?: Partial<Facts>
+}
+
+export interface Check<N extends FactName = FactName> {
+  /** The first word of its lines. */
+  name: string
+  /** What it looks at and why, for people: docs/doctor.md is made of it. */
+  about: string
+  /** Without these it is skipped. */
+  needs: readonly N[]
+  /** @throws Error when it could not look; that is one failed line. */
+  look(facts: Partial<Facts> & Pick<Facts, N>, sources: SettingsSources): Promise<Report>
+}
+
+/** A check, with the types of its facts taken from what it needs. */
+export function check<const N extends FactName>(definition: Check<N>): Check {
+  return definition as unknown as Check
+}
+
+export const ok = (what: string): Finding => ({ state: 'ok', what })
+export const skipped = (what: string): Finding => ({ state: 'skipped', what })
+export const warning = (what: string, mend: string): Finding => ({ state: 'warning', what, mend })
+export const failed = (what: string, mend: string): Finding => ({ state: 'failed', what, mend })

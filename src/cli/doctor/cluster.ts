@@ -1,0 +1,69 @@
+import { variableOf } from '../../config/index.ts'
+import { codeOf, safeText } from '../../telemetry/error.ts'
+import { connectCluster, type NodeAddress } from '../kafka/cluster.ts'
+import { unspoken } from '../kafka/wire.ts'
+import { count } from '../words.ts'
+import { check, type Finding, failed, ok, warning } from './check.ts'
+
+/** Kinds of requests that a worker makes, by the names that kafkajs gives them. */
+const spoken = [
+  'Produce',
+  'Fetch',
+  'ListOffsets',
+  'Metadata',
+  'OffsetFetch',
+  'GroupCoordinator',
+  'JoinGroup',
+  'Heartbeat',
+  'LeaveGroup',
+  'SyncGroup',
+  'InitProducerId',
+  'AddPartitionsToTxn',
+  'AddOffsetsToTxn',
+  'EndTxn',
+  'TxnOffsetCommit',
+  'DescribeConfigs',
+]
+const enoughNodes = 3
+
+export const cluster = check({
+  name: 'cluster',
+  about:
+    'Signs in at the brokers and asks each, at the address that it gives to clients itself, which requests it understands (API versions).',
+  needs: ['settings', 'brokers'],
+  async look({ settings, brokers }) {
+    try {
+      const found = await connectCluster(settings, brokers)
+      const findings = await Promise.all(found.nodes.map(node => ofNode(node, () => found.node(node.id))))
+      if (found.nodes.length < enoughNodes) {
+        const few = `the cluster has ${count(found.nodes.length, 'broker')}: what a broken one holds is lost, or waits for it`
+        findings.push(warning(few, `give it ${enoughNodes}`))
+      }
+      return { findings, facts: { cluster: found } }
+    } catch (error) {
+      return { findings: [notSignedIn(error as Error)] }
+    }
+  },
+})
+
+async function ofNode({ id, host, port }: NodeAddress, connect: () => Promise<Parameters<typeof unspoken>[0]>) {
+  const name = `broker ${id} at ${host}:${port}`
+  try {
+    const missing = unspoken(await connect(), spoken)
+    if (missing.length === 0) return ok(`${name} understands all that busgate asks`)
+    return failed(`${name} does not understand ${missing.join(', ')}`, 'use Apache Kafka 2.3 or newer')
+  } catch (error) {
+    const mend = `check advertised.listeners of broker ${id}: clients are sent to the address that it names`
+    return failed(`${name} cannot be used: ${said(error as Error)}`, mend)
+  }
+}
+
+function notSignedIn(error: Error): Finding {
+  const settings = ['kafka.ssl', 'kafka.sasl.mechanism', 'kafka.sasl.username', 'kafka.sasl.password'] as const
+  return failed(`no broker lets this client in: ${said(error)}`, `check ${settings.map(variableOf).join(', ')}`)
+}
+
+function said(error: Error): string {
+  const code = codeOf(error)
+  return safeText(code ? `${error.message} (${code})` : error.message)
+}

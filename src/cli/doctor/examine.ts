@@ -1,0 +1,43 @@
+import type { SettingsSources } from '../../config/index.ts'
+import { safeText } from '../../telemetry/error.ts'
+import { within } from '../within.ts'
+import { type Check, type Facts, type Finding, skipped, without } from './check.ts'
+
+export interface Examined extends Finding {
+  check: string
+}
+
+/** For a whole check. What it asks of others has shorter limits of its own. */
+const checkLimitMs = 5000
+
+/** Runs checks one after the other, each with what those before it have found out. */
+export async function* examine(
+  checks: readonly Check[],
+  sources: SettingsSources,
+  limitMs = checkLimitMs,
+): AsyncGenerator<Examined> {
+  const facts: Partial<Facts> = {}
+  try {
+    for (const check of checks) {
+      const missing = check.needs.find(name => facts[name] === undefined)
+      const findings = missing ? [skipped(without[missing])] : await look(check, facts, { sources, limitMs })
+      for (const finding of findings) yield { check: check.name, ...finding }
+    }
+  } finally {
+    await facts.cluster?.close().catch(() => {})
+  }
+}
+
+async function look(
+  check: Check,
+  facts: Partial<Facts>,
+  { sources, limitMs }: { sources: SettingsSources; limitMs: number },
+): Promise<Finding[]> {
+  try {
+    const report = await within(limitMs, 'the check', check.look(facts as Facts, sources))
+    Object.assign(facts, report.facts)
+    return report.findings
+  } catch (error) {
+    return [{ state: 'failed', what: safeText((error as Error).message) }]
+  }
+}

@@ -1,0 +1,99 @@
+import { lookup } from 'node:dns/promises'
+import { isIP, type Socket, connect as tcpConnect } from 'node:net'
+import { type TLSSocket, connect as tlsConnect } from 'node:tls'
+import { type Finding, failed, ok, warning } from './check.ts'
+
+/** Where somebody has to listen. */
+export interface Place {
+  host: string
+  port: number
+  tls: boolean
+  /** What names this place, such as a variable. */
+  givenBy: string
+}
+
+/** Below the limit of a check, so that the places that answered are told. */
+const limitMs = 4000
+const dayMs = 24 * 3_600_000
+const soonMs = 14 * dayMs
+
+export function placeOf(url: string, givenBy: string): Place {
+  const { protocol, hostname, port } = new URL(url)
+  const tls = protocol === 'https:'
+  const host = hostname.replace(/^\[|\]$/g, '')
+  return { host, port: port === '' ? (tls ? 443 : 80) : Number(port), tls, givenBy }
+}
+
+/** `host:port`, with brackets around an IPv6 address. */
+export function placeOfBroker(address: string, tls: boolean, givenBy: string): Place {
+  const colon = address.lastIndexOf(':')
+  const host = address.slice(0, colon).replace(/^\[|\]$/g, '')
+  return { host, port: Number(address.slice(colon + 1)), tls, givenBy }
+}
+
+/** Looks the name up, connects, and shakes hands where TLS is spoken. */
+export async function reach(place: Place): Promise<Finding> {
+  const { host, port, givenBy } = place
+  const at = `${host}:${port}`
+  let address: string
+  try {
+    address = isIP(host) ? host : (await lookup(host)).address
+  } catch (error) {
+    return failed(`the name ${host} has no address (${codeOf(error)})`, `getent hosts ${host}, and check ${givenBy}`)
+  }
+  const via = address === host ? '' : ` (${address})`
+  try {
+    const certificateEnds = await connect(place)
+    if (!certificateEnds) return ok(`${at}${via} takes connections`)
+    const until = `its certificate is good until ${certificateEnds.toISOString().slice(0, 10)}`
+    if (certificateEnds.getTime() - Date.now() > soonMs) return ok(`${at}${via} takes connections; ${until}`)
+    return warning(`${at}${via} takes connections; ${until}`, `renew the certificate of ${host}`)
+  } catch (error) {
+    return refused(place, `${at}${via}`, codeOf(error))
+  }
+}
+
+export function reached({ state }: Finding): boolean {
+  return state === 'ok' || state === 'warning'
+}
+
+function refused({ host, port, tls, givenBy }: Place, at: string, code: string): Finding {
+  const reasons: [RegExp, what: string, mend: string][] = [
+    [/HAS_EXPIRED/, 'has a certificate that has expired', `renew the certificate of ${host}`],
+    [/ALTNAME/, `has a certificate for another name than ${host}`, `put a name into ${givenBy} that is in it`],
+    [
+      /SELF_SIGNED|UNABLE_TO|CERT_/,
+      'has a certificate that is not trusted here',
+      'NODE_EXTRA_CA_CERTS=CA.pem busgate doctor, and the same for busgate run',
+    ],
+    [/EPROTO|WRONG_VERSION|_SSL_|ECONNRESET/, 'speaks no TLS', `check ${givenBy}: does TLS belong there?`],
+  ]
+  const reason = tls && reasons.find(([pattern]) => pattern.test(code))
+  if (reason) return failed(`${at} ${reason[1]} (${code})`, reason[2])
+  return failed(`${at} takes no connection (${code})`, `nc -vz ${host} ${port}, and check ${givenBy}`)
+}
+
+/** Resolves with the end of the certificate's life; null without TLS. */
+async function connect({ host, port, tls }: Place): Promise<Date | null> {
+  const socket: Socket = tls
+    ? tlsConnect({ host, port, ...(!isIP(host) && { servername: host }) })
+    : tcpConnect({ host, port })
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const timer = setTimeout(() => reject(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })), limitMs)
+  socket.once(tls ? 'secureConnect' : 'connect', resolve)
+  socket.once('error', reject)
+  socket.once('close', () => reject(Object.assign(new Error('closed'), { code: 'ECONNRESET' })))
+  try {
+    await promise
+    return tls ? new Date((socket as TLSSocket).getPeerCertificate().valid_to) : null
+  } finally {
+    clearTimeout(timer)
+    socket.destroy()
+  }
+}
+
+/** Of several addresses that were tried, the first one's. */
+function codeOf(error: unknown): string {
+  const { code, errors } = error as { code?: string; errors?: { code?: string }[] }
+  return code ?? errors?.[0]?.code ?? (error as Error).message
+}

@@ -1,0 +1,108 @@
+import type { Settings } from '../../config/index.ts'
+import { codeOf } from '../../telemetry/error.ts'
+import type { Cluster, Topic } from '../kafka/cluster.ts'
+import type { Right } from '../kafka/questions.ts'
+import { grantingAcl } from '../kafka/tools.ts'
+import { type Use, usesOf } from '../topics/plan.ts'
+import { check, type Finding, failed, ok } from './check.ts'
+
+type Role = Settings['roles'][number]
+type Access = 'READ' | 'WRITE'
+
+/** What each role does with topics. */
+const accesses: Record<Role, Partial<Record<Use, readonly Access[]>>> = {
+  worker: {
+    commands: ['READ'],
+    doubts: ['READ', 'WRITE'],
+    results: ['WRITE'],
+    statuses: ['READ'],
+    deadLetters: ['WRITE'],
+  },
+  callbacks: { statuses: ['WRITE'], deadLetters: ['WRITE'] },
+  reconciler: { results: ['READ'], statuses: ['READ', 'WRITE'], overdue: ['READ', 'WRITE'] },
+}
+/** Roles whose partitions are owned: they join the group and write in transactions. */
+const owners: readonly Role[] = ['worker', 'reconciler']
+const operations: Record<Access, string> = { READ: 'Read', WRITE: 'Write' }
+
+export const rights = check({
+  name: 'rights',
+  about:
+    'What the login may do, for the roles of this process: READ and WRITE of the topics, READ of the group, WRITE of the transactional ids. A transaction is begun and aborted under an id that no worker uses; no record is written.',
+  needs: ['settings', 'cluster', 'topics'],
+  async look({ settings, cluster, topics }) {
+    const ofTopics = usesOf(settings).flatMap(([topic, use]) => ofTopic(topic, use, topics.get(topic)!, settings))
+    const idempotence = ofTopics.some(({ state }) => state === 'failed') ? [] : await ofIdempotence(settings, cluster)
+    if (!settings.roles.some(role => owners.includes(role))) return { findings: [...ofTopics, ...idempotence] }
+    const [ofGroups, transaction] = await Promise.all([
+      Promise.all(groupsOf(settings).map(group => ofGroup(group, settings, cluster))),
+      transactionOf(settings, cluster),
+    ])
+    return {
+      findings: [...ofTopics, ...idempotence, ...ofGroups, transaction.finding],
+      facts: { ...(transaction.aheadMs !== null && { brokersAheadMs: transaction.aheadMs }) },
+    }
+  },
+})
+
+function ofTopic(topic: string, use: Use, { rights }: Topic, settings: Settings): Finding[] {
+  const needed = [...new Set(settings.roles.flatMap(role => accesses[role][use] ?? []))]
+  const missing = needed.filter(access => !rights.has(access))
+  if (needed.length === 0) return []
+  if (missing.length === 0) return [ok(`${needed.join(' and ')} of ${topic}`)]
+  return missing.map(access => lacking(settings, access, topic, `--topic ${topic}`))
+}
+
+/** The reconciler has a group of its own. */
+function groupsOf({ roles, kafka: { groupId } }: Settings): string[] {
+  return [
+    ...(roles.includes('worker') ? [groupId] : []),
+    ...(roles.includes('reconciler') ? [`${groupId}-reconciler`] : []),
+  ]
+}
+
+async function ofGroup(groupId: string, settings: Settings, cluster: Cluster): Promise<Finding> {
+  const held = await cluster.groupRights(groupId).catch(error => {
+    if (codeOf(error) !== 'GROUP_AUTHORIZATION_FAILED') throw error
+    return new Set<Right>()
+  })
+  const name = `the group ${groupId}`
+  return held.has('READ') ? ok(`READ of ${name}`) : lacking(settings, 'READ', name, `--group ${groupId}`)
+}
+
+async function transactionOf(
+  settings: Settings,
+  cluster: Cluster,
+): Promise<{ finding: Finding; aheadMs: number | null }> {
+  const { groupId } = settings.kafka
+  const prefix = `${groupId}-`
+  const name = `the transactional ids ${prefix}…`
+  try {
+    const clocks = await cluster.tryTransaction(`${prefix}doctor`, groupId)
+    const finding = ok(`WRITE of ${name}: a transaction was begun and aborted`)
+    return { finding, aheadMs: clocks && clocks.theirs - clocks.ours }
+  } catch (error) {
+    const code = codeOf(error as Error)
+    if (code === 'GROUP_AUTHORIZATION_FAILED') return { finding: ok(`WRITE of ${name}`), aheadMs: null }
+    if (code !== 'TRANSACTIONAL_ID_AUTHORIZATION_FAILED') throw error
+    const resource = `--transactional-id ${prefix} --resource-pattern-type prefixed`
+    return { finding: lacking(settings, 'WRITE', name, resource), aheadMs: null }
+  }
+}
+
+/** The receiver's producer is idempotent. From Kafka 2.8 on the right comes with WRITE of any topic. */
+async function ofIdempotence(settings: Settings, cluster: Cluster): Promise<Finding[]> {
+  if (!settings.roles.includes('callbacks')) return []
+  try {
+    await cluster.tryIdempotence()
+    return []
+  } catch (error) {
+    if (codeOf(error as Error) !== 'CLUSTER_AUTHORIZATION_FAILED') throw error
+    const mend = grantingAcl(settings, 'IdempotentWrite', '--cluster')
+    return [failed('IDEMPOTENT_WRITE of the cluster is missing', mend)]
+  }
+}
+
+function lacking(settings: Settings, access: Access, name: string, resource: string): Finding {
+  return failed(`${access} of ${name} is missing`, grantingAcl(settings, operations[access], resource))
+}

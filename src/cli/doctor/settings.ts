@@ -1,0 +1,33 @@
+import { loadSettings, SettingsError } from '../../config/index.ts'
+import { runnableSettings } from '../runnable.ts'
+import { check, type Facts, type Finding, ok } from './check.ts'
+
+export const settings = check({
+  name: 'settings',
+  about:
+    'The settings by themselves, as `busgate config check` does: what is wrong, and what `busgate run` would miss.',
+  needs: [],
+  async look(_facts, sources) {
+    try {
+      const loaded = runnableSettings(sources)
+      return { findings: [ok(`fine, for the roles ${loaded.roles.join(', ')}`)], facts: { settings: loaded } }
+    } catch (error) {
+      if (!(error instanceof SettingsError)) throw error
+      return { findings: error.problems.map(finding), facts: usable() }
+    }
+
+    /** What is only missing is no reason not to look at the rest. */
+    function usable(): Partial<Facts> {
+      try {
+        return { settings: loadSettings(sources) }
+      } catch {
+        return {}
+      }
+    }
+  },
+})
+
+function finding({ path, where, variable, what, example }: SettingsError['problems'][number]): Finding {
+  const mend = example === undefined ? 'busgate config check' : `${variable ?? path}=${example}, for example`
+  return { state: 'failed', what: `${path} (${where}): ${what}`, mend }
+}

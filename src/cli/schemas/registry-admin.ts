@@ -1,0 +1,85 @@
+import type { Settings } from '../../config/index.ts'
+
+/** What Confluent's interface offers beside writing and reading records: subjects, their versions and their levels. */
+export interface RegistryAdmin {
+  /** Compatibility level of subjects that have none of their own. */
+  levelOfAll(): Promise<string>
+  /** null: the subject has none of its own. */
+  levelOf(subject: string): Promise<string | null>
+  setLevel(subject: string, level: string): Promise<void>
+  /** Empty when there is no such subject. */
+  versionsOf(subject: string): Promise<SchemaVersion[]>
+  /** The version that is this very schema; null when it is not registered there. */
+  versionOf(subject: string, schema: object): Promise<number | null>
+}
+
+export interface SchemaVersion {
+  version: number
+  id: number
+}
+
+const limitMs = 4000
+
+/** Every method throws an Error that says what to check. */
+export function registryAdmin({ registry }: Settings): RegistryAdmin {
+  const { url, username, password } = registry
+  const login = username && password ? `${username}:${password.reveal()}` : null
+  const authorization = login && `Basic ${Buffer.from(login).toString('base64')}`
+
+  /** null for a 404 of the registry itself, which holds an error code. */
+  async function ask<T>(path: string, body?: { method: 'POST' | 'PUT'; json: object }): Promise<T | null> {
+    const response = await fetch(`${url}${path}`, {
+      method: body?.method ?? 'GET',
+      headers: {
+        accept: 'application/vnd.schemaregistry.v1+json, application/json',
+        'content-type': 'application/json',
+        ...(authorization && { authorization }),
+      },
+      ...(body && { body: JSON.stringify(body.json) }),
+      signal: AbortSignal.timeout(limitMs),
+    }).catch(error => {
+      throw new Error(`the registry could not be asked (${reasonOf(error)})`)
+    })
+    const answer = (await response.json().catch(() => null)) as (T & { error_code?: number }) | null
+    if (response.ok && answer !== null) return answer
+    if (response.status === 404 && answer?.error_code) return null
+    if (response.status === 401 || response.status === 403) {
+      throw new Error(`the registry refuses registry.username and registry.password (${response.status})`)
+    }
+    throw new Error(`what answers at registry.url is no schema registry (HTTP ${response.status} at ${path})`)
+  }
+
+  const of = encodeURIComponent
+  return {
+    async levelOfAll() {
+      return (await ask<LevelAnswer>('/config'))?.compatibilityLevel ?? 'NONE'
+    },
+    async levelOf(subject) {
+      return (await ask<LevelAnswer>(`/config/${of(subject)}`))?.compatibilityLevel ?? null
+    },
+    async setLevel(subject, compatibility) {
+      const set = await ask(`/config/${of(subject)}`, { method: 'PUT', json: { compatibility } })
+      if (set === null) throw new Error(`the registry knows no subject ${subject}`)
+    },
+    async versionsOf(subject) {
+      const versions = (await ask<number[]>(`/subjects/${of(subject)}/versions`)) ?? []
+      const found = await Promise.all(
+        versions.map(version => ask<SchemaVersion>(`/subjects/${of(subject)}/versions/${version}`)),
+      )
+      return found.flatMap(one => (one ? [{ version: one.version, id: one.id }] : []))
+    },
+    async versionOf(subject, schema) {
+      const body = { method: 'POST' as const, json: { schema: JSON.stringify(schema) } }
+      return (await ask<SchemaVersion>(`/subjects/${of(subject)}`, body))?.version ?? null
+    },
+  }
+}
+
+interface LevelAnswer {
+  compatibilityLevel?: string
+}
+
+function reasonOf(error: unknown): string {
+  const { cause, name } = error as Error & { cause?: { code?: string } }
+  return name === 'TimeoutError' ? `no answer within ${limitMs / 1000} s` : (cause?.code ?? name)
+}

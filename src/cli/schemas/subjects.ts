@@ -1,0 +1,89 @@
+import type { Settings } from '../../config/index.ts'
+import { refuseOtherUnits, typeOf } from '../../records/avro.ts'
+import type { SchemaRegistry } from '../../records/registry.ts'
+import { schemas, subjectOf } from '../../records/schemas.ts'
+import type { RegistryAdmin } from './registry-admin.ts'
+
+type Level = 'BACKWARD_TRANSITIVE' | 'FULL_TRANSITIVE'
+
+/** A subject as busgate wants it: commands are only read here, the rest is read by consumers of any age too. */
+export interface PlannedSubject {
+  subject: string
+  schema: object
+  level: Level
+}
+
+/** A subject as it is. */
+export interface SubjectState extends PlannedSubject {
+  /** Of the local schema; null: it is not registered. */
+  version: number | null
+  /** The newest one; null: there is none at all. */
+  latest: number | null
+  /** null: the registry's own for all. */
+  actualLevel: string | null
+  levelIsEnough: boolean
+  /** What of the history does not go together with the local schema. */
+  conflicts: string[]
+}
+
+export function plannedSubjects({ topics }: Settings): PlannedSubject[] {
+  const { commands, results, statuses, doubts } = topics
+  const full = (topic: string, schema: object): PlannedSubject => ({
+    subject: subjectOf(topic),
+    schema,
+    level: 'FULL_TRANSITIVE',
+  })
+  return [
+    ...commands.map(
+      (topic): PlannedSubject => ({ subject: subjectOf(topic), schema: schemas.command, level: 'BACKWARD_TRANSITIVE' }),
+    ),
+    full(results, schemas.result),
+    full(statuses, schemas.status),
+    full(doubts, schemas.doubt),
+  ]
+}
+
+/** @throws Error when the registry could not be asked */
+export async function inspect(
+  planned: PlannedSubject,
+  admin: RegistryAdmin,
+  registry: SchemaRegistry,
+): Promise<SubjectState> {
+  const { subject, schema, level } = planned
+  const [versions, actualLevel] = await Promise.all([admin.versionsOf(subject), admin.levelOf(subject)])
+  const version = versions.length === 0 ? null : await admin.versionOf(subject, schema)
+  const others = versions.filter(one => one.version !== version)
+  const conflicts = await Promise.all(
+    others.map(async other => {
+      const complaint = conflict(schema, await registry.schemaOf(other.id), level)
+      return complaint ? [`version ${other.version} (id ${other.id}): ${complaint}`] : []
+    }),
+  )
+  return {
+    ...planned,
+    version,
+    latest: versions.at(-1)?.version ?? null,
+    actualLevel,
+    levelIsEnough: actualLevel === level || actualLevel === 'FULL_TRANSITIVE',
+    conflicts: conflicts.flat(),
+  }
+}
+
+/** Whether ours reads theirs, and for the full level theirs ours, as the worker itself reads. */
+function conflict(ours: object, theirs: object, level: Level): string | null {
+  if (!('fields' in theirs)) return 'is no record'
+  const backward = complaintOf(ours, theirs)
+  if (backward) return `cannot be read with the local schema: ${backward}`
+  const forward = level === 'FULL_TRANSITIVE' ? complaintOf(theirs, ours) : null
+  return forward && `cannot read what the local schema writes: ${forward}`
+}
+
+function complaintOf(reader: object, writer: object): string | null {
+  try {
+    refuseOtherUnits(reader, writer)
+    typeOf(reader).createResolver(typeOf(writer), { ignoreNamespaces: true })
+    return null
+  } catch (error) {
+    return (error as Error).message
+  }
+}

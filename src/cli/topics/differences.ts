@@ -1,0 +1,89 @@
+import type { Topic } from '../kafka/cluster.ts'
+import { count } from '../words.ts'
+import type { PlannedTopic } from './plan.ts'
+
+/** Where an existing topic is not as busgate wants it. */
+export interface Difference {
+  /** Whether busgate refuses to run with it, or may lose records; else it is less safe than it could be. */
+  grave: boolean
+  what: string
+  mend: Mend | null
+}
+
+/** A tool of Kafka and its arguments, without the address of the brokers. */
+export interface Mend {
+  tool: string
+  args: string
+}
+
+type Rule = (planned: PlannedTopic, topic: Topic) => Difference | null
+
+/** A dead letter or a doubt holds a whole command, for which this is the brokers' default. */
+const leastMessageBytes = 1_048_576
+
+const rules: Rule[] = [
+  function partitions(planned, topic) {
+    if (topic.partitions === planned.partitions || planned.use === 'deadLetters') return null
+    const grave = planned.use === 'commands' || planned.use === 'doubts'
+    const what = `${count(topic.partitions, 'partition')} instead of ${planned.partitions}`
+    if (topic.partitions > planned.partitions) return { grave: false, what: `${what}; none can be removed`, mend: null }
+    const args = `--alter --topic ${planned.topic} --partitions ${planned.partitions}`
+    return { grave, what, mend: { tool: 'kafka-topics.sh', args } }
+  },
+
+  function leaders({ topic: name }, topic) {
+    if (topic.leaderless === 0) return null
+    const what = `${count(topic.leaderless, 'partition')} without a leader: nothing is read from there, nothing written`
+    return { grave: true, what, mend: { tool: 'kafka-topics.sh', args: `--describe --topic ${name}` } }
+  },
+
+  function replicas(planned, topic) {
+    if (topic.replicas >= planned.replication) return null
+    const what = `${count(topic.replicas, 'replica')} instead of ${planned.replication}`
+    const args = '--reassignment-json-file MORE-REPLICAS.json --execute'
+    return { grave: false, what, mend: { tool: 'kafka-reassign-partitions.sh', args } }
+  },
+
+  function cleanup(planned, topic) {
+    const policy = topic.config?.get('cleanup.policy') ?? 'delete'
+    if (policy === 'delete') return null
+    const what = `cleanup.policy is ${policy}: compaction removes records that nobody has read yet`
+    return { grave: true, what, mend: setting(planned, 'cleanup.policy') }
+  },
+
+  function inSync(planned, topic) {
+    const least = Number(topic.config?.get('min.insync.replicas') ?? planned.config['min.insync.replicas'])
+    const mend = setting(planned, 'min.insync.replicas')
+    if (least > topic.replicas) {
+      const what = `min.insync.replicas is ${least}, with ${count(topic.replicas, 'replica')}: nothing can be written`
+      return { grave: true, what, mend }
+    }
+    if (topic.inSync < least) {
+      const what = `a partition has ${topic.inSync} replicas in sync and needs ${least}: nothing can be written there`
+      return { grave: true, what, mend: { tool: 'kafka-topics.sh', args: `--describe --topic ${planned.topic}` } }
+    }
+    if (least >= Number(planned.config['min.insync.replicas'])) return null
+    const what = `min.insync.replicas is ${least}: a record may be confirmed by one broker alone, and lost with it`
+    return { grave: false, what, mend }
+  },
+
+  function messageBytes({ topic: name, use }, topic) {
+    const most = Number(topic.config?.get('max.message.bytes') ?? leastMessageBytes)
+    if (most >= leastMessageBytes || use === 'commands') return null
+    const what = `max.message.bytes is ${most}: what is written there may be as long as a command, and would not fit`
+    return { grave: true, what, mend: altering(name, `max.message.bytes=${leastMessageBytes}`) }
+  },
+]
+
+/** What this account may not see is passed over. */
+export function differences(planned: PlannedTopic, topic: Topic): Difference[] {
+  return rules.flatMap(rule => rule(planned, topic) ?? [])
+}
+
+export function altering(topic: string, entry: string): Mend {
+  return { tool: 'kafka-configs.sh', args: `--alter --entity-type topics --entity-name ${topic} --add-config ${entry}` }
+}
+
+function setting({ topic, config }: PlannedTopic, name: keyof PlannedTopic['config']): Mend {
+  return altering(topic, `${name}=${config[name]}`)
+}

@@ -1,0 +1,302 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { check } from '../../src/cli/doctor/check.ts'
+import { examine } from '../../src/cli/doctor/examine.ts'
+import { startSandbox } from '../../src/sandbox/index.ts'
+import { busgate, startBusgate } from '../support/cli.ts'
+import { diagnose } from '../support/doctor.ts'
+import { startFront } from '../support/front.ts'
+import { answerWith, scriptedServer } from '../support/scripted-server.ts'
+
+const key = 'kX9-key-of-nobody'
+const secret = 'k1:0123456789abcdef'
+
+/** Variables that run could start with, as far as one can see without asking anybody. */
+const enough = {
+  BUSGATE_KAFKA_BROKERS: '127.0.0.1:1',
+  BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1',
+  BUSGATE_GATEWAY_URL: 'http://127.0.0.1:1',
+  BUSGATE_GATEWAY_API_KEY: key,
+}
+
+async function sandbox(balance?: number) {
+  const running = await startSandbox({ keys: [key], ...(balance !== undefined && { balance }) })
+  onTestFinished(() => running.close())
+  return running
+}
+
+function fileWith(text: string, mode: number): string {
+  const folder = mkdtempSync(join(tmpdir(), 'busgate-doctor-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'secret')
+  writeFileSync(file, text)
+  chmodSync(file, mode)
+  return file
+}
+
+describe('busgate doctor', () => {
+  test('prints a line for each thing that it looked at, mends below, and exits 1 when something failed', async () => {
+    const { code, stdout, stderr } = await busgate(['doctor'], { env: enough })
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^ok {7}settings {2}fine, for the roles worker, callbacks$/m)
+    expect(stdout).toMatch(/^failed {3}brokers {3}127\.0\.0\.1:1 takes no connection \(ECONNREFUSED\)$/m)
+    expect(stdout).toMatch(/^ +→ nc -vz 127\.0\.0\.1 1, and check BUSGATE_KAFKA_BROKERS$/m)
+    expect(stdout).toMatch(/^skipped {2}topics {4}no broker could be asked$/m)
+    expect(stderr).toMatch(/^\d failed, 0 warnings\.\n$/)
+    expect(stdout + stderr).not.toContain(key)
+  })
+
+  test('--json prints one JSON object a line', async () => {
+    const { stdout } = await busgate(['doctor', '--json'], { env: enough })
+    const lines = stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    expect(lines).toContainEqual({ check: 'topics', state: 'skipped', what: 'no broker could be asked' })
+    expect(lines).toContainEqual({
+      check: 'gateway',
+      state: 'failed',
+      what: '127.0.0.1:1 takes no connection (ECONNREFUSED)',
+      mend: 'nc -vz 127.0.0.1 1, and check BUSGATE_GATEWAY_URL',
+    })
+  })
+
+  test('an interruption exits 130', async () => {
+    const silent = await scriptedServer(() => {})
+    const env = { ...enough, BUSGATE_GATEWAY_URL: silent.url }
+    const running = startBusgate(['doctor'], { env })
+    await expect.poll(() => silent.seen.requests.length, { timeout: 10_000 }).toBe(1)
+    running.signal('SIGINT')
+    expect((await running.ended).code).toBe(130)
+  })
+
+  test('a check that hangs is given up, one that throws says why, and what depends on them is skipped', async () => {
+    const checks = [
+      check({ name: 'slow', about: '', needs: [], look: () => new Promise(() => {}) }),
+      check({ name: 'broken', about: '', needs: [], look: () => Promise.reject(new Error('the disk is full')) }),
+      check({ name: 'later', about: '', needs: ['cluster'], look: async () => ({ findings: [] }) }),
+    ]
+    const found: string[] = []
+    for await (const { state, what } of examine(checks, { env: {} }, 20)) found.push(`${state}: ${what}`)
+    expect(found).toEqual([
+      'failed: the check took longer than 0.02 s',
+      'failed: the disk is full',
+      'skipped: no broker could be asked',
+    ])
+  })
+})
+
+describe('settings and secrets', () => {
+  test('everything that is wrong or missing is named, and nothing else is looked at', async () => {
+    const { of, all } = await diagnose({ BUSGATE_GATEWAY_CONCURRENCY: 'many' })
+    expect(of('settings')).toEqual([
+      'failed: gateway.concurrency (BUSGATE_GATEWAY_CONCURRENCY): expected a whole number from 1 to 1024',
+      'failed: kafka.brokers (BUSGATE_KAFKA_BROKERS): is not set, and needed by worker, callbacks',
+      'failed: gateway.url (BUSGATE_GATEWAY_URL): is not set, and needed by worker',
+      'failed: gateway.apiKey (BUSGATE_GATEWAY_API_KEY): is not set, and needed by worker',
+    ])
+    expect(new Set(all.slice(4).map(({ state }) => state))).toEqual(new Set(['skipped']))
+  })
+
+  test('what is only missing is no reason not to look at the rest', async () => {
+    const { url } = await sandbox()
+    const { of } = await diagnose({ BUSGATE_GATEWAY_URL: url }, ['settings', 'gateway', 'brokers'])
+    expect(of('gateway')).toEqual([expect.stringMatching(/^ok: 127\.0\.0\.1:\d+ takes connections$/)])
+    expect(of('brokers')).toEqual(['skipped: kafka.brokers is not set: there are none to look at'])
+  })
+
+  test('an address that leaves no room for a hook is found', async () => {
+    const env = { ...enough, BUSGATE_CALLBACKS_SECRET: secret }
+    const url = `https://hooks.example/${'x'.repeat(200)}`
+    const { of } = await diagnose({ ...env, BUSGATE_CALLBACKS_PUBLIC_URL: url }, ['settings'])
+    expect(of('settings')[0]).toMatch(/^failed: callbacks\.publicUrl .* is too long/)
+  })
+
+  test.each([
+    ['that only its owner can read', 0o600, 'ok: gateway.apiKey is in FILE'],
+    ['that everybody can read', 0o644, 'warning: gateway.apiKey is in FILE, which everybody on this machine can read'],
+    ['that others can change', 0o620, 'warning: gateway.apiKey is in FILE, which others can change'],
+  ])('a file %s', async (_, mode, expected) => {
+    const file = fileWith(key, mode)
+    const { of } = await diagnose({ BUSGATE_GATEWAY_API_KEY_FILE: file }, ['secrets'])
+    expect(of('secrets')).toEqual([expected.replace('FILE', file)])
+  })
+
+  test('an empty file fails', async () => {
+    const { of } = await diagnose({ BUSGATE_GATEWAY_API_KEY_FILE: fileWith('\n', 0o600) }, ['secrets'])
+    expect(of('secrets')).toEqual([expect.stringMatching(/^failed: gateway\.apiKey is in .*, and that file is empty$/)])
+  })
+
+  test('a file that is not there is not named: its name could be the secret', async () => {
+    const { all, of } = await diagnose({ BUSGATE_GATEWAY_API_KEY_FILE: key })
+    expect(of('secrets')).toEqual([
+      'failed: gateway.apiKey: the file that BUSGATE_GATEWAY_API_KEY_FILE names cannot be read (ENOENT)',
+    ])
+    expect(JSON.stringify(all)).not.toContain(key)
+  })
+
+  test('a settings file with a secret in it that everybody can read', async () => {
+    const file = fileWith(`gateway:\n  apiKey: ${key}\n`, 0o644)
+    const { of } = await diagnose({ BUSGATE_CONFIG: file }, ['secrets'])
+    expect(of('secrets')).toEqual([
+      `warning: gateway.apiKey is given in ${file}:2, which everybody on this machine can read`,
+    ])
+  })
+})
+
+describe('the gateway', () => {
+  const only = ['settings', 'gateway', 'accounts', 'clocks']
+
+  test('each key is tried, and the balance told', async () => {
+    const { url } = await sandbox(7)
+    const env = { ...enough, BUSGATE_GATEWAY_URL: url, BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'another-key' }
+    const { all, of, mends } = await diagnose(env, only)
+    expect(of('accounts').toSorted()).toEqual([
+      'failed: shop: the gateway refuses its key',
+      'ok: default: its key is taken; 7 UAH',
+    ])
+    expect(mends('accounts', 'failed')[0]).toContain('BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY')
+    expect(JSON.stringify(all)).not.toContain('another-key')
+    expect(JSON.stringify(all)).not.toContain(key)
+  })
+
+  test('an account without money is a warning', async () => {
+    const { url } = await sandbox(0)
+    const { of } = await diagnose({ ...enough, BUSGATE_GATEWAY_URL: url }, only)
+    expect(of('accounts')).toEqual(['warning: default: its key is taken; 0 UAH'])
+  })
+
+  test('a name without an address, and a server without TLS', async () => {
+    const nowhere = await diagnose({ ...enough, BUSGATE_GATEWAY_URL: 'https://gateway.invalid' }, only)
+    expect(nowhere.of('gateway')[0]).toMatch(/^failed: the name gateway\.invalid has no address/)
+    expect(nowhere.of('accounts')).toEqual(['skipped: no gateway was reached'])
+    const { url } = await sandbox()
+    const plain = await diagnose({ ...enough, BUSGATE_GATEWAY_URL: url.replace('http', 'https') }, only)
+    expect(plain.of('gateway')[0]).toMatch(/^failed: 127\.0\.0\.1:\d+ speaks no TLS/)
+  })
+
+  test('a certificate that is not trusted', async () => {
+    const pem = readFileSync(new URL('../fixtures/self-signed.pem', import.meta.url))
+    const server = createHttpsServer({ key: pem, cert: pem })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    const { of, mends } = await diagnose({ ...enough, BUSGATE_GATEWAY_URL: `https://127.0.0.1:${port}` }, only)
+    expect(of('gateway')[0]).toMatch(/^failed: .* has a certificate that is not trusted here/)
+    expect(mends('gateway', 'failed')[0]).toContain('NODE_EXTRA_CA_CERTS')
+  })
+
+  test.each([
+    [0, /^ok: the gateway has the same time$/],
+    [-10_000, /^warning: the gateway is (9|10)\.\d s behind this machine$/],
+    [60_000, /^failed: the gateway is (59|60)\.\d s ahead of this machine$/],
+  ])('a clock that is %d ms ahead', async (aheadMs, expected) => {
+    const date = () => new Date(Date.now() + aheadMs).toUTCString()
+    const server = await scriptedServer((socket, request) =>
+      answerWith('', { headers: { date: date(), connection: 'close' } })(socket, request),
+    )
+    const { of } = await diagnose({ ...enough, BUSGATE_GATEWAY_URL: server.url }, ['settings', 'gateway', 'clocks'])
+    expect(of('clocks')[0]).toMatch(expected)
+  })
+})
+
+describe('registry and brokers', () => {
+  test('something else than a registry', async () => {
+    const { url } = await sandbox()
+    const { of } = await diagnose({ ...enough, BUSGATE_REGISTRY_URL: url }, ['settings', 'registry', 'schemas'])
+    expect(of('registry')[1]).toMatch(/^failed: what answers at registry\.url is no schema registry \(HTTP 404/)
+    expect(of('schemas')).toEqual(['skipped: no registry was reached'])
+  })
+
+  test('a registry that refuses the login', async () => {
+    const server = await scriptedServer(
+      answerWith('{"error_code":401}', { status: 401, headers: { connection: 'close' } }),
+    )
+    const login = { BUSGATE_REGISTRY_USERNAME: 'u', BUSGATE_REGISTRY_PASSWORD: 'pw-of-nobody' }
+    const { all, of } = await diagnose({ ...enough, ...login, BUSGATE_REGISTRY_URL: server.url }, [
+      'settings',
+      'registry',
+    ])
+    expect(of('registry')[1]).toBe('failed: the registry refuses registry.username and registry.password (401)')
+    expect(JSON.stringify(all)).not.toContain('pw-of-nobody')
+  })
+
+  test('something that takes connections and is no broker', async () => {
+    const { url } = await sandbox()
+    const env = { ...enough, BUSGATE_KAFKA_BROKERS: new URL(url).host }
+    const { of } = await diagnose(env, ['settings', 'brokers', 'cluster', 'topics'])
+    expect(of('cluster')[0]).toMatch(/^failed: no broker lets this client in/)
+    expect(of('topics')).toEqual(['skipped: no broker could be asked'])
+  })
+
+  test('the embedded bus has no brokers', async () => {
+    const env = { ...enough, BUSGATE_KAFKA_BROKERS: 'embedded', BUSGATE_REGISTRY_URL: '' }
+    const { of } = await diagnose(env, ['settings', 'registry', 'brokers'])
+    expect(of('brokers')[0]).toContain('skipped: kafka.brokers is embedded')
+    expect(of('registry')[0]).toContain('skipped: registry.url is not set')
+  })
+})
+
+describe('the public address of the receiver', () => {
+  const only = ['settings', 'receiver']
+
+  async function freePort(): Promise<string> {
+    const server = await scriptedServer()
+    await server.close()
+    return String(server.port)
+  }
+
+  test('leads back here: a receiver is started for it, and told apart from others', async () => {
+    const port = await freePort()
+    const front = await startFront(`http://127.0.0.1:${port}`)
+    const env = { ...enough, BUSGATE_CALLBACKS_SECRET: secret, BUSGATE_CALLBACKS_PORT: port }
+    const { all, of } = await diagnose({ ...env, BUSGATE_CALLBACKS_PUBLIC_URL: front.url }, only)
+    expect(of('receiver')).toEqual([
+      `ok: ${front.url} leads to a receiver that takes this secret's addresses: the one started here for this`,
+      'warning: whoever is on the way reads and repeats the callbacks: the address begins with http',
+      'warning: 127.0.0.1 leads to 127.0.0.1, in a private network: can the gateway reach it?',
+    ])
+    expect(front.passed).toHaveLength(1)
+    expect(JSON.stringify(all)).not.toContain(front.passed[0]!.path.slice('/hooks/'.length))
+    expect(JSON.stringify(all)).not.toContain('0123456789abcdef')
+  })
+
+  test('leads to a receiver of other processes, with the same secret or another', async () => {
+    const other = startBusgate(['run'], {
+      env: {
+        ...enough,
+        BUSGATE_KAFKA_BROKERS: 'embedded',
+        BUSGATE_REGISTRY_URL: '',
+        BUSGATE_ROLES: 'callbacks',
+        BUSGATE_CALLBACKS_SECRET: secret,
+        BUSGATE_CALLBACKS_PORT: '0',
+        BUSGATE_TELEMETRY_PORT: '0',
+      },
+    })
+    const { callbacks } = JSON.parse(await other.line('worker.started'))
+    const env = { ...enough, BUSGATE_ROLES: 'worker', BUSGATE_CALLBACKS_PUBLIC_URL: `http://127.0.0.1:${callbacks}` }
+    const same = await diagnose({ ...env, BUSGATE_CALLBACKS_SECRET: secret }, only)
+    expect(same.of('receiver')[0]).toMatch(/^ok: .*: one elsewhere, for this process runs none$/)
+    const another = await diagnose({ ...env, BUSGATE_CALLBACKS_SECRET: 'k1:fedcba9876543210' }, only)
+    expect(another.of('receiver')).toEqual([expect.stringMatching(/^failed: .* does not take addresses made here/)])
+    const unknown = await diagnose({ ...env, BUSGATE_CALLBACKS_SECRET: 'k2:fedcba9876543210' }, only)
+    expect(unknown.of('receiver')).toEqual([expect.stringMatching(/^failed: .* does not know the first key/)])
+  })
+
+  test('leads to something else, or nowhere', async () => {
+    const front = await startFront()
+    front.answer = () => ({ status: 404, body: 'not here' })
+    const env = { ...enough, BUSGATE_ROLES: 'worker', BUSGATE_CALLBACKS_SECRET: secret }
+    const other = await diagnose({ ...env, BUSGATE_CALLBACKS_PUBLIC_URL: front.url }, only)
+    expect(other.of('receiver')).toEqual([
+      `failed: ${front.url} leads to something else than a receiver: it answers 404`,
+    ])
+    const url = `http://127.0.0.1:${await freePort()}`
+    const nowhere = await diagnose({ ...env, BUSGATE_CALLBACKS_PUBLIC_URL: url }, only)
+    expect(nowhere.of('receiver')).toEqual([`failed: ${url} is not reached: ECONNREFUSED`])
+  })
+})

@@ -1,0 +1,235 @@
+import { randomUUID } from 'node:crypto'
+import kafkajs, { type AclResourceTypes, type Admin } from 'kafkajs'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
+import { startSandbox } from '../../src/sandbox/index.ts'
+import { busgate } from '../support/cli.ts'
+import { diagnose } from '../support/doctor.ts'
+import { type Brokers, describeOnKafka } from '../support/integration.ts'
+import { createTopics, plainKafka } from '../support/kafka.ts'
+
+/** Variables of a test of its own, for all roles. */
+function environmentOf({ brokers, registryUrl }: Brokers) {
+  const name = `doctor-${randomUUID()}`
+  return {
+    BUSGATE_KAFKA_BROKERS: brokers.join(','),
+    BUSGATE_KAFKA_GROUP_ID: name,
+    BUSGATE_REGISTRY_URL: registryUrl,
+    BUSGATE_TOPICS_COMMANDS: `${name}.otp,${name}.commands`,
+    BUSGATE_TOPICS_RESULTS: `${name}.results`,
+    BUSGATE_TOPICS_STATUSES: `${name}.statuses`,
+    BUSGATE_TOPICS_DOUBTS: `${name}.doubts`,
+    BUSGATE_TOPICS_OVERDUE: `${name}.overdue`,
+    BUSGATE_TOPICS_DEAD_LETTERS: `${name}.dead-letters`,
+    BUSGATE_GATEWAY_URL: 'http://127.0.0.1:1',
+    BUSGATE_GATEWAY_API_KEY: 'sandbox-key',
+    BUSGATE_ROLES: 'worker,callbacks,reconciler',
+    BUSGATE_CALLBACKS_SECRET: 'k1:0123456789abcdef',
+  }
+}
+
+const topicChecks = ['settings', 'brokers', 'cluster', 'topics', 'limits']
+
+describeOnKafka('busgate doctor on a real Kafka', brokers => {
+  test('what topics create and schemas register have made is fine', async () => {
+    const sandbox = await startSandbox()
+    onTestFinished(() => sandbox.close())
+    const env = { ...environmentOf(brokers), BUSGATE_GATEWAY_URL: sandbox.url }
+    const before = await diagnose(env)
+    expect(before.of('topics')).toContain(`failed: ${env.BUSGATE_TOPICS_RESULTS} does not exist`)
+    expect(before.mends('topics', 'failed')).toContain('busgate topics create')
+    expect(before.mends('schemas', 'warning')).toContain('busgate schemas register')
+    await busgate(['topics', 'create'], { env })
+    await busgate(['schemas', 'register'], { env })
+    const { all, of } = await diagnose(env)
+    const oneBroker = /^the cluster has \d brokers?:/
+    expect(all.filter(({ state, what }) => /warning|failed/.test(state) && !oneBroker.test(what))).toEqual([])
+    expect(of('topics')).toContainEqual(expect.stringMatching(/^ok: .*\.doubts: 4 partitions/))
+    expect(of('schemas')).toContainEqual(expect.stringMatching(/^ok: .*\.commands-value is version 1, BACKWARD_TRANS/))
+    expect(of('rights')).toContainEqual(expect.stringMatching(/^ok: WRITE of the transactional ids .* aborted$/))
+    expect(of('clocks')).toContain('ok: a broker has the same time')
+  })
+
+  test('unequal partitions, a compacted topic, and commands that vanish before they expire', async () => {
+    const env = environmentOf(brokers)
+    const [otp = '', commands = ''] = env.BUSGATE_TOPICS_COMMANDS.split(',')
+    await createTopics(brokers.brokers, [
+      { topic: otp, partitions: 2 },
+      { topic: commands, partitions: 3, config: { 'cleanup.policy': 'compact' } },
+      { topic: env.BUSGATE_TOPICS_DOUBTS, partitions: 3, config: { 'retention.ms': '60000' } },
+      { topic: env.BUSGATE_TOPICS_RESULTS, partitions: 1, config: { 'max.message.bytes': '1000' } },
+      { topic: env.BUSGATE_TOPICS_STATUSES, partitions: 2, config: { 'min.insync.replicas': '9' } },
+    ])
+    const { of, mends } = await diagnose(env, topicChecks)
+    expect(of('topics')).toEqual([
+      `failed: ${otp}: 2 partitions instead of 3`,
+      expect.stringMatching(/^failed: .*\.commands: cleanup\.policy is compact/),
+      expect.stringMatching(/^ok: .*\.doubts: 3 partitions/),
+      `warning: ${env.BUSGATE_TOPICS_RESULTS}: 1 partition instead of 2`,
+      expect.stringMatching(/^failed: .*\.results: max\.message\.bytes is 1000/),
+      expect.stringMatching(/^failed: .*\.statuses: min\.insync\.replicas is 9, .*: nothing can be written$/),
+      `failed: ${env.BUSGATE_TOPICS_OVERDUE} does not exist`,
+      `failed: ${env.BUSGATE_TOPICS_DEAD_LETTERS} does not exist`,
+    ])
+    const server = `--bootstrap-server ${brokers.brokers[0]}`
+    expect(mends('topics', 'failed')).toContain(`kafka-topics.sh ${server} --alter --topic ${otp} --partitions 3`)
+    expect(of('limits')).toContainEqual(
+      `failed: ${env.BUSGATE_TOPICS_DOUBTS} is kept for 1 minute, and commands live for 1 day: they can vanish without a result`,
+    )
+  })
+
+  test('commands that live longer than the brokers remember progress', async () => {
+    const env = { ...environmentOf(brokers), BUSGATE_DELIVERY_MAX_AGE_MS: String(30 * 24 * 3_600_000) }
+    const { of } = await diagnose(env, topicChecks)
+    expect(of('limits')).toContainEqual(
+      expect.stringMatching(
+        /^failed: broker \d: offsets\.retention\.minutes is 10080: progress is forgotten after 7 days/,
+      ),
+    )
+  })
+
+  test('a schema that does not go together with the local one', async () => {
+    const env = environmentOf(brokers)
+    const subject = `${env.BUSGATE_TOPICS_RESULTS}-value`
+    const schema = {
+      type: 'record',
+      name: 'SendResult',
+      namespace: 'io.busgate',
+      fields: [{ name: 'id', type: 'string' }],
+    }
+    await fetch(`${brokers.registryUrl}/subjects/${subject}/versions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ schema: JSON.stringify(schema) }),
+    })
+    const { of } = await diagnose(env, ['settings', 'registry', 'schemas'])
+    expect(of('schemas')).toContainEqual(
+      expect.stringMatching(/^failed: .*\.results-value: version 1 \(id \d+\): cannot be read with the local schema/),
+    )
+    const checked = await busgate(['schemas', 'check'], { env })
+    expect(checked.code).toBe(1)
+    expect(checked.stdout).toContain(`differs     ${subject}  version 1`)
+    const registered = await busgate(['schemas', 'register', '--json'], { env })
+    expect(registered.code).toBe(1)
+    const states = registered.stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line).state)
+    expect(states).toEqual(['registered', 'registered', 'differs', 'registered', 'registered'])
+  })
+
+  test('one broker of several that is away is a warning', async () => {
+    const env = environmentOf({ ...brokers, brokers: ['127.0.0.1:1', ...brokers.brokers] })
+    const { of } = await diagnose(env, ['settings', 'brokers', 'cluster'])
+    expect(of('brokers')).toEqual([expect.stringMatching(/^warning: 127\.0\.0\.1:1 /), expect.stringMatching(/^ok: /)])
+    expect(of('cluster')[0]).toMatch(/^ok: broker \d at .* understands all that busgate asks$/)
+  })
+})
+
+const java = await javaAvailable()
+
+describe.skipIf(!java.ok)('busgate doctor on a Kafka that asks who it is', () => {
+  const { AclOperationTypes, AclPermissionTypes, ResourcePatternTypes } = kafkajs
+  const user = 'busgate'
+  const password = 'pw-of-nobody'
+  let kafka: LocalKafka
+  let admin: Admin
+
+  beforeAll(async () => {
+    kafka = await startKafka({ users: { [user]: password } })
+    admin = plainKafka(kafka.brokers).admin()
+    await admin.connect()
+  })
+  afterAll(async () => {
+    await admin?.disconnect()
+    await kafka?.stop()
+  })
+
+  const only = ['settings', 'brokers', 'cluster', 'topics', 'rights', 'limits']
+
+  async function secured() {
+    const open = environmentOf({ brokers: kafka.brokers, registryUrl: 'http://127.0.0.1:1' })
+    await busgate(['topics', 'create', '--partitions', '1'], { env: open })
+    return {
+      ...open,
+      BUSGATE_KAFKA_BROKERS: kafka.secureBrokers.join(','),
+      BUSGATE_KAFKA_SASL_MECHANISM: 'plain',
+      BUSGATE_KAFKA_SASL_USERNAME: user,
+      BUSGATE_KAFKA_SASL_PASSWORD: password,
+    }
+  }
+
+  /** Does what a line of doctor says: takes the right from its kafka-acls.sh command. */
+  async function grant(command: string): Promise<void> {
+    const [, operation = ''] = /--operation (\w+)/.exec(command) ?? []
+    const [, kind = '', name = ''] = /--(topic|group|transactional-id) (\S+)/.exec(command) ?? []
+    const types: Record<string, AclResourceTypes> = { topic: 2, group: 3, 'transactional-id': 5 }
+    await admin.createAcls({
+      acl: [
+        {
+          principal: /--allow-principal (\S+)/.exec(command)?.[1] ?? '',
+          host: '*',
+          operation: operation === 'Read' ? AclOperationTypes.READ : AclOperationTypes.WRITE,
+          permissionType: AclPermissionTypes.ALLOW,
+          resourceType: types[kind]!,
+          resourceName: name,
+          resourcePatternType: command.includes('prefixed')
+            ? ResourcePatternTypes.PREFIXED
+            : ResourcePatternTypes.LITERAL,
+        },
+      ],
+    })
+  }
+
+  test('names every missing right, and each is mended by its command', async () => {
+    const env = await secured()
+    const name = env.BUSGATE_KAFKA_GROUP_ID
+    const { of, mends, all } = await diagnose(env, only)
+    expect(of('rights')).toEqual([
+      `failed: READ of ${name}.otp is missing`,
+      `failed: READ of ${name}.commands is missing`,
+      `failed: READ of ${name}.doubts is missing`,
+      `failed: WRITE of ${name}.doubts is missing`,
+      `failed: WRITE of ${name}.results is missing`,
+      `failed: READ of ${name}.results is missing`,
+      `failed: READ of ${name}.statuses is missing`,
+      `failed: WRITE of ${name}.statuses is missing`,
+      `failed: READ of ${name}.overdue is missing`,
+      `failed: WRITE of ${name}.overdue is missing`,
+      `failed: WRITE of ${name}.dead-letters is missing`,
+      `failed: READ of the group ${name} is missing`,
+      `failed: WRITE of the transactional ids ${name}-… is missing`,
+    ])
+    expect(JSON.stringify(all)).not.toContain(password)
+    for (const command of mends('rights', 'failed')) {
+      expect(command).toMatch(/^kafka-acls\.sh --bootstrap-server \S+ --command-config ADMIN\.properties --add /)
+      await grant(command!)
+    }
+    const mended = await diagnose(env, only)
+    expect(mended.of('rights')).toHaveLength(9)
+    expect(mended.of('rights').filter(line => !line.startsWith('ok: '))).toEqual([])
+    expect(mended.of('topics').at(-1)).toMatch(/^skipped: cleanup\.policy, .* this login may not see them$/)
+    expect(mended.of('limits')).toEqual([expect.stringMatching(/^skipped: the limits of broker 1 cannot be seen/)])
+  })
+
+  test.each([
+    ['READ of the commands', '.commands', 'Read', '.commands is missing'],
+    ['WRITE of the results', '.results', 'Write', '.results is missing'],
+    ['READ of the group', '', 'Read', 'READ of the group'],
+    ['WRITE of the transactional ids', '-', 'Write', 'WRITE of the transactional ids'],
+  ])('one right alone that is missing: %s', async (_, resource, operation, expected) => {
+    const env = await secured()
+    const missing = new RegExp(`--operation ${operation} .* ${env.BUSGATE_KAFKA_GROUP_ID}${resource}( |$)`)
+    const { mends } = await diagnose(env, only)
+    for (const command of mends('rights', 'failed')) if (!missing.test(command!)) await grant(command!)
+    const { of } = await diagnose(env, only)
+    const failed = of('rights').filter(line => line.startsWith('failed'))
+    expect(failed).toEqual([expect.stringContaining(expected)])
+  })
+
+  test('a wrong password', async () => {
+    const { of } = await diagnose({ ...(await secured()), BUSGATE_KAFKA_SASL_PASSWORD: 'another' }, only)
+    expect(of('cluster')[0]).toMatch(/^failed: no broker lets this client in: SASL PLAIN authentication failed/)
+    expect(of('rights')).toEqual(['skipped: no broker could be asked'])
+  })
+})
