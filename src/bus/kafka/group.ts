@@ -5,6 +5,7 @@ import type { Telemetry } from '../../telemetry/events.ts'
 import type { TopicPartition } from '../port.ts'
 import type { GroupDriver } from '../session/driver.ts'
 import type { Ownership } from '../session/ownership.ts'
+import { committedOffsets } from './committed-offsets.ts'
 import { MembershipHook } from './membership.ts'
 import { kafkaPartition } from './partition.ts'
 import { toBatch } from './record.ts'
@@ -23,6 +24,8 @@ export interface KafkaGroupOptions {
 }
 
 const consumerRetry = { initialRetryTime: 100, maxRetryTime: 1000, retries: 1000, multiplier: 1.5 }
+/** Members hear of a rebalance by their next heartbeat, and partitions rest until the last one has heard. */
+const heartbeatMs = 500
 /** Resuming waits for the fetch that is under way; a full pause waits this long at most. */
 const fetchWaitMs = 200
 const fetchBytesPerPartition = 256 * 1024
@@ -40,7 +43,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions): Promise<void> 
     partitionAssigners: [hook.assigner],
     sessionTimeout: sessionTimeoutMs,
     rebalanceTimeout: rebalanceTimeoutMs,
-    heartbeatInterval: Math.min(500, sessionTimeoutMs / 3),
+    heartbeatInterval: Math.min(heartbeatMs, sessionTimeoutMs / 3),
     maxWaitTimeInMs: fetchWaitMs,
     maxBytesPerPartition: fetchBytesPerPartition,
     metadataMaxAge: 30_000,
@@ -55,8 +58,8 @@ export async function joinKafkaGroup(options: KafkaGroupOptions): Promise<void> 
     partition: tp =>
       kafkaPartition({ kafka: options.sessionKafka, admin, clock, groupId, tp, cursor: cursorOf(consumer, tp) }),
     knows: async topic => {
-      const [found] = await admin.fetchOffsets({ groupId, topics: [topic] })
-      return found?.partitions.some(({ offset }) => offset !== '-1') ?? false
+      const committed = await committedOffsets(admin, clock, groupId, topic)
+      return committed.some(({ offset }) => offset !== '-1')
     },
     totalPartitions: () => total,
     leaseUntil: () => hook.leaseUntil(),

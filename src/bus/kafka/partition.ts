@@ -2,6 +2,7 @@ import type { Admin, Kafka, Producer, Transaction } from 'kafkajs'
 import { type Clock, sleep } from '../../clock.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { Acquired, PartitionDriver } from '../session/driver.ts'
+import { committedOffsets } from './committed-offsets.ts'
 import { Routing } from './routing.ts'
 
 export interface KafkaPartitionOptions {
@@ -35,8 +36,8 @@ export function kafkaPartition({ kafka, admin, clock, groupId, tp, cursor }: Kaf
     await limited('connect', producer.connect())
     const first = await limited('init', producer.transaction())
     await first.abort()
-    const ofTopic = await limited('fetch offsets', admin.fetchOffsets({ groupId, topics: [tp.topic] }))
-    const committed = ofTopic[0]?.partitions.find(({ partition }) => partition === tp.partition)
+    const ofTopic = await limited('fetch offsets', committedOffsets(admin, clock, groupId, tp.topic))
+    const committed = ofTopic.find(({ partition }) => partition === tp.partition)
     const ends = await limited('list offsets', admin.fetchTopicOffsets(tp.topic))
     const end = ends.find(({ partition }) => partition === tp.partition)
     if (!committed || !end) throw new Error(`the broker knows no partition ${tp.topic}/${tp.partition}`)
