@@ -2,6 +2,7 @@
 // and holds its answer against what the manifest says. Usage: node .ci/helm-settings.mjs MANIFESTS
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -11,14 +12,20 @@ const objects = parseAllDocuments(readFileSync(process.argv[2], 'utf8')).map(doc
 const named = (kind, name) => objects.find(object => object?.kind === kind && object.metadata.name === name)
 const deployments = objects.filter(object => object?.kind === 'Deployment')
 assert(deployments.length > 0, 'no Deployment was rendered')
+/** What `busgate run` allows itself beyond kafka.drainMs (src/cli/commands/run.ts). */
+const ownStopMs = 15_000
+/** Stands for what the chart itself does not make: it is a key, a password and a signing key alike. */
+const madeUp = 'k1:not-a-real-secret'
 const folder = mkdtempSync(join(tmpdir(), 'busgate-chart-'))
 try {
-  for (const { spec } of deployments) checkPod(spec.template.spec)
+  for (const { spec } of deployments) checkPod(spec.template)
 } finally {
   rmSync(folder, { recursive: true })
 }
 
-function checkPod({ containers: [container], volumes, terminationGracePeriodSeconds }) {
+function checkPod({ metadata, spec }) {
+  const { volumes, terminationGracePeriodSeconds } = spec
+  const [container] = spec.containers
   const mounted = filesOf(volumes, container.volumeMounts)
   const env = Object.fromEntries(container.env.map(({ name, value }) => [name, onDisk(mounted, name, value)]))
   const ask = (...args) =>
@@ -28,13 +35,19 @@ function checkPod({ containers: [container], volumes, terminationGracePeriodSeco
       stdio: ['ignore', 'pipe', args[0] === 'check' ? 'pipe' : 'inherit'],
     })
   ask('check')
-  const { kafka, callbacks, telemetry, roles } = JSON.parse(ask('print', '--json'))
+  const { kafka, gateway, callbacks, telemetry, roles } = JSON.parse(ask('print', '--json'))
   const ports = Object.fromEntries(container.ports.map(({ name, containerPort }) => [name, containerPort]))
 
   assert.deepEqual(roles, [container.name])
   assert.equal(ports.metrics, telemetry.port)
   assert.equal(ports.http, roles.includes('callbacks') ? callbacks.port : undefined)
-  assert(terminationGracePeriodSeconds * 1000 > kafka.drainMs + 15_000, 'the grace period is too short for the drain')
+  assert.equal(metadata.annotations['checksum/settings'], sha256Of(mounted.get('/etc/busgate/busgate.yaml').trimEnd()))
+  const stopMs = kafka.drainMs + gateway.timeoutMs + ownStopMs
+  assert(terminationGracePeriodSeconds * 1000 > stopMs, 'the grace period is too short for the drain')
+}
+
+function sha256Of(text) {
+  return createHash('sha256').update(text).digest('hex')
 }
 
 /** The content of each file that the pod finds, by its path. */
@@ -42,9 +55,10 @@ function filesOf(volumes, mounts) {
   return new Map(
     volumes.flatMap(({ name, configMap, secret }) => {
       const { mountPath } = mounts.find(mount => mount.name === name)
-      const data = configMap
-        ? named('ConfigMap', configMap.name).data
-        : Object.fromEntries(secret.items.map(({ path }) => [path, 'k1:not-a-real-secret']))
+      const { items } = secret ?? configMap
+      const data = items
+        ? Object.fromEntries(items.map(({ path }) => [path, madeUp]))
+        : named('ConfigMap', configMap.name).data
       return Object.entries(data).map(([file, content]) => [`${mountPath}/${file}`, content])
     }),
   )
@@ -52,7 +66,7 @@ function filesOf(volumes, mounts) {
 
 /** The value of a variable; of one that names a file, the path of a copy here. */
 function onDisk(mounted, name, value) {
-  if (!name.endsWith('_FILE') && name !== 'BUSGATE_CONFIG') return value
+  if (!value.startsWith('/')) return value
   assert(mounted.has(value), `${name} names ${value}, which is not mounted`)
   const copy = join(folder, basename(value))
   writeFileSync(copy, mounted.get(value))

@@ -8,6 +8,7 @@ import { requireGateway, requireRunnable, type Settings } from './config/index.t
 import { type Sending, startSending } from './dispatch/role.ts'
 import { registryOf } from './records/open.ts'
 import { RegistryUnavailable, type SchemaRegistry } from './records/registry.ts'
+import { type Reconciling, startReconciling } from './statuses/role.ts'
 import { Telemetry } from './telemetry/events.ts'
 import type { GaugeSource } from './telemetry/gauges.ts'
 import { startTelemetryServer, type TelemetryServer } from './telemetry/http.ts'
@@ -38,6 +39,12 @@ export interface Worker {
   stop(): Promise<void>
 }
 
+interface Roles {
+  sending: Sending | null
+  receiver: Receiver | null
+  reconciling: Reconciling | null
+}
+
 const registryRetryMs = 2000
 
 /**
@@ -54,7 +61,7 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
   let failure: Error | null = null
   let starting = true
   let stopped: Promise<void> | null = null
-  const roles: { sending: Sending | null; receiver: Receiver | null } = { sending: null, receiver: null }
+  const roles: Roles = { sending: null, receiver: null, reconciling: null }
   const gauges = new Set<GaugeSource>()
   const ready = () => {
     const reasons = [
@@ -62,12 +69,18 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
       ...(starting ? ['starting'] : []),
       ...(stopped === null ? [] : ['stopping']),
       ...(roles.sending?.reasons() ?? []),
+      ...(roles.reconciling?.reasons() ?? []),
     ]
     return { ready: reasons.length === 0, reasons }
   }
   const server: TelemetryServer = await startTelemetryServer({
     ...settings.telemetry,
-    metrics: createMetrics(telemetry, { version, gauges }),
+    metrics: createMetrics(telemetry, {
+      version,
+      gauges,
+      topic: settings.topics.commands,
+      account: [...settings.gateway.accounts.keys()],
+    }),
     ready,
     healthy: () => ({ healthy: failure === null, reasons: failure ? [failure.message] : [] }),
   })
@@ -80,7 +93,7 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
   }
 
   async function finish(): Promise<void> {
-    await roles.sending?.stop()
+    await Promise.all([roles.sending?.stop(), roles.reconciling?.stop()])
     await roles.receiver?.close()
     await server.close()
     if (!options.bus) await bus.close()
@@ -106,16 +119,22 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
     if (settings.roles.includes('callbacks') && tokens) {
       roles.receiver = await whenRegistryAnswers(() => startReceiving({ settings, bus, registry, telemetry, tokens }))
     }
-    if (!settings.roles.includes('worker')) return
+    if (!settings.roles.some(role => role !== 'callbacks')) return
     requireGateway(settings)
-    const hookFor = hookForCommands(settings, tokens, telemetry)
     const fatal = (error: Error) => {
       failure = error
       fail(error)
     }
-    const sending = { settings, bus, registry, telemetry, clock: systemClock, random: Math.random, hookFor, fatal }
-    roles.sending = await whenRegistryAnswers(() => startSending(sending))
-    gauges.add(roles.sending.gauges)
+    const common = { settings, bus, registry, telemetry, clock: systemClock, random: Math.random, fatal }
+    if (settings.roles.includes('worker')) {
+      const hookFor = hookForCommands(settings, tokens, telemetry)
+      roles.sending = await whenRegistryAnswers(() => startSending({ ...common, hookFor }))
+      gauges.add(roles.sending.gauges)
+    }
+    if (settings.roles.includes('reconciler')) {
+      roles.reconciling = await whenRegistryAnswers(() => startReconciling(common))
+      gauges.add(roles.reconciling.gauges)
+    }
   }
 
   async function whenRegistryAnswers<T>(start: () => Promise<T>): Promise<T> {

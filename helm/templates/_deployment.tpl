@@ -1,23 +1,27 @@
-{{/* The Deployment of a role. Takes (dict "root" $ "role" "worker" "values" .Values.worker). */}}
+{{/* The Deployment of a role, whose scope it takes. */}}
 {{- define "busgate.deployment" -}}
 {{- $root := .root -}}
 {{- $secretFiles := include "busgate.secretFiles" . | fromYaml -}}
+{{- $metricsPort := dig "telemetry" "port" 9464 $root.Values.config -}}
+{{- $scaled := dig "autoscaling" "by" "none" .values -}}
 apiVersion: apps/v1
 kind: Deployment
 metadata:
-  name: {{ include "busgate.fullname" $root }}-{{ .role }}
-  labels:
-    {{- include "busgate.labels" . | nindent 4 }}
+  {{- include "busgate.metadata" . | nindent 2 }}
 spec:
+  {{- if eq $scaled "none" }}
   replicas: {{ .values.replicas }}
+  {{- end }}
   selector:
     matchLabels:
       {{- include "busgate.selectorLabels" . | nindent 6 }}
   strategy:
     type: RollingUpdate
     rollingUpdate:
-      maxSurge: 1
+      maxSurge: {{ .values.maxSurge }}
       maxUnavailable: 0
+  # Some failures show only right after the start.
+  minReadySeconds: 10
   template:
     metadata:
       labels:
@@ -36,6 +40,34 @@ spec:
       imagePullSecrets:
         {{- toYaml . | nindent 8 }}
       {{- end }}
+      {{- with $root.Values.priorityClassName }}
+      priorityClassName: {{ . }}
+      {{- end }}
+      {{- with $root.Values.nodeSelector }}
+      nodeSelector:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $root.Values.tolerations }}
+      tolerations:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $root.Values.affinity }}
+      affinity:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $root.Values.topologySpread.keys }}
+      topologySpreadConstraints:
+        {{- range . }}
+        - topologyKey: {{ . }}
+          maxSkew: 1
+          whenUnsatisfiable: {{ $root.Values.topologySpread.whenUnsatisfiable }}
+          labelSelector:
+            matchLabels:
+              {{- include "busgate.selectorLabels" $ | nindent 14 }}
+          # Pods of the version that is being replaced do not count.
+          matchLabelKeys: [pod-template-hash]
+        {{- end }}
+      {{- end }}
       securityContext:
         runAsNonRoot: true
         runAsUser: 1000
@@ -47,6 +79,7 @@ spec:
         - name: {{ .role }}
           image: {{ printf "%s:%s" $root.Values.image.repository ($root.Values.image.tag | default $root.Chart.AppVersion) | quote }}
           imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+          args: [run]
           securityContext:
             allowPrivilegeEscalation: false
             readOnlyRootFilesystem: true
@@ -61,6 +94,18 @@ spec:
             - name: {{ $variable }}
               value: /run/secrets/busgate/{{ $key }}
             {{- end }}
+            {{- if eq $scaled "lag" }}
+            {{- with dig "kafka" "sasl" "username" "" $root.Values.config }}
+            - name: BUSGATE_KAFKA_SASL_USERNAME
+              value: {{ . | quote }}
+            {{- end }}
+            {{- end }}
+            {{- with $root.Values.trustedCa }}
+            {{- if .configMap }}
+            - name: NODE_EXTRA_CA_CERTS
+              value: /etc/busgate-ca/{{ .key }}
+            {{- end }}
+            {{- end }}
             {{- with .values.nodeOptions }}
             - name: NODE_OPTIONS
               value: {{ . | quote }}
@@ -71,22 +116,8 @@ spec:
               containerPort: {{ dig "callbacks" "port" 8080 $root.Values.config }}
             {{- end }}
             - name: metrics
-              containerPort: {{ dig "telemetry" "port" 9464 $root.Values.config }}
-          # A process that does not answer at all, or has said that only a restart helps. Not a bus that is down.
-          livenessProbe:
-            httpGet:
-              path: /healthz
-              port: metrics
-            initialDelaySeconds: 10
-            periodSeconds: 10
-            timeoutSeconds: 5
-            failureThreshold: 6
-          readinessProbe:
-            httpGet:
-              path: /readyz
-              port: metrics
-            periodSeconds: 5
-            timeoutSeconds: 5
+              containerPort: {{ $metricsPort }}
+          {{- include "busgate.probes" (dict "root" $root "role" .role "port" $metricsPort) | nindent 10 }}
           {{- if eq .role "callbacks" }}
           lifecycle:
             preStop:
@@ -103,6 +134,11 @@ spec:
             - name: secrets
               mountPath: /run/secrets/busgate
               readOnly: true
+            {{- if $root.Values.trustedCa.configMap }}
+            - name: trusted-ca
+              mountPath: /etc/busgate-ca
+              readOnly: true
+            {{- end }}
       volumes:
         - name: settings
           configMap:
@@ -116,4 +152,59 @@ spec:
               - key: {{ $key }}
                 path: {{ $key }}
               {{- end }}
+        {{- with $root.Values.trustedCa }}
+        {{- if .configMap }}
+        - name: trusted-ca
+          configMap:
+            name: {{ .configMap }}
+            items:
+              - key: {{ .key }}
+                path: {{ .key }}
+        {{- end }}
+        {{- end }}
+{{- end -}}
+
+{{/*
+Takes (dict "root" $ "role" "worker" "port" 9464).
+
+/healthz says whether this process can go on at all: never that the bus, the registry or the gateway is down.
+/readyz says whether it does its work now. For a receiver that is whether the Service may send it requests. No Service
+asks a worker; its readiness is what a rollout and a drain of nodes wait for, and both must go on while the gateway
+refuses a key and every account pauses. So the readiness of the others is that they have started, which the start-up
+probe waits for, and are healthy: a pod that cannot reach the bus or the registry with its new settings holds the
+rollout up.
+*/}}
+{{- define "busgate.probes" -}}
+{{- $ready := ternary "/readyz" "/healthz" (eq .role "callbacks") -}}
+startupProbe:
+  {{- if eq .role "callbacks" }}
+  httpGet:
+    path: /healthz
+    port: metrics
+  {{- else }}
+  exec:
+    command:
+      - node
+      - -e
+      - |
+        {{- .root.Files.Get "probes/started.js" | trim | nindent 8 }}
+      - {{ .port | toString | quote }}
+  {{- end }}
+  periodSeconds: 5
+  timeoutSeconds: 5
+  # Ten minutes; then another start may help.
+  failureThreshold: 120
+livenessProbe:
+  httpGet:
+    path: /healthz
+    port: metrics
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+readinessProbe:
+  httpGet:
+    path: {{ $ready }}
+    port: metrics
+  periodSeconds: 5
+  timeoutSeconds: 5
 {{- end -}}

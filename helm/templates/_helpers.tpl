@@ -1,9 +1,9 @@
 {{- define "busgate.fullname" -}}
 {{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 53 | trimSuffix "-" -}}
+{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" -}}
 {{- else -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
-{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 53 | trimSuffix "-" -}}
+{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 52 | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 
@@ -11,23 +11,46 @@
 {{- .Values.serviceAccount.name | default (ternary (include "busgate.fullname" .) "default" .Values.serviceAccount.create) -}}
 {{- end -}}
 
-{{/* Takes a role's scope: (dict "root" $ "role" "worker"). */}}
+{{/* Those of every role. */}}
+{{- define "busgate.releaseLabels" -}}
+app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "busgate.commonLabels" -}}
+{{ include "busgate.releaseLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- end -}}
+
+{{/* A role's scope, which what follows takes, is (dict "root" $ "role" "worker" "values" .Values.worker). */}}
 {{- define "busgate.selectorLabels" -}}
-app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+{{ include "busgate.releaseLabels" .root }}
 app.kubernetes.io/component: {{ .role }}
 {{- end -}}
 
 {{- define "busgate.labels" -}}
-{{ include "busgate.selectorLabels" . }}
-app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .root.Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "busgate.commonLabels" .root }}
+app.kubernetes.io/component: {{ .role }}
 {{- end -}}
 
-{{/* The settings file of a role. The receiver uses nothing of the gateway's, and a rate of an account asks for its key. */}}
+{{/* Of what belongs to a role: name and labels. */}}
+{{- define "busgate.metadata" -}}
+name: {{ include "busgate.fullname" .root }}-{{ .role }}
+labels:
+  {{- include "busgate.labels" . | nindent 2 }}
+{{- end -}}
+
+{{/*
+The settings file of a role. The receiver uses nothing of the gateway's, and a rate of an account asks for its key.
+Workers leave reconciler.rate of the account's rate to the reconciler: all of it is theirs where there is none.
+*/}}
 {{- define "busgate.settings" -}}
-{{- ternary (omit .root.Values.config "gateway") .root.Values.config (eq .role "callbacks") | toYaml -}}
+{{- $config := .root.Values.config -}}
+{{- if eq .role "callbacks" -}}{{- $config = omit $config "gateway" "reconciler" -}}{{- end -}}
+{{- if not .root.Values.reconciler.enabled -}}{{- $config = omit $config "reconciler" -}}{{- end -}}
+{{- toYaml $config -}}
 {{- end -}}
 
 {{/* What a role is given of the Secret, as YAML: each …File variable, and the key in the Secret. */}}
@@ -35,12 +58,12 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- $keys := .root.Values.secretKeys -}}
 {{- $config := .root.Values.config -}}
 {{- $files := dict -}}
-{{- if eq .role "worker" -}}
+{{- if ne .role "callbacks" -}}
 {{- with $keys.gatewayApiKey }}{{ $_ := set $files "BUSGATE_GATEWAY_API_KEY_FILE" . }}{{ end -}}
 {{- range $account, $key := $keys.accountApiKeys -}}
 {{- $_ := set $files (printf "BUSGATE_GATEWAY_ACCOUNTS_%s_API_KEY_FILE" (upper $account)) $key -}}
 {{- end -}}
-{{- if not $files }}{{ fail "secretKeys: give gatewayApiKey or accountApiKeys: the worker needs an API key" }}{{ end -}}
+{{- if not $files }}{{ fail "secretKeys: give gatewayApiKey or accountApiKeys: there is no API key to send with" }}{{ end -}}
 {{- end -}}
 {{- if or (eq .role "callbacks") (dig "callbacks" "publicUrl" "" $config) -}}
 {{- $_ := set $files "BUSGATE_CALLBACKS_SECRET_FILE" $keys.callbacksSecret -}}
@@ -55,8 +78,24 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- end -}}
 
 {{/*
-Seconds, rounded up: the 5 of preStop, kafka.drainMs, the 15 that `busgate run` allows itself beyond it, and 5 to spare.
+Seconds. A stop takes the 5 of preStop, kafka.drainMs for what is in flight, at worst one more answer of the gateway, and
+the 15 that `busgate run` allows itself for the rest; 5 to spare.
 */}}
 {{- define "busgate.gracePeriod" -}}
-{{- add (ceil (divf (dig "kafka" "drainMs" 5000 .Values.config) 1000)) 25 -}}
+{{- $drain := dig "kafka" "drainMs" 5000 .Values.config -}}
+{{- $answer := dig "gateway" "timeoutMs" 30000 .Values.config -}}
+{{- add (ceil (divf (add $drain $answer) 1000)) 25 -}}
+{{- end -}}
+
+{{/* A setting that is a list, or a text with commas, as YAML: items: [a, b]. */}}
+{{- define "busgate.list" -}}
+{{- $items := ternary (splitList "," (toString .)) . (kindIs "string" .) -}}
+{{- $trimmed := list -}}
+{{- range $items }}{{ $trimmed = append $trimmed (trim .) }}{{ end -}}
+{{- dict "items" $trimmed | toYaml -}}
+{{- end -}}
+
+{{/* A file as it is, but for the place of the runbooks. Takes (dict "root" $ "file" "alerts/busgate.rules.yaml"). */}}
+{{- define "busgate.file" -}}
+{{- .root.Files.Get .file | trim | replace "https://busgate.example/runbooks" .root.Values.runbooksUrl -}}
 {{- end -}}

@@ -1,11 +1,9 @@
-{{/* What both roles have alike. Takes (dict "root" $ "role" "worker" "values" .Values.worker). */}}
+{{/* What all roles have alike. Takes a role's scope. */}}
 {{- define "busgate.role" -}}
 apiVersion: v1
 kind: ConfigMap
 metadata:
-  name: {{ include "busgate.fullname" .root }}-{{ .role }}
-  labels:
-    {{- include "busgate.labels" . | nindent 4 }}
+  {{- include "busgate.metadata" . | nindent 2 }}
 data:
   busgate.yaml: |
     {{- include "busgate.settings" . | nindent 4 }}
@@ -15,14 +13,25 @@ data:
 apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata:
-  name: {{ include "busgate.fullname" .root }}-{{ .role }}
-  labels:
-    {{- include "busgate.labels" . | nindent 4 }}
+  {{- include "busgate.metadata" . | nindent 2 }}
 spec:
-  maxUnavailable: {{ .values.maxUnavailable }}
-  # Pods that are not ready, as while the bus is down, do not block the drain of a node.
+  maxUnavailable: {{ .values.pdb.maxUnavailable }}
+  # Pods that are not ready, as while they wait for the registry, do not block the drain of a node.
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
     matchLabels:
       {{- include "busgate.selectorLabels" . | nindent 6 }}
+{{- if .root.Values.networkPolicy.enabled }}
+---
+{{ include "busgate.networkPolicy" . }}
+{{- end }}
+{{- with .values.autoscaling }}
+{{- if eq .by "lag" }}
+---
+{{ include "busgate.scaledObject" $ }}
+{{- else if eq .by "cpu" }}
+---
+{{ include "busgate.horizontalPodAutoscaler" $ }}
+{{- end }}
+{{- end }}
 {{- end -}}

@@ -11,10 +11,7 @@ export function unfitHeaders(headers: IncomingMessage['headers'], maxBytes: numb
   return Number(headers['content-length'] ?? 0) > maxBytes ? 'too_large' : null
 }
 
-/**
- * Reads a body of at most `maxBytes`. `reserve` is asked for each piece and refuses it when too much is in flight.
- * What follows a refusal is discarded as it arrives, so that the sender lives to read the answer.
- */
+/** Reads a body of at most `maxBytes`. `reserve` is asked for each piece and refuses it when too much is in flight. */
 export function readBody(
   request: IncomingMessage,
   maxBytes: number,
@@ -41,9 +38,29 @@ export function readBody(
   })
 }
 
+/** How much of a refused body is still read, and how long its sender may take to read the answer. */
+const LEFTOVER_BYTES = 256 * 1024
+const LEFTOVER_MS = 1000
+
+/**
+ * After a refusal: a sender that is still busy sending lives to read the answer. Past `LEFTOVER_BYTES` no more is read,
+ * so that whoever sends gigabytes costs nothing, and what is not complete by then is cut off.
+ */
+export function discardRest(request: IncomingMessage): void {
+  if (request.complete || request.destroyed) return
+  let left = LEFTOVER_BYTES
+  const cut = setTimeout(() => request.socket.destroy(), LEFTOVER_MS)
+  const keep = () => clearTimeout(cut)
+  request.on('end', keep).on('close', keep)
+  request.on('data', (piece: Buffer) => {
+    left -= piece.length
+    if (left <= 0) request.pause()
+  })
+}
+
 /** The body as a callback, or why it can never become an event. */
 export function parseCallback(bytes: Buffer, maxDepth: number): CallbackBody | Refusal {
-  const text = bytes.toString('utf8')
+  const text = bytes.toString('utf8', startsWithMark(bytes) ? 3 : 0)
   if (!shallow(text, maxDepth)) return 'too_deep'
   let json: unknown
   try {
@@ -53,6 +70,11 @@ export function parseCallback(bytes: Buffer, maxDepth: number): CallbackBody | R
   }
   const checked = callbackBody.safeParse(json)
   return checked.success ? checked.data : 'bad_body'
+}
+
+/** Some platforms write a byte order mark in front of UTF-8. */
+function startsWithMark(bytes: Buffer): boolean {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
 }
 
 /** Looked at before parsing: nothing that walks the parsed body can then run out of stack. */

@@ -1,7 +1,8 @@
 import type { CallbackBody } from '../protocol/callback.ts'
 import { sameId } from '../protocol/ids.ts'
 import { type State, stateOf } from '../protocol/states.ts'
-import type { StatusEvent, StatusEventReply } from '../records/generated.ts'
+import type { StatusEvent } from '../records/generated.ts'
+import { replyOf } from '../records/reply.ts'
 import type { CallbackOrigin } from './origin.ts'
 
 export type Made =
@@ -57,17 +58,6 @@ function meaning({ status, success }: CallbackBody): { state: State; final: bool
   return status === undefined ? { state: success ? 'DELIVERED' : 'FAILED', final: true } : stateOf(status)
 }
 
-function replyOf({ datetime, message, media }: NonNullable<CallbackBody['replies']>[number]): StatusEventReply {
-  return {
-    datetime: datetime ?? null,
-    message: message ?? null,
-    media:
-      media === undefined
-        ? null
-        : { url: media.url ?? null, filename: media.filename ?? null, filesize: wholeBytes(media.filesize) },
-  }
-}
-
 const MAX_ID = 2n ** 63n - 1n
 
 function commandId(id: CallbackBody['id']): bigint | null {
@@ -83,12 +73,4 @@ function instant(updated: string | undefined): number | null {
   if (updated === undefined || !INSTANT.test(updated)) return null
   const time = Date.parse(updated.replace(/(\d\d)(\d\d)$/, '$1:$2'))
   return Number.isNaN(time) ? null : time
-}
-
-// The longest that every Avro library writes exactly; an event that cannot be encoded would fail its neighbours too.
-const MAX_FILE_SIZE = 2 ** 53 - 2
-
-function wholeBytes(filesize: number | undefined): number | null {
-  const whole = filesize !== undefined && Number.isInteger(filesize) && filesize >= 0 && filesize <= MAX_FILE_SIZE
-  return whole ? filesize : null
 }

@@ -1,3 +1,4 @@
+import { SettingsError, variableOf } from '../config/index.ts'
 import type { HookSubject } from './subject.ts'
 import type { HookTokens } from './token.ts'
 
@@ -7,43 +8,47 @@ export interface HookUrlOptions {
   /** `callbacks.urlMaxLength`, in characters. */
   urlMaxLength: number
   tokens: HookTokens
+  /** Names of the accounts that will send. */
+  accounts: readonly string[]
   /** Called for each address that had to leave out correlation and tenant. */
   onCorrelationDropped: () => void
 }
 
-/** The longest subject without correlation, for accounts with names of ordinary length. */
-const LARGE_SUBJECT: HookSubject = {
-  account: 'default',
-  id: 2n ** 63n - 1n,
-  type: 'rcs+viber+sms',
-  correlationId: null,
-  tenant: null,
-}
+/** The longest subject without correlation, but for its account. */
+const LARGE_SUBJECT = { id: 2n ** 63n - 1n, type: 'rcs+viber+sms', correlationId: null, tenant: null, trace: null }
 
 /**
- * Makes the `hook` of a command. Correlation and tenant are left out of an address that would grow too long;
- * null when it is too long even so.
- * @throws RangeError when `publicUrl` leaves no room for any token.
+ * Makes the `hook` of a command. From an address that would grow too long the trace is left out first, then correlation
+ * and tenant; null when it is too long even so, which no account of `accounts` has to fear.
+ * @throws SettingsError when the settings leave no room for a token.
  */
 export function hookUrl(options: HookUrlOptions): (subject: HookSubject) => string | null {
   const { urlMaxLength, tokens, onCorrelationDropped } = options
   const base = `${withoutSlash(options.publicUrl)}/hooks/`
-  const needed = base.length + tokens.issue(LARGE_SUBJECT).length
-  if (needed > urlMaxLength) {
-    throw new RangeError(
-      `callbacks.publicUrl is too long: a hook address takes ${needed} characters and callbacks.urlMaxLength allows ` +
-        `${urlMaxLength}; use a shorter address or raise the limit if the gateway takes longer ones`,
-    )
+  const lengths = options.accounts.map(account => base.length + tokens.issue({ ...LARGE_SUBJECT, account }).length)
+  const needed = Math.max(0, ...lengths)
+  if (needed > urlMaxLength) throw tooLong(needed, urlMaxLength)
+
+  const fitting = (subject: HookSubject): string | null => {
+    const url = base + tokens.issue(subject)
+    return url.length <= urlMaxLength ? url : null
   }
 
   return subject => {
-    const full = base + tokens.issue(subject)
-    if (full.length <= urlMaxLength) return full
-    if (subject.correlationId === null && subject.tenant === null) return null
+    const full = fitting(subject) ?? (subject.trace ? fitting({ ...subject, trace: null }) : null)
+    if (full !== null || (subject.correlationId === null && subject.tenant === null)) return full
     onCorrelationDropped()
-    const short = base + tokens.issue({ ...subject, correlationId: null, tenant: null })
-    return short.length <= urlMaxLength ? short : null
+    return fitting({ ...subject, correlationId: null, tenant: null, trace: null })
   }
+}
+
+function tooLong(needed: number, urlMaxLength: number): SettingsError {
+  const what =
+    `is too long: with the longest account's name a hook address takes ${needed} characters and ` +
+    `callbacks.urlMaxLength allows ${urlMaxLength}; use a shorter address, or raise the limit if the gateway takes longer ones`
+  return new SettingsError([
+    { path: 'callbacks.publicUrl', where: variableOf('callbacks.publicUrl'), what, example: 'https://hooks.example' },
+  ])
 }
 
 /** The account-level address, to be entered in the account's settings at the gateway. */

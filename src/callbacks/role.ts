@@ -1,9 +1,10 @@
-import type { Bus } from '../bus/port.ts'
+import type { Bus, OutgoingRecord } from '../bus/port.ts'
 import type { Settings } from '../config/index.ts'
 import { createEncoder } from '../records/encoder.ts'
 import type { StatusEvent } from '../records/generated.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { schemas, subjectOf } from '../records/schemas.ts'
+import { createStatusWriter } from '../statuses/status-record.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { hookUrl } from './hook-url.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
@@ -23,7 +24,9 @@ export function hookForCommands(
 ): ReturnType<typeof hookUrl> {
   const { publicUrl, urlMaxLength } = settings.callbacks
   if (!publicUrl || !tokens) return () => null
-  return hookUrl({ publicUrl, urlMaxLength, tokens, onCorrelationDropped: () => telemetry.emit('hook.shortened', {}) })
+  const accounts = [...settings.gateway.accounts.keys()]
+  const onCorrelationDropped = () => void telemetry.emit('hook.shortened', {})
+  return hookUrl({ publicUrl, urlMaxLength, tokens, accounts, onCorrelationDropped })
 }
 
 export interface ReceivingOptions {
@@ -50,20 +53,9 @@ export async function startReceiving({
     host: callbacks.host,
     tokens,
     telemetry,
-    publish: events =>
-      publisher.publish(
-        events.map(event => ({ topic: topics.statuses, key: Buffer.from(String(event.id)), value: encode(event) })),
-      ),
-    deadLetter: async (body, { code, message }) => {
-      const headers = {
-        'busgate.error.stage': 'callback',
-        'busgate.error.code': code,
-        'busgate.error.message': message,
-        'busgate.error.timestamp': String(Date.now()),
-      }
-      await publisher.publish([{ topic: topics.deadLetters, key: null, value: body, headers }])
-      telemetry.emit('deadLetter.published', { stage: 'callback', code, count: 1 })
-    },
+    statusRecord: createStatusWriter(topics.statuses, encode),
+    deadLetter: (body, error) => deadLetterRecord(topics.deadLetters, body, error),
+    publish: records => publisher.publish(records),
   })
   return {
     port: receiver.port,
@@ -72,4 +64,15 @@ export async function startReceiving({
       await publisher.close()
     },
   }
+}
+
+/** The body as it came. */
+function deadLetterRecord(topic: string, body: Buffer, error: { code: string; message: string }): OutgoingRecord {
+  const headers = {
+    'busgate.error.stage': 'callback',
+    'busgate.error.code': error.code,
+    'busgate.error.message': error.message,
+    'busgate.error.timestamp': String(Date.now()),
+  }
+  return { topic, key: null, value: body, headers }
 }

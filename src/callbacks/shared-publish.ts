@@ -1,60 +1,86 @@
-import { type Clock, systemClock } from '../clock.ts'
-import type { StatusEvent } from '../records/generated.ts'
+import { type Clock, sleep, systemClock } from '../clock.ts'
 
-interface Waiting {
-  event: StatusEvent
+interface Waiting<T> {
+  item: T
   bytes: number
   done: () => void
-  failed: (error: unknown) => void
+  failed: (error: Error) => void
 }
 
 /** Lets callbacks that arrive together share one publish. */
-export interface SharedPublish {
-  /** Settles with the publish that carries this event. `bytes`: its size as it arrived. */
-  add(event: StatusEvent, bytes: number): Promise<void>
-  /** Resolves when nothing waits or is in flight. */
+export interface SharedPublish<T> {
+  /** Settles with the publish that carries this item. `bytes`: its size. */
+  add(item: T, bytes: number): Promise<void>
+  /** Resolves when everything added so far is settled. */
   idle(): Promise<void>
+}
+
+export interface ShareOptions {
+  /** How long a publish may take. */
+  timeoutMs: number
+  /** Two publishes begin at least this long apart: a callback alone goes at once, and of many, more go together. */
+  everyMs: number
 }
 
 // A publish becomes at most one record batch a partition; brokers refuse batches past 1 MB.
 const MOST_BYTES = 512 * 1024
 
 /**
- * One publish is in flight; the next takes all that wait by then, up to 512 KiB of bodies. A publish that fails, or does
- * not settle within `timeoutMs`, fails the events it carried and no others.
+ * One publish is in flight; the next takes all that wait by then, up to 512 KiB. A publish that fails fails what it
+ * carried and nothing else. One that does not settle within `timeoutMs` fails what waits behind it too, and whatever
+ * comes until it settles: on a bus that is stuck nothing piles up, to be published long after it was given up.
  */
-export function sharePublish(
-  publish: (events: StatusEvent[]) => Promise<void>,
-  timeoutMs: number,
+export function sharePublish<T>(
+  publish: (items: T[]) => Promise<void>,
+  { timeoutMs, everyMs }: ShareOptions,
   clock: Clock = systemClock,
-): SharedPublish {
-  const waiting: Waiting[] = []
+): SharedPublish<T> {
+  const waiting: Waiting<T>[] = []
   let flight: Promise<void> | null = null
+  let stuck = false
+  let begun = Number.NEGATIVE_INFINITY
 
   async function fly(): Promise<void> {
     while (waiting.length > 0) {
+      const early = begun + everyMs - clock.monotonic()
+      if (early > 0) await sleep(clock, early)
+      begun = clock.monotonic()
       const batch = waiting.splice(0, batchLength(waiting))
       try {
-        await inTime(publish(batch.map(({ event }) => event)), timeoutMs, clock)
-        for (const { done } of batch) done()
+        const work = publish(batch.map(({ item }) => item))
+        if (await inTime(work, timeoutMs, clock)) for (const { done } of batch) done()
+        else giveUp(work, batch)
       } catch (error) {
-        for (const { failed } of batch) failed(error)
+        for (const { failed } of batch) failed(error as Error)
       }
     }
     flight = null
   }
 
+  function giveUp(work: Promise<void>, batch: Waiting<T>[]): void {
+    stuck = true
+    const settled = () => {
+      stuck = false
+    }
+    work.then(settled, settled)
+    for (const { failed } of [...batch, ...waiting.splice(0)]) failed(tooLate())
+  }
+
+  const tooLate = () => new Error(`the bus has not confirmed a publish within ${timeoutMs} ms`)
+
   return {
-    add: (event, bytes) =>
-      new Promise((done, failed) => {
-        waiting.push({ event, bytes, done, failed })
+    add(item, bytes) {
+      if (stuck) return Promise.reject(tooLate())
+      return new Promise((done, failed) => {
+        waiting.push({ item, bytes, done, failed })
         flight ??= fly()
-      }),
+      })
+    },
     idle: () => flight ?? Promise.resolve(),
   }
 }
 
-function batchLength(waiting: Waiting[]): number {
+function batchLength(waiting: readonly { bytes: number }[]): number {
   let bytes = 0
   const first = waiting.findIndex((next, index) => {
     bytes += next.bytes
@@ -63,14 +89,14 @@ function batchLength(waiting: Waiting[]): number {
   return first === -1 ? waiting.length : first
 }
 
-/** What the bus promised, or an error when it lets wait too long. */
-export async function inTime(work: Promise<void>, timeoutMs: number, clock: Clock = systemClock): Promise<void> {
+/** False when the work has not settled within the time. @throws what the work throws by then. */
+async function inTime(work: Promise<void>, timeoutMs: number, clock: Clock): Promise<boolean> {
   let cancel = () => {}
-  const tooLate = new Promise<never>((_, reject) => {
-    cancel = clock.after(timeoutMs, () => reject(new Error(`the bus did not confirm within ${timeoutMs} ms`)))
+  const late = new Promise<false>(resolve => {
+    cancel = clock.after(timeoutMs, () => resolve(false))
   })
   try {
-    await Promise.race([work, tooLate])
+    return await Promise.race([work.then(() => true), late])
   } finally {
     cancel()
   }

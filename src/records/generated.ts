@@ -420,7 +420,7 @@ export interface SendResultHlrCountry {
   prefix: number | null
 }
 
-/** A delivery status of a message that was sent. Several events of one message can come, also out of order and more than once. */
+/** A delivery status of a message that was sent. Several events of one message can come, also out of order and more than once; one that comes again is equal in every field but receivedAt. */
 export interface StatusEvent {
   /** Id of the command. */
   id: bigint

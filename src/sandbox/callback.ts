@@ -20,11 +20,22 @@ export function statusCallback(operation: Operation, message: Message, outcome: 
     ...(callbackTypes.includes(channel) && { type: channel }),
     status: outcome.status,
     ...(outcome.error !== undefined && { error: outcome.error }),
-    updated: new Date(gateway.now()).toISOString(),
+    updated: new Date(message.finalAt).toISOString(),
     ...(spoken && { duration: 1 + Math.floor(gateway.chance('duration', id) * 60) }),
     ...(spoken && dtmf === true && { reply: String(Math.floor(gateway.chance('reply', id) * 10)) }),
     ...(requestId !== undefined && { request_id: requestId }),
+    ...(message.status === 'REPLIED' && { replies: repliesTo(message) }),
   })
+}
+
+/** What the recipient of a two-way Viber message wrote back (public facts): a text, then a picture. */
+export function repliesTo({ finalAt, msgId }: Message): object[] {
+  const at = (seconds: number) => new Date(finalAt + seconds * 1000).toISOString()
+  const picture = { url: `https://media.example/${msgId}.jpg`, filename: `${msgId}.jpg`, filesize: 20_480 }
+  return [
+    { datetime: at(-2), message: 'Yes' },
+    { datetime: at(-1), media: picture },
+  ]
 }
 
 /** The body of the callback that tells of a refusal: there is no message, and so no msg_id. */

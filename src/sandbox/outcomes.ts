@@ -34,6 +34,12 @@ const delivered: Outcome = {
 
 /** The endings that differ; every other one is `delivered`. */
 export const outcomes: Readonly<Record<string, Outcome>> = {
+  '88': {
+    ...delivered,
+    meaning: 'answered by the recipient: status REPLIED with two replies (viber)',
+    types: ['viber'],
+    status: 'REPLIED',
+  },
   '89': { ...delivered, meaning: 'read: status READ', status: 'READ' },
   '90': {
     ...delivered,

@@ -29,8 +29,8 @@ interface Message {
   result: SendResult & { type: SendType }
 }
 
-/** The walk does not wake for each record alone. */
-const leastWaitMs = 100
+/** A message is looked at up to so much later than it might be, with those that follow: each walk costs some requests. */
+const togetherMs = { least: 100, most: 5_000, ofDelay: 1 / 50 }
 /** What a timer of Node can wait. */
 const longestWaitMs = 2 ** 31 - 1
 
@@ -41,6 +41,8 @@ const longestWaitMs = 2 ** 31 - 1
 export class Lane {
   readonly #options: LaneOptions
   readonly #session: Session
+  /** How old a record must be for the next walk to begin. */
+  readonly #walkAtAge: number
   /** In the order of their records, each to be looked at when it is `delayMs` old. */
   readonly #queue: Message[] = []
   readonly #asking = new Set<Message>()
@@ -51,6 +53,8 @@ export class Lane {
   constructor(session: Session, options: LaneOptions) {
     this.#session = session
     this.#options = options
+    const together = Math.min(Math.max(options.delayMs * togetherMs.ofDelay, togetherMs.least), togetherMs.most)
+    this.#walkAtAge = options.delayMs + together
   }
 
   take(records: readonly BusRecord[]): void {
@@ -61,7 +65,7 @@ export class Lane {
   get behindMs(): number {
     const [asked] = this.#asking
     const oldest = Math.min(...[asked, this.#queue[0]].map(message => message?.record.timestamp ?? Infinity))
-    return Math.max(0, this.#options.clock.now() - oldest - this.#options.delayMs)
+    return Math.max(0, this.#options.clock.now() - oldest - this.#walkAtAge)
   }
 
   close(): void {
@@ -89,20 +93,15 @@ export class Lane {
       const [head] = this.#queue
       if (!head || !this.#session.alive) break
       const now = this.#options.clock.now()
-      const wait = head.record.timestamp + this.#options.delayMs - now
+      const wait = head.record.timestamp + this.#walkAtAge - now
       if (wait > 0) {
-        this.#wakeIn(wait)
+        this.#cancelTimer = this.#options.clock.after(Math.min(wait, longestWaitMs), () => void this.#walk())
         break
       }
       await this.#options.verdicts.moveTo(head.record.timestamp)
       if (this.#session.alive) for (const message of this.#dueWith(head, now)) this.#look(message)
     }
     this.#walking = false
-  }
-
-  #wakeIn(ms: number): void {
-    const wait = Math.min(Math.max(ms, leastWaitMs), longestWaitMs)
-    this.#cancelTimer = this.#options.clock.after(wait, () => void this.#walk())
   }
 
   /** The messages at the head that were due at `now` and lie within one step of the verdicts. */

@@ -45,7 +45,7 @@ export class Verdicts {
   #heldAt: number | null = null
   /** Called when the window moves, and when reading has come to its end. */
   #moved: (() => void)[] = []
-  #held: (() => void)[] = []
+  readonly #held = new Set<() => void>()
   #closed = false
 
   constructor(options: VerdictsOptions) {
@@ -83,13 +83,15 @@ export class Verdicts {
   /** The end of the window, or of the log where that comes first. */
   async #readToTheEnd(follower: Follower): Promise<void> {
     if (this.#heldAt !== null && this.#heldAt > this.#horizon()) return
-    const held = new Promise<void>(resolve => this.#held.push(resolve))
+    const { promise: held, resolve } = Promise.withResolvers<void>()
+    this.#held.add(resolve)
     await Promise.race([follower.caughtUp(), held])
+    this.#held.delete(resolve)
   }
 
   close(): void {
     this.#closed = true
-    for (const resume of [...this.#moved.splice(0), ...this.#held.splice(0)]) resume()
+    for (const resume of [...this.#moved.splice(0), ...this.#held]) resume()
     void this.#follower?.then(follower => follower?.close())
   }
 
@@ -132,7 +134,7 @@ export class Verdicts {
 
   async #waitAt(timestamp: number): Promise<void> {
     this.#heldAt = timestamp
-    for (const resolve of this.#held.splice(0)) resolve()
+    for (const resolve of this.#held) resolve()
     await new Promise<void>(resolve => this.#moved.push(resolve))
     this.#heldAt = null
   }

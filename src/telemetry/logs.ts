@@ -35,7 +35,7 @@ const levels: { [K in keyof Events]: LevelOf<K> } = {
   'evidence.unavailable': 'warn',
   'statuses.unreadable': 'warn',
   'result.unreadable': 'warn',
-  'deadLetter.published': 'warn',
+  'deadLetter.published': ({ stage }) => (stage === 'callback' ? 'debug' : 'warn'), // of callbacks, an outsider decides
   'registry.unavailable': 'warn',
   'registry.available': 'info',
   'bus.crashed': ({ restarting }) => (restarting ? 'error' : 'fatal'),

@@ -4,13 +4,13 @@ import { hookSubject, tokenBench } from '../support/callbacks.ts'
 
 const publicUrl = 'https://hooks.example.com'
 
-function urlBench(options: { publicUrl?: string; urlMaxLength?: number } = {}) {
+function urlBench(options: { publicUrl?: string; urlMaxLength?: number; accounts?: string[] } = {}) {
   const { tokens } = tokenBench()
   const counter = { dropped: 0 }
   const onCorrelationDropped = () => {
     counter.dropped++
   }
-  const url = hookUrl({ publicUrl, urlMaxLength: 255, tokens, onCorrelationDropped, ...options })
+  const url = hookUrl({ publicUrl, urlMaxLength: 255, tokens, accounts: ['default'], onCorrelationDropped, ...options })
   const opened = (address: string | null) => tokens.open(address?.split('/').at(-1) ?? '')
   return { tokens, counter, url, opened }
 }
@@ -48,8 +48,12 @@ test('there is no address when it would be too long even without correlation', (
 
 test('a public address that leaves no room for a token is refused at start and names the settings', () => {
   expect(() => urlBench({ publicUrl: `https://${'x'.repeat(200)}.example.com` })).toThrow(
-    /callbacks\.publicUrl is too long.*callbacks\.urlMaxLength allows 255/,
+    /callbacks\.publicUrl .*is too long.*callbacks\.urlMaxLength allows 255/,
   )
+})
+
+test('an account whose name leaves no room for a token is found at start', () => {
+  expect(() => urlBench({ accounts: ['default', 'x'.repeat(120)] })).toThrow("with the longest account's name")
 })
 
 test('a slash at the end of the public address makes no difference', () => {

@@ -39,12 +39,35 @@ describe('the bus', () => {
     expect((await Promise.all(others)).map(({ status }) => status)).toEqual([200, 200])
   })
 
-  test('that never answers is given up, and the next callback gets a publish of its own', async () => {
-    const bench = await receiverBench({ publishMs: 30 })
+  test('that does not answer in time fails what it was given, what waits behind that, and what comes then', async () => {
+    const bench = await receiverBench({ publishMs: 100 })
     bench.bus.held = true
+    const first = post(bench.url())
+    await eventually(() => expect(bench.bus.calls).toHaveLength(1))
+    const second = post(bench.url())
+    expect((await first).status).toBe(503)
+    expect((await second).status).toBe(503)
     expect((await post(bench.url())).status).toBe(503)
+    expect(bench.bus.calls).toHaveLength(1)
+
     bench.bus.held = false
+    bench.bus.calls[0]!.resolve()
     expect((await post(bench.url())).status).toBe(200)
+    expect(bench.bus.calls).toHaveLength(2)
+  })
+
+  test('is handed dead letters together with events', async () => {
+    const bench = await receiverBench()
+    bench.bus.held = true
+    const first = post(bench.url())
+    await eventually(() => expect(bench.bus.calls).toHaveLength(1))
+    const others = [post(bench.url()), post(bench.accountUrl('shop'), { success: true }), post(bench.url())]
+    await eventually(() => expect(bench.opened()).toBe(4))
+    bench.bus.held = false
+    bench.bus.calls[0]!.resolve()
+    expect((await Promise.all([first, ...others])).map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    expect(bench.bus.calls.length).toBeLessThanOrEqual(3)
+    expect([bench.events().length, bench.deadLetters().length]).toEqual([3, 1])
   })
 
   test('takes many concurrent callbacks in few publishes, each of them once', async () => {
@@ -56,7 +79,7 @@ describe('the bus', () => {
     bench.bus.held = false
     bench.bus.calls[0]!.resolve()
     expect((await Promise.all(answers)).every(({ status }) => status === 200)).toBe(true)
-    const published = bench.bus.events().map(({ id }) => Number(id))
+    const published = bench.events().map(({ id }) => Number(id))
     expect(published.sort((a, b) => a - b)).toEqual(ids)
     expect(bench.bus.calls.length).toBeLessThan(20)
   })
@@ -70,8 +93,8 @@ describe('the bus', () => {
     bench.bus.held = false
     bench.bus.calls[0]!.resolve()
     await Promise.all(answers)
-    expect(Math.max(...bench.bus.calls.map(({ events }) => events.length))).toBeLessThanOrEqual(8)
-    expect(bench.bus.events()).toHaveLength(30)
+    expect(Math.max(...bench.bus.calls.map(({ records }) => records.length))).toBeLessThanOrEqual(8)
+    expect(bench.events()).toHaveLength(30)
   })
 })
 
@@ -122,17 +145,25 @@ describe('limits', () => {
     expect(bench.refused).toEqual(['overloaded'])
   })
 
-  test('connections past the limit are closed at once', async () => {
+  test('a connection past the limit is closed, and idle ones make room for the next', async () => {
     const bench = await receiverBench({ connections: 2 })
-    const kept = [rawConnection(bench.receiver.port), rawConnection(bench.receiver.port)]
-    await Promise.all(kept.map(raw => eventually(() => expect(raw.socket.readyState).toBe('open'))))
-    kept[0]!.say(head(bench.url(), 'Content-Length: 0'))
-    kept[1]!.say(head(bench.url(), 'Content-Length: 0'))
-    await Promise.all(kept.map(raw => eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 400 /))))
+    bench.bus.held = true
+    const idle = rawConnection(bench.receiver.port)
+    idle.say(head(bench.url(), 'Content-Length: 0'))
+    await eventually(() => expect(idle.heard).toMatch(/^HTTP\/1\.1 400 /))
+    const busy = rawConnection(bench.receiver.port)
+    const body = JSON.stringify(callback())
+    busy.say(head(bench.url(), `Content-Length: ${body.length}`) + body)
+    await eventually(() => expect(bench.bus.calls).toHaveLength(1))
+
     const third = rawConnection(bench.receiver.port)
-    await eventually(() => expect(third.closed).toBe(true))
-    expect(kept.map(({ closed }) => closed)).toEqual([false, false])
-    expect(bench.refused).toEqual(['bad_json', 'bad_json', 'overloaded'])
+    await eventually(() => expect([third.closed, idle.closed]).toEqual([true, true]))
+    expect(busy.closed).toBe(false)
+    expect(bench.refused).toEqual(['bad_json', 'overloaded'])
+    bench.bus.held = false
+    expect((await fetch(bench.origin)).status).toBe(405)
+    bench.bus.calls[0]!.resolve()
+    await eventually(() => expect(busy.heard).toMatch(/^HTTP\/1\.1 200 /))
   })
 })
 
@@ -179,7 +210,15 @@ test('a port that is taken is an error at start', async () => {
   const { receiver } = await receiverBench()
   const { publish } = recordingPublish()
   const { tokens } = tokenBench()
-  const deadLetter = async () => {}
-  const options = { port: receiver.port, host: '127.0.0.1', tokens, publish, deadLetter, telemetry: new Telemetry() }
+  const record = { topic: 'statuses', key: null, value: null }
+  const options = {
+    port: receiver.port,
+    host: '127.0.0.1',
+    tokens,
+    statusRecord: () => record,
+    deadLetter: () => record,
+    publish,
+    telemetry: new Telemetry(),
+  }
   await expect(startReceiver(options)).rejects.toThrow('EADDRINUSE')
 })

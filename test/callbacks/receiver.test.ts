@@ -1,12 +1,22 @@
 import { describe, expect, test } from 'vitest'
-import { callback, DAY, eventually, head, hookKey, post, rawConnection, receiverBench } from '../support/callbacks.ts'
+import {
+  callback,
+  DAY,
+  eventually,
+  head,
+  hookKey,
+  hookSubject,
+  post,
+  rawConnection,
+  receiverBench,
+} from '../support/callbacks.ts'
 
 describe('a callback of one message', () => {
   test('is answered 200 and becomes a status event', async () => {
     const bench = await receiverBench()
     const response = await post(bench.url())
     expect(response.status).toBe(200)
-    expect(bench.bus.events()).toMatchObject([{ id: 42n, state: 'DELIVERED', verified: true, receivedAt: bench.now }])
+    expect(bench.events()).toMatchObject([{ id: 42n, state: 'DELIVERED', verified: true, receivedAt: bench.now }])
     expect(bench.accepted).toEqual([{ type: 'sms', state: 'DELIVERED', verified: true }])
   })
 
@@ -31,7 +41,7 @@ describe('a callback of one message', () => {
     bench.now += 90_000
     await post(url)
     await post(url, callback({ status: 'EXPIRED', success: false }))
-    expect(bench.latencies).toEqual([{ type: 'sms', seconds: 90 }])
+    expect(bench.latencies).toMatchObject([{ type: 'sms', seconds: 90 }])
   })
 
   test('is accepted again and again, as senders repeat themselves', async () => {
@@ -39,7 +49,7 @@ describe('a callback of one message', () => {
     const url = bench.url()
     const statuses = [await post(url), await post(url), await post(url, callback({ status: 'READ' }))]
     expect(statuses.map(({ status }) => status)).toEqual([200, 200, 200])
-    expect(bench.bus.events()).toHaveLength(3)
+    expect(bench.events()).toHaveLength(3)
   })
 
   test('is accepted with a question mark and more behind its address', async () => {
@@ -71,7 +81,7 @@ describe('a callback of one message', () => {
   test('of a type that no table lists is counted as other', async () => {
     const bench = await receiverBench()
     await post(bench.url(), callback({ type: 'pigeon' }))
-    expect(bench.bus.events()[0]?.type).toBe('pigeon')
+    expect(bench.events()[0]?.type).toBe('pigeon')
     expect(bench.accepted[0]?.type).toBe('other')
   })
 })
@@ -80,7 +90,7 @@ describe("a callback to an account's address", () => {
   test('becomes an unverified event', async () => {
     const bench = await receiverBench()
     expect((await post(bench.accountUrl('shop'), callback({ id: 7 }))).status).toBe(200)
-    expect(bench.bus.events()).toMatchObject([{ id: 7n, account: 'shop', verified: false }])
+    expect(bench.events()).toMatchObject([{ id: 7n, account: 'shop', verified: false }])
     expect(bench.latencies).toEqual([])
   })
 
@@ -95,17 +105,17 @@ describe("a callback to an account's address", () => {
     const bench = await receiverBench()
     const body = '{"success":true, "id":"invoice-17"}'
     expect((await post(bench.accountUrl('shop'), body)).status).toBe(200)
-    expect(bench.deadLetters).toMatchObject([{ body, code: 'NO_NUMERIC_ID' }])
-    expect(bench.bus.calls).toHaveLength(0)
+    expect(bench.deadLetters()).toMatchObject([{ body, code: 'NO_NUMERIC_ID' }])
+    expect(bench.events()).toEqual([])
   })
 
   test('is asked to come again when the dead letter could not be kept', async () => {
     const bench = await receiverBench({ publishMs: 30 })
-    bench.dead.fail = true
+    bench.bus.fail = new Error('not enough replicas')
     const response = await post(bench.accountUrl('shop'), { success: true })
     expect(response.status).toBe(503)
     expect(response.headers.get('retry-after')).toBe('5')
-    Object.assign(bench.dead, { fail: false, held: true })
+    Object.assign(bench.bus, { fail: null, held: true })
     expect((await post(bench.accountUrl('shop'), { success: true })).status).toBe(503)
   })
 })
@@ -117,6 +127,21 @@ describe('an address', () => {
     const forged = url.slice(0, -9) + (url.at(-9) === 'A' ? 'B' : 'A') + url.slice(-8)
     expect((await post(forged)).status).toBe(404)
     expect(bench.refused).toEqual(['forged'])
+  })
+
+  test('with any one byte changed is never accepted', async () => {
+    const bench = await receiverBench()
+    const token = Buffer.from(bench.tokens.issue(hookSubject()), 'base64url')
+    const answers = await Promise.all(
+      Array.from(token, (_, at) => {
+        const changed = Buffer.from(token)
+        changed[at]! ^= 1 + (at % 255)
+        return post(`${bench.origin}/hooks/${changed.toString('base64url')}`)
+      }),
+    )
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404, 503]))
+    expect(bench.refused.filter(reason => reason === 'unknown_key')).toHaveLength('k1'.length)
+    expect(bench.bus.calls).toHaveLength(0)
   })
 
   test('that was cut short is not found', async () => {

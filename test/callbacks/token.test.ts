@@ -9,6 +9,14 @@ const subjects = fc.record({
   type: text,
   correlationId: fc.option(text),
   tenant: fc.option(text),
+  trace: fc.option(
+    fc.record({
+      traceId: fc.stringMatching(/^[0-9a-f]{32}$/),
+      spanId: fc.stringMatching(/^[0-9a-f]{16}$/),
+      flags: fc.integer({ min: 0, max: 255 }),
+      state: fc.constant(null),
+    }),
+  ),
 })
 
 describe('a token of one message', () => {
@@ -37,6 +45,7 @@ describe('a token of one message', () => {
   test('shows nothing of its subject', () => {
     const { tokens } = tokenBench()
     const long = fc.string({ unit: 'grapheme-ascii', minLength: 6, maxLength: 30 })
+    const trace = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', flags: 1, state: null }
     const shown = fc.record({
       account: long,
       id: fc.bigInt({ min: 10n ** 8n, max: 2n ** 63n - 1n }),
@@ -46,11 +55,18 @@ describe('a token of one message', () => {
     })
     fc.assert(
       fc.property(shown, ({ id, ...texts }) => {
-        const token = tokens.issue({ id, ...texts })
+        const token = tokens.issue({ id, ...texts, trace })
         const views = [token, ...(['latin1', 'hex'] as const).map(encoding => bytesOf(token).toString(encoding))]
         const idBytes = Buffer.alloc(8)
         idBytes.writeBigUInt64BE(id)
-        const secrets = [...Object.values(texts), String(id), idBytes.toString('hex'), idBytes.toString('latin1')]
+        const secrets = [
+          ...Object.values(texts),
+          trace.traceId,
+          trace.spanId,
+          String(id),
+          idBytes.toString('hex'),
+          idBytes.toString('latin1'),
+        ]
         for (const view of views) for (const secret of secrets) expect(view).not.toContain(secret)
       }),
     )

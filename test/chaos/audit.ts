@@ -1,12 +1,12 @@
-import type { Bus, Reader } from '../../src/bus/port.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Reader } from '../../src/bus/port.ts'
 import { decodeAll } from '../../src/cli/read.ts'
-import type { Settings } from '../../src/config/index.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import type { SendResult } from '../../src/records/generated.ts'
-import type { SchemaRegistry } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import type { Sandbox } from '../../src/sandbox/index.ts'
 import { idOf, indexOf, policyOf } from './ids.ts'
+import type { RunOptions, Stage } from './stage.ts'
 
 /** What the topics and the gateway say in the end. */
 export interface Verdict {
@@ -25,23 +25,36 @@ export interface Verdict {
   outcomes: Record<string, number>
 }
 
+const patienceMs = 240_000
+
 /** Reads results as any consumer does, from the beginning to the end. */
 export class Audit {
-  readonly #commands: number
+  /** When each command was POSTed, milliseconds since 1970; 0: it was not, or nobody knows. */
+  readonly sentAt: Float64Array
+  readonly #options: RunOptions
   readonly #finals: Uint8Array
   readonly #doubted: Uint8Array
   readonly #outcomes: (SendResult['outcome'] | undefined)[]
   #duplicates = 0
   finished = 0
 
-  constructor(commands: number) {
-    this.#commands = commands
+  /** Begins to read, at the beginning. Meant for the time after the load, which it would add to. */
+  static async of(stage: Stage, options: RunOptions): Promise<Audit> {
+    const audit = new Audit(options)
+    await audit.#read(stage)
+    return audit
+  }
+
+  private constructor(options: RunOptions) {
+    const { commands } = options
+    this.#options = options
+    this.sentAt = new Float64Array(commands)
     this.#finals = new Uint8Array(commands)
     this.#doubted = new Uint8Array(commands)
     this.#outcomes = new Array(commands)
   }
 
-  read(bus: Bus, settings: Settings, registry: SchemaRegistry): Promise<Reader> {
+  #read({ bus, settings, registry }: Stage): Promise<Reader> {
     const decoder = createDecoder<SendResult>(schemas.result, registry)
     return bus.read([settings.topics.results], 'earliest', async (_, records) => {
       for (const decoded of await decodeAll(decoder, records)) {
@@ -51,7 +64,24 @@ export class Audit {
     })
   }
 
-  #note({ id, outcome, final }: SendResult): void {
+  outcomeOf(index: number): SendResult['outcome'] | undefined {
+    return this.#outcomes[index]
+  }
+
+  /** Waits for all results, some minutes at most, and then for what may follow though it must not. */
+  async untilFinished(): Promise<void> {
+    const { commands, say } = this.#options
+    const patience = performance.now() + patienceMs
+    let last = -1
+    while (this.finished < commands && performance.now() < patience) {
+      if (this.finished !== last) say(`${this.finished} of ${commands} finished`)
+      last = this.finished
+      await pause(2000)
+    }
+    await pause(3000)
+  }
+
+  #note({ id, outcome, final, sentAt }: SendResult): void {
     const index = indexOf(id)
     if (outcome === 'DUPLICATE') {
       this.#duplicates++ // the producer repeated a send that was not confirmed
@@ -63,11 +93,13 @@ export class Audit {
     }
     if (this.#finals[index]!++ === 0) this.finished++
     this.#outcomes[index] = outcome
+    this.sentAt[index] = sentAt ?? 0
   }
 
   verdict(sandbox: Sandbox): Verdict {
+    const { commands } = this.#options
     const verdict: Verdict = {
-      commands: this.#commands,
+      commands,
       withoutFinalResult: 0,
       withTwoFinalResults: 0,
       executedTwiceUnderAtMostOnce: 0,
@@ -78,7 +110,7 @@ export class Audit {
       duplicates: this.#duplicates,
       outcomes: {},
     }
-    for (let index = 0; index < this.#commands; index++) {
+    for (let index = 0; index < commands; index++) {
       const outcome = this.#outcomes[index] ?? 'none'
       const executions = sandbox.executions(idOf(index))
       if (this.#finals[index] === 0) verdict.withoutFinalResult++

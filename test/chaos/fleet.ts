@@ -1,8 +1,14 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { startChild } from '../../src/cli/local-kafka/child.ts'
 
 export interface Member {
   name: string
+  /** Where its receiver listens, once it does; null before, and without one. */
+  receiver(): string | null
+  /** Resolves when it says that it is ready. @throws Error when it ends before, or takes longer than a minute */
+  ready(): Promise<void>
   /** As kill -9. */
   kill(): Promise<void>
   /** SIGTERM; resolves when it has left. @throws Error when it did not exit with 0 */
@@ -11,31 +17,59 @@ export interface Member {
   thaw(): void
 }
 
-/** Worker processes that come and go. One that ends by itself is started again, as its supervisor would. */
+export interface FleetOptions {
+  /** Of its members, a number behind it. */
+  name: string
+  env: Record<string, string>
+  /** For their logs. */
+  folder: string
+}
+
+interface Ports {
+  callbacks: number | null
+  telemetry: number
+}
+
+const patienceMs = 60_000
+
+/** Processes of busgate that come and go. One that ends by itself is started again, as its supervisor would. */
 export class Fleet {
   readonly members = new Set<Member>()
   /** Ends that nobody had asked for. */
   restarts = 0
-  readonly #env: Record<string, string>
-  readonly #folder: string
+  readonly #options: FleetOptions
   #count = 0
   #closing = false
 
-  constructor(env: Record<string, string>, folder: string) {
-    this.#env = env
-    this.#folder = folder
+  constructor(options: FleetOptions) {
+    this.#options = options
   }
 
   start(): Member {
-    const name = `worker-${++this.#count}`
+    const { env, folder } = this.#options
+    const name = `${this.#options.name}-${++this.#count}`
+    const logFile = join(folder, `${name}.log`)
     const child = startChild(process.execPath, ['src/cli/main.ts', 'run'], {
       cwd: process.cwd(),
-      env: { ...process.env, ...this.#env },
-      logFile: join(this.#folder, `${name}.log`),
+      env: { ...process.env, ...env },
+      logFile,
     })
     let asked = false
+    const ports = portsIn(logFile)
     const member: Member = {
       name,
+      receiver() {
+        const port = ports()?.callbacks
+        return port ? `http://127.0.0.1:${port}` : null
+      },
+      async ready() {
+        const patience = performance.now() + patienceMs
+        while (!(await isReady(ports()))) {
+          if (!child.running() || performance.now() > patience)
+            throw new Error(`${name} is not ready:\n${child.tail()}`)
+          await pause(50)
+        }
+      },
       kill: async () => {
         asked = true
         child.signal('SIGKILL')
@@ -61,8 +95,32 @@ export class Fleet {
     return member
   }
 
+  /** So many in all, each of them ready. */
+  async fill(count: number): Promise<void> {
+    while (this.members.size < count) this.start()
+    await Promise.all([...this.members].map(member => member.ready()))
+  }
+
   async close(): Promise<void> {
     this.#closing = true
     await Promise.all([...this.members].map(member => member.kill()))
   }
+}
+
+/** A process tells its ports when it has started. */
+function portsIn(logFile: string): () => Ports | null {
+  let ports: Ports | null = null
+  return () => {
+    if (ports) return ports
+    const line = readFileSync(logFile, 'utf8').match(/^.*"worker\.started".*$/m)
+    if (line) ports = JSON.parse(line[0]) as Ports
+    return ports
+  }
+}
+
+async function isReady(ports: Ports | null): Promise<boolean> {
+  if (!ports) return false
+  const response = await fetch(`http://127.0.0.1:${ports.telemetry}/readyz`)
+  await response.arrayBuffer()
+  return response.ok
 }

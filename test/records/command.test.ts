@@ -44,6 +44,7 @@ describe('a valid command', () => {
       lifetime: 7200,
       correlationId: null,
       tenant: 'shop',
+      trace: null,
       json,
       bytes: json.length,
     })
@@ -87,6 +88,7 @@ describe('an invalid command', () => {
       account: 'second',
       correlationId: 'order 7',
       tenant: 'shop',
+      trace: null,
       error: expect.stringMatching(/^phone must be a number/),
     })
   })
@@ -187,8 +189,9 @@ describe('the callback address', () => {
 
   test('is made from what it has to carry', () => {
     const spy = vi.fn(() => null)
-    readCommand(buildCommand({ correlationId: 'order 7', tenant: 'shop' }), { hookFor: spy, voiceHook: false })
-    const subject = { id: 1001n, type: 'sms', account: 'default', correlationId: 'order 7', tenant: 'shop' }
+    const trace = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', flags: 1, state: null }
+    readCommand(buildCommand({ correlationId: 'order 7', tenant: 'shop' }), { hookFor: spy, voiceHook: false }, trace)
+    const subject = { id: 1001n, type: 'sms', account: 'default', correlationId: 'order 7', tenant: 'shop', trace }
     expect(spy.mock.calls).toEqual([[subject]])
   })
 

@@ -169,6 +169,14 @@ describe('a registry in trouble', () => {
     await expect(asked).rejects.toEqual(refused(/busgate\.results-value \(409\): Schema being.*set another topic/))
   })
 
+  test('one that refuses the second of two who register at the same time is asked again', async () => {
+    server.fail((_request, response) => {
+      server.fail()
+      response.writeHead(409).end('{"error_code":409,"message":"An artifact with that ID already exists"}')
+    })
+    expect(await registry().idOf('busgate.results-value', schemas.result)).toBe(1)
+  })
+
   test('one that answers no id is unavailable', async () => {
     server.fail((_request, response) => response.writeHead(200).end('{}'))
     await expect(registry().idOf('any', schemas.result)).rejects.toThrow(RegistryUnavailable)

@@ -27,6 +27,13 @@ test('sender lists the accepted names', async () => {
   })
 })
 
+test('status tells the replies to a two-way Viber message', async () => {
+  const sandbox = await sandboxFor()
+  await postOne(sandbox, operation('viber', { id: 42, phone: 380670000088 }))
+  const { data } = await postOne(sandbox, { type: 'status', id: 42 })
+  expect(data).toMatchObject({ status: 'REPLIED', replies: [{ message: 'Yes' }, { media: { filesize: 20_480 } }] })
+})
+
 test("status answers the state of the caller's identifier, and an error for one it never saw", async () => {
   const sandbox = await sandboxFor()
   await postOne(sandbox, operation('sms', { id: 2n ** 60n, phone: 380670000093 }))

@@ -50,6 +50,33 @@ test.for([
   expect(receiver.received).toHaveLength(times)
 })
 
+test('both callbacks of a phone that ends in 97 say the same, the instant of the final state included', async () => {
+  const receiver = await callbackReceiver()
+  const clock = manualClock()
+  const sandbox = await sandboxFor({ clock, callbackDelayMs: 1000, callbackConcurrency: 1 })
+  await postOne(sandbox, operation('sms', { phone: 380670000097, hook: receiver.url }))
+  clock.advance(3000)
+  await vi.waitFor(() => expect(receiver.received).toHaveLength(2))
+  expect(receiver.received[1]).toEqual(receiver.received[0])
+  expect(receiver.received[0]!.body.updated).toBe(new Date(clock.now() - 2000).toISOString())
+})
+
+test('a Viber message to a phone that ends in 88 is answered, in the callback and in its status', async () => {
+  const receiver = await callbackReceiver()
+  const sandbox = await sandboxFor()
+  const sent = operation('viber', { phone: 380670000088, hook: receiver.url })
+  await postOne(sandbox, sent)
+  await sandbox.close('drain')
+  const replies = [
+    { datetime: expect.any(String), message: 'Yes' },
+    {
+      datetime: expect.any(String),
+      media: { url: expect.any(String), filename: expect.any(String), filesize: expect.any(Number) },
+    },
+  ]
+  expect(receiver.received).toMatchObject([{ body: { success: true, type: 'viber', status: 'REPLIED', replies } }])
+})
+
 test('a phone that ends in 99 is called back before its operation is answered', async () => {
   const receiver = await callbackReceiver()
   const sandbox = await sandboxFor({ callbackDelayMs: 60_000 })

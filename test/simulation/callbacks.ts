@@ -27,7 +27,7 @@ export function fleetTokens(clock: Clock): HookTokens {
 }
 
 export function hooksOf(tokens: HookTokens): SendingOptions['hookFor'] {
-  return hookUrl({ publicUrl, urlMaxLength: 255, tokens, onCorrelationDropped: () => {} })
+  return hookUrl({ publicUrl, urlMaxLength: 255, tokens, accounts: ['default'], onCorrelationDropped: () => {} })
 }
 
 /** Takes a callback in; resolves with the HTTP status of the answer. */
@@ -41,10 +41,10 @@ export function receiverOf(
   topic: string,
   encode: (event: StatusEvent) => Buffer,
 ): Receive {
-  const shared = sharePublish(
+  const shared = sharePublish<StatusEvent>(
     events =>
       publisher.publish(events.map(event => ({ topic, key: Buffer.from(String(event.id)), value: encode(event) }))),
-    publishMs,
+    { timeoutMs: publishMs, everyMs: 5 },
     clock,
   )
   return async (url, text) => {

@@ -225,6 +225,18 @@ describe('the reconciler', () => {
     expect(world.behind()).toBe(0)
   })
 
+  test('while many wait to be asked for, hears the callbacks that come after all', async () => {
+    const world = await startReconciler()
+    for (let id = 1; id <= 1000; id++) world.sent(id)
+    await world.clock.pass(1.5 * minute)
+    const before = world.asked.length
+    expect(before).toBeGreaterThan(0)
+    for (let id = 1; id <= 1000; id++) world.calledBack(id)
+    await world.clock.pass(10 * minute)
+    expect(world.asked.length - before).toBeLessThan(10)
+    expect(world.behind()).toBe(0)
+  })
+
   test('after hours of standstill asks only for what came to no verdict meanwhile', async () => {
     const world = await startReconciler({ statusOf: () => 'DELIVERED' })
     const restarting = world.restart(10_000)

@@ -1,10 +1,16 @@
 import { connect } from 'node:net'
 import { onTestFinished, vi } from 'vitest'
+import type { OutgoingRecord } from '../../src/bus/port.ts'
 import type { HookKey } from '../../src/callbacks/day-keys.ts'
-import { type ReceiverLimits, startReceiver } from '../../src/callbacks/receiver.ts'
+import type { ReceiverLimits } from '../../src/callbacks/limits.ts'
+import { startReceiver } from '../../src/callbacks/receiver.ts'
 import type { HookSubject } from '../../src/callbacks/subject.ts'
 import { createHookTokens, type HookTokens } from '../../src/callbacks/token.ts'
+import { createDecoder } from '../../src/records/decoder.ts'
+import { createEncoder } from '../../src/records/encoder.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
+import { embeddedRegistry } from '../../src/records/registry.ts'
+import { schemas } from '../../src/records/schemas.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 
 export const DAY = 86_400_000
@@ -12,7 +18,7 @@ export const DAY = 86_400_000
 export const NOON = Date.UTC(2026, 2, 14, 12)
 
 export function hookSubject(changes: Partial<HookSubject> = {}): HookSubject {
-  return { account: 'default', id: 42n, type: 'sms', correlationId: 'order-7', tenant: 'acme', ...changes }
+  return { account: 'default', id: 42n, type: 'sms', correlationId: 'order-7', tenant: 'acme', trace: null, ...changes }
 }
 
 export function callback(changes: Record<string, unknown> = {}): Record<string, unknown> {
@@ -30,31 +36,45 @@ export function tokenBench(keys: HookKey[] = [hookKey()]) {
 
 /** A publish that keeps what it was given. Held, it settles when the test says so. */
 export function recordingPublish() {
-  const calls: { events: StatusEvent[]; resolve(): void; reject(error: Error): void }[] = []
+  const calls: { records: OutgoingRecord[]; resolve(): void; reject(error: Error): void }[] = []
   const recording = {
     calls,
     held: false,
     fail: null as Error | null,
-    publish(events: StatusEvent[]): Promise<void> {
+    publish(records: OutgoingRecord[]): Promise<void> {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
-      calls.push({ events, resolve, reject })
+      calls.push({ records, resolve, reject })
       if (recording.fail !== null) reject(recording.fail)
       else if (!recording.held) resolve()
       return promise
     },
-    events: () => calls.flatMap(call => call.events),
+    recordsOf: (topic: string) => calls.flatMap(call => call.records).filter(record => record.topic === topic),
   }
   return recording
+}
+
+/** Writes status events as the role does, and reads them again. */
+async function statusCodec() {
+  const registry = embeddedRegistry()
+  const encode = await createEncoder<StatusEvent>('statuses-value', schemas.status, registry)
+  const decoder = createDecoder<StatusEvent>(schemas.status, registry)
+  await decoder.prepare(await registry.idOf('statuses-value', schemas.status))
+  const read = (value: Buffer | null) => {
+    const decoded = decoder.decode(value)
+    if (!decoded.ok) throw new Error('not a status event')
+    return decoded.value
+  }
+  return { encode, read }
 }
 
 /** A receiver on a free port, closed at the end of the test. */
 export async function receiverBench(limits: Partial<ReceiverLimits> = {}) {
   const bench = tokenBench()
   const bus = recordingPublish()
+  const codec = await statusCodec()
   const accepted: { type: string; state: string; verified: boolean }[] = []
   const refused: string[] = []
   const latencies: { type: string; seconds: number }[] = []
-  const deadLetters: { body: string; code: string; message: string }[] = []
   let opened = 0
   const telemetry = new Telemetry()
   telemetry.on('callback.accepted', event => accepted.push(event))
@@ -65,19 +85,18 @@ export async function receiverBench(limits: Partial<ReceiverLimits> = {}) {
       opened++
       return bench.tokens.open(token)
     },
-    openAccount: bench.tokens.openAccount,
+    openAccount: (account, token) => {
+      opened++
+      return bench.tokens.openAccount(account, token)
+    },
   }
-  const dead = { fail: false, held: false }
   const receiver = await startReceiver({
     port: 0,
     host: '127.0.0.1',
     tokens: counted,
+    statusRecord: event => ({ topic: 'statuses', key: null, value: codec.encode(event) }),
+    deadLetter: (body, error) => ({ topic: 'dead-letters', key: null, value: body, headers: error }),
     publish: bus.publish,
-    deadLetter: async (body, error) => {
-      if (dead.fail) throw new Error('the bus is away')
-      if (dead.held) await new Promise(() => {})
-      deadLetters.push({ body: body.toString(), ...error })
-    },
     telemetry,
     limits,
     now: () => bench.now,
@@ -89,7 +108,10 @@ export async function receiverBench(limits: Partial<ReceiverLimits> = {}) {
   const origin = `http://127.0.0.1:${receiver.port}`
   const url = (changes: Partial<HookSubject> = {}) => `${origin}/hooks/${bench.tokens.issue(hookSubject(changes))}`
   const accountUrl = (account: string) => `${origin}/hooks/account/${account}/${bench.tokens.issueAccount(account)}`
-  const seen = { accepted, refused, latencies, deadLetters, dead, opened: () => opened }
+  const events = () => bus.recordsOf('statuses').map(({ value }) => codec.read(value))
+  const deadLetters = () =>
+    bus.recordsOf('dead-letters').map(({ value, headers }) => ({ body: String(value), ...headers }))
+  const seen = { accepted, refused, latencies, events, deadLetters, opened: () => opened }
   return Object.assign(bench, seen, { bus, receiver, origin, url, accountUrl })
 }
 

@@ -39,6 +39,7 @@ export function buildPending(options: PendingOptions = {}): Pending {
     lifetime: null,
     correlationId: null,
     tenant: null,
+    trace: null,
     json,
     bytes: json.length,
   }

@@ -9,7 +9,7 @@ import { configFlag, sourcesOf } from '../settings.ts'
 import { type Signal, untilSignal } from '../signals.ts'
 import { within } from '../within.ts'
 
-/** Beyond kafka.drainMs: the receiver's own drain (5 s) and a last commit. Below the 30 s that supervisors wait. */
+/** Beyond kafka.drainMs: the receiver's own drain (10 s) and a last commit. Below the 30 s that supervisors wait. */
 const stopMs = 15_000
 /** After a failure nothing can be relied on: whatever does not stop by then is left as it is. */
 const stopAfterFailureMs = 3_000

@@ -1,3 +1,4 @@
+import { repliesTo } from '../callback.ts'
 import type { Handler } from '../gateway.ts'
 import { idText } from '../gateway.ts'
 import { accepted, refused } from '../items.ts'
@@ -18,5 +19,6 @@ export const status: Handler = ({ id }, { account, gateway, now }) => {
   const echoed = idText(id!, gateway)
   if (!message) return refused(texts.notFound, echoed)
   const state = now < message.finalAt ? 'ACCEPTED' : message.status
-  return accepted(`{"id":${echoed},"type":"${message.channel}","status":"${state}"}`)
+  const replies = state === 'REPLIED' ? `,"replies":${JSON.stringify(repliesTo(message))}` : ''
+  return accepted(`{"id":${echoed},"type":"${message.channel}","status":"${state}"${replies}}`)
 }

@@ -1,0 +1,56 @@
+/**
+ * Writes `definitions.settings` of helm/values.schema.json from the definitions of the settings, so that the chart refuses
+ * what busgate would refuse. The rest of that file is written by hand.
+ * With --check it writes nothing and fails when the file is stale.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { z } from 'zod'
+import { definitions, type Setting } from '../src/config/definitions.ts'
+import { sendTypes } from '../src/protocol/index.ts'
+
+type Schema = Record<string, unknown>
+
+const target = new URL('../helm/values.schema.json', import.meta.url)
+const comment =
+  'Made by scripts/generate-values-schema.ts from src/config/definitions.ts: change that and run it again.'
+
+const settings = new Map<string, Setting>(Object.entries(definitions))
+settings.delete('roles') // each Deployment of the chart sets its own
+
+/** @param prefix empty, or a path with a dot at its end */
+function sectionBelow(prefix: string): Schema {
+  const paths = [...settings.keys()].filter(path => path.startsWith(prefix))
+  const keys = new Set(paths.map(path => path.slice(prefix.length).split('.')[0]!))
+  if (keys.has('NAME')) {
+    const propertyNames = { pattern: '^[a-z0-9]+$' }
+    return { type: 'object', propertyNames, additionalProperties: sectionBelow(`${prefix}NAME.`) }
+  }
+  const properties = Object.fromEntries([...keys].flatMap(key => propertiesOf(prefix, key)))
+  return { type: 'object', additionalProperties: false, properties }
+}
+
+function propertiesOf(prefix: string, key: string): [string, Schema][] {
+  const setting = settings.get(prefix + key)
+  if (!setting) return [[key, sectionBelow(`${prefix}${key}.`)]]
+  const names = key === 'TYPE' ? sendTypes : setting.secret ? [key, `${key}File`] : [key]
+  return names.map(name => [name, schemaOf(setting)])
+}
+
+function schemaOf({ type, secret, doc }: Setting): Schema {
+  if (secret) return { $ref: '#/definitions/inSecret' }
+  const { $schema: _, ...schema } = z.toJSONSchema(type, { io: 'input' })
+  const forms = schema.anyOf ?? [schema]
+  if (!forms.some(form => form.type === 'array')) return { description: doc, ...schema }
+  return { description: doc, anyOf: [...forms, { type: 'string', minLength: 1 }] } // with commas
+}
+
+const present = readFileSync(target, 'utf8')
+const schema = JSON.parse(present) as { definitions: { settings: Schema } }
+schema.definitions.settings = { $comment: comment, ...sectionBelow('') }
+const text = `${JSON.stringify(schema, null, 2)}\n`
+if (!process.argv.includes('--check')) {
+  writeFileSync(target, text)
+} else if (present !== text) {
+  console.error('helm/values.schema.json is stale: run node scripts/generate-values-schema.ts')
+  process.exitCode = 1
+}

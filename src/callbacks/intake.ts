@@ -1,0 +1,122 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { OutgoingRecord } from '../bus/port.ts'
+import { isOperationType } from '../protocol/registry.ts'
+import type { StatusEvent } from '../records/generated.ts'
+import type { WriteStatus } from '../statuses/status-record.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import { callbackSpan } from '../telemetry/spans.ts'
+import { recordedTraceId, type TraceContext } from '../telemetry/trace.ts'
+import { discardRest, parseCallback, readBody, unfitHeaders } from './body.ts'
+import { statusEvent } from './event.ts'
+import { REQUEST_BYTES, type ReceiverLimits } from './limits.ts'
+import { type CallbackOrigin, originOf } from './origin.ts'
+import { type Refusal, refusals } from './refusals.ts'
+import type { SharedPublish } from './shared-publish.ts'
+import type { HookTokens } from './token.ts'
+
+export interface IntakeOptions {
+  tokens: Pick<HookTokens, 'open' | 'openAccount'>
+  /** What an event becomes on the bus, with the trace of its command where that is known. */
+  statusRecord: WriteStatus
+  /** What a callback to an account's address becomes that belongs to no command of ours. */
+  deadLetter: (body: Buffer, error: { code: string; message: string }) => OutgoingRecord
+  telemetry: Telemetry
+  now?: () => number
+}
+
+/** Takes one request in and answers it. `closing` is asked with the answer: whether the connection ends with it. */
+export type Intake = (request: IncomingMessage, response: ServerResponse, closing: () => boolean) => Promise<void>
+
+type Reserve = (bytes: number) => boolean
+
+/** What becomes of a request. 200 is answered only when `shared` has its record on the bus. */
+export function createIntake(
+  { tokens, statusRecord, deadLetter, telemetry, now = Date.now }: IntakeOptions,
+  limits: ReceiverLimits,
+  shared: SharedPublish<OutgoingRecord>,
+): Intake {
+  let inFlightBytes = 0
+
+  async function receive(
+    request: IncomingMessage,
+    response: ServerResponse,
+    reserve: Reserve,
+  ): Promise<Refusal | null> {
+    if (request.method !== 'POST') return 'method'
+    const origin = originOf(request.url ?? '', tokens)
+    if (typeof origin === 'string') return origin
+    const unfit = unfitHeaders(request.headers, limits.bodyBytes)
+    if (unfit !== null) return unfit
+    if (!reserve(REQUEST_BYTES)) return 'overloaded'
+    if (request.headers.expect !== undefined) response.writeContinue()
+    const bytes = await readBody(request, limits.bodyBytes, reserve)
+    return typeof bytes === 'string' ? bytes : traced(origin, bytes)
+  }
+
+  async function traced(origin: CallbackOrigin, bytes: Buffer): Promise<Refusal | null> {
+    const span = callbackSpan(traceFrom(origin))
+    const refusal = await keep(origin, bytes).catch((): Refusal => 'failed')
+    span.end(refusal)
+    return refusal
+  }
+
+  /** Null when the callback is on the bus. */
+  async function keep(origin: CallbackOrigin, bytes: Buffer): Promise<Refusal | null> {
+    const body = parseCallback(bytes, limits.jsonDepth)
+    if (typeof body === 'string') return body
+    const made = statusEvent(origin, body, now())
+    if (!made.ok && made.reason === 'other_id') return 'other_id'
+    const record = made.ok ? statusRecord(made.event, traceFrom(origin)) : deadLetter(bytes, made.error)
+    try {
+      await shared.add(record, record.value?.length ?? 0)
+    } catch {
+      return 'not_published'
+    }
+    if (made.ok) reportEvent(telemetry, made.event, origin)
+    else telemetry.emit('deadLetter.published', { stage: 'callback', code: made.error.code, count: 1 })
+    return null
+  }
+
+  return async (request, response, closing) => {
+    let held = 0
+    const reserve: Reserve = bytes => {
+      if (inFlightBytes + bytes > limits.inFlightBytes) return false
+      inFlightBytes += bytes
+      held += bytes
+      return true
+    }
+    const refusal = await receive(request, response, reserve).catch((): Refusal => 'failed')
+    inFlightBytes -= held
+    answer(response, refusal, closing())
+    if (refusal === null) return
+    telemetry.emit('callback.refused', { reason: refusal })
+    discardRest(request)
+  }
+}
+
+/** A status, and for people a sentence that repeats nothing of what was sent. */
+function answer(response: ServerResponse, refusal: Refusal | null, last: boolean): void {
+  if (last) response.setHeader('Connection', 'close')
+  if (refusal === null) {
+    response.writeHead(200, { 'Content-Length': 0 }).end()
+    return
+  }
+  const { status, text, headers } = refusals[refusal]
+  const sentence = `${text}\n`
+  response
+    .writeHead(status, { 'Content-Type': 'text/plain', 'Content-Length': sentence.length, ...headers })
+    .end(sentence)
+}
+
+function reportEvent(telemetry: Telemetry, event: StatusEvent, origin: CallbackOrigin): void {
+  const type = isOperationType(event.type) ? event.type : 'other'
+  telemetry.emit('callback.accepted', { type, state: event.state, verified: event.verified })
+  if (origin.kind === 'message' && event.state === 'DELIVERED') {
+    // The clock of the process that made the address may be ahead.
+    const seconds = Math.max(0, event.receivedAt - origin.subject.issuedAt) / 1000
+    telemetry.emit('delivery.latency', { type, seconds, traceId: recordedTraceId([origin.subject.trace]) })
+  }
+}
+
+const traceFrom = (origin: CallbackOrigin): TraceContext | null =>
+  origin.kind === 'message' ? origin.subject.trace : null

@@ -1,0 +1,259 @@
+import { request } from 'node:http'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { callback, eventually, head, post, rawConnection, receiverBench } from '../support/callbacks.ts'
+
+type Bench = Awaited<ReturnType<typeof receiverBench>>
+type Raw = ReturnType<typeof rawConnection>
+
+const whole = (url: string, ...headers: string[]) => {
+  const body = JSON.stringify(callback())
+  return head(url, `Content-Length: ${body.length}`, ...headers) + body
+}
+
+const patiently = (holds: () => unknown) => vi.waitFor(holds, { timeout: 10_000, interval: 20 })
+
+/** Sends honest callbacks one after the other; the answers, and how long one took, in milliseconds. */
+async function honest(bench: Bench, count: number) {
+  const statuses = new Set<number>()
+  const took: number[] = []
+  for (let sent = 0; sent < count; sent++) {
+    const begun = performance.now()
+    statuses.add((await post(bench.url())).status)
+    took.push(performance.now() - begun)
+  }
+  return { statuses: [...statuses], median: took.sort((a, b) => a - b)[count >> 1]! }
+}
+
+/** Connections that are all open. */
+async function connections(bench: Bench, count: number): Promise<Raw[]> {
+  const all = Array.from({ length: count }, () => rawConnection(bench.receiver.port))
+  await patiently(() => expect(all.filter(({ socket }) => socket.readyState !== 'open')).toHaveLength(0))
+  return all
+}
+
+/** Honest callbacks are answered, and about as fast as before. */
+async function unharmed(bench: Bench, trouble: () => Promise<unknown>): Promise<void> {
+  await honest(bench, 50)
+  const before = await honest(bench, 100)
+  await trouble()
+  const meanwhile = await honest(bench, 100)
+  expect(meanwhile.statuses).toEqual([200])
+  expect(meanwhile.median).toBeLessThan(5 * before.median + 10)
+}
+
+describe('honest callbacks go on, about as fast,', () => {
+  test('beside 1,000 connections that say nothing', async () => {
+    const bench = await receiverBench()
+    let idle: Raw[] = []
+    await unharmed(bench, async () => {
+      idle = await connections(bench, 1000)
+    })
+    expect(idle.filter(({ closed }) => closed)).toHaveLength(0)
+  })
+
+  test('beside 300 that send a byte of their headers now and then, until each is cut off', async () => {
+    const bench = await receiverBench({ headersMs: 2000, requestMs: 2000 })
+    let slow: Raw[] = []
+    await unharmed(bench, async () => {
+      slow = await connections(bench, 300)
+      for (const raw of slow) raw.say(`POST ${new URL(bench.url()).pathname} HTTP/1.1\r\nHost: b\r\nX-Slow: `)
+      drip(slow, 'x')
+    })
+    await patiently(() => expect(slow.filter(({ closed }) => !closed)).toHaveLength(0))
+    expect(slow.every(({ heard }) => heard.startsWith('HTTP/1.1 408 '))).toBe(true)
+  })
+
+  test('beside 300 that send a byte of their body now and then, until each is cut off', async () => {
+    const bench = await receiverBench({ headersMs: 2000, requestMs: 2000 })
+    let slow: Raw[] = []
+    await unharmed(bench, async () => {
+      slow = await connections(bench, 300)
+      for (const raw of slow) raw.say(head(bench.url(), 'Content-Length: 1000'))
+      drip(slow, ' ')
+    })
+    await patiently(() => expect(slow.filter(({ closed }) => !closed)).toHaveLength(0))
+    expect(bench.refused).toEqual(Array(300).fill('aborted'))
+  })
+
+  test.each([
+    ["an address that is nobody's", (bench: Bench) => `${bench.origin}/hooks/nobody`, 404],
+    ['an address of theirs', (bench: Bench) => bench.url(), 413],
+  ])('beside some that pour gigabytes into %s, of which next to nothing is read', async (_, target, status) => {
+    const bench = await receiverBench()
+    let pouring: Raw[] = []
+    await unharmed(bench, async () => {
+      pouring = await connections(bench, 8)
+      for (const raw of pouring) pour(raw, head(target(bench), 'Content-Length: 10000000000'))
+    })
+    await patiently(() => expect(pouring.filter(({ closed }) => !closed)).toHaveLength(0))
+    expect(pouring.every(({ heard }) => heard.startsWith(`HTTP/1.1 ${status} `))).toBe(true)
+    // What the system's own buffers take.
+    for (const { socket } of pouring) expect(socket.bytesWritten).toBeLessThan(20_000_000)
+  })
+})
+
+/** Says something now and then, for as long as the test takes. */
+function drip(all: Raw[], text: string): void {
+  const dripping = setInterval(() => {
+    for (const raw of all) if (raw.socket.writable) raw.say(text)
+  }, 50)
+  onTestFinished(() => clearInterval(dripping))
+}
+
+/** Writes as fast as the other side reads. */
+function pour(raw: Raw, start: string): void {
+  const piece = Buffer.alloc(65_536, ' ')
+  const more = () => {
+    while (raw.socket.writable && raw.socket.write(piece));
+  }
+  raw.socket.on('drain', more)
+  raw.say(start)
+  more()
+}
+
+describe('a connection', () => {
+  test('carries callback after callback', async () => {
+    const bench = await receiverBench()
+    const raw = rawConnection(bench.receiver.port)
+    for (let sent = 1; sent <= 3; sent++) {
+      raw.say(whole(bench.url()))
+      await eventually(() => expect(raw.heard.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(sent))
+    }
+    expect(bench.events()).toHaveLength(3)
+  })
+
+  test('that sends its requests without waiting gets all answers, in their order', async () => {
+    const bench = await receiverBench()
+    bench.bus.held = true
+    const raw = rawConnection(bench.receiver.port)
+    const { pathname } = new URL(bench.url())
+    const get = `GET ${pathname} HTTP/1.1\r\nHost: b\r\n\r\n`
+    raw.say(whole(bench.url()) + get + whole(`${bench.origin}/hooks/nobody`) + whole(bench.url()))
+    await eventually(() => expect(bench.refused).toEqual(['method', 'malformed']))
+    expect(raw.heard).toBe('')
+    bench.bus.held = false
+    bench.bus.calls[0]!.resolve()
+    const codes = () => [...raw.heard.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => code)
+    await eventually(() => expect(codes()).toEqual(['200', '405', '404', '200']))
+    expect(bench.events()).toHaveLength(2)
+  })
+
+  test('of a sender that would rather speak HTTP/2 is served all the same', async () => {
+    const bench = await receiverBench()
+    const raw = rawConnection(bench.receiver.port)
+    raw.say(whole(bench.url(), 'Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABk'))
+    await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 200 /))
+  })
+
+  test('of a sender that asks before it sends its body is told to go on, or what is wrong', async () => {
+    const bench = await receiverBench()
+    const asks = (url: string, length: number) => {
+      const raw = rawConnection(bench.receiver.port)
+      raw.say(head(url, `Content-Length: ${length}`, 'Expect: 100-continue'))
+      return raw
+    }
+    const body = JSON.stringify(callback())
+    const good = asks(bench.url(), body.length)
+    await eventually(() => expect(good.heard).toBe('HTTP/1.1 100 Continue\r\n\r\n'))
+    good.say(body)
+    await eventually(() => expect(good.heard).toContain('HTTP/1.1 200 OK'))
+    const large = asks(bench.url(), 10_000_000)
+    const forged = asks(`${bench.origin}/hooks/nobody`, body.length)
+    await eventually(() => expect(large.heard).toMatch(/^HTTP\/1\.1 413 /))
+    await eventually(() => expect(forged.heard).toMatch(/^HTTP\/1\.1 404 /))
+  })
+
+  test('whose answers nobody reads is closed in the end', async () => {
+    const bench = await receiverBench({ headersMs: 200, requestMs: 200, publishMs: 100 })
+    const raw = rawConnection(bench.receiver.port)
+    raw.socket.pause()
+    const requests = 'GET /12345 HTTP/1.1\r\nHost: b\r\n\r\n'.repeat(2048) // 32 bytes each: no read ends within one
+    const more = () => {
+      while (raw.socket.writable && raw.socket.write(requests));
+    }
+    raw.socket.on('drain', more)
+    more()
+    await patiently(() => expect(raw.closed).toBe(true))
+    expect((await post(bench.url())).status).toBe(200)
+  })
+
+  test.each([
+    ['speaks TLS', '\x16\x03\x01\x02\x00\x01\x00'],
+    ['has headers of 20 KB', `POST / HTTP/1.1\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`],
+    ['names two lengths', 'POST / HTTP/1.1\r\nHost: b\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}'],
+    [
+      'names a length beside chunks',
+      'POST / HTTP/1.1\r\nHost: b\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
+    ['wants a tunnel', 'CONNECT example.com:80 HTTP/1.1\r\nHost: example.com\r\n\r\n'],
+  ])('that %s is closed', async (_, text) => {
+    const bench = await receiverBench()
+    const raw = rawConnection(bench.receiver.port)
+    raw.say(text)
+    await eventually(() => expect(raw.closed).toBe(true))
+    expect(raw.heard).not.toContain('200')
+    expect((await post(bench.url())).status).toBe(200)
+  })
+})
+
+describe('a body', () => {
+  test('with a byte order mark in front is read', async () => {
+    const bench = await receiverBench()
+    expect((await post(bench.url(), `\ufeff${JSON.stringify(callback())}`)).status).toBe(200)
+  })
+
+  test('in many small pieces is read', async () => {
+    const bench = await receiverBench()
+    const { promise, resolve } = Promise.withResolvers<number | undefined>()
+    const sending = request(bench.url(), { method: 'POST', headers: { 'content-type': 'application/json' } }, answer =>
+      resolve(answer.statusCode),
+    )
+    for (const char of JSON.stringify(callback({ error: 'Zürich' }))) sending.write(char)
+    sending.end()
+    expect(await promise).toBe(200)
+    expect(bench.events()).toMatchObject([{ error: 'Zürich' }])
+  })
+
+  test('too large by a little is answered although all of it is on its way', async () => {
+    const bench = await receiverBench()
+    const raw = rawConnection(bench.receiver.port)
+    raw.say(head(bench.url(), 'Content-Length: 200000') + ' '.repeat(200_000) + whole(bench.url()))
+    await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 413 .*HTTP\/1\.1 200 /s))
+  })
+
+  test('cannot pass for another by what JSON allows twice or inherits', async () => {
+    const bench = await receiverBench()
+    const bodies = ['{"success":true,"id":"42","id":"43"}', '{"success":true,"__proto__":{"id":"43"},"id":"43"}']
+    for (const body of bodies) expect((await post(bench.url(), body)).status).toBe(404)
+    expect((await post(bench.url(), '{"success":true,"__proto__":{"status":"READ"}}')).status).toBe(200)
+    expect(bench.events()).toMatchObject([{ id: 42n, status: '', state: 'DELIVERED' }])
+  })
+})
+
+describe('a target', () => {
+  test('with the path of the public address in front is found, as a proxy may leave it there', async () => {
+    const bench = await receiverBench()
+    const below = (url: string) => url.replace('/hooks/', '/gate/way/hooks/')
+    expect((await post(below(bench.url()))).status).toBe(200)
+    expect((await post(below(bench.accountUrl('hooks')), callback({ id: 7 }))).status).toBe(200)
+  })
+
+  test('with the host in front is found, as proxies send it', async () => {
+    const bench = await receiverBench()
+    const raw = rawConnection(bench.receiver.port)
+    const path = new URL(bench.url()).pathname
+    raw.say(whole(bench.url()).replace(path, `http://hooks.example${path}`))
+    await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 200 /))
+  })
+
+  test('of 15 KB that looks like many addresses is not found', async () => {
+    const bench = await receiverBench()
+    const begun = performance.now()
+    for (const part of ['/hooks/', '/hooks/account/']) {
+      const path = part.repeat(15_000 / part.length)
+      expect((await post(`${bench.origin}${path}x/y/z?/hooks/abc`)).status).toBe(404)
+    }
+    expect(performance.now() - begun).toBeLessThan(1000)
+    expect(new Set(bench.refused)).toEqual(new Set(['path']))
+  })
+})

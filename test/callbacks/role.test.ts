@@ -1,0 +1,235 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { MemoryBroker } from '../../src/bus/memory/broker.ts'
+import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import type { BusRecord } from '../../src/bus/port.ts'
+import { tokensOf } from '../../src/callbacks/role.ts'
+import { systemClock } from '../../src/clock.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { createLogger } from '../../src/telemetry/logs.ts'
+import { createWorker } from '../../src/worker.ts'
+import { callback, eventually, head, hookSubject, post, rawConnection } from '../support/callbacks.ts'
+import { busgate, startBusgate } from '../support/cli.ts'
+import { buildSettings } from '../support/settings.ts'
+
+vi.setConfig({ testTimeout: 30_000 })
+
+const secret = 'k1:a-secret-of-the-tests'
+
+/** A worker that only receives callbacks, on a bus of its own. */
+async function startReceiving(callbacks: object) {
+  const settings = buildSettings({
+    roles: ['callbacks'],
+    callbacks: { host: '127.0.0.1', port: 0, ...callbacks },
+    telemetry: { host: '127.0.0.1', port: 0 },
+  })
+  const { kafka, topics } = settings
+  const telemetry = new Telemetry()
+  const broker = new MemoryBroker()
+  broker.createTopics([topics.statuses, topics.deadLetters].map(topic => ({ topic, partitions: 1 })))
+  const bus = new MemoryBus({ ...kafka, broker, clock: systemClock, telemetry })
+  onTestFinished(() => bus.close())
+  const published: BusRecord[] = []
+  const deadLetters: BusRecord[] = []
+  const reader = await bus.read([topics.statuses, topics.deadLetters], 'earliest', ({ topic }, records) => {
+    ;(topic === topics.statuses ? published : deadLetters).push(...records)
+  })
+  onTestFinished(() => reader.close())
+  const logged: string[] = []
+  const logger = createLogger('trace', { write: line => logged.push(line) })
+  const start = async () => {
+    const worker = await createWorker(settings, { bus, telemetry, logger })
+    onTestFinished(() => worker.stop())
+    const origin = `http://127.0.0.1:${worker.ports.callbacks}`
+    const at = (path: string) => fetch(`http://127.0.0.1:${worker.ports.telemetry}${path}`)
+    const metric = async (name: string) => {
+      const line = (await (await at('/metrics')).text()).split('\n').find(one => one.startsWith(`busgate_${name} `))
+      return line === undefined ? 0 : Number(line.split(' ')[1])
+    }
+    return { worker, origin, at, metric }
+  }
+  return { settings, bus, published, deadLetters, logged, start, tokens: tokensOf(settings)! }
+}
+
+/** A file that is gone after the test. */
+function secretFile(text: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'busgate-hooks-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'secret')
+  writeFileSync(path, text)
+  return { path, rewrite: (next: string) => writeFileSync(path, next) }
+}
+
+const addressOf = (kid: string) => {
+  const tokens = tokensOf(buildSettings({ callbacks: { secret: `${kid}:secret-of-${kid}-for-tests` } }))!
+  return `/hooks/${tokens.issue(hookSubject())}`
+}
+
+test('keys rotate while the receiver runs: its file is written anew, and both old and new addresses are good', async () => {
+  const file = secretFile('old:secret-of-old-for-tests')
+  const { tokens, start } = await startReceiving({ secretFile: file.path })
+  const { origin, metric } = await start()
+  const statusAt = async (path: string) => (await post(origin + path)).status
+  const [old, fresh] = [addressOf('old'), addressOf('new')]
+  expect([await statusAt(old), await statusAt(fresh)]).toEqual([200, 503])
+  expect(await metric('callback_rejections_total{reason="unknown_key"}')).toBe(1)
+
+  file.rewrite('new:secret-of-new-for-tests\nold:secret-of-old-for-tests\n')
+  await vi.waitFor(async () => expect(await statusAt(fresh)).toBe(200), { timeout: 5000, interval: 50 })
+  expect(await statusAt(old)).toBe(200)
+  expect(Buffer.from(tokens.issue(hookSubject()), 'base64url').toString('latin1', 2, 5)).toBe('new')
+
+  file.rewrite('not a key at all')
+  const warned = async () => {
+    expect(await statusAt(old)).toBe(200)
+    expect(warnings.join()).toContain('callbacks.secretFile cannot be used as it is now')
+  }
+  await vi.waitFor(warned, { timeout: 5000, interval: 50 })
+  expect([await statusAt(old), await statusAt(fresh)]).toEqual([200, 200])
+
+  file.rewrite('new:secret-of-new-for-tests\n')
+  await vi.waitFor(async () => expect(await statusAt(old)).toBe(503), { timeout: 5000, interval: 50 })
+  expect(await statusAt(fresh)).toBe(200)
+})
+
+const warnings: string[] = []
+process.on('warning', ({ message }) => warnings.push(message))
+
+test('a receiver that stops is not ready first; it answers what is in flight, then closes its port', async () => {
+  const { bus, published, tokens, start } = await startReceiving({ secret })
+  const publisher = await bus.publisher()
+  const { promise: confirmed, resolve: confirm } = Promise.withResolvers<void>()
+  bus.publisher = async () => ({ ...publisher, publish: records => confirmed.then(() => publisher.publish(records)) })
+  const { worker, origin, at } = await start()
+  const url = `${origin}/hooks/${tokens.issue(hookSubject())}`
+  const body = JSON.stringify(callback())
+  const inFlight = rawConnection(worker.ports.callbacks!)
+  inFlight.say(head(url, `Content-Length: ${body.length}`) + body)
+  const slow = rawConnection(worker.ports.callbacks!)
+  slow.say(head(url, `Content-Length: ${body.length}`) + body.slice(0, 9))
+  await eventually(async () => expect((await fetch(origin)).status).toBe(405))
+
+  const stopping = worker.stop()
+  const readyz = await at('/readyz')
+  expect([readyz.status, await readyz.json()]).toEqual([503, { ready: false, reasons: ['stopping'] }])
+  await eventually(async () => {
+    const [error] = await once(connect(worker.ports.callbacks!, '127.0.0.1'), 'error')
+    expect(error.code).toBe('ECONNREFUSED')
+  })
+  expect((await at('/readyz')).status).toBe(503)
+  slow.say(body.slice(9))
+  confirm()
+  await eventually(() => expect([inFlight.closed, slow.closed]).toEqual([true, true]))
+  for (const { heard } of [inFlight, slow]) expect(heard).toMatch(/^HTTP\/1\.1 200 OK\r\n.*connection: close/is)
+  await stopping
+  await eventually(() => expect(published).toHaveLength(2))
+})
+
+test('nothing of an address, its keys or a body gets into logs, metrics or answers, whatever is sent', async () => {
+  const { settings, bus, logged, deadLetters, start } = await startReceiving({ secret })
+  const { origin, at } = await start()
+  const tokens = tokensOf(settings)!
+  const words = { correlationId: 'zebra-correlation', tenant: 'zebra-tenant' }
+  const token = tokens.issue(hookSubject({ id: 380671230067n, ...words }))
+  const accountToken = tokens.issueAccount('default')
+  const url = `${origin}/hooks/${token}`
+  const body = callback({ id: '380671230067', error: 'zebra-error', reply: 'zebra-reply', type: 'zebra-type' })
+  const said: string[] = []
+  const send = async (...[to, what, headers]: Parameters<typeof post>) => {
+    const answer = await post(to, what ?? body, headers)
+    said.push([...answer.headers].join() + (await answer.text()))
+    return answer.status
+  }
+  const statuses = [
+    await send(url),
+    await send(`${url.slice(0, -1)}${url.endsWith('A') ? 'B' : 'A'}`),
+    await send(url.slice(0, -4)),
+    await send(url, callback({ id: '1', error: 'zebra-error' })),
+    await send(url, '{"zebra'),
+    await send(url, { zebra: '380671230067' }),
+    await send(url, body, { 'content-type': 'text/zebra' }),
+    await send(`${origin}/hooks/account/default/${accountToken}`),
+    await send(`${origin}/hooks/account/default/${accountToken}`, callback({ id: 'zebra-380671230067' })),
+    await send(`${origin}/hooks/account/zebra/${accountToken}`),
+    await send(origin + addressOf('other')),
+  ]
+  expect(statuses).toEqual([200, 404, 404, 404, 400, 400, 415, 200, 200, 404, 503])
+  const publisher = await bus.publisher()
+  bus.publisher = async () => ({ ...publisher, publish: async () => Promise.reject(new Error(`zebra ${token}`)) })
+  const broken = await start()
+  expect(await send(`${broken.origin}/hooks/${token}`)).toBe(503)
+
+  const metrics = await (await at('/metrics')).text()
+  expect(metrics).toContain('busgate_callbacks_total{type="other",state="DELIVERED",verified="true"} 1')
+  expect(logged.join('')).toContain('"event":"callback.refused"')
+  const key = secret.slice(3)
+  for (const hidden of ['zebra', token, token.slice(0, 40), accountToken, key, '380671230067', 'order-7', 'acme']) {
+    for (const text of [metrics, logged.join(''), said.join()]) expect(text).not.toContain(hidden)
+  }
+  await eventually(() => expect(deadLetters).toHaveLength(1))
+  expect(String(deadLetters[0]!.headers['busgate.error.message'])).not.toContain('zebra')
+})
+
+test("a body about another system's message is kept as a dead letter of the stage callback", async () => {
+  const { tokens, deadLetters, start } = await startReceiving({ secret })
+  const { origin, metric } = await start()
+  const body = '{ "success": true, "id": "invoice-17", "type": "whatsapp" }'
+  const answer = await post(`${origin}/hooks/account/default/${tokens.issueAccount('default')}`, body)
+  expect(answer.status).toBe(200)
+  await eventually(() => expect(deadLetters).toHaveLength(1))
+  const { value, headers } = deadLetters[0]!
+  expect(String(value)).toBe(body)
+  expect(Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, String(text)]))).toEqual({
+    'busgate.error.stage': 'callback',
+    'busgate.error.code': 'NO_NUMERIC_ID',
+    'busgate.error.message': expect.stringContaining('account default'),
+    'busgate.error.timestamp': expect.stringMatching(/^\d{13}$/),
+  })
+  expect(await metric('dead_letters_total{stage="callback",code="NO_NUMERIC_ID"}')).toBe(1)
+})
+
+test('the address that busgate hooks url prints is good at a receiver with the same secret, and for its account only', async () => {
+  const { start } = await startReceiving({ secret })
+  const { origin } = await start()
+  const env = {
+    BUSGATE_CALLBACKS_PUBLIC_URL: origin,
+    BUSGATE_CALLBACKS_SECRET: secret,
+    BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'key-of-shop',
+  }
+  const { code, stdout } = await busgate(['hooks', 'url', '--account', 'shop'], { env })
+  expect(code).toBe(0)
+  const url = stdout.trim()
+  expect((await post(url, callback({ id: 7 }))).status).toBe(200)
+  expect((await post(url.replace('/shop/', '/bank/'), callback({ id: 7 }))).status).toBe(404)
+})
+
+test.each([
+  ['without a secret', { BUSGATE_CALLBACKS_PUBLIC_URL: 'https://hooks.example' }, 'callbacks.secret'],
+  [
+    'that leaves no room for a token',
+    {
+      BUSGATE_CALLBACKS_PUBLIC_URL: `https://${'x'.repeat(120)}.example/${'y'.repeat(60)}`,
+      BUSGATE_CALLBACKS_SECRET: secret,
+    },
+    'callbacks.publicUrl',
+  ],
+])('a public address %s is a settings error', async (_, env, named) => {
+  const run = startBusgate(['run'], {
+    env: {
+      BUSGATE_KAFKA_BROKERS: 'embedded',
+      BUSGATE_GATEWAY_URL: 'http://127.0.0.1:1',
+      BUSGATE_GATEWAY_API_KEY: 'key',
+      BUSGATE_CALLBACKS_PORT: '0',
+      BUSGATE_TELEMETRY_PORT: '0',
+      ...env,
+    },
+  })
+  const { code, stderr } = await run.ended
+  expect(code).toBe(2)
+  expect(stderr).toContain(named)
+  expect(stderr).not.toContain(secret.slice(3))
+})

@@ -1,0 +1,61 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { createProducer, type NewCommand } from '../../src/producer.ts'
+import { idOf, policyOf } from './ids.ts'
+import type { RunOptions, Stage } from './stage.ts'
+
+const batchesPerSecond = 20
+
+/** Commands at an even rate; what a stall held up comes right after it. */
+export class Load {
+  /** When each command was given to the producer, milliseconds since 1970. */
+  readonly producedAt: Float64Array
+  /** How many are on their topic. */
+  produced = 0
+  readonly #options: RunOptions
+  readonly #build: (index: number) => NewCommand
+
+  constructor(options: RunOptions, build = buildSms) {
+    this.#options = options
+    this.#build = build
+    this.producedAt = new Float64Array(options.commands)
+  }
+
+  async produce({ settings }: Stage): Promise<void> {
+    const { commands, rate } = this.#options
+    const producer = await createProducer(settings)
+    const started = Date.now()
+    const batch = Math.max(1, Math.round(rate / batchesPerSecond))
+    for (let from = 0; from < commands; from += batch) {
+      await pause(Math.max(0, started + (1000 * from) / rate - Date.now()))
+      const to = Math.min(from + batch, commands)
+      this.producedAt.fill(Date.now(), from, to)
+      const chunk = Array.from({ length: to - from }, (_, i) => this.#build(from + i))
+      await this.#untilConfirmed(() => producer.send(chunk))
+      this.produced = to
+    }
+    await producer.close()
+  }
+
+  /** An unconfirmed send is repeated as it is: the repeated ids are duplicates, which get a DUPLICATE result. */
+  async #untilConfirmed(send: () => Promise<void>): Promise<void> {
+    for (;;) {
+      try {
+        await send()
+        return
+      } catch (error) {
+        this.#options.say(`producer: ${(error as Error).message}`)
+        await pause(500)
+      }
+    }
+  }
+}
+
+function buildSms(index: number): NewCommand {
+  return {
+    id: idOf(index),
+    phone: 380_670_000_000 + (index % 1000) * 100,
+    type: 'sms',
+    message: { sms_message: 'Your order is on its way', sms_signature: 'Shop' },
+    delivery: policyOf(index),
+  }
+}

@@ -1,0 +1,97 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Audit, violations } from './audit.ts'
+import { Fleet } from './fleet.ts'
+import { longestGap, watchExecutions } from './gaps.ts'
+import { Load } from './load.ts'
+import { type Outcome, type RunOptions, setStage } from './stage.ts'
+
+/** Starts and stops processes while commands come; resolves when it is done. */
+type Move = (fleet: Fleet, say: (line: string) => void, until: (share: number) => Promise<void>) => Promise<void>
+
+const workers = 3
+
+/** As an orchestrator's rolling update does it: a new process that is ready, then an old one is told to leave. */
+const restartInTurn: Move = async (fleet, say, until) => {
+  await until(0.2)
+  for (const old of [...fleet.members]) {
+    await fleet.fill(workers + 1)
+    say(`another worker is ready, ${old.name} is told to leave`)
+    await old.leave()
+    say(`${old.name} has left`)
+  }
+}
+
+const scale: Move = async (fleet, say, until) => {
+  await until(0.2)
+  say('two more workers')
+  await fleet.fill(workers)
+  say(`${workers} workers are ready`)
+  await until(0.6)
+  say('two are told to leave')
+  await Promise.all([...fleet.members].slice(0, workers - 1).map(member => member.leave()))
+  say('one worker is left')
+}
+
+export const moves = {
+  'restart-workers': { before: workers, move: restartInTurn },
+  scale: { before: 1, move: scale },
+} satisfies Record<string, { before: number; move: Move }>
+
+/** Workers under load that come and go in order: nothing may be lost, doubled or even in doubt. */
+export async function runMoves(
+  options: RunOptions,
+  { before, move }: { before: number; move: Move },
+): Promise<Outcome> {
+  const { commands, nodes, say } = options
+  const stage = await setStage({ nodes, sandbox: { latencyMs: { min: 5, max: 40 } } })
+  const fleet = new Fleet({ ...stage, name: 'worker' })
+  await fleet.fill(before)
+  say(`${before} worker(s), logs in ${stage.folder}`)
+
+  const load = new Load(options)
+  const executions = watchExecutions(stage.sandbox)
+  let moved = false
+  const moving = move(fleet, say, async share => {
+    while (load.produced < share * commands) await pause(10)
+  }).then(() => {
+    moved = true
+  })
+  await load.produce(stage)
+  const loadEndedTooEarly = !moved
+  const duringLoad = executions.stop()
+  await moving
+  const audit = await Audit.of(stage, options)
+  await audit.untilFinished()
+
+  const verdict = audit.verdict(stage.sandbox)
+  await fleet.close()
+  await stage.close()
+  const { outcomes, ...counts } = verdict
+  const gap = longestGap(duringLoad)
+  say(`the longest gap began ${((gap.from - load.producedAt[0]!) / 1000).toFixed(1)} s after the first command`)
+  return {
+    figures: [
+      {
+        ...counts,
+        workersRestartedThemselves: fleet.restarts,
+        longestGapSeconds: seconds(gap.ms),
+        ...waits(load, audit),
+      },
+      outcomes,
+    ],
+    broken: [
+      ...(loadEndedTooEarly ? ['loadEndedTooEarly (give more --commands)'] : []),
+      ...violations(verdict),
+      ...(['executedTwiceUnderAtLeastOnce', 'everInDoubt'] as const).filter(name => verdict[name] > 0),
+    ],
+  }
+}
+
+const seconds = (ms: number) => Number((ms / 1000).toFixed(2))
+
+/** From the producer to the first byte of the request. */
+function waits({ producedAt }: Load, { sentAt }: Audit): Record<string, number> {
+  const each = sentAt.map((at, index) => at - producedAt[index]!).toSorted()
+  const rank = (share: number) => seconds(each[Math.ceil(share * each.length) - 1]!)
+  return { waitP50Seconds: rank(0.5), waitP99Seconds: rank(0.99), waitMaxSeconds: rank(1) }
+}

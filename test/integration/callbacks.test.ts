@@ -1,0 +1,193 @@
+import { setTimeout } from 'node:timers/promises'
+import { Agent, request } from 'undici'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { openBus } from '../../src/bus/open.ts'
+import { tokensOf } from '../../src/callbacks/role.ts'
+import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
+import { loadSettings, type Settings } from '../../src/config/index.ts'
+import { createDecoder } from '../../src/records/decoder.ts'
+import type { StatusEvent } from '../../src/records/generated.ts'
+import { embeddedRegistry, type SchemaRegistry } from '../../src/records/registry.ts'
+import { schemas } from '../../src/records/schemas.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { createWorker } from '../../src/worker.ts'
+import { plainKafka } from '../support/kafka.ts'
+
+/** CALLBACKS_OUTAGE_SECONDS=20 for the whole of it; then the figures are printed. */
+const { CALLBACKS_OUTAGE_SECONDS } = process.env
+const outageMs = Number(CALLBACKS_OUTAGE_SECONDS ?? 5) * 1000
+const rate = 200
+/** What the receiver asks for with Retry-After. */
+const retryMs = 5000
+
+interface Sent {
+  id: number
+  /** The HTTP status of each try; 0 without an answer. */
+  answers: number[]
+  slowestMs: number
+}
+
+/** A gateway that calls back at a steady rate, and again until it is answered 200. */
+function startGateway(addressOf: (id: number) => string) {
+  const agent = new Agent()
+  const all: Sent[] = []
+  const pending = new Set<Promise<void>>()
+  let stopped = false
+
+  async function callBack(sent: Sent): Promise<void> {
+    const { id } = sent
+    const updated = new Date().toISOString()
+    const body = JSON.stringify({ success: true, id: String(id), msg_id: `${id}7`, status: 'DELIVERED', updated })
+    const url = addressOf(id)
+    while (sent.answers.at(-1) !== 200) {
+      if (sent.answers.length > 0) await setTimeout(retryMs)
+      const begun = performance.now()
+      sent.answers.push(await post(url, body))
+      sent.slowestMs = Math.max(sent.slowestMs, performance.now() - begun)
+    }
+  }
+
+  async function post(url: string, body: string): Promise<number> {
+    try {
+      const headers = { 'content-type': 'application/json' }
+      const answer = await request(url, { method: 'POST', headers, body, dispatcher: agent })
+      await answer.body.dump()
+      expect(answer.headers['retry-after']).toBe(answer.statusCode === 503 ? String(retryMs / 1000) : undefined)
+      return answer.statusCode
+    } catch {
+      return 0
+    }
+  }
+
+  async function sendAll(): Promise<void> {
+    const begun = performance.now()
+    while (!stopped) {
+      while (all.length < ((performance.now() - begun) * rate) / 1000) {
+        const sent: Sent = { id: all.length + 1, answers: [], slowestMs: 0 }
+        all.push(sent)
+        const calling = callBack(sent).finally(() => pending.delete(calling))
+        pending.add(calling)
+      }
+      await setTimeout(5)
+    }
+  }
+
+  const sending = sendAll()
+  return {
+    all,
+    /** Sends no new ones, and resolves when each was answered 200. */
+    async finish() {
+      stopped = true
+      await sending
+      await Promise.all(pending)
+      await agent.close()
+    },
+  }
+}
+
+/** All committed events of the topic, as any Kafka client reads them, once it holds this many messages. */
+async function readStatuses(settings: Settings, registry: SchemaRegistry, messages: number): Promise<StatusEvent[]> {
+  const topic = settings.topics.statuses
+  const decoder = createDecoder<StatusEvent>(schemas.status, registry)
+  await decoder.prepare(await registry.idOf(`${topic}-value`, schemas.status))
+  const events: StatusEvent[] = []
+  const consumer = plainKafka(settings.kafka.brokers as string[]).consumer({ groupId: topic, maxWaitTimeInMs: 100 })
+  await consumer.connect()
+  await consumer.subscribe({ topic, fromBeginning: true })
+  await consumer.run({
+    eachMessage: async ({ message }) => {
+      const decoded = decoder.decode(message.value)
+      if (!decoded.ok) throw new Error('not a status event')
+      events.push(decoded.value)
+    },
+  })
+  const count = () => new Set(events.map(({ id }) => id)).size
+  await vi.waitFor(() => expect(count()).toBe(messages), { timeout: 20_000, interval: 100 })
+  await consumer.disconnect()
+  return events
+}
+
+const java = await javaAvailable()
+if (!java.ok) console.warn(`\n*** THE TESTS OF CALLBACKS DURING AN OUTAGE ARE SKIPPED: ${java.reason} ***\n`)
+
+describe.skipIf(!java.ok)('callbacks while the broker is away', () => {
+  let kafka: LocalKafka
+  beforeAll(async () => {
+    kafka = await startKafka()
+  })
+  afterAll(() => kafka.stop())
+
+  async function startReceiver(name: string) {
+    const settings = loadSettings({
+      env: {},
+      overrides: {
+        roles: ['callbacks'],
+        kafka: { brokers: kafka.brokers },
+        registry: { url: 'http://127.0.0.1:1' },
+        topics: { statuses: `${name}-statuses` },
+        callbacks: { host: '127.0.0.1', port: 0, secret: 'k1:a-secret-of-the-tests' },
+        telemetry: { host: '127.0.0.1', port: 0 },
+      },
+    })
+    const registry = embeddedRegistry()
+    const bus = openBus(settings, new Telemetry())
+    await bus.createTopics([{ topic: settings.topics.statuses, partitions: 4 }])
+    await bus.close()
+    const worker = await createWorker(settings, { registry })
+    onTestFinished(() => worker.stop())
+    const tokens = tokensOf(settings)!
+    const addressOf = (id: number) => {
+      const subject = { account: 'default', id: BigInt(id), type: 'sms', correlationId: `order-${id}`, tenant: null }
+      return `http://127.0.0.1:${worker.ports.callbacks}/hooks/${tokens.issue({ ...subject, trace: null })}`
+    }
+    return { settings, registry, addressOf }
+  }
+
+  const outages = {
+    stopped: async () => {
+      await kafka.stopNode()
+      await setTimeout(outageMs)
+      await kafka.startNode()
+    },
+    // Longer than a publish may take, so that some are given up and end up on the topic all the same.
+    frozen: async () => {
+      kafka.freezeNode()
+      await setTimeout(outageMs + 3000)
+      kafka.thawNode()
+    },
+  }
+
+  test.each(['stopped', 'frozen'] as const)(
+    'a broker that is %s costs no callback: 200 means it is on the topic, 503 that a later try will be',
+    { timeout: 4 * outageMs + 90_000 },
+    async way => {
+      const { settings, registry, addressOf } = await startReceiver(way)
+      const gateway = startGateway(addressOf)
+      await vi.waitFor(() => expect(gateway.all.length).toBeGreaterThan(rate), 10_000)
+      await outages[way]()
+      const back = gateway.all.length
+      await vi.waitFor(() => expect(gateway.all.length).toBeGreaterThan(back + 2 * rate), 10_000)
+      await gateway.finish()
+
+      const answers = gateway.all.flatMap(sent => sent.answers)
+      const slowestMs = Math.max(...gateway.all.map(sent => sent.slowestMs))
+      const events = await readStatuses(settings, registry, gateway.all.length)
+      if (CALLBACKS_OUTAGE_SECONDS) {
+        const of = (status: number) => answers.filter(answer => answer === status).length
+        console.table({
+          way,
+          callbacks: gateway.all.length,
+          'answered 200': of(200),
+          'answered 503': of(503),
+          slowestMs,
+          'events that repeat': events.length - gateway.all.length,
+        })
+      }
+      expect(new Set(answers)).toEqual(new Set([200, 503]))
+      expect(slowestMs).toBeLessThan(10_000)
+      const first = new Map(events.toReversed().map(event => [event.id, event]))
+      expect(first.size).toBe(gateway.all.length)
+      for (const event of events) expect({ ...first.get(event.id), receivedAt: event.receivedAt }).toEqual(event)
+    },
+  )
+})

@@ -1,0 +1,172 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { openBus } from '../../src/bus/open.ts'
+import { loadSettings } from '../../src/config/index.ts'
+import { envelopeBody } from '../../src/gateway/envelope.ts'
+import { createDecoder } from '../../src/records/decoder.ts'
+import { createEncoder } from '../../src/records/encoder.ts'
+import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
+import { registryOf } from '../../src/records/open.ts'
+import { schemas, subjectOf } from '../../src/records/schemas.ts'
+import { startSandbox } from '../../src/sandbox/index.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { createWorker } from '../../src/worker.ts'
+import { until } from '../support/bus.ts'
+import { startBusgate } from '../support/cli.ts'
+import { type Brokers, describeOnKafka } from '../support/integration.ts'
+import { buildResult } from '../support/results.ts'
+import { buildStatusEvent } from '../support/status-events.ts'
+
+const partitions = 4
+let worlds = 0
+
+/** Topics of results and statuses as workers and receivers fill them, and a gateway that knows what became of messages. */
+async function startWorld({ brokers, registryUrl }: Brokers, counts: { overdue?: number } = {}) {
+  const sandbox = await startSandbox()
+  onTestFinished(() => sandbox.close())
+  const name = `reconciler-${process.pid}-${Date.now().toString(36)}-${++worlds}`
+  const env = {
+    BUSGATE_ROLES: 'reconciler',
+    BUSGATE_KAFKA_BROKERS: brokers.join(),
+    BUSGATE_KAFKA_GROUP_ID: name,
+    BUSGATE_KAFKA_SESSION_TIMEOUT_MS: '6000',
+    BUSGATE_REGISTRY_URL: registryUrl,
+    BUSGATE_TOPICS_RESULTS: `${name}-results`,
+    BUSGATE_TOPICS_STATUSES: `${name}-statuses`,
+    BUSGATE_TOPICS_OVERDUE: `${name}-overdue`,
+    BUSGATE_GATEWAY_URL: sandbox.url,
+    BUSGATE_GATEWAY_API_KEY: 'sandbox-key',
+    BUSGATE_RECONCILER_DELAY_MS: '1500',
+    BUSGATE_RECONCILER_EXPECT_MS: '1500',
+    BUSGATE_RECONCILER_RATE: '100',
+    BUSGATE_TELEMETRY_HOST: '127.0.0.1',
+    BUSGATE_TELEMETRY_PORT: '0',
+  }
+  const settings = loadSettings({ env })
+  const { results, statuses, overdue } = settings.topics
+  const bus = openBus(settings, new Telemetry())
+  onTestFinished(() => bus.close())
+  await bus.createTopics([
+    ...[results, statuses].map(topic => ({ topic, partitions })),
+    { topic: overdue, partitions: counts.overdue ?? partitions },
+  ])
+  const registry = registryOf(settings)
+  const encodeResult = await createEncoder<SendResult>(subjectOf(results), schemas.result, registry)
+  const encodeStatus = await createEncoder<StatusEvent>(subjectOf(statuses), schemas.status, registry)
+  const decoder = createDecoder<StatusEvent>(schemas.status, registry)
+  await decoder.prepare(await registry.idOf(subjectOf(statuses), schemas.status))
+  const publisher = await bus.publisher()
+  onTestFinished(() => publisher.close())
+  const events: StatusEvent[] = []
+  const reader = await bus.read([statuses], 'earliest', (_, records) => {
+    for (const { value } of records) {
+      const decoded = decoder.decode(value)
+      if (!decoded.ok) throw new Error('a status event cannot be read')
+      events.push(decoded.value)
+    }
+  })
+  onTestFinished(() => reader.close())
+  const keyOf = (id: number) => Buffer.from(String(id))
+
+  return {
+    env,
+    sandbox,
+    /** Messages that the gateway took; no callback comes. */
+    async sent(ids: readonly number[]) {
+      const sms = { type: 'sms', phone: 380501234567, sms_message: 'Hello', sms_signature: 'Shop' }
+      const operations = ids.map(id => JSON.stringify({ ...sms, id }))
+      const url = `${sandbox.url}/api/json.php`
+      await fetch(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: envelopeBody('sandbox-key', operations),
+      })
+      const now = Date.now()
+      const result = (id: number) => buildResult({ id: BigInt(id), sentAt: now, completedAt: now })
+      await publisher.publish(ids.map(id => ({ topic: results, key: keyOf(id), value: encodeResult(result(id)) })))
+    },
+    async calledBack(ids: readonly number[]) {
+      const event = (id: number) => buildStatusEvent({ id: BigInt(id), receivedAt: Date.now() })
+      await publisher.publish(ids.map(id => ({ topic: statuses, key: keyOf(id), value: encodeStatus(event(id)) })))
+    },
+    /** @returns the reconciler, and how many verdicts it has found */
+    async startReconciler() {
+      const telemetry = new Telemetry()
+      const found = { count: 0 }
+      telemetry.on('verdict.found', () => {
+        found.count++
+      })
+      const reconciler = await createWorker(settings, { telemetry })
+      onTestFinished(() => reconciler.stop())
+      await until(() => expect(reconciler.ready().reasons).toEqual([]))
+      return { ...reconciler, found }
+    },
+    /** Ids that the reconciler gave a verdict, as often as it did. */
+    polled: () => events.filter(({ source, final }) => source === 'POLL' && final).map(({ id }) => Number(id)),
+    polls: () => sandbox.stats().operations - sandbox.stats().executed,
+  }
+}
+
+const upTo = (count: number, from = 1) => Array.from({ length: count }, (_, i) => from + i)
+const sorted = (ids: readonly number[]) => ids.toSorted((a, b) => a - b)
+
+describeOnKafka('the reconciler on Kafka', brokers => {
+  test('finds the verdicts of messages that were not called back, and asks for no other', async () => {
+    const world = await startWorld(brokers)
+    await world.startReconciler()
+    await world.calledBack([1])
+    await world.sent(upTo(40))
+    await world.calledBack(upTo(29, 2))
+    await until(() => expect(sorted(world.polled())).toEqual(upTo(10, 31)))
+    expect(world.polls()).toBe(10)
+  })
+
+  test('shares the work with another one, which goes on alone when the first has left', async () => {
+    const world = await startWorld(brokers)
+    const first = await world.startReconciler()
+    const second = await world.startReconciler()
+    await until(() => expect(first.ready().reasons).toEqual([]))
+    await world.sent(upTo(40))
+    await until(() => expect(sorted(world.polled())).toEqual(upTo(40)))
+    expect(first.found.count).toBeGreaterThan(0)
+    expect(second.found.count).toBeGreaterThan(0)
+    await Promise.all([world.sent(upTo(40, 41)), first.stop()])
+    await world.sent(upTo(40, 81))
+    await until(() => expect(new Set(world.polled()).size).toBe(120))
+    expect(sorted(world.polled())).toEqual(upTo(120))
+  })
+
+  test('goes on where another one was killed', async () => {
+    const world = await startWorld(brokers)
+    const killed = startBusgate(['run'], { env: world.env })
+    await killed.line('worker.started')
+    await world.startReconciler()
+    await world.sent(upTo(100))
+    await until(() => expect(world.polled().length).toBeGreaterThan(0))
+    killed.signal('SIGKILL')
+    await world.sent(upTo(50, 101))
+    await until(() => expect(new Set(world.polled()).size).toBe(150))
+    expect(sorted(world.polled())).toEqual(upTo(150))
+  })
+
+  test('that starts after a while knows the verdicts that came meanwhile', async () => {
+    const world = await startWorld(brokers)
+    const first = await world.startReconciler()
+    await world.sent(upTo(10))
+    await until(() => expect(world.polled()).toHaveLength(10))
+    await first.stop()
+    await world.sent(upTo(40, 11))
+    await world.calledBack(upTo(35, 11))
+    await world.startReconciler()
+    await until(() => expect(sorted(world.polled())).toEqual([...upTo(10), ...upTo(5, 46)]))
+    expect(world.polls()).toBe(15)
+  })
+
+  test('does not start where its topics are of different numbers of partitions, and names them', async () => {
+    const world = await startWorld(brokers, { overdue: 3 })
+    const { BUSGATE_TOPICS_RESULTS: results, BUSGATE_TOPICS_OVERDUE: overdue } = world.env
+    await expect(world.startReconciler()).rejects.toThrow(
+      `${results} has 4, ${results.replace('results', 'statuses')} has 4, ${overdue} has 3 partitions: ` +
+        'the reconciler needs the same number in each',
+    )
+  })
+})
