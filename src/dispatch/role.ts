@@ -189,12 +189,17 @@ function askBalances(
 ): () => void {
   if (intervalMs === 0) return () => {}
   let cancel = () => {}
+  let stopped = false
   const ask = async () => {
     const asked = await Promise.all(
       [...accounts.values()].map(account => readBalance({ connection, account, clock, telemetry })),
     )
+    if (stopped) return
     cancel = clock.after(asked.every(Boolean) ? intervalMs : Math.min(intervalMs, balanceRetryMs), () => void ask())
   }
   void ask()
-  return () => cancel()
+  return () => {
+    stopped = true
+    cancel()
+  }
 }

@@ -198,6 +198,7 @@ describe.skipIf(!java.ok)('busgate doctor on a Kafka that asks who it is', () =>
       `failed: WRITE of ${name}.overdue is missing`,
       `failed: WRITE of ${name}.dead-letters is missing`,
       `failed: READ of the group ${name} is missing`,
+      `failed: READ of the group ${name}-reconciler is missing`,
       `failed: WRITE of the transactional ids ${name}-… is missing`,
     ])
     expect(JSON.stringify(all)).not.toContain(password)

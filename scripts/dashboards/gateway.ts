@@ -1,0 +1,164 @@
+import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard'
+import { board, choice, own, row } from './board.ts'
+import { colored, lines, timeline } from './panels.ts'
+
+const account = `${own}, account=~"$account"`
+const quantiles = (histogram: string, of: readonly number[]) =>
+  of.map(
+    quantile =>
+      [
+        `histogram_quantile(${quantile}, sum by (le) (rate(busgate_${histogram}_bucket{${own}}[$__rate_interval])))`,
+        `p${quantile * 100}`,
+      ] as const,
+  )
+
+const accepted = row(
+  'Does it take what is sent?',
+  timeline({
+    title: 'Accounts',
+    description:
+      'The worst process of each account. Paused: only probes are sent; see beside for the reason. An account with nothing to send may stay paused, harmlessly.',
+    width: 8,
+    unit: 'none',
+    queries: [[`max by (account) (busgate_breaker_state{${account}})`, '{{account}}']],
+    texts: { 0: 'sending', 1: 'probing', 2: 'paused' },
+    steps: [
+      [null, 'green'],
+      [1, 'orange'],
+      [2, 'red'],
+    ],
+    runbooks: ['BusgateBreakerOpen', 'BusgateKeyRefused'],
+  }),
+  colored(
+    lines({
+      title: 'Envelopes by what became of them',
+      description:
+        'denied: the key is refused. not_sent: not reached or throttled, goes again. refused: as a whole, goes again in halves. unknown: nobody can tell, becomes doubts.',
+      width: 8,
+      unit: 'ops',
+      stacked: true,
+      queries: [[`sum by (outcome) (rate(busgate_envelopes_total{${account}}[$__rate_interval])) > 0`, '{{outcome}}']],
+      runbooks: ['BusgateKeyRefused'],
+    }),
+    ['answered', 'refused', 'not_sent', 'unknown', 'denied'],
+  ),
+  lines({
+    title: 'Commands to be sent again',
+    description:
+      'Known not to have been sent. throttled: set gateway.rate below what the gateway allows. unreachable: network, proxy or gateway down. denied: check the key.',
+    width: 8,
+    unit: 'ops',
+    queries: [[`sum by (reason) (rate(busgate_gateway_retries_total{${own}}[$__rate_interval]))`, '{{reason}}']],
+    runbooks: ['BusgateThrottled'],
+  }),
+)
+
+const speed = row(
+  'How fast is it?',
+  lines({
+    title: 'Time of a request',
+    description:
+      'From the first byte to the answer. The more it takes, the less one process sends: concurrency × operations / time. Near gateway.timeoutMs it makes doubts.',
+    width: 8,
+    unit: 's',
+    queries: quantiles('gateway_request_duration_seconds', [0.5, 0.95, 0.99]),
+  }),
+  lines({
+    title: 'Requests in flight',
+    description:
+      'By process. At gateway.concurrency for long while commands wait: the gateway is slow; raise the concurrency or add processes.',
+    width: 8,
+    unit: 'short',
+    queries: [[`busgate_requests_in_flight{${own}}`, '{{instance}}']],
+  }),
+  lines({
+    title: 'Operations in an envelope',
+    description:
+      'Few under load: raise gateway.lingerMs. Always gateway.maxOperations: commands wait, look at their age on the overview.',
+    width: 8,
+    unit: 'short',
+    queries: [
+      [
+        `sum(rate(busgate_envelope_operations_sum{${own}}[$__rate_interval])) / sum(rate(busgate_envelope_operations_count{${own}}[$__rate_interval]))`,
+        'mean',
+      ],
+      ...quantiles('envelope_operations', [0.95]),
+    ],
+  }),
+)
+
+const rate = row(
+  'Is the rate enough?',
+  lines({
+    title: 'Unused part of the rate',
+    description:
+      'The fullest process of each account. At 0 for long with commands late: agree on a higher rate with the gateway, or let bulk wait. 1: no rate is set, or nothing is sent.',
+    width: 12,
+    unit: 'percentunit',
+    max: 1,
+    queries: [
+      [
+        `min by (account) (busgate_rate_headroom_ratio{${account}} and on (namespace, job, instance) busgate_consumer_lag_records)`,
+        '{{account}}',
+      ],
+    ],
+    runbooks: ['BusgateRateSaturated'],
+  }),
+  lines({
+    title: 'Waiting for the rate',
+    description: 'How long an envelope waited for its turn. Minutes: the load is far above the rate.',
+    width: 12,
+    unit: 's',
+    queries: quantiles('rate_wait_seconds', [0.5, 0.95]),
+    runbooks: ['BusgateRateSaturated'],
+  }),
+)
+
+const doubts = row(
+  'What nobody can tell',
+  lines({
+    title: 'New doubts by cause',
+    description:
+      'timeout, reset, response_cut: gateway or network. http_status, foreign_body: something in front of the gateway answers in its place. items_differ, contradiction: ask its people. taken_over: workers were killed.',
+    width: 8,
+    unit: 'ops',
+    stacked: true,
+    queries: [[`sum by (cause) (rate(busgate_doubts_total{${own}}[$__rate_interval])) > 0`, '{{cause}}']],
+    runbooks: ['BusgateDoubtsGrowing'],
+  }),
+  lines({
+    title: 'Doubts open, and how they end',
+    description:
+      'Open doubts stay for minutes. UNRESOLVED: nobody could tell, and the policy forbids another try; ask the gateway for these ids.',
+    width: 8,
+    unit: 'short',
+    queries: [
+      [`sum(busgate_doubts_open{${own}})`, 'open'],
+      [`60 * sum by (outcome) (rate(busgate_resolutions_total{${own}}[$__rate_interval]))`, '{{outcome}} a minute'],
+    ],
+    runbooks: ['BusgateDoubtsGrowing', 'BusgateOutcomesUnknown'],
+  }),
+  colored(
+    lines({
+      title: 'Answers to questions for a status',
+      description:
+        'Of doubts and of missing verdicts. unanswered: the gateway is away or throttles. inconclusive, steadily: name its texts in delivery.notFoundErrors.',
+      width: 8,
+      unit: 'ops',
+      stacked: true,
+      queries: [[`sum by (result) (rate(busgate_status_polls_total{${own}}[$__rate_interval])) > 0`, '{{result}}']],
+    }),
+    ['sent', 'verdict', 'inconclusive', 'unanswered'],
+  ),
+)
+
+/** The way to the gateway: whether it takes what is sent, how fast, and what stays unclear. */
+export function gateway(): Dashboard {
+  return board({
+    name: 'gateway',
+    title: 'Gateway',
+    description: 'Whether the gateway takes what is sent, how fast, within which rate, and what stays unclear.',
+    choices: [choice('account', 'Account', `label_values(busgate_breaker_state{${own}}, account)`)],
+    rows: [accepted, speed, rate, doubts],
+  })
+}

@@ -1,0 +1,31 @@
+import { describe, expect, test } from 'vitest'
+import { dashboards, panels, runbooks } from './sources.ts'
+
+describe.each(panels)('$dashboard.title, $panel.title', ({ panel }) => {
+  test('says what it shows and what to do, in a unit, from at least one query', () => {
+    expect(panel.description.length).toBeGreaterThan(40)
+    expect(panel.fieldConfig?.defaults.unit).toBeTruthy()
+    expect(panel.targets?.length).toBeGreaterThan(0)
+  })
+
+  test('links to runbooks that exist', () => {
+    const pages = (panel.links ?? []).map(({ url }) => /^\$runbooks\/(\w+)\.md$/.exec(url)?.[1])
+    expect(pages.filter(page => !page || !runbooks.has(page))).toEqual([])
+  })
+})
+
+test('dashboards have addresses of their own, and panels names of their own', () => {
+  const addresses = dashboards.map(({ uid }) => uid)
+  expect(new Set(addresses).size).toBe(addresses.length)
+  for (const { panels, title } of dashboards) {
+    const titles = panels.map(panel => panel.title)
+    expect(titles, title).toEqual([...new Set(titles)])
+  }
+})
+
+test('the first row of the overview is six large answers', () => {
+  const overview = dashboards.find(({ uid }) => uid === 'busgate-overview')
+  const first = overview?.panels.filter(({ gridPos }) => gridPos.y === 1) ?? []
+  expect(first.map(({ type }) => type)).toEqual(Array.from({ length: 6 }, () => 'stat'))
+  expect(first.reduce((width, { gridPos }) => width + gridPos.w, 0)).toBe(24)
+})

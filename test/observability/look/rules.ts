@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs'
+import { parse, stringify } from 'yaml'
+
+interface Rules {
+  groups: { name: string; rules: { record?: string; alert?: string; expr: string; for?: string; labels?: object }[] }[]
+}
+
+/**
+ * The rules for a run of minutes: its own limits, set as the chart sets those of a release, and alerts that fire as soon
+ * as their condition has held for some seconds.
+ */
+export function impatientRules(urgentTopic: string): string {
+  const path = new URL('../../../helm/alerts/busgate.rules.yaml', import.meta.url)
+  const { groups } = parse(readFileSync(path, 'utf8')) as Rules
+  const [limits, ...others] = groups
+  if (limits?.name !== 'busgate-limits') throw new Error('the first group is not the one of the limits')
+  limits.rules = [
+    { record: 'busgate:limit_age_seconds', expr: 'vector(15)' },
+    { record: 'busgate:limit_age_seconds', expr: 'vector(1)', labels: { topic: urgentTopic } },
+    { record: 'busgate:limit_runway_seconds', expr: 'vector(259200)' },
+  ]
+  for (const rule of others.flatMap(({ rules }) => rules)) if (rule.for) rule.for = '5s'
+  return stringify({ groups: [limits, ...others] })
+}

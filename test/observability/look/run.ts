@@ -1,0 +1,123 @@
+import { openBus } from '../../../src/bus/open.ts'
+import { accountHookUrl } from '../../../src/callbacks/hook-url.ts'
+import { tokensOf } from '../../../src/callbacks/role.ts'
+import { freePorts } from '../../../src/cli/local-kafka/ports.ts'
+import { loadSettings, type Settings } from '../../../src/config/index.ts'
+import { type CommandProducer, createProducer } from '../../../src/producer.ts'
+import { registryOf } from '../../../src/records/open.ts'
+import { type Sandbox, startSandbox } from '../../../src/sandbox/index.ts'
+import { Telemetry } from '../../../src/telemetry/events.ts'
+import { createWorker, type Worker } from '../../../src/worker.ts'
+
+/** A gateway, a bus, and two processes of busgate (as far as their metrics tell) that all roles are spread over. */
+export interface Run {
+  settings: Settings
+  sandbox: Sandbox
+  producer: CommandProducer
+  /** host:port of each process's metrics. */
+  targets: string[]
+  /** A hook address that another secret made. */
+  strangersUrl: string
+  /** Writes a record that is no command. */
+  spoil(value: Buffer): Promise<void>
+  /** Ends the second process and, after that long, starts it again. */
+  restartSecond(pauseMs: number): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Operations a second; a load above it waits. */
+const rate = 400
+const key = 'sandbox-key'
+
+/** On the brokers of KAFKA_BROKERS and REGISTRY_URL, or on the bus inside this process. Everything is quick to give up. */
+export async function startRun(): Promise<Run> {
+  const cleanups: (() => Promise<unknown>)[] = []
+  const sandbox = await startSandbox({
+    latencyMs: { min: 10, max: 60 },
+    callbackDelayMs: { min: 200, max: 3000 },
+    balance: 200_000,
+    voiceHook: false,
+  })
+  cleanups.push(() => sandbox.close())
+  const [callbacksPort, first, second] = await freePorts([0, 0, 0])
+  const settingsOf = (telemetryPort: number, roles: string, secret = 'look:a-secret-of-this-run-alone') =>
+    settings(sandbox.url, callbacksPort!, telemetryPort, roles, secret)
+  const settingsOfFirst = settingsOf(first!, 'worker,callbacks')
+  const settingsOfSecond = settingsOf(second!, 'worker,reconciler')
+  const settingsOfStranger = settingsOf(0, 'callbacks', 'stranger:a-secret-of-somebody-else')
+  sandbox.setAccountCallbackUrl(
+    accountHookUrl(settingsOfFirst.callbacks.publicUrl!, tokensOf(settingsOfFirst)!, 'default'),
+  )
+
+  const bus = openBus(settingsOfFirst, new Telemetry())
+  cleanups.push(() => bus.close())
+  const { topics } = settingsOfFirst
+  const names = [...topics.commands, topics.results, topics.statuses, topics.deadLetters, topics.doubts, topics.overdue]
+  await bus.createTopics(names.map(topic => ({ topic, partitions: 4 })))
+  const registry = registryOf(settingsOfFirst)
+  const publisher = await bus.publisher()
+  cleanups.push(() => publisher.close())
+  const producer = await createProducer(settingsOfFirst, { bus, registry })
+  cleanups.push(() => producer.close())
+  const worker = await createWorker(settingsOfFirst)
+  cleanups.push(() => worker.stop())
+  let other: Worker = await createWorker(settingsOfSecond)
+  cleanups.push(() => other.stop())
+
+  return {
+    settings: settingsOfFirst,
+    sandbox,
+    producer,
+    targets: [first, second].map(port => `127.0.0.1:${port}`),
+    strangersUrl: accountHookUrl(settingsOfFirst.callbacks.publicUrl!, tokensOf(settingsOfStranger)!, 'default'),
+    spoil: value => publisher.publish([{ topic: topics.commands.at(-1)!, key: null, value }]),
+    async restartSecond(pauseMs) {
+      await other.stop()
+      await new Promise(resolve => setTimeout(resolve, pauseMs))
+      other = await createWorker(settingsOfSecond)
+    },
+    async stop() {
+      for (const end of cleanups.reverse()) await end()
+    },
+  }
+}
+
+const name = `busgate-look-${Date.now().toString(36)}`
+
+function settings(
+  gatewayUrl: string,
+  callbacksPort: number,
+  telemetryPort: number,
+  roles: string,
+  secret: string,
+): Settings {
+  const { KAFKA_BROKERS: brokers, REGISTRY_URL: registryUrl } = process.env
+  return loadSettings({
+    env: { BUSGATE_GATEWAY_API_KEY: key },
+    overrides: {
+      roles: roles.split(','),
+      kafka: { brokers: brokers?.split(',') ?? 'embedded', groupId: name },
+      ...(brokers && { registry: { url: registryUrl } }),
+      ...(brokers && { topics: ownTopics() }),
+      gateway: { url: gatewayUrl, rate, timeoutMs: 2000, balanceIntervalMs: 1000 },
+      delivery: { settleMs: 1000, pollIntervalMs: 1000, polls: 2 },
+      callbacks: {
+        host: '127.0.0.1',
+        port: callbacksPort,
+        publicUrl: `http://127.0.0.1:${callbacksPort}`,
+        secret,
+      },
+      telemetry: { host: '127.0.0.1', port: telemetryPort },
+      reconciler: { rate: 50, delayMs: 2000, expectMs: 4000, graceMs: 5000 },
+    },
+  })
+}
+
+/** On brokers that others use too. The rules know the urgent topic by another name. */
+function ownTopics(): object {
+  const others = ['results', 'statuses', 'deadLetters', 'doubts', 'overdue']
+  return {
+    commands: [`${name}.commands.otp`, `${name}.commands`],
+    ...Object.fromEntries(others.map(topic => [topic, `${name}.${topic}`])),
+  }
+}
