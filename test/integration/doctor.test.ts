@@ -207,7 +207,7 @@ describe.skipIf(!java.ok)('busgate doctor on a Kafka that asks who it is', () =>
       await grant(command!)
     }
     const mended = await diagnose(env, only)
-    expect(mended.of('rights')).toHaveLength(9)
+    expect(mended.of('rights')).toHaveLength(10)
     expect(mended.of('rights').filter(line => !line.startsWith('ok: '))).toEqual([])
     expect(mended.of('topics').at(-1)).toMatch(/^skipped: cleanup\.policy, .* this login may not see them$/)
     expect(mended.of('limits')).toEqual([expect.stringMatching(/^skipped: the limits of broker 1 cannot be seen/)])
