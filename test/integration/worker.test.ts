@@ -103,6 +103,23 @@ describeOnKafka('the worker on Kafka', brokers => {
     )
   })
 
+  test('what was in doubt is SENT by its callback, and is neither asked for nor sent again', async () => {
+    const settings = { gateway: { timeoutMs: 300 }, delivery: { settleMs: 60_000 } }
+    const world = await startWorld({ brokers, partitions: 4, settings, sandbox: { callbackDelayMs: 1000 } })
+    world.sandbox.faults.next('reset-after', 4)
+    await world.send(Array.from({ length: 20 }, (_, i) => buildCommand({ id: BigInt(i + 1) })))
+    await world.finished(20)
+    await world.quiet()
+    const doubted = world.results().filter(({ outcome }) => outcome === 'IN_DOUBT')
+    expect(doubted.length).toBeGreaterThan(0)
+    for (const { id } of doubted) {
+      const [final] = world.results().filter(result => result.id === id && result.final)
+      const [status] = world.statuses().filter(event => event.id === id)
+      expect(final).toMatchObject({ outcome: 'SENT', attempts: 1, msgId: status!.msgId })
+    }
+    expect(world.sandbox.stats()).toMatchObject({ executed: 20, operations: 20, billedTwice: 0 })
+  })
+
   test('workers come and go while 5,000 commands go through: each has one result and is billed once', async () => {
     const world = await startWorld({ brokers, partitions: 4, sandbox: { latencyMs: { min: 5, max: 50 } } })
     const sendThousand = (nth: number) =>
