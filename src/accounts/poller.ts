@@ -69,9 +69,9 @@ export class StatusPoller {
     })
     if (asked.questions.length === 0) return
     asked.busy = true
-    const wait = asked.account.wait()
+    const wait = this.#leaseIsOver() ? Number.POSITIVE_INFINITY : asked.account.wait()
     if (wait > 0) {
-      // while a probe is on its way there is no telling how long
+      // while a probe is on its way, or the group re-joins, there is no telling how long
       this.#options.clock.after(Math.min(wait, 1000), () => this.#next(asked))
       return
     }
@@ -83,15 +83,20 @@ export class StatusPoller {
     this.#pump(asked)
   }
 
+  #leaseIsOver(): boolean {
+    const { clock, leaseUntil } = this.#options
+    return clock.monotonic() >= leaseUntil()
+  }
+
   async #request(asked: Asked): Promise<void> {
-    const { connection, maxOperations, errorTexts, leaseUntil, clock } = this.#options
+    const { connection, maxOperations, errorTexts } = this.#options
     const { account } = asked
     if (account.wait() > 0) return
     const questions = takeDistinct(asked.questions, Math.min(maxOperations, account.room()))
     const leave = account.leave(questions.length)
     const operations = questions.map(({ id }) => `{"type":"status","id":${id}}`)
     const answer = await connection.post(envelopeBody(account.apiKey(), operations), () => {
-      if (clock.monotonic() >= leaseUntil()) return 'the lease is over'
+      if (this.#leaseIsOver()) return 'the lease is over'
       account.begun(leave)
       return null
     })
@@ -101,6 +106,10 @@ export class StatusPoller {
       errorTexts,
     )
     account.observe(leave, classified)
+    if (classified.outcome === 'not_sent' && classified.reason === 'withheld') {
+      asked.questions.unshift(...questions) // nobody was asked
+      return
+    }
     const verdicts = 'verdicts' in classified ? classified.verdicts : []
     for (const [i, question] of questions.entries()) question.answer(verdicts[i] ?? { kind: 'in_doubt' })
   }

@@ -100,7 +100,7 @@ export class DoubtIntake {
   }
 }
 
-/** What was taken over can have been POSTed at any time since it was on its topic. */
-function oldestCallback({ cause, timestamp, postedAt }: Doubt): number {
-  return cause === 'taken_over' ? timestamp : postedAt
+/** What was taken over, or POSTed before, can have been POSTed first at any time since it was on its topic. */
+function oldestCallback({ cause, attempts, timestamp, postedAt }: Doubt): number {
+  return cause === 'taken_over' || attempts > 1 ? timestamp : postedAt
 }

@@ -29,6 +29,8 @@ export interface Wanted {
 const skewMs = 60_000
 /** New doubts come in bursts: the statuses before them are read again at most this often. */
 const rewindMs = 1000
+/** And when they could not be read, after this long, or when a doubt is to be decided. */
+const retryMs = 30_000
 /** The gateway's answer decides when the statuses cannot be read for this long. */
 const patienceMs = 10_000
 
@@ -68,7 +70,7 @@ class Search {
   #reading: Promise<Follower | null> | null = null
   /** Timestamp of the last record that was looked at. */
   #readTo = Number.NEGATIVE_INFINITY
-  /** The oldest time that was asked for after it had been passed. */
+  /** The oldest time that was asked for after it had been passed, or that could not be read from. */
   #missed = Number.POSITIVE_INFINITY
   #cancelRewind = () => {}
 
@@ -81,8 +83,8 @@ class Search {
     const ofId = this.#wanted.get(wanted.id) ?? new Set()
     this.#wanted.set(wanted.id, ofId.add(wanted))
     const since = wanted.since - skewMs
-    if (!this.#reading) this.#readFrom(since)
-    else if (since < this.#readTo) this.#missedFrom(since)
+    if (!this.#reading && this.#missed === Number.POSITIVE_INFINITY) this.#readFrom(since)
+    else if (since < this.#readTo) this.#missedFrom(since, rewindMs)
     return () => {
       ofId.delete(wanted)
       if (ofId.size === 0 && this.#wanted.get(wanted.id) === ofId) this.#wanted.delete(wanted.id)
@@ -98,9 +100,9 @@ class Search {
     if (this.#reading && this.#reading !== reading) await this.upToNow() // it began anew meanwhile
   }
 
-  #missedFrom(since: number): void {
+  #missedFrom(since: number, waitMs: number): void {
     if (this.#missed === Number.POSITIVE_INFINITY) {
-      this.#cancelRewind = this.#options.clock.after(rewindMs, () => this.#rewind())
+      this.#cancelRewind = this.#options.clock.after(waitMs, () => this.#rewind())
     }
     this.#missed = Math.min(this.#missed, since)
   }
@@ -119,7 +121,10 @@ class Search {
       .follow(tp, since, records => (this.#reading === reading ? this.#look(records) : undefined))
       .catch(error => {
         telemetry.emit('evidence.unavailable', { ...tp, error })
-        if (this.#reading === reading) this.#reading = null // the next doubt tries again
+        if (this.#reading === reading) {
+          this.#reading = null
+          this.#missedFrom(since, retryMs)
+        }
         return null
       })
     this.#reading = reading

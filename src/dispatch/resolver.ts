@@ -88,7 +88,9 @@ export class Resolver {
     const doubt: Doubt = { pending, postedAt, inconclusive: 0, over: false, endSearch: () => {} }
     this.open++
     if (canBeAsked) this.#awaitCallback(doubt, since)
-    const wait = this.#mayGoAgain(pending) || canBeAsked ? Math.max(0, postedAt + settleMs - clock.now()) : 0
+    // the POST has begun, whatever its sender's clock says
+    const settling = Math.min(settleMs, Math.max(0, postedAt + settleMs - clock.now()))
+    const wait = this.#mayGoAgain(pending) || canBeAsked ? settling : 0
     this.#after(wait, doubt, () => (canBeAsked ? this.#poll(doubt) : this.#decide(doubt)))
   }
 

@@ -26,11 +26,15 @@ export interface LaneOptions extends ScheduleOptions {
 
 interface Message {
   record: BusRecord
+  /** When its record was written, milliseconds since 1970: no later than it was read, whatever its writer's clock says. */
+  at: number
   result: SendResult & { type: SendType }
 }
 
 /** A message is looked at up to so much later than it might be, with those that follow: each walk costs some requests. */
 const togetherMs = { least: 100, most: 5_000, ofDelay: 1 / 50 }
+/** An account whose key is not accepted keeps other accounts' messages waiting this long at most; longer than its pauses. */
+const deniedPatienceMs = 60_000
 /** What a timer of Node can wait. */
 const longestWaitMs = 2 ** 31 - 1
 
@@ -64,7 +68,7 @@ export class Lane {
   /** Milliseconds since the oldest message that is still to be dealt with was due. */
   get behindMs(): number {
     const [asked] = this.#asking
-    const oldest = Math.min(...[asked, this.#queue[0]].map(message => message?.record.timestamp ?? Infinity))
+    const oldest = Math.min(...[asked, this.#queue[0]].map(message => message?.at ?? Infinity))
     return Math.max(0, this.#options.clock.now() - oldest - this.#walkAtAge)
   }
 
@@ -80,7 +84,8 @@ export class Lane {
       const result = await decodePatiently(decoder, record.value, clock, () => this.#session.alive)
       if (!this.#session.alive) return
       if (!result) telemetry.emit('result.unreadable', { topic, partition, offset: record.offset })
-      if (result && awaitsVerdict(result)) this.#queue.push({ record, result })
+      const at = Math.min(record.timestamp, clock.now())
+      if (result && awaitsVerdict(result)) this.#queue.push({ record, at, result })
       else this.#session.settle(record.offset, [])
     }
   }
@@ -93,22 +98,22 @@ export class Lane {
       const [head] = this.#queue
       if (!head || !this.#session.alive) break
       const now = this.#options.clock.now()
-      const wait = head.record.timestamp + this.#walkAtAge - now
+      const wait = head.at + this.#walkAtAge - now
       if (wait > 0) {
         this.#cancelTimer = this.#options.clock.after(Math.min(wait, longestWaitMs), () => void this.#walk())
         break
       }
-      await this.#options.verdicts.moveTo(head.record.timestamp)
+      await this.#options.verdicts.moveTo(head.at)
       if (this.#session.alive) for (const message of this.#dueWith(head, now)) this.#look(message)
     }
     this.#walking = false
   }
 
   /** The messages at the head that were due at `now` and lie within one step of the verdicts. */
-  #dueWith({ record }: Message, now: number): Message[] {
+  #dueWith({ at }: Message, now: number): Message[] {
     const { delayMs, verdicts } = this.#options
-    const latest = Math.min(now - delayMs, record.timestamp + verdicts.stepMs)
-    const later = this.#queue.findIndex(message => message.record.timestamp > latest)
+    const latest = Math.min(now - delayMs, at + verdicts.stepMs)
+    const later = this.#queue.findIndex(message => message.at > latest)
     return this.#queue.splice(0, later < 0 ? this.#queue.length : later)
   }
 
@@ -145,19 +150,23 @@ export class Lane {
     const event = eventOfPoll(result, answer, now)
     const unanswered = answer.kind === 'in_doubt'
     telemetry.emit('status.polled', { result: pollResult(event, unanswered) })
+    // what is asked for late, after a standstill, is asked again before it is given up unanswered
+    const isOver = unanswered ? schedule.askAt >= schedule.endsAt + graceMs : now >= schedule.endsAt
     if (event?.final) this.#conclude(message, event)
-    else if (now >= schedule.endsAt + (unanswered ? graceMs : 0)) this.#conclude(message, givenUp(result, now))
+    else if (isOver) this.#conclude(message, givenUp(result, now))
     else if (unanswered)
       this.#postpone(message, { ...schedule, askAt: now + delayMs, asked: Math.max(1, schedule.asked) })
     else this.#postpone(message, askedAgain(schedule, now, this.#options))
   }
 
   #statusOf(message: Message): Promise<PollAnswer> {
-    const { accounts, poller } = this.#options
+    const { accounts, poller, clock } = this.#options
     const { id, account: name } = message.result
     const account = accounts.get(name)
     if (!account) return Promise.resolve({ kind: 'in_doubt' })
-    return poller.ask(account, String(id), () => this.#session.alive && !this.#hasVerdict(message))
+    const latest = clock.monotonic() + deniedPatienceMs
+    const isInTheWay = () => account.gate.reason === 'denied' && clock.monotonic() > latest
+    return poller.ask(account, String(id), () => this.#session.alive && !this.#hasVerdict(message) && !isInTheWay())
   }
 
   #conclude({ record, result }: Message, event: StatusEvent): void {

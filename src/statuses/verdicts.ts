@@ -117,10 +117,11 @@ export class Verdicts {
   async #take(records: readonly BusRecord[]): Promise<void> {
     const { decoder, clock } = this.#options
     for (const { value, timestamp } of records) {
-      while (!this.#closed && this.#isTooFarAhead(timestamp)) await this.#waitAt(timestamp)
+      const at = Math.min(timestamp, clock.now()) // its writer's clock may be ahead
+      while (!this.#closed && this.#isTooFarAhead(at)) await this.#waitAt(at)
       const event = await decodePatiently(decoder, value, clock, () => !this.#closed)
       if (this.#closed) return
-      if (event?.final) this.#remember(event, timestamp)
+      if (event?.final) this.#remember(event, at)
     }
   }
 

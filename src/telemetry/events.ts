@@ -23,7 +23,8 @@ export interface Events {
   'rate.waited': { account: string; seconds: number }
   'account.paused': { account: string; reason: string; retryInMs: number; error: string }
   'account.resumed': { account: string }
-  'session.opened': { topic: string; partition: number; offset: number; inDoubt: number; took: number }
+  /** stale: the bus told an older checkpoint than it had confirmed to this process; the confirmed one counts. */
+  'session.opened': { topic: string; partition: number; offset: number; inDoubt: number; stale: boolean; took: number }
   'session.lost': { topic: string; partition: number; stage: string; error: Error }
   'session.closed': { topic: string; partition: number }
   'session.openFailed': { topic: string; partition: number; error: Error }

@@ -14,6 +14,45 @@ async function openGroup(count: number, options: Parameters<typeof buildGroup>[1
   return group
 }
 
+describe('a bus that tells an older checkpoint than it had confirmed', () => {
+  test('is not believed while the partition stays owned: nothing is delivered as new again', async () => {
+    const group = await openGroup(1)
+    const { logs, listener, deliver, commit, acquire, clock } = group
+    logs[0]!.append(3)
+    deliver(0)
+    const session = listener.session()
+    const intended = session.intend([0, 1])
+    await commit(0)
+    expect(await intended).toBe(true)
+    const old = logs[0]!.committed
+    session.settle(0, [buildRecord('results', '0')])
+    session.settle(1, [buildRecord('results', '1')])
+    await commit(0)
+    session.settle(2, [buildRecord('results', '2')])
+    logs[0]!.committed = old
+    await commit(0, 'failed')
+    await clock.pass(200)
+    await acquire([0])
+    deliver(0)
+    expect(listener.freshKeys).toEqual(['0', '1', '2', '2'])
+    expect(logs[0]!.published.map(({ key }) => String(key))).toEqual(['0', '1'])
+  })
+
+  test('is believed once the partition had to be given up: another owner may have moved it', async () => {
+    const { logs, listener, deliver, commit, acquire, assign } = await openGroup(1)
+    logs[0]!.append(2)
+    deliver(0)
+    listener.session().settle(0, [buildRecord('results', '0')])
+    await commit(0)
+    await assign()
+    logs[0]!.committed = { offset: 2, metadata: null }
+    await assign(0)
+    await acquire([0])
+    deliver(0)
+    expect(listener.freshKeys).toEqual(['0', '1'])
+  })
+})
+
 describe('opening', () => {
   test('a partition that is assigned is paused at once, taken over, and read from its checkpoint on', async () => {
     const { ownership, tps, logs, listener, acquire, deliver, driverOf, told } = await buildGroup(1)

@@ -87,6 +87,7 @@ export class SessionModel {
       lookBack: this.#lookBack,
       leased: () => true,
       startAt: ({ low }) => low,
+      confirmed: null,
       committed: () => {},
       lost: () => {},
     })

@@ -11,6 +11,7 @@ import { embeddedRegistry } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { startReconciling } from '../../src/statuses/role.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
+import { refusal } from '../support/answers.ts'
 import { ManualClock } from '../support/clock.ts'
 import { buildResult } from '../support/results.ts'
 import { buildSettings } from '../support/settings.ts'
@@ -25,15 +26,26 @@ interface Options {
   /** The gateway's word for a message at a time; null: no answer. */
   statusOf?: (id: number, now: number) => string | null
   reconciler?: object
+  gateway?: object
+  /** A key that the gateway does not accept. */
+  denied?: string
+}
+
+interface SentOptions {
+  /** Seconds. */
+  lifetime?: number
+  /** Of the clock of whoever writes the result. */
+  aheadMs?: number
 }
 
 /** A reconciler on a bus in memory, in a time that passes as the test says. */
-async function startReconciler({ statusOf = () => 'ACCEPTED', reconciler = {} }: Options = {}) {
+async function startReconciler({ statusOf = () => 'ACCEPTED', reconciler = {}, gateway = {}, denied }: Options = {}) {
   const clock = new ManualClock()
   const broker = new MemoryBroker(clock)
   const telemetry = new Telemetry()
   const registry = embeddedRegistry()
   const settings = buildSettings({
+    gateway,
     reconciler: { delayMs: minute, expectMs: minute, graceMs: 10 * minute, ...reconciler },
   })
   const { topics } = settings
@@ -45,7 +57,8 @@ async function startReconciler({ statusOf = () => 'ACCEPTED', reconciler = {} }:
   await decodeStatus.prepare(await registry.idOf(subjectOf(topics.statuses), schemas.status))
   const asked: { id: number; at: number }[] = []
   const post = async (body: string): Promise<Answer> => {
-    const { data } = parseJson(body) as { data: { id: number }[] }
+    const { auth, data } = parseJson(body) as { auth: string; data: { id: number }[] }
+    if (auth === denied) return refusal('Access denied')
     asked.push(...data.map(({ id }) => ({ id, at: clock.now() })))
     const items = data.map(({ id }) => ({ id, status: statusOf(id, clock.now()) }))
     if (items.some(({ status }) => status === null)) return { kind: 'lost', cause: 'timeout', message: 'timeout' }
@@ -84,10 +97,11 @@ async function startReconciler({ statusOf = () => 'ACCEPTED', reconciler = {} }:
     clock,
     asked,
     missing,
-    sent(id: number, { lifetime, ...overrides }: Partial<SendResult> & { lifetime?: number } = {}) {
+    sent(id: number, { lifetime, aheadMs = 0, ...overrides }: Partial<SendResult> & SentOptions = {}) {
       const result = buildResult({ id: BigInt(id), sentAt: clock.now(), completedAt: clock.now(), ...overrides })
       const headers = lifetime === undefined ? {} : { 'busgate.lifetime': String(lifetime) }
-      append([{ topic: topics.results, key: Buffer.from(String(id)), value: encodeResult(result), headers }])
+      const record = { topic: topics.results, key: Buffer.from(String(id)), value: encodeResult(result), headers }
+      broker.append([record], clock.now() + aheadMs)
     },
     calledBack(id: number, overrides: Partial<StatusEvent> = {}) {
       const event = buildStatusEvent({ id: BigInt(id), ...overrides })
@@ -235,6 +249,37 @@ describe('the reconciler', () => {
     await world.clock.pass(10 * minute)
     expect(world.asked.length - before).toBeLessThan(10)
     expect(world.behind()).toBe(0)
+  })
+
+  test('after days of standstill gives nothing up because of one question that was not answered', async () => {
+    let back = Number.POSITIVE_INFINITY
+    const world = await startReconciler({ statusOf: (_, now) => (now < back ? null : 'DELIVERED') })
+    world.sent(1, { lifetime: 60 })
+    back = world.clock.now() + 120 * minute + 20_000
+    await world.restart(120 * minute)
+    await world.clock.pass(10 * minute)
+    expect(world.asked.length).toBeGreaterThan(1)
+    expect(verdicts(world.events())).toEqual(['1 POLL DELIVERED'])
+  })
+
+  test('is not held up by a result whose writer has a clock that is hours ahead', async () => {
+    const world = await startReconciler({ statusOf: () => 'DELIVERED' })
+    world.sent(1, { aheadMs: 5 * 60 * minute })
+    world.sent(2)
+    await world.clock.pass(3 * minute)
+    expect(verdicts(world.events())).toContain('2 POLL DELIVERED')
+  })
+
+  test('is not held up by an account whose key is no longer accepted', async () => {
+    const world = await startReconciler({
+      gateway: { accounts: { shop: { apiKey: 'old-key' } } },
+      denied: 'old-key',
+      statusOf: () => 'DELIVERED',
+    })
+    for (let id = 1; id <= 5000; id++) world.sent(id, { account: 'shop' })
+    world.sent(6000)
+    await world.clock.pass(10 * minute)
+    expect(verdicts(world.events())).toEqual(['6000 POLL DELIVERED'])
   })
 
   test('after hours of standstill asks only for what came to no verdict meanwhile', async () => {

@@ -158,6 +158,7 @@ export function buildOwner(log: PartitionLog, options: Partial<SessionOptions> =
       lookBack: 0,
       leased: () => true,
       startAt: ({ low }) => low,
+      confirmed: null,
       committed: (records, windowUsed) => commits.push({ records, windowUsed }),
       lost: (stage, error) => losses.push(`${stage}: ${error.message}`),
       ...options,

@@ -15,7 +15,7 @@ const session = { topic: 'busgate.commands', partition: 3 }
 describe('the log', () => {
   it('has one line an event, with its name, its level as text and an ISO time', () => {
     const { telemetry, lines } = logging()
-    telemetry.emit('session.opened', { ...session, offset: 12, inDoubt: 2, took: 0.4 })
+    telemetry.emit('session.opened', { ...session, offset: 12, inDoubt: 2, stale: false, took: 0.4 })
     expect(lines).toEqual([
       {
         level: 'info',
@@ -24,6 +24,7 @@ describe('the log', () => {
         ...session,
         offset: 12,
         inDoubt: 2,
+        stale: false,
         took: 0.4,
       },
     ])

@@ -35,7 +35,7 @@ const events = (n: number): { [K in keyof Events]: Events[K] } => ({
   'rate.waited': { account: 'default', seconds: n / 1000 },
   'account.paused': { account: 'default', reason: 'denied', retryInMs: n, error: `Access denied ${n}` },
   'account.resumed': { account: 'default' },
-  'session.opened': { topic: 'busgate.commands', partition: 0, offset: n, inDoubt: n, took: n },
+  'session.opened': { topic: 'busgate.commands', partition: 0, offset: n, inDoubt: n, stale: false, took: n },
   'session.lost': { topic: 'busgate.commands', partition: 0, stage: 'commit', error: fencedError(n) },
   'session.closed': { topic: 'busgate.commands', partition: 0 },
   'session.openFailed': { topic: 'busgate.commands', partition: 0, error: new Error(`${n}`) },

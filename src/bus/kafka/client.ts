@@ -1,6 +1,6 @@
 import kafkajs, { type ISocketFactory, type KafkaConfig, type logCreator, type SASLOptions } from 'kafkajs'
 import type { Telemetry } from '../../telemetry/events.ts'
-import { rememberCoordinators, stopIdleTimers } from './internals.ts'
+import { stopIdleTimers } from './internals.ts'
 
 export interface KafkaConnection {
   brokers: readonly string[]
@@ -40,7 +40,6 @@ function create(
   times: Partial<KafkaConfig>,
 ) {
   stopIdleTimers()
-  rememberCoordinators()
   return new kafkajs.Kafka({
     clientId,
     brokers: () => shuffled(brokers), // kafkajs never rotates away from a first broker that hangs

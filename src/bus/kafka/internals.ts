@@ -88,12 +88,6 @@ interface InternalRequestQueue {
   scheduleCheckPendingRequests(): void
 }
 
-type FindCoordinator = (asked: { groupId: string; coordinatorType: number }) => Promise<unknown>
-
-interface ClusterClass {
-  prototype: { findGroupCoordinatorMetadata: FindCoordinator }
-}
-
 const require = createRequire(import.meta.url)
 
 /**
@@ -107,27 +101,5 @@ export function stopIdleTimers(): void {
   if (original.name === 'onlyWhenPending') return
   prototype.scheduleCheckPendingRequests = function onlyWhenPending() {
     if (this.pending.length > 0) original.call(this)
-  }
-}
-
-/** Far below the time that a coordinator takes to move; a session that meets one that moved begins anew, a second later. */
-const coordinatorKnownMs = 1000
-
-/** kafkajs asks for the coordinators three times in every transaction. An answer is good for a while. */
-export function rememberCoordinators(): void {
-  const { prototype } = require('kafkajs/src/cluster') as ClusterClass
-  const original = prototype.findGroupCoordinatorMetadata
-  if (original.name === 'onlyWhenForgotten') return
-  const known = new WeakMap<object, Map<string, { found: Promise<unknown>; until: number }>>()
-  prototype.findGroupCoordinatorMetadata = function onlyWhenForgotten(asked) {
-    const ofCluster = known.get(this) ?? new Map()
-    known.set(this, ofCluster)
-    const key = `${asked.coordinatorType}/${asked.groupId}`
-    const last = ofCluster.get(key)
-    if (last && performance.now() < last.until) return last.found
-    const found = original.call(this, asked)
-    found.catch(() => ofCluster.delete(key))
-    ofCluster.set(key, { found, until: performance.now() + coordinatorKnownMs })
-    return found
   }
 }

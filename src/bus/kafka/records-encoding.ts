@@ -8,7 +8,7 @@ export function encodeRecords(messages: readonly Message[]): Buffer {
   const sizes = new Uint32Array(messages.length)
   let total = 0
   for (let i = 0; i < messages.length; i++) {
-    sizes[i] = bodySize(messages[i]!, i)
+    sizes[i] = recordSize(messages[i]!, i)
     total += sizeOfVarint(sizes[i]!) + sizes[i]!
   }
   const writer = new Writer(total)
@@ -41,7 +41,10 @@ function pairsOf(headers: NonNullable<Message['headers']>): readonly [string, By
   )
 }
 
-function bodySize({ key, value, headers }: Message, index: number): number {
+type Content = Pick<Message, 'value' | 'headers'> & { key?: Message['key'] }
+
+/** Bytes of a record in its batch, without the length in front of it. @param index its place there */
+export function recordSize({ key, value, headers }: Content, index = 0): number {
   const pairs = headers ? pairsOf(headers) : noPairs
   let size = 2 + sizeOfVarint(index) + sizeOfBytes(key ?? null) + sizeOfBytes(value) + sizeOfVarint(pairs.length)
   for (const [name, content] of pairs) size += sizeOfBytes(name) + sizeOfBytes(content)

@@ -1,7 +1,7 @@
 import type { ICustomPartitioner, Message, RecordMetadata, TopicMessages } from 'kafkajs'
 import { partitionOf } from '../murmur2.ts'
 import type { OutgoingRecord } from '../port.ts'
-import { encodeRecords } from './records-encoding.ts'
+import { encodeRecords, recordSize } from './records-encoding.ts'
 
 /** One record batch a partition must stay below the broker's message.max.bytes (1 MiB by default). */
 const chunkBytes = 400_000
@@ -97,7 +97,7 @@ function* chunks(records: readonly OutgoingRecord[]): Iterable<OutgoingRecord[]>
   let chunk: OutgoingRecord[] = []
   let bytes = 0
   for (const record of records) {
-    const size = (record.key?.length ?? 0) + (record.value?.length ?? 0)
+    const size = recordSize(record)
     if (chunk.length > 0 && (chunk.length >= chunkRecords || bytes + size > chunkBytes)) {
       yield chunk
       chunk = []

@@ -18,8 +18,14 @@ export interface PartitionDriver {
   release(): Promise<void>
 }
 
+/** A group's progress on a partition. */
+export interface Committed {
+  offset: number
+  metadata: string | null
+}
+
 export interface Acquired {
-  committed: { offset: number; metadata: string | null } | null
+  committed: Committed | null
   /** The first offset of the log and the one after its last. */
   low: number
   high: number

@@ -3,7 +3,7 @@ import pLimit from 'p-limit'
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
-import type { Acquired, Batch, GroupDriver, GroupEvents, PartitionDriver } from './driver.ts'
+import type { Acquired, Batch, Committed, GroupDriver, GroupEvents, PartitionDriver } from './driver.ts'
 import { Ledger } from './ledger.ts'
 import { type Backlog, PartitionSession } from './session.ts'
 
@@ -33,6 +33,8 @@ interface Slot {
   tp: TopicPartition
   driver: PartitionDriver | null
   session: PartitionSession | null
+  /** The last commit that was confirmed since the partition was assigned. */
+  confirmed: Committed | null
   cancelReopening: () => void
 }
 
@@ -126,7 +128,7 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   #take(tp: TopicPartition): void {
-    const slot: Slot = { tp, driver: null, session: null, cancelReopening: () => {} }
+    const slot: Slot = { tp, driver: null, session: null, confirmed: null, cancelReopening: () => {} }
     this.#slots.set(keyOf(tp), slot)
     this.#group.partition(tp).pause()
     void this.#opening(() => this.#open(slot))
@@ -154,7 +156,11 @@ export class Ownership implements GroupEvents, Membership {
       commitInterval: () => Math.max(leastCommitInterval, commitIntervalPerSession * this.#slots.size),
       backlog: () => this.#backlog(),
       startAt: acquired => this.#startAt(slot.tp, acquired),
-      committed: (records, windowUsed) => telemetry.emit('cycle.committed', { ...slot.tp, records, windowUsed }),
+      confirmed: slot.confirmed,
+      committed: (records, windowUsed, checkpoint) => {
+        slot.confirmed = checkpoint
+        telemetry.emit('cycle.committed', { ...slot.tp, records, windowUsed })
+      },
       lost: (stage, error) => this.#lost(slot, stage, error),
     })
     slot.driver = driver
@@ -164,7 +170,8 @@ export class Ownership implements GroupEvents, Membership {
       await session.start()
       if (!session.alive) return
       const took = (clock.monotonic() - started) / 1000
-      telemetry.emit('session.opened', { ...slot.tp, offset: session.position, inDoubt: session.doubtsTakenOver, took })
+      const { position: offset, doubtsTakenOver: inDoubt, stale } = session
+      telemetry.emit('session.opened', { ...slot.tp, offset, inDoubt, stale, took })
     } catch (error) {
       if (!session.alive) return
       telemetry.emit('session.openFailed', { ...slot.tp, error: error as Error })

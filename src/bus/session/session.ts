@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { BusRecord, OutgoingRecord, Session, SessionListener } from '../port.ts'
-import { packCheckpoint, unpackCheckpoint } from './checkpoint.ts'
-import type { Acquired, Batch, PartitionDriver } from './driver.ts'
+import { type Checkpoint, packCheckpoint, unpackCheckpoint } from './checkpoint.ts'
+import type { Acquired, Batch, Committed, PartitionDriver } from './driver.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { Ledger } from './ledger.ts'
 import { DONE, IN_DOUBT, INTENT, NEW, type Window, windowSize } from './window.ts'
@@ -40,7 +40,9 @@ export interface SessionOptions {
   leased: () => boolean
   /** The place to start where the group has no checkpoint. */
   startAt: (acquired: Acquired) => number
-  committed: (records: number, windowUsed: number) => void
+  committed: (records: number, windowUsed: number, checkpoint: Committed) => void
+  /** The last commit that was confirmed while the partition was owned without a break; null: none was. */
+  confirmed: Committed | null
   /** The session is over; an error says why, at which stage. */
   lost: (stage: string, error: Error) => void
 }
@@ -56,6 +58,8 @@ export class PartitionSession implements Session {
   /** The offset of the next record to be taken in from the adapter. */
   position = -1
   highWatermark = 0
+  /** Whether the bus told an older checkpoint than it had confirmed. */
+  stale = false
   /** Offsets taken over from another process as intents. */
   doubtsTakenOver = 0
   readonly #options: SessionOptions
@@ -108,7 +112,9 @@ export class PartitionSession implements Session {
     const acquired = await driver.acquire()
     if (!this.alive) return
     if (!leased()) throw new Error('the lease was over before the partition was taken over')
-    const checkpoint = unpackCheckpoint(acquired.committed?.offset ?? startAt(acquired), acquired.committed?.metadata)
+    const checkpoint = this.#newest(
+      unpackCheckpoint(acquired.committed?.offset ?? startAt(acquired), acquired.committed?.metadata),
+    )
     this.#window = checkpoint.window
     this.#window.skipTo(acquired.low) // what retention took before it was read is gone
     this.#seq = checkpoint.seq
@@ -122,6 +128,19 @@ export class PartitionSession implements Session {
     driver.seek(this.position)
     this.#paused = false
     driver.resume()
+  }
+
+  /**
+   * A broker that stops right after it confirmed a transaction can lose the offset in it (seen with Kafka 4.3.0 on one
+   * node: the results were there, their progress was not). What was confirmed since the partition is owned stays true.
+   */
+  #newest(told: Checkpoint): Checkpoint {
+    const { confirmed, tag } = this.#options
+    if (!confirmed) return told
+    const known = unpackCheckpoint(confirmed.offset, confirmed.metadata)
+    if (told.tag === tag && told.seq >= known.seq) return told
+    this.stale = true
+    return known
   }
 
   /** Another process's intents: perhaps sent. What this process knew of an earlier ownership is no longer its to tell. */
@@ -257,7 +276,7 @@ export class PartitionSession implements Session {
     this.#seq++
     const metadata = packCheckpoint({ tag: this.#options.tag, seq: this.#seq, window })
     await this.#options.driver.commit(records, window.base, metadata)
-    this.#options.committed(records.length, this.windowUsed)
+    this.#options.committed(records.length, this.windowUsed, { offset: window.base, metadata })
   }
 
   #applied(settled: readonly number[], intents: readonly number[]): void {

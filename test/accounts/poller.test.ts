@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest'
+import { Account } from '../../src/accounts/account.ts'
+import { type PollAnswer, StatusPoller } from '../../src/accounts/poller.ts'
+import { parseJson } from '../../src/protocol/index.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { itemsAnswer, sentItem } from '../support/answers.ts'
+import { ManualClock } from '../support/clock.ts'
+
+function startPoller() {
+  const clock = new ManualClock()
+  const account = new Account({
+    name: 'shop',
+    apiKey: () => 'key',
+    rate: undefined,
+    clock,
+    random: () => 1,
+    telemetry: new Telemetry(),
+  })
+  let leaseUntil = Number.POSITIVE_INFINITY
+  let requests = 0
+  const poller = new StatusPoller({
+    connection: {
+      post: async (body, lastCheck) => {
+        const withheld = lastCheck()
+        if (withheld) return { kind: 'not_sent', cause: 'withheld', message: withheld }
+        requests++
+        const { data } = parseJson(body) as { data: { id: number }[] }
+        return itemsAnswer(...data.map(({ id }) => sentItem(id, { status: 'DELIVERED' })))
+      },
+      close: async () => {},
+    },
+    maxOperations: 2,
+    errorTexts: {},
+    leaseUntil: () => leaseUntil,
+    clock,
+    inSlot: async request => {
+      await null
+      await request()
+    },
+  })
+  const answers: PollAnswer['kind'][] = []
+  return {
+    clock,
+    answers,
+    requests: () => requests,
+    ask(id: number, wanted = () => true) {
+      void poller.ask(account, String(id), wanted).then(({ kind }) => answers.push(kind))
+    },
+    lease(until: number) {
+      leaseUntil = until
+    },
+  }
+}
+
+describe('a status poll', () => {
+  test('waits while the group re-joins, and is asked when it is over', async () => {
+    const world = startPoller()
+    world.lease(Number.NEGATIVE_INFINITY)
+    for (const id of [1, 2, 3]) world.ask(id)
+    await world.clock.pass(5000)
+    expect(world.answers).toEqual([])
+    world.lease(Number.POSITIVE_INFINITY)
+    await world.clock.pass(1000)
+    expect(world.answers).toEqual(['sent', 'sent', 'sent'])
+    expect(world.requests()).toBe(2)
+  })
+
+  test('is asked later when the lease ends right before its request', async () => {
+    const world = startPoller()
+    world.ask(1)
+    world.lease(Number.NEGATIVE_INFINITY)
+    await world.clock.pass(1000)
+    expect(world.answers).toEqual([])
+    world.lease(Number.POSITIVE_INFINITY)
+    await world.clock.pass(1000)
+    expect(world.answers).toEqual(['sent'])
+  })
+
+  test('comes unasked when it does not matter any more', async () => {
+    const world = startPoller()
+    let wanted = true
+    world.lease(Number.NEGATIVE_INFINITY)
+    world.ask(1, () => wanted)
+    await world.clock.pass(1000)
+    wanted = false
+    await world.clock.pass(1000)
+    expect(world.answers).toEqual(['in_doubt'])
+    expect(world.requests()).toBe(0)
+  })
+})

@@ -1,0 +1,103 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { MemoryBroker } from '../../src/bus/memory/broker.ts'
+import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import type { Bus } from '../../src/bus/port.ts'
+import { Evidence } from '../../src/dispatch/evidence.ts'
+import { createDecoder } from '../../src/records/decoder.ts'
+import { createEncoder } from '../../src/records/encoder.ts'
+import type { StatusEvent } from '../../src/records/generated.ts'
+import { embeddedRegistry } from '../../src/records/registry.ts'
+import { schemas, subjectOf } from '../../src/records/schemas.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { ManualClock } from '../support/clock.ts'
+import { buildStatusEvent } from '../support/status-events.ts'
+
+const minute = 60_000
+
+/** A search in statuses that can be made unreadable. */
+async function startSearch() {
+  const clock = new ManualClock()
+  const broker = new MemoryBroker(clock)
+  const telemetry = new Telemetry()
+  const registry = embeddedRegistry()
+  const topic = 'statuses'
+  broker.createTopics([{ topic, partitions: 1 }])
+  const hop = async () => {}
+  const bus = new MemoryBus({ broker, groupId: 'g', clock, telemetry, drainMs: 5000, startFrom: 'earliest', hop })
+  onTestFinished(() => bus.close())
+  const encode = await createEncoder<StatusEvent>(subjectOf(topic), schemas.status, registry)
+  let readable = true
+  const follow: Bus['follow'] = async (...args) => {
+    if (!readable) throw new Error('no leader')
+    return bus.follow(...args)
+  }
+  const evidence = new Evidence({
+    bus: { follow },
+    topic,
+    partitions: 1,
+    decoder: createDecoder(schemas.status, registry),
+    clock,
+    telemetry,
+  })
+  const found: string[] = []
+  return {
+    clock,
+    evidence,
+    found,
+    seek: (id: number, since: number) =>
+      evidence.seek({ id: String(id), account: 'default', since, found: () => found.push(String(id)) }),
+    calledBack(id: number) {
+      const value = encode(buildStatusEvent({ id: BigInt(id) }))
+      broker.append([{ topic, key: Buffer.from(String(id)), value }], clock.now())
+    },
+    setReadable(value: boolean) {
+      readable = value
+    },
+  }
+}
+
+describe('callbacks as evidence', () => {
+  test('are read as soon as they can be, when they could not be at first', async () => {
+    const { clock, seek, setReadable, found, calledBack } = await startSearch()
+    setReadable(false)
+    seek(1, clock.now())
+    calledBack(1)
+    await clock.pass(minute)
+    setReadable(true)
+    await clock.pass(minute)
+    expect(found).toEqual(['1'])
+  })
+
+  test('are read from the oldest doubt on, when they could not be until a younger one came', async () => {
+    const { clock, seek, setReadable, found, calledBack } = await startSearch()
+    setReadable(false)
+    seek(1, clock.now())
+    calledBack(1)
+    await clock.pass(10 * minute)
+    setReadable(true)
+    seek(2, clock.now())
+    await clock.pass(minute)
+    expect(found).toEqual(['1'])
+  })
+
+  test('are heard before a doubt is decided, when they could not be read until then', async () => {
+    const { clock, seek, setReadable, found, calledBack, evidence } = await startSearch()
+    setReadable(false)
+    seek(1, clock.now())
+    calledBack(1)
+    await clock.pass(100)
+    setReadable(true)
+    await evidence.upToNow('1')
+    expect(found).toEqual(['1'])
+  })
+
+  test('are not read any more when nothing is in doubt', async () => {
+    const { clock, seek, setReadable } = await startSearch()
+    setReadable(false)
+    const end = seek(1, clock.now())
+    await clock.pass(minute)
+    end()
+    await clock.pass(minute)
+    expect(clock.pending).toBe(0)
+  })
+})

@@ -1,0 +1,57 @@
+import net from 'node:net'
+import { KafkaBus } from '../../src/bus/kafka/bus.ts'
+import { systemClock } from '../../src/clock.ts'
+import type { Telemetry } from '../../src/telemetry/events.ts'
+
+export interface Wired {
+  bus: KafkaBus
+  /** How many connections are open. */
+  connections(): number
+  /** Every connection breaks, and may be opened again. */
+  break(error?: Error): void
+  /** Every connection breaks, now and from now on. */
+  cut(): void
+}
+
+/** The adapter of Kafka, and its wires in the hands of the test. */
+export function openWired({
+  brokers,
+  groupId,
+  telemetry,
+}: {
+  brokers: string[]
+  groupId: string
+  telemetry: Telemetry
+}): Wired {
+  const wires = new Set<net.Socket>()
+  let cut = false
+  const breakAll = (error?: Error) => {
+    for (const wire of wires) wire.destroy(error)
+  }
+  const bus = new KafkaBus({
+    brokers,
+    clientId: 'busgate-test',
+    groupId,
+    sessionTimeoutMs: 6000,
+    rebalanceTimeoutMs: 15_000,
+    drainMs: 2000,
+    startFrom: 'earliest',
+    clock: systemClock,
+    telemetry,
+    socketFactory: ({ host, port, onConnect }) => {
+      const socket = net.connect({ host, port }, onConnect)
+      if (cut) socket.destroy(new Error('the wire is cut'))
+      wires.add(socket.once('close', () => wires.delete(socket)))
+      return socket
+    },
+  })
+  return {
+    bus,
+    connections: () => wires.size,
+    break: breakAll,
+    cut() {
+      cut = true
+      breakAll()
+    },
+  }
+}
