@@ -2,11 +2,9 @@
  * Writes docs/doctor.md from the table of checks.
  * With --check it writes nothing and fails when the file is stale.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { type Check, without } from '../src/cli/doctor/check.ts'
 import { checks } from '../src/cli/doctor/table.ts'
-
-const target = new URL('../docs/doctor.md', import.meta.url)
+import { writeGenerated } from './generated-file.ts'
 
 const header = `# busgate doctor
 
@@ -28,10 +26,4 @@ function row({ name, about, needs }: Check): string {
   return `| ${name} | ${about} | ${needs.map(fact => without[fact]).join(', ') || 'never'} |\n`
 }
 
-const text = header + checks.map(row).join('')
-if (!process.argv.includes('--check')) {
-  writeFileSync(target, text)
-} else if (!existsSync(target) || readFileSync(target, 'utf8') !== text) {
-  console.error('docs/doctor.md is stale: run node scripts/generate-doctor.ts')
-  process.exitCode = 1
-}
+writeGenerated('docs/doctor.md', header + checks.map(row).join(''))

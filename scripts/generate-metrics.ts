@@ -2,10 +2,8 @@
  * Writes docs/metrics.md from the definitions of the metrics.
  * With --check it writes nothing and fails when the file is stale.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { definitionOf, definitions, type MetricName, openLabels, type Values } from '../src/telemetry/definitions.ts'
-
-const target = new URL('../docs/metrics.md', import.meta.url)
+import { writeGenerated } from './generated-file.ts'
 
 const header = `# Metrics
 
@@ -64,9 +62,4 @@ const buckets = `
 
 const names = Object.keys(definitions) as MetricName[]
 const text = [header, ...names.map(row), labels, valuesOfLabels(), buckets, ...names.map(bucketsOf)].join('')
-if (!process.argv.includes('--check')) {
-  writeFileSync(target, text)
-} else if (!existsSync(target) || readFileSync(target, 'utf8') !== text) {
-  console.error('docs/metrics.md is stale: run node scripts/generate-metrics.ts')
-  process.exitCode = 1
-}
+writeGenerated('docs/metrics.md', text)

@@ -2,7 +2,7 @@
  * Writes docs/operations.md from the registry of operations and the examples that the tests run.
  * With --check it writes nothing and fails when the file is stale.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import type { z } from 'zod'
 import {
   type Operation,
@@ -12,9 +12,9 @@ import {
   requiredFields,
 } from '../src/protocol/index.ts'
 import { examples } from '../test/support/examples.ts'
+import { writeGenerated } from './generated-file.ts'
 
 const root = new URL('../', import.meta.url)
-const target = new URL('docs/operations.md', root)
 
 const header = `# Operations
 
@@ -57,10 +57,4 @@ function payloadOf(schema: z.ZodType): string {
 
 const code = (names: string[]): string => names.map(name => `\`${name}\``).join(', ') || 'none'
 
-const text = header + operationTypes.map(row).join('')
-if (!process.argv.includes('--check')) {
-  writeFileSync(target, text)
-} else if (!existsSync(target) || readFileSync(target, 'utf8') !== text) {
-  console.error('docs/operations.md is stale: run node scripts/generate-operations-table.ts')
-  process.exitCode = 1
-}
+writeGenerated('docs/operations.md', header + operationTypes.map(row).join(''))

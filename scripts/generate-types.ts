@@ -2,11 +2,10 @@
  * Writes src/records/generated.ts, the TypeScript of schemas/*.avsc.
  * With --check it writes nothing and fails when the file is stale.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
 import { isId } from '../src/records/avro.ts'
 import { type AvroEnum, type AvroField, type AvroRecord, type AvroType, schemas } from '../src/records/schemas.ts'
+import { writeGenerated } from './generated-file.ts'
 
-const target = new URL('../src/records/generated.ts', import.meta.url)
 const primitives: Record<string, string> = {
   null: 'null',
   boolean: 'boolean',
@@ -60,10 +59,4 @@ function unionOf(branches: AvroType[]): string {
   return records.map(({ name }) => `{ '${schemas.command.namespace}.${name}': ${name} }`).join('\n    | ')
 }
 
-const text = generate()
-if (!process.argv.includes('--check')) {
-  writeFileSync(target, text)
-} else if (readFileSync(target, 'utf8') !== text) {
-  console.error('src/records/generated.ts is stale: run node scripts/generate-types.ts')
-  process.exitCode = 1
-}
+writeGenerated('src/records/generated.ts', generate())

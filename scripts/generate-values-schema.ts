@@ -3,14 +3,15 @@
  * what busgate would refuse. The rest of that file is written by hand.
  * With --check it writes nothing and fails when the file is stale.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { definitions, type Setting } from '../src/config/definitions.ts'
 import { sendTypes } from '../src/protocol/index.ts'
+import { writeGenerated } from './generated-file.ts'
 
 type Schema = Record<string, unknown>
 
-const target = new URL('../helm/values.schema.json', import.meta.url)
+const target = 'helm/values.schema.json'
 const comment =
   'Made by scripts/generate-values-schema.ts from src/config/definitions.ts: change that and run it again.'
 
@@ -44,13 +45,7 @@ function schemaOf({ type, secret, doc }: Setting): Schema {
   return { description: doc, anyOf: [...forms, { type: 'string', minLength: 1 }] } // with commas
 }
 
-const present = readFileSync(target, 'utf8')
+const present = readFileSync(new URL(`../${target}`, import.meta.url), 'utf8')
 const schema = JSON.parse(present) as { definitions: { settings: Schema } }
 schema.definitions.settings = { $comment: comment, ...sectionBelow('') }
-const text = `${JSON.stringify(schema, null, 2)}\n`
-if (!process.argv.includes('--check')) {
-  writeFileSync(target, text)
-} else if (present !== text) {
-  console.error('helm/values.schema.json is stale: run node scripts/generate-values-schema.ts')
-  process.exitCode = 1
-}
+writeGenerated(target, `${JSON.stringify(schema, null, 2)}\n`)

@@ -4,6 +4,7 @@ import { parseJson, type SendType, sendTypes } from '../protocol/index.ts'
 import { recordNames } from '../records/command.ts'
 import { type AvroRecord, schemas } from '../records/schemas.ts'
 import { nearest } from './nearest.ts'
+import { parseQuietly } from './quiet-json.ts'
 import { UsageError } from './usage-error.ts'
 
 /** A command as JSON: what the gateway's interface asks of it is the producer's to check. */
@@ -64,13 +65,8 @@ function fieldsOf(type: SendType): string[] {
   return union.find(({ name }) => name === recordNames[type])!.fields.map(({ name }) => name)
 }
 
-/** JSON.parse quotes what it was given. */
 function json(text: string): unknown {
-  try {
-    return parseJson(text)
-  } catch {
-    throw new Error('not valid JSON')
-  }
+  return parseQuietly(text, 'not valid JSON')
 }
 
 function digits(text: string): unknown {

@@ -4,7 +4,7 @@ import * as kind from './kinds.ts'
 
 /**
  * Every setting, once: how it is checked, its default as a user would write it, an example, a sentence of documentation.
- * The checks, the variables' names and the table in the documentation all come from here.
+ * The checks, the variables' names and the chart's schema of its settings all come from here.
  * NAME stands for an account's name, TYPE for a type of message. A secret may be given by its twin `…File` as well.
  */
 export interface Setting {

@@ -11,7 +11,7 @@ export interface Outcome {
   refused?: string
   /** Only the first operation with this identifier is refused. */
   refusedOnce?: boolean
-  /** The final status, in the words of public-facts: upper case, with spaces. */
+  /** The final status, as public sources about the gateway write it: upper case, with spaces. */
   status: string
   /** Whether the callback says success. */
   success: boolean

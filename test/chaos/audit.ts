@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Reader } from '../../src/bus/port.ts'
-import { decodeAll } from '../../src/cli/read.ts'
+import { decodeAll } from '../../src/cli/decode-all.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import type { SendResult } from '../../src/records/generated.ts'
 import { schemas } from '../../src/records/schemas.ts'
@@ -36,12 +36,16 @@ export class Audit {
   readonly #doubted: Uint8Array
   readonly #outcomes: (SendResult['outcome'] | undefined)[]
   #duplicates = 0
-  finished = 0
+  #finished = 0
 
-  /** Begins to read, at the beginning. Meant for the time after the load, which it would add to. */
+  /**
+   * Reads from the beginning until every command is finished, for some minutes at most. Meant for the time after the load,
+   * which it would add to.
+   */
   static async of(stage: Stage, options: RunOptions): Promise<Audit> {
     const audit = new Audit(options)
     await audit.#read(stage)
+    await audit.#untilFinished()
     return audit
   }
 
@@ -69,13 +73,13 @@ export class Audit {
   }
 
   /** Waits for all results, some minutes at most, and then for what may follow though it must not. */
-  async untilFinished(): Promise<void> {
+  async #untilFinished(): Promise<void> {
     const { commands, say } = this.#options
     const patience = performance.now() + patienceMs
     let last = -1
-    while (this.finished < commands && performance.now() < patience) {
-      if (this.finished !== last) say(`${this.finished} of ${commands} finished`)
-      last = this.finished
+    while (this.#finished < commands && performance.now() < patience) {
+      if (this.#finished !== last) say(`${this.#finished} of ${commands} finished`)
+      last = this.#finished
       await pause(2000)
     }
     await pause(3000)
@@ -91,7 +95,7 @@ export class Audit {
       this.#doubted[index] = 1
       return
     }
-    if (this.#finals[index]!++ === 0) this.finished++
+    if (this.#finals[index]!++ === 0) this.#finished++
     this.#outcomes[index] = outcome
     this.sentAt[index] = sentAt ?? 0
   }

@@ -27,7 +27,6 @@ export async function runFaults(options: FaultOptions): Promise<Outcome> {
   const faults = await trouble
   say(`${faults} faults made; waiting for the rest of the results`)
   const audit = await Audit.of(stage, options)
-  await audit.untilFinished()
 
   const verdict = audit.verdict(stage.sandbox)
   await fleet.close()

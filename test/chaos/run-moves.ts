@@ -61,7 +61,6 @@ export async function runMoves(
   const duringLoad = executions.stop()
   await moving
   const audit = await Audit.of(stage, options)
-  await audit.untilFinished()
 
   const verdict = audit.verdict(stage.sandbox)
   await fleet.close()

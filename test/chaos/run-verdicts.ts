@@ -61,7 +61,6 @@ export async function runVerdicts(options: VerdictOptions): Promise<Outcome> {
   await load.produce(stage)
   await killings
   const audit = await Audit.of(stage, options)
-  await audit.untilFinished()
   const statuses = await StatusAudit.of(stage, commands)
   await untilToldOf(audit, statuses, stage, say)
   const verdict = audit.verdict(stage.sandbox)

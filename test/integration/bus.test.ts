@@ -1,12 +1,11 @@
-import net from 'node:net'
 import kafkajs from 'kafkajs'
-import { KafkaBus } from '../../src/bus/kafka/bus.ts'
+import type { KafkaBus } from '../../src/bus/kafka/bus.ts'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
-import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { busContract } from '../bus/contract.ts'
 import type { BusHarness } from '../support/bus.ts'
 import { describeOnKafka } from '../support/integration.ts'
+import { openWired } from '../support/wires.ts'
 
 describeOnKafka('on Kafka', ({ brokers }) => {
   busContract('the Kafka bus', async (): Promise<BusHarness> => {
@@ -45,34 +44,9 @@ describeOnKafka('on Kafka', ({ brokers }) => {
             )
           }
         }
-        const wires = new Set<net.Socket>()
-        let cut = false
-        const bus = new KafkaBus({
-          brokers,
-          clientId: 'busgate-test',
-          groupId,
-          sessionTimeoutMs: 6000,
-          rebalanceTimeoutMs: 15_000,
-          drainMs: 2000,
-          startFrom: 'earliest',
-          clock: systemClock,
-          telemetry,
-          socketFactory: ({ host, port, onConnect }) => {
-            const socket = net.connect({ host, port }, onConnect)
-            if (cut) socket.destroy(new Error('the wire is cut'))
-            wires.add(socket.once('close', () => wires.delete(socket)))
-            return socket
-          },
-        })
+        const { bus, cut } = openWired({ brokers, groupId, telemetry })
         busses.add(bus)
-        return {
-          bus,
-          telemetry,
-          async crash() {
-            cut = true
-            for (const socket of wires) socket.destroy()
-          },
-        }
+        return { bus, telemetry, crash: async () => cut() }
       },
 
       async fence(groupId, topic, partition) {

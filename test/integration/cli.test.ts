@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { openBus } from '../../src/bus/open.ts'
 import type { BusRecord } from '../../src/bus/port.ts'
@@ -11,28 +10,15 @@ import { startSandbox } from '../../src/sandbox/index.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { busgate, type CliResult, startBusgate } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
+import { buildEnvironment } from '../support/environment.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
 
 /** Settings of a test of its own: new topics, a new group, a gateway of its own. */
-async function buildEnvironment({ brokers, registryUrl }: Brokers) {
+async function environmentWithGateway(brokers: Brokers) {
   const sandbox = await startSandbox()
   onTestFinished(() => sandbox.close())
-  const name = `cli-${randomUUID()}`
-  return {
-    BUSGATE_KAFKA_BROKERS: brokers.join(','),
-    BUSGATE_KAFKA_GROUP_ID: name,
-    BUSGATE_REGISTRY_URL: registryUrl,
-    BUSGATE_TOPICS_COMMANDS: `${name}.otp,${name}.commands`,
-    BUSGATE_TOPICS_RESULTS: `${name}.results`,
-    BUSGATE_TOPICS_STATUSES: `${name}.statuses`,
-    BUSGATE_TOPICS_DOUBTS: `${name}.doubts`,
-    BUSGATE_TOPICS_OVERDUE: `${name}.overdue`,
-    BUSGATE_TOPICS_DEAD_LETTERS: `${name}.dead-letters`,
-    BUSGATE_GATEWAY_URL: sandbox.url,
-    BUSGATE_GATEWAY_API_KEY: 'sandbox-key',
-    BUSGATE_TELEMETRY_PORT: '0',
-  }
+  return { ...buildEnvironment(brokers), BUSGATE_GATEWAY_URL: sandbox.url, BUSGATE_TELEMETRY_PORT: '0' }
 }
 
 function jsonOf({ stdout }: CliResult) {
@@ -45,7 +31,7 @@ const lineOf = (command: object) => `${JSON.stringify({ phone: 380501234567, typ
 
 describeOnKafka('the command line on a real Kafka', brokers => {
   test('topics create, send, run and tail results lead a command from its line to its result', async () => {
-    const env = await buildEnvironment(brokers)
+    const env = await environmentWithGateway(brokers)
     const created = await busgate(['topics', 'create', '--partitions', '2', '--json'], { env })
     expect(jsonOf(created)).toContainEqual({
       topic: env.BUSGATE_TOPICS_RESULTS,
@@ -70,7 +56,7 @@ describeOnKafka('the command line on a real Kafka', brokers => {
   })
 
   test('topics create leaves existing topics as they are, and says where they differ', async () => {
-    const env = await buildEnvironment(brokers)
+    const env = await environmentWithGateway(brokers)
     await createTopics(brokers.brokers, [{ topic: env.BUSGATE_TOPICS_DOUBTS, partitions: 3 }])
     const first = jsonOf(await busgate(['topics', 'create', '--json'], { env }))
     expect(first.map(({ state, partitions }) => [state, partitions])).toEqual([
@@ -91,7 +77,7 @@ describeOnKafka('the command line on a real Kafka', brokers => {
   })
 
   test('schemas register sets the compatibility levels, and schemas check finds nothing more to do', async () => {
-    const env = await buildEnvironment(brokers)
+    const env = await environmentWithGateway(brokers)
     const before = await busgate(['schemas', 'check'], { env })
     expect(before.code).toBe(1)
     expect(before.stdout).toContain(`differs     ${env.BUSGATE_TOPICS_RESULTS}-value  is not registered`)
@@ -110,7 +96,7 @@ describeOnKafka('the command line on a real Kafka', brokers => {
   })
 
   test('a line that is wrong is named, and nothing of its batch is sent', async () => {
-    const env = await buildEnvironment(brokers)
+    const env = await environmentWithGateway(brokers)
     await busgate(['topics', 'create'], { env })
     const input = lineOf({ id: 1 }) + lineOf({ id: 2, message: { sms_mesage: 'Hello' } })
     const { code, stderr } = await busgate(['send'], { env, input })
@@ -120,13 +106,13 @@ describeOnKafka('the command line on a real Kafka', brokers => {
   })
 
   test('tail says that its topic does not exist', async () => {
-    const { code, stderr } = await busgate(['tail', 'statuses'], { env: await buildEnvironment(brokers) })
+    const { code, stderr } = await busgate(['tail', 'statuses'], { env: await environmentWithGateway(brokers) })
     expect(code).toBe(1)
     expect(stderr).toContain('busgate topics create')
   })
 
   test('run that cannot go on by itself logs why and exits 1', async () => {
-    const env = await buildEnvironment(brokers)
+    const env = await environmentWithGateway(brokers)
     await busgate(['topics', 'create'], { env })
     const intruder = plainKafka(brokers.brokers).consumer({
       groupId: env.BUSGATE_KAFKA_GROUP_ID,
@@ -147,7 +133,7 @@ describeOnKafka('the command line on a real Kafka', brokers => {
 describeOnKafka('dead letters on a real Kafka', brokers => {
   /** Topics with dead letters in them, as a worker and a receiver write them; read back in the order of this list. */
   async function withDeadLetters() {
-    const env = await buildEnvironment(brokers)
+    const env = await environmentWithGateway(brokers)
     await busgate(['topics', 'create', '--partitions', '1'], { env })
     const [, commands = ''] = env.BUSGATE_TOPICS_COMMANDS.split(',')
     const producer = plainKafka(brokers.brokers).producer()

@@ -1,28 +1,18 @@
-import { randomUUID } from 'node:crypto'
 import kafkajs, { type AclResourceTypes, type Admin } from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
 import { startSandbox } from '../../src/sandbox/index.ts'
 import { busgate } from '../support/cli.ts'
 import { diagnose } from '../support/doctor.ts'
+import { buildEnvironment } from '../support/environment.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
 
 /** Variables of a test of its own, for all roles. */
-function environmentOf({ brokers, registryUrl }: Brokers) {
-  const name = `doctor-${randomUUID()}`
+function environmentOf(brokers: Brokers) {
   return {
-    BUSGATE_KAFKA_BROKERS: brokers.join(','),
-    BUSGATE_KAFKA_GROUP_ID: name,
-    BUSGATE_REGISTRY_URL: registryUrl,
-    BUSGATE_TOPICS_COMMANDS: `${name}.otp,${name}.commands`,
-    BUSGATE_TOPICS_RESULTS: `${name}.results`,
-    BUSGATE_TOPICS_STATUSES: `${name}.statuses`,
-    BUSGATE_TOPICS_DOUBTS: `${name}.doubts`,
-    BUSGATE_TOPICS_OVERDUE: `${name}.overdue`,
-    BUSGATE_TOPICS_DEAD_LETTERS: `${name}.dead-letters`,
+    ...buildEnvironment(brokers),
     BUSGATE_GATEWAY_URL: 'http://127.0.0.1:1',
-    BUSGATE_GATEWAY_API_KEY: 'sandbox-key',
     BUSGATE_ROLES: 'worker,callbacks,reconciler',
     BUSGATE_CALLBACKS_SECRET: 'k1:0123456789abcdef',
   }

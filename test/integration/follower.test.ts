@@ -1,53 +1,20 @@
-import net from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { KafkaBus } from '../../src/bus/kafka/bus.ts'
 import type { BusRecord, OutgoingRecord, Publisher } from '../../src/bus/port.ts'
 import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
-import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { buildRecord, publishAll, until } from '../support/bus.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
+import { openWired, type Wired } from '../support/wires.ts'
 
-interface Opened {
-  bus: KafkaBus
-  warnings: string[]
-  /** Every connection breaks, and may be opened again. */
-  breakConnections(): void
-  connections(): number
-}
-
-function openBus(brokers: string[]): Opened {
+function openBus(brokers: string[]) {
   const telemetry = new Telemetry()
   const warnings: string[] = []
   telemetry.on('bus.log', ({ message }) => warnings.push(message))
-  const sockets = new Set<net.Socket>()
-  const bus = new KafkaBus({
-    brokers,
-    clientId: 'follower-test',
-    groupId: 'follower-test',
-    sessionTimeoutMs: 6000,
-    rebalanceTimeoutMs: 15_000,
-    drainMs: 2000,
-    startFrom: 'earliest',
-    clock: systemClock,
-    telemetry,
-    socketFactory: ({ host, port, onConnect }) => {
-      const socket = net.connect({ host, port }, onConnect)
-      sockets.add(socket.once('close', () => sockets.delete(socket)))
-      return socket
-    },
-  })
+  const { bus, connections, breakAll } = openWired({ brokers, groupId: 'follower-test', telemetry })
   onTestFinished(() => bus.close())
-  return {
-    bus,
-    warnings,
-    breakConnections: () => {
-      for (const socket of sockets) socket.destroy(new Error('the connection broke'))
-    },
-    connections: () => sockets.size,
-  }
+  return { bus, warnings, connections, breakConnections: () => breakAll(new Error('the connection broke')) }
 }
 
 const run = Date.now().toString(36)
@@ -87,11 +54,10 @@ function keepPublishing(publisher: Publisher, topic: string) {
 
 /** Follows partition 0 while trouble is made; at the end it must have seen what a reader of the whole log sees. */
 async function followThrough(
-  opened: Opened,
+  { bus }: Pick<Wired, 'bus'>,
   topic: string,
   trouble: (more: (count: number) => Promise<void>) => Promise<void>,
 ) {
-  const { bus } = opened
   const tp = { topic, partition: 0 }
   const publisher = await bus.publisher()
   const seen: BusRecord[] = []

@@ -1,24 +1,21 @@
 import { describe, expect, test } from 'vitest'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
-import type { SendCommand, SendResult, StatusEvent } from '../../src/records/generated.ts'
+import type { SendCommand } from '../../src/records/generated.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import { buildCommand } from '../support/commands.ts'
+import { buildResult } from '../support/results.ts'
+import { buildStatusEvent } from '../support/status-events.ts'
 import { decodeWith } from './codec.ts'
 
 const LARGEST = 2n ** 63n - 1n
 
-const result: SendResult = {
+const result = buildResult({
   id: LARGEST,
   type: 'hlr',
-  account: 'default',
-  outcome: 'SENT',
-  final: true,
   msgId: null,
   parts: null,
-  errorCode: null,
-  error: null,
   code: '0042',
   price: 0.35,
   hlr: {
@@ -30,37 +27,20 @@ const result: SendResult = {
     network: { origin: { name: 'Vodafone', prefix: 38050, country: { name: 'Ukraine', prefix: 380 } }, ported: null },
   },
   payload: '{"data":1}',
-  attempts: 1,
-  commandTopic: 'busgate.commands',
   commandPartition: 3,
   commandOffset: 2 ** 40,
-  sentAt: 1_763_000_000_000,
-  completedAt: 1_763_000_000_020,
-  correlationId: null,
   tenant: 'shop',
-}
+})
 
-const status: StatusEvent = {
+const status = buildStatusEvent({
   id: LARGEST,
   msgId: '77',
-  account: 'default',
   type: 'viber',
   status: 'READ',
-  state: 'DELIVERED',
-  final: true,
-  success: true,
-  error: null,
-  source: 'CALLBACK',
-  verified: true,
-  updatedAt: null,
-  receivedAt: 1_763_000_000_000,
-  reply: null,
   duration: 1.5,
-  requestId: null,
   replies: [{ datetime: '2025-01-01T00:00:00Z', message: 'Thanks', media: null }],
   correlationId: 'order 7',
-  tenant: null,
-}
+})
 
 describe('writing a record', () => {
   test.each([

@@ -8,7 +8,7 @@ export interface Wired {
   /** How many connections are open. */
   connections(): number
   /** Every connection breaks, and may be opened again. */
-  break(error?: Error): void
+  breakAll(error?: Error): void
   /** Every connection breaks, now and from now on. */
   cut(): void
 }
@@ -48,7 +48,7 @@ export function openWired({
   return {
     bus,
     connections: () => wires.size,
-    break: breakAll,
+    breakAll,
     cut() {
       cut = true
       breakAll()

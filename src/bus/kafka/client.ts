@@ -1,6 +1,6 @@
 import kafkajs, { type ISocketFactory, type KafkaConfig, type logCreator, type SASLOptions } from 'kafkajs'
 import type { Telemetry } from '../../telemetry/events.ts'
-import { stopIdleTimers } from './internals.ts'
+import { forgetHalfReadAnswers, stopIdleTimers } from './internals.ts'
 
 export interface KafkaConnection {
   brokers: readonly string[]
@@ -40,6 +40,7 @@ function create(
   times: Partial<KafkaConfig>,
 ) {
   stopIdleTimers()
+  forgetHalfReadAnswers()
   return new kafkajs.Kafka({
     clientId,
     brokers: () => shuffled(brokers), // kafkajs never rotates away from a first broker that hangs

@@ -88,6 +88,15 @@ interface InternalRequestQueue {
   scheduleCheckPendingRequests(): void
 }
 
+interface InternalConnection {
+  isConnected(): boolean
+  connect(): Promise<unknown>
+  /** What was read of an answer so far; a new answer begins with its length, 4 bytes. */
+  chunks: Buffer[]
+  bytesBuffered: number
+  bytesNeeded: number
+}
+
 const require = createRequire(import.meta.url)
 
 /**
@@ -101,5 +110,19 @@ export function stopIdleTimers(): void {
   if (original.name === 'onlyWhenPending') return
   prototype.scheduleCheckPendingRequests = function onlyWhenPending() {
     if (this.pending.length > 0) original.call(this)
+  }
+}
+
+/**
+ * A connection that breaks in the middle of an answer keeps what it had read, and kafkajs reads the next connection's
+ * bytes behind it: answers to nobody, or an exception in a socket's callback, which ends the process.
+ */
+export function forgetHalfReadAnswers(): void {
+  const { prototype } = require('kafkajs/src/network/connection') as { prototype: InternalConnection }
+  const original = prototype.connect
+  if (original.name === 'fromTheBeginning') return
+  prototype.connect = function fromTheBeginning() {
+    if (!this.isConnected()) Object.assign(this, { chunks: [], bytesBuffered: 0, bytesNeeded: 4 })
+    return original.call(this)
   }
 }

@@ -8,12 +8,13 @@ import { registryOf } from '../../records/open.ts'
 import { schemas } from '../../records/schemas.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { command, toggle, whole } from '../command.ts'
-import { decodeAll } from '../read.ts'
+import { decodeAll } from '../decode-all.ts'
+import { letterOf, placeText } from '../dlq/letter.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 import { untilSignal } from '../signals.ts'
 
 /** Makes records of one topic readable: what is printed of each, as an object and as a line. */
-type Show = (records: readonly BusRecord[]) => Promise<Shown[]>
+type Show = (records: readonly BusRecord[], from: TopicPartition) => Promise<Shown[]>
 
 interface Shown {
   json: object
@@ -44,8 +45,8 @@ function tail(what: string, topicOf: (settings: Settings) => string, showFor: (s
       const topic = topicOf(settings)
       const { promise: ended, resolve: end, reject: fail } = Promise.withResolvers<'enough'>()
       let left = count
-      const onRecords = async (_from: TopicPartition, records: readonly BusRecord[]) => {
-        const shown = await show(records)
+      const onRecords = async (from: TopicPartition, records: readonly BusRecord[]) => {
+        const shown = await show(records, from)
         for (const one of shown.slice(0, left)) process.stdout.write(`${json ? stringifyJson(one.json) : one.line}\n`)
         left = Math.max(0, left - shown.length)
         if (left === 0) end('enough')
@@ -97,14 +98,14 @@ function showDecoded<T extends object>(settings: Settings, schema: object, cells
 }
 
 /** Dead letters hold what could not be decoded: its bytes are shown in base64. */
-async function showDeadLetters(records: readonly BusRecord[]): Promise<Shown[]> {
-  return records.map(({ timestamp, key, value, headers: raw }) => {
-    const headers = Object.fromEntries(Object.entries(raw).map(([name, header]) => [name, String(header)]))
-    const about = (name: string) => headers[`busgate.error.${name}`]
-    const origin = about('topic') && `${about('topic')}/${about('partition')}@${about('offset')}`
+async function showDeadLetters(records: readonly BusRecord[], from: TopicPartition): Promise<Shown[]> {
+  return records.map(record => {
+    const { timestamp, key, value } = record
+    const { stage, code, origin, message } = letterOf(from, record)
+    const headers = Object.fromEntries(Object.entries(record.headers).map(([name, header]) => [name, String(header)]))
     return {
       json: { timestamp, key: key?.toString() ?? null, headers, value: value?.toString('base64') ?? null },
-      line: lineOf([instant(timestamp), about('stage'), about('code'), origin, about('message')]),
+      line: lineOf([instant(timestamp), stage, code, origin && placeText(origin), message]),
     }
   })
 }

@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import type { Settings } from '../../config/index.ts'
-import { parseJson } from '../../protocol/index.ts'
 import { createDecoder } from '../../records/decoder.ts'
 import { registryOf } from '../../records/open.ts'
 import { schemas } from '../../records/schemas.ts'
-import { decodeAll } from '../read.ts'
+import { decodeAll } from '../decode-all.ts'
+import { parseQuietly } from '../quiet-json.ts'
 import type { FullLetter } from './letter.ts'
 
 /** What a dead letter holds, ready to be printed as JSON. */
@@ -37,20 +37,11 @@ export async function contentOf(letter: FullLetter, settings: Settings): Promise
 }
 
 async function decode({ stage, origin, record }: FullLetter, value: Buffer, settings: Settings): Promise<unknown> {
-  if (stage === 'callback') return json(value)
+  if (stage === 'callback') return parseQuietly(value.toString(), 'it is not JSON')
   const schema = origin?.topic === settings.topics.doubts ? schemas.doubt : schemas.command
   const [decoded] = await decodeAll(createDecoder<unknown>(schema, registryOf(settings)), [record])
   if (decoded?.ok) return decoded.value
   throw new Error(decoded && 'error' in decoded ? decoded.error.message : 'its schema is not known')
-}
-
-/** JSON.parse quotes what it was given. */
-function json(value: Buffer): unknown {
-  try {
-    return parseJson(value.toString())
-  } catch {
-    throw new Error('it is not JSON')
-  }
 }
 
 /** A copy to be printed: bytes in base64, and *** for what could be personal unless everything is to be revealed. */

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { type OperationType, operations, parseJson, requiredFields } from '../../protocol/index.ts'
 import { type Flag, type Flags, text, toggle } from '../command.ts'
+import { parseQuietly } from '../quiet-json.ts'
 import { UsageError } from '../usage-error.ts'
 
 type Shape = Readonly<Record<string, z.ZodType>>
@@ -86,13 +87,8 @@ function names(given: string): unknown {
   return given.startsWith('[') ? json(given) : given.split(',').map(name => name.trim())
 }
 
-/** JSON.parse quotes what it was given. */
 function json(given: string): unknown {
-  try {
-    return parseJson(given)
-  } catch {
-    throw new Error('expected JSON')
-  }
+  return parseQuietly(given, 'expected JSON')
 }
 
 function put(operation: Record<string, unknown>, path: string, value: unknown): void {
