@@ -1,6 +1,7 @@
 import { Account, shareRates } from '../accounts/account.ts'
 import { readBalance } from '../accounts/balance.ts'
 import { StatusPoller } from '../accounts/poller.ts'
+import { partitionsOf } from '../bus/partitions-of.ts'
 import type { Bus, Membership } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
@@ -151,12 +152,7 @@ async function evidenceIn({ settings, bus, registry, clock, telemetry }: Sending
 /** Doubts are keyed as commands are, so that a partition of theirs stands for one of the commands'. */
 async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<void> {
   const { commands, results, doubts, deadLetters } = topics
-  const wanted = [...commands, doubts, results, deadLetters]
-  const partitions = await bus.partitions(wanted)
-  const missing = wanted.filter(topic => !partitions.has(topic))
-  if (missing.length > 0) {
-    throw new Error(`missing on the bus: ${missing.join(', ')}; create them, or name others in the topics.* settings`)
-  }
+  const partitions = await partitionsOf(bus, [...commands, doubts, results, deadLetters])
   const unequal = commands.filter(topic => partitions.get(topic) !== partitions.get(doubts))
   if (unequal.length > 0) {
     throw new Error(

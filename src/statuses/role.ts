@@ -1,5 +1,6 @@
 import { Account, shareRates } from '../accounts/account.ts'
 import { StatusPoller } from '../accounts/poller.ts'
+import { partitionsOf } from '../bus/partitions-of.ts'
 import type { Bus, Membership, Session, SessionListener } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
@@ -128,11 +129,7 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
 /** Results, statuses and overdue messages are keyed alike, so that one partition of each speaks of the same messages. */
 async function checkTopics(bus: Bus, { results, statuses, overdue }: Settings['topics']): Promise<void> {
   const wanted = [results, statuses, overdue]
-  const partitions = await bus.partitions(wanted)
-  const missing = wanted.filter(topic => !partitions.has(topic))
-  if (missing.length > 0) {
-    throw new Error(`missing on the bus: ${missing.join(', ')}; create them, or name others in the topics.* settings`)
-  }
+  const partitions = await partitionsOf(bus, wanted)
   if (new Set(partitions.values()).size > 1) {
     const counts = wanted.map(topic => `${topic} has ${partitions.get(topic)}`).join(', ')
     throw new Error(`${counts} partitions: the reconciler needs the same number in each`)

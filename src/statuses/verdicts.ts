@@ -1,5 +1,5 @@
 import type { Bus, BusRecord, Follower, TopicPartition } from '../bus/port.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, sleep } from '../clock.ts'
 import type { Decoder } from '../records/decoder.ts'
 import type { StatusEvent } from '../records/generated.ts'
 import { decodePatiently } from '../records/patient.ts'
@@ -106,9 +106,7 @@ export class Verdicts {
       return await bus.follow(tp, from, records => this.#take(records))
     } catch (error) {
       telemetry.emit('statuses.unreadable', { ...tp, error: error as Error })
-      await new Promise<void>(resolve => {
-        clock.after(retryMs, resolve)
-      })
+      await sleep(clock, retryMs)
       this.#follower = null
       return null
     }
