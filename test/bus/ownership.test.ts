@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { buildRecord } from '../support/bus.ts'
-import { settled } from '../support/clock.ts'
+import { ManualClock, settled } from '../support/clock.ts'
 import { buildGroup } from '../support/group.ts'
+import { buildLog } from '../support/sessions.ts'
 
 const broken = new Error('the coordinator is loading')
 
@@ -58,7 +59,7 @@ describe('opening', () => {
     const { ownership, tps, logs, listener, acquire, deliver, driverOf, told } = await buildGroup(1)
     logs[0]!.append(5)
     logs[0]!.committed = { offset: 3, metadata: null }
-    ownership.assigned(tps)
+    ownership.assigned(tps, true)
     expect(driverOf(0).paused).toBe(true)
     await settled()
     expect(listener.sessions.size).toBe(0)
@@ -117,10 +118,10 @@ describe('opening', () => {
   ] as const)(
     'without a checkpoint: startFrom %s, the group has read the topic before: %s',
     async (startFrom, known, keys) => {
-      const { logs, assign, acquire, deliver, listener } = await buildGroup(1, { startFrom, known })
-      logs[0]!.append(4)
-      logs[0]!.records.splice(0, 2)
-      logs[0]!.low = 2
+      const log = buildLog(4)
+      log.records.splice(0, 2)
+      log.low = 2
+      const { assign, acquire, deliver, listener } = await buildGroup(1, { startFrom, known, logs: [log] })
       await assign(0)
       await acquire([0])
       deliver(0)
@@ -128,12 +129,37 @@ describe('opening', () => {
     },
   )
 
-  test('without a checkpoint, and with startFrom fail: it does not open', async () => {
-    const { assign, acquire, told, listener } = await buildGroup(1, { startFrom: 'fail' })
+  test('a topic that is not empty is refused to a group that is new on it, unless it is told where to start', async () => {
+    const clock = new ManualClock()
+    const refused = buildGroup(2, { startFrom: 'fail', logs: [buildLog(0), buildLog(1)], clock })
+    const expected = expect(refused).rejects.toThrow(
+      /group busgate has no checkpoint on commands, which is not empty.*correct it.*set kafka.startFrom to earliest/,
+    )
+    await clock.pass(5_000)
+    await expected
+    const { listener, assign, acquire } = await buildGroup(1, { startFrom: 'fail' })
     await assign(0)
     await acquire([0])
-    expect(told).toEqual(['session.openFailed 0'])
-    expect(listener.sessions.size).toBe(0)
+    expect(listener.session().open).toBe(true)
+  })
+
+  test('the start of every partition is committed before the first join, so that no other process chooses anew', async () => {
+    const { logs } = await buildGroup(2, { startFrom: 'latest', logs: [buildLog(4), buildLog(0)] })
+    expect(logs.map(({ committed }) => committed?.offset)).toEqual([4, 0])
+  })
+
+  test('a partition that was added later starts at its beginning, and that is committed at once', async () => {
+    const { logs, assign, acquire, deliver, commit, listener } = await buildGroup(1, {
+      startFrom: 'latest',
+      known: true,
+    })
+    logs[0]!.append(3)
+    await assign(0)
+    await acquire([0])
+    await commit(0)
+    expect(logs[0]!.committed).toMatchObject({ offset: 0 })
+    deliver(0)
+    expect(listener.freshKeys).toEqual(['0', '1', '2'])
   })
 })
 
@@ -249,18 +275,13 @@ describe('a partition that goes', () => {
     expect(group.listener.sessions.size).toBe(8)
   })
 
-  test('and comes back after the lease was over is opened anew: it may have had another owner', async () => {
-    const { clock, lease, assign, acquire, listener, told } = await openGroup(1)
+  test('and comes back in the next generation goes on; after one that was missed it is opened anew, however soon', async () => {
+    const { assign, assignAfterGap, acquire, listener, told } = await openGroup(1)
     const first = listener.session()
     await assign(0)
-    lease.ms = -1
-    await assign(0)
-    expect(listener.session()).toBe(first) // the lease of the last answered heartbeat is not over yet
-    await clock.pass(10_000)
-    await assign(0)
+    expect(listener.session()).toBe(first)
+    await assignAfterGap(0)
     expect([first.alive, told.at(-1)]).toEqual([false, 'session.closed 0'])
-    lease.ms = 10_000
-    await clock.pass(200)
     await acquire([0])
     expect(listener.session()).not.toBe(first)
   })
@@ -332,16 +353,8 @@ describe('a re-join', () => {
     session.settle(0, [])
     await commit(0)
     expect(drained).toBe(true)
-    ownership.assigned(tps)
+    ownership.assigned(tps, true)
     expect([session.open, listener.session()]).toEqual([true, session])
-  })
-
-  test('that does not come about leaves everything as it was', async () => {
-    const { listener, ownership } = await openGroup(1)
-    await ownership.joining()
-    expect(listener.session().open).toBe(false)
-    ownership.joinFailed()
-    expect(listener.session().open).toBe(true)
   })
 
   test('lets no session begin that is opened meanwhile', async () => {
@@ -354,7 +367,7 @@ describe('a re-join', () => {
     await clock.pass(200)
     await acquire([0])
     expect(listener.session().open).toBe(false)
-    ownership.assigned(tps)
+    ownership.assigned(tps, true)
     expect(listener.session().open).toBe(true)
   })
 })
