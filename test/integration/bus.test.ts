@@ -80,6 +80,14 @@ describeOnKafka('on Kafka', ({ brokers }) => {
         }
       },
 
+      async deleteRecords(topic, partition, before) {
+        await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(before) }] })
+      },
+
+      async addPartitions(topic, count) {
+        await admin.createPartitions({ topicPartitions: [{ topic, count }] })
+      },
+
       async close() {
         await admin.disconnect()
         await Promise.all([...busses].map(bus => bus.close().catch(() => {})))

@@ -20,6 +20,8 @@ export async function buildGroup(
   const told: string[] = []
   const tell = (name: keyof Events) =>
     telemetry.on(name, ({ partition }: { partition: number }) => told.push(`${name} ${partition}`))
+  const cuts: Events['log.cut'][] = []
+  telemetry.on('log.cut', event => cuts.push(event))
   for (const name of ['session.opened', 'session.openFailed', 'session.lost', 'session.closed'] as const) tell(name)
   const ownership = new Ownership({
     listener,
@@ -74,6 +76,7 @@ export async function buildGroup(
     clock,
     listener,
     told,
+    cuts,
     ownership,
     logs,
     drivers,

@@ -33,6 +33,21 @@ export class PartitionLog {
     }
   }
 
+  /** Retention, or an operator, takes what is before this offset. */
+  cut(low: number): void {
+    this.low = low
+    this.records.splice(
+      0,
+      this.records.findIndex(({ offset }) => offset >= low),
+    )
+  }
+
+  /** An unclean election: what is from this offset on is gone. */
+  truncate(end: number): void {
+    this.end = end
+    this.records.splice(this.records.findIndex(({ offset }) => offset >= end))
+  }
+
   get ends(): { low: number; high: number } {
     return { low: this.low, high: this.end }
   }

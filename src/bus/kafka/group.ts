@@ -27,6 +27,8 @@ export interface KafkaGroupOptions {
 
 /** Members hear of a rebalance by their next heartbeat, and partitions rest until the last one has heard. */
 const longestHeartbeatMs = 500
+/** The same request that finds leaders which have moved. */
+const partitionsAgeMs = 10_000
 
 /**
  * Joins the group; from then on Ownership is told of assignments and batches.
@@ -45,6 +47,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
     telemetry,
     sessionTimeoutMs,
     heartbeatMs: Math.min(longestHeartbeatMs, sessionTimeoutMs / 3),
+    partitionsAgeMs,
   })
   const end = () => {
     member.stop()

@@ -9,6 +9,8 @@ interface Log {
   end: number
 }
 
+const newLog = (): Log => ({ records: [], start: 0, end: 0 })
+
 interface Committed {
   offset: number
   metadata: string | null
@@ -33,11 +35,13 @@ export class MemoryBroker {
   createTopics(specs: readonly TopicSpec[]): void {
     for (const { topic, partitions } of specs) {
       if (this.#logs.has(topic)) continue
-      this.#logs.set(
-        topic,
-        Array.from({ length: partitions }, () => ({ records: [], start: 0, end: 0 })),
-      )
+      this.#logs.set(topic, Array.from({ length: partitions }, newLog))
     }
+  }
+
+  addPartitions(topic: string, count: number): void {
+    const logs = this.#logs.get(topic)!
+    while (logs.length < count) logs.push(newLog())
   }
 
   partitions(topic: string): number | undefined {

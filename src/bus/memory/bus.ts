@@ -57,6 +57,7 @@ function groupOf(broker: MemoryBroker, groupId: string): MemoryGroup {
 }
 
 const longestHeartbeatMs = 1000
+const partitionsAgeMs = 1000
 
 const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
 
@@ -105,6 +106,7 @@ export class MemoryBus implements Bus {
       telemetry,
       sessionTimeoutMs,
       heartbeatMs: Math.min(longestHeartbeatMs, sessionTimeoutMs / 3),
+      partitionsAgeMs,
     })
     const cursors = new Map<string, Cursor>()
     const close = () => {

@@ -50,14 +50,14 @@ export interface GroupMemberOptions {
   telemetry: Telemetry
   sessionTimeoutMs: number
   heartbeatMs: number
+  /** How often the leader looks for partitions that were added. */
+  partitionsAgeMs: number
 }
 
 /** A lease is never longer than this, whatever the session time-out. */
 const longestLeaseMs = 10_000
 /** A request that failed is made again after this long. */
 const retryMs = 200
-/** The leader looks for new partitions this often. */
-const partitionsAgeMs = 10_000
 
 const nobody: MemberOf = { memberId: '', generation: -1 }
 
@@ -178,7 +178,7 @@ export class GroupMember {
 
   /** Heartbeats until the group asks for another join. */
   async #stay(): Promise<void> {
-    const { clock, heartbeatMs, transport } = this.#options
+    const { clock, heartbeatMs, partitionsAgeMs, transport } = this.#options
     for (let wait = heartbeatMs; !this.#left; ) {
       await this.#pause(wait)
       if (this.#left) return
