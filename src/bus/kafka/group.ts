@@ -2,7 +2,7 @@ import type { Admin, Kafka } from 'kafkajs'
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { TopicPartition } from '../port.ts'
-import type { GroupMembership, TopicHistory } from '../session/driver.ts'
+import type { GroupMembership, PartitionHistory } from '../session/driver.ts'
 import { GroupMember } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
 import { committedOffsets } from './committed-offsets.ts'
@@ -87,7 +87,6 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
       {
         partition,
         history: topic => reachable(historyOf(topic, options, fetcher, coordinator)),
-        begin: places => coordinator.begin(places),
         member: membership,
       },
       topics,
@@ -135,12 +134,10 @@ async function historyOf(
   { admin, clock, groupId }: KafkaGroupOptions,
   fetcher: Fetcher,
   coordinator: Coordinator,
-): Promise<TopicHistory> {
+): Promise<PartitionHistory[]> {
   const count = (await coordinator.partitions()).get(topic) ?? 0
   const committed = await committedOffsets(admin, clock, groupId, topic)
+  const known = new Set(committed.filter(({ offset }) => offset !== '-1').map(({ partition }) => partition))
   const tps = Array.from({ length: count }, (_, partition) => ({ topic, partition }))
-  return {
-    known: committed.some(({ offset }) => offset !== '-1'),
-    partitions: await Promise.all(tps.map(tp => fetcher.ends(tp))),
-  }
+  return Promise.all(tps.map(async tp => ({ ...(await fetcher.ends(tp)), known: known.has(tp.partition) })))
 }

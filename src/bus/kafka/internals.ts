@@ -78,18 +78,12 @@ interface SyncGroupRequest extends GroupMemberRequest {
   groupAssignment: { memberId: string; memberAssignment: Buffer }[]
 }
 
-interface OffsetCommitRequest extends GroupMemberRequest {
-  groupGenerationId: number
-  topics: { topic: string; partitions: { partition: number; offset: string }[] }[]
-}
-
 export interface InternalBroker {
   findGroupCoordinator(request: { groupId: string; coordinatorType: 0 }): Promise<{ coordinator: { nodeId: number } }>
   heartbeat(request: GroupMemberRequest & { groupGenerationId: number }): Promise<unknown>
   joinGroup(request: JoinGroupRequest): Promise<JoinGroupResponse>
   syncGroup(request: SyncGroupRequest): Promise<{ memberAssignment: Buffer }>
   leaveGroup(request: GroupMemberRequest): Promise<unknown>
-  offsetCommit(request: OffsetCommitRequest): Promise<unknown>
   fetch(request: FetchRequest): Promise<FetchResponse>
   listOffsets(request: ListOffsetsRequest): Promise<ListOffsetsResponse>
   /** Chooses the newest version that both sides speak. Set anew with each connection. */

@@ -16,7 +16,7 @@ import type {
   TopicSpec,
 } from '../port.ts'
 import { readTopics } from '../read-topics.ts'
-import type { PartitionDriver, Place, TopicHistory } from '../session/driver.ts'
+import type { PartitionDriver, PartitionHistory } from '../session/driver.ts'
 import { GroupMember, type GroupTransport } from '../session/member.ts'
 import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
 import type { MemoryBroker } from './broker.ts'
@@ -118,7 +118,6 @@ export class MemoryBus implements Bus {
       {
         partition: tp => this.#partition(tp, groupId, cursors, ownership),
         history: topic => this.#atBroker(`look up ${topic}`, () => historyOf(broker, groupId, topic)),
-        begin: places => this.#atBroker('begin', () => begin(broker, group, groupId, places)),
         member,
       },
       topics,
@@ -248,15 +247,12 @@ export class MemoryBus implements Bus {
   }
 }
 
-function historyOf(broker: MemoryBroker, groupId: string, topic: string): TopicHistory {
+function historyOf(broker: MemoryBroker, groupId: string, topic: string): PartitionHistory[] {
   const tps = Array.from({ length: broker.partitions(topic)! }, (_, partition) => ({ topic, partition }))
-  return {
-    known: tps.some(tp => broker.committed(groupId, tp) !== null),
-    partitions: tps.map(tp => ({ ...tp, low: broker.start(tp), high: broker.end(tp) })),
-  }
-}
-
-function begin(broker: MemoryBroker, group: MemoryGroup, groupId: string, places: readonly Place[]): void {
-  if (!group.isEmpty) throw new Error('the group has members')
-  for (const { offset, ...tp } of places) broker.setOffset(groupId, tp, offset)
+  return tps.map(tp => ({
+    ...tp,
+    low: broker.start(tp),
+    high: broker.end(tp),
+    known: broker.committed(groupId, tp) !== null,
+  }))
 }
