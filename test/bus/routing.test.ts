@@ -16,7 +16,7 @@ it('keeps batches of small records with long headers below what a broker takes',
     headers,
   }))
   const sent: TopicMessages[] = []
-  await new Routing().send(async ({ topicMessages }) => {
+  await new Routing('none').send(async ({ topicMessages = [] }) => {
     sent.push(...topicMessages)
     return []
   }, records)

@@ -38,7 +38,7 @@ const newestFormat = 2
  * end was in that batch.
  * @param end the high watermark: no batch reaches it
  */
-export async function decodeBatches(bytes: Buffer, end: number, allowance: Allowance): Promise<DecodedBatches> {
+export function decodeBatches(bytes: Buffer, end: number, allowance: Allowance): DecodedBatches {
   const decoded: DecodedBatches = { messages: [], next: null }
   for (let rest = bytes; rest.length >= prefixBytes && allowance.bytes > 0; ) {
     const prefix = prefixOf(rest)
@@ -46,7 +46,7 @@ export async function decodeBatches(bytes: Buffer, end: number, allowance: Allow
     const batch = rest.subarray(0, Math.max(prefix.bytes, prefixBytes))
     rest = rest.subarray(batch.length)
     try {
-      const { messages, lastOffset, unpacked } = await decode(batch, prefix)
+      const { messages, lastOffset, unpacked } = decode(batch, prefix)
       for (const message of messages) decoded.messages.push(message)
       decoded.next = lastOffset + 1
       allowance.bytes -= unpacked
@@ -60,7 +60,7 @@ export async function decodeBatches(bytes: Buffer, end: number, allowance: Allow
   return decoded
 }
 
-function decode(batch: Buffer, { magic }: Prefix): RecordBatch | Promise<RecordBatch> {
+function decode(batch: Buffer, { magic }: Prefix): RecordBatch {
   if (magic === newestFormat) return decodeBatch(batch)
   if (magic < newestFormat) return decodeOldMessage(batch)
   throw new UnreadableBatch('BATCH_CORRUPT', `it has the unknown format v${magic}`)

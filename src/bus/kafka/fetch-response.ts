@@ -20,10 +20,7 @@ const KafkaDecoder = require('kafkajs/src/protocol/decoder') as new (bytes: Buff
  * decoder would, and more: that one keeps no batches, and without them a batch that compaction has emptied would be
  * fetched for ever; and it gives up the whole answer for a batch that it cannot read.
  */
-export async function decodeFetch(
-  payload: Buffer,
-  version: number,
-): Promise<FetchResponse & { clientSideThrottleTime: number }> {
+export function decodeFetch(payload: Buffer, version: number): FetchResponse & { clientSideThrottleTime: number } {
   const decoder = new KafkaDecoder(payload)
   const throttleTime = decoder.readInt32()
   if (version >= 7) decoder.offset += 6 // error code and id of a fetch session; there is none
@@ -32,12 +29,10 @@ export async function decodeFetch(
     partitions: decoder.readArray(() => readPartition(decoder, version)),
   }))
   const allowance = { bytes: unpackedAtOnce }
-  const responses: FetchResponse['responses'] = []
-  for (const { topicName, partitions: encoded } of topics) {
-    const partitions: FetchedPartition[] = []
-    for (const partition of encoded) partitions.push(await decodePartition(partition, allowance))
-    responses.push({ topicName, partitions })
-  }
+  const responses = topics.map(({ topicName, partitions }) => ({
+    topicName,
+    partitions: partitions.map(partition => decodePartition(partition, allowance)),
+  }))
   return { clientSideThrottleTime: version >= 8 ? throttleTime : 0, responses }
 }
 
@@ -54,9 +49,9 @@ function readPartition(decoder: Decoder, version: number) {
   return { partition, errorCode, highWatermark, abortedTransactions, bytes: decoder.readBytes() }
 }
 
-async function decodePartition(
+function decodePartition(
   { bytes, ...about }: ReturnType<typeof readPartition>,
   allowance: Allowance,
-): Promise<FetchedPartition> {
-  return { ...about, ...(await decodeBatches(bytes ?? Buffer.alloc(0), about.highWatermark, allowance)) }
+): FetchedPartition {
+  return { ...about, ...decodeBatches(bytes ?? Buffer.alloc(0), about.highWatermark, allowance) }
 }

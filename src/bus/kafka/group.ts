@@ -5,6 +5,7 @@ import type { Telemetry } from '../../telemetry/events.ts'
 import type { TopicPartition } from '../port.ts'
 import type { GroupDriver } from '../session/driver.ts'
 import type { Ownership } from '../session/ownership.ts'
+import type { Compression } from './codecs.ts'
 import { committedOffsets } from './committed-offsets.ts'
 import { MembershipHook } from './membership.ts'
 import { kafkaPartition } from './partition.ts'
@@ -20,6 +21,7 @@ export interface KafkaGroupOptions {
   topics: readonly string[]
   sessionTimeoutMs: number
   rebalanceTimeoutMs: number
+  compression: Compression
   ownership: Ownership
 }
 
@@ -55,8 +57,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions): Promise<void> 
     if (!left) ownership.fatal(new Error(`no heartbeat was answered for ${stuckAfterMs / 1000} s`))
   })
   const group: GroupDriver = {
-    partition: tp =>
-      kafkaPartition({ kafka: options.sessionKafka, admin, clock, groupId, tp, cursor: cursorOf(consumer, tp) }),
+    partition: tp => kafkaPartition({ ...options, kafka: options.sessionKafka, tp, cursor: cursorOf(consumer, tp) }),
     knows: async topic => {
       const committed = await committedOffsets(admin, clock, groupId, topic)
       return committed.some(({ offset }) => offset !== '-1')

@@ -74,17 +74,12 @@ export function isIntact(bytes: Buffer): boolean {
   return bytes.length >= at.records && crc32c(bytes.subarray(at.attributes)) === bytes.readUInt32BE(at.crc)
 }
 
-/**
- * Decodes one batch. Its records hold on to what it unpacked to, and to nothing of the fetch that it came with.
- * @throws UnreadableBatch
- */
+/** @throws UnreadableBatch */
 export function decodeBatch(bytes: Buffer): RecordBatch {
   if (bytes.length < at.records) throw new UnreadableBatch('BATCH_CORRUPT', 'it is shorter than its header')
   if (!isIntact(bytes)) throw new UnreadableBatch('BATCH_CORRUPT', 'its checksum is wrong')
   const flags = bytes.readInt16BE(at.attributes)
-  const packed = bytes.subarray(at.records)
-  const codec = flags & attributes.codec
-  const records = codec === 0 ? Buffer.from(packed) : unpack(codec, packed)
+  const records = unpack(flags & attributes.codec, bytes.subarray(at.records))
   const reader = new RecordReader(records)
   const { isControl, batchContext } = contextOf(bytes)
   const { firstOffset } = prefixOf(bytes)

@@ -13,10 +13,19 @@ interface PackedRecord {
 /** The longest number takes 64 bits, 7 in a byte. */
 const longestVarint = 10
 
-/** Reads the records of one batch in turn. Keys and values are views of its bytes. */
+/**
+ * A record holds on to so many bytes around it, and not to its batch, let alone the fetch: one that waits for long may be
+ * the last of them that does.
+ */
+const pieceBytes = 32 * 1024
+
+/** Reads the records of one batch in turn. */
 export class RecordReader {
   readonly #bytes: Buffer
   #at = 0
+  /** A copy of the bytes from `pieceStart` on, of which keys and values are views. */
+  #piece = Buffer.alloc(0)
+  #pieceStart = 0
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes
@@ -27,6 +36,10 @@ export class RecordReader {
     const length = this.#varint()
     const end = this.#at + length
     if (length < 0 || end > this.#bytes.length) throw corrupt()
+    if (end > this.#pieceStart + this.#piece.length) {
+      this.#pieceStart = this.#at
+      this.#piece = Buffer.from(this.#bytes.subarray(this.#at, Math.max(end, this.#at + pieceBytes)))
+    }
     this.#at++ // attributes: none are defined
     const timestampDelta = this.#varint()
     const offsetDelta = this.#varint()
@@ -58,9 +71,9 @@ export class RecordReader {
     if (length === -1) return null
     const start = this.#at
     const end = start + length
-    if (length < 0 || end > this.#bytes.length) throw corrupt()
+    if (length < 0 || end > this.#pieceStart + this.#piece.length) throw corrupt()
     this.#at = end
-    return this.#bytes.subarray(start, end)
+    return this.#piece.subarray(start - this.#pieceStart, end - this.#pieceStart)
   }
 
   /** Zigzag: the lowest bit is the sign. */
