@@ -32,7 +32,7 @@ const snappy: Pack = bytes => snappyCompress(bytes as Buffer<ArrayBuffer>)
 
 /** Snappy as Java's producers frame it: blocks of 32 KiB behind a mark. */
 function xerial(bytes: Buffer): Buffer {
-  const parts = [Buffer.from([0x82, ...Buffer.from('SNAPPY'), 0]), Buffer.from([0, 0, 0, 1, 0, 0, 0, 1])]
+  const parts: Buffer[] = [Buffer.from([0x82, ...Buffer.from('SNAPPY'), 0]), Buffer.from([0, 0, 0, 1, 0, 0, 0, 1])]
   for (let at = 0; at < bytes.length; at += 32_768) {
     const block = snappy(bytes.subarray(at, at + 32_768))
     parts.push(new KafkaEncoder().writeBytes(block).buffer)

@@ -76,15 +76,15 @@ function plausibleEnd(batch: Buffer, { firstOffset, magic }: Prefix, rest: Buffe
 }
 
 function unreadable(batch: Buffer, { firstOffset, magic }: Prefix, error: unknown, lastOffset: number): DecodedMessage {
-  const { batchContext } = magic === newestFormat && isIntact(batch) ? contextOf(batch) : noContext
+  const known = magic === newestFormat && isIntact(batch) ? contextOf(batch) : { ...noContext, timestamp: -1 }
   return {
     offset: firstOffset,
-    timestamp: -1,
+    timestamp: known.timestamp,
     key: null,
     value: null,
     headers: {},
     isControlRecord: false,
-    batchContext,
+    batchContext: known.batchContext,
     unreadable: { error, lastOffset },
   }
 }

@@ -58,10 +58,14 @@ export function lastOffsetOf(bytes: Buffer): number {
   return bytes.length < at.records ? -1 : prefixOf(bytes).firstOffset + bytes.readInt32BE(at.lastOffsetDelta)
 }
 
-/** The transaction that a batch belongs to. A control batch holds the marker that ends one. */
+/** What all records of a batch have in common. A control batch holds the marker that ends a transaction. */
 export function contextOf(bytes: Buffer) {
   const flags = bytes.readInt16BE(at.attributes)
+  const hasAppendTime = (flags & attributes.logAppendTime) !== 0
   return {
+    hasAppendTime,
+    /** Of its first record, or of all where the broker has stamped them. */
+    timestamp: Number(bytes.readBigInt64BE(hasAppendTime ? at.maxTimestamp : at.firstTimestamp)),
     isControl: (flags & attributes.control) !== 0,
     batchContext: {
       producerId: String(bytes.readBigInt64BE(at.producerId)),
@@ -81,10 +85,8 @@ export function decodeBatch(bytes: Buffer): RecordBatch {
   const flags = bytes.readInt16BE(at.attributes)
   const records = unpack(flags & attributes.codec, bytes.subarray(at.records))
   const reader = new RecordReader(records)
-  const { isControl, batchContext } = contextOf(bytes)
+  const { isControl, batchContext, hasAppendTime, timestamp } = contextOf(bytes)
   const { firstOffset } = prefixOf(bytes)
-  const appendedAt = flags & attributes.logAppendTime ? Number(bytes.readBigInt64BE(at.maxTimestamp)) : null
-  const firstTimestamp = Number(bytes.readBigInt64BE(at.firstTimestamp))
   const lastOffset = lastOffsetOf(bytes)
   const messages: DecodedMessage[] = []
   let next = firstOffset
@@ -95,7 +97,7 @@ export function decodeBatch(bytes: Buffer): RecordBatch {
     next = offset + 1
     messages.push({
       offset,
-      timestamp: appendedAt ?? firstTimestamp + timestampDelta,
+      timestamp: hasAppendTime ? timestamp : timestamp + timestampDelta,
       key,
       value,
       headers,
