@@ -36,7 +36,8 @@ export function deadLetter(
       'busgate.error.topic': from.topic,
       'busgate.error.partition': String(from.partition),
       'busgate.error.offset': String(offset),
-      ...(unreadable && unreadable.lastOffset > offset && { 'busgate.error.last-offset': String(unreadable.lastOffset) }),
+      ...(unreadable &&
+        unreadable.lastOffset > offset && { 'busgate.error.last-offset': String(unreadable.lastOffset) }),
       'busgate.error.timestamp': String(timestamp),
     },
   }
