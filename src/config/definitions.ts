@@ -41,7 +41,7 @@ export const definitions = {
   'kafka.rebalanceTimeoutMs': setting(kind.integer(1, 3_600_000), 30_000, 'How long a rebalance waits for a member to join again.'),
   'kafka.drainMs': setting(kind.integer(1, 3_600_000), 5_000, 'How long requests in flight may finish before partitions are given up.'),
   'kafka.startFrom': setting(kind.choice(['earliest', 'latest', 'fail']), 'earliest', 'Where to begin when the group has no checkpoint.'),
-  'kafka.compression': setting(kind.choice(['none', 'gzip', 'zstd']), 'none', 'Compression of what busgate writes to Kafka; it reads every one.'),
+  'kafka.compression': setting(kind.choice(['none', 'gzip', 'zstd']), 'gzip', 'Compression of what busgate writes to Kafka. Every Kafka client reads gzip; zstd costs half as much, and kafkajs and some others need a codec for it.'),
   'kafka.ssl': setting(kind.flag, false, 'Whether to speak TLS to the brokers.'),
   'kafka.sasl.mechanism': optional(kind.choice(['plain', 'scram-sha-256', 'scram-sha-512']), 'scram-sha-512', 'How to sign in at the brokers.'),
   'kafka.sasl.username': optional(kind.text, 'busgate', 'User at the brokers.'),

@@ -75,9 +75,10 @@ const { GZIP, Snappy, LZ4, ZSTD } = kafkajs.CompressionTypes
 /** kafkajs's number of a codec. */
 export const compressionTypes = { none: kafkajs.CompressionTypes.None, gzip: GZIP, zstd: ZSTD } as const
 
+/** At level 1: higher ones cost twice as much and make results no smaller (docs/design.md). */
 const packs: Partial<Record<number, (bytes: Buffer) => Buffer>> = {
-  [GZIP]: bytes => zlib.gzipSync(bytes),
-  [ZSTD]: bytes => zlib.zstdCompressSync(bytes),
+  [GZIP]: bytes => zlib.gzipSync(bytes, { level: 1 }),
+  [ZSTD]: bytes => zlib.zstdCompressSync(bytes, { params: { [zlib.constants.ZSTD_c_compressionLevel]: 1 } }),
 }
 
 /** kafkajs itself knows gzip alone, without a bound; any other codec would end its consumer. */
