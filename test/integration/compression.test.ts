@@ -21,16 +21,16 @@ const MiB = 1024 * 1024
 const java = await javaAvailable()
 const run = Date.now().toString(36)
 
-function openBus(brokers: string[]) {
-  const { bus } = openWired({ brokers, groupId: 'compression-test', telemetry: new Telemetry() })
+function openBus(brokers: string[], telemetry = new Telemetry()) {
+  const { bus } = openWired({ brokers, groupId: 'compression-test', telemetry })
   onTestFinished(() => bus.close())
   return bus
 }
 
 /** Follows partition 0 from its beginning. */
-async function follow(brokers: string[], topic: string): Promise<BusRecord[]> {
+async function follow(brokers: string[], topic: string, telemetry = new Telemetry()): Promise<BusRecord[]> {
   const records: BusRecord[] = []
-  await openBus(brokers).follow({ topic, partition: 0 }, 'earliest', some => void records.push(...some))
+  await openBus(brokers, telemetry).follow({ topic, partition: 0 }, 'earliest', some => void records.push(...some))
   return records
 }
 
@@ -105,13 +105,17 @@ describeOnKafka('on Kafka', brokers => {
     await publishAll(bus, [buildRecord(topic, 'before')])
     await sendBomb(brokers.brokers, topic)
     await publishAll(bus, [buildRecord(topic, 'behind')])
-    const records = await follow(brokers.brokers, topic)
+    const warnings: string[] = []
+    const telemetry = new Telemetry()
+    telemetry.on('bus.log', ({ message }) => warnings.push(message))
+    const records = await follow(brokers.brokers, topic, telemetry)
     await until(() => expect(records).toHaveLength(3))
     expect(records.map(({ key, unreadable }) => unreadable?.code ?? String(key))).toEqual([
       'before',
       'BATCH_TOO_LARGE',
       'behind',
     ])
+    expect(warnings.filter(text => text.startsWith(`${topic}/0: The batch at offset 1 cannot be read`))).toHaveLength(1)
   })
 
   test('tail says of a batch that it cannot read why, in one line, and shows the rest', async () => {
