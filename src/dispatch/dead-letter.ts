@@ -13,7 +13,7 @@ export interface DeadLetterReason {
 
 /**
  * The record as it came, with headers that say why it is here. A value too large to be written again is left out;
- * its coordinates tell where it is.
+ * its coordinates tell where it is. For a batch that cannot be read stands one dead letter without key and value.
  */
 export function deadLetter(
   topic: string,
@@ -21,7 +21,7 @@ export function deadLetter(
   record: BusRecord,
   reason: DeadLetterReason,
 ): OutgoingRecord {
-  const { key, value, headers, offset, timestamp } = record
+  const { key, value, headers, offset, timestamp, unreadable } = record
   const tooLarge = value !== null && value.length > largestValue
   const note = tooLarge ? ` (the value of ${value.length} bytes is too large to be copied)` : ''
   return {
@@ -36,6 +36,8 @@ export function deadLetter(
       'busgate.error.topic': from.topic,
       'busgate.error.partition': String(from.partition),
       'busgate.error.offset': String(offset),
+      ...(unreadable &&
+        unreadable.lastOffset > offset && { 'busgate.error.last-offset': String(unreadable.lastOffset) }),
       'busgate.error.timestamp': String(timestamp),
     },
   }
@@ -56,10 +58,10 @@ export class Graveyard {
     return this.#counts.size === 0
   }
 
-  bury(record: BusRecord, error: { code: string; message: string }): void {
-    const letter = deadLetter(this.#topic, this.#session, record, { stage: 'decode', ...error })
+  bury(record: BusRecord, { code, message }: { code: string; message: string }): void {
+    const letter = deadLetter(this.#topic, this.#session, record, { stage: 'decode', code, message })
     this.#session.settle(record.offset, [letter])
-    this.#counts.set(error.code, (this.#counts.get(error.code) ?? 0) + 1)
+    this.#counts.set(code, (this.#counts.get(code) ?? 0) + 1)
   }
 
   /** To be called when the dead letters are committed. */

@@ -6,6 +6,7 @@ import type { Doubt, SendCommand } from '../records/generated.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { type TraceContext, traceOf } from '../telemetry/trace.ts'
 import { Graveyard } from './dead-letter.ts'
+import { decodeRecord } from './decode-record.ts'
 import { originOf } from './doubts.ts'
 import type { Outbox } from './outbox.ts'
 import type { Pending } from './pending.ts'
@@ -53,7 +54,7 @@ export class DoubtIntake {
   }
 
   #read(arrival: Arrival): void {
-    const doubt = this.#options.doubtDecoder.decode(arrival.record.value)
+    const doubt = decodeRecord(this.#options.doubtDecoder, arrival.record)
     if (!doubt.ok) {
       if ('pending' in doubt) this.#waitForDoubt.add(doubt.pending, arrival)
       else this.#bury(arrival.record, doubt.error)

@@ -83,7 +83,10 @@ export class Lane {
     for (const record of records) {
       const result = await decodePatiently(decoder, record.value, clock, () => this.#session.alive)
       if (!this.#session.alive) return
-      if (!result) telemetry.emit('result.unreadable', { topic, partition, offset: record.offset })
+      if (!result) {
+        const { offset, unreadable } = record
+        telemetry.emit('result.unreadable', { topic, partition, offset, error: unreadable?.message ?? null })
+      }
       const at = Math.min(record.timestamp, clock.now())
       if (result && awaitsVerdict(result)) this.#queue.push({ record, at, result })
       else this.#session.settle(record.offset, [])

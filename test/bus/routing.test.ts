@@ -1,4 +1,4 @@
-import type { TopicMessages } from 'kafkajs'
+import kafkajs, { type TopicMessages } from 'kafkajs'
 import { expect, it } from 'vitest'
 import { encodeRecords } from '../../src/bus/kafka/records-encoding.ts'
 import { Routing } from '../../src/bus/kafka/routing.ts'
@@ -16,10 +16,26 @@ it('keeps batches of small records with long headers below what a broker takes',
     headers,
   }))
   const sent: TopicMessages[] = []
-  await new Routing().send(async ({ topicMessages }) => {
+  await new Routing('none').send(async ({ topicMessages = [] }) => {
     sent.push(...topicMessages)
     return []
   }, records)
   expect(sent.reduce((sum, { messages }) => sum + messages.length, 0)).toBe(4000)
   for (const { messages } of sent) expect(encodeRecords([...messages]).length).toBeLessThan(messageMaxBytes / 2)
+})
+
+it('compresses what is long enough to become smaller, and leaves the rest as it is', async () => {
+  const compressionOf = async (value: Buffer) => {
+    const used: unknown[] = []
+    await new Routing('gzip').send(
+      async ({ compression }) => {
+        used.push(compression)
+        return []
+      },
+      [{ topic: 'results', key: null, value }],
+    )
+    return used
+  }
+  expect(await compressionOf(Buffer.alloc(100))).toEqual([kafkajs.CompressionTypes.None])
+  expect(await compressionOf(Buffer.alloc(2000))).toEqual([kafkajs.CompressionTypes.GZIP])
 })

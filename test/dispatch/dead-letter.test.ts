@@ -50,3 +50,13 @@ test('a message that is too long is cut', () => {
   const letter = deadLetter('busgate.dead-letters', from, record, { ...reason, message: 'x'.repeat(50_000) })
   expect(letter.headers?.['busgate.error.message']).toHaveLength(1024)
 })
+
+test('a dead letter for a batch of records names its last offset too', () => {
+  const unreadable = { code: 'BATCH_CORRUPT', message: 'why', lastOffset: 47 } as const
+  const rotten: BusRecord = { ...record, key: null, value: null, headers: {}, unreadable }
+  const headersOf = (one: BusRecord) => deadLetter('busgate.dead-letters', from, one, reason).headers
+  expect(headersOf(rotten)).toMatchObject({ 'busgate.error.offset': '42', 'busgate.error.last-offset': '47' })
+  expect(headersOf({ ...rotten, unreadable: { ...unreadable, lastOffset: 42 } })).not.toHaveProperty(
+    'busgate.error.last-offset',
+  )
+})

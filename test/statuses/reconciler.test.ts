@@ -1,5 +1,4 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
 import type { Answer } from '../../src/gateway/answer.ts'
@@ -14,6 +13,7 @@ import { Telemetry } from '../../src/telemetry/events.ts'
 import { refusal } from '../support/answers.ts'
 import { ManualClock } from '../support/clock.ts'
 import { buildResult } from '../support/results.ts'
+import { buildRotten, RottenBroker } from '../support/rotten.ts'
 import { buildSettings } from '../support/settings.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 
@@ -41,7 +41,7 @@ interface SentOptions {
 /** A reconciler on a bus in memory, in a time that passes as the test says. */
 async function startReconciler({ statusOf = () => 'ACCEPTED', reconciler = {}, gateway = {}, denied }: Options = {}) {
   const clock = new ManualClock()
-  const broker = new MemoryBroker(clock)
+  const broker = new RottenBroker(clock)
   const telemetry = new Telemetry()
   const registry = embeddedRegistry()
   const settings = buildSettings({
@@ -92,11 +92,16 @@ async function startReconciler({ statusOf = () => 'ACCEPTED', reconciler = {}, g
   const append = (records: OutgoingRecord[]) => broker.append(records, clock.now())
   const missing: string[] = []
   telemetry.on('callback.missing', ({ type }) => missing.push(type))
+  const unreadable: string[] = []
+  telemetry.on('result.unreadable', ({ offset, error }) => unreadable.push(`${offset}: ${error}`))
 
   return {
     clock,
     asked,
     missing,
+    unreadable,
+    /** A batch that cannot be read. */
+    rot: (topic: 'results' | 'statuses') => append([buildRotten(topics[topic])]),
     sent(id: number, { lifetime, aheadMs = 0, ...overrides }: Partial<SendResult> & SentOptions = {}) {
       const result = buildResult({ id: BigInt(id), sentAt: clock.now(), completedAt: clock.now(), ...overrides })
       const headers = lifetime === undefined ? {} : { 'busgate.lifetime': String(lifetime) }
@@ -160,6 +165,20 @@ describe('the reconciler', () => {
     world.calledBack(1, { status: 'ROUTING', state: 'PENDING', final: false })
     await world.clock.pass(2 * minute)
     expect(verdicts(world.events())).toEqual(['1 CALLBACK PENDING', '1 POLL DELIVERED'])
+  })
+
+  test('passes by batches of results and statuses that cannot be read, and tells of the results', async () => {
+    const world = await startReconciler({ statusOf: () => 'DELIVERED' })
+    world.rot('results')
+    world.rot('statuses')
+    world.sent(1)
+    world.calledBack(1)
+    world.sent(2)
+    await world.clock.pass(2 * minute)
+    expect(world.asked.map(({ id }) => id)).toEqual([2])
+    expect(world.unreadable).toEqual([
+      '0: The batch at offset 0 cannot be read: its checksum is wrong. Have it produced again.',
+    ])
   })
 
   test('takes the id of another account for another message', async () => {

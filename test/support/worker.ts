@@ -32,6 +32,10 @@ export interface WorldOptions {
   /** Of the topics of commands and doubts; every other topic has one. Default 1, so that envelopes are easy to foretell. */
   partitions?: number
   logger?: Logger
+  /** Of every topic, as Kafka names the settings. */
+  topicConfig?: Record<string, string>
+  /** Instead of one of its own, where no real Kafka is used. */
+  broker?: MemoryBroker
   /** Default 1. */
   workers?: number
 }
@@ -85,10 +89,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const registry = options.registry ?? (options.brokers ? registryOf(settings) : embeddedRegistry())
   const openOwnBus = busses(settings, options)
   const bus = openOwnBus(new Telemetry())
-  await bus.createTopics([
+  const specs = [
     ...[...topics.commands, topics.doubts].map(topic => ({ topic, partitions: options.partitions ?? 1 })),
     ...[topics.results, topics.statuses, topics.overdue, topics.deadLetters].map(topic => ({ topic, partitions: 1 })),
-  ])
+  ]
+  await bus.createTopics(specs.map(spec => ({ ...spec, config: options.topicConfig ?? {} })))
   const output = await readOutput(bus, registry, settings)
   const publisher = await bus.publisher()
   const bulk = topics.commands.at(-1)!
@@ -194,9 +199,11 @@ function merged(base: Tree, over: object): Tree {
 const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Opens a bus for each process of the world: on its Kafka, or on a broker in memory that no other world has. */
-function busses(settings: Settings, { brokers }: WorldOptions): (telemetry: Telemetry) => Bus {
+function busses(
+  settings: Settings,
+  { brokers, broker = new MemoryBroker() }: WorldOptions,
+): (telemetry: Telemetry) => Bus {
   const { groupId, drainMs, startFrom } = settings.kafka
-  const broker = new MemoryBroker()
   return telemetry => {
     const bus = brokers
       ? openBus(settings, telemetry)

@@ -44,7 +44,7 @@ const events = (n: number): { [K in keyof Events]: Events[K] } => ({
   'doubt.resolved': { outcome: 'SENT' },
   'status.polled': { result: 'sent' },
   'statuses.unreadable': { topic: 'busgate.statuses', partition: 0, error: new Error(`${n}`) },
-  'result.unreadable': { topic: 'busgate.results', partition: 0, offset: n },
+  'result.unreadable': { topic: 'busgate.results', partition: 0, offset: n, error: null },
   'evidence.unavailable': { topic: 'busgate.statuses', partition: 0, error: new Error(`${n}`) },
   'deadLetter.published': { stage: 'decode', code: 'SCHEMA_NOT_FOUND', count: 5 },
   'registry.available': { schemaId: n },

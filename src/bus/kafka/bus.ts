@@ -17,6 +17,7 @@ import type {
 import { readTopics } from '../read-topics.ts'
 import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
 import { consumerKafka, type KafkaConnection, readerKafka, sessionKafka } from './client.ts'
+import type { Compression } from './codecs.ts'
 import { joinKafkaGroup } from './group.ts'
 import { LogReader } from './log-reader.ts'
 import { kafkaPublisher } from './publisher.ts'
@@ -29,6 +30,8 @@ export interface KafkaBusOptions extends KafkaConnection {
   drainMs: number
   startFrom: OwnershipOptions['startFrom']
   onDataLoss: OwnershipOptions['onDataLoss']
+  /** Of what is written; every codec is read. */
+  compression: Compression
   clock: Clock
 }
 
@@ -50,7 +53,7 @@ export class KafkaBus implements Bus {
   }
 
   publisher(): Promise<Publisher> {
-    return kafkaPublisher(this.#sessions)
+    return kafkaPublisher(this.#sessions, this.#options.compression)
   }
 
   async join(

@@ -5,6 +5,7 @@ import type { TopicPartition } from '../port.ts'
 import type { GroupMembership, PartitionHistory } from '../session/driver.ts'
 import { GroupMember } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
+import type { Compression } from './codecs.ts'
 import { committedOffsets } from './committed-offsets.ts'
 import { Coordinator } from './coordinator.ts'
 import { Fetcher, type Reading } from './fetcher.ts'
@@ -22,6 +23,7 @@ export interface KafkaGroupOptions {
   topics: readonly string[]
   sessionTimeoutMs: number
   rebalanceTimeoutMs: number
+  compression: Compression
   ownership: Ownership
 }
 

@@ -1,17 +1,26 @@
-import type { ICustomPartitioner, Message, RecordMetadata, TopicMessages } from 'kafkajs'
+import type { CompressionTypes, ICustomPartitioner, Message, ProducerBatch, RecordMetadata } from 'kafkajs'
 import { partitionOf } from '../murmur2.ts'
 import type { OutgoingRecord } from '../port.ts'
+import { type Compression, compressionTypes } from './codecs.ts'
 import { encodeRecords, recordSize } from './records-encoding.ts'
 
 /** One record batch a partition must stay below the broker's message.max.bytes (1 MiB by default). */
 const chunkBytes = 400_000
 const chunkRecords = 5000
 
-type SendBatch = (batch: { topicMessages: TopicMessages[]; acks: -1 }) => Promise<RecordMetadata[]>
+/** Less is sent as it is: it would not become much smaller. */
+const leastCompressed = 1024
+
+type SendBatch = (batch: ProducerBatch) => Promise<RecordMetadata[]>
 
 /** Chooses partitions for one producer and proves that every one that was written to has answered. One send at a time. */
 export class Routing {
   readonly #targets = new Map<string, Set<number>>()
+  readonly #compression: CompressionTypes
+
+  constructor(compression: Compression) {
+    this.#compression = compressionTypes[compression]
+  }
 
   readonly createPartitioner: ICustomPartitioner = () => {
     let next = 0
@@ -32,11 +41,12 @@ export class Routing {
   async send(sendBatch: SendBatch, records: readonly OutgoingRecord[]): Promise<void> {
     for (const chunk of chunks(records)) {
       this.#targets.clear()
-      const topicMessages = [...Map.groupBy(chunk, record => record.topic)].map(([topic, group]) => ({
+      const compression = chunk.bytes < leastCompressed ? compressionTypes.none : this.#compression
+      const topicMessages = [...Map.groupBy(chunk.records, record => record.topic)].map(([topic, group]) => ({
         topic,
         messages: Messages.from(group, toMessage),
       }))
-      this.#check(await sendBatch({ topicMessages, acks: -1 }))
+      this.#check(await sendBatch({ topicMessages, acks: -1, compression }))
     }
   }
 
@@ -93,18 +103,22 @@ function toMessage({ key, value, headers, partition }: OutgoingRecord): Message 
   return { key, value, ...(headers && { headers }), ...(partition !== undefined && { partition }) }
 }
 
-function* chunks(records: readonly OutgoingRecord[]): Iterable<OutgoingRecord[]> {
-  let chunk: OutgoingRecord[] = []
-  let bytes = 0
+interface Chunk {
+  records: OutgoingRecord[]
+  bytes: number
+}
+
+function* chunks(records: readonly OutgoingRecord[]): Iterable<Chunk> {
+  let chunk: Chunk = { records: [], bytes: 0 }
   for (const record of records) {
     const size = recordSize(record)
-    if (chunk.length > 0 && (chunk.length >= chunkRecords || bytes + size > chunkBytes)) {
+    const { length } = chunk.records
+    if (length > 0 && (length >= chunkRecords || chunk.bytes + size > chunkBytes)) {
       yield chunk
-      chunk = []
-      bytes = 0
+      chunk = { records: [], bytes: 0 }
     }
-    chunk.push(record)
-    bytes += size
+    chunk.records.push(record)
+    chunk.bytes += size
   }
-  if (chunk.length > 0) yield chunk
+  if (chunk.records.length > 0) yield chunk
 }
