@@ -20,6 +20,8 @@ export interface Pending {
   attempts: number
   /** Whether one of them may have been executed: what a later one comes to says nothing about that. */
   doubted: boolean
+  /** Why it cannot be sent again whatever its policy: what it was is not known any more. */
+  unreadable?: string
 }
 
 export type ExpiryCode = 'DEADLINE' | 'MAX_AGE'

@@ -512,6 +512,14 @@ export interface Doubt {
   postedAt: number
   /** Why nobody can tell, e.g. timeout, reset, taken_over. */
   cause: string
+  /** The command's kind of message, as the gateway names it, for when its value cannot be read. */
+  type: string | null
+  /** The command's correlationId, likewise. */
+  correlationId: string | null
+  /** The command's tenant, likewise. */
+  tenant: string | null
+  /** Why the record's key and value are not here, so that the command can be asked for, but not be sent again; null: they are. */
+  omitted: string | null
 }
 
 /** A header of the record; a name may stand several times. */

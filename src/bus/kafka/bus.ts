@@ -15,11 +15,13 @@ import type {
   TopicSpec,
 } from '../port.ts'
 import { readTopics } from '../read-topics.ts'
+import { RecordLimits } from '../record-limits.ts'
 import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
 import { consumerKafka, type KafkaConnection, readerKafka, sessionKafka } from './client.ts'
 import { joinKafkaGroup } from './group.ts'
 import { LogReader } from './log-reader.ts'
 import { kafkaPublisher } from './publisher.ts'
+import { maxMessageBytes } from './topic-config.ts'
 
 export interface KafkaBusOptions extends KafkaConnection {
   groupId: string
@@ -38,16 +40,20 @@ export class KafkaBus implements Bus {
   readonly #options: KafkaBusOptions
   readonly #sessions: Kafka
   readonly #log: LogReader
+  readonly #limits: RecordLimits
   #admin: Promise<Admin> | null = null
 
   constructor(options: KafkaBusOptions) {
     this.#options = options
     this.#sessions = sessionKafka(options)
     this.#log = new LogReader({ ...options, kafka: readerKafka(options) })
+    const { clock, telemetry } = options
+    const ask = (topic: string) => maxMessageBytes(() => this.#connectedAdmin(), clock, topic)
+    this.#limits = new RecordLimits({ ask, telemetry })
   }
 
   publisher(): Promise<Publisher> {
-    return kafkaPublisher(this.#sessions)
+    return kafkaPublisher(this.#sessions, this.#limits)
   }
 
   async join(
@@ -64,6 +70,7 @@ export class KafkaBus implements Bus {
       sessionKafka: this.#sessions,
       admin: await this.#connectedAdmin(),
       topics,
+      limits: this.#limits,
       ownership,
     })
     return ownership

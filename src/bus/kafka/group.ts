@@ -3,6 +3,7 @@ import kafkajs from 'kafkajs'
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { TopicPartition } from '../port.ts'
+import type { RecordLimits } from '../record-limits.ts'
 import type { GroupDriver } from '../session/driver.ts'
 import type { Ownership } from '../session/ownership.ts'
 import { committedOffsets } from './committed-offsets.ts'
@@ -18,6 +19,7 @@ export interface KafkaGroupOptions {
   telemetry: Telemetry
   groupId: string
   topics: readonly string[]
+  limits: RecordLimits
   sessionTimeoutMs: number
   rebalanceTimeoutMs: number
   ownership: Ownership
@@ -55,8 +57,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions): Promise<void> 
     if (!left) ownership.fatal(new Error(`no heartbeat was answered for ${stuckAfterMs / 1000} s`))
   })
   const group: GroupDriver = {
-    partition: tp =>
-      kafkaPartition({ kafka: options.sessionKafka, admin, clock, groupId, tp, cursor: cursorOf(consumer, tp) }),
+    partition: tp => kafkaPartition({ ...options, kafka: options.sessionKafka, tp, cursor: cursorOf(consumer, tp) }),
     knows: async topic => {
       const committed = await committedOffsets(admin, clock, groupId, topic)
       return committed.some(({ offset }) => offset !== '-1')

@@ -1,6 +1,7 @@
 import type { Admin, Kafka, Producer, Transaction } from 'kafkajs'
 import { type Clock, sleep } from '../../clock.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
+import type { RecordLimits } from '../record-limits.ts'
 import type { Acquired, PartitionDriver } from '../session/driver.ts'
 import { committedOffsets } from './committed-offsets.ts'
 import { Routing } from './routing.ts'
@@ -11,6 +12,7 @@ export interface KafkaPartitionOptions {
   clock: Clock
   groupId: string
   tp: TopicPartition
+  limits: RecordLimits
   cursor: Pick<PartitionDriver, 'seek' | 'pause' | 'resume'>
 }
 
@@ -19,8 +21,9 @@ const stepLimitMs = 12_000
 const producerRetry = { initialRetryTime: 50, maxRetryTime: 500, retries: 10, multiplier: 1.5 }
 
 /** One epoch of a partition: a transactional producer of its own, whose initialisation fences the earlier owner. */
-export function kafkaPartition({ kafka, admin, clock, groupId, tp, cursor }: KafkaPartitionOptions): PartitionDriver {
-  const routing = new Routing()
+export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver {
+  const { kafka, admin, clock, groupId, tp, limits, cursor } = options
+  const routing = new Routing(limits)
   let producer: Producer | null = null
 
   async function acquire(): Promise<Acquired> {

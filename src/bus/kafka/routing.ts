@@ -1,9 +1,11 @@
 import type { ICustomPartitioner, Message, RecordMetadata, TopicMessages } from 'kafkajs'
 import { partitionOf } from '../murmur2.ts'
 import type { OutgoingRecord } from '../port.ts'
-import { encodeRecords, recordSize } from './records-encoding.ts'
+import type { RecordLimits } from '../record-limits.ts'
+import { sizeInBatch } from '../record-size.ts'
+import { encodeRecords } from './records-encoding.ts'
 
-/** One record batch a partition must stay below the broker's message.max.bytes (1 MiB by default). */
+/** What one request carries at most. */
 const chunkBytes = 400_000
 const chunkRecords = 5000
 
@@ -12,6 +14,11 @@ type SendBatch = (batch: { topicMessages: TopicMessages[]; acks: -1 }) => Promis
 /** Chooses partitions for one producer and proves that every one that was written to has answered. One send at a time. */
 export class Routing {
   readonly #targets = new Map<string, Set<number>>()
+  readonly #limits: RecordLimits
+
+  constructor(limits: RecordLimits) {
+    this.#limits = limits
+  }
 
   readonly createPartitioner: ICustomPartitioner = () => {
     let next = 0
@@ -25,19 +32,44 @@ export class Routing {
   }
 
   /**
-   * Sends the records, chunk by chunk in their order.
+   * Sends the records as their topics take them, chunk by chunk in their order.
    * @throws Error when a chunk was refused, or when the answer left a partition out: while leadership moves kafkajs can
    * resolve a send of which a part was never written.
    */
-  async send(sendBatch: SendBatch, records: readonly OutgoingRecord[]): Promise<void> {
-    for (const chunk of chunks(records)) {
-      this.#targets.clear()
-      const topicMessages = [...Map.groupBy(chunk, record => record.topic)].map(([topic, group]) => ({
-        topic,
-        messages: Messages.from(group, toMessage),
-      }))
-      this.#check(await sendBatch({ topicMessages, acks: -1 }))
+  send(sendBatch: SendBatch, records: readonly OutgoingRecord[]): Promise<void> {
+    return this.#limits.produce(records, async fitting => {
+      for (const chunk of this.#chunks(fitting)) {
+        this.#targets.clear()
+        const topicMessages = [...Map.groupBy(chunk, record => record.topic)].map(([topic, group]) => ({
+          topic,
+          messages: Messages.from(group, toMessage),
+        }))
+        this.#check(await sendBatch({ topicMessages, acks: -1 }))
+      }
+    })
+  }
+
+  /** A chunk becomes at most one batch a partition, which must not be longer than its topic takes. */
+  *#chunks(records: readonly OutgoingRecord[]): Iterable<OutgoingRecord[]> {
+    let chunk: OutgoingRecord[] = []
+    let bytes = 0
+    const ofTopics = new Map<string, number>()
+    for (const record of records) {
+      const size = sizeInBatch(record)
+      const ofTopic = (ofTopics.get(record.topic) ?? 0) + size
+      const full =
+        chunk.length >= chunkRecords || bytes + size > chunkBytes || ofTopic > this.#limits.room(record.topic)
+      if (full && chunk.length > 0) {
+        yield chunk
+        chunk = []
+        bytes = 0
+        ofTopics.clear()
+      }
+      chunk.push(record)
+      bytes += size
+      ofTopics.set(record.topic, (ofTopics.get(record.topic) ?? 0) + size)
     }
+    if (chunk.length > 0) yield chunk
   }
 
   #check(written: readonly RecordMetadata[]): void {
@@ -91,20 +123,4 @@ class PartitionMessages extends Array<Message> {
 
 function toMessage({ key, value, headers, partition }: OutgoingRecord): Message {
   return { key, value, ...(headers && { headers }), ...(partition !== undefined && { partition }) }
-}
-
-function* chunks(records: readonly OutgoingRecord[]): Iterable<OutgoingRecord[]> {
-  let chunk: OutgoingRecord[] = []
-  let bytes = 0
-  for (const record of records) {
-    const size = recordSize(record)
-    if (chunk.length > 0 && (chunk.length >= chunkRecords || bytes + size > chunkBytes)) {
-      yield chunk
-      chunk = []
-      bytes = 0
-    }
-    chunk.push(record)
-    bytes += size
-  }
-  if (chunk.length > 0) yield chunk
 }
