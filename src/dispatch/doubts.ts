@@ -54,12 +54,13 @@ export function createDoubtWriter(topic: string, encode: (doubt: Doubt) => Buffe
 }
 
 const noBytes = Buffer.alloc(0)
+const longestReason = 512
 
 const withoutCommand = (doubt: Doubt, why: string): Doubt => ({
   ...doubt,
   key: null,
   value: noBytes,
-  omitted: doubt.omitted ?? why,
+  omitted: doubt.omitted ?? why.slice(0, longestReason),
 })
 
 /** Those that busgate itself makes use of. */
