@@ -92,7 +92,8 @@ export class RecordLimits {
     const sent = new Map<string, number>()
     for (const record of records) sent.set(record.topic, (sent.get(record.topic) ?? 0) + sizeInBatch(record))
     await Promise.all([...sent.keys()].map(topic => this.#learn(topic)))
-    if (this.#changes > changes) return
+    const explained = records.some(record => sizeInBatch(record) > this.room(record.topic))
+    if (explained || this.#changes > changes) return
     const batches = [...sent]
       .filter(([topic]) => this.#limit(topic) > leastMessageBytes)
       .map(([topic, bytes]) => ({ topic, bytes: Math.min(bytes, this.room(topic)) }))

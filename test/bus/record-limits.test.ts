@@ -91,6 +91,15 @@ test('several that are refused for the same reason try less only once', async ()
   expect(await roomAfter(5)).toBe(await roomAfter(1))
 })
 
+test('a record that cannot become shorter is refused again and again, and nothing else suffers from it', async () => {
+  const { limits, takes } = buildBroker({ commands: 20_000 }, () => null)
+  const hopeless = { topic: 'commands', key: null, value: Buffer.alloc(30_000) }
+  const tooLarge = Object.assign(new Error('too large'), { type: 'MESSAGE_TOO_LARGE' })
+  const publish = () => limits.produce([hopeless], () => Promise.reject(tooLarge)).catch(() => {})
+  for (let i = 0; i < 10; i++) await publish()
+  expect(limits.room('commands')).toBeGreaterThan(takes.commands! / 2)
+})
+
 test('an error that says nothing of sizes changes nothing', async () => {
   const { limits, asked } = buildBroker({ results: 1000 }, () => null)
   const room = limits.room('results')
