@@ -111,14 +111,8 @@ export class DoubtIntake {
     const { account, correlationId, tenant } = doubt
     const trace = traceOf(originOf(doubt).record.headers)
     const subject = { id, idText: String(id), type, account, correlationId, tenant, trace }
-    const command: Command = {
-      ...subject,
-      deadline: null,
-      delivery: 'AT_MOST_ONCE',
-      lifetime: null,
-      json: '',
-      bytes: 0,
-    }
+    const sentNoMore = { delivery: 'AT_MOST_ONCE', deadline: null, lifetime: null, json: '', bytes: 0 } as const
+    const command: Command = { ...subject, ...sentNoMore }
     this.#resolve({ ...this.#pending(record, doubt, command), unreadable: why }, doubt)
   }
 

@@ -145,8 +145,7 @@ export class Resolver {
     }
   }
 
-  #mayGoAgain({ command, unreadable }: Pending): boolean {
-    if (unreadable !== undefined) return false
+  #mayGoAgain({ command }: Pending): boolean {
     const policy = command.delivery === 'DEFAULT' ? this.#options.policies[command.type] : command.delivery
     return policy === 'AT_LEAST_ONCE' && this.#options.accounts.has(command.account)
   }

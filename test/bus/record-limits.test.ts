@@ -83,7 +83,8 @@ test('several that are refused for the same reason try less only once', async ()
   const roomAfter = async (atOnce: number) => {
     const { limits } = buildBroker({ results: 1_000_000 }, () => null)
     const tooLarge = Object.assign(new Error('too large'), { type: 'MESSAGE_TOO_LARGE' })
-    const produce = () => limits.produce([halving('results', 400_000)], () => Promise.reject(tooLarge)).catch(() => {})
+    const records = Array.from({ length: 100 }, () => halving('results', 2000))
+    const produce = () => limits.produce(records, () => Promise.reject(tooLarge)).catch(() => {})
     await produce() // the topic has been asked
     await Promise.all(Array.from({ length: atOnce }, produce))
     return limits.room('results')

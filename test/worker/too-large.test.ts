@@ -133,6 +133,7 @@ describe('a command whose answer is lost and that is too large for the topic of 
     await world.send([buildCommand({ id: 1n, delivery: 'AT_LEAST_ONCE', ...large })])
     await expectAllThere(world, 1)
     expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'UNRESOLVED'])
+    expect(finalOf(world, 1n)).toMatchObject({ attempts: 1, errorCode: 'RESPONSE_LOST' })
     expect(world.sandbox.executions(1)).toBe(0)
   })
 
