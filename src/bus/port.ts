@@ -10,6 +10,11 @@ export interface OutgoingRecord {
   value: Buffer | null
   headers?: RecordHeaders
   partition?: number
+  /**
+   * What stands in its place where its topic does not take so many bytes (max.message.bytes); it may have a shorter one
+   * in its turn. Without it a record that is too large is refused.
+   */
+  shorter?: () => OutgoingRecord
 }
 
 /** Header values as Kafka carries them: bytes, text, or several under one name. */

@@ -43,6 +43,8 @@ export interface Events {
   /** Statuses cannot be read: callbacks do not help to resolve doubts meanwhile. */
   'evidence.unavailable': { topic: string; partition: number; error: Error }
   'deadLetter.published': { stage: string; code: string; count: number }
+  /** A record took the place of a longer one, which its topic does not take. Told at each attempt to write it. */
+  'record.shortened': { topic: string }
   /** The registry could not be asked: records with that schema wait, their neighbours go on. null: at the start. */
   'registry.unavailable': { schemaId: number | null; error: Error }
   'registry.available': { schemaId: number | null }

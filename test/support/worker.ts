@@ -3,7 +3,7 @@ import { onTestFinished, vi } from 'vitest'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { openBus } from '../../src/bus/open.ts'
-import type { Bus, BusRecord, OutgoingRecord } from '../../src/bus/port.ts'
+import type { Bus, BusRecord, OutgoingRecord, TopicSpec } from '../../src/bus/port.ts'
 import { accountHookUrl } from '../../src/callbacks/hook-url.ts'
 import { tokensOf } from '../../src/callbacks/role.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -31,6 +31,8 @@ export interface WorldOptions {
   registry?: SchemaRegistry
   /** Of the topics of commands and doubts; every other topic has one. Default 1, so that envelopes are easy to foretell. */
   partitions?: number
+  /** max.message.bytes of the topics, by their names in the settings; default is the broker's. */
+  maxMessageBytes?: Partial<Record<keyof Settings['topics'], number>>
   logger?: Logger
   /** Of every topic, as Kafka names the settings. */
   topicConfig?: Record<string, string>
@@ -89,11 +91,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const registry = options.registry ?? (options.brokers ? registryOf(settings) : embeddedRegistry())
   const openOwnBus = busses(settings, options)
   const bus = openOwnBus(new Telemetry())
-  const specs = [
-    ...[...topics.commands, topics.doubts].map(topic => ({ topic, partitions: options.partitions ?? 1 })),
-    ...[topics.results, topics.statuses, topics.overdue, topics.deadLetters].map(topic => ({ topic, partitions: 1 })),
-  ]
-  await bus.createTopics(specs.map(spec => ({ ...spec, config: options.topicConfig ?? {} })))
+  await bus.createTopics(topicsOf(settings, options))
   const output = await readOutput(bus, registry, settings)
   const publisher = await bus.publisher()
   const bulk = topics.commands.at(-1)!
@@ -182,6 +180,18 @@ function worldSettings({ settings = {}, brokers }: WorldOptions, sandbox: Sandbo
   return loadSettings({
     env: ownKey ? {} : { BUSGATE_GATEWAY_API_KEY: 'sandbox-key' },
     overrides: merged(base, settings),
+  })
+}
+
+function topicsOf(
+  { topics }: Settings,
+  { partitions = 1, maxMessageBytes = {}, topicConfig = {} }: WorldOptions,
+): TopicSpec[] {
+  return Object.entries(topics).flatMap(([use, names]) => {
+    const most = maxMessageBytes[use as keyof Settings['topics']]
+    const config = { ...topicConfig, ...(most !== undefined && { 'max.message.bytes': String(most) }) }
+    const isSplit = use === 'commands' || use === 'doubts'
+    return [names].flat().map(topic => ({ topic, partitions: isSplit ? partitions : 1, config }))
   })
 }
 

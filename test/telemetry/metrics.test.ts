@@ -47,6 +47,7 @@ const events = (n: number): { [K in keyof Events]: Events[K] } => ({
   'result.unreadable': { topic: 'busgate.results', partition: 0, offset: n, error: null },
   'evidence.unavailable': { topic: 'busgate.statuses', partition: 0, error: new Error(`${n}`) },
   'deadLetter.published': { stage: 'decode', code: 'SCHEMA_NOT_FOUND', count: 5 },
+  'record.shortened': { topic: 'busgate.results' },
   'registry.available': { schemaId: n },
   'registry.unavailable': { schemaId: n, error: new Error(`${n}`) },
   'bus.unavailable': { error: new Error(`${n}`) },

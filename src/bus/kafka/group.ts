@@ -2,6 +2,7 @@ import type { Admin, Kafka } from 'kafkajs'
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { TopicPartition } from '../port.ts'
+import type { RecordLimits } from '../record-limits.ts'
 import type { GroupMembership, PartitionHistory } from '../session/driver.ts'
 import { GroupMember } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
@@ -21,6 +22,7 @@ export interface KafkaGroupOptions {
   telemetry: Telemetry
   groupId: string
   topics: readonly string[]
+  limits: RecordLimits
   sessionTimeoutMs: number
   rebalanceTimeoutMs: number
   compression: Compression

@@ -1,6 +1,7 @@
 import type { Admin, Kafka, Producer, Transaction } from 'kafkajs'
 import { type Clock, sleep } from '../../clock.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
+import type { RecordLimits } from '../record-limits.ts'
 import type { Acquired, PartitionDriver } from '../session/driver.ts'
 import type { Compression } from './codecs.ts'
 import { committedOffsets } from './committed-offsets.ts'
@@ -15,6 +16,7 @@ export interface KafkaPartitionOptions {
   tp: TopicPartition
   fetcher: Pick<Fetcher, 'ends' | 'offsetAt'>
   compression: Compression
+  limits: RecordLimits
   cursor: Pick<PartitionDriver, 'seek' | 'pause' | 'resume'>
 }
 
@@ -25,7 +27,7 @@ const producerRetry = { initialRetryTime: 50, maxRetryTime: 500, retries: 10, mu
 /** One epoch of a partition: a transactional producer of its own, whose initialisation fences the earlier owner. */
 export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver {
   const { kafka, admin, clock, groupId, tp, fetcher, cursor } = options
-  const routing = new Routing(options.compression)
+  const routing = new Routing(options)
   let producer: Producer | null = null
 
   async function acquire(): Promise<Acquired> {
