@@ -41,6 +41,17 @@ export function deadLetter(
   }
 }
 
+/** The record that a dead letter is about; null where its headers do not say. */
+export function originOfLetter({
+  headers,
+}: BusRecord): (TopicPartition & { offset: number; timestamp: number }) | null {
+  const [topic, partition, offset, timestamp] = ['topic', 'partition', 'offset', 'timestamp'].map(
+    name => headers[`busgate.error.${name}`],
+  )
+  if (!topic) return null
+  return { topic: String(topic), partition: Number(partition), offset: Number(offset), timestamp: Number(timestamp) }
+}
+
 /** Buries undecodable records of one session, and counts them for telemetry. */
 export class Graveyard {
   readonly #topic: string

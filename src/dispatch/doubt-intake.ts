@@ -5,6 +5,8 @@ import type { Decoder } from '../records/decoder.ts'
 import type { Doubt, SendCommand } from '../records/generated.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { type TraceContext, traceOf } from '../telemetry/trace.ts'
+import type { Answered } from './answered.ts'
+import type { Answers } from './answers.ts'
 import { Graveyard } from './dead-letter.ts'
 import { originOf } from './doubts.ts'
 import type { Outbox } from './outbox.ts'
@@ -12,6 +14,7 @@ import type { Pending } from './pending.ts'
 import type { Resolver } from './resolver.ts'
 import { ResultTally } from './results.ts'
 import { SchemaWait } from './schema-wait.ts'
+import { Unchecked } from './unchecked.ts'
 
 export interface DoubtIntakeOptions {
   doubtDecoder: Decoder<Doubt>
@@ -20,6 +23,8 @@ export interface DoubtIntakeOptions {
   outbox: Outbox
   resolver: Resolver
   deadLetterTopic: string
+  /** Asked where the session does not know which doubts were resolved before; null: nobody is. */
+  answered: Answered | null
   clock: Clock
   telemetry: Telemetry
 }
@@ -34,6 +39,7 @@ interface Arrival {
 export class DoubtIntake {
   readonly #options: DoubtIntakeOptions
   readonly #session: Session
+  readonly #unchecked: Unchecked<Arrival>
   readonly #waitForDoubt: SchemaWait<Arrival>
   readonly #waitForCommand: SchemaWait<Arrival & { doubt: Doubt }>
 
@@ -44,6 +50,7 @@ export class DoubtIntake {
     const again = (arrivals: readonly Arrival[]) => {
       for (const arrival of arrivals) this.#read(arrival)
     }
+    this.#unchecked = new Unchecked({ ...options, session, again })
     this.#waitForDoubt = new SchemaWait({ ...options, decoder: doubtDecoder, session, again })
     this.#waitForCommand = new SchemaWait<Arrival & { doubt: Doubt }>({ ...options, session, again })
   }
@@ -56,23 +63,25 @@ export class DoubtIntake {
     const doubt = this.#options.doubtDecoder.decode(arrival.record.value)
     if (!doubt.ok) {
       if ('pending' in doubt) this.#waitForDoubt.add(doubt.pending, arrival)
-      else this.#bury(arrival.record, doubt.error)
+      else if (!this.#keeps(arrival)) this.#bury(arrival.record, doubt.error)
       return
     }
     const command = this.#options.decoder.decode(doubt.value.value)
     if (command.ok) this.#admit(arrival, doubt.value, command.value)
     else if ('pending' in command) this.#waitForCommand.add(command.pending, { ...arrival, doubt: doubt.value })
-    else this.#bury(arrival.record, command.error)
+    else if (!this.#keeps(arrival)) this.#bury(arrival.record, command.error)
   }
 
-  #admit({ record, doubted }: Arrival, doubt: Doubt, value: SendCommand): void {
+  #admit(arrival: Arrival, doubt: Doubt, value: SendCommand): void {
+    const { record, doubted } = arrival
     const { readCommand, resolver, clock } = this.#options
     const origin = originOf(doubt)
     const reading = readCommand(value, traceOf(origin.record.headers))
     if (!reading.ok) {
-      this.#bury(record, { code: 'INVALID', message: reading.error })
+      if (!this.#keeps(arrival)) this.#bury(record, { code: 'INVALID', message: reading.error })
       return
     }
+    if (this.#keeps(arrival, answers => answers.isResolved(doubt, reading.command))) return
     const pending: Pending = {
       command: reading.command,
       session: this.#session,
@@ -84,6 +93,11 @@ export class DoubtIntake {
     }
     if (doubted) this.#doubtAgain(pending)
     else resolver.resolve(pending, doubt.postedAt, oldestCallback(doubt))
+  }
+
+  /** What an earlier owner may have sent again is in doubt once more, whatever the results say. */
+  #keeps(arrival: Arrival, isResolved?: (answers: Answers) => boolean): boolean {
+    return !arrival.doubted && this.#unchecked.keeps(arrival, isResolved)
   }
 
   #doubtAgain(pending: Pending): void {

@@ -33,7 +33,7 @@ export interface FetchResponse {
 }
 
 export interface ListOffsetsRequest {
-  isolationLevel: 1
+  isolationLevel: 0 | 1
   topics: { topic: string; partitions: { partition: number; timestamp: number }[] }[]
 }
 

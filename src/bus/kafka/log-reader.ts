@@ -6,7 +6,7 @@ import type { Follower, From, OnRecords, TopicPartition } from '../port.ts'
 import { type OpenCluster, openCluster } from './cluster.ts'
 import { type Fetched, fetchCommitted, type Position } from './fetch.ts'
 import type { InternalCluster } from './internals.ts'
-import { brokerOf, leaderOf, offsetAt } from './offsets.ts'
+import { brokerOf, endOf, leaderOf, offsetAt, stableEndOf } from './offsets.ts'
 
 export interface LogReaderOptions {
   kafka: Kafka
@@ -88,7 +88,7 @@ export class LogReader {
     this.#followed.add(followed)
     this.#schedule(cluster)
     return {
-      caughtUp: () => this.#run(this.#caughtUp(cluster, followed)),
+      caughtUp: behindOpen => this.#run(this.#caughtUp(cluster, followed, behindOpen ? endOf : stableEndOf)),
       close: async () => {
         this.#followed.delete(followed)
         handOver.close()
@@ -147,10 +147,10 @@ export class LogReader {
     throw new Error(closedText)
   }
 
-  async #caughtUp(cluster: InternalCluster, followed: Followed): Promise<void> {
+  async #caughtUp(cluster: InternalCluster, followed: Followed, end: typeof endOf): Promise<void> {
     for (let attempt = 1; !followed.handOver.closed; attempt++) {
       try {
-        return await followed.handOver.reached(await offsetAt(cluster, followed.tp, 'latest'))
+        return await followed.handOver.reached(await end(cluster, followed.tp))
       } catch (error) {
         this.#tell([followed], error)
         await this.#rest(cluster, attempt)

@@ -23,19 +23,34 @@ export async function brokerOf(cluster: InternalCluster, tp: TopicPartition): Pr
   return cluster.findBroker({ nodeId: leaderOf(cluster, tp) })
 }
 
-/** `latest` is the last stable offset: the end of what readers of committed records may read. */
+/** The last stable offset: the end of what readers of committed records may read. */
+export function stableEndOf(cluster: InternalCluster, tp: TopicPartition): Promise<number> {
+  return listOffset(cluster, tp, latest)
+}
+
+/** The end of the partition, open transactions included. */
+export function endOf(cluster: InternalCluster, tp: TopicPartition): Promise<number> {
+  return listOffset(cluster, tp, latest, 0)
+}
+
+/** `latest` is the last stable offset. */
 export async function offsetAt(cluster: InternalCluster, tp: TopicPartition, from: From): Promise<number> {
   if (from === 'earliest') return listOffset(cluster, tp, earliest)
-  const end = await listOffset(cluster, tp, latest)
+  const end = await stableEndOf(cluster, tp)
   if (from === 'latest') return end
   const offset = await listOffset(cluster, tp, Math.max(0, Math.ceil(from)))
   return offset >= 0 ? offset : end // no record was that young; what has come since is
 }
 
-async function listOffset(cluster: InternalCluster, tp: TopicPartition, timestamp: number): Promise<number> {
+async function listOffset(
+  cluster: InternalCluster,
+  tp: TopicPartition,
+  timestamp: number,
+  isolationLevel: 0 | 1 = 1,
+): Promise<number> {
   const broker = await brokerOf(cluster, tp)
   const { responses } = await broker.listOffsets({
-    isolationLevel: 1,
+    isolationLevel,
     topics: [{ topic: tp.topic, partitions: [{ partition: tp.partition, timestamp }] }],
   })
   const { errorCode, offset } = responses[0]!.partitions[0]!

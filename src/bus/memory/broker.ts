@@ -78,6 +78,11 @@ export class MemoryBroker {
     return this.#offsets.get(`${group}/${topic}/${partition}`) ?? null
   }
 
+  /** What `kafka-consumer-groups --reset-offsets` does: the offset is committed without metadata. */
+  resetOffset(group: string, { topic, partition }: TopicPartition, offset: number): void {
+    this.#offsets.set(`${group}/${topic}/${partition}`, { offset, metadata: '' })
+  }
+
   read({ topic, partition }: TopicPartition, from: number, most: number): { records: BusRecord[]; next: number } {
     const log = this.#log(topic, partition)
     const start = lowerBound(log.records, from)

@@ -66,6 +66,7 @@ export class PartitionSession implements Session {
   readonly #commits: GroupCommit
   #window!: Window
   #seq = 0
+  #uncheckedUntil = 0
   #held = false
   #paused = true
   /** Fetched, but beyond the window. */
@@ -98,6 +99,10 @@ export class PartitionSession implements Session {
     return this.alive && !this.#held && this.started
   }
 
+  get uncheckedUntil(): number {
+    return this.started && this.#uncheckedUntil > this.#window.base ? this.#uncheckedUntil : 0
+  }
+
   get windowUsed(): number {
     return !this.started ? 0 : (this.#window.horizon - this.#window.base) / windowSize
   }
@@ -113,11 +118,12 @@ export class PartitionSession implements Session {
     if (!this.alive) return
     if (!leased()) throw new Error('the lease was over before the partition was taken over')
     const checkpoint = this.#newest(
-      unpackCheckpoint(acquired.committed?.offset ?? startAt(acquired), acquired.committed?.metadata),
+      unpackCheckpoint(acquired.committed?.offset ?? startAt(acquired), acquired.committed?.metadata, acquired.high),
     )
     this.#window = checkpoint.window
     this.#window.skipTo(acquired.low) // what retention took before it was read is gone
     this.#seq = checkpoint.seq
+    this.#uncheckedUntil = checkpoint.uncheckedUntil
     if (checkpoint.tag === tag) this.#takeBack()
     else this.#takeOver()
     this.position = Math.max(acquired.low, this.#window.base - this.#options.lookBack)
@@ -274,7 +280,8 @@ export class PartitionSession implements Session {
     const window = this.#window
     window.advance()
     this.#seq++
-    const metadata = packCheckpoint({ tag: this.#options.tag, seq: this.#seq, window })
+    const { uncheckedUntil } = this
+    const metadata = packCheckpoint({ tag: this.#options.tag, seq: this.#seq, window, uncheckedUntil })
     await this.#options.driver.commit(records, window.base, metadata)
     this.#options.committed(records.length, this.windowUsed, { offset: window.base, metadata })
   }
