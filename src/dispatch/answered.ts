@@ -90,6 +90,7 @@ export class Answered {
   async #readWhileAsked(): Promise<void> {
     this.#reading = true
     while (!this.#stopped) {
+      await Promise.resolve() // those that ask in the same breath are in
       const questions = this.#questions.splice(0).filter(({ session }) => session.alive)
       if (questions.length === 0) break
       await this.#read(questions)
