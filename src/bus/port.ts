@@ -66,14 +66,18 @@ export interface Follower {
   /**
    * Resolves when all that was committed at the time of the call was handed over, or the follower is closed. On Kafka a
    * transaction's records can be read moments after its producer was told of the commit: as soon as its marker is there.
+   * @param behindOpen waits for the transactions that are open now as well: what was committed behind them cannot be
+   *   read before they end
    */
-  caughtUp(): Promise<void>
+  caughtUp(behindOpen?: 'behind open transactions'): Promise<void>
   /** After it no records are handed over any more. Does not wait for those that are being worked on. */
   close(): Promise<void>
 }
 
-/** Follows every partition that the topics had when it began: for people and tests. */
+/** Follows every partition that the topics had when it began. */
 export interface Reader {
+  /** As `Follower.caughtUp`, of all partitions. */
+  caughtUp: Follower['caughtUp']
   close(): Promise<void>
 }
 
@@ -87,6 +91,11 @@ export interface Session extends Readonly<TopicPartition> {
   readonly open: boolean
   /** False once lost. */
   readonly alive: boolean
+  /**
+   * Records below this offset may have been answered before: the committed offset carried no window, because somebody
+   * reset it or the group is new. Only the results know. 0 where the window tells, and once all of them are settled.
+   */
+  readonly uncheckedUntil: number
   /**
    * Writes intents for these offsets with the next commit.
    * @returns true when they are committed and the POST may begin; false when it must not.
@@ -166,7 +175,7 @@ export interface Bus {
    */
   follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower>
   /** Follows all partitions of the topics. @throws Error when one of the topics does not exist */
-  read(topics: readonly string[], from: 'earliest' | 'latest', onRecords: RecordsHandler): Promise<Reader>
+  read(topics: readonly string[], from: From, onRecords: RecordsHandler): Promise<Reader>
   /** Creates the topics that do not exist yet. */
   createTopics(specs: readonly TopicSpec[]): Promise<void>
   /** Number of partitions of each topic; a topic that does not exist is left out. */

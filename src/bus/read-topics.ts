@@ -1,10 +1,10 @@
-import type { Bus, Reader, RecordsHandler } from './port.ts'
+import type { Bus, From, Reader, RecordsHandler } from './port.ts'
 
 /** Follows all partitions of the topics. @throws Error when one of the topics does not exist */
 export async function readTopics(
   bus: Pick<Bus, 'partitions' | 'follow'>,
   topics: readonly string[],
-  from: 'earliest' | 'latest',
+  from: From,
   onRecords: RecordsHandler,
 ): Promise<Reader> {
   const counts = await bus.partitions(topics)
@@ -23,5 +23,8 @@ export async function readTopics(
     await close()
     throw failed.reason
   }
-  return { close }
+  const caughtUp: Reader['caughtUp'] = async behindOpen => {
+    await Promise.all(followers.map(follower => follower.caughtUp(behindOpen)))
+  }
+  return { caughtUp, close }
 }

@@ -83,6 +83,7 @@ export const definitions = {
   'delivery.attempts': setting(kind.integer(1, 1000), 3, 'Most requests for one command under AT_LEAST_ONCE.'),
   'delivery.notFoundErrors': optional(kind.list(kind.text), 'Message not found', 'Texts by which the gateway says that it does not know an id; one with a comma needs the file.'),
   'delivery.dedupeWindow': setting(kind.integer(0, 10_000_000), 10_000, 'How many of its last ids a partition knows again; 0: none.'),
+  'delivery.checkResults': setting(kind.flag, true, 'Whether the results are read for what was answered before, where the committed offset carries no window (it was reset, or the group is new); false sends all of that again.'),
 
   'callbacks.port': setting(kind.port, 8080, 'Port of the callback receiver; 0: any free one.'),
   'callbacks.host': setting(kind.text, '0.0.0.0', 'Address the callback receiver listens on.'),

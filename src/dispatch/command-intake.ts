@@ -5,6 +5,8 @@ import type { Decoder } from '../records/decoder.ts'
 import type { SendCommand } from '../records/generated.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { type TraceContext, traceOf } from '../telemetry/trace.ts'
+import type { Answered } from './answered.ts'
+import type { Subject } from './answers.ts'
 import { concludeExpired } from './conclusion.ts'
 import { Graveyard } from './dead-letter.ts'
 import { decodeRecord } from './decode-record.ts'
@@ -13,6 +15,7 @@ import { expiry, type Pending } from './pending.ts'
 import { RecentIds } from './recent-ids.ts'
 import { type ResultDetails, ResultTally, type WriteResult } from './results.ts'
 import { SchemaWait } from './schema-wait.ts'
+import { Unchecked } from './unchecked.ts'
 
 export interface CommandIntakeOptions {
   decoder: Decoder<SendCommand>
@@ -25,6 +28,8 @@ export interface CommandIntakeOptions {
   /** How many ids of the partition are remembered. */
   dedupeWindow: number
   maxAgeMs: number
+  /** Asked where the session does not know what was answered before; null: nobody is. */
+  answered: Answered | null
   clock: Clock
   telemetry: Telemetry
   /** Commands that may be sent. */
@@ -46,12 +51,14 @@ export class CommandIntake {
   readonly #session: Session
   readonly #recent: RecentIds
   readonly #wait: SchemaWait<Arrival>
+  readonly #unchecked: Unchecked<Arrival>
 
   constructor(session: Session, options: CommandIntakeOptions) {
     this.#session = session
     this.#options = options
     this.#recent = new RecentIds(options.dedupeWindow)
     this.#wait = new SchemaWait({ ...options, session, again: arrivals => this.#process(arrivals) })
+    this.#unchecked = new Unchecked({ ...options, session, again: arrivals => this.#process(arrivals) })
   }
 
   take(records: readonly BusRecord[], kind: Arrival['kind']): void {
@@ -69,7 +76,7 @@ export class CommandIntake {
         const pending = this.#admit(arrival, decoded.value, tally)
         if (pending) pendings.push(pending)
       } else if ('pending' in decoded) this.#wait.add(decoded.pending, arrival)
-      else if (arrival.kind !== 'past') graveyard.bury(arrival.record, decoded.error)
+      else if (arrival.kind !== 'past' && !this.#keeps(arrival)) graveyard.bury(arrival.record, decoded.error)
     }
     if (pendings.length > 0) ready(pendings)
     if (tally.isEmpty && graveyard.isEmpty) return
@@ -81,15 +88,16 @@ export class CommandIntake {
   }
 
   /** @returns the command if it is to be sent; else it is settled. */
-  #admit({ record, kind }: Arrival, value: SendCommand, tally: ResultTally): Pending | null {
+  #admit(arrival: Arrival, value: SendCommand, tally: ResultTally): Pending | null {
+    const { record, kind } = arrival
     const { readCommand, objection, maxAgeMs, clock, outbox } = this.#options
     const reading = readCommand(value, traceOf(record.headers))
     if (!reading.ok) {
-      if (kind !== 'past') this.#refuse(reading, record, tally)
+      if (kind !== 'past' && !this.#keeps(arrival, reading)) this.#refuse(reading, record, tally)
       return null
     }
     const { command } = reading
-    if (kind === 'past') {
+    if (kind === 'past' || this.#keeps(arrival, command)) {
       this.#recent.addPast(command.account, command.id, record.offset)
       return null
     }
@@ -114,6 +122,15 @@ export class CommandIntake {
     if (!details) return pending
     outbox.settle(pending, details, tally)
     return null
+  }
+
+  /** What an earlier owner may have sent is in doubt, whatever the results say. */
+  #keeps(arrival: Arrival, subject?: Subject): boolean {
+    if (arrival.kind === 'doubted') return false
+    return this.#unchecked.keeps(
+      arrival,
+      answers => subject !== undefined && answers.isAnswered(this.#session, arrival.record.offset, subject),
+    )
   }
 
   #refuse(invalid: InvalidCommand, record: BusRecord, tally: ResultTally): void {

@@ -1,4 +1,4 @@
-import type { BusRecord, OutgoingRecord, Session } from '../bus/port.ts'
+import type { BusRecord, OutgoingRecord, Session, TopicPartition } from '../bus/port.ts'
 import { headersSize } from '../bus/record-size.ts'
 import { inVersions } from '../bus/shorter.ts'
 import { longestError } from '../records/result.ts'
@@ -49,6 +49,17 @@ export function deadLetter(topic: string, { record, ...from }: Origin, reason: D
 function noteOn(missing: Record<string, number | undefined>): string {
   const parts = Object.entries(missing).map(([part, bytes]) => `its ${part} of ${bytes} bytes`)
   return parts.length === 0 ? '' : ` (too large to be copied: ${parts.join(', ')})`
+}
+
+/** The record that a dead letter is about; null where its headers do not say. */
+export function originOfLetter({
+  headers,
+}: BusRecord): (TopicPartition & { offset: number; timestamp: number }) | null {
+  const [topic, partition, offset, timestamp] = ['topic', 'partition', 'offset', 'timestamp'].map(
+    name => headers[`busgate.error.${name}`],
+  )
+  if (!topic) return null
+  return { topic: String(topic), partition: Number(partition), offset: Number(offset), timestamp: Number(timestamp) }
 }
 
 /** Buries undecodable records of one session, and counts them for telemetry. */

@@ -7,6 +7,8 @@ import type { Decoder } from '../records/decoder.ts'
 import type { Doubt, SendCommand } from '../records/generated.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { type TraceContext, traceOf } from '../telemetry/trace.ts'
+import type { Answered } from './answered.ts'
+import type { Answers } from './answers.ts'
 import { Graveyard, type Unreadable } from './dead-letter.ts'
 import { decodeRecord } from './decode-record.ts'
 import { type DoubtWriter, originOf } from './doubts.ts'
@@ -15,6 +17,7 @@ import type { Origin, Pending } from './pending.ts'
 import type { Resolver } from './resolver.ts'
 import { nobodyCouldTell, type ResultDetails, ResultTally, type WriteResult } from './results.ts'
 import { SchemaWait } from './schema-wait.ts'
+import { Unchecked } from './unchecked.ts'
 
 export interface DoubtIntakeOptions {
   doubtDecoder: Decoder<Doubt>
@@ -25,6 +28,8 @@ export interface DoubtIntakeOptions {
   writeResult: WriteResult
   resolver: Resolver
   deadLetterTopic: string
+  /** Asked where the session does not know which doubts were resolved before; null: nobody is. */
+  answered: Answered | null
   clock: Clock
   telemetry: Telemetry
 }
@@ -39,6 +44,7 @@ interface Arrival {
 export class DoubtIntake {
   readonly #options: DoubtIntakeOptions
   readonly #session: Session
+  readonly #unchecked: Unchecked<Arrival>
   readonly #waitForDoubt: SchemaWait<Arrival>
   readonly #waitForCommand: SchemaWait<Arrival & { doubt: Doubt }>
 
@@ -49,6 +55,7 @@ export class DoubtIntake {
     const again = (arrivals: readonly Arrival[]) => {
       for (const arrival of arrivals) this.#read(arrival)
     }
+    this.#unchecked = new Unchecked({ ...options, session, again })
     this.#waitForDoubt = new SchemaWait({ ...options, decoder: doubtDecoder, session, again })
     this.#waitForCommand = new SchemaWait<Arrival & { doubt: Doubt }>({ ...options, session, again })
   }
@@ -61,11 +68,11 @@ export class DoubtIntake {
     const doubt = decodeRecord(this.#options.doubtDecoder, arrival.record)
     if (!doubt.ok) {
       if ('pending' in doubt) this.#waitForDoubt.add(doubt.pending, arrival)
-      else this.#giveUp(arrival.record, null, doubt.error)
+      else if (!this.#keeps(arrival)) this.#giveUp(arrival.record, null, doubt.error)
       return
     }
     if (doubt.value.omitted !== null) {
-      this.#resolveWithoutCommand(arrival.record, doubt.value, doubt.value.omitted)
+      this.#resolveWithoutCommand(arrival, doubt.value, doubt.value.omitted)
       return
     }
     const command = this.#options.decoder.decode(doubt.value.value)
@@ -80,6 +87,7 @@ export class DoubtIntake {
       this.#omitCommand(arrival, doubt, { code: 'INVALID', message: reading.error })
       return
     }
+    if (this.#keeps(arrival, answers => answers.isResolved(doubt, reading.command))) return
     const pending = this.#pending(arrival.record, doubt, reading.command)
     if (arrival.doubted) this.#doubtAgain(pending)
     else this.#resolve(pending, doubt)
@@ -102,8 +110,11 @@ export class DoubtIntake {
   }
 
   /** Its id and account are enough to find out whether it was sent. */
-  #resolveWithoutCommand(record: BusRecord, doubt: Doubt, why: string): void {
+  #resolveWithoutCommand(arrival: Arrival, doubt: Doubt, why: string): void {
+    const { record } = arrival
     const id = idOf(record)
+    if (id !== null && this.#keeps(arrival, answers => answers.isResolved(doubt, { id, account: doubt.account })))
+      return
     const type = sendTypes.find(type => type === doubt.type)
     if (id === null || type === undefined) {
       this.#giveUp(record, doubt, { code: 'OMITTED', message: why })
@@ -118,9 +129,12 @@ export class DoubtIntake {
   }
 
   /** What can be read no more becomes a dead letter, and the doubt goes on without it. */
-  #omitCommand({ record, doubted }: Arrival, doubt: Doubt, error: Unreadable): void {
+  #omitCommand(arrival: Arrival, doubt: Doubt, error: Unreadable): void {
+    const { record, doubted } = arrival
     const { doubts, clock } = this.#options
     const id = idOf(record)
+    if (id !== null && this.#keeps(arrival, answers => answers.isResolved(doubt, { id, account: doubt.account })))
+      return
     if (id === null || doubt.type === null) {
       this.#giveUp(record, doubt, error)
       return
@@ -154,6 +168,11 @@ export class DoubtIntake {
     tally.add(type, details.outcome, 'RESPONSE_LOST')
     this.#bury(record, origin, error, [writeResult(subject, origin, details)], tally)
     telemetry.emit('doubt.resolved', { outcome: details.outcome })
+  }
+
+  /** What an earlier owner may have sent again is in doubt once more, whatever the results say. */
+  #keeps(arrival: Arrival, isResolved?: (answers: Answers) => boolean): boolean {
+    return !arrival.doubted && this.#unchecked.keeps(arrival, isResolved)
   }
 
   #doubtAgain(pending: Pending): void {

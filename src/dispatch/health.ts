@@ -21,13 +21,13 @@ export function watchRegistry(telemetry: Telemetry): () => string | null {
 export function reasonsOf(
   membership: Membership,
   accounts: ReadonlyMap<string, Account>,
-  registry: string | null,
+  waits: readonly (string | null)[],
 ): string[] {
   const closed = [...membership.sessions()].filter(({ open }) => !open)
   const trouble = membership.trouble()
   return [
     ...(trouble ? [trouble] : []),
-    ...(registry ? [registry] : []),
+    ...waits.filter(reason => reason !== null),
     ...closed.map(({ topic, partition }) => `${topic}/${partition} is not open`),
     ...[...accounts.values()].flatMap(({ name, gate }) =>
       gate.reason ? [`account ${name} pauses: ${gate.reason}`] : [],

@@ -37,10 +37,11 @@ export class RecentIds {
     if (this.#size === 0) return false
     const key = id <= Number.MAX_SAFE_INTEGER ? Number(id) : id.toString()
     const young = this.#young.get(account) ?? new Map<Key, number>()
-    const known = young.get(key) ?? this.#old.get(account)?.get(key)
+    const inYoung = young.get(key)
+    const known = inYoung ?? this.#old.get(account)?.get(key)
     if (known !== undefined && known < offset) return true
     this.#young.set(account, young.set(key, standsAt))
-    if (++this.#count >= this.#size) this.#age()
+    if (inYoung === undefined && ++this.#count >= this.#size) this.#age()
     return false
   }
 

@@ -16,6 +16,7 @@ import { schemas, subjectOf } from '../records/schemas.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { GaugeSource } from '../telemetry/gauges.ts'
 import type { TraceContext } from '../telemetry/trace.ts'
+import { Answered } from './answered.ts'
 import { commandSessions } from './command-sessions.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { createDoubtWriter } from './doubts.ts'
@@ -58,7 +59,7 @@ const balanceRetryMs = 10_000
 export async function startSending(options: SendingOptions): Promise<Sending> {
   const { settings, bus, registry, telemetry, clock, hookFor } = options
   const { gateway, topics, delivery } = settings
-  await checkTopics(bus, topics)
+  const partitions = await checkTopics(bus, topics)
   const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
   const encodeDoubt = await createEncoder<Doubt>(subjectOf(topics.doubts), schemas.doubt, registry)
   const writeResult = createResultWriter(topics.results, encodeResult, () => clock.now())
@@ -88,8 +89,20 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
     settleMs: timeoutMs + delivery.settleMs,
     sendAgain: pending => dispatcher.push([pending]),
   })
+  const doubtDecoder = createDecoder<Doubt>(schemas.doubt, registry)
+  const answered = delivery.checkResults
+    ? new Answered({
+        ...common,
+        bus,
+        topics,
+        resultDecoder: createDecoder<SendResult>(schemas.result, registry),
+        doubtDecoder,
+        owned: () => membership?.share().owned || partitions,
+      })
+    : null
   const intake = {
     ...common,
+    answered,
     decoder: createDecoder<SendCommand>(schemas.command, registry),
     readCommand: (value: SendCommand, trace: TraceContext | null) =>
       readCommand(value, { hookFor, voiceHook: gateway.voiceHook }, trace),
@@ -106,7 +119,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
       objection: command => objection(command, accounts, gateway.maxBytes),
       ready: pendings => dispatcher.push(pendings),
     },
-    doubtIntake: { ...intake, doubts, resolver, doubtDecoder: createDecoder<Doubt>(schemas.doubt, registry) },
+    doubtIntake: { ...intake, doubts, resolver, doubtDecoder },
     dispatcher,
     telemetry,
     changed,
@@ -128,7 +141,10 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const stopWatching = watchProgress({
     sessions: () => [...joined.sessions()].filter(({ topic }) => topic !== topics.doubts), // they wait on purpose
     timeoutMs,
-    heldBack: () => registryTrouble() !== null || [...accounts.values()].some(account => account.wait() > 0),
+    heldBack: () =>
+      registryTrouble() !== null ||
+      answered?.reason != null ||
+      [...accounts.values()].some(account => account.wait() > 0),
     clock,
     telemetry,
     stuck: options.fatal,
@@ -137,11 +153,12 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
 
   return {
     gauges: { read: () => readGauges(joined, dispatcher, resolver, accounts, topics.commands, clock) },
-    reasons: () => reasonsOf(joined, accounts, registryTrouble()),
+    reasons: () => reasonsOf(joined, accounts, [registryTrouble(), answered?.reason ?? null]),
     async stop() {
       stopAsking()
       stopWatching()
       poller.stop()
+      answered?.stop()
       dispatcher.stop()
       await joined.leave(Math.max(timeoutMs, settings.kafka.drainMs))
       await connection.close()
@@ -156,8 +173,11 @@ async function evidenceIn({ settings, bus, registry, clock, telemetry }: Sending
   return new Evidence({ bus, topic, partitions, decoder: createDecoder(schemas.status, registry), clock, telemetry })
 }
 
-/** Doubts are keyed as commands are, so that a partition of theirs stands for one of the commands'. */
-async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<void> {
+/**
+ * Doubts are keyed as commands are, so that a partition of theirs stands for one of the commands'.
+ * @returns how many partitions of commands and doubts there are
+ */
+async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<number> {
   const { commands, results, doubts, deadLetters } = topics
   const partitions = await partitionsOf(bus, [...commands, doubts, results, deadLetters])
   const unequal = commands.filter(topic => partitions.get(topic) !== partitions.get(doubts))
@@ -171,6 +191,7 @@ async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<void> 
   if (compacted.length > 0) {
     throw new Error(`${compacted.join(', ')} must not be compacted, or commands are lost: set cleanup.policy=delete`)
   }
+  return (commands.length + 1) * partitions.get(doubts)!
 }
 
 function objection(

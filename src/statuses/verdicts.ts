@@ -2,9 +2,9 @@ import type { Bus, BusRecord, Follower, TopicPartition } from '../bus/port.ts'
 import { type Clock, sleep } from '../clock.ts'
 import type { Decoder } from '../records/decoder.ts'
 import type { StatusEvent } from '../records/generated.ts'
+import { IdSet } from '../records/id-set.ts'
 import { decodePatiently } from '../records/patient.ts'
 import type { Telemetry } from '../telemetry/events.ts'
-import { IdSet } from './id-set.ts'
 
 export interface VerdictsOptions {
   bus: Pick<Bus, 'follow'>

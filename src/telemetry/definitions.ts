@@ -56,6 +56,14 @@ export const definitions = {
     action:
       'Its rate is the incoming load. Flat while consumer_lag_records grows: the consumer is stuck, see window_used_ratio and the log.',
   },
+  commands_answered_before_total: {
+    type: 'counter',
+    labels: { topic: 'topic' },
+    meaning:
+      'Records that were read again without a window, and passed over because the results or dead letters have their answer.',
+    action:
+      'Not 0: the committed offset was reset, or kafka.groupId is another one than before; see session.unchecked in the log.',
+  },
   results_published_total: {
     type: 'counter',
     labels: { type: label.types, outcome: label.outcomes, error_code: label.errorCodes },

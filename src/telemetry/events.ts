@@ -36,7 +36,15 @@ export interface Events {
   'doubt.resolved': { outcome: string }
   /** result: sent, not_found, verdict, pending, inconclusive, unanswered. */
   'status.polled': { result: string }
-  /** The reconciler cannot read the statuses, or not a record of the results. */
+  /** The committed offset carried no window: what is below `until` waits until the results tell what was answered before. */
+  'session.unchecked': { topic: string; partition: number; until: number }
+  /** The results cannot be read for that. */
+  'answered.unavailable': { error: Error }
+  /** They were read, for so many partitions. known: answers found about what waits. */
+  'answered.read': { sessions: number; known: number; took: number }
+  /** Records that were answered before and are passed over. */
+  'answered.found': { topic: string; count: number }
+  /** The reconciler cannot read the statuses; a record of the results cannot be read. */
   'statuses.unreadable': { topic: string; partition: number; error: Error }
   /** error: of a batch that cannot be read, from that offset on; null: the record is no result. */
   'result.unreadable': { topic: string; partition: number; offset: number; error: string | null }

@@ -31,6 +31,7 @@ export function createMetrics(telemetry: Telemetry, options: MetricsOptions = {}
 
 function countCommands(telemetry: Telemetry, { count }: Meters): void {
   telemetry.on('commands.consumed', ({ topic, count: by }) => count('commands_consumed_total', { topic }, by))
+  telemetry.on('answered.found', ({ topic, count: by }) => count('commands_answered_before_total', { topic }, by))
   telemetry.on('results.published', ({ type, outcome, errorCode, count: by }) =>
     count('results_published_total', { type, outcome, error_code: errorCode ?? '' }, by),
   )

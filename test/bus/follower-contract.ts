@@ -124,6 +124,17 @@ export function followerContract(harness: () => BusHarness): void {
       await until(() => expect([...handler.keys].sort()).toEqual(['after', 'before', 'held']))
     })
 
+    test('told so, is caught up only when it got what was committed behind an open transaction', async () => {
+      await publish(['before'])
+      const transaction = await harness().openTransaction([buildRecord(topic, 'held', { partition: 0 })])
+      await publish(['after'])
+      const { handler, follower } = await follow('earliest')
+      const seen = follower.caughtUp('behind open transactions').then(() => [...handler.keys])
+      await follower.caughtUp()
+      await transaction.commit()
+      expect(await seen).toEqual(expect.arrayContaining(['before', 'after']))
+    })
+
     test('is caught up at once where there is nothing', async () => {
       const { handler, follower } = await follow('earliest')
       await follower.caughtUp()

@@ -75,7 +75,7 @@ describe('the checkpoint', () => {
     })
     fc.assert(
       fc.property(anyCheckpoint, ({ base, seq, states }) => {
-        const packed = packCheckpoint({ tag: 'a-tag_1', seq, window: windowOf(base, states) })
+        const packed = packCheckpoint({ tag: 'a-tag_1', seq, window: windowOf(base, states), uncheckedUntil: 0 })
         const read = unpackCheckpoint(base, packed)
         expect(read).toMatchObject({ tag: 'a-tag_1', seq, window: { base, horizon: base } })
         expect(statesOf(read.window, base, states.length + 8)).toEqual([...states, ...Array(8).fill(NEW)])
@@ -86,7 +86,12 @@ describe('the checkpoint', () => {
   test('a full window fits into the 4,096 characters that a broker allows', () => {
     for (const state of [INTENT, DONE, IN_DOUBT] as const) {
       const window = windowOf(7, Array(windowSize).fill(state))
-      const packed = packCheckpoint({ tag: 'eightlet', seq: Number.MAX_SAFE_INTEGER, window })
+      const packed = packCheckpoint({
+        tag: 'eightlet',
+        seq: Number.MAX_SAFE_INTEGER,
+        window,
+        uncheckedUntil: Number.MAX_SAFE_INTEGER,
+      })
       expect(packed.length).toBeLessThanOrEqual(4096)
       expect(statesOf(unpackCheckpoint(7, packed).window, 7, windowSize)).toEqual(Array(windowSize).fill(state))
     }
@@ -95,13 +100,25 @@ describe('the checkpoint', () => {
   test('is short again when the window has moved on', () => {
     const window = windowOf(0, [...Array(5000).fill(DONE), INTENT])
     window.advance()
-    const packed = packCheckpoint({ tag: 'tag', seq: 3, window })
+    const packed = packCheckpoint({ tag: 'tag', seq: 3, window, uncheckedUntil: 0 })
     expect(packed).toBe('1;tag;3;AQ==')
   })
 
-  test.each([null, undefined, ''])('without metadata (%o) everything from the offset on is new', metadata => {
-    const read = unpackCheckpoint(42, metadata)
-    expect(read).toMatchObject({ tag: '', seq: 0, window: { base: 42, horizon: 42, length: 0 } })
+  test.each([null, undefined, ''])('without metadata (%o) nothing is known up to the end of the log', metadata => {
+    const read = unpackCheckpoint(42, metadata, 100)
+    expect(read).toMatchObject({ tag: '', seq: 0, uncheckedUntil: 100, window: { base: 42, horizon: 42, length: 0 } })
+  })
+
+  test('says how far nothing is known until the window has moved past it', () => {
+    const window = windowOf(7, [DONE, INTENT])
+    const checkpoint = { tag: 'tag', seq: 3, window, uncheckedUntil: 9 }
+    const packed = packCheckpoint(checkpoint)
+    expect(packed).toBe('1;tag;3;Bg==;9')
+    expect(unpackCheckpoint(7, packed).uncheckedUntil).toBe(9)
+    window.set(8, DONE)
+    window.advance()
+    expect(packCheckpoint(checkpoint)).toBe('1;tag;3;')
+    expect(unpackCheckpoint(9, '1;tag;3;').uncheckedUntil).toBe(0)
   })
 
   test.each(['leader-epoch=4', '2;tag;1;AQ==', '1;tag', '1;tag;many;AQ==', '{"offset":1}'])(

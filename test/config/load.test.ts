@@ -85,6 +85,7 @@ describe('settings', () => {
         attempts: 3,
         notFoundErrors: [],
         dedupeWindow: 10_000,
+        checkResults: true,
       },
       callbacks: {
         port: 8080,

@@ -21,6 +21,8 @@ export interface ChaosOptions {
   deleteRecords: () => void
   /** Somebody initialises the transactional producer of a partition: the one that the step at the port is about, if any. */
   fence: (label: string) => void
+  /** An operator resets the group's offsets, where nothing is in flight. */
+  reset: () => void
 }
 
 const mostProcesses = 3
@@ -128,6 +130,7 @@ export class Chaos {
     const { scheduler, random } = this.#options
     if (random.chance(0.3)) void process.bus.crash()
     scheduler.bury(process, ({ kind }) => kind === 'request' && random.chance(0.5))
+    if (this.#options.fleet.alive.length === 0 && random.chance(0.5)) this.#options.reset()
     this.#replace()
   }
 

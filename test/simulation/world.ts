@@ -90,6 +90,7 @@ class World {
       keys: [...keys.keys()],
       fence: label => this.#fence(label),
       deleteRecords: () => this.#deleteRecords(),
+      reset: () => this.#reset(),
     })
   }
 
@@ -242,6 +243,19 @@ class World {
       `writes ${topic}/${partition}@${offset}: ${id} ${type} of ${account}, ${policy}, ${kind}, gateway ${reaction}${until}`,
     )
     this.#broker.append([record], now)
+  }
+
+  /** What is in flight has no result that could tell of it: an operator leaves such a partition alone. */
+  #reset(): void {
+    const { topics, kafka } = this.#settings
+    for (const topic of [...topics.commands, topics.doubts]) {
+      for (let partition = 0; partition < this.#plan.partitions; partition++) {
+        const committed = this.#broker.committed(kafka.groupId, { topic, partition })
+        if (!committed || /[i?]/.test(windowText(committed.offset, committed.metadata))) continue
+        this.#broker.resetOffset(kafka.groupId, { topic, partition }, 0)
+        this.#story.trace('broker', `*** reset ${topic}/${partition} from ${committed.offset}`)
+      }
+    }
   }
 
   #fence(label: string): void {

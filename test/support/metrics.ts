@@ -1,6 +1,7 @@
 /** The metrics that the contract names, with their labels. Dashboards and alerts of others hold on to them. */
 export const contract: Record<string, string[]> = {
   commands_consumed_total: ['topic'],
+  commands_answered_before_total: ['topic'],
   results_published_total: ['type', 'outcome', 'error_code'],
   envelopes_total: ['account', 'outcome'],
   envelope_operations: [],

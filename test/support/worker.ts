@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { onTestFinished, vi } from 'vitest'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
-import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import { MemoryBus, type MemoryBusOptions } from '../../src/bus/memory/bus.ts'
 import { openBus } from '../../src/bus/open.ts'
 import type { Bus, BusRecord, OutgoingRecord, TopicSpec } from '../../src/bus/port.ts'
 import { accountHookUrl } from '../../src/callbacks/hook-url.ts'
@@ -20,6 +20,7 @@ import { Telemetry } from '../../src/telemetry/events.ts'
 import { createWorker, type Worker } from '../../src/worker.ts'
 import { type Front, startFront } from './front.ts'
 import type { Brokers } from './integration.ts'
+import { plainKafka } from './kafka.ts'
 
 export interface WorldOptions {
   /** A tree like that of the settings' file. */
@@ -53,7 +54,13 @@ export interface World {
   /** In front of the worker's receiver: callbacks.publicUrl. */
   receiver: Front
   /** One more worker in the same group, as in a process of its own. */
-  startWorker(): Promise<Worker>
+  startWorker(openItsBus?: (telemetry: Telemetry) => Bus): Promise<Worker>
+  /** A bus for one more worker, without Kafka. */
+  openMemoryBus(telemetry: Telemetry, options?: Pick<MemoryBusOptions, 'hop' | 'fetchRecords'>): MemoryBus
+  /** What `kafka-consumer-groups --reset-offsets` does to partition 0, while no worker runs. Default: of `send`'s topic. */
+  resetOffset(offset: number, topic?: string): Promise<void>
+  /** The group's progress there, without Kafka; -1 where there is none. */
+  committedOffset(): number
   /** Writes commands as any upstream service could, unchecked. The topic is the last, least urgent one unless named. */
   send(commands: readonly SendCommand[], topic?: string): Promise<void>
   produceRaw(value: Buffer | null, record?: Partial<OutgoingRecord>): Promise<void>
@@ -89,7 +96,12 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     ),
   )
   const registry = options.registry ?? (options.brokers ? registryOf(settings) : embeddedRegistry())
-  const openOwnBus = busses(settings, options)
+  const { broker = new MemoryBroker() } = options
+  const { groupId, drainMs, startFrom } = settings.kafka
+  const openMemoryBus: World['openMemoryBus'] = (telemetry, more = {}) =>
+    closing(new MemoryBus({ broker, groupId, clock: systemClock, telemetry, drainMs, startFrom, ...more }))
+  const openOwnBus = (telemetry: Telemetry) =>
+    options.brokers ? closing(openBus(settings, telemetry)) : openMemoryBus(telemetry)
   const bus = openOwnBus(new Telemetry())
   await bus.createTopics(topicsOf(settings, options))
   const output = await readOutput(bus, registry, settings)
@@ -98,12 +110,13 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const encode = await createEncoder<SendCommand>(subjectOf(bulk), schemas.command, registry)
   const workers: Worker[] = []
 
-  async function startWorker(): Promise<Worker> {
+  async function startWorker(openItsBus?: (telemetry: Telemetry) => Bus): Promise<Worker> {
     const telemetry = new Telemetry()
+    const open = openItsBus ?? (options.brokers ? null : openOwnBus)
     const worker = await createWorker(settings, {
       registry,
       telemetry,
-      ...(options.brokers ? {} : { bus: openOwnBus(telemetry) }),
+      ...(open && { bus: open(telemetry) }),
       ...(options.logger && { logger: options.logger }),
     })
     workers.push(worker)
@@ -127,6 +140,12 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     registry,
     receiver,
     startWorker,
+    openMemoryBus,
+    resetOffset: (offset, topic = bulk) =>
+      options.brokers
+        ? resetOnKafka(options.brokers, { groupId, topic, offset })
+        : Promise.resolve(broker.resetOffset(groupId, { topic, partition: 0 }, offset)),
+    committedOffset: () => broker.committed(groupId, { topic: bulk, partition: 0 })?.offset ?? -1,
     encode,
     send: (commands, topic = bulk) =>
       publisher.publish(
@@ -208,18 +227,21 @@ function merged(base: Tree, over: object): Tree {
 
 const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Opens a bus for each process of the world: on its Kafka, or on a broker in memory that no other world has. */
-function busses(
-  settings: Settings,
-  { brokers, broker = new MemoryBroker() }: WorldOptions,
-): (telemetry: Telemetry) => Bus {
-  const { groupId, drainMs, startFrom } = settings.kafka
-  return telemetry => {
-    const bus = brokers
-      ? openBus(settings, telemetry)
-      : new MemoryBus({ broker, groupId, clock: systemClock, telemetry, drainMs, startFrom })
-    onTestFinished(() => bus.close())
-    return bus
+function closing<T extends Bus>(bus: T): T {
+  onTestFinished(() => bus.close())
+  return bus
+}
+
+async function resetOnKafka(
+  { brokers }: Brokers,
+  { groupId, topic, offset }: { groupId: string; topic: string; offset: number },
+): Promise<void> {
+  const admin = plainKafka(brokers).admin()
+  await admin.connect()
+  try {
+    await admin.setOffsets({ groupId, topic, partitions: [{ partition: 0, offset: String(offset) }] })
+  } finally {
+    await admin.disconnect()
   }
 }
 

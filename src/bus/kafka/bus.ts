@@ -88,7 +88,7 @@ export class KafkaBus implements Bus {
     return this.#log.follow(tp, from, onRecords)
   }
 
-  read(topics: readonly string[], from: 'earliest' | 'latest', onRecords: RecordsHandler): Promise<Reader> {
+  read(topics: readonly string[], from: From, onRecords: RecordsHandler): Promise<Reader> {
     return readTopics(this, topics, from, onRecords)
   }
 

@@ -6,7 +6,7 @@ import type { LogEnds } from '../session/driver.ts'
 import { type OpenCluster, openCluster } from './cluster.ts'
 import { type Fetched, fetchCommitted } from './fetch.ts'
 import type { InternalCluster } from './internals.ts'
-import { brokerOf, firstOffset, leaderOf, logEnds, offsetAt } from './offsets.ts'
+import { brokerOf, endOf, firstOffset, leaderOf, logEnds, offsetAt, stableEndOf } from './offsets.ts'
 import { reachable } from './reachable.ts'
 
 export interface FetcherOptions {
@@ -104,9 +104,10 @@ export class Fetcher {
     )
   }
 
-  /** The end of what may be read now; brokers that are away are waited for. */
-  async end(tp: TopicPartition): Promise<number> {
-    return this.#run(this.#asking([nameOf(tp)], cluster => offsetAt(cluster, tp, 'latest')))
+  /** The end of what may be read now, or of what is written; brokers that are away are waited for. */
+  async end(tp: TopicPartition, behindOpen?: 'behind open transactions'): Promise<number> {
+    const end = behindOpen ? endOf : stableEndOf
+    return this.#run(this.#asking([nameOf(tp)], cluster => end(cluster, tp)))
   }
 
   /** Asks once. @throws Error as the broker answers */

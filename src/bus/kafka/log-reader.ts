@@ -29,8 +29,8 @@ export class LogReader {
     }
     this.#fetcher.read(reading)
     return {
-      caughtUp: async () => {
-        if (!handOver.closed) await handOver.reached(await this.#fetcher.end(tp))
+      caughtUp: async behindOpen => {
+        if (!handOver.closed) await handOver.reached(await this.#fetcher.end(tp, behindOpen))
       },
       close: async () => {
         this.#fetcher.forget(reading)

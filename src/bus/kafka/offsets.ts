@@ -28,15 +28,25 @@ export async function brokerOf(cluster: InternalCluster, tp: TopicPartition): Pr
   return cluster.findBroker({ nodeId: leaderOf(cluster, tp) })
 }
 
-/** `latest` is the last stable offset: the end of what readers of committed records may read. */
+/** The last stable offset: the end of what readers of committed records may read. */
+export function stableEndOf(cluster: InternalCluster, tp: TopicPartition): Promise<number> {
+  return listOffset(cluster, tp, latest)
+}
+
+/** The end of the partition, open transactions included. */
+export function endOf(cluster: InternalCluster, tp: TopicPartition): Promise<number> {
+  return listOffset(cluster, tp, latest, uncommitted)
+}
+
+/** `latest` is the last stable offset. */
 export async function offsetAt(cluster: InternalCluster, tp: TopicPartition, from: From): Promise<number> {
   if (from === 'earliest') return listOffset(cluster, tp, earliest)
-  return from === 'latest' ? listOffset(cluster, tp, latest) : firstOffset(cluster, tp, from)
+  return from === 'latest' ? stableEndOf(cluster, tp) : firstOffset(cluster, tp, from)
 }
 
 /** The first offset of a record of at least this time (milliseconds since 1970), or the end of what may be read. */
 export async function firstOffset(cluster: InternalCluster, tp: TopicPartition, timestamp: number): Promise<number> {
-  const end = await listOffset(cluster, tp, latest)
+  const end = await stableEndOf(cluster, tp)
   const offset = await listOffset(cluster, tp, Math.max(0, Math.ceil(timestamp)))
   return offset >= 0 ? offset : end // no record was that young; what has come since is
 }
@@ -44,7 +54,7 @@ export async function firstOffset(cluster: InternalCluster, tp: TopicPartition, 
 /** The log's first offset and the one after its last, records of open transactions included. */
 export async function logEnds(cluster: InternalCluster, tp: TopicPartition): Promise<LogEnds> {
   const low = await listOffset(cluster, tp, earliest, uncommitted)
-  const high = await listOffset(cluster, tp, latest, uncommitted)
+  const high = await endOf(cluster, tp)
   return { ...tp, low, high }
 }
 

@@ -97,9 +97,9 @@ export class MemoryBroker {
     return this.#offsets.get(`${group}/${topic}/${partition}`) ?? null
   }
 
-  /** Outside of any transaction, as tools do: whatever was said beside the offset is gone. */
-  setOffset(group: string, { topic, partition }: TopicPartition, offset: number): void {
-    this.#offsets.set(`${group}/${topic}/${partition}`, { offset, metadata: null })
+  /** What `kafka-consumer-groups --reset-offsets` does: the offset is committed without metadata. */
+  resetOffset(group: string, { topic, partition }: TopicPartition, offset: number): void {
+    this.#offsets.set(`${group}/${topic}/${partition}`, { offset, metadata: '' })
   }
 
   read({ topic, partition }: TopicPartition, from: number, most: number): { records: BusRecord[]; next: number } {

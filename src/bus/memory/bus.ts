@@ -211,7 +211,7 @@ export class MemoryBus implements Bus {
     }
   }
 
-  read(topics: readonly string[], from: 'earliest' | 'latest', onRecords: RecordsHandler): Promise<Reader> {
+  read(topics: readonly string[], from: From, onRecords: RecordsHandler): Promise<Reader> {
     return readTopics(this, topics, from, onRecords)
   }
 

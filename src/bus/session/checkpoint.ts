@@ -3,35 +3,42 @@ import { NEW, type OffsetState, Window, windowSize } from './window.ts'
 /**
  * The checkpoint: the window as text, kept in the metadata of the committed offset (a broker allows 4,096 UTF-16 units).
  * `version;tag;seq;bits`: the tag names the process that wrote it, seq counts its commits, bits are two for each offset
- * from the base on, least significant first, in base64.
+ * from the base on, least significant first, in base64. `;uncheckedUntil` follows while the base is below it; versions
+ * that do not know the field read the others.
  */
 export interface Checkpoint {
   tag: string
   seq: number
   window: Window
+  /**
+   * A window was missing when the log ended here: what is new below this offset may have been answered before.
+   * 0: the windows tell all.
+   */
+  uncheckedUntil: number
 }
 
 const version = '1'
 
 /** The packed text to commit beside the offset `window.base`. */
-export function packCheckpoint({ tag, seq, window }: Checkpoint): string {
+export function packCheckpoint({ tag, seq, window, uncheckedUntil }: Checkpoint): string {
   const bits = Buffer.alloc(Math.ceil(window.length / 4))
   for (let i = 0; i < window.length; i++) {
     const state = window.get(window.base + i)
     if (state !== NEW) bits[i >> 2]! |= state << ((i & 3) * 2)
   }
-  return `${version};${tag};${seq};${bits.toString('base64')}`
+  const unchecked = uncheckedUntil > window.base ? `;${uncheckedUntil}` : ''
+  return `${version};${tag};${seq};${bits.toString('base64')}${unchecked}`
 }
 
 /**
  * Reads what an owner left at `base`. Without metadata (a group that another program used before, or a reset by hand)
- * nothing above the base is known: all of it is new.
+ * nothing is known of what is between the base and `end`, the end of the log.
  * @throws Error when the metadata was written by something else, or by a newer busgate.
  */
-export function unpackCheckpoint(base: number, metadata: string | null | undefined): Checkpoint {
+export function unpackCheckpoint(base: number, metadata: string | null | undefined, end = base): Checkpoint {
   const window = new Window(base)
-  if (!metadata) return { tag: '', seq: 0, window }
-  const [foundVersion, tag = '', seq = '', bits = ''] = metadata.split(';')
+  if (!metadata) return { tag: '', seq: 0, window, uncheckedUntil: end }
+  const [foundVersion, tag = '', seq = '', bits = '', unchecked = '0'] = metadata.split(';')
   if (foundVersion !== version || !/^\d+$/.test(seq)) {
     throw new Error(
       `the committed offset ${base} carries metadata that busgate did not write ("${metadata.slice(0, 20)}"); ` +
@@ -44,5 +51,5 @@ export function unpackCheckpoint(base: number, metadata: string | null | undefin
     const state = ((packed[i >> 2]! >> ((i & 3) * 2)) & 3) as OffsetState
     if (state !== NEW) window.set(base + i, state)
   }
-  return { tag, seq: Number(seq), window }
+  return { tag, seq: Number(seq), window, uncheckedUntil: Number(unchecked) }
 }

@@ -76,6 +76,7 @@ export class PartitionSession implements Session {
   readonly #commits: GroupCommit
   #window!: Window
   #seq = 0
+  #uncheckedUntil = 0
   #held = false
   #paused = true
   /** Fetched, but beyond the window. */
@@ -108,6 +109,10 @@ export class PartitionSession implements Session {
     return this.alive && !this.#held && this.started
   }
 
+  get uncheckedUntil(): number {
+    return this.started && this.#uncheckedUntil > this.#window.base ? this.#uncheckedUntil : 0
+  }
+
   get windowUsed(): number {
     return !this.started ? 0 : (this.#window.horizon - this.#window.base) / windowSize
   }
@@ -120,17 +125,17 @@ export class PartitionSession implements Session {
   async start(): Promise<void> {
     const { driver, ledger, tag, leased, startAt, listener } = this.#options
     const { committed, low, high } = await driver.acquire()
-    const told = unpackCheckpoint(committed?.offset ?? startAt({ low, high }), committed?.metadata)
+    const told = unpackCheckpoint(committed?.offset ?? startAt({ low, high }), committed?.metadata, high)
     this.foundSeq = told.seq
-    const checkpoint = this.#newest(told)
-    const window = await this.#windowIn(checkpoint.window, low, high)
+    const checkpoint = await this.#within({ low, high }, this.#newest(told))
     if (!this.alive) return
     if (!leased()) throw new Error('the lease was over before the partition was taken over')
-    this.#window = window
+    this.#window = checkpoint.window
     this.#seq = checkpoint.seq
+    this.#uncheckedUntil = checkpoint.uncheckedUntil
     if (checkpoint.tag === tag) this.#takeBack()
     else this.#takeOver()
-    this.position = Math.max(low, window.base - this.#options.lookBack)
+    this.position = Math.max(low, this.#window.base - this.#options.lookBack)
     this.highWatermark = high
     listener.opened(this)
     ledger.listen(offset => this.#outcome(offset))
@@ -156,19 +161,23 @@ export class PartitionSession implements Session {
     return known
   }
 
-  /** The window as far as the log still holds its offsets. */
-  async #windowIn(window: Window, low: number, high: number): Promise<Window> {
+  /** The checkpoint as far as the log still holds its offsets. */
+  async #within({ low, high }: { low: number; high: number }, checkpoint: Checkpoint): Promise<Checkpoint> {
     const { driver, isShort, dataLost, clock, lookBackMs, ledger } = this.#options
+    const { window } = checkpoint
     const end = window.base + window.length
     if (isShort(end, high)) {
       dataLost(end - high)
       for (const offset of [...ledger.offsets()]) if (offset >= high) ledger.remove(offset)
-      if (window.base > high) return new Window(await driver.offsetAt(Math.max(0, clock.now() - lookBackMs)))
+      if (window.base > high) {
+        const start = await driver.offsetAt(Math.max(0, clock.now() - lookBackMs))
+        return { ...checkpoint, window: new Window(start), uncheckedUntil: high }
+      }
       window.forgetFrom(high)
     }
     const lost = window.cut(low)
     if (lost > 0) dataLost(lost)
-    return window
+    return checkpoint
   }
 
   /** Another process's intents: perhaps sent. What this process knew of an earlier ownership is no longer its to tell. */
@@ -323,7 +332,8 @@ export class PartitionSession implements Session {
     const window = this.#window
     window.advance()
     this.#seq++
-    const metadata = packCheckpoint({ tag: this.#options.tag, seq: this.#seq, window })
+    const { uncheckedUntil } = this
+    const metadata = packCheckpoint({ tag: this.#options.tag, seq: this.#seq, window, uncheckedUntil })
     await this.#options.driver.commit(records, window.base, metadata)
     this.#options.committed(records.length, this.windowUsed, { offset: window.base, metadata })
   }

@@ -14,13 +14,15 @@ const accesses: Record<Role, Partial<Record<Use, readonly Access[]>>> = {
   worker: {
     commands: ['READ'],
     doubts: ['READ', 'WRITE'],
-    results: ['WRITE'],
+    results: ['READ', 'WRITE'],
     statuses: ['READ'],
-    deadLetters: ['WRITE'],
+    deadLetters: ['READ', 'WRITE'],
   },
   callbacks: { statuses: ['WRITE'], deadLetters: ['WRITE'] },
   reconciler: { results: ['READ'], statuses: ['READ', 'WRITE'], overdue: ['READ', 'WRITE'] },
 }
+/** What the worker reads only where no window tells what was answered before. */
+const answers: readonly Use[] = ['results', 'deadLetters']
 /** Roles whose partitions are owned: they join the group and write in transactions. */
 const owners: readonly Role[] = ['worker', 'reconciler']
 const operations: Record<Access, string> = { READ: 'Read', WRITE: 'Write' }
@@ -46,11 +48,16 @@ export const rights = check({
 })
 
 function ofTopic(topic: string, use: Use, { rights }: Topic, settings: Settings): Finding[] {
-  const needed = [...new Set(settings.roles.flatMap(role => accesses[role][use] ?? []))]
+  const needed = [...new Set(settings.roles.flatMap(role => accessesOf(role, use, settings)))]
   const missing = needed.filter(access => !rights.has(access))
   if (needed.length === 0) return []
   if (missing.length === 0) return [ok(`${needed.join(' and ')} of ${topic}`)]
   return missing.map(access => lacking(settings, access, topic, `--topic ${topic}`))
+}
+
+function accessesOf(role: Role, use: Use, { delivery }: Settings): readonly Access[] {
+  const all = accesses[role][use] ?? []
+  return role === 'worker' && answers.includes(use) && !delivery.checkResults ? ['WRITE'] : all
 }
 
 /** The reconciler has a group of its own. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { IdSet } from '../../src/statuses/id-set.ts'
+import { IdSet } from '../../src/records/id-set.ts'
 
 const id = fc.oneof(
   fc.bigInt(1n, 2n ** 63n - 1n),

@@ -1,0 +1,40 @@
+import { describe, expect, test } from 'vitest'
+import { buildLog, buildOwner, result } from '../support/sessions.ts'
+
+describe('a session that found no window at its committed offset', () => {
+  test('says up to where its records may have been answered before, and so does the next owner in the middle', async () => {
+    const log = buildLog(10)
+    log.committed = { offset: 2, metadata: '' }
+    const first = await buildOwner(log).open()
+    expect(first.session.uncheckedUntil).toBe(10)
+    first.deliver()
+    log.append(5)
+    first.deliver()
+    for (const offset of [2, 3, 4, 6]) first.session.settle(offset, result(offset))
+    await first.commit()
+
+    const second = await buildOwner(log, { tag: 'another process' }).open()
+    expect(second.session.uncheckedUntil).toBe(10)
+    second.deliver()
+    for (const offset of [5, 7, 8, 9]) second.session.settle(offset, result(offset))
+    await second.commit()
+    expect(second.session.uncheckedUntil).toBe(0)
+    expect((await buildOwner(log, { tag: 'a third process' }).open()).session.uncheckedUntil).toBe(0)
+  })
+
+  test('asks for no look where nothing is above it, nor where the window tells', async () => {
+    const log = buildLog(10)
+    log.committed = { offset: 10, metadata: null }
+    const first = await buildOwner(log).open()
+    expect(first.session.uncheckedUntil).toBe(0)
+    log.append(5)
+    first.deliver()
+    first.session.settle(11, result(11))
+    await first.commit()
+    expect((await buildOwner(log, { tag: 'another process' }).open()).session.uncheckedUntil).toBe(0)
+  })
+
+  test('of a group that is new says so of everything that is there', async () => {
+    expect((await buildOwner(buildLog(3)).open()).session.uncheckedUntil).toBe(3)
+  })
+})

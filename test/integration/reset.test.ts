@@ -1,0 +1,59 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { javaCommand } from '../../src/cli/local-kafka/java.ts'
+import { kafkaVersion } from '../../src/cli/local-kafka/maven.ts'
+import { until } from '../support/bus.ts'
+import { buildCommand } from '../support/commands.ts'
+import { type Brokers, describeOnKafka } from '../support/integration.ts'
+import { startWorld, type World } from '../support/worker.ts'
+
+const messages = (count: number, from = 1) =>
+  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i) }))
+
+const jars = join(import.meta.dirname, `../../.cache/kafka-${kafkaVersion}`)
+const tools = join(jars, `kafka-tools-${kafkaVersion}.jar`)
+
+/** 200 commands and a record that is none are done with, and the worker has stopped. */
+async function startFinished(brokers: Brokers): Promise<World> {
+  const world = await startWorld({ brokers })
+  await world.send(messages(200))
+  await world.produceRaw(Buffer.from('no command'))
+  await world.finished(200)
+  await until(() => expect(world.deadLetters()).toHaveLength(1))
+  await world.worker.stop()
+  return world
+}
+
+/** Nothing is sent or answered for a second time by the worker that starts now. */
+async function expectNothingAgain(world: World): Promise<void> {
+  await world.startWorker()
+  await world.send(messages(10, 201))
+  await world.finished(210)
+  await world.quiet()
+  expect(new Set(world.results().map(({ id }) => id)).size).toBe(210)
+  expect(world.results()).toHaveLength(210)
+  expect(world.deadLetters()).toHaveLength(1)
+  expect(world.sandbox.stats()).toMatchObject({ executed: 210, operations: 210, billedTwice: 0 })
+}
+
+describeOnKafka('after a reset of the offset on Kafka', brokers => {
+  test('nothing is sent again that has a result', async () => {
+    const world = await startFinished(brokers)
+    await world.resetOffset(0)
+    await expectNothingAgain(world)
+  })
+
+  test.runIf(existsSync(tools))("nothing is sent again that has a result, when Kafka's own tool did it", async () => {
+    const world = await startFinished(brokers)
+    const { stdout } = await promisify(execFile)(javaCommand(), [
+      ...['-cp', join(jars, '*'), 'org.apache.kafka.tools.consumer.group.ConsumerGroupCommand'],
+      ...['--bootstrap-server', brokers.brokers.join(), '--group', world.settings.kafka.groupId],
+      ...['--all-topics', '--reset-offsets', '--to-earliest', '--execute'],
+    ])
+    expect(stdout).toContain(world.settings.topics.commands.at(-1))
+    await expectNothingAgain(world)
+  })
+})

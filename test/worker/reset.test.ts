@@ -1,0 +1,137 @@
+import { describe, expect, test } from 'vitest'
+import { createEncoder } from '../../src/records/encoder.ts'
+import type { SendResult } from '../../src/records/generated.ts'
+import { schemas, subjectOf } from '../../src/records/schemas.ts'
+import { until } from '../support/bus.ts'
+import { buildCommand } from '../support/commands.ts'
+import { scrape } from '../support/metrics.ts'
+import { buildResult } from '../support/results.ts'
+import { startWorld, type World } from '../support/worker.ts'
+
+const messages = (count: number, from = 1) =>
+  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i) }))
+
+/** Ids with the outcomes of their final results. */
+function finalsOf(world: World): [bigint, string][] {
+  const finals = Map.groupBy(
+    world.results().filter(({ final }) => final),
+    ({ id }) => id,
+  )
+  const outcomesOf = (id: bigint) => finals.get(id)!.map(({ outcome }) => outcome)
+  return [...finals.keys()].sort((a, b) => Number(a - b)).map(id => [id, outcomesOf(id).sort().join()])
+}
+
+const sentOnce = (count: number) => Array.from({ length: count }, (_, i) => [BigInt(i + 1), 'SENT'])
+
+describe('after somebody has reset the offset', () => {
+  test('what has a result or a dead letter is passed over, and what comes behind it is sent', async () => {
+    const world = await startWorld()
+    await world.send(messages(50))
+    await world.produceRaw(Buffer.from('no command'))
+    await world.send([buildCommand({ id: 60n, extra: { id: '1' } }), buildCommand({ id: 1n })])
+    await world.finished(52)
+    await until(() => expect(world.deadLetters()).toHaveLength(1))
+    await world.worker.stop()
+    await world.resetOffset(0)
+
+    const worker = await world.startWorker()
+    await world.send([buildCommand({ id: 61n }), buildCommand({ id: 2n })])
+    await world.finished(54)
+    const [topic] = world.settings.topics.commands.slice(-1)
+    await until(async () =>
+      expect(
+        (await scrape(worker.ports.telemetry)).get(`busgate_commands_answered_before_total{topic="${topic}"}`),
+      ).toBe(53),
+    )
+    expect(worker.ready()).toEqual({ ready: true, reasons: [] })
+    await world.quiet()
+    expect(world.sandbox.stats()).toMatchObject({ executed: 51, billedTwice: 0 })
+    expect(world.deadLetters()).toHaveLength(1)
+    expect(finalsOf(world)).toEqual([
+      [1n, 'DUPLICATE,SENT'],
+      [2n, 'DUPLICATE,SENT'],
+      ...sentOnce(50).slice(2),
+      [60n, 'INVALID'],
+      [61n, 'SENT'],
+    ])
+  })
+
+  test('a worker that stops while it looks them up leaves the rest to be looked up by the next one', async () => {
+    const world = await startWorld()
+    await world.send(messages(50))
+    await world.finished(50)
+    await world.worker.stop()
+    await world.resetOffset(0)
+
+    const commands = `fetch ${world.settings.topics.commands.at(-1)}/0`
+    const never = new Promise<void>(() => {})
+    let fetches = 0
+    const interrupted = await world.startWorker(telemetry =>
+      world.openMemoryBus(telemetry, {
+        fetchRecords: 10,
+        hop: async (step, way) => (step === commands && way === 'there' && ++fetches > 1 ? never : undefined),
+      }),
+    )
+    await until(() => expect(world.committedOffset()).toBe(10))
+    await interrupted.stop()
+
+    await world.startWorker()
+    await world.send(messages(1, 51))
+    await world.finished(51)
+    await world.quiet()
+    expect(finalsOf(world)).toEqual(sentOnce(51))
+    expect(world.sandbox.stats()).toMatchObject({ executed: 51, billedTwice: 0 })
+  })
+
+  test('commands of a topic that was made anew are sent, though others were answered at their offsets', async () => {
+    const world = await startWorld()
+    await world.worker.stop()
+    await world.send(messages(10))
+    const { results, commands } = world.settings.topics
+    const encode = await createEncoder<SendResult>(subjectOf(results), schemas.result, world.registry)
+    const publisher = await world.bus.publisher()
+    await publisher.publish(
+      messages(10, 1001).map(({ id }, commandOffset) => ({
+        topic: results,
+        key: Buffer.from(String(id)),
+        value: encode(buildResult({ id, commandTopic: commands.at(-1)!, commandPartition: 0, commandOffset })),
+      })),
+    )
+    await world.resetOffset(0)
+    await world.startWorker()
+    await world.finished(20)
+    await world.quiet()
+    expect(world.sandbox.stats().executed).toBe(10)
+  })
+
+  test('what was in doubt and has its final result is neither asked for nor answered again', async () => {
+    const settings = { gateway: { timeoutMs: 200 }, delivery: { settleMs: 60_000 } }
+    const world = await startWorld({ settings, sandbox: { callbackDelayMs: 300 } })
+    world.sandbox.faults.next('reset-after', 1)
+    await world.send(messages(5))
+    await world.finished(5)
+    expect(world.results().filter(({ final }) => !final)).not.toEqual([])
+    await world.worker.stop()
+    const before = world.results().length
+    await world.resetOffset(0)
+    await world.resetOffset(0, world.settings.topics.doubts)
+
+    await world.startWorker()
+    await world.send(messages(1, 6))
+    await world.finished(6)
+    await world.quiet()
+    expect(world.results()).toHaveLength(before + 1)
+    expect(world.sandbox.stats()).toMatchObject({ executed: 6, billedTwice: 0 })
+  })
+
+  test('all of it is sent again where nobody wants the results to be read', async () => {
+    const world = await startWorld({ settings: { delivery: { checkResults: false } } })
+    await world.send(messages(3))
+    await world.finished(3)
+    await world.worker.stop()
+    await world.resetOffset(0)
+    await world.startWorker()
+    await world.finished(6)
+    expect(world.sandbox.stats().operations).toBe(6)
+  })
+})
