@@ -81,6 +81,8 @@ export interface Session extends Readonly<TopicPartition> {
 
 /** What the worker does with the partitions it owns. No call may block or throw; slow work is queued. */
 export interface SessionListener {
+  /** Partitions were given or taken away, open or not: `Membership.share` answers anew. */
+  shareChanged?(): void
   opened(session: Session): void
   /**
    * Records that were worked on before: below the checkpoint as far as `lookBack` asks for them, and above it when they

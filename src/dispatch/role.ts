@@ -94,7 +94,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
       readCommand(value, { hookFor, voiceHook: gateway.voiceHook }, trace),
     deadLetterTopic: topics.deadLetters,
   }
-  const changed = () => {
+  const shareChanged = () => {
     if (membership) shareRates(accounts, membership.share(), clock.monotonic())
   }
   const listener = commandSessions({
@@ -108,14 +108,14 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
     doubtIntake: { ...intake, resolver, doubtDecoder: createDecoder<Doubt>(schemas.doubt, registry) },
     dispatcher,
     telemetry,
-    changed,
+    shareChanged,
     fatal: options.fatal,
   })
   membership = await bus.join(lanes, listener, {
     lookBack: topic => (topic === topics.doubts ? 0 : delivery.dedupeWindow),
   })
   const joined = membership
-  changed()
+  shareChanged()
   dispatcher.pump()
   const registryTrouble = watchRegistry(telemetry)
   const stopWatching = watchProgress({

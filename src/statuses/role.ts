@@ -85,27 +85,24 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
       clock,
       telemetry,
     })
-  const changed = () => {
+  const shareChanged = () => {
     if (membership) shareRates(accounts, membership.share(), clock.monotonic())
   }
   const listener: SessionListener = {
-    opened(session) {
-      lanes.set(session, laneOf(session))
-      changed()
-    },
+    shareChanged,
+    opened: session => void lanes.set(session, laneOf(session)),
     records: (session, records) => lanes.get(session)?.take(records),
     inDoubt: (session, records) => lanes.get(session)?.take(records),
-    resumed: changed,
+    resumed: () => {},
     closed(session) {
       lanes.get(session)?.close()
       lanes.delete(session)
-      changed()
     },
     fatal: options.fatal,
   }
   membership = await bus.join([topics.results, topics.overdue], listener, { group: 'reconciler' })
   const joined = membership
-  changed()
+  shareChanged()
 
   return {
     gauges: {

@@ -99,11 +99,13 @@ export class Ownership implements GroupEvents, Membership {
       this.#slots.delete(key)
       this.#close(slot)
     }
+    this.#options.listener.shareChanged?.() // what is lost and given back at once was another's in between
     for (const tp of partitions) {
       const slot = this.#slots.get(keyOf(tp))
       if (slot?.session) slot.session.resume()
       else if (!slot && !this.#leaving) this.#take(tp)
     }
+    this.#options.listener.shareChanged?.()
   }
 
   batch(batch: Batch): void {
@@ -121,6 +123,7 @@ export class Ownership implements GroupEvents, Membership {
     await this.#group.leave()
     for (const slot of this.#slots.values()) this.#close(slot)
     this.#slots.clear()
+    this.#options.listener.shareChanged?.()
   }
 
   async #each(action: (session: PartitionSession) => Promise<void>): Promise<void> {
