@@ -36,6 +36,11 @@ export function commandSessions(options: CommandSessionsOptions): SessionListene
       commands.get(session)?.take(records, 'new')
       doubts.get(session)?.take(records, false)
     },
+    recalled(session, records) {
+      commands.get(session)?.take(records, 'recalled')
+      doubts.get(session)?.take(records, false)
+      dispatcher.pump()
+    },
     inDoubt(session, records) {
       count(session, records)
       commands.get(session)?.take(records, 'doubted')
@@ -45,6 +50,7 @@ export function commandSessions(options: CommandSessionsOptions): SessionListene
     closed(session) {
       commands.delete(session)
       doubts.delete(session)
+      options.doubtIntake.resolver.forget(session)
       dispatcher.remove(session)
     },
     fatal,

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import pLimit from 'p-limit'
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import type { Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
+import type { Backlog, Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
 import type { Acquired, Batch, Committed, GroupDriver, GroupEvents, PartitionDriver } from './driver.ts'
 import { Ledger } from './ledger.ts'
-import { type Backlog, PartitionSession } from './session.ts'
+import { PartitionSession } from './session.ts'
 
 export interface OwnershipOptions {
   listener: SessionListener
