@@ -35,8 +35,8 @@ export class Detour {
     return offsets.reduce((first, offset) => Math.min(first, offset), position)
   }
 
-  sort({ records, nextOffset }: Batch): Sorted {
-    if (!this.active) return { recalled: [], onward: records, gone: [] }
+  sort({ fetchedOffset, records, nextOffset }: Batch): Sorted {
+    if (fetchedOffset >= this.#onwardFrom) return { recalled: [], onward: records, gone: [] }
     const recalled = records.filter(({ offset }) => this.#wanted.delete(offset))
     const gone = [...this.#wanted].filter(offset => offset < nextOffset)
     for (const offset of gone) this.#wanted.delete(offset)
