@@ -138,6 +138,8 @@ export interface SessionState extends TopicPartition {
   lag: number
   /** Whether a session is open, i.e. commands can be sent. */
   open: boolean
+  /** Whether something waits for its commit. */
+  committing: boolean
 }
 
 export interface TopicSpec {

@@ -21,13 +21,12 @@ export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   concurrency: number
 }
 
-/** What holds a slot. */
+/** What holds a slot, or is about to. */
 interface InFlight {
+  what: string
   /** null: a request that is no envelope of commands. */
   session: Session | null
-  urgency: number
-  /** Monotonic milliseconds. */
-  since: number
+  isUrgent: boolean
 }
 
 /**
@@ -63,9 +62,20 @@ export class Dispatcher {
   }
 
   /** Runs a request that is no envelope of commands when a slot is free. */
-  async inSlot(request: () => Promise<void>): Promise<void> {
-    await this.#slots(request)
-    this.pump()
+  inSlot(request: () => Promise<void>): Promise<void> {
+    return this.#run({ what: 'a status poll', session: null, isUrgent: false }, request)
+  }
+
+  /** What holds a slot and could end: what belongs to a session that is not open waits for that. */
+  *underWay(): Iterable<{ what: string }> {
+    for (const one of this.#inFlight) if (one.session?.open ?? true) yield one
+  }
+
+  /** Whether commands wait for an account that may not send now. */
+  get heldBack(): boolean {
+    const { accounts } = this.#options
+    const waiting = [...this.#bySession.values()].flatMap(({ queues }) => [...queues])
+    return waiting.some(([name, { length, shelf }]) => length + shelf.length > 0 && !accounts.get(name)!.mayGo)
   }
 
   /** The append time, in milliseconds since 1970, of the oldest command of a topic that waits to be sent. */
@@ -132,7 +142,7 @@ export class Dispatcher {
     const taken = this.#slots.activeCount + this.#slots.pendingCount
     if (taken >= concurrency) return false
     if (urgency === 0 || concurrency === 1) return true
-    const urgent = [...this.#inFlight].filter(envelope => envelope.urgency === 0).length
+    const urgent = [...this.#inFlight].filter(({ isUrgent }) => isUrgent).length
     return taken - urgent + 1 < concurrency
   }
 
@@ -152,7 +162,9 @@ export class Dispatcher {
           }
           partitions.push(...partitions.splice(partitions.indexOf(partition), 1)) // the next one comes from another
           this.#turns.left(urgency)
-          void this.#deliver(envelope, urgency)
+          const { session } = envelope
+          const what = `an envelope of ${session.topic}/${session.partition}`
+          void this.#run({ what, session, isUrgent: urgency === 0 }, () => this.#delivery.deliver(envelope))
           return 0
         }
       }
@@ -160,10 +172,9 @@ export class Dispatcher {
     return wait
   }
 
-  async #deliver(envelope: Envelope, urgency: number): Promise<void> {
-    const inFlight = { session: envelope.session, urgency, since: this.#options.clock.monotonic() }
+  async #run(inFlight: InFlight, request: () => Promise<void>): Promise<void> {
     this.#inFlight.add(inFlight)
-    await this.#slots(() => this.#delivery.deliver(envelope))
+    await this.#slots(request)
     this.#inFlight.delete(inFlight)
     this.pump()
   }

@@ -119,9 +119,11 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   dispatcher.pump()
   const registryTrouble = watchRegistry(telemetry)
   const stopWatching = watchProgress({
-    sessions: () => [...joined.sessions()].filter(({ topic }) => topic !== topics.doubts), // they wait on purpose
+    sessions: () => joined.sessions(),
+    underWay: () => dispatcher.underWay(),
+    heldBack: () => registryTrouble() !== null || dispatcher.heldBack,
+    doubtsTopic: topics.doubts,
     timeoutMs,
-    heldBack: () => registryTrouble() !== null || [...accounts.values()].some(account => account.wait() > 0),
     clock,
     telemetry,
     stuck: options.fatal,

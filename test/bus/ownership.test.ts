@@ -403,8 +403,8 @@ test('the state of each partition that is owned can be seen, open or not', async
   deliver(0)
   const topic = 'commands'
   expect([...ownership.sessions()]).toEqual([
-    { topic, partition: 0, open: true, lag: 82, windowUsed: 82 / 8192 },
-    { topic, partition: 1, open: false, lag: 0, windowUsed: 0 },
+    { topic, partition: 0, open: true, lag: 82, windowUsed: 82 / 8192, committing: false },
+    { topic, partition: 1, open: false, lag: 0, windowUsed: 0, committing: false },
   ])
   expect(ownership.leaseUntil()).toBe(10_000)
 })

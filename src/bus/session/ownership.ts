@@ -75,7 +75,8 @@ export class Ownership implements GroupEvents, Membership {
 
   *sessions(): Iterable<SessionState> {
     for (const { tp, session } of this.#slots.values()) {
-      yield { ...tp, windowUsed: session?.windowUsed ?? 0, lag: session?.lag ?? 0, open: session?.open ?? false }
+      const { windowUsed = 0, lag = 0, open = false, committing = false } = session ?? {}
+      yield { ...tp, windowUsed, lag, open, committing }
     }
   }
 

@@ -103,6 +103,10 @@ export class PartitionSession implements Session {
     return !this.started ? 0 : Math.max(0, this.highWatermark - this.#window.base)
   }
 
+  get committing(): boolean {
+    return this.#commits.busy
+  }
+
   /** Takes the partition over: fences, reads the checkpoint, starts delivery. */
   async start(): Promise<void> {
     const { driver, ledger, tag, leased, startAt, listener } = this.#options
