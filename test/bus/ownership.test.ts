@@ -422,3 +422,41 @@ test('commits are further apart the more partitions are owned', async () => {
   await clock.pass(1)
   expect(driverOf(0).committing).toBe(true)
 })
+
+describe('a change of what is owned is told at once', () => {
+  /** How many partitions are owned, each time that the listener hears of a change. */
+  function heardOf({ listener, ownership }: Awaited<ReturnType<typeof buildGroup>>): number[] {
+    const heard: number[] = []
+    Object.assign(listener, { shareChanged: () => heard.push(ownership.share().owned) })
+    return heard
+  }
+
+  test('of a partition that was lost while its session was being opened anew', async () => {
+    const group = await openGroup(2)
+    const { listener, commit, assign } = group
+    listener.session(1).settle(0, [])
+    await commit(1, 'failed')
+    const heard = heardOf(group)
+    await assign(0)
+    expect(heard.at(-1)).toBe(1)
+  })
+
+  test('of partitions that another process may have had in between: what they gave is lost before it is given back', async () => {
+    const group = await openGroup(3)
+    const { ownership, clock, tps } = group
+    const heard = heardOf(group)
+    void ownership.joining()
+    await clock.pass(20_000)
+    ownership.assigned(tps.slice(0, 2))
+    expect(heard).toEqual([0, 2])
+  })
+
+  test('of all of them, when the group is left', async () => {
+    const group = await openGroup(2)
+    const heard = heardOf(group)
+    const left = group.ownership.leave()
+    group.leaving.end()
+    await left
+    expect(heard).toEqual([0])
+  })
+})

@@ -11,6 +11,7 @@ import type { SendCommand, SendResult } from '../../src/records/generated.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
+import { TestListener } from './bus.ts'
 import { ManualClock, settled } from './clock.ts'
 
 /** A request at the scripted gateway. */
@@ -33,6 +34,8 @@ export interface SendingOptions {
   partitions?: number
   /** Milliseconds that an answer takes. Default 10; Infinity: for ever. */
   takes?: (post: Post) => number
+  /** Instead of taking it; null: it is taken. */
+  answers?: (post: Post) => Answer | null
   /** Sees every step at the broker before it happens; what it answers is waited for. */
   atBroker?: (step: string) => Promise<void> | void
 }
@@ -61,7 +64,7 @@ function settingsOf({ gateway, maxAgeMs, accounts = { default: undefined, other:
 
 /** The role `worker` in time that passes only when the test says so; its gateway takes all but what denied keys send. */
 export async function buildSending(options: SendingOptions = {}) {
-  const { partitions = 1, takes, atBroker } = options
+  const { partitions = 1, takes, answers, atBroker } = options
   const clock = new ManualClock()
   const broker = new MemoryBroker(clock)
   for (const topic of [...Object.values(topics)].flat()) broker.createTopics([{ topic, partitions }])
@@ -87,6 +90,8 @@ export async function buildSending(options: SendingOptions = {}) {
       posts.push(post)
       const ms = takes?.(post) ?? 10
       await new Promise<void>(resolve => Number.isFinite(ms) && clock.after(ms, resolve))
+      const answer = answers?.(post)
+      if (answer) return answer
       return post.denied ? refusal : acceptance(post.ids)
     },
     close: async () => {},
@@ -135,11 +140,15 @@ export async function buildSending(options: SendingOptions = {}) {
       }
       return list
     },
-    gauge(name: string, label: string): number {
-      const found = [...sending!.gauges.read()].find(
-        gauge => gauge.name === name && Object.values(gauge.labels).includes(label),
-      )
-      return found!.value
+    gauge(name: string, label?: string): number {
+      const all = [...sending!.gauges.read()].filter(gauge => gauge.name === name)
+      return all.find(({ labels }) => label === undefined || Object.values(labels).includes(label))!.value
+    },
+    /** Another process joins the group, and does nothing with what it gets: the doubts, and every other partition. */
+    joinAnother() {
+      const other = new MemoryBus({ broker, groupId, clock, telemetry: new Telemetry(), drainMs, startFrom })
+      onTestFinished(() => other.close())
+      void other.join([topics.doubts, ...topics.commands], new TestListener())
     },
     /** Lets time pass in steps, so that what happens between them is as it would be. */
     async pass(ms: number, stepMs = 50) {
