@@ -161,6 +161,7 @@ export class Dispatcher {
             continue
           }
           partitions.push(...partitions.splice(partitions.indexOf(partition), 1)) // the next one comes from another
+          partition.turn(name)
           this.#turns.left(urgency)
           const { session } = envelope
           const what = `an envelope of ${session.topic}/${session.partition}`

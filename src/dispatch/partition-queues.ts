@@ -6,13 +6,16 @@ import { AccountQueue } from './queue.ts'
 
 export interface PartitionQueuesOptions {
   accounts: ReadonlyMap<string, Account>
+  maxOperations: number
   maxAgeMs: number
   clock: Clock
 }
 
 /** Accounts that may not send keep together this part of what a partition may hold in memory. */
 const keptPart = 1 / 4
-/** Commands that expire on the shelf are called back together, at most this often. */
+/** Records are called back at most this often: each time, those between them are fetched again too. */
+const recallMs = 50
+/** So are those that expired on the shelf. */
 const sweepMs = 5_000
 
 /**
@@ -27,6 +30,7 @@ export class PartitionQueues {
   /** Whether anything may be on a shelf. */
   #shelved = false
   /** Monotonic milliseconds. */
+  #recalledAt = Number.NEGATIVE_INFINITY
   #sweptAt = Number.NEGATIVE_INFINITY
 
   constructor(session: Session, options: PartitionQueuesOptions) {
@@ -44,6 +48,13 @@ export class PartitionQueues {
     const oldest = [...this.#queues.values()].map(queue => queue.oldestTimestamp ?? Number.POSITIVE_INFINITY)
     const least = Math.min(...oldest)
     return Number.isFinite(least) ? least : null
+  }
+
+  /** An account's envelope left: the other accounts' turn comes first. */
+  turn(account: string): void {
+    const queue = this.#queues.get(account)!
+    this.#queues.delete(account)
+    this.#queues.set(account, queue)
   }
 
   /** Those of an account with a shelf go behind what is there. */
@@ -73,21 +84,35 @@ export class PartitionQueues {
    */
   balance(held: ReadonlySet<string>): number {
     if (!this.session.open) return Number.POSITIVE_INFINITY
-    if (this.#shelved && !this.session.recalling) this.#recall(held)
+    if (this.#shelved && !this.session.recalling && this.#recallIn() <= 0) this.#recall(held)
     if (this.session.full) this.#shelve(held)
     return this.#shelved && !this.session.recalling ? this.#nextBalance() : Number.POSITIVE_INFINITY
   }
 
+  #recallIn(): number {
+    return this.#recalledAt + recallMs - this.#options.clock.monotonic()
+  }
+
   #recall(held: ReadonlySet<string>): void {
+    const { clock, maxOperations } = this.#options
+    const { capacity } = this.session
     const kept = this.#kept(held)
+    const envelope = Math.max(1, Math.min(maxOperations, Math.floor(capacity.records * keptPart)))
+    const going = { records: Math.max(kept.records, envelope), bytes: capacity.bytes * keptPart }
     const offsets = this.#expired()
+    let room = capacity.records / 2
     for (const [name, { length, bytes, shelf }] of this.#queues) {
-      const records = Math.max(kept.records, held.has(name) ? 0 : 1)
-      if (shelf.length === 0 || length > records / 2 || bytes > kept.bytes / 2) continue
-      offsets.push(...shelf.take({ records: records - length, bytes: kept.bytes - bytes }))
+      const wanted = held.has(name) ? kept : going
+      if (shelf.length === 0 || length > wanted.records / 2 || bytes > wanted.bytes / 2) continue
+      if (room < 1) break
+      const taken = shelf.take({ records: Math.min(wanted.records - length, room), bytes: wanted.bytes - bytes })
+      offsets.push(...taken)
+      room -= taken.length
     }
     this.#shelved = [...this.#queues.values()].some(({ shelf }) => shelf.length > 0)
-    if (offsets.length > 0) this.session.recall(offsets)
+    if (offsets.length === 0) return
+    this.#recalledAt = clock.monotonic()
+    this.session.recall(offsets)
   }
 
   /** Their results are written when they are read again. */
@@ -120,10 +145,13 @@ export class PartitionQueues {
 
   #nextBalance(): number {
     const { accounts, clock } = this.#options
+    const recallIn = this.#recallIn()
+    if (recallIn > 0) return recallIn
     const sweepIn = this.#sweptAt + sweepMs - clock.monotonic()
     const waits = [...this.#queues].map(([name, { length, shelf }]) => {
       const expiresIn = Math.max(1, sweepIn, shelf.nextExpiry - clock.now() + 1)
-      const goesIn = length === 0 && shelf.length > 0 ? Math.max(1, accounts.get(name)!.wait()) : Number.POSITIVE_INFINITY
+      const goesIn =
+        length === 0 && shelf.length > 0 ? Math.max(1, accounts.get(name)!.wait()) : Number.POSITIVE_INFINITY
       return Math.min(expiresIn, goesIn)
     })
     return Math.min(...waits)

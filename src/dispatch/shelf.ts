@@ -56,7 +56,7 @@ export class Shelf {
     if (!this.#isSorted) this.#rows.sort((a, b) => a.offset - b.offset)
     this.#isSorted = true
     const usualBytes = this.#bytes / this.length
-    const count = Math.min(room.records, Math.max(1, Math.floor(room.bytes / usualBytes)))
+    const count = Math.min(Math.floor(room.records), Math.max(1, Math.floor(room.bytes / usualBytes)))
     return this.#down(this.#rows.splice(0, count))
   }
 

@@ -91,7 +91,11 @@ function* suspectsIn(
   }
   const waiting = open.find(({ topic, windowUsed }) => topic !== doubtsTopic && windowUsed > 0)
   if (waiting && !heldBack()) {
-    yield { key: `step ${steps}`, what: `nothing is sent or committed, though ${nameOf(waiting)} has commands`, patienceMs }
+    yield {
+      key: `step ${steps}`,
+      what: `nothing is sent or committed, though ${nameOf(waiting)} has commands`,
+      patienceMs,
+    }
   }
 }
 

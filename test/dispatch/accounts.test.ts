@@ -85,6 +85,14 @@ describe('several accounts that may not send', () => {
   })
 })
 
+test('an account with many commands lets another one on its partition have its turns', async () => {
+  const { put, pass, sent } = await buildSending({ gateway: { maxOperations: 10 }, takes: () => 1_000 })
+  put('bulk', commands('other', 1, 3_000))
+  put('bulk', commands('default', 10_001, 100))
+  await pass(10_000)
+  expect(sent('default')).toEqual(numbers(10_001, 100))
+})
+
 describe('an account at its rate', () => {
   test('leaves room for another one, uses its rate up, and has each of its commands read twice at most', async () => {
     const fetched: number[] = []

@@ -120,8 +120,7 @@ export async function buildSending(options: SendingOptions = {}) {
     fatals,
     sending: sending as Sending,
     /** The ids that the gateway took from an account, in order. */
-    sent: (account: string) =>
-      posts.filter(post => post.auth === account && !post.denied).flatMap(({ ids }) => ids),
+    sent: (account: string) => posts.filter(post => post.auth === account && !post.denied).flatMap(({ ids }) => ids),
     put(topic: string, commands: readonly SendCommand[], partition = 0) {
       const records = commands.map(command => {
         return { topic, partition, key: Buffer.from(String(command.id)), value: encode(command) }
