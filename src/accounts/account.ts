@@ -53,6 +53,12 @@ export class Account {
     return Math.max(this.gate.admission(now).wait, wait)
   }
 
+  /** Whether a request may leave now. Unlike `wait` it is no one's asking for leave. */
+  get mayGo(): boolean {
+    const now = this.#clock.monotonic()
+    return this.gate.admission(now).wait === 0 && this.limiter?.available(now) !== 0
+  }
+
   /** How many operations a request may carry that leaves now. */
   room(): number {
     const now = this.#clock.monotonic()

@@ -107,10 +107,28 @@ export interface Session extends Readonly<TopicPartition> {
   release(offset: number): void
   /** Resolves after the commit that holds everything settled and released so far, or when the session is lost. */
   committed(): Promise<void>
+  /** The most that it may hold undone in memory now. */
+  readonly capacity: Backlog
+  /** Whether it takes nothing more in until some of what it holds is settled or shelved. */
+  readonly full: boolean
+  /** Forgets new records for now, so that others can be taken in: their listener must forget them too. */
+  shelve(offsets: readonly number[]): void
+  /** Reads shelved records again, for the listener's `recalled`. */
+  recall(offsets: readonly number[]): void
+  /** Whether recalled records are still to come. */
+  readonly recalling: boolean
+}
+
+/** An amount of records in memory. */
+export interface Backlog {
+  records: number
+  bytes: number
 }
 
 /** What the worker does with the partitions it owns. No call may block or throw; slow work is queued. */
 export interface SessionListener {
+  /** Partitions were given or taken away, open or not: `Membership.share` answers anew. */
+  shareChanged?(): void
   opened(session: Session): void
   /**
    * Records that were worked on before: below the checkpoint as far as `lookBack` asks for them, and above it when they
@@ -119,6 +137,8 @@ export interface SessionListener {
   history?(session: Session, records: readonly BusRecord[]): void
   /** New commands, in the order of their offsets. Each must be settled in the end. */
   records(session: Session, records: readonly BusRecord[]): void
+  /** Records that were shelved, as asked for by `recall`. Each must be settled in the end, or shelved again. */
+  recalled?(session: Session, records: readonly BusRecord[]): void
   /** Taken over from another process with an intent: perhaps sent. Never to be POSTed on this path. */
   inDoubt(session: Session, records: readonly BusRecord[]): void
   /** `open` is true again after a re-join that kept the partition. */
@@ -153,6 +173,8 @@ export interface SessionState extends TopicPartition {
   lag: number
   /** Whether a session is open, i.e. commands can be sent. */
   open: boolean
+  /** Whether something waits for its commit. */
+  committing: boolean
 }
 
 export interface TopicSpec {

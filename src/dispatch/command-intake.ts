@@ -38,8 +38,11 @@ export interface CommandIntakeOptions {
 
 interface Arrival {
   record: BusRecord
-  /** new: to be sent; doubted: an earlier owner may have sent it; past: only its id is to be remembered. */
-  kind: 'new' | 'doubted' | 'past'
+  /**
+   * new: to be sent; recalled: the same, and its id was let through before; doubted: an earlier owner may have sent it;
+   * past: only its id is to be remembered.
+   */
+  kind: 'new' | 'recalled' | 'doubted' | 'past'
 }
 
 /**
@@ -101,7 +104,7 @@ export class CommandIntake {
       this.#recent.addPast(command.account, command.id, record.offset)
       return null
     }
-    const known = this.#recent.add(command.account, command.id, record.offset)
+    const known = kind !== 'recalled' && this.#recent.add(command.account, command.id, record.offset)
     const { topic, partition } = this.#session
     const pending: Pending = {
       command,

@@ -10,14 +10,13 @@ export interface CommandSessionsOptions {
   doubtIntake: DoubtIntakeOptions
   dispatcher: Dispatcher
   telemetry: Telemetry
-  /** Partitions came or went. */
-  changed: () => void
+  shareChanged: () => void
   fatal: (error: Error) => void
 }
 
 /** Connects the sessions of commands and of doubts to their intake and to the dispatcher. */
 export function commandSessions(options: CommandSessionsOptions): SessionListener {
-  const { doubtsTopic, dispatcher, telemetry, changed, fatal } = options
+  const { doubtsTopic, dispatcher, telemetry, shareChanged, fatal } = options
   const commands = new Map<Session, CommandIntake>()
   const doubts = new Map<Session, DoubtIntake>()
   const count = ({ topic }: Session, records: readonly unknown[]) => {
@@ -25,11 +24,11 @@ export function commandSessions(options: CommandSessionsOptions): SessionListene
   }
 
   return {
+    shareChanged,
     opened(session) {
       if (session.topic === doubtsTopic) doubts.set(session, new DoubtIntake(session, options.doubtIntake))
       else commands.set(session, new CommandIntake(session, options.commandIntake))
       dispatcher.add(session)
-      changed()
     },
     history: (session, records) => commands.get(session)?.take(records, 'past'),
     records(session, records) {
@@ -37,20 +36,22 @@ export function commandSessions(options: CommandSessionsOptions): SessionListene
       commands.get(session)?.take(records, 'new')
       doubts.get(session)?.take(records, false)
     },
+    recalled(session, records) {
+      commands.get(session)?.take(records, 'recalled')
+      doubts.get(session)?.take(records, false)
+      dispatcher.pump()
+    },
     inDoubt(session, records) {
       count(session, records)
       commands.get(session)?.take(records, 'doubted')
       doubts.get(session)?.take(records, true)
     },
-    resumed() {
-      changed()
-      dispatcher.pump()
-    },
+    resumed: () => dispatcher.pump(),
     closed(session) {
       commands.delete(session)
       doubts.delete(session)
+      options.doubtIntake.resolver.forget(session)
       dispatcher.remove(session)
-      changed()
     },
     fatal,
   }

@@ -4,9 +4,11 @@ import type { Session } from '../bus/port.ts'
 import { envelopeOverhead } from '../gateway/envelope.ts'
 import { concludeExpired } from './conclusion.ts'
 import { Delivery, type DeliveryOptions, type Envelope } from './delivery.ts'
+import { PartitionQueues } from './partition-queues.ts'
 import { expiry, type Pending } from './pending.ts'
-import { AccountQueue, type EnvelopeBounds } from './queue.ts'
+import type { AccountQueue, EnvelopeBounds } from './queue.ts'
 import { ResultTally } from './results.ts'
+import { Turns } from './turns.ts'
 
 export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   accounts: ReadonlyMap<string, Account>
@@ -19,30 +21,40 @@ export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   concurrency: number
 }
 
-interface Lane {
-  session: Session
-  queues: Map<string, AccountQueue>
+/** What holds a slot, or is about to. */
+interface InFlight {
+  what: string
+  /** null: a request that is no envelope of commands. */
+  session: Session | null
+  isUrgent: boolean
 }
 
 /**
  * Decides what is sent when. Commands wait in a queue for each partition and account; whenever something changes, as
- * many envelopes leave as slots, accounts and rates allow, those of the urgent topics first, partitions in turn.
+ * many envelopes leave as slots, accounts and rates allow, those of the urgent topics first but for the turns of the
+ * others, partitions in turn.
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions
   readonly #delivery: Delivery
   readonly #slots: ReturnType<typeof pLimit>
+  readonly #inFlight = new Set<InFlight>()
   /** By urgency. */
-  readonly #lanes: Lane[][]
-  readonly #bySession = new Map<Session, Lane>()
+  readonly #partitions: PartitionQueues[][]
+  readonly #bySession = new Map<Session, PartitionQueues>()
+  readonly #turns: Turns
   #cancelTimer: (() => void) | null = null
   #pumping = false
 
   constructor(options: DispatcherOptions) {
     this.#options = options
     this.#slots = pLimit(options.concurrency)
-    this.#lanes = options.topics.map(() => [])
-    this.#delivery = new Delivery({ ...options, putBack: (pendings, halved) => this.#putBack(pendings, halved) })
+    this.#partitions = options.topics.map(() => [])
+    this.#turns = new Turns(options.topics.length)
+    this.#delivery = new Delivery({
+      ...options,
+      putBack: (pendings, halved) => this.#bySession.get(pendings[0]!.session)?.putBack(pendings, halved),
+    })
   }
 
   get inFlight(): number {
@@ -50,36 +62,47 @@ export class Dispatcher {
   }
 
   /** Runs a request that is no envelope of commands when a slot is free. */
-  async inSlot(request: () => Promise<void>): Promise<void> {
-    await this.#slots(request)
-    this.pump()
+  inSlot(request: () => Promise<void>): Promise<void> {
+    return this.#run({ what: 'a status poll', session: null, isUrgent: false }, request)
+  }
+
+  /** What holds a slot and could end: what belongs to a session that is not open waits for that. */
+  *underWay(): Iterable<{ what: string }> {
+    for (const one of this.#inFlight) if (one.session?.open ?? true) yield one
+  }
+
+  /** Whether commands wait for an account that may not send now. */
+  get heldBack(): boolean {
+    const { accounts } = this.#options
+    const waiting = [...this.#bySession.values()].flatMap(({ queues }) => [...queues])
+    return waiting.some(([name, { length, shelf }]) => length + shelf.length > 0 && !accounts.get(name)!.mayGo)
   }
 
   /** The append time, in milliseconds since 1970, of the oldest command of a topic that waits to be sent. */
   oldestTimestamp(topic: string): number | null {
-    const lanes = this.#lanes[this.#options.topics.indexOf(topic)] ?? []
-    const oldest = lanes.flatMap(lane => [...lane.queues.values()].map(queue => queue.oldestTimestamp ?? Infinity))
-    const least = Math.min(...oldest)
+    const partitions = this.#partitions[this.#options.topics.indexOf(topic)] ?? []
+    const least = Math.min(...partitions.map(({ oldestTimestamp }) => oldestTimestamp ?? Number.POSITIVE_INFINITY))
     return Number.isFinite(least) ? least : null
   }
 
   add(session: Session): void {
-    const lane: Lane = { session, queues: new Map() }
-    this.#bySession.set(session, lane)
-    this.#lanes[this.#options.topics.indexOf(session.topic)]!.push(lane)
+    const partition = new PartitionQueues(session, this.#options)
+    this.#bySession.set(session, partition)
+    this.#partitions[this.#options.topics.indexOf(session.topic)]!.push(partition)
   }
 
   /** What waits on the session is forgotten: whoever owns the partition next reads it again. */
   remove(session: Session): void {
-    const lane = this.#bySession.get(session)
-    if (!lane) return
+    const partition = this.#bySession.get(session)
+    if (!partition) return
     this.#bySession.delete(session)
-    const lanes = this.#lanes[this.#options.topics.indexOf(session.topic)]!
-    lanes.splice(lanes.indexOf(lane), 1)
+    const partitions = this.#partitions[this.#options.topics.indexOf(session.topic)]!
+    partitions.splice(partitions.indexOf(partition), 1)
   }
 
+  /** Commands of one session. */
   push(pendings: readonly Pending[]): void {
-    for (const pending of pendings) this.#queueOf(pending)?.push(pending)
+    this.#bySession.get(pendings[0]!.session)?.push(pendings)
     this.pump()
   }
 
@@ -91,9 +114,8 @@ export class Dispatcher {
     this.#cancelTimer = null
     let wait = 0
     while (wait === 0) wait = this.#leave()
-    if (wait > 0 && Number.isFinite(wait)) {
-      this.#cancelTimer = this.#options.clock.after(Math.ceil(wait), () => this.pump())
-    }
+    wait = Math.min(wait, this.#balance())
+    if (Number.isFinite(wait)) this.#cancelTimer = this.#options.clock.after(Math.ceil(wait), () => this.pump())
     this.#pumping = false
   }
 
@@ -102,33 +124,60 @@ export class Dispatcher {
     this.#pumping = true
   }
 
-  /** One slot is kept for the most urgent topic, so that a slow gateway under bulk does not hold it up. */
+  /** Keeps accounts that may not send from filling the memory. @returns milliseconds until it is to do so again */
+  #balance(): number {
+    const { accounts } = this.#options
+    if (accounts.size === 1) return Number.POSITIVE_INFINITY // there is nobody to make room for
+    const held = new Set([...accounts.values()].filter(account => !account.mayGo).map(({ name }) => name))
+    let wait = Number.POSITIVE_INFINITY
+    for (const partition of this.#bySession.values()) wait = Math.min(wait, partition.balance(held))
+    return wait
+  }
+
+  /**
+   * One slot is never taken by any but the most urgent topic, so that a slow gateway under bulk does not hold it up.
+   */
   #hasSlot(urgency: number): boolean {
     const { concurrency } = this.#options
-    const kept = urgency > 0 && concurrency > 1 ? 1 : 0
-    return this.#slots.activeCount + this.#slots.pendingCount + kept < concurrency
+    const taken = this.#slots.activeCount + this.#slots.pendingCount
+    if (taken >= concurrency) return false
+    if (urgency === 0 || concurrency === 1) return true
+    const urgent = [...this.#inFlight].filter(({ isUrgent }) => isUrgent).length
+    return taken - urgent + 1 < concurrency
   }
 
   /** Lets one envelope leave. @returns 0 when it did, else milliseconds until one may. */
   #leave(): number {
     let wait = Number.POSITIVE_INFINITY
-    for (const [urgency, lanes] of this.#lanes.entries()) {
-      if (!this.#hasSlot(urgency)) break
-      for (const lane of lanes) {
-        if (!lane.session.open) continue
-        for (const [name, queue] of lane.queues) {
-          const envelope = this.#form(lane.session, this.#options.accounts.get(name)!, queue)
+    for (const urgency of this.#turns.order()) {
+      if (!this.#hasSlot(urgency)) continue
+      const partitions = this.#partitions[urgency]!
+      for (const partition of partitions) {
+        if (!partition.session.open) continue
+        for (const [name, queue] of partition.queues) {
+          const envelope = this.#form(partition.session, this.#options.accounts.get(name)!, queue)
           if (typeof envelope === 'number') {
             wait = Math.min(wait, envelope)
             continue
           }
-          lanes.push(...lanes.splice(lanes.indexOf(lane), 1)) // the next one comes from another partition
-          void this.#slots(() => this.#delivery.deliver(envelope)).then(() => this.pump())
+          partitions.push(...partitions.splice(partitions.indexOf(partition), 1)) // the next one comes from another
+          partition.turn(name)
+          this.#turns.left(urgency)
+          const { session } = envelope
+          const what = `an envelope of ${session.topic}/${session.partition}`
+          void this.#run({ what, session, isUrgent: urgency === 0 }, () => this.#delivery.deliver(envelope))
           return 0
         }
       }
     }
     return wait
+  }
+
+  async #run(inFlight: InFlight, request: () => Promise<void>): Promise<void> {
+    this.#inFlight.add(inFlight)
+    await this.#slots(request)
+    this.#inFlight.delete(inFlight)
+    this.pump()
   }
 
   /** Packs an envelope if the account and its rate allow it now. @returns it, or the milliseconds to wait. */
@@ -155,21 +204,5 @@ export class Dispatcher {
     })
     if (!tally.isEmpty) void session.committed().then(() => tally.announce(telemetry))
     return pendings
-  }
-
-  #putBack(pendings: readonly Pending[], halved: boolean): void {
-    const first = pendings[0]
-    const queue = first && this.#queueOf(first)
-    if (!queue) return
-    if (halved) queue.putBackHalved([...pendings])
-    else queue.putBack(pendings)
-  }
-
-  #queueOf({ session, command }: Pending): AccountQueue | undefined {
-    const lane = this.#bySession.get(session)
-    if (!lane) return undefined
-    const queue = lane.queues.get(command.account) ?? new AccountQueue()
-    lane.queues.set(command.account, queue)
-    return queue
   }
 }

@@ -26,6 +26,11 @@ export interface Pending {
 
 export type ExpiryCode = 'DEADLINE' | 'MAX_AGE'
 
+/** The last instant at which a command may be sent, milliseconds since 1970. */
+export function expiresAt({ command, origin }: Pending, maxAgeMs: number): number {
+  return Math.min(command.deadline ?? Number.POSITIVE_INFINITY, origin.record.timestamp + maxAgeMs)
+}
+
 /** Why a command may not be sent any more, if so. */
 export function expiry({ command, origin }: Pending, now: number, maxAgeMs: number): ExpiryCode | null {
   if (command.deadline !== null && now > command.deadline) return 'DEADLINE'

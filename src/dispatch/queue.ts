@@ -1,4 +1,6 @@
+import type { Backlog } from '../bus/port.ts'
 import type { Pending } from './pending.ts'
+import { Shelf } from './shelf.ts'
 
 export interface EnvelopeBounds {
   operations: number
@@ -10,6 +12,7 @@ export interface EnvelopeBounds {
 class Fifo {
   #items: Pending[] = []
   #head = 0
+  bytes = 0
 
   get length(): number {
     return this.#items.length - this.#head
@@ -21,9 +24,11 @@ class Fifo {
 
   push(pending: Pending): void {
     this.#items.push(pending)
+    this.bytes += pending.command.bytes
   }
 
   shift(): void {
+    this.bytes -= this.first!.command.bytes
     this.#head++
     if (this.#head > 1024 && this.#head * 2 > this.#items.length) {
       this.#items = this.#items.slice(this.#head)
@@ -31,32 +36,59 @@ class Fifo {
     }
   }
 
+  /** Takes out the youngest ones beyond the bounds; one is never too large. */
+  cut({ records, bytes }: Backlog): Pending[] {
+    const items = this.#items.slice(this.#head)
+    let [kept, sum] = [0, 0]
+    for (const { command } of items) {
+      sum += command.bytes
+      if (kept >= records || (kept > 0 && sum > bytes)) break
+      kept++
+    }
+    const cut = items.slice(kept)
+    this.#items = items.slice(0, kept)
+    this.#head = 0
+    this.bytes -= bytesOf(cut)
+    return cut
+  }
+
   unshift(pendings: readonly Pending[]): void {
     this.#items = [...pendings, ...this.#items.slice(this.#head)]
     this.#head = 0
+    this.bytes += bytesOf(pendings)
   }
 }
 
-/** The commands of one account on one partition that wait to be packed. */
+const bytesOf = (pendings: readonly Pending[]) => pendings.reduce((sum, { command }) => sum + command.bytes, 0)
+
+/**
+ * The commands of one account on one partition that wait to be packed: the older ones in memory, and where they are too
+ * many for it, the younger ones on the shelf.
+ */
 export class AccountQueue {
   readonly #batched = new Fifo()
   /** call/otp: its answer names no id, and its subscriber waits on the line. */
   readonly #alone = new Fifo()
   /** Halves of an envelope that was refused as a whole: each goes out as it is. */
   readonly #halves: Pending[][] = []
+  readonly shelf = new Shelf()
 
+  /** How many are in memory. */
   get length(): number {
     return this.#batched.length + this.#alone.length + this.#halves.reduce((sum, half) => sum + half.length, 0)
+  }
+
+  /** Bytes of those operations in memory, without the halves of refused envelopes. */
+  get bytes(): number {
+    return this.#batched.bytes + this.#alone.bytes
   }
 
   /** The append time of the oldest command, roughly: queues are in order but for what was taken back. */
   get oldestTimestamp(): number | null {
     const firsts = [this.#batched.first, this.#alone.first, ...this.#halves.map(half => half[0])]
-    return firsts.reduce<number | null>((oldest, pending) => {
-      if (!pending) return oldest
-      const { timestamp } = pending.origin.record
-      return oldest === null ? timestamp : Math.min(oldest, timestamp)
-    }, null)
+    const timestamps = firsts.map(pending => pending?.origin.record.timestamp ?? Number.POSITIVE_INFINITY)
+    const oldest = Math.min(...timestamps, this.shelf.oldestTimestamp ?? Number.POSITIVE_INFINITY)
+    return Number.isFinite(oldest) ? oldest : null
   }
 
   push(pending: Pending): void {
@@ -68,6 +100,15 @@ export class AccountQueue {
     const [alone, batched] = [pendings.filter(isAlone), pendings.filter(pending => !isAlone(pending))]
     if (alone.length > 0) this.#alone.unshift(alone)
     if (batched.length > 0) this.#batched.unshift(batched)
+  }
+
+  /** Puts those on the shelf that are beyond what memory is to keep. @returns their offsets */
+  shelve(kept: Backlog, maxAgeMs: number): number[] {
+    const alone = this.#alone.cut(kept)
+    const records = Math.max(0, kept.records - this.#alone.length)
+    const cut = [...alone, ...this.#batched.cut({ ...kept, records })]
+    for (const pending of cut) this.shelf.add(pending, maxAgeMs)
+    return cut.map(({ offset }) => offset)
   }
 
   /** Takes back an envelope that was refused as a whole, in two halves. */

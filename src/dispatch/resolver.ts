@@ -1,5 +1,6 @@
 import type { Account } from '../accounts/account.ts'
 import type { PollAnswer, StatusPoller } from '../accounts/poller.ts'
+import type { Session } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import { operations, type SendType, stateOf } from '../protocol/index.ts'
 import type { StatusEvent } from '../records/generated.ts'
@@ -71,6 +72,7 @@ interface Doubt {
  */
 export class Resolver {
   readonly #options: ResolverOptions
+  readonly #bySession = new Map<Session, Set<Doubt>>()
   /** Doubts that are being resolved in this process. */
   open = 0
 
@@ -86,6 +88,8 @@ export class Resolver {
     const { clock, settleMs } = this.#options
     const canBeAsked = !withoutStatus.includes(pending.command.type)
     const doubt: Doubt = { pending, postedAt, inconclusive: 0, over: false, endSearch: () => {} }
+    const ofSession = this.#bySession.get(pending.session) ?? new Set()
+    this.#bySession.set(pending.session, ofSession.add(doubt))
     this.open++
     if (canBeAsked) this.#awaitCallback(doubt, since)
     // the POST has begun, whatever its sender's clock says
@@ -94,24 +98,30 @@ export class Resolver {
     this.#after(wait, doubt, () => (canBeAsked ? this.#poll(doubt) : this.#decide(doubt)))
   }
 
+  /** What the partition's next owner will resolve is no longer this one's. */
+  forget(session: Session): void {
+    for (const doubt of this.#bySession.get(session) ?? []) this.#close(doubt)
+    this.#bySession.delete(session)
+  }
+
   #awaitCallback(doubt: Doubt, since: number): void {
     const { idText: id, account } = doubt.pending.command
     const found = ({ msgId }: StatusEvent) => {
-      if (this.#stillOpen(doubt)) this.#settleSent(doubt, { ...noPayload, msgId })
+      if (!doubt.over) this.#settleSent(doubt, { ...noPayload, msgId })
     }
     doubt.endSearch = this.#options.evidence?.seek({ id, account, since, found }) ?? doubt.endSearch
   }
 
   async #poll(doubt: Doubt): Promise<void> {
     const { poller, accounts, notFoundErrors, polls, pollIntervalMs, telemetry, clock, maxAgeMs } = this.#options
-    const { command, session, origin } = doubt.pending
+    const { command, origin } = doubt.pending
     const account = accounts.get(command.account)
     if (!account) {
       await this.#decide(doubt)
       return
     }
-    const answer = await poller.ask(account, command.idText, () => session.alive && !doubt.over)
-    if (!this.#stillOpen(doubt)) return
+    const answer = await poller.ask(account, command.idText, () => !doubt.over)
+    if (doubt.over) return
     const evidence = evidenceOf(answer, notFoundErrors)
     telemetry.emit('status.polled', { result: evidence })
     if (evidence === 'sent') {
@@ -129,7 +139,7 @@ export class Resolver {
     const { attempts: mostAttempts, maxAgeMs, clock, sendAgain, evidence } = this.#options
     const { pending, postedAt } = doubt
     await evidence?.upToNow(pending.command.idText)
-    if (!this.#stillOpen(doubt)) return
+    if (doubt.over) return
     const { attempts } = pending
     const expired = expiry(pending, clock.now(), maxAgeMs)
     const unresolved = { outcome: 'UNRESOLVED', attempts, error: nobodyCouldTell(pending.unreadable) } as const
@@ -165,19 +175,14 @@ export class Resolver {
 
   #after(ms: number, doubt: Doubt, action: () => Promise<void>): void {
     this.#options.clock.after(ms, () => {
-      if (this.#stillOpen(doubt)) void action()
+      if (!doubt.over) void action()
     })
-  }
-
-  /** What the partition's next owner will resolve is no longer this one's. */
-  #stillOpen(doubt: Doubt): boolean {
-    if (!doubt.over && !doubt.pending.session.alive) this.#close(doubt)
-    return !doubt.over
   }
 
   #close(doubt: Doubt): void {
     doubt.over = true
     doubt.endSearch()
+    this.#bySession.get(doubt.pending.session)?.delete(doubt)
     this.open--
   }
 }

@@ -109,7 +109,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
     deadLetterTopic: topics.deadLetters,
     writeResult,
   }
-  const changed = () => {
+  const shareChanged = () => {
     if (membership) shareRates(accounts, membership.share(), clock.monotonic())
   }
   const listener = commandSessions({
@@ -122,7 +122,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
     doubtIntake: { ...intake, doubts, resolver, doubtDecoder },
     dispatcher,
     telemetry,
-    changed,
+    shareChanged,
     fatal: options.fatal,
   })
   membership = await bus
@@ -135,16 +135,15 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
       throw error
     })
   const joined = membership
-  changed()
+  shareChanged()
   dispatcher.pump()
   const registryTrouble = watchRegistry(telemetry)
   const stopWatching = watchProgress({
-    sessions: () => [...joined.sessions()].filter(({ topic }) => topic !== topics.doubts), // they wait on purpose
+    sessions: () => joined.sessions(),
+    underWay: () => dispatcher.underWay(),
+    heldBack: () => registryTrouble() !== null || answered?.reason != null || dispatcher.heldBack,
+    doubtsTopic: topics.doubts,
     timeoutMs,
-    heldBack: () =>
-      registryTrouble() !== null ||
-      answered?.reason != null ||
-      [...accounts.values()].some(account => account.wait() > 0),
     clock,
     telemetry,
     stuck: options.fatal,

@@ -4,46 +4,60 @@ import type { Telemetry } from '../telemetry/events.ts'
 
 export interface WatchdogOptions {
   sessions: () => Iterable<SessionState>
-  /** Whether something known keeps commands back: a pause, a rate, a registry that cannot be asked. */
+  /** Requests that hold a slot: the same objects from their beginning to their committed end. */
+  underWay: () => Iterable<{ what: string }>
+  /** Whether something known keeps commands in memory: an account that may not send, a registry that cannot be asked. */
   heldBack: () => boolean
+  /** Its commands wait on purpose. */
+  doubtsTopic: string
   /** gateway.timeoutMs: so long a request may take. */
   timeoutMs: number
   clock: Clock
   telemetry: Telemetry
-  /** A partition has made no progress for too long, and nothing explains it. */
+  /** Something does not end, and nothing explains it. */
   stuck: (error: Error) => void
 }
 
-/** Longer than any wait of a healthy worker but a request's own: rebalances, drains, brokers that come back. */
+/** What would be a standstill if it lasted. */
+interface Suspect {
+  /** Another one as soon as there is progress. */
+  key: unknown
+  what: string
+  patienceMs: number
+}
+
+/** Longer than any wait of a healthy worker but a request's own. */
 const leastPatienceMs = 300_000
+/** A producer's open transaction hides records for 15 minutes at most, unless the broker is set otherwise. */
+const readingPatienceMs = 1_200_000
 const checkMs = 10_000
 
 /**
- * A worker that has work and does none must not stay alive: its supervisor can cure what a session cannot.
- * Progress is a commit on the partition, or having nothing to do. @returns a function that ends the watch.
+ * A worker that has work and does none must not stay alive: its supervisor can cure what a session cannot. Waiting is no
+ * standstill, as long as others are served or something known is waited for; nor is a partition that is not open.
+ * @returns a function that ends the watch
  */
-export function watchProgress({ sessions, heldBack, timeoutMs, clock, telemetry, stuck }: WatchdogOptions): () => void {
-  const patienceMs = Math.max(leastPatienceMs, 2 * timeoutMs)
-  const lastProgress = new Map<string, number>()
-  const keyOf = (tp: { topic: string; partition: number }) => `${tp.topic}/${tp.partition}`
-  const committed = (tp: { topic: string; partition: number }) => lastProgress.set(keyOf(tp), clock.monotonic())
+export function watchProgress(options: WatchdogOptions): () => void {
+  const { telemetry, clock, stuck } = options
+  const commits = new Map<string, number>()
+  let steps = 0
+  const step = () => void steps++
+  const committed = (tp: { topic: string; partition: number }) => {
+    step()
+    commits.set(nameOf(tp), steps)
+  }
   telemetry.on('cycle.committed', committed)
+  telemetry.on('envelope.finished', step)
 
+  let since = new Map<unknown, number>()
   let cancel = clock.after(checkMs, check)
   function check(): void {
     const now = clock.monotonic()
-    const excused = heldBack()
-    const owned = [...sessions()]
-    for (const session of owned) {
-      const key = keyOf(session)
-      const idle = session.open && session.lag === 0
-      if (excused || idle || !lastProgress.has(key)) lastProgress.set(key, now)
-    }
-    const keys = new Set(owned.map(keyOf))
-    for (const [key, since] of lastProgress) {
-      if (!keys.has(key)) lastProgress.delete(key)
-      else if (now - since > patienceMs)
-        stuck(new Error(`no progress on ${key} for ${patienceMs / 1000} s, for no known reason`))
+    const suspects = [...suspectsIn(options, commits, steps)]
+    since = new Map(suspects.map(({ key }) => [key, since.get(key) ?? now]))
+    for (const { key, what, patienceMs } of suspects) {
+      if (now - since.get(key)! <= patienceMs) continue
+      stuck(new Error(`no progress for ${patienceMs / 1000} s, for no known reason: ${what}`))
     }
     cancel = clock.after(checkMs, check)
   }
@@ -51,5 +65,38 @@ export function watchProgress({ sessions, heldBack, timeoutMs, clock, telemetry,
   return () => {
     cancel()
     telemetry.off('cycle.committed', committed)
+    telemetry.off('envelope.finished', step)
   }
 }
+
+function* suspectsIn(
+  { sessions, underWay, heldBack, doubtsTopic, timeoutMs }: WatchdogOptions,
+  commits: ReadonlyMap<string, number>,
+  steps: number,
+): Generator<Suspect> {
+  const patienceMs = Math.max(leastPatienceMs, 2 * timeoutMs)
+  for (const request of underWay()) {
+    yield { key: request, what: `${request.what} does not end`, patienceMs }
+  }
+  const open = [...sessions()].filter(session => session.open)
+  for (const session of open) {
+    const name = nameOf(session)
+    const key = `${name}, last commit ${commits.get(name)}`
+    const { committing, lag, windowUsed } = session
+    if (committing) yield { key: `commit of ${key}`, what: `a commit of ${name} does not end`, patienceMs }
+    if (lag > 0 && windowUsed === 0) {
+      const what = `the records of ${name} do not come`
+      yield { key: `reading of ${key}`, what, patienceMs: readingPatienceMs }
+    }
+  }
+  const waiting = open.find(({ topic, windowUsed }) => topic !== doubtsTopic && windowUsed > 0)
+  if (waiting && !heldBack()) {
+    yield {
+      key: `step ${steps}`,
+      what: `nothing is sent or committed, though ${nameOf(waiting)} has commands`,
+      patienceMs,
+    }
+  }
+}
+
+const nameOf = ({ topic, partition }: { topic: string; partition: number }) => `${topic}/${partition}`

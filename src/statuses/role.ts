@@ -87,21 +87,18 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
       clock,
       telemetry,
     })
-  const changed = () => {
+  const shareChanged = () => {
     if (membership) shareRates(accounts, membership.share(), clock.monotonic())
   }
   const listener: SessionListener = {
-    opened(session) {
-      lanes.set(session, laneOf(session))
-      changed()
-    },
+    shareChanged,
+    opened: session => void lanes.set(session, laneOf(session)),
     records: (session, records) => lanes.get(session)?.take(records),
     inDoubt: (session, records) => lanes.get(session)?.take(records),
-    resumed: changed,
+    resumed: () => {},
     closed(session) {
       lanes.get(session)?.close()
       lanes.delete(session)
-      changed()
     },
     fatal: options.fatal,
   }
@@ -111,7 +108,7 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
     startFrom: startFrom === 'fail' ? 'earliest' : startFrom, // it sends nothing: a role added later is no mistake
   })
   const joined = membership
-  changed()
+  shareChanged()
 
   return {
     gauges: {

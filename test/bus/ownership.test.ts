@@ -114,6 +114,26 @@ describe('a log that was cut', () => {
     expect(logs[0]!.committed).toMatchObject({ offset: 6 })
   })
 
+  test('takes with it what was forgotten to make room, and the rest of that comes again', async () => {
+    const { logs, deliver, ownership, tps, listener, commit, cuts } = await openGroup(1)
+    logs[0]!.append(6)
+    deliver(0)
+    const session = listener.session()
+    session.shelve([1, 4])
+    session.recall([1, 4])
+    logs[0]!.cut(3)
+    ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
+    deliver(0)
+    expect(listener.recalledKeys).toEqual(['4'])
+    expect(cuts).toEqual([{ topic: 'commands', partition: 0, lost: 1 }])
+    logs[0]!.append(1)
+    deliver(0)
+    expect(listener.freshKeys).toEqual(['0', '1', '2', '3', '4', '5', '6'])
+    for (const offset of [0, 2, 3]) session.settle(offset, [])
+    await commit(0)
+    expect(logs[0]!.committed).toMatchObject({ offset: 4 })
+  })
+
   test('beyond what was committed, before it was taken over: what is gone is counted, the rest of the window stays', async () => {
     const log = buildLog(9)
     const other = await buildOwner(log, { tag: 'another process' }).open()
@@ -548,17 +568,18 @@ describe('leaving', () => {
 })
 
 test('the state of each partition that is owned can be seen, open or not', async () => {
-  const { logs, assign, acquire, deliver, ownership } = await buildGroup(2)
+  const { logs, assign, acquire, deliver, ownership, commit } = await buildGroup(2)
   await assign(0, 1)
   await acquire([0])
+  await commit(0)
   logs[0]!.append(82)
   deliver(0)
   const topic = 'commands'
   expect([...ownership.sessions()]).toEqual([
-    { topic, partition: 0, open: true, lag: 82, windowUsed: 82 / 8192 },
-    { topic, partition: 1, open: false, lag: 0, windowUsed: 0 },
+    { topic, partition: 0, open: true, lag: 82, windowUsed: 82 / 8192, committing: false },
+    { topic, partition: 1, open: false, lag: 0, windowUsed: 0, committing: false },
   ])
-  expect(ownership.leaseUntil()).toBe(10_000)
+  expect(ownership.leaseUntil()).toBe(10_050)
 })
 
 test('commits are further apart the more partitions are owned', async () => {
@@ -573,4 +594,43 @@ test('commits are further apart the more partitions are owned', async () => {
   expect(driverOf(0).committing).toBe(false)
   await clock.pass(1)
   expect(driverOf(0).committing).toBe(true)
+})
+
+describe('a change of what is owned is told at once', () => {
+  /** How many partitions are owned, each time that the listener hears of a change. */
+  function heardOf({ listener, ownership }: Awaited<ReturnType<typeof buildGroup>>): number[] {
+    const heard: number[] = []
+    Object.assign(listener, { shareChanged: () => heard.push(ownership.share().owned) })
+    return heard
+  }
+
+  test('of a partition that was lost while its session was being opened anew', async () => {
+    const group = await openGroup(2)
+    const { listener, commit, assign } = group
+    listener.session(1).settle(0, [])
+    await commit(1, 'failed')
+    const heard = heardOf(group)
+    await assign(0)
+    expect(heard.at(-1)).toBe(1)
+  })
+
+  test('of partitions that another process may have had in between: what they gave is lost before it is given back', async () => {
+    const group = await openGroup(3)
+    const { ownership, clock, tps } = group
+    const heard = heardOf(group)
+    void ownership.joining()
+    await clock.pass(20_000)
+    ownership.assigned(tps.slice(0, 2), false)
+    expect(heard).toEqual([0, 2])
+  })
+
+  test('of all of them, when the group is left', async () => {
+    const group = await openGroup(2)
+    for (const { partition } of group.tps) await group.commit(partition)
+    const heard = heardOf(group)
+    const left = group.ownership.leave()
+    group.leaving.end()
+    await left
+    expect(heard).toEqual([0])
+  })
 })

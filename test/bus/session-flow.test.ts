@@ -79,6 +79,103 @@ describe('back-pressure', () => {
   })
 })
 
+describe('a shelved record', () => {
+  const small = { backlog: () => ({ records: 4, bytes: 1 << 30 }) }
+
+  test('makes room for those behind it, and none is handed over twice', async () => {
+    const process = buildOwner(buildLog(8), small)
+    const { session, driver, deliver } = await process.open()
+    deliver(4)
+    expect([session.full, driver.paused]).toEqual([true, true])
+    session.shelve([1, 2, 3])
+    expect([session.full, driver.paused]).toEqual([false, false])
+    deliver()
+    expect(process.listener.freshKeys).toEqual(['0', '1', '2', '3', '4', '5', '6', '7'])
+  })
+
+  test('is read again when it is recalled, without those around it, and the reading goes on where it was', async () => {
+    const process = buildOwner(buildLog(12))
+    const { session, driver, deliver } = await process.open()
+    deliver(8)
+    session.shelve([2, 3, 4, 5])
+    session.recall([4, 2])
+    expect([session.recalling, driver.position]).toEqual([true, 2])
+    deliver(1)
+    deliver(2)
+    expect([session.recalling, driver.position]).toEqual([false, 8])
+    expect(process.listener.recalledKeys).toEqual(['2', '4'])
+    deliver()
+    expect(process.listener.freshKeys).toEqual(Array.from({ length: 12 }, (_, i) => String(i)))
+    expect(process.listener.recalledKeys).toEqual(['2', '4'])
+  })
+
+  test('is read again although the window is full, and although memory is nearly so', async () => {
+    const log = buildLog(windowSize + 5)
+    const process = buildOwner(log, { backlog: () => ({ records: 10, bytes: 1 << 30 }) })
+    const { session, driver, deliver, commit } = await process.open()
+    deliver()
+    expect(process.listener.fresh).toHaveLength(windowSize)
+    session.shelve(Array.from({ length: windowSize - 8 }, (_, i) => i))
+    expect(driver.paused).toBe(true)
+    session.recall([0])
+    expect(driver.paused).toBe(false)
+    deliver(1)
+    expect(process.listener.recalledKeys).toEqual(['0'])
+    expect(driver.paused).toBe(true)
+    session.settle(0, result(0))
+    await commit()
+    expect(log.committed?.offset).toBe(1)
+    expect(process.listener.fresh).toHaveLength(windowSize + 1)
+  })
+
+  test('can be sent, settled and shelved again like any other', async () => {
+    const log = buildLog(3)
+    const process = buildOwner(log, small)
+    const opened = await process.open()
+    const { session, deliver, commit } = opened
+    deliver()
+    session.shelve([0, 1])
+    session.recall([0, 1])
+    deliver()
+    session.shelve([1])
+    expect(await intend(opened, 0, 2)).toBe(true)
+    session.settle(0, result(0))
+    session.settle(2, result(2))
+    session.recall([1])
+    deliver()
+    session.settle(1, result(1))
+    await commit()
+    expect(process.listener.recalledKeys).toEqual(['0', '1', '1'])
+    expect(session).toMatchObject({ lag: 0, windowUsed: 0 })
+  })
+
+  test('that retention took meanwhile is done with: its partition goes on', async () => {
+    const log = buildLog(4)
+    const process = buildOwner(log)
+    const { session, deliver, commit } = await process.open()
+    deliver()
+    session.shelve([0, 1])
+    log.records.shift()
+    session.recall([0, 1])
+    deliver(1)
+    expect(session.recalling).toBe(false)
+    expect(process.listener.recalledKeys).toEqual(['1'])
+    for (const offset of [1, 2, 3]) session.settle(offset, result(offset))
+    await commit()
+    expect(log.committed?.offset).toBe(4)
+  })
+
+  test('is new again for the next session', async () => {
+    const process = buildOwner(buildLog(2))
+    const first = await process.open()
+    first.deliver()
+    first.session.shelve([0, 1])
+    first.session.close()
+    ;(await process.open()).deliver()
+    expect(process.listener.freshKeys).toEqual(['0', '1', '0', '1'])
+  })
+})
+
 describe('before the group re-joins', () => {
   test('no POST begins, those in flight are waited for, and their outcomes are committed', async () => {
     const log = buildLog(3)

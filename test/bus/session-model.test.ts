@@ -34,6 +34,8 @@ const steps = fc.oneof(
   { weight: 8, arbitrary: step('end commit', fc.tuple(which, ending), (m, a) => m.endCommit(...a)) },
   { weight: 6, arbitrary: step('finish', fc.tuple(which, fc.boolean()), (m, a) => m.finish(...a)) },
   { weight: 2, arbitrary: step('settle', fc.tuple(side, fc.boolean()), (m, a) => m.settle(...a)) },
+  { weight: 2, arbitrary: step('shelve', fc.tuple(side, few), (m, a) => m.shelve(...a)) },
+  { weight: 2, arbitrary: step('recall', fc.tuple(side, few, fc.nat({ max: 2 })), (m, a) => m.recall(...a)) },
   { weight: 2, arbitrary: step('rejoin', fc.tuple(side, fc.boolean()), (m, a) => m.rejoin(...a)) },
   {
     weight: 1,

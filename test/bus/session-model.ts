@@ -13,6 +13,9 @@ interface Work {
   session: PartitionSession
   driver: ScriptedDriver
   ready: Set<number>
+  /** Were ready, and are forgotten for now. */
+  shelved: Set<number>
+  recalled: Set<number>
   /** Asked for, and not answered yet. */
   intended: Set<number>
   doubted: Set<number>
@@ -95,8 +98,10 @@ export class SessionModel {
       committed: () => {},
       lost: () => {},
     })
-    const [ready, intended, doubted] = [new Set<number>(), new Set<number>(), new Set<number>()]
-    const work: Work = { process, session, driver, ready, intended, doubted, foreign: this.#foreignTo(process) }
+    const [ready, shelved, recalled] = [new Set<number>(), new Set<number>(), new Set<number>()]
+    const [intended, doubted] = [new Set<number>(), new Set<number>()]
+    const foreign = this.#foreignTo(process)
+    const work: Work = { process, session, driver, ready, shelved, recalled, intended, doubted, foreign }
     driver.onCommit = (base, metadata) => this.#check(() => this.#checkIntents(work, base, metadata))
     process.work = work
     this.#works.push(work)
@@ -195,6 +200,30 @@ export class SessionModel {
     work.session.settle(offset, [resultOf(offset)])
   }
 
+  /** A process forgets the youngest commands that it has not begun to send. */
+  shelve(which: number, count: number): void {
+    const work = this.#process(which).work
+    if (!work?.session.alive) return
+    const offsets = [...work.ready].slice(-count)
+    for (const offset of offsets) {
+      work.ready.delete(offset)
+      work.shelved.add(offset)
+    }
+    work.session.shelve(offsets)
+  }
+
+  /** And wants some of those back, any of them. */
+  recall(which: number, count: number, from = 0): void {
+    const work = this.#process(which).work
+    if (!work?.session.alive) return
+    const offsets = [...work.shelved].slice(from, from + count)
+    for (const offset of offsets) {
+      work.shelved.delete(offset)
+      work.recalled.add(offset)
+    }
+    work.session.recall(offsets)
+  }
+
   /** A session of the past is told what became of commands that it had delivered and nobody began to send. */
   async meddle(which: number, how: 'settle' | 'release' | 'intend'): Promise<void> {
     const work = this.#pick(this.#works, which, ({ session, ready }) => !session.alive && ready.size > 0)
@@ -227,6 +256,7 @@ export class SessionModel {
     for (let i = 0; i < 20 + this.log.records.length; i++) {
       while (this.#posts.length > 0) await this.finish(0, true)
       for (const _ of [...work!.doubted]) this.settle(which, true)
+      this.recall(which, Number.POSITIVE_INFINITY)
       await this.work(which, 3)
       this.verify()
     }
@@ -243,6 +273,9 @@ export class SessionModel {
     },
     records: (session, records) => {
       for (const { offset } of records) this.#check(() => this.#delivered(this.#workOf(session), offset))
+    },
+    recalled: (session, records) => {
+      for (const { offset } of records) this.#check(() => this.#cameBack(this.#workOf(session), offset))
     },
     inDoubt: (session, records) => {
       for (const { offset } of records) this.#check(() => this.#doubted(this.#workOf(session), offset))
@@ -265,12 +298,18 @@ export class SessionModel {
 
   #delivered(work: Work, offset: number): void {
     expect(work.foreign).not.toContain(offset)
-    expect(work.ready).not.toContain(offset)
+    for (const known of [work.ready, work.shelved, work.recalled]) expect(known).not.toContain(offset)
     if (work.driver.current) {
       expect(this.#posted).not.toContain(offset)
       expect(this.#isPublished(offset)).toBe(false)
     }
     work.ready.add(offset)
+  }
+
+  #cameBack(work: Work, offset: number): void {
+    expect(work.recalled).toContain(offset)
+    work.recalled.delete(offset)
+    this.#delivered(work, offset)
   }
 
   /** An intent was answered with true. */

@@ -6,70 +6,126 @@ import { ManualClock } from '../support/clock.ts'
 
 const minute = 60_000
 const tp = { topic: 'commands', partition: 0 }
-const working: SessionState = { ...tp, open: true, lag: 7, windowUsed: 0.1 }
+const idle: SessionState = { ...tp, open: true, lag: 0, windowUsed: 0, committing: false }
+const working: SessionState = { ...idle, lag: 7, windowUsed: 0.1 }
 
-/** A watch over one partition whose state the test changes. */
-function watch(state: SessionState, heldBack = () => false) {
+/** A watch over a worker whose state the test changes. */
+function watch(...sessions: SessionState[]) {
   const clock = new ManualClock()
   const telemetry = new Telemetry()
-  const errors: Error[] = []
-  const owned = { state: state as SessionState | null }
+  const errors: string[] = []
+  const worker = { sessions, underWay: [] as { what: string }[], heldBack: false }
   const stop = watchProgress({
-    sessions: () => (owned.state ? [owned.state] : []),
-    heldBack,
+    sessions: () => worker.sessions,
+    underWay: () => worker.underWay,
+    heldBack: () => worker.heldBack,
+    doubtsTopic: 'doubts',
     timeoutMs: 30_000,
     clock,
     telemetry,
-    stuck: error => errors.push(error),
+    stuck: error => errors.push(error.message),
   })
   onTestFinished(stop)
-  const commit = () => telemetry.emit('cycle.committed', { ...tp, records: 1, windowUsed: 0 })
-  return { clock, errors, owned, commit }
+  const commit = (topic = 'commands') =>
+    telemetry.emit('cycle.committed', { topic, partition: 0, records: 1, windowUsed: 0 })
+  const answer = () =>
+    telemetry.emit('envelope.finished', {
+      account: 'default',
+      outcome: 'answered',
+      operations: 1,
+      seconds: 1,
+    })
+  /** Does something every minute for an hour. */
+  const anHourOf = async (action: () => void) => {
+    for (let i = 0; i < 60; i++) {
+      action()
+      await clock.pass(minute)
+    }
+  }
+  return { clock, errors, worker, commit, answer, anHourOf }
 }
 
-test('a partition with work and no commit for five minutes ends the worker, and is named', async () => {
+test('nothing sent or committed for five minutes, with commands in hand, ends the worker, and is named', async () => {
   const { clock, errors } = watch(working)
   await clock.pass(5 * minute)
   expect(errors).toEqual([])
   await clock.pass(minute)
-  expect(errors[0]?.message).toContain('commands/0')
+  expect(errors[0]).toContain('commands/0')
 })
 
-test('a partition that never opens ends the worker too', async () => {
-  const { clock, errors } = watch({ ...working, open: false, lag: 0 })
-  await clock.pass(6 * minute)
-  expect(errors).not.toEqual([])
+test('a commit that never ends is a standstill, whatever the other partitions do', async () => {
+  const { errors, anHourOf, commit, answer } = watch({ ...working, committing: true }, { ...working, partition: 1 })
+  await anHourOf(() => {
+    commit('other')
+    answer()
+  })
+  expect(errors[0]).toContain('a commit of commands/0 does not end')
 })
 
-test('commits are progress', async () => {
-  const { clock, errors, commit } = watch(working)
-  for (let i = 0; i < 10; i++) {
-    await clock.pass(4 * minute)
-    commit()
-  }
+test('a request that never gives its slot back is a standstill, whatever the other slots do', async () => {
+  const { errors, worker, anHourOf, commit } = watch(working)
+  worker.underWay = [{ what: 'an envelope of commands/0' }]
+  await anHourOf(commit)
+  expect(errors[0]).toContain('an envelope of commands/0 does not end')
+})
+
+test('records that are there and do not come are a standstill, once no producer can still hide them', async () => {
+  const { clock, errors } = watch({ ...idle, lag: 7 })
+  await clock.pass(20 * minute)
+  expect(errors).toEqual([])
+  await clock.pass(minute)
+  expect(errors[0]).toContain('the records of commands/0 do not come')
+})
+
+test('commits and answers are progress of all that wait', async () => {
+  const { errors, anHourOf, commit, answer } = watch(working, { ...working, partition: 1 })
+  await anHourOf(commit)
+  await anHourOf(answer)
   expect(errors).toEqual([])
 })
 
-test('having nothing to do is no reason to end', async () => {
-  const { clock, errors } = watch({ ...working, lag: 0 })
+test('one commit after the other, and one request after the other, are progress', async () => {
+  const { errors, worker, anHourOf, commit } = watch({ ...working, committing: true })
+  await anHourOf(() => {
+    worker.underWay = [{ what: 'an envelope of commands/0' }]
+    commit()
+  })
+  expect(errors).toEqual([])
+})
+
+test('having nothing to do is no reason to end; nor is a doubt that waits', async () => {
+  const { clock, errors } = watch(idle, { ...working, topic: 'doubts' })
+  await clock.pass(60 * minute)
+  expect(errors).toEqual([])
+})
+
+test('a partition that is not open waits for the bus, however long that takes', async () => {
+  const { clock, errors } = watch({ ...working, open: false, committing: true })
   await clock.pass(60 * minute)
   expect(errors).toEqual([])
 })
 
 test('a pause of the account, a rate or a registry that is away explain a standstill, as long as they last', async () => {
-  let held = true
-  const { clock, errors } = watch(working, () => held)
+  const { clock, errors, worker } = watch(working)
+  worker.heldBack = true
   await clock.pass(60 * minute)
   expect(errors).toEqual([])
-  held = false
+  worker.heldBack = false
+  await clock.pass(6 * minute)
+  expect(errors).not.toEqual([])
+})
+
+test('they do not explain a commit that never ends', async () => {
+  const { clock, errors, worker } = watch({ ...working, committing: true })
+  worker.heldBack = true
   await clock.pass(6 * minute)
   expect(errors).not.toEqual([])
 })
 
 test('a partition that was given away is forgotten', async () => {
-  const { clock, errors, owned } = watch(working)
+  const { clock, errors, worker } = watch(working)
   await clock.pass(4 * minute)
-  owned.state = null
+  worker.sessions = []
   await clock.pass(60 * minute)
   expect(errors).toEqual([])
 })

@@ -35,6 +35,7 @@ export class TestListener implements SessionListener {
   readonly sessions = new Map<number, Session>()
   readonly fresh: { session: Session; record: BusRecord }[] = []
   readonly doubted: { session: Session; record: BusRecord }[] = []
+  readonly recalls: { session: Session; record: BusRecord }[] = []
   readonly past: { session: Session; record: BusRecord }[] = []
   readonly fatals: Error[] = []
   onFresh: (session: Session, records: readonly BusRecord[]) => void = () => {}
@@ -45,6 +46,9 @@ export class TestListener implements SessionListener {
   records(session: Session, records: readonly BusRecord[]): void {
     for (const record of records) this.fresh.push({ session, record })
     this.onFresh(session, records)
+  }
+  recalled(session: Session, records: readonly BusRecord[]): void {
+    for (const record of records) this.recalls.push({ session, record })
   }
   inDoubt(session: Session, records: readonly BusRecord[]): void {
     for (const record of records) this.doubted.push({ session, record })
@@ -62,6 +66,9 @@ export class TestListener implements SessionListener {
 
   get freshKeys(): string[] {
     return keysOf(this.fresh)
+  }
+  get recalledKeys(): string[] {
+    return keysOf(this.recalls)
   }
   get pastKeys(): string[] {
     return keysOf(this.past)

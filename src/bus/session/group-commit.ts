@@ -43,6 +43,11 @@ export class GroupCommit {
     this.#options = options
   }
 
+  /** Whether a commit is under way or due. */
+  get busy(): boolean {
+    return this.#running !== null || !this.#isClean(this.#next)
+  }
+
   intend(offsets: readonly number[]): Promise<boolean> {
     if (this.#stopped) return Promise.resolve(false)
     return new Promise(decide => {
@@ -65,7 +70,7 @@ export class GroupCommit {
 
   /** Resolves when everything said so far is committed, or when there will be no more commit. */
   next(): Promise<void> {
-    if (this.#stopped || (this.#isClean(this.#next) && !this.#running)) return Promise.resolve()
+    if (this.#stopped || !this.busy) return Promise.resolve()
     return new Promise(resolve => {
       const cycle = this.#isClean(this.#next) && this.#running ? this.#running : this.#next
       cycle.waiters.push(resolve)
@@ -89,7 +94,7 @@ export class GroupCommit {
         resolve()
       }
       const check = () => {
-        if (this.#stopped || (!this.#running && this.#isClean(this.#next) && condition())) done()
+        if (this.#stopped || (!this.busy && condition())) done()
       }
       const cancel = this.#options.clock.after(ms, done)
       this.#idleChecks.push(check)

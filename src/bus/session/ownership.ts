@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import pLimit from 'p-limit'
 import { type Clock, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import type { Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
+import type { Backlog, Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
 import type { Batch, Committed, GroupDriver, GroupEvents, LogEnds, PartitionDriver } from './driver.ts'
 import { Ledger } from './ledger.ts'
-import { type Backlog, PartitionSession } from './session.ts'
+import { PartitionSession } from './session.ts'
 
 export interface OwnershipOptions {
   listener: SessionListener
@@ -119,7 +119,8 @@ export class Ownership implements GroupEvents, Membership {
 
   *sessions(): Iterable<SessionState> {
     for (const { tp, session } of this.#slots.values()) {
-      yield { ...tp, windowUsed: session?.windowUsed ?? 0, lag: session?.lag ?? 0, open: session?.open ?? false }
+      const { windowUsed = 0, lag = 0, open = false, committing = false } = session ?? {}
+      yield { ...tp, windowUsed, lag, open, committing }
     }
   }
 
@@ -136,12 +137,14 @@ export class Ownership implements GroupEvents, Membership {
       this.#slots.delete(key)
       this.#close(slot)
     }
+    this.#options.listener.shareChanged?.() // what is lost and given back at once was another's in between
     if (this.#leaving) return
     for (const tp of partitions) {
       const slot = this.#slots.get(keyOf(tp))
       if (slot?.session) slot.session.resume()
       else if (!slot) this.#take(tp)
     }
+    this.#options.listener.shareChanged?.()
   }
 
   batch(batch: Batch): void {
@@ -166,6 +169,7 @@ export class Ownership implements GroupEvents, Membership {
     await this.#group.member.leave().catch(() => {}) // the group finds out by itself
     for (const slot of this.#slots.values()) this.#close(slot)
     this.#slots.clear()
+    this.#options.listener.shareChanged?.()
   }
 
   async #each(action: (session: PartitionSession) => Promise<void>): Promise<void> {

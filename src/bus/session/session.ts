@@ -1,16 +1,11 @@
 import type { Clock } from '../../clock.ts'
-import type { BusRecord, OutgoingRecord, Session, SessionListener } from '../port.ts'
+import type { Backlog, BusRecord, OutgoingRecord, Session, SessionListener } from '../port.ts'
 import { type Checkpoint, packCheckpoint, unpackCheckpoint } from './checkpoint.ts'
+import { Detour } from './detour.ts'
 import type { Batch, Committed, PartitionDriver } from './driver.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { Ledger } from './ledger.ts'
 import { DONE, IN_DOUBT, INTENT, NEW, Window, windowSize } from './window.ts'
-
-/** The most that one partition may hold undone in memory. */
-export interface Backlog {
-  records: number
-  bytes: number
-}
 
 /** Headers and the record's own structure are counted in as a flat sum. */
 const sizeOf = (record: BusRecord) => (record.value?.length ?? 0) + 200
@@ -83,6 +78,8 @@ export class PartitionSession implements Session {
   #waiting: BusRecord[] = []
   /** Records whose POST an earlier session of this process made: kept in case it turns out not to have been sent. */
   readonly #carried = new Map<number, BusRecord>()
+  readonly #detour = new Detour()
+  /** Bytes of each undone record that is in memory; 0: it is not. */
   readonly #sizes = new Uint32Array(windowSize)
   #undone = 0
   #undoneBytes = 0
@@ -119,6 +116,10 @@ export class PartitionSession implements Session {
 
   get lag(): number {
     return !this.started ? 0 : Math.max(0, this.highWatermark - this.#window.base)
+  }
+
+  get committing(): boolean {
+    return this.#commits.busy
   }
 
   /** Takes the partition over: fences, reads the checkpoint, starts delivery. */
@@ -204,27 +205,35 @@ export class PartitionSession implements Session {
   accept(batch: Batch): boolean {
     if (!this.started) return true
     if (batch.fetchedOffset !== this.position) return false
-    this.position = batch.nextOffset
+    const { recalled, onward, gone } = this.#detour.sort(batch)
+    this.position = this.#detour.next(batch.nextOffset)
+    if (this.position !== batch.nextOffset) this.#options.driver.seek(this.position)
     this.highWatermark = batch.highWatermark
-    for (const record of batch.records) this.#waiting.push(record)
+    for (const record of onward) this.#waiting.push(record)
+    for (const offset of gone) this.#settle(offset, [])
+    for (const record of recalled) this.#hold(record)
+    if (recalled.length > 0 || gone.length > 0) this.#options.listener.recalled?.(this, recalled)
     this.#takeIn()
     return true
   }
 
   /** The log does not hold the position any more: goes on at its beginning, or ends where it ends too early. */
   cut(low: number, high: number): void {
-    const { driver, dataLost } = this.#options
+    const { driver, dataLost, listener } = this.#options
     if (!this.started || !this.alive) return
     if (this.position > high) {
       this.end('fetch', new Error(`the log ends at ${high}, before offset ${this.position} that was to be read next`))
       return
     }
-    const lost = low - Math.max(this.position, this.#window.base)
-    this.position = Math.max(this.position, low)
+    const gone = this.#detour.cut(low)
+    const lost = Math.max(0, low - Math.max(this.#detour.reached(this.position), this.#window.base)) + gone.length
+    this.position = this.#detour.next(Math.max(this.position, low))
     this.highWatermark = high
-    if (this.#waiting.length === 0) this.#window.skipTo(this.position)
+    for (const offset of gone) this.#settle(offset, [])
+    if (gone.length > 0) listener.recalled?.(this, [])
+    if (this.#waiting.length === 0 && !this.#detour.active) this.#window.skipTo(this.position)
     driver.seek(this.position)
-    if (lost <= 0) return
+    if (lost === 0) return
     try {
       dataLost(lost)
     } catch (error) {
@@ -256,28 +265,81 @@ export class PartitionSession implements Session {
     if (record.offset === this.#window.horizon) this.#window.horizon++
     if (state === DONE || state === INTENT) history.push(record)
     if (state === DONE) return
-    const size = sizeOf(record)
-    this.#sizes[record.offset % windowSize] = size
-    this.#undone++
-    this.#undoneBytes += size
+    this.#hold(record)
     if (state === NEW) fresh.push(record)
     else if (state === IN_DOUBT) doubts.push(record)
     else this.#carried.set(record.offset, record)
   }
 
-  /** Back-pressure: the adapter stops fetching while too much is undone. */
+  #hold(record: BusRecord): void {
+    const size = sizeOf(record)
+    this.#sizes[record.offset % windowSize] = size
+    this.#undone++
+    this.#undoneBytes += size
+  }
+
+  #letGo(offset: number): void {
+    const size = this.#sizes[offset % windowSize]!
+    if (size === 0) return
+    this.#sizes[offset % windowSize] = 0
+    this.#undone--
+    this.#undoneBytes -= size
+  }
+
+  get capacity(): Backlog {
+    return this.#options.backlog()
+  }
+
+  get full(): boolean {
+    return this.#isOver() || (this.#paused && this.#waiting.length === 0)
+  }
+
+  get recalling(): boolean {
+    return this.#detour.active
+  }
+
+  #isOver(): boolean {
+    const { records, bytes } = this.#options.backlog()
+    return this.#undone >= records || this.#undoneBytes >= bytes
+  }
+
+  #isHalfEmpty(): boolean {
+    const { records, bytes } = this.#options.backlog()
+    return this.#undone <= records / 2 && this.#undoneBytes <= bytes / 2
+  }
+
+  /** Back-pressure: the adapter stops fetching while too much is undone, or while the window is full. */
   #balance(): void {
-    const { driver, backlog } = this.#options
-    const bound = backlog()
-    const undone = this.#undone + this.#waiting.length
-    const over = undone >= bound.records || this.#undoneBytes >= bound.bytes || this.#waiting.length > 0
-    if (over && !this.#paused) {
+    const { driver } = this.#options
+    const recalling = this.#detour.active
+    const stops = this.#isOver() || (this.#waiting.length > 0 && !recalling)
+    if (stops && !this.#paused) {
       this.#paused = true
       driver.pause()
-    } else if (this.#paused && !over && undone <= bound.records / 2 && this.#undoneBytes <= bound.bytes / 2) {
+    } else if (this.#paused && !stops && (recalling || this.#isHalfEmpty())) {
       this.#paused = false
       driver.resume()
     }
+  }
+
+  shelve(offsets: readonly number[]): void {
+    if (!this.alive) return
+    for (const offset of offsets) if (this.#window.get(offset) === NEW) this.#letGo(offset)
+    this.#balance()
+  }
+
+  recall(offsets: readonly number[]): void {
+    if (!this.alive) return
+    const shelved = offsets.filter(offset => this.#isShelved(offset))
+    const from = this.#detour.want(shelved, this.position)
+    if (from < this.position) this.#options.driver.seek(from)
+    this.position = from
+    this.#balance()
+  }
+
+  #isShelved(offset: number): boolean {
+    const { base, horizon } = this.#window
+    return offset >= base && offset < horizon && this.#window.get(offset) === NEW && !this.#sizes[offset % windowSize]
   }
 
   intend(offsets: readonly number[]): Promise<boolean> {
@@ -321,10 +383,7 @@ export class PartitionSession implements Session {
     if (this.#window.get(offset) === DONE) return
     this.#window.set(offset, DONE)
     this.#carried.delete(offset)
-    if (offset < this.#window.horizon) {
-      this.#undone--
-      this.#undoneBytes -= this.#sizes[offset % windowSize]!
-    }
+    this.#letGo(offset)
     this.#commits.settle(offset, records)
   }
 

@@ -1,0 +1,29 @@
+/** An envelope lets at most so many more urgent ones leave before it. */
+const mostPassedOver = 7
+
+/**
+ * Whose turn it is among topics of different urgency. The most urgent one goes first; one that has been passed over
+ * seven times goes before it once. So each keeps a share of the envelopes, however much the more urgent ones have to send.
+ */
+export class Turns {
+  /** For each topic, the envelopes of more urgent ones since its own last one. */
+  readonly #passedOver: number[]
+
+  /** @param count topics, 0 being the most urgent one */
+  constructor(count: number) {
+    this.#passedOver = Array.from({ length: count }, () => 0)
+  }
+
+  /** Who may send the next envelope, if the ones before have none. */
+  order(): number[] {
+    const all = [...this.#passedOver.keys()]
+    const isDue = (urgency: number) => this.#passedOver[urgency]! >= mostPassedOver
+    return [...all.filter(isDue), ...all.filter(urgency => !isDue(urgency))]
+  }
+
+  /** A topic's envelope left. */
+  left(urgency: number): void {
+    this.#passedOver[urgency] = 0
+    for (let other = urgency + 1; other < this.#passedOver.length; other++) this.#passedOver[other]!++
+  }
+}

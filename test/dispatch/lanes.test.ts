@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'vitest'
+import { buildCommand } from '../support/commands.ts'
+import { buildSending } from '../support/sending.ts'
+
+const urgentIds = 1_000_000
+
+const commands = (from: number, count: number) =>
+  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i) }))
+
+/** A worker whose urgent topic has twice as much to send as its slots can take, for as long as `overload` says. */
+async function overloaded(concurrency: number) {
+  const sending = await buildSending({ gateway: { maxOperations: 5, concurrency }, takes: () => 1_000 })
+  let next = urgentIds
+  const overload = async (seconds: number) => {
+    for (let second = 0; second < seconds; second++) {
+      sending.put('urgent', commands(next, 2 * 5 * concurrency))
+      next += 2 * 5 * concurrency
+      await sending.pass(1_000, 250)
+    }
+  }
+  return { ...sending, overload }
+}
+
+describe('while the urgent topic has more to send than can be sent', () => {
+  test.each([1, 2, 8])('every eighth envelope is of the bulk that waits: concurrency %i', async concurrency => {
+    const { put, overload, posts } = await overloaded(concurrency)
+    await overload(5)
+    put('bulk', commands(1, 2_000))
+    await overload(2)
+    const before = posts.length
+    await overload(80)
+    const during = posts.slice(before)
+    const bulk = during.filter(({ ids }) => ids[0]! < urgentIds)
+    expect(Math.abs(bulk.length - during.length / 8)).toBeLessThanOrEqual(1)
+  })
+
+  test('the worker is not taken for stuck', async () => {
+    const { put, overload, fatals, results } = await overloaded(2)
+    put('bulk', commands(1, 20))
+    await overload(6 * 60)
+    expect(fatals).toEqual([])
+    expect((await results()).filter(({ id }) => id < urgentIds)).toHaveLength(20)
+  })
+})
+
+test('an urgent command that comes alone waits for no bulk: a slot is kept for it', async () => {
+  const { put, pass, posts, clock } = await buildSending({ gateway: { maxOperations: 10 }, takes: () => 5_000 })
+  put('bulk', commands(1, 1_000))
+  await pass(7_000)
+  put('urgent', commands(urgentIds, 1))
+  const at = clock.monotonic()
+  await pass(1_000)
+  expect(posts.find(({ ids }) => ids[0] === urgentIds)!.at - at).toBeLessThan(200)
+})
