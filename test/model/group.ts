@@ -10,6 +10,8 @@ export interface Action {
   says: string
   /** How many ways there are for it to happen to one process. */
   ways?: (world: World) => number
+  /** More words, once it has happened. */
+  more?: (world: World, process: Process, way: number) => string
   /**
    * Lets it happen. A way that cannot be now leaves the world as it was.
    * @returns whether it happened, or what it broke
@@ -55,7 +57,7 @@ export const groupActions: readonly Action[] = [
   {
     says: 'A gives up its JoinGroup, which the coordinator has',
     act({ broker }, process) {
-      if (process.phase !== IN_JOIN || !spend(broker, 'lostAnswers')) return false
+      if (process.phase !== IN_JOIN || !spend(broker, 'lostJoins')) return false
       process.phase = MUST_JOIN
       return true
     },
@@ -82,7 +84,7 @@ export const groupActions: readonly Action[] = [
     act({ broker }, process) {
       if (process.phase !== JOINED) return false
       const refused = !process.known || broker.preparing || process.joining !== broker.generation
-      if (!refused && !spend(broker, 'lostAnswers')) return false
+      if (!refused && !spend(broker, 'lostJoins')) return false
       mustJoin(process)
       return true
     },
@@ -101,7 +103,7 @@ export const groupActions: readonly Action[] = [
   {
     says: 'A loses the answer to its SyncGroup',
     act({ broker }, process) {
-      if (process.phase !== IN_SYNC || !spend(broker, 'lostAnswers')) return false
+      if (process.phase !== IN_SYNC || !spend(broker, 'lostJoins')) return false
       mustJoin(process)
       return true
     },

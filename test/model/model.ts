@@ -51,6 +51,23 @@ export class OwnershipModel implements Model {
     return this.#world.canonical()
   }
 
+  explore(most: number): Exploration {
+    return explore(this, most)
+  }
+
+  /** The steps in words. */
+  tell(steps: readonly number[]): string[] {
+    const world = this.#world
+    world.bytes.set(this.initial)
+    return steps.map((number, i) => {
+      const { action, process: id, way } = this.#steps[number]!
+      this.#take(this.#steps[number]!)
+      const says = action.says.replace(/\bA\b/g, 'ABC'[id]!)
+      const more = action.more?.(world, world.processes[id]!, way)
+      return `${String(i + 1).padStart(3)}. ${says}${more ? ` (${more})` : ''}`
+    })
+  }
+
   /** @returns undefined when the step cannot be taken now, null when it breaks nothing. */
   #take({ action, process: id, way }: Step): string | null | undefined {
     const world = this.#world
@@ -59,23 +76,5 @@ export class OwnershipModel implements Model {
     if (answer === false) return undefined
     const broken = answer === true ? brokenBySession(process) : answer
     return broken === null || this.#ignores.has(broken) ? null : promises[broken]
-  }
-
-  explore(most: number): Exploration {
-    return explore(this, most)
-  }
-
-  /** The steps in words, with what is stored after each. */
-  tell(steps: readonly number[]): string[] {
-    const world = this.#world
-    world.bytes.set(this.initial)
-    return steps.map((number, i) => {
-      const step = this.#steps[number]!
-      this.#take(step)
-      const ways = step.action.ways?.(world) ?? 1
-      const way = ways > 1 ? ` [${step.way}]` : ''
-      const says = step.action.says.replace(/\bA\b/g, 'ABC'[step.process]!)
-      return `${String(i + 1).padStart(3)}. ${says}${way}`
-    })
   }
 }

@@ -23,8 +23,17 @@ import { type Cell, type Process, spend, type World } from './world.ts'
 export const sessionActions: readonly Action[] = [
   { says: 'A begins to take the partition over', act: beginTakeOver },
   { says: 'A goes on with the take-over', act: goOnWithTakeOver },
-  { says: 'A opens its session with the checkpoint that it was told', act: open },
-  { says: 'A begins a commit', ways: ({ offsets }) => 2 ** offsets.length, act: beginCommit },
+  {
+    says: 'A ends the take-over: its session is open, if the lease holds',
+    act: open,
+    more: (_, { cells }) => inWords(cells.map(({ state }) => state)),
+  },
+  {
+    says: 'A begins a commit',
+    ways: ({ offsets }) => 2 ** offsets.length,
+    act: beginCommit,
+    more: (_, { cells, flightSeq }) => `number ${flightSeq}: ${inWords(cells.map(({ sent }) => sent))}`,
+  },
   {
     says: "A's commit lands",
     act(world, process) {
@@ -84,7 +93,7 @@ export const sessionActions: readonly Action[] = [
     act({ broker }, process) {
       if (process.flight === NONE || process.deaf || broker.epoch !== process.id + 1) return false
       if (process.flight === LANDED && broker.lostBy === process.id + 1) return false // it would not be confirmed
-      if (!spend(broker, 'faults')) return false
+      if (!spend(broker, 'lostCommits')) return false
       endSession(process)
       return true
     },
@@ -92,6 +101,7 @@ export const sessionActions: readonly Action[] = [
   {
     says: 'A begins the POST',
     ways: ({ offsets }) => offsets.length,
+    more: (_world, _process, way) => `command ${way}`,
     act(world, process, way, rules) {
       const cell = process.cells[way]!
       const answered = cell.ledger === READY
@@ -108,6 +118,7 @@ export const sessionActions: readonly Action[] = [
   {
     says: 'A knows that the POST was not sent',
     ways: ({ offsets }) => offsets.length,
+    more: (_world, _process, way) => `command ${way}`,
     act({ broker, offsets }, process, way) {
       const cell = process.cells[way]!
       if (cell.ledger !== IN_FLIGHT || !spend(broker, 'releases')) return false
@@ -119,6 +130,7 @@ export const sessionActions: readonly Action[] = [
   {
     says: 'A finds, right before the first byte, that the POST may not begin',
     ways: ({ offsets }) => offsets.length,
+    more: (_world, _process, way) => `command ${way}`,
     act({ broker }, process, way) {
       const { ledger } = process.cells[way]!
       const forbidden = ledger === DEAD || (ledger === READY && (!process.lease || process.leaving))
@@ -138,6 +150,10 @@ export const sessionActions: readonly Action[] = [
   },
   { says: 'A dies, and starts again under a new tag', act: crash },
 ]
+
+function inWords(states: readonly number[]): string {
+  return states.map((state, k) => `command ${k} ${['new', 'intent', 'done', 'in doubt'][state]}`).join(', ')
+}
 
 /** What a commit does to an offset. */
 const INTENDED = 1

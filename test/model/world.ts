@@ -14,10 +14,10 @@ const ofBroker = [
   'lostBy', // process + 1 whose confirmed checkpoint the coordinator has lost
   'rounds', // from here on: left of the bounds
   'rejoins',
-  'lostAnswers',
+  'lostJoins',
   'lateHeartbeats',
   'crashes',
-  'faults',
+  'lostCommits',
   'releases',
   'losses',
   'resets',
@@ -117,13 +117,13 @@ export interface Bounds {
   /** Joins that nothing asked for. */
   rejoins: number
   /** Answers to JoinGroup and SyncGroup that are lost. */
-  lostAnswers: number
+  lostJoins: number
   /** Answers to heartbeats that travel while other things happen. */
   lateHeartbeats: number
   /** Processes that die and start again under a new tag. */
   crashes: number
   /** Lost answers to commits. */
-  faults: number
+  lostCommits: number
   /** POSTs that turn out not to have been sent. */
   releases: number
   /** Confirmed checkpoints that the coordinator loses. */
