@@ -6,6 +6,7 @@
  */
 import { parseArgs } from 'node:util'
 import { boundsInCi, leastBounds } from '../test/model/bounds.ts'
+import { type Exploration, explore } from '../test/model/explorer.ts'
 import { OwnershipModel } from '../test/model/model.ts'
 import { type Planted, planted, rulesOf } from '../test/model/planted.ts'
 import { promises } from '../test/model/promises.ts'
@@ -25,10 +26,11 @@ else for (const beyond of positionals.length > 0 ? [boundsOf(positionals)] : bou
 
 function check(beyond: Partial<Bounds>): void {
   const model = new OwnershipModel({ ...leastBounds, ...beyond }, design)
-  const { states, exhausted, depth, counterexample, seconds } = timed(() => model.explore(mostStates))
+  const exploration = explored(model)
+  const { states, exhausted, depth, counterexample, seconds } = exploration
   const end = exhausted ? 'nothing broken, all seen' : counterexample ? 'BROKEN' : 'NOT ALL SEEN'
   console.log(`${end}: ${inWords(beyond)}: ${states} states, up to ${depth} steps deep, ${seconds} s`)
-  if (counterexample) console.log(model.tell(counterexample.steps).join('\n'), `\n     ${counterexample.broken}`)
+  if (counterexample) console.log(model.story(exploration).join('\n'), `\n     ${counterexample.broken}`)
   if (!exhausted) process.exitCode = 1
 }
 
@@ -40,11 +42,12 @@ function plantAll(names: readonly string[]): void {
 
 function plant(bug: Planted, story: boolean): void {
   const model = new OwnershipModel({ ...leastBounds, ...bug.bounds }, rulesOf(bug), bug.breaks)
-  const { states, counterexample, seconds } = timed(() => model.explore(mostStates))
+  const exploration = explored(model)
+  const { states, counterexample, seconds } = exploration
   const way = counterexample ? `after ${counterexample.steps.length} steps` : 'NEVER'
   console.log(`${counterexample ? 'found    ' : 'NOT FOUND'} ${bug.name} (${states} states, ${seconds} s)`)
   console.log(`          ${bug.what}\n          ${promises[bug.breaks]}: ${way}`)
-  if (counterexample && story) console.log(model.tell(counterexample.steps).join('\n'))
+  if (counterexample && story) console.log(model.story(exploration).join('\n'))
   if (!counterexample) process.exitCode = 1
 }
 
@@ -59,8 +62,8 @@ function inWords(beyond: Partial<Bounds>): string {
   return bounds.flatMap(([name, count]) => (count > 0 ? [`${name} ${count}`] : [])).join(', ')
 }
 
-function timed<T>(work: () => T): T & { seconds: string } {
+function explored(model: OwnershipModel): Exploration & { seconds: string } {
   const started = performance.now()
-  const done = work()
-  return { ...done, seconds: ((performance.now() - started) / 1000).toFixed(0) }
+  const exploration = explore(model, mostStates)
+  return { ...exploration, seconds: ((performance.now() - started) / 1000).toFixed(0) }
 }

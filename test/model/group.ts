@@ -20,8 +20,8 @@ export interface Action {
 }
 
 /** The coordinator of the group, and how a process is a member of it. Requests of one member arrive in their order. */
-export const groupActions: readonly Action[] = [
-  {
+export const groupActions = {
+  drain: {
     says: 'A hears that it must join, and drains',
     act({ broker }, process) {
       if (process.phase !== MEMBER || process.leaving) return false
@@ -32,7 +32,7 @@ export const groupActions: readonly Action[] = [
       return true
     },
   },
-  {
+  join: {
     says: 'A sends JoinGroup, a rebalance begins',
     act({ broker }, process) {
       if (process.phase !== MUST_JOIN || broker.rounds === 0) return false
@@ -45,7 +45,7 @@ export const groupActions: readonly Action[] = [
       return true
     },
   },
-  {
+  joinAgain: {
     says: 'A sends JoinGroup and is answered with the generation that there is',
     act({ broker }, process) {
       if (process.phase !== MUST_JOIN || !process.known || broker.preparing) return false
@@ -54,7 +54,7 @@ export const groupActions: readonly Action[] = [
       return true
     },
   },
-  {
+  giveUpJoin: {
     says: 'A gives up its JoinGroup, which the coordinator has',
     act({ broker }, process) {
       if (process.phase !== IN_JOIN || !spend(broker, 'lostJoins')) return false
@@ -62,7 +62,7 @@ export const groupActions: readonly Action[] = [
       return true
     },
   },
-  {
+  completeRound: {
     says: 'all have joined, and the leader gives the partition to A in the next generation',
     act({ broker, processes }, process) {
       if (!broker.preparing || !process.joined || broker.rounds === 0) return false
@@ -79,7 +79,7 @@ export const groupActions: readonly Action[] = [
       return true
     },
   },
-  {
+  loseJoin: {
     says: 'A loses the answer to its JoinGroup, or its SyncGroup is refused',
     act({ broker }, process) {
       if (process.phase !== JOINED) return false
@@ -89,7 +89,7 @@ export const groupActions: readonly Action[] = [
       return true
     },
   },
-  {
+  sync: {
     says: 'A sends SyncGroup, and it is answered',
     act({ broker }, process) {
       if (process.phase !== JOINED || !process.known || broker.preparing) return false
@@ -100,7 +100,7 @@ export const groupActions: readonly Action[] = [
       return true
     },
   },
-  {
+  loseSync: {
     says: 'A loses the answer to its SyncGroup',
     act({ broker }, process) {
       if (process.phase !== IN_SYNC || !spend(broker, 'lostJoins')) return false
@@ -108,8 +108,8 @@ export const groupActions: readonly Action[] = [
       return true
     },
   },
-  { says: 'A hears the answer to its SyncGroup', act: hearSync },
-  {
+  hearSync: { says: 'A hears the answer to its SyncGroup', act: hearSync },
+  beat: {
     says: "A's heartbeat is answered",
     act({ broker }, process) {
       if (!beats(broker, process) || process.lease) return false
@@ -117,7 +117,7 @@ export const groupActions: readonly Action[] = [
       return true
     },
   },
-  {
+  beginBeat: {
     says: "A's heartbeat is answered, and the answer is on its way",
     act({ broker }, process) {
       if (!beats(broker, process) || process.heartbeat || !spend(broker, 'lateHeartbeats')) return false
@@ -125,7 +125,7 @@ export const groupActions: readonly Action[] = [
       return true
     },
   },
-  {
+  endBeat: {
     says: "A hears its heartbeat's answer",
     act(_, process, _way, rules) {
       if (!process.heartbeat) return false
@@ -134,7 +134,7 @@ export const groupActions: readonly Action[] = [
       return true
     },
   },
-  {
+  endLease: {
     says: "time passes: A's lease is over",
     act(_, process) {
       if (!process.lease && !process.oldLease) return false
@@ -143,7 +143,7 @@ export const groupActions: readonly Action[] = [
       return true
     },
   },
-  {
+  age: {
     says: 'time passes: what is on its way to A gives no lease any more',
     act(_, process) {
       if (process.lease || process.oldLease || (!process.heartbeat && !process.answerYoung)) return false
@@ -152,7 +152,7 @@ export const groupActions: readonly Action[] = [
       return true
     },
   },
-  {
+  evict: {
     says: 'the coordinator has not heard of A for too long, and a rebalance begins without it',
     act({ broker, processes }, process) {
       if (!process.known || process.joined || process.lease || process.heartbeat || process.answerYoung) return false
@@ -162,7 +162,7 @@ export const groupActions: readonly Action[] = [
       return true
     },
   },
-  {
+  forgetGroup: {
     says: 'the coordinator forgets the group, after all leases are over',
     act({ broker, processes }, process) {
       if (process.id !== 0 || broker.generation === 0) return false
@@ -179,7 +179,7 @@ export const groupActions: readonly Action[] = [
       return true
     },
   },
-]
+} satisfies Record<string, Action>
 
 /** Whether it is a member of the present generation, as far as it knows and the coordinator. */
 function isOf({ generation }: Broker, process: Process): boolean {

@@ -1,11 +1,15 @@
-import { type Exploration, explore, type Model } from './explorer.ts'
+import type { Exploration, Model } from './explorer.ts'
 import { type Action, groupActions } from './group.ts'
 import { type Broken, brokenBySession, promises } from './promises.ts'
 import type { Rules } from './rules.ts'
 import { sessionActions } from './session.ts'
 import { type Bounds, World } from './world.ts'
 
-interface Step {
+export type ActionName = keyof typeof groupActions | keyof typeof sessionActions
+const actions: Record<ActionName, Action> = { ...groupActions, ...sessionActions }
+
+export interface Step {
+  name: ActionName
   action: Action
   process: number
   way: number
@@ -27,9 +31,9 @@ export class OwnershipModel implements Model {
     this.initial = world.bytes.slice()
     const others = (Object.keys(promises) as Broken[]).filter(broken => broken !== only)
     this.#ignores = new Set(only ? others : [])
-    this.#steps = [...groupActions, ...sessionActions].flatMap(action =>
+    this.#steps = (Object.entries(actions) as [ActionName, Action][]).flatMap(([name, action]) =>
       world.processes.flatMap(({ id }) =>
-        Array.from({ length: action.ways?.(world) ?? 1 }, (_, way) => ({ action, process: id, way })),
+        Array.from({ length: action.ways?.(world) ?? 1 }, (_, way) => ({ name, action, process: id, way })),
       ),
     )
   }
@@ -51,17 +55,45 @@ export class OwnershipModel implements Model {
     return this.#world.canonical()
   }
 
-  explore(most: number): Exploration {
-    return explore(this, most)
+  /** The way to a counterexample that was found. */
+  story({ counterexample }: Exploration): string[] {
+    return counterexample ? this.tell(counterexample.steps.map(number => this.#steps[number]!)) : []
+  }
+
+  /** As it is after the last step that was taken. */
+  get world(): World {
+    return this.#world
+  }
+
+  /**
+   * One way through the world, step by step.
+   * @param choose one of the steps that can be taken
+   * @param taken is told of each step after it was taken
+   */
+  async walk(length: number, choose: (possible: readonly Step[]) => Step, taken: (step: Step) => Promise<void>) {
+    const world = this.#world
+    world.bytes.set(this.initial)
+    for (let i = 0; i < length; i++) {
+      const before = world.bytes.slice()
+      const possible = this.#steps.filter(step => {
+        const can = this.#take(step) !== undefined
+        world.bytes.set(before)
+        return can
+      })
+      if (possible.length === 0) return
+      const step = choose(possible)
+      this.#take(step)
+      await taken(step)
+    }
   }
 
   /** The steps in words. */
-  tell(steps: readonly number[]): string[] {
+  tell(steps: readonly Step[]): string[] {
     const world = this.#world
     world.bytes.set(this.initial)
-    return steps.map((number, i) => {
-      const { action, process: id, way } = this.#steps[number]!
-      this.#take(this.#steps[number]!)
+    return steps.map((step, i) => {
+      const { action, process: id, way } = step
+      this.#take(step)
       const says = action.says.replace(/\bA\b/g, 'ABC'[id]!)
       const more = action.more?.(world, world.processes[id]!, way)
       return `${String(i + 1).padStart(3)}. ${says}${more ? ` (${more})` : ''}`

@@ -20,21 +20,21 @@ import {
 import { type Cell, type Process, spend, type World } from './world.ts'
 
 /** Sessions of the partition, their commits, and the POSTs between them. */
-export const sessionActions: readonly Action[] = [
-  { says: 'A begins to take the partition over', act: beginTakeOver },
-  { says: 'A goes on with the take-over', act: goOnWithTakeOver },
-  {
+export const sessionActions = {
+  beginTakeOver: { says: 'A begins to take the partition over', act: beginTakeOver },
+  goOnWithTakeOver: { says: 'A goes on with the take-over', act: goOnWithTakeOver },
+  endTakeOver: {
     says: 'A ends the take-over: its session is open, if the lease holds',
     act: open,
     more: (_, { cells }) => inWords(cells.map(({ state }) => state)),
   },
-  {
+  beginCommit: {
     says: 'A begins a commit',
     ways: ({ offsets }) => 2 ** offsets.length,
     act: beginCommit,
     more: (_, { cells, flightSeq }) => `number ${flightSeq}: ${inWords(cells.map(({ sent }) => sent))}`,
   },
-  {
+  land: {
     says: "A's commit lands",
     act(world, process) {
       const { broker } = world
@@ -53,7 +53,7 @@ export const sessionActions: readonly Action[] = [
       return brokenByCommit(world, before, afterLoss) ?? true
     },
   },
-  {
+  landAndLose: {
     says: "A's commit lands, but the coordinator loses the checkpoint in it",
     act(world, process) {
       const { broker } = world
@@ -65,7 +65,7 @@ export const sessionActions: readonly Action[] = [
       return true
     },
   },
-  {
+  hearDone: {
     says: "A hears that its commit is done",
     act(_, process) {
       if (process.flight !== LANDED) return false
@@ -79,7 +79,7 @@ export const sessionActions: readonly Action[] = [
       return true
     },
   },
-  {
+  hearFenced: {
     says: 'A hears that it was fenced',
     act({ broker }, process) {
       if (process.flight !== SENT || process.deaf || broker.epoch === process.id + 1) return false
@@ -88,7 +88,7 @@ export const sessionActions: readonly Action[] = [
       return true
     },
   },
-  {
+  loseAnswer: {
     says: 'A loses the answer to its commit',
     act({ broker }, process) {
       if (process.flight === NONE || process.deaf || broker.epoch !== process.id + 1) return false
@@ -98,7 +98,7 @@ export const sessionActions: readonly Action[] = [
       return true
     },
   },
-  {
+  post: {
     says: 'A begins the POST',
     ways: ({ offsets }) => offsets.length,
     more: (_world, _process, way) => `command ${way}`,
@@ -115,7 +115,7 @@ export const sessionActions: readonly Action[] = [
       return broken ?? true
     },
   },
-  {
+  hearNotSent: {
     says: 'A knows that the POST was not sent',
     ways: ({ offsets }) => offsets.length,
     more: (_world, _process, way) => `command ${way}`,
@@ -123,11 +123,11 @@ export const sessionActions: readonly Action[] = [
       const cell = process.cells[way]!
       if (cell.ledger !== IN_FLIGHT || !spend(broker, 'releases')) return false
       offsets[way]!.posted = 0
-      release(process, way)
+      release(process, process.cells[way]!)
       return true
     },
   },
-  {
+  giveUpPost: {
     says: 'A finds, right before the first byte, that the POST may not begin',
     ways: ({ offsets }) => offsets.length,
     more: (_world, _process, way) => `command ${way}`,
@@ -135,11 +135,11 @@ export const sessionActions: readonly Action[] = [
       const { ledger } = process.cells[way]!
       const forbidden = ledger === DEAD || (ledger === READY && (!process.lease || process.leaving))
       if (!forbidden || !spend(broker, 'releases')) return false
-      release(process, way)
+      release(process, process.cells[way]!)
       return true
     },
   },
-  {
+  stop: {
     says: 'A is told to stop: it finishes what is in flight',
     act({ broker }, process) {
       if (process.phase !== MEMBER || process.leaving || !spend(broker, 'leaves')) return false
@@ -148,8 +148,8 @@ export const sessionActions: readonly Action[] = [
       return true
     },
   },
-  { says: 'A dies, and starts again under a new tag', act: crash },
-]
+  crash: { says: 'A dies, and starts again under a new tag', act: crash },
+} satisfies Record<string, Action>
 
 function inWords(states: readonly number[]): string {
   return states.map((state, k) => `command ${k} ${['new', 'intent', 'done', 'in doubt'][state]}`).join(', ')
@@ -207,20 +207,18 @@ function open(_: World, process: Process, _way: number, rules: Rules): boolean {
     process.seq = confirmed
     for (const cell of cells) cell.state = cell.confirmed
   }
+  process.session = OPEN
   if (process.tag === name) takeBack(process)
   else takeOver(process, rules)
-  process.session = OPEN
   process.tag = 0
   return true
 }
 
-function takeBack({ cells }: Process): void {
-  for (const cell of cells) {
+function takeBack(process: Process): void {
+  for (const cell of process.cells) {
     if (cell.state !== INTENT) cell.ledger = NONE
-    else if (cell.ledger === NONE || cell.ledger === RELEASED) {
-      cell.state = NEW
-      cell.ledger = NONE
-    }
+    else if (cell.ledger === NONE) cell.state = NEW
+    else if (cell.ledger === RELEASED) release(process, cell)
   }
 }
 
@@ -269,8 +267,7 @@ function publish({ offsets }: World, { cells }: Process): void {
   })
 }
 
-function release(process: Process, offset: number): void {
-  const cell = process.cells[offset]!
+function release(process: Process, cell: Cell): void {
   cell.ledger = RELEASED
   if (process.session !== OPEN || cell.state !== INTENT) return
   cell.ledger = NONE
