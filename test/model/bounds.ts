@@ -17,6 +17,4 @@ export const leastBounds: Bounds = {
 }
 
 /** What CI explores to the end: each line is what it has beyond the least bounds. */
-export const boundsInCi: readonly Partial<Bounds>[] = [
-  { offsets: 2 },
-]
+export const boundsInCi: readonly Partial<Bounds>[] = [{ offsets: 2 }]

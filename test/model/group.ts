@@ -1,6 +1,6 @@
-import { closeSlot } from './session.ts'
 import type { Broken } from './promises.ts'
 import type { Rules } from './rules.ts'
+import { closeSlot } from './session.ts'
 import { IN_JOIN, IN_SYNC, JOINED, MEMBER, MUST_JOIN, NONE } from './states.ts'
 import { type Broker, type Process, spend, type World } from './world.ts'
 

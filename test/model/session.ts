@@ -66,7 +66,7 @@ export const sessionActions = {
     },
   },
   hearDone: {
-    says: "A hears that its commit is done",
+    says: 'A hears that its commit is done',
     act(_, process) {
       if (process.flight !== LANDED) return false
       process.confirmed = process.flightSeq
@@ -108,7 +108,8 @@ export const sessionActions = {
       const early = cell.ledger === NONE && cell.kind === INTENDED
       if (!answered && !early && cell.ledger !== DEAD) return false
       const leased = process.lease === 1 && !process.leaving
-      if (!rules.mayPost({ answered: answered || cell.ledger === DEAD, alive: cell.ledger !== DEAD, leased })) return false
+      if (!rules.mayPost({ answered: answered || cell.ledger === DEAD, alive: cell.ledger !== DEAD, leased }))
+        return false
       const broken = brokenByPost(world, process, way)
       cell.ledger = IN_FLIGHT
       world.offsets[way]!.posted = 1
@@ -160,7 +161,8 @@ const INTENDED = 1
 const SETTLED = 2
 
 function beginTakeOver(world: World, process: Process, _way: number, rules: Rules): boolean {
-  if (process.session !== NONE || !process.slot || (process.phase !== MEMBER && process.phase !== MUST_JOIN)) return false
+  if (process.session !== NONE || !process.slot || (process.phase !== MEMBER && process.phase !== MUST_JOIN))
+    return false
   if (!rules.mayOpen({ leased: process.lease === 1, leaving: process.leaving === 1 })) return false
   if (!(rules.fencesFirst ? fence(world, process) : read(world, process))) return false
   process.session = FENCED

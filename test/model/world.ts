@@ -88,7 +88,10 @@ function views<Field extends string>(fields: readonly Field[]) {
       },
     })
   })
-  return Bytes as unknown as new (bytes: Uint8Array, at: number) => View<Field>
+  return Bytes as unknown as new (
+    bytes: Uint8Array,
+    at: number,
+  ) => View<Field>
 }
 
 const BrokerView = views(ofBroker)
