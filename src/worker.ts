@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { BusUnavailable } from './bus/errors.ts'
 import { openBus } from './bus/open.ts'
 import type { Bus } from './bus/port.ts'
 import type { Receiver } from './callbacks/receiver.ts'
@@ -24,6 +25,8 @@ export interface WorkerOptions {
   /** Instead of the ones that the settings name. */
   bus?: Bus
   registry?: SchemaRegistry
+  /** Gives up a start that waits for the bus or the registry: createWorker then rejects. */
+  signal?: AbortSignal
 }
 
 /** A running worker: the roles that the settings name, their metrics and health. */
@@ -45,11 +48,11 @@ interface Roles {
   reconciling: Reconciling | null
 }
 
-const registryRetryMs = 2000
+const startRetryMs = 2000
 
 /**
  * Starts a worker as the settings say.
- * @throws SettingsError when settings are missing; Error when the bus cannot be reached or lacks a topic. While the
+ * @throws SettingsError when settings are missing; Error when the bus lacks a topic, or refuses. While the bus or the
  * registry cannot be reached, the start waits for it.
  */
 export async function createWorker(settings: Settings, options: WorkerOptions = {}): Promise<Worker> {
@@ -60,13 +63,14 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
   failed.catch(() => {}) // whoever does not look sees it in ready()
   let failure: Error | null = null
   let starting = true
+  let waitsFor: string | null = null
   let stopped: Promise<void> | null = null
   const roles: Roles = { sending: null, receiver: null, reconciling: null }
   const gauges = new Set<GaugeSource>()
   const ready = () => {
     const reasons = [
       ...(failure ? [failure.message] : []),
-      ...(starting ? ['starting'] : []),
+      ...(starting ? [waitsFor === null ? 'starting' : `starting: ${waitsFor}`] : []),
       ...(stopped === null ? [] : ['stopping']),
       ...(roles.sending?.reasons() ?? []),
       ...(roles.reconciling?.reasons() ?? []),
@@ -99,11 +103,16 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
     if (!options.bus) await bus.close()
   }
 
+  const giveUp = () => void stop()
+  options.signal?.addEventListener('abort', giveUp)
   try {
+    options.signal?.throwIfAborted()
     await startRoles()
   } catch (error) {
     await stop()
     throw error
+  } finally {
+    options.signal?.removeEventListener('abort', giveUp)
   }
   starting = false
   return {
@@ -117,7 +126,7 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
   async function startRoles(): Promise<void> {
     const tokens = tokensOf(settings)
     if (settings.roles.includes('callbacks') && tokens) {
-      roles.receiver = await whenRegistryAnswers(() => startReceiving({ settings, bus, registry, telemetry, tokens }))
+      roles.receiver = await whenReachable(() => startReceiving({ settings, bus, registry, telemetry, tokens }))
     }
     if (!settings.roles.some(role => role !== 'callbacks')) return
     requireGateway(settings)
@@ -128,25 +137,29 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
     const common = { settings, bus, registry, telemetry, clock: systemClock, random: Math.random, fatal }
     if (settings.roles.includes('worker')) {
       const hookFor = hookForCommands(settings, tokens, telemetry)
-      roles.sending = await whenRegistryAnswers(() => startSending({ ...common, hookFor }))
+      roles.sending = await whenReachable(() => startSending({ ...common, hookFor }))
       gauges.add(roles.sending.gauges)
     }
     if (settings.roles.includes('reconciler')) {
-      roles.reconciling = await whenRegistryAnswers(() => startReconciling(common))
+      roles.reconciling = await whenReachable(() => startReconciling(common))
       gauges.add(roles.reconciling.gauges)
     }
   }
 
-  async function whenRegistryAnswers<T>(start: () => Promise<T>): Promise<T> {
-    for (let asked = 1; ; asked++) {
+  async function whenReachable<T>(start: () => Promise<T>): Promise<T> {
+    for (;;) {
       try {
         const started = await start()
-        if (asked > 1) telemetry.emit('registry.available', { schemaId: null })
+        if (waitsFor !== null) telemetry.emit('registry.available', { schemaId: null })
+        waitsFor = null
         return started
       } catch (error) {
-        if (!(error instanceof RegistryUnavailable)) throw error
-        telemetry.emit('registry.unavailable', { schemaId: null, error })
-        await sleep(systemClock, registryRetryMs)
+        options.signal?.throwIfAborted()
+        if (error instanceof RegistryUnavailable) telemetry.emit('registry.unavailable', { schemaId: null, error })
+        else if (error instanceof BusUnavailable) telemetry.emit('bus.unavailable', { error })
+        else throw error
+        waitsFor = error.message
+        await sleep(systemClock, startRetryMs)
       }
     }
   }

@@ -13,18 +13,20 @@ const embeddedPartitions = 4
 
 /** The bus that the settings name. @throws Error when kafka.brokers is not set. */
 export function openBus({ kafka, topics }: Settings, telemetry: Telemetry): Bus {
-  const { brokers, groupId, clientId, drainMs, startFrom, sessionTimeoutMs, rebalanceTimeoutMs } = kafka
-  const common = { groupId, drainMs, startFrom, clock: systemClock, telemetry }
+  const { brokers, groupId, clientId, drainMs, startFrom, onDataLoss, sessionTimeoutMs, rebalanceTimeoutMs } = kafka
+  const common = { groupId, drainMs, onDataLoss, clock: systemClock, telemetry }
   if (!brokers) throw new Error('kafka.brokers is not set: name brokers, or the word embedded')
   if (brokers === 'embedded') {
     const { commands, ...others } = topics
     const names = [...commands, ...Object.values(others)]
     embeddedBroker.createTopics(names.map(topic => ({ topic, partitions: embeddedPartitions })))
-    return new MemoryBus({ ...common, broker: embeddedBroker, sessionTimeoutMs })
+    // its progress goes with this process, so a group of it is always new
+    return new MemoryBus({ ...common, startFrom: 'earliest', broker: embeddedBroker, sessionTimeoutMs })
   }
   const sasl = saslOf(kafka.sasl)
   return new KafkaBus({
     ...common,
+    startFrom,
     brokers,
     clientId,
     sessionTimeoutMs,

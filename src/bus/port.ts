@@ -94,7 +94,7 @@ export interface SessionListener {
   /** `open` is true again after a re-join that kept the partition. */
   resumed(session: Session): void
   closed(session: Session): void
-  /** The bus cannot go on by itself: the process must end so that its supervisor restarts it. */
+  /** The worker may not go on by itself: the process must end. */
   fatal(error: Error): void
 }
 
@@ -106,8 +106,13 @@ export interface Membership {
   share(): { owned: number; total: number }
   /** Settings of back-pressure for metrics: the state of each owned partition. */
   sessions(): Iterable<SessionState>
-  /** Takes no more records, finishes what is in flight within `drainMs`, commits, leaves the group. */
-  leave(): Promise<void>
+  /** Why the group cannot be asked now; null: it can. While it cannot, what is known waits to be committed. */
+  trouble(): string | null
+  /**
+   * From the call on no POST may begin. Finishes what is in flight, commits, leaves the group.
+   * @param finishMs how long that may take, default kafka.drainMs
+   */
+  leave(finishMs?: number): Promise<void>
 }
 
 /** A look at one owned partition, for metrics. */
@@ -155,6 +160,10 @@ export interface JoinOptions {
   group?: string
   /** How many offsets below its checkpoint a topic's sessions read again, for the listener's `history`. Default none. */
   lookBack?: (topic: string) => number
+  /** Where the log ends before the checkpoint, it is read again from so many milliseconds ago. Default: from its beginning. */
+  lookBackMs?: number
+  /** Where to begin without a checkpoint, instead of kafka.startFrom. */
+  startFrom?: 'earliest' | 'latest' | 'fail'
 }
 
 /** Where to begin: a timestamp is in ms since 1970. */

@@ -24,7 +24,9 @@ export function reasonsOf(
   registry: string | null,
 ): string[] {
   const closed = [...membership.sessions()].filter(({ open }) => !open)
+  const trouble = membership.trouble()
   return [
+    ...(trouble ? [trouble] : []),
     ...(registry ? [registry] : []),
     ...closed.map(({ topic, partition }) => `${topic}/${partition} is not open`),
     ...[...accounts.values()].flatMap(({ name, gate }) =>

@@ -111,9 +111,15 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
     changed,
     fatal: options.fatal,
   })
-  membership = await bus.join(lanes, listener, {
-    lookBack: topic => (topic === topics.doubts ? 0 : delivery.dedupeWindow),
-  })
+  membership = await bus
+    .join(lanes, listener, {
+      lookBack: topic => (topic === topics.doubts ? 0 : delivery.dedupeWindow),
+      lookBackMs: delivery.maxAgeMs,
+    })
+    .catch(async error => {
+      await connection.close()
+      throw error
+    })
   const joined = membership
   changed()
   dispatcher.pump()
@@ -135,8 +141,8 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
       stopAsking()
       stopWatching()
       poller.stop()
-      await joined.leave()
       dispatcher.stop()
+      await joined.leave(Math.max(timeoutMs, settings.kafka.drainMs))
       await connection.close()
     },
   }

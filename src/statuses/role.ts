@@ -103,7 +103,11 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
     },
     fatal: options.fatal,
   }
-  membership = await bus.join([topics.results, topics.overdue], listener, { group: 'reconciler' })
+  const { startFrom } = settings.kafka
+  membership = await bus.join([topics.results, topics.overdue], listener, {
+    group: 'reconciler',
+    startFrom: startFrom === 'fail' ? 'earliest' : startFrom, // it sends nothing: a role added later is no mistake
+  })
   const joined = membership
   changed()
 
@@ -114,10 +118,15 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
         yield { name: 'reconciler_delay_seconds', labels: {}, value: behindMs / 1000 }
       },
     },
-    reasons: () =>
-      [...joined.sessions()]
-        .filter(({ open }) => !open)
-        .map(({ topic, partition }) => `${topic}/${partition} is not open`),
+    reasons: () => {
+      const trouble = joined.trouble()
+      return [
+        ...(trouble ? [trouble] : []),
+        ...[...joined.sessions()]
+          .filter(({ open }) => !open)
+          .map(({ topic, partition }) => `${topic}/${partition} is not open`),
+      ]
+    },
     async stop() {
       poller.stop()
       await joined.leave()

@@ -29,6 +29,8 @@ export interface Events {
   'session.closed': { topic: string; partition: number }
   'session.openFailed': { topic: string; partition: number; error: Error }
   'cycle.committed': { topic: string; partition: number; records: number; windowUsed: number }
+  /** So many offsets that were not worked on yet are gone from the log: retention, deleted records, an unclean election. */
+  'log.cut': { topic: string; partition: number; lost: number }
   'doubt.opened': { cause: string; count: number }
   /** outcome: SENT or UNRESOLVED; a doubt that was sent again is not resolved yet. */
   'doubt.resolved': { outcome: string }
@@ -43,7 +45,8 @@ export interface Events {
   /** The registry could not be asked: records with that schema wait, their neighbours go on. null: at the start. */
   'registry.unavailable': { schemaId: number | null; error: Error }
   'registry.available': { schemaId: number | null }
-  'bus.crashed': { error: Error; restarting: boolean }
+  /** The brokers cannot be reached at the start, which waits for them. */
+  'bus.unavailable': { error: Error }
   'bus.log': { level: 'error' | 'warn' | 'info' | 'debug'; message: string; error?: string }
   /** A hook address had to leave out correlation and tenant, to stay within callbacks.urlMaxLength. */
   'hook.shortened': object

@@ -38,7 +38,8 @@ const levels: { [K in keyof Events]: LevelOf<K> } = {
   'deadLetter.published': ({ stage }) => (stage === 'callback' ? 'debug' : 'warn'), // of callbacks, an outsider decides
   'registry.unavailable': 'warn',
   'registry.available': 'info',
-  'bus.crashed': ({ restarting }) => (restarting ? 'error' : 'fatal'),
+  'log.cut': 'error',
+  'bus.unavailable': 'warn',
   'bus.log': ({ level }) => level,
   'hook.shortened': 'not logged',
   'callback.accepted': 'debug',

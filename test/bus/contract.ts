@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Membership } from '../../src/bus/port.ts'
+import type { Telemetry } from '../../src/telemetry/events.ts'
 import {
   type BusHarness,
   buildRecord,
@@ -30,9 +31,16 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
 
     const newGroup = () => `group-${process.pid}-${++groups}`
 
-    async function join(groupId: string, topic: string, partitions = 1, lookBack = 0): Promise<Joined> {
+    async function join(
+      groupId: string,
+      topic: string,
+      partitions = 1,
+      lookBack = 0,
+      listen: (telemetry: Telemetry) => void = () => {},
+    ): Promise<Joined> {
       const listener = new TestListener()
       const process = await harness.process(groupId)
+      listen(process.telemetry)
       const membership = await process.bus.join([topic], listener, { lookBack: () => lookBack })
       await until(() => expect(listener.sessions.size).toBe(partitions))
       return { process, listener, membership }
@@ -287,6 +295,36 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       expect([...partitions.values()].map(set => set.size)).toEqual(keys.map(() => 1))
       expect(new Set([...partitions.values()].flatMap(set => [...set])).size).toBe(2)
       await reader.close()
+      await membership.leave()
+    })
+
+    test('records deleted before they were read are told of, and reading goes on behind them with what was done kept', async () => {
+      const { commands, groupId, listener, membership } = await setUp(['a', 'b', 'c', 'd', 'e', 'f'])
+      const session = listener.session()
+      for (const key of ['b', 'e']) session.settle(listener.offsetOf(key), [])
+      await session.committed()
+      await membership.leave()
+      await harness.deleteRecords(commands, 0, listener.offsetOf('d'))
+      const cuts: number[] = []
+      const again = await join(groupId, commands, 1, 0, telemetry =>
+        telemetry.on('log.cut', ({ lost }) => cuts.push(lost)),
+      )
+      await until(() => expect(again.listener.freshKeys).toEqual(['d', 'f']))
+      expect(cuts).toEqual([2])
+      again.listener.session().settle(listener.offsetOf('d'), [])
+      await again.listener.session().committed()
+      await again.membership.leave()
+      const third = await join(groupId, commands)
+      await until(() => expect(third.listener.freshKeys).toEqual(['f']))
+      await third.membership.leave()
+    })
+
+    test('a partition that is added is read from its beginning', async () => {
+      const { commands, listener, membership, process } = await setUp(['a'])
+      await harness.addPartitions(commands, 2)
+      await until(() => publishAll(process.bus, [buildRecord(commands, 'new', { partition: 1 })]))
+      await until(() => expect(listener.freshKeys).toContain('new'))
+      expect(listener.sessions.size).toBe(2)
       await membership.leave()
     })
 

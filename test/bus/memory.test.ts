@@ -33,6 +33,8 @@ busContract('the embedded bus', async (): Promise<BusHarness> => {
       for (const { records, abort } of groups) if (!abort) broker.append(records, Date.now())
     },
     openTransaction: async records => ({ commit: async () => broker.append(records, Date.now()) }),
+    deleteRecords: async (topic, partition, before) => broker.cut({ topic, partition }, { start: before }),
+    addPartitions: async (topic, count) => broker.addPartitions(topic, count),
     close: async () => {},
   }
 })

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { buildRecord } from '../support/bus.ts'
-import { settled } from '../support/clock.ts'
+import { ManualClock, settled } from '../support/clock.ts'
 import { buildGroup } from '../support/group.ts'
+import { buildLog, buildOwner, intend } from '../support/sessions.ts'
 
 const broken = new Error('the coordinator is loading')
 
@@ -53,12 +54,138 @@ describe('a bus that tells an older checkpoint than it had confirmed', () => {
   })
 })
 
+describe('an owner in between', () => {
+  /** A has sent 0, then B owned the partition and sent 1 to 3, all confirmed; nobody told A of it. */
+  async function ownedInBetween() {
+    const group = await openGroup(1)
+    const { logs, listener, deliver, commit } = group
+    logs[0]!.append(5)
+    deliver(0)
+    const intended = listener.session().intend([0])
+    await commit(0)
+    expect(await intended).toBe(true)
+    listener.session().settle(0, [])
+    await commit(0)
+    const other = buildOwner(logs[0]!, { tag: 'process B' })
+    const b = await other.open()
+    b.deliver()
+    expect(other.listener.freshKeys).toEqual(['1', '2', '3', '4'])
+    expect(await intend(b, 1, 2, 3)).toBe(true)
+    for (const offset of [1, 2, 3]) b.session.settle(offset, [])
+    await b.commit()
+    b.session.close()
+    return { ...group, before: listener.freshKeys.length }
+  }
+
+  test('is believed by whoever gets the partition back a generation later: nothing is sent again', async () => {
+    const { assignAfterGap, acquire, deliver, listener, before } = await ownedInBetween()
+    await assignAfterGap(0)
+    await acquire([0])
+    deliver(0)
+    expect(listener.freshKeys.slice(before)).toEqual(['4'])
+  })
+
+  test('is believed even by a session that was kept, once its next commit is refused', async () => {
+    const { clock, commit, acquire, deliver, listener, before } = await ownedInBetween()
+    const intended = listener.session().intend([1])
+    await commit(0)
+    expect(await intended).toBe(false)
+    await clock.pass(200)
+    await acquire([0])
+    deliver(0)
+    expect(listener.freshKeys.slice(before)).toEqual(['4'])
+  })
+})
+
+describe('a log that was cut', () => {
+  test('at its beginning, while it was read: goes on there, keeps its window, and tells how much is gone', async () => {
+    const { logs, deliver, ownership, tps, listener, commit, cuts } = await openGroup(1)
+    logs[0]!.append(3)
+    deliver(0)
+    listener.session().settle(1, [])
+    logs[0]!.append(5)
+    logs[0]!.cut(6)
+    ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
+    deliver(0)
+    expect(listener.freshKeys).toEqual(['0', '1', '2', '6', '7'])
+    expect(cuts).toEqual([{ topic: 'commands', partition: 0, lost: 3 }])
+    for (const offset of [0, 2]) listener.session().settle(offset, [])
+    await commit(0)
+    expect(logs[0]!.committed).toMatchObject({ offset: 6 })
+  })
+
+  test('beyond what was committed, before it was taken over: what is gone is counted, the rest of the window stays', async () => {
+    const log = buildLog(9)
+    const other = await buildOwner(log, { tag: 'another process' }).open()
+    other.deliver()
+    for (const offset of [1, 5]) other.session.settle(offset, [])
+    await other.commit()
+    log.cut(4)
+    const { assign, acquire, deliver, listener, cuts } = await buildGroup(1, { logs: [log], known: true })
+    await assign(0)
+    await acquire([0])
+    deliver(0)
+    expect(listener.freshKeys).toEqual(['4', '6', '7', '8'])
+    expect(cuts).toEqual([{ topic: 'commands', partition: 0, lost: 3 }])
+  })
+
+  test('at its end is believed after some seconds, and begins anew as far back as commands are young enough', async () => {
+    const log = buildLog(6)
+    log.committed = { offset: 6, metadata: '1;another process;9;' }
+    log.truncate(3)
+    const group = await buildGroup(1, { logs: [log], known: true, lookBackMs: 1_000 })
+    await group.assign(0)
+    await group.acquire([0])
+    expect(group.told).toEqual(['session.openFailed 0'])
+    while (group.listener.sessions.size === 0) {
+      await group.clock.pass(500)
+      await group.acquire([0])
+    }
+    expect(group.clock.monotonic()).toBeGreaterThanOrEqual(5_000)
+    expect(group.cuts).toEqual([{ topic: 'commands', partition: 0, lost: 3 }])
+    log.append(1)
+    group.deliver(0)
+    expect(group.listener.freshKeys).toEqual(['3']) // the others are from 1970
+  })
+
+  test('at its end forgets what was said of records that are gone: others come at their offsets', async () => {
+    const log = buildLog(6)
+    const other = await buildOwner(log, { tag: 'another process' }).open()
+    other.deliver()
+    for (const offset of [1, 4, 5]) other.session.settle(offset, [])
+    await other.commit()
+    log.truncate(4)
+    const group = await buildGroup(1, { logs: [log], known: true })
+    await group.assign(0)
+    await group.acquire([0])
+    while (group.listener.sessions.size === 0) {
+      await group.clock.pass(500)
+      await group.acquire([0])
+    }
+    log.append(2)
+    group.deliver(0)
+    expect(group.listener.freshKeys).toEqual(['0', '2', '3', '4', '5'])
+  })
+
+  test('ends the process where kafka.onDataLoss says so, with what to do', async () => {
+    const { logs, deliver, ownership, tps, listener } = await openGroup(1, { onDataLoss: 'fail' })
+    logs[0]!.append(8)
+    logs[0]!.cut(2)
+    ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
+    expect(listener.fatals[0]?.message).toMatch(
+      /^2 offsets of commands\/0 are gone.*kafka.onDataLoss is fail.*continue/,
+    )
+    deliver(0)
+    expect(listener.fresh).toEqual([])
+  })
+})
+
 describe('opening', () => {
   test('a partition that is assigned is paused at once, taken over, and read from its checkpoint on', async () => {
     const { ownership, tps, logs, listener, acquire, deliver, driverOf, told } = await buildGroup(1)
     logs[0]!.append(5)
     logs[0]!.committed = { offset: 3, metadata: null }
-    ownership.assigned(tps)
+    ownership.assigned(tps, true)
     expect(driverOf(0).paused).toBe(true)
     await settled()
     expect(listener.sessions.size).toBe(0)
@@ -117,10 +244,10 @@ describe('opening', () => {
   ] as const)(
     'without a checkpoint: startFrom %s, the group has read the topic before: %s',
     async (startFrom, known, keys) => {
-      const { logs, assign, acquire, deliver, listener } = await buildGroup(1, { startFrom, known })
-      logs[0]!.append(4)
-      logs[0]!.records.splice(0, 2)
-      logs[0]!.low = 2
+      const log = buildLog(4)
+      log.records.splice(0, 2)
+      log.low = 2
+      const { assign, acquire, deliver, listener } = await buildGroup(1, { startFrom, known, logs: [log] })
       await assign(0)
       await acquire([0])
       deliver(0)
@@ -128,12 +255,37 @@ describe('opening', () => {
     },
   )
 
-  test('without a checkpoint, and with startFrom fail: it does not open', async () => {
-    const { assign, acquire, told, listener } = await buildGroup(1, { startFrom: 'fail' })
+  test('a topic that is not empty is refused to a group that is new on it, unless it is told where to start', async () => {
+    const clock = new ManualClock()
+    const refused = buildGroup(2, { startFrom: 'fail', logs: [buildLog(0), buildLog(1)], clock })
+    const expected = expect(refused).rejects.toThrow(
+      /group busgate has no checkpoint on commands, which is not empty.*correct it.*set kafka.startFrom to earliest/,
+    )
+    await clock.pass(5_000)
+    await expected
+    const { listener, assign, acquire } = await buildGroup(1, { startFrom: 'fail' })
     await assign(0)
     await acquire([0])
-    expect(told).toEqual(['session.openFailed 0'])
-    expect(listener.sessions.size).toBe(0)
+    expect(listener.session().open).toBe(true)
+  })
+
+  test('the start of every partition is committed before the first join, so that no other process chooses anew', async () => {
+    const { logs } = await buildGroup(2, { startFrom: 'latest', logs: [buildLog(4), buildLog(0)] })
+    expect(logs.map(({ committed }) => committed?.offset)).toEqual([4, 0])
+  })
+
+  test('a partition that was added later starts at its beginning, and that is committed at once', async () => {
+    const { logs, assign, acquire, deliver, commit, listener } = await buildGroup(1, {
+      startFrom: 'latest',
+      known: true,
+    })
+    logs[0]!.append(3)
+    await assign(0)
+    await acquire([0])
+    await commit(0)
+    expect(logs[0]!.committed).toMatchObject({ offset: 0 })
+    deliver(0)
+    expect(listener.freshKeys).toEqual(['0', '1', '2'])
   })
 })
 
@@ -249,18 +401,13 @@ describe('a partition that goes', () => {
     expect(group.listener.sessions.size).toBe(8)
   })
 
-  test('and comes back after the lease was over is opened anew: it may have had another owner', async () => {
-    const { clock, lease, assign, acquire, listener, told } = await openGroup(1)
+  test('and comes back in the next generation goes on; after one that was missed it is opened anew, however soon', async () => {
+    const { assign, assignAfterGap, acquire, listener, told } = await openGroup(1)
     const first = listener.session()
     await assign(0)
-    lease.ms = -1
-    await assign(0)
-    expect(listener.session()).toBe(first) // the lease of the last answered heartbeat is not over yet
-    await clock.pass(10_000)
-    await assign(0)
+    expect(listener.session()).toBe(first)
+    await assignAfterGap(0)
     expect([first.alive, told.at(-1)]).toEqual([false, 'session.closed 0'])
-    lease.ms = 10_000
-    await clock.pass(200)
     await acquire([0])
     expect(listener.session()).not.toBe(first)
   })
@@ -332,16 +479,8 @@ describe('a re-join', () => {
     session.settle(0, [])
     await commit(0)
     expect(drained).toBe(true)
-    ownership.assigned(tps)
+    ownership.assigned(tps, true)
     expect([session.open, listener.session()]).toEqual([true, session])
-  })
-
-  test('that does not come about leaves everything as it was', async () => {
-    const { listener, ownership } = await openGroup(1)
-    await ownership.joining()
-    expect(listener.session().open).toBe(false)
-    ownership.joinFailed()
-    expect(listener.session().open).toBe(true)
   })
 
   test('lets no session begin that is opened meanwhile', async () => {
@@ -354,7 +493,7 @@ describe('a re-join', () => {
     await clock.pass(200)
     await acquire([0])
     expect(listener.session().open).toBe(false)
-    ownership.assigned(tps)
+    ownership.assigned(tps, true)
     expect(listener.session().open).toBe(true)
   })
 })

@@ -32,13 +32,7 @@ describeOnKafka('on Kafka', ({ brokers }) => {
       async process(groupId) {
         const telemetry = new Telemetry()
         if (process.env.BUS_DEBUG) {
-          for (const name of [
-            'session.opened',
-            'session.lost',
-            'session.openFailed',
-            'bus.log',
-            'bus.crashed',
-          ] as const) {
+          for (const name of ['session.opened', 'session.lost', 'session.openFailed', 'bus.log'] as const) {
             telemetry.on(name, (event: unknown) =>
               console.log(new Date().toISOString().slice(14), groupId, name, event),
             )
@@ -84,6 +78,14 @@ describeOnKafka('on Kafka', ({ brokers }) => {
             await producer.disconnect()
           },
         }
+      },
+
+      async deleteRecords(topic, partition, before) {
+        await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(before) }] })
+      },
+
+      async addPartitions(topic, count) {
+        await admin.createPartitions({ topicPartitions: [{ topic, count }] })
       },
 
       async close() {

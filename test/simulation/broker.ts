@@ -5,7 +5,7 @@ import type { Clock } from '../../src/clock.ts'
 type Commit = Parameters<MemoryBroker['commit']>
 
 export interface BrokerEvents {
-  committed(tp: TopicPartition, offset: number, metadata: string): void
+  committed(tp: TopicPartition, offset: number, metadata: string | null): void
   /** A record that can be read from now on. */
   written(place: TopicPartition, record: BusRecord): void
 }

@@ -46,7 +46,7 @@ interface Life {
 interface Commit {
   owner: Owner
   offset: number
-  metadata: string
+  metadata: string | null
 }
 
 interface Lease {
@@ -134,7 +134,7 @@ export class Judge {
     if (lease) lease.until = lease.sentAt + this.#options.leaseMs
   }
 
-  committed(owner: Owner, tp: TopicPartition, offset: number, metadata: string): void {
+  committed(owner: Owner, tp: TopicPartition, offset: number, metadata: string | null): void {
     this.#commits.set(tpOf(tp), { owner, offset, metadata })
   }
 

@@ -11,6 +11,8 @@ import type { Random } from './random.ts'
 import type { Owner, Scheduler } from './scheduler.ts'
 import type { Trace } from './trace.ts'
 
+type Settled = PromiseSettledResult<unknown>
+
 export interface PortsOptions {
   plan: Plan
   random: Random
@@ -38,11 +40,11 @@ export class Ports {
 
   hop(owner: Owner): Hop {
     const { scheduler, trace } = this.#options
-    return (step, way, answer) => {
+    return (step, way, outcome) => {
       if (owner.dead) return new Promise(() => {})
       const there = way === 'there'
       if (there) this.#sent(owner, step)
-      else this.#answered(owner, step, answer)
+      else this.#answered(owner, step, outcome)
       const lost = this.#isLost(step)
       if (lost) this.lost++
       return new Promise((resolve, reject) => {
@@ -56,7 +58,7 @@ export class Ports {
             reject(new Error(`${step}: no answer`))
             return
           }
-          if (!there) this.#heard(owner, step, answer)
+          if (!there) this.#heard(owner, step, outcome)
           resolve()
         })
       })
@@ -107,23 +109,24 @@ export class Ports {
 
   #isLost(step: string): boolean {
     const { random, plan } = this.#options
-    return !this.calm && /^(commit|acquire|publish)/.test(step) && random.chance(plan.faults.lostRate)
+    return !this.calm && /^(commit|acquire|publish|join|sync)/.test(step) && random.chance(plan.faults.lostRate)
   }
 
   #sent(owner: Owner, step: string): void {
-    if (step === 'heartbeat') this.#options.judge.heartbeatSent(owner)
+    if (step === 'heartbeat' || step === 'sync') this.#options.judge.heartbeatSent(owner)
     if (step === 'join') this.#options.judge.joining(owner)
   }
 
-  #answered(owner: Owner, step: string, answer: unknown): void {
-    if (step !== 'join') return
+  #answered(owner: Owner, step: string, outcome: Settled | undefined): void {
+    if (step !== 'sync' || outcome?.status !== 'fulfilled') return
     const { judge, trace } = this.#options
-    const partitions = answer as TopicPartition[]
+    const partitions = outcome.value as TopicPartition[]
     judge.assigned(owner, partitions)
     trace('broker', `${owner.name} gets ${partitions.map(tp => `${tp.topic}/${tp.partition}`).join(', ') || 'nothing'}`)
   }
 
-  #heard(owner: Owner, step: string, answer: unknown): void {
-    if (step === 'heartbeat' && answer === true) this.#options.judge.heartbeatAnswered(owner)
+  #heard(owner: Owner, step: string, outcome: Settled | undefined): void {
+    const isSignOfLife = step === 'heartbeat' || step === 'sync'
+    if (isSignOfLife && outcome?.status === 'fulfilled') this.#options.judge.heartbeatAnswered(owner)
   }
 }

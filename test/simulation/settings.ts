@@ -39,7 +39,7 @@ export function settingsOf(plan: Plan): Settings & { gateway: { url: string } } 
   const types = Object.fromEntries(sendTypes.map(type => [type, once.has(type) ? 'AT_MOST_ONCE' : plan.default]))
   return {
     ...base,
-    kafka: { ...base.kafka, sessionTimeoutMs, drainMs },
+    kafka: { ...base.kafka, sessionTimeoutMs, drainMs, startFrom: 'earliest' },
     gateway: { ...base.gateway, url: base.gateway.url!, accounts, maxOperations, concurrency, lingerMs, timeoutMs },
     delivery: {
       ...base.delivery,

@@ -267,7 +267,7 @@ class World {
 const letters = ['n', 'i', '.', '?']
 
 /** A checkpoint as a trace shows it: n new, i intent, . done, ? in doubt. */
-function windowText(offset: number, metadata: string): string {
+function windowText(offset: number, metadata: string | null): string {
   const { window } = unpackCheckpoint(offset, metadata)
   const states = Array.from({ length: window.length }, (_, i) => letters[window.get(offset + i)])
   return `${offset}:${states.join('')}`

@@ -22,6 +22,9 @@ export interface BusHarness {
   transactions(groups: { records: OutgoingRecord[]; abort?: boolean }[]): Promise<void>
   /** Appends the records in a transaction that stays open. */
   openTransaction(records: OutgoingRecord[]): Promise<{ commit(): Promise<void> }>
+  /** An operator deletes the records before this offset. */
+  deleteRecords(topic: string, partition: number, before: number): Promise<void>
+  addPartitions(topic: string, count: number): Promise<void>
   close(): Promise<void>
 }
 

@@ -7,24 +7,35 @@ import { ManualClock, settled } from './clock.ts'
 import { PartitionLog, ScriptedDriver } from './sessions.ts'
 
 /** Ownership in a group whose broker does as the test says, with the partitions of one topic. */
-export async function buildGroup(count: number, options: Partial<OwnershipOptions> & { known?: boolean } = {}) {
-  const clock = new ManualClock()
+export async function buildGroup(
+  count: number,
+  options: Partial<Omit<OwnershipOptions, 'clock'>> & { clock?: ManualClock } & {
+    known?: boolean
+    logs?: PartitionLog[]
+  } = {},
+) {
+  const { clock = new ManualClock() } = options
   const listener = new TestListener()
   const telemetry = new Telemetry()
   const told: string[] = []
   const tell = (name: keyof Events) =>
     telemetry.on(name, ({ partition }: { partition: number }) => told.push(`${name} ${partition}`))
+  const cuts: Events['log.cut'][] = []
+  telemetry.on('log.cut', event => cuts.push(event))
   for (const name of ['session.opened', 'session.openFailed', 'session.lost', 'session.closed'] as const) tell(name)
   const ownership = new Ownership({
     listener,
     telemetry,
     clock,
+    groupId: 'busgate',
     drainMs: 5_000,
     startFrom: 'earliest',
+    onDataLoss: 'continue',
     lookBack: () => 0,
     ...options,
   })
-  const logs = Array.from({ length: count }, () => new PartitionLog())
+  const logs = options.logs ?? Array.from({ length: count }, () => new PartitionLog())
+  const tps: TopicPartition[] = logs.map((_, partition) => ({ topic: 'commands', partition }))
   /** All drivers that were asked for, in order. */
   const drivers: ScriptedDriver[][] = logs.map(() => [])
   const { promise: left, resolve: leave } = Promise.withResolvers<void>()
@@ -37,22 +48,35 @@ export async function buildGroup(count: number, options: Partial<OwnershipOption
       drivers[partition]!.push(made)
       return made
     },
-    knows: async () => options.known ?? false,
-    totalPartitions: () => count,
-    leaseUntil: () => clock.monotonic() + lease.ms,
-    leave: () => {
-      leaving.begun = true
-      return left
+    history: async () => ({
+      known: options.known ?? false,
+      partitions: tps.map(tp => ({ ...tp, ...logs[tp.partition]!.ends })),
+    }),
+    begin: async places => {
+      for (const { partition, offset } of places) logs[partition]!.committed = { offset, metadata: null }
+    },
+    member: {
+      totalPartitions: count,
+      trouble: null,
+      get leaseUntil() {
+        return leaving.begun ? Number.NEGATIVE_INFINITY : clock.monotonic() + lease.ms
+      },
+      retire: () => {},
+      leave: () => {
+        leaving.begun = true
+        return left
+      },
     },
   }
   await ownership.attach(driver, ['commands'])
-  const tps: TopicPartition[] = logs.map((_, partition) => ({ topic: 'commands', partition }))
+  const at = (partitions: number[]) => partitions.map(partition => tps[partition]!)
   /** The driver of a partition's session, or of the one that is being opened. */
   const driverOf = (partition: number) => drivers[partition]!.at(-1)!
   return {
     clock,
     listener,
     told,
+    cuts,
     ownership,
     logs,
     drivers,
@@ -61,9 +85,16 @@ export async function buildGroup(count: number, options: Partial<OwnershipOption
     /** Whether the group was left, and the broker's answer to it. */
     leaving,
     lease,
+    /** The next generation of the group: nobody else can have owned what is kept. */
     async assign(...partitions: number[]) {
       void ownership.joining()
-      ownership.assigned(partitions.map(partition => tps[partition]!))
+      ownership.assigned(at(partitions), true)
+      await settled()
+    },
+    /** A generation after one that this process had no part in. */
+    async assignAfterGap(...partitions: number[]) {
+      void ownership.joining()
+      ownership.assigned(at(partitions), false)
       await settled()
     },
     /** The broker answers the take-over of these partitions. */

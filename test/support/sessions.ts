@@ -33,6 +33,25 @@ export class PartitionLog {
     }
   }
 
+  /** Retention, or an operator, takes what is before this offset. */
+  cut(low: number): void {
+    this.low = low
+    this.records.splice(
+      0,
+      this.records.findIndex(({ offset }) => offset >= low),
+    )
+  }
+
+  /** An unclean election: what is from this offset on is gone. */
+  truncate(end: number): void {
+    this.end = end
+    this.records.splice(this.records.findIndex(({ offset }) => offset >= end))
+  }
+
+  get ends(): { low: number; high: number } {
+    return { low: this.low, high: this.end }
+  }
+
   /** The log ends with the marker of a transaction. */
   appendGap(length = 1): void {
     this.end += length
@@ -118,6 +137,10 @@ export class ScriptedDriver implements PartitionDriver {
     return { topic, partition, fetchedOffset, records, nextOffset: this.position, highWatermark: end }
   }
 
+  async offsetAt(timestamp: number): Promise<number> {
+    return this.log.records.find(record => record.timestamp >= timestamp)?.offset ?? this.log.end
+  }
+
   seek(offset: number): void {
     this.seeks.push(offset)
     this.position = offset
@@ -142,6 +165,8 @@ export function buildOwner(log: PartitionLog, options: Partial<SessionOptions> =
   const listener = new TestListener()
   const ledger = new Ledger()
   const losses: string[] = []
+  /** Offsets that were gone from the log, each time. */
+  const lost: number[] = []
   const commits: { records: number; windowUsed: number }[] = []
   async function open() {
     const driver = new ScriptedDriver(log)
@@ -157,7 +182,10 @@ export function buildOwner(log: PartitionLog, options: Partial<SessionOptions> =
       backlog: () => ({ records: 1_000_000, bytes: 1 << 30 }),
       lookBack: 0,
       leased: () => true,
-      startAt: ({ low }) => low,
+      isShort: (end, high) => high < end,
+      lookBackMs: Number.POSITIVE_INFINITY,
+      dataLost: count => lost.push(count),
+      foundSeq: null,
       confirmed: null,
       committed: (records, windowUsed) => commits.push({ records, windowUsed }),
       lost: (stage, error) => losses.push(`${stage}: ${error.message}`),
@@ -175,7 +203,7 @@ export function buildOwner(log: PartitionLog, options: Partial<SessionOptions> =
     }
     return { session, driver, deliver, commit }
   }
-  return { clock, listener, ledger, losses, commits, open }
+  return { clock, listener, ledger, losses, lost, commits, open }
 }
 
 export type OpenSession = Awaited<ReturnType<ReturnType<typeof buildOwner>['open']>>

@@ -36,6 +36,7 @@ export function openWired({
     rebalanceTimeoutMs: 15_000,
     drainMs: 2000,
     startFrom: 'earliest',
+    onDataLoss: 'continue',
     clock: systemClock,
     telemetry,
     socketFactory: ({ host, port, onConnect }) => {

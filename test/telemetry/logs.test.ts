@@ -42,11 +42,11 @@ describe('the log', () => {
     telemetry.emit('envelope.finished', { account: 'default', outcome: 'answered', operations: 100, seconds: 0.02 })
     telemetry.emit('account.paused', { account: 'default', reason: 'denied', retryInMs: 1000, error: 'Access denied' })
     telemetry.emit('account.resumed', { account: 'default' })
-    telemetry.emit('bus.crashed', { error: new Error('gone'), restarting: false })
+    telemetry.emit('log.cut', { topic: 'busgate.commands', partition: 1, lost: 5 })
     expect(lines.map(({ level, event }) => [level, event])).toEqual([
       ['warn', 'account.paused'],
       ['info', 'account.resumed'],
-      ['fatal', 'bus.crashed'],
+      ['error', 'log.cut'],
     ])
   })
 
@@ -82,7 +82,7 @@ describe('the log', () => {
 
   it('is silent when told so', () => {
     const { telemetry, lines } = logging('silent')
-    telemetry.emit('bus.crashed', { error: new Error('gone'), restarting: false })
+    telemetry.emit('log.cut', { topic: 'busgate.commands', partition: 1, lost: 5 })
     expect(lines).toEqual([])
   })
 })

@@ -51,19 +51,32 @@ describe('a worker that is stopped', () => {
     expect(counts(world)).toEqual({ SENT: 10 })
   })
 
-  test('and has no time to wait leaves in doubt what was in flight, and nothing else', async () => {
+  test('waits for the gateway as long as its time-out allows, beyond the drain before a rebalance', async () => {
     const world = await startWorld({
       settings: { kafka: { drainMs: 20 }, gateway: { maxOperations: 5, concurrency: 1 } },
-      sandbox: { latencyMs: 300, callbackDelayMs: 600_000 },
+      sandbox: { latencyMs: 300 },
     })
     await world.send(messages(20))
     await until(() => expect(world.sandbox.stats().requests).toBe(1))
     await world.worker.stop()
-    await world.startWorker()
-    await world.finished(15)
-    await until(() => expect(counts(world)).toEqual({ SENT: 15, IN_DOUBT: 5 }))
-    expect(idsIn(world)).toBe(20)
-    expect(world.sandbox.stats()).toMatchObject({ executed: 20, billedTwice: 0 })
+    expect(counts(world)).toEqual({ SENT: 5 })
+    expect(world.sandbox.stats()).toMatchObject({ requests: 1, executed: 5 })
+  })
+
+  test('while another joins finishes what is in flight, begins nothing, and leaves nothing in doubt', async () => {
+    const world = await startWorld({
+      partitions: 4,
+      settings: { gateway: { maxOperations: 10 } },
+      sandbox: { latencyMs: 1500 },
+    })
+    await world.send(messages(400))
+    await until(() => expect(world.sandbox.stats().requests).toBeGreaterThan(0))
+    const stopping = world.worker.stop()
+    await Promise.all([stopping, world.startWorker()])
+    await world.finished(400)
+    await world.quiet()
+    expect(counts(world)).toEqual({ SENT: 400 })
+    expect(world.sandbox.stats()).toMatchObject({ executed: 400, billedTwice: 0 })
   })
 
   test('takes nothing any more, and its successor takes all of it', async () => {

@@ -218,10 +218,14 @@ test('brokers that do not let it in get neither the password nor a key into the 
     telemetry: { host: '127.0.0.1', port: 0 },
     roles: ['worker'],
   })
-  const error = await createWorker(settings, { logger: ears.logger }).then(
+  const giveUp = new AbortController()
+  const starting = createWorker(settings, { logger: ears.logger, signal: giveUp.signal }).then(
     () => null,
     (error: Error) => error,
   )
+  await until(() => expect(ears.all()).toContain('"event":"bus.unavailable"'))
+  giveUp.abort()
+  const error = await starting
   ears.hear(`${error?.stack} ${JSON.stringify(error)}`)
   expect(error).not.toBeNull()
   expect(ears.all()).toContain('"event":"bus.log"')

@@ -20,6 +20,7 @@ import { consumerKafka, type KafkaConnection, readerKafka, sessionKafka } from '
 import { joinKafkaGroup } from './group.ts'
 import { LogReader } from './log-reader.ts'
 import { kafkaPublisher } from './publisher.ts'
+import { reachable } from './reachable.ts'
 
 export interface KafkaBusOptions extends KafkaConnection {
   groupId: string
@@ -27,6 +28,7 @@ export interface KafkaBusOptions extends KafkaConnection {
   rebalanceTimeoutMs: number
   drainMs: number
   startFrom: OwnershipOptions['startFrom']
+  onDataLoss: OwnershipOptions['onDataLoss']
   clock: Clock
 }
 
@@ -38,6 +40,7 @@ export class KafkaBus implements Bus {
   readonly #options: KafkaBusOptions
   readonly #sessions: Kafka
   readonly #log: LogReader
+  readonly #closing = new AbortController()
   #admin: Promise<Admin> | null = null
 
   constructor(options: KafkaBusOptions) {
@@ -53,19 +56,21 @@ export class KafkaBus implements Bus {
   async join(
     topics: readonly string[],
     listener: SessionListener,
-    { group, lookBack }: JoinOptions = {},
+    { group, ...wishes }: JoinOptions = {},
   ): Promise<Membership> {
-    const ownership = new Ownership({ ...this.#options, listener, lookBack })
-    const { groupId } = this.#options
-    await joinKafkaGroup({
+    const groupId = group ? `${this.#options.groupId}-${group}` : this.#options.groupId
+    const ownership = new Ownership({ ...this.#options, ...wishes, groupId, listener })
+    const options = {
       ...this.#options,
-      groupId: group ? `${groupId}-${group}` : groupId,
+      groupId,
       consumerKafka: consumerKafka(this.#options),
+      readerKafka: readerKafka(this.#options),
       sessionKafka: this.#sessions,
       admin: await this.#connectedAdmin(),
       topics,
       ownership,
-    })
+    }
+    await joinKafkaGroup(options, this.#closing.signal)
     return ownership
   }
 
@@ -115,10 +120,10 @@ export class KafkaBus implements Bus {
 
   async partitions(topics: readonly string[]): Promise<Map<string, number>> {
     const admin = await this.#connectedAdmin()
-    const existing = new Set(await admin.listTopics())
+    const existing = new Set(await reachable(admin.listTopics()))
     const wanted = topics.filter(topic => existing.has(topic))
     if (wanted.length === 0) return new Map()
-    const metadata = await admin.fetchTopicMetadata({ topics: wanted })
+    const metadata = await reachable(admin.fetchTopicMetadata({ topics: wanted }))
     return new Map(metadata.topics.map(({ name, partitions }) => [name, partitions.length]))
   }
 
@@ -136,6 +141,7 @@ export class KafkaBus implements Bus {
   }
 
   async close(): Promise<void> {
+    this.#closing.abort()
     await this.#log.close()
     const admin = await this.#admin
     await admin?.disconnect()
@@ -149,7 +155,7 @@ export class KafkaBus implements Bus {
   async #connect(): Promise<Admin> {
     const admin = this.#sessions.admin()
     try {
-      await admin.connect()
+      await reachable(admin.connect())
       return admin
     } catch (error) {
       this.#admin = null

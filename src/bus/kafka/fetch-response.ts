@@ -6,6 +6,7 @@ export interface FetchedPartition {
   topic: string
   partition: number
   errorCode: number
+  highWatermark: number
   abortedTransactions: AbortedTransaction[]
   messages: FetchedMessage[]
   /** The offset after the last batch that was answered, whole or emptied; null when there was none. */
@@ -66,13 +67,14 @@ export async function decodeFetch(payload: Buffer, version: number): Promise<Fet
 function readPartition(decoder: Decoder, version: number, topic: string) {
   const partition = decoder.readInt32()
   const errorCode = decoder.readInt16()
-  decoder.offset += version >= 5 ? 24 : 16 // high watermark, last stable offset, and the log's start
+  const highWatermark = Number(decoder.readInt64())
+  decoder.offset += version >= 5 ? 16 : 8 // last stable offset, and the log's start
   const abortedTransactions = decoder.readArray(() => ({
     producerId: String(decoder.readInt64()),
     firstOffset: String(decoder.readInt64()),
   }))
   if (version >= 11) decoder.offset += 4 // preferred replica
-  return { topic, partition, errorCode, abortedTransactions, bytes: decoder.readBytes() }
+  return { topic, partition, errorCode, highWatermark, abortedTransactions, bytes: decoder.readBytes() }
 }
 
 async function decodeBatches({ bytes, ...about }: ReturnType<typeof readPartition>): Promise<FetchedPartition> {

@@ -18,7 +18,9 @@ export interface FetchLimits {
   bytesPerPartition: number
 }
 
-export type Fetched = { ok: true; records: BusRecord[]; next: number } | { ok: false; error: unknown }
+export type Fetched =
+  | { ok: true; records: BusRecord[]; next: number; highWatermark: number }
+  | { ok: false; error: unknown }
 
 const maxBytes = 4 * 1024 * 1024
 
@@ -51,12 +53,12 @@ export async function fetchCommitted(
 }
 
 function committedOf(fetched: FetchedPartition, offset: number): Fetched {
-  const { errorCode, undecodable, abortedTransactions, messages, next } = fetched
+  const { errorCode, highWatermark, undecodable, abortedTransactions, messages, next } = fetched
   if (errorCode) return { ok: false, error: protocolError(errorCode) }
   if (undecodable) return { ok: false, error: undecodable }
   if (abortedTransactions.length > 0) markAborted(messages, abortedTransactions)
   const records = messages
     .filter(message => !message.isControlRecord && Number(message.offset) >= offset) // the first batch may begin earlier
     .map(message => toRecord(message as unknown as KafkaMessage))
-  return { ok: true, records, next: Math.max(offset, next ?? 0) }
+  return { ok: true, records, next: Math.max(offset, next ?? 0), highWatermark }
 }

@@ -1,17 +1,19 @@
-import type { Admin, Consumer, Kafka } from 'kafkajs'
-import kafkajs from 'kafkajs'
+import type { Admin, Kafka } from 'kafkajs'
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { TopicPartition } from '../port.ts'
-import type { GroupDriver } from '../session/driver.ts'
+import type { GroupMembership, TopicHistory } from '../session/driver.ts'
+import { GroupMember } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
 import { committedOffsets } from './committed-offsets.ts'
-import { MembershipHook } from './membership.ts'
+import { Coordinator } from './coordinator.ts'
+import { Fetcher, type Reading } from './fetcher.ts'
 import { kafkaPartition } from './partition.ts'
-import { toBatch } from './record.ts'
+import { reachable } from './reachable.ts'
 
 export interface KafkaGroupOptions {
   consumerKafka: Kafka
+  readerKafka: Kafka
   sessionKafka: Kafka
   admin: Admin
   clock: Clock
@@ -23,102 +25,122 @@ export interface KafkaGroupOptions {
   ownership: Ownership
 }
 
-const consumerRetry = { initialRetryTime: 100, maxRetryTime: 1000, retries: 1000, multiplier: 1.5 }
 /** Members hear of a rebalance by their next heartbeat, and partitions rest until the last one has heard. */
-const heartbeatMs = 500
-/** Resuming waits for the fetch that is under way; a full pause waits this long at most. */
-const fetchWaitMs = 200
-const fetchBytesPerPartition = 256 * 1024
-/** No heartbeat for this long: the client is stuck in a way that only a new process cures (rebalances take up to 30 s). */
-const stuckAfterMs = 60_000
-const stuckCheckMs = 5_000
+const longestHeartbeatMs = 500
+/** The same request that finds leaders which have moved. */
+const partitionsAgeMs = 10_000
 
-/** Joins the group; from then on Ownership is told of assignments and batches. */
-export async function joinKafkaGroup(options: KafkaGroupOptions): Promise<void> {
-  const { consumerKafka, admin, clock, telemetry, groupId, topics, ownership } = options
-  const { sessionTimeoutMs, rebalanceTimeoutMs } = options
-  const hook = new MembershipHook({ events: ownership, clock, sessionTimeoutMs })
-  const consumer = consumerKafka.consumer({
-    groupId,
-    partitionAssigners: [hook.assigner],
-    sessionTimeout: sessionTimeoutMs,
-    rebalanceTimeout: rebalanceTimeoutMs,
-    heartbeatInterval: Math.min(heartbeatMs, sessionTimeoutMs / 3),
-    maxWaitTimeInMs: fetchWaitMs,
-    maxBytesPerPartition: fetchBytesPerPartition,
-    metadataMaxAge: 30_000,
-    retry: consumerRetry, // the consumer ignores the Kafka object's
+/**
+ * Joins the group; from then on Ownership is told of assignments and batches.
+ * @param closing ends it whatever it waits for, without leaving the group
+ * @throws BusUnavailable; Error when the group refuses this process, or kafka.startFrom forbids to begin
+ */
+export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortSignal): Promise<void> {
+  const { consumerKafka, readerKafka, clock, telemetry, topics, sessionTimeoutMs, ownership } = options
+  const coordinator = await Coordinator.connect({ ...options, kafka: consumerKafka })
+  const fetcher = new Fetcher({ kafka: readerKafka, clock, telemetry })
+  const close = () => Promise.all([coordinator.close(), fetcher.close()])
+  const member = new GroupMember({
+    transport: coordinator,
+    events: ownership,
+    clock,
+    telemetry,
+    sessionTimeoutMs,
+    heartbeatMs: Math.min(longestHeartbeatMs, sessionTimeoutMs / 3),
+    partitionsAgeMs,
   })
-  let left = false
-  let total = 0
-  const stopWatching = watch(hook, clock, () => {
-    if (!left) ownership.fatal(new Error(`no heartbeat was answered for ${stuckAfterMs / 1000} s`))
-  })
-  const group: GroupDriver = {
-    partition: tp =>
-      kafkaPartition({ kafka: options.sessionKafka, admin, clock, groupId, tp, cursor: cursorOf(consumer, tp) }),
-    knows: async topic => {
-      const committed = await committedOffsets(admin, clock, groupId, topic)
-      return committed.some(({ offset }) => offset !== '-1')
+  const end = () => {
+    member.stop()
+    void close()
+  }
+  closing.addEventListener('abort', end)
+  const membership: GroupMembership = {
+    get leaseUntil() {
+      return member.leaseUntil
     },
-    totalPartitions: () => total,
-    leaseUntil: () => hook.leaseUntil(),
-    leave: async () => {
-      left = true
-      stopWatching()
-      await consumer.disconnect()
+    get totalPartitions() {
+      return member.totalPartitions
+    },
+    get trouble() {
+      return member.trouble
+    },
+    retire: () => member.retire(),
+    async leave() {
+      try {
+        await member.leave()
+      } finally {
+        closing.removeEventListener('abort', end)
+        await close()
+      }
     },
   }
-  await ownership.attach(group, topics)
-  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-    total = topics.reduce((sum, topic) => sum + hook.partitions(topic), 0)
-    ownership.assigned(
-      Object.entries(payload.memberAssignment).flatMap(([topic, partitions]) =>
-        partitions.map(partition => ({ topic, partition })),
-      ),
-    )
-  })
-  consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => {
-    const { topic, partition, batchSize, lastOffset, highWatermark } = payload
-    const fetchedOffset = hook.fetchedFrom(topic, partition)
-    if (batchSize > 0 || fetchedOffset === undefined) return
-    // nothing but markers and aborted records: kafkajs keeps such a batch to itself
-    const nextOffset = Number(lastOffset) + 1
-    ownership.batch({ topic, partition, fetchedOffset, records: [], nextOffset, highWatermark: Number(highWatermark) })
-  })
-  consumer.on(consumer.events.CRASH, ({ payload }) => {
-    telemetry.emit('bus.crashed', { error: payload.error, restarting: payload.restart })
-    if (!payload.restart && !left) ownership.fatal(payload.error)
-  })
-  await consumer.connect()
-  await consumer.subscribe({ topics: [...topics], fromBeginning: true })
-  await consumer.run({ autoCommit: false, eachBatch: async ({ batch }) => ownership.batch(toBatch(batch)) })
-}
-
-function watch(hook: MembershipHook, clock: Clock, stuck: () => void): () => void {
-  let cancel = () => {}
-  const check = () => {
-    if (clock.monotonic() - hook.lastHeartbeat > stuckAfterMs) stuck()
-    cancel = clock.after(stuckCheckMs, check)
+  const readings = new Map<string, Reading>()
+  const partition = (tp: TopicPartition) => {
+    const key = `${tp.topic}/${tp.partition}`
+    const reading = readings.get(key) ?? readingOf(tp, ownership)
+    readings.set(key, reading)
+    return kafkaPartition({ ...options, kafka: options.sessionKafka, fetcher, tp, cursor: cursorOf(fetcher, reading) })
   }
-  check()
-  return () => cancel()
-}
-
-function cursorOf(consumer: Consumer, { topic, partition }: TopicPartition) {
-  const partitions = [partition]
-  return {
-    seek: (offset: number) => ifRunning(() => consumer.seek({ topic, partition, offset: String(offset) })),
-    pause: () => ifRunning(() => consumer.pause([{ topic, partitions }])),
-    resume: () => ifRunning(() => consumer.resume([{ topic, partitions }])),
-  }
-}
-
-/** While kafkajs restarts its consumer these calls throw; the next assignment sets them anew. */
-function ifRunning(call: () => void): void {
   try {
-    call()
+    await fetcher.connect()
+    await ownership.attach(
+      {
+        partition,
+        history: topic => reachable(historyOf(topic, options, fetcher, coordinator)),
+        begin: places => coordinator.begin(places),
+        member: membership,
+      },
+      topics,
+    )
+    await member.join()
   } catch (error) {
-    if (!(error instanceof kafkajs.KafkaJSNonRetriableError)) throw error
+    closing.removeEventListener('abort', end)
+    await close()
+    throw error
+  }
+}
+
+function readingOf(tp: TopicPartition, ownership: Ownership): Reading {
+  const reading: Reading = {
+    tp,
+    offset: 0,
+    paused: true,
+    take({ records, next, highWatermark }, fetchedOffset) {
+      ownership.batch({ ...tp, fetchedOffset, records, nextOffset: next, highWatermark })
+    },
+    cut: ends => ownership.cut(ends),
+  }
+  return reading
+}
+
+/** How a session moves its reading. */
+function cursorOf(fetcher: Fetcher, reading: Reading) {
+  return {
+    seek(offset: number) {
+      reading.offset = offset
+      fetcher.read(reading)
+    },
+    pause() {
+      reading.paused = true
+    },
+    resume() {
+      reading.paused = false
+      fetcher.read(reading)
+    },
+  }
+}
+
+async function historyOf(
+  topic: string,
+  { admin, clock, groupId }: KafkaGroupOptions,
+  fetcher: Fetcher,
+  coordinator: Coordinator,
+): Promise<TopicHistory> {
+  const count = (await coordinator.partitions()).get(topic) ?? 0
+  const committed = await committedOffsets(admin, clock, groupId, topic)
+  const tps = Array.from({ length: count }, (_, partition) => ({ topic, partition }))
+  return {
+    known: committed.some(({ offset }) => offset !== '-1'),
+    partitions: await Promise.all(tps.map(tp => fetcher.ends(tp))),
   }
 }

@@ -33,7 +33,7 @@ export interface FetchResponse {
 }
 
 export interface ListOffsetsRequest {
-  isolationLevel: 1
+  isolationLevel: 0 | 1
   topics: { topic: string; partitions: { partition: number; timestamp: number }[] }[]
 }
 
@@ -54,10 +54,42 @@ export type ApiRequest = (args: unknown) => {
   response: { decode(payload: Buffer): Promise<unknown>; parse(data: unknown): Promise<unknown> }
 }
 
+interface GroupMemberRequest {
+  groupId: string
+  memberId: string
+}
+
+/** The member and what it offers, then what the group made of it. */
+interface JoinGroupRequest extends GroupMemberRequest {
+  sessionTimeout: number
+  rebalanceTimeout: number
+  groupProtocols: { name: string; metadata: Buffer }[]
+}
+
+interface JoinGroupResponse {
+  generationId: number
+  leaderId: string
+  memberId: string
+  members: { memberId: string }[]
+}
+
+interface SyncGroupRequest extends GroupMemberRequest {
+  generationId: number
+  groupAssignment: { memberId: string; memberAssignment: Buffer }[]
+}
+
+interface OffsetCommitRequest extends GroupMemberRequest {
+  groupGenerationId: number
+  topics: { topic: string; partitions: { partition: number; offset: string }[] }[]
+}
+
 export interface InternalBroker {
-  heartbeat(payload: unknown): Promise<unknown>
-  joinGroup(payload: unknown): Promise<unknown>
-  syncGroup(payload: unknown): Promise<unknown>
+  findGroupCoordinator(request: { groupId: string; coordinatorType: 0 }): Promise<{ coordinator: { nodeId: number } }>
+  heartbeat(request: GroupMemberRequest & { groupGenerationId: number }): Promise<unknown>
+  joinGroup(request: JoinGroupRequest): Promise<JoinGroupResponse>
+  syncGroup(request: SyncGroupRequest): Promise<{ memberAssignment: Buffer }>
+  leaveGroup(request: GroupMemberRequest): Promise<unknown>
+  offsetCommit(request: OffsetCommitRequest): Promise<unknown>
   fetch(request: FetchRequest): Promise<FetchResponse>
   listOffsets(request: ListOffsetsRequest): Promise<ListOffsetsResponse>
   /** Chooses the newest version that both sides speak. Set anew with each connection. */
@@ -70,9 +102,9 @@ export interface ConnectionPool {
 }
 
 export interface InternalCluster {
-  findGroupCoordinator(options: unknown): Promise<InternalBroker>
+  getNodeIds(): string[]
   /** Connects if need be; refreshes the metadata when that fails. */
-  findBroker(options: unknown): Promise<InternalBroker>
+  findBroker(options: { nodeId: number | string }): Promise<InternalBroker>
   findTopicPartitionMetadata(topic: string): unknown[]
   /** The topics that refreshMetadata asks for; asks for them when there are new ones. */
   addMultipleTargetTopics(topics: string[]): Promise<void>

@@ -3,6 +3,7 @@ import { type Clock, sleep } from '../../clock.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { Acquired, PartitionDriver } from '../session/driver.ts'
 import { committedOffsets } from './committed-offsets.ts'
+import type { Fetcher } from './fetcher.ts'
 import { Routing } from './routing.ts'
 
 export interface KafkaPartitionOptions {
@@ -11,6 +12,7 @@ export interface KafkaPartitionOptions {
   clock: Clock
   groupId: string
   tp: TopicPartition
+  fetcher: Pick<Fetcher, 'ends' | 'offsetAt'>
   cursor: Pick<PartitionDriver, 'seek' | 'pause' | 'resume'>
 }
 
@@ -19,7 +21,8 @@ const stepLimitMs = 12_000
 const producerRetry = { initialRetryTime: 50, maxRetryTime: 500, retries: 10, multiplier: 1.5 }
 
 /** One epoch of a partition: a transactional producer of its own, whose initialisation fences the earlier owner. */
-export function kafkaPartition({ kafka, admin, clock, groupId, tp, cursor }: KafkaPartitionOptions): PartitionDriver {
+export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver {
+  const { kafka, admin, clock, groupId, tp, fetcher, cursor } = options
   const routing = new Routing()
   let producer: Producer | null = null
 
@@ -38,10 +41,9 @@ export function kafkaPartition({ kafka, admin, clock, groupId, tp, cursor }: Kaf
     await first.abort()
     const ofTopic = await limited('fetch offsets', committedOffsets(admin, clock, groupId, tp.topic))
     const committed = ofTopic.find(({ partition }) => partition === tp.partition)
-    const ends = await limited('list offsets', admin.fetchTopicOffsets(tp.topic))
-    const end = ends.find(({ partition }) => partition === tp.partition)
-    if (!committed || !end) throw new Error(`the broker knows no partition ${tp.topic}/${tp.partition}`)
-    return checked(tp, Number(committed.offset), committed.metadata, Number(end.low), Number(end.high))
+    const { low, high } = await limited('list offsets', fetcher.ends(tp))
+    const offset = Number(committed?.offset ?? -1) // negative: the group has committed nothing
+    return { committed: offset < 0 ? null : { offset, metadata: committed?.metadata ?? null }, low, high }
   }
 
   async function commit(records: readonly OutgoingRecord[], offset: number, metadata: string): Promise<void> {
@@ -82,16 +84,5 @@ export function kafkaPartition({ kafka, admin, clock, groupId, tp, cursor }: Kaf
     await released?.disconnect().catch(() => {}) // nothing depends on a connection of the past
   }
 
-  return { ...cursor, acquire, commit, release }
-}
-
-/** An offset outside of the log would make kafkajs overwrite the checkpoint with a default: refused before it is used. */
-function checked(tp: TopicPartition, offset: number, metadata: string | null, low: number, high: number): Acquired {
-  if (offset > high || offset < -1) {
-    throw new Error(
-      `the checkpoint of ${tp.topic}/${tp.partition} is at offset ${offset}, but the log ends at ${high}: ` +
-        'the topic was made anew or lost records; reset the group offset if that is meant',
-    )
-  }
-  return { committed: offset === -1 ? null : { offset, metadata }, low, high }
+  return { ...cursor, acquire, commit, release, offsetAt: timestamp => fetcher.offsetAt(tp, timestamp) }
 }

@@ -5,12 +5,15 @@ import type { BusRecord, OutgoingRecord, TopicPartition, TopicSpec } from '../po
 /** A partition's log. Offsets without a record are gaps, as the markers of transactions are in Kafka. */
 interface Log {
   records: BusRecord[]
+  start: number
   end: number
 }
 
+const newLog = (): Log => ({ records: [], start: 0, end: 0 })
+
 interface Committed {
   offset: number
-  metadata: string
+  metadata: string | null
 }
 
 /**
@@ -32,11 +35,13 @@ export class MemoryBroker {
   createTopics(specs: readonly TopicSpec[]): void {
     for (const { topic, partitions } of specs) {
       if (this.#logs.has(topic)) continue
-      this.#logs.set(
-        topic,
-        Array.from({ length: partitions }, () => ({ records: [], end: 0 })),
-      )
+      this.#logs.set(topic, Array.from({ length: partitions }, newLog))
     }
+  }
+
+  addPartitions(topic: string, count: number): void {
+    const logs = this.#logs.get(topic)!
+    while (logs.length < count) logs.push(newLog())
   }
 
   partitions(topic: string): number | undefined {
@@ -78,12 +83,30 @@ export class MemoryBroker {
     return this.#offsets.get(`${group}/${topic}/${partition}`) ?? null
   }
 
+  /** Outside of any transaction, as tools do: whatever was said beside the offset is gone. */
+  setOffset(group: string, { topic, partition }: TopicPartition, offset: number): void {
+    this.#offsets.set(`${group}/${topic}/${partition}`, { offset, metadata: null })
+  }
+
   read({ topic, partition }: TopicPartition, from: number, most: number): { records: BusRecord[]; next: number } {
     const log = this.#log(topic, partition)
     const start = lowerBound(log.records, from)
     const records = log.records.slice(start, start + most)
     const complete = start + records.length === log.records.length
     return { records, next: complete ? log.end : records.at(-1)!.offset + 1 }
+  }
+
+  start({ topic, partition }: TopicPartition): number {
+    return this.#log(topic, partition).start
+  }
+
+  /** Retention, or an operator: the log begins at `start` now. An unclean election: it ends at `end`. */
+  cut({ topic, partition }: TopicPartition, { start, end }: { start?: number; end?: number }): void {
+    const log = this.#log(topic, partition)
+    log.end = Math.min(log.end, end ?? log.end)
+    log.start = Math.min(Math.max(log.start, start ?? log.start), log.end)
+    log.records = log.records.filter(({ offset }) => offset >= log.start && offset < log.end)
+    for (const watcher of this.#watchers) watcher()
   }
 
   end({ topic, partition }: TopicPartition): number {

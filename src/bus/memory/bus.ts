@@ -16,12 +16,12 @@ import type {
   TopicSpec,
 } from '../port.ts'
 import { readTopics } from '../read-topics.ts'
-import type { GroupDriver, PartitionDriver } from '../session/driver.ts'
+import type { PartitionDriver, Place, TopicHistory } from '../session/driver.ts'
+import { GroupMember, type GroupTransport } from '../session/member.ts'
 import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
 import type { MemoryBroker } from './broker.ts'
-import { Cursor } from './cursor.ts'
-import { MemoryGroup } from './group.ts'
-import { MemoryMember } from './member.ts'
+import { Cursor, type CursorOptions } from './cursor.ts'
+import { type Joiner, MemoryGroup } from './group.ts'
 
 export interface MemoryBusOptions {
   broker: MemoryBroker
@@ -30,6 +30,8 @@ export interface MemoryBusOptions {
   telemetry: Telemetry
   drainMs: number
   startFrom: OwnershipOptions['startFrom']
+  /** Default continue. */
+  onDataLoss?: OwnershipOptions['onDataLoss']
   /** Default 10 s. */
   sessionTimeoutMs?: number
   /** Most records in one fetch. Default 500. */
@@ -40,21 +42,22 @@ export interface MemoryBusOptions {
 
 /**
  * @param step what is asked for, e.g. `commit commands/0`
- * @param answer what the broker answers, on the way back
+ * @param answer what the broker answers, or its refusal, on the way back
  */
-export type Hop = (step: string, way: 'there' | 'back', answer?: unknown) => Promise<void>
+export type Hop = (step: string, way: 'there' | 'back', answer?: PromiseSettledResult<unknown>) => Promise<void>
 
 const groups = new WeakMap<MemoryBroker, Map<string, MemoryGroup>>()
 
 function groupOf(broker: MemoryBroker, groupId: string): MemoryGroup {
   const ofBroker = groups.get(broker) ?? new Map<string, MemoryGroup>()
   groups.set(broker, ofBroker)
-  const group =
-    ofBroker.get(groupId) ??
-    new MemoryGroup({ clock: broker.clock, partitions: topic => broker.partitions(topic) ?? 0 })
+  const group = ofBroker.get(groupId) ?? new MemoryGroup(broker.clock)
   ofBroker.set(groupId, group)
   return group
 }
+
+const longestHeartbeatMs = 1000
+const partitionsAgeMs = 1000
 
 const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
 
@@ -80,42 +83,60 @@ export class MemoryBus implements Bus {
   async join(
     topics: readonly string[],
     listener: SessionListener,
-    { group: suffix, lookBack }: JoinOptions = {},
+    { group: suffix, startFrom = this.#options.startFrom, ...limits }: JoinOptions = {},
   ): Promise<Membership> {
-    const { broker, clock, telemetry, drainMs, startFrom, sessionTimeoutMs = 10_000 } = this.#options
+    const { broker, clock, telemetry, drainMs, onDataLoss = 'continue', sessionTimeoutMs = 10_000 } = this.#options
     const groupId = suffix ? `${this.#options.groupId}-${suffix}` : this.#options.groupId
     for (const topic of topics) if (!broker.partitions(topic)) throw new Error(`there is no topic ${topic}`)
-    const ownership = new Ownership({ listener, telemetry, clock, drainMs, startFrom, lookBack })
+    const ownership = new Ownership({
+      listener,
+      telemetry,
+      clock,
+      groupId,
+      drainMs,
+      startFrom,
+      onDataLoss,
+      ...limits,
+    })
     const group = groupOf(broker, groupId)
-    const member = new MemoryMember({
-      topics,
-      group,
+    const member: GroupMember = new GroupMember({
+      transport: this.#transport(group, topics, { sessionTimeoutMs, nudge: () => member.nudge() }),
       events: ownership,
       clock,
+      telemetry,
       sessionTimeoutMs,
-      atBroker: (name, step) => this.#atBroker(name, step),
+      heartbeatMs: Math.min(longestHeartbeatMs, sessionTimeoutMs / 3),
+      partitionsAgeMs,
     })
     const cursors = new Map<string, Cursor>()
-    const driver: GroupDriver = {
-      partition: tp => this.#partition(tp, groupId, cursors, ownership),
-      knows: topic =>
-        this.#atBroker(`look up ${topic}`, () => {
-          const partitions = Array.from({ length: broker.partitions(topic)! }, (_, partition) => ({ topic, partition }))
-          return partitions.some(tp => broker.committed(groupId, tp) !== null)
-        }),
-      totalPartitions: () => topics.reduce((sum, topic) => sum + broker.partitions(topic)!, 0),
-      leaseUntil: () => member.leaseUntil,
-      leave: () => member.leave(),
-    }
-    await ownership.attach(driver, topics)
     const close = () => {
       for (const cursor of cursors.values()) cursor.close()
       member.stop()
-      if (this.#crashed) group.leave(member)
+      if (this.#crashed) group.leave(member.id)
     }
+    await ownership.attach(
+      {
+        partition: tp => this.#partition(tp, groupId, cursors, ownership),
+        history: topic => this.#atBroker(`look up ${topic}`, () => historyOf(broker, groupId, topic)),
+        begin: places => this.#atBroker('begin', () => begin(broker, group, groupId, places)),
+        member,
+      },
+      topics,
+    )
     this.#closers.add(close)
     await member.join()
     return ownership
+  }
+
+  #transport(group: MemoryGroup, topics: readonly string[], joiner: Joiner): GroupTransport {
+    const { broker } = this.#options
+    return {
+      join: memberId => this.#atBroker('join', () => group.join(memberId, joiner)),
+      sync: (of, assignment) => this.#atBroker('sync', () => group.sync(of, assignment)),
+      heartbeat: of => this.#atBroker('heartbeat', () => group.heartbeat(of)),
+      leave: memberId => this.#atBroker('leave', () => group.leave(memberId)),
+      partitions: async () => new Map(topics.map(topic => [topic, broker.partitions(topic)!])),
+    }
   }
 
   #partition(tp: TopicPartition, groupId: string, cursors: Map<string, Cursor>, ownership: Ownership): PartitionDriver {
@@ -123,10 +144,14 @@ export class MemoryBus implements Bus {
     const key = `${tp.topic}/${tp.partition}`
     const cursor =
       cursors.get(key) ??
-      this.#cursor(tp, (fetchedOffset, { records, next }) => {
-        const highWatermark = broker.end(tp)
-        ownership.batch({ ...tp, fetchedOffset, records, nextOffset: next, highWatermark })
-      })
+      this.#cursor(
+        tp,
+        (fetchedOffset, { records, next }) => {
+          const highWatermark = broker.end(tp)
+          ownership.batch({ ...tp, fetchedOffset, records, nextOffset: next, highWatermark })
+        },
+        () => ownership.cut({ ...tp, low: broker.start(tp), high: broker.end(tp) }),
+      )
     cursors.set(key, cursor)
     const id = `${groupId}-${tp.topic}-${tp.partition}`
     let epoch = 0
@@ -134,12 +159,13 @@ export class MemoryBus implements Bus {
       acquire: () =>
         this.#atBroker(`acquire ${key}`, () => {
           epoch = broker.fence(id)
-          return { committed: broker.committed(groupId, tp), low: 0, high: broker.end(tp) }
+          return { committed: broker.committed(groupId, tp), low: broker.start(tp), high: broker.end(tp) }
         }),
       commit: (records, offset, metadata) =>
         this.#atBroker(`commit ${key}`, () =>
           broker.commit({ id, epoch }, { id: groupId, tp, committed: { offset, metadata } }, records, clock.now()),
         ),
+      offsetAt: timestamp => this.#atBroker(`look up ${key}`, () => broker.offsetAt(tp, timestamp)),
       seek: offset => cursor.seek(offset),
       pause: () => cursor.pause(),
       resume: () => cursor.resume(),
@@ -148,14 +174,21 @@ export class MemoryBus implements Bus {
   }
 
   async follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower> {
-    const { clock, telemetry } = this.#options
+    const { broker, clock, telemetry } = this.#options
     const name = `${tp.topic}/${tp.partition}`
     const start = await this.#atBroker(`look up ${name}`, broker => {
       if (from === 'latest') return broker.end(tp)
       return broker.offsetAt(tp, from === 'earliest' ? 0 : from)
     })
     const handOver = new HandOver({ name, start, onRecords, clock, telemetry })
-    const cursor = this.#cursor(tp, (_, { records, next }) => handOver.take(records, next))
+    const cursor = this.#cursor(
+      tp,
+      (_, { records, next }) => handOver.take(records, next),
+      () => {
+        cursor.seek(broker.start(tp))
+        handOver.moved(broker.start(tp), broker.end(tp))
+      },
+    )
     const close = () => {
       this.#closers.delete(close)
       cursor.close()
@@ -198,17 +231,32 @@ export class MemoryBus implements Bus {
     this.#closers.clear()
   }
 
-  #cursor(tp: TopicPartition, deliver: ConstructorParameters<typeof Cursor>[4]): Cursor {
+  #cursor(tp: TopicPartition, deliver: CursorOptions['deliver'], outOfRange: () => void): Cursor {
     const { broker, fetchRecords = 500 } = this.#options
     const step = `fetch ${tp.topic}/${tp.partition}`
-    return new Cursor(broker, tp, way => this.#hop(step, way), fetchRecords, deliver)
+    const hop: CursorOptions['hop'] = way => this.#hop(step, way)
+    return new Cursor({ broker, tp, hop, mostRecords: fetchRecords, deliver, outOfRange })
   }
 
   async #atBroker<T>(name: string, step: (broker: MemoryBroker) => T | Promise<T>): Promise<T> {
     await this.#hop(name, 'there')
     if (this.#crashed) return new Promise<never>(() => {})
-    const answer = await step(this.#options.broker)
-    await this.#hop(name, 'back', answer)
-    return answer
+    const [outcome] = await Promise.allSettled([step(this.#options.broker)])
+    await this.#hop(name, 'back', outcome)
+    if (outcome.status === 'rejected') throw outcome.reason
+    return outcome.value
   }
+}
+
+function historyOf(broker: MemoryBroker, groupId: string, topic: string): TopicHistory {
+  const tps = Array.from({ length: broker.partitions(topic)! }, (_, partition) => ({ topic, partition }))
+  return {
+    known: tps.some(tp => broker.committed(groupId, tp) !== null),
+    partitions: tps.map(tp => ({ ...tp, low: broker.start(tp), high: broker.end(tp) })),
+  }
+}
+
+function begin(broker: MemoryBroker, group: MemoryGroup, groupId: string, places: readonly Place[]): void {
+  if (!group.isEmpty) throw new Error('the group has members')
+  for (const { offset, ...tp } of places) broker.setOffset(groupId, tp, offset)
 }

@@ -6,32 +6,28 @@ interface Fetched {
   next: number
 }
 
+export interface CursorOptions {
+  broker: MemoryBroker
+  tp: TopicPartition
+  hop: (way: 'there' | 'back') => Promise<void>
+  mostRecords: number
+  deliver: (fetchedOffset: number, fetched: Fetched) => void | Promise<void>
+  /** The log does not hold the position any more. */
+  outOfRange: () => void
+}
+
 /** Reads one partition's log onward, a batch at a time, while there is something to read and nobody has paused it. */
 export class Cursor {
-  readonly #broker: MemoryBroker
-  readonly #tp: TopicPartition
-  readonly #hop: (way: 'there' | 'back') => Promise<void>
-  readonly #mostRecords: number
-  readonly #deliver: (fetchedOffset: number, fetched: Fetched) => void | Promise<void>
+  readonly #options: CursorOptions
   readonly #unwatch: () => void
   #position = 0
   #paused = true
   #closed = false
   #running = false
 
-  constructor(
-    broker: MemoryBroker,
-    tp: TopicPartition,
-    hop: (way: 'there' | 'back') => Promise<void>,
-    mostRecords: number,
-    deliver: (fetchedOffset: number, fetched: Fetched) => void | Promise<void>,
-  ) {
-    this.#broker = broker
-    this.#tp = tp
-    this.#hop = hop
-    this.#mostRecords = mostRecords
-    this.#deliver = deliver
-    this.#unwatch = broker.watch(() => this.#wake())
+  constructor(options: CursorOptions) {
+    this.#options = options
+    this.#unwatch = options.broker.watch(() => this.#wake())
   }
 
   seek(offset: number): void {
@@ -54,7 +50,8 @@ export class Cursor {
   }
 
   get #hasMore(): boolean {
-    return !this.#closed && !this.#paused && this.#position < this.#broker.end(this.#tp)
+    const { broker, tp } = this.#options
+    return !this.#closed && !this.#paused && this.#position !== broker.end(tp)
   }
 
   #wake(): void {
@@ -62,15 +59,21 @@ export class Cursor {
   }
 
   async #run(): Promise<void> {
+    const { broker, tp, hop, mostRecords, deliver, outOfRange } = this.#options
     this.#running = true
     while (this.#hasMore) {
       const from = this.#position
-      await this.#hop('there')
+      await hop('there')
       if (!this.#hasMore || from !== this.#position) continue
-      const fetched = this.#broker.read(this.#tp, from, this.#mostRecords)
+      if (from < broker.start(tp) || from > broker.end(tp)) {
+        outOfRange()
+        if (from === this.#position) break // nobody can read here
+        continue
+      }
+      const fetched = broker.read(tp, from, mostRecords)
       this.#position = fetched.next
-      await this.#hop('back')
-      if (!this.#closed) await this.#deliver(from, fetched)
+      await hop('back')
+      if (!this.#closed) await deliver(from, fetched)
     }
     this.#running = false
   }

@@ -1,101 +1,163 @@
 import type { Clock } from '../../clock.ts'
 import type { TopicPartition } from '../port.ts'
+import type { Assignment } from '../session/assignment.ts'
+import { GroupError, type Joined, type MemberOf } from '../session/member.ts'
 
-/** A member as the group sees it. */
-export interface Member {
-  readonly topics: readonly string[]
+/** What a member says of itself when it joins. */
+export interface Joiner {
   /** Silent for this long, it has lost its partitions. */
   readonly sessionTimeoutMs: number
   /** Send a heartbeat now: its answer brings news. */
   nudge(): void
 }
 
-export interface MemoryGroupOptions {
-  partitions: (topic: string) => number
-  clock: Clock
+interface Member extends Joiner {
+  /** When it was last heard of, monotonic milliseconds. */
+  heard: number
+  /** Answers its join, while it waits for the round to be complete. */
+  joined: ((answer: Joined) => void) | null
+  /** Answers its sync, while it waits for the leader. */
+  synced: { resolve: (partitions: readonly TopicPartition[]) => void; reject: (error: Error) => void } | null
 }
 
 /**
- * The coordinator of one consumer group. Whoever comes or goes starts a round: all members drain and join again, the
- * silent ones are given up, and all partitions are assigned anew, round robin.
+ * The coordinator of one consumer group, by Kafka's classic protocol. Whoever comes or goes starts a round: all members
+ * drain and join again, the silent ones are given up, and the leader assigns all partitions anew in the next generation.
  */
 export class MemoryGroup {
-  readonly #options: MemoryGroupOptions
-  /** When each member was last heard of, monotonic milliseconds. */
-  readonly #heard = new Map<Member, number>()
-  /** Members that have joined the round that is open. */
-  readonly #joined = new Map<Member, (partitions: TopicPartition[]) => void>()
-  #steady = true
+  readonly #clock: Clock
+  readonly #members = new Map<string, Member>()
+  #state: 'joining' | 'syncing' | 'steady' = 'steady'
+  #generation = 0
+  #leaderId = ''
+  #assignment: Assignment = new Map()
+  #ids = 0
   #cancelCheck = () => {}
 
-  constructor(options: MemoryGroupOptions) {
-    this.#options = options
+  constructor(clock: Clock) {
+    this.#clock = clock
   }
 
-  /** Resolves with the member's partitions when the round is complete. */
-  join(member: Member): Promise<TopicPartition[]> {
-    this.#hear(member)
-    return new Promise(resolve => {
-      this.#joined.set(member, resolve)
+  get isEmpty(): boolean {
+    return this.#members.size === 0
+  }
+
+  /** Resolves when the round is complete. @throws GroupError when it does not know the member */
+  join(memberId: string, joiner: Joiner): Promise<Joined> {
+    if (memberId !== '' && !this.#members.has(memberId)) throw unknownMember()
+    const id = memberId || `member-${++this.#ids}`
+    return new Promise(joined => {
+      const { sessionTimeoutMs } = joiner
+      const member: Member = { sessionTimeoutMs, nudge: () => joiner.nudge(), heard: this.#now, joined, synced: null }
+      this.#members.set(id, member)
       this.#openRound()
     })
   }
 
-  /** @returns false when the member has to join again: it was given up, or a round is open. */
-  heartbeat(member: Member): boolean {
-    if (!this.#heard.has(member)) return false
-    this.#hear(member)
+  /** Resolves with the member's partitions when the leader has assigned them. @throws GroupError */
+  sync(of: MemberOf, assignment: Assignment | null): Promise<readonly TopicPartition[]> {
+    const member = this.#known(of)
+    if (this.#state === 'joining') throw rebalancing()
+    member.heard = this.#now
+    if (assignment && of.memberId === this.#leaderId && this.#state === 'syncing') {
+      this.#assignment = assignment
+      this.#state = 'steady'
+      for (const [id, one] of this.#members) {
+        one.synced?.resolve(assignment.get(id) ?? [])
+        one.synced = null
+        one.heard = this.#now
+      }
+    }
+    if (this.#state === 'steady') return Promise.resolve(this.#assignment.get(of.memberId) ?? [])
+    return new Promise((resolve, reject) => {
+      member.synced = { resolve, reject }
+    })
+  }
+
+  /** @throws GroupError when the member has to join again */
+  heartbeat(of: MemberOf): void {
+    const member = this.#known(of)
+    member.heard = this.#now
     this.#giveUpSilent()
-    return this.#steady
+    if (this.#state === 'joining') throw rebalancing()
   }
 
-  leave(member: Member): void {
-    this.#joined.delete(member)
-    if (this.#heard.delete(member)) this.#openRound()
+  leave(memberId: string): void {
+    const member = this.#members.get(memberId)
+    if (!member) return
+    member.synced?.reject(unknownMember())
+    this.#members.delete(memberId)
+    this.#openRound()
   }
 
-  #hear(member: Member): void {
-    this.#heard.set(member, this.#options.clock.monotonic())
+  get #now(): number {
+    return this.#clock.monotonic()
+  }
+
+  #known({ memberId, generation }: MemberOf): Member {
+    const member = this.#members.get(memberId)
+    if (!member) throw unknownMember()
+    if (generation !== this.#generation) throw new GroupError('join', 'the generation is over')
+    return member
   }
 
   #giveUpSilent(): void {
-    const now = this.#options.clock.monotonic()
-    for (const [member, at] of this.#heard) {
-      if (!this.#joined.has(member) && now - at > member.sessionTimeoutMs) this.leave(member)
+    for (const [id, { joined, synced, heard, sessionTimeoutMs }] of this.#members) {
+      const waits = joined !== null || synced !== null
+      if (!waits && this.#now - heard > sessionTimeoutMs) this.leave(id)
     }
   }
 
   #openRound(): void {
-    this.#steady = false
-    this.#cancelCheck()
-    if (this.#joined.size === this.#heard.size) {
-      this.#assign()
-      return
-    }
-    const missing = [...this.#heard].filter(([member]) => !this.#joined.has(member))
-    for (const [member] of missing) member.nudge()
-    const { clock } = this.#options
-    const silentAt = Math.min(...missing.map(([member, at]) => at + member.sessionTimeoutMs))
-    this.#cancelCheck = clock.after(Math.max(0, silentAt - clock.monotonic()) + 1, () => {
-      this.#giveUpSilent()
-      if (!this.#steady) this.#openRound()
-    })
-  }
-
-  #assign(): void {
-    this.#steady = true
-    const members = [...this.#joined.keys()]
-    const assignments = new Map(members.map(member => [member, [] as TopicPartition[]]))
-    let next = 0
-    for (const topic of new Set(members.flatMap(member => member.topics))) {
-      for (let partition = 0; partition < this.#options.partitions(topic); partition++) {
-        assignments.get(members[next++ % members.length]!)!.push({ topic, partition })
+    if (this.#state !== 'joining') {
+      this.#state = 'joining'
+      for (const member of this.#members.values()) {
+        member.synced?.reject(rebalancing())
+        member.synced = null
       }
     }
-    for (const [member, resolve] of this.#joined) {
-      this.#hear(member)
-      resolve(assignments.get(member)!)
+    this.#cancelCheck()
+    const missing = [...this.#members.values()].filter(({ joined }) => !joined)
+    if (missing.length === 0) {
+      this.#completeRound()
+      return
     }
-    this.#joined.clear()
+    for (const member of missing) member.nudge()
+    this.#checkAt(Math.min(...missing.map(({ heard, sessionTimeoutMs }) => heard + sessionTimeoutMs)))
+  }
+
+  #completeRound(): void {
+    this.#generation++
+    this.#state = 'syncing'
+    const memberIds = [...this.#members.keys()]
+    if (!this.#members.has(this.#leaderId)) this.#leaderId = memberIds[0] ?? ''
+    for (const [memberId, member] of this.#members) {
+      const leads = memberId === this.#leaderId
+      const { joined } = member
+      member.heard = this.#now
+      member.joined = null
+      joined!({
+        memberId,
+        generation: this.#generation,
+        leaderId: this.#leaderId,
+        memberIds: leads ? memberIds : [],
+      })
+    }
+    const leader = this.#members.get(this.#leaderId)
+    if (leader) this.#checkAt(this.#now + leader.sessionTimeoutMs) // a leader that dies now would be waited for
+  }
+
+  #checkAt(at: number): void {
+    this.#cancelCheck = this.#clock.after(Math.max(0, at - this.#now) + 1, () => {
+      if (this.#state === 'steady') return
+      const before = this.#members.size
+      this.#giveUpSilent()
+      if (this.#members.size < before) return // each one that goes opens the round anew
+      if (this.#state === 'joining') this.#openRound()
+      else this.#checkAt(this.#now + Math.min(...[...this.#members.values()].map(member => member.sessionTimeoutMs)))
+    })
   }
 }
+
+const unknownMember = () => new GroupError('join as new', 'the group does not know this member')
+const rebalancing = () => new GroupError('join', 'the group rebalances')

@@ -11,6 +11,8 @@ export interface PartitionDriver {
    * @throws whatever happened: any error ends the epoch, and whether the transaction was committed is then unknown.
    */
   commit(records: readonly OutgoingRecord[], offset: number, metadata: string): Promise<void>
+  /** The first offset of a record of at least this time (milliseconds since 1970), or the log's end. */
+  offsetAt(timestamp: number): Promise<number>
   /** Deliver from this offset on (after acquire, and whenever a batch did not continue where the last one ended). */
   seek(offset: number): void
   pause(): void
@@ -31,6 +33,12 @@ export interface Acquired {
   high: number
 }
 
+/** What a partition's log holds now: offsets from `low` up to, and without, `high`. */
+export interface LogEnds extends TopicPartition {
+  low: number
+  high: number
+}
+
 /** Records as fetched. Offsets missing between them are gaps. */
 export interface Batch extends TopicPartition {
   /** Where the fetch began: must be where the session stands, else the batch belongs to another life of the partition. */
@@ -46,21 +54,46 @@ export interface Batch extends TopicPartition {
 export interface GroupEvents {
   /** Before this member (re-)joins: finish what is in flight. Resolves when the join may go on. */
   joining(): Promise<void>
-  /** The join did not come about: go on with what is owned. */
-  joinFailed(): void
-  /** The whole new assignment. Synchronous: fresh partitions are paused before it returns. */
-  assigned(partitions: readonly TopicPartition[]): void
+  /**
+   * The whole new assignment.
+   * @param unbroken whether nobody else can have owned a partition that is kept: no generation of the group lies between
+   *   this one and the one before, and the member is the same
+   */
+  assigned(partitions: readonly TopicPartition[], unbroken: boolean): void
   batch(batch: Batch): void
-  fatal(error: Error): void
+  /** The log was cut: it does not hold the offset that was to be read next. */
+  cut(log: LogEnds): void
 }
 
-/** A group's membership as an adapter gives it. */
+/** What decides where a group starts on a topic. */
+export interface TopicHistory {
+  /** Whether the group ever committed an offset on it. */
+  known: boolean
+  partitions: readonly LogEnds[]
+}
+
+/** A place in a partition's log. */
+export interface Place extends TopicPartition {
+  offset: number
+}
+
+/** What sessions need of their group, as an adapter gives it. */
 export interface GroupDriver {
   partition(tp: TopicPartition): PartitionDriver
-  /** Whether the group ever committed an offset on the topic. */
-  knows(topic: string): Promise<boolean>
-  /** The topics' partitions in all. */
-  totalPartitions(): number
-  leaseUntil(): number
+  history(topic: string): Promise<TopicHistory>
+  /**
+   * Commits these offsets for a group that has no members.
+   * @throws Error when it has some: then they did so before they joined
+   */
+  begin(places: readonly Place[]): Promise<void>
+  member: GroupMembership
+}
+
+/** The part of a GroupMember that sessions see. */
+export interface GroupMembership {
+  readonly leaseUntil: number
+  readonly totalPartitions: number
+  readonly trouble: string | null
+  retire(): void
   leave(): Promise<void>
 }

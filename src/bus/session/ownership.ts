@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import pLimit from 'p-limit'
-import type { Clock } from '../../clock.ts'
+import { type Clock, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
-import type { Acquired, Batch, Committed, GroupDriver, GroupEvents, PartitionDriver } from './driver.ts'
+import type { Batch, Committed, GroupDriver, GroupEvents, LogEnds, PartitionDriver } from './driver.ts'
 import { Ledger } from './ledger.ts'
 import { type Backlog, PartitionSession } from './session.ts'
 
@@ -11,16 +11,27 @@ export interface OwnershipOptions {
   listener: SessionListener
   telemetry: Telemetry
   clock: Clock
+  groupId: string
   drainMs: number
-  /** Where a group that was never seen starts. */
+  /** Where the group starts on a topic of which it has no checkpoint; `fail` refuses one that is not empty. */
   startFrom: 'earliest' | 'latest' | 'fail'
+  /** Whether to go on where records that were not worked on yet are gone from the log. */
+  onDataLoss: 'continue' | 'fail'
   /** Offsets below its checkpoint that a topic's sessions read again. */
   lookBack?: ((topic: string) => number) | undefined
+  /** How far back to begin, in milliseconds, where the log ends before the checkpoint. Default: at its beginning. */
+  lookBackMs?: number | undefined
 }
 
 /** Milliseconds before a lost session is opened anew, and before a failed opening is tried again. */
 const reopenAfterLoss = 200
 const reopenAfterFailure = 500
+const leaveCheckMs = 50
+/** Another process that starts at the same time may be about to commit where the group begins. */
+const firstStartPatienceMs = 3_000
+const firstStartCheckMs = 250
+/** A leader that was just elected may not know the log's end yet. */
+const shortLogPatienceMs = 5_000
 /** Taking over is a dozen requests: not all partitions at once. */
 const openAtOnce = 8
 const leastCommitInterval = 20
@@ -33,8 +44,12 @@ interface Slot {
   tp: TopicPartition
   driver: PartitionDriver | null
   session: PartitionSession | null
-  /** The last commit that was confirmed since the partition was assigned. */
+  /** The sequence number that was found when the partition was taken over; null: it was not yet. */
+  foundSeq: number | null
+  /** The last commit that was confirmed since then. */
   confirmed: Committed | null
+  /** Monotonic milliseconds since when the log is told to end before the checkpoint. */
+  shortSince: number | null
   cancelReopening: () => void
 }
 
@@ -48,29 +63,62 @@ export class Ownership implements GroupEvents, Membership {
   /** Outlive their sessions: what a POST in flight comes to may still be needed. */
   readonly #ledgers = new Map<string, Ledger>()
   readonly #opening = pLimit(openAtOnce)
-  readonly #known = new Set<string>()
   #group!: GroupDriver
   #joining = false
-  /** Monotonic milliseconds: until then nobody else can have owned what is owned here. */
-  #sureUntil = Number.NEGATIVE_INFINITY
   #leaving = false
 
   constructor(options: OwnershipOptions) {
     this.#options = options
   }
 
-  /** Called once, before the group is joined. */
+  /** Called once, before the group is joined. @throws Error when kafka.startFrom forbids to begin */
   async attach(group: GroupDriver, topics: readonly string[]): Promise<void> {
     this.#group = group
-    for (const topic of topics) if (await group.knows(topic)) this.#known.add(topic)
+    for (const topic of topics) if (!(await group.history(topic)).known) await this.#begin(topic)
+  }
+
+  /**
+   * The first start of a group on a topic commits the start of every partition before it joins, so that neither a restart
+   * nor another process chooses anew, and a partition without a checkpoint can only be one that was added later.
+   */
+  async #begin(topic: string): Promise<void> {
+    const { startFrom, clock } = this.#options
+    for (const giveUpAt = clock.monotonic() + firstStartPatienceMs; ; await sleep(clock, firstStartCheckMs)) {
+      const { known, partitions } = await this.#group.history(topic)
+      if (known) return
+      const empty = partitions.every(({ low, high }) => low === high)
+      if (empty || startFrom !== 'fail') {
+        const latest = startFrom === 'latest'
+        const places = partitions.map(({ topic, partition, low, high }) => ({
+          topic,
+          partition,
+          offset: latest ? high : low,
+        }))
+        await this.#group.begin(places).catch(() => {}) // others have begun
+        return
+      }
+      if (clock.monotonic() >= giveUpAt) throw this.#refusal(topic)
+    }
+  }
+
+  #refusal(topic: string): Error {
+    return new Error(
+      `the group ${this.#options.groupId} has no checkpoint on ${topic}, which is not empty. If kafka.groupId is not the ` +
+        'one that was used before, correct it: everything in the topic would be sent again. If this is the first start, ' +
+        'set kafka.startFrom to earliest, or to latest to leave unsent what is there',
+    )
   }
 
   leaseUntil(): number {
-    return this.#group.leaseUntil()
+    return this.#group.member.leaseUntil
   }
 
   share(): { owned: number; total: number } {
-    return { owned: this.#slots.size, total: this.#group.totalPartitions() }
+    return { owned: this.#slots.size, total: this.#group.member.totalPartitions }
+  }
+
+  trouble(): string | null {
+    return this.#group.member.trouble
   }
 
   *sessions(): Iterable<SessionState> {
@@ -81,28 +129,22 @@ export class Ownership implements GroupEvents, Membership {
 
   async joining(): Promise<void> {
     this.#joining = true
-    this.#sureUntil = Math.max(this.#sureUntil, this.#group.leaseUntil())
     await this.#each(session => session.quiesce(this.#options.drainMs))
   }
 
-  joinFailed(): void {
-    this.#joining = false
-    for (const { session } of this.#slots.values()) session?.resume()
-  }
-
-  assigned(partitions: readonly TopicPartition[]): void {
+  assigned(partitions: readonly TopicPartition[], unbroken: boolean): void {
     this.#joining = false
     const keys = new Set(partitions.map(keyOf))
-    const sure = this.#options.clock.monotonic() < this.#sureUntil
     for (const [key, slot] of this.#slots) {
-      if (sure && keys.has(key)) continue // else it may have had another owner since
+      if (unbroken && keys.has(key)) continue // else it may have had another owner since
       this.#slots.delete(key)
       this.#close(slot)
     }
+    if (this.#leaving) return
     for (const tp of partitions) {
       const slot = this.#slots.get(keyOf(tp))
       if (slot?.session) slot.session.resume()
-      else if (!slot && !this.#leaving) this.#take(tp)
+      else if (!slot) this.#take(tp)
     }
   }
 
@@ -111,14 +153,21 @@ export class Ownership implements GroupEvents, Membership {
     if (slot?.session?.alive && !slot.session.accept(batch)) slot.driver?.seek(slot.session.position)
   }
 
-  fatal(error: Error): void {
-    this.#options.listener.fatal(error)
+  cut({ topic, partition, low, high }: LogEnds): void {
+    this.#slots.get(keyOf({ topic, partition }))?.session?.cut(low, high)
   }
 
-  async leave(): Promise<void> {
+  async leave(finishMs = this.#options.drainMs): Promise<void> {
     this.#leaving = true
-    await this.#each(session => session.quiesce(this.#options.drainMs))
-    await this.#group.leave()
+    this.#group.member.retire()
+    const { clock } = this.#options
+    const end = clock.monotonic() + finishMs
+    for (;;) {
+      await this.#each(session => session.quiesce(Math.max(0, end - clock.monotonic())))
+      if (!this.#awaitsOutcomes() || clock.monotonic() >= end) break
+      await sleep(clock, leaveCheckMs) // a session that was lost is being opened anew, to commit what is known
+    }
+    await this.#group.member.leave().catch(() => {}) // the group finds out by itself
     for (const slot of this.#slots.values()) this.#close(slot)
     this.#slots.clear()
   }
@@ -127,18 +176,31 @@ export class Ownership implements GroupEvents, Membership {
     await Promise.all([...this.#slots.values()].map(({ session }) => session && action(session)))
   }
 
+  /** Whether a POST for a partition owned is in flight, or its outcome not committed yet. */
+  #awaitsOutcomes(): boolean {
+    return [...this.#slots.values()].some(({ tp }) => this.#ledger(tp).size > 0)
+  }
+
   #take(tp: TopicPartition): void {
-    const slot: Slot = { tp, driver: null, session: null, confirmed: null, cancelReopening: () => {} }
+    const slot: Slot = {
+      tp,
+      driver: null,
+      session: null,
+      foundSeq: null,
+      confirmed: null,
+      shortSince: null,
+      cancelReopening: () => {},
+    }
     this.#slots.set(keyOf(tp), slot)
     this.#group.partition(tp).pause()
     void this.#opening(() => this.#open(slot))
   }
 
   async #open(slot: Slot): Promise<void> {
-    if (!this.#owns(slot) || this.#leaving) return
+    if (!this.#owns(slot) || (this.#leaving && this.#ledger(slot.tp).size === 0)) return
     const { clock, listener, telemetry } = this.#options
     const started = clock.monotonic()
-    const leased = () => clock.monotonic() < this.#group.leaseUntil()
+    const leased = () => clock.monotonic() < this.#group.member.leaseUntil || this.#leaving
     if (!leased()) {
       this.#reopen(slot, reopenAfterLoss) // perhaps it has another owner, who is not to be fenced
       return
@@ -155,7 +217,10 @@ export class Ownership implements GroupEvents, Membership {
       leased,
       commitInterval: () => Math.max(leastCommitInterval, commitIntervalPerSession * this.#slots.size),
       backlog: () => this.#backlog(),
-      startAt: acquired => this.#startAt(slot.tp, acquired),
+      isShort: (end, high) => this.#isShort(slot, end, high),
+      lookBackMs: this.#options.lookBackMs ?? Number.POSITIVE_INFINITY,
+      dataLost: count => this.#dataLost(slot.tp, count),
+      foundSeq: slot.foundSeq,
       confirmed: slot.confirmed,
       committed: (records, windowUsed, checkpoint) => {
         slot.confirmed = checkpoint
@@ -165,10 +230,12 @@ export class Ownership implements GroupEvents, Membership {
     })
     slot.driver = driver
     slot.session = session
-    if (this.#joining) void session.quiesce(0) // held until the join is over, like the others
+    if (this.#joining || this.#leaving) void session.quiesce(0) // held like the others
     try {
       await session.start()
       if (!session.alive) return
+      slot.foundSeq ??= session.foundSeq
+      slot.shortSince = null
       const took = (clock.monotonic() - started) / 1000
       const { position: offset, doubtsTakenOver: inDoubt, stale } = session
       telemetry.emit('session.opened', { ...slot.tp, offset, inDoubt, stale, took })
@@ -222,14 +289,25 @@ export class Ownership implements GroupEvents, Membership {
     }
   }
 
-  /** Where a partition without a checkpoint starts: one that was added to a known topic, at its beginning. */
-  #startAt({ topic, partition }: TopicPartition, { low, high }: Acquired): number {
-    const { startFrom } = this.#options
-    if (this.#known.has(topic) || startFrom === 'earliest') return low
-    if (startFrom === 'latest') return high
-    throw new Error(
-      `no checkpoint for ${topic}/${partition}, and kafka.startFrom is "fail": ` +
-        'set it to earliest or latest for the first start of this group',
+  /** Whether the log certainly ends at `high`, before `end`, which was read once. @throws Error while that is unsure */
+  #isShort(slot: Slot, end: number, high: number): boolean {
+    if (high >= end) return false
+    const now = this.#options.clock.monotonic()
+    slot.shortSince ??= now
+    if (now - slot.shortSince >= shortLogPatienceMs) return true
+    throw new Error(`the log ends at ${high}, but records up to ${end} were read from it: its end is asked for again`)
+  }
+
+  /** @throws Error when kafka.onDataLoss forbids to go on */
+  #dataLost({ topic, partition }: TopicPartition, count: number): void {
+    const { telemetry, onDataLoss, listener } = this.#options
+    telemetry.emit('log.cut', { topic, partition, lost: count })
+    if (onDataLoss === 'continue') return
+    const error = new Error(
+      `${count} offsets of ${topic}/${partition} are gone from the log before they were worked on, and kafka.onDataLoss ` +
+        'is fail: find out why (retention, deleted records, an unclean election), then set it to continue to go on',
     )
+    listener.fatal(error)
+    throw error
   }
 }

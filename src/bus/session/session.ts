@@ -1,10 +1,10 @@
 import type { Clock } from '../../clock.ts'
 import type { BusRecord, OutgoingRecord, Session, SessionListener } from '../port.ts'
 import { type Checkpoint, packCheckpoint, unpackCheckpoint } from './checkpoint.ts'
-import type { Acquired, Batch, Committed, PartitionDriver } from './driver.ts'
+import type { Batch, Committed, PartitionDriver } from './driver.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { Ledger } from './ledger.ts'
-import { DONE, IN_DOUBT, INTENT, NEW, type Window, windowSize } from './window.ts'
+import { DONE, IN_DOUBT, INTENT, NEW, Window, windowSize } from './window.ts'
 
 /** The most that one partition may hold undone in memory. */
 export interface Backlog {
@@ -38,10 +38,16 @@ export interface SessionOptions {
   lookBack: number
   /** Whether the lease holds. Without it the partition may have another owner, whatever the group last said. */
   leased: () => boolean
-  /** The place to start where the group has no checkpoint. */
-  startAt: (acquired: Acquired) => number
+  /** Whether the log certainly ends at `high`, before `end`. @throws Error while that is unsure */
+  isShort: (end: number, high: number) => boolean
+  /** How far back to begin, in milliseconds, where the log ends before the checkpoint. */
+  lookBackMs: number
+  /** So many offsets that were not done are gone from the log. @throws Error when the session may not go on */
+  dataLost: (count: number) => void
   committed: (records: number, windowUsed: number, checkpoint: Committed) => void
-  /** The last commit that was confirmed while the partition was owned without a break; null: none was. */
+  /** The sequence number that was found when the partition was taken over; null: it is being taken over. */
+  foundSeq: number | null
+  /** The last commit that was confirmed since then; null: none was. */
   confirmed: Committed | null
   /** The session is over; an error says why, at which stage. */
   lost: (stage: string, error: Error) => void
@@ -60,6 +66,8 @@ export class PartitionSession implements Session {
   highWatermark = 0
   /** Whether the bus told an older checkpoint than it had confirmed. */
   stale = false
+  /** The sequence number of the checkpoint that was found; null until one was looked for. */
+  foundSeq: number | null = null
   /** Offsets taken over from another process as intents. */
   doubtsTakenOver = 0
   readonly #options: SessionOptions
@@ -108,39 +116,57 @@ export class PartitionSession implements Session {
 
   /** Takes the partition over: fences, reads the checkpoint, starts delivery. */
   async start(): Promise<void> {
-    const { driver, ledger, tag, leased, startAt, listener } = this.#options
-    const acquired = await driver.acquire()
+    const { driver, ledger, tag, leased, listener } = this.#options
+    const { committed, low, high } = await driver.acquire()
+    const told = unpackCheckpoint(committed?.offset ?? low, committed?.metadata) // one that was added starts at its beginning
+    this.foundSeq = told.seq
+    const checkpoint = this.#newest(told)
+    const window = await this.#windowIn(checkpoint.window, low, high)
     if (!this.alive) return
     if (!leased()) throw new Error('the lease was over before the partition was taken over')
-    const checkpoint = this.#newest(
-      unpackCheckpoint(acquired.committed?.offset ?? startAt(acquired), acquired.committed?.metadata),
-    )
-    this.#window = checkpoint.window
-    this.#window.skipTo(acquired.low) // what retention took before it was read is gone
+    this.#window = window
     this.#seq = checkpoint.seq
     if (checkpoint.tag === tag) this.#takeBack()
     else this.#takeOver()
-    this.position = Math.max(acquired.low, this.#window.base - this.#options.lookBack)
-    this.highWatermark = acquired.high
+    this.position = Math.max(low, window.base - this.#options.lookBack)
+    this.highWatermark = high
     listener.opened(this)
     ledger.listen(offset => this.#outcome(offset))
     for (const offset of [...ledger.offsets()]) this.#outcome(offset)
+    if (!committed) this.#commits.touch()
     driver.seek(this.position)
     this.#paused = false
     driver.resume()
   }
 
   /**
-   * A broker that stops right after it confirmed a transaction can lose the offset in it (seen with Kafka 4.3.0 on one
-   * node: the results were there, their progress was not). What was confirmed since the partition is owned stays true.
+   * The checkpoint that counts: the one that was committed last, whoever wrote it. What the bus tells can be older: a
+   * broker that stops right after it confirmed a transaction can lose the offset in it (seen with Kafka 4.3.0 on one node:
+   * the results were there, their progress was not). Then what was confirmed to this process counts. A checkpoint of
+   * another process is no older one, unless it is the one that this process found when it took the partition over.
    */
   #newest(told: Checkpoint): Checkpoint {
-    const { confirmed, tag } = this.#options
-    if (!confirmed) return told
+    const { confirmed, foundSeq, tag } = this.#options
+    if (!confirmed || foundSeq === null) return told
     const known = unpackCheckpoint(confirmed.offset, confirmed.metadata)
-    if (told.tag === tag && told.seq >= known.seq) return told
+    if (told.seq >= (told.tag === tag ? known.seq : foundSeq + 1)) return told
     this.stale = true
     return known
+  }
+
+  /** The window as far as the log still holds its offsets. */
+  async #windowIn(window: Window, low: number, high: number): Promise<Window> {
+    const { driver, isShort, dataLost, clock, lookBackMs, ledger } = this.#options
+    const end = window.base + window.length
+    if (isShort(end, high)) {
+      dataLost(end - high)
+      for (const offset of [...ledger.offsets()]) if (offset >= high) ledger.remove(offset)
+      if (window.base > high) return new Window(await driver.offsetAt(Math.max(0, clock.now() - lookBackMs)))
+      window.forgetFrom(high)
+    }
+    const lost = window.cut(low)
+    if (lost > 0) dataLost(lost)
+    return window
   }
 
   /** Another process's intents: perhaps sent. What this process knew of an earlier ownership is no longer its to tell. */
@@ -172,6 +198,25 @@ export class PartitionSession implements Session {
     for (const record of batch.records) this.#waiting.push(record)
     this.#takeIn()
     return true
+  }
+
+  /** The log does not hold the position any more: goes on at its beginning, or ends where it ends too early. */
+  cut(low: number, high: number): void {
+    const { driver, dataLost } = this.#options
+    if (!this.started || !this.alive) return
+    if (this.position > high) {
+      this.end('fetch', new Error(`the log ends at ${high}, before offset ${this.position} that was to be read next`))
+      return
+    }
+    const lost = low - Math.max(this.position, this.#window.base)
+    this.position = Math.max(this.position, low)
+    driver.seek(this.position)
+    if (lost <= 0) return
+    try {
+      dataLost(lost)
+    } catch (error) {
+      this.end('fetch', error as Error)
+    }
   }
 
   #takeIn(): void {

@@ -64,6 +64,25 @@ export class Window {
     this.advance()
   }
 
+  /** The log begins at `low` now. @returns how many offsets below it were not done */
+  cut(low: number): number {
+    let lost = 0
+    for (; this.base < low && this.base < this.#top; this.base++) {
+      if (this.#states[this.base & mask] !== DONE) lost++
+      this.#states[this.base & mask] = NEW
+    }
+    lost += Math.max(0, low - this.base)
+    this.base = Math.max(this.base, low)
+    this.horizon = Math.max(this.horizon, low)
+    this.advance()
+    return lost
+  }
+
+  /** The log ended at `end` once: what is known of later offsets was said of records that are gone. */
+  forgetFrom(end: number): void {
+    for (; this.#top > end && this.#top > this.base; this.#top--) this.#states[(this.#top - 1) & mask] = NEW
+  }
+
   /** Moves the base over everything that is done. */
   advance(): void {
     while (this.base < this.horizon && this.#states[this.base & mask] === DONE) {

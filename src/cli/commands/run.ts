@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { Settings } from '../../config/index.ts'
 import { framesOf, summaryOf } from '../../telemetry/error.ts'
 import { createLogger } from '../../telemetry/logs.ts'
 import { version } from '../../version.ts'
@@ -9,7 +10,7 @@ import { configFlag, sourcesOf } from '../settings.ts'
 import { type Signal, untilSignal } from '../signals.ts'
 import { within } from '../within.ts'
 
-/** Beyond kafka.drainMs: the receiver's own drain (10 s) and a last commit. Below the 30 s that supervisors wait. */
+/** Beyond what is in flight: the receiver's own drain (10 s) and a last commit. */
 const stopMs = 15_000
 /** After a failure nothing can be relied on: whatever does not stop by then is left as it is. */
 const stopAfterFailureMs = 3_000
@@ -28,13 +29,17 @@ export const run = command({
     const logger = createLogger(settings.telemetry.logLevel)
     process.on('uncaughtException', error => crash(error, logger))
     const stopAsked = untilSignal()
-    const starting = createWorker(settings, { logger })
+    const giveUp = new AbortController()
+    const starting = createWorker(settings, { logger, signal: giveUp.signal })
     const started = await Promise.race([starting, stopAsked])
     return typeof started === 'string'
-      ? stopWhileStarting(starting, started, logger)
-      : supervise(started, stopAsked, settings.kafka.drainMs + stopMs, logger)
+      ? stopWhileStarting(starting, giveUp, started, logger)
+      : supervise(started, stopAsked, inFlightMs(settings) + stopMs, logger)
   },
 })
+
+/** What is in flight when the stop begins may be answered as late as this. */
+const inFlightMs = ({ kafka, gateway }: Settings) => Math.max(kafka.drainMs, gateway.timeoutMs)
 
 async function supervise(worker: Worker, stopAsked: Promise<Signal>, ms: number, logger: Logger): Promise<number> {
   logger.info({ event: 'worker.started', version, ...worker.ports })
@@ -57,8 +62,14 @@ function crash(error: Error, logger: Logger): never {
   process.exit(1)
 }
 
-async function stopWhileStarting(starting: Promise<Worker>, signal: Signal, logger: Logger): Promise<number> {
+async function stopWhileStarting(
+  starting: Promise<Worker>,
+  giveUp: AbortController,
+  signal: Signal,
+  logger: Logger,
+): Promise<number> {
   logger.info({ event: 'worker.stopping', signal })
+  giveUp.abort()
   const stopped = starting.then(worker => worker.stop())
   await within(stopWhileStartingMs, 'the start', stopped).catch(() => {})
   return 0

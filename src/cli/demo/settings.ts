@@ -41,7 +41,7 @@ export async function writeSettings(place: Place, gatewayUrl: string, folder: st
 
 function namesOf(name: string, { kafka }: { kafka?: object }): object {
   return {
-    kafka: { ...kafka, groupId: name, sessionTimeoutMs: shortSessionMs },
+    kafka: { ...kafka, groupId: name, startFrom: 'earliest', sessionTimeoutMs: shortSessionMs },
     topics: {
       commands: [`${name}.commands.otp`, `${name}.commands`],
       results: `${name}.results`,

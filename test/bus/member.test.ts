@@ -1,0 +1,202 @@
+import { describe, expect, test } from 'vitest'
+import { MemoryGroup } from '../../src/bus/memory/group.ts'
+import type { TopicPartition } from '../../src/bus/port.ts'
+import { GroupError, GroupMember, type GroupTransport } from '../../src/bus/session/member.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { ManualClock } from '../support/clock.ts'
+
+const away = new Error('connect ECONNREFUSED')
+
+/** A group in memory whose wires are in the hands of the test. */
+function buildGroup({ partitions = 2 } = {}) {
+  const clock = new ManualClock()
+  const group = new MemoryGroup(clock)
+  const counts = new Map([['commands', partitions]])
+
+  function buildMember(name: string) {
+    /** Called before a request reaches the coordinator, and after it answered: may throw what the member hears instead. */
+    const wire = { there: (_request: string) => {}, back: (_request: string) => {} }
+    const told: { partitions: number[]; unbroken: boolean }[] = []
+    const requests: string[] = []
+    let drain = Promise.resolve()
+    const over = async <T>(request: string, ask: () => T | Promise<T>): Promise<T> => {
+      requests.push(request)
+      wire.there(request)
+      const answer = await ask()
+      wire.back(request)
+      return answer
+    }
+    const transport: GroupTransport = {
+      join: memberId =>
+        over('join', () => group.join(memberId, { sessionTimeoutMs: 10_000, nudge: () => member.nudge() })),
+      sync: (of, assignment) => over('sync', () => group.sync(of, assignment)),
+      heartbeat: of => over('heartbeat', () => group.heartbeat(of)),
+      leave: memberId => over('leave', () => group.leave(memberId)),
+      partitions: async () => new Map(counts),
+    }
+    const member: GroupMember = new GroupMember({
+      transport,
+      events: {
+        joining: () => drain,
+        assigned: (given: readonly TopicPartition[], unbroken) =>
+          void told.push({ partitions: given.map(({ partition }) => partition), unbroken }),
+      },
+      clock,
+      telemetry: new Telemetry(),
+      sessionTimeoutMs: 10_000,
+      heartbeatMs: 1_000,
+      partitionsAgeMs: 10_000,
+    })
+    return {
+      name,
+      member,
+      wire,
+      told,
+      requests,
+      /** What is in flight before the next join. */
+      drains(work: Promise<void>) {
+        drain = work
+      },
+      get last() {
+        return told.at(-1)
+      },
+    }
+  }
+
+  /** Members that have joined and know their partitions. */
+  async function joined(...names: string[]) {
+    const members = names.map(buildMember)
+    for (const { member } of members) void member.join()
+    await clock.pass(2_000)
+    return members
+  }
+  return { clock, group, counts, buildMember, joined }
+}
+
+describe('a member of a group', () => {
+  test('is given all partitions when it is alone, and shares them with whoever comes', async () => {
+    const { clock, joined, buildMember } = buildGroup()
+    const [a] = await joined('a')
+    expect(a!.told).toEqual([{ partitions: [0, 1], unbroken: false }])
+    const b = buildMember('b')
+    void b.member.join()
+    await clock.pass(2_000)
+    expect([a!.last, b.last]).toEqual([
+      { partitions: [0], unbroken: true },
+      { partitions: [1], unbroken: false },
+    ])
+  })
+
+  test('hears that the chain is broken when the answer to its sync was lost and the next generation gave it the same', async () => {
+    const { clock, joined, buildMember } = buildGroup()
+    const [a] = await joined('a')
+    a!.wire.back = request => {
+      if (request !== 'sync') return
+      a!.wire.back = () => {}
+      throw away
+    }
+    void buildMember('b').member.join()
+    await clock.pass(12_000)
+    expect(a!.told).toHaveLength(2)
+    expect(a!.last).toMatchObject({ unbroken: false })
+  })
+
+  test('has no lease from the moment it joins until the group has answered', async () => {
+    const { clock, joined, buildMember } = buildGroup()
+    const [a, b] = await joined('a', 'b')
+    expect(a!.member.leaseUntil).toBeGreaterThan(clock.monotonic())
+    let finish = () => {}
+    b!.drains(new Promise(resolve => (finish = resolve)))
+    void buildMember('c').member.join()
+    await clock.pass(1_500)
+    expect(a!.member.leaseUntil).toBe(Number.NEGATIVE_INFINITY)
+    finish()
+    await clock.pass(1_500)
+    expect(a!.member.leaseUntil).toBeGreaterThan(clock.monotonic())
+  })
+
+  test('goes on with its heartbeats while it drains, so that a long drain does not cost it its partitions', async () => {
+    const { clock, joined, buildMember } = buildGroup()
+    const [a] = await joined('a')
+    let finish = () => {}
+    a!.drains(new Promise(resolve => (finish = resolve)))
+    const b = buildMember('b')
+    void b.member.join()
+    await clock.pass(25_000)
+    expect(b.told).toEqual([])
+    finish()
+    await clock.pass(1_000)
+    expect([a!.last, b.last]).toMatchObject([{ unbroken: true }, { partitions: [1] }])
+  })
+
+  test('waits for a coordinator that is away, for as long as it takes, says so, and is given back what is nobody else’s', async () => {
+    const { clock, joined } = buildGroup()
+    const [a] = await joined('a')
+    a!.wire.there = () => {
+      throw away
+    }
+    await clock.pass(300_000)
+    expect(a!.member.trouble).toContain('ECONNREFUSED')
+    expect(a!.member.leaseUntil).toBeLessThan(clock.monotonic())
+    a!.wire.there = () => {}
+    await clock.pass(2_000)
+    expect(a!.member.trouble).toBeNull()
+    expect(a!.member.leaseUntil).toBeGreaterThan(clock.monotonic())
+  })
+
+  test('that was given up joins again under a new name', async () => {
+    const { clock, joined, group } = buildGroup()
+    const [a] = await joined('a')
+    const name = a!.member.id
+    group.leave(name)
+    await clock.pass(2_000)
+    expect(a!.member.id).not.toBe(name)
+    expect(a!.told).toEqual([
+      { partitions: [0, 1], unbroken: false },
+      { partitions: [0, 1], unbroken: false },
+    ])
+  })
+
+  test('that leads the group notices partitions that were added', async () => {
+    const { clock, joined, counts } = buildGroup()
+    const [a] = await joined('a')
+    counts.set('commands', 3)
+    await clock.pass(15_000)
+    expect(a!.last).toEqual({ partitions: [0, 1, 2], unbroken: true })
+  })
+
+  test('that is refused at its first join says why, and later waits until it is let in again', async () => {
+    const { clock, buildMember, joined } = buildGroup()
+    const denied = new GroupError('refused', 'GROUP_AUTHORIZATION_FAILED')
+    const refuse = () => {
+      throw denied
+    }
+    const b = buildMember('b')
+    b.wire.there = refuse
+    await expect(b.member.join()).rejects.toBe(denied)
+    const [a] = await joined('a')
+    a!.wire.there = refuse
+    await clock.pass(60_000)
+    a!.wire.there = () => {}
+    await clock.pass(2_000)
+    expect(a!.member.trouble).toBeNull()
+    expect(a!.member.leaseUntil).toBeGreaterThan(clock.monotonic())
+  })
+})
+
+describe('a member that retires', () => {
+  test('has no lease any more and joins no generation, but lives until it leaves', async () => {
+    const { clock, joined, buildMember } = buildGroup()
+    const [a] = await joined('a')
+    a!.member.retire()
+    expect(a!.member.leaseUntil).toBe(Number.NEGATIVE_INFINITY)
+    const b = buildMember('b')
+    void b.member.join()
+    await clock.pass(25_000)
+    expect([a!.told.length, b.told.length]).toEqual([1, 0])
+    expect(a!.requests.filter(request => request === 'join')).toHaveLength(1)
+    await a!.member.leave()
+    await clock.pass(1_000)
+    expect(b.last).toMatchObject({ partitions: [0, 1] })
+  })
+})
