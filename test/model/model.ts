@@ -1,5 +1,18 @@
+/**
+ * A model of who owns a partition: generation, lease, tag and sequence of the checkpoint, what was confirmed, the ledger.
+ * It is explored to its end within its bounds (npm run model; docs/design.md tells what that proves).
+ *
+ * rules.ts       what a process decides, as src/bus/session does; planted.ts: the same made wrong, a rule at a time
+ * group.ts       what may happen in the group: rebalances, lost answers, leases that end
+ * session.ts     what may happen to sessions: take-overs, commits, POSTs, deaths
+ * promises.ts    what must never be
+ * world.ts       what there is to know, as bytes; states.ts names some of its values
+ * explorer.ts    every state within bounds.ts, and a shortest way to what must not be
+ * real-sessions  holds src/bus/session to what the model says of it
+ */
+import type { Action } from './action.ts'
 import type { Exploration, Model } from './explorer.ts'
-import { type Action, groupActions } from './group.ts'
+import { groupActions } from './group.ts'
 import { type Broken, brokenBySession, promises } from './promises.ts'
 import type { Rules } from './rules.ts'
 import { sessionActions } from './session.ts'
@@ -7,6 +20,7 @@ import { type Bounds, World } from './world.ts'
 
 export type ActionName = keyof typeof groupActions | keyof typeof sessionActions
 const actions: Record<ActionName, Action> = { ...groupActions, ...sessionActions }
+export const actionNames = Object.keys(actions) as ActionName[]
 
 export interface Step {
   name: ActionName

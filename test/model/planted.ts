@@ -81,9 +81,9 @@ export const planted: readonly Planted[] = [
   {
     name: 'leaves-without-lease',
     what: 'A process that was told to stop opens its lost session anew though its lease is over.',
-    rules: { mayOpen: ({ leased, leaving }) => leased || leaving },
+    rules: { mayOpen: ({ leased, leaving, awaits }) => leased || (leaving && awaits) },
     breaks: 'late',
-    bounds: { leaves: 1, lostCommits: 1 },
+    bounds: { offsets: 2, leaves: 1 },
   },
   {
     name: 'late-heartbeat-counts',

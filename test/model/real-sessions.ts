@@ -30,6 +30,9 @@ class Driver implements PartitionDriver {
     this.committing = Promise.withResolvers()
     return this.committing.promise
   }
+  async offsetAt(): Promise<number> {
+    return 0
+  }
   seek(): void {}
   pause(): void {}
   resume(): void {}
@@ -45,6 +48,7 @@ class RealProcess {
   session: PartitionSession | null = null
   driver = new Driver()
   told: Committed | null = null
+  foundSeq: number | null = null
   confirmed: Committed | null = null
   readonly fresh = new Set<number>()
   readonly doubted = new Set<number>()
@@ -61,7 +65,7 @@ export class RealSessions {
   readonly #world: World
   readonly #log
   readonly #processes: RealProcess[]
-  #committed: Committed | null = null
+  #committed: Committed = { offset: 0, metadata: null }
   readonly #results: OutgoingRecord[] = []
   #deaths = 0
 
@@ -120,7 +124,10 @@ export class RealSessions {
       backlog: () => ({ records: 1000, bytes: 1 << 20 }),
       lookBack: 0,
       leased: () => model.lease === 1,
-      startAt: ({ low }) => low,
+      isShort: () => false,
+      lookBackMs: 0,
+      dataLost: () => {},
+      foundSeq: process.foundSeq,
       confirmed: process.confirmed,
       committed: (_records, _windowUsed, checkpoint) => {
         process.confirmed = checkpoint
@@ -142,6 +149,7 @@ export class RealSessions {
     await settled()
     const { session } = process
     if (!session) return
+    process.foundSeq ??= session.foundSeq
     const { position } = session
     const rest = records.filter(({ offset }) => offset >= position)
     const batch = { topic: this.#log.topic, partition: 0, fetchedOffset: position, records: rest }
@@ -192,7 +200,10 @@ export class RealSessions {
     }
     process.session?.close()
     process.session = null
-    if (model.confirmed === 0) process.confirmed = null
+    if (model.found === 0) {
+      process.foundSeq = null
+      process.confirmed = null
+    }
   }
 
   #listener(process: RealProcess): SessionListener {
@@ -207,6 +218,7 @@ export class RealSessions {
   #compare(process: RealProcess, model: ModelProcess): void {
     expect(process.session?.started ?? false).toBe(model.session === OPEN)
     expect(process.session !== null).toBe(model.session !== NONE)
+    expect(process.foundSeq).toBe(model.found === 0 ? null : model.found - 1)
     model.cells.forEach(({ state, ledger }, k) => {
       expect([k, process.ledger.has(k)]).toEqual([k, ledger !== NONE])
       const outcome = process.ledger.outcome(k)

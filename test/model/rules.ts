@@ -12,8 +12,8 @@ export interface Rules {
   seqAfter(found: number): number
   /** Whether a POST may begin whose intent is in a commit. */
   mayPost(now: { answered: boolean; alive: boolean; leased: boolean }): boolean
-  /** Whether a process may take the partition over, or open its session anew. */
-  mayOpen(now: { leased: boolean; leaving: boolean }): boolean
+  /** Whether a process may take the partition over, or open its session anew: `awaits`, to commit what its POSTs came to. */
+  mayOpen(now: { leased: boolean; leaving: boolean; awaits: boolean }): boolean
   /** Whether the answer to a heartbeat extends the lease. */
   extendsLease(since: { joinBegan: boolean }): boolean
   /** Whether the checkpoint is read after the earlier owner was fenced. */

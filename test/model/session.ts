@@ -1,5 +1,5 @@
 import { DONE, IN_DOUBT, INTENT, NEW } from '../../src/bus/session/window.ts'
-import type { Action } from './group.ts'
+import type { Action } from './action.ts'
 import { brokenByCommit, brokenByPost } from './promises.ts'
 import type { Rules } from './rules.ts'
 import {
@@ -91,7 +91,8 @@ export const sessionActions = {
   loseAnswer: {
     says: 'A loses the answer to its commit',
     act({ broker }, process) {
-      if (process.flight === NONE || process.deaf || broker.epoch !== process.id + 1) return false
+      if (process.flight === NONE || process.deaf) return false
+      if (process.flight === SENT && broker.epoch !== process.id + 1) return false
       if (process.flight === LANDED && broker.lostBy === process.id + 1) return false // it would not be confirmed
       if (!spend(broker, 'lostCommits')) return false
       endSession(process)
@@ -163,11 +164,16 @@ const SETTLED = 2
 function beginTakeOver(world: World, process: Process, _way: number, rules: Rules): boolean {
   if (process.session !== NONE || !process.slot || (process.phase !== MEMBER && process.phase !== MUST_JOIN))
     return false
-  if (!rules.mayOpen({ leased: process.lease === 1, leaving: process.leaving === 1 })) return false
+  if (!mayOpen(process, rules)) return false
   if (!(rules.fencesFirst ? fence(world, process) : read(world, process))) return false
   process.session = FENCED
   process.held = process.phase === MUST_JOIN || process.leaving ? 1 : 0
   return true
+}
+
+function mayOpen({ lease, leaving, cells }: Process, rules: Rules): boolean {
+  const awaits = cells.some(({ ledger }) => ledger !== NONE)
+  return rules.mayOpen({ leased: lease === 1, leaving: leaving === 1, awaits })
 }
 
 function goOnWithTakeOver(world: World, process: Process, _way: number, rules: Rules): boolean {
@@ -197,7 +203,7 @@ function read({ broker, offsets }: World, process: Process): boolean {
 
 function open(_: World, process: Process, _way: number, rules: Rules): boolean {
   if (process.session !== TOLD) return false
-  if (!rules.mayOpen({ leased: process.lease === 1, leaving: process.leaving === 1 })) {
+  if (!mayOpen(process, rules)) {
     endSession(process)
     return true
   }
