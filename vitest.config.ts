@@ -9,6 +9,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          testTimeout: 30_000,
           include: ['test/**/*.test.ts'],
           exclude: [...endToEnd, 'test/integration/**', 'test/simulation/**'],
         },

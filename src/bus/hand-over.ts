@@ -32,6 +32,7 @@ export class HandOver {
    * @param next the offset to go on from
    */
   async take(records: readonly BusRecord[], next: number): Promise<void> {
+    this.#tellUnreadable(records)
     if (records.length > 0) await this.#untilTaken(records)
     this.#next = next
     this.#release()
@@ -55,6 +56,13 @@ export class HandOver {
   close(): void {
     this.closed = true
     this.#release()
+  }
+
+  #tellUnreadable(records: readonly BusRecord[]): void {
+    const { name, telemetry } = this.#options
+    for (const { unreadable } of records) {
+      if (unreadable) telemetry.emit('bus.log', { level: 'warn', message: `${name}: ${unreadable.message}` })
+    }
   }
 
   async #untilTaken(records: readonly BusRecord[]): Promise<void> {

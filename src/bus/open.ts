@@ -31,6 +31,7 @@ export function openBus({ kafka, topics }: Settings, telemetry: Telemetry): Bus 
     clientId,
     sessionTimeoutMs,
     rebalanceTimeoutMs,
+    compression: kafka.compression,
     ssl: kafka.ssl,
     ...(sasl && { sasl }),
   })

@@ -10,6 +10,11 @@ export interface OutgoingRecord {
   value: Buffer | null
   headers?: RecordHeaders
   partition?: number
+  /**
+   * What stands in its place where its topic does not take so many bytes (max.message.bytes); it may have a shorter one
+   * in its turn. Without it a record that is too large is refused.
+   */
+  shorter?: () => OutgoingRecord
 }
 
 /** Header values as Kafka carries them: bytes, text, or several under one name. */
@@ -23,6 +28,22 @@ export interface BusRecord {
   key: Buffer | null
   value: Buffer | null
   headers: RecordHeaders
+  /** Set where a whole batch of records cannot be read. Key and value are null then, and there are no headers. */
+  unreadable?: Unreadable
+}
+
+export const unreadableCodes = ['CODEC_UNKNOWN', 'BATCH_CORRUPT', 'BATCH_TOO_LARGE'] as const
+
+/**
+ * Why a batch cannot be read, now or ever. One record stands for it, at the offset of its first; the other offsets up
+ * to its last are gaps.
+ */
+export interface Unreadable {
+  code: (typeof unreadableCodes)[number]
+  /** Where, why, and what to do. Holds nothing of the batch's content. */
+  message: string
+  /** The offset of the batch's last record. */
+  lastOffset: number
 }
 
 export interface TopicPartition {

@@ -1,5 +1,5 @@
 import type { CallbackBody } from '../protocol/callback.ts'
-import { sameId } from '../protocol/ids.ts'
+import { idIn, sameId } from '../protocol/ids.ts'
 import { type State, stateOf } from '../protocol/states.ts'
 import type { StatusEvent } from '../records/generated.ts'
 import { replyOf } from '../records/reply.ts'
@@ -19,7 +19,7 @@ export function statusEvent(origin: CallbackOrigin, body: CallbackBody, received
     if (body.id !== undefined && !sameId(body.id, subject.id)) return { ok: false, reason: 'other_id' }
     return { ok: true, event: eventOf(body, subject, true, receivedAt) }
   }
-  const id = commandId(body.id)
+  const id = idIn(String(body.id))
   if (id === null) {
     const message = `a callback to the address of account ${origin.account} has no id of 1 to 2^63-1: not sent by busgate`
     return { ok: false, reason: 'no_id', error: { code: 'NO_NUMERIC_ID', message } }
@@ -56,14 +56,6 @@ function eventOf(body: CallbackBody, command: Command, verified: boolean, receiv
 /** Callbacks are sent for final states (specification, Events), so `success` decides where the status is left out. */
 function meaning({ status, success }: CallbackBody): { state: State; final: boolean } {
   return status === undefined ? { state: success ? 'DELIVERED' : 'FAILED', final: true } : stateOf(status)
-}
-
-const MAX_ID = 2n ** 63n - 1n
-
-function commandId(id: CallbackBody['id']): bigint | null {
-  if (!/^[1-9]\d{0,18}$/.test(String(id))) return null
-  const value = BigInt(String(id))
-  return value <= MAX_ID ? value : null
 }
 
 // Without an offset nobody can tell which instant is meant.

@@ -1,4 +1,5 @@
 import type { Bus, OutgoingRecord } from '../bus/port.ts'
+import { inVersions } from '../bus/shorter.ts'
 import type { Settings } from '../config/index.ts'
 import { createEncoder } from '../records/encoder.ts'
 import type { StatusEvent } from '../records/generated.ts'
@@ -66,13 +67,19 @@ export async function startReceiving({
   }
 }
 
-/** The body as it came. */
+/** The body as it came, or where that is too large for the topic, that it came. */
 function deadLetterRecord(topic: string, body: Buffer, error: { code: string; message: string }): OutgoingRecord {
-  const headers = {
-    'busgate.error.stage': 'callback',
-    'busgate.error.code': error.code,
-    'busgate.error.message': error.message,
-    'busgate.error.timestamp': String(Date.now()),
-  }
-  return { topic, key: null, value: body, headers }
+  const timestamp = String(Date.now())
+  return inVersions(1, version => ({
+    topic,
+    key: null,
+    value: version === 0 ? body : null,
+    headers: {
+      'busgate.error.stage': 'callback',
+      'busgate.error.code': error.code,
+      'busgate.error.message':
+        version === 0 ? error.message : `${error.message} (too large to be kept: its body of ${body.length} bytes)`,
+      'busgate.error.timestamp': timestamp,
+    },
+  }))
 }

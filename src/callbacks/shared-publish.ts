@@ -22,7 +22,7 @@ export interface ShareOptions {
   everyMs: number
 }
 
-// A publish becomes at most one record batch a partition; brokers refuse batches past 1 MB.
+// All that a publish carries waits for all of it.
 const MOST_BYTES = 512 * 1024
 
 /**

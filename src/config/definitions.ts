@@ -42,6 +42,7 @@ export const definitions = {
   'kafka.drainMs': setting(kind.integer(1, 3_600_000), 5_000, 'How long requests in flight may finish before partitions are given up.'),
   'kafka.startFrom': setting(kind.choice(['earliest', 'latest', 'fail']), 'fail', 'Where to begin on a topic of which the group has no checkpoint; fail: only if it is empty.'),
   'kafka.onDataLoss': setting(kind.choice(['continue', 'fail']), 'continue', 'Whether to go on when records that were not worked on yet are gone from the log, by retention or an unclean election.'),
+  'kafka.compression': setting(kind.choice(['none', 'gzip', 'zstd']), 'gzip', 'Compression of what busgate writes to Kafka. Every Kafka client reads gzip; zstd costs half as much, and kafkajs and some others need a codec for it.'),
   'kafka.ssl': setting(kind.flag, false, 'Whether to speak TLS to the brokers.'),
   'kafka.sasl.mechanism': optional(kind.choice(['plain', 'scram-sha-256', 'scram-sha-512']), 'scram-sha-512', 'How to sign in at the brokers.'),
   'kafka.sasl.username': optional(kind.text, 'busgate', 'User at the brokers.'),

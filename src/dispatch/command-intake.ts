@@ -7,6 +7,7 @@ import type { Telemetry } from '../telemetry/events.ts'
 import { type TraceContext, traceOf } from '../telemetry/trace.ts'
 import { concludeExpired } from './conclusion.ts'
 import { Graveyard } from './dead-letter.ts'
+import { decodeRecord } from './decode-record.ts'
 import type { Outbox } from './outbox.ts'
 import { expiry, type Pending } from './pending.ts'
 import { RecentIds } from './recent-ids.ts'
@@ -63,7 +64,7 @@ export class CommandIntake {
     const graveyard = new Graveyard(deadLetterTopic, this.#session)
     const pendings: Pending[] = []
     for (const arrival of arrivals) {
-      const decoded = decoder.decode(arrival.record.value)
+      const decoded = decodeRecord(decoder, arrival.record)
       if (decoded.ok) {
         const pending = this.#admit(arrival, decoded.value, tally)
         if (pending) pendings.push(pending)

@@ -1,44 +1,54 @@
-import type { BusRecord, OutgoingRecord, Session, TopicPartition } from '../bus/port.ts'
+import type { BusRecord, OutgoingRecord, Session } from '../bus/port.ts'
+import { headersSize } from '../bus/record-size.ts'
+import { inVersions } from '../bus/shorter.ts'
 import { longestError } from '../records/result.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import type { Origin } from './pending.ts'
 
-/** A record must stay below the broker's message.max.bytes (1 MiB by default), headers included. */
-const largestValue = 900_000
-
-export interface DeadLetterReason {
-  stage: 'decode' | 'callback'
+/** Why a record cannot be worked on; nothing of its content. */
+export interface Unreadable {
   code: string
   message: string
 }
 
+export interface DeadLetterReason extends Unreadable {
+  stage: 'decode'
+}
+
 /**
- * The record as it came, with headers that say why it is here. A value too large to be written again is left out;
- * its coordinates tell where it is.
+ * The record as it came, with headers that say why it is here. Where that is too large for the topic, its value is left
+ * out, then its own headers, then its key: its coordinates tell where all of it is. For a batch that cannot be read stands
+ * one dead letter without key and value.
  */
-export function deadLetter(
-  topic: string,
-  from: TopicPartition,
-  record: BusRecord,
-  reason: DeadLetterReason,
-): OutgoingRecord {
-  const { key, value, headers, offset, timestamp } = record
-  const tooLarge = value !== null && value.length > largestValue
-  const note = tooLarge ? ` (the value of ${value.length} bytes is too large to be copied)` : ''
-  return {
-    topic,
-    key,
-    value: tooLarge ? null : value,
-    headers: {
-      ...headers,
-      'busgate.error.stage': reason.stage,
-      'busgate.error.code': reason.code,
-      'busgate.error.message': reason.message.slice(0, longestError) + note,
-      'busgate.error.topic': from.topic,
-      'busgate.error.partition': String(from.partition),
-      'busgate.error.offset': String(offset),
-      'busgate.error.timestamp': String(timestamp),
-    },
-  }
+export function deadLetter(topic: string, { record, ...from }: Origin, reason: DeadLetterReason): OutgoingRecord {
+  const { key, value, headers, offset, timestamp, unreadable } = record
+  const lastOffset = unreadable?.lastOffset ?? offset
+  const parts = Object.entries({ value: value?.length, headers: headersSize(headers), key: key?.length })
+  const present = parts.filter(([, bytes = 0]) => bytes > 0)
+  return inVersions(present.length, version => {
+    const missing = Object.fromEntries(present.slice(0, version))
+    return {
+      topic,
+      key: missing.key ? null : key,
+      value: missing.value ? null : value,
+      headers: {
+        ...(missing.headers ? {} : headers),
+        'busgate.error.stage': reason.stage,
+        'busgate.error.code': reason.code,
+        'busgate.error.message': reason.message.slice(0, longestError) + noteOn(missing),
+        'busgate.error.topic': from.topic,
+        'busgate.error.partition': String(from.partition),
+        'busgate.error.offset': String(offset),
+        ...(lastOffset > offset && { 'busgate.error.last-offset': String(lastOffset) }),
+        'busgate.error.timestamp': String(timestamp),
+      },
+    }
+  })
+}
+
+function noteOn(missing: Record<string, number | undefined>): string {
+  const parts = Object.entries(missing).map(([part, bytes]) => `its ${part} of ${bytes} bytes`)
+  return parts.length === 0 ? '' : ` (too large to be copied: ${parts.join(', ')})`
 }
 
 /** Buries undecodable records of one session, and counts them for telemetry. */
@@ -56,9 +66,15 @@ export class Graveyard {
     return this.#counts.size === 0
   }
 
-  bury(record: BusRecord, error: { code: string; message: string }): void {
-    const letter = deadLetter(this.#topic, this.#session, record, { stage: 'decode', ...error })
-    this.#session.settle(record.offset, [letter])
+  bury(record: BusRecord, error: Unreadable): void {
+    const { topic, partition } = this.#session
+    this.buryInstead(record.offset, { topic, partition, record }, error)
+  }
+
+  /** The session's record at `offset` is done with a dead letter of the record that it is about, and `others`. */
+  buryInstead(offset: number, origin: Origin, error: Unreadable, others: readonly OutgoingRecord[] = []): void {
+    const letter = deadLetter(this.#topic, origin, { stage: 'decode', ...error })
+    this.#session.settle(offset, [letter, ...others])
     this.#counts.set(error.code, (this.#counts.get(error.code) ?? 0) + 1)
   }
 

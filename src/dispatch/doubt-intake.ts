@@ -1,16 +1,19 @@
-import type { BusRecord, Session } from '../bus/port.ts'
+import type { BusRecord, OutgoingRecord, Session } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
-import type { Reading } from '../records/command.ts'
+import { idIn } from '../protocol/ids.ts'
+import { sendTypes } from '../protocol/index.ts'
+import type { Command, Reading } from '../records/command.ts'
 import type { Decoder } from '../records/decoder.ts'
 import type { Doubt, SendCommand } from '../records/generated.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { type TraceContext, traceOf } from '../telemetry/trace.ts'
-import { Graveyard } from './dead-letter.ts'
-import { originOf } from './doubts.ts'
+import { Graveyard, type Unreadable } from './dead-letter.ts'
+import { decodeRecord } from './decode-record.ts'
+import { type DoubtWriter, originOf } from './doubts.ts'
 import type { Outbox } from './outbox.ts'
-import type { Pending } from './pending.ts'
+import type { Origin, Pending } from './pending.ts'
 import type { Resolver } from './resolver.ts'
-import { ResultTally } from './results.ts'
+import { nobodyCouldTell, type ResultDetails, ResultTally, type WriteResult } from './results.ts'
 import { SchemaWait } from './schema-wait.ts'
 
 export interface DoubtIntakeOptions {
@@ -18,6 +21,8 @@ export interface DoubtIntakeOptions {
   decoder: Decoder<SendCommand>
   readCommand: (value: SendCommand, trace: TraceContext | null) => Reading
   outbox: Outbox
+  doubts: DoubtWriter
+  writeResult: WriteResult
   resolver: Resolver
   deadLetterTopic: string
   clock: Clock
@@ -53,37 +58,102 @@ export class DoubtIntake {
   }
 
   #read(arrival: Arrival): void {
-    const doubt = this.#options.doubtDecoder.decode(arrival.record.value)
+    const doubt = decodeRecord(this.#options.doubtDecoder, arrival.record)
     if (!doubt.ok) {
       if ('pending' in doubt) this.#waitForDoubt.add(doubt.pending, arrival)
-      else this.#bury(arrival.record, doubt.error)
+      else this.#giveUp(arrival.record, null, doubt.error)
+      return
+    }
+    if (doubt.value.omitted !== null) {
+      this.#resolveWithoutCommand(arrival.record, doubt.value, doubt.value.omitted)
       return
     }
     const command = this.#options.decoder.decode(doubt.value.value)
     if (command.ok) this.#admit(arrival, doubt.value, command.value)
     else if ('pending' in command) this.#waitForCommand.add(command.pending, { ...arrival, doubt: doubt.value })
-    else this.#bury(arrival.record, command.error)
+    else this.#omitCommand(arrival, doubt.value, command.error)
   }
 
-  #admit({ record, doubted }: Arrival, doubt: Doubt, value: SendCommand): void {
-    const { readCommand, resolver, clock } = this.#options
-    const origin = originOf(doubt)
-    const reading = readCommand(value, traceOf(origin.record.headers))
+  #admit(arrival: Arrival, doubt: Doubt, value: SendCommand): void {
+    const reading = this.#options.readCommand(value, traceOf(originOf(doubt).record.headers))
     if (!reading.ok) {
-      this.#bury(record, { code: 'INVALID', message: reading.error })
+      this.#omitCommand(arrival, doubt, { code: 'INVALID', message: reading.error })
       return
     }
-    const pending: Pending = {
-      command: reading.command,
+    const pending = this.#pending(arrival.record, doubt, reading.command)
+    if (arrival.doubted) this.#doubtAgain(pending)
+    else this.#resolve(pending, doubt)
+  }
+
+  #pending(record: BusRecord, doubt: Doubt, command: Command): Pending {
+    return {
+      command,
       session: this.#session,
       offset: record.offset,
-      origin,
-      readyAt: clock.monotonic(),
+      origin: originOf(doubt),
+      readyAt: this.#options.clock.monotonic(),
       attempts: doubt.attempts,
       doubted: true,
     }
-    if (doubted) this.#doubtAgain(pending)
-    else resolver.resolve(pending, doubt.postedAt, oldestCallback(doubt))
+  }
+
+  #resolve(pending: Pending, doubt: Doubt): void {
+    this.#options.resolver.resolve(pending, doubt.postedAt, oldestCallback(doubt))
+  }
+
+  /** Its id and account are enough to find out whether it was sent. */
+  #resolveWithoutCommand(record: BusRecord, doubt: Doubt, why: string): void {
+    const id = idOf(record)
+    const type = sendTypes.find(type => type === doubt.type)
+    if (id === null || type === undefined) {
+      this.#giveUp(record, doubt, { code: 'OMITTED', message: why })
+      return
+    }
+    const { account, correlationId, tenant } = doubt
+    const trace = traceOf(originOf(doubt).record.headers)
+    const subject = { id, idText: String(id), type, account, correlationId, tenant, trace }
+    const sentNoMore = { delivery: 'AT_MOST_ONCE', deadline: null, lifetime: null, json: '', bytes: 0 } as const
+    const command: Command = { ...subject, ...sentNoMore }
+    this.#resolve({ ...this.#pending(record, doubt, command), unreadable: why }, doubt)
+  }
+
+  /** What can be read no more becomes a dead letter, and the doubt goes on without it. */
+  #omitCommand({ record, doubted }: Arrival, doubt: Doubt, error: Unreadable): void {
+    const { doubts, clock } = this.#options
+    const id = idOf(record)
+    if (id === null || doubt.type === null) {
+      this.#giveUp(record, doubt, error)
+      return
+    }
+    const again = doubted && { attempts: doubt.attempts + 1, postedAt: clock.now(), cause: 'taken_over' }
+    const why = `it cannot be read any more (${error.message})`
+    this.#bury(record, originOf(doubt), error, [doubts.writeWithoutCommand({ ...doubt, ...again }, id, why)])
+  }
+
+  /** Too little is left to ask anybody. As long as the key names the command, its producer is told so. */
+  #giveUp(record: BusRecord, doubt: Doubt | null, error: Unreadable): void {
+    const { writeResult, telemetry } = this.#options
+    const id = idOf(record)
+    const { topic, partition } = this.#session
+    const origin = doubt ? originOf(doubt) : { topic, partition, record }
+    if (id === null) {
+      this.#bury(record, origin, error, [])
+      return
+    }
+    const { account = 'unknown', correlationId = null, tenant = null, attempts = 1 } = doubt ?? {}
+    const type = doubt?.type ?? 'unknown'
+    const subject = { id, type, account, correlationId, tenant, trace: traceOf(origin.record.headers) }
+    const details: ResultDetails = {
+      outcome: 'UNRESOLVED',
+      attempts,
+      errorCode: 'RESPONSE_LOST',
+      error: nobodyCouldTell(error.message),
+      ...(doubt && { sentAt: doubt.postedAt }),
+    }
+    const tally = new ResultTally()
+    tally.add(type, details.outcome, 'RESPONSE_LOST')
+    this.#bury(record, origin, error, [writeResult(subject, origin, details)], tally)
+    telemetry.emit('doubt.resolved', { outcome: details.outcome })
   }
 
   #doubtAgain(pending: Pending): void {
@@ -93,12 +163,19 @@ export class DoubtIntake {
     void this.#session.committed().then(() => tally.announce(telemetry))
   }
 
-  #bury(record: BusRecord, error: { code: string; message: string }): void {
-    const graveyard = new Graveyard(this.#options.deadLetterTopic, this.#session)
-    graveyard.bury(record, error)
-    void this.#session.committed().then(() => graveyard.announce(this.#options.telemetry))
+  #bury(record: BusRecord, origin: Origin, error: Unreadable, others: OutgoingRecord[], tally?: ResultTally): void {
+    const { deadLetterTopic, telemetry } = this.#options
+    const graveyard = new Graveyard(deadLetterTopic, this.#session)
+    graveyard.buryInstead(record.offset, origin, error, others)
+    void this.#session.committed().then(() => {
+      graveyard.announce(telemetry)
+      tally?.announce(telemetry)
+    })
   }
 }
+
+/** Doubts are keyed by the ids of their commands. */
+const idOf = ({ key }: BusRecord) => idIn(key?.toString() ?? '')
 
 /** What was taken over, or POSTed before, can have been POSTed first at any time since it was on its topic. */
 function oldestCallback({ cause, attempts, timestamp, postedAt }: Doubt): number {

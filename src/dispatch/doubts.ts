@@ -1,28 +1,72 @@
 import type { OutgoingRecord, RecordHeaders } from '../bus/port.ts'
+import { inVersions } from '../bus/shorter.ts'
 import type { Doubt, DoubtHeader } from '../records/generated.ts'
+import { traceHeaders, traceOf } from '../telemetry/trace.ts'
 import type { Origin, Pending } from './pending.ts'
 
-export type WriteDoubt = (pending: Pending, postedAt: number, cause: string) => OutgoingRecord
+/** Writes doubts as records of the doubts topic, keyed by the command's id. */
+export interface DoubtWriter {
+  /** The command's own record, untouched, and what is known of its POSTs. */
+  write(pending: Pending, postedAt: number, cause: string): OutgoingRecord
+  /** A doubt whose command cannot be read, without it. */
+  writeWithoutCommand(doubt: Doubt, id: bigint, why: string): OutgoingRecord
+}
 
-/** Writes doubts as records of the doubts topic: the command's own record, untouched, and what is known of its POSTs. */
-export function createDoubtWriter(topic: string, encode: (doubt: Doubt) => Buffer): WriteDoubt {
-  return ({ command, origin, attempts }, postedAt, cause) => ({
-    topic,
-    key: Buffer.from(command.idText),
-    value: encode({
-      topic: origin.topic,
-      partition: origin.partition,
-      offset: origin.record.offset,
-      timestamp: origin.record.timestamp,
-      key: origin.record.key,
-      value: origin.record.value ?? Buffer.alloc(0),
-      headers: toList(origin.record.headers),
-      account: command.account,
-      attempts: attempts + 1,
-      postedAt,
-      cause,
-    }),
-  })
+/** Where a doubt is larger than its topic takes, less of it is kept. Without its command it cannot be sent again. */
+const shortenings: readonly ((doubt: Doubt) => Doubt)[] = [
+  doubt => ({ ...doubt, headers: toList(ownHeaders(doubt)) }),
+  doubt => withoutCommand(doubt, `a command of ${doubt.value.length} bytes is too large for the topic of doubts`),
+  doubt => ({ ...doubt, correlationId: null, tenant: null }),
+]
+
+export function createDoubtWriter(topic: string, encode: (doubt: Doubt) => Buffer): DoubtWriter {
+  const recordOf = (id: bigint, doubt: Doubt): OutgoingRecord =>
+    inVersions(shortenings.length, version => ({
+      topic,
+      key: Buffer.from(String(id)),
+      value: encode(shortenings.slice(0, version).reduce((longer, shorten) => shorten(longer), doubt)),
+    }))
+
+  return {
+    write({ command, origin, attempts }, postedAt, cause) {
+      const { offset, timestamp, key, value, headers } = origin.record
+      const { account, type, correlationId, tenant } = command
+      return recordOf(command.id, {
+        topic: origin.topic,
+        partition: origin.partition,
+        offset,
+        timestamp,
+        key,
+        value: value ?? noBytes,
+        headers: toList(headers),
+        account,
+        attempts: attempts + 1,
+        postedAt,
+        cause,
+        type,
+        correlationId,
+        tenant,
+        omitted: null,
+      })
+    },
+    writeWithoutCommand: (doubt, id, why) => recordOf(id, withoutCommand(doubt, why)),
+  }
+}
+
+const noBytes = Buffer.alloc(0)
+const longestReason = 512
+
+const withoutCommand = (doubt: Doubt, why: string): Doubt => ({
+  ...doubt,
+  key: null,
+  value: noBytes,
+  omitted: doubt.omitted ?? why.slice(0, longestReason),
+})
+
+/** Those that busgate itself makes use of. */
+function ownHeaders({ headers }: Doubt): RecordHeaders {
+  const trace = traceOf(fromList(headers))
+  return trace ? { ...traceHeaders(trace) } : {}
 }
 
 /** The record on the command topic that a doubt is about. */

@@ -1,17 +1,17 @@
 import type { Telemetry } from '../telemetry/events.ts'
-import type { WriteDoubt } from './doubts.ts'
+import type { DoubtWriter } from './doubts.ts'
 import type { Pending } from './pending.ts'
 import type { ResultDetails, ResultTally, WriteResult } from './results.ts'
 
 /** Settles commands on their sessions: with a result, or by moving them to the doubts. */
 export class Outbox {
   readonly #writeResult: WriteResult
-  readonly #writeDoubt: WriteDoubt
+  readonly #doubts: DoubtWriter
   readonly #telemetry: Telemetry
 
-  constructor(writeResult: WriteResult, writeDoubt: WriteDoubt, telemetry: Telemetry) {
+  constructor(writeResult: WriteResult, doubts: DoubtWriter, telemetry: Telemetry) {
     this.#writeResult = writeResult
-    this.#writeDoubt = writeDoubt
+    this.#doubts = doubts
     this.#telemetry = telemetry
   }
 
@@ -27,7 +27,7 @@ export class Outbox {
    */
   doubt(pending: Pending, postedAt: number, cause: string, tally: ResultTally): void {
     const { command, session, offset, origin, doubted, attempts } = pending
-    const records = [this.#writeDoubt(pending, postedAt, cause)]
+    const records = [this.#doubts.write(pending, postedAt, cause)]
     if (!doubted) {
       const error = doubtTexts[cause] ?? 'nobody can tell whether it was sent'
       const details: ResultDetails = {

@@ -20,6 +20,8 @@ export interface Pending {
   attempts: number
   /** Whether one of them may have been executed: what a later one comes to says nothing about that. */
   doubted: boolean
+  /** Why it cannot be sent again: what it was is not known any more, and `command` holds what is. */
+  unreadable?: string
 }
 
 export type ExpiryCode = 'DEADLINE' | 'MAX_AGE'

@@ -9,7 +9,7 @@ import { concludeExpired } from './conclusion.ts'
 import type { Evidence } from './evidence.ts'
 import type { Outbox } from './outbox.ts'
 import { expiry, type Pending } from './pending.ts'
-import { type ResultDetails, ResultTally } from './results.ts'
+import { nobodyCouldTell, type ResultDetails, ResultTally } from './results.ts'
 
 export type Policy = 'AT_MOST_ONCE' | 'AT_LEAST_ONCE'
 
@@ -132,7 +132,7 @@ export class Resolver {
     if (!this.#stillOpen(doubt)) return
     const { attempts } = pending
     const expired = expiry(pending, clock.now(), maxAgeMs)
-    const unresolved = { outcome: 'UNRESOLVED', attempts, error: 'nobody could tell whether it was sent' } as const
+    const unresolved = { outcome: 'UNRESOLVED', attempts, error: nobodyCouldTell(pending.unreadable) } as const
     if (!this.#mayGoAgain(pending)) {
       this.#settle(doubt, { ...unresolved, errorCode: 'RESPONSE_LOST', sentAt: postedAt })
     } else if (expired) {

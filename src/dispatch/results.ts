@@ -1,7 +1,9 @@
 import type { OutgoingRecord, RecordHeaders } from '../bus/port.ts'
+import { inVersions } from '../bus/shorter.ts'
 import type { ErrorCode } from '../protocol/index.ts'
 import type { SendResult } from '../records/generated.ts'
-import { lifetimeHeader, longestError, noPayload, type ResultPayload } from '../records/result.ts'
+import { lifetimeHeader, longestError, noPayload, type ResultPayload, resultShortenings } from '../records/result.ts'
+import { shortened } from '../records/shorten.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { type TraceContext, traceHeaders } from '../telemetry/trace.ts'
 import type { Origin } from './pending.ts'
@@ -28,6 +30,12 @@ export interface ResultDetails {
   sentAt?: number
 }
 
+/** @param unreadable why it could not be sent again, where that is so */
+export function nobodyCouldTell(unreadable?: string): string {
+  const text = 'nobody could tell whether it was sent'
+  return unreadable === undefined ? text : `${text}, and it could not be sent again: ${unreadable}`
+}
+
 export type WriteResult = (subject: ResultSubject, origin: Origin, details: ResultDetails) => OutgoingRecord
 
 /** Writes results as records of the results topic, keyed by the command's id. */
@@ -36,11 +44,9 @@ export function createResultWriter(
   encode: (result: SendResult) => Buffer,
   now: () => number,
 ): WriteResult {
-  return (subject, origin, { outcome, attempts, errorCode, error, payload = noPayload, sentAt }) => ({
-    topic,
-    key: Buffer.from(String(subject.id)),
-    ...headersOf(subject),
-    value: encode({
+  return (subject, origin, { outcome, attempts, errorCode, error, payload = noPayload, sentAt }) => {
+    const key = Buffer.from(String(subject.id))
+    const result: SendResult = {
       id: subject.id,
       type: subject.type,
       account: subject.account,
@@ -57,8 +63,14 @@ export function createResultWriter(
       completedAt: now(),
       correlationId: subject.correlationId,
       tenant: subject.tenant,
-    }),
-  })
+    }
+    return inVersions(resultShortenings.length, version => ({
+      topic,
+      key,
+      ...headersOf(subject),
+      value: encode(shortened(result, resultShortenings.slice(0, version))),
+    }))
+  }
 }
 
 /** What most results do without. */

@@ -62,7 +62,8 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
   const encodeDoubt = await createEncoder<Doubt>(subjectOf(topics.doubts), schemas.doubt, registry)
   const writeResult = createResultWriter(topics.results, encodeResult, () => clock.now())
-  const outbox = new Outbox(writeResult, createDoubtWriter(topics.doubts, encodeDoubt), telemetry)
+  const doubts = createDoubtWriter(topics.doubts, encodeDoubt)
+  const outbox = new Outbox(writeResult, doubts, telemetry)
   const { url, timeoutMs, concurrency } = gateway
   const connection =
     options.connection ?? connectGateway({ url, timeoutMs, connections: concurrency + spareConnections })
@@ -93,6 +94,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
     readCommand: (value: SendCommand, trace: TraceContext | null) =>
       readCommand(value, { hookFor, voiceHook: gateway.voiceHook }, trace),
     deadLetterTopic: topics.deadLetters,
+    writeResult,
   }
   const changed = () => {
     if (membership) shareRates(accounts, membership.share(), clock.monotonic())
@@ -102,10 +104,9 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
     commandIntake: {
       ...intake,
       objection: command => objection(command, accounts, gateway.maxBytes),
-      writeResult,
       ready: pendings => dispatcher.push(pendings),
     },
-    doubtIntake: { ...intake, resolver, doubtDecoder: createDecoder<Doubt>(schemas.doubt, registry) },
+    doubtIntake: { ...intake, doubts, resolver, doubtDecoder: createDecoder<Doubt>(schemas.doubt, registry) },
     dispatcher,
     telemetry,
     changed,

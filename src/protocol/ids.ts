@@ -12,6 +12,13 @@ export const messageId = z.custom<number | bigint>(isMessageId, {
   abort: true,
 })
 
+/** The id that a decimal text names; null: it is none. */
+export function idIn(text: string): bigint | null {
+  if (!/^[1-9]\d{0,18}$/.test(text)) return null
+  const id = BigInt(text)
+  return id <= LARGEST ? id : null
+}
+
 /**
  * Whether an identifier that came back names this message. Compared as decimal text, since the gateway echoes ids both
  * as numbers and as strings.

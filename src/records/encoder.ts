@@ -21,12 +21,16 @@ export async function createEncoder<T>(
   const schemaId = await registry.idOf(subject, schema)
   let slab = Buffer.allocUnsafe(slabBytes)
   let start = 0
+  const renew = (bytes: number) => {
+    slab = Buffer.allocUnsafe(bytes)
+    start = 0
+  }
 
   return value => {
-    let end = slab.length - start > HEADER ? write(type, value, slab, start + HEADER) : -HEADER
+    if (slab.length - start <= HEADER) renew(slabBytes)
+    let end = write(type, value, slab, start + HEADER)
     if (end < 0) {
-      slab = Buffer.allocUnsafe(Math.max(slabBytes, slab.length - start - end))
-      start = 0
+      renew(Math.max(slabBytes, slab.length - start - end))
       end = write(type, value, slab, HEADER)
     }
     slab[start] = 0

@@ -347,7 +347,7 @@ export interface SendResult {
   parts: number | null
   /** Why it was not sent, or not known to be: ACCESS_DENIED, SENDER_INVALID, OPERATOR_UNSUPPORTED, TYPE_INVALID, THROTTLED, INSUFFICIENT_FUNDS, DUPLICATE_ID, VALIDATION, DEADLINE, MAX_AGE, RESPONSE_LOST, ATTEMPTS_EXHAUSTED, SPEND_LIMIT or REJECTED (any other refusal). More may follow. */
   errorCode: string | null
-  /** The gateway's own text, or what is wrong with the command and in which field. */
+  /** The gateway's own text, or what is wrong with the command and in which field; also what had to be left out of this result, because the whole was larger than the topic takes. */
   error: string | null
   /** The one-time password of a call/otp, with its leading zeros. */
   code: string | null
@@ -438,7 +438,7 @@ export interface StatusEvent {
   final: boolean
   /** True when the message was delivered or read, as the gateway says. Null: it was not said. */
   success: boolean | null
-  /** Reason of a refusal, as the gateway wrote it. */
+  /** Reason of a refusal, as the gateway wrote it; also what had to be left out of this event, because the whole was larger than the topic takes. */
   error: string | null
   /** Where the status came from. */
   source: StatusEventSource
@@ -512,6 +512,14 @@ export interface Doubt {
   postedAt: number
   /** Why nobody can tell, e.g. timeout, reset, taken_over. */
   cause: string
+  /** The command's kind of message, as the gateway names it, for when its value cannot be read. */
+  type: string | null
+  /** The command's correlationId, likewise. */
+  correlationId: string | null
+  /** The command's tenant, likewise. */
+  tenant: string | null
+  /** Why the record's key and value are not here, so that the command can be asked for, but not be sent again; null: they are. */
+  omitted: string | null
 }
 
 /** A header of the record; a name may stand several times. */

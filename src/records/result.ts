@@ -1,5 +1,6 @@
 import { type SendType, stringifyJson } from '../protocol/index.ts'
 import type { SendResult, SendResultHlr, SendResultHlrOperator } from './generated.ts'
+import type { Shortening } from './shorten.ts'
 
 /** On results of messages whose lifetime is not the usual one of their type: seconds, as decimal text. */
 export const lifetimeHeader = 'busgate.lifetime'
@@ -9,10 +10,18 @@ export type ResultPayload = Pick<SendResult, 'msgId' | 'parts' | 'code' | 'price
 
 export const noPayload: ResultPayload = { msgId: null, parts: null, code: null, price: null, hlr: null, payload: null }
 
-/** The rest of an item's data is kept as JSON text up to this many characters; beyond, it is left out. */
-const longestPayload = 16_384
 /** An error text is cut at this many characters. */
 export const longestError = 1024
+
+const tellable = ['payload', 'hlr', 'msgId', 'code', 'correlationId', 'tenant'] as const
+const needed = ['error', 'account', 'type'] as const
+
+/** How a result becomes shorter. What happened to which command is told by each. */
+export const resultShortenings: readonly Shortening<SendResult>[] = [
+  { out: ['payload'], longest: 512 },
+  { out: tellable, cut: needed, longest: 512 },
+  { out: tellable, cut: needed, longest: 64 },
+]
 
 /**
  * Reads the data of a successful item. Never fails: what is not as the specification says stays in `payload`, since
@@ -57,8 +66,7 @@ function operatorOf(value: unknown): SendResultHlrOperator | null {
 
 function rest(value: unknown): string | null {
   if (value === undefined || value === null || (isObject(value) && Object.keys(value).length === 0)) return null
-  const text = stringifyJson(value)
-  return text.length <= longestPayload ? text : null
+  return stringifyJson(value)
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -8,8 +8,9 @@ import type { SendResult, StatusEvent } from '../records/generated.ts'
 import { decodePatiently } from '../records/patient.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { traceOf } from '../telemetry/trace.ts'
+import type { WriteOverdue } from './overdue-record.ts'
 import { eventOfPoll, givenUp } from './poll-event.ts'
-import { askedAgain, type Schedule, type ScheduleOptions, scheduleOf, withSchedule } from './schedule.ts'
+import { askedAgain, type Schedule, type ScheduleOptions, scheduleOf } from './schedule.ts'
 import type { WriteStatus } from './status-record.ts'
 import type { Verdicts } from './verdicts.ts'
 
@@ -18,7 +19,7 @@ export interface LaneOptions extends ScheduleOptions {
   decoder: Decoder<SendResult>
   poller: Pick<StatusPoller, 'ask'>
   accounts: ReadonlyMap<string, Account>
-  overdueTopic: string
+  writeOverdue: WriteOverdue
   writeStatus: WriteStatus
   clock: Clock
   telemetry: Telemetry
@@ -83,7 +84,10 @@ export class Lane {
     for (const record of records) {
       const result = await decodePatiently(decoder, record.value, clock, () => this.#session.alive)
       if (!this.#session.alive) return
-      if (!result) telemetry.emit('result.unreadable', { topic, partition, offset: record.offset })
+      if (!result) {
+        const { offset, unreadable } = record
+        telemetry.emit('result.unreadable', { topic, partition, offset, error: unreadable?.message ?? null })
+      }
       const at = Math.min(record.timestamp, clock.now())
       if (result && awaitsVerdict(result)) this.#queue.push({ record, at, result })
       else this.#session.settle(record.offset, [])
@@ -128,10 +132,8 @@ export class Lane {
     return this.#options.verdicts.has(result.account, result.id)
   }
 
-  #postpone({ record }: Message, schedule: Schedule): void {
-    const { key, value } = record
-    const headers = withSchedule(record.headers, schedule)
-    this.#session.settle(record.offset, [{ topic: this.#options.overdueTopic, key, value, headers }])
+  #postpone({ record, result }: Message, schedule: Schedule): void {
+    this.#session.settle(record.offset, [this.#options.writeOverdue(record, result, schedule)])
   }
 
   async #ask(message: Message, schedule: Schedule): Promise<void> {

@@ -13,6 +13,7 @@ import { schemas, subjectOf } from '../records/schemas.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { GaugeSource } from '../telemetry/gauges.ts'
 import { Lane } from './lane.ts'
+import { createOverdueWriter } from './overdue-record.ts'
 import { createStatusWriter } from './status-record.ts'
 import { Verdicts } from './verdicts.ts'
 
@@ -45,7 +46,8 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
   const { settings, bus, registry, telemetry, clock, random } = options
   const { gateway, topics, reconciler } = settings
   await checkTopics(bus, topics)
-  const encode = await createEncoder<StatusEvent>(subjectOf(topics.statuses), schemas.status, registry)
+  const encodeStatus = await createEncoder<StatusEvent>(subjectOf(topics.statuses), schemas.status, registry)
+  const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
   const resultDecoder = createDecoder<SendResult>(schemas.result, registry)
   const statusDecoder = createDecoder<StatusEvent>(schemas.status, registry)
   const rate = reconciler.rate ?? usualRate
@@ -80,8 +82,8 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
       decoder: resultDecoder,
       poller,
       accounts,
-      overdueTopic: topics.overdue,
-      writeStatus: createStatusWriter(topics.statuses, encode),
+      writeOverdue: createOverdueWriter(topics.overdue, encodeResult),
+      writeStatus: createStatusWriter(topics.statuses, encodeStatus),
       clock,
       telemetry,
     })

@@ -244,6 +244,14 @@ export const definitions = {
     meaning: 'From the making of the hook address, shortly before sending, to the callback that says delivered.',
     action: 'A channel that slows down: compare the types; codes (telegram, call/otp, sms) should arrive within 10 s.',
   },
+  records_shortened_total: {
+    type: 'counter',
+    labels: {},
+    meaning:
+      "Records written without a part of them, because the whole was larger than the topic's max.message.bytes; each attempt to write one counts.",
+    action:
+      'record.shortened in the log (level debug) names the topic: raise its max.message.bytes above that of the command topics, and restart.',
+  },
   hooks_without_correlation_total: {
     type: 'counter',
     labels: {},

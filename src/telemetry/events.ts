@@ -38,10 +38,13 @@ export interface Events {
   'status.polled': { result: string }
   /** The reconciler cannot read the statuses, or not a record of the results. */
   'statuses.unreadable': { topic: string; partition: number; error: Error }
-  'result.unreadable': { topic: string; partition: number; offset: number }
+  /** error: of a batch that cannot be read, from that offset on; null: the record is no result. */
+  'result.unreadable': { topic: string; partition: number; offset: number; error: string | null }
   /** Statuses cannot be read: callbacks do not help to resolve doubts meanwhile. */
   'evidence.unavailable': { topic: string; partition: number; error: Error }
   'deadLetter.published': { stage: string; code: string; count: number }
+  /** A record took the place of a longer one, which its topic does not take. Told at each attempt to write it. */
+  'record.shortened': { topic: string }
   /** The registry could not be asked: records with that schema wait, their neighbours go on. null: at the start. */
   'registry.unavailable': { schemaId: number | null; error: Error }
   'registry.available': { schemaId: number | null }

@@ -87,6 +87,9 @@ export const deadLetterCodes = {
     'TRAILING_BYTES',
     'DECODE',
     'INVALID',
+    'CODEC_UNKNOWN',
+    'BATCH_CORRUPT',
+    'BATCH_TOO_LARGE',
   ],
   callback: ['NO_NUMERIC_ID'],
 }

@@ -36,6 +36,7 @@ const levels: { [K in keyof Events]: LevelOf<K> } = {
   'statuses.unreadable': 'warn',
   'result.unreadable': 'warn',
   'deadLetter.published': ({ stage }) => (stage === 'callback' ? 'debug' : 'warn'), // of callbacks, an outsider decides
+  'record.shortened': 'debug', // of callbacks, an outsider decides
   'registry.unavailable': 'warn',
   'registry.available': 'info',
   'log.cut': 'error',

@@ -11,6 +11,7 @@ import {
   until,
 } from '../support/bus.ts'
 import { followerContract } from './follower-contract.ts'
+import { recordLimitsContract } from './record-limits-contract.ts'
 
 let groups = 0
 
@@ -328,6 +329,7 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       await membership.leave()
     })
 
+    recordLimitsContract(() => harness)
     followerContract(() => harness)
 
     test('the lease is valid while the group is joined', async () => {

@@ -1,111 +1,388 @@
 import { createRequire } from 'node:module'
 import { describe, expect, test } from 'vitest'
+import { fetchCommitted } from '../../src/bus/kafka/fetch.ts'
 import { decodeFetch } from '../../src/bus/kafka/fetch-response.ts'
+import type { InternalBroker } from '../../src/bus/kafka/internals.ts'
+import type { BusRecord } from '../../src/bus/port.ts'
+import {
+  type AnsweredPartition,
+  buildBatch,
+  buildFetchAnswer,
+  buildOldMessage,
+  packingNames,
+  packings,
+} from '../support/batches.ts'
 
-/** kafkajs's encoders. */
-interface Encoder {
-  buffer: Buffer
-  writeInt8(value: number): Encoder
-  writeInt16(value: number): Encoder
-  writeInt32(value: number): Encoder
-  writeInt64(value: number): Encoder
-  writeString(value: string): Encoder
-  writeBytes(value: Buffer): Encoder
-  writeBuffer(value: Buffer): Encoder
-  writeArray(values: Encoder[]): Encoder
-}
+const MiB = 1024 * 1024
 const require = createRequire(import.meta.url)
-const KafkaEncoder = require('kafkajs/src/protocol/encoder') as new () => Encoder
-const { RecordBatch } = require('kafkajs/src/protocol/recordBatch/v0') as { RecordBatch(of: object): Promise<Encoder> }
-const Record = require('kafkajs/src/protocol/recordBatch/record/v0') as (of: object) => Encoder
 
-/** A batch of offsets from `first` to `last`, of which only `kept` are left. */
-async function batchOf(first: number, last: number, kept: number[]): Promise<Buffer> {
-  const records = kept.map(offset =>
-    Record({ offsetDelta: offset - first, key: Buffer.from(`key ${offset}`), value: Buffer.from('value') }),
+/** A broker that answers every fetch with this. */
+const brokerOf = (answer: () => unknown) => ({ fetch: async () => answer() }) as unknown as InternalBroker
+
+/** What is read of one partition's answer, from an offset on. */
+async function read(answered: Omit<AnsweredPartition, 'partition'>, offset = 0) {
+  const payload = buildFetchAnswer(11, [{ partition: 0, ...answered }])
+  return readFrom(
+    brokerOf(() => decodeFetch(payload, 11)),
+    offset,
   )
-  return (await RecordBatch({ firstOffset: first, lastOffsetDelta: last - first, records })).buffer
 }
 
-interface Partition {
-  partition: number
-  errorCode?: number
-  aborted?: { producerId: number; firstOffset: number }[]
-  bytes: Buffer
+async function readFrom(broker: InternalBroker, offset = 0) {
+  const position = { tp: { topic: 'topic', partition: 0 }, offset }
+  const fetched = (await fetchCommitted(broker, [position], { waitMs: 0, bytesPerPartition: 1 })).get(position)
+  if (!fetched?.ok) throw new Error('nothing was read', { cause: fetched?.error })
+  return fetched
 }
 
-/** As the protocol's guide has it: https://kafka.apache.org/protocol#The_Messages_Fetch */
-function answer(version: number, partitions: Partition[], throttleTime = 0): Buffer {
-  const encoded = partitions.map(({ partition, errorCode = 0, aborted = [], bytes }) => {
-    const encoder = new KafkaEncoder().writeInt32(partition).writeInt16(errorCode).writeInt64(90).writeInt64(80)
-    if (version >= 5) encoder.writeInt64(1)
-    encoder.writeArray(aborted.map(one => new KafkaEncoder().writeInt64(one.producerId).writeInt64(one.firstOffset)))
-    if (version >= 11) encoder.writeInt32(-1)
-    return encoder.writeBytes(bytes)
-  })
-  const encoder = new KafkaEncoder().writeInt32(throttleTime)
-  if (version >= 7) encoder.writeInt16(0).writeInt32(0)
-  return encoder.writeArray([new KafkaEncoder().writeString('topic').writeArray(encoded)]).buffer
-}
+const readBytes = (bytes: Buffer, offset?: number) => read({ bytes }, offset)
 
-const decodeOne = async (bytes: Buffer) => (await decodeFetch(answer(11, [{ partition: 0, bytes }]), 11)).partitions[0]!
+const offsetsOf = (records: readonly BusRecord[]) => records.map(({ offset }) => offset)
+const range = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i)
 
 describe("the broker's answer to a fetch", () => {
   test.each([4, 5, 6, 7, 8, 9, 10, 11])('of version %i is read as kafkajs reads it', async version => {
-    const payload = answer(
+    const bytes = Buffer.concat([buildBatch([40, 41]), buildBatch([42])])
+    const payload = buildFetchAnswer(
       version,
       [
-        {
-          partition: 3,
-          aborted: [{ producerId: 7, firstOffset: 40 }],
-          bytes: Buffer.concat([await batchOf(40, 41, [40, 41]), await batchOf(42, 42, [42])]),
-        },
+        { partition: 3, aborted: [{ producerId: 7, firstOffset: 40 }], bytes },
         { partition: 4, errorCode: 6, bytes: Buffer.alloc(0) },
       ],
       version >= 8 ? 12 : 0,
     )
     const kafkajs = require(`kafkajs/src/protocol/requests/fetch/v${version}/response`)
-    const expected = await kafkajs.decode(payload)
-    const { partitions, clientSideThrottleTime } = await decodeFetch(payload, version)
+    const [expected] = (await kafkajs.decode(payload)).responses
+    const { responses, clientSideThrottleTime } = decodeFetch(payload, version)
     expect(clientSideThrottleTime).toBe(version >= 8 ? 12 : 0)
+    expect(responses).toMatchObject([{ topicName: 'topic', partitions: [{ next: 43 }, { next: null }] }])
+    const partitions = responses[0]!.partitions
     expect(partitions).toHaveLength(2)
-    for (const [
-      i,
-      { partition, errorCode, abortedTransactions, messages },
-    ] of expected.responses[0].partitions.entries()) {
-      expect(partitions[i]).toMatchObject({ topic: 'topic', partition, errorCode, abortedTransactions, messages })
+    for (const [i, { messages, highWatermark, ...others }] of expected.partitions.entries()) {
+      const { partition, errorCode, abortedTransactions } = others
+      expect(partitions[i]).toMatchObject({ partition, errorCode, abortedTransactions })
+      expect(partitions[i]!.highWatermark).toBe(Number(highWatermark))
+      const read = partitions[i]!.messages.map(({ offset, timestamp, ...rest }) => ({
+        offset: String(offset),
+        timestamp: String(timestamp),
+        ...rest,
+      }))
+      expect(messages).toMatchObject(read)
     }
-    expect(partitions.map(({ next }) => next)).toEqual([43, null])
+  })
+
+  test('that kafkajs itself has decoded is read as well', async () => {
+    const payload = buildFetchAnswer(11, [{ partition: 0, highWatermark: 77, bytes: buildBatch([40, 41]) }])
+    const kafkajs = require('kafkajs/src/protocol/requests/fetch/v11/response')
+    const fetched = await readFrom(brokerOf(() => kafkajs.decode(payload)))
+    expect(fetched).toMatchObject({ records: [{ offset: 40 }, { offset: 41 }], next: 42, highWatermark: 77 })
+  })
+
+  test('says where the log ends', async () => {
+    expect(await read({ bytes: Buffer.alloc(0), highWatermark: 12 }, 7)).toEqual({
+      ok: true,
+      records: [],
+      next: 7,
+      highWatermark: 12,
+    })
   })
 
   test('says where to go on when compaction has taken the end of a batch', async () => {
-    const { messages, next } = await decodeOne(await batchOf(10, 19, [10, 12]))
-    expect(messages.map(({ offset }) => offset)).toEqual(['10', '12'])
-    expect(next).toBe(20)
+    const { records, next } = await readBytes(buildBatch([10, 12], { last: 19 }))
+    expect([offsetsOf(records), next]).toEqual([[10, 12], 20])
   })
 
   test('says where to go on when compaction has emptied a batch', async () => {
-    expect(await decodeOne(await batchOf(10, 19, []))).toMatchObject({ messages: [], next: 20 })
+    expect(await readBytes(buildBatch([], { first: 10, last: 19 }))).toMatchObject({ records: [], next: 20 })
   })
 
   test('ends before a batch that the broker has cut off', async () => {
-    const second = await batchOf(20, 29, [20])
-    for (const cut of [5, 12, 30, second.length - 1]) {
-      const bytes = Buffer.concat([await batchOf(10, 19, [10]), second.subarray(0, cut)])
-      expect(await decodeOne(bytes)).toMatchObject({ messages: [{ offset: '10' }], next: 20, undecodable: null })
+    const second = buildBatch([20], { last: 29 })
+    for (const cut of [0, 5, 12, 16, 17, 30, second.length - 1]) {
+      const bytes = Buffer.concat([buildBatch([10], { last: 19 }), second.subarray(0, cut)])
+      expect(await readBytes(bytes)).toMatchObject({ records: [{ offset: 10 }], next: 20 })
+    }
+    expect(await readBytes(second.subarray(0, -1), 20)).toMatchObject({ records: [], next: 20 })
+  })
+
+  test('begins with the offset that was asked for, though its batch begins earlier', async () => {
+    expect(offsetsOf((await readBytes(buildBatch(range(10, 5)), 12)).records)).toEqual([12, 13, 14])
+  })
+})
+
+describe('records', () => {
+  test.each(packingNames)('of a batch packed by %s are read', async packing => {
+    const records = range(40, 500).map(offset => ({ offset, value: `value ${offset} `.repeat(20) }))
+    const fetched = await readBytes(buildBatch(records, { packing }))
+    expect(fetched.records).toHaveLength(500)
+    expect(fetched.records[7]).toEqual({
+      offset: 47,
+      timestamp: 1007,
+      key: Buffer.from('key 47'),
+      value: Buffer.from('value 47 '.repeat(20)),
+      headers: {},
+    })
+    expect(fetched.next).toBe(540)
+  })
+
+  test('have their keys, values and headers, missing and empty ones too', async () => {
+    const headers = { trace: 'abc', twice: ['one', 'two'], empty: '' }
+    const fetched = await readBytes(
+      buildBatch([
+        { offset: 1, key: null, value: null },
+        { offset: 2, key: '', value: '' },
+        { offset: 3, headers },
+      ]),
+    )
+    const [first, second, third] = fetched.records
+    expect([first!.key, first!.value, second!.key, second!.value]).toEqual([
+      null,
+      null,
+      Buffer.alloc(0),
+      Buffer.alloc(0),
+    ])
+    expect(third!.headers).toEqual({
+      trace: Buffer.from('abc'),
+      twice: [Buffer.from('one'), Buffer.from('two')],
+      empty: Buffer.alloc(0),
+    })
+  })
+
+  test('have headers of any name', async () => {
+    const headers = Object.fromEntries([
+      ['__proto__', 'x'],
+      ['constructor', 'y'],
+    ])
+    const [record] = (await readBytes(buildBatch([{ offset: 1, headers }]))).records
+    expect(Object.entries(record!.headers).map(([name, value]) => [name, String(value)])).toEqual([
+      ['__proto__', 'x'],
+      ['constructor', 'y'],
+    ])
+  })
+
+  test("have their producer's time, or the broker's where the topic says so", async () => {
+    const firstTimestamp = 1_763_000_000_000
+    const timesOf = async (options: object) =>
+      (await readBytes(buildBatch([5, 6], { firstTimestamp, ...options }))).records.map(({ timestamp }) => timestamp)
+    expect(await timesOf({})).toEqual([firstTimestamp, firstTimestamp + 1])
+    expect(await timesOf({ appendedAt: firstTimestamp + 99 })).toEqual([firstTimestamp + 99, firstTimestamp + 99])
+  })
+
+  test('of formats before 0.11 are read, packed or not', async () => {
+    const inner = (format: 0 | 1, offsets: number[]) =>
+      Buffer.concat(offsets.map(offset => buildOldMessage(format, offset, Buffer.from(`value ${offset}`))))
+    const bytes = Buffer.concat([
+      buildOldMessage(0, 4, Buffer.from('value 4')),
+      buildOldMessage(1, 5, Buffer.from('value 5')),
+      buildOldMessage(0, 7, packings.gzip[1](inner(0, [6, 7])), 1),
+      buildOldMessage(1, 9, packings['xerial snappy'][1](inner(1, [0, 1])), 2), // counted within the set
+      buildOldMessage(1, 10, packings.lz4[1](inner(1, [0])), 3),
+      buildBatch([11]),
+    ])
+    const { records, next } = await readBytes(bytes)
+    expect(offsetsOf(records)).toEqual([4, 5, 6, 7, 8, 9, 10, 11])
+    expect(records.map(({ key }) => String(key))[2]).toBe('key 6')
+    expect(records.map(({ timestamp }) => timestamp)).toEqual([-1, 1005, -1, -1, 1000, 1001, 1000, 1000])
+    expect(next).toBe(12)
+  })
+
+  test('that wait for long hold on to a few KB around them, and not to their batch', async () => {
+    const records = range(0, 300).map(offset => ({ offset, value: 'x'.repeat(1000) }))
+    for (const packing of packingNames) {
+      const { records: read } = await readBytes(buildBatch(records, { packing }))
+      for (const { key, value } of read) {
+        expect(value!.buffer.byteLength).toBeLessThan(100_000)
+        expect(key!.buffer).toBe(value!.buffer)
+      }
+    }
+  })
+})
+
+describe('transactions', () => {
+  const marker = (offset: number, producerId: number, commit: boolean) =>
+    buildBatch([{ offset, key: `\0\0\0${commit ? '\u0001' : '\0'}`, value: '\0\0\0\0\0\0' }], {
+      producerId,
+      transactional: true,
+      control: true,
+    })
+  const batch = (offset: number, producerId: number, packing: 'none' | 'zstd' = 'none') =>
+    buildBatch([offset], { producerId, transactional: true, packing })
+
+  test('that were aborted and the markers of all are left out, packed or not', async () => {
+    const bytes = Buffer.concat([
+      batch(1, 7, 'zstd'),
+      batch(2, 8, 'zstd'),
+      batch(3, 7),
+      marker(4, 7, false),
+      batch(5, 8),
+      marker(6, 8, true),
+      batch(7, 7, 'zstd'),
+      marker(8, 7, true),
+    ])
+    const { records, next } = await read({ bytes, aborted: [{ producerId: 7, firstOffset: 1 }] })
+    expect([offsetsOf(records), next]).toEqual([[2, 5, 7], 9])
+  })
+
+  test('that were aborted are left out though their batch cannot be read', async () => {
+    const broken = buildBatch([1, 2], {
+      producerId: 7,
+      transactional: true,
+      packing: 'zstd',
+      packed: Buffer.alloc.bind(null, 20) as never,
+    })
+    expect(await read({ bytes: broken, aborted: [{ producerId: 7, firstOffset: 1 }] })).toMatchObject({
+      records: [],
+      next: 3,
+    })
+  })
+})
+
+describe('a batch that cannot be read', () => {
+  const garbage = () => Buffer.from('garbage that is no stream of any codec')
+  const cases: Record<string, [code: string, why: RegExp, () => Buffer]> = {
+    'is packed by a future codec': [
+      'CODEC_UNKNOWN',
+      /codec of the number 5.*Upgrade busgate/,
+      () => buildBatch([5, 6, 7], { codec: 5 }),
+    ],
+    'is packed by no codec of its name (gzip)': [
+      'BATCH_CORRUPT',
+      /no gzip/,
+      () => buildBatch([5, 7], { packing: 'gzip', packed: garbage }),
+    ],
+    'is packed by no codec of its name (snappy)': [
+      'BATCH_CORRUPT',
+      /no Snappy|bytes that are not there/,
+      () => buildBatch([5, 7], { packing: 'raw snappy', packed: garbage }),
+    ],
+    'is packed by no codec of its name (lz4)': [
+      'BATCH_CORRUPT',
+      /no LZ4/,
+      () => buildBatch([5, 7], { packing: 'lz4', packed: garbage }),
+    ],
+    'is packed by no codec of its name (zstd)': [
+      'BATCH_CORRUPT',
+      /no zstd/,
+      () => buildBatch([5, 7], { packing: 'zstd', packed: garbage }),
+    ],
+    'unpacks to more than is allowed': [
+      'BATCH_TOO_LARGE',
+      /more than 67108864 bytes.*batch\.size/,
+      () => buildBatch([5, 7], { packing: 'zstd', packed: () => packings.zstd[1](Buffer.alloc(65 * MiB)) }),
+    ],
+    'has a wrong checksum': ['BATCH_CORRUPT', /checksum/, () => withByte(buildBatch([5, 7]), -1)],
+    'holds fewer records than it says': ['BATCH_CORRUPT', /records/, () => buildBatch([5, 7], { count: 3 })],
+    'holds more records than it says': ['BATCH_CORRUPT', /records/, () => buildBatch([5, 7], { count: 1 })],
+    'has records out of order': ['BATCH_CORRUPT', /order/, () => buildBatch([5, 7, 6], { last: 7 })],
+    'has a record behind its last offset': ['BATCH_CORRUPT', /order/, () => buildBatch([5, 9], { last: 7 })],
+    'has a record before its first offset': ['BATCH_CORRUPT', /order/, () => buildBatch([4, 7], { first: 5 })],
+    'has records that are cut off': [
+      'BATCH_CORRUPT',
+      /records/,
+      () => buildBatch([5, 7], { packed: bytes => bytes.subarray(0, -3) }),
+    ],
+  }
+
+  test.each(Object.entries(cases))(
+    'because it %s becomes one record, and reading goes on behind it',
+    async (_, [code, why, batch]) => {
+      const answer = { bytes: Buffer.concat([buildBatch([3, 4]), batch(), buildBatch([8])]), highWatermark: 9 }
+      const first = await read(answer)
+      expect(first.records.map(({ offset, unreadable }) => [offset, unreadable?.code])).toEqual([
+        [3, undefined],
+        [4, undefined],
+        [5, code],
+      ])
+      expect(first.records.at(-1)).toMatchObject({ key: null, value: null, headers: {}, unreadable: { lastOffset: 7 } })
+      expect(first.records.at(-1)!.unreadable!.message).toMatch(
+        /^The batch at offsets 5 to 7 cannot be read: .+\. .+\.$/,
+      )
+      expect(first.records.at(-1)!.unreadable!.message).toMatch(why)
+      expect(first.next).toBe(8)
+      expect(offsetsOf((await readBytes(buildBatch([8]), first.next)).records)).toEqual([8])
+    },
+  )
+
+  test('stands at the offset that was asked for, when that lies within it', async () => {
+    const { records, next } = await readBytes(buildBatch(range(5, 5), { codec: 6 }), 7)
+    expect(records).toMatchObject([{ offset: 7, unreadable: { lastOffset: 9 } }])
+    expect(next).toBe(10)
+  })
+
+  test('holds nobody up, whatever else is wrong about it', async () => {
+    const batch = buildBatch(range(5, 5))
+    const changed: [string, (bytes: Buffer) => void][] = [
+      ['its last offset is beyond the log', bytes => bytes.writeInt32BE(2_000_000_000, 23)],
+      ['its last offset is before its first', bytes => bytes.writeInt32BE(-7, 23)],
+      ['its format is unknown', bytes => bytes.writeInt8(9, 16)],
+      ['its length is none', bytes => bytes.writeInt32BE(-5, 8)],
+      ['its length is shorter than a header', bytes => bytes.writeInt32BE(10, 8)],
+    ]
+    for (const [, change] of changed) {
+      for (const position of [5, 7]) {
+        const bytes = Buffer.from(batch)
+        change(bytes)
+        const { records, next } = await read({ bytes, highWatermark: 100 }, position)
+        expect(records).toMatchObject([{ offset: position, unreadable: { code: 'BATCH_CORRUPT' } }])
+        expect(next).toBeGreaterThan(position)
+        expect(next).toBeLessThanOrEqual(10)
+      }
     }
   })
 
-  test('keeps to itself that one partition cannot be decoded', async () => {
-    const whole = await batchOf(10, 10, [10])
-    const unknownCodec = Buffer.from(whole)
-    unknownCodec.writeInt16BE(4, 21) // attributes: zstd
-    const payload = answer(11, [
-      { partition: 0, bytes: unknownCodec },
-      { partition: 1, bytes: whole },
+  test('of a format before 0.11 becomes one record, too', async () => {
+    const good = buildOldMessage(1, 5, Buffer.from('value'))
+    const cases: [string, Buffer][] = [
+      ['BATCH_CORRUPT', withByte(good, -1)],
+      ['CODEC_UNKNOWN', buildOldMessage(1, 5, Buffer.from('value'), 5)],
+      ['BATCH_CORRUPT', buildOldMessage(1, 5, garbage(), 2)],
+      ['BATCH_CORRUPT', buildOldMessage(1, 5, packings.gzip[1](garbage()), 1)],
+      ['BATCH_TOO_LARGE', buildOldMessage(1, 5, packings.gzip[1](Buffer.alloc(65 * MiB)), 1)],
+    ]
+    for (const [code, bytes] of cases) {
+      const { records, next } = await readBytes(Buffer.concat([bytes, buildBatch([6])]))
+      expect(records).toMatchObject([{ offset: 5, unreadable: { code, lastOffset: 5 } }])
+      expect(next).toBe(6)
+    }
+  })
+
+  test('is told apart from its neighbours on other partitions', async () => {
+    const payload = buildFetchAnswer(11, [
+      { partition: 0, bytes: buildBatch([10], { codec: 7 }) },
+      { partition: 1, bytes: buildBatch([10]) },
     ])
-    const { partitions } = await decodeFetch(payload, 11)
-    expect(partitions.map(({ undecodable }) => undecodable === null)).toEqual([false, true])
-    expect(partitions[1]).toMatchObject({ next: 11 })
+    const { responses } = decodeFetch(payload, 11)
+    const [bad, good] = responses[0]!.partitions
+    expect([bad!.messages[0]!.unreadable === undefined, good!.messages[0]!.unreadable === undefined]).toEqual([
+      false,
+      true,
+    ])
+    expect(good).toMatchObject({ next: 11 })
+  })
+
+  test('holds nothing of its content in what is told of it', async () => {
+    const secret = 'the text of a message'
+    const { records } = await readBytes(buildBatch([{ offset: 5, value: secret }], { count: 2 }))
+    expect(JSON.stringify(records)).not.toContain('text of')
   })
 })
+
+test('of batches that unpack to a lot, no more are decoded at once than fit into memory', async () => {
+  const large = (offset: number) => buildBatch([{ offset, value: Buffer.alloc(40 * MiB) }], { packing: 'zstd' })
+  const bytes = Buffer.concat(range(5, 4).map(large))
+  const payload = buildFetchAnswer(11, [
+    { partition: 0, bytes },
+    { partition: 1, bytes },
+  ])
+  const { responses } = decodeFetch(payload, 11)
+  expect(responses[0]!.partitions.map(({ messages, next }) => [messages.length, next])).toEqual([
+    [2, 7],
+    [0, null],
+  ])
+})
+
+function withByte(bytes: Buffer, at: number): Buffer {
+  const changed = Buffer.from(bytes)
+  changed[at < 0 ? bytes.length + at : at]! ^= 0xff
+  return changed
+}

@@ -9,11 +9,13 @@ busContract('the embedded bus', async (): Promise<BusHarness> => {
   const broker = new MemoryBroker()
   let topics = 0
   return {
-    async topic(name, partitions) {
+    async topic(name, partitions, maxMessageBytes) {
       const topic = `${name}-${++topics}`
       broker.createTopics([{ topic, partitions }])
+      if (maxMessageBytes) broker.limit(topic, maxMessageBytes)
       return topic
     },
+    limit: async (topic, maxMessageBytes) => broker.limit(topic, maxMessageBytes),
     async process(groupId) {
       const telemetry = new Telemetry()
       const bus = new MemoryBus({

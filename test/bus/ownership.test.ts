@@ -269,23 +269,36 @@ describe('opening', () => {
     expect(listener.session().open).toBe(true)
   })
 
-  test('the start of every partition is committed before the first join, so that no other process chooses anew', async () => {
-    const { logs } = await buildGroup(2, { startFrom: 'latest', logs: [buildLog(4), buildLog(0)] })
-    expect(logs.map(({ committed }) => committed?.offset)).toEqual([4, 0])
-  })
-
-  test('a partition that was added later starts at its beginning, and that is committed at once', async () => {
-    const { logs, assign, acquire, deliver, commit, listener } = await buildGroup(1, {
-      startFrom: 'latest',
-      known: true,
-    })
-    logs[0]!.append(3)
+  test('the place where a partition starts is committed at once, so that a restart does not choose anew', async () => {
+    const { logs, assign, acquire, commit } = await buildGroup(1, { startFrom: 'latest', logs: [buildLog(4)] })
     await assign(0)
     await acquire([0])
     await commit(0)
-    expect(logs[0]!.committed).toMatchObject({ offset: 0 })
-    deliver(0)
-    expect(listener.freshKeys).toEqual(['0', '1', '2'])
+    expect(logs[0]!.committed).toMatchObject({ offset: 4 })
+  })
+
+  test('a partition that was added later starts at its beginning, whatever kafka.startFrom says', async () => {
+    const group = await buildGroup(2, { startFrom: 'latest', partitionsAtStart: 1, logs: [buildLog(2), buildLog(3)] })
+    await group.assign(0, 1)
+    await group.acquire([0, 1])
+    group.deliver(0)
+    group.deliver(1)
+    expect(group.listener.freshKeys).toEqual(['0', '1', '2'])
+  })
+
+  test('with startFrom latest, partitions that another process has not opened yet are no added ones', async () => {
+    const clock = new ManualClock()
+    const logs = [buildLog(2), buildLog(2)]
+    logs[0]!.committed = { offset: 2, metadata: '1;process A;1;' }
+    const starting = buildGroup(2, { startFrom: 'latest', logs, clock })
+    await clock.pass(1_000)
+    logs[1]!.committed = { offset: 2, metadata: '1;process A;1;' }
+    await clock.pass(1_000)
+    const { assign, acquire, deliver, listener } = await starting
+    await assign(0, 1)
+    await acquire([0, 1])
+    deliver(1)
+    expect(listener.freshKeys).toEqual([])
   })
 })
 

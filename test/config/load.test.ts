@@ -38,6 +38,7 @@ describe('settings', () => {
         rebalanceTimeoutMs: 30_000,
         drainMs: 5_000,
         startFrom: 'earliest',
+        compression: 'gzip',
         ssl: false,
         sasl: null,
       },

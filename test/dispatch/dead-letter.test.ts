@@ -13,7 +13,7 @@ const record: BusRecord = {
 const reason = { stage: 'decode' as const, code: 'SCHEMA_NOT_FOUND', message: 'the registry knows no schema 9' }
 
 test('a dead letter is the record as it came, with headers that say why it is here and where it was', () => {
-  expect(deadLetter('busgate.dead-letters', from, record, reason)).toEqual({
+  expect(deadLetter('busgate.dead-letters', { ...from, record }, reason)).toMatchObject({
     topic: 'busgate.dead-letters',
     key: record.key,
     value: record.value,
@@ -31,22 +31,38 @@ test('a dead letter is the record as it came, with headers that say why it is he
   })
 })
 
-test('a value that the broker would refuse is left out, and the message says so', () => {
-  const value = Buffer.alloc(1_000_000)
-  const letter = deadLetter('busgate.dead-letters', from, { ...record, value }, reason)
-  expect(letter.value).toBe(null)
-  expect(letter.headers).toMatchObject({
-    'busgate.error.message': expect.stringMatching(/schema 9 .*1000000 bytes .*too large/),
-    'busgate.error.offset': '42',
-  })
+test('where it is too large, first its value, then its headers, then its key is left out, and the message says so', () => {
+  const large = { ...record, value: Buffer.alloc(1_000_000), headers: { blob: 'x'.repeat(2000) } }
+  const whole = deadLetter('busgate.dead-letters', { ...from, record: large }, reason)
+  const versions = [whole.shorter!(), whole.shorter!().shorter!(), whole.shorter!().shorter!().shorter!()]
+  expect(versions.map(({ key, value, headers }) => [key, value, headers?.blob === undefined])).toEqual([
+    [record.key, null, false],
+    [record.key, null, true],
+    [null, null, true],
+  ])
+  expect(versions[2]!.shorter).toBeUndefined()
+  for (const { headers } of versions) expect(headers).toMatchObject({ 'busgate.error.offset': '42' })
+  expect(versions[2]!.headers!['busgate.error.message']).toBe(
+    'the registry knows no schema 9 (too large to be copied: its value of 1000000 bytes, its headers of 2007 bytes, its key of 4 bytes)',
+  )
 })
 
 test('a record without a value is a dead letter without one, and nothing is said of its size', () => {
-  const letter = deadLetter('busgate.dead-letters', from, { ...record, value: null }, reason)
+  const letter = deadLetter('busgate.dead-letters', { ...from, record: { ...record, value: null } }, reason)
   expect([letter.value, letter.headers?.['busgate.error.message']]).toEqual([null, reason.message])
 })
 
 test('a message that is too long is cut', () => {
-  const letter = deadLetter('busgate.dead-letters', from, record, { ...reason, message: 'x'.repeat(50_000) })
+  const letter = deadLetter('busgate.dead-letters', { ...from, record }, { ...reason, message: 'x'.repeat(50_000) })
   expect(letter.headers?.['busgate.error.message']).toHaveLength(1024)
+})
+
+test('a dead letter for a batch of records names its last offset too', () => {
+  const unreadable = { code: 'BATCH_CORRUPT', message: 'why', lastOffset: 47 } as const
+  const rotten: BusRecord = { ...record, key: null, value: null, headers: {}, unreadable }
+  const headersOf = (one: BusRecord) => deadLetter('busgate.dead-letters', { ...from, record: one }, reason).headers
+  expect(headersOf(rotten)).toMatchObject({ 'busgate.error.offset': '42', 'busgate.error.last-offset': '47' })
+  expect(headersOf({ ...rotten, unreadable: { ...unreadable, lastOffset: 42 } })).not.toHaveProperty(
+    'busgate.error.last-offset',
+  )
 })

@@ -68,6 +68,10 @@ async function startWorker(answer: Answer) {
         attempts: 1,
         postedAt: clock.now(),
         cause: 'timeout',
+        type: 'sms',
+        correlationId: null,
+        tenant: null,
+        omitted: null,
         ...overrides,
       }
       broker.append([{ topic: topics.doubts, key: key(id), value: encodeDoubt(doubt) }], clock.now())

@@ -5,6 +5,7 @@ import { Telemetry } from '../../src/telemetry/events.ts'
 import { busContract } from '../bus/contract.ts'
 import type { BusHarness } from '../support/bus.ts'
 import { describeOnKafka } from '../support/integration.ts'
+import { limitMessages } from '../support/kafka.ts'
 import { openWired } from '../support/wires.ts'
 
 describeOnKafka('on Kafka', ({ brokers }) => {
@@ -23,11 +24,16 @@ describeOnKafka('on Kafka', ({ brokers }) => {
     }
 
     return {
-      async topic(name, partitions) {
+      async topic(name, partitions, maxMessageBytes) {
         const topic = `bus-test-${run}-${name}-${++topics}`
-        await admin.createTopics({ topics: [{ topic, numPartitions: partitions }] })
+        const config = maxMessageBytes && [{ name: 'max.message.bytes', value: String(maxMessageBytes) }]
+        await admin.createTopics({
+          topics: [{ topic, numPartitions: partitions, ...(config && { configEntries: config }) }],
+        })
         return topic
       },
+
+      limit: (topic, maxMessageBytes) => limitMessages(brokers, topic, maxMessageBytes),
 
       async process(groupId) {
         const telemetry = new Telemetry()

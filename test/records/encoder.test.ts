@@ -63,7 +63,7 @@ describe('writing a record', () => {
     const registry = embeddedRegistry()
     const encode = await createEncoder<SendCommand>('any', schemas.command, registry)
     const decoder = createDecoder<SendCommand>(schemas.command, registry)
-    const commands = [10, 100_000, 20].map(length => buildCommand({ correlationId: 'ї'.repeat(length) }))
+    const commands = [10, 100_000, 100_000, 20].map(length => buildCommand({ correlationId: 'ї'.repeat(length) }))
     const records = commands.map(encode)
     await decoder.prepare(1)
     expect(records.map(record => decoder.decode(record))).toEqual(commands.map(value => ({ ok: true, value })))

@@ -17,6 +17,8 @@ export interface ChaosOptions {
   gateway: SimGateway
   /** The accounts' keys. */
   keys: readonly string[]
+  /** Deletes the oldest records of a partition of commands. */
+  deleteRecords: () => void
   /** Somebody initialises the transactional producer of a partition: the one that the step at the port is about, if any. */
   fence: (label: string) => void
 }
@@ -33,6 +35,8 @@ export class Chaos {
     join: 0,
     leave: 0,
     outage: 0,
+    moved: 0,
+    deletion: 0,
   }
   readonly #options: ChaosOptions
   #done = 0
@@ -50,8 +54,8 @@ export class Chaos {
 
   /** How often a process was stopped in the middle of its work, kept from it, or lost a session. */
   get losses(): number {
-    const { crash, freeze, cut, outage, fence } = this.counts
-    return crash + freeze + cut + outage * mostProcesses + fence + this.#options.ports.lost
+    const { crash, freeze, cut, outage, fence, moved } = this.counts
+    return crash + freeze + cut + (outage + moved) * mostProcesses + fence + this.#options.ports.lost
   }
 
   get over(): boolean {
@@ -78,14 +82,14 @@ export class Chaos {
   }
 
   #do(fault: ProcessFault, process: SimProcess, label: string): void {
-    const { scheduler, random, trace, fence, fleet, plan } = this.#options
+    const { scheduler, random, trace, fence, fleet, plan, ports, deleteRecords } = this.#options
     if (process.dead) return
     const until = scheduler.now + this.#duration()
     const { alive } = fleet
     if (fault === 'join' && alive.length >= mostProcesses) return
     if (fault === 'leave' && !process.working) return
     this.counts[fault]++
-    const lasting = fault === 'freeze' || fault === 'cut' || fault === 'outage'
+    const lasting = ['freeze', 'cut', 'outage', 'moved'].includes(fault)
     trace(process.name, `*** ${fault}${lasting ? ` until ${until} ms` : ''} (at ${label})`)
     switch (fault) {
       case 'crash':
@@ -99,6 +103,12 @@ export class Chaos {
         break
       case 'outage':
         for (const one of alive) one.cutUntil = until
+        break
+      case 'moved':
+        ports.movedUntil = until
+        break
+      case 'deletion':
+        deleteRecords()
         break
       case 'fence':
         fence(label)

@@ -44,6 +44,7 @@ export class Fleet {
   async stop(process: SimProcess): Promise<void> {
     const { judge, trace } = this.#options
     trace(process.name, 'is asked to stop')
+    judge.stopping(process)
     try {
       await process.stop()
       trace(process.name, 'has stopped')

@@ -15,6 +15,7 @@ export type Invariant =
   | 'intent before POST'
   | 'no POST after the deadline'
   | 'no POST after the lease'
+  | 'no POST after a stop'
   | 'no POST above the rate'
   | 'the result tells the truth'
   | 'a doubt ends SENT or UNRESOLVED'
@@ -41,6 +42,8 @@ interface Life {
   executions: number
   results: SendResult[]
   deadLetters: number
+  /** Its record was deleted before it came to its end: nobody may know of it. */
+  deleted: boolean
 }
 
 interface Commit {
@@ -88,6 +91,10 @@ export class Judge {
   /** Requests by the key of their account. */
   readonly #begun = new Map<string, { at: number; operations: number }[]>()
   readonly #leases = new Map<Owner, Lease>()
+  /** Processes that were asked to stop. */
+  readonly #stopping = new Set<Owner>()
+  /** Partitions of which records were deleted: what was sent before can be unknown there. */
+  readonly #cut = new Set<string>()
   /** Status events on the topic. */
   readonly #statuses = new Set<string>()
   #open = 0
@@ -107,10 +114,34 @@ export class Judge {
 
   published(command: SimCommand): void {
     const place = { topic: command.topic, partition: command.partition, offset: command.offset }
-    const life: Life = { command, places: [place], underway: 0, executions: 0, results: [], deadLetters: 0 }
+    const life: Life = {
+      command,
+      places: [place],
+      underway: 0,
+      executions: 0,
+      results: [],
+      deadLetters: 0,
+      deleted: false,
+    }
     this.#byPhone.set(command.phone, life)
     this.#byPlace.set(placeOf(place), life)
     this.#open++
+  }
+
+  stopping(owner: Owner): void {
+    this.#stopping.add(owner)
+  }
+
+  /** An operator deleted the records before this offset. */
+  deleted(tp: TopicPartition, start: number): void {
+    this.#cut.add(tpOf(tp))
+    for (const life of this.#byPhone.values()) {
+      const { topic, partition, offset } = life.command
+      const gone = topic === tp.topic && partition === tp.partition && offset < start
+      if (!gone || life.deleted || this.#ends(life) > 0) continue
+      life.deleted = true
+      this.#open--
+    }
   }
 
   joining(owner: Owner): void {
@@ -156,6 +187,7 @@ export class Judge {
     const now = this.#options.now()
     const { command, places } = life
     this.counts.posts++
+    if (this.#stopping.has(owner)) this.accuse('no POST after a stop', `${owner.name} POSTs ${this.#name(life)}`)
     if (places.length > 1) this.counts.sentAgain++
     const name = this.#name(life)
     if (command.deadline !== null && now > command.deadline) {
@@ -203,7 +235,7 @@ export class Judge {
     life.executions++
     const { policy } = command
     const twin = this.#twins(life).find(({ executions }) => executions > 0)
-    if (twin) {
+    if (twin && !this.#cut.has(tpOf(command))) {
       this.accuse('at most once', `${this.#name(life)} is executed, and so was ${this.#name(twin)} with the same id`)
     }
     if (policy === 'AT_MOST_ONCE' && life.executions > 1) {
@@ -264,7 +296,7 @@ export class Judge {
 
   #end(life: Life): void {
     const ends = this.#ends(life)
-    if (ends === 1) this.#open--
+    if (ends === 1) this.#open -= life.deleted ? 0 : 1
     else {
       const outcomes = life.results.map(({ outcome }) => outcome).join(', ')
       this.accuse('one final result', `${this.#name(life)} has ${ends}: ${outcomes}, dead letters ${life.deadLetters}`)
@@ -330,6 +362,7 @@ export class Judge {
   conclude(checkpointOf: (tp: TopicPartition) => Omit<Commit, 'owner'> | null, losses: number): void {
     const { drains, inFlight } = this.#options
     for (const life of this.#byPhone.values()) {
+      if (life.deleted) continue
       this.#checkEnd(life)
       for (const place of life.places) {
         const committed = checkpointOf(place)

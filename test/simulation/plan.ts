@@ -10,7 +10,9 @@ export interface Delay {
 }
 
 export const processFaults = ['crash', 'freeze', 'cut', 'fence', 'join', 'leave', 'outage'] as const
-export type ProcessFault = (typeof processFaults)[number]
+/** moved: the group's coordinator is nowhere for a while. deletion: an operator deletes the oldest commands of a partition. */
+const groupFaults = ['join', 'leave', 'freeze', 'cut', 'moved', 'deletion'] as const
+export type ProcessFault = (typeof processFaults)[number] | (typeof groupFaults)[number]
 
 /** What may become of a POST. `slow`: executed long after it was sent, but within the settle window. */
 export const postFaults = [
@@ -92,6 +94,8 @@ export interface Faults {
   posts: PostFault[]
   /** Of an acquisition or a commit whose caller hears an error; whether it happened is chance. */
   lostRate: number
+  /** Of a join or a sync whose caller hears an error; whether the coordinator saw it is chance. */
+  groupLostRate: number
   /** Of the registry not answering. */
   registryRate: number
   /** How often the gateway turns the keys away or cannot be reached for a while. */
@@ -103,7 +107,8 @@ const day = 24 * 3_600_000
 export function planOf(seed: number): Plan {
   const random = new Random(seed)
   const gentle = random.chance(0.15)
-  const faults = faultsOf(random, gentle)
+  const calm = faultsOf(random, gentle)
+  const faults = gentle ? calm : restless(seed, calm)
   return {
     workers: random.int(1, 3),
     partitions: random.int(1, 2),
@@ -166,8 +171,26 @@ function faultsOf(random: Random, gentle: boolean): Faults {
     postRate: posts.length > 0 ? random.pick([0.05, 0.2, 0.5]) : 0,
     posts,
     lostRate: !gentle && random.chance(0.4) ? random.pick([0.01, 0.05, 0.15]) : 0,
+    groupLostRate: 0,
     registryRate: random.chance(0.25) ? random.pick([0.5, 0.8]) : 0,
     outages: random.chance(0.2) ? random.int(1, 2) : 0,
+  }
+}
+
+/**
+ * In some worlds the group itself is the adversary: members come, go and stand still far more often, answers of the
+ * coordinator are lost, and the logs are cut. Drawn apart, so that the other worlds of the same seeds stay as they are.
+ */
+function restless(seed: number, faults: Faults): Faults {
+  const random = new Random(seed ^ 0x6e57)
+  if (!random.chance(0.35)) return faults
+  const kinds = groupFaults.filter(() => random.chance(0.6))
+  return {
+    ...faults,
+    rate: random.pick([0.02, 0.05, 0.1]),
+    most: random.int(6, 40),
+    kinds: kinds.length > 0 ? kinds : ['join'],
+    groupLostRate: random.pick([0, 0.1, 0.3]),
   }
 }
 

@@ -22,6 +22,9 @@ export interface PortsOptions {
   trace: Trace
 }
 
+/** What the group's coordinator is asked for, but for the questions before the start, which is simply made again. */
+const coordinated = /^(join|sync|heartbeat|leave|acquire|commit)/
+
 /** When nothing goes wrong any more. */
 const calmDelay: Delay = { usual: 2, rare: 0, most: 0 }
 
@@ -30,6 +33,8 @@ export class Ports {
   calm = false
   /** Virtual milliseconds: until then no connection to the gateway comes about. */
   unreachableUntil = 0
+  /** Virtual milliseconds: until then no broker coordinates the group. */
+  movedUntil = 0
   /** Steps at the broker of which the caller heard an error. */
   lost = 0
   readonly #options: PortsOptions
@@ -56,6 +61,10 @@ export class Ports {
               `${step} fails: ${there ? 'it never came to the broker' : 'it happened, the answer was lost'}`,
             )
             reject(new Error(`${step}: no answer`))
+            return
+          }
+          if (there && scheduler.now < this.movedUntil && coordinated.test(step)) {
+            reject(new Error(`${step}: not the coordinator`))
             return
           }
           if (!there) this.#heard(owner, step, outcome)
@@ -109,7 +118,9 @@ export class Ports {
 
   #isLost(step: string): boolean {
     const { random, plan } = this.#options
-    return !this.calm && /^(commit|acquire|publish|join|sync)/.test(step) && random.chance(plan.faults.lostRate)
+    if (this.calm) return false
+    if (/^(join|sync)/.test(step)) return plan.faults.groupLostRate > 0 && random.chance(plan.faults.groupLostRate)
+    return /^(commit|acquire|publish)/.test(step) && random.chance(plan.faults.lostRate)
   }
 
   #sent(owner: Owner, step: string): void {

@@ -89,6 +89,7 @@ class World {
       fleet: this.#fleet,
       keys: [...keys.keys()],
       fence: label => this.#fence(label),
+      deleteRecords: () => this.#deleteRecords(),
     })
   }
 
@@ -123,7 +124,7 @@ class World {
     await this.#until(concluded, faults.until + patienceMs)
     const end = this.#scheduler.now + timeoutMs + settleMs + aftermathMs
     await this.#until(() => this.#scheduler.now >= end, Number.POSITIVE_INFINITY)
-    if (judge.allConcluded) this.#checkLeftovers()
+    if (judge.allConcluded && this.#chaos.counts.deletion === 0) this.#checkLeftovers() // else work may go on that nobody awaits
     let stopped = false
     void Promise.all(this.#fleet.alive.map(one => this.#fleet.stop(one))).then(() => {
       stopped = true
@@ -253,11 +254,20 @@ class World {
     this.#broker.fence(`${this.#settings.kafka.groupId}-${topic}-${partition}`)
   }
 
+  #deleteRecords(): void {
+    const topic = this.#random.pick(this.#settings.topics.commands)
+    const tp = { topic, partition: this.#random.int(0, this.#plan.partitions - 1) }
+    const start = this.#random.int(this.#broker.start(tp), this.#broker.end(tp))
+    this.#broker.cut(tp, { start })
+    this.#judge.deleted(tp, start)
+  }
+
   /** From here on nothing goes wrong: whatever was begun must come to its end. */
   #calm(): void {
     this.#story.trace('world', '--- nothing goes wrong any more')
     this.#ports.calm = true
     this.#ports.unreachableUntil = 0
+    this.#ports.movedUntil = 0
     this.#gateway.deniedKeys.clear()
     this.#fleet.heal()
     if (this.#fleet.staying.length === 0) this.#fleet.start()

@@ -1,7 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
-import type { OutgoingRecord } from '../../src/bus/port.ts'
+import type { OutgoingRecord, RecordHeaders } from '../../src/bus/port.ts'
 import type { Answer } from '../../src/gateway/answer.ts'
 import { parseJson } from '../../src/protocol/index.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
@@ -14,6 +13,7 @@ import { Telemetry } from '../../src/telemetry/events.ts'
 import { refusal } from '../support/answers.ts'
 import { ManualClock } from '../support/clock.ts'
 import { buildResult } from '../support/results.ts'
+import { buildRotten, RottenBroker } from '../support/rotten.ts'
 import { buildSettings } from '../support/settings.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 
@@ -25,6 +25,10 @@ const hop = async () => {}
 interface Options {
   /** The gateway's word for a message at a time; null: no answer. */
   statusOf?: (id: number, now: number) => string | null
+  /** What else the gateway tells about a message. */
+  also?: (id: number) => object
+  /** max.message.bytes of each topic. */
+  maxMessageBytes?: number
   reconciler?: object
   gateway?: object
   /** A key that the gateway does not accept. */
@@ -34,14 +38,24 @@ interface Options {
 interface SentOptions {
   /** Seconds. */
   lifetime?: number
+  /** Others of its record. */
+  headers?: RecordHeaders
   /** Of the clock of whoever writes the result. */
   aheadMs?: number
 }
 
 /** A reconciler on a bus in memory, in a time that passes as the test says. */
-async function startReconciler({ statusOf = () => 'ACCEPTED', reconciler = {}, gateway = {}, denied }: Options = {}) {
+async function startReconciler(options: Options = {}) {
+  const {
+    statusOf = () => 'ACCEPTED',
+    also = () => ({}),
+    maxMessageBytes,
+    reconciler = {},
+    gateway = {},
+    denied,
+  } = options
   const clock = new ManualClock()
-  const broker = new MemoryBroker(clock)
+  const broker = new RottenBroker(clock)
   const telemetry = new Telemetry()
   const registry = embeddedRegistry()
   const settings = buildSettings({
@@ -50,6 +64,7 @@ async function startReconciler({ statusOf = () => 'ACCEPTED', reconciler = {}, g
   })
   const { topics } = settings
   broker.createTopics([topics.results, topics.statuses, topics.overdue].map(topic => ({ topic, partitions: 1 })))
+  if (maxMessageBytes) for (const topic of [topics.statuses, topics.overdue]) broker.limit(topic, maxMessageBytes)
   const bus = new MemoryBus({ broker, groupId: 'g', clock, telemetry, drainMs: 5000, startFrom: 'earliest', hop })
   const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
   const encodeStatus = await createEncoder<StatusEvent>(subjectOf(topics.statuses), schemas.status, registry)
@@ -60,7 +75,7 @@ async function startReconciler({ statusOf = () => 'ACCEPTED', reconciler = {}, g
     const { auth, data } = parseJson(body) as { auth: string; data: { id: number }[] }
     if (auth === denied) return refusal('Access denied')
     asked.push(...data.map(({ id }) => ({ id, at: clock.now() })))
-    const items = data.map(({ id }) => ({ id, status: statusOf(id, clock.now()) }))
+    const items = data.map(({ id }) => ({ id, status: statusOf(id, clock.now()), ...also(id) }))
     if (items.some(({ status }) => status === null)) return { kind: 'lost', cause: 'timeout', message: 'timeout' }
     const answer = { success: true, data: items.map(item => ({ success: true, data: item })) }
     return { kind: 'response', status: 200, body: JSON.stringify(answer), retryAfterMs: null }
@@ -92,14 +107,22 @@ async function startReconciler({ statusOf = () => 'ACCEPTED', reconciler = {}, g
   const append = (records: OutgoingRecord[]) => broker.append(records, clock.now())
   const missing: string[] = []
   telemetry.on('callback.missing', ({ type }) => missing.push(type))
+  const unreadable: string[] = []
+  telemetry.on('result.unreadable', ({ offset, error }) => unreadable.push(`${offset}: ${error}`))
 
   return {
     clock,
     asked,
     missing,
-    sent(id: number, { lifetime, aheadMs = 0, ...overrides }: Partial<SendResult> & SentOptions = {}) {
+    unreadable,
+    /** A batch that cannot be read. */
+    rot: (topic: 'results' | 'statuses') => append([buildRotten(topics[topic])]),
+    sent(
+      id: number,
+      { lifetime, headers: others = {}, aheadMs = 0, ...overrides }: Partial<SendResult> & SentOptions = {},
+    ) {
       const result = buildResult({ id: BigInt(id), sentAt: clock.now(), completedAt: clock.now(), ...overrides })
-      const headers = lifetime === undefined ? {} : { 'busgate.lifetime': String(lifetime) }
+      const headers = { ...others, ...(lifetime !== undefined && { 'busgate.lifetime': String(lifetime) }) }
       const record = { topic: topics.results, key: Buffer.from(String(id)), value: encodeResult(result), headers }
       broker.append([record], clock.now() + aheadMs)
     },
@@ -160,6 +183,20 @@ describe('the reconciler', () => {
     world.calledBack(1, { status: 'ROUTING', state: 'PENDING', final: false })
     await world.clock.pass(2 * minute)
     expect(verdicts(world.events())).toEqual(['1 CALLBACK PENDING', '1 POLL DELIVERED'])
+  })
+
+  test('passes by batches of results and statuses that cannot be read, and tells of the results', async () => {
+    const world = await startReconciler({ statusOf: () => 'DELIVERED' })
+    world.rot('results')
+    world.rot('statuses')
+    world.sent(1)
+    world.calledBack(1)
+    world.sent(2)
+    await world.clock.pass(2 * minute)
+    expect(world.asked.map(({ id }) => id)).toEqual([2])
+    expect(world.unreadable).toEqual([
+      '0: The batch at offset 0 cannot be read: its checksum is wrong. Have it produced again.',
+    ])
   })
 
   test('takes the id of another account for another message', async () => {
@@ -296,5 +333,43 @@ describe('the reconciler', () => {
     await world.clock.pass(2 * minute)
     expect(world.asked).toHaveLength(30)
     expect(verdicts(world.events()).filter(text => text.includes('POLL'))).toHaveLength(30)
+  })
+})
+
+describe('where topics take little', () => {
+  test('an overdue message waits without what is too large for them, and has its verdict like its neighbours', async () => {
+    const statusOf = (_: number, now: number) => (now > start + 40 * minute ? 'DELIVERED' : 'ACCEPTED')
+    const world = await startReconciler({ maxMessageBytes: 20_000, statusOf })
+    const start = world.clock.now()
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+    const lifetime = 7200
+    world.sent(1, { lifetime })
+    world.sent(2, { lifetime, payload: 'x'.repeat(30_000), correlationId: 'order-2', headers: { traceparent } })
+    world.sent(3, { lifetime, tenant: 'shop', headers: { mirrored: 'x'.repeat(30_000) } })
+    world.sent(4, { lifetime, correlationId: 'x'.repeat(30_000) })
+    await world.clock.pass(10 * minute)
+    expect(world.events()).toEqual([])
+    await world.clock.pass(100 * minute)
+    expect(verdicts(world.events()).toSorted()).toEqual([1, 2, 3, 4].map(id => `${id} POLL DELIVERED`))
+    expect(world.events().toSorted((a, b) => Number(a.id - b.id))).toMatchObject([
+      { correlationId: null, error: null },
+      { correlationId: 'order-2' },
+      { tenant: 'shop' },
+      { correlationId: null },
+    ])
+    expect(world.missing).toHaveLength(4)
+  })
+
+  test('a verdict with more replies than they take is told without them', async () => {
+    const replies = Array.from({ length: 500 }, () => ({ message: 'Yes, please. '.repeat(5) }))
+    const also = (id: number) => (id === 2 ? { replies } : { replies: replies.slice(0, 1) })
+    const world = await startReconciler({ maxMessageBytes: 20_000, statusOf: () => 'REPLIED', also })
+    for (const id of [1, 2, 3]) world.sent(id, { correlationId: `order-${id}` })
+    await world.clock.pass(5 * minute)
+    expect(world.events().map(({ replies }) => replies.length)).toEqual([1, 0, 1])
+    expect(world.events()[1]).toMatchObject({
+      ...{ id: 2n, state: 'DELIVERED', final: true, correlationId: 'order-2' },
+      error: 'too large for the topic, so left out or cut: replies',
+    })
   })
 })

@@ -12,8 +12,10 @@ export interface Process {
 
 /** A broker with busses on it, and the means to be cruel to them. */
 export interface BusHarness {
-  /** A topic name that no other test uses. */
-  topic(name: string, partitions: number): Promise<string>
+  /** A topic name that no other test uses. @param maxMessageBytes the broker's own when left out */
+  topic(name: string, partitions: number, maxMessageBytes?: number): Promise<string>
+  /** Changes max.message.bytes of a topic, for every writer. */
+  limit(topic: string, maxMessageBytes: number): Promise<void>
   /** A group of its own for each test. */
   process(groupId: string): Promise<Process>
   /** Someone else initialises the session's transactional producer. */

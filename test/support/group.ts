@@ -12,6 +12,8 @@ export async function buildGroup(
   options: Partial<Omit<OwnershipOptions, 'clock'>> & { clock?: ManualClock } & {
     known?: boolean
     logs?: PartitionLog[]
+    /** How many of them there were when the process started. */
+    partitionsAtStart?: number
   } = {},
 ) {
   const { clock = new ManualClock() } = options
@@ -48,13 +50,11 @@ export async function buildGroup(
       drivers[partition]!.push(made)
       return made
     },
-    history: async () => ({
-      known: options.known ?? false,
-      partitions: tps.map(tp => ({ ...tp, ...logs[tp.partition]!.ends })),
-    }),
-    begin: async places => {
-      for (const { partition, offset } of places) logs[partition]!.committed = { offset, metadata: null }
-    },
+    history: async () =>
+      tps.slice(0, options.partitionsAtStart).map(tp => {
+        const { ends, committed } = logs[tp.partition]!
+        return { ...tp, ...ends, known: options.known ?? committed !== null }
+      }),
     member: {
       totalPartitions: count,
       trouble: null,

@@ -1,4 +1,5 @@
-import { Kafka, logLevel } from 'kafkajs'
+import { ConfigResourceTypes, Kafka, logLevel } from 'kafkajs'
+import { expect, vi } from 'vitest'
 import { stopIdleTimers } from '../../src/bus/kafka/internals.ts'
 
 /** Plain kafkajs, to see from outside what is on the brokers. Only its idle timers are silenced. */
@@ -30,4 +31,22 @@ export async function createTopics(brokers: string[], topics: TopicOptions[]): P
   } finally {
     await admin.disconnect()
   }
+}
+
+/** Changes max.message.bytes of a topic and waits until every broker tells so. */
+export async function limitMessages(brokers: string[], topic: string, maxMessageBytes: number): Promise<void> {
+  const admin = plainKafka(brokers).admin()
+  await admin.connect()
+  const resource = { type: ConfigResourceTypes.TOPIC, name: topic }
+  const configEntries = [{ name: 'max.message.bytes', value: String(maxMessageBytes) }]
+  await admin.alterConfigs({ validateOnly: false, resources: [{ ...resource, configEntries }] })
+  await vi.waitFor(async () => {
+    const configNames = ['max.message.bytes']
+    const { resources } = await admin.describeConfigs({
+      includeSynonyms: false,
+      resources: [{ ...resource, configNames }],
+    })
+    expect(resources[0]!.configEntries[0]!.configValue).toBe(String(maxMessageBytes))
+  })
+  await admin.disconnect()
 }

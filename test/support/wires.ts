@@ -37,6 +37,7 @@ export function openWired({
     drainMs: 2000,
     startFrom: 'earliest',
     onDataLoss: 'continue',
+    compression: 'zstd',
     clock: systemClock,
     telemetry,
     socketFactory: ({ host, port, onConnect }) => {

@@ -3,7 +3,7 @@ import { onTestFinished, vi } from 'vitest'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { openBus } from '../../src/bus/open.ts'
-import type { Bus, BusRecord, OutgoingRecord } from '../../src/bus/port.ts'
+import type { Bus, BusRecord, OutgoingRecord, TopicSpec } from '../../src/bus/port.ts'
 import { accountHookUrl } from '../../src/callbacks/hook-url.ts'
 import { tokensOf } from '../../src/callbacks/role.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -31,7 +31,13 @@ export interface WorldOptions {
   registry?: SchemaRegistry
   /** Of the topics of commands and doubts; every other topic has one. Default 1, so that envelopes are easy to foretell. */
   partitions?: number
+  /** max.message.bytes of the topics, by their names in the settings; default is the broker's. */
+  maxMessageBytes?: Partial<Record<keyof Settings['topics'], number>>
   logger?: Logger
+  /** Of every topic, as Kafka names the settings. */
+  topicConfig?: Record<string, string>
+  /** Instead of one of its own, where no real Kafka is used. */
+  broker?: MemoryBroker
   /** Default 1. */
   workers?: number
 }
@@ -85,10 +91,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const registry = options.registry ?? (options.brokers ? registryOf(settings) : embeddedRegistry())
   const openOwnBus = busses(settings, options)
   const bus = openOwnBus(new Telemetry())
-  await bus.createTopics([
-    ...[...topics.commands, topics.doubts].map(topic => ({ topic, partitions: options.partitions ?? 1 })),
-    ...[topics.results, topics.statuses, topics.overdue, topics.deadLetters].map(topic => ({ topic, partitions: 1 })),
-  ])
+  await bus.createTopics(topicsOf(settings, options))
   const output = await readOutput(bus, registry, settings)
   const publisher = await bus.publisher()
   const bulk = topics.commands.at(-1)!
@@ -180,6 +183,18 @@ function worldSettings({ settings = {}, brokers }: WorldOptions, sandbox: Sandbo
   })
 }
 
+function topicsOf(
+  { topics }: Settings,
+  { partitions = 1, maxMessageBytes = {}, topicConfig = {} }: WorldOptions,
+): TopicSpec[] {
+  return Object.entries(topics).flatMap(([use, names]) => {
+    const most = maxMessageBytes[use as keyof Settings['topics']]
+    const config = { ...topicConfig, ...(most !== undefined && { 'max.message.bytes': String(most) }) }
+    const isSplit = use === 'commands' || use === 'doubts'
+    return [names].flat().map(topic => ({ topic, partitions: isSplit ? partitions : 1, config }))
+  })
+}
+
 type Tree = Record<string, unknown>
 
 function merged(base: Tree, over: object): Tree {
@@ -194,9 +209,11 @@ function merged(base: Tree, over: object): Tree {
 const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Opens a bus for each process of the world: on its Kafka, or on a broker in memory that no other world has. */
-function busses(settings: Settings, { brokers }: WorldOptions): (telemetry: Telemetry) => Bus {
+function busses(
+  settings: Settings,
+  { brokers, broker = new MemoryBroker() }: WorldOptions,
+): (telemetry: Telemetry) => Bus {
   const { groupId, drainMs, startFrom } = settings.kafka
-  const broker = new MemoryBroker()
   return telemetry => {
     const bus = brokers
       ? openBus(settings, telemetry)

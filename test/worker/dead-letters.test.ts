@@ -56,21 +56,6 @@ describe('a record that cannot be read', () => {
     },
   )
 
-  test('and that is too large to be written again leaves its value where it is', async () => {
-    const world = await startWorld()
-    await world.produceRaw(Buffer.alloc(950_000, 'x'), { key: Buffer.from('a key') })
-    await world.send([buildCommand({ id: 2n })])
-    await world.finished(1)
-    await world.quiet()
-    const [letter] = world.deadLetters() as [BusRecord]
-    expect(letter).toMatchObject({ value: null, key: Buffer.from('a key') })
-    expect(headersOf(letter)).toMatchObject({
-      'busgate.error.code': 'NOT_CONFLUENT',
-      'busgate.error.message': expect.stringContaining('950000 bytes'),
-      'busgate.error.offset': '0',
-    })
-  })
-
   test('is counted', async () => {
     const world = await startWorld()
     await world.produceRaw(null)

@@ -81,6 +81,7 @@ describe('a worker that is stopped', () => {
 
   test('takes nothing any more, and its successor takes all of it', async () => {
     const world = await startWorld()
+    await until(() => expect(world.worker.ready().ready).toBe(true))
     await world.worker.stop()
     await world.send(messages(5))
     await world.startWorker()

@@ -15,12 +15,15 @@ import type {
   TopicSpec,
 } from '../port.ts'
 import { readTopics } from '../read-topics.ts'
+import { RecordLimits } from '../record-limits.ts'
 import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
 import { consumerKafka, type KafkaConnection, readerKafka, sessionKafka } from './client.ts'
+import type { Compression } from './codecs.ts'
 import { joinKafkaGroup } from './group.ts'
 import { LogReader } from './log-reader.ts'
 import { kafkaPublisher } from './publisher.ts'
 import { reachable } from './reachable.ts'
+import { maxMessageBytes } from './topic-config.ts'
 
 export interface KafkaBusOptions extends KafkaConnection {
   groupId: string
@@ -29,6 +32,8 @@ export interface KafkaBusOptions extends KafkaConnection {
   drainMs: number
   startFrom: OwnershipOptions['startFrom']
   onDataLoss: OwnershipOptions['onDataLoss']
+  /** Of what is written; every codec is read. */
+  compression: Compression
   clock: Clock
 }
 
@@ -41,16 +46,20 @@ export class KafkaBus implements Bus {
   readonly #sessions: Kafka
   readonly #log: LogReader
   readonly #closing = new AbortController()
+  readonly #limits: RecordLimits
   #admin: Promise<Admin> | null = null
 
   constructor(options: KafkaBusOptions) {
     this.#options = options
     this.#sessions = sessionKafka(options)
     this.#log = new LogReader({ ...options, kafka: readerKafka(options) })
+    const { clock, telemetry } = options
+    const ask = (topic: string) => maxMessageBytes(() => this.#connectedAdmin(), clock, topic)
+    this.#limits = new RecordLimits({ ask, telemetry })
   }
 
   publisher(): Promise<Publisher> {
-    return kafkaPublisher(this.#sessions)
+    return kafkaPublisher(this.#sessions, this.#limits, this.#options.compression)
   }
 
   async join(
@@ -68,6 +77,7 @@ export class KafkaBus implements Bus {
       sessionKafka: this.#sessions,
       admin: await this.#connectedAdmin(),
       topics,
+      limits: this.#limits,
       ownership,
     }
     await joinKafkaGroup(options, this.#closing.signal)

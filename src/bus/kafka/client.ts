@@ -1,5 +1,6 @@
 import kafkajs, { type ISocketFactory, type KafkaConfig, type logCreator, type SASLOptions } from 'kafkajs'
 import type { Telemetry } from '../../telemetry/events.ts'
+import { registerCodecs } from './codecs.ts'
 import { forgetHalfReadAnswers, stopIdleTimers } from './internals.ts'
 
 export interface KafkaConnection {
@@ -41,6 +42,7 @@ function create(
 ) {
   stopIdleTimers()
   forgetHalfReadAnswers()
+  registerCodecs()
   return new kafkajs.Kafka({
     clientId,
     brokers: () => shuffled(brokers), // kafkajs never rotates away from a first broker that hangs

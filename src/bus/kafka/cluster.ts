@@ -77,7 +77,8 @@ function unchecked(apiKey: number, request: ApiRequest): ApiRequest {
   return args => {
     const made = request(args)
     const { apiVersion } = made.request
-    const decode = apiKey === apis.fetch ? (payload: Buffer) => decodeFetch(payload, apiVersion) : made.response.decode
+    const decode =
+      apiKey === apis.fetch ? async (payload: Buffer) => decodeFetch(payload, apiVersion) : made.response.decode
     return { ...made, response: { decode, parse: async data => data } }
   }
 }

@@ -1,8 +1,7 @@
 import type { Admin } from 'kafkajs'
 import { type Clock, sleep } from '../../clock.ts'
+import { passing } from './reachable.ts'
 
-/** What says no more than that the group's coordinator is being found, or still reads what it has to know. */
-const passing = new Set(['NOT_COORDINATOR_FOR_GROUP', 'GROUP_COORDINATOR_NOT_AVAILABLE', 'GROUP_LOAD_IN_PROGRESS'])
 const retryMs = 200
 const retries = 50
 

@@ -2,7 +2,6 @@ import kafkajs, { type Kafka } from 'kafkajs'
 import type { Clock } from '../../clock.ts'
 import type { TopicPartition } from '../port.ts'
 import type { Assignment } from '../session/assignment.ts'
-import type { Place } from '../session/driver.ts'
 import { GroupError, type GroupTransport } from '../session/member.ts'
 import { type OpenCluster, openCluster } from './cluster.ts'
 import type { InternalBroker } from './internals.ts'
@@ -123,16 +122,6 @@ export class Coordinator implements GroupTransport {
     } finally {
       await close()
     }
-  }
-
-  /** Commits offsets as tools do: the coordinator refuses that of a group with members. */
-  async begin(places: readonly Place[]): Promise<void> {
-    const topics = [...Map.groupBy(places, ({ topic }) => topic)].map(([topic, ofTopic]) => ({
-      topic,
-      partitions: ofTopic.map(({ partition, offset }) => ({ partition, offset: String(offset) })),
-    }))
-    const { groupId } = this.#options
-    await this.#ask(broker => broker.offsetCommit({ groupId, memberId: '', groupGenerationId: -1, topics }))
   }
 
   async partitions(): Promise<Map<string, number>> {

@@ -1,10 +1,8 @@
-import type { KafkaMessage } from 'kafkajs'
 import type { BusRecord, TopicPartition } from '../port.ts'
 import { markAborted } from './aborted.ts'
 import { protocolError } from './cluster.ts'
-import type { FetchedPartition, FetchResponse } from './fetch-response.ts'
-import type { InternalBroker } from './internals.ts'
-import { toRecord } from './record.ts'
+import type { DecodedMessage, FetchedPartition, InternalBroker } from './internals.ts'
+import { unreadableOf } from './unreadable.ts'
 
 /** Where to read on. */
 export interface Position {
@@ -19,8 +17,18 @@ export interface FetchLimits {
 }
 
 export type Fetched =
-  | { ok: true; records: BusRecord[]; next: number; highWatermark: number }
+  | {
+      ok: true
+      /** A batch that cannot be read is one of them, and then the last. */
+      records: BusRecord[]
+      /** Where to read on. */
+      next: number
+      /** The end of the log. */
+      highWatermark: number
+    }
   | { ok: false; error: unknown }
+
+type Lost = NonNullable<DecodedMessage['unreadable']>
 
 const maxBytes = 4 * 1024 * 1024
 
@@ -42,8 +50,10 @@ export async function fetchCommitted(
     })),
   }))
   const request = { maxWaitTime: waitMs, minBytes: 1, maxBytes, isolationLevel: 1 as const, topics }
-  const { partitions } = (await broker.fetch(request)) as unknown as FetchResponse // see cluster.ts
-  const answered = new Map(partitions.map(one => [`${one.topic}/${one.partition}`, one]))
+  const { responses } = await broker.fetch(request)
+  const answered = new Map(
+    responses.flatMap(({ topicName, partitions }) => partitions.map(one => [`${topicName}/${one.partition}`, one])),
+  )
   return new Map(
     positions.flatMap(position => {
       const found = answered.get(`${position.tp.topic}/${position.tp.partition}`)
@@ -52,13 +62,28 @@ export async function fetchCommitted(
   )
 }
 
-function committedOf(fetched: FetchedPartition, offset: number): Fetched {
-  const { errorCode, highWatermark, undecodable, abortedTransactions, messages, next } = fetched
+function committedOf(fetched: FetchedPartition, position: number): Fetched {
+  const { errorCode, abortedTransactions, messages, highWatermark } = fetched
   if (errorCode) return { ok: false, error: protocolError(errorCode) }
-  if (undecodable) return { ok: false, error: undecodable }
-  if (abortedTransactions.length > 0) markAborted(messages, abortedTransactions)
-  const records = messages
-    .filter(message => !message.isControlRecord && Number(message.offset) >= offset) // the first batch may begin earlier
-    .map(message => toRecord(message as unknown as KafkaMessage))
-  return { ok: true, records, next: Math.max(offset, next ?? 0), highWatermark }
+  if (abortedTransactions?.length) markAborted(messages, abortedTransactions)
+  const records: BusRecord[] = []
+  for (const message of messages) {
+    if (message.isControlRecord) continue
+    const record = message.unreadable ? unreadableRecord(message, message.unreadable, position) : recordOf(message)
+    if (record.offset >= position) records.push(record) // the first batch may begin earlier
+  }
+  const behind = fetched.next ?? Number(messages.at(-1)?.offset ?? -1) + 1
+  const passed = (records.at(-1)?.unreadable?.lastOffset ?? -1) + 1
+  return { ok: true, records, next: Math.max(position, behind, passed), highWatermark: Number(highWatermark) }
+}
+
+function recordOf({ offset, timestamp, key, value, headers = {} }: DecodedMessage): BusRecord {
+  return { offset: Number(offset), timestamp: Number(timestamp), key, value, headers }
+}
+
+/** It stands where reading goes on, or where its batch begins. */
+function unreadableRecord(message: DecodedMessage, { error, lastOffset }: Lost, position: number): BusRecord {
+  const record = recordOf(message)
+  const offset = Math.max(record.offset, position)
+  return { ...record, offset, unreadable: unreadableOf(error, offset, Math.max(lastOffset, offset)) }
 }

@@ -2,9 +2,11 @@ import type { Admin, Kafka } from 'kafkajs'
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { TopicPartition } from '../port.ts'
-import type { GroupMembership, TopicHistory } from '../session/driver.ts'
+import type { RecordLimits } from '../record-limits.ts'
+import type { GroupMembership, PartitionHistory } from '../session/driver.ts'
 import { GroupMember } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
+import type { Compression } from './codecs.ts'
 import { committedOffsets } from './committed-offsets.ts'
 import { Coordinator } from './coordinator.ts'
 import { Fetcher, type Reading } from './fetcher.ts'
@@ -20,8 +22,10 @@ export interface KafkaGroupOptions {
   telemetry: Telemetry
   groupId: string
   topics: readonly string[]
+  limits: RecordLimits
   sessionTimeoutMs: number
   rebalanceTimeoutMs: number
+  compression: Compression
   ownership: Ownership
 }
 
@@ -87,7 +91,6 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
       {
         partition,
         history: topic => reachable(historyOf(topic, options, fetcher, coordinator)),
-        begin: places => coordinator.begin(places),
         member: membership,
       },
       topics,
@@ -135,12 +138,10 @@ async function historyOf(
   { admin, clock, groupId }: KafkaGroupOptions,
   fetcher: Fetcher,
   coordinator: Coordinator,
-): Promise<TopicHistory> {
+): Promise<PartitionHistory[]> {
   const count = (await coordinator.partitions()).get(topic) ?? 0
   const committed = await committedOffsets(admin, clock, groupId, topic)
+  const known = new Set(committed.filter(({ offset }) => offset !== '-1').map(({ partition }) => partition))
   const tps = Array.from({ length: count }, (_, partition) => ({ topic, partition }))
-  return {
-    known: committed.some(({ offset }) => offset !== '-1'),
-    partitions: await Promise.all(tps.map(tp => fetcher.ends(tp))),
-  }
+  return Promise.all(tps.map(async tp => ({ ...(await fetcher.ends(tp)), known: known.has(tp.partition) })))
 }

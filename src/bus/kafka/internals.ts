@@ -1,12 +1,22 @@
 import { createRequire } from 'node:module'
+import type { RecordHeaders } from '../port.ts'
 
 /** The parts of kafkajs 2.2.4 behind its public face that the adapter holds on to. The version is pinned for this. */
 
+/** kafkajs has numbers as text. */
 export interface FetchedMessage {
-  offset: string
+  offset: string | number
   key: Buffer | null
   isControlRecord: boolean
   batchContext: { producerId: string; inTransaction: boolean }
+}
+
+export interface DecodedMessage extends FetchedMessage {
+  timestamp: string | number
+  value: Buffer | null
+  headers?: RecordHeaders
+  /** Stands for a whole batch, and why that cannot be read. Missing where kafkajs has decoded. */
+  unreadable?: { error: unknown; lastOffset: number }
 }
 
 export interface AbortedTransaction {
@@ -14,10 +24,14 @@ export interface AbortedTransaction {
   firstOffset: string
 }
 
-interface FetchedPartition {
+export interface FetchedPartition {
   partition: number
+  errorCode: number
+  highWatermark: string | number
   abortedTransactions: AbortedTransaction[] | null
-  messages: FetchedMessage[]
+  messages: DecodedMessage[]
+  /** The offset after the last batch that was answered, whole, emptied or unreadable; null when there was none. */
+  next?: number | null
 }
 
 export interface FetchRequest {
@@ -78,18 +92,12 @@ interface SyncGroupRequest extends GroupMemberRequest {
   groupAssignment: { memberId: string; memberAssignment: Buffer }[]
 }
 
-interface OffsetCommitRequest extends GroupMemberRequest {
-  groupGenerationId: number
-  topics: { topic: string; partitions: { partition: number; offset: string }[] }[]
-}
-
 export interface InternalBroker {
   findGroupCoordinator(request: { groupId: string; coordinatorType: 0 }): Promise<{ coordinator: { nodeId: number } }>
   heartbeat(request: GroupMemberRequest & { groupGenerationId: number }): Promise<unknown>
   joinGroup(request: JoinGroupRequest): Promise<JoinGroupResponse>
   syncGroup(request: SyncGroupRequest): Promise<{ memberAssignment: Buffer }>
   leaveGroup(request: GroupMemberRequest): Promise<unknown>
-  offsetCommit(request: OffsetCommitRequest): Promise<unknown>
   fetch(request: FetchRequest): Promise<FetchResponse>
   listOffsets(request: ListOffsetsRequest): Promise<ListOffsetsResponse>
   /** Chooses the newest version that both sides speak. Set anew with each connection. */

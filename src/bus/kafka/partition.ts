@@ -1,7 +1,9 @@
 import type { Admin, Kafka, Producer, Transaction } from 'kafkajs'
 import { type Clock, sleep } from '../../clock.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
+import type { RecordLimits } from '../record-limits.ts'
 import type { Acquired, PartitionDriver } from '../session/driver.ts'
+import type { Compression } from './codecs.ts'
 import { committedOffsets } from './committed-offsets.ts'
 import type { Fetcher } from './fetcher.ts'
 import { Routing } from './routing.ts'
@@ -13,6 +15,8 @@ export interface KafkaPartitionOptions {
   groupId: string
   tp: TopicPartition
   fetcher: Pick<Fetcher, 'ends' | 'offsetAt'>
+  compression: Compression
+  limits: RecordLimits
   cursor: Pick<PartitionDriver, 'seek' | 'pause' | 'resume'>
 }
 
@@ -23,7 +27,7 @@ const producerRetry = { initialRetryTime: 50, maxRetryTime: 500, retries: 10, mu
 /** One epoch of a partition: a transactional producer of its own, whose initialisation fences the earlier owner. */
 export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver {
   const { kafka, admin, clock, groupId, tp, fetcher, cursor } = options
-  const routing = new Routing()
+  const routing = new Routing(options)
   let producer: Producer | null = null
 
   async function acquire(): Promise<Acquired> {

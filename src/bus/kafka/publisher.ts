@@ -1,5 +1,7 @@
 import type { Kafka, Producer } from 'kafkajs'
 import type { OutgoingRecord, Publisher } from '../port.ts'
+import type { RecordLimits } from '../record-limits.ts'
+import type { Compression } from './codecs.ts'
 import { Routing } from './routing.ts'
 
 const publisherRetry = { initialRetryTime: 50, maxRetryTime: 500, retries: 3, multiplier: 1.5 }
@@ -8,12 +10,12 @@ const publisherRetry = { initialRetryTime: 50, maxRetryTime: 500, retries: 3, mu
  * An idempotent producer for records outside of sessions. One send is in flight at a time, and after a failed one the
  * producer is thrown away: with concurrent sends kafkajs can lose records silently then (its issues 598, 1005, 1050).
  */
-export async function kafkaPublisher(kafka: Kafka): Promise<Publisher> {
+export async function kafkaPublisher(kafka: Kafka, limits: RecordLimits, compression: Compression): Promise<Publisher> {
   let current: { producer: Producer; routing: Routing } | null = null
   let previous: Promise<unknown> = Promise.resolve()
 
   async function connect() {
-    const routing = new Routing()
+    const routing = new Routing({ limits, compression })
     const producer = kafka.producer({
       idempotent: true,
       maxInFlightRequests: 1,

@@ -1,5 +1,14 @@
 import { BusUnavailable } from '../errors.ts'
 
+/** What brokers answer while they look for the one that knows, or that one still reads what it has to know. */
+export const passing: ReadonlySet<string> = new Set([
+  'NOT_COORDINATOR_FOR_GROUP',
+  'GROUP_COORDINATOR_NOT_AVAILABLE',
+  'GROUP_LOAD_IN_PROGRESS',
+  'LEADER_NOT_AVAILABLE',
+  'NOT_LEADER_FOR_PARTITION',
+])
+
 /** How kafkajs names its errors when no broker answered. */
 const unanswered = new Set([
   'KafkaJSConnectionError',
@@ -22,6 +31,10 @@ export async function reachable<T>(asked: Promise<T>): Promise<T> {
 
 /** kafkajs wraps the last error of a series in one that says how many there were. */
 function isUnanswered(error: unknown): error is Error {
-  const { name, cause } = error as Error
-  return unanswered.has(name) || (name === 'KafkaJSNumberOfRetriesExceeded' && isUnanswered(cause ?? {}))
+  const { name, cause, type = '' } = error as Error & { type?: string }
+  return (
+    passing.has(type) ||
+    unanswered.has(name) ||
+    (name === 'KafkaJSNumberOfRetriesExceeded' && isUnanswered(cause ?? {}))
+  )
 }

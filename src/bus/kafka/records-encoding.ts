@@ -1,4 +1,5 @@
 import type { Message } from 'kafkajs'
+import { type Bytes, lengthOf, pairsOf, recordSize, sizeOfVarint } from '../record-size.ts'
 
 /**
  * Messages as the records of one batch, in Kafka's record format v2 (KIP-98), all with the batch's own timestamp.
@@ -20,7 +21,7 @@ export function encodeRecords(messages: readonly Message[]): Buffer {
     const { key, value, headers } = messages[i]!
     writer.bytes(key ?? null)
     writer.bytes(value)
-    const pairs = headers ? pairsOf(headers) : noPairs
+    const pairs = pairsOf(headers)
     writer.varint(pairs.length)
     for (const [name, content] of pairs) {
       writer.bytes(name)
@@ -28,40 +29,6 @@ export function encodeRecords(messages: readonly Message[]): Buffer {
     }
   }
   return writer.buffer
-}
-
-type Bytes = Buffer | string
-
-const noPairs: readonly [string, Bytes][] = []
-
-/** A header's name may stand for several. */
-function pairsOf(headers: NonNullable<Message['headers']>): readonly [string, Bytes][] {
-  return Object.entries(headers).flatMap(([name, values]) =>
-    [values ?? []].flat().map((value): [string, Bytes] => [name, value]),
-  )
-}
-
-type Content = Pick<Message, 'value' | 'headers'> & { key?: Message['key'] }
-
-/** Bytes of a record in its batch, without the length in front of it. @param index its place there */
-export function recordSize({ key, value, headers }: Content, index = 0): number {
-  const pairs = headers ? pairsOf(headers) : noPairs
-  let size = 2 + sizeOfVarint(index) + sizeOfBytes(key ?? null) + sizeOfBytes(value) + sizeOfVarint(pairs.length)
-  for (const [name, content] of pairs) size += sizeOfBytes(name) + sizeOfBytes(content)
-  return size
-}
-
-const lengthOf = (value: Bytes) => (typeof value === 'string' ? Buffer.byteLength(value) : value.length)
-
-function sizeOfBytes(value: Bytes | null): number {
-  if (value === null) return 1 // the length -1
-  const length = lengthOf(value)
-  return sizeOfVarint(length) + length
-}
-
-/** Of a number that is not negative: zigzag doubles it. */
-function sizeOfVarint(value: number): number {
-  return value < 2 ** 6 ? 1 : value < 2 ** 13 ? 2 : value < 2 ** 20 ? 3 : value < 2 ** 27 ? 4 : 5
 }
 
 class Writer {

@@ -1,17 +1,40 @@
-import type { ICustomPartitioner, Message, RecordMetadata, TopicMessages } from 'kafkajs'
+import type { CompressionTypes, ICustomPartitioner, Message, ProducerBatch, RecordMetadata } from 'kafkajs'
 import { partitionOf } from '../murmur2.ts'
 import type { OutgoingRecord } from '../port.ts'
-import { encodeRecords, recordSize } from './records-encoding.ts'
+import type { RecordLimits } from '../record-limits.ts'
+import { sizeInBatch } from '../record-size.ts'
+import { type Compression, compressionTypes } from './codecs.ts'
+import { encodeRecords } from './records-encoding.ts'
 
-/** One record batch a partition must stay below the broker's message.max.bytes (1 MiB by default). */
+/** What one request carries at most. */
 const chunkBytes = 400_000
 const chunkRecords = 5000
 
-type SendBatch = (batch: { topicMessages: TopicMessages[]; acks: -1 }) => Promise<RecordMetadata[]>
+/** Less is sent as it is: it would not become much smaller. */
+const leastCompressed = 1024
+
+type SendBatch = (batch: ProducerBatch) => Promise<RecordMetadata[]>
+
+export interface RoutingOptions {
+  limits: RecordLimits
+  compression: Compression
+}
+
+interface Chunk {
+  records: OutgoingRecord[]
+  bytes: number
+}
 
 /** Chooses partitions for one producer and proves that every one that was written to has answered. One send at a time. */
 export class Routing {
   readonly #targets = new Map<string, Set<number>>()
+  readonly #limits: RecordLimits
+  readonly #compression: CompressionTypes
+
+  constructor({ limits, compression }: RoutingOptions) {
+    this.#limits = limits
+    this.#compression = compressionTypes[compression]
+  }
 
   readonly createPartitioner: ICustomPartitioner = () => {
     let next = 0
@@ -25,19 +48,44 @@ export class Routing {
   }
 
   /**
-   * Sends the records, chunk by chunk in their order.
+   * Sends the records as their topics take them, chunk by chunk in their order.
    * @throws Error when a chunk was refused, or when the answer left a partition out: while leadership moves kafkajs can
    * resolve a send of which a part was never written.
    */
-  async send(sendBatch: SendBatch, records: readonly OutgoingRecord[]): Promise<void> {
-    for (const chunk of chunks(records)) {
-      this.#targets.clear()
-      const topicMessages = [...Map.groupBy(chunk, record => record.topic)].map(([topic, group]) => ({
-        topic,
-        messages: Messages.from(group, toMessage),
-      }))
-      this.#check(await sendBatch({ topicMessages, acks: -1 }))
+  send(sendBatch: SendBatch, records: readonly OutgoingRecord[]): Promise<void> {
+    return this.#limits.produce(records, async fitting => {
+      for (const chunk of this.#chunks(fitting)) {
+        this.#targets.clear()
+        const compression = chunk.bytes < leastCompressed ? compressionTypes.none : this.#compression
+        const topicMessages = [...Map.groupBy(chunk.records, record => record.topic)].map(([topic, group]) => ({
+          topic,
+          messages: Messages.from(group, toMessage),
+        }))
+        this.#check(await sendBatch({ topicMessages, acks: -1, compression }))
+      }
+    })
+  }
+
+  /** A chunk becomes at most one batch a partition, which must not be longer than its topic takes. */
+  *#chunks(records: readonly OutgoingRecord[]): Iterable<Chunk> {
+    let chunk: Chunk = { records: [], bytes: 0 }
+    const ofTopics = new Map<string, number>()
+    for (const record of records) {
+      const size = sizeInBatch(record)
+      const ofTopic = (ofTopics.get(record.topic) ?? 0) + size
+      const { length } = chunk.records
+      const full =
+        length >= chunkRecords || chunk.bytes + size > chunkBytes || ofTopic > this.#limits.room(record.topic)
+      if (full && length > 0) {
+        yield chunk
+        chunk = { records: [], bytes: 0 }
+        ofTopics.clear()
+      }
+      chunk.records.push(record)
+      chunk.bytes += size
+      ofTopics.set(record.topic, (ofTopics.get(record.topic) ?? 0) + size)
     }
+    if (chunk.records.length > 0) yield chunk
   }
 
   #check(written: readonly RecordMetadata[]): void {
@@ -91,20 +139,4 @@ class PartitionMessages extends Array<Message> {
 
 function toMessage({ key, value, headers, partition }: OutgoingRecord): Message {
   return { key, value, ...(headers && { headers }), ...(partition !== undefined && { partition }) }
-}
-
-function* chunks(records: readonly OutgoingRecord[]): Iterable<OutgoingRecord[]> {
-  let chunk: OutgoingRecord[] = []
-  let bytes = 0
-  for (const record of records) {
-    const size = recordSize(record)
-    if (chunk.length > 0 && (chunk.length >= chunkRecords || bytes + size > chunkBytes)) {
-      yield chunk
-      chunk = []
-      bytes = 0
-    }
-    chunk.push(record)
-    bytes += size
-  }
-  if (chunk.length > 0) yield chunk
 }

@@ -1,6 +1,8 @@
 import { type Clock, systemClock } from '../../clock.ts'
 import { partitionOf } from '../murmur2.ts'
 import type { BusRecord, OutgoingRecord, TopicPartition, TopicSpec } from '../port.ts'
+import { batchFrameBytes } from '../record-limits.ts'
+import { recordSize } from '../record-size.ts'
 
 /** A partition's log. Offsets without a record are gaps, as the markers of transactions are in Kafka. */
 interface Log {
@@ -26,6 +28,7 @@ export class MemoryBroker {
   readonly #offsets = new Map<string, Committed>()
   readonly #epochs = new Map<string, number>()
   readonly #watchers = new Set<() => void>()
+  readonly #maxMessageBytes = new Map<string, number>()
   #roundRobin = 0
 
   constructor(clock: Clock = systemClock) {
@@ -33,9 +36,10 @@ export class MemoryBroker {
   }
 
   createTopics(specs: readonly TopicSpec[]): void {
-    for (const { topic, partitions } of specs) {
+    for (const { topic, partitions, config = {} } of specs) {
       if (this.#logs.has(topic)) continue
       this.#logs.set(topic, Array.from({ length: partitions }, newLog))
+      if (config['max.message.bytes']) this.limit(topic, Number(config['max.message.bytes']))
     }
   }
 
@@ -46,6 +50,16 @@ export class MemoryBroker {
 
   partitions(topic: string): number | undefined {
     return this.#logs.get(topic)?.length
+  }
+
+  /** Unlimited where nobody has set it. */
+  maxMessageBytes(topic: string): number {
+    return this.#maxMessageBytes.get(topic) ?? Number.POSITIVE_INFINITY
+  }
+
+  /** Larger records are refused from now on, as Kafka refuses them. */
+  limit(topic: string, maxMessageBytes: number): void {
+    this.#maxMessageBytes.set(topic, maxMessageBytes)
   }
 
   /** Called after every change that a reader could be waiting for. */
@@ -120,7 +134,7 @@ export class MemoryBroker {
   }
 
   #write(records: readonly OutgoingRecord[], now: number): Set<Log> {
-    const targets = records.map(record => this.#target(record)) // all topics are looked up before anything is written
+    const targets = records.map(record => this.#target(record)) // all are looked at before anything is written
     records.forEach((record, i) => {
       const log = targets[i]!
       const { key, value, headers = {} } = record
@@ -129,7 +143,11 @@ export class MemoryBroker {
     return new Set(targets)
   }
 
-  #target({ topic, partition, key }: OutgoingRecord): Log {
+  #target(record: OutgoingRecord): Log {
+    const { topic, partition, key } = record
+    if (batchFrameBytes + recordSize(record) > this.maxMessageBytes(topic)) {
+      throw Object.assign(new Error(`the record is larger than ${topic} takes`), { type: 'MESSAGE_TOO_LARGE' })
+    }
     const count = this.partitions(topic) ?? 0
     return this.#log(topic, partition ?? (key ? partitionOf(key, count) : this.#roundRobin++ % count))
   }

@@ -16,7 +16,8 @@ import type {
   TopicSpec,
 } from '../port.ts'
 import { readTopics } from '../read-topics.ts'
-import type { PartitionDriver, Place, TopicHistory } from '../session/driver.ts'
+import { RecordLimits } from '../record-limits.ts'
+import type { PartitionDriver, PartitionHistory } from '../session/driver.ts'
 import { GroupMember, type GroupTransport } from '../session/member.ts'
 import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
 import type { MemoryBroker } from './broker.ts'
@@ -65,17 +66,23 @@ const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
 export class MemoryBus implements Bus {
   readonly #options: MemoryBusOptions
   readonly #hop: Hop
+  readonly #limits: RecordLimits
   readonly #closers = new Set<() => Promise<void> | void>()
   #crashed = false
 
   constructor(options: MemoryBusOptions) {
     this.#options = options
     this.#hop = options.hop ?? nextTurn
+    const { broker, telemetry } = options
+    this.#limits = new RecordLimits({ ask: async topic => broker.maxMessageBytes(topic), telemetry })
   }
 
   async publisher(): Promise<Publisher> {
     return {
-      publish: records => this.#atBroker('publish', broker => broker.append(records, this.#options.clock.now())),
+      publish: records =>
+        this.#limits.produce(records, fitting =>
+          this.#atBroker('publish', broker => broker.append(fitting, this.#options.clock.now())),
+        ),
       close: async () => {},
     }
   }
@@ -118,7 +125,6 @@ export class MemoryBus implements Bus {
       {
         partition: tp => this.#partition(tp, groupId, cursors, ownership),
         history: topic => this.#atBroker(`look up ${topic}`, () => historyOf(broker, groupId, topic)),
-        begin: places => this.#atBroker('begin', () => begin(broker, group, groupId, places)),
         member,
       },
       topics,
@@ -162,8 +168,10 @@ export class MemoryBus implements Bus {
           return { committed: broker.committed(groupId, tp), low: broker.start(tp), high: broker.end(tp) }
         }),
       commit: (records, offset, metadata) =>
-        this.#atBroker(`commit ${key}`, () =>
-          broker.commit({ id, epoch }, { id: groupId, tp, committed: { offset, metadata } }, records, clock.now()),
+        this.#limits.produce(records, fitting =>
+          this.#atBroker(`commit ${key}`, () =>
+            broker.commit({ id, epoch }, { id: groupId, tp, committed: { offset, metadata } }, fitting, clock.now()),
+          ),
         ),
       offsetAt: timestamp => this.#atBroker(`look up ${key}`, () => broker.offsetAt(tp, timestamp)),
       seek: offset => cursor.seek(offset),
@@ -248,15 +256,12 @@ export class MemoryBus implements Bus {
   }
 }
 
-function historyOf(broker: MemoryBroker, groupId: string, topic: string): TopicHistory {
+function historyOf(broker: MemoryBroker, groupId: string, topic: string): PartitionHistory[] {
   const tps = Array.from({ length: broker.partitions(topic)! }, (_, partition) => ({ topic, partition }))
-  return {
-    known: tps.some(tp => broker.committed(groupId, tp) !== null),
-    partitions: tps.map(tp => ({ ...tp, low: broker.start(tp), high: broker.end(tp) })),
-  }
-}
-
-function begin(broker: MemoryBroker, group: MemoryGroup, groupId: string, places: readonly Place[]): void {
-  if (!group.isEmpty) throw new Error('the group has members')
-  for (const { offset, ...tp } of places) broker.setOffset(groupId, tp, offset)
+  return tps.map(tp => ({
+    ...tp,
+    low: broker.start(tp),
+    high: broker.end(tp),
+    known: broker.committed(groupId, tp) !== null,
+  }))
 }

@@ -38,10 +38,6 @@ export class MemoryGroup {
     this.#clock = clock
   }
 
-  get isEmpty(): boolean {
-    return this.#members.size === 0
-  }
-
   /** Resolves when the round is complete. @throws GroupError when it does not know the member */
   join(memberId: string, joiner: Joiner): Promise<Joined> {
     if (memberId !== '' && !this.#members.has(memberId)) throw unknownMember()

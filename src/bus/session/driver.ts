@@ -65,27 +65,17 @@ export interface GroupEvents {
   cut(log: LogEnds): void
 }
 
-/** What decides where a group starts on a topic. */
-export interface TopicHistory {
+/** What decides where a group starts on a partition. */
+export interface PartitionHistory extends LogEnds {
   /** Whether the group ever committed an offset on it. */
   known: boolean
-  partitions: readonly LogEnds[]
-}
-
-/** A place in a partition's log. */
-export interface Place extends TopicPartition {
-  offset: number
 }
 
 /** What sessions need of their group, as an adapter gives it. */
 export interface GroupDriver {
   partition(tp: TopicPartition): PartitionDriver
-  history(topic: string): Promise<TopicHistory>
-  /**
-   * Commits these offsets for a group that has no members.
-   * @throws Error when it has some: then they did so before they joined
-   */
-  begin(places: readonly Place[]): Promise<void>
+  /** Of all the topic's partitions. */
+  history(topic: string): Promise<readonly PartitionHistory[]>
   member: GroupMembership
 }
 

@@ -63,6 +63,8 @@ export class Ownership implements GroupEvents, Membership {
   /** Outlive their sessions: what a POST in flight comes to may still be needed. */
   readonly #ledgers = new Map<string, Ledger>()
   readonly #opening = pLimit(openAtOnce)
+  /** Of each topic: partitions below this number have a checkpoint, or start where kafka.startFrom says. */
+  readonly #freshPartitions = new Map<string, number>()
   #group!: GroupDriver
   #joining = false
   #leaving = false
@@ -74,30 +76,24 @@ export class Ownership implements GroupEvents, Membership {
   /** Called once, before the group is joined. @throws Error when kafka.startFrom forbids to begin */
   async attach(group: GroupDriver, topics: readonly string[]): Promise<void> {
     this.#group = group
-    for (const topic of topics) if (!(await group.history(topic)).known) await this.#begin(topic)
+    for (const topic of topics) this.#freshPartitions.set(topic, await this.#fresh(topic))
   }
 
   /**
-   * The first start of a group on a topic commits the start of every partition before it joins, so that neither a restart
-   * nor another process chooses anew, and a partition without a checkpoint can only be one that was added later.
+   * How many partitions a topic had when the group first started on it; 0 where it started long ago, so that a partition
+   * without a checkpoint is one that was added. Other processes may start at the same time: their checkpoints are waited for.
    */
-  async #begin(topic: string): Promise<void> {
+  async #fresh(topic: string): Promise<number> {
     const { startFrom, clock } = this.#options
     for (const giveUpAt = clock.monotonic() + firstStartPatienceMs; ; await sleep(clock, firstStartCheckMs)) {
-      const { known, partitions } = await this.#group.history(topic)
-      if (known) return
+      const partitions = await this.#group.history(topic)
+      const known = partitions.filter(partition => partition.known).length
       const empty = partitions.every(({ low, high }) => low === high)
-      if (empty || startFrom !== 'fail') {
-        const latest = startFrom === 'latest'
-        const places = partitions.map(({ topic, partition, low, high }) => ({
-          topic,
-          partition,
-          offset: latest ? high : low,
-        }))
-        await this.#group.begin(places).catch(() => {}) // others have begun
-        return
-      }
-      if (clock.monotonic() >= giveUpAt) throw this.#refusal(topic)
+      if (known === 0 && (empty || startFrom !== 'fail')) return partitions.length
+      if (known === partitions.length || (known > 0 && startFrom !== 'latest')) return 0
+      if (clock.monotonic() < giveUpAt) continue
+      if (known === 0) throw this.#refusal(topic)
+      return 0
     }
   }
 
@@ -217,6 +213,7 @@ export class Ownership implements GroupEvents, Membership {
       leased,
       commitInterval: () => Math.max(leastCommitInterval, commitIntervalPerSession * this.#slots.size),
       backlog: () => this.#backlog(),
+      startAt: ends => this.#startAt(slot.tp, ends),
       isShort: (end, high) => this.#isShort(slot, end, high),
       lookBackMs: this.#options.lookBackMs ?? Number.POSITIVE_INFINITY,
       dataLost: count => this.#dataLost(slot.tp, count),
@@ -287,6 +284,12 @@ export class Ownership implements GroupEvents, Membership {
       records: Math.min(backlogAtMost.records, backlogInAll.records / sessions),
       bytes: Math.min(backlogAtMost.bytes, backlogInAll.bytes / sessions),
     }
+  }
+
+  /** Where a partition without a checkpoint starts: one that was added, at its beginning. */
+  #startAt({ topic, partition }: TopicPartition, { low, high }: { low: number; high: number }): number {
+    const isFresh = partition < this.#freshPartitions.get(topic)!
+    return isFresh && this.#options.startFrom === 'latest' ? high : low
   }
 
   /** Whether the log certainly ends at `high`, before `end`, which was read once. @throws Error while that is unsure */

@@ -38,6 +38,8 @@ export interface SessionOptions {
   lookBack: number
   /** Whether the lease holds. Without it the partition may have another owner, whatever the group last said. */
   leased: () => boolean
+  /** The place to start where the group has no checkpoint. */
+  startAt: (ends: { low: number; high: number }) => number
   /** Whether the log certainly ends at `high`, before `end`. @throws Error while that is unsure */
   isShort: (end: number, high: number) => boolean
   /** How far back to begin, in milliseconds, where the log ends before the checkpoint. */
@@ -116,9 +118,9 @@ export class PartitionSession implements Session {
 
   /** Takes the partition over: fences, reads the checkpoint, starts delivery. */
   async start(): Promise<void> {
-    const { driver, ledger, tag, leased, listener } = this.#options
+    const { driver, ledger, tag, leased, startAt, listener } = this.#options
     const { committed, low, high } = await driver.acquire()
-    const told = unpackCheckpoint(committed?.offset ?? low, committed?.metadata) // one that was added starts at its beginning
+    const told = unpackCheckpoint(committed?.offset ?? startAt({ low, high }), committed?.metadata)
     this.foundSeq = told.seq
     const checkpoint = this.#newest(told)
     const window = await this.#windowIn(checkpoint.window, low, high)
@@ -133,7 +135,7 @@ export class PartitionSession implements Session {
     listener.opened(this)
     ledger.listen(offset => this.#outcome(offset))
     for (const offset of [...ledger.offsets()]) this.#outcome(offset)
-    if (!committed) this.#commits.touch()
+    if (!committed) this.#commits.touch() // else a later owner would choose the start anew
     driver.seek(this.position)
     this.#paused = false
     driver.resume()
@@ -210,6 +212,8 @@ export class PartitionSession implements Session {
     }
     const lost = low - Math.max(this.position, this.#window.base)
     this.position = Math.max(this.position, low)
+    this.highWatermark = high
+    if (this.#waiting.length === 0) this.#window.skipTo(this.position)
     driver.seek(this.position)
     if (lost <= 0) return
     try {

@@ -46,7 +46,7 @@ function tail(what: string, topicOf: (settings: Settings) => string, showFor: (s
       const { promise: ended, resolve: end, reject: fail } = Promise.withResolvers<'enough'>()
       let left = count
       const onRecords = async (from: TopicPartition, records: readonly BusRecord[]) => {
-        const shown = await show(records, from)
+        const shown = await show(readable(records, from), from)
         for (const one of shown.slice(0, left)) process.stdout.write(`${json ? stringifyJson(one.json) : one.line}\n`)
         left = Math.max(0, left - shown.length)
         if (left === 0) end('enough')
@@ -67,6 +67,14 @@ function tail(what: string, topicOf: (settings: Settings) => string, showFor: (s
         await bus.close()
       }
     },
+  })
+}
+
+/** Says of batches that cannot be read why. */
+function readable(records: readonly BusRecord[], { topic, partition }: TopicPartition): readonly BusRecord[] {
+  return records.filter(({ unreadable }) => {
+    if (unreadable) process.stderr.write(`${topic}/${partition}: ${unreadable.message}\n`)
+    return !unreadable
   })
 }
 

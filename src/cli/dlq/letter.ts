@@ -5,7 +5,7 @@ export interface Place extends TopicPartition {
   offset: number
 }
 
-/** A dead letter, as its headers tell of it. */
+/** A dead letter, as its headers tell of it; or what stands for a batch of dead letters that cannot be read. */
 export interface Letter {
   place: Place
   /** When it was written, milliseconds since 1970. */
@@ -30,12 +30,13 @@ export function letterOf({ topic, partition }: TopicPartition, record: BusRecord
   const header = (name: string) => textOf(record.headers[name])
   const about = (name: string) => header(`${errorHeader}${name}`)
   const from = about('topic')
+  const { unreadable } = record
   return {
     place: { topic, partition, offset: record.offset },
     time: record.timestamp,
     stage: about('stage') ?? '',
-    code: about('code') ?? '',
-    message: about('message') ?? '',
+    code: unreadable?.code ?? about('code') ?? '',
+    message: unreadable?.message ?? about('message') ?? '',
     origin: from ? { topic: from, partition: Number(about('partition')), offset: Number(about('offset')) } : null,
     replayedFrom: header(replayedFromHeader),
     record,

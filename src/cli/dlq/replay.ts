@@ -1,4 +1,4 @@
-import type { Bus, OutgoingRecord } from '../../bus/port.ts'
+import { type Bus, type OutgoingRecord, unreadableCodes } from '../../bus/port.ts'
 import {
   type FullLetter,
   type Letter,
@@ -16,6 +16,8 @@ export interface ReplayPlan {
   ready: Letter[]
   refused: { letter: Letter; why: string }[]
 }
+
+const neverRead: ReadonlySet<string> = new Set(unreadableCodes)
 
 /** Clocks of whoever replays and whoever wrote the dead letter differ by less. */
 const skewMs = 300_000
@@ -45,7 +47,8 @@ export async function planReplay(bus: Bus, topic: string, filters: Filters): Pro
   return { ready, refused }
 }
 
-function objection({ origin }: Letter, value: Buffer | null): string | null {
+function objection({ origin, code }: Letter, value: Buffer | null): string | null {
+  if (neverRead.has(code)) return 'its bytes could never be read: its producer has to send it anew'
   if (origin === null) return 'it was a callback, and came from no topic'
   return value === null ? 'it has no value to send again' : null
 }

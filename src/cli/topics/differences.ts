@@ -1,3 +1,4 @@
+import { leastMessageBytes } from '../../bus/record-limits.ts'
 import type { Topic } from '../kafka/cluster.ts'
 import { count } from '../words.ts'
 import type { PlannedTopic } from './plan.ts'
@@ -18,8 +19,8 @@ export interface Mend {
 
 type Rule = (planned: PlannedTopic, topic: Topic) => Difference | null
 
-/** A dead letter or a doubt holds a whole command, for which this is the brokers' default. */
-const leastMessageBytes = 1_048_576
+/** Nearly what a broker takes that nobody has configured: a dead letter or a doubt holds a whole command. */
+const wantedMessageBytes = 1_048_576
 
 const rules: Rule[] = [
   function partitions(planned, topic) {
@@ -68,10 +69,13 @@ const rules: Rule[] = [
   },
 
   function messageBytes({ topic: name, use }, topic) {
-    const most = Number(topic.config?.get('max.message.bytes') ?? leastMessageBytes)
-    if (most >= leastMessageBytes || use === 'commands') return null
-    const what = `max.message.bytes is ${most}: what is written there may be as long as a command, and would not fit`
-    return { grave: true, what, mend: altering(name, `max.message.bytes=${leastMessageBytes}`) }
+    const most = Number(topic.config?.get('max.message.bytes') ?? wantedMessageBytes)
+    if (most >= wantedMessageBytes || use === 'commands') return null
+    const grave = most < leastMessageBytes
+    const what = grave
+      ? `max.message.bytes is ${most}: records cannot be made so short, and their partition would stand still`
+      : `max.message.bytes is ${most}: what is longer is written without a part of it`
+    return { grave, what, mend: altering(name, `max.message.bytes=${wantedMessageBytes}`) }
   },
 ]
 

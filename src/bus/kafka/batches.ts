@@ -1,0 +1,90 @@
+import type { DecodedMessage } from './internals.ts'
+import { decodeOldMessage, noContext } from './old-messages.ts'
+import {
+  contextOf,
+  decodeBatch,
+  isIntact,
+  lastOffsetOf,
+  type Prefix,
+  prefixBytes,
+  prefixOf,
+  type RecordBatch,
+} from './record-batch.ts'
+import { UnreadableBatch } from './unreadable.ts'
+
+/** What a fetch brought of one partition. */
+export interface DecodedBatches {
+  messages: DecodedMessage[]
+  /** The offset after the last batch that was decoded, or could not be; null when there was none. */
+  next: number | null
+}
+
+/**
+ * Most bytes that the batches of one fetch may unpack to, and the last one of them beyond that; the rest is for the next
+ * fetch. An honest fetch of 4 MiB stays below it.
+ */
+export const unpackedAtOnce = 64 * 1024 * 1024
+
+/** What is left to be unpacked of one fetch, shared by its partitions. */
+export interface Allowance {
+  bytes: number
+}
+
+const newestFormat = 2
+
+/**
+ * Decodes batches, one after the other, without the last one if the broker has cut it off. Ends behind one that cannot be
+ * read, which becomes a message: the next fetch brings a new list of aborted transactions, so that none stays open whose
+ * end was in that batch.
+ * @param end the high watermark: no batch reaches it
+ */
+export function decodeBatches(bytes: Buffer, end: number, allowance: Allowance): DecodedBatches {
+  const decoded: DecodedBatches = { messages: [], next: null }
+  for (let rest = bytes; rest.length >= prefixBytes && allowance.bytes > 0; ) {
+    const prefix = prefixOf(rest)
+    if (prefix.bytes > rest.length) break
+    const batch = rest.subarray(0, Math.max(prefix.bytes, prefixBytes))
+    rest = rest.subarray(batch.length)
+    try {
+      const { messages, lastOffset, unpacked } = decode(batch, prefix)
+      for (const message of messages) decoded.messages.push(message)
+      decoded.next = lastOffset + 1
+      allowance.bytes -= unpacked
+    } catch (error) {
+      const lastOffset = plausibleEnd(batch, prefix, rest, end)
+      decoded.messages.push(unreadable(batch, prefix, error, lastOffset))
+      decoded.next = lastOffset + 1
+      break
+    }
+  }
+  return decoded
+}
+
+function decode(batch: Buffer, { magic }: Prefix): RecordBatch {
+  if (magic === newestFormat) return decodeBatch(batch)
+  if (magic < newestFormat) return decodeOldMessage(batch)
+  throw new UnreadableBatch('BATCH_CORRUPT', `it has the unknown format v${magic}`)
+}
+
+/** A batch with a wrong checksum may be wrong about its length, too. */
+function plausibleEnd(batch: Buffer, { firstOffset, magic }: Prefix, rest: Buffer, end: number): number {
+  if (magic < newestFormat) return firstOffset
+  const stated = lastOffsetOf(batch)
+  if (isIntact(batch)) return stated
+  const following = rest.length >= prefixBytes ? prefixOf(rest).firstOffset - 1 : stated
+  return following >= firstOffset && following < end ? following : firstOffset
+}
+
+function unreadable(batch: Buffer, { firstOffset, magic }: Prefix, error: unknown, lastOffset: number): DecodedMessage {
+  const known = magic === newestFormat && isIntact(batch) ? contextOf(batch) : { ...noContext, timestamp: -1 }
+  return {
+    offset: firstOffset,
+    timestamp: known.timestamp,
+    key: null,
+    value: null,
+    headers: {},
+    isControlRecord: false,
+    batchContext: known.batchContext,
+    unreadable: { error, lastOffset },
+  }
+}

@@ -1,0 +1,97 @@
+import * as zlib from 'node:zlib'
+import kafkajs from 'kafkajs'
+import { unpackLz4 } from './lz4.ts'
+import { unpackSnappy } from './snappy.ts'
+import { tooLarge, UnreadableBatch, unknownCodec } from './unreadable.ts'
+
+/** The codecs of what busgate itself writes. */
+export type Compression = 'none' | 'gzip' | 'zstd'
+
+/**
+ * Most bytes that one batch may unpack to. Brokers bound only what it is packed to (message.max.bytes, 1 MiB by default),
+ * and a gzip of 1 MiB can hold a GiB. Producers bound their batches before packing, by 1 MiB or by what they guess 1 MiB
+ * to have been.
+ */
+export const largestBatch = 64 * 1024 * 1024
+
+type Unpack = (bytes: Buffer, most: number) => Buffer
+
+/**
+ * By their numbers in a batch's attributes. All of them work at once: handing a batch to a thread costs ten times what
+ * unpacking one of usual size does.
+ */
+const unpacks: readonly (Unpack | undefined)[] = [
+  bytes => bytes,
+  (bytes, most) => explained('gzip', most, () => zlib.gunzipSync(bytes, { maxOutputLength: most })),
+  unpackSnappy,
+  unpackLz4,
+  unpackZstd,
+]
+
+/** @throws UnreadableBatch when the codec is unknown, the bytes are not its own, or unpack to more than `most` */
+export function unpack(codec: number, bytes: Buffer, most = largestBatch): Buffer {
+  const own = unpacks[codec]
+  if (!own) throw unknownCodec(codec)
+  return own(bytes, most)
+}
+
+/** Node unpacks the first frame and says nothing of others behind it. */
+function unpackZstd(bytes: Buffer, most: number): Buffer {
+  const frames: Buffer[] = []
+  let left = most
+  for (let rest = bytes; rest.length > 0 || frames.length === 0; ) {
+    const { buffer, engine } = explained('zstd', most, () => unpackFrame(rest, Math.max(1, left)))
+    frames.push(buffer)
+    left -= buffer.length
+    rest = rest.subarray(engine.bytesWritten)
+  }
+  return frames.length === 1 ? frames[0]! : Buffer.concat(frames)
+}
+
+/** `info` is missing from the types of Node. `bytesWritten` is what the frame took of its input. */
+function unpackFrame(bytes: Buffer, most: number): { buffer: Buffer; engine: { bytesWritten: number } } {
+  const options = { maxOutputLength: most, info: true }
+  return zlib.zstdDecompressSync(bytes, options) as unknown as ReturnType<typeof unpackFrame>
+}
+
+/** @throws UnreadableBatch for whatever zlib throws */
+function explained<T>(codec: string, most: number, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(most)
+    throw new UnreadableBatch('BATCH_CORRUPT', `it is no ${codec}, ${message}`)
+  }
+}
+
+interface KafkaCodec {
+  compress(encoder: { buffer: Buffer }): Promise<Buffer>
+  decompress(bytes: Buffer): Promise<Buffer>
+}
+
+const { GZIP, Snappy, LZ4, ZSTD } = kafkajs.CompressionTypes
+
+/** kafkajs's number of a codec. */
+export const compressionTypes = { none: kafkajs.CompressionTypes.None, gzip: GZIP, zstd: ZSTD } as const
+
+/** At level 1: higher ones cost twice as much and make results no smaller (docs/design.md). */
+const packs: Partial<Record<number, (bytes: Buffer) => Buffer>> = {
+  [GZIP]: bytes => zlib.gzipSync(bytes, { level: 1 }),
+  [ZSTD]: bytes => zlib.zstdCompressSync(bytes, { params: { [zlib.constants.ZSTD_c_compressionLevel]: 1 } }),
+}
+
+/** kafkajs itself knows gzip alone, without a bound; any other codec would end its consumer. */
+export function registerCodecs(): void {
+  for (const codec of [GZIP, Snappy, LZ4, ZSTD]) {
+    const pack = packs[codec]
+    const registered: KafkaCodec = {
+      async compress({ buffer }) {
+        if (!pack) throw new Error(`codec ${codec} can be read, but not written`)
+        return pack(buffer)
+      },
+      decompress: async bytes => unpack(codec, bytes),
+    }
+    kafkajs.CompressionCodecs[codec as typeof GZIP] = () => registered
+  }
+}

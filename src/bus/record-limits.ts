@@ -1,0 +1,122 @@
+import type { Telemetry } from '../telemetry/events.ts'
+import type { OutgoingRecord } from './port.ts'
+import { sizeInBatch } from './record-size.ts'
+
+export interface RecordLimitsOptions {
+  /** A topic's max.message.bytes as it is now; null: it cannot be told. Never fails. */
+  ask: (topic: string) => Promise<number | null>
+  telemetry: Telemetry
+}
+
+/** max.message.bytes of a topic and a broker that nobody has configured. */
+export const usualMessageBytes = 1_048_588
+/** Nobody is taken to allow less: the shortest version of every record of busgate fits. */
+export const leastMessageBytes = 4096
+
+/** Frame of a record batch, format v2. The limit is the batch's. */
+export const batchFrameBytes = 61
+/** A topic may have the broker compress what comes, which makes some batches longer. */
+const marginShare = 1 / 64
+
+/**
+ * What each topic takes at most in one batch: asked for once, before the first record goes there, and again whenever a
+ * record was refused as too large. Where nobody tells, less is tried after each refusal, so that no partition stands still.
+ */
+export class RecordLimits {
+  readonly #ask: RecordLimitsOptions['ask']
+  readonly #telemetry: Telemetry
+  readonly #asked = new Map<string, Promise<void>>()
+  /** What was answered last. */
+  readonly #told = new Map<string, number | null>()
+  /** What counts: the last answer, or what was tried since. */
+  readonly #limits = new Map<string, number>()
+  #changes = 0
+
+  constructor({ ask, telemetry }: RecordLimitsOptions) {
+    this.#ask = ask
+    this.#telemetry = telemetry
+  }
+
+  /** Bytes that the records of one batch may have together, by `sizeInBatch`. */
+  room(topic: string): number {
+    const limit = this.#limit(topic)
+    return Math.floor(limit * (1 - marginShare)) - batchFrameBytes
+  }
+
+  /**
+   * Sends the records, shorter versions in the place of those that their topics do not take.
+   * @throws what `send` throws; when that says that something was too large, the next time will be different
+   */
+  async produce(
+    records: readonly OutgoingRecord[],
+    send: (fitting: readonly OutgoingRecord[]) => Promise<void>,
+  ): Promise<void> {
+    const unknown = [...topicsOf(records)].filter(topic => !this.#told.has(topic))
+    if (unknown.length > 0) await Promise.all(unknown.map(topic => this.#askOnce(topic)))
+    const changes = this.#changes
+    const fitting = records.map(record => this.#fit(record))
+    try {
+      await send(fitting)
+    } catch (error) {
+      if (saysTooLarge(error)) await this.#refused(fitting, changes)
+      throw error
+    }
+  }
+
+  #fit(record: OutgoingRecord): OutgoingRecord {
+    const room = this.room(record.topic)
+    let fitting = record
+    while (fitting.shorter && sizeInBatch(fitting) > room) fitting = fitting.shorter()
+    if (fitting !== record) this.#telemetry.emit('record.shortened', { topic: record.topic })
+    return fitting
+  }
+
+  #askOnce(topic: string): Promise<void> {
+    const asked = this.#asked.get(topic) ?? this.#learn(topic)
+    this.#asked.set(topic, asked)
+    return asked
+  }
+
+  async #learn(topic: string): Promise<void> {
+    const told = await this.#ask(topic)
+    const known = this.#told.has(topic)
+    if (known && (told === null || told === this.#told.get(topic))) return
+    this.#told.set(topic, told)
+    if (told === null) return
+    this.#limits.set(topic, told)
+    this.#changes++
+  }
+
+  /** @param changes how many there had been when the records were made to fit: after another one they are made to fit anew */
+  async #refused(records: readonly OutgoingRecord[], changes: number): Promise<void> {
+    const sent = new Map<string, number>()
+    for (const record of records) sent.set(record.topic, (sent.get(record.topic) ?? 0) + sizeInBatch(record))
+    await Promise.all([...sent.keys()].map(topic => this.#learn(topic)))
+    const explained = records.some(record => sizeInBatch(record) > this.room(record.topic))
+    if (explained || this.#changes > changes) return
+    const batches = [...sent]
+      .filter(([topic]) => this.#limit(topic) > leastMessageBytes)
+      .map(([topic, bytes]) => ({ topic, bytes: Math.min(bytes, this.room(topic)) }))
+    const [largest] = batches.sort((a, b) => b.bytes - a.bytes)
+    if (!largest) return
+    this.#limits.set(largest.topic, Math.max(leastMessageBytes, Math.floor(largest.bytes / 2)))
+    this.#changes++
+  }
+
+  #limit(topic: string): number {
+    return this.#limits.get(topic) ?? usualMessageBytes
+  }
+}
+
+function topicsOf(records: readonly OutgoingRecord[]): Set<string> {
+  const topics = new Set<string>()
+  for (const { topic } of records) topics.add(topic)
+  return topics
+}
+
+const tooLarge: readonly unknown[] = ['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE']
+
+function saysTooLarge(error: unknown): boolean {
+  const { type, cause } = (error ?? {}) as { type?: unknown; cause?: unknown }
+  return tooLarge.includes(type) || (cause !== undefined && saysTooLarge(cause))
+}

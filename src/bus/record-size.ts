@@ -1,0 +1,55 @@
+import type { RecordHeaders } from './port.ts'
+
+/** Sizes of records in Kafka's record format v2 (KIP-98). */
+
+export type Bytes = Buffer | string
+
+interface Content {
+  key?: Bytes | null
+  value: Bytes | null
+  headers?: RecordHeaders
+}
+
+/** What a record takes of its batch at most: its own bytes, and its length and place, which vary with its neighbours. */
+export function sizeInBatch(record: Content): number {
+  return longestVarint + recordSize(record, largestIndex)
+}
+
+/** Bytes of a record in its batch, without the length in front of it. @param index its place there */
+export function recordSize({ key = null, value, headers }: Content, index = 0): number {
+  const pairs = pairsOf(headers)
+  const own = 2 + sizeOfVarint(index) + sizeOfBytes(key) + sizeOfBytes(value) + sizeOfVarint(pairs.length)
+  return pairs.length === 0 ? own : own + sizeOfPairs(pairs)
+}
+
+const noPairs: readonly [string, Bytes][] = []
+
+/** A header's name may stand for several. */
+export function pairsOf(headers: RecordHeaders | undefined): readonly [string, Bytes][] {
+  if (!headers) return noPairs
+  return Object.entries(headers).flatMap(([name, values]) =>
+    [values ?? []].flat().map((value): [string, Bytes] => [name, value]),
+  )
+}
+
+export const headersSize = (headers: RecordHeaders) => sizeOfPairs(pairsOf(headers))
+
+function sizeOfPairs(pairs: readonly [string, Bytes][]): number {
+  return pairs.reduce((size, [name, content]) => size + sizeOfBytes(name) + sizeOfBytes(content), 0)
+}
+
+export const lengthOf = (value: Bytes) => (typeof value === 'string' ? Buffer.byteLength(value) : value.length)
+
+function sizeOfBytes(value: Bytes | null): number {
+  if (value === null) return 1 // the length -1
+  const length = lengthOf(value)
+  return sizeOfVarint(length) + length
+}
+
+const longestVarint = 5
+const largestIndex = 2 ** 20 - 1
+
+/** Of a number that is not negative: zigzag doubles it. */
+export function sizeOfVarint(value: number): number {
+  return value < 2 ** 6 ? 1 : value < 2 ** 13 ? 2 : value < 2 ** 20 ? 3 : value < 2 ** 27 ? 4 : 5
+}

@@ -1,0 +1,14 @@
+import type { OutgoingRecord } from './port.ts'
+
+/**
+ * A record with the shorter versions of it, each behind the one before.
+ * @param write makes one of them: 0 is the whole record, `last` the shortest
+ */
+export function inVersions(last: number, write: (version: number) => OutgoingRecord): OutgoingRecord {
+  const from = (version: number): OutgoingRecord => {
+    const record = write(version)
+    if (version < last) record.shorter = () => from(version + 1)
+    return record
+  }
+  return from(0)
+}

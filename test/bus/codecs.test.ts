@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { lz4Compress, snappyCompress } from '@platformatic/wasm-utils'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { unpack } from '../../src/bus/kafka/codecs.ts'
+import { UnreadableBatch } from '../../src/bus/kafka/unreadable.ts'
+import { type Packing, packingNames, packings } from '../support/batches.ts'
+
+const MiB = 1024 * 1024
+
+/** Bytes such as batches hold: some that repeat near or far, some that do not. */
+const contents = fc
+  .array(
+    fc.oneof(
+      fc.uint8Array({ maxLength: 300 }).map(bytes => Buffer.from(bytes)),
+      fc
+        .record({ text: fc.string({ minLength: 1, maxLength: 40 }), times: fc.nat(3000) })
+        .map(({ text, times }) => Buffer.from(text.repeat(times))),
+    ),
+    { maxLength: 12 },
+  )
+  .map(parts => Buffer.concat([...parts, ...parts]))
+
+const packed = packingNames.filter(name => name !== 'none')
+
+const unpackAs = (name: Packing, bytes: Buffer, most?: number) => unpack(packings[name][0], bytes, most)
+
+/** What comes of bytes that nobody promises anything about. */
+function outcome(codec: number, bytes: Buffer, most: number): { length: number } | { code: string } {
+  try {
+    return { length: unpack(codec, bytes, most).length }
+  } catch (error) {
+    if (error instanceof UnreadableBatch) return { code: error.code }
+    throw error
+  }
+}
+
+describe.each(packed)('%s', name => {
+  const [codec, pack] = packings[name]
+
+  test('gives back what was packed', () => {
+    fc.assert(fc.property(contents, bytes => unpackAs(name, pack(bytes)).equals(bytes)))
+  })
+
+  test('gives back large and small bytes that do not shrink', () => {
+    for (const size of [0, 1, 59, 60, 61, 255, 256, 257, 65_536, 300_000]) {
+      const bytes = randomBytes(size)
+      expect(unpackAs(name, pack(bytes)).equals(bytes)).toBe(true)
+    }
+  })
+
+  test('that holds more than is allowed is refused, and one that holds just so much is not', () => {
+    const bytes = Buffer.alloc(MiB, 'repeated ')
+    expect(unpackAs(name, pack(bytes), MiB)).toHaveLength(MiB)
+    expect(outcome(codec, pack(bytes), MiB - 1)).toEqual({ code: 'BATCH_TOO_LARGE' })
+  })
+
+  test('that is damaged is either read or refused, and never gets larger than is allowed', () => {
+    const damaged = fc.tuple(
+      contents,
+      fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 4 }),
+      fc.nat(),
+    )
+    fc.assert(
+      fc.property(damaged, ([bytes, changes, cut]) => {
+        const whole = Buffer.from(pack(bytes))
+        for (const [at, byte] of changes) if (whole.length > 0) whole[at % whole.length] = byte
+        for (const some of [whole, whole.subarray(0, cut % (whole.length + 1))]) {
+          const result = outcome(codec, some, 20_000)
+          if ('length' in result) expect(result.length).toBeLessThanOrEqual(20_000)
+          else expect(['BATCH_CORRUPT', 'BATCH_TOO_LARGE']).toContain(result.code)
+        }
+      }),
+    )
+  })
+
+  test('that is no such thing at all is refused', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 1, maxLength: 200 }), bytes => {
+        const result = outcome(codec, Buffer.from(bytes), 20_000)
+        if ('length' in result) expect(result.length).toBeLessThanOrEqual(20_000)
+      }),
+    )
+  })
+})
+
+describe('a bomb of some KB is refused before it is a GB', () => {
+  const gigabyte = 1024 * MiB
+  const zeros = Buffer.alloc(64 * MiB)
+
+  /** Snappy that states a GB, and LZ4 of one run that long. */
+  const statesGigabyte = Buffer.concat([Buffer.from([0x80, 0x80, 0x80, 0x80, 0x04]), Buffer.alloc(4000, 0xfe)])
+  const run = Buffer.concat([Buffer.from([0x1f, 0, 1, 0]), Buffer.alloc(gigabyte / 255 / 100, 255), Buffer.from([0])])
+  const runLength = Buffer.alloc(4)
+  runLength.writeUInt32LE(run.length)
+  const frame = [Buffer.from([0x04, 0x22, 0x4d, 0x18, 0x40, 0x70, 0]), ...Array(100).fill([runLength, run]).flat()]
+
+  test.each<[string, number, () => Buffer]>([
+    ['gzip', 1, () => Buffer.concat(Array(17).fill(gzipSync(zeros)))],
+    ['snappy', 2, () => statesGigabyte],
+    ['lz4', 3, () => Buffer.concat(frame)],
+    ['zstd', 4, () => zstdCompressSync(Buffer.alloc(256 * MiB))],
+    ['zstd of many frames', 4, () => Buffer.concat(Array(17).fill(zstdCompressSync(zeros)))],
+  ])('by %s', (_name, codec, bomb) => {
+    const bytes = bomb()
+    const before = process.memoryUsage().rss
+    expect(() => unpack(codec, bytes)).toThrow(expect.objectContaining({ code: 'BATCH_TOO_LARGE' }))
+    expect(process.memoryUsage().rss - before).toBeLessThan(300 * MiB)
+  })
+})
+
+describe('what some producers write', () => {
+  test('LZ4 whose blocks go on from each other, with checksums of blocks and content', () => {
+    // of the reference implementation (python-lz4 4.3): block_linked, 64 KiB blocks, level 9
+    const rest = `YUGJjZGVmU95enEIAAAAPEAD${'/'.repeat(74)}6BQYmNkZWZLCvHsAAAAAB/6j8s=`
+    const frame = Buffer.from(`BCJNGFRArhsBAAD/ATAxMjM0NTY3ODlhYmNkZWYQAP${'/'.repeat(341)}${rest}`, 'base64')
+    expect(unpack(3, frame).equals(Buffer.from('0123456789abcdef'.repeat(5000)))).toBe(true)
+  })
+
+  test('LZ4 whose header has a wrong checksum, as of old Java producers', () => {
+    const frame = Buffer.from(lz4Compress(Buffer.from('a value '.repeat(20))))
+    frame[6]! ^= 0xff
+    expect(unpack(3, frame).toString()).toBe('a value '.repeat(20))
+  })
+
+  test('zstd and gzip in several frames', () => {
+    for (const [codec, pack] of [packings.zstd, packings.gzip]) {
+      expect(unpack(codec, Buffer.concat(['one ', 'two'].map(text => pack(Buffer.from(text))))).toString()).toBe(
+        'one two',
+      )
+    }
+  })
+
+  test('Java streams of Snappy that follow each other', () => {
+    const [, pack] = packings['xerial snappy']
+    expect(unpack(2, Buffer.concat(['one ', 'two'].map(text => pack(Buffer.from(text))))).toString()).toBe('one two')
+  })
+
+  test('Snappy with copies of all three widths', () => {
+    const literal = Buffer.from([(60 - 1) << 2, ...Buffer.from('x'.repeat(59)), 0x79])
+    const copies = Buffer.from([0b000_000_01, 1, (63 << 2) | 2, 60, 0, (9 << 2) | 3, 1, 0, 0, 0])
+    const block = Buffer.concat([Buffer.from([60 + 4 + 64 + 10, 1]), literal, copies])
+    const text = `${'x'.repeat(59)}y`
+    const once = `${text}yyyy`
+    const twice = once + once.slice(-60) + once.slice(-60).slice(0, 4)
+    expect(unpack(2, block).toString()).toBe(twice + twice.at(-1)!.repeat(10))
+  })
+
+  test('a codec that is not known yet is refused by its number', () => {
+    for (const codec of [5, 6, 7]) {
+      expect(() => unpack(codec, snappyCompress(Buffer.from('x')))).toThrow(
+        expect.objectContaining({ code: 'CODEC_UNKNOWN', message: expect.stringContaining(String(codec)) }),
+      )
+    }
+  })
+})

@@ -1,0 +1,110 @@
+import { expect, test } from 'vitest'
+import type { OutgoingRecord } from '../../src/bus/port.ts'
+import { RecordLimits } from '../../src/bus/record-limits.ts'
+import { sizeInBatch } from '../../src/bus/record-size.ts'
+import { inVersions } from '../../src/bus/shorter.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+
+/** A record that halves with each version, 12 times. */
+const halving = (topic: string, bytes: number): OutgoingRecord =>
+  inVersions(12, version => ({ topic, key: null, value: Buffer.alloc(Math.floor(bytes / 2 ** version)) }))
+
+/** Topics that take so many bytes in a record, and tell it or not. */
+function buildBroker(takes: Record<string, number>, tells: (topic: string) => number | null = topic => takes[topic]!) {
+  const asked: string[] = []
+  const telemetry = new Telemetry()
+  const limits = new RecordLimits({
+    ask: async topic => {
+      asked.push(topic)
+      return tells(topic)
+    },
+    telemetry,
+  })
+  let refusals = 0
+  async function write(records: OutgoingRecord[]): Promise<readonly OutgoingRecord[]> {
+    for (;;) {
+      let written: readonly OutgoingRecord[] = []
+      const send = async (fitting: readonly OutgoingRecord[]) => {
+        if (fitting.some(record => sizeInBatch(record) > takes[record.topic]!)) {
+          throw new Error('send failed', { cause: Object.assign(new Error('no'), { type: 'MESSAGE_TOO_LARGE' }) })
+        }
+        written = fitting
+      }
+      const refused = await limits.produce(records, send).then(
+        () => false,
+        () => true,
+      )
+      if (!refused) return written
+      if (++refusals > 30) throw new Error('refused for ever')
+    }
+  }
+  return { takes, asked, telemetry, limits, write, refusals: () => refusals }
+}
+
+test('a topic is asked once for what it takes, whoever writes to it', async () => {
+  const { write, asked, refusals } = buildBroker({ results: 10_000, doubts: 10_000 })
+  await Promise.all([write([halving('results', 10)]), write([halving('results', 20), halving('doubts', 30)])])
+  await write([halving('results', 10)])
+  expect(asked.toSorted()).toEqual(['doubts', 'results'])
+  expect(refusals()).toBe(0)
+})
+
+test('only what is too large becomes shorter, and no shorter than it must', async () => {
+  const { write, telemetry } = buildBroker({ results: 10_000 })
+  const shortened: string[] = []
+  telemetry.on('record.shortened', ({ topic }) => shortened.push(topic))
+  const small = halving('results', 9000)
+  const [first, second] = await write([small, halving('results', 32_000)])
+  expect(first).toBe(small)
+  expect(second!.value).toHaveLength(8000)
+  expect(shortened).toEqual(['results'])
+})
+
+test('what is lowered meanwhile is found out by the first refusal', async () => {
+  const { write, takes, refusals } = buildBroker({ results: 100_000 })
+  await write([halving('results', 64_000)])
+  takes.results = 10_000
+  const [written] = await write([halving('results', 64_000)])
+  expect(written!.value).toHaveLength(8000)
+  expect(refusals()).toBe(1)
+})
+
+test('where nobody may tell, less is tried until it is taken, and the records of other topics stay whole', async () => {
+  const { write, refusals } = buildBroker({ results: 1_000_000, letters: 20_000 }, () => null)
+  const [result, letter] = await write([halving('results', 12_000), halving('letters', 900_000)])
+  expect(result!.value).toHaveLength(12_000)
+  expect(letter!.value!.length).toBeGreaterThan(3000)
+  const before = refusals()
+  await write([halving('letters', 900_000)])
+  expect(refusals()).toBe(before)
+})
+
+test('several that are refused for the same reason try less only once', async () => {
+  const roomAfter = async (atOnce: number) => {
+    const { limits } = buildBroker({ results: 1_000_000 }, () => null)
+    const tooLarge = Object.assign(new Error('too large'), { type: 'MESSAGE_TOO_LARGE' })
+    const records = Array.from({ length: 100 }, () => halving('results', 2000))
+    const produce = () => limits.produce(records, () => Promise.reject(tooLarge)).catch(() => {})
+    await produce() // the topic has been asked
+    await Promise.all(Array.from({ length: atOnce }, produce))
+    return limits.room('results')
+  }
+  expect(await roomAfter(5)).toBe(await roomAfter(1))
+})
+
+test('a record that cannot become shorter is refused again and again, and nothing else suffers from it', async () => {
+  const { limits, takes } = buildBroker({ commands: 20_000 }, () => null)
+  const hopeless = { topic: 'commands', key: null, value: Buffer.alloc(30_000) }
+  const tooLarge = Object.assign(new Error('too large'), { type: 'MESSAGE_TOO_LARGE' })
+  const publish = () => limits.produce([hopeless], () => Promise.reject(tooLarge)).catch(() => {})
+  for (let i = 0; i < 10; i++) await publish()
+  expect(limits.room('commands')).toBeGreaterThan(takes.commands! / 2)
+})
+
+test('an error that says nothing of sizes changes nothing', async () => {
+  const { limits, asked } = buildBroker({ results: 1000 }, () => null)
+  const room = limits.room('results')
+  const fenced = Object.assign(new Error('fenced'), { type: 'INVALID_PRODUCER_EPOCH' })
+  await expect(limits.produce([halving('results', 10)], () => Promise.reject(fenced))).rejects.toBe(fenced)
+  expect([limits.room('results'), asked]).toEqual([room, ['results']])
+})

@@ -1,0 +1,56 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import { findLetter, newestLetters } from '../../src/cli/dlq/find.ts'
+import { lineOf } from '../../src/cli/dlq/print.ts'
+import { planReplay } from '../../src/cli/dlq/replay.ts'
+import { systemClock } from '../../src/clock.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { buildRecord, publishAll } from '../support/bus.ts'
+import { buildRotten, RottenBroker } from '../support/rotten.ts'
+
+const topic = 'dead-letters'
+
+/** A letter for a batch of commands that could not be read, a batch of letters that cannot be, and an ordinary letter. */
+async function withDeadLetters() {
+  const broker = new RottenBroker()
+  const telemetry = new Telemetry()
+  const bus = new MemoryBus({ broker, groupId: 'g', clock: systemClock, telemetry, drainMs: 10, startFrom: 'earliest' })
+  onTestFinished(() => bus.close())
+  await bus.createTopics([topic, 'commands'].map(name => ({ topic: name, partitions: 1 })))
+  const headersOf = (code: string, offset: string) => ({
+    'busgate.error.stage': 'decode',
+    'busgate.error.code': code,
+    'busgate.error.message': 'why',
+    'busgate.error.topic': 'commands',
+    'busgate.error.partition': '0',
+    'busgate.error.offset': offset,
+  })
+  await publishAll(bus, [
+    {
+      topic,
+      key: null,
+      value: null,
+      headers: { ...headersOf('BATCH_TOO_LARGE', '5'), 'busgate.error.last-offset': '9' },
+    },
+    buildRotten(topic),
+    buildRecord(topic, 'key', { headers: headersOf('DECODE', '10') }),
+  ])
+  return bus
+}
+
+test('dlq list and show go on behind dead letters that cannot be read, and say so', async () => {
+  const bus = await withDeadLetters()
+  const { newest } = await newestLetters(bus, topic, {}, 10)
+  expect(newest.map(({ code }) => code)).toEqual(['BATCH_TOO_LARGE', 'BATCH_CORRUPT', 'DECODE'])
+  expect(lineOf(newest[1]!)).toMatch(/^0@1 .*BATCH_CORRUPT .*The batch at offset 1 cannot be read/)
+  expect(await findLetter(bus, topic, '0@1')).toMatchObject({ code: 'BATCH_CORRUPT', origin: null })
+})
+
+test('dlq replay refuses what could never be read, and replays the rest', async () => {
+  const { ready, refused } = await planReplay(await withDeadLetters(), topic, {})
+  expect(ready.map(({ place }) => place.offset)).toEqual([2])
+  expect(refused.map(({ letter, why }) => [letter.place.offset, why])).toEqual([
+    [0, expect.stringContaining('never be read')],
+    [1, expect.stringContaining('never be read')],
+  ])
+})

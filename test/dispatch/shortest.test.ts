@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest'
+import type { OutgoingRecord } from '../../src/bus/port.ts'
+import { leastMessageBytes } from '../../src/bus/record-limits.ts'
+import { sizeInBatch } from '../../src/bus/record-size.ts'
+import { deadLetter } from '../../src/dispatch/dead-letter.ts'
+import { createDoubtWriter } from '../../src/dispatch/doubts.ts'
+import { createResultWriter } from '../../src/dispatch/results.ts'
+import { createEncoder } from '../../src/records/encoder.ts'
+import type { Doubt, SendResult, StatusEvent } from '../../src/records/generated.ts'
+import { embeddedRegistry } from '../../src/records/registry.ts'
+import { schemas } from '../../src/records/schemas.ts'
+import { createOverdueWriter } from '../../src/statuses/overdue-record.ts'
+import { createStatusWriter } from '../../src/statuses/status-record.ts'
+import { buildPending } from '../support/pendings.ts'
+import { buildResult } from '../support/results.ts'
+import { buildStatusEvent } from '../support/status-events.ts'
+
+const registry = embeddedRegistry()
+const encoders = {
+  result: await createEncoder<SendResult>('result', schemas.result, registry),
+  status: await createEncoder<StatusEvent>('status', schemas.status, registry),
+  doubt: await createEncoder<Doubt>('doubt', schemas.doubt, registry),
+}
+
+/** Three bytes a character. */
+const long = '€'.repeat(100_000)
+const topic = 't'.repeat(249)
+const headers = {
+  traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+  tracestate: 's'.repeat(512),
+  'busgate.lifetime': '7200',
+  foreign: [long, Buffer.from(long)],
+}
+const trace = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), flags: 1, state: 's'.repeat(512) }
+const record = { offset: 2 ** 40, timestamp: 2 ** 41, key: Buffer.from(long), value: Buffer.from(long), headers }
+const marks = { correlationId: long, tenant: long }
+const hlr = { phone: 380501234567, status: long, imsi: long, mccmnc: 25501, ported: true, network: null }
+const payload = { msgId: long, parts: 1, code: long, price: 1.5, hlr, payload: long }
+const origin = { topic, partition: 999, record }
+const pending = buildPending()
+const inDoubt = { ...pending, origin, command: { ...pending.command, ...marks, trace } }
+
+const writers: Record<string, () => OutgoingRecord> = {
+  result: () =>
+    createResultWriter(topic, encoders.result, () => 2 ** 41)(
+      { id: 2n ** 63n - 1n, type: 'rcs+viber+sms', account: long, ...marks, lifetime: 7200, trace },
+      origin,
+      { outcome: 'SENT', attempts: 3, error: long, payload, sentAt: 2 ** 41 },
+    ),
+  'status event': () =>
+    createStatusWriter(topic, encoders.status)(
+      buildStatusEvent({
+        ...{
+          ...marks,
+          msgId: long,
+          status: long,
+          type: long,
+          account: long,
+          error: long,
+          reply: long,
+          requestId: long,
+        },
+        replies: Array.from({ length: 100 }, () => ({ datetime: long, message: long, media: null })),
+      }),
+      trace,
+    ),
+  'dead letter': () =>
+    deadLetter(topic, origin, { stage: 'decode', code: 'SCHEMA_INCOMPATIBLE', message: 'x'.repeat(100_000) }),
+  doubt: () => createDoubtWriter(topic, encoders.doubt).write(inDoubt, 2 ** 41, 'response_too_large'),
+  'message that is overdue': () => {
+    const result = buildResult({ ...marks, ...payload, account: long, error: long })
+    const itsRecord = { ...record, value: encoders.result(result) }
+    const schedule = { askAt: 2 ** 41, asked: 99, endsAt: 2 ** 41 }
+    return createOverdueWriter(topic, encoders.result)(itsRecord, result, schedule)
+  },
+}
+
+describe.each(Object.entries(writers))('the record of a %s of which everything is long', (_, write) => {
+  test('has shorter versions, each no longer than the one before, and the shortest fits wherever busgate may write', () => {
+    const versions: OutgoingRecord[] = []
+    for (let next: OutgoingRecord | undefined = write(); next; next = next.shorter?.()) versions.push(next)
+    const sizes = versions.map(sizeInBatch)
+    expect(sizes).toEqual(sizes.toSorted((a, b) => b - a))
+    expect(sizes.at(0)).toBeGreaterThan(250_000)
+    expect(sizes.at(-1)).toBeLessThan(leastMessageBytes * 0.95)
+  })
+})

@@ -1,0 +1,165 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import kafkajs from 'kafkajs'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { BusRecord } from '../../src/bus/port.ts'
+import { javaAvailable, startKafka } from '../../src/cli/local-kafka/index.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { buildRecord, publishAll, until } from '../support/bus.ts'
+import { busgate } from '../support/cli.ts'
+import { buildCommand } from '../support/commands.ts'
+import { buildEnvironment } from '../support/environment.ts'
+import { describeOnKafka } from '../support/integration.ts'
+import { createTopics, plainKafka } from '../support/kafka.ts'
+import { codecsOf } from '../support/outside/codecs-of.ts'
+import { type Codec, codecs, startOutsideProducer } from '../support/outside/producer.ts'
+import { openWired } from '../support/wires.ts'
+import { startWorld } from '../support/worker.ts'
+
+const MiB = 1024 * 1024
+const java = await javaAvailable()
+const run = Date.now().toString(36)
+
+function openBus(brokers: string[], telemetry = new Telemetry()) {
+  const { bus } = openWired({ brokers, groupId: 'compression-test', telemetry })
+  onTestFinished(() => bus.close())
+  return bus
+}
+
+/** Follows partition 0 from its beginning. */
+async function follow(brokers: string[], topic: string, telemetry = new Telemetry()): Promise<BusRecord[]> {
+  const records: BusRecord[] = []
+  await openBus(brokers, telemetry).follow({ topic, partition: 0 }, 'earliest', some => void records.push(...some))
+  return records
+}
+
+/** Writes one record that the broker takes for a small one, and that unpacks to more than may be. */
+async function sendBomb(brokers: string[], topic: string): Promise<void> {
+  const producer = plainKafka(brokers).producer()
+  await producer.connect()
+  const messages = [{ value: Buffer.alloc(65 * MiB) }]
+  await producer.send({ topic, messages, compression: kafkajs.CompressionTypes.GZIP })
+  await producer.disconnect()
+}
+
+const packed = codecs.filter((codec): codec is Exclude<Codec, 'none'> => codec !== 'none')
+
+describeOnKafka('on Kafka', brokers => {
+  test.runIf(java.ok)('commands of Java producers with every codec are sent, each once', async () => {
+    const world = await startWorld({ brokers })
+    const topic = world.settings.topics.commands.at(-1)!
+    const producer = await startOutsideProducer({ brokers: brokers.brokers, topic, codec: 'mixed' })
+    const commands = Array.from({ length: 1000 }, (_, i) => buildCommand({ id: BigInt(i + 1) }))
+    await producer.send(commands.map(one => ({ key: Buffer.from(String(one.id)), value: world.encode(one) })))
+    await producer.close()
+    await world.finished(commands.length)
+    await world.quiet()
+    expect(await codecsOf(brokers.brokers[0]!, topic)).toEqual(new Set(codecs.keys()))
+    expect(new Set(world.results().map(({ outcome }) => outcome))).toEqual(new Set(['SENT']))
+    expect(world.results()).toHaveLength(commands.length)
+    expect(world.sandbox.stats()).toMatchObject({ executed: commands.length, billedTwice: 0 })
+    expect(world.deadLetters()).toEqual([])
+  })
+
+  test.for(packed)('doubts, callbacks and results on topics that the broker keeps as %s are read', async codec => {
+    const world = await startWorld({
+      brokers,
+      topicConfig: { 'compression.type': codec },
+      settings: { gateway: { timeoutMs: 300 }, delivery: { settleMs: 60_000 } },
+      sandbox: { callbackDelayMs: 1000 },
+    })
+    world.sandbox.faults.next('reset-after', 1)
+    await world.send(Array.from({ length: 20 }, (_, i) => buildCommand({ id: BigInt(i + 1) })))
+    await world.finished(20)
+    await until(() => expect(world.statuses()).toHaveLength(20))
+    await world.quiet()
+    const doubted = world.results().filter(({ outcome }) => outcome === 'IN_DOUBT')
+    expect(doubted.length).toBeGreaterThan(0)
+    for (const { id } of doubted) {
+      const [final] = world.results().filter(result => result.id === id && result.final)
+      expect(final).toMatchObject({ outcome: 'SENT', attempts: 1 })
+    }
+    expect(world.sandbox.stats()).toMatchObject({ executed: 20, billedTwice: 0 })
+    for (const topic of [world.settings.topics.doubts, world.settings.topics.statuses, world.settings.topics.results]) {
+      expect(await codecsOf(brokers.brokers[0]!, topic)).toContain(codecs.indexOf(codec))
+    }
+  })
+
+  test.for(['none', 'gzip', 'zstd'] as const)(
+    'kafka.compression %s is what results are written with',
+    async compression => {
+      const world = await startWorld({ brokers, settings: { kafka: { compression } } })
+      await world.send(Array.from({ length: 200 }, (_, i) => buildCommand({ id: BigInt(i + 1) })))
+      await world.finished(200)
+      await world.quiet()
+      expect(await codecsOf(brokers.brokers[0]!, world.settings.topics.results)).toContain(codecs.indexOf(compression))
+      expect(world.sandbox.stats()).toMatchObject({ executed: 200, billedTwice: 0 })
+    },
+  )
+
+  test('a follower passes by a batch of some KB that unpacks to more than may be', async () => {
+    const topic = `compression-${run}-bomb`
+    await createTopics(brokers.brokers, [{ topic, partitions: 1 }])
+    const bus = openBus(brokers.brokers)
+    await publishAll(bus, [buildRecord(topic, 'before')])
+    await sendBomb(brokers.brokers, topic)
+    await publishAll(bus, [buildRecord(topic, 'behind')])
+    const warnings: string[] = []
+    const telemetry = new Telemetry()
+    telemetry.on('bus.log', ({ message }) => warnings.push(message))
+    const records = await follow(brokers.brokers, topic, telemetry)
+    await until(() => expect(records).toHaveLength(3))
+    expect(records.map(({ key, unreadable }) => unreadable?.code ?? String(key))).toEqual([
+      'before',
+      'BATCH_TOO_LARGE',
+      'behind',
+    ])
+    expect(warnings.filter(text => text.startsWith(`${topic}/0: The batch at offset 1 cannot be read`))).toHaveLength(1)
+  })
+
+  test('tail says of a batch that it cannot read why, in one line, and shows the rest', async () => {
+    const env = buildEnvironment(brokers)
+    await busgate(['topics', 'create', '--partitions', '1'], { env })
+    const topic = env.BUSGATE_TOPICS_DEAD_LETTERS
+    await sendBomb(brokers.brokers, topic)
+    await publishAll(openBus(brokers.brokers), [buildRecord(topic, 'behind')])
+    const { code, stdout, stderr } = await busgate(
+      ['tail', 'dead-letters', '--from-beginning', '--count', '1', '--json'],
+      {
+        env,
+      },
+    )
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { key: 'behind' }])
+    expect(stderr.split('\n').filter(line => line.includes('cannot be read'))).toEqual([
+      expect.stringMatching(/dead-letters\/0: The batch at offset 0 cannot be read: .*67108864 bytes\. .*batch\.size/),
+    ])
+  })
+})
+
+describe.skipIf(!java.ok)("a batch that rots on the broker's disk", () => {
+  test('is passed by, and the rest is read', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'busgate-rot-'))
+    onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
+    const { brokers, stop } = await startKafka({ dataDir })
+    onTestFinished(stop)
+    const topic = 'rotting'
+    await createTopics(brokers, [{ topic, partitions: 1 }])
+    const bus = openBus(brokers)
+    const values = ['a', 'b', 'c'].map(key => Buffer.alloc(3000, `value of ${key} `))
+    for (const value of values) await publishAll(bus, [buildRecord(topic, String(value), { value })])
+    const log = join(dataDir, 'node-1/data', `${topic}-0`, `${'0'.repeat(20)}.log`)
+    const bytes = await readFile(log)
+    const second = 12 + bytes.readInt32BE(8)
+    bytes[second + 70]! ^= 0xff
+    await writeFile(log, bytes, { flag: 'r+' })
+    const records = await follow(brokers, topic)
+    await until(() => expect(records).toHaveLength(3))
+    expect(records.map(({ value, unreadable }) => unreadable?.code ?? String(value))).toEqual([
+      String(values[0]),
+      'BATCH_CORRUPT',
+      String(values[2]),
+    ])
+    expect(records[1]!.unreadable!.message).toContain('its checksum is wrong')
+  })
+})

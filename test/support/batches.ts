@@ -1,0 +1,149 @@
+import { createRequire } from 'node:module'
+import { crc32, gzipSync, zstdCompressSync } from 'node:zlib'
+import { lz4Compress, snappyCompress } from '@platformatic/wasm-utils'
+
+/*
+ * Record batches, and a broker's answer to a fetch with them, as the protocol has them: made by kafkajs's encoders and by
+ * Rust's compressors, not by the code that reads them.
+ */
+
+/** kafkajs's encoder. */
+interface Encoder {
+  buffer: Buffer
+  writeInt8(value: number): Encoder
+  writeInt16(value: number): Encoder
+  writeInt32(value: number): Encoder
+  writeUInt32(value: number): Encoder
+  writeInt64(value: number): Encoder
+  writeString(value: string): Encoder
+  writeBytes(value: Buffer | null): Encoder
+  writeBuffer(value: Buffer): Encoder
+  writeArray(values: Encoder[]): Encoder
+}
+
+const require = createRequire(import.meta.url)
+const KafkaEncoder = require('kafkajs/src/protocol/encoder') as new () => Encoder
+const Record = require('kafkajs/src/protocol/recordBatch/record/v0') as (of: object) => Encoder
+const crc32c = require('kafkajs/src/protocol/recordBatch/crc32C') as (bytes: Buffer) => number
+
+type Pack = (bytes: Buffer) => Buffer
+
+const snappy: Pack = bytes => snappyCompress(bytes as Buffer<ArrayBuffer>)
+
+/** Snappy as Java's producers frame it: blocks of 32 KiB behind a mark. */
+function xerial(bytes: Buffer): Buffer {
+  const parts: Buffer[] = [Buffer.from([0x82, ...Buffer.from('SNAPPY'), 0]), Buffer.from([0, 0, 0, 1, 0, 0, 0, 1])]
+  for (let at = 0; at < bytes.length; at += 32_768) {
+    const block = snappy(bytes.subarray(at, at + 32_768))
+    parts.push(new KafkaEncoder().writeBytes(block).buffer)
+  }
+  return Buffer.concat(parts)
+}
+
+/** Every way in which producers pack, with the codec's number. */
+export const packings = {
+  none: [0, bytes => bytes],
+  gzip: [1, bytes => gzipSync(bytes)],
+  'raw snappy': [2, snappy],
+  'xerial snappy': [2, xerial],
+  lz4: [3, bytes => lz4Compress(bytes as Buffer<ArrayBuffer>)],
+  zstd: [4, bytes => zstdCompressSync(bytes)],
+} satisfies Record<string, [number, Pack]>
+
+export type Packing = keyof typeof packings
+export const packingNames = Object.keys(packings) as Packing[]
+
+export interface BatchRecord {
+  offset: number
+  key?: string | null
+  value?: string | Buffer | null
+  headers?: Record<string, string | string[]>
+}
+
+export interface BatchOptions {
+  /** Default: the first record's offset. */
+  first?: number
+  /** Default: the last record's offset. */
+  last?: number
+  packing?: Packing
+  /** Overrides the codec's number that the batch names. */
+  codec?: number
+  /** Overrides what stands for the records. */
+  packed?: (packed: Buffer) => Buffer
+  count?: number
+  producerId?: number
+  transactional?: boolean
+  control?: boolean
+  /** Milliseconds that the broker stamped all records with. */
+  appendedAt?: number
+  firstTimestamp?: number
+}
+
+/** A batch of the format v2, of the records at these offsets. */
+export function buildBatch(records: readonly (BatchRecord | number)[], options: BatchOptions = {}): Buffer {
+  const full = records.map(one => (typeof one === 'number' ? { offset: one } : one))
+  const { first = full[0]!.offset, last = full.at(-1)!.offset, packing = 'none', firstTimestamp = 1_000 } = options
+  const [codec, pack] = packings[packing]
+  const { packed: change = (bytes: Buffer) => bytes, appendedAt } = options
+  const bytes = Buffer.concat(full.map(record => encodeRecord(record, first)))
+  const attributes =
+    (options.codec ?? codec) |
+    (appendedAt === undefined ? 0 : 8) |
+    (options.transactional ? 16 : 0) |
+    (options.control ? 32 : 0)
+  const body = new KafkaEncoder()
+    .writeInt16(attributes)
+    .writeInt32(last - first)
+    .writeInt64(firstTimestamp)
+    .writeInt64(appendedAt ?? firstTimestamp)
+    .writeInt64(options.producerId ?? -1)
+    .writeInt16(0)
+    .writeInt32(0)
+    .writeInt32(options.count ?? full.length)
+    .writeBuffer(change(pack(bytes))).buffer
+  const rest = new KafkaEncoder().writeInt32(0).writeInt8(2).writeUInt32(crc32c(body)).writeBuffer(body)
+  return new KafkaEncoder().writeInt64(first).writeBytes(rest.buffer).buffer
+}
+
+/** The timestamp of a record is its batch's and its offset's. */
+function encodeRecord({ offset, key, value, headers = {} }: BatchRecord, first: number): Buffer {
+  return Record({
+    offsetDelta: offset - first,
+    timestampDelta: offset - first,
+    key: key === undefined ? Buffer.from(`key ${offset}`) : key,
+    value: value === undefined ? Buffer.from(`value ${offset}`) : value,
+    headers,
+  }).buffer
+}
+
+/** A message of the format v0 or v1; with `codec`, a set of such messages packed by gzip. */
+export function buildOldMessage(format: 0 | 1, offset: number, value: Buffer, codec = 0): Buffer {
+  const body = new KafkaEncoder().writeInt8(format).writeInt8(codec)
+  if (format === 1) body.writeInt64(1_000 + offset)
+  body.writeBytes(codec === 0 ? Buffer.from(`key ${offset}`) : null).writeBytes(value)
+  const message = new KafkaEncoder().writeUInt32(crc32(body.buffer)).writeBuffer(body.buffer)
+  return new KafkaEncoder().writeInt64(offset).writeBytes(message.buffer).buffer
+}
+
+export interface AnsweredPartition {
+  partition: number
+  errorCode?: number
+  highWatermark?: number
+  aborted?: { producerId: number; firstOffset: number }[]
+  bytes: Buffer
+}
+
+/** As the protocol's guide has it: https://kafka.apache.org/protocol#The_Messages_Fetch */
+export function buildFetchAnswer(version: number, partitions: readonly AnsweredPartition[], throttleTime = 0): Buffer {
+  const encoded = partitions.map(({ partition, errorCode = 0, highWatermark = 90, aborted = [], bytes }) => {
+    const encoder = new KafkaEncoder().writeInt32(partition).writeInt16(errorCode)
+    encoder.writeInt64(highWatermark).writeInt64(highWatermark)
+    if (version >= 5) encoder.writeInt64(1)
+    encoder.writeArray(aborted.map(one => new KafkaEncoder().writeInt64(one.producerId).writeInt64(one.firstOffset)))
+    if (version >= 11) encoder.writeInt32(-1)
+    return encoder.writeBytes(bytes)
+  })
+  const encoder = new KafkaEncoder().writeInt32(throttleTime)
+  if (version >= 7) encoder.writeInt16(0).writeInt32(0)
+  return encoder.writeArray([new KafkaEncoder().writeString('topic').writeArray(encoded)]).buffer
+}

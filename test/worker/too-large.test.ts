@@ -1,0 +1,325 @@
+import { describe, expect, test } from 'vitest'
+import type { BusRecord } from '../../src/bus/port.ts'
+import { tokensOf } from '../../src/callbacks/role.ts'
+import { createEncoder } from '../../src/records/encoder.ts'
+import type { Doubt } from '../../src/records/generated.ts'
+import { schemas, subjectOf } from '../../src/records/schemas.ts'
+import { until } from '../support/bus.ts'
+import { hookSubject } from '../support/callbacks.ts'
+import { buildCommand, buildCommandOf, silentPhone } from '../support/commands.ts'
+import { startFront } from '../support/front.ts'
+import { startWorld, type World, type WorldOptions } from '../support/worker.ts'
+
+const usual = 1_048_588
+/** Waits shortened; their order kept. */
+const delivery = { settleMs: 50, polls: 2, pollIntervalMs: 20 }
+
+/** Every topic but those of the commands takes what a topic usually takes. */
+const startLimitedWorld = ({ settings = {}, maxMessageBytes = {}, ...options }: WorldOptions = {}) =>
+  startWorld({
+    ...options,
+    maxMessageBytes: {
+      ...{ results: usual, statuses: usual, deadLetters: usual, doubts: usual, overdue: usual },
+      ...maxMessageBytes,
+    },
+    settings: { delivery, gateway: { timeoutMs: 250 }, ...settings },
+  })
+
+const neighbours = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, i) => buildCommand({ id: BigInt(from + i) }))
+
+const outcomesOf = (world: World, id: bigint) =>
+  world.results().flatMap(result => (result.id === id ? [`${result.outcome}${result.final ? '' : ' for now'}`] : []))
+
+const finalOf = (world: World, id: bigint) => {
+  const finals = world.results().filter(result => result.id === id && result.final)
+  expect(finals).toHaveLength(1)
+  return finals[0]!
+}
+
+/** All that was to be written was written, once. */
+async function expectAllThere(world: World, finals: number): Promise<void> {
+  await world.finished(finals)
+  await world.quiet()
+  expect(world.results().filter(({ final }) => final)).toHaveLength(finals)
+  expect(world.sandbox.stats().billedTwice).toBe(0)
+}
+
+const messageOf = ({ headers }: BusRecord) => String(headers['busgate.error.message'])
+
+describe('a record that cannot be read', () => {
+  test('with more headers than a topic takes becomes a dead letter with its coordinates, and its neighbours go on', async () => {
+    const world = await startLimitedWorld()
+    await world.send(neighbours(1, 3))
+    await world.produceRaw(Buffer.from('no avro'), {
+      key: Buffer.from('a key'),
+      headers: { big: 'x'.repeat(1_200_000) },
+    })
+    await world.send(neighbours(4, 10))
+    await expectAllThere(world, 10)
+    const [letter] = world.deadLetters() as [BusRecord]
+    expect(letter).toMatchObject({ key: Buffer.from('a key'), value: null })
+    expect(letter.headers).not.toHaveProperty('big')
+    expect(messageOf(letter)).toMatch(/too large to be copied: its value of 7 bytes, its headers of 1200008 bytes/)
+    expect(String(letter.headers['busgate.error.offset'])).toBe('3')
+  })
+
+  test('with a value that just does not fit with the reasons beside it leaves the value out', async () => {
+    const world = await startLimitedWorld()
+    await world.produceRaw(Buffer.alloc(usual - 70, 'x'), { headers: { trace: 'abc' } })
+    await world.send(neighbours(1, 2))
+    await expectAllThere(world, 2)
+    expect(world.deadLetters()).toMatchObject([{ value: null, headers: { trace: 'abc' } }])
+  })
+
+  test('stays whole where the topic takes it', async () => {
+    const world = await startLimitedWorld({ maxMessageBytes: { deadLetters: 2_000_000 } })
+    await world.produceRaw(Buffer.alloc(1_500_000, 'x'))
+    await world.send(neighbours(1, 1))
+    await expectAllThere(world, 1)
+    expect(world.deadLetters()[0]!.value).toHaveLength(1_500_000)
+  })
+})
+
+describe('a command whose answer is lost and that is too large for the topic of doubts', () => {
+  const comment = 'x'.repeat(1_200_000)
+  const large = { extra: { note: JSON.stringify('x'.repeat(30_000)) } }
+  const maxMessageBytes = { doubts: 20_000 }
+
+  test('ends UNRESOLVED where nothing can be asked, with the reason', async () => {
+    const world = await startLimitedWorld()
+    world.sandbox.faults.next('reset-after')
+    await world.send([
+      buildCommandOf('call/otp', { id: 1n, correlationId: 'order-1', delivery: 'AT_LEAST_ONCE' }, { comment }),
+    ])
+    await until(() => expect(outcomesOf(world, 1n)).toContain('IN_DOUBT for now'))
+    await world.send(neighbours(2, 10))
+    await expectAllThere(world, 10)
+    expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'UNRESOLVED'])
+    expect(finalOf(world, 1n)).toMatchObject({
+      type: 'call/otp',
+      account: 'default',
+      attempts: 1,
+      correlationId: 'order-1',
+      commandOffset: 0,
+      errorCode: 'RESPONSE_LOST',
+      error: expect.stringMatching(/could not be sent again: a command of 120\d{4} bytes is too large/),
+    })
+    expect(world.deadLetters()).toEqual([])
+  })
+
+  test('is SENT when its status proves it', async () => {
+    const world = await startLimitedWorld({ maxMessageBytes })
+    world.sandbox.faults.next('reset-after')
+    await world.send([buildCommand({ id: 1n, phone: silentPhone, correlationId: 'order-1', ...large })])
+    await expectAllThere(world, 1)
+    expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'SENT'])
+    expect(finalOf(world, 1n)).toMatchObject({ attempts: 1, correlationId: 'order-1', commandOffset: 0 })
+  })
+
+  test('is SENT when its callback comes, and is not asked for', async () => {
+    const settings = { gateway: { timeoutMs: 250 }, delivery: { ...delivery, settleMs: 60_000 } }
+    const world = await startLimitedWorld({ maxMessageBytes, settings })
+    world.sandbox.faults.next('reset-after')
+    await world.send([buildCommand({ id: 1n, ...large })])
+    await expectAllThere(world, 1)
+    expect(finalOf(world, 1n)).toMatchObject({ outcome: 'SENT', msgId: world.statuses()[0]!.msgId })
+    expect(world.sandbox.stats().requests).toBe(1)
+  })
+
+  test('is never sent again, whatever its policy', async () => {
+    const world = await startLimitedWorld({ maxMessageBytes })
+    world.sandbox.faults.next('reset-before')
+    await world.send([buildCommand({ id: 1n, delivery: 'AT_LEAST_ONCE', ...large })])
+    await expectAllThere(world, 1)
+    expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'UNRESOLVED'])
+    expect(finalOf(world, 1n)).toMatchObject({ attempts: 1, errorCode: 'RESPONSE_LOST' })
+    expect(world.sandbox.executions(1)).toBe(0)
+  })
+
+  test('is sent again where only its headers are too large', async () => {
+    const world = await startLimitedWorld({ maxMessageBytes })
+    world.sandbox.faults.next('reset-before')
+    await world.produceRaw(world.encode(buildCommand({ id: 1n })), { headers: { big: 'x'.repeat(30_000) } })
+    await expectAllThere(world, 1)
+    expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'SENT'])
+    expect(finalOf(world, 1n).attempts).toBe(2)
+  })
+
+  test('is told of though its correlation alone is too large', async () => {
+    const world = await startLimitedWorld({ maxMessageBytes: { doubts: 20_000, results: 20_000 } })
+    world.sandbox.faults.next('reset-before')
+    await world.send([
+      buildCommand({ id: 1n, delivery: 'AT_MOST_ONCE', correlationId: 'x'.repeat(30_000), tenant: 'shop' }),
+    ])
+    await expectAllThere(world, 1)
+    expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'UNRESOLVED'])
+    const [inDoubt] = world.results()
+    expect(inDoubt).toMatchObject({ correlationId: null, tenant: 'shop' })
+    expect(inDoubt!.error).toMatch(/connection broke .*too large for the topic, so left out or cut: correlationId/)
+  })
+})
+
+describe('a doubt that cannot be read', () => {
+  /** Puts a doubt on its topic as an earlier worker could have left it. */
+  async function leaveDoubt(world: World, id: number, overrides: Partial<Doubt>) {
+    const { commands, doubts } = world.settings.topics
+    const encode = await createEncoder<Doubt>(subjectOf(doubts), schemas.doubt, world.registry)
+    const doubt: Doubt = {
+      ...{ topic: commands.at(-1)!, partition: 0, offset: 100 + id, timestamp: Date.now(), key: null, headers: [] },
+      value: world.encode(buildCommand({ id: BigInt(id) })),
+      ...{ account: 'default', attempts: 1, postedAt: Date.now() - 60_000, cause: 'timeout' },
+      ...{ type: 'sms', correlationId: 'order-1', tenant: null, omitted: null },
+      ...overrides,
+    }
+    await world.produceRaw(encode(doubt), { topic: doubts, key: Buffer.from(String(id)) })
+  }
+  const unreadable = Buffer.from('a schema that is gone')
+
+  test('for its command is still asked for: SENT by its status, and the command becomes a dead letter', async () => {
+    const world = await startLimitedWorld()
+    await world.send([buildCommand({ id: 1n, phone: silentPhone })])
+    await world.finished(1)
+    await leaveDoubt(world, 1, { value: unreadable })
+    await until(() => expect(world.results()).toHaveLength(2))
+    await world.quiet()
+    expect(world.results()[1]).toMatchObject({
+      ...{ id: 1n, type: 'sms', account: 'default', outcome: 'SENT', final: true, attempts: 1 },
+      ...{ commandTopic: world.settings.topics.commands.at(-1), commandOffset: 101, correlationId: 'order-1' },
+    })
+    expect(world.deadLetters()).toMatchObject([{ value: unreadable }])
+    expect(String(world.deadLetters()[0]!.headers['busgate.error.offset'])).toBe('101')
+  })
+
+  test.each([
+    ['of bytes that are no Avro', (_: World): Partial<Doubt> => ({ value: unreadable }), /begin with a zero byte/],
+    [
+      'that breaks the interface by now',
+      (world: World) => ({ value: world.encode(buildCommand({ id: 7n, extra: { id: '1' } })) }),
+      /extra\.id must not be set/,
+    ],
+    ['of an earlier version of busgate', (_: World) => ({ value: unreadable, type: null }), /begin with a zero byte/],
+  ])('for its command, %s, ends UNRESOLVED and is not sent again', async (_, of, reason) => {
+    const world = await startLimitedWorld()
+    await leaveDoubt(world, 7, { ...of(world), account: 'default' })
+    await expectAllThere(world, 1)
+    expect(finalOf(world, 7n)).toMatchObject({
+      ...{ outcome: 'UNRESOLVED', errorCode: 'RESPONSE_LOST', account: 'default', attempts: 1, commandOffset: 107 },
+      error: expect.stringMatching(reason),
+    })
+    expect(finalOf(world, 7n).error).toContain('nobody could tell whether it was sent')
+    expect(world.deadLetters()).toHaveLength(1)
+    expect(world.sandbox.stats().executed).toBe(0)
+  })
+
+  test('at all ends UNRESOLVED under the id that its key names, and becomes a dead letter', async () => {
+    const world = await startLimitedWorld()
+    await world.produceRaw(unreadable, { topic: world.settings.topics.doubts, key: Buffer.from('7') })
+    await expectAllThere(world, 1)
+    expect(finalOf(world, 7n)).toMatchObject({
+      ...{ outcome: 'UNRESOLVED', errorCode: 'RESPONSE_LOST', type: 'unknown', account: 'unknown' },
+      ...{ commandTopic: world.settings.topics.doubts, commandOffset: 0 },
+    })
+    expect(world.deadLetters()).toMatchObject([{ key: Buffer.from('7'), value: unreadable }])
+  })
+
+  test('and whose key names no command becomes a dead letter, and the doubts behind it go on', async () => {
+    const world = await startLimitedWorld()
+    await world.produceRaw(unreadable, { topic: world.settings.topics.doubts, key: Buffer.from('no id') })
+    world.sandbox.faults.next('reset-before')
+    await world.send([buildCommand({ id: 1n })])
+    await expectAllThere(world, 1)
+    expect(finalOf(world, 1n).outcome).toBe('SENT')
+    expect(world.deadLetters()).toHaveLength(1)
+  })
+})
+
+describe('an answer of the gateway that is too large for the results', () => {
+  /** A gateway that adds so much to each item. */
+  async function startTalkativeWorld(field: string, characters: number, options: WorldOptions = {}) {
+    const gateway = await startFront()
+    const world = await startLimitedWorld({ ...options, settings: { gateway: { url: gateway.url } } })
+    gateway.target = world.sandbox.url
+    gateway.answer = async ({ path, headers, body }) => {
+      const answer = await fetch(world.sandbox.url + path, { method: 'POST', headers: contentType(headers), body })
+      const read = (await answer.json()) as { data: { data: Record<string, unknown> }[] }
+      for (const { data } of read.data) if (data.id !== 1) data[field] = 'x'.repeat(characters)
+      return { body: JSON.stringify(read) }
+    }
+    return world
+  }
+  const contentType = (headers: object) => ({ 'content-type': String(Reflect.get(headers, 'content-type')) })
+
+  test.each([
+    ['payload', 'note'],
+    ['msgId', 'msg_id'],
+  ] as const)('is told without its %s, and its neighbours go on', async (field, name) => {
+    const world = await startTalkativeWorld(name, 30_000, { maxMessageBytes: { results: 20_000 } })
+    await world.send(neighbours(1, 10))
+    await expectAllThere(world, 10)
+    for (const { id, outcome, error, [field]: told } of world.results()) {
+      expect(outcome).toBe('SENT')
+      expect(error).toBe(id === 1n ? null : `too large for the topic, so left out or cut: ${field}`)
+      if (id !== 1n) expect(told).toBeNull()
+    }
+    expect(world.sandbox.stats()).toMatchObject({ executed: 10, billedTwice: 0 })
+  })
+
+  test('is told whole where the topic takes it', async () => {
+    const world = await startTalkativeWorld('note', 30_000)
+    await world.send(neighbours(2, 2))
+    await expectAllThere(world, 1)
+    expect(world.resultOf(2).payload).toContain('x'.repeat(30_000))
+    expect(world.resultOf(2).error).toBeNull()
+  })
+})
+
+test('a callback with more replies than the topic takes is told without them, and those beside it whole', async () => {
+  const world = await startLimitedWorld({ maxMessageBytes: { statuses: 20_000 } })
+  const tokens = tokensOf(world.settings)!
+  const call = (id: number, fields: object) =>
+    fetch(`${world.receiver.url}/hooks/${tokens.issue(hookSubject({ id: BigInt(id) }))}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ success: true, status: 'REPLIED', ...fields }),
+    })
+  const reply = { datetime: '2026-03-14T12:00:00Z', message: 'Yes, please. '.repeat(5) }
+  const answers = await Promise.all([
+    call(1, { replies: [reply] }),
+    call(2, { replies: Array.from({ length: 400 }, () => reply) }),
+    call(3, { request_id: 'x'.repeat(30_000), replies: [reply] }),
+  ])
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+  await until(() => expect(world.statuses()).toHaveLength(3))
+  const told = world.statuses().toSorted((a, b) => Number(a.id - b.id))
+  expect(told.map(({ replies, requestId }) => [replies.length, requestId])).toEqual([
+    [1, null],
+    [0, null],
+    [1, null],
+  ])
+  expect(told.map(({ error }) => error)).toEqual([
+    null,
+    'too large for the topic, so left out or cut: replies',
+    'too large for the topic, so left out or cut: requestId',
+  ])
+  for (const event of told) expect(event).toMatchObject({ state: 'DELIVERED', correlationId: 'order-7' })
+})
+
+test('a callback of nobody that is too large for the dead letters is told of without its body', async () => {
+  const world = await startLimitedWorld({ maxMessageBytes: { deadLetters: 20_000 } })
+  const address = `${world.receiver.url}/hooks/account/default/${tokensOf(world.settings)!.issueAccount('default')}`
+  const body = JSON.stringify({ success: true, id: 'not ours', status: 'DELIVERED', reply: 'x'.repeat(30_000) })
+  const answer = await fetch(address, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  expect(answer.status).toBe(200)
+  await until(() => expect(world.deadLetters()).toHaveLength(1))
+  expect(world.deadLetters()[0]!.value).toBeNull()
+  expect(messageOf(world.deadLetters()[0]!)).toMatch(/too large to be kept: its body of 3\d{4} bytes/)
+})
+
+test('what was shortened is counted', async () => {
+  const world = await startLimitedWorld({ maxMessageBytes: { deadLetters: 20_000 } })
+  await world.produceRaw(Buffer.alloc(30_000, 'x'))
+  await until(() => expect(world.deadLetters()).toHaveLength(1))
+  const metrics = await (await fetch(`http://127.0.0.1:${world.worker.ports.telemetry}/metrics`)).text()
+  expect(metrics).toMatch(/^busgate_records_shortened_total 1$/m)
+})

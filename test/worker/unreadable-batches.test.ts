@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest'
+import { until } from '../support/bus.ts'
+import { buildCommand } from '../support/commands.ts'
+import { buildRotten, RottenBroker } from '../support/rotten.ts'
+import { startWorld, type World } from '../support/worker.ts'
+
+const headersOf = (world: World) =>
+  world
+    .deadLetters()
+    .map(({ headers }) => Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])))
+
+async function write(world: World, topic: string): Promise<void> {
+  const publisher = await world.bus.publisher()
+  await publisher.publish([buildRotten(topic)])
+  await publisher.close()
+}
+
+test('a batch of commands that cannot be read becomes a dead letter with its coordinates, and its neighbours go on', async () => {
+  const world = await startWorld({ broker: new RottenBroker() })
+  const commands = world.settings.topics.commands.at(-1)!
+  await world.send([buildCommand({ id: 1n })])
+  await write(world, commands)
+  await world.send([buildCommand({ id: 2n })])
+  await world.finished(2)
+  await world.quiet()
+  expect(world.results().map(({ id, outcome }) => `${id} ${outcome}`)).toEqual(['1 SENT', '2 SENT'])
+  expect(world.deadLetters()).toMatchObject([{ key: null, value: null }])
+  expect(headersOf(world)).toEqual([
+    {
+      'busgate.error.stage': 'decode',
+      'busgate.error.code': 'BATCH_CORRUPT',
+      'busgate.error.message': expect.stringMatching(/offset 1 cannot be read: .*produced again/),
+      'busgate.error.topic': commands,
+      'busgate.error.partition': '0',
+      'busgate.error.offset': '1',
+      'busgate.error.timestamp': expect.stringMatching(/^\d+$/),
+    },
+  ])
+})
+
+test('a batch of commands that cannot be read is buried once, also when it is read again at a restart', async () => {
+  const world = await startWorld({ broker: new RottenBroker() })
+  await world.send([buildCommand({ id: 1n })])
+  await write(world, world.settings.topics.commands.at(-1)!)
+  await until(() => expect(world.deadLetters()).toHaveLength(1))
+  await world.worker.stop()
+  await world.startWorker()
+  await world.send([buildCommand({ id: 1n })])
+  await world.finished(2)
+  await world.quiet()
+  expect(world.results().map(({ outcome }) => outcome)).toEqual(['SENT', 'DUPLICATE'])
+  expect(world.deadLetters()).toHaveLength(1)
+})
+
+test('a batch of doubts that cannot be read becomes a dead letter, and is counted', async () => {
+  const world = await startWorld({ broker: new RottenBroker() })
+  const { doubts } = world.settings.topics
+  await write(world, doubts)
+  const metrics = `http://127.0.0.1:${world.worker.ports.telemetry}/metrics`
+  await until(async () =>
+    expect(await (await fetch(metrics)).text()).toContain(
+      'busgate_dead_letters_total{stage="decode",code="BATCH_CORRUPT"} 1',
+    ),
+  )
+  await until(() => expect(headersOf(world)).toMatchObject([{ 'busgate.error.topic': doubts }]))
+})
+
+test('a batch of statuses that cannot be read keeps no doubt from being resolved by its callback', async () => {
+  const settings = { gateway: { timeoutMs: 300 }, delivery: { settleMs: 60_000 } }
+  const world = await startWorld({ broker: new RottenBroker(), settings, sandbox: { callbackDelayMs: 500 } })
+  world.sandbox.faults.next('reset-after', 1)
+  await world.send([buildCommand({ id: 1n })])
+  await until(() => expect(world.results()).toMatchObject([{ outcome: 'IN_DOUBT' }]))
+  const publisher = await world.bus.publisher()
+  await publisher.publish([buildRotten(world.settings.topics.statuses)])
+  await publisher.close()
+  await world.finished(1)
+  expect(world.results().map(({ outcome }) => outcome)).toEqual(['IN_DOUBT', 'SENT'])
+  expect(world.sandbox.stats()).toMatchObject({ executed: 1, billedTwice: 0 })
+})
