@@ -8,11 +8,11 @@ import { design } from './rules.ts'
 /** RUNS=5000 looks for rarer ways. */
 const runs = Number(process.env.RUNS ?? 60)
 const plenty = { rounds: 20, rejoins: 5, lostJoins: 5, lateHeartbeats: 5, crashes: 3, lostCommits: 9, releases: 20 }
-const bounds = { ...leastBounds, offsets: 5, losses: 3, resets: 2, leaves: 1, ...plenty }
+const bounds = { ...leastBounds, offsets: 5, losses: 3, resets: 2, leaves: 3, ...plenty }
 
 /** Faults are rare and work is frequent, else a way is nothing but rebalances. */
 const weights: Partial<Record<ActionName, number>> = {
-  ...{ crash: 1, forgetGroup: 1, stop: 1, evict: 4, giveUpJoin: 1, loseJoin: 2, loseSync: 1, joinAgain: 4, drain: 8 },
+  ...{ crash: 1, forgetGroup: 1, stop: 4, evict: 4, giveUpJoin: 1, loseJoin: 2, loseSync: 1, joinAgain: 4, drain: 8 },
   ...{ endLease: 3, age: 2, beginBeat: 2, loseAnswer: 5, landAndLose: 10, hearNotSent: 5, giveUpPost: 5 },
   ...{ beginTakeOver: 60, goOnWithTakeOver: 60, endTakeOver: 60, beginCommit: 20, land: 40, hearDone: 60, post: 30 },
 }
