@@ -124,6 +124,7 @@ export class RealSessions {
       backlog: () => ({ records: 1000, bytes: 1 << 20 }),
       lookBack: 0,
       leased: () => model.lease === 1,
+      leaving: () => model.leaving === 1,
       startAt: ({ low }) => low,
       isShort: () => false,
       lookBackMs: 0,

@@ -12,8 +12,12 @@ export interface Rules {
   seqAfter(found: number): number
   /** Whether a POST may begin whose intent is in a commit. */
   mayPost(now: { answered: boolean; alive: boolean; leased: boolean }): boolean
-  /** Whether a process may take the partition over, or open its session anew: `awaits`, to commit what its POSTs came to. */
-  mayOpen(now: { leased: boolean; leaving: boolean; awaits: boolean }): boolean
+  /**
+   * Whether a process may take the partition over, or open its session anew.
+   * @param awaits to commit what its POSTs came to
+   * @param own whether the checkpoint that counts is its own; null: it is not known yet
+   */
+  mayOpen(now: { leased: boolean; leaving: boolean; awaits: boolean; own: boolean | null }): boolean
   /** Whether the answer to a heartbeat extends the lease. */
   extendsLease(since: { joinBegan: boolean }): boolean
   /** Whether the checkpoint is read after the earlier owner was fenced. */
@@ -27,7 +31,7 @@ export const design: Rules = {
   clearsLedger: true,
   seqAfter: found => found,
   mayPost: ({ answered, alive, leased }) => answered && alive && leased,
-  mayOpen: ({ leased }) => leased,
+  mayOpen: ({ leased, leaving, awaits, own }) => leased || (leaving && (own ?? awaits)),
   extendsLease: ({ joinBegan }) => !joinBegan,
   fencesFirst: true,
 }

@@ -164,16 +164,16 @@ const SETTLED = 2
 function beginTakeOver(world: World, process: Process, _way: number, rules: Rules): boolean {
   if (process.session !== NONE || !process.slot || (process.phase !== MEMBER && process.phase !== MUST_JOIN))
     return false
-  if (!mayOpen(process, rules)) return false
+  if (!mayOpen(process, rules, null)) return false
   if (!(rules.fencesFirst ? fence(world, process) : read(world, process))) return false
   process.session = FENCED
   process.held = process.phase === MUST_JOIN || process.leaving ? 1 : 0
   return true
 }
 
-function mayOpen({ lease, leaving, cells }: Process, rules: Rules): boolean {
+function mayOpen({ lease, leaving, cells }: Process, rules: Rules, own: boolean | null): boolean {
   const awaits = cells.some(({ ledger }) => ledger !== NONE)
-  return rules.mayOpen({ leased: lease === 1, leaving: leaving === 1, awaits })
+  return rules.mayOpen({ leased: lease === 1, leaving: leaving === 1, awaits, own })
 }
 
 function goOnWithTakeOver(world: World, process: Process, _way: number, rules: Rules): boolean {
@@ -203,20 +203,22 @@ function read({ broker, offsets }: World, process: Process): boolean {
 
 function open(_: World, process: Process, _way: number, rules: Rules): boolean {
   if (process.session !== TOLD) return false
-  if (!mayOpen(process, rules)) {
-    endSession(process)
-    return true
-  }
   const name = process.id + 1
   const { confirmed, found, cells } = process
-  if (found === 0) process.found = process.seq
   if (confirmed !== 0 && !rules.believes({ own: process.tag === name, seq: process.seq }, { confirmed, found })) {
     process.tag = name
     process.seq = confirmed
     for (const cell of cells) cell.state = cell.confirmed
   }
+  const own = process.tag === name
+  if (!mayOpen(process, rules, own)) {
+    endSession(process)
+    if (!own && rules.clearsLedger) for (const cell of cells) cell.ledger = NONE
+    return true
+  }
+  if (found === 0) process.found = process.seq
   process.session = OPEN
-  if (process.tag === name) takeBack(process)
+  if (own) takeBack(process)
   else takeOver(process, rules)
   process.tag = 0
   return true
