@@ -552,6 +552,31 @@ describe('leaving', () => {
     expect(ownership.share().owned).toBe(0)
   })
 
+  test('does not take the partition back from the process that has it by then', async () => {
+    const { clock, lease, logs, listener, deliver, commit, acquire, ownership, leaving } = await openGroup(1)
+    logs[0]!.append(2)
+    deliver(0)
+    const session = listener.session()
+    const intended = session.intend([0])
+    await commit(0)
+    expect(await intended).toBe(true)
+    lease.ms = -1 // the group has given it up
+    const other = await buildOwner(logs[0]!, { tag: 'another process' }).open()
+    other.deliver()
+    expect(await intend(other, 1)).toBe(true)
+    const left = ownership.leave()
+    session.settle(0, [buildRecord('results', 'sent 0')])
+    await commit(0)
+    await clock.pass(200)
+    await acquire([0])
+    deliver(0)
+    expect(listener.doubted).toEqual([])
+    await clock.pass(1_000)
+    expect(leaving.begun).toBe(true)
+    leaving.end()
+    await left
+  })
+
   test('opens nothing any more, however long it takes', async () => {
     const { clock, assign, acquire, ownership, drivers, leaving, told } = await buildGroup(2)
     await assign(0)

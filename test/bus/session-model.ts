@@ -89,6 +89,7 @@ export class SessionModel {
       backlog: () => ({ records: 8, bytes: 1 << 20 }),
       lookBack: this.#lookBack,
       leased: () => true,
+      leaving: () => false,
       startAt: ({ low }) => low,
       isShort: () => false,
       lookBackMs: Number.POSITIVE_INFINITY,

@@ -182,6 +182,7 @@ export function buildOwner(log: PartitionLog, options: Partial<SessionOptions> =
       backlog: () => ({ records: 1_000_000, bytes: 1 << 30 }),
       lookBack: 0,
       leased: () => true,
+      leaving: () => false,
       startAt: ({ low }) => low,
       isShort: (end, high) => high < end,
       lookBackMs: Number.POSITIVE_INFINITY,

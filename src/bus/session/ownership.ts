@@ -200,8 +200,9 @@ export class Ownership implements GroupEvents, Membership {
     if (!this.#owns(slot) || (this.#leaving && this.#ledger(slot.tp).size === 0)) return
     const { clock, listener, telemetry } = this.#options
     const started = clock.monotonic()
-    const leased = () => clock.monotonic() < this.#group.member.leaseUntil || this.#leaving
-    if (!leased()) {
+    const leased = () => clock.monotonic() < this.#group.member.leaseUntil
+    const leaving = () => this.#leaving
+    if (!leased() && !leaving()) {
       this.#reopen(slot, reopenAfterLoss) // perhaps it has another owner, who is not to be fenced
       return
     }
@@ -215,6 +216,7 @@ export class Ownership implements GroupEvents, Membership {
       tag: this.#tag,
       lookBack: this.#options.lookBack?.(slot.tp.topic) ?? 0,
       leased,
+      leaving,
       commitInterval: () => Math.max(leastCommitInterval, commitIntervalPerSession * this.#slots.size),
       backlog: () => this.#backlog(),
       startAt: ends => this.#startAt(slot.tp, ends),

@@ -33,6 +33,8 @@ export interface SessionOptions {
   lookBack: number
   /** Whether the lease holds. Without it the partition may have another owner, whatever the group last said. */
   leased: () => boolean
+  /** Whether it may be opened without a lease where no other process has committed since, to tell what is known. */
+  leaving: () => boolean
   /** The place to start where the group has no checkpoint. */
   startAt: (ends: { low: number; high: number }) => number
   /** Whether the log certainly ends at `high`, before `end`. @throws Error while that is unsure */
@@ -124,17 +126,21 @@ export class PartitionSession implements Session {
 
   /** Takes the partition over: fences, reads the checkpoint, starts delivery. */
   async start(): Promise<void> {
-    const { driver, ledger, tag, leased, startAt, listener } = this.#options
+    const { driver, ledger, tag, leased, leaving, startAt, listener } = this.#options
     const { committed, low, high } = await driver.acquire()
     const told = unpackCheckpoint(committed?.offset ?? startAt({ low, high }), committed?.metadata, high)
     this.foundSeq = told.seq
     const checkpoint = await this.#within({ low, high }, this.#newest(told))
     if (!this.alive) return
-    if (!leased()) throw new Error('the lease was over before the partition was taken over')
+    const own = checkpoint.tag === tag
+    if (!leased() && !(own && leaving())) {
+      if (!own) ledger.clear() // it is no longer this process's to tell
+      throw new Error('the lease was over before the partition was taken over')
+    }
     this.#window = checkpoint.window
     this.#seq = checkpoint.seq
     this.#uncheckedUntil = checkpoint.uncheckedUntil
-    if (checkpoint.tag === tag) this.#takeBack()
+    if (own) this.#takeBack()
     else this.#takeOver()
     this.position = Math.max(low, this.#window.base - this.#options.lookBack)
     this.highWatermark = high

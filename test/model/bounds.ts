@@ -1,0 +1,29 @@
+import type { Bounds } from './world.ts'
+
+/** What every exploration has at least. */
+export const leastBounds: Bounds = {
+  processes: 2,
+  offsets: 1,
+  rounds: 3,
+  rejoins: 0,
+  lostJoins: 0,
+  lateHeartbeats: 0,
+  crashes: 0,
+  lostCommits: 0,
+  releases: 0,
+  losses: 0,
+  resets: 0,
+  leaves: 0,
+}
+
+/** What CI explores to the end: each line is what it has beyond the least bounds. */
+export const boundsInCi: readonly Partial<Bounds>[] = [
+  { offsets: 2 },
+  { rounds: 4 },
+  { rejoins: 1 },
+  { lostJoins: 1, lateHeartbeats: 1 },
+  { crashes: 1, lostCommits: 1 },
+  { losses: 1, lostCommits: 1 },
+  { resets: 1, leaves: 1 },
+  { offsets: 2, rounds: 2, crashes: 1, lostCommits: 1 },
+]

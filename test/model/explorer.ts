@@ -1,0 +1,126 @@
+/** What the explorer needs of a model. States are arrays of bytes of one length. */
+export interface Model {
+  readonly initial: Uint8Array
+  /** Calls back for each step from the state: its number among all steps, the state after it, and what it breaks. */
+  expand(state: Uint8Array, found: (step: number, next: Uint8Array, broken: string | null) => void): void
+  /** The same for all states that differ by nothing but names. */
+  canonical(state: Uint8Array): Uint32Array
+}
+
+export interface Exploration {
+  states: number
+  steps: number
+  /** The longest of the shortest ways to a state. */
+  depth: number
+  /** Whether there is nothing left to be seen within the bounds. */
+  exhausted: boolean
+  /** The shortest way to something that must not be, as numbers of steps. */
+  counterexample: { broken: string; steps: number[] } | null
+}
+
+/** Breadth first: the first counterexample is a shortest one. */
+export function explore(model: Model, most: number): Exploration {
+  const size = model.initial.length
+  const seen = new Seen(most)
+  const cameFrom = new Uint32Array(most)
+  const cameBy = new Uint16Array(most)
+  let level = new Level(size)
+  let states = 0
+  let steps = 0
+  let depth = 0
+  let counterexample: Exploration['counterexample'] = null
+  const wayTo = (index: number): number[] => {
+    const way: number[] = []
+    for (let i = index; i > 0; i = cameFrom[i]!) way.unshift(cameBy[i]!)
+    return way
+  }
+  const end = (exhausted: boolean): Exploration => ({ states, steps, depth, exhausted, counterexample })
+
+  seen.add(model.canonical(model.initial))
+  level.push(model.initial)
+  states++
+  for (let first = 0; level.length > 0; depth++) {
+    const next = new Level(size)
+    for (let i = 0; i < level.length && !counterexample && states < most; i++) {
+      model.expand(level.at(i), (step, state, broken) => {
+        steps++
+        if (counterexample || states >= most) return
+        if (broken) counterexample = { broken, steps: [...wayTo(first + i), step] }
+        if (!seen.add(model.canonical(state))) return
+        cameFrom[states] = first + i
+        cameBy[states] = step
+        states++
+        next.push(state)
+      })
+    }
+    if (counterexample || states >= most) return end(false)
+    first += level.length
+    level = next
+  }
+  return end(true)
+}
+
+/** The states of one depth. */
+class Level {
+  length = 0
+  readonly #size: number
+  #bytes: Uint8Array
+
+  constructor(size: number) {
+    this.#size = size
+    this.#bytes = new Uint8Array(size * 1024)
+  }
+
+  push(state: Uint8Array): void {
+    const at = this.length++ * this.#size
+    if (at + this.#size > this.#bytes.length) {
+      const grown = new Uint8Array(this.#bytes.length * 2)
+      grown.set(this.#bytes)
+      this.#bytes = grown
+    }
+    this.#bytes.set(state, at)
+  }
+
+  at(index: number): Uint8Array {
+    return this.#bytes.subarray(index * this.#size, (index + 1) * this.#size)
+  }
+}
+
+/** A set of states, of each only 64 bits: among 10 million the chance that two are taken for one is 1 in 370,000. */
+class Seen {
+  readonly #slots: Uint32Array
+  readonly #mask: number
+
+  constructor(most: number) {
+    const slots = 2 ** Math.ceil(Math.log2(most * 2))
+    this.#slots = new Uint32Array(slots * 2)
+    this.#mask = slots - 1
+  }
+
+  /** @returns whether it was not there */
+  add(state: Uint32Array): boolean {
+    let [a, b] = [0x9e3779b9, 0x85ebca6b]
+    for (let i = 0; i < state.length; i++) {
+      const word = state[i]!
+      a = Math.imul(a ^ word, 0xcc9e2d51)
+      a ^= a >>> 15
+      b = Math.imul(b ^ word ^ (b >>> 13), 0x1b873593)
+    }
+    const [high, low] = [mix(a), mix(b ^ Math.imul(a, 5)) || 1]
+    for (let slot = high & this.#mask; ; slot = (slot + 1) & this.#mask) {
+      if (this.#slots[slot * 2 + 1] === 0) {
+        this.#slots[slot * 2] = high
+        this.#slots[slot * 2 + 1] = low
+        return true
+      }
+      if (this.#slots[slot * 2] === high && this.#slots[slot * 2 + 1] === low) return false
+    }
+  }
+}
+
+function mix(bits: number): number {
+  let x = bits
+  x = Math.imul(x ^ (x >>> 16), 0x85ebca6b)
+  x = Math.imul(x ^ (x >>> 13), 0xc2b2ae35)
+  return (x ^ (x >>> 16)) >>> 0
+}

@@ -1,0 +1,116 @@
+import type { Broken } from './promises.ts'
+import { design, type Rules } from './rules.ts'
+import type { Bounds } from './world.ts'
+
+/** A rule that was made wrong on purpose, to see whether the model finds what comes of it. */
+export interface Planted {
+  name: string
+  /** What is wrong, in a sentence. */
+  what: string
+  rules: Partial<Rules>
+  breaks: Broken
+  /** What it needs beyond the least bounds. */
+  bounds?: Partial<Bounds>
+}
+
+const keptByLease: Partial<Rules> = { keeps: ({ oldLease }) => oldLease }
+
+export const planted: readonly Planted[] = [
+  {
+    name: 'foreign-checkpoint-is-not-believed',
+    what: 'A session is kept while the old lease covers the time, and a checkpoint of another process is not believed.',
+    rules: { ...keptByLease, believes: ({ own, seq }, { confirmed }) => own && seq >= confirmed },
+    breaks: 'twice',
+    bounds: { releases: 1 },
+  },
+  {
+    name: 'kept-while-the-old-lease-lasts',
+    what: 'A session is kept through a re-join if the lease before it covers the time.',
+    rules: keptByLease,
+    breaks: 'kept',
+  },
+  {
+    name: 'kept-under-another-member-id',
+    what: 'A session is kept though its process is another member now.',
+    rules: { keeps: ({ generation, synced }) => generation === synced + 1 },
+    breaks: 'kept',
+    bounds: { resets: 1 },
+  },
+  {
+    name: 'skipped-generation-is-not-seen',
+    what: 'A session is kept by a member that missed a generation.',
+    rules: { keeps: ({ sameId }) => sameId },
+    breaks: 'kept',
+  },
+  {
+    name: 'ledger-outlives-a-foreign-owner',
+    what: 'What another process took over stays in the ledger.',
+    rules: { clearsLedger: false },
+    breaks: 'stale',
+  },
+  {
+    name: 'foreign-intents-are-new',
+    what: 'An intent that another process left is taken for new.',
+    rules: { doubtsForeignIntents: false },
+    breaks: 'twice',
+  },
+  {
+    name: 'post-before-the-commit',
+    what: 'A POST begins before the commit of its intent is answered.',
+    rules: { mayPost: ({ alive, leased }) => alive && leased },
+    breaks: 'twice',
+  },
+  {
+    name: 'lost-session-still-sends',
+    what: 'A POST begins though its session is over.',
+    rules: { mayPost: ({ answered, leased }) => answered && leased },
+    breaks: 'late',
+  },
+  {
+    name: 'no-lease-check',
+    what: 'A POST begins though the lease is over.',
+    rules: { mayPost: ({ answered, alive }) => answered && alive },
+    breaks: 'late',
+  },
+  {
+    name: 'opens-without-lease',
+    what: 'A partition is taken over by a process whose lease is over.',
+    rules: { mayOpen: () => true },
+    breaks: 'late',
+  },
+  {
+    name: 'leaves-without-lease',
+    what: 'A process that was told to stop opens its lost session anew though its lease is over.',
+    rules: { mayOpen: ({ leased, leaving, awaits }) => leased || (leaving && awaits) },
+    breaks: 'late',
+    bounds: { offsets: 2, leaves: 1 },
+  },
+  {
+    name: 'late-heartbeat-counts',
+    what: 'The answer to a heartbeat extends the lease after the next join began.',
+    rules: { extendsLease: () => true },
+    breaks: 'late',
+    bounds: { lateHeartbeats: 1 },
+  },
+  {
+    name: 'sequence-begins-anew',
+    what: 'Each owner counts its commits from the beginning.',
+    rules: { seqAfter: () => 0 },
+    breaks: 'unseen',
+  },
+  {
+    name: 'reads-before-it-fences',
+    what: 'The checkpoint is read before the earlier owner is fenced.',
+    rules: { fencesFirst: false },
+    breaks: 'answered',
+  },
+  {
+    name: 'older-checkpoint-is-believed',
+    what: 'A checkpoint that is older than what was confirmed is believed.',
+    rules: { believes: () => true },
+    breaks: 'twice',
+    bounds: { losses: 1, lostCommits: 1 },
+  },
+]
+
+export const rulesOf = (bug: Planted): Rules => ({ ...design, ...bug.rules })

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import { Random } from '../simulation/random.ts'
+import { leastBounds } from './bounds.ts'
+import { type ActionName, actionNames, OwnershipModel, type Step } from './model.ts'
+import { RealSessions } from './real-sessions.ts'
+import { design } from './rules.ts'
+
+/** RUNS=5000 looks for rarer ways. */
+const runs = Number(process.env.RUNS ?? 60)
+const plenty = { rounds: 20, rejoins: 5, lostJoins: 5, lateHeartbeats: 5, crashes: 3, lostCommits: 9, releases: 20 }
+const bounds = { ...leastBounds, offsets: 5, losses: 3, resets: 2, leaves: 3, ...plenty }
+
+/** Faults are rare and work is frequent, else a way is nothing but rebalances. */
+const weights: Partial<Record<ActionName, number>> = {
+  ...{ crash: 1, forgetGroup: 1, stop: 4, evict: 4, giveUpJoin: 1, loseJoin: 2, loseSync: 1, joinAgain: 4, drain: 8 },
+  ...{ endLease: 3, age: 2, beginBeat: 2, loseAnswer: 5, landAndLose: 10, hearNotSent: 5, giveUpPost: 5 },
+  ...{ beginTakeOver: 60, goOnWithTakeOver: 60, endTakeOver: 60, beginCommit: 20, land: 40, hearDone: 60, post: 30 },
+}
+const weightOf = ({ name }: Step) => weights[name] ?? 20
+
+/** @param chance 0 to below 1 */
+function choose(possible: readonly Step[], chance: number): Step {
+  let left = chance * possible.reduce((sum, step) => sum + weightOf(step), 0)
+  for (const step of possible) {
+    left -= weightOf(step)
+    if (left < 0) return step
+  }
+  return possible.at(-1)!
+}
+
+/** One way through the model, with real sessions beside it. @returns what was done */
+async function walk(seed: number): Promise<ActionName[]> {
+  const random = new Random(seed)
+  const model = new OwnershipModel(bounds, design)
+  const real = new RealSessions(model.world)
+  const steps: Step[] = []
+  try {
+    await model.walk(
+      random.int(100, 300),
+      possible => choose(possible, random.next()),
+      async step => {
+        steps.push(step)
+        await real.follow(step.name, step.process, step.way)
+      },
+    )
+  } catch (error) {
+    throw new Error(`seed ${seed}\n${model.tell(steps).join('\n')}`, { cause: error })
+  }
+  return steps.map(({ name }) => name)
+}
+
+test('sessions do what the model of ownership says, along random ways through it', async () => {
+  const taken = new Set<ActionName>()
+  for (let seed = 1; seed <= runs; seed++) for (const name of await walk(seed)) taken.add(name)
+  expect(taken.size).toBe(actionNames.length)
+}, 300_000)

@@ -1,0 +1,37 @@
+/** What a process does, as far as its choice matters for the promises: the design of src/bus/session in small. */
+export interface Rules {
+  /** Whether a session goes on after a re-join that gives the partition to the same process again. */
+  keeps(join: { sameId: boolean; synced: number; generation: number; oldLease: boolean }): boolean
+  /** Whether the checkpoint that the bus tells counts, or else the last one that was confirmed to this process. */
+  believes(told: { own: boolean; seq: number }, known: { confirmed: number; found: number }): boolean
+  /** Whether an intent that another process left may have been POSTed. */
+  doubtsForeignIntents: boolean
+  /** Whether another owner in between ends what this process may tell of its own POSTs. */
+  clearsLedger: boolean
+  /** The sequence number to go on from after the checkpoint of another process. */
+  seqAfter(found: number): number
+  /** Whether a POST may begin whose intent is in a commit. */
+  mayPost(now: { answered: boolean; alive: boolean; leased: boolean }): boolean
+  /**
+   * Whether a process may take the partition over, or open its session anew.
+   * @param awaits to commit what its POSTs came to
+   * @param own whether the checkpoint that counts is its own; null: it is not known yet
+   */
+  mayOpen(now: { leased: boolean; leaving: boolean; awaits: boolean; own: boolean | null }): boolean
+  /** Whether the answer to a heartbeat extends the lease. */
+  extendsLease(since: { joinBegan: boolean }): boolean
+  /** Whether the checkpoint is read after the earlier owner was fenced. */
+  fencesFirst: boolean
+}
+
+export const design: Rules = {
+  keeps: ({ sameId, synced, generation }) => sameId && generation === synced + 1,
+  believes: ({ own, seq }, { confirmed, found }) => seq >= (own ? confirmed : found + 1),
+  doubtsForeignIntents: true,
+  clearsLedger: true,
+  seqAfter: found => found,
+  mayPost: ({ answered, alive, leased }) => answered && alive && leased,
+  mayOpen: ({ leased, leaving, awaits, own }) => leased || (leaving && (own ?? awaits)),
+  extendsLease: ({ joinBegan }) => !joinBegan,
+  fencesFirst: true,
+}
