@@ -17,5 +17,5 @@ const MAX_FILE_SIZE = 2 ** 53 - 2
 
 function wholeBytes(filesize: number | undefined): number | null {
   const whole = filesize !== undefined && Number.isInteger(filesize) && filesize >= 0 && filesize <= MAX_FILE_SIZE
-  return whole ? filesize : null
+  return whole ? Math.abs(filesize) : null // -0 is read back as 0
 }

@@ -147,6 +147,11 @@ describe('a callback of one message', () => {
     expect(event(callback({ replies })).replies[0]?.media?.filesize).toBeNull()
   })
 
+  test('reads -0 as the size of a file as 0', () => {
+    const replies = [{ media: { filesize: -0 } }]
+    expect(event(callback({ replies })).replies[0]?.media?.filesize).toBe(0)
+  })
+
   test('can be written to the bus and read again, whatever else the body holds', async () => {
     const registry = embeddedRegistry()
     const encode = await createEncoder<StatusEvent>('statuses-value', schemas.status, registry)
