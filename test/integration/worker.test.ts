@@ -1,11 +1,6 @@
-import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { SchemaRegistry } from '@kafkajs/confluent-schema-registry'
 import { expect, onTestFinished, test } from 'vitest'
-import { javaCommand } from '../../src/cli/local-kafka/java.ts'
-import { kafkaVersion } from '../../src/cli/local-kafka/maven.ts'
+import { javaAvailable } from '../../src/cli/local-kafka/index.ts'
 import type { NewCommand } from '../../src/producer.ts'
 import { sendTypes } from '../../src/protocol/index.ts'
 import type { Worker } from '../../src/worker.ts'
@@ -13,8 +8,10 @@ import { until } from '../support/bus.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
 import { plainKafka } from '../support/kafka.ts'
+import { readKeysOutside } from '../support/outside/consumer.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
+const java = await javaAvailable()
 const marks = { correlationId: 'order-7', tenant: 'acme' }
 
 /** One command of each kind; its id is its place in the list of kinds, from 1. */
@@ -145,19 +142,12 @@ describeOnKafka('the worker on Kafka', brokers => {
     for (const commands of consumed) expect(commands).toBeGreaterThan(0)
   }, 180_000)
 
-  const jars = join(import.meta.dirname, `../../.cache/kafka-${kafkaVersion}`)
-  const tools = join(jars, `kafka-tools-${kafkaVersion}.jar`)
-
-  test.runIf(existsSync(tools))("Kafka's own console consumer reads the results", async () => {
+  test.runIf(java.ok)("Kafka's own console consumer reads the results", async () => {
     const world = await startWorld({ brokers })
     await world.send([buildCommand({ id: 4711n }), buildCommand({ id: 4712n })])
     await world.finished(2)
-    const { stdout } = await promisify(execFile)(javaCommand(), [
-      ...['-cp', join(jars, '*'), 'org.apache.kafka.tools.consumer.ConsoleConsumer'],
-      ...['--bootstrap-server', brokers.brokers.join(), '--topic', world.settings.topics.results],
-      ...['--isolation-level', 'read_committed', '--from-beginning', '--max-messages', '2', '--timeout-ms', '20000'],
-      ...['--formatter-property', 'print.key=true', '--formatter-property', 'print.value=false'],
-    ])
-    expect(stdout.trim().split('\n')).toEqual(['4711', '4712'])
+    const { topics } = world.settings
+    const keys = await readKeysOutside({ brokers: brokers.brokers, topic: topics.results, records: 2 })
+    expect(keys).toEqual(['4711', '4712'])
   })
 })

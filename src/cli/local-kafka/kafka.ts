@@ -2,13 +2,15 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { requireJava } from './java.ts'
-import { kafkaClassPath, kafkaVersion } from './maven.ts'
+import { type KafkaVersion, kafkaClassPath, kafkaVersion } from './maven.ts'
 import { localNode } from './node.ts'
 import { freePorts } from './ports.ts'
 import type { NodeAddress, Users } from './properties.ts'
 import { nodesSeenFrom, untilReady, warmUp } from './ready.ts'
 
 export interface LocalKafkaOptions {
+  /** Default 4.3.0. */
+  version?: KafkaVersion
   /** Where to keep the data, to go on with it at the next start. A temporary folder when left out, removed at stop. */
   dataDir?: string
   /** Node 1 listens for clients here, node 2 on the next port, and so on. Free ports when left out. */
@@ -50,10 +52,10 @@ export interface LocalKafka {
  * @throws Error with the end of the node's log when it does not start
  */
 export async function startKafka(options: LocalKafkaOptions = {}): Promise<LocalKafka> {
-  const { nodes: count = 1, users = {}, log = () => {} } = options
+  const { version = kafkaVersion, nodes: count = 1, users = {}, log = () => {} } = options
   await requireJava()
   const cluster = await addresses(count, Object.keys(users).length > 0, options.port)
-  const classPath = await kafkaClassPath(log)
+  const classPath = await kafkaClassPath(log, version)
   const scratch = options.dataDir ? undefined : await mkdtemp(join(tmpdir(), 'busgate-kafka-'))
   const folder = options.dataDir ?? (scratch as string)
   const brokers = cluster.map(({ host, port }) => `${host}:${port}`)
@@ -73,7 +75,7 @@ export async function startKafka(options: LocalKafkaOptions = {}): Promise<Local
   }
 
   try {
-    log(`starting Apache Kafka ${kafkaVersion}, ${count === 1 ? 'one node' : `${count} nodes`}`)
+    log(`starting Apache Kafka ${version}, ${count === 1 ? 'one node' : `${count} nodes`}`)
     await Promise.all(nodes.map(node => node.start()))
     await untilReady('The Kafka cluster', async () => (await nodesSeenFrom(brokers[0]!)).length === count)
     await warmUp(brokers)

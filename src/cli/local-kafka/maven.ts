@@ -1,51 +1,74 @@
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { startChild } from './child.ts'
 
+/** The one that is started when none is named. */
 export const kafkaVersion = '4.3.0'
+/** What can be started, each with its own implementation of slf4j, without which it would start and fail in silence. */
+const loggers = {
+  '4.3.0': ['org.apache.logging.log4j', 'log4j-slf4j-impl', '2.25.4'],
+  '3.9.1': ['org.slf4j', 'slf4j-reload4j', '1.7.36'],
+} as const
+export type KafkaVersion = keyof typeof loggers
+export const kafkaVersions = Object.keys(loggers) as KafkaVersion[]
+
 export const registryVersion = '2.6.13.Final'
 
 /** At the root of the project, ignored by git. To fetch everything afresh, delete it. */
 const cache = join(import.meta.dirname, '../../../.cache')
-const kafkaFolder = join(cache, `kafka-${kafkaVersion}`)
+const kafkaFolder = (version: KafkaVersion) => join(cache, `kafka-${version}`)
 const registryFolder = join(cache, `apicurio-registry-${registryVersion}`)
 
 const dependencyPlugin = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1'
 
-// Kafka comes without an implementation of slf4j and would start and fail in silence. Of its tools the console consumer
-// is used, which needs nothing of what they depend on.
-const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+// Of Kafka's tools the console consumer is used, which needs nothing of what they depend on.
+function pom(version: KafkaVersion): string {
+  const [group, artifact, loggerVersion] = loggers[version]
+  return `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>busgate</groupId><artifactId>local-kafka</artifactId><version>1</version><packaging>pom</packaging>
   <dependencies>
     <dependency>
-      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>${kafkaVersion}</version>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>${version}</version>
     </dependency>
     <dependency>
-      <groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>${kafkaVersion}</version>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>${version}</version>
       <exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>
     </dependency>
     <dependency>
-      <groupId>org.apache.logging.log4j</groupId><artifactId>log4j-slf4j-impl</artifactId><version>2.25.4</version>
+      <groupId>${group}</groupId><artifactId>${artifact}</artifactId><version>${loggerVersion}</version>
     </dependency>
   </dependencies>
 </project>
 `
+}
+
+/** Log4j 1 writes nothing without it; Log4j 2 does not read it. */
+const log4jProperties = `log4j.rootLogger=INFO, stdout
+log4j.appender.stdout=org.apache.log4j.ConsoleAppender
+log4j.appender.stdout.layout=org.apache.log4j.PatternLayout
+log4j.appender.stdout.layout.ConversionPattern=[%d] %p %m (%c)%n
+`
 
 /** Whether everything has been fetched before: then Maven is not needed. */
 export function fetched(): boolean {
-  return existsSync(kafkaFolder) && existsSync(registryFolder)
+  return existsSync(kafkaFolder(kafkaVersion)) && existsSync(registryFolder)
 }
 
 /** The class path of Apache Kafka. */
-export async function kafkaClassPath(log: (line: string) => void): Promise<string> {
-  await fetchOnce(kafkaFolder, async folder => {
-    log(`fetching Apache Kafka ${kafkaVersion} from Maven Central (44 MB, only this once)`)
-    await writeFile(join(folder, 'pom.xml'), pom)
-    await maven(folder, 'copy-dependencies')
+export async function kafkaClassPath(
+  log: (line: string) => void,
+  version: KafkaVersion = kafkaVersion,
+): Promise<string> {
+  const folder = kafkaFolder(version)
+  await fetchOnce(folder, async part => {
+    log(`fetching Apache Kafka ${version} from Maven Central (44 MB, only this once)`)
+    await writeFile(join(part, 'pom.xml'), pom(version))
+    await writeFile(join(part, 'log4j.properties'), log4jProperties)
+    await maven(part, 'copy-dependencies')
   })
-  return join(kafkaFolder, '*')
+  return [folder, join(folder, '*')].join(delimiter)
 }
 
 /** The jar that runs Apicurio Registry with its schemas in memory. */

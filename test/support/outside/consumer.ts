@@ -1,0 +1,32 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { type KafkaVersion, kafkaClassPath, kafkaVersion } from '../../../src/cli/local-kafka/index.ts'
+import { javaCommand } from '../../../src/cli/local-kafka/java.ts'
+
+export interface OutsideConsumerOptions {
+  brokers: readonly string[]
+  topic: string
+  /** Ends after so many records. */
+  records: number
+  /** Of the consumer. Default 4.3.0. */
+  version?: KafkaVersion
+  /** Ends when no record came for so long. Default 20 s. */
+  timeoutMs?: number
+}
+
+/** The keys of a topic's committed records from its start, as Kafka's own console consumer prints them. */
+export async function readKeysOutside(options: OutsideConsumerOptions): Promise<string[]> {
+  const { brokers, topic, records, version = kafkaVersion, timeoutMs = 20_000 } = options
+  const format = version === '3.9.1' ? '--property' : '--formatter-property'
+  const { stdout } = await promisify(execFile)(
+    javaCommand(),
+    [
+      ...['-cp', await kafkaClassPath(() => {}, version), 'org.apache.kafka.tools.consumer.ConsoleConsumer'],
+      ...['--bootstrap-server', brokers.join(), '--topic', topic, '--isolation-level', 'read_committed'],
+      ...['--from-beginning', '--max-messages', String(records), '--timeout-ms', String(timeoutMs)],
+      ...[format, 'print.key=true', format, 'print.value=false'],
+    ],
+    { maxBuffer: 1024 ** 3 },
+  )
+  return stdout.split('\n').filter(line => line !== '' && !line.startsWith('['))
+}

@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { javaCommand, jvmFlags } from '../../../src/cli/local-kafka/java.ts'
+import { kafkaClassPath } from '../../../src/cli/local-kafka/maven.ts'
+
+export const codecs = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
+export type Codec = (typeof codecs)[number]
+
+export interface OutsideProducerOptions {
+  brokers: readonly string[]
+  topic: string
+  /** `mixed`: one record after the other goes to another codec's batches. */
+  codec: Codec | 'mixed'
+}
+
+export interface OutsideRecord {
+  key: Buffer | null
+  value: Buffer | null
+}
+
+export interface OutsideProducer {
+  /** Resolves when all in-sync replicas hold every record. @throws Error with the first refusal, by Kafka's own words */
+  send(records: readonly OutsideRecord[]): Promise<void>
+  close(): Promise<void>
+}
+
+type Answered = PromiseWithResolvers<void>
+
+const source = join(import.meta.dirname, 'OutsideProducer.java')
+
+/**
+ * Starts Kafka's own Java client as a producer: acks=all, idempotent, and
+ * compressed as no producer in this language can. It waits a quarter of an hour for a cluster that is away.
+ */
+export async function startOutsideProducer({
+  brokers,
+  topic,
+  codec,
+}: OutsideProducerOptions): Promise<OutsideProducer> {
+  const classPath = await kafkaClassPath(() => {})
+  const codecList = codec === 'mixed' ? codecs.join() : codec
+  const args = [...jvmFlags, '-cp', classPath, source, brokers.join(), topic, codecList]
+  const child = spawn(javaCommand(), args, { stdio: ['pipe', 'pipe', 'pipe'] })
+  const waiting = new Map<number, Answered>()
+  let count = 0
+  let complaints = ''
+  let ended = false
+
+  child.stderr.on('data', (chunk: Buffer) => {
+    complaints = (complaints + chunk.toString()).slice(-4000)
+  })
+  child.stdin.on('error', () => {}) // it has ended, which 'close' tells
+  createInterface(child.stdout).on('line', line => {
+    const [number, answer = ''] = line.split('\t')
+    const answered = waiting.get(Number(number))
+    waiting.delete(Number(number))
+    if (answer === 'ok') answered?.resolve()
+    else answered?.reject(new Error(`Kafka refused a record of the outside producer: ${answer}`))
+  })
+  const closed = once(child, 'close').then(() => {
+    ended = true
+    for (const { reject } of waiting.values()) reject(new Error(`The outside producer has ended. ${complaints}`))
+    waiting.clear()
+  })
+
+  return {
+    async send(records) {
+      if (ended) throw new Error(`The outside producer has ended. ${complaints}`)
+      const answers = records.map(() => {
+        const answered = Promise.withResolvers<void>()
+        waiting.set(count++, answered)
+        return answered.promise
+      })
+      child.stdin.write(records.map(({ key, value }) => `${field(key)}\t${field(value)}\n`).join(''))
+      await Promise.all(answers)
+    },
+    async close() {
+      child.stdin.end()
+      await closed
+    },
+  }
+}
+
+const field = (bytes: Buffer | null) => bytes?.toString('base64') ?? '-'
