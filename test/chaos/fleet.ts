@@ -23,6 +23,7 @@ export interface FleetOptions {
   env: Record<string, string>
   /** For their logs. */
   folder: string
+  say: (line: string) => void
 }
 
 interface Ports {
@@ -46,7 +47,7 @@ export class Fleet {
   }
 
   start(): Member {
-    const { env, folder } = this.#options
+    const { env, folder, say } = this.#options
     const name = `${this.#options.name}-${++this.#count}`
     const logFile = join(folder, `${name}.log`)
     const child = startChild(process.execPath, ['src/cli/main.ts', 'run'], {
@@ -86,9 +87,10 @@ export class Fleet {
       thaw: () => child.signal('SIGCONT'),
     }
     this.members.add(member)
-    void child.ended.then(() => {
+    void child.ended.then(({ how }) => {
       this.members.delete(member)
       if (asked || this.#closing) return
+      say(`${name} ${how} by itself: ${child.tail().split('\n').at(-1)?.slice(0, 300)}`)
       this.restarts++
       this.start()
     })
