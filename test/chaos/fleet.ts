@@ -90,7 +90,9 @@ export class Fleet {
     void child.ended.then(({ how }) => {
       this.members.delete(member)
       if (asked || this.#closing) return
-      say(`${name} ${how} by itself: ${child.tail().split('\n').at(-1)?.slice(0, 300)}`)
+      const said = child.tail().split('\n')
+      const why = said.findLast(line => line.includes('"level":"fatal"')) ?? said.at(-1)
+      say(`${name} ${how} by itself: ${why?.slice(0, 300)}`)
       this.restarts++
       this.start()
     })

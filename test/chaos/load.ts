@@ -54,12 +54,11 @@ export class Load {
 
   /** An unconfirmed send is repeated as it is: the repeated ids are duplicates, which get a DUPLICATE result. */
   async #untilConfirmed(send: () => Promise<void>): Promise<void> {
-    for (;;) {
+    for (let failed = 0; ; failed++) {
       try {
-        await send()
-        return
+        return await send()
       } catch (error) {
-        this.#options.say(`producer: ${(error as Error).message}`)
+        if (failed === 0) this.#options.say(`producer: ${(error as Error).message}`)
         await pause(500)
       }
     }

@@ -35,8 +35,8 @@ const grammar = {
     rolling: { type: 'boolean', default: false },
     /** Kafka is away, for so many milliseconds. */
     outage: { type: 'string' },
-    /** Each right of the processes is revoked and given back. */
-    rights: { type: 'boolean', default: false },
+    /** Each right of the processes is revoked and given back after so many milliseconds, and after the next, and so on. */
+    rights: { type: 'string' },
     /** The group's coordinator is killed between JoinGroup and SyncGroup, so often. Takes three brokers. */
     coordinator: { type: 'string' },
     /** Answers of Kafka are lost or late, so often. */
@@ -70,7 +70,7 @@ async function run(args: string[]): Promise<Outcome> {
   if (values.verdicts) return runVerdicts({ ...options, kill: values.kill })
   if (values.rolling) return runScenario(options, rolling)
   if (values.outage) return runScenario(options, outageOf(Number(values.outage)))
-  if (values.rights) return runScenario(options, rightsRevoked)
+  if (values.rights) return runScenario(options, rightsRevoked(values.rights.split(',').map(Number)))
   if (values.answers) return runScenario(options, answersLost(Number(values.answers)))
   if (values.coordinator) {
     if (options.nodes !== 3) throw new Error('--coordinator takes --brokers 3: another has to coordinate afterwards')

@@ -8,7 +8,7 @@ const outageMs = 300_000
 const scenarioRate = 200
 const scenarios = [
   ['--outage', String(outageMs)],
-  ['--rights'],
+  ['--rights', '3000,10000'],
   ['--brokers', '3', '--rolling'],
   ['--brokers', '3', '--coordinator', '5'],
   ['--brokers', '3', '--answers', '5'],

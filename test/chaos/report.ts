@@ -2,6 +2,7 @@ import { readKeysOutside } from '../support/outside/consumer.ts'
 import { type Audit, violations } from './audit.ts'
 import type { Fleet } from './fleet.ts'
 import { longestGap } from './gaps.ts'
+import { idOf } from './ids.ts'
 import type { Outcome, RunOptions, Stage } from './stage.ts'
 
 export interface Evidence {
@@ -15,18 +16,22 @@ export interface Evidence {
   figures?: object
 }
 
-/** What every run tells: where it ran, what was counted, and how many results another client can read. */
+/** What every run tells: where it ran, what was counted, and how many commands' results another client can read. */
 export async function reportOf(options: RunOptions, evidence: Evidence): Promise<Outcome> {
   const { stage, audit, fleet, faults, executedAt, figures } = evidence
-  const { kafka, nodes, codec } = options
+  const { kafka, nodes, codec, commands } = options
   const verdict = audit.verdict(stage.sandbox)
   const { outcomes, ...counts } = verdict
-  const readOutside = await readKeysOutside({
+  const keys = await readKeysOutside({
     brokers: stage.kafka.brokers,
     topic: stage.settings.topics.results,
     records: audit.results,
     version: kafka,
   })
+  const read = new Set(keys)
+  const readByConsoleConsumer = Array.from({ length: commands }, (_, i) => String(idOf(i))).filter(id =>
+    read.has(id),
+  ).length
   const first = {
     kafka,
     brokers: nodes,
@@ -35,10 +40,10 @@ export async function reportOf(options: RunOptions, evidence: Evidence): Promise
     faults,
     workersRestartedThemselves: fleet.restarts,
     longestGapSeconds: seconds(longestGap(executedAt).ms),
-    readByConsoleConsumer: readOutside.length,
+    readByConsoleConsumer,
     ...figures,
   }
-  const unread = readOutside.length < audit.results ? ['resultsUnreadByConsoleConsumer'] : []
+  const unread = readByConsoleConsumer < commands - verdict.withoutFinalResult ? ['readByConsoleConsumer'] : []
   return { figures: [first, outcomes], broken: [...violations(verdict), ...unread], verdict, faults }
 }
 

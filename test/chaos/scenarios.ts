@@ -47,22 +47,22 @@ export const outageOf = (ms: number): Scenario => ({
   },
 })
 
-/** Each right is taken away, for less and for more than the session time-out of 6 s. */
-export const rightsRevoked: Scenario = {
+/** Each right is taken away once for each of these times. The session time-out is 6 s. */
+export const rightsRevoked = (times: readonly number[]): Scenario => ({
   latencyMs: slow,
   forbidden: ['executedTwiceUnderAtLeastOnce', 'workersRestartedThemselves'],
   async play(scene, load) {
     await load.reached(0.1)
     const { names } = scene.rights
     for (const name of names) {
-      await withoutRight(name, 3000)(scene)
-      await pause(3000)
-      await withoutRight(name, 10_000)(scene)
-      await pause(3000)
+      for (const ms of times) {
+        await withoutRight(name, ms)(scene)
+        await pause(3000)
+      }
     }
-    return 2 * names.length
+    return names.length * times.length
   },
-}
+})
 
 const repeated = (fault: typeof wireTrouble, times: number): Scenario => ({
   latencyMs,
