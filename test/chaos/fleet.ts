@@ -9,6 +9,8 @@ export interface Member {
   receiver(): string | null
   /** Resolves when it says that it is ready. @throws Error when it ends before, or takes longer than a minute */
   ready(): Promise<void>
+  /** Resolves when it has opened a partition. @throws Error when it ends before, or takes longer than a minute */
+  works(): Promise<void>
   /** As kill -9. */
   kill(): Promise<void>
   /** SIGTERM; resolves when it has left. @throws Error when it did not exit with 0 */
@@ -57,20 +59,22 @@ export class Fleet {
     })
     let asked = false
     const ports = portsIn(logFile)
+    const until = async (state: string, reached: () => Promise<boolean>) => {
+      const patience = performance.now() + patienceMs
+      while (!(await reached())) {
+        if (!child.running() || performance.now() > patience)
+          throw new Error(`${name} is not ${state}:\n${child.tail()}`)
+        await pause(50)
+      }
+    }
     const member: Member = {
       name,
       receiver() {
         const port = ports()?.callbacks
         return port ? `http://127.0.0.1:${port}` : null
       },
-      async ready() {
-        const patience = performance.now() + patienceMs
-        while (!(await isReady(ports()))) {
-          if (!child.running() || performance.now() > patience)
-            throw new Error(`${name} is not ready:\n${child.tail()}`)
-          await pause(50)
-        }
-      },
+      ready: () => until('ready', () => isReady(ports())),
+      works: () => until('at work', async () => readFileSync(logFile, 'utf8').includes('"session.opened"')),
       kill: async () => {
         asked = true
         child.signal('SIGKILL')

@@ -5,7 +5,7 @@ import { matrixOf, type Row, tableOf } from './matrix.ts'
 import { runFaults, runScenario } from './run-faults.ts'
 import { moves, runMoves } from './run-moves.ts'
 import { runVerdicts } from './run-verdicts.ts'
-import { answersLost, coordinatorKills, outageOf, rightsRevoked, rolling } from './scenarios.ts'
+import { answersLost, coordinatorKills, handBacks, outageOf, rightsRevoked, rolling } from './scenarios.ts'
 import type { Outcome, RunOptions } from './stage.ts'
 import { type FaultKind, faultKinds } from './trouble.ts'
 
@@ -41,6 +41,8 @@ const grammar = {
     coordinator: { type: 'string' },
     /** Answers of Kafka are lost or late, so often. */
     answers: { type: 'string' },
+    /** Partitions go to a newcomer and back to owners that never heard of it, so often. */
+    'hand-back': { type: 'string' },
     /** A restart of every worker in turn. */
     'restart-workers': { type: 'boolean', default: false },
     /** One worker, three, and one again. */
@@ -72,6 +74,7 @@ async function run(args: string[]): Promise<Outcome> {
   if (values.outage) return runScenario(options, outageOf(Number(values.outage)))
   if (values.rights) return runScenario(options, rightsRevoked(values.rights.split(',').map(Number)))
   if (values.answers) return runScenario(options, answersLost(Number(values.answers)))
+  if (values['hand-back']) return runScenario(options, handBacks(Number(values['hand-back'])))
   if (values.coordinator) {
     if (options.nodes !== 3) throw new Error('--coordinator takes --brokers 3: another has to coordinate afterwards')
     return runScenario(options, coordinatorKills(Number(values.coordinator)))

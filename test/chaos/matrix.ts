@@ -9,6 +9,7 @@ const scenarioRate = 200
 const scenarios = [
   ['--outage', String(outageMs)],
   ['--rights', '3000,10000'],
+  ['--hand-back', '5'],
   ['--brokers', '3', '--rolling'],
   ['--brokers', '3', '--coordinator', '5'],
   ['--brokers', '3', '--answers', '5'],

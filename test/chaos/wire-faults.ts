@@ -47,6 +47,34 @@ export const coordinatorKilled: Fault = async scene => {
   await moved
 }
 
+/**
+ * A newcomer gets partitions, works and leaves, while those that it got them from still wait for the answer to SyncGroup.
+ * They lose that answer, join again, and some partition comes back to its owner, who never heard that it was away.
+ */
+export const handedBack: Fault = async scene => {
+  const { fleet, taps, say } = scene
+  const before = taps.map(tap => tap.connections())
+  const left = Promise.withResolvers<void>()
+  let held = 0
+  const restore = onEveryWire(scene, async ({ kind, api, connection }, id) => {
+    if (kind === 'request' || api !== 'SyncGroup' || connection >= before[id - 1]!) return undefined
+    held++
+    await left.promise
+    return 'cut'
+  })
+  const newcomer = fleet.start()
+  await until(() => held > 0)
+  try {
+    await newcomer.works()
+    await pause(1000)
+    await newcomer.leave()
+    say(`${newcomer.name} came and went, and ${held} others have heard nothing of it`)
+  } finally {
+    restore()
+    left.resolve()
+  }
+}
+
 /** One process more, or one less where there are more than usual. */
 async function rebalance({ fleet, say }: Scene): Promise<void> {
   const [old] = fleet.members

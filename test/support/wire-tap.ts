@@ -46,6 +46,8 @@ export interface WireTap {
   address: string
   /** Tells the broker's own address. */
   leadTo(address: string): void
+  /** How many there were so far. */
+  connections(): number
   /** Of several rules the first that decides counts. @returns what takes the rule away */
   addRule(rule: Rule): () => void
   close(): void
@@ -110,6 +112,7 @@ export async function openWireTap(): Promise<WireTap> {
       const { hostname, port } = new URL(`tcp://${address}`)
       target = { host: hostname, port: Number(port) }
     },
+    connections: () => connections,
     addRule(rule) {
       rules.add(rule)
       return () => void rules.delete(rule)
