@@ -35,6 +35,8 @@ export class Audit {
   readonly #finals: Uint8Array
   readonly #doubted: Uint8Array
   readonly #outcomes: (SendResult['outcome'] | undefined)[]
+  /** All results, of whatever kind. */
+  results = 0
   #duplicates = 0
   #finished = 0
 
@@ -87,6 +89,7 @@ export class Audit {
 
   #note({ id, outcome, final, sentAt }: SendResult): void {
     const index = indexOf(id)
+    this.results++
     if (outcome === 'DUPLICATE') {
       this.#duplicates++ // the producer repeated a send that was not confirmed
       return

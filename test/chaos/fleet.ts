@@ -9,6 +9,8 @@ export interface Member {
   receiver(): string | null
   /** Resolves when it says that it is ready. @throws Error when it ends before, or takes longer than a minute */
   ready(): Promise<void>
+  /** Resolves when it has opened a partition. @throws Error when it ends before, or takes longer than a minute */
+  works(): Promise<void>
   /** As kill -9. */
   kill(): Promise<void>
   /** SIGTERM; resolves when it has left. @throws Error when it did not exit with 0 */
@@ -23,6 +25,7 @@ export interface FleetOptions {
   env: Record<string, string>
   /** For their logs. */
   folder: string
+  say: (line: string) => void
 }
 
 interface Ports {
@@ -46,7 +49,7 @@ export class Fleet {
   }
 
   start(): Member {
-    const { env, folder } = this.#options
+    const { env, folder, say } = this.#options
     const name = `${this.#options.name}-${++this.#count}`
     const logFile = join(folder, `${name}.log`)
     const child = startChild(process.execPath, ['src/cli/main.ts', 'run'], {
@@ -56,20 +59,22 @@ export class Fleet {
     })
     let asked = false
     const ports = portsIn(logFile)
+    const until = async (state: string, reached: () => Promise<boolean>) => {
+      const patience = performance.now() + patienceMs
+      while (!(await reached())) {
+        if (!child.running() || performance.now() > patience)
+          throw new Error(`${name} is not ${state}:\n${child.tail()}`)
+        await pause(50)
+      }
+    }
     const member: Member = {
       name,
       receiver() {
         const port = ports()?.callbacks
         return port ? `http://127.0.0.1:${port}` : null
       },
-      async ready() {
-        const patience = performance.now() + patienceMs
-        while (!(await isReady(ports()))) {
-          if (!child.running() || performance.now() > patience)
-            throw new Error(`${name} is not ready:\n${child.tail()}`)
-          await pause(50)
-        }
-      },
+      ready: () => until('ready', () => isReady(ports())),
+      works: () => until('at work', async () => readFileSync(logFile, 'utf8').includes('"session.opened"')),
       kill: async () => {
         asked = true
         child.signal('SIGKILL')
@@ -86,9 +91,12 @@ export class Fleet {
       thaw: () => child.signal('SIGCONT'),
     }
     this.members.add(member)
-    void child.ended.then(() => {
+    void child.ended.then(({ how }) => {
       this.members.delete(member)
       if (asked || this.#closing) return
+      const said = child.tail().split('\n')
+      const why = said.findLast(line => line.includes('"level":"fatal"')) ?? said.at(-1)
+      say(`${name} ${how} by itself: ${why?.slice(0, 300)}`)
       this.restarts++
       this.start()
     })

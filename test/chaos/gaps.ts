@@ -2,7 +2,10 @@ import type { Sandbox } from '../../src/sandbox/index.ts'
 
 const stepMs = 5
 
-/** Looks at the gateway every few milliseconds. @returns when it had executed something new, milliseconds since 1970 */
+/**
+ * Looks at the gateway every few milliseconds. @returns when it had executed something new, and at last when it was
+ * looked at no more, milliseconds since 1970
+ */
 export function watchExecutions(sandbox: Sandbox): { stop(): number[] } {
   const times: number[] = []
   let executed = 0
@@ -14,6 +17,7 @@ export function watchExecutions(sandbox: Sandbox): { stop(): number[] } {
   return {
     stop() {
       clearInterval(timer)
+      times.push(Date.now())
       return times
     },
   }

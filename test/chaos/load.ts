@@ -1,5 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { createProducer, type NewCommand } from '../../src/producer.ts'
+import type { Bus } from '../../src/bus/port.ts'
+import { type CommandProducer, createProducer, type NewCommand } from '../../src/producer.ts'
+import { startOutsideProducer } from '../support/outside/producer.ts'
 import { idOf, policyOf } from './ids.ts'
 import type { RunOptions, Stage } from './stage.ts'
 
@@ -20,9 +22,9 @@ export class Load {
     this.producedAt = new Float64Array(options.commands)
   }
 
-  async produce({ settings }: Stage): Promise<void> {
+  async produce(stage: Stage): Promise<void> {
     const { commands, rate } = this.#options
-    const producer = await createProducer(settings)
+    const producer = await this.#producer(stage)
     const started = Date.now()
     const batch = Math.max(1, Math.round(rate / batchesPerSecond))
     for (let from = 0; from < commands; from += batch) {
@@ -36,14 +38,27 @@ export class Load {
     await producer.close()
   }
 
+  async #producer({ settings, kafka }: Stage): Promise<CommandProducer> {
+    const { codec } = this.#options
+    if (codec === null) return await createProducer(settings)
+    const topic = settings.topics.commands.at(-1)!
+    const outside = await startOutsideProducer({ brokers: kafka.brokers, topic, codec })
+    const publisher = { publish: outside.send, close: outside.close }
+    return await createProducer(settings, { bus: { publisher: async () => publisher } as Bus })
+  }
+
+  /** Resolves when this share of all commands is on the topic. */
+  async reached(share: number): Promise<void> {
+    while (this.produced < share * this.#options.commands) await pause(10)
+  }
+
   /** An unconfirmed send is repeated as it is: the repeated ids are duplicates, which get a DUPLICATE result. */
   async #untilConfirmed(send: () => Promise<void>): Promise<void> {
-    for (;;) {
+    for (let failed = 0; ; failed++) {
       try {
-        await send()
-        return
+        return await send()
       } catch (error) {
-        this.#options.say(`producer: ${(error as Error).message}`)
+        if (failed === 0) this.#options.say(`producer: ${(error as Error).message}`)
         await pause(500)
       }
     }

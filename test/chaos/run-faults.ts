@@ -1,50 +1,43 @@
-import { Audit, violations } from './audit.ts'
-import { makeTrouble, restartNodesInTurn } from './faults.ts'
+import { Audit } from './audit.ts'
 import { Fleet } from './fleet.ts'
+import { watchExecutions } from './gaps.ts'
 import { Load } from './load.ts'
+import { reportOf } from './report.ts'
+import type { Scenario } from './scenarios.ts'
+import { type Scene, seeded, workers } from './scene.ts'
 import { type Outcome, type RunOptions, setStage } from './stage.ts'
+import { makeTrouble, type TroubleOptions } from './trouble.ts'
 
-export interface FaultOptions extends RunOptions {
-  /** Leaves the brokers alone. */
-  calmBrokers: boolean
-  /** Nothing but a restart of every broker in turn: must leave nothing in doubt. */
-  rolling: boolean
+/** Workers under load, in one trouble after the other until all commands are there. */
+export async function runFaults(options: RunOptions, trouble: TroubleOptions): Promise<Outcome> {
+  return runScenario(options, {
+    latencyMs: { min: 5, max: 40 },
+    forbidden: [],
+    play: (scene, load) => makeTrouble(scene, trouble, () => load.produced === options.commands),
+  })
 }
 
-/** Workers under load, while they are killed, frozen, joined and told to leave, brokers go and come, and the gateway misbehaves. */
-export async function runFaults(options: FaultOptions): Promise<Outcome> {
-  const { nodes, say, calmBrokers, rolling } = options
-  const stage = await setStage({ nodes, sandbox: { latencyMs: { min: 5, max: 40 } } })
-  const fleet = new Fleet({ ...stage, name: 'worker' })
-  for (let i = 0; i < 3; i++) fleet.start()
-  say(`${nodes} broker(s), seed ${options.seed}, logs in ${stage.folder}`)
+/** Workers under load and the trouble of a scenario. */
+export async function runScenario(options: RunOptions, { play, latencyMs, forbidden }: Scenario): Promise<Outcome> {
+  const { nodes, kafka, seed, say } = options
+  const stage = await setStage(options, { sandbox: { latencyMs } })
+  const fleet = new Fleet({ ...stage, name: 'worker', say })
+  try {
+    await fleet.fill(workers)
+    say(`Kafka ${kafka}, ${nodes} broker(s), seed ${seed}, logs in ${stage.folder}`)
+    const scene: Scene = { ...stage, fleet, nodes, random: seeded(seed), say }
+    const load = new Load(options)
+    const executions = watchExecutions(stage.sandbox)
+    const [faults] = await Promise.all([play(scene, load), load.produce(stage)])
+    const executedAt = executions.stop()
+    say(`${faults} faults made; waiting for the rest of the results`)
 
-  const stop = new AbortController()
-  const scene = { ...stage, fleet, nodes, random: seeded(options.seed), say }
-  const trouble = rolling ? restartNodesInTurn(scene) : makeTrouble(scene, stop.signal, !calmBrokers)
-  await new Load(options).produce(stage)
-  stop.abort()
-  const faults = await trouble
-  say(`${faults} faults made; waiting for the rest of the results`)
-  const audit = await Audit.of(stage, options)
-
-  const verdict = audit.verdict(stage.sandbox)
-  await fleet.close()
-  await stage.close()
-  const { outcomes, ...counts } = verdict
-  return {
-    figures: [{ ...counts, faults, workersRestartedThemselves: fleet.restarts }, outcomes],
-    broken: [...violations(verdict), ...(rolling && verdict.everInDoubt > 0 ? ['everInDoubt'] : [])],
-  }
-}
-
-/** mulberry32 */
-function seeded(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let t = Math.imul(state ^ (state >>> 15), state | 1)
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+    const audit = await Audit.of(stage, options)
+    const outcome = await reportOf(options, { stage, audit, fleet, faults, executedAt })
+    const counts = { ...outcome.verdict, workersRestartedThemselves: fleet.restarts }
+    return { ...outcome, broken: [...outcome.broken, ...forbidden.filter(name => counts[name] > 0)] }
+  } finally {
+    await fleet.close()
+    await stage.close()
   }
 }

@@ -1,14 +1,13 @@
-import { setTimeout as pause } from 'node:timers/promises'
-import { Audit, violations } from './audit.ts'
+import { Audit } from './audit.ts'
 import { Fleet } from './fleet.ts'
 import { longestGap, watchExecutions } from './gaps.ts'
 import { Load } from './load.ts'
+import { reportOf, seconds } from './report.ts'
+import { workers } from './scene.ts'
 import { type Outcome, type RunOptions, setStage } from './stage.ts'
 
 /** Starts and stops processes while commands come; resolves when it is done. */
 type Move = (fleet: Fleet, say: (line: string) => void, until: (share: number) => Promise<void>) => Promise<void>
-
-const workers = 3
 
 /** As an orchestrator's rolling update does it: a new process that is ready, then an old one is told to leave. */
 const restartInTurn: Move = async (fleet, say, until) => {
@@ -42,51 +41,46 @@ export async function runMoves(
   options: RunOptions,
   { before, move }: { before: number; move: Move },
 ): Promise<Outcome> {
-  const { commands, nodes, say } = options
-  const stage = await setStage({ nodes, sandbox: { latencyMs: { min: 5, max: 40 } } })
-  const fleet = new Fleet({ ...stage, name: 'worker' })
+  const { say } = options
+  const stage = await setStage(options, { sandbox: { latencyMs: { min: 5, max: 40 } } })
+  const fleet = new Fleet({ ...stage, name: 'worker', say })
   await fleet.fill(before)
   say(`${before} worker(s), logs in ${stage.folder}`)
 
   const load = new Load(options)
   const executions = watchExecutions(stage.sandbox)
   let moved = false
-  const moving = move(fleet, say, async share => {
-    while (load.produced < share * commands) await pause(10)
-  }).then(() => {
+  const moving = move(fleet, say, share => load.reached(share)).then(() => {
     moved = true
   })
   await load.produce(stage)
   const loadEndedTooEarly = !moved
-  const duringLoad = executions.stop()
+  const executedAt = executions.stop()
   await moving
   const audit = await Audit.of(stage, options)
 
-  const verdict = audit.verdict(stage.sandbox)
+  const { verdict, broken, ...outcome } = await reportOf(options, {
+    stage,
+    audit,
+    fleet,
+    faults: 0,
+    executedAt,
+    figures: waits(load, audit),
+  })
   await fleet.close()
   await stage.close()
-  const { outcomes, ...counts } = verdict
-  const gap = longestGap(duringLoad)
-  say(`the longest gap began ${((gap.from - load.producedAt[0]!) / 1000).toFixed(1)} s after the first command`)
+  const { from } = longestGap(executedAt)
+  say(`the longest gap began ${((from - load.producedAt[0]!) / 1000).toFixed(1)} s after the first command`)
   return {
-    figures: [
-      {
-        ...counts,
-        workersRestartedThemselves: fleet.restarts,
-        longestGapSeconds: seconds(gap.ms),
-        ...waits(load, audit),
-      },
-      outcomes,
-    ],
+    ...outcome,
+    verdict,
     broken: [
       ...(loadEndedTooEarly ? ['loadEndedTooEarly (give more --commands)'] : []),
-      ...violations(verdict),
+      ...broken,
       ...(['executedTwiceUnderAtLeastOnce', 'everInDoubt'] as const).filter(name => verdict[name] > 0),
     ],
   }
 }
-
-const seconds = (ms: number) => Number((ms / 1000).toFixed(2))
 
 /** From the producer to the first byte of the request. */
 function waits({ producedAt }: Load, { sentAt }: Audit): Record<string, number> {

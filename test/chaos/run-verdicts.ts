@@ -32,14 +32,13 @@ const patienceMs = 120_000
 
 /** The gateway drops callbacks, delays and repeats them: every message has its verdict all the same, and a true one. */
 export async function runVerdicts(options: VerdictOptions): Promise<Outcome> {
-  const { commands, nodes, say, kill } = options
+  const { commands, say, kill } = options
   const traffic = new Traffic(commands)
   const callbacks = await startFront({
     targets: () => [...fleet.members].flatMap(member => member.receiver() ?? []),
     passed: (body, status) => traffic.calledBack(body, status),
   })
-  const stage = await setStage({
-    nodes,
+  const stage = await setStage(options, {
     sandbox: { latencyMs: { min: 5, max: 40 }, callbackDelayMs, callbackTrouble, callbackConcurrency: 128 },
     env: {
       BUSGATE_ROLES: 'worker,callbacks',
@@ -50,9 +49,9 @@ export async function runVerdicts(options: VerdictOptions): Promise<Outcome> {
     },
   })
   const polls = await startFront({ targets: () => [stage.sandbox.url], passed: body => traffic.asked(body) })
-  const fleet = new Fleet({ ...stage, name: 'worker' })
+  const fleet = new Fleet({ ...stage, name: 'worker', say })
   const ofReconcilers = { ...stage.env, ...reconcilerSettings, BUSGATE_GATEWAY_URL: polls.url }
-  const reconciling = new Fleet({ ...stage, name: 'reconciler', env: ofReconcilers })
+  const reconciling = new Fleet({ ...stage, name: 'reconciler', env: ofReconcilers, say })
   await Promise.all([fleet.fill(workers), reconciling.fill(reconcilers)])
   say(`${workers} workers and ${reconcilers} reconcilers, logs in ${stage.folder}`)
 
@@ -73,18 +72,20 @@ export async function runVerdicts(options: VerdictOptions): Promise<Outcome> {
   return {
     figures: [{ ...figures, lastVerdictSeconds }, promises, verdict.outcomes],
     broken: [...violations(verdict), ...Object.entries(promises).flatMap(([name, times]) => (times > 0 ? [name] : []))],
+    verdict,
+    faults: 0,
   }
 }
 
 /** A reconciler, then a worker in the middle of the load, and another reconciler when only verdicts are missing. */
-async function killThem(workers: Fleet, reconcilers: Fleet, load: Load, { commands, say }: RunOptions): Promise<void> {
+async function killThem(workers: Fleet, reconcilers: Fleet, load: Load, { say }: RunOptions): Promise<void> {
   const killings: [share: number, fleet: Fleet][] = [
     [0.3, reconcilers],
     [0.6, workers],
     [1, reconcilers],
   ]
   for (const [share, fleet] of killings) {
-    while (load.produced < share * commands) await pause(10)
+    await load.reached(share)
     const [member] = fleet.members
     say(`kill -9 ${member!.name}`)
     await member!.kill()

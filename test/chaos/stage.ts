@@ -3,18 +3,25 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openBus } from '../../src/bus/open.ts'
 import type { Bus } from '../../src/bus/port.ts'
-import { type LocalKafka, startKafka, startRegistry } from '../../src/cli/local-kafka/index.ts'
+import { type KafkaVersion, type LocalKafka, startKafka, startRegistry } from '../../src/cli/local-kafka/index.ts'
 import { loadSettings, type Settings } from '../../src/config/index.ts'
 import { registryOf } from '../../src/records/open.ts'
 import type { SchemaRegistry } from '../../src/records/registry.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
+import type { Codec } from '../support/outside/producer.ts'
+import { openWireTap, type WireTap } from '../support/wire-tap.ts'
+import type { Verdict } from './audit.ts'
+import { grantRights, login, type Rights } from './rights.ts'
 
 export interface RunOptions {
   commands: number
   /** Commands a second. */
   rate: number
   nodes: 1 | 3
+  kafka: KafkaVersion
+  /** Of the commands' batches, which Kafka's own client then writes. Null: busgate's producer writes them. */
+  codec: Codec | 'mixed' | null
   seed: number
   say: (line: string) => void
 }
@@ -23,11 +30,17 @@ export interface RunOptions {
 export interface Outcome {
   figures: object[]
   broken: string[]
+  verdict: Verdict
+  /** How often trouble was made. */
+  faults: number
 }
 
 /** A real Kafka, a registry and a gateway: everything but the processes under test. */
 export interface Stage {
   kafka: LocalKafka
+  /** One before each broker, for the processes under test alone. */
+  taps: readonly WireTap[]
+  rights: Rights
   sandbox: Sandbox
   settings: Settings
   bus: Bus
@@ -40,7 +53,6 @@ export interface Stage {
 }
 
 export interface StageOptions {
-  nodes: 1 | 3
   sandbox: SandboxOptions
   /** Settings beside the ones that every run has. */
   env?: Record<string, string>
@@ -48,33 +60,58 @@ export interface StageOptions {
 
 const partitions = 4
 
-export async function setStage({ nodes, sandbox: sandboxOptions, env: ownEnv = {} }: StageOptions): Promise<Stage> {
+export async function setStage(
+  run: RunOptions,
+  { sandbox: sandboxOptions, env: ownEnv = {} }: StageOptions,
+): Promise<Stage> {
+  const { nodes, kafka: version } = run
   const folder = await mkdtemp(join(tmpdir(), 'busgate-chaos-'))
-  const [kafka, registryServer] = await Promise.all([startKafka({ nodes }), startRegistry()])
+  const taps = await Promise.all(Array.from({ length: nodes }, openWireTap))
+  const proxies = taps.map(({ port }) => port)
+  const [kafka, registryServer] = await Promise.all([
+    startKafka({ version, nodes, proxies, users: { [login.user]: login.password } }),
+    startRegistry(),
+  ])
+  for (const [i, tap] of taps.entries()) tap.leadTo(kafka.outerBrokers[i]!)
   const sandbox = await startSandbox(sandboxOptions)
-  const env = { ...environment(kafka.brokers, registryServer.url, sandbox.url), ...ownEnv }
-  const settings = loadSettings({ env })
+  const open = {
+    ...environment(registryServer.url, sandbox.url),
+    ...ownEnv,
+    BUSGATE_KAFKA_BROKERS: kafka.brokers.join(),
+  }
+  const settings = loadSettings({ env: open })
   const bus = openBus(settings, new Telemetry())
   const { commands, ...others } = settings.topics
   await bus.createTopics([...commands, ...Object.values(others)].map(topic => ({ topic, partitions })))
   return {
     kafka,
+    taps,
+    rights: await grantRights(kafka.brokers, settings),
     sandbox,
     settings,
     bus,
     registry: registryOf(settings),
-    env,
+    env: { ...open, ...throughTaps(taps) },
     folder,
     async close() {
       await bus.close()
       await Promise.all([kafka.stop(), registryServer.stop(), sandbox.close()])
+      for (const tap of taps) tap.close()
     },
   }
 }
 
-function environment(brokers: readonly string[], registryUrl: string, gatewayUrl: string): Record<string, string> {
+function throughTaps(taps: readonly WireTap[]): Record<string, string> {
   return {
-    BUSGATE_KAFKA_BROKERS: brokers.join(),
+    BUSGATE_KAFKA_BROKERS: taps.map(({ address }) => address).join(),
+    BUSGATE_KAFKA_SASL_MECHANISM: 'plain',
+    BUSGATE_KAFKA_SASL_USERNAME: login.user,
+    BUSGATE_KAFKA_SASL_PASSWORD: login.password,
+  }
+}
+
+function environment(registryUrl: string, gatewayUrl: string): Record<string, string> {
+  return {
     BUSGATE_KAFKA_GROUP_ID: 'chaos',
     BUSGATE_KAFKA_SESSION_TIMEOUT_MS: '6000',
     BUSGATE_KAFKA_DRAIN_MS: '3000',

@@ -142,7 +142,7 @@ describe.skipIf(!java.ok)('busgate doctor on a Kafka that asks who it is', () =>
     await busgate(['topics', 'create', '--partitions', '1'], { env: open })
     return {
       ...open,
-      BUSGATE_KAFKA_BROKERS: kafka.secureBrokers.join(','),
+      BUSGATE_KAFKA_BROKERS: kafka.outerBrokers.join(','),
       BUSGATE_KAFKA_SASL_MECHANISM: 'plain',
       BUSGATE_KAFKA_SASL_USERNAME: user,
       BUSGATE_KAFKA_SASL_PASSWORD: password,

@@ -19,6 +19,8 @@ export interface LocalKafkaOptions {
   nodes?: 1 | 3
   /** Users with their passwords, who may do what ACLs allow them, at addresses of their own (SASL/PLAIN). */
   users?: Users
+  /** Ports of 127.0.0.1 where a proxy stands before each node, node 1 first. It leads to the node's place in `outerBrokers`. */
+  proxies?: readonly number[]
   /** Gets a line about each longer step. */
   log?: (line: string) => void
 }
@@ -27,8 +29,11 @@ export interface LocalKafkaOptions {
 export interface LocalKafka {
   /** The address of every node, node 1 first. */
   brokers: string[]
-  /** Where users sign in; empty without users. Whoever comes to `brokers` instead may do everything. */
-  secureBrokers: string[]
+  /**
+   * The second address of every node: users sign in there, proxies lead there. Empty without users and proxies.
+   * Whoever comes to `brokers` instead may do everything and meets no proxy.
+   */
+  outerBrokers: string[]
   /**
    * As a crash: SIGKILL. A single node's return takes 11 s, until Kafka has given up its former session. Kafka 4.3.0
    * may then have skipped the marker of a transaction that was committed just before ("likely deleted already" in
@@ -52,14 +57,14 @@ export interface LocalKafka {
  * @throws Error with the end of the node's log when it does not start
  */
 export async function startKafka(options: LocalKafkaOptions = {}): Promise<LocalKafka> {
-  const { version = kafkaVersion, nodes: count = 1, users = {}, log = () => {} } = options
+  const { version = kafkaVersion, nodes: count = 1, users = {}, proxies = [], log = () => {} } = options
   await requireJava()
-  const cluster = await addresses(count, Object.keys(users).length > 0, options.port)
+  const cluster = await addresses(count, { outer: Object.keys(users).length + proxies.length > 0, ...options })
   const classPath = await kafkaClassPath(log, version)
   const scratch = options.dataDir ? undefined : await mkdtemp(join(tmpdir(), 'busgate-kafka-'))
   const folder = options.dataDir ?? (scratch as string)
   const brokers = cluster.map(({ host, port }) => `${host}:${port}`)
-  const secureBrokers = cluster.flatMap(({ host, securePort }) => (securePort ? [`${host}:${securePort}`] : []))
+  const outerBrokers = cluster.flatMap(({ host, outerPort }) => (outerPort ? [`${host}:${outerPort}`] : []))
   const nodes = cluster.map(node =>
     localNode({ node, cluster, folder: join(folder, `node-${node.id}`), classPath, scratch, users }),
   )
@@ -86,7 +91,7 @@ export async function startKafka(options: LocalKafkaOptions = {}): Promise<Local
   log(`Kafka answers at ${brokers.join(', ')}`)
   return {
     brokers,
-    secureBrokers,
+    outerBrokers,
     killNode: id => nodeOf(id).kill(),
     stopNode: id => nodeOf(id).stop(),
     startNode: id => nodeOf(id).start(),
@@ -96,11 +101,17 @@ export async function startKafka(options: LocalKafkaOptions = {}): Promise<Local
   }
 }
 
-async function addresses(count: number, secure: boolean, port = 0): Promise<NodeAddress[]> {
+interface Places extends Pick<LocalKafkaOptions, 'port' | 'proxies'> {
+  /** Whether every node has a second address. */
+  outer: boolean
+}
+
+async function addresses(count: number, { port = 0, outer, proxies }: Places): Promise<NodeAddress[]> {
   const ids = Array.from({ length: count }, (_, i) => i + 1)
   const ports = await freePorts(ids.flatMap(id => [port && port + id - 1, 0, 0]))
   return ids.map((id, i) => {
-    const [clients, controllerPort, securePort] = ports.slice(3 * i, 3 * i + 3) as [number, number, number]
-    return { id, host: '127.0.0.1', port: clients, controllerPort, ...(secure && { securePort }) }
+    const [clients, controllerPort, outerPort] = ports.slice(3 * i, 3 * i + 3) as [number, number, number]
+    const proxyPort = proxies?.[i] ?? outerPort
+    return { id, host: '127.0.0.1', port: clients, controllerPort, ...(outer && { outerPort, proxyPort }) }
   })
 }

@@ -45,10 +45,11 @@ function pom(version: KafkaVersion): string {
 }
 
 /** Log4j 1 writes nothing without it; Log4j 2 does not read it. */
-const log4jProperties = `log4j.rootLogger=INFO, stdout
-log4j.appender.stdout=org.apache.log4j.ConsoleAppender
-log4j.appender.stdout.layout=org.apache.log4j.PatternLayout
-log4j.appender.stdout.layout.ConversionPattern=[%d] %p %m (%c)%n
+const log4jProperties = `log4j.rootLogger=INFO, stderr
+log4j.appender.stderr=org.apache.log4j.ConsoleAppender
+log4j.appender.stderr.target=System.err
+log4j.appender.stderr.layout=org.apache.log4j.PatternLayout
+log4j.appender.stderr.layout.ConversionPattern=[%d] %p %m (%c)%n
 `
 
 /** Whether everything has been fetched before: then Maven is not needed. */

@@ -4,8 +4,10 @@ export interface NodeAddress {
   host: string
   port: number
   controllerPort: number
-  /** Where clients sign in; left out, there is no such place. */
-  securePort?: number
+  /** A second listener for clients: where users sign in, or where a proxy leads. Left out, there is none. */
+  outerPort?: number
+  /** Where clients of the second listener are sent: the port of a proxy before it. Default: its own. */
+  proxyPort?: number
 }
 
 /** Passwords by their users' names. */
@@ -24,15 +26,15 @@ export function serverProperties(
 ): Record<string, string> {
   const replicas = String(Math.min(cluster.length, 3))
   const minIsr = cluster.length < 3 ? '1' : '2'
-  const secure = node.securePort === undefined ? '' : `,SASL_PLAINTEXT://${node.host}:${node.securePort}`
-  const client = `PLAINTEXT://${node.host}:${node.port}${secure}`
+  const { host, port, controllerPort, outerPort, proxyPort = outerPort } = node
+  const at = (outer?: number) => `PLAINTEXT://${host}:${port}${outer === undefined ? '' : `,OUTER://${host}:${outer}`}`
   return {
     'process.roles': 'broker,controller',
     'node.id': String(node.id),
     'controller.quorum.voters': cluster.map(({ id, host, controllerPort }) => `${id}@${host}:${controllerPort}`).join(),
     'controller.listener.names': 'CONTROLLER',
-    listeners: `${client},CONTROLLER://${node.host}:${node.controllerPort}`,
-    'advertised.listeners': client,
+    listeners: `${at(outerPort)},CONTROLLER://${host}:${controllerPort}`,
+    'advertised.listeners': at(proxyPort),
     'log.dirs': dataDir,
     'default.replication.factor': replicas,
     'min.insync.replicas': minIsr,
@@ -48,6 +50,15 @@ export function serverProperties(
     'auto.create.topics.enable': 'false',
     // Half of the heap otherwise.
     'log.cleaner.dedupe.buffer.size': '4194304',
+    ...(outerPort !== undefined && outerListener(users)),
+  }
+}
+
+function outerListener(users: Users): Record<string, string> {
+  const secure = Object.keys(users).length > 0
+  const outer = secure ? 'SASL_PLAINTEXT' : 'PLAINTEXT'
+  return {
+    'listener.security.protocol.map': `PLAINTEXT:PLAINTEXT,OUTER:${outer},CONTROLLER:PLAINTEXT`,
     ...(secure && accessControl(users)),
   }
 }
@@ -57,10 +68,9 @@ function accessControl(users: Users): Record<string, string> {
   const logins = Object.entries(users).map(([name, password]) => `user_${name}="${password}"`)
   const login = `org.apache.kafka.common.security.plain.PlainLoginModule required ${logins.join(' ')};`
   return {
-    'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT',
     'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
     'super.users': 'User:ANONYMOUS',
     'sasl.enabled.mechanisms': 'PLAIN',
-    'listener.name.sasl_plaintext.plain.sasl.jaas.config': login,
+    'listener.name.outer.plain.sasl.jaas.config': login,
   }
 }

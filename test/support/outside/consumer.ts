@@ -28,5 +28,5 @@ export async function readKeysOutside(options: OutsideConsumerOptions): Promise<
     ],
     { maxBuffer: 1024 ** 3 },
   )
-  return stdout.split('\n').filter(line => line !== '' && !line.startsWith('['))
+  return stdout.split('\n').filter(line => line !== '')
 }

@@ -1,0 +1,198 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+
+const apis = {
+  Produce: 0,
+  Fetch: 1,
+  Metadata: 3,
+  OffsetFetch: 9,
+  FindCoordinator: 10,
+  JoinGroup: 11,
+  Heartbeat: 12,
+  LeaveGroup: 13,
+  SyncGroup: 14,
+  InitProducerId: 22,
+  AddPartitionsToTxn: 24,
+  AddOffsetsToTxn: 25,
+  EndTxn: 26,
+  TxnOffsetCommit: 28,
+} as const
+/** A request of Kafka's protocol by its name there. */
+export type Api = keyof typeof apis
+const names = new Map(Object.entries(apis).map(([name, key]) => [key as number, name as Api]))
+
+/** A request on its way to a broker, or the answer on its way back. */
+export interface Passage {
+  kind: 'request' | 'answer'
+  /** Null: another one than those that have a name here. */
+  api: Api | null
+  /** Of the request. */
+  version: number
+  /** From 0, in the order of the connections. */
+  connection: number
+  /** Whole, with its length before it. */
+  frame: Buffer
+}
+
+/** `swallow`: it never arrives, and the connection stays open. `cut`: nor does the connection. Else it passes. */
+export type Fate = 'swallow' | 'cut' | undefined
+/** Decides about what passes. While a promise is open, everything behind it on its connection and its way waits. */
+export type Rule = (passage: Passage) => Fate | Promise<Fate>
+
+/** A proxy before one broker that sees Kafka's requests and answers. */
+export interface WireTap {
+  port: number
+  address: string
+  /** Tells the broker's own address. */
+  leadTo(address: string): void
+  /** How many there were so far. */
+  connections(): number
+  /** Of several rules the first that decides counts. @returns what takes the rule away */
+  addRule(rule: Rule): () => void
+  close(): void
+}
+
+const retryMs = 100
+
+/**
+ * Opens a tap on a free port of 127.0.0.1. It refuses connections as long as its broker does, so that a client cannot
+ * tell the one from the other.
+ */
+export async function openWireTap(): Promise<WireTap> {
+  const rules = new Set<Rule>()
+  const sockets = new Set<Socket>()
+  let target = { host: '127.0.0.1', port: 0 }
+  let connections = 0
+  let closed = false
+  let refusing = false
+
+  const decide: Rule = async passage => {
+    for (const rule of rules) {
+      const fate = await rule(passage)
+      if (fate) return fate
+    }
+    return undefined
+  }
+
+  const server = createServer({ noDelay: true }, client => {
+    const broker = connect({ ...target, noDelay: true })
+    for (const socket of [client, broker]) {
+      sockets.add(socket)
+      socket.on('error', () => {}) // 'close' follows
+      socket.once('close', () => sockets.delete(socket))
+    }
+    broker.once('error', () => {
+      if (broker.bytesRead === 0) void refuse()
+    })
+    void passBothWays(client, broker, connections++, decide)
+  })
+
+  async function refuse(): Promise<void> {
+    if (refusing || closed) return
+    refusing = true
+    server.close()
+    while (!closed && !((await accepts(target)) && (await listens()))) await pause(retryMs)
+    refusing = false
+  }
+
+  /** Somebody else may hold the port for a moment: outgoing connections get ports of the same range. */
+  function listens(): Promise<boolean> {
+    server.listen(port, '127.0.0.1')
+    return succeeds(once(server, 'listening'))
+  }
+
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    port,
+    address: `127.0.0.1:${port}`,
+    leadTo(address) {
+      const { hostname, port } = new URL(`tcp://${address}`)
+      target = { host: hostname, port: Number(port) }
+    },
+    connections: () => connections,
+    addRule(rule) {
+      rules.add(rule)
+      return () => void rules.delete(rule)
+    },
+    close() {
+      closed = true
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+async function passBothWays(client: Socket, broker: Socket, connection: number, rule: Rule): Promise<void> {
+  const asked = new Map<number, Pick<Passage, 'api' | 'version'>>()
+  const cut = () => {
+    client.destroy()
+    broker.destroy()
+  }
+  const request = (frame: Buffer): Passage => {
+    const about = { api: names.get(frame.readInt16BE(4)) ?? null, version: frame.readInt16BE(6) }
+    asked.set(frame.readInt32BE(8), about)
+    return { kind: 'request', ...about, connection, frame }
+  }
+  const answer = (frame: Buffer): Passage => {
+    const correlation = frame.readInt32BE(4)
+    const about = asked.get(correlation) ?? { api: null, version: 0 }
+    asked.delete(correlation)
+    return { kind: 'answer', ...about, connection, frame }
+  }
+  await Promise.all([
+    pass(client, broker, async frame => rule(request(frame)), cut),
+    pass(broker, client, async frame => rule(answer(frame)), cut),
+  ])
+}
+
+/** What has come passes, however its sender has ended. */
+async function pass(from: Socket, to: Socket, decide: (frame: Buffer) => Promise<Fate>, cut: () => void) {
+  try {
+    for await (const frame of frames(from)) {
+      const fate = await decide(frame)
+      if (fate === 'cut') cut()
+      if (fate === undefined && !to.write(frame)) await once(to, 'drain')
+    }
+  } catch {
+    // One of the two is gone.
+  } finally {
+    to.end()
+  }
+}
+
+/** Each begins with its length, which does not count itself. */
+async function* frames(socket: Socket): AsyncGenerator<Buffer> {
+  let parts: Buffer[] = []
+  let length = 0
+  for await (const chunk of socket as AsyncIterable<Buffer>) {
+    parts.push(chunk)
+    length += chunk.length
+    if (length < 4) continue
+    if (parts[0]!.length < 4) parts = [Buffer.concat(parts)]
+    if (length < 4 + parts[0]!.readInt32BE()) continue
+    let bytes = Buffer.concat(parts)
+    while (bytes.length >= 4 && bytes.length >= 4 + bytes.readInt32BE()) {
+      const end = 4 + bytes.readInt32BE()
+      yield bytes.subarray(0, end)
+      bytes = bytes.subarray(end)
+    }
+    parts = [bytes]
+    length = bytes.length
+  }
+}
+
+async function accepts(target: { host: string; port: number }): Promise<boolean> {
+  const socket = connect(target)
+  const accepted = await succeeds(once(socket, 'connect'))
+  socket.destroy()
+  return accepted
+}
+
+const succeeds = (event: Promise<unknown>) =>
+  event.then(
+    () => true,
+    () => false,
+  )
