@@ -50,6 +50,7 @@ export function commandSessions(options: CommandSessionsOptions): SessionListene
       commands.delete(session)
       doubts.delete(session)
       dispatcher.remove(session)
+      options.doubtIntake.resolver.remove(session)
       changed()
     },
     fatal,

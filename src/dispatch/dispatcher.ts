@@ -3,10 +3,11 @@ import type { Account } from '../accounts/account.ts'
 import type { Session } from '../bus/port.ts'
 import { envelopeOverhead } from '../gateway/envelope.ts'
 import { concludeExpired } from './conclusion.ts'
-import { Delivery, type DeliveryOptions, type Envelope } from './delivery.ts'
+import { Delivery, type DeliveryOptions, type Envelope, type Return } from './delivery.ts'
 import { expiry, type Pending } from './pending.ts'
 import { AccountQueue, type EnvelopeBounds } from './queue.ts'
 import { ResultTally } from './results.ts'
+import { Vouching } from './vouching.ts'
 
 export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   accounts: ReadonlyMap<string, Account>
@@ -35,6 +36,8 @@ export class Dispatcher {
   /** By urgency. */
   readonly #lanes: Lane[][]
   readonly #bySession = new Map<Session, Lane>()
+  readonly #underway = new Set<Envelope>()
+  readonly #vouching: Vouching
   #cancelTimer: (() => void) | null = null
   #pumping = false
 
@@ -42,7 +45,13 @@ export class Dispatcher {
     this.#options = options
     this.#slots = pLimit(options.concurrency)
     this.#lanes = options.topics.map(() => [])
-    this.#delivery = new Delivery({ ...options, putBack: (pendings, halved) => this.#putBack(pendings, halved) })
+    this.#delivery = new Delivery({ ...options, putBack: (pendings, how) => this.#putBack(pendings, how) })
+    this.#vouching = new Vouching({
+      ...options,
+      queuesOf: ({ name }) => [...this.#bySession.values()].flatMap(({ queues }) => queues.get(name) ?? []),
+      isBusy: account => [...this.#underway].some(envelope => envelope.account === account),
+      inSlot: request => this.inSlot(request),
+    })
   }
 
   get inFlight(): number {
@@ -91,6 +100,7 @@ export class Dispatcher {
     this.#cancelTimer = null
     let wait = 0
     while (wait === 0) wait = this.#leave()
+    wait = Math.min(wait, this.#vouching.check())
     if (wait > 0 && Number.isFinite(wait)) {
       this.#cancelTimer = this.#options.clock.after(Math.ceil(wait), () => this.pump())
     }
@@ -123,7 +133,7 @@ export class Dispatcher {
             continue
           }
           lanes.push(...lanes.splice(lanes.indexOf(lane), 1)) // the next one comes from another partition
-          void this.#slots(() => this.#delivery.deliver(envelope)).then(() => this.pump())
+          void this.#deliver(envelope)
           return 0
         }
       }
@@ -131,9 +141,17 @@ export class Dispatcher {
     return wait
   }
 
+  async #deliver(envelope: Envelope): Promise<void> {
+    this.#underway.add(envelope)
+    await this.#slots(() => this.#delivery.deliver(envelope))
+    this.#underway.delete(envelope)
+    this.pump()
+  }
+
   /** Packs an envelope if the account and its rate allow it now. @returns it, or the milliseconds to wait. */
   #form(session: Session, account: Account, queue: AccountQueue): Envelope | number {
     const { clock, lingerMs, maxOperations, maxBytes } = this.#options
+    queue.passed(account.passedAt)
     const due = queue.due(clock.monotonic(), lingerMs, maxOperations)
     if (due === null) return Number.POSITIVE_INFINITY
     const wait = Math.max(due, account.wait())
@@ -149,20 +167,27 @@ export class Dispatcher {
     const tally = new ResultTally()
     const now = clock.now()
     const pendings = queue.pack(bounds, pending => {
+      if (pending.over) return false
       const errorCode = expiry(pending, now, maxAgeMs)
       if (errorCode) outbox.settle(pending, concludeExpired(pending, errorCode), tally)
       return errorCode === null
     })
+    for (const pending of pendings) pending.packed = true
     if (!tally.isEmpty) void session.committed().then(() => tally.announce(telemetry))
     return pendings
   }
 
-  #putBack(pendings: readonly Pending[], halved: boolean): void {
-    const first = pendings[0]
+  #putBack(pendings: readonly Pending[], how: Return): void {
+    for (const pending of pendings) pending.packed = false
+    const [first] = pendings
     const queue = first && this.#queueOf(first)
     if (!queue) return
-    if (halved) queue.putBackHalved([...pendings])
-    else queue.putBack(pendings)
+    if (how === 'first') queue.putBack(pendings)
+    else if (how === 'halved') queue.putBackHalved(pendings)
+    else {
+      queue.putAside(first)
+      this.#vouching.add(this.#options.accounts.get(first.command.account)!)
+    }
   }
 
   #queueOf({ session, command }: Pending): AccountQueue | undefined {

@@ -15,10 +15,12 @@ export class Outbox {
     this.#telemetry = telemetry
   }
 
-  settle({ command, session, offset, origin, doubted }: Pending, details: ResultDetails, tally: ResultTally): void {
+  settle(pending: Pending, details: ResultDetails, tally: ResultTally): void {
+    const { command, session, offset, origin, doubted } = pending
     session.settle(offset, [this.#writeResult(command, origin, details)])
     tally.add(command.type, details.outcome, details.errorCode ?? null)
     if (doubted) this.#telemetry.emit('doubt.resolved', { outcome: details.outcome })
+    end(pending)
   }
 
   /**
@@ -42,7 +44,13 @@ export class Outbox {
     }
     session.settle(offset, records)
     tally.addDoubt(cause)
+    end(pending)
   }
+}
+
+function end(pending: Pending): void {
+  pending.over = true
+  pending.onOver?.()
 }
 
 const doubtTexts: Record<string, string> = {

@@ -1,5 +1,6 @@
 import type { Account } from '../accounts/account.ts'
 import type { PollAnswer, StatusPoller } from '../accounts/poller.ts'
+import type { Session } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import { operations, type SendType, stateOf } from '../protocol/index.ts'
 import type { StatusEvent } from '../records/generated.ts'
@@ -66,16 +67,20 @@ interface Doubt {
 
 /**
  * Resolves doubts: waits until the POST can no longer be executed late, asks for the status, and then gives the final
- * result, or sends again where the policy allows it. A callback settles it at any time. It keeps nothing of its own:
- * after a restart it begins again.
+ * result, or sends again where the policy allows it. A callback settles it at any time until that POST begins. It keeps
+ * nothing of its own: after a restart it begins again.
  */
 export class Resolver {
   readonly #options: ResolverOptions
-  /** Doubts that are being resolved in this process. */
-  open = 0
+  /** Doubts that are being resolved in this process, those that wait to be sent again among them. */
+  readonly #doubts = new Set<Doubt>()
 
   constructor(options: ResolverOptions) {
     this.#options = options
+  }
+
+  get open(): number {
+    return this.#doubts.size
   }
 
   /**
@@ -86,7 +91,8 @@ export class Resolver {
     const { clock, settleMs } = this.#options
     const canBeAsked = !withoutStatus.includes(pending.command.type)
     const doubt: Doubt = { pending, postedAt, inconclusive: 0, over: false, endSearch: () => {} }
-    this.open++
+    this.#doubts.add(doubt)
+    pending.onOver = () => this.#close(doubt)
     if (canBeAsked) this.#awaitCallback(doubt, since)
     // the POST has begun, whatever its sender's clock says
     const settling = Math.min(settleMs, Math.max(0, postedAt + settleMs - clock.now()))
@@ -94,10 +100,18 @@ export class Resolver {
     this.#after(wait, doubt, () => (canBeAsked ? this.#poll(doubt) : this.#decide(doubt)))
   }
 
+  /** The session's partition is no longer this process's: its next owner resolves what is left. */
+  remove(session: Session): void {
+    for (const doubt of this.#doubts) if (doubt.pending.session === session) this.#close(doubt)
+  }
+
   #awaitCallback(doubt: Doubt, since: number): void {
     const { idText: id, account } = doubt.pending.command
     const found = ({ msgId }: StatusEvent) => {
-      if (this.#stillOpen(doubt)) this.#settleSent(doubt, { ...noPayload, msgId })
+      if (!this.#stillOpen(doubt)) return
+      const details = this.#sent(doubt, { ...noPayload, msgId })
+      if (doubt.pending.packed) doubt.pending.proof = details
+      else this.#settle(doubt, details)
     }
     doubt.endSearch = this.#options.evidence?.seek({ id, account, since, found }) ?? doubt.endSearch
   }
@@ -115,7 +129,10 @@ export class Resolver {
     const evidence = evidenceOf(answer, notFoundErrors)
     telemetry.emit('status.polled', { result: evidence })
     if (evidence === 'sent') {
-      this.#settleSent(doubt, answer.kind === 'sent' ? readPayload(command.type, answer.data) : noPayload)
+      this.#settle(
+        doubt,
+        this.#sent(doubt, answer.kind === 'sent' ? readPayload(command.type, answer.data) : noPayload),
+      )
       return
     }
     if (evidence === 'inconclusive') doubt.inconclusive++
@@ -140,7 +157,6 @@ export class Resolver {
     } else if (attempts >= mostAttempts) {
       this.#settle(doubt, { ...unresolved, errorCode: 'ATTEMPTS_EXHAUSTED', sentAt: postedAt })
     } else {
-      this.#close(doubt)
       sendAgain(pending)
     }
   }
@@ -150,15 +166,13 @@ export class Resolver {
     return policy === 'AT_LEAST_ONCE' && this.#options.accounts.has(command.account)
   }
 
-  #settleSent(doubt: Doubt, payload: ResultPayload): void {
-    this.#settle(doubt, { outcome: 'SENT', attempts: doubt.pending.attempts, sentAt: doubt.postedAt, payload })
+  #sent({ pending, postedAt }: Doubt, payload: ResultPayload): ResultDetails {
+    return { outcome: 'SENT', attempts: pending.attempts, sentAt: postedAt, payload }
   }
 
-  #settle(doubt: Doubt, details: ResultDetails): void {
+  #settle({ pending }: Doubt, details: ResultDetails): void {
     const { outbox, telemetry } = this.#options
-    const { pending } = doubt
     const tally = new ResultTally()
-    this.#close(doubt)
     outbox.settle(pending, details, tally)
     void pending.session.committed().then(() => tally.announce(telemetry))
   }
@@ -176,8 +190,8 @@ export class Resolver {
   }
 
   #close(doubt: Doubt): void {
+    if (!this.#doubts.delete(doubt)) return
     doubt.over = true
     doubt.endSearch()
-    this.open--
   }
 }
