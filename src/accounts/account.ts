@@ -16,6 +16,9 @@ export interface AccountOptions {
   telemetry: Telemetry
 }
 
+/** The text itself is anything that the gateway likes to say, a message or a phone included, so that no log may show it. */
+const refusedForNoKnownReason = 'envelopes are refused as a whole with a text that is not known'
+
 /** Leave for one request to the gateway. */
 export interface Leave {
   operations: number
@@ -41,8 +44,6 @@ export class Account {
   readonly #telemetry: Telemetry
   /** Monotonic milliseconds: since when a request waits for the rate. */
   #waitsSince: number | null = null
-  /** The last text of a refusal that nobody knows. */
-  #refusal = ''
 
   constructor({ name, apiKey, rate, clock, random, telemetry }: AccountOptions) {
     this.name = name
@@ -106,7 +107,7 @@ export class Account {
   /** Everything that waits was refused, each command by itself: the account pauses before anything goes out again. */
   holdBack(): void {
     const retryInMs = this.gate.pause('refused', false, this.#clock.monotonic())
-    if (retryInMs !== null) this.#announcePause('refused', retryInMs, this.#refusal)
+    if (retryInMs !== null) this.#announcePause('refused', retryInMs, refusedForNoKnownReason)
   }
 
   /** Learns from a question that is always allowed. @returns whether it was answered, as while nothing is refused. */
@@ -125,7 +126,7 @@ export class Account {
   }
 
   #learn(leave: Leave, classified: Classified): void {
-    if (classified.outcome === 'refused' && !classified.known) this.#refused(leave, classified.error)
+    if (classified.outcome === 'refused' && !classified.known) this.#refused(leave)
     else if (classified.outcome === 'answered' || classified.outcome === 'refused' || isDecided(classified)) {
       this.#passed(leave, classified)
     } else if (classified.outcome === 'denied') {
@@ -148,12 +149,11 @@ export class Account {
   }
 
   /** Refused as a whole, with a text that nobody knows. A question that is refused says so only when it is the probe. */
-  #refused({ probe, operations, sends }: Leave, error: string): void {
+  #refused({ probe, operations, sends }: Leave): void {
     if (sends) this.#telemetry.emit('gateway.retry', { reason: 'refused', count: operations })
     if (!sends && !probe) return
-    this.#refusal = error
     const retryInMs = this.gate.refused(probe, this.#clock.monotonic())
-    if (retryInMs !== null) this.#announcePause('refused', retryInMs, error)
+    if (retryInMs !== null) this.#announcePause('refused', retryInMs, refusedForNoKnownReason)
   }
 
   #pause({ probe, operations }: Leave, reason: PauseReason, error: string, retryAfterMs: number | null = null): void {
