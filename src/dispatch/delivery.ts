@@ -99,8 +99,8 @@ export class Delivery {
     const { clock, leaseUntil, maxAgeMs } = this.#options
     if (!session.alive) return 'the partition was lost'
     if (clock.monotonic() >= leaseUntil()) return 'the lease on the partition is over'
-    if (pendings.some(({ proof }) => proof)) return 'a callback proved that a command was sent before'
     const now = clock.now()
+    if (pendings.some(({ proof }) => proof)) return 'a callback proved that a command was sent before'
     return pendings.some(pending => expiry(pending, now, maxAgeMs)) ? 'a command expired' : null
   }
 
