@@ -10,7 +10,7 @@ import { envelopeOverhead } from '../gateway/envelope.ts'
 import { type Command, type ReadOptions, readCommand } from '../records/command.ts'
 import { createDecoder } from '../records/decoder.ts'
 import { createEncoder } from '../records/encoder.ts'
-import type { Doubt, SendCommand, SendResult } from '../records/generated.ts'
+import type { Doubt, SendCommand, SendResult, StatusEvent } from '../records/generated.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { schemas, subjectOf } from '../records/schemas.ts'
 import type { Telemetry } from '../telemetry/events.ts'
@@ -76,6 +76,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const leaseUntil = () => membership?.leaseUntil() ?? Number.NEGATIVE_INFINITY
   const [urgent, ...others] = topics.commands
   const lanes = [urgent!, topics.doubts, ...others]
+  const patience = { clock, patient: true }
   const common = { ...gateway, ...delivery, connection, accounts, outbox, clock, telemetry }
   const dispatcher = new Dispatcher({ ...common, topics: lanes, leaseUntil })
   const poller = new StatusPoller({ ...common, leaseUntil, inSlot: request => dispatcher.inSlot(request) })
@@ -89,7 +90,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   })
   const intake = {
     ...common,
-    decoder: createDecoder<SendCommand>(schemas.command, registry),
+    decoder: createDecoder<SendCommand>(schemas.command, registry, patience),
     readCommand: (value: SendCommand, trace: TraceContext | null) =>
       readCommand(value, { hookFor, voiceHook: gateway.voiceHook }, trace),
     deadLetterTopic: topics.deadLetters,
@@ -105,7 +106,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
       writeResult,
       ready: pendings => dispatcher.push(pendings),
     },
-    doubtIntake: { ...intake, resolver, doubtDecoder: createDecoder<Doubt>(schemas.doubt, registry) },
+    doubtIntake: { ...intake, resolver, doubtDecoder: createDecoder<Doubt>(schemas.doubt, registry, patience) },
     dispatcher,
     telemetry,
     changed,
@@ -146,7 +147,8 @@ async function evidenceIn({ settings, bus, registry, clock, telemetry }: Sending
   const topic = settings.topics.statuses
   const partitions = (await bus.partitions([topic])).get(topic)
   if (!partitions) return null
-  return new Evidence({ bus, topic, partitions, decoder: createDecoder(schemas.status, registry), clock, telemetry })
+  const decoder = createDecoder<StatusEvent>(schemas.status, registry, { clock, patient: true })
+  return new Evidence({ bus, topic, partitions, decoder, clock, telemetry })
 }
 
 /** Doubts are keyed as commands are, so that a partition of theirs stands for one of the commands'. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/answer.ts'
 import { itemsAnswer, sentItem } from '../support/answers.ts'
+import { laggingRegistry } from '../support/lagging-registry.ts'
 import { startSendingWorld } from '../support/sending.ts'
 
 const minute = 60_000
@@ -26,6 +27,23 @@ describe('a command in doubt', () => {
     await clock.pass(minute)
     expect(results()).toEqual([])
     await clock.pass(2 * minute)
+    expect(results()).toMatchObject([{ id: 1n, outcome: 'SENT' }])
+  })
+
+  test('waits when the registry does not have its schema for a while, and so does the callback that proves it', async () => {
+    const registry = laggingRegistry()
+    const { clock, doubted, calledBack, results, deadLetters } = await startSendingWorld({ registry })
+    registry.isLagging = true
+    doubted(1)
+    await clock.pass(5000)
+    registry.isLagging = false
+    await clock.pass(10_000)
+    registry.isLagging = true
+    calledBack(1)
+    await clock.pass(5000)
+    expect([results(), deadLetters()]).toEqual([[], 0])
+    registry.isLagging = false
+    await clock.pass(5000)
     expect(results()).toMatchObject([{ id: 1n, outcome: 'SENT' }])
   })
 })

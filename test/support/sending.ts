@@ -8,7 +8,7 @@ import { parseJson } from '../../src/protocol/index.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../src/records/generated.ts'
-import { embeddedRegistry } from '../../src/records/registry.ts'
+import { embeddedRegistry, type SchemaRegistry } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { itemsAnswer, sentItem } from './answers.ts'
@@ -37,6 +37,7 @@ export interface SendingOptions {
   hop?: Hop
   settings?: object
   partitions?: number
+  registry?: SchemaRegistry
 }
 
 export const sentAll = (operations: Operation[]): Answer =>
@@ -50,7 +51,7 @@ export async function startSendingWorld(options: SendingOptions = {}) {
   const clock = new ManualClock()
   const broker = new MemoryBroker(clock)
   const telemetry = new Telemetry()
-  const registry = embeddedRegistry()
+  const registry = options.registry ?? embeddedRegistry()
   const settings = buildSettings({ ...options.settings, gateway: { balanceIntervalMs: 0, ...gatewayOf(options) } })
   const { topics } = settings
   broker.createTopics([
@@ -138,6 +139,8 @@ export async function startSendingWorld(options: SendingOptions = {}) {
         if (!decoded.ok) throw new Error('a result cannot be read')
         return decoded.value
       }),
+    /** How many there are. */
+    deadLetters: () => broker.end({ topic: topics.deadLetters, partition: 0 }),
     gauge: (name: string) =>
       [...sending.gauges.read()].filter(one => one.name === name).reduce((sum, { value }) => sum + value, 0),
   }
