@@ -96,6 +96,7 @@ describe('settings and secrets', () => {
     expect(of('settings')).toEqual([
       'failed: gateway.concurrency (BUSGATE_GATEWAY_CONCURRENCY): expected a whole number from 1 to 1024',
       'failed: kafka.brokers (BUSGATE_KAFKA_BROKERS): is not set, and needed by worker, callbacks',
+      'failed: registry.url (BUSGATE_REGISTRY_URL): is required unless kafka.brokers is embedded',
       'failed: gateway.url (BUSGATE_GATEWAY_URL): is not set, and needed by worker',
       'failed: gateway.apiKey (BUSGATE_GATEWAY_API_KEY): is not set, and needed by worker',
     ])
