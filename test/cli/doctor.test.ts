@@ -100,7 +100,7 @@ describe('settings and secrets', () => {
       'failed: gateway.url (BUSGATE_GATEWAY_URL): is not set, and needed by worker',
       'failed: gateway.apiKey (BUSGATE_GATEWAY_API_KEY): is not set, and needed by worker',
     ])
-    expect(new Set(all.slice(4).map(({ state }) => state))).toEqual(new Set(['skipped']))
+    expect(new Set(all.slice(5).map(({ state }) => state))).toEqual(new Set(['skipped']))
   })
 
   test('what is only missing is no reason not to look at the rest', async () => {
