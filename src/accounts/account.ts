@@ -16,12 +16,19 @@ export interface AccountOptions {
   telemetry: Telemetry
 }
 
+/** The text itself is anything that the gateway likes to say, a message or a phone included, so that no log may show it. */
+const refusedForNoKnownReason = 'envelopes are refused as a whole with a text that is not known'
+
 /** Leave for one request to the gateway. */
 export interface Leave {
   operations: number
   /** Whether the request's outcome decides about the account's pause. */
   probe: boolean
   grant: Grant | null
+  /** Whether it carries commands; else it asks a question. */
+  sends: boolean
+  /** Monotonic milliseconds of the first byte; null while it has not been written. */
+  begunAt: number | null
 }
 
 /** One account of the gateway: when the next request may leave, and what the answers mean for the ones after it. */
@@ -31,6 +38,8 @@ export class Account {
   readonly gate: AccountGate
   /** null: no rate is set. */
   readonly limiter: RateLimiter | null
+  /** Monotonic milliseconds: when the last of the envelopes of commands began that were answered normally. */
+  passedAt = Number.NEGATIVE_INFINITY
   readonly #clock: Clock
   readonly #telemetry: Telemetry
   /** Monotonic milliseconds: since when a request waits for the rate. */
@@ -65,18 +74,20 @@ export class Account {
     return Math.min(this.gate.admission(now).operations, this.limiter?.available(now) ?? Number.POSITIVE_INFINITY)
   }
 
-  leave(operations: number): Leave {
+  leave(operations: number, sends = true): Leave {
     if (this.#waitsSince !== null) {
       const seconds = (this.#clock.monotonic() - this.#waitsSince) / 1000
       this.#telemetry.emit('rate.waited', { account: this.name, seconds })
       this.#waitsSince = null
     }
-    return { operations, probe: this.gate.leave(), grant: this.limiter?.grant(operations) ?? null }
+    const grant = this.limiter?.grant(operations) ?? null
+    return { operations, probe: this.gate.leave(), grant, sends, begunAt: null }
   }
 
   /** The request's first byte is about to be written. */
-  begun({ grant }: Leave): void {
-    if (grant) grant.sentAt = this.#clock.monotonic()
+  begun(leave: Leave): void {
+    leave.begunAt = this.#clock.monotonic()
+    if (leave.grant) leave.grant.sentAt = leave.begunAt
   }
 
   /** The request was never made, for a reason that says nothing about the account. */
@@ -87,22 +98,47 @@ export class Account {
 
   /** Learns from what a request came to. */
   observe(leave: Leave, classified: Classified): void {
-    const { grant } = leave
-    if (grant) this.limiter?.answered(grant, this.#clock.monotonic())
+    this.answered(leave)
     const verdicts = 'verdicts' in classified ? classified.verdicts : []
     const throttled = verdicts.filter(isThrottled).length
     if (throttled === 0 || throttled < verdicts.length) this.#learn(leave, classified) // else nothing has passed
     if (throttled > 0) this.#pause({ ...leave, operations: throttled }, 'throttled', 'operations above the rate')
   }
 
+  /** The request came to its end, in a way that says nothing about the account. */
+  answered({ grant }: Leave): void {
+    if (grant) this.limiter?.answered(grant, this.#clock.monotonic())
+  }
+
+  /** Everything that waits was refused, each command by itself: the account pauses before anything goes out again. */
+  holdBack(): void {
+    const retryInMs = this.gate.pause('refused', false, this.#clock.monotonic())
+    if (retryInMs !== null) this.#announcePause('refused', retryInMs, refusedForNoKnownReason)
+  }
+
+  /** Learns from a question that is always allowed. @returns whether it was answered, as while nothing is refused. */
+  vouched(leave: Leave, classified: Classified): boolean {
+    const { outcome } = classified
+    if (outcome === 'answered') {
+      this.answered(leave)
+      this.gate.vouched()
+      this.#telemetry.emit('account.resumed', { account: this.name })
+      return true
+    }
+    if (outcome === 'refused' || outcome === 'denied') {
+      this.observe(leave, { outcome: 'refused', code: 'REJECTED', known: false, error: classified.error })
+    } else this.observe(leave, classified)
+    return false
+  }
+
   #learn(leave: Leave, classified: Classified): void {
-    const { probe } = leave
-    if (classified.outcome === 'answered' || classified.outcome === 'refused' || isDecided(classified)) {
-      if (this.gate.passed(probe)) this.#telemetry.emit('account.resumed', { account: this.name })
+    if (classified.outcome === 'refused' && !classified.known) this.#refused(leave)
+    else if (classified.outcome === 'answered' || classified.outcome === 'refused' || isDecided(classified)) {
+      this.#passed(leave, classified)
     } else if (classified.outcome === 'denied') {
       this.#pause(leave, 'denied', classified.error)
     } else if (classified.outcome === 'unknown') {
-      const retryInMs = this.gate.undecided(probe, this.#clock.monotonic())
+      const retryInMs = this.gate.undecided(leave.probe, this.#clock.monotonic())
       if (retryInMs !== null) this.#announcePause('undecided', retryInMs, classified.error)
     } else if (classified.reason === 'withheld') {
       this.withdraw(leave)
@@ -110,6 +146,20 @@ export class Account {
       if (leave.grant?.sentAt === null) this.limiter?.giveBack(leave.grant)
       this.#pause(leave, classified.reason, classified.error, classified.retryAfterMs)
     }
+  }
+
+  #passed({ probe, sends, begunAt }: Leave, { outcome }: Classified): void {
+    if (sends && outcome !== 'refused') this.passedAt = Math.max(this.passedAt, begunAt ?? this.passedAt)
+    const resumed = sends ? this.gate.passed(probe) : this.gate.heard(probe)
+    if (resumed) this.#telemetry.emit('account.resumed', { account: this.name })
+  }
+
+  /** Refused as a whole, with a text that nobody knows. A question that is refused says so only when it is the probe. */
+  #refused({ probe, operations, sends }: Leave): void {
+    if (sends) this.#telemetry.emit('gateway.retry', { reason: 'refused', count: operations })
+    if (!sends && !probe) return
+    const retryInMs = this.gate.refused(probe, this.#clock.monotonic())
+    if (retryInMs !== null) this.#announcePause('refused', retryInMs, refusedForNoKnownReason)
   }
 
   #pause({ probe, operations }: Leave, reason: PauseReason, error: string, retryAfterMs: number | null = null): void {

@@ -1,5 +1,5 @@
 /** Why an account pauses. */
-export type PauseReason = 'denied' | 'throttled' | 'unreachable' | 'undecided'
+export type PauseReason = 'denied' | 'throttled' | 'unreachable' | 'undecided' | 'refused'
 
 export interface Admission {
   /** Milliseconds until the next envelope may be formed; Infinity while a probe is on its way. */
@@ -10,6 +10,8 @@ export interface Admission {
 
 /** After this many envelopes in a row that nobody can tell of, the account pauses. */
 const undecidedInARow = 3
+/** The same of envelopes that were refused as a whole with a text that nobody knows. */
+const refusedInARow = 3
 const firstPauseMs = 500
 const longestPauseMs = 30_000
 
@@ -24,6 +26,7 @@ export class AccountGate {
   #until = 0
   #pauses = 0
   #undecided = 0
+  #refused = 0
 
   /** @param random 0 to 1, spreads the pauses */
   constructor(random: () => number) {
@@ -62,16 +65,39 @@ export class AccountGate {
   /** An answer of the gateway came. @returns whether the account was paused until now. */
   passed(probe: boolean): boolean {
     this.#undecided = 0
-    if (!probe) return false
+    this.#refused = 0
+    if (probe) this.#state = 'closed'
+    if (this.#state === 'closed') this.#pauses = 0
+    return probe
+  }
+
+  /** A question was answered, which says nothing about envelopes of commands that are refused. The same answer. */
+  heard(probe: boolean): boolean {
+    this.#undecided = 0
+    if (this.reason !== 'refused') return probe && this.passed(probe)
+    this.withdraw(probe)
+    return false
+  }
+
+  /**
+   * The probe was a question that is always allowed, and was answered: what was refused may go out once more. If it is
+   * refused again, the next pause is longer all the same.
+   */
+  vouched(): void {
+    this.#undecided = 0
     this.#state = 'closed'
-    this.#pauses = 0
-    return true
   }
 
   /** Nobody can tell. @returns the milliseconds of the pause this caused, or null. */
   undecided(probe: boolean, now: number): number | null {
     this.#undecided++
     return probe || this.#undecided >= undecidedInARow ? this.pause('undecided', probe, now) : null
+  }
+
+  /** Refused as a whole, nobody knows why. @returns the milliseconds of the pause this caused, or null. */
+  refused(probe: boolean, now: number): number | null {
+    this.#refused++
+    return probe || this.#refused >= refusedInARow ? this.pause('refused', probe, now) : null
   }
 
   /** @returns the milliseconds of the pause, or null when the account is paused already. */

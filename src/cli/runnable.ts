@@ -4,7 +4,6 @@ import { Telemetry } from '../telemetry/events.ts'
 
 /** The settings of a process that could start with them. @throws SettingsError that names all that is wrong or missing */
 export function runnableSettings(sources: SettingsSources): Settings {
-  const settings = loadRunnableSettings(sources)
-  hookForCommands(settings, tokensOf(settings), new Telemetry()) // refuses an address that leaves no room for a token
-  return settings
+  // refuses an address that leaves no room for a token
+  return loadRunnableSettings(sources, settings => hookForCommands(settings, tokensOf(settings), new Telemetry()))
 }

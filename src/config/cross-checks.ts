@@ -8,6 +8,9 @@ export interface CrossCheck {
   what: string
 }
 
+/** A lease is never longer than this, whatever the session time-out. */
+const longestLeaseMs = 10_000
+
 export const crossChecks: CrossCheck[] = [
   {
     paths: ['kafka.drainMs', 'kafka.sessionTimeoutMs', 'kafka.rebalanceTimeoutMs'],
@@ -15,6 +18,14 @@ export const crossChecks: CrossCheck[] = [
       values['kafka.drainMs'] >= values['kafka.sessionTimeoutMs'] ||
       values['kafka.sessionTimeoutMs'] >= values['kafka.rebalanceTimeoutMs'],
     what: 'must be below kafka.sessionTimeoutMs, and that below kafka.rebalanceTimeoutMs',
+  },
+  {
+    paths: ['delivery.settleMs', 'gateway.timeoutMs', 'kafka.sessionTimeoutMs', 'kafka.brokers'],
+    broken: values =>
+      values['kafka.brokers'] !== 'embedded' &&
+      Math.min(values['kafka.sessionTimeoutMs'], longestLeaseMs) >=
+        values['gateway.timeoutMs'] + values['delivery.settleMs'],
+    what: 'gateway.timeoutMs + delivery.settleMs must be above kafka.sessionTimeoutMs (or 10000, if that is less): a worker that lost its partition may begin a request until then, so a doubt must be left alone for longer; raise delivery.settleMs',
   },
   {
     paths: ['kafka.sasl.mechanism', 'kafka.sasl.username', 'kafka.sasl.password'],
@@ -50,6 +61,15 @@ export const crossChecks: CrossCheck[] = [
     what: 'is required with callbacks.publicUrl',
   },
   {
+    paths: ['callbacks.port', 'telemetry.port', 'callbacks.host', 'telemetry.host', 'roles'],
+    broken: values =>
+      values.roles.includes('callbacks') &&
+      values['callbacks.port'] !== 0 &&
+      values['callbacks.port'] === values['telemetry.port'] &&
+      meet(values['callbacks.host'], values['telemetry.host']),
+    what: 'is the port of telemetry.port too, and both listen in this process: give each a port of its own',
+  },
+  {
     paths: ['gateway.apiKey', 'gateway.accounts.NAME.apiKey'],
     broken: values => values['gateway.apiKey'] !== undefined && values['gateway.accounts.NAME.apiKey'].has('default'),
     what: 'is the same setting as gateway.accounts.default.apiKey: give one of them',
@@ -65,6 +85,11 @@ export const crossChecks: CrossCheck[] = [
     what: 'must be below the rate of every account, or nothing is left to send with',
   },
 ]
+
+/** Whether a port can be taken only once at the two addresses: some stand for every one of the machine. */
+function meet(...hosts: [string, string]): boolean {
+  return hosts[0] === hosts[1] || hosts.some(host => host === '0.0.0.0' || host === '::')
+}
 
 function ratesOf(values: Values): number[] {
   return [values['gateway.rate'] ?? [], ...values['gateway.accounts.NAME.rate'].values()].flat()

@@ -34,17 +34,33 @@ export function loadSettings(sources: SettingsSources): Settings {
   return compile(values)
 }
 
-/** The settings of a process that is to run. @throws SettingsError that names everything that is wrong or missing. */
-export function loadRunnableSettings(sources: SettingsSources): Settings & WithBrokers {
+/**
+ * The settings of a process that is to run.
+ * @param check looks at the settings for what only their users know; examples stand in for those that are wrong
+ * @throws SettingsError that names everything that is wrong or missing, by `check` too.
+ */
+export function loadRunnableSettings(
+  sources: SettingsSources,
+  check: (settings: Settings) => void = () => {},
+): Settings & WithBrokers {
   const { values, failed, problems } = read(sources)
   const settings: Settings = compile({ ...values, ...examplesOf(failed) })
-  try {
-    requireRunnable(settings)
-    if (problems.length === 0) return settings
-  } catch (error) {
-    problems.push(...(error as SettingsError).problems)
+  for (const look of [requireRunnable, check]) {
+    const found = complaintsOf(() => look(settings))
+    problems.push(...found.filter(({ path }) => !problems.some(problem => problem.path === path)))
   }
-  throw new SettingsError(problems)
+  if (problems.length > 0) throw new SettingsError(problems)
+  return settings as Settings & WithBrokers
+}
+
+function complaintsOf(look: () => void): readonly Problem[] {
+  try {
+    look()
+  } catch (error) {
+    if (error instanceof SettingsError) return error.problems
+    throw error
+  }
+  return []
 }
 
 /** Every secret that the sources hold, also while other settings are wrong. */

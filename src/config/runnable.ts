@@ -11,6 +11,9 @@ export function requireRunnable(settings: Settings): asserts settings is Setting
   const asks = settings.roles.filter(role => role !== 'callbacks')
   const problems: Problem[] = []
   if (settings.kafka.brokers === undefined) problems.push(missing('kafka.brokers', settings.roles))
+  if (settings.kafka.brokers !== 'embedded' && settings.registry.url === undefined) {
+    problems.push({ ...missing('registry.url', []), what: 'is required unless kafka.brokers is embedded' })
+  }
   if (asks.length > 0) problems.push(...missingOfGateway(settings, asks))
   if (settings.roles.includes('reconciler') && !settings.reconciler.rate && hasRates(settings)) {
     problems.push({

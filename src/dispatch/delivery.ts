@@ -11,6 +11,7 @@ import { recordedTraceId, type TraceContext } from '../telemetry/trace.ts'
 import { conclude } from './conclusion.ts'
 import type { Outbox } from './outbox.ts'
 import { expiry, type Pending } from './pending.ts'
+import { noteRefusal, type Suspicion, suspicionOf } from './refusals.ts'
 import { ResultTally } from './results.ts'
 
 /** Commands of one account and one partition that go out together. */
@@ -20,6 +21,9 @@ export interface Envelope {
   pendings: Pending[]
   leave: Leave
 }
+
+/** How commands that were not sent wait again: the next to go, in halves that go each by itself, or set aside (one). */
+export type Return = 'first' | 'halved' | 'aside'
 
 export interface DeliveryOptions {
   connection: Connection
@@ -31,7 +35,7 @@ export interface DeliveryOptions {
   clock: Clock
   telemetry: Telemetry
   /** Commands that were not sent and wait again. */
-  putBack: (pendings: readonly Pending[], halved: boolean) => void
+  putBack: (pendings: readonly Pending[], how: Return) => void
 }
 
 /** One envelope's way: intent, POST, verdict, results, all of it committed. */
@@ -45,9 +49,12 @@ export class Delivery {
   /** Resolves when what became of it is committed. */
   async deliver(envelope: Envelope): Promise<void> {
     const { session, account, pendings, leave } = envelope
+    const suspicion = suspicionOf(envelope)
     if (!(await session.intend(pendings.map(({ offset }) => offset)))) {
       account.withdraw(leave)
-      this.#options.putBack(pendings, false)
+      const tally = new ResultTally()
+      this.#putBack(pendings, 'first', tally)
+      if (!tally.isEmpty) await this.#commit(session, tally)
       return
     }
     const { connection, clock, errorTexts, telemetry } = this.#options
@@ -63,8 +70,7 @@ export class Delivery {
       return null
     })
     const ids = pendings.map(({ command }) => command.idText)
-    const classified = classify(ids, answer, errorTexts)
-    account.observe(leave, classified)
+    const classified = this.#learn(envelope, classify(ids, answer, errorTexts), suspicion)
     const { outcome } = classified
     span.end(outcome)
     telemetry.emit('envelope.finished', {
@@ -74,7 +80,18 @@ export class Delivery {
       seconds: (clock.now() - sentAt) / 1000,
       traceId: recordedTraceId(traces),
     })
-    await this.#apply(envelope, classified, sentAt)
+    const tally = new ResultTally()
+    this.#apply(envelope, classified, sentAt, tally)
+    await this.#commit(session, tally)
+  }
+
+  /** Tells the account. @returns the same; a refusal counts as known if the envelope's only command is to blame for it */
+  #learn({ account, leave, pendings }: Envelope, classified: Classified, suspicion: Suspicion): Classified {
+    const refused = classified.outcome === 'refused' && !classified.known ? classified : null
+    if (refused && noteRefusal(pendings, suspicion, this.#options.clock.monotonic())) refused.known = true
+    if (refused && !refused.known && suspicion === 'vouched') account.answered(leave)
+    else account.observe(leave, classified)
+    return classified
   }
 
   /** Right before the first byte. Everything that could have changed since the intent was written. */
@@ -83,23 +100,28 @@ export class Delivery {
     if (!session.alive) return 'the partition was lost'
     if (clock.monotonic() >= leaseUntil()) return 'the lease on the partition is over'
     const now = clock.now()
+    if (pendings.some(({ proof }) => proof)) return 'a callback proved that a command was sent before'
     return pendings.some(pending => expiry(pending, now, maxAgeMs)) ? 'a command expired' : null
   }
 
-  async #apply(envelope: Envelope, classified: Classified, sentAt: number): Promise<void> {
+  async #commit(session: Session, tally: ResultTally): Promise<void> {
+    await session.committed()
+    tally.announce(this.#options.telemetry)
+  }
+
+  #apply(envelope: Envelope, classified: Classified, sentAt: number, tally: ResultTally): void {
     const { pendings, session } = envelope
-    const tally = new ResultTally()
     if (classified.outcome === 'answered' || classified.outcome === 'unknown') {
       this.#settleAll(envelope, classified, sentAt, tally)
+    } else if (classified.outcome === 'refused' && !classified.known) {
+      this.#release(session, pendings, pendings.length === 1 ? 'aside' : 'halved', tally)
     } else if (classified.outcome === 'refused' && pendings.length === 1) {
       this.#settle(pendings[0]!, { kind: 'refused', ...classified }, sentAt, '', tally)
     } else {
-      // what the gateway itself refused counts as an attempt; a refused envelope may pass in halves
+      // what the gateway refused for a known reason counts as an attempt; a refused envelope may pass in halves
       if (classified.outcome !== 'not_sent') for (const pending of pendings) pending.attempts++
-      this.#release(session, pendings, classified.outcome === 'refused')
+      this.#release(session, pendings, classified.outcome === 'refused' ? 'halved' : 'first', tally)
     }
-    await session.committed()
-    tally.announce(this.#options.telemetry)
   }
 
   #settleAll(
@@ -110,21 +132,32 @@ export class Delivery {
   ): void {
     const cause = classified.outcome === 'unknown' ? classified.cause : ''
     const again = pendings.filter((pending, i) => !this.#settle(pending, classified.verdicts[i]!, sentAt, cause, tally))
-    if (again.length > 0) this.#release(session, again, false)
+    if (again.length > 0) this.#release(session, again, 'first', tally)
   }
 
   /** @returns false when the command was not sent and has to wait again. */
   #settle(pending: Pending, verdict: Verdict, sentAt: number, cause: string, tally: ResultTally): boolean {
     const { outbox } = this.#options
+    if (pending.proof && verdict.kind !== 'sent') {
+      outbox.settle(pending, pending.proof, tally)
+      return true
+    }
     const conclusion = conclude(pending, verdict, sentAt)
     if (conclusion.kind === 'result') outbox.settle(pending, conclusion.details, tally)
     else if (conclusion.kind === 'doubt') outbox.doubt(pending, sentAt, cause, tally)
     return conclusion.kind !== 'again'
   }
 
-  #release(session: Session, pendings: readonly Pending[], halved: boolean): void {
-    for (const { offset } of pendings) session.release(offset)
-    this.#options.putBack(pendings, halved)
+  #release(session: Session, pendings: readonly Pending[], how: Return, tally: ResultTally): void {
+    for (const { offset, proof } of pendings) if (!proof) session.release(offset)
+    this.#putBack(pendings, how, tally)
+  }
+
+  /** What a callback has proved meanwhile is settled; the others wait again. */
+  #putBack(pendings: readonly Pending[], how: Return, tally: ResultTally): void {
+    for (const pending of pendings) if (pending.proof) this.#options.outbox.settle(pending, pending.proof, tally)
+    const others = pendings.filter(({ proof }) => !proof)
+    if (others.length > 0) this.#options.putBack(others, how)
   }
 }
 

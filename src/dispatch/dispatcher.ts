@@ -3,12 +3,13 @@ import type { Account } from '../accounts/account.ts'
 import type { Session } from '../bus/port.ts'
 import { envelopeOverhead } from '../gateway/envelope.ts'
 import { concludeExpired } from './conclusion.ts'
-import { Delivery, type DeliveryOptions, type Envelope } from './delivery.ts'
+import { Delivery, type DeliveryOptions, type Envelope, type Return } from './delivery.ts'
 import { PartitionQueues } from './partition-queues.ts'
 import { expiry, type Pending } from './pending.ts'
 import type { AccountQueue, EnvelopeBounds } from './queue.ts'
 import { ResultTally } from './results.ts'
 import { Turns } from './turns.ts'
+import { Vouching } from './vouching.ts'
 
 export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   accounts: ReadonlyMap<string, Account>
@@ -26,6 +27,7 @@ interface InFlight {
   what: string
   /** null: a request that is no envelope of commands. */
   session: Session | null
+  account?: Account
   isUrgent: boolean
 }
 
@@ -43,6 +45,7 @@ export class Dispatcher {
   readonly #partitions: PartitionQueues[][]
   readonly #bySession = new Map<Session, PartitionQueues>()
   readonly #turns: Turns
+  readonly #vouching: Vouching
   #cancelTimer: (() => void) | null = null
   #pumping = false
 
@@ -51,9 +54,12 @@ export class Dispatcher {
     this.#slots = pLimit(options.concurrency)
     this.#partitions = options.topics.map(() => [])
     this.#turns = new Turns(options.topics.length)
-    this.#delivery = new Delivery({
+    this.#delivery = new Delivery({ ...options, putBack: (pendings, how) => this.#putBack(pendings, how) })
+    this.#vouching = new Vouching({
       ...options,
-      putBack: (pendings, halved) => this.#bySession.get(pendings[0]!.session)?.putBack(pendings, halved),
+      queuesOf: ({ name }) => [...this.#bySession.values()].flatMap(partition => partition.of(name) ?? []),
+      isBusy: account => [...this.#inFlight].some(one => one.account === account),
+      inSlot: request => this.inSlot(request),
     })
   }
 
@@ -114,7 +120,7 @@ export class Dispatcher {
     this.#cancelTimer = null
     let wait = 0
     while (wait === 0) wait = this.#leave()
-    wait = Math.min(wait, this.#balance())
+    wait = Math.min(wait, this.#balance(), this.#vouching.check())
     if (Number.isFinite(wait)) this.#cancelTimer = this.#options.clock.after(Math.ceil(wait), () => this.pump())
     this.#pumping = false
   }
@@ -163,9 +169,9 @@ export class Dispatcher {
           partitions.push(...partitions.splice(partitions.indexOf(partition), 1)) // the next one comes from another
           partition.turn(name)
           this.#turns.left(urgency)
-          const { session } = envelope
+          const { session, account } = envelope
           const what = `an envelope of ${session.topic}/${session.partition}`
-          void this.#run({ what, session, isUrgent: urgency === 0 }, () => this.#delivery.deliver(envelope))
+          void this.#run({ what, session, account, isUrgent: urgency === 0 }, () => this.#delivery.deliver(envelope))
           return 0
         }
       }
@@ -183,6 +189,7 @@ export class Dispatcher {
   /** Packs an envelope if the account and its rate allow it now. @returns it, or the milliseconds to wait. */
   #form(session: Session, account: Account, queue: AccountQueue): Envelope | number {
     const { clock, lingerMs, maxOperations, maxBytes } = this.#options
+    queue.passed(account.passedAt)
     const due = queue.due(clock.monotonic(), lingerMs, maxOperations)
     if (due === null) return Number.POSITIVE_INFINITY
     const wait = Math.max(due, account.wait())
@@ -198,11 +205,20 @@ export class Dispatcher {
     const tally = new ResultTally()
     const now = clock.now()
     const pendings = queue.pack(bounds, pending => {
+      if (pending.over) return false
       const errorCode = expiry(pending, now, maxAgeMs)
       if (errorCode) outbox.settle(pending, concludeExpired(pending, errorCode), tally)
       return errorCode === null
     })
+    for (const pending of pendings) pending.packed = true
     if (!tally.isEmpty) void session.committed().then(() => tally.announce(telemetry))
     return pendings
+  }
+
+  #putBack(pendings: readonly Pending[], how: Return): void {
+    for (const pending of pendings) pending.packed = false
+    const [first] = pendings
+    this.#bySession.get(first!.session)?.putBack(pendings, how)
+    if (how === 'aside') this.#vouching.add(this.#options.accounts.get(first!.command.account)!)
   }
 }

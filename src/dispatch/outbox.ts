@@ -1,6 +1,6 @@
 import type { Telemetry } from '../telemetry/events.ts'
 import type { DoubtWriter } from './doubts.ts'
-import type { Pending } from './pending.ts'
+import { end, type Pending } from './pending.ts'
 import type { ResultDetails, ResultTally, WriteResult } from './results.ts'
 
 /** Settles commands on their sessions: with a result, or by moving them to the doubts. */
@@ -15,10 +15,12 @@ export class Outbox {
     this.#telemetry = telemetry
   }
 
-  settle({ command, session, offset, origin, doubted }: Pending, details: ResultDetails, tally: ResultTally): void {
+  settle(pending: Pending, details: ResultDetails, tally: ResultTally): void {
+    const { command, session, offset, origin, doubted } = pending
     session.settle(offset, [this.#writeResult(command, origin, details)])
     tally.add(command.type, details.outcome, details.errorCode ?? null)
     if (doubted) this.#telemetry.emit('doubt.resolved', { outcome: details.outcome })
+    end(pending)
   }
 
   /**
@@ -42,6 +44,7 @@ export class Outbox {
     }
     session.settle(offset, records)
     tally.addDoubt(cause)
+    end(pending)
   }
 }
 

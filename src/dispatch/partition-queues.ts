@@ -1,7 +1,8 @@
 import type { Account } from '../accounts/account.ts'
 import type { Backlog, Session } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
-import type { Pending } from './pending.ts'
+import type { Return } from './delivery.ts'
+import { end, type Pending } from './pending.ts'
 import { AccountQueue } from './queue.ts'
 
 export interface PartitionQueuesOptions {
@@ -64,17 +65,23 @@ export class PartitionQueues {
       const queue = this.#queueOf(pending)
       if (queue.shelf.isBefore(pending)) {
         queue.shelf.add(pending, this.#options.maxAgeMs)
+        end(pending)
         shelved.push(pending.offset)
       } else queue.push(pending)
     }
     if (shelved.length > 0) this.session.shelve(shelved)
   }
 
-  /** @param halved whether they were refused as a whole and are to go in two halves */
-  putBack(pendings: readonly Pending[], halved: boolean): void {
-    const queue = this.#queueOf(pendings[0]!)
-    if (halved) queue.putBackHalved(pendings)
-    else queue.putBack(pendings)
+  putBack(pendings: readonly Pending[], how: Return): void {
+    const [first] = pendings
+    const queue = this.#queueOf(first!)
+    if (how === 'first') queue.putBack(pendings)
+    else if (how === 'halved') queue.putBackHalved(pendings)
+    else queue.putAside(first!)
+  }
+
+  of(account: string): AccountQueue | undefined {
+    return this.#queues.get(account)
   }
 
   /**

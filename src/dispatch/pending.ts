@@ -1,5 +1,7 @@
 import type { BusRecord, Session, TopicPartition } from '../bus/port.ts'
 import type { Command } from '../records/command.ts'
+import type { Refusal } from './refusals.ts'
+import type { ResultDetails } from './results.ts'
 
 /** The record on a command topic that a command came from. */
 export interface Origin extends TopicPartition {
@@ -22,6 +24,22 @@ export interface Pending {
   doubted: boolean
   /** Why it cannot be sent again: what it was is not known any more, and `command` holds what is. */
   unreadable?: string
+  /** In an envelope: what becomes of it is the delivery's to say. */
+  packed?: boolean
+  /** Its final result, by a callback that came while it was packed. */
+  proof?: ResultDetails
+  /** Settled: nothing is to be done with it any more. */
+  over?: boolean
+  /** Called when it is settled. */
+  onOver?: () => void
+  /** Missing: none of its envelopes was refused for a reason that nobody knows. */
+  refusal?: Refusal
+}
+
+/** Its outcome is written, or it is forgotten here and read again: nothing is to be done with it any more. */
+export function end(pending: Pending): void {
+  pending.over = true
+  pending.onOver?.()
 }
 
 export type ExpiryCode = 'DEADLINE' | 'MAX_AGE'

@@ -1,5 +1,5 @@
 import type { Backlog } from '../bus/port.ts'
-import type { Pending } from './pending.ts'
+import { end, type Pending } from './pending.ts'
 import { Shelf } from './shelf.ts'
 
 export interface EnvelopeBounds {
@@ -72,10 +72,18 @@ export class AccountQueue {
   /** Halves of an envelope that was refused as a whole: each goes out as it is. */
   readonly #halves: Pending[][] = []
   readonly shelf = new Shelf()
+  /** Refused each by itself, nobody knows why: they wait until it can be told whether they are to blame. */
+  #aside: Pending[] = []
 
   /** How many are in memory. */
   get length(): number {
-    return this.#batched.length + this.#alone.length + this.#halves.reduce((sum, half) => sum + half.length, 0)
+    const halves = this.#halves.reduce((sum, half) => sum + half.length, 0)
+    return this.#batched.length + this.#alone.length + halves + this.#aside.length
+  }
+
+  /** How many of them wait until it can be told whether they or the gateway are to blame for a refusal. */
+  get aside(): number {
+    return this.#aside.length
   }
 
   /** Bytes of those operations in memory, without the halves of refused envelopes. */
@@ -85,7 +93,7 @@ export class AccountQueue {
 
   /** The append time of the oldest command, roughly: queues are in order but for what was taken back. */
   get oldestTimestamp(): number | null {
-    const firsts = [this.#batched.first, this.#alone.first, ...this.#halves.map(half => half[0])]
+    const firsts = [this.#batched.first, this.#alone.first, ...this.#halves.map(half => half[0]), this.#aside[0]]
     const timestamps = firsts.map(pending => pending?.origin.record.timestamp ?? Number.POSITIVE_INFINITY)
     const oldest = Math.min(...timestamps, this.shelf.oldestTimestamp ?? Number.POSITIVE_INFINITY)
     return Number.isFinite(oldest) ? oldest : null
@@ -107,14 +115,41 @@ export class AccountQueue {
     const alone = this.#alone.cut(kept)
     const records = Math.max(0, kept.records - this.#alone.length)
     const cut = [...alone, ...this.#batched.cut({ ...kept, records })]
-    for (const pending of cut) this.shelf.add(pending, maxAgeMs)
+    for (const pending of cut) {
+      this.shelf.add(pending, maxAgeMs)
+      end(pending)
+    }
     return cut.map(({ offset }) => offset)
   }
 
   /** Takes back an envelope that was refused as a whole, in two halves. */
   putBackHalved(pendings: readonly Pending[]): void {
     const middle = Math.ceil(pendings.length / 2)
-    this.#halves.push(pendings.slice(0, middle), pendings.slice(middle))
+    const halves = [pendings.slice(0, middle), pendings.slice(middle)]
+    this.#halves.push(...halves.filter(({ length }) => length > 0))
+  }
+
+  /** Takes back a command that was refused alone. It goes out again, alone, when it is vouched for or another one passed. */
+  putAside(pending: Pending): void {
+    this.#aside.push(pending)
+  }
+
+  /** A command of the account that began at this instant of the monotonic clock has passed. */
+  passed(at: number): void {
+    if (this.#aside.length === 0) return
+    this.#aside = this.#aside.filter(({ over }) => !over)
+    this.#takeUp(({ refusal }) => !refusal || refusal.at < at)
+  }
+
+  /** The gateway answers the account. */
+  vouch(): void {
+    for (const { refusal } of this.#aside) if (refusal) refusal.vouched = true
+    this.#takeUp(() => true)
+  }
+
+  #takeUp(chosen: (pending: Pending) => boolean): void {
+    for (const pending of this.#aside.filter(chosen)) this.#halves.push([pending])
+    this.#aside = this.#aside.filter(pending => !chosen(pending))
   }
 
   /** Milliseconds until an envelope is due: full, or its first command has waited for `lingerMs`. null: nothing waits. */

@@ -67,13 +67,13 @@ interface Doubt {
 
 /**
  * Resolves doubts: waits until the POST can no longer be executed late, asks for the status, and then gives the final
- * result, or sends again where the policy allows it. A callback settles it at any time. It keeps nothing of its own:
- * after a restart it begins again.
+ * result, or sends again where the policy allows it. A callback settles it at any time until that POST begins. It keeps
+ * nothing of its own: after a restart it begins again.
  */
 export class Resolver {
   readonly #options: ResolverOptions
   readonly #bySession = new Map<Session, Set<Doubt>>()
-  /** Doubts that are being resolved in this process. */
+  /** Doubts that are being resolved in this process, those that wait to be sent again among them. */
   open = 0
 
   constructor(options: ResolverOptions) {
@@ -91,6 +91,7 @@ export class Resolver {
     const ofSession = this.#bySession.get(pending.session) ?? new Set()
     this.#bySession.set(pending.session, ofSession.add(doubt))
     this.open++
+    pending.onOver = () => this.#close(doubt)
     if (canBeAsked) this.#awaitCallback(doubt, since)
     // the POST has begun, whatever its sender's clock says
     const settling = Math.min(settleMs, Math.max(0, postedAt + settleMs - clock.now()))
@@ -107,7 +108,10 @@ export class Resolver {
   #awaitCallback(doubt: Doubt, since: number): void {
     const { idText: id, account } = doubt.pending.command
     const found = ({ msgId }: StatusEvent) => {
-      if (!doubt.over) this.#settleSent(doubt, { ...noPayload, msgId })
+      if (doubt.over) return
+      const details = this.#sent(doubt, { ...noPayload, msgId })
+      if (doubt.pending.packed) doubt.pending.proof = details
+      else this.#settle(doubt, details)
     }
     doubt.endSearch = this.#options.evidence?.seek({ id, account, since, found }) ?? doubt.endSearch
   }
@@ -125,7 +129,8 @@ export class Resolver {
     const evidence = evidenceOf(answer, notFoundErrors)
     telemetry.emit('status.polled', { result: evidence })
     if (evidence === 'sent') {
-      this.#settleSent(doubt, answer.kind === 'sent' ? readPayload(command.type, answer.data) : noPayload)
+      const payload = answer.kind === 'sent' ? readPayload(command.type, answer.data) : noPayload
+      this.#settle(doubt, this.#sent(doubt, payload))
       return
     }
     if (evidence === 'inconclusive') doubt.inconclusive++
@@ -150,7 +155,6 @@ export class Resolver {
     } else if (attempts >= mostAttempts) {
       this.#settle(doubt, { ...unresolved, errorCode: 'ATTEMPTS_EXHAUSTED', sentAt: postedAt })
     } else {
-      this.#close(doubt)
       sendAgain(pending)
     }
   }
@@ -160,15 +164,13 @@ export class Resolver {
     return policy === 'AT_LEAST_ONCE' && this.#options.accounts.has(command.account)
   }
 
-  #settleSent(doubt: Doubt, payload: ResultPayload): void {
-    this.#settle(doubt, { outcome: 'SENT', attempts: doubt.pending.attempts, sentAt: doubt.postedAt, payload })
+  #sent({ pending, postedAt }: Doubt, payload: ResultPayload): ResultDetails {
+    return { outcome: 'SENT', attempts: pending.attempts, sentAt: postedAt, payload }
   }
 
-  #settle(doubt: Doubt, details: ResultDetails): void {
+  #settle({ pending }: Doubt, details: ResultDetails): void {
     const { outbox, telemetry } = this.#options
-    const { pending } = doubt
     const tally = new ResultTally()
-    this.#close(doubt)
     outbox.settle(pending, details, tally)
     void pending.session.committed().then(() => tally.announce(telemetry))
   }
@@ -180,6 +182,7 @@ export class Resolver {
   }
 
   #close(doubt: Doubt): void {
+    if (doubt.over) return
     doubt.over = true
     doubt.endSearch()
     this.#bySession.get(doubt.pending.session)?.delete(doubt)

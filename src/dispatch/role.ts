@@ -10,7 +10,7 @@ import { envelopeOverhead } from '../gateway/envelope.ts'
 import { type Command, type ReadOptions, readCommand } from '../records/command.ts'
 import { createDecoder } from '../records/decoder.ts'
 import { createEncoder } from '../records/encoder.ts'
-import type { Doubt, SendCommand, SendResult } from '../records/generated.ts'
+import type { Doubt, SendCommand, SendResult, StatusEvent } from '../records/generated.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { schemas, subjectOf } from '../records/schemas.ts'
 import type { Telemetry } from '../telemetry/events.ts'
@@ -78,6 +78,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const leaseUntil = () => membership?.leaseUntil() ?? Number.NEGATIVE_INFINITY
   const [urgent, ...others] = topics.commands
   const lanes = [urgent!, topics.doubts, ...others]
+  const patience = { clock, patient: true }
   const common = { ...gateway, ...delivery, connection, accounts, outbox, clock, telemetry }
   const dispatcher = new Dispatcher({ ...common, topics: lanes, leaseUntil })
   const poller = new StatusPoller({ ...common, leaseUntil, inSlot: request => dispatcher.inSlot(request) })
@@ -89,13 +90,13 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
     settleMs: timeoutMs + delivery.settleMs,
     sendAgain: pending => dispatcher.push([pending]),
   })
-  const doubtDecoder = createDecoder<Doubt>(schemas.doubt, registry)
+  const doubtDecoder = createDecoder<Doubt>(schemas.doubt, registry, patience)
   const answered = delivery.checkResults
     ? new Answered({
         ...common,
         bus,
         topics,
-        resultDecoder: createDecoder<SendResult>(schemas.result, registry),
+        resultDecoder: createDecoder<SendResult>(schemas.result, registry, patience),
         doubtDecoder,
         owned: () => membership?.share().owned || partitions,
       })
@@ -103,7 +104,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const intake = {
     ...common,
     answered,
-    decoder: createDecoder<SendCommand>(schemas.command, registry),
+    decoder: createDecoder<SendCommand>(schemas.command, registry, patience),
     readCommand: (value: SendCommand, trace: TraceContext | null) =>
       readCommand(value, { hookFor, voiceHook: gateway.voiceHook }, trace),
     deadLetterTopic: topics.deadLetters,
@@ -169,7 +170,8 @@ async function evidenceIn({ settings, bus, registry, clock, telemetry }: Sending
   const topic = settings.topics.statuses
   const partitions = (await bus.partitions([topic])).get(topic)
   if (!partitions) return null
-  return new Evidence({ bus, topic, partitions, decoder: createDecoder(schemas.status, registry), clock, telemetry })
+  const decoder = createDecoder<StatusEvent>(schemas.status, registry, { clock, patient: true })
+  return new Evidence({ bus, topic, partitions, decoder, clock, telemetry })
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type ErrorCode, errorCodeOf, parseJson } from '../protocol/index.ts'
+import { type ErrorCode, errorCodeOf, knownErrorCode, parseJson } from '../protocol/index.ts'
 import type { Answer } from './answer.ts'
 
 /** What became of one operation of an envelope. */
@@ -13,8 +13,8 @@ export type Classified =
   | { outcome: 'answered'; verdicts: Verdict[] }
   /** The key was not accepted: none sent. */
   | { outcome: 'denied'; error: string }
-  /** The envelope was refused as a whole: none sent; its halves may pass. */
-  | { outcome: 'refused'; code: ErrorCode; error: string }
+  /** The envelope was refused as a whole: none sent; its halves may pass. `known`: what its text means. */
+  | { outcome: 'refused'; code: ErrorCode; known: boolean; error: string }
   /** None sent. `throttled`: by a ceiling; `withheld`: by the last check before the first byte. */
   | {
       outcome: 'not_sent'
@@ -49,7 +49,7 @@ export function classify(ids: Ids, answer: Answer, errorTexts: Readonly<Record<s
 function classifyStatus(ids: Ids, { status, retryAfterMs }: Answer & { kind: 'response' }): Classified {
   const error = `HTTP ${status}`
   if (!refusedBeforeTheGateway.has(status)) return unknown(ids, 'http_status', error)
-  if (status === 413) return { outcome: 'refused', code: 'REJECTED', error }
+  if (status === 413) return { outcome: 'refused', code: 'REJECTED', known: true, error }
   return { outcome: 'not_sent', reason: status === 429 ? 'throttled' : 'unreachable', error, retryAfterMs }
 }
 
@@ -64,10 +64,10 @@ function classifyBody(ids: Ids, body: string, errorTexts: Readonly<Record<string
       return unknown(ids, 'contradiction', 'the envelope is refused, but one of its items is not')
     }
     const error = textOf(envelope.error)
-    const code = errorCodeOf(error, errorTexts)
+    const code = knownErrorCode(error, errorTexts)
     if (code === 'ACCESS_DENIED') return { outcome: 'denied', error }
     if (code === 'THROTTLED') return { outcome: 'not_sent', reason: 'throttled', error, retryAfterMs: null }
-    return { outcome: 'refused', code, error }
+    return { outcome: 'refused', code: code ?? 'REJECTED', known: code !== null, error }
   }
   const inOrder = items.length === ids.length && items.every((item, i) => answers(item, ids[i] ?? null))
   if (inOrder) return { outcome: 'answered', verdicts: items.map(item => verdictOf(item as Item, errorTexts)) }

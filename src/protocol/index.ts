@@ -34,7 +34,7 @@ export type { TemplateViberListOperation, TemplateViberListPayload } from './ope
 export type { ViberOperation } from './operations/viber.ts'
 export type { ViberSmsOperation } from './operations/viber-sms.ts'
 export type { VoiceOperation } from './operations/voice.ts'
-export { type ErrorCode, errorCodeOf, errorCodes } from './refusals.ts'
+export { type ErrorCode, errorCodeOf, errorCodes, knownErrorCode } from './refusals.ts'
 export {
   isOperationType,
   type OperationObject,

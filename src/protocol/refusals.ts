@@ -51,11 +51,15 @@ const known: ReadonlyMap<string, ErrorCode> = new Map(
 )
 
 /**
- * The code of the gateway's error text. The whole text is compared; case, surrounding space and a final full stop make
- * no difference. `own` adds texts and wins over the known ones. A text that nobody knows is REJECTED.
+ * The code of the gateway's error text; null: nobody knows the text. The whole text is compared; case, surrounding space
+ * and a final full stop make no difference. `own` adds texts and wins over the known ones.
  */
-export const errorCodeOf = (text: string, own: Readonly<Record<string, ErrorCode>> = {}): ErrorCode => {
+export const knownErrorCode = (text: string, own: Readonly<Record<string, ErrorCode>> = {}): ErrorCode | null => {
   const folded = fold(text)
   const ownMatch = Object.entries(own).find(([ownText]) => fold(ownText) === folded)
-  return ownMatch?.[1] ?? known.get(folded) ?? 'REJECTED'
+  return ownMatch?.[1] ?? known.get(folded) ?? null
 }
+
+/** The same; a text that nobody knows is REJECTED. */
+export const errorCodeOf = (text: string, own: Readonly<Record<string, ErrorCode>> = {}): ErrorCode =>
+  knownErrorCode(text, own) ?? 'REJECTED'

@@ -1,10 +1,18 @@
 import type { Resolver, Type } from 'avsc'
+import { type Clock, sleep, systemClock } from '../clock.ts'
 import { refuseOtherUnits, typeOf } from './avro.ts'
 import { refuseWeightlessItems } from './bounds.ts'
 import { SchemaNotFound, type SchemaRegistry, SchemaUnreadable } from './registry.ts'
 
-/** How long a "there is no such schema" of the registry is believed. */
+/** So long, and after these pauses, a schema that the registry does not have is asked for again: a replica may lag. */
+const PATIENCE_MS = 10_000
+const FIRST_PAUSE_MS = 250
+/** How long a "there is no such schema" of the registry is believed after that. */
 const NOT_FOUND_MS = 60_000
+/** Foreign bytes can name any number of schemas: at most so many are asked for again at the same time. */
+const MAX_AWAITED = 64
+/** And none while so many that were asked for again are believed to be missing. */
+const MAX_MISSED = 4
 /** Foreign bytes can name any number of schemas; more refusals than this are not worth remembering. */
 const MAX_REFUSED = 10_000
 /** Confluent wire format: a zero byte, the schema's id in 4 bytes, the body. */
@@ -36,17 +44,31 @@ export interface Decoder<T> {
   decode(value: Buffer | null): Decoded<T>
   /**
    * Makes the writer's schema of that id ready. Resolves also when the answer is definite but bad: decode then says so.
+   * That the registry does not have it is definite only after some seconds, where the decoder is patient.
    * @throws RegistryUnavailable when the registry could not be asked; try again.
    */
   prepare(schemaId: number): Promise<void>
 }
 
+export interface DecoderOptions {
+  clock?: Clock
+  /** Whether a schema that the registry does not have is asked for again before that is believed. Default: no. */
+  patient?: boolean
+}
+
 /** Reads records of any writer's schema as the reader's. */
-export function createDecoder<T>(readerSchema: object, registry: SchemaRegistry): Decoder<T> {
+export function createDecoder<T>(
+  readerSchema: object,
+  registry: SchemaRegistry,
+  { clock = systemClock, patient = false }: DecoderOptions = {},
+): Decoder<T> {
   const reader = typeOf(readerSchema)
   const resolvers = new Map<number, Resolver>()
   const refused = new Map<number, { error: DecodeError; until: number }>()
   const asked = new Map<number, Promise<void>>()
+  const awaited = new Set<number>()
+  /** Of the schemas that were asked for again in vain, until when that is believed. */
+  let missed: number[] = []
 
   function decode(value: Buffer | null): Decoded<T> {
     if (value === null) return failed('NO_VALUE', 'The record has no value: a command topic takes no tombstones.')
@@ -63,7 +85,7 @@ export function createDecoder<T>(readerSchema: object, registry: SchemaRegistry)
 
   function withoutSchema(schemaId: number): Decoded<T> {
     const refusal = refused.get(schemaId)
-    if (refusal && performance.now() < refusal.until) return { ok: false, error: refusal.error }
+    if (refusal && clock.monotonic() < refusal.until) return { ok: false, error: refusal.error }
     return { ok: false, pending: schemaId }
   }
 
@@ -76,13 +98,41 @@ export function createDecoder<T>(readerSchema: object, registry: SchemaRegistry)
 
   async function learn(schemaId: number): Promise<void> {
     try {
-      resolvers.set(schemaId, resolverFor(await registry.schemaOf(schemaId), schemaId))
+      resolvers.set(schemaId, resolverFor(await schemaOf(schemaId), schemaId))
       refused.delete(schemaId)
     } catch (error) {
       if (error instanceof SchemaNotFound) refuse(schemaId, 'SCHEMA_NOT_FOUND', error.message, NOT_FOUND_MS)
       else if (error instanceof SchemaUnreadable) refuse(schemaId, 'SCHEMA_INCOMPATIBLE', error.message, Infinity)
       else throw error
+    } finally {
+      awaited.delete(schemaId)
     }
+  }
+
+  /** @throws SchemaNotFound when the registry has said so for long enough, or when there is no patience for it now. */
+  async function schemaOf(schemaId: number): Promise<object> {
+    const until = clock.monotonic() + PATIENCE_MS
+    for (let pause = FIRST_PAUSE_MS; ; pause *= 2) {
+      try {
+        return await registry.schemaOf(schemaId)
+      } catch (error) {
+        if (!(error instanceof SchemaNotFound) || !isAwaited(schemaId)) throw error
+        const left = until - clock.monotonic()
+        if (left <= 0) {
+          missed.push(clock.monotonic() + NOT_FOUND_MS)
+          throw error
+        }
+        await sleep(clock, Math.min(pause, left))
+      }
+    }
+  }
+
+  function isAwaited(schemaId: number): boolean {
+    if (awaited.has(schemaId)) return true
+    missed = missed.filter(until => clock.monotonic() < until)
+    if (!patient || awaited.size >= MAX_AWAITED || missed.length >= MAX_MISSED) return false
+    awaited.add(schemaId)
+    return true
   }
 
   function resolverFor(writerSchema: object, schemaId: number): Resolver {
@@ -101,7 +151,7 @@ export function createDecoder<T>(readerSchema: object, registry: SchemaRegistry)
 
   function refuse(schemaId: number, code: DecodeCode, message: string, forMs: number): void {
     if (refused.size >= MAX_REFUSED) refused.clear()
-    refused.set(schemaId, { error: { code, message }, until: performance.now() + forMs })
+    refused.set(schemaId, { error: { code, message }, until: clock.monotonic() + forMs })
   }
 
   return { decode, prepare }

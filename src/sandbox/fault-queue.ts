@@ -2,7 +2,7 @@ import type { FaultName } from './faults.ts'
 
 /** The faults that the next requests meet, first come, first served. */
 export interface FaultQueue {
-  /** The next `count` requests to the gateway's endpoint meet `fault`. */
+  /** The next `count` requests to the gateway's endpoint meet `fault`; with Infinity all of them until `clear`. */
   next(fault: FaultName, count?: number): void
   clear(): void
 }

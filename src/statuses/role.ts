@@ -48,8 +48,9 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
   await checkTopics(bus, topics)
   const encodeStatus = await createEncoder<StatusEvent>(subjectOf(topics.statuses), schemas.status, registry)
   const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
-  const resultDecoder = createDecoder<SendResult>(schemas.result, registry)
-  const statusDecoder = createDecoder<StatusEvent>(schemas.status, registry)
+  const patience = { clock, patient: true }
+  const resultDecoder = createDecoder<SendResult>(schemas.result, registry, patience)
+  const statusDecoder = createDecoder<StatusEvent>(schemas.status, registry, patience)
   const rate = reconciler.rate ?? usualRate
   const accounts = new Map(
     [...gateway.accounts].map(([name, { apiKey }]) => [

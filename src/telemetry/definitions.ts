@@ -101,7 +101,7 @@ export const definitions = {
     labels: { account: 'account', outcome: label.envelopeOutcomes },
     meaning: 'Requests with commands that ended; unknown: nobody can tell whether they were executed.',
     action:
-      "denied: check the account's key. unknown: see doubts_total for the cause. refused: an envelope was refused as a whole and goes out in halves.",
+      "denied: check the account's key. unknown: see doubts_total for the cause. refused: an envelope was refused as a whole and goes out in halves, unless everything is refused.",
   },
   envelope_operations: {
     type: 'histogram',
@@ -124,7 +124,7 @@ export const definitions = {
     labels: { reason: label.retryReasons },
     meaning: 'Commands known not to have been sent, which go out again.',
     action:
-      'throttled: set gateway.rate below what the gateway allows. unreachable: network or gateway down. denied: the key is refused.',
+      'throttled: set gateway.rate below what the gateway allows. unreachable: network or gateway down. denied: the key is refused. refused: whole envelopes are refused with a text that is not known; an outage if nothing passes.',
   },
   rate_wait_seconds: {
     type: 'histogram',

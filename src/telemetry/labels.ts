@@ -37,7 +37,7 @@ export const errorCodes = [
 export const envelopeOutcomes = ['answered', 'refused', 'denied', 'not_sent', 'unknown']
 
 /** Why commands that were not sent are sent again. */
-export const retryReasons = ['throttled', 'unreachable', 'denied']
+export const retryReasons = ['throttled', 'unreachable', 'denied', 'refused']
 
 export const doubtCauses = [
   'timeout',

@@ -96,10 +96,11 @@ describe('settings and secrets', () => {
     expect(of('settings')).toEqual([
       'failed: gateway.concurrency (BUSGATE_GATEWAY_CONCURRENCY): expected a whole number from 1 to 1024',
       'failed: kafka.brokers (BUSGATE_KAFKA_BROKERS): is not set, and needed by worker, callbacks',
+      'failed: registry.url (BUSGATE_REGISTRY_URL): is required unless kafka.brokers is embedded',
       'failed: gateway.url (BUSGATE_GATEWAY_URL): is not set, and needed by worker',
       'failed: gateway.apiKey (BUSGATE_GATEWAY_API_KEY): is not set, and needed by worker',
     ])
-    expect(new Set(all.slice(4).map(({ state }) => state))).toEqual(new Set(['skipped']))
+    expect(new Set(all.slice(5).map(({ state }) => state))).toEqual(new Set(['skipped']))
   })
 
   test('what is only missing is no reason not to look at the rest', async () => {

@@ -55,6 +55,27 @@ describe('config check', () => {
     expect(stderr).toContain('callbacks.publicUrl (BUSGATE_CALLBACKS_PUBLIC_URL): is too long')
   })
 
+  test('what is missing, what does not fit together and what leaves no room for a hook are named in one round', async () => {
+    const env = {
+      BUSGATE_GATEWAY_TIMEOUT_MS: '4000',
+      BUSGATE_DELIVERY_SETTLE_MS: '1000',
+      BUSGATE_TELEMETRY_PORT: '8080',
+      BUSGATE_CALLBACKS_PUBLIC_URL: `https://hooks.example/${'x'.repeat(250)}`,
+      BUSGATE_CALLBACKS_SECRET: 'k1:0123456789abcdef',
+      BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k',
+    }
+    const { code, stderr } = await busgate(['config', 'check'], { env })
+    expect(code).toBe(2)
+    expect(stderr.match(/^ {2}[a-zA-Z.]+/gm)?.map(line => line.trim())).toEqual([
+      'delivery.settleMs',
+      'callbacks.port',
+      'kafka.brokers',
+      'registry.url',
+      'gateway.url',
+      'callbacks.publicUrl',
+    ])
+  })
+
   test('a file that is not there is named', async () => {
     const { code, stderr } = await busgate(['config', 'check', '--config', 'missing.yaml'])
     expect(code).toBe(2)

@@ -37,7 +37,8 @@ describe('settings', () => {
         sessionTimeoutMs: 10_000,
         rebalanceTimeoutMs: 30_000,
         drainMs: 5_000,
-        startFrom: 'earliest',
+        startFrom: 'fail',
+        onDataLoss: 'continue',
         compression: 'gzip',
         ssl: false,
         sasl: null,
@@ -277,6 +278,16 @@ describe('wrong settings', () => {
       'registry.url | BUSGATE_KAFKA_BROKERS | is required unless kafka.brokers is embedded',
     ],
     [
+      'doubts that are asked for while the lease of an earlier owner may last',
+      { BUSGATE_GATEWAY_TIMEOUT_MS: '8000', BUSGATE_DELIVERY_SETTLE_MS: '2000' },
+      'delivery.settleMs | BUSGATE_GATEWAY_TIMEOUT_MS, BUSGATE_DELIVERY_SETTLE_MS | gateway.timeoutMs + delivery.settleMs must be above kafka.sessionTimeoutMs (or 10000, if that is less): a worker that lost its partition may begin a request until then, so a doubt must be left alone for longer; raise delivery.settleMs',
+    ],
+    [
+      'one port for callbacks and metrics',
+      { BUSGATE_CALLBACKS_PORT: '9464', BUSGATE_CALLBACKS_HOST: '127.0.0.1' },
+      'callbacks.port | BUSGATE_CALLBACKS_PORT, BUSGATE_CALLBACKS_HOST | is the port of telemetry.port too, and both listen in this process: give each a port of its own',
+    ],
+    [
       'a public address without a secret',
       { BUSGATE_CALLBACKS_PUBLIC_URL: 'https://hooks.example' },
       'callbacks.secret | BUSGATE_CALLBACKS_PUBLIC_URL | is required with callbacks.publicUrl',
@@ -308,6 +319,41 @@ describe('wrong settings', () => {
     ],
   ])('do not fit together: %s', (_, env, problem) => {
     expect(problemsOf({ env })).toEqual([problem])
+  })
+
+  it.each<[string, Record<string, string>]>([
+    [
+      'doubts that are asked for soon, with a session that is shorter',
+      {
+        BUSGATE_GATEWAY_TIMEOUT_MS: '5000',
+        BUSGATE_DELIVERY_SETTLE_MS: '1001',
+        BUSGATE_KAFKA_SESSION_TIMEOUT_MS: '6000',
+      },
+    ],
+    [
+      'doubts that are asked for soon, with a session that is longer than any lease',
+      {
+        BUSGATE_GATEWAY_TIMEOUT_MS: '10000',
+        BUSGATE_DELIVERY_SETTLE_MS: '1',
+        BUSGATE_KAFKA_SESSION_TIMEOUT_MS: '20000',
+      },
+    ],
+    [
+      'doubts that are asked for at once, on the embedded bus',
+      { BUSGATE_KAFKA_BROKERS: 'embedded', BUSGATE_GATEWAY_TIMEOUT_MS: '1', BUSGATE_DELIVERY_SETTLE_MS: '0' },
+    ],
+    ['one port, where no callbacks are received', { BUSGATE_CALLBACKS_PORT: '9464', BUSGATE_ROLES: 'worker' }],
+    ['any free port twice', { BUSGATE_CALLBACKS_PORT: '0', BUSGATE_TELEMETRY_PORT: '0' }],
+    [
+      'one port at two addresses',
+      {
+        BUSGATE_CALLBACKS_PORT: '9464',
+        BUSGATE_CALLBACKS_HOST: '127.0.0.1',
+        BUSGATE_TELEMETRY_HOST: '127.0.0.2',
+      },
+    ],
+  ])('fit together: %s', (_, env) => {
+    expect(problemsOf({ env })).toEqual([])
   })
 
   it.each<[string, string, string]>([

@@ -28,9 +28,10 @@ describe('a process', () => {
     expect(() => requireRunnable(buildSettings())).not.toThrow()
   })
 
-  it('does not start without them, and names all three with their variables', () => {
+  it('does not start without them, and names all of them and the registry with their variables', () => {
     expect(missingFor(requireRunnable, {})).toEqual([
       'kafka.brokers (BUSGATE_KAFKA_BROKERS) is not set, and needed by worker, callbacks',
+      'registry.url (BUSGATE_REGISTRY_URL) is required unless kafka.brokers is embedded',
       'gateway.url (BUSGATE_GATEWAY_URL) is not set, and needed by worker',
       'gateway.apiKey (BUSGATE_GATEWAY_API_KEY) is not set, and needed by worker',
     ])
@@ -98,6 +99,22 @@ describe('the settings of a process that is to run', () => {
       'gateway.url expected an http or https address',
       'gateway.apiKey cannot use the file: ENOENT',
       'kafka.brokers is not set, and needed by worker, callbacks',
+      'registry.url is required unless kafka.brokers is embedded',
+    ])
+  })
+
+  it('name the registry that is missing once, whether the brokers are right, wrong or missing too', () => {
+    const gateway = { BUSGATE_GATEWAY_URL: 'http://g', BUSGATE_GATEWAY_API_KEY: 'k' }
+    const registry = 'registry.url is required unless kafka.brokers is embedded'
+    expect(problemsOf({ ...gateway, BUSGATE_KAFKA_BROKERS: 'b:9092' })).toEqual([registry])
+    expect(problemsOf({ BUSGATE_KAFKA_BROKERS: 'b:9092' })).toEqual([
+      registry,
+      'gateway.url is not set, and needed by worker',
+      'gateway.apiKey is not set, and needed by worker',
+    ])
+    expect(problemsOf({ ...gateway, BUSGATE_KAFKA_BROKERS: 'b' })).toEqual([
+      'kafka.brokers item 1: expected addresses of the form host:port, or the word embedded',
+      registry,
     ])
   })
 

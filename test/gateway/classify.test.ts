@@ -99,15 +99,21 @@ describe('an envelope that was refused as a whole', () => {
   )
 
   test.each([
-    ['Not enough money', 'INSUFFICIENT_FUNDS'],
-    ['Invalid message type', 'TYPE_INVALID'],
-    ['Kaput', 'REJECTED'],
-  ])('with "%s": nothing was sent, and its halves may pass', (error, code) => {
-    expect(classify(ids, refusal(error))).toEqual({ outcome: 'refused', code, error })
+    ['Not enough money', 'INSUFFICIENT_FUNDS', true],
+    ['Invalid message type', 'TYPE_INVALID', true],
+    ['Kaput', 'REJECTED', false],
+  ])('with "%s": nothing was sent, and its halves may pass', (error, code, known) => {
+    expect(classify(ids, refusal(error))).toEqual({ outcome: 'refused', code, known, error })
+  })
+
+  test('with a text of gateway.errorTexts: it is known, whatever its code', () => {
+    const classified = classify(ids, refusal('Kaput'), { kaput: 'REJECTED' })
+    expect(classified).toMatchObject({ outcome: 'refused', code: 'REJECTED', known: true })
   })
 
   test.each([undefined, null, 5, ''])('with %o for a reason: nothing was sent', error => {
-    expect(classify(ids, refusal(error))).toEqual({ outcome: 'refused', code: 'REJECTED', error: 'no reason given' })
+    const unknown = { outcome: 'refused', code: 'REJECTED', known: false, error: 'no reason given' }
+    expect(classify(ids, refusal(error))).toEqual(unknown)
   })
 
   test('and refuses its items too: nothing was sent', () => {

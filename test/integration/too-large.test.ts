@@ -121,7 +121,7 @@ describe.skipIf(!java.ok)('without the right to see what topics take', () => {
       { topic: 'limits.letters', partitions: 1, config: { 'max.message.bytes': String(little) } },
     ])
     const bus = new KafkaBus({
-      ...{ brokers: kafka.secureBrokers, sasl, clientId: 'busgate-test', groupId: 'limits' },
+      ...{ brokers: kafka.outerBrokers, sasl, clientId: 'busgate-test', groupId: 'limits' },
       ...{ startFrom: 'earliest', onDataLoss: 'continue', compression: 'none' },
       ...{ sessionTimeoutMs: 6000, rebalanceTimeoutMs: 15_000, drainMs: 2000 },
       ...{ clock: systemClock, telemetry: new Telemetry() },

@@ -10,7 +10,9 @@ import {
   type SchemaRegistry,
 } from '../../src/records/registry.ts'
 import { type AvroEnum, type AvroRecord, schemas } from '../../src/records/schemas.ts'
+import { ManualClock } from '../support/clock.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
+import { laggingRegistry } from '../support/lagging-registry.ts'
 import { changedCommandSchema, decodeWith, encodeCommand, long, recordOf, throughTheBus } from './codec.ts'
 
 const fieldOf = (schema: AvroRecord, name: string) => schema.fields.find(field => field.name === name)!
@@ -257,6 +259,72 @@ describe('the schema of the writer', () => {
     expect(decoder.decode(recordOf(7, [2]))).toEqual(refusedWith('SCHEMA_NOT_FOUND'))
     vi.advanceTimersByTime(1_000)
     expect(decoder.decode(recordOf(7, [2]))).toEqual({ ok: false, pending: 7 })
+  })
+
+  describe('that the registry does not have, where the decoder is patient,', () => {
+    function patientDecoder() {
+      const clock = new ManualClock()
+      const inner = { schemaOf: async () => schemas.command, idOf: embeddedRegistry().idOf }
+      const registry = laggingRegistry(inner)
+      registry.isLagging = true
+      const decoder = createDecoder<SendCommand>(schemas.command, registry, { clock, patient: true })
+      /** Which of the ids are known to be missing. */
+      const missing = (ids: readonly number[]) => ids.filter(id => 'error' in decoder.decode(recordOf(id, [2])))
+      return { clock, registry, decoder, missing }
+    }
+    const range = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i)
+
+    test('is asked for again for ten seconds, less and less often, before that is believed for a minute', async () => {
+      const { clock, registry, decoder, missing } = patientDecoder()
+      const prepared = decoder.prepare(7)
+      const counts: number[] = []
+      for (const ms of [0, 250, 500, 1000, 2000, 4000, 2249]) {
+        await clock.pass(ms)
+        counts.push(registry.asked.length)
+      }
+      expect([counts, missing([7])]).toEqual([[1, 2, 3, 4, 5, 6, 6], []])
+      await clock.pass(1)
+      await prepared
+      expect([registry.asked.length, missing([7])]).toEqual([7, [7]])
+      await clock.pass(60_000)
+      expect(decoder.decode(recordOf(7, [2]))).toEqual({ ok: false, pending: 7 })
+    })
+
+    test('is found when it appears meanwhile', async () => {
+      const { clock, registry, decoder } = patientDecoder()
+      const prepared = decoder.prepare(7)
+      await clock.pass(5_000)
+      registry.isLagging = false
+      await clock.pass(5_000)
+      await prepared
+      expect(decoder.decode(recordOf(7, [2]))).toEqual(refusedWith('TRUNCATED'))
+    })
+
+    test('is asked for again only if few are: foreign bytes that name 10,000 do not flood the registry', async () => {
+      const { clock, registry, decoder, missing } = patientDecoder()
+      const ids = range(1, 10_000)
+      const prepared = Promise.all(ids.map(id => decoder.prepare(id)))
+      await clock.pass(0)
+      expect(missing(ids)).toHaveLength(10_000 - 64)
+      await clock.pass(10_000)
+      await prepared
+      expect(registry.asked).toHaveLength(10_000 + 64 * 6)
+    })
+
+    test('is believed at once while others were asked for again in vain: 10,000 in a row take seconds', async () => {
+      const { clock, decoder } = patientDecoder()
+      let done = 0
+      const readInTurn = async () => {
+        for (const id of range(1, 10_000)) {
+          await decoder.prepare(id)
+          done++
+        }
+      }
+      const read = readInTurn()
+      await clock.pass(41_000)
+      await read
+      expect(done).toBe(10_000)
+    })
   })
 
   test('stays pending while the registry is unavailable, and its records are decoded when it is back', async () => {

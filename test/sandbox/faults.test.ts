@@ -112,6 +112,14 @@ test('throttle refuses every item, access-denied and envelope-refused the envelo
   expect(await post(sandbox, [operation('sms')])).toEqual({ success: false, error: 'Service unavailable' })
 })
 
+test('a fault can last until it is cleared', async () => {
+  const sandbox = await sandboxFor()
+  sandbox.faults.next('envelope-refused', Number.POSITIVE_INFINITY)
+  for (let i = 0; i < 20; i++) expect(await post(sandbox, [operation('sms')])).toMatchObject({ success: false })
+  sandbox.faults.clear()
+  expect(await post(sandbox, [operation('sms')])).toMatchObject({ success: true })
+})
+
 test('faults come in the order and number asked for, and can be cleared', async () => {
   const sandbox = await sandboxFor()
   sandbox.faults.next('access-denied', 2)

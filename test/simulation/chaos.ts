@@ -149,6 +149,14 @@ export class Chaos {
       return
     }
     const key = random.pick(keys)
+    if (ms % 2 === 0) {
+      trace('gateway', `*** refuses everything for ${ms} ms`)
+      gateway.isDown = true
+      scheduler.add('world', null, 'up again', ms, () => {
+        gateway.isDown = false
+      })
+      return
+    }
     trace('gateway', `*** turns ${key} away for ${ms} ms`)
     gateway.deniedKeys.add(key)
     scheduler.add('world', null, 'key', ms, () => gateway.deniedKeys.delete(key))

@@ -29,6 +29,7 @@ export const texts = {
   notFound: 'Message not found',
   refusals: ['Error in Alpha-name', 'Not enough money', 'Operator not supported'],
   envelope: 'Cannot be processed',
+  outage: 'Service temporarily unavailable',
 } as const
 
 const statuses = ['ACCEPTED', 'QUEUED', 'DELIVERED', 'UNDELIVERABLE', 'READ']
@@ -40,6 +41,8 @@ export const readEnvelope = (body: string): Envelope => parseJson(body) as Envel
 export class SimGateway {
   /** Turned away for a while. */
   readonly deniedKeys = new Set<string>()
+  /** Every envelope is refused for a while, with a text that nobody knows. */
+  isDown = false
   readonly #options: GatewayOptions
   /** By account and id. */
   readonly #known = new Map<string, Operation>()
@@ -58,6 +61,7 @@ export class SimGateway {
     const { auth, data } = readEnvelope(body)
     const account = this.#options.keys.get(auth)
     if (account === undefined || this.deniedKeys.has(auth)) return refusal('Access denied')
+    if (this.isDown) return refusal(texts.outage)
     if (refuse) return refusal(refuse === 'throttled' ? 'Too many requests' : texts.envelope)
     if (data.some(operation => this.#reaction(operation) === 'poison')) return refusal(texts.envelope)
     return stringifyJson({ success: true, data: data.map(operation => this.#execute(operation, account)) })

@@ -3,7 +3,7 @@ import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { DONE, INTENT } from '../../src/bus/session/window.ts'
 import type { Doubt, SendResult, StatusEvent } from '../../src/records/generated.ts'
 import type { SimCommand } from './commands.ts'
-import type { Envelope } from './gateway.ts'
+import { type Envelope, texts } from './gateway.ts'
 import type { Owner } from './scheduler.ts'
 
 /** What must hold whatever happens. */
@@ -68,6 +68,8 @@ export interface JudgeOptions {
   drains: boolean
   /** The most commands that a process may have begun and not finished. */
   inFlight: number
+  /** Whether nothing but an outage refuses whole envelopes, so that no command may be blamed for it. */
+  blamesOutages: boolean
 }
 
 const tpOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
@@ -319,12 +321,13 @@ export class Judge {
   }
 
   /** As far as it can be told at once; that something was not executed can be told only in the end. */
-  #checkTruth(life: Life, { outcome, errorCode }: SendResult): void {
+  #checkTruth(life: Life, { outcome, errorCode, error }: SendResult): void {
     const { plan, deadline, publishedAt } = life.command
     const now = this.#options.now()
     const lie = (why: string) =>
       this.accuse('the result tells the truth', `${this.#name(life)} is ${outcome}, but ${why}`)
     if (outcome === 'SENT' && life.executions === 0) lie('was not executed')
+    if (error === texts.outage && this.#options.blamesOutages) lie('only an outage refused it')
     if (outcome === 'INVALID' && plan.kind !== 'invalid' && plan.kind !== 'stranger') lie('can be sent')
     if (outcome === 'DUPLICATE' && this.#twins(life).length === 0) lie('no other command has its id')
     const expired = (deadline !== null && now > deadline) || now > publishedAt + this.#options.maxAgeMs

@@ -161,6 +161,7 @@ class World {
       rate: this.#plan.rate ?? Number.POSITIVE_INFINITY,
       drains: drainMs > timeoutMs + 100 && bus.most === 0 && http.most === 0,
       inFlight: concurrency * maxOperations,
+      blamesOutages: !refusesByChance(this.#plan),
     })
   }
 
@@ -283,9 +284,15 @@ class World {
     this.#ports.unreachableUntil = 0
     this.#ports.movedUntil = 0
     this.#gateway.deniedKeys.clear()
+    this.#gateway.isDown = false
     this.#fleet.heal()
     if (this.#fleet.staying.length === 0) this.#fleet.start()
   }
+}
+
+/** Whether a command may be refused again and again by chance alone, while others pass. */
+function refusesByChance({ faults, commands }: Plan): boolean {
+  return faults.outages > 1 || faults.posts.includes('refused') || commands.some(one => one.reaction === 'poison')
 }
 
 const letters = ['n', 'i', '.', '?']

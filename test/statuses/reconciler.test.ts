@@ -6,12 +6,13 @@ import { parseJson } from '../../src/protocol/index.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
-import { embeddedRegistry } from '../../src/records/registry.ts'
+import { embeddedRegistry, type SchemaRegistry } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { startReconciling } from '../../src/statuses/role.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { refusal } from '../support/answers.ts'
 import { ManualClock } from '../support/clock.ts'
+import { laggingRegistry } from '../support/lagging-registry.ts'
 import { buildResult } from '../support/results.ts'
 import { buildRotten, RottenBroker } from '../support/rotten.ts'
 import { buildSettings } from '../support/settings.ts'
@@ -33,6 +34,7 @@ interface Options {
   gateway?: object
   /** A key that the gateway does not accept. */
   denied?: string
+  registry?: SchemaRegistry
 }
 
 interface SentOptions {
@@ -57,7 +59,7 @@ async function startReconciler(options: Options = {}) {
   const clock = new ManualClock()
   const broker = new RottenBroker(clock)
   const telemetry = new Telemetry()
-  const registry = embeddedRegistry()
+  const registry = options.registry ?? embeddedRegistry()
   const settings = buildSettings({
     gateway,
     reconciler: { delayMs: minute, expectMs: minute, graceMs: 10 * minute, ...reconciler },
@@ -175,6 +177,24 @@ describe('the reconciler', () => {
     await world.clock.pass(5 * minute)
     expect(world.asked).toEqual([])
     expect(world.events()).toHaveLength(2)
+  })
+
+  test('waits for a schema that the registry does not have for a while: no message and no verdict is passed over', async () => {
+    const registry = laggingRegistry()
+    const world = await startReconciler({ registry, statusOf: () => 'DELIVERED' })
+    registry.isLagging = true
+    world.sent(1)
+    world.sent(2)
+    await world.clock.pass(5000)
+    registry.isLagging = false
+    await world.clock.pass(10_000)
+    registry.isLagging = true // the statuses are read when the first message is looked up
+    world.calledBack(1)
+    await world.clock.pass(minute - 10_000)
+    registry.isLagging = false
+    await world.clock.pass(minute)
+    expect(world.asked.map(({ id }) => id)).toEqual([2])
+    expect(verdicts(world.events())).toEqual(['1 CALLBACK DELIVERED', '2 POLL DELIVERED'])
   })
 
   test('asks for one of which only a status on its way was told', async () => {

@@ -5,7 +5,11 @@ import { changedCommandSchema, encodeCommand, recordOf } from '../records/codec.
 import { startRegistry } from '../records/registry-server.ts'
 import { until } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
+import { laggingRegistry } from '../support/lagging-registry.ts'
 import { startWorld, type World } from '../support/worker.ts'
+
+/** So long a schema that the registry does not have is asked for again. */
+const schemaPatienceMs = 10_000
 
 const headersOf = ({ headers }: BusRecord) =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
@@ -34,6 +38,7 @@ describe('a record that cannot be read', () => {
       await world.produceRaw(value, { key: Buffer.from('a key'), headers: { trace: 'abc', twice: ['one', 'two'] } })
       await world.send([buildCommand({ id: 2n })])
       await world.finished(2)
+      await until(() => expect(world.deadLetters()).toHaveLength(1), schemaPatienceMs + 10_000)
       await world.quiet()
 
       expect(world.results().map(({ id, outcome }) => `${id} ${outcome}`)).toEqual(['1 SENT', '2 SENT'])
@@ -90,6 +95,25 @@ describe('a record of a newer schema', () => {
     await world.finished(2)
     expect(world.resultOf(7)).toMatchObject({ outcome: 'SENT' })
     await server.stop()
+  })
+
+  test('waits while the registry does not have its schema yet, and its neighbours go on', async () => {
+    const registry = laggingRegistry()
+    const world = await startWorld({ registry })
+    await world.send([buildCommand({ id: 1n })])
+    await world.finished(1)
+    const newcomer = await encodeCommand({ ...buildCommand({ id: 7n }), campaign: 'spring' }, registry, newer)
+    const schemaId = newcomer.readUInt32BE(1)
+    registry.isLagging = true
+    await world.produceRaw(newcomer)
+    await world.send([buildCommand({ id: 2n })])
+    await until(() => expect(registry.asked.filter(id => id === schemaId).length).toBeGreaterThan(2))
+    await world.finished(2)
+    registry.isLagging = false
+    await world.finished(3)
+    await world.quiet()
+    expect(world.results().map(({ id, outcome }) => `${id} ${outcome}`)).toEqual(['1 SENT', '2 SENT', '7 SENT'])
+    expect(world.deadLetters()).toEqual([])
   })
 
   test('waits while the registry is away, and its neighbours go on', async () => {

@@ -244,6 +244,21 @@ describe('an envelope that is refused as a whole', () => {
     expect(refused.map(ids => ids.length)).toEqual([10, 5, 3, 2, 1])
   })
 
+  test('like every other one, is an outage: nothing is REJECTED, and all of it is sent once when it is over', async () => {
+    const world = await startWorld({ partitions: 4 })
+    world.sandbox.faults.next('envelope-refused', Number.POSITIVE_INFINITY)
+    await world.send(messages(1000))
+    await until(() => expect(world.worker.ready().reasons).toEqual(['account default pauses: refused']))
+    await until(() => expect(world.sandbox.stats().requests).toBeGreaterThan(10))
+    expect(world.results()).toEqual([])
+    world.sandbox.faults.clear()
+    await world.finished(1000)
+    await world.quiet()
+    expect(world.results()).toHaveLength(1000)
+    expect(world.results().every(({ outcome, attempts }) => outcome === 'SENT' && attempts === 1)).toBe(true)
+    expect(world.sandbox.stats()).toMatchObject({ executed: 1000, billedTwice: 0 })
+  })
+
   test('once, for a reason that passes, is sent in halves', async () => {
     const world = await startWorld()
     world.sandbox.faults.next('envelope-refused')

@@ -70,7 +70,7 @@ const textOf = (error: unknown) => (error instanceof Error ? error.message : Str
  */
 export class Fetcher {
   readonly #options: FetcherOptions
-  /** Those that were fetched longest ago come first. */
+  /** Those that got records longest ago come first. */
   readonly #readings = new Map<Reading, State>()
   /** Leaders with a fetch under way. */
   readonly #asked = new Set<number>()
@@ -248,12 +248,7 @@ export class Fetcher {
       group.filter(({ offset }) => offset === group[0]!.offset),
     )
     const asked = shares.flat()
-    for (const reading of asked) {
-      const state = this.#readings.get(reading)!
-      state.phase = 'asked'
-      this.#readings.delete(reading)
-      this.#readings.set(reading, state)
-    }
+    for (const reading of asked) this.#readings.get(reading)!.phase = 'asked'
     this.#asked.add(leader)
     const waitMs = asked.length < ready.length ? 0 : this.#waitMs()
     const positions = shares.map(([first]) => ({ tp: first!.tp, offset: first!.offset }))
@@ -290,10 +285,17 @@ export class Fetcher {
       if (!answer || reading.offset !== from) continue // it was moved meanwhile
       state.failures = 0
       state.told.clear()
+      if (answer.next > from) this.#toTheEnd(reading, state)
       reading.offset = answer.next
       const taken = reading.take(answer, from)
       if (taken && answer.records.length > 0) this.#untilTaken(state, taken)
     }
+  }
+
+  /** A broker fills its answer in the order of the request: who got something leaves the first places to the others. */
+  #toTheEnd(reading: Reading, state: State): void {
+    this.#readings.delete(reading)
+    this.#readings.set(reading, state)
   }
 
   #untilTaken(state: State, taken: Promise<void>): void {

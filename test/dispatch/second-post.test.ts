@@ -1,0 +1,190 @@
+import { describe, expect, test } from 'vitest'
+import type { Answer } from '../../src/gateway/answer.ts'
+import { refusal, refusedItem } from '../support/answers.ts'
+import { type Operation, type SendingOptions, sentAll, startSendingWorld } from '../support/sending-world.ts'
+
+const second = 1000
+/** A doubt is decided some 300 ms after its record came. */
+const soon = { gateway: { timeoutMs: 100 }, delivery: { settleMs: 100, polls: 1, pollIntervalMs: 50 } }
+const startDoubtingWorld = (options: SendingOptions = {}) => startSendingWorld({ ...options, settings: soon })
+
+const isPoll = ([first]: Operation[]) => first!.type === 'status'
+
+/** Something that is held up until the test lets it go on. */
+function barrier() {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  let entered = 0
+  return {
+    open: resolve,
+    get entered() {
+      return entered
+    },
+    pass: () => {
+      entered++
+      return promise
+    },
+  }
+}
+
+const nothingLeft = (world: Awaited<ReturnType<typeof startSendingWorld>>) =>
+  expect([world.gauge('doubts_open'), world.gauge('window_used_ratio'), world.gauge('requests_in_flight')]).toEqual([
+    0, 0, 0,
+  ])
+
+describe('a callback that comes before the second request begins stops it:', () => {
+  test('while the command waits for its account', async () => {
+    let denied = true
+    const world = await startDoubtingWorld({
+      answer: operations => (denied && !isPoll(operations) ? refusal('Access denied') : sentAll(operations)),
+    })
+    world.doubted(1)
+    await world.clock.pass(2 * second)
+    expect(world.sending.reasons()).toEqual(['account default pauses: denied'])
+    expect(world.gauge('doubts_open')).toBe(1)
+    const posts = world.postsOf(1)
+    world.calledBack(1)
+    await world.clock.pass(100)
+    expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT', msgId: 'gw-1' }])
+    denied = false
+    await world.clock.pass(60 * second)
+    expect([world.postsOf(1), world.results().length]).toEqual([posts, 1])
+    nothingLeft(world)
+  })
+
+  test('while the intent is being committed, and its neighbours in the envelope go on', async () => {
+    const commit = barrier()
+    let results = () => 0
+    const { world, goOn } = await startWithTwoInOneEnvelope({
+      hop: step => (step.startsWith('commit busgate.doubts') && results() === 1 ? commit.pass() : ready),
+    })
+    results = () => world.results().length
+    await goOn()
+    expect(commit.entered).toBeGreaterThan(0)
+    world.calledBack(2)
+    await world.clock.pass(100)
+    commit.open()
+    await world.clock.pass(second)
+    expectOnlyTheOtherPosted(world)
+  })
+
+  test('while the envelope waits for a connection, and its neighbours go on', async () => {
+    const connection = barrier()
+    const { world, goOn } = await startWithTwoInOneEnvelope({
+      connected: operations => (operations.length === 2 && !isPoll(operations) ? connection.pass() : ready),
+    })
+    await goOn()
+    expect(connection.entered).toBe(1)
+    world.calledBack(2)
+    await world.clock.pass(100)
+    connection.open()
+    await world.clock.pass(second)
+    expectOnlyTheOtherPosted(world)
+  })
+
+  /** The commands 1 and 2 wait together, behind the command 3 that probes whether the key is accepted again. */
+  async function startWithTwoInOneEnvelope(options: SendingOptions) {
+    let denied = true
+    const world = await startDoubtingWorld({
+      ...options,
+      answer: operations => (denied && !isPoll(operations) ? refusal('Access denied') : sentAll(operations)),
+    })
+    for (const id of [1, 2, 3]) world.doubted(id)
+    await world.clock.pass(2 * second)
+    return {
+      world,
+      async goOn() {
+        denied = false
+        await world.clock.pass(2 * second)
+      },
+    }
+  }
+
+  function expectOnlyTheOtherPosted(world: Awaited<ReturnType<typeof startSendingWorld>>): void {
+    const outcomes = world.results().map(({ id, outcome }) => `${id} ${outcome}`)
+    expect(outcomes.sort()).toEqual(['1 SENT', '2 SENT', '3 SENT'])
+    const envelopes = world.posts.filter(({ operations }) => !isPoll(operations)).map(({ operations }) => operations)
+    expect(envelopes.slice(-2).map(one => one.map(({ id }) => id))).toEqual([[3], [1]])
+    nothingLeft(world)
+  }
+})
+
+describe('a callback that comes while the second request is under way', () => {
+  const lost: Answer = { kind: 'lost', cause: 'timeout', message: 'timeout' }
+
+  test.each([
+    ['was not accepted', refusal('Access denied')],
+    ['was refused', { kind: 'response', status: 200, body: itemRefused(), retryAfterMs: null } satisfies Answer],
+    ['was lost', lost],
+  ])('ends it SENT when that request %s', async (_, answer) => {
+    const gateway = barrier()
+    const world = await startDoubtingWorld({
+      async answer(operations) {
+        if (isPoll(operations)) return sentAll(operations)
+        await gateway.pass()
+        return answer
+      },
+    })
+    world.doubted(1)
+    await world.clock.pass(second)
+    expect(gateway.entered).toBe(1)
+    world.calledBack(1)
+    await world.clock.pass(100)
+    expect(world.results()).toEqual([])
+    gateway.open()
+    await world.clock.pass(60 * second)
+    expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT', attempts: 1 }])
+    expect(world.postsOf(1)).toBe(1)
+    nothingLeft(world)
+  })
+})
+
+describe('a command that waits to be sent again', () => {
+  const startDeniedWorld = () =>
+    startDoubtingWorld({
+      answer: operations => (isPoll(operations) ? sentAll(operations) : refusal('Access denied')),
+    })
+
+  test('ends UNRESOLVED when its deadline passes meanwhile, and no callback is waited for any more', async () => {
+    const world = await startDeniedWorld()
+    world.doubted(1, {}, { deadline: world.clock.now() + 5 * second })
+    await world.clock.pass(60 * second)
+    expect(world.results()).toMatchObject([{ id: 1n, outcome: 'UNRESOLVED', errorCode: 'DEADLINE' }])
+    nothingLeft(world)
+    world.calledBack(1)
+    await world.clock.pass(second)
+    expect(world.results()).toHaveLength(1)
+  })
+
+  test('is one open doubt after its session was lost and opened again, and a callback settles it once', async () => {
+    const world = await startDeniedWorld()
+    world.doubted(1)
+    await world.clock.pass(2 * second)
+    world.broker.fence('g-busgate.doubts-0')
+    await world.clock.pass(60 * second) // the next intent's commit finds out
+    expect(world.gauge('doubts_open')).toBe(1)
+    world.calledBack(1)
+    await world.clock.pass(second)
+    expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT' }])
+    nothingLeft(world)
+  })
+
+  test('is no open doubt of a worker that has left', async () => {
+    const world = await startDeniedWorld()
+    world.doubted(1)
+    await world.clock.pass(2 * second)
+    expect(world.gauge('doubts_open')).toBe(1)
+    const stopped = world.sending.stop()
+    await world.clock.pass(10 * second)
+    await stopped
+    expect(world.gauge('doubts_open')).toBe(0)
+    world.calledBack(1)
+    await world.clock.pass(second)
+    expect(world.results()).toEqual([])
+  })
+})
+
+const ready = Promise.resolve()
+
+function itemRefused(): string {
+  return JSON.stringify({ success: true, data: [refusedItem(1)] })
+}
