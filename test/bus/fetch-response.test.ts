@@ -379,7 +379,7 @@ test('of batches that unpack to a lot, no more are decoded at once than fit into
     [2, 7],
     [0, null],
   ])
-})
+}, 20_000)
 
 function withByte(bytes: Buffer, at: number): Buffer {
   const changed = Buffer.from(bytes)

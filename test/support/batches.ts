@@ -28,7 +28,14 @@ const crc32c = require('kafkajs/src/protocol/recordBatch/crc32C') as (bytes: Buf
 
 type Pack = (bytes: Buffer) => Buffer
 
-const snappy: Pack = bytes => snappyCompress(bytes as Buffer<ArrayBuffer>)
+/** wasm-utils 0.2.1 throws at empty input once its memory has grown, so that is packed before. */
+function steady(compress: (bytes: Buffer<ArrayBuffer>) => Buffer): Pack {
+  const empty = compress(Buffer.alloc(0))
+  return bytes => (bytes.length === 0 ? empty : compress(bytes as Buffer<ArrayBuffer>))
+}
+
+const snappy = steady(snappyCompress)
+const lz4 = steady(lz4Compress)
 
 /** Snappy as Java's producers frame it: blocks of 32 KiB behind a mark. */
 function xerial(bytes: Buffer): Buffer {
@@ -46,7 +53,7 @@ export const packings = {
   gzip: [1, bytes => gzipSync(bytes)],
   'raw snappy': [2, snappy],
   'xerial snappy': [2, xerial],
-  lz4: [3, bytes => lz4Compress(bytes as Buffer<ArrayBuffer>)],
+  lz4: [3, lz4],
   zstd: [4, bytes => zstdCompressSync(bytes)],
 } satisfies Record<string, [number, Pack]>
 

@@ -42,6 +42,7 @@ test('a batch of commands that cannot be read is buried once, also when it is re
   const world = await startWorld({ broker: new RottenBroker() })
   await world.send([buildCommand({ id: 1n })])
   await write(world, world.settings.topics.commands.at(-1)!)
+  await world.finished(1)
   await until(() => expect(world.deadLetters()).toHaveLength(1))
   await world.worker.stop()
   await world.startWorker()
