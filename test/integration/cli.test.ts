@@ -46,7 +46,10 @@ describeOnKafka('the command line on a real Kafka', brokers => {
       code: 0,
       stderr: expect.stringContaining('Sent 2'),
     })
-    const run = startBusgate(['run'], { env })
+    const first = await busgate(['run'], { env })
+    expect(first.code).toBe(1)
+    expect(first.stderr + first.stdout).toContain('set kafka.startFrom to earliest')
+    const run = startBusgate(['run'], { env: { ...env, BUSGATE_KAFKA_START_FROM: 'earliest' } })
     const tail = await busgate(['tail', 'results', '--from-beginning', '--count', '2', '--json'], { env })
     expect(tail.code).toBe(0)
     expect(tail.stdout).toMatch(/"id":1,.*"outcome":"SENT"/)
@@ -111,7 +114,7 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     expect(stderr).toContain('busgate topics create')
   })
 
-  test('run that cannot go on by itself logs why and exits 1', async () => {
+  test('run that its group refuses says why and exits 1', async () => {
     const env = await environmentWithGateway(brokers)
     await busgate(['topics', 'create'], { env })
     const intruder = plainKafka(brokers.brokers).consumer({
@@ -124,9 +127,9 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     const joined = new Promise(resolve => intruder.on(intruder.events.GROUP_JOIN, resolve))
     await intruder.run({ eachMessage: async () => {} })
     await joined
-    const { code, stdout } = await busgate(['run'], { env })
+    const { code, stderr } = await busgate(['run'], { env })
     expect(code).toBe(1)
-    expect(stdout).toContain('"event":"worker.failed"')
+    expect(stderr).toContain('Another program uses this group: give busgate a kafka.groupId of its own')
   })
 })
 

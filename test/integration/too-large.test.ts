@@ -12,7 +12,12 @@ import { createTopics, limitMessages, plainKafka } from '../support/kafka.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
 const little = 20_000
-const settings = { gateway: { timeoutMs: 300 }, delivery: { settleMs: 100, polls: 2, pollIntervalMs: 50 } }
+/** The shortest session that brokers allow, and doubts that wait for no longer than it takes to lose a partition. */
+const settings = {
+  kafka: { sessionTimeoutMs: 6000, compression: 'none' },
+  gateway: { timeoutMs: 300 },
+  delivery: { settleMs: 6000, polls: 2, pollIntervalMs: 50 },
+}
 
 const commands = (from: number, to: number, overrides: Parameters<typeof buildCommand>[0] = {}) =>
   Array.from({ length: to - from + 1 }, (_, i) => buildCommand({ id: BigInt(from + i), ...overrides }))
