@@ -1,4 +1,4 @@
-import { ConfigResourceTypes, Kafka, logLevel } from 'kafkajs'
+import kafkajs, { Kafka, logLevel } from 'kafkajs'
 import { expect, vi } from 'vitest'
 import { stopIdleTimers } from '../../src/bus/kafka/internals.ts'
 
@@ -37,7 +37,7 @@ export async function createTopics(brokers: string[], topics: TopicOptions[]): P
 export async function limitMessages(brokers: string[], topic: string, maxMessageBytes: number): Promise<void> {
   const admin = plainKafka(brokers).admin()
   await admin.connect()
-  const resource = { type: ConfigResourceTypes.TOPIC, name: topic }
+  const resource = { type: kafkajs.ConfigResourceTypes.TOPIC, name: topic }
   const configEntries = [{ name: 'max.message.bytes', value: String(maxMessageBytes) }]
   await admin.alterConfigs({ validateOnly: false, resources: [{ ...resource, configEntries }] })
   await vi.waitFor(async () => {
