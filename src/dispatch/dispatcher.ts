@@ -41,6 +41,8 @@ export class Dispatcher {
   readonly #delivery: Delivery
   readonly #slots: ReturnType<typeof pLimit>
   readonly #inFlight = new Set<InFlight>()
+  /** Requests that are no envelopes of commands and wait for a slot. */
+  readonly #requests: (() => void)[] = []
   /** By urgency. */
   readonly #partitions: PartitionQueues[][]
   readonly #bySession = new Map<Session, PartitionQueues>()
@@ -69,7 +71,10 @@ export class Dispatcher {
 
   /** Runs a request that is no envelope of commands when a slot is free. */
   inSlot(request: () => Promise<void>): Promise<void> {
-    return this.#run({ what: 'a status poll', session: null, isUrgent: false }, request)
+    return new Promise(resolve => {
+      this.#requests.push(() => resolve(this.#run({ what: 'a status poll', session: null, isUrgent: false }, request)))
+      this.#startRequests()
+    })
   }
 
   /** What holds a slot and could end: what belongs to a session that is not open waits for that. */
@@ -118,6 +123,7 @@ export class Dispatcher {
     this.#pumping = true
     this.#cancelTimer?.()
     this.#cancelTimer = null
+    this.#startRequests()
     let wait = 0
     while (wait === 0) wait = this.#leave()
     wait = Math.min(wait, this.#balance(), this.#vouching.check())
@@ -143,20 +149,24 @@ export class Dispatcher {
   /**
    * One slot is never taken by any but the most urgent topic, so that a slow gateway under bulk does not hold it up.
    */
-  #hasSlot(urgency: number): boolean {
+  #hasSlot(isUrgent: boolean): boolean {
     const { concurrency } = this.#options
     const taken = this.#slots.activeCount + this.#slots.pendingCount
     if (taken >= concurrency) return false
-    if (urgency === 0 || concurrency === 1) return true
+    if (isUrgent || concurrency === 1) return true
     const urgent = [...this.#inFlight].filter(({ isUrgent }) => isUrgent).length
     return taken - urgent + 1 < concurrency
+  }
+
+  #startRequests(): void {
+    while (this.#requests.length > 0 && this.#hasSlot(false)) this.#requests.shift()!()
   }
 
   /** Lets one envelope leave. @returns 0 when it did, else milliseconds until one may. */
   #leave(): number {
     let wait = Number.POSITIVE_INFINITY
     for (const urgency of this.#turns.order()) {
-      if (!this.#hasSlot(urgency)) continue
+      if (!this.#hasSlot(urgency === 0)) continue
       const partitions = this.#partitions[urgency]!
       for (const partition of partitions) {
         if (!partition.session.open) continue

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { buildCommand } from '../support/commands.ts'
 import { buildSending } from '../support/sending.ts'
+import { sentAll, startSendingWorld } from '../support/sending-world.ts'
 
 const urgentIds = 1_000_000
 
@@ -51,4 +52,23 @@ test('an urgent command that comes alone waits for no bulk: a slot is kept for i
   const at = clock.monotonic()
   await pass(1_000)
   expect(posts.find(({ ids }) => ids[0] === urgentIds)!.at - at).toBeLessThan(200)
+})
+
+test('an urgent command waits for no question about a doubt either', async () => {
+  const { clock, send, doubted, posts, postsOf, settings } = await startSendingWorld({
+    settings: { gateway: { concurrency: 2, timeoutMs: 1_000 }, delivery: { settleMs: 100 } },
+    async answer(operations) {
+      if (operations[0]!.id !== urgentIds) await new Promise<void>(resolve => clock.after(20_000, resolve))
+      return sentAll(operations)
+    },
+  })
+  send(1)
+  doubted(2)
+  await clock.pass(5_000)
+  send(urgentIds, {}, settings.topics.commands[0]!)
+  await clock.pass(1_000)
+  expect(postsOf(urgentIds)).toBe(1)
+  expect(posts.some(({ operations }) => operations[0]!.type === 'status')).toBe(false)
+  await clock.pass(40_000)
+  expect(posts.some(({ operations }) => operations[0]!.type === 'status')).toBe(true)
 })
