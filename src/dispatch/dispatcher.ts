@@ -43,6 +43,8 @@ export class Dispatcher {
   readonly #inFlight = new Set<InFlight>()
   /** Requests that are no envelopes of commands and wait for a slot. */
   readonly #requests: (() => void)[] = []
+  /** Whether one of them was the last to take a slot. */
+  #requestedLast = false
   /** By urgency. */
   readonly #partitions: PartitionQueues[][]
   readonly #bySession = new Map<Session, PartitionQueues>()
@@ -73,7 +75,7 @@ export class Dispatcher {
   inSlot(request: () => Promise<void>): Promise<void> {
     return new Promise(resolve => {
       this.#requests.push(() => resolve(this.#run({ what: 'a status poll', session: null, isUrgent: false }, request)))
-      this.#startRequests()
+      queueMicrotask(() => this.pump())
     })
   }
 
@@ -123,9 +125,8 @@ export class Dispatcher {
     this.#pumping = true
     this.#cancelTimer?.()
     this.#cancelTimer = null
-    this.#startRequests()
     let wait = 0
-    while (wait === 0) wait = this.#leave()
+    while (wait === 0) wait = this.#next()
     wait = Math.min(wait, this.#balance(), this.#vouching.check())
     if (Number.isFinite(wait)) this.#cancelTimer = this.#options.clock.after(Math.ceil(wait), () => this.pump())
     this.#pumping = false
@@ -158,8 +159,20 @@ export class Dispatcher {
     return taken - urgent + 1 < concurrency
   }
 
-  #startRequests(): void {
-    while (this.#requests.length > 0 && this.#hasSlot(false)) this.#requests.shift()!()
+  /** Lets one envelope or one request go: they take turns. @returns as `#leave` */
+  #next(): number {
+    if (!this.#requestedLast && this.#request()) return 0
+    const wait = this.#leave()
+    if (wait > 0) return this.#request() ? 0 : wait
+    this.#requestedLast = false
+    return 0
+  }
+
+  #request(): boolean {
+    const request = this.#hasSlot(false) ? this.#requests.shift() : undefined
+    request?.()
+    if (request) this.#requestedLast = true
+    return request !== undefined
   }
 
   /** Lets one envelope leave. @returns 0 when it did, else milliseconds until one may. */
