@@ -209,7 +209,7 @@ function cramped(seed: number, plan: Plan): Plan {
   return {
     ...plan,
     partitions: random.chance(0.7) ? 1 : 2,
-    backlog: { records: random.int(4, 24), bytes: random.chance(0.3) ? random.int(1000, 4000) : 1 << 20 },
+    backlog: { records: random.int(2, 24), bytes: random.chance(0.3) ? random.int(1000, 4000) : 1 << 20 },
     commands: commandsOf(random, faults.until, { count: random.int(30, 150), accounts: ['default', 'other'] }),
     faults: {
       ...faults,
