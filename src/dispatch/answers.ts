@@ -12,6 +12,9 @@ export interface Subject {
 
 const keyOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 
+/** More attempts than those are no doubt of ours. */
+const mostAttempts = 100
+
 /**
  * What the results, dead letters and doubts say of the records that wait, kept as a table of hashes: 8 bytes each, at
  * most half of it used. That two of some millions are equal is less likely than one in a hundred thousand.
@@ -64,9 +67,14 @@ export class Answers {
     if (from && this.covers(from, from.offset)) this.#add('buried', from, from.offset, from.timestamp)
   }
 
-  /** The doubt before it has led to this one. */
+  /** The doubts before it have led to this one: with fewer attempts, some of which left no doubt, or with the command. */
   noteDoubt(doubt: Doubt): void {
-    this.#add('followed', doubt, doubt.offset, doubt.timestamp, doubt.attempts - 1)
+    const { attempts, omitted } = doubt
+    const from = Math.max(1, attempts - mostAttempts)
+    for (let earlier = from; earlier < attempts; earlier++) {
+      this.#add('followed', doubt, doubt.offset, doubt.timestamp, earlier)
+    }
+    if (omitted !== null) this.#add('omitted', doubt, doubt.offset, doubt.timestamp, attempts)
   }
 
   /** Whether the command at the offset has a result, be it that it is in doubt. */
@@ -83,7 +91,8 @@ export class Answers {
   isResolved(doubt: Doubt, { id, account }: Subject): boolean {
     return (
       this.#has('resolved', doubt, doubt.offset, id, account) ||
-      this.#has('followed', doubt, doubt.offset, doubt.timestamp, doubt.attempts)
+      this.#has('followed', doubt, doubt.offset, doubt.timestamp, doubt.attempts) ||
+      (doubt.omitted === null && this.#has('omitted', doubt, doubt.offset, doubt.timestamp, doubt.attempts))
     )
   }
 
@@ -96,7 +105,7 @@ export class Answers {
   }
 }
 
-type Fact = 'answered' | 'doubted' | 'resolved' | 'buried' | 'followed'
+type Fact = 'answered' | 'doubted' | 'resolved' | 'buried' | 'followed' | 'omitted'
 
 /** 64 bits, never 0. */
 function hashOf(fact: Fact, tp: TopicPartition, offset: number, ...rest: (bigint | number | string)[]): bigint {

@@ -38,7 +38,6 @@ export function commandSessions(options: CommandSessionsOptions): SessionListene
     },
     recalled(session, records) {
       commands.get(session)?.take(records, 'recalled')
-      doubts.get(session)?.take(records, false)
       dispatcher.pump()
     },
     inDoubt(session, records) {

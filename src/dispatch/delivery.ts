@@ -139,7 +139,7 @@ export class Delivery {
   #settle(pending: Pending, verdict: Verdict, sentAt: number, cause: string, tally: ResultTally): boolean {
     const { outbox } = this.#options
     if (pending.proof && verdict.kind !== 'sent') {
-      outbox.settle(pending, pending.proof, tally)
+      outbox.settle(pending, { ...pending.proof, attempts: pending.attempts + 1 }, tally)
       return true
     }
     const conclusion = conclude(pending, verdict, sentAt)

@@ -41,6 +41,10 @@ export class Dispatcher {
   readonly #delivery: Delivery
   readonly #slots: ReturnType<typeof pLimit>
   readonly #inFlight = new Set<InFlight>()
+  /** Requests that are no envelopes of commands and wait for a slot. */
+  readonly #requests: (() => void)[] = []
+  /** Whether one of them was the last to take a slot. */
+  #requestedLast = false
   /** By urgency. */
   readonly #partitions: PartitionQueues[][]
   readonly #bySession = new Map<Session, PartitionQueues>()
@@ -69,7 +73,10 @@ export class Dispatcher {
 
   /** Runs a request that is no envelope of commands when a slot is free. */
   inSlot(request: () => Promise<void>): Promise<void> {
-    return this.#run({ what: 'a status poll', session: null, isUrgent: false }, request)
+    return new Promise(resolve => {
+      this.#requests.push(() => resolve(this.#run({ what: 'a status poll', session: null, isUrgent: false }, request)))
+      queueMicrotask(() => this.pump())
+    })
   }
 
   /** What holds a slot and could end: what belongs to a session that is not open waits for that. */
@@ -119,7 +126,7 @@ export class Dispatcher {
     this.#cancelTimer?.()
     this.#cancelTimer = null
     let wait = 0
-    while (wait === 0) wait = this.#leave()
+    while (wait === 0) wait = this.#next()
     wait = Math.min(wait, this.#balance(), this.#vouching.check())
     if (Number.isFinite(wait)) this.#cancelTimer = this.#options.clock.after(Math.ceil(wait), () => this.pump())
     this.#pumping = false
@@ -143,20 +150,36 @@ export class Dispatcher {
   /**
    * One slot is never taken by any but the most urgent topic, so that a slow gateway under bulk does not hold it up.
    */
-  #hasSlot(urgency: number): boolean {
+  #hasSlot(isUrgent: boolean): boolean {
     const { concurrency } = this.#options
     const taken = this.#slots.activeCount + this.#slots.pendingCount
     if (taken >= concurrency) return false
-    if (urgency === 0 || concurrency === 1) return true
+    if (isUrgent || concurrency === 1) return true
     const urgent = [...this.#inFlight].filter(({ isUrgent }) => isUrgent).length
     return taken - urgent + 1 < concurrency
+  }
+
+  /** Lets one envelope or one request go: they take turns. @returns as `#leave` */
+  #next(): number {
+    if (!this.#requestedLast && this.#request()) return 0
+    const wait = this.#leave()
+    if (wait > 0) return this.#request() ? 0 : wait
+    this.#requestedLast = false
+    return 0
+  }
+
+  #request(): boolean {
+    const request = this.#hasSlot(false) ? this.#requests.shift() : undefined
+    request?.()
+    if (request) this.#requestedLast = true
+    return request !== undefined
   }
 
   /** Lets one envelope leave. @returns 0 when it did, else milliseconds until one may. */
   #leave(): number {
     let wait = Number.POSITIVE_INFINITY
     for (const urgency of this.#turns.order()) {
-      if (!this.#hasSlot(urgency)) continue
+      if (!this.#hasSlot(urgency === 0)) continue
       const partitions = this.#partitions[urgency]!
       for (const partition of partitions) {
         if (!partition.session.open) continue

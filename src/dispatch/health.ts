@@ -9,12 +9,18 @@ import type { Resolver } from './resolver.ts'
 
 const breakerStates: Record<AccountGate['state'], number> = { closed: 0, probing: 1, paused: 2 }
 
-/** What is wrong with the registry now, by its own events. */
-export function watchRegistry(telemetry: Telemetry): () => string | null {
-  const waiting = new Set<number | null>()
-  telemetry.on('registry.unavailable', ({ schemaId }) => waiting.add(schemaId))
-  telemetry.on('registry.available', ({ schemaId }) => waiting.delete(schemaId))
-  return () => (waiting.size > 0 ? `the registry cannot be asked for schema ${[...waiting].join(', ')}` : null)
+/** Who waits for the registry asks it again more often than this, even if it does not answer in time. */
+const askedAgainMs = 60_000
+
+/** What is wrong with the registry now, by its own events. A session that ends while it waits asks no more and says nothing. */
+export function watchRegistry(telemetry: Telemetry, clock: Clock): () => string | null {
+  const askedAt = new Map<number | null, number>()
+  telemetry.on('registry.unavailable', ({ schemaId }) => askedAt.set(schemaId, clock.monotonic()))
+  telemetry.on('registry.available', ({ schemaId }) => askedAt.delete(schemaId))
+  return () => {
+    const waiting = [...askedAt].filter(([, at]) => clock.monotonic() - at < askedAgainMs).map(([schemaId]) => schemaId)
+    return waiting.length > 0 ? `the registry cannot be asked for schema ${waiting.join(', ')}` : null
+  }
 }
 
 /** What keeps commands from being sent now. */

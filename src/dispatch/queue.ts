@@ -110,8 +110,12 @@ export class AccountQueue {
     if (batched.length > 0) this.#batched.unshift(batched)
   }
 
-  /** Puts those on the shelf that are beyond what memory is to keep. @returns their offsets */
+  /**
+   * Puts those on the shelf that are beyond what memory is to keep, but no doubts: called back, each would have to be
+   * asked for anew, which can use up the rate that it waits for. @returns their offsets
+   */
   shelve(kept: Backlog, maxAgeMs: number): number[] {
+    if ((this.#batched.first ?? this.#alone.first)?.doubted) return []
     const alone = this.#alone.cut(kept)
     const records = Math.max(0, kept.records - this.#alone.length)
     const cut = [...alone, ...this.#batched.cut({ ...kept, records })]

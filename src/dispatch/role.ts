@@ -138,10 +138,11 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const joined = membership
   shareChanged()
   dispatcher.pump()
-  const registryTrouble = watchRegistry(telemetry)
+  const registryTrouble = watchRegistry(telemetry, clock)
   const stopWatching = watchProgress({
     sessions: () => joined.sessions(),
     underWay: () => dispatcher.underWay(),
+    isBusAway: () => joined.trouble() !== null,
     heldBack: () => registryTrouble() !== null || answered?.reason != null || dispatcher.heldBack,
     doubtsTopic: topics.doubts,
     timeoutMs,

@@ -8,6 +8,8 @@ export interface WatchdogOptions {
   underWay: () => Iterable<{ what: string }>
   /** Whether something known keeps commands in memory: an account that may not send, a registry that cannot be asked. */
   heldBack: () => boolean
+  /** Whether the bus cannot be asked: no records come then. */
+  isBusAway: () => boolean
   /** Its commands wait on purpose. */
   doubtsTopic: string
   /** gateway.timeoutMs: so long a request may take. */
@@ -70,7 +72,7 @@ export function watchProgress(options: WatchdogOptions): () => void {
 }
 
 function* suspectsIn(
-  { sessions, underWay, heldBack, doubtsTopic, timeoutMs }: WatchdogOptions,
+  { sessions, underWay, heldBack, isBusAway, doubtsTopic, timeoutMs }: WatchdogOptions,
   commits: ReadonlyMap<string, number>,
   steps: number,
 ): Generator<Suspect> {
@@ -84,7 +86,7 @@ function* suspectsIn(
     const key = `${name}, last commit ${commits.get(name)}`
     const { committing, lag, windowUsed } = session
     if (committing) yield { key: `commit of ${key}`, what: `a commit of ${name} does not end`, patienceMs }
-    if (lag > 0 && windowUsed === 0) {
+    if (lag > 0 && windowUsed === 0 && !isBusAway()) {
       const what = `the records of ${name} do not come`
       yield { key: `reading of ${key}`, what, patienceMs: readingPatienceMs }
     }

@@ -165,6 +165,26 @@ describe('a shelved record', () => {
     expect(log.committed?.offset).toBe(4)
   })
 
+  test('in a batch that cannot be read any more is told so, each by itself', async () => {
+    const log = buildLog(5)
+    const process = buildOwner(log)
+    const { session, deliver } = await process.open()
+    deliver()
+    session.shelve([1, 2, 4])
+    const unreadable = { code: 'BATCH_CORRUPT', message: 'its checksum is wrong', lastOffset: 3 } as const
+    log.records.splice(0, 4, { offset: 1, timestamp: 0, key: null, value: null, headers: {}, unreadable })
+    session.recall([1, 2, 4])
+    deliver()
+    expect(session.recalling).toBe(false)
+    expect(
+      process.listener.recalls.map(({ record: { offset, unreadable } }) => [offset, unreadable?.lastOffset]),
+    ).toEqual([
+      [1, 1],
+      [2, 2],
+      [4, undefined],
+    ])
+  })
+
   test('is new again for the next session', async () => {
     const process = buildOwner(buildLog(2))
     const first = await process.open()

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { itemsAnswer } from '../support/answers.ts'
 import { buildCommand } from '../support/commands.ts'
 import { buildSending } from '../support/sending.ts'
+import { sentAll, startSendingWorld } from '../support/sending-world.ts'
 
 const urgentIds = 1_000_000
 
@@ -52,3 +54,47 @@ test('an urgent command that comes alone waits for no bulk: a slot is kept for i
   await pass(1_000)
   expect(posts.find(({ ids }) => ids[0] === urgentIds)!.at - at).toBeLessThan(200)
 })
+
+test('an urgent command waits for no question about a doubt either', async () => {
+  const { clock, send, doubted, posts, postsOf, settings } = await startSendingWorld({
+    settings: { gateway: { concurrency: 2, timeoutMs: 1_000 }, delivery: { settleMs: 100 } },
+    async answer(operations) {
+      if (operations[0]!.id !== urgentIds) await new Promise<void>(resolve => clock.after(20_000, resolve))
+      return sentAll(operations)
+    },
+  })
+  send(1)
+  doubted(2)
+  await clock.pass(5_000)
+  send(urgentIds, {}, settings.topics.commands[0]!)
+  await clock.pass(1_000)
+  expect(postsOf(urgentIds)).toBe(1)
+  expect(posts.some(({ operations }) => operations[0]!.type === 'status')).toBe(false)
+  await clock.pass(40_000)
+  expect(posts.some(({ operations }) => operations[0]!.type === 'status')).toBe(true)
+})
+
+test.each([1, 2])(
+  'bulk waits for no more than one question about doubts in turn: concurrency %i',
+  async concurrency => {
+    const { clock, send, doubted, postsOf } = await startSendingWorld({
+      settings: {
+        gateway: { concurrency, timeoutMs: 1_000, maxOperations: 10, accounts: { other: { apiKey: 'other-key' } } },
+        delivery: { settleMs: 100, polls: 5, pollIntervalMs: 100 },
+      },
+      async answer(operations) {
+        await new Promise<void>(resolve => clock.after(1_000, resolve))
+        if (operations[0]!.type !== 'status') return sentAll(operations)
+        return itemsAnswer(...operations.map(({ id }) => ({ success: true, data: { id, status: 'UNKNOWN' } })))
+      },
+    })
+    for (let id = 1; id <= 200; id++) {
+      const account = id % 2 === 0 ? 'default' : 'other'
+      doubted(id, { account }, { account, delivery: 'AT_MOST_ONCE' })
+    }
+    await clock.pass(5_000)
+    send(1_000)
+    await clock.pass(2_000)
+    expect(postsOf(1_000)).toBe(1)
+  },
+)

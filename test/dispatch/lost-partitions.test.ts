@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
+import { embeddedRegistry, RegistryUnavailable } from '../../src/records/registry.ts'
 import { buildCommand } from '../support/commands.ts'
 import { buildSending } from '../support/sending.ts'
+import { startSendingWorld } from '../support/sending-world.ts'
 
 test('doubts of a partition that another process has taken over are no longer counted as open', async () => {
   const answers = () => ({ kind: 'lost', cause: 'timeout', message: 'no answer' }) as const
@@ -11,4 +13,32 @@ test('doubts of a partition that another process has taken over are no longer co
   joinAnother()
   await pass(5_000)
   expect(gauge('doubts_open')).toBe(0)
+})
+
+test('a registry that was away when its partition was lost does not make the worker unready for ever', async () => {
+  const inner = embeddedRegistry()
+  let isAway = false
+  const world = await startSendingWorld({
+    registry: {
+      idOf: inner.idOf,
+      async schemaOf(id) {
+        if (isAway) throw new RegistryUnavailable('it is away')
+        return inner.schemaOf(id)
+      },
+    },
+  })
+  const { clock, sending, broker, settings } = world
+  const topic = settings.topics.commands.at(-1)!
+  isAway = true
+  world.send(1)
+  await clock.pass(3_000)
+  expect(sending.reasons()).toMatchObject([expect.stringContaining('the registry')])
+  broker.fence(`g-${topic}-0`)
+  broker.append([{ topic, partition: 0, key: null, value: null }], clock.now()) // a dead letter: its commit fails
+  await clock.pass(100)
+  expect(sending.reasons()).toContain(`${topic}/0 is not open`)
+  isAway = false
+  await clock.pass(61_000)
+  expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT' }])
+  expect(sending.reasons()).toEqual([])
 })

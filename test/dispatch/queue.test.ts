@@ -186,3 +186,9 @@ test('the oldest command that waits is known, wherever it waits', () => {
   queue.putBackHalved([buildPending({ timestamp: 10 }), buildPending({ timestamp: 50 })])
   expect(queue.oldestTimestamp).toBe(10)
 })
+
+test('commands of an account that may not send make room, its doubts stay: each would have to be asked for anew', () => {
+  const kept = { records: 1, bytes: 1_000 }
+  expect(queueOf(commands(3)).shelve(kept, 1_000)).toEqual([2, 3])
+  expect(queueOf(commands(3, { doubted: true })).shelve(kept, 1_000)).toEqual([])
+})

@@ -112,10 +112,10 @@ describe('a callback that comes while the second request is under way', () => {
   const lost: Answer = { kind: 'lost', cause: 'timeout', message: 'timeout' }
 
   test.each([
-    ['was not accepted', refusal('Access denied')],
-    ['was refused', { kind: 'response', status: 200, body: itemRefused(), retryAfterMs: null } satisfies Answer],
-    ['was lost', lost],
-  ])('ends it SENT when that request %s', async (_, answer) => {
+    ['was not accepted', refusal('Access denied'), 1],
+    ['was refused', { kind: 'response', status: 200, body: itemRefused(), retryAfterMs: null } satisfies Answer, 2],
+    ['was lost', lost, 2],
+  ])('ends it SENT when that request %s', async (_, answer, attempts) => {
     const gateway = barrier()
     const world = await startDoubtingWorld({
       async answer(operations) {
@@ -132,7 +132,7 @@ describe('a callback that comes while the second request is under way', () => {
     expect(world.results()).toEqual([])
     gateway.open()
     await world.clock.pass(60 * second)
-    expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT', attempts: 1 }])
+    expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT', attempts }])
     expect(world.postsOf(1)).toBe(1)
     nothingLeft(world)
   })

@@ -14,11 +14,12 @@ function watch(...sessions: SessionState[]) {
   const clock = new ManualClock()
   const telemetry = new Telemetry()
   const errors: string[] = []
-  const worker = { sessions, underWay: [] as { what: string }[], heldBack: false }
+  const worker = { sessions, underWay: [] as { what: string }[], heldBack: false, isBusAway: false }
   const stop = watchProgress({
     sessions: () => worker.sessions,
     underWay: () => worker.underWay,
     heldBack: () => worker.heldBack,
+    isBusAway: () => worker.isBusAway,
     doubtsTopic: 'doubts',
     timeoutMs: 30_000,
     clock,
@@ -75,6 +76,13 @@ test('records that are there and do not come are a standstill, once no producer 
   expect(errors).toEqual([])
   await clock.pass(minute)
   expect(errors[0]).toContain('the records of commands/0 do not come')
+})
+
+test('records do not come while the bus is away, however long: that is no standstill', async () => {
+  const { clock, errors, worker } = watch({ ...idle, lag: 7 })
+  worker.isBusAway = true
+  await clock.pass(60 * minute)
+  expect(errors).toEqual([])
 })
 
 test('commits and answers are progress of all that wait', async () => {

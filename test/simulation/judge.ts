@@ -326,7 +326,8 @@ export class Judge {
     const now = this.#options.now()
     const lie = (why: string) =>
       this.accuse('the result tells the truth', `${this.#name(life)} is ${outcome}, but ${why}`)
-    if (outcome === 'SENT' && life.executions === 0) lie('was not executed')
+    const twinWasSent = this.#cut.has(tpOf(life.command)) && this.#twins(life).some(({ executions }) => executions > 0)
+    if (outcome === 'SENT' && life.executions === 0 && !twinWasSent) lie('was not executed')
     if (error === texts.outage && this.#options.blamesOutages) lie('only an outage refused it')
     if (outcome === 'INVALID' && plan.kind !== 'invalid' && plan.kind !== 'stranger') lie('can be sent')
     if (outcome === 'DUPLICATE' && this.#twins(life).length === 0) lie('no other command has its id')

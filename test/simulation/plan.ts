@@ -1,3 +1,4 @@
+import type { Backlog } from '../../src/bus/port.ts'
 import { type SendType, sendTypes } from '../../src/protocol/index.ts'
 import type { SendCommandDelivery } from '../../src/records/generated.ts'
 import { Random } from './random.ts'
@@ -57,6 +58,8 @@ export interface Plan {
   partitions: number
   /** Most records in one fetch. */
   fetchRecords: number
+  /** The most that a session may hold undone in memory; undefined: more than these worlds have. */
+  backlog: Backlog | undefined
   commands: CommandPlan[]
   sessionTimeoutMs: number
   drainMs: number
@@ -109,10 +112,11 @@ export function planOf(seed: number): Plan {
   const gentle = random.chance(0.15)
   const calm = faultsOf(random, gentle)
   const faults = gentle ? calm : restless(seed, calm)
-  return {
+  const plan: Plan = {
     workers: random.int(1, 3),
     partitions: random.int(1, 2),
     fetchRecords: random.pick([1, 3, 500]),
+    backlog: undefined,
     commands: commandsOf(random, faults.until),
     sessionTimeoutMs: 1000,
     drainMs: gentle ? 700 : random.pick([100, 400, 700]),
@@ -134,6 +138,7 @@ export function planOf(seed: number): Plan {
     http: random.pick(gentle ? quickLines : [...quickLines, ...slowLines]),
     faults,
   }
+  return gentle ? plan : cramped(seed, plan)
 }
 
 const quickWays: readonly Delay[] = [
@@ -194,7 +199,32 @@ function restless(seed: number, faults: Faults): Faults {
   }
 }
 
-function commandsOf(random: Random, until: number): CommandPlan[] {
+/**
+ * In some worlds memory holds few commands, and accounts that may not send have to make room for others. Drawn apart, too.
+ */
+function cramped(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0xc4a3)
+  if (!random.chance(0.25)) return plan
+  const { faults } = plan
+  return {
+    ...plan,
+    partitions: random.chance(0.7) ? 1 : 2,
+    backlog: { records: random.int(2, 24), bytes: random.chance(0.3) ? random.int(1000, 4000) : 1 << 20 },
+    commands: commandsOf(random, faults.until, { count: random.int(30, 150), accounts: ['default', 'other'] }),
+    faults: {
+      ...faults,
+      outages: random.int(1, 4),
+      ...(random.chance(0.3) && { postRate: 0.5, posts: ['lost', 'reset'] }),
+    },
+  }
+}
+
+interface Crowd {
+  count?: number
+  accounts?: readonly CommandPlan['account'][]
+}
+
+function commandsOf(random: Random, until: number, crowd: Crowd = {}): CommandPlan[] {
   const repeats = random.pick([0, 0, 0.1, 0.4])
   const odd = random.chance(0.5) ? 0.1 : 0
   const refusals = random.pick([0, 0, 0.1, 0.3])
@@ -203,10 +233,10 @@ function commandsOf(random: Random, until: number): CommandPlan[] {
   const deliveries = random.chance(0.5)
     ? (['DEFAULT', 'AT_MOST_ONCE', 'AT_LEAST_ONCE'] as const)
     : [random.pick(['AT_MOST_ONCE', 'AT_LEAST_ONCE'] as const)]
-  const accounts = random.chance(0.3) ? (['default', 'other'] as const) : (['default'] as const)
+  const some = random.chance(0.3) ? (['default', 'other'] as const) : (['default'] as const)
   const bursts = Array.from({ length: random.int(1, 10) }, () => random.int(0, until))
   const commands: CommandPlan[] = []
-  const count = random.int(3, random.pick([10, 30, 60]))
+  const { accounts = some, count = random.int(3, random.pick([10, 30, 60])) } = crowd
   for (let i = 0; i < count; i++) {
     const kind = random.chance(odd)
       ? random.pick(['invalid', 'stranger', 'garbage', 'foreign schema'] as const)

@@ -63,6 +63,7 @@ export class SimProcess implements Owner {
       startFrom,
       sessionTimeoutMs,
       fetchRecords: plan.fetchRecords,
+      backlog: plan.backlog,
       clock: this.#clock,
       telemetry: this.telemetry,
       hop: ports.hop(this),

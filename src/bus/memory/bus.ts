@@ -2,6 +2,7 @@ import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { HandOver } from '../hand-over.ts'
 import type {
+  Backlog,
   Bus,
   Follower,
   From,
@@ -37,6 +38,8 @@ export interface MemoryBusOptions {
   sessionTimeoutMs?: number
   /** Most records in one fetch. Default 500. */
   fetchRecords?: number
+  /** The most that a session may hold undone in memory. */
+  backlog?: Backlog | undefined
   /** The network: passed before and after every step at the broker. Of a commit or an acquisition it may reject. */
   hop?: Hop
 }
@@ -93,6 +96,7 @@ export class MemoryBus implements Bus {
     { group: suffix, startFrom = this.#options.startFrom, ...limits }: JoinOptions = {},
   ): Promise<Membership> {
     const { broker, clock, telemetry, drainMs, onDataLoss = 'continue', sessionTimeoutMs = 10_000 } = this.#options
+    const { backlog } = this.#options
     const groupId = suffix ? `${this.#options.groupId}-${suffix}` : this.#options.groupId
     for (const topic of topics) if (!broker.partitions(topic)) throw new Error(`there is no topic ${topic}`)
     const ownership = new Ownership({
@@ -103,6 +107,7 @@ export class MemoryBus implements Bus {
       drainMs,
       startFrom,
       onDataLoss,
+      backlog,
       ...limits,
     })
     const group = groupOf(broker, groupId)

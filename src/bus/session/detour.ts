@@ -7,7 +7,7 @@ interface Sorted {
   recalled: BusRecord[]
   /** Those that are read for the first time. */
   onward: readonly BusRecord[]
-  /** Wanted offsets that are not on the log any more. */
+  /** Wanted offsets that are not on the log any more. None of a batch that cannot be read any more: each is a record then. */
   gone: number[]
 }
 
@@ -37,10 +37,19 @@ export class Detour {
 
   sort({ fetchedOffset, records, nextOffset }: Batch): Sorted {
     if (fetchedOffset >= this.#onwardFrom) return { recalled: [], onward: records, gone: [] }
-    const recalled = records.filter(({ offset }) => this.#wanted.delete(offset))
+    const recalled = records.flatMap(record => this.#wantedOf(record))
     const gone = [...this.#wanted].filter(offset => offset < nextOffset)
     for (const offset of gone) this.#wanted.delete(offset)
     return { recalled, onward: records.filter(({ offset }) => offset >= this.#onwardFrom), gone }
+  }
+
+  /** The record if it is wanted; where it stands for a batch, each record of it that is. */
+  #wantedOf(record: BusRecord): BusRecord[] {
+    const { offset: first, unreadable } = record
+    if (!unreadable) return this.#wanted.delete(first) ? [record] : []
+    const offsets = [...this.#wanted].filter(offset => offset >= first && offset <= unreadable.lastOffset)
+    for (const offset of offsets) this.#wanted.delete(offset)
+    return offsets.map(offset => ({ ...record, offset, unreadable: { ...unreadable, lastOffset: offset } }))
   }
 
   /** The log begins at `low` now. @returns the wanted offsets that are gone with what is before */

@@ -21,6 +21,8 @@ export interface OwnershipOptions {
   lookBack?: ((topic: string) => number) | undefined
   /** How far back to begin, in milliseconds, where the log ends before the checkpoint. Default: at its beginning. */
   lookBackMs?: number | undefined
+  /** The most that a session may hold undone in memory. Default: so much that all of them together stay bounded. */
+  backlog?: Backlog | undefined
 }
 
 /** Milliseconds before a lost session is opened anew, and before a failed opening is tried again. */
@@ -285,6 +287,7 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   #backlog(): Backlog {
+    if (this.#options.backlog) return this.#options.backlog
     const sessions = Math.max(1, this.#slots.size)
     return {
       records: Math.min(backlogAtMost.records, backlogInAll.records / sessions),
