@@ -101,7 +101,7 @@ export class Answers {
   }
 
   #has(...parts: Parameters<typeof hashOf>): boolean {
-    return this.#known.has(hashOf(...parts))
+    return this.size > 0 && this.#known.has(hashOf(...parts))
   }
 }
 
