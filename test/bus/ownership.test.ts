@@ -596,6 +596,18 @@ describe('leaving', () => {
     expect(ownership.share().owned).toBe(0)
   })
 
+  test('does not wait for a group that does not answer: what is known is committed by then', async () => {
+    const { listener, clock, ownership, leaving } = await openGroup(1)
+    let left = false
+    void ownership.leave().then(() => {
+      left = true
+    })
+    await clock.pass(5_000) // a commit that is due is waited for
+    expect(leaving.begun).toBe(true)
+    await clock.pass(3_000)
+    expect([left, listener.sessions.size]).toEqual([true, 0])
+  })
+
   test('does not take the partition back from the process that has it by then', async () => {
     const { clock, lease, logs, listener, deliver, commit, acquire, ownership, leaving } = await openGroup(1)
     logs[0]!.append(2)

@@ -35,6 +35,8 @@ export interface OwnershipOptions {
 const reopenAfterLoss = 200
 const reopenAfterFailure = 500
 const leaveCheckMs = 50
+/** With the connections to brokers that are away or frozen it could take minutes. */
+const leaveLimitMs = 3_000
 /** Another process that starts at the same time may be about to commit where the group begins. */
 const firstStartPatienceMs = 3_000
 const firstStartCheckMs = 250
@@ -176,10 +178,23 @@ export class Ownership implements GroupEvents, Membership {
       if (!this.#awaitsOutcomes() || clock.monotonic() >= end) break
       await sleep(clock, leaveCheckMs) // a session that was lost is being opened anew, to commit what is known
     }
-    await this.#group.member.leave().catch(() => {}) // the group finds out by itself
+    await this.#leaveGroup()
     for (const slot of this.#slots.values()) this.#close(slot)
     this.#slots.clear()
     this.#options.listener.shareChanged?.()
+  }
+
+  /** What is known is committed by now: a group that does not answer finds out by itself. */
+  #leaveGroup(): Promise<void> {
+    const { clock } = this.#options
+    return new Promise(resolve => {
+      const cancel = clock.after(leaveLimitMs, resolve)
+      const left = () => {
+        cancel()
+        resolve()
+      }
+      this.#group.member.leave().then(left, left)
+    })
   }
 
   async #each(action: (session: PartitionSession) => Promise<void>): Promise<void> {
