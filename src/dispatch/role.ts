@@ -142,7 +142,8 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const stopWatching = watchProgress({
     sessions: () => joined.sessions(),
     underWay: () => dispatcher.underWay(),
-    heldBack: () => registryTrouble() !== null || answered?.reason != null || dispatcher.heldBack,
+    heldBack: () =>
+      joined.trouble() !== null || registryTrouble() !== null || answered?.reason != null || dispatcher.heldBack,
     doubtsTopic: topics.doubts,
     timeoutMs,
     clock,
