@@ -405,6 +405,20 @@ test('of batches that unpack to a lot, no more are decoded at once than fit into
   ])
 }, 20_000)
 
+test('of batches of a great many small records, no more are decoded at once than fit into memory', () => {
+  const count = 100_000
+  const records = range(0, count).map(offset => ({ offset, key: null, value: null }))
+  const batch = buildBatch(records, { packing: 'zstd' })
+  const batches = range(0, 8).map(i => {
+    const moved = Buffer.from(batch)
+    moved.writeBigInt64BE(BigInt(i * count), 0)
+    return moved
+  })
+  const bytes = Buffer.concat(batches)
+  const { responses } = decodeFetch(buildFetchAnswer(11, [{ partition: 0, highWatermark: 8 * count, bytes }]), 11)
+  expect(responses[0]!.partitions).toMatchObject([{ next: 3 * count }])
+}, 20_000)
+
 function withByte(bytes: Buffer, at: number): Buffer {
   const changed = Buffer.from(bytes)
   changed[at < 0 ? bytes.length + at : at]! ^= 0xff

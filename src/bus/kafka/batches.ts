@@ -20,10 +20,13 @@ export interface DecodedBatches {
 }
 
 /**
- * Most bytes that the batches of one fetch may unpack to, and the last one of them beyond that; the rest is for the next
+ * Most bytes that the batches of one fetch may take in memory, and the last one of them beyond that; the rest is for the next
  * fetch. An honest fetch of 4 MiB stays below it.
  */
 export const unpackedAtOnce = 64 * 1024 * 1024
+
+/** What a record takes in memory beside its bytes: the smallest are packed into less than one byte each. */
+const recordBytes = 250
 
 /** What is left to be unpacked of one fetch, shared by its partitions. */
 export interface Allowance {
@@ -53,7 +56,7 @@ export function decodeBatches(bytes: Buffer, end: number, allowance: Allowance):
       if (prefix.firstOffset < (decoded.next ?? 0) || lastOffset >= end + newAtMost) throw misplaced()
       for (const message of messages) decoded.messages.push(message)
       decoded.next = lastOffset + 1
-      allowance.bytes -= unpacked
+      allowance.bytes -= unpacked + messages.length * recordBytes
     } catch (error) {
       const firstOffset = plausibleStart(prefix, decoded.next ?? 0, end)
       const lastOffset = plausibleEnd(batch, { ...prefix, firstOffset }, rest, end)
