@@ -149,6 +149,20 @@ describe('a log that was cut', () => {
     expect(cuts).toEqual([{ topic: 'commands', partition: 0, lost: 3 }])
   })
 
+  test('before it was taken over is committed at once: whoever takes it over next counts nothing twice', async () => {
+    const log = buildLog(9)
+    log.committed = { offset: 0, metadata: '1;another process;9;' }
+    log.cut(4)
+    const { assign, assignAfterGap, acquire, commit, cuts } = await buildGroup(1, { logs: [log], known: true })
+    await assign(0)
+    await acquire([0])
+    await commit(0)
+    await assignAfterGap(0)
+    await acquire([0])
+    expect(cuts).toEqual([{ topic: 'commands', partition: 0, lost: 4 }])
+    expect(log.committed).toMatchObject({ offset: 4 })
+  })
+
   test('at its end is believed after some seconds, and begins anew as far back as commands are young enough', async () => {
     const log = buildLog(6)
     log.committed = { offset: 6, metadata: '1;another process;9;' }

@@ -147,7 +147,8 @@ export class PartitionSession implements Session {
     listener.opened(this)
     ledger.listen(offset => this.#outcome(offset))
     for (const offset of [...ledger.offsets()]) this.#outcome(offset)
-    if (!committed) this.#commits.touch() // else a later owner would choose the start anew
+    // else a later owner would choose the start, or count what is gone from the log, anew
+    if (!committed || committed.offset !== this.#window.base) this.#commits.touch()
     driver.seek(this.position)
     this.#paused = false
     driver.resume()
