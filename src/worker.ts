@@ -48,6 +48,7 @@ interface Roles {
   reconciling: Reconciling | null
 }
 
+const noRoles: Readonly<Roles> = { sending: null, receiver: null, reconciling: null }
 const startRetryMs = 2000
 
 /**
@@ -65,7 +66,7 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
   let starting = true
   let waitsFor: string | null = null
   let stopped: Promise<void> | null = null
-  const roles: Roles = { sending: null, receiver: null, reconciling: null }
+  const roles: Roles = { ...noRoles }
   const gauges = new Set<GaugeSource>()
   const ready = () => {
     const reasons = [
@@ -97,19 +98,27 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
   }
 
   async function finish(): Promise<void> {
-    await Promise.all([roles.sending?.stop(), roles.reconciling?.stop()])
-    await roles.receiver?.close()
+    await stopRoles()
     await server.close()
     if (!options.bus) await bus.close()
   }
 
-  const giveUp = () => void stop()
+  async function stopRoles(): Promise<void> {
+    const { sending, receiver, reconciling } = roles
+    Object.assign(roles, noRoles)
+    await Promise.all([sending?.stop(), reconciling?.stop()])
+    await receiver?.close()
+  }
+
+  const giveUp = () => void stop().catch(() => {}) // the start fails with what went wrong
   options.signal?.addEventListener('abort', giveUp)
   try {
     options.signal?.throwIfAborted()
     await startRoles()
+    options.signal?.throwIfAborted()
   } catch (error) {
     await stop()
+    await stopRoles() // one that was about to start when the stop began
     throw error
   } finally {
     options.signal?.removeEventListener('abort', giveUp)
@@ -148,6 +157,7 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
 
   async function whenReachable<T>(start: () => Promise<T>): Promise<T> {
     for (;;) {
+      options.signal?.throwIfAborted()
       try {
         const started = await start()
         if (waitsFor !== null) telemetry.emit('registry.available', { schemaId: null })

@@ -22,6 +22,9 @@ export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   concurrency: number
 }
 
+/** The lease comes back with the group's answer to a heartbeat, of which nobody tells. */
+const leaseRetryMs = 100
+
 /** What holds a slot, or is about to. */
 interface InFlight {
   what: string
@@ -211,12 +214,13 @@ export class Dispatcher {
 
   /** Packs an envelope if the account and its rate allow it now. @returns it, or the milliseconds to wait. */
   #form(session: Session, account: Account, queue: AccountQueue): Envelope | number {
-    const { clock, lingerMs, maxOperations, maxBytes } = this.#options
+    const { clock, lingerMs, maxOperations, maxBytes, leaseUntil } = this.#options
     queue.passed(account.passedAt)
     const due = queue.due(clock.monotonic(), lingerMs, maxOperations)
     if (due === null) return Number.POSITIVE_INFINITY
     const wait = Math.max(due, account.wait())
     if (wait > 0) return wait
+    if (clock.monotonic() >= leaseUntil()) return leaseRetryMs // its intents would be taken back, again and again
     const bytes = maxBytes - envelopeOverhead(account.apiKey())
     const pendings = this.#pack(session, queue, { operations: Math.min(maxOperations, account.room()), bytes })
     if (pendings.length === 0) return 1

@@ -6,7 +6,7 @@ export interface WatchdogOptions {
   sessions: () => Iterable<SessionState>
   /** Requests that hold a slot: the same objects from their beginning to their committed end. */
   underWay: () => Iterable<{ what: string }>
-  /** Whether something known keeps commands in memory: an account that may not send, a registry that cannot be asked. */
+  /** Whether something known keeps commands in memory: an account that may not send, a registry or a group that cannot be asked. */
   heldBack: () => boolean
   /** Whether the bus cannot be asked: no records come then. */
   isBusAway: () => boolean

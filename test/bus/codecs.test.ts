@@ -128,6 +128,16 @@ describe('what some producers write', () => {
     expect(unpack(3, frame).toString()).toBe('a value '.repeat(20))
   })
 
+  test('LZ4 that states more than it can hold, without room being made for that', () => {
+    const size = Buffer.alloc(8)
+    size.writeBigUInt64LE(BigInt(60 * MiB))
+    const head = Buffer.from([0x04, 0x22, 0x4d, 0x18, 0x48, 0x40])
+    const frame = Buffer.concat([head, size, Buffer.from([0, 1, 0, 0, 0x80]), Buffer.from('x'), Buffer.alloc(4)])
+    const unpacked = unpack(3, frame)
+    expect(unpacked.toString()).toBe('x')
+    expect(unpacked.buffer.byteLength).toBeLessThan(MiB)
+  })
+
   test('zstd and gzip in several frames', () => {
     for (const [codec, pack] of [packings.zstd, packings.gzip]) {
       expect(unpack(codec, Buffer.concat(['one ', 'two'].map(text => pack(Buffer.from(text))))).toString()).toBe(

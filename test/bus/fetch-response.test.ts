@@ -330,6 +330,30 @@ describe('a batch that cannot be read', () => {
     }
   })
 
+  test.each([
+    ['far beyond the log', 1n << 50n],
+    ['before all logs', -5n],
+    ['before the batch in front of it', 3n],
+  ])('because it says to begin %s stands where it is found, its checksum right or wrong', async (_, firstOffset) => {
+    for (const changed of [buildBatch([7, 8]), withByte(buildBatch([7, 8]), -1)]) {
+      changed.writeBigInt64BE(firstOffset, 0)
+      const last = { lastOffset: 8, code: 'BATCH_CORRUPT' }
+      const between = { bytes: Buffer.concat([buildBatch([5, 6]), changed, buildBatch([9])]), highWatermark: 10 }
+      const found = await read(between, 5)
+      expect(found.records).toMatchObject([{ offset: 5 }, { offset: 6 }, { offset: 7, unreadable: last }])
+      expect(found.next).toBe(9)
+    }
+  })
+
+  test('because it says to begin far beyond the log holds nobody up, even where nothing stands around it', async () => {
+    for (const bytes of [buildBatch([5, 6]), withByte(buildBatch([5, 6]), -1)]) {
+      bytes.writeBigInt64BE(1n << 50n, 0)
+      const { records, next } = await read({ bytes, highWatermark: 7 }, 5)
+      expect(records).toMatchObject([{ offset: 5, unreadable: { code: 'BATCH_CORRUPT', lastOffset: 5 } }])
+      expect(next).toBe(6)
+    }
+  })
+
   test('of a format before 0.11 becomes one record, too', async () => {
     const good = buildOldMessage(1, 5, Buffer.from('value'))
     const cases: [string, Buffer][] = [
@@ -379,6 +403,20 @@ test('of batches that unpack to a lot, no more are decoded at once than fit into
     [2, 7],
     [0, null],
   ])
+}, 20_000)
+
+test('of batches of a great many small records, no more are decoded at once than fit into memory', () => {
+  const count = 100_000
+  const records = range(0, count).map(offset => ({ offset, key: null, value: null }))
+  const batch = buildBatch(records, { packing: 'zstd' })
+  const batches = range(0, 8).map(i => {
+    const moved = Buffer.from(batch)
+    moved.writeBigInt64BE(BigInt(i * count), 0)
+    return moved
+  })
+  const bytes = Buffer.concat(batches)
+  const { responses } = decodeFetch(buildFetchAnswer(11, [{ partition: 0, highWatermark: 8 * count, bytes }]), 11)
+  expect(responses[0]!.partitions).toMatchObject([{ next: 3 * count }])
 }, 20_000)
 
 function withByte(bytes: Buffer, at: number): Buffer {

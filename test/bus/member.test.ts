@@ -19,6 +19,7 @@ function buildGroup({ partitions = 2 } = {}) {
     const told: { partitions: number[]; unbroken: boolean }[] = []
     const requests: string[] = []
     let drain = Promise.resolve()
+    let lookUp = () => Promise.resolve()
     const over = async <T>(request: string, ask: () => T | Promise<T>): Promise<T> => {
       requests.push(request)
       wire.there(request)
@@ -32,7 +33,7 @@ function buildGroup({ partitions = 2 } = {}) {
       sync: (of, assignment) => over('sync', () => group.sync(of, assignment)),
       heartbeat: of => over('heartbeat', () => group.heartbeat(of)),
       leave: memberId => over('leave', () => group.leave(memberId)),
-      partitions: async () => new Map(counts),
+      partitions: () => lookUp().then(() => new Map(counts)),
     }
     const member: GroupMember = new GroupMember({
       transport,
@@ -56,6 +57,10 @@ function buildGroup({ partitions = 2 } = {}) {
       /** What is in flight before the next join. */
       drains(work: Promise<void>) {
         drain = work
+      },
+      /** The brokers tell the number of partitions when this is over. */
+      looksUp(work: () => Promise<void>) {
+        lookUp = work
       },
       get last() {
         return told.at(-1)
@@ -165,6 +170,21 @@ describe('a member of a group', () => {
     expect(a!.last).toEqual({ partitions: [0, 1, 2], unbroken: true })
   })
 
+  test('that leads the group goes on with its heartbeats while a broker is slow to tell the partitions', async () => {
+    const { clock, joined, counts } = buildGroup()
+    const [a] = await joined('a')
+    counts.set('commands', 3)
+    let answer = () => {}
+    a!.looksUp(() => new Promise(resolve => (answer = resolve)))
+    await clock.pass(30_000)
+    expect(a!.member.leaseUntil).toBeGreaterThan(clock.monotonic())
+    a!.looksUp(() => Promise.resolve())
+    answer()
+    await clock.pass(2_000)
+    expect(a!.told).toHaveLength(2)
+    expect(a!.last).toEqual({ partitions: [0, 1, 2], unbroken: true })
+  })
+
   test('that is refused at its first join says why, and later waits until it is let in again', async () => {
     const { clock, buildMember, joined } = buildGroup()
     const denied = new GroupError('refused', 'GROUP_AUTHORIZATION_FAILED')
@@ -198,5 +218,16 @@ describe('a member that retires', () => {
     await a!.member.leave()
     await clock.pass(1_000)
     expect(b.last).toMatchObject({ partitions: [0, 1] })
+  })
+
+  test('lives on though partitions are added, and it leads the group', async () => {
+    const { clock, joined, buildMember, counts } = buildGroup()
+    const [a] = await joined('a')
+    a!.member.retire()
+    counts.set('commands', 3)
+    const b = buildMember('b')
+    void b.member.join()
+    await clock.pass(40_000)
+    expect(b.told).toEqual([])
   })
 })

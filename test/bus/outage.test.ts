@@ -4,6 +4,7 @@ import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { buildRecord, TestListener } from '../support/bus.ts'
 import { ManualClock } from '../support/clock.ts'
+import { openWired } from '../support/wires.ts'
 
 /** A process on brokers that the test takes away and gives back. */
 async function buildProcess() {
@@ -71,4 +72,11 @@ test('a stop waits for the brokers too, as long as it may, to publish what the g
   await clock.pass(10_000)
   await left
   expect(results()).toEqual(['sent a'])
+})
+
+test('a bus whose brokers cannot be reached can be closed, whatever waits for them', async () => {
+  const { bus } = openWired({ brokers: ['127.0.0.1:1'], groupId: 'busgate', telemetry: new Telemetry() })
+  const asked = expect(bus.partitions(['commands'])).rejects.toThrow('no broker answers')
+  await expect(bus.close()).resolves.toBeUndefined()
+  await asked
 })

@@ -149,6 +149,20 @@ describe('a log that was cut', () => {
     expect(cuts).toEqual([{ topic: 'commands', partition: 0, lost: 3 }])
   })
 
+  test('before it was taken over is committed at once: whoever takes it over next counts nothing twice', async () => {
+    const log = buildLog(9)
+    log.committed = { offset: 0, metadata: '1;another process;9;' }
+    log.cut(4)
+    const { assign, assignAfterGap, acquire, commit, cuts } = await buildGroup(1, { logs: [log], known: true })
+    await assign(0)
+    await acquire([0])
+    await commit(0)
+    await assignAfterGap(0)
+    await acquire([0])
+    expect(cuts).toEqual([{ topic: 'commands', partition: 0, lost: 4 }])
+    expect(log.committed).toMatchObject({ offset: 4 })
+  })
+
   test('at its end is believed after some seconds, and begins anew as far back as commands are young enough', async () => {
     const log = buildLog(6)
     log.committed = { offset: 6, metadata: '1;another process;9;' }
@@ -166,6 +180,25 @@ describe('a log that was cut', () => {
     log.append(1)
     group.deliver(0)
     expect(group.listener.freshKeys).toEqual(['3']) // the others are from 1970
+  })
+
+  test('at its end is believed only when it was told so for some seconds on end', async () => {
+    const log = buildLog(6)
+    log.committed = { offset: 6, metadata: '1;another process;9;' }
+    log.end = 3 // the leader does not know it yet
+    const group = await buildGroup(1, { logs: [log], known: true })
+    await group.assign(0)
+    await group.acquire([0])
+    log.end = 6
+    await group.clock.pass(500)
+    group.lease.ms = 0 // it may not be opened then
+    await group.acquire([0])
+    await group.clock.pass(10_000)
+    log.end = 3 // as another one that was just elected
+    group.lease.ms = 10_000
+    await group.clock.pass(500)
+    await group.acquire([0])
+    expect([group.cuts, group.listener.sessions.size]).toEqual([[], 0])
   })
 
   test('at its end forgets what was said of records that are gone: others come at their offsets', async () => {
@@ -295,6 +328,24 @@ describe('opening', () => {
     await acquire([0])
     await commit(0)
     expect(logs[0]!.committed).toMatchObject({ offset: 4 })
+  })
+
+  test('with startFrom latest, what comes while the place cannot be committed is not passed over', async () => {
+    const { logs, clock, assign, acquire, commit, deliver, listener } = await buildGroup(1, {
+      startFrom: 'latest',
+      logs: [buildLog(4)],
+    })
+    await assign(0)
+    await acquire([0], broken)
+    logs[0]!.append(1)
+    await clock.pass(500)
+    await acquire([0])
+    logs[0]!.append(1)
+    await commit(0, 'failed')
+    await clock.pass(200)
+    await acquire([0])
+    deliver(0)
+    expect(listener.freshKeys).toEqual(['4', '5'])
   })
 
   test('a partition that was added later starts at its beginning, whatever kafka.startFrom says', async () => {
@@ -457,6 +508,13 @@ describe('a partition that goes', () => {
     expect(listener.session().open).toBe(true)
   })
 
+  test('is not read any more', async () => {
+    const { assign, driverOf } = await openGroup(2)
+    const lost = driverOf(0)
+    await assign(1)
+    expect([lost.paused, driverOf(1).paused]).toEqual([true, false])
+  })
+
   test('is closed with its session, and the others stay as they are', async () => {
     const { assign, listener, told, driverOf, ownership } = await openGroup(2)
     const kept = listener.session(1)
@@ -550,6 +608,18 @@ describe('leaving', () => {
     expect([session.alive, listener.sessions.size]).toEqual([false, 0])
     expect(told).toEqual(['session.opened 0', 'session.closed 0'])
     expect(ownership.share().owned).toBe(0)
+  })
+
+  test('does not wait for a group that does not answer: what is known is committed by then', async () => {
+    const { listener, clock, ownership, leaving } = await openGroup(1)
+    let left = false
+    void ownership.leave().then(() => {
+      left = true
+    })
+    await clock.pass(5_000) // a commit that is due is waited for
+    expect(leaving.begun).toBe(true)
+    await clock.pass(3_000)
+    expect([left, listener.sessions.size]).toEqual([true, 0])
   })
 
   test('does not take the partition back from the process that has it by then', async () => {

@@ -90,7 +90,7 @@ export class SessionModel {
       lookBack: this.#lookBack,
       leased: () => true,
       leaving: () => false,
-      startAt: ({ low }) => low,
+      startAt: low => low,
       isShort: () => false,
       lookBackMs: Number.POSITIVE_INFINITY,
       dataLost: () => {},

@@ -1,14 +1,30 @@
 import kafkajs from 'kafkajs'
+import { expect, test } from 'vitest'
 import type { KafkaBus } from '../../src/bus/kafka/bus.ts'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
+import { sleep, systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { busContract } from '../bus/contract.ts'
-import type { BusHarness } from '../support/bus.ts'
+import { type BusHarness, TestListener } from '../support/bus.ts'
 import { describeOnKafka } from '../support/integration.ts'
-import { limitMessages } from '../support/kafka.ts'
+import { createTopics, limitMessages } from '../support/kafka.ts'
 import { openWired } from '../support/wires.ts'
 
 describeOnKafka('on Kafka', ({ brokers }) => {
+  test('a bus that is closed while a process joins ends the join, however far it has come', async () => {
+    const topic = `bus-test-${Date.now().toString(36)}-closed`
+    await createTopics(brokers, [{ topic, partitions: 1 }])
+    for (const beforeCloseMs of [0, 5, 10, 20]) {
+      const { bus } = openWired({ brokers, groupId: `${topic}-${beforeCloseMs}`, telemetry: new Telemetry() })
+      const listener = new TestListener()
+      const ended = expect(bus.join([topic], listener), `closed after ${beforeCloseMs} ms`).rejects.toThrow()
+      await sleep(systemClock, beforeCloseMs)
+      await bus.close()
+      await ended
+      expect(listener.sessions.size).toBe(0)
+    }
+  }, 60_000)
+
   busContract('the Kafka bus', async (): Promise<BusHarness> => {
     const kafka = new kafkajs.Kafka({ brokers, logLevel: kafkajs.logLevel.NOTHING, retry: { initialRetryTime: 20 } })
     const run = Date.now().toString(36)

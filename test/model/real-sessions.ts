@@ -125,7 +125,7 @@ export class RealSessions {
       lookBack: 0,
       leased: () => model.lease === 1,
       leaving: () => model.leaving === 1,
-      startAt: ({ low }) => low,
+      startAt: low => low,
       isShort: () => false,
       lookBackMs: 0,
       dataLost: () => {},

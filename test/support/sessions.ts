@@ -183,7 +183,7 @@ export function buildOwner(log: PartitionLog, options: Partial<SessionOptions> =
       lookBack: 0,
       leased: () => true,
       leaving: () => false,
-      startAt: ({ low }) => low,
+      startAt: low => low,
       isShort: (end, high) => high < end,
       lookBackMs: Number.POSITIVE_INFINITY,
       dataLost: count => lost.push(count),

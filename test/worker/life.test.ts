@@ -1,4 +1,5 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { BusUnavailable } from '../../src/bus/errors.ts'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { freePorts } from '../../src/cli/local-kafka/ports.ts'
@@ -98,6 +99,59 @@ describe('a worker that is stopped', () => {
     await world.quiet()
     expect(counts(world)).toEqual({ SENT: 10 })
     await first
+  })
+})
+
+describe('a start that is given up', () => {
+  /** A worker that is starting on a bus of this process. */
+  function startOn(bus: MemoryBus, settings = buildSettings({ telemetry: { host: '127.0.0.1', port: 0 } })) {
+    const abort = new AbortController()
+    const starting = createWorker(settings, { bus, registry: embeddedRegistry(), signal: abort.signal })
+    const failed = expect(starting).rejects.toThrow('aborted')
+    return { abort, failed }
+  }
+
+  function buildBus(): MemoryBus {
+    const { topics, kafka } = buildSettings()
+    const broker = new MemoryBroker()
+    const names = [...topics.commands, topics.results, topics.statuses, topics.deadLetters, topics.doubts]
+    broker.createTopics(names.map(topic => ({ topic, partitions: 1 })))
+    return new MemoryBus({ ...kafka, broker, clock: systemClock, telemetry: new Telemetry() })
+  }
+
+  test('while it waits for the bus never joins, though the bus comes back', async () => {
+    const bus = buildBus()
+    const partitions = vi.spyOn(bus, 'partitions').mockRejectedValueOnce(new BusUnavailable('no broker answers'))
+    const join = vi.spyOn(bus, 'join')
+    const { abort, failed } = startOn(bus)
+    await until(() => expect(partitions).toHaveBeenCalled())
+    abort.abort()
+    await failed
+    expect(join).not.toHaveBeenCalled()
+  })
+
+  test('while it joins leaves the group again', async () => {
+    const bus = buildBus()
+    const join = bus.join.bind(bus)
+    const { promise: held, resolve: joinNow } = Promise.withResolvers<void>()
+    const left = vi.fn()
+    const joining = vi.spyOn(bus, 'join').mockImplementation(async (...args) => {
+      await held
+      const membership = await join(...args)
+      const leave = membership.leave.bind(membership)
+      return Object.assign(membership, {
+        leave: (ms?: number) => {
+          left()
+          return leave(ms)
+        },
+      })
+    })
+    const { abort, failed } = startOn(bus)
+    await until(() => expect(joining).toHaveBeenCalled())
+    abort.abort()
+    joinNow()
+    await failed
+    expect(left).toHaveBeenCalledOnce()
   })
 })
 

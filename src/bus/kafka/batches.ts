@@ -20,10 +20,13 @@ export interface DecodedBatches {
 }
 
 /**
- * Most bytes that the batches of one fetch may unpack to, and the last one of them beyond that; the rest is for the next
+ * Most bytes that the batches of one fetch may take in memory, and the last one of them beyond that; the rest is for the next
  * fetch. An honest fetch of 4 MiB stays below it.
  */
 export const unpackedAtOnce = 64 * 1024 * 1024
+
+/** What a record takes in memory beside its bytes: the smallest are packed into less than one byte each. */
+const recordBytes = 250
 
 /** What is left to be unpacked of one fetch, shared by its partitions. */
 export interface Allowance {
@@ -32,11 +35,14 @@ export interface Allowance {
 
 const newestFormat = 2
 
+/** A broker can tell the end of a log a moment before it reads it, and this much cannot have come in between. */
+const newAtMost = 1 << 24
+
 /**
  * Decodes batches, one after the other, without the last one if the broker has cut it off. Ends behind one that cannot be
  * read, which becomes a message: the next fetch brings a new list of aborted transactions, so that none stays open whose
  * end was in that batch.
- * @param end the high watermark: no batch reaches it
+ * @param end the high watermark: no batch reaches it, or not far beyond
  */
 export function decodeBatches(bytes: Buffer, end: number, allowance: Allowance): DecodedBatches {
   const decoded: DecodedBatches = { messages: [], next: null }
@@ -47,12 +53,14 @@ export function decodeBatches(bytes: Buffer, end: number, allowance: Allowance):
     rest = rest.subarray(batch.length)
     try {
       const { messages, lastOffset, unpacked } = decode(batch, prefix)
+      if (prefix.firstOffset < (decoded.next ?? 0) || lastOffset >= end + newAtMost) throw misplaced()
       for (const message of messages) decoded.messages.push(message)
       decoded.next = lastOffset + 1
-      allowance.bytes -= unpacked
+      allowance.bytes -= unpacked + messages.length * recordBytes
     } catch (error) {
-      const lastOffset = plausibleEnd(batch, prefix, rest, end)
-      decoded.messages.push(unreadable(batch, prefix, error, lastOffset))
+      const firstOffset = plausibleStart(prefix, decoded.next ?? 0, end)
+      const lastOffset = plausibleEnd(batch, { ...prefix, firstOffset }, rest, end)
+      decoded.messages.push(unreadable(batch, { ...prefix, firstOffset }, error, lastOffset))
       decoded.next = lastOffset + 1
       break
     }
@@ -66,11 +74,21 @@ function decode(batch: Buffer, { magic }: Prefix): RecordBatch {
   throw new UnreadableBatch('BATCH_CORRUPT', `it has the unknown format v${magic}`)
 }
 
+/** No checksum holds the first offset: followed blindly, a damaged one would lead far away from the log. */
+function misplaced(): UnreadableBatch {
+  return new UnreadableBatch('BATCH_CORRUPT', 'its offsets are not those of its place in the log')
+}
+
+/** @param behind the offset after the batch before; 0: there was none, and it stands where the fetch began */
+function plausibleStart({ firstOffset }: Prefix, behind: number, end: number): number {
+  return firstOffset >= behind && firstOffset < end + newAtMost ? firstOffset : behind
+}
+
 /** A batch with a wrong checksum may be wrong about its length, too. */
 function plausibleEnd(batch: Buffer, { firstOffset, magic }: Prefix, rest: Buffer, end: number): number {
   if (magic < newestFormat) return firstOffset
   const stated = lastOffsetOf(batch)
-  if (isIntact(batch)) return stated
+  if (isIntact(batch) && stated >= firstOffset && stated < end + newAtMost) return stated
   const following = rest.length >= prefixBytes ? prefixOf(rest).firstOffset - 1 : stated
   return following >= firstOffset && following < end ? following : firstOffset
 }

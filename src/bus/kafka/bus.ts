@@ -153,7 +153,7 @@ export class KafkaBus implements Bus {
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#log.close()
-    const admin = await this.#admin
+    const admin = await this.#admin?.catch(() => null) // whoever asked for it has been told
     await admin?.disconnect()
   }
 

@@ -86,6 +86,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
     return kafkaPartition({ ...options, kafka: options.sessionKafka, fetcher, tp, cursor: cursorOf(fetcher, reading) })
   }
   try {
+    closing.throwIfAborted() // an event of before is not heard of
     await fetcher.connect()
     await ownership.attach(
       {

@@ -7,6 +7,8 @@ const version1 = 0x40
 const storedBlock = 0x80000000
 /** The shortest repetition; its count is told without it. */
 const leastRepeat = 4
+/** One byte of a block's length stands for no more than this. */
+const longestExpansion = 255
 
 /**
  * Unpacks a frame of LZ4, with blocks that stand alone or go on from each other. Checksums are passed over: the batch
@@ -24,7 +26,7 @@ export function unpackLz4(frame: Buffer, most: number): Buffer {
     if (frame.length < at + 9) throw corrupt('its frame is cut off')
     const stated = Number(frame.readBigUInt64LE(at))
     if (stated > most) throw tooLarge(most)
-    expected = stated
+    expected = Math.min(stated, longestExpansion * frame.length) // what is stated need not be there
     at += 8
   }
   const inflated = new Inflated(expected, most)

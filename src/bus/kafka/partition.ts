@@ -29,6 +29,7 @@ export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver 
   const { kafka, admin, clock, groupId, tp, fetcher, cursor } = options
   const routing = new Routing(options)
   let producer: Producer | null = null
+  let connecting: Promise<void> = Promise.resolve()
 
   async function acquire(): Promise<Acquired> {
     producer = kafka.producer({
@@ -40,7 +41,9 @@ export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver 
       retry: producerRetry,
       createPartitioner: routing.createPartitioner,
     })
-    await limited('connect', producer.connect())
+    connecting = producer.connect()
+    await limited('connect', connecting)
+    if (!producer) throw new Error('the partition was released')
     const first = await limited('init', producer.transaction())
     await first.abort()
     const ofTopic = await limited('fetch offsets', committedOffsets(admin, clock, groupId, tp.topic))
@@ -85,6 +88,7 @@ export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver 
   async function release(): Promise<void> {
     const released = producer
     producer = null
+    await connecting.catch(() => {}) // else it could open a connection after the end
     await released?.disconnect().catch(() => {}) // nothing depends on a connection of the past
   }
 

@@ -76,6 +76,8 @@ export class GroupMember {
   #leads = false
   #partitions: ReadonlyMap<string, number> = new Map()
   #partitionsAt = 0
+  /** Whether the last look found others than those. */
+  #partitionsChanged = false
   #leaseUntil = Number.NEGATIVE_INFINITY
   #trouble: string | null = null
   #retiring = false
@@ -165,6 +167,7 @@ export class GroupMember {
     this.#memberId = joined.memberId
     this.#partitions = await transport.partitions()
     this.#partitionsAt = clock.monotonic()
+    this.#partitionsChanged = false
     this.#leads = joined.leaderId === joined.memberId
     const sentAt = clock.monotonic()
     const given = await transport.sync(joined, this.#leads ? assignInTurn(joined.memberIds, this.#partitions) : null)
@@ -178,20 +181,27 @@ export class GroupMember {
 
   /** Heartbeats until the group asks for another join. */
   async #stay(): Promise<void> {
-    const { clock, heartbeatMs, partitionsAgeMs, transport } = this.#options
+    const { clock, heartbeatMs, partitionsAgeMs } = this.#options
     for (let wait = heartbeatMs; !this.#left; ) {
       await this.#pause(wait)
       if (this.#left) return
       const asks = await this.#beat()
       wait = asks === null ? heartbeatMs : Math.min(retryMs, heartbeatMs)
       if (asks === 'join as new') this.#memberId = ''
-      if (!this.#retiring && (asks === 'join' || asks === 'join as new')) return
+      if (this.#retiring) continue
+      if (asks === 'join' || asks === 'join as new' || this.#partitionsChanged) return
       if (this.#leads && clock.monotonic() - this.#partitionsAt > partitionsAgeMs) {
         this.#partitionsAt = clock.monotonic()
-        const partitions = await transport.partitions().catch(() => this.#partitions) // asked again in a while
-        if ([...partitions].some(([topic, count]) => count !== this.#partitions.get(topic))) return
+        void this.#lookForPartitions() // heartbeats do not wait for a broker that is slow to answer
       }
     }
+  }
+
+  async #lookForPartitions(): Promise<void> {
+    const known = this.#partitions
+    const found = await this.#options.transport.partitions().catch(() => known) // asked again in a while
+    if (known !== this.#partitions) return // it has joined again since
+    this.#partitionsChanged = [...found].some(([topic, count]) => count !== known.get(topic))
   }
 
   /** @returns what the coordinator asks for instead of an answer; null: it answered. */

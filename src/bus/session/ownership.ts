@@ -3,7 +3,15 @@ import pLimit from 'p-limit'
 import { type Clock, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { Backlog, Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
-import type { Batch, Committed, GroupDriver, GroupEvents, LogEnds, PartitionDriver } from './driver.ts'
+import type {
+  Batch,
+  Committed,
+  GroupDriver,
+  GroupEvents,
+  LogEnds,
+  PartitionDriver,
+  PartitionHistory,
+} from './driver.ts'
 import { Ledger } from './ledger.ts'
 import { PartitionSession } from './session.ts'
 
@@ -29,6 +37,8 @@ export interface OwnershipOptions {
 const reopenAfterLoss = 200
 const reopenAfterFailure = 500
 const leaveCheckMs = 50
+/** With the connections to brokers that are away or frozen it could take minutes. */
+const leaveLimitMs = 3_000
 /** Another process that starts at the same time may be about to commit where the group begins. */
 const firstStartPatienceMs = 3_000
 const firstStartCheckMs = 250
@@ -65,8 +75,8 @@ export class Ownership implements GroupEvents, Membership {
   /** Outlive their sessions: what a POST in flight comes to may still be needed. */
   readonly #ledgers = new Map<string, Ledger>()
   readonly #opening = pLimit(openAtOnce)
-  /** Of each topic: partitions below this number have a checkpoint, or start where kafka.startFrom says. */
-  readonly #freshPartitions = new Map<string, number>()
+  /** Where each partition's log ended when the group first started on its topic; only those start where kafka.startFrom says. */
+  readonly #endsAtFirst = new Map<string, number>()
   #group!: GroupDriver
   #joining = false
   #leaving = false
@@ -78,24 +88,26 @@ export class Ownership implements GroupEvents, Membership {
   /** Called once, before the group is joined. @throws Error when kafka.startFrom forbids to begin */
   async attach(group: GroupDriver, topics: readonly string[]): Promise<void> {
     this.#group = group
-    for (const topic of topics) this.#freshPartitions.set(topic, await this.#fresh(topic))
+    for (const topic of topics) {
+      for (const partition of await this.#fresh(topic)) this.#endsAtFirst.set(keyOf(partition), partition.high)
+    }
   }
 
   /**
-   * How many partitions a topic had when the group first started on it; 0 where it started long ago, so that a partition
+   * The topic's partitions if the group first starts on it; none where it started long ago, so that a partition
    * without a checkpoint is one that was added. Other processes may start at the same time: their checkpoints are waited for.
    */
-  async #fresh(topic: string): Promise<number> {
+  async #fresh(topic: string): Promise<readonly PartitionHistory[]> {
     const { startFrom, clock } = this.#options
     for (const giveUpAt = clock.monotonic() + firstStartPatienceMs; ; await sleep(clock, firstStartCheckMs)) {
       const partitions = await this.#group.history(topic)
       const known = partitions.filter(partition => partition.known).length
       const empty = partitions.every(({ low, high }) => low === high)
-      if (known === 0 && (empty || startFrom !== 'fail')) return partitions.length
-      if (known === partitions.length || (known > 0 && startFrom !== 'latest')) return 0
+      if (known === 0 && (empty || startFrom !== 'fail')) return partitions
+      if (known === partitions.length || (known > 0 && startFrom !== 'latest')) return []
       if (clock.monotonic() < giveUpAt) continue
       if (known === 0) throw this.#refusal(topic)
-      return 0
+      return []
     }
   }
 
@@ -168,10 +180,23 @@ export class Ownership implements GroupEvents, Membership {
       if (!this.#awaitsOutcomes() || clock.monotonic() >= end) break
       await sleep(clock, leaveCheckMs) // a session that was lost is being opened anew, to commit what is known
     }
-    await this.#group.member.leave().catch(() => {}) // the group finds out by itself
+    await this.#leaveGroup()
     for (const slot of this.#slots.values()) this.#close(slot)
     this.#slots.clear()
     this.#options.listener.shareChanged?.()
+  }
+
+  /** What is known is committed by now: a group that does not answer finds out by itself. */
+  #leaveGroup(): Promise<void> {
+    const { clock } = this.#options
+    return new Promise(resolve => {
+      const cancel = clock.after(leaveLimitMs, resolve)
+      const left = () => {
+        cancel()
+        resolve()
+      }
+      this.#group.member.leave().then(left, left)
+    })
   }
 
   async #each(action: (session: PartitionSession) => Promise<void>): Promise<void> {
@@ -221,7 +246,7 @@ export class Ownership implements GroupEvents, Membership {
       leaving,
       commitInterval: () => Math.max(leastCommitInterval, commitIntervalPerSession * this.#slots.size),
       backlog: () => this.#backlog(),
-      startAt: ends => this.#startAt(slot.tp, ends),
+      startAt: low => this.#startAt(slot.tp, low),
       isShort: (end, high) => this.#isShort(slot, end, high),
       lookBackMs: this.#options.lookBackMs ?? Number.POSITIVE_INFINITY,
       dataLost: count => this.#dataLost(slot.tp, count),
@@ -257,7 +282,6 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   #reopen(slot: Slot, ms: number): void {
-    slot.driver?.pause()
     this.#close(slot)
     slot.cancelReopening = this.#options.clock.after(ms, () => void this.#opening(() => this.#open(slot)))
   }
@@ -272,6 +296,7 @@ export class Ownership implements GroupEvents, Membership {
       this.#options.listener.closed(session)
       this.#options.telemetry.emit('session.closed', slot.tp)
     }
+    driver?.pause() // else its records would be fetched for nobody
     void driver?.release()
   }
 
@@ -296,14 +321,17 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   /** Where a partition without a checkpoint starts: one that was added, at its beginning. */
-  #startAt({ topic, partition }: TopicPartition, { low, high }: { low: number; high: number }): number {
-    const isFresh = partition < this.#freshPartitions.get(topic)!
-    return isFresh && this.#options.startFrom === 'latest' ? high : low
+  #startAt(tp: TopicPartition, low: number): number {
+    const end = this.#options.startFrom === 'latest' ? this.#endsAtFirst.get(keyOf(tp)) : undefined
+    return Math.max(low, end ?? low) // what has come since is sent, however late the partition is opened
   }
 
   /** Whether the log certainly ends at `high`, before `end`, which was read once. @throws Error while that is unsure */
   #isShort(slot: Slot, end: number, high: number): boolean {
-    if (high >= end) return false
+    if (high >= end) {
+      slot.shortSince = null
+      return false
+    }
     const now = this.#options.clock.monotonic()
     slot.shortSince ??= now
     if (now - slot.shortSince >= shortLogPatienceMs) return true

@@ -36,7 +36,7 @@ export interface SessionOptions {
   /** Whether it may be opened without a lease where no other process has committed since, to tell what is known. */
   leaving: () => boolean
   /** The place to start where the group has no checkpoint. */
-  startAt: (ends: { low: number; high: number }) => number
+  startAt: (low: number) => number
   /** Whether the log certainly ends at `high`, before `end`. @throws Error while that is unsure */
   isShort: (end: number, high: number) => boolean
   /** How far back to begin, in milliseconds, where the log ends before the checkpoint. */
@@ -128,7 +128,7 @@ export class PartitionSession implements Session {
   async start(): Promise<void> {
     const { driver, ledger, tag, leased, leaving, startAt, listener } = this.#options
     const { committed, low, high } = await driver.acquire()
-    const told = unpackCheckpoint(committed?.offset ?? startAt({ low, high }), committed?.metadata, high)
+    const told = unpackCheckpoint(committed?.offset ?? startAt(low), committed?.metadata, high)
     this.foundSeq = told.seq
     const checkpoint = await this.#within({ low, high }, this.#newest(told))
     if (!this.alive) return
@@ -147,7 +147,8 @@ export class PartitionSession implements Session {
     listener.opened(this)
     ledger.listen(offset => this.#outcome(offset))
     for (const offset of [...ledger.offsets()]) this.#outcome(offset)
-    if (!committed) this.#commits.touch() // else a later owner would choose the start anew
+    // else a later owner would choose the start, or count what is gone from the log, anew
+    if (!committed || committed.offset !== this.#window.base) this.#commits.touch()
     driver.seek(this.position)
     this.#paused = false
     driver.resume()
