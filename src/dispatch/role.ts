@@ -143,7 +143,8 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
     sessions: () => joined.sessions(),
     underWay: () => dispatcher.underWay(),
     isBusAway: () => joined.trouble() !== null,
-    heldBack: () => registryTrouble() !== null || answered?.reason != null || dispatcher.heldBack,
+    heldBack: () =>
+      joined.trouble() !== null || registryTrouble() !== null || answered?.reason != null || dispatcher.heldBack,
     doubtsTopic: topics.doubts,
     timeoutMs,
     clock,

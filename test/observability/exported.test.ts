@@ -1,9 +1,16 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { until } from '../support/bus.ts'
 import { contract, metricsIn, type Samples, scrape } from '../support/metrics.ts'
 import { startWorld } from '../support/worker.ts'
 import { namesIn } from './promql.ts'
 import { alerts, panels, rules } from './sources.ts'
+
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+}
 
 /** What Prometheus adds to each series, and makes itself. */
 const ofTargets = ['namespace', 'job', 'instance']
@@ -53,6 +60,10 @@ test('every metric and label of dashboards, rules and alerts is exported by a ru
   const world = await startWorld({ settings: { gateway: { balanceIntervalMs: 60_000 } } })
   const scraped = () => scrape(world.worker.ports.telemetry)
   await until(async () => expect(metricsIn(await scraped())).toEqual(contract)) // the balance is read soon
+  await until(async () => {
+    collectGarbage() // its series exist once there was something to measure
+    expect([...(await scraped()).keys()].join()).toContain('nodejs_gc_duration_seconds_sum')
+  })
   const labelsOf = labelsIn(await scraped())
 
   for (const { record, alert, expr, annotations = {} } of rules) {
