@@ -70,7 +70,7 @@ const textOf = (error: unknown) => (error instanceof Error ? error.message : Str
  */
 export class Fetcher {
   readonly #options: FetcherOptions
-  /** Those that got records longest ago come first. */
+  /** Those that had their turn longest ago come first. */
   readonly #readings = new Map<Reading, State>()
   /** Leaders with a fetch under way. */
   readonly #asked = new Set<number>()
@@ -248,7 +248,11 @@ export class Fetcher {
       group.filter(({ offset }) => offset === group[0]!.offset),
     )
     const asked = shares.flat()
-    for (const reading of asked) this.#readings.get(reading)!.phase = 'asked'
+    for (const reading of asked) {
+      const state = this.#readings.get(reading)!
+      state.phase = 'asked'
+      if (asked.length < ready.length) this.#toTheEnd(reading, state) // it may get nothing, again and again
+    }
     this.#asked.add(leader)
     const waitMs = asked.length < ready.length ? 0 : this.#waitMs()
     const positions = shares.map(([first]) => ({ tp: first!.tp, offset: first!.offset }))
@@ -292,7 +296,7 @@ export class Fetcher {
     }
   }
 
-  /** A broker fills its answer in the order of the request: who got something leaves the first places to the others. */
+  /** A broker fills its answer in the order of the request: who had its turn leaves the first places to the others. */
   #toTheEnd(reading: Reading, state: State): void {
     this.#readings.delete(reading)
     this.#readings.set(reading, state)
