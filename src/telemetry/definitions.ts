@@ -252,6 +252,13 @@ export const definitions = {
     meaning: 'From the making of the hook address, shortly before sending, to the callback that says delivered.',
     action: 'A channel that slows down: compare the types; codes (telegram, call/otp, sms) should arrive within 10 s.',
   },
+  offsets_lost_total: {
+    type: 'counter',
+    labels: {},
+    meaning: 'Offsets that were gone from a log before they were worked on: retention, deleted records, an unclean election.',
+    action:
+      'log.cut in the log names the partition. Not 0: commands were lost; give the topic a longer retention than the workers may be away, and find out who deletes records.',
+  },
   records_shortened_total: {
     type: 'counter',
     labels: {},

@@ -27,6 +27,7 @@ export const contract: Record<string, string[]> = {
   delivery_latency_seconds: ['type'],
   status_polls_total: ['result'],
   dead_letters_total: ['stage', 'code'],
+  offsets_lost_total: [],
   records_shortened_total: [],
   hooks_without_correlation_total: [],
   account_balance: ['account', 'currency'],

@@ -134,6 +134,7 @@ describe('metrics', () => {
     telemetry.emit('results.published', { type: 'sms', outcome: 'SENT', errorCode: null, count: 9 })
     telemetry.emit('envelope.finished', { account: 'default', outcome: 'answered', operations: 100, seconds: 0.02 })
     telemetry.emit('balance.read', { account: 'default', currency: 'UAH', amount: 31.1683 })
+    telemetry.emit('log.cut', { topic: 'a', partition: 3, lost: 7 })
     const samples = await scrape()
     expect(samples.get('busgate_commands_consumed_total{topic="a"}')).toBe(42)
     expect(samples.get('busgate_results_published_total{type="sms",outcome="SENT",error_code=""}')).toBe(9)
@@ -141,6 +142,7 @@ describe('metrics', () => {
     expect(samples.get('busgate_envelope_operations_bucket{le="100"}')).toBe(1)
     expect(samples.get('busgate_gateway_request_duration_seconds_sum')).toBe(0.02)
     expect(samples.get('busgate_account_balance{account="default",currency="UAH"}')).toBe(31.1683)
+    expect(samples.get('busgate_offsets_lost_total')).toBe(7)
   })
 
   it('count a session as fenced only when a newer owner ended it', async () => {
