@@ -98,6 +98,21 @@ describeOnKafka('on Kafka', brokers => {
     },
   )
 
+  test('a batch of commands that cannot be unpacked is one dead letter with its place, and those behind it are sent', async () => {
+    const world = await startWorld({ brokers })
+    const topic = world.settings.topics.commands.at(-1)!
+    await world.send([buildCommand({ id: 1n })])
+    await sendBomb(brokers.brokers, topic)
+    await world.send([buildCommand({ id: 2n })])
+    await world.finished(2)
+    await until(() => expect(world.deadLetters()).toHaveLength(1))
+    const [letter] = world.deadLetters()
+    expect(letter!.value).toBeNull()
+    expect(String(letter!.headers['busgate.error.code'])).toBe('BATCH_TOO_LARGE')
+    expect(String(letter!.headers['busgate.error.offset'])).toBe('1')
+    expect(world.worker.ready().ready).toBe(true)
+  })
+
   test('a follower passes by a batch of some KB that unpacks to more than may be', async () => {
     const topic = `compression-${run}-bomb`
     await createTopics(brokers.brokers, [{ topic, partitions: 1 }])
