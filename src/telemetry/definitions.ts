@@ -255,7 +255,8 @@ export const definitions = {
   offsets_lost_total: {
     type: 'counter',
     labels: {},
-    meaning: 'Offsets that were gone from a log before they were worked on: retention, deleted records, an unclean election.',
+    meaning:
+      'Offsets that were gone from a log before they were worked on: retention, deleted records, an unclean election.',
     action:
       'log.cut in the log names the partition. Not 0: commands were lost; give the topic a longer retention than the workers may be away, and find out who deletes records.',
   },

@@ -1,5 +1,6 @@
 import kafkajs, { type Kafka } from 'kafkajs'
 import type { Clock } from '../../clock.ts'
+import { BusUnavailable } from '../errors.ts'
 import type { TopicPartition } from '../port.ts'
 import type { Assignment } from '../session/assignment.ts'
 import { GroupError, type GroupTransport } from '../session/member.ts'
@@ -70,6 +71,19 @@ export class Coordinator implements GroupTransport {
 
   close(): Promise<void> {
     return this.#cluster.close()
+  }
+
+  /**
+   * Finds the coordinator, so that a right that is missing shows before anything else is asked.
+   * @throws GroupError when the group refuses this client; BusUnavailable when no broker coordinates it now
+   */
+  async locate(): Promise<void> {
+    try {
+      await this.#ask(async () => {})
+    } catch (error) {
+      if ((error as GroupError).asks === 'refused') throw error
+      throw new BusUnavailable((error as GroupError).message, { cause: error })
+    }
   }
 
   async join(memberId: string) {

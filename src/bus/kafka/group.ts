@@ -87,6 +87,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
   }
   try {
     closing.throwIfAborted() // an event of before is not heard of
+    await coordinator.locate()
     await fetcher.connect()
     await ownership.attach(
       {

@@ -18,6 +18,7 @@ const unanswered = new Set([
   'KafkaJSNoBrokerAvailableError',
   'KafkaJSLockTimeout',
   'KafkaJSMetadataNotLoaded',
+  'KafkaJSGroupCoordinatorNotFound',
 ])
 
 /** Passes on what was asked of the brokers. @throws BusUnavailable instead of kafkajs's many words for it */
