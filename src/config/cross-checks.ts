@@ -1,5 +1,6 @@
 import type { Values } from './check.ts'
 import type { SettingPath } from './definitions.ts'
+import { leaseMs } from './lease.ts'
 
 /** A rule over several settings. It is asked only when each of `paths` is fine by itself; the first one is blamed. */
 export interface CrossCheck {
@@ -7,9 +8,6 @@ export interface CrossCheck {
   broken(values: Values): boolean
   what: string
 }
-
-/** A lease is never longer than this, whatever the session time-out. */
-const longestLeaseMs = 10_000
 
 export const crossChecks: CrossCheck[] = [
   {
@@ -23,8 +21,7 @@ export const crossChecks: CrossCheck[] = [
     paths: ['delivery.settleMs', 'gateway.timeoutMs', 'kafka.sessionTimeoutMs', 'kafka.brokers'],
     broken: values =>
       values['kafka.brokers'] !== 'embedded' &&
-      Math.min(values['kafka.sessionTimeoutMs'], longestLeaseMs) >=
-        values['gateway.timeoutMs'] + values['delivery.settleMs'],
+      leaseMs(values['kafka.sessionTimeoutMs']) >= values['gateway.timeoutMs'] + values['delivery.settleMs'],
     what: 'gateway.timeoutMs + delivery.settleMs must be above kafka.sessionTimeoutMs (or 10000, if that is less): a worker that lost its partition may begin a request until then, so a doubt must be left alone for longer; raise delivery.settleMs',
   },
   {

@@ -1,6 +1,7 @@
 export type { Settings } from './compile.ts'
 export { definitions } from './definitions.ts'
 export { SettingsError } from './errors.ts'
+export { leaseMs } from './lease.ts'
 export { type GivenSecret, givenSecrets, loadRunnableSettings, loadSettings, type SettingsSources } from './load.ts'
 export { maskSettings } from './mask.ts'
 export { variableOf } from './names.ts'

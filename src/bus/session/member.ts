@@ -1,4 +1,5 @@
 import { type Clock, sleep } from '../../clock.ts'
+import { leaseMs } from '../../config/index.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { TopicPartition } from '../port.ts'
 import { type Assignment, assignInTurn } from './assignment.ts'
@@ -54,8 +55,6 @@ export interface GroupMemberOptions {
   partitionsAgeMs: number
 }
 
-/** A lease is never longer than this, whatever the session time-out. */
-const longestLeaseMs = 10_000
 /** A request that failed is made again after this long. */
 const retryMs = 200
 
@@ -238,7 +237,7 @@ export class GroupMember {
   #answered(sentAt: number): void {
     if (this.#trouble !== null) this.#options.telemetry.emit('bus.log', { level: 'info', message: 'the group answers' })
     this.#trouble = null
-    this.#leaseUntil = sentAt + Math.min(this.#options.sessionTimeoutMs, longestLeaseMs)
+    this.#leaseUntil = sentAt + leaseMs(this.#options.sessionTimeoutMs)
   }
 
   async #recover(error: unknown): Promise<void> {
