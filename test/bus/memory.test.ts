@@ -1,3 +1,4 @@
+import { expect, test } from 'vitest'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -39,4 +40,25 @@ busContract('the embedded bus', async (): Promise<BusHarness> => {
     addPartitions: async (topic, count) => broker.addPartitions(topic, count),
     close: async () => {},
   }
+})
+
+test('what the broker refuses takes as long to come back as what it answers', async () => {
+  const broker = new MemoryBroker()
+  broker.createTopics([{ topic: 'results', partitions: 1, config: { 'max.message.bytes': '4096' } }])
+  const ways: string[] = []
+  const bus = new MemoryBus({
+    broker,
+    groupId: 'group',
+    clock: systemClock,
+    telemetry: new Telemetry(),
+    drainMs: 2000,
+    startFrom: 'earliest',
+    hop: async (step, way, answer) => {
+      if (step === 'publish') ways.push(answer ? `${way}: ${answer.status}` : way)
+    },
+  })
+  const { publish } = await bus.publisher()
+  const large = { topic: 'results', key: null, value: Buffer.alloc(5000) }
+  await expect(publish([large])).rejects.toMatchObject({ type: 'MESSAGE_TOO_LARGE' })
+  expect(ways).toEqual(['there', 'back: rejected'])
 })

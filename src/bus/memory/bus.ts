@@ -76,8 +76,9 @@ export class MemoryBus implements Bus {
   constructor(options: MemoryBusOptions) {
     this.#options = options
     this.#hop = options.hop ?? nextTurn
-    const { broker, telemetry } = options
-    this.#limits = new RecordLimits({ ask: async topic => broker.maxMessageBytes(topic), telemetry })
+    const ask = (topic: string) =>
+      this.#atBroker(`describe ${topic}`, broker => broker.maxMessageBytes(topic)).catch(() => null)
+    this.#limits = new RecordLimits({ ask, telemetry: options.telemetry })
   }
 
   async publisher(): Promise<Publisher> {
@@ -254,7 +255,8 @@ export class MemoryBus implements Bus {
   async #atBroker<T>(name: string, step: (broker: MemoryBroker) => T | Promise<T>): Promise<T> {
     await this.#hop(name, 'there')
     if (this.#crashed) return new Promise<never>(() => {})
-    const [outcome] = await Promise.allSettled([step(this.#options.broker)])
+    const refusable = new Promise<T>(resolve => resolve(step(this.#options.broker)))
+    const [outcome] = await Promise.allSettled([refusable])
     await this.#hop(name, 'back', outcome)
     if (outcome.status === 'rejected') throw outcome.reason
     return outcome.value
