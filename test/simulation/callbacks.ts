@@ -9,6 +9,7 @@ import { createHookTokens, type HookTokens } from '../../src/callbacks/token.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { SendingOptions } from '../../src/dispatch/role.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
+import { createStatusWriter } from '../../src/statuses/status-record.ts'
 
 const publicUrl = 'https://hooks.example'
 const depth = 20
@@ -41,9 +42,9 @@ export function receiverOf(
   topic: string,
   encode: (event: StatusEvent) => Buffer,
 ): Receive {
+  const write = createStatusWriter(topic, encode)
   const shared = sharePublish<StatusEvent>(
-    events =>
-      publisher.publish(events.map(event => ({ topic, key: Buffer.from(String(event.id)), value: encode(event) }))),
+    events => publisher.publish(events.map(event => write(event, null))),
     { timeoutMs: publishMs, everyMs: 5 },
     clock,
   )

@@ -57,7 +57,8 @@ export class Chaos {
   /** How often a process was stopped in the middle of its work, kept from it, or lost a session. */
   get losses(): number {
     const { crash, freeze, cut, outage, fence, moved } = this.counts
-    return crash + freeze + cut + (outage + moved) * mostProcesses + fence + this.#options.ports.lost
+    const { lost, tooLarge } = this.#options.ports
+    return crash + freeze + cut + (outage + moved) * mostProcesses + fence + lost + tooLarge
   }
 
   get over(): boolean {

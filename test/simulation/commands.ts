@@ -15,6 +15,8 @@ export interface SimCommand {
   deadline: number | null
   policy: 'AT_MOST_ONCE' | 'AT_LEAST_ONCE'
   publishedAt: number
+  /** Bytes of its record. */
+  size: number
 }
 
 const firstPhone = 380_500_000_001
@@ -28,22 +30,38 @@ export function recordOf(
   deadline: number | null,
   encode: (command: SendCommand) => Buffer,
 ): OutgoingRecord {
-  return { topic, key: Buffer.from(String(plan.id)), value: valueFor(plan, phone, deadline, encode) }
+  const { id, bulk } = plan
+  return {
+    topic,
+    key: Buffer.from(String(id).padEnd(bulk.key ?? 0)),
+    value: valueFor(plan, phone, deadline, encode),
+    ...(bulk.headers && { headers: { note: Buffer.alloc(bulk.headers, 'n') } }),
+  }
+}
+
+/** How a command's own system knows it. */
+export function referencesOf({ bulk }: CommandPlan, phone: number): Pick<SendCommand, 'correlationId' | 'tenant'> {
+  const correlationId = `order ${phone}`.padEnd(bulk.correlationId ?? 0, '.')
+  return { correlationId, tenant: bulk.tenant ? 't'.repeat(bulk.tenant) : null }
 }
 
 function valueFor(
-  { kind, id, type, delivery, account }: CommandPlan,
+  plan: CommandPlan,
   phone: number,
   deadline: number | null,
   encode: (command: SendCommand) => Buffer,
 ): Buffer {
-  if (kind === 'garbage') return Buffer.from('no Avro at all')
-  const common = { id: BigInt(id), phone, delivery, deadline, correlationId: `order ${phone}` }
+  const { kind, id, type, delivery, account, bulk } = plan
+  if (kind === 'garbage') return Buffer.from('no Avro at all'.padEnd(bulk.body ?? 0))
+  const common = { id: BigInt(id), phone, delivery, deadline, ...referencesOf(plan, phone) }
   const value = encode(
     buildCommandOf(type, {
       ...common,
       account: kind === 'stranger' ? 'stranger' : account,
-      extra: kind === 'invalid' ? { phone: '1' } : {},
+      extra: {
+        ...(bulk.body && { note: JSON.stringify('n'.repeat(bulk.body)) }),
+        ...(kind === 'invalid' && { phone: '1' }),
+      },
     }),
   )
   if (kind === 'foreign schema') value.writeUInt32BE(999, 1)

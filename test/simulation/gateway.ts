@@ -8,6 +8,8 @@ export interface Operation {
   id: number
   phone?: number
   hook?: string
+  /** Comes back in what the gateway says of the message. */
+  note?: string
 }
 
 export interface Envelope {
@@ -100,10 +102,10 @@ export class SimGateway {
   }
 }
 
-function payloadOf({ type, id, phone }: Operation, msgId: number): object {
+function payloadOf({ type, id, phone, note }: Operation, msgId: number): object {
   if (type === 'call/otp') return { code: '0420', price: 0.35 }
   if (type === 'hlr') return { phone, status: 'DELIVERED', mccmnc: 25501, ported: false }
-  return { id, msg_id: msgId, parts: 1 }
+  return { id, msg_id: msgId, parts: 1, ...(note && { note }) }
 }
 
 const refusal = (error: string) => stringifyJson({ success: false, error })

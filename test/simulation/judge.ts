@@ -2,8 +2,9 @@ import type { BusRecord, TopicPartition } from '../../src/bus/port.ts'
 import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { DONE, INTENT } from '../../src/bus/session/window.ts'
 import type { Doubt, SendResult, StatusEvent } from '../../src/records/generated.ts'
-import type { SimCommand } from './commands.ts'
+import { referencesOf, type SimCommand } from './commands.ts'
 import { type Envelope, texts } from './gateway.ts'
+import type { Limit } from './plan.ts'
 import type { Owner } from './scheduler.ts'
 
 /** What must hold whatever happens. */
@@ -21,6 +22,7 @@ export type Invariant =
   | 'a doubt ends SENT or UNRESOLVED'
   | 'no doubt without a cause'
   | 'a callback answered 200 is kept'
+  | 'only what is too large is left out'
   | 'nothing is left over'
   | 'the worker goes on'
 
@@ -41,6 +43,8 @@ interface Life {
   underway: number
   executions: number
   results: SendResult[]
+  /** The last of them, as it was written. */
+  doubt: Doubt | null
   deadLetters: number
   /** Its record was deleted before it came to its end: nobody may know of it. */
   deleted: boolean
@@ -70,7 +74,12 @@ export interface JudgeOptions {
   inFlight: number
   /** Whether nothing but an outage refuses whole envelopes, so that no command may be blamed for it. */
   blamesOutages: boolean
+  /** Bytes that a topic took at any time; 0 where some process may not know. */
+  leastTaken: (topic: Limit['topic']) => number
 }
+
+/** A record about a command has at most so many bytes besides what it copies from it. */
+const ownBytes = 3000
 
 const tpOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 const stateIn = ({ offset, metadata }: Omit<Commit, 'owner'>, place: Place) =>
@@ -83,7 +92,16 @@ const placeOf = (place: Place) => `${tpOf(place)}@${place.offset}`
  */
 export class Judge {
   violation: Violation | null = null
-  readonly counts = { posts: 0, executions: 0, doubts: 0, takenOver: 0, sentAgain: 0, unresolved: 0 }
+  readonly counts = {
+    posts: 0,
+    executions: 0,
+    doubts: 0,
+    takenOver: 0,
+    sentAgain: 0,
+    unresolved: 0,
+    shortened: 0,
+    omitted: 0,
+  }
   readonly #options: JudgeOptions
   readonly #byPhone = new Map<number, Life>()
   readonly #byPlace = new Map<string, Life>()
@@ -122,6 +140,7 @@ export class Judge {
       underway: 0,
       executions: 0,
       results: [],
+      doubt: null,
       deadLetters: 0,
       deleted: false,
     }
@@ -192,6 +211,9 @@ export class Judge {
     if (this.#stopping.has(owner)) this.accuse('no POST after a stop', `${owner.name} POSTs ${this.#name(life)}`)
     if (places.length > 1) this.counts.sentAgain++
     const name = this.#name(life)
+    if (life.doubt && life.doubt.omitted !== null) {
+      this.accuse('sent again only in doubt', `${name} is POSTed, and its doubt is without the command`)
+    }
     if (command.deadline !== null && now > command.deadline) {
       this.accuse('no POST after the deadline', `${name} is POSTed ${now - command.deadline} ms after its deadline`)
     }
@@ -251,18 +273,27 @@ export class Judge {
     }
   }
 
-  doubted({ topic, partition, offset, cause }: Doubt, place: Place): void {
+  doubted(doubt: Doubt, place: Place): void {
+    const { topic, partition, offset, cause, omitted, value, headers } = doubt
     const life = this.#byPlace.get(placeOf({ topic, partition, offset }))
     if (!life) {
       this.accuse('the result tells the truth', `a doubt about ${topic}/${partition}@${offset}, which is no command`)
       return
     }
+    this.#checkReferences(life, doubt, omitted)
+    life.doubt = doubt
+    const { bulk } = life.command.plan
+    if (omitted !== null || (bulk.headers && headers.length === 0)) this.#leftOut(life, 'doubts')
+    if ((omitted === null) !== value.length > 0) {
+      this.accuse('only what is too large is left out', `${this.#name(life)} is missing in its doubt: ${omitted}`)
+    }
     life.places.push(place)
     this.counts.doubts++
     if (cause === 'taken_over') this.counts.takenOver++
+    if (omitted !== null) this.counts.omitted++
   }
 
-  deadLetter(headers: BusRecord['headers']): void {
+  deadLetter({ headers, value }: BusRecord): void {
     const text = (name: string) => String(headers[`busgate.error.${name}`])
     const place = { topic: text('topic'), partition: Number(text('partition')), offset: Number(text('offset')) }
     const life = this.#byPlace.get(placeOf(place))
@@ -271,6 +302,11 @@ export class Judge {
       return
     }
     life.deadLetters++
+    const told = text('message').includes('too large to be copied: its value')
+    if (told) this.#leftOut(life, 'deadLetters')
+    if (told !== (value === null) || (!told && life.command.plan.bulk.headers && !headers.note)) {
+      this.accuse('only what is too large is left out', `the dead letter of ${this.#name(life)}: ${text('message')}`)
+    }
     const { kind } = life.command.plan
     if (kind !== 'garbage' && kind !== 'foreign schema') {
       this.accuse(
@@ -289,11 +325,32 @@ export class Judge {
       return
     }
     this.#checkOrder(life, result)
+    this.#checkReferences(life, result, result.error)
+    if (result.error?.includes('too large for the topic, so')) this.#leftOut(life, 'results')
     life.results.push(result)
     if (!final) return
     if (outcome === 'UNRESOLVED') this.counts.unresolved++
     this.#checkTruth(life, result)
     this.#end(life)
+  }
+
+  /** @param told where it says what is left out */
+  #checkReferences(life: Life, copy: Pick<SendResult, 'correlationId' | 'tenant'>, told: string | null): void {
+    const { plan, phone } = life.command
+    const original = life.doubt ?? referencesOf(plan, phone)
+    for (const name of ['correlationId', 'tenant'] as const) {
+      if (copy[name] === original[name] || (copy[name] === null && told?.includes('too large'))) continue
+      this.accuse('only what is too large is left out', `the ${name} of ${this.#name(life)} is ${copy[name]}`)
+    }
+  }
+
+  #leftOut(life: Life, topic: Limit['topic']): void {
+    const { size, plan, phone } = life.command
+    const { correlationId, tenant } = referencesOf(plan, phone)
+    const copied = size + `${correlationId}${tenant}`.length // a doubt has them beside the command, too
+    this.counts.shortened++
+    if (copied + ownBytes > this.#options.leastTaken(topic)) return
+    this.accuse('only what is too large is left out', `${this.#name(life)} has ${copied} bytes, which ${topic} take`)
   }
 
   #end(life: Life): void {
@@ -342,12 +399,17 @@ export class Judge {
     if (!this.#statuses.has(key)) this.accuse('a callback answered 200 is kept', `${body} is not on the topic`)
   }
 
-  status({ id, msgId, status, verified, correlationId }: StatusEvent): void {
+  status({ id, msgId, status, verified, correlationId, reply, error }: StatusEvent): void {
     this.#statuses.add(`${id} ${msgId} ${status}`)
-    const executed = [...this.#byPhone.values()].find(
-      life =>
-        life.executions > 0 && life.command.plan.id === Number(id) && correlationId === `order ${life.command.phone}`,
-    )
+    const executed = [...this.#byPhone.values()].find(({ executions, command: { plan, phone } }) => {
+      const tooLong = correlationId === null && (plan.bulk.correlationId ?? plan.bulk.tenant) !== undefined
+      const fits = tooLong || correlationId === referencesOf(plan, phone).correlationId // what the callback's address holds
+      return executions > 0 && plan.id === Number(id) && fits
+    })
+    if (executed && error !== null) this.#leftOut(executed, 'statuses')
+    if (executed?.command.plan.bulk.body && reply === null && error === null) {
+      this.accuse('only what is too large is left out', `the reply to ${this.#name(executed)} is missing`)
+    }
     if (!verified || !executed) {
       this.accuse('a callback answered 200 is kept', `a status of ${id} (${correlationId}) that nobody sent`)
     }

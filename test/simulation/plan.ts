@@ -1,4 +1,5 @@
 import type { Backlog } from '../../src/bus/port.ts'
+import { leastMessageBytes } from '../../src/bus/record-limits.ts'
 import { type SendType, sendTypes } from '../../src/protocol/index.ts'
 import type { SendCommandDelivery } from '../../src/records/generated.ts'
 import { Random } from './random.ts'
@@ -36,6 +37,22 @@ export type PostFault = (typeof postFaults)[number]
 /** What the gateway does with a command's operation; `poison`: it refuses every envelope that holds it. */
 export type Reaction = 'takes' | 'refuses' | 'throttles' | 'poison'
 
+/** Parts of a command's record that may be large. */
+const bulkParts = ['key', 'headers', 'body', 'correlationId', 'tenant'] as const
+/** How many bytes they have; those that are missing are small. */
+export type Bulk = Partial<Record<(typeof bulkParts)[number], number>>
+
+/** Topics that the worker writes to. */
+const limitedTopics = ['results', 'doubts', 'deadLetters', 'statuses'] as const
+
+/** What a topic takes at most in a record from a time on. */
+export interface Limit {
+  topic: (typeof limitedTopics)[number]
+  bytes: number
+  /** Virtual milliseconds. */
+  at: number
+}
+
 export interface CommandPlan {
   /** valid; invalid by the interface; of an account nobody knows; bytes that are no Avro; of a schema nobody knows. */
   kind: 'valid' | 'invalid' | 'stranger' | 'garbage' | 'foreign schema'
@@ -50,6 +67,8 @@ export interface CommandPlan {
   /** Milliseconds after that. */
   deadline: number | null
   reaction: Reaction
+  /** The same for all commands with its id. */
+  bulk: Bulk
 }
 
 /** Everything that a seed decides beforehand. What happens in what order is the scheduler's to choose. */
@@ -103,6 +122,10 @@ export interface Faults {
   registryRate: number
   /** How often the gateway turns the keys away or cannot be reached for a while. */
   outages: number
+  /** A topic takes records of any size before its first limit. */
+  limits: readonly Limit[]
+  /** Of a topic's limit not being told; 1: the right to see it is missing. */
+  untoldRate: number
 }
 
 const day = 24 * 3_600_000
@@ -138,7 +161,7 @@ export function planOf(seed: number): Plan {
     http: random.pick(gentle ? quickLines : [...quickLines, ...slowLines]),
     faults,
   }
-  return gentle ? plan : cramped(seed, plan)
+  return narrow(seed, gentle ? plan : cramped(seed, plan))
 }
 
 const quickWays: readonly Delay[] = [
@@ -179,6 +202,8 @@ function faultsOf(random: Random, gentle: boolean): Faults {
     groupLostRate: 0,
     registryRate: random.chance(0.25) ? random.pick([0.5, 0.8]) : 0,
     outages: random.chance(0.2) ? random.int(1, 2) : 0,
+    limits: [],
+    untoldRate: 0,
   }
 }
 
@@ -219,6 +244,39 @@ function cramped(seed: number, plan: Plan): Plan {
   }
 }
 
+/**
+ * In some worlds topics take little, sometimes more or less of it as time goes, and commands are large. Drawn apart, too.
+ */
+function narrow(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x517e)
+  if (!random.chance(0.3)) return plan
+  const { faults, commands } = plan
+  const limit = (topic: Limit['topic'], at: number): Limit => ({ topic, bytes: bytesOf(random, leastMessageBytes), at })
+  const changes = Array.from({ length: random.pick([0, 0, 2, 6]) }, () => random.int(1, faults.until))
+  const share = random.pick([0.1, 0.4, 1])
+  const bulks = new Map<number, Bulk>()
+  for (const { id } of commands) if (!bulks.has(id)) bulks.set(id, random.chance(share) ? bulkOf(random) : {})
+  return {
+    ...plan,
+    commands: commands.map(command => ({ ...command, bulk: bulks.get(command.id)! })),
+    faults: {
+      ...faults,
+      limits: [
+        ...limitedTopics.filter(() => random.chance(0.6)).map(topic => limit(topic, 0)),
+        ...changes.map(at => limit(random.pick(limitedTopics), at)),
+      ],
+      untoldRate: random.pick([0, 0, 0.5, 1]),
+    },
+  }
+}
+
+function bulkOf(random: Random): Bulk {
+  const parts = bulkParts.filter(() => random.chance(0.35))
+  return Object.fromEntries(parts.map(part => [part, bytesOf(random, 100)]))
+}
+
+const bytesOf = (random: Random, least: number) => random.int(least, random.pick([least, 6000, 20_000, 60_000]))
+
 interface Crowd {
   count?: number
   accounts?: readonly CommandPlan['account'][]
@@ -252,6 +310,7 @@ function commandsOf(random: Random, until: number, crowd: Crowd = {}): CommandPl
       at: random.pick(bursts),
       deadline: random.chance(deadlines) ? random.int(-5, 3000) : null,
       reaction: random.chance(refusals) ? random.pick(['refuses', 'throttles', 'poison'] as const) : 'takes',
+      bulk: {},
     })
   }
   return commands.sort((a, b) => a.at - b.at)

@@ -28,12 +28,13 @@ export class Postman {
   }
 
   /** A message was executed: its callbacks follow, some of them before the answer. */
-  owes({ id, hook, type }: Operation, msgId: number): void {
+  owes({ id, hook, type, note: reply }: Operation, msgId: number): void {
     const { scheduler, random } = this.#options
     if (!hook) return
     for (let count = random.pick([1, 1, 2, 3]); count > 0; count--) {
       const status = random.pick(statuses)
-      const body = JSON.stringify({ success: status === 'DELIVERED', id: String(id), msg_id: msgId, type, status })
+      const success = status === 'DELIVERED'
+      const body = JSON.stringify({ success, id: String(id), msg_id: msgId, type, status, reply })
       scheduler.add('world', null, 'callback', random.int(0, random.pick([5, 1500])), () => this.#try(hook, body, 1))
     }
   }

@@ -1,5 +1,6 @@
 import { partitionOf } from '../../src/bus/murmur2.ts'
 import type { BusRecord, TopicPartition } from '../../src/bus/port.ts'
+import { recordSize } from '../../src/bus/record-size.ts'
 import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { WitnessedBroker } from './broker.ts'
 import { fleetTokens } from './callbacks.ts'
@@ -9,7 +10,7 @@ import { phoneOf, policyOf, recordOf } from './commands.ts'
 import { Fleet, textOf } from './fleet.ts'
 import { SimGateway } from './gateway.ts'
 import { Judge, type Violation } from './judge.ts'
-import { type CommandPlan, type Plan, planOf } from './plan.ts'
+import { type CommandPlan, type Limit, type Plan, planOf } from './plan.ts'
 import { Ports } from './ports.ts'
 import { Postman } from './postman.ts'
 import { epoch, virtualClock } from './process.ts'
@@ -102,6 +103,7 @@ class World {
     for (const [i, command] of commands.entries()) {
       scheduler.add('world', null, 'publish', command.at, () => this.#publish(command, phoneOf(i)))
     }
+    for (const limit of faults.limits) scheduler.add('world', null, 'limit', limit.at, () => this.#limit(limit))
     scheduler.add('world', null, 'calm', faults.until, () => this.#calm())
     for (let i = 0; i < workers; i++) this.#fleet.start()
     await this.#live()
@@ -113,7 +115,7 @@ class World {
       violation,
       steps: scheduler.steps,
       virtualMs: scheduler.now,
-      counts: { commands: commands.length, ...counts, ...this.#chaos.counts },
+      counts: { commands: commands.length, ...counts, tooLarge: this.#ports.tooLarge, ...this.#chaos.counts },
       trace: this.#story.lines,
     }
   }
@@ -162,6 +164,7 @@ class World {
       drains: drainMs > timeoutMs + 100 && bus.most === 0 && http.most === 0,
       inFlight: concurrency * maxOperations,
       blamesOutages: !refusesByChance(this.#plan),
+      leastTaken: topic => this.#leastTaken(topic),
     })
   }
 
@@ -184,8 +187,9 @@ class World {
   }
 
   /** A record that the worker wrote is there for all to see. */
-  #witness(place: TopicPartition & { offset: number }, { value, headers }: BusRecord): void {
+  #witness(place: TopicPartition & { offset: number }, record: BusRecord): void {
     const { trace } = this.#story
+    const { value, headers } = record
     const { results, doubts, statuses } = this.#settings.topics
     if (place.topic === results) {
       const result = this.#codec.result(value!)
@@ -207,7 +211,7 @@ class World {
       this.#judge.status(this.#codec.status(value!))
     } else {
       trace('broker', `dead letter: ${headers['busgate.error.code']}`)
-      this.#judge.deadLetter(headers)
+      this.#judge.deadLetter(record)
     }
   }
 
@@ -236,7 +240,8 @@ class World {
     const offset = this.#broker.end({ topic, partition })
     const policy = policyOf(plan, this.#settings)
     this.#published++
-    this.#judge.published({ plan, phone, topic, partition, offset, deadline, policy, publishedAt: now })
+    const size = recordSize(record)
+    this.#judge.published({ plan, phone, topic, partition, offset, deadline, policy, publishedAt: now, size })
     const { id, type, account, kind, reaction } = plan
     const until = deadline === null ? '' : ` until ${deadline - epoch} ms`
     this.#story.trace(
@@ -244,6 +249,19 @@ class World {
       `writes ${topic}/${partition}@${offset}: ${id} ${type} of ${account}, ${policy}, ${kind}, gateway ${reaction}${until}`,
     )
     this.#broker.append([record], now)
+  }
+
+  #limit({ topic, bytes }: Limit): void {
+    const name = this.#settings.topics[topic]
+    this.#broker.limit(name, bytes)
+    this.#story.trace('broker', `*** ${name} takes ${bytes} bytes`)
+  }
+
+  /** What a topic took at any time, as far as everybody was told. */
+  #leastTaken(topic: Limit['topic']): number {
+    const { limits, untoldRate } = this.#plan.faults
+    const bytes = limits.flatMap(limit => (limit.topic === topic ? [limit.bytes] : []))
+    return untoldRate > 0 ? 0 : Math.min(Number.POSITIVE_INFINITY, ...bytes)
   }
 
   /** What is in flight has no result that could tell of it: an operator leaves such a partition alone. */
