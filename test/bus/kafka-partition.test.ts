@@ -1,4 +1,4 @@
-import type { Admin, Kafka } from 'kafkajs'
+import type { Kafka } from 'kafkajs'
 import { expect, test, vi } from 'vitest'
 import { kafkaPartition } from '../../src/bus/kafka/partition.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
@@ -11,11 +11,10 @@ test('a partition that goes while its producer connects leaves no connection beh
   const producer = { connect: () => connected, disconnect }
   const driver = kafkaPartition({
     kafka: { producer: () => producer } as unknown as Kafka,
-    admin: {} as Admin,
     clock: new ManualClock(),
     groupId: 'busgate',
     tp: { topic: 'commands', partition: 0 },
-    fetcher: { ends: () => Promise.reject(), offsetAt: () => Promise.reject() },
+    fetcher: { committed: () => Promise.reject(), ends: () => Promise.reject(), offsetAt: () => Promise.reject() },
     compression: 'none',
     limits: new RecordLimits({ ask: async () => null, telemetry: new Telemetry() }),
     cursor: { seek() {}, pause() {}, resume() {} },

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { buildRecord } from '../support/bus.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 import { buildGroup } from '../support/group.ts'
-import { buildLog, buildOwner, intend } from '../support/sessions.ts'
+import { buildLog, buildOwner, intend, result } from '../support/sessions.ts'
 
 const broken = new Error('the coordinator is loading')
 
@@ -218,6 +218,73 @@ describe('a log that was cut', () => {
     log.append(2)
     group.deliver(0)
     expect(group.listener.freshKeys).toEqual(['0', '2', '3', '4', '5'])
+  })
+
+  test('at its end while it was read is cut for sure, however soon others come at the offsets that are gone', async () => {
+    const { logs, listener, deliver, commit, acquire, clock, cuts, ownership, tps } = await openGroup(1)
+    await commit(0)
+    logs[0]!.append(9)
+    deliver(0)
+    for (let offset = 1; offset < 9; offset++) listener.session().settle(offset, [])
+    await commit(0)
+    logs[0]!.truncate(6)
+    ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
+    logs[0]!.append(4)
+    await clock.pass(200)
+    await acquire([0])
+    deliver(0)
+    expect(cuts).toEqual([{ topic: 'commands', partition: 0, lost: 3 }])
+    expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
+    expect(listener.session().uncheckedUntil).toBe(9) // a leader that hid them for a moment loses nothing either
+  })
+
+  test('and cut again before that was committed, is remembered', async () => {
+    const { logs, listener, deliver, commit, acquire, clock, ownership, tps } = await openGroup(1)
+    await commit(0)
+    logs[0]!.append(9)
+    deliver(0)
+    for (let offset = 1; offset < 9; offset++) listener.session().settle(offset, [])
+    await commit(0)
+    logs[0]!.truncate(6)
+    ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
+    logs[0]!.append(4)
+    await clock.pass(200)
+    await acquire([0])
+    await commit(0, 'failed')
+    await clock.pass(200)
+    await acquire([0])
+    deliver(0)
+    expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
+  })
+
+  test('takes no answer with it: what came of a command that is gone is published all the same', async () => {
+    for (const cut of [
+      (log: ReturnType<typeof buildLog>) => log.cut(3),
+      (log: ReturnType<typeof buildLog>) => log.truncate(0),
+    ]) {
+      const log = buildLog(3)
+      const owner = buildOwner(log)
+      const first = await owner.open()
+      first.deliver()
+      expect(await intend(first, 0, 1, 2)).toBe(true)
+      first.session.settle(0, result(0))
+      await first.commit('failed')
+      first.session.settle(1, result(1)) // while no session is open
+      cut(log)
+      const second = await owner.open()
+      expect(owner.lost).toEqual([3])
+      log.append(3)
+      second.deliver()
+      const { offset } = log.records[0]!
+      expect(await intend(second, offset)).toBe(true) // another one, in a place that is perhaps the same
+      first.session.settle(2, result(2))
+      await second.commit()
+      expect(log.published).toEqual([result(0), result(1), result(2)].flat())
+      expect(owner.ledger.size).toBe(1)
+      second.session.settle(offset, result(offset))
+      await second.commit()
+      expect([log.published.length, owner.ledger.size]).toEqual([4, 0])
+    }
   })
 
   test('ends the process where kafka.onDataLoss says so, with what to do', async () => {
@@ -586,6 +653,100 @@ describe('a re-join', () => {
     expect(listener.session().open).toBe(false)
     ownership.assigned(tps, true)
     expect(listener.session().open).toBe(true)
+  })
+})
+
+describe('a topic that is deleted and made anew', () => {
+  test('is read from its beginning: what the process knew was said of the other one', async () => {
+    const { logs, listener, deliver, commit, acquire, clock, ownership, tps, told } = await openGroup(1)
+    await commit(0)
+    logs[0]!.append(5)
+    deliver(0)
+    const intended = listener.session().intend([3, 4])
+    await commit(0)
+    expect(await intended).toBe(true)
+    const before = listener.session()
+    before.settle(3, result(3))
+    ownership.gone(tps[0]!, new Error('there is no such topic'))
+    expect(told.slice(-2)).toEqual(['session.lost 0', 'session.closed 0'])
+    await clock.pass(200)
+    await acquire([0], broken)
+    logs[0]!.cut(5)
+    Object.assign(logs[0]!, { low: 0, end: 0, committed: null })
+    logs[0]!.append(7)
+    await clock.pass(500)
+    await acquire([0])
+    deliver(0)
+    expect(listener.freshKeys.slice(5)).toEqual(['0', '1', '2', '3', '4', '5', '6'])
+    before.settle(4, result(4))
+    await commit(0)
+    expect(logs[0]!.published).toEqual([result(3), result(4)].flat())
+  })
+})
+
+describe('what is known when the group has forgotten the process', () => {
+  /** A POST is in flight, its session is lost, and so is the lease; then its answer comes. */
+  async function answeredWithoutLease() {
+    const group = await openGroup(1)
+    const { logs, listener, deliver, commit, lease, clock } = group
+    logs[0]!.append(2)
+    deliver(0)
+    const session = listener.session()
+    const intended = session.intend([0])
+    await commit(0)
+    expect(await intended).toBe(true)
+    lease.ms = -1
+    session.settle(1, [])
+    await commit(0, 'failed')
+    session.settle(0, result(0))
+    await clock.pass(1_000)
+    expect(listener.sessions.size).toBe(0)
+    return group
+  }
+
+  test('is committed before it joins again, and so are its answers of the partitions that others get', async () => {
+    const { ownership, acquire, commit, logs, clock, listener } = await answeredWithoutLease()
+    let mayJoin = false
+    void ownership.joining().then(() => {
+      mayJoin = true
+    })
+    await clock.pass(200)
+    await acquire([0])
+    await settled()
+    expect(mayJoin).toBe(false)
+    await commit(0)
+    await clock.pass(50)
+    expect(mayJoin).toBe(true)
+    expect(logs[0]!.published).toEqual(result(0))
+    expect(listener.session().open).toBe(false)
+  })
+
+  test('is not committed over what another process has committed since', async () => {
+    const { ownership, acquire, logs, clock } = await answeredWithoutLease()
+    const other = await buildOwner(logs[0]!, { tag: 'another process' }).open()
+    other.deliver()
+    other.session.settle(0, result(0))
+    await other.commit()
+    void ownership.joining()
+    await clock.pass(200)
+    await acquire([0])
+    await clock.pass(5_000)
+    expect(logs[0]!.published).toEqual(result(0))
+  })
+
+  test('is committed although it was told to leave, if the group gives the partition back', async () => {
+    const { ownership, acquire, commit, logs, clock, leaving, tps, listener } = await answeredWithoutLease()
+    const left = ownership.leave(30_000)
+    ownership.assigned(tps, false)
+    await settled()
+    await acquire([0])
+    await commit(0)
+    expect(logs[0]!.published).toEqual(result(0))
+    expect(listener.session().open).toBe(false)
+    await clock.pass(50)
+    expect(leaving.begun).toBe(true)
+    leaving.end()
+    await left
   })
 })
 

@@ -2,12 +2,13 @@ import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { javaCommand } from '../../src/cli/local-kafka/java.ts'
 import { kafkaVersion } from '../../src/cli/local-kafka/maven.ts'
 import { until } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
+import { plainKafka } from '../support/kafka.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
 const messages = (count: number, from = 1) =>
@@ -38,6 +39,27 @@ async function expectNothingAgain(world: World): Promise<void> {
   expect(world.deadLetters()).toHaveLength(1)
   expect(world.sandbox.stats()).toMatchObject({ executed: 210, operations: 210, billedTwice: 0 })
 }
+
+describeOnKafka('a topic that is deleted and made anew on Kafka while a worker runs', brokers => {
+  test('is read from its beginning, also where more has come than the old one held', async () => {
+    const world = await startWorld({ brokers })
+    await world.send(messages(50))
+    await world.finished(50)
+    const topic = world.settings.topics.commands.at(-1)!
+    const admin = plainKafka(brokers.brokers).admin()
+    await admin.connect()
+    onTestFinished(() => admin.disconnect())
+    await admin.deleteTopics({ topics: [topic] })
+    await until(() => expect(world.worker.ready().ready).toBe(false))
+    await until(async () => expect(await admin.createTopics({ topics: [{ topic, numPartitions: 1 }] })).toBe(true))
+    await until(() => world.send(messages(1, 1001)))
+    await world.send(messages(69, 1002))
+    await world.finished(120)
+    await world.quiet()
+    expect(new Set(world.results().map(({ id }) => id)).size).toBe(120)
+    expect(world.sandbox.stats()).toMatchObject({ executed: 120, billedTwice: 0 })
+  })
+})
 
 describeOnKafka('after a reset of the offset on Kafka', brokers => {
   test('nothing is sent again that has a result', async () => {

@@ -79,9 +79,9 @@ export const planted: readonly Planted[] = [
     breaks: 'late',
   },
   {
-    name: 'leaves-without-lease',
-    what: 'A process that was told to stop opens its lost session anew though its lease is over.',
-    rules: { mayOpen: ({ leased, leaving, awaits }) => leased || (leaving && awaits) },
+    name: 'finishes-without-lease',
+    what: 'A process that is told to stop, or joins again, opens its lost session anew though its lease is over.',
+    rules: { mayOpen: ({ leased, finishing, awaits }) => leased || (finishing && awaits) },
     breaks: 'late',
     bounds: { offsets: 2, leaves: 1 },
   },

@@ -8,7 +8,7 @@ import { IN_DOUBT, NEW } from '../../src/bus/session/window.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 import { buildLog, result } from '../support/sessions.ts'
 import type { ActionName } from './model.ts'
-import { KNOWN, NONE, OPEN, RELEASED } from './states.ts'
+import { KNOWN, MUST_JOIN, NONE, OPEN, RELEASED } from './states.ts'
 import type { Process as ModelProcess, World } from './world.ts'
 
 interface Commit {
@@ -124,9 +124,9 @@ export class RealSessions {
       backlog: () => ({ records: 1000, bytes: 1 << 20 }),
       lookBack: 0,
       leased: () => model.lease === 1,
-      leaving: () => model.leaving === 1,
+      finishing: () => model.leaving === 1 || model.phase === MUST_JOIN,
       startAt: low => low,
-      isShort: () => false,
+      shortTo: end => end,
       lookBackMs: 0,
       dataLost: () => {},
       foundSeq: process.foundSeq,

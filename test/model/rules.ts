@@ -14,10 +14,11 @@ export interface Rules {
   mayPost(now: { answered: boolean; alive: boolean; leased: boolean }): boolean
   /**
    * Whether a process may take the partition over, or open its session anew.
+   * @param finishing it is told to stop, or is about to join again
    * @param awaits to commit what its POSTs came to
    * @param own whether the checkpoint that counts is its own; null: it is not known yet
    */
-  mayOpen(now: { leased: boolean; leaving: boolean; awaits: boolean; own: boolean | null }): boolean
+  mayOpen(now: { leased: boolean; finishing: boolean; awaits: boolean; own: boolean | null }): boolean
   /** Whether the answer to a heartbeat extends the lease. */
   extendsLease(since: { joinBegan: boolean }): boolean
   /** Whether the checkpoint is read after the earlier owner was fenced. */
@@ -31,7 +32,7 @@ export const design: Rules = {
   clearsLedger: true,
   seqAfter: found => found,
   mayPost: ({ answered, alive, leased }) => answered && alive && leased,
-  mayOpen: ({ leased, leaving, awaits, own }) => leased || (leaving && (own ?? awaits)),
+  mayOpen: ({ leased, finishing, awaits, own }) => leased || (finishing && (own ?? awaits)),
   extendsLease: ({ joinBegan }) => !joinBegan,
   fencesFirst: true,
 }

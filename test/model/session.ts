@@ -171,9 +171,10 @@ function beginTakeOver(world: World, process: Process, _way: number, rules: Rule
   return true
 }
 
-function mayOpen({ lease, leaving, cells }: Process, rules: Rules, own: boolean | null): boolean {
+function mayOpen({ lease, phase, leaving, cells }: Process, rules: Rules, own: boolean | null): boolean {
   const awaits = cells.some(({ ledger }) => ledger !== NONE)
-  return rules.mayOpen({ leased: lease === 1, leaving: leaving === 1, awaits, own })
+  const finishing = leaving === 1 || phase === MUST_JOIN
+  return rules.mayOpen({ leased: lease === 1, finishing, awaits, own })
 }
 
 function goOnWithTakeOver(world: World, process: Process, _way: number, rules: Rules): boolean {

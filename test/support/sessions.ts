@@ -36,10 +36,7 @@ export class PartitionLog {
   /** Retention, or an operator, takes what is before this offset. */
   cut(low: number): void {
     this.low = low
-    this.records.splice(
-      0,
-      this.records.findIndex(({ offset }) => offset >= low),
-    )
+    this.records.splice(0, this.records.filter(({ offset }) => offset < low).length)
   }
 
   /** An unclean election: what is from this offset on is gone. */
@@ -182,9 +179,9 @@ export function buildOwner(log: PartitionLog, options: Partial<SessionOptions> =
       backlog: () => ({ records: 1_000_000, bytes: 1 << 30 }),
       lookBack: 0,
       leased: () => true,
-      leaving: () => false,
+      finishing: () => false,
       startAt: low => low,
-      isShort: (end, high) => high < end,
+      shortTo: (end, high) => Math.min(end, high),
       lookBackMs: Number.POSITIVE_INFINITY,
       dataLost: count => lost.push(count),
       foundSeq: null,

@@ -75,7 +75,6 @@ export class KafkaBus implements Bus {
       consumerKafka: consumerKafka(this.#options),
       readerKafka: readerKafka(this.#options),
       sessionKafka: this.#sessions,
-      admin: await this.#connectedAdmin(),
       topics,
       limits: this.#limits,
       ownership,

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import kafkajs, { type Assigner, type Kafka } from 'kafkajs'
 import { decodeFetch } from './fetch-response.ts'
 import type { ApiRequest, ConnectionPool, InternalBroker, InternalCluster } from './internals.ts'
+import { offsetFetchKey, stableOffsetFetch } from './offset-fetch.ts'
 
 /** kafkajs's own view of the brokers, with connections of its own. */
 export interface OpenCluster {
@@ -65,6 +66,7 @@ function withErrorCodes(broker: InternalBroker): InternalBroker {
       lookup = value
     },
     get: () => (apiKey: number, definitions: unknown) => {
+      if (apiKey === offsetFetchKey) return stableOffsetFetch
       const request = lookup(apiKey, definitions)
       return Object.values(apis).includes(apiKey) ? unchecked(apiKey, request) : request
     },

@@ -1,19 +1,33 @@
-import type { Admin } from 'kafkajs'
-import { type Clock, sleep } from '../../clock.ts'
-import { passing } from './reachable.ts'
+import type { TopicPartition } from '../port.ts'
+import type { Committed } from '../session/driver.ts'
+import { protocolError } from './cluster.ts'
+import { findCoordinator } from './find-coordinator.ts'
+import type { InternalCluster } from './internals.ts'
 
-const retryMs = 200
-const retries = 50
+/** A group's progress on one partition. */
+export interface Progress extends TopicPartition {
+  /** Null: there is none. */
+  committed: Committed | null
+  /** UNSTABLE_OFFSET_COMMIT while a transaction is open that is to change it. */
+  error: (Error & { type?: string }) | null
+}
 
-/** The group's progress on a topic, `-1` where there is none. kafkajs asks once, and a new cluster needs some seconds. */
-export async function committedOffsets(admin: Admin, clock: Clock, groupId: string, topic: string) {
-  for (let retry = 0; ; retry++) {
-    try {
-      const [found] = await admin.fetchOffsets({ groupId, topics: [topic] })
-      return found?.partitions ?? []
-    } catch (error) {
-      if (!passing.has((error as { type?: string }).type ?? '') || retry >= retries) throw error
-      await sleep(clock, retryMs)
-    }
-  }
+/** Asks the group's coordinator once, and no other broker about the topics. @throws Error as it answers */
+export async function committedOffsets(
+  cluster: InternalCluster,
+  groupId: string,
+  tps: readonly TopicPartition[],
+): Promise<Progress[]> {
+  const coordinator = await findCoordinator(cluster, groupId)
+  const topics = [...Map.groupBy(tps, ({ topic }) => topic)].map(([topic, partitions]) => ({ topic, partitions }))
+  const { errorCode, responses } = await coordinator.offsetFetch({ groupId, topics })
+  if (errorCode) throw protocolError(errorCode)
+  return responses.flatMap(({ topic, partitions }) =>
+    partitions.map(({ partition, offset, metadata, errorCode }) => ({
+      topic,
+      partition,
+      committed: offset < 0 ? null : { offset, metadata },
+      error: errorCode ? protocolError(errorCode) : null,
+    })),
+  )
 }

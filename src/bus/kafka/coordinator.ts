@@ -5,6 +5,7 @@ import type { TopicPartition } from '../port.ts'
 import type { Assignment } from '../session/assignment.ts'
 import { GroupError, type GroupTransport } from '../session/member.ts'
 import { type OpenCluster, openCluster } from './cluster.ts'
+import { findCoordinator } from './find-coordinator.ts'
 import type { InternalBroker } from './internals.ts'
 import { reachable } from './reachable.ts'
 
@@ -128,13 +129,12 @@ export class Coordinator implements GroupTransport {
   /** On a connection of its own: a join that waits holds up what comes behind it. */
   async leave(memberId: string): Promise<void> {
     const { kafka, groupId } = this.#options
-    const { cluster, close } = await openCluster(kafka)
+    const opened = await openCluster(kafka)
     try {
-      await cluster.refreshMetadata()
-      const broker = await this.#find(cluster)
+      const broker = await this.#find(opened)
       await broker.leaveGroup({ groupId, memberId })
     } finally {
-      await close()
+      await opened.close()
     }
   }
 
@@ -146,7 +146,7 @@ export class Coordinator implements GroupTransport {
 
   async #ask<T>(request: (broker: InternalBroker) => Promise<T>): Promise<T> {
     try {
-      this.#broker ??= await this.#find(this.#cluster.cluster)
+      this.#broker ??= await this.#find(this.#cluster)
       return await request(this.#broker)
     } catch (error) {
       const { type = '', message } = error as Error & { type?: string }
@@ -156,21 +156,9 @@ export class Coordinator implements GroupTransport {
     }
   }
 
-  /** Asks one node after the other: kafkajs's own search keeps to itself why it found none. */
-  async #find(cluster: OpenCluster['cluster']): Promise<InternalBroker> {
-    let failure: unknown = new Error('no broker is known')
+  async #find({ cluster }: OpenCluster): Promise<InternalBroker> {
     await cluster.refreshMetadata()
-    for (const nodeId of cluster.getNodeIds()) {
-      try {
-        const node = await cluster.findBroker({ nodeId })
-        const { coordinator } = await node.findGroupCoordinator({ groupId: this.#options.groupId, coordinatorType: 0 })
-        return await cluster.findBroker({ nodeId: coordinator.nodeId })
-      } catch (error) {
-        failure = error
-        if (asks[(error as { type?: string }).type ?? ''] === 'refused') break
-      }
-    }
-    throw failure
+    return findCoordinator(cluster, this.#options.groupId)
   }
 }
 

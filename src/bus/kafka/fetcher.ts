@@ -4,6 +4,7 @@ import type { Telemetry } from '../../telemetry/events.ts'
 import type { From, TopicPartition } from '../port.ts'
 import type { LogEnds } from '../session/driver.ts'
 import { type OpenCluster, openCluster } from './cluster.ts'
+import { committedOffsets, type Progress } from './committed-offsets.ts'
 import { type Fetched, fetchCommitted } from './fetch.ts'
 import type { InternalCluster } from './internals.ts'
 import { brokerOf, endOf, firstOffset, leaderOf, logEnds, offsetAt, stableEndOf } from './offsets.ts'
@@ -30,6 +31,8 @@ export interface Reading {
   take(fetched: FetchedRecords, from: number): void | Promise<void>
   /** The log does not hold the offset: says where to go on. */
   cut(log: LogEnds): void
+  /** The partition is not there now: when it comes back it may be another one of its name. */
+  gone?(error: Error): void
 }
 
 /** asked: its leader is. busy: its records are being worked on. resting: in trouble, and waiting to try again. */
@@ -52,8 +55,9 @@ const longestRestMs = 2000
 /** A new topic is not known to all brokers at once. */
 const startAttempts = 6
 
+const unknownPartition = 'UNKNOWN_TOPIC_OR_PARTITION'
 const hints: Record<string, string> = {
-  UNKNOWN_TOPIC_OR_PARTITION: 'Create the topic, or correct its name or the number of the partition.',
+  [unknownPartition]: 'Create the topic, or correct its name or the number of the partition.',
   INVALID_TOPIC_EXCEPTION: 'Correct its name.',
   TOPIC_AUTHORIZATION_FAILED: 'Grant this client the rights Describe and Read on the topic.',
 }
@@ -115,6 +119,18 @@ export class Fetcher {
     const { cluster } = await this.#open()
     await cluster.addMultipleTargetTopics([tp.topic])
     return this.#afresh(cluster, () => logEnds(cluster, tp))
+  }
+
+  /** The group's progress as of a moment after this call. Asks once. @throws Error as the coordinator answers */
+  async committed(groupId: string, tps: readonly TopicPartition[]): Promise<Progress[]> {
+    const { cluster } = await this.#open()
+    await cluster.addMultipleTargetTopics(tps.map(({ topic }) => topic)) // finds the brokers, if none is known yet
+    try {
+      return await committedOffsets(cluster, groupId, tps)
+    } catch (error) {
+      await cluster.refreshMetadata().catch(() => {}) // for the next time: who asks again has to begin before this
+      throw error
+    }
   }
 
   /** The first offset of a record of at least this time (milliseconds since 1970), or the log's end. Asks once. */
@@ -318,6 +334,7 @@ export class Fetcher {
       state.phase = 'resting'
       state.failures++
     }
+    if (typeOf(error) === unknownPartition) for (const reading of troubled) reading.gone?.(error as Error)
     this.#tell(
       troubled.map((reading, i) => ({ name: nameOf(reading.tp), told: states[i]?.told ?? new Set() })),
       error,

@@ -1,4 +1,4 @@
-import type { Admin, Kafka } from 'kafkajs'
+import type { Kafka } from 'kafkajs'
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { TopicPartition } from '../port.ts'
@@ -7,7 +7,6 @@ import type { GroupMembership, PartitionHistory } from '../session/driver.ts'
 import { GroupMember } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
 import type { Compression } from './codecs.ts'
-import { committedOffsets } from './committed-offsets.ts'
 import { Coordinator } from './coordinator.ts'
 import { Fetcher, type Reading } from './fetcher.ts'
 import { kafkaPartition } from './partition.ts'
@@ -17,7 +16,6 @@ export interface KafkaGroupOptions {
   consumerKafka: Kafka
   readerKafka: Kafka
   sessionKafka: Kafka
-  admin: Admin
   clock: Clock
   telemetry: Telemetry
   groupId: string
@@ -114,6 +112,7 @@ function readingOf(tp: TopicPartition, ownership: Ownership): Reading {
       ownership.batch({ ...tp, fetchedOffset, records, nextOffset: next, highWatermark })
     },
     cut: ends => ownership.cut(ends),
+    gone: error => ownership.gone(tp, error),
   }
   return reading
 }
@@ -137,13 +136,13 @@ function cursorOf(fetcher: Fetcher, reading: Reading) {
 
 async function historyOf(
   topic: string,
-  { admin, clock, groupId }: KafkaGroupOptions,
+  { groupId }: KafkaGroupOptions,
   fetcher: Fetcher,
   coordinator: Coordinator,
 ): Promise<PartitionHistory[]> {
   const count = (await coordinator.partitions()).get(topic) ?? 0
-  const committed = await committedOffsets(admin, clock, groupId, topic)
-  const known = new Set(committed.filter(({ offset }) => offset !== '-1').map(({ partition }) => partition))
   const tps = Array.from({ length: count }, (_, partition) => ({ topic, partition }))
+  const progress = await fetcher.committed(groupId, tps)
+  const known = new Set(progress.filter(({ error, committed }) => error || committed).map(({ partition }) => partition))
   return Promise.all(tps.map(async tp => ({ ...(await fetcher.ends(tp)), known: known.has(tp.partition) })))
 }

@@ -55,6 +55,20 @@ export interface ListOffsetsResponse {
   responses: { topic: string; partitions: { partition: number; errorCode: number; offset: string }[] }[]
 }
 
+export interface OffsetFetchRequest {
+  groupId: string
+  topics: { topic: string; partitions: { partition: number }[] }[]
+}
+
+export interface OffsetFetchResponse {
+  errorCode: number
+  responses: {
+    topic: string
+    /** An offset of -1: there is none. */
+    partitions: { partition: number; offset: number; metadata: string | null; errorCode: number }[]
+  }[]
+}
+
 export interface TopicMetadata {
   topic: string
   topicErrorCode: number
@@ -64,7 +78,7 @@ export interface TopicMetadata {
 
 /** Makes what is sent for a request, and reads what is answered. */
 export type ApiRequest = (args: unknown) => {
-  request: { apiVersion: number }
+  request: { apiKey: number; apiName: string; apiVersion: number; encode(): Promise<unknown> }
   response: { decode(payload: Buffer): Promise<unknown>; parse(data: unknown): Promise<unknown> }
 }
 
@@ -100,6 +114,7 @@ export interface InternalBroker {
   leaveGroup(request: GroupMemberRequest): Promise<unknown>
   fetch(request: FetchRequest): Promise<FetchResponse>
   listOffsets(request: ListOffsetsRequest): Promise<ListOffsetsResponse>
+  offsetFetch(request: OffsetFetchRequest): Promise<OffsetFetchResponse>
   /** Chooses the newest version that both sides speak. Set anew with each connection. */
   lookupRequest(apiKey: number, definitions: unknown): ApiRequest
 }

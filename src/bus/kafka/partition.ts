@@ -1,20 +1,18 @@
-import type { Admin, Kafka, Producer, Transaction } from 'kafkajs'
+import type { Kafka, Producer, Transaction } from 'kafkajs'
 import { type Clock, sleep } from '../../clock.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
-import type { Acquired, PartitionDriver } from '../session/driver.ts'
+import type { Acquired, Committed, PartitionDriver } from '../session/driver.ts'
 import type { Compression } from './codecs.ts'
-import { committedOffsets } from './committed-offsets.ts'
 import type { Fetcher } from './fetcher.ts'
 import { Routing } from './routing.ts'
 
 export interface KafkaPartitionOptions {
   kafka: Kafka
-  admin: Admin
   clock: Clock
   groupId: string
   tp: TopicPartition
-  fetcher: Pick<Fetcher, 'ends' | 'offsetAt'>
+  fetcher: Pick<Fetcher, 'committed' | 'ends' | 'offsetAt'>
   compression: Compression
   limits: RecordLimits
   cursor: Pick<PartitionDriver, 'seek' | 'pause' | 'resume'>
@@ -22,11 +20,12 @@ export interface KafkaPartitionOptions {
 
 /** Above kafkajs's own retries: what it still repeats after being given up could fence this process's next session. */
 const stepLimitMs = 12_000
+const unstableMs = 5
 const producerRetry = { initialRetryTime: 50, maxRetryTime: 500, retries: 10, multiplier: 1.5 }
 
 /** One epoch of a partition: a transactional producer of its own, whose initialisation fences the earlier owner. */
 export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver {
-  const { kafka, admin, clock, groupId, tp, fetcher, cursor } = options
+  const { kafka, clock, groupId, tp, fetcher, cursor } = options
   const routing = new Routing(options)
   let producer: Producer | null = null
   let connecting: Promise<void> = Promise.resolve()
@@ -45,12 +44,24 @@ export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver 
     await limited('connect', connecting)
     if (!producer) throw new Error('the partition was released')
     const first = await limited('init', producer.transaction())
-    await first.abort()
-    const ofTopic = await limited('fetch offsets', committedOffsets(admin, clock, groupId, tp.topic))
-    const committed = ofTopic.find(({ partition }) => partition === tp.partition)
+    await limited('write to the group', sendOffsets(first, 0, ''))
+    await limited('abort', first.abort())
+    const committed = await limited('fetch offsets', committedOffset())
     const { low, high } = await limited('list offsets', fetcher.ends(tp))
-    const offset = Number(committed?.offset ?? -1) // negative: the group has committed nothing
-    return { committed: offset < 0 ? null : { offset, metadata: committed?.metadata ?? null }, low, high }
+    return { committed, low, high }
+  }
+
+  /**
+   * Asked behind a write of this process, though of one that was taken back: a coordinator that has just begun answers with
+   * older offsets than were confirmed, until the first write that is confirmed to it (seen with Kafka 4.3.0).
+   */
+  async function committedOffset(): Promise<Committed | null> {
+    for (;;) {
+      const [found] = await fetcher.committed(groupId, [tp])
+      if (!found?.error) return found?.committed ?? null
+      if (found.error.type !== 'UNSTABLE_OFFSET_COMMIT' || !producer) throw found.error
+      await sleep(clock, unstableMs) // the coordinator does not know yet that it was taken back
+    }
   }
 
   async function commit(records: readonly OutgoingRecord[], offset: number, metadata: string): Promise<void> {

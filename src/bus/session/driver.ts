@@ -63,6 +63,8 @@ export interface GroupEvents {
   batch(batch: Batch): void
   /** The log was cut: it does not hold the offset that was to be read next. */
   cut(log: LogEnds): void
+  /** The partition is not there now: when it comes back it may be another one of its name. */
+  gone(tp: TopicPartition, error: Error): void
 }
 
 /** What decides where a group starts on a partition. */

@@ -4,6 +4,8 @@ import type { OutgoingRecord } from '../port.ts'
 export type Outcome = readonly OutgoingRecord[] | 'released'
 
 interface Post {
+  /** Of its record, when it began. */
+  offset: number
   /** The session that began it: no other one can say what came of it. */
   session: object
   /** undefined: in flight. */
@@ -14,40 +16,58 @@ interface Post {
  * The POSTs this process has made for one partition and what came of them. It outlives sessions: when a commit's fate is
  * unclear the session is opened anew, and what was in flight meanwhile is not in doubt, because its outcome is here.
  * An entry leaves only after its outcome is committed, or when another process has taken the partition over.
+ * It stands under its record's offset; under a negative number once the record is gone from the log.
  */
 export class Ledger {
   readonly #posts = new Map<number, Post>()
-  #listener: ((offset: number) => void) | null = null
+  #orphans = 0
+  #listener: ((number: number) => void) | null = null
 
-  /** Called once an outcome arrives, with its offset: the session that is open now. */
-  listen(listener: ((offset: number) => void) | null): void {
+  /** Called once an outcome arrives, with the number it stands under: the session that is open now. */
+  listen(listener: ((number: number) => void) | null): void {
     this.#listener = listener
   }
 
   /** The intent is committed and its POST may begin. */
   start(offset: number, session: object): void {
-    this.#posts.set(offset, { session, outcome: undefined })
+    this.#posts.set(offset, { offset, session, outcome: undefined })
+  }
+
+  /** The record is gone, and another one may come at its offset: what the POST comes to is still to be published. */
+  orphan(offset: number): void {
+    const post = this.#posts.get(offset)
+    if (!post) return
+    this.#posts.delete(offset)
+    this.#posts.set(--this.#orphans, post)
   }
 
   has(offset: number): boolean {
     return this.#posts.has(offset)
   }
 
-  outcome(offset: number): Outcome | undefined {
-    return this.#posts.get(offset)?.outcome
+  outcome(number: number): Outcome | undefined {
+    return this.#posts.get(number)?.outcome
   }
 
   /** Whether the session had begun a POST there; then the session that is open now has been told. */
   finish(offset: number, session: object, outcome: Outcome): boolean {
-    const post = this.#posts.get(offset)
-    if (post?.session !== session) return false
-    post.outcome = outcome
-    this.#listener?.(offset)
+    const number = this.#numberOf(offset, session)
+    if (number === undefined) return false
+    this.#posts.get(number)!.outcome = outcome
+    this.#listener?.(number)
     return true
   }
 
-  remove(offset: number): void {
-    this.#posts.delete(offset)
+  #numberOf(offset: number, session: object): number | undefined {
+    if (this.#posts.get(offset)?.session === session) return offset
+    if (this.#orphans === 0) return undefined
+    return [...this.#posts].find(
+      ([number, post]) => number < 0 && post.offset === offset && post.session === session,
+    )?.[0]
+  }
+
+  remove(number: number): void {
+    this.#posts.delete(number)
   }
 
   clear(): void {
@@ -58,8 +78,8 @@ export class Ledger {
     return this.#posts.size
   }
 
-  /** Offsets whose POST is in flight or whose outcome is not committed. */
-  offsets(): Iterable<number> {
-    return this.#posts.keys()
+  /** What each POST stands under that is in flight or whose outcome is not committed. */
+  numbers(): number[] {
+    return [...this.#posts.keys()]
   }
 }

@@ -36,7 +36,7 @@ export interface OwnershipOptions {
 /** Milliseconds before a lost session is opened anew, and before a failed opening is tried again. */
 const reopenAfterLoss = 200
 const reopenAfterFailure = 500
-const leaveCheckMs = 50
+const finishCheckMs = 50
 /** With the connections to brokers that are away or frozen it could take minutes. */
 const leaveLimitMs = 3_000
 /** Another process that starts at the same time may be about to commit where the group begins. */
@@ -62,6 +62,8 @@ interface Slot {
   confirmed: Committed | null
   /** Monotonic milliseconds since when the log is told to end before the checkpoint. */
   shortSince: number | null
+  /** Where the log ended when its leader knew nothing of the offset to be read next; until a checkpoint tells so. */
+  cutTo: number | null
   cancelReopening: () => void
 }
 
@@ -140,7 +142,7 @@ export class Ownership implements GroupEvents, Membership {
 
   async joining(): Promise<void> {
     this.#joining = true
-    await this.#each(session => session.quiesce(this.#options.drainMs))
+    await this.#finish(this.#options.drainMs)
   }
 
   assigned(partitions: readonly TopicPartition[], unbroken: boolean): void {
@@ -152,11 +154,10 @@ export class Ownership implements GroupEvents, Membership {
       this.#close(slot)
     }
     this.#options.listener.shareChanged?.() // what is lost and given back at once was another's in between
-    if (this.#leaving) return
     for (const tp of partitions) {
       const slot = this.#slots.get(keyOf(tp))
-      if (slot?.session) slot.session.resume()
-      else if (!slot) this.#take(tp)
+      if (!slot && (!this.#leaving || this.#ledger(tp).size > 0)) this.#take(tp)
+      else if (!this.#leaving) slot?.session?.resume()
     }
     this.#options.listener.shareChanged?.()
   }
@@ -167,23 +168,43 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   cut({ topic, partition, low, high }: LogEnds): void {
-    this.#slots.get(keyOf({ topic, partition }))?.session?.cut(low, high)
+    const slot = this.#slots.get(keyOf({ topic, partition }))
+    if (!slot?.session?.started) return
+    if (slot.session.position > high) slot.cutTo = Math.min(slot.cutTo ?? high, high)
+    slot.session.cut(low, high)
+  }
+
+  gone(tp: TopicPartition, error: Error): void {
+    this.#slots.get(keyOf(tp))?.session?.end('fetch', error)
   }
 
   async leave(finishMs = this.#options.drainMs): Promise<void> {
     this.#leaving = true
     this.#group.member.retire()
-    const { clock } = this.#options
-    const end = clock.monotonic() + finishMs
-    for (;;) {
-      await this.#each(session => session.quiesce(Math.max(0, end - clock.monotonic())))
-      if (!this.#awaitsOutcomes() || clock.monotonic() >= end) break
-      await sleep(clock, leaveCheckMs) // a session that was lost is being opened anew, to commit what is known
-    }
+    await this.#finish(finishMs)
+    this.#tellUncommitted()
     await this.#leaveGroup()
     for (const slot of this.#slots.values()) this.#close(slot)
     this.#slots.clear()
     this.#options.listener.shareChanged?.()
+  }
+
+  /** Waits for what is in flight and commits what came of it, for so long at most. */
+  async #finish(ms: number): Promise<void> {
+    const { clock } = this.#options
+    const end = clock.monotonic() + ms
+    for (;;) {
+      await this.#each(session => session.quiesce(Math.max(0, end - clock.monotonic())))
+      if (!this.#awaitsOutcomes() || clock.monotonic() >= end) return
+      await sleep(clock, finishCheckMs) // a session that was lost is being opened anew, to commit what is known
+    }
+  }
+
+  #tellUncommitted(): void {
+    const count = [...this.#slots.values()].reduce((sum, { tp }) => sum + this.#ledger(tp).size, 0)
+    if (count === 0) return
+    const message = `what came of ${count} requests could not be committed in time: the next owner takes them for in doubt`
+    this.#options.telemetry.emit('bus.log', { level: 'warn', message })
   }
 
   /** What is known is committed by now: a group that does not answer finds out by itself. */
@@ -216,6 +237,7 @@ export class Ownership implements GroupEvents, Membership {
       foundSeq: null,
       confirmed: null,
       shortSince: null,
+      cutTo: null,
       cancelReopening: () => {},
     }
     this.#slots.set(keyOf(tp), slot)
@@ -224,12 +246,13 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   async #open(slot: Slot): Promise<void> {
-    if (!this.#owns(slot) || (this.#leaving && this.#ledger(slot.tp).size === 0)) return
+    const awaits = this.#ledger(slot.tp).size > 0
+    if (!this.#owns(slot) || (this.#leaving && !awaits)) return
     const { clock, listener, telemetry } = this.#options
     const started = clock.monotonic()
     const leased = () => clock.monotonic() < this.#group.member.leaseUntil
-    const leaving = () => this.#leaving
-    if (!leased() && !leaving()) {
+    const finishing = () => this.#leaving || (this.#joining && awaits)
+    if (!leased() && !finishing()) {
       this.#reopen(slot, reopenAfterLoss) // perhaps it has another owner, who is not to be fenced
       return
     }
@@ -243,17 +266,18 @@ export class Ownership implements GroupEvents, Membership {
       tag: this.#tag,
       lookBack: this.#options.lookBack?.(slot.tp.topic) ?? 0,
       leased,
-      leaving,
+      finishing,
       commitInterval: () => Math.max(leastCommitInterval, commitIntervalPerSession * this.#slots.size),
       backlog: () => this.#backlog(),
       startAt: low => this.#startAt(slot.tp, low),
-      isShort: (end, high) => this.#isShort(slot, end, high),
+      shortTo: (end, high) => this.#shortTo(slot, end, high),
       lookBackMs: this.#options.lookBackMs ?? Number.POSITIVE_INFINITY,
       dataLost: count => this.#dataLost(slot.tp, count),
       foundSeq: slot.foundSeq,
       confirmed: slot.confirmed,
       committed: (records, windowUsed, checkpoint) => {
         slot.confirmed = checkpoint
+        slot.cutTo = null
         telemetry.emit('cycle.committed', { ...slot.tp, records, windowUsed })
       },
       lost: (stage, error) => this.#lost(slot, stage, error),
@@ -326,15 +350,16 @@ export class Ownership implements GroupEvents, Membership {
     return Math.max(low, end ?? low) // what has come since is sent, however late the partition is opened
   }
 
-  /** Whether the log certainly ends at `high`, before `end`, which was read once. @throws Error while that is unsure */
-  #isShort(slot: Slot, end: number, high: number): boolean {
+  /** Up to where a log that ends at `high` is what was read up to `end`. @throws Error while that is unsure */
+  #shortTo(slot: Slot, end: number, high: number): number {
+    if (slot.cutTo !== null) return Math.min(end, slot.cutTo) // however far it was written again since
     if (high >= end) {
       slot.shortSince = null
-      return false
+      return end
     }
     const now = this.#options.clock.monotonic()
     slot.shortSince ??= now
-    if (now - slot.shortSince >= shortLogPatienceMs) return true
+    if (now - slot.shortSince >= shortLogPatienceMs) return high
     throw new Error(`the log ends at ${high}, but records up to ${end} were read from it: its end is asked for again`)
   }
 

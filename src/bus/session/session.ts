@@ -34,11 +34,14 @@ export interface SessionOptions {
   /** Whether the lease holds. Without it the partition may have another owner, whatever the group last said. */
   leased: () => boolean
   /** Whether it may be opened without a lease where no other process has committed since, to tell what is known. */
-  leaving: () => boolean
+  finishing: () => boolean
   /** The place to start where the group has no checkpoint. */
   startAt: (low: number) => number
-  /** Whether the log certainly ends at `high`, before `end`. @throws Error while that is unsure */
-  isShort: (end: number, high: number) => boolean
+  /**
+   * Up to where a log that ends at `high` now still holds what was read of it up to `end`.
+   * @throws Error while that is unsure
+   */
+  shortTo: (end: number, high: number) => number
   /** How far back to begin, in milliseconds, where the log ends before the checkpoint. */
   lookBackMs: number
   /** So many offsets that were not done are gone from the log. @throws Error when the session may not go on */
@@ -126,14 +129,15 @@ export class PartitionSession implements Session {
 
   /** Takes the partition over: fences, reads the checkpoint, starts delivery. */
   async start(): Promise<void> {
-    const { driver, ledger, tag, leased, leaving, startAt, listener } = this.#options
+    const { driver, ledger, tag, leased, finishing, startAt, listener } = this.#options
     const { committed, low, high } = await driver.acquire()
     const told = unpackCheckpoint(committed?.offset ?? startAt(low), committed?.metadata, high)
     this.foundSeq = told.seq
-    const checkpoint = await this.#within({ low, high }, this.#newest(told))
+    const newest = committed ? this.#newest(told) : told
+    const checkpoint = await this.#within({ low, high }, newest)
     if (!this.alive) return
     const own = checkpoint.tag === tag
-    if (!leased() && !(own && leaving())) {
+    if (!leased() && !(own && finishing())) {
       if (!own) ledger.clear() // it is no longer this process's to tell
       throw new Error('the lease was over before the partition was taken over')
     }
@@ -141,14 +145,14 @@ export class PartitionSession implements Session {
     this.#seq = checkpoint.seq
     this.#uncheckedUntil = checkpoint.uncheckedUntil
     if (own) this.#takeBack()
-    else this.#takeOver()
+    else this.#takeOver(checkpoint.tag)
     this.position = Math.max(low, this.#window.base - this.#options.lookBack)
     this.highWatermark = high
     listener.opened(this)
     ledger.listen(offset => this.#outcome(offset))
-    for (const offset of [...ledger.offsets()]) this.#outcome(offset)
+    for (const number of ledger.numbers()) this.#outcome(number)
     // else a later owner would choose the start, or count what is gone from the log, anew
-    if (!committed || committed.offset !== this.#window.base) this.#commits.touch()
+    if (checkpoint !== newest || committed?.offset !== this.#window.base) this.#commits.touch()
     driver.seek(this.position)
     this.#paused = false
     driver.resume()
@@ -158,7 +162,8 @@ export class PartitionSession implements Session {
    * The checkpoint that counts: the one that was committed last, whoever wrote it. What the bus tells can be older: a
    * broker that stops right after it confirmed a transaction can lose the offset in it (seen with Kafka 4.3.0 on one node:
    * the results were there, their progress was not). Then what was confirmed to this process counts. A checkpoint of
-   * another process is no older one, unless it is the one that this process found when it took the partition over.
+   * another process is no older one, unless it is the one that this process found when it took the partition over. That
+   * there is none is believed: the topic was made anew, or somebody took the group's offsets away.
    */
   #newest(told: Checkpoint): Checkpoint {
     const { confirmed, foundSeq, tag } = this.#options
@@ -171,27 +176,42 @@ export class PartitionSession implements Session {
 
   /** The checkpoint as far as the log still holds its offsets. */
   async #within({ low, high }: { low: number; high: number }, checkpoint: Checkpoint): Promise<Checkpoint> {
-    const { driver, isShort, dataLost, clock, lookBackMs, ledger } = this.#options
+    const { driver, shortTo, dataLost, clock, lookBackMs } = this.#options
     const { window } = checkpoint
     const end = window.base + window.length
-    if (isShort(end, high)) {
-      dataLost(end - high)
-      for (const offset of [...ledger.offsets()]) if (offset >= high) ledger.remove(offset)
-      if (window.base > high) {
+    const stays = shortTo(end, high)
+    if (stays < end) {
+      dataLost(end - stays)
+      this.#orphan(window, offset => offset >= stays)
+      if (window.base > stays) {
         const start = await driver.offsetAt(Math.max(0, clock.now() - lookBackMs))
-        return { ...checkpoint, window: new Window(start), uncheckedUntil: high }
+        return { ...checkpoint, window: new Window(start), uncheckedUntil: Math.max(high, end) }
       }
-      window.forgetFrom(high)
+      window.forgetFrom(stays)
     }
+    this.#orphan(window, offset => offset < low)
     const lost = window.cut(low)
     if (lost > 0) dataLost(lost)
-    return checkpoint
+    return stays < end ? { ...checkpoint, uncheckedUntil: Math.max(checkpoint.uncheckedUntil, end) } : checkpoint
   }
 
-  /** Another process's intents: perhaps sent. What this process knew of an earlier ownership is no longer its to tell. */
-  #takeOver(): void {
+  /** Records of POSTs are gone from the log: what came of those that nobody has published yet is known here alone. */
+  #orphan(window: Window, isGone: (offset: number) => boolean): void {
+    const { ledger } = this.#options
+    for (const offset of ledger.numbers()) {
+      if (offset >= 0 && isGone(offset) && window.get(offset) === INTENT) ledger.orphan(offset)
+    }
+  }
+
+  /**
+   * Another process's intents: perhaps sent. What this process knew of an earlier ownership is no longer its to tell,
+   * unless there is no other process: then the records are gone with the checkpoint.
+   */
+  #takeOver(tag: string): void {
     const window = this.#window
-    this.#options.ledger.clear()
+    const { ledger } = this.#options
+    if (tag) ledger.clear()
+    else for (const number of ledger.numbers()) if (number >= 0) ledger.orphan(number)
     for (let offset = window.base; offset < window.base + window.length; offset++) {
       if (window.get(offset) === INTENT) window.set(offset, IN_DOUBT)
       if (window.get(offset) === IN_DOUBT) this.doubtsTakenOver++
@@ -205,7 +225,7 @@ export class PartitionSession implements Session {
     for (let offset = window.base; offset < window.base + window.length; offset++) {
       if (window.get(offset) === INTENT && !ledger.has(offset)) window.set(offset, NEW)
     }
-    for (const offset of ledger.offsets()) if (window.get(offset) !== INTENT) ledger.remove(offset)
+    for (const offset of ledger.numbers()) if (offset >= 0 && window.get(offset) !== INTENT) ledger.remove(offset)
   }
 
   /** @returns false when the batch does not continue where the session stands: seek to `position`. */
@@ -372,7 +392,12 @@ export class PartitionSession implements Session {
   #outcome(offset: number): void {
     const { ledger, listener } = this.#options
     const outcome = ledger.outcome(offset)
-    if (!outcome || this.#window.get(offset) !== INTENT) return
+    if (!outcome) return
+    if (offset < 0) {
+      this.#commits.settle(offset, outcome === 'released' ? [] : outcome)
+      return
+    }
+    if (this.#window.get(offset) !== INTENT) return
     if (outcome !== 'released') {
       this.#settle(offset, outcome)
       return
