@@ -76,8 +76,8 @@ export class MemoryBus implements Bus {
   constructor(options: MemoryBusOptions) {
     this.#options = options
     this.#hop = options.hop ?? nextTurn
-    const { broker, telemetry } = options
-    this.#limits = new RecordLimits({ ask: async topic => broker.maxMessageBytes(topic), telemetry })
+    const { broker, clock, telemetry } = options
+    this.#limits = new RecordLimits({ ask: async topic => broker.maxMessageBytes(topic), clock, telemetry })
   }
 
   async publisher(): Promise<Publisher> {
