@@ -17,7 +17,10 @@ export interface AccountOptions {
 }
 
 /** The text itself is anything that the gateway likes to say, a message or a phone included, so that no log may show it. */
-const refusedForNoKnownReason = 'envelopes are refused as a whole with a text that is not known'
+export const refusedForNoKnownReason = 'envelopes are refused as a whole with a text that is not known'
+
+/** What a request carries. A suspect: one command that was refused alone before, nobody knows why. */
+export type Load = 'commands' | 'suspect' | 'questions'
 
 /** Leave for one request to the gateway. */
 export interface Leave {
@@ -25,8 +28,7 @@ export interface Leave {
   /** Whether the request's outcome decides about the account's pause. */
   probe: boolean
   grant: Grant | null
-  /** Whether it carries commands; else it asks a question. */
-  sends: boolean
+  carries: Load
   /** Monotonic milliseconds of the first byte; null while it has not been written. */
   begunAt: number | null
 }
@@ -40,6 +42,8 @@ export class Account {
   readonly limiter: RateLimiter | null
   /** Monotonic milliseconds: when the last of the envelopes of commands began that were answered normally. */
   passedAt = Number.NEGATIVE_INFINITY
+  /** Monotonic milliseconds: when it last paused, for all commands, because envelopes are refused as a whole. */
+  refusedAt = Number.NEGATIVE_INFINITY
   readonly #clock: Clock
   readonly #telemetry: Telemetry
   /** Monotonic milliseconds: since when a request waits for the rate. */
@@ -55,11 +59,11 @@ export class Account {
   }
 
   /** Milliseconds until a request may leave: 0 when now, Infinity while a probe is on its way. */
-  wait(): number {
+  wait(carries: Load = 'commands'): number {
     const now = this.#clock.monotonic()
     const wait = this.limiter?.wait(now) ?? 0
     if (wait > 0) this.#waitsSince ??= now
-    return Math.max(this.gate.admission(now).wait, wait)
+    return Math.max(this.gate.admission(now, carries === 'suspect').wait, wait)
   }
 
   /** Whether a request may leave now. Unlike `wait` it is no one's asking for leave. */
@@ -74,14 +78,14 @@ export class Account {
     return Math.min(this.gate.admission(now).operations, this.limiter?.available(now) ?? Number.POSITIVE_INFINITY)
   }
 
-  leave(operations: number, sends = true): Leave {
+  leave(operations: number, carries: Load = 'commands'): Leave {
     if (this.#waitsSince !== null) {
       const seconds = (this.#clock.monotonic() - this.#waitsSince) / 1000
       this.#telemetry.emit('rate.waited', { account: this.name, seconds })
       this.#waitsSince = null
     }
     const grant = this.limiter?.grant(operations) ?? null
-    return { operations, probe: this.gate.leave(), grant, sends, begunAt: null }
+    return { operations, probe: this.gate.leave(), grant, carries, begunAt: null }
   }
 
   /** The request's first byte is about to be written. */
@@ -110,25 +114,10 @@ export class Account {
     if (grant) this.limiter?.answered(grant, this.#clock.monotonic())
   }
 
-  /** Everything that waits was refused, each command by itself: the account pauses before anything goes out again. */
+  /** All that waits was refused by itself: the account pauses for that, and for nothing else that may come. */
   holdBack(): void {
-    const retryInMs = this.gate.pause('refused', false, this.#clock.monotonic())
+    const retryInMs = this.gate.holdBack(false, this.#clock.monotonic())
     if (retryInMs !== null) this.#announcePause('refused', retryInMs, refusedForNoKnownReason)
-  }
-
-  /** Learns from a question that is always allowed. @returns whether it was answered, as while nothing is refused. */
-  vouched(leave: Leave, classified: Classified): boolean {
-    const { outcome } = classified
-    if (outcome === 'answered') {
-      this.answered(leave)
-      this.gate.vouched()
-      this.#telemetry.emit('account.resumed', { account: this.name })
-      return true
-    }
-    if (outcome === 'refused' || outcome === 'denied') {
-      this.observe(leave, { outcome: 'refused', code: 'REJECTED', known: false, error: classified.error })
-    } else this.observe(leave, classified)
-    return false
   }
 
   #learn(leave: Leave, classified: Classified): void {
@@ -148,17 +137,20 @@ export class Account {
     }
   }
 
-  #passed({ probe, sends, begunAt }: Leave, { outcome }: Classified): void {
-    if (sends && outcome !== 'refused') this.passedAt = Math.max(this.passedAt, begunAt ?? this.passedAt)
-    const resumed = sends ? this.gate.passed(probe) : this.gate.heard(probe)
+  #passed({ probe, carries, begunAt }: Leave, { outcome }: Classified): void {
+    const asks = carries === 'questions'
+    if (!asks && outcome !== 'refused') this.passedAt = Math.max(this.passedAt, begunAt ?? this.passedAt)
+    const resumed = asks ? this.gate.heard(probe) : this.gate.passed(probe)
     if (resumed) this.#telemetry.emit('account.resumed', { account: this.name })
   }
 
-  /** Refused as a whole, with a text that nobody knows. A question that is refused says so only when it is the probe. */
-  #refused({ probe, operations, sends }: Leave): void {
-    if (sends) this.#telemetry.emit('gateway.retry', { reason: 'refused', count: operations })
-    if (!sends && !probe) return
-    const retryInMs = this.gate.refused(probe, this.#clock.monotonic())
+  /** Refused as a whole, with a text that nobody knows. Questions and suspects that are refused tell only as the probe. */
+  #refused({ probe, operations, carries }: Leave): void {
+    if (carries !== 'questions') this.#telemetry.emit('gateway.retry', { reason: 'refused', count: operations })
+    if (!probe && carries !== 'commands') return
+    const now = this.#clock.monotonic()
+    const retryInMs = carries === 'suspect' ? this.gate.holdBack(probe, now) : this.gate.refused(probe, now)
+    if (retryInMs !== null && carries !== 'suspect') this.refusedAt = now
     if (retryInMs !== null) this.#announcePause('refused', retryInMs, refusedForNoKnownReason)
   }
 

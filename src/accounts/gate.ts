@@ -25,6 +25,9 @@ export class AccountGate {
   #reason: PauseReason = 'unreachable'
   #until = 0
   #pauses = 0
+  /** The same for commands that were refused by themselves before: what they come to tells nothing of others. */
+  #suspectsUntil = 0
+  #suspectsPauses = 0
   #undecided = 0
   #refused = 0
 
@@ -41,11 +44,12 @@ export class AccountGate {
     return this.#state
   }
 
-  admission(now: number): Admission {
+  /** @param isSuspect whether it carries a command that was refused by itself before */
+  admission(now: number, isSuspect = false): Admission {
     if (this.#state === 'closed') return { wait: 0, operations: Number.POSITIVE_INFINITY }
     if (this.#state === 'probing') return { wait: Number.POSITIVE_INFINITY, operations: 0 }
     return {
-      wait: Math.max(0, this.#until - now),
+      wait: Math.max(0, (isSuspect ? this.#suspectsUntil : this.#until) - now),
       operations: this.#reason === 'throttled' ? Number.POSITIVE_INFINITY : 1,
     }
   }
@@ -67,7 +71,7 @@ export class AccountGate {
     this.#undecided = 0
     this.#refused = 0
     if (probe) this.#state = 'closed'
-    if (this.#state === 'closed') this.#pauses = 0
+    if (this.#state === 'closed') this.#pauses = this.#suspectsPauses = 0
     return probe
   }
 
@@ -77,15 +81,6 @@ export class AccountGate {
     if (this.reason !== 'refused') return probe && this.passed(probe)
     this.withdraw(probe)
     return false
-  }
-
-  /**
-   * The probe was a question that is always allowed, and was answered: what was refused may go out once more. If it is
-   * refused again, the next pause is longer all the same.
-   */
-  vouched(): void {
-    this.#undecided = 0
-    this.#state = 'closed'
   }
 
   /** Nobody can tell. @returns the milliseconds of the pause this caused, or null. */
@@ -103,12 +98,31 @@ export class AccountGate {
   /** @returns the milliseconds of the pause, or null when the account is paused already. */
   pause(reason: PauseReason, probe: boolean, now: number, retryAfterMs: number | null = null): number | null {
     if (this.#state !== 'closed' && !probe) return null
-    const backoff = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(this.#pauses, 10))
-    const pause = retryAfterMs || backoff * (0.5 + this.#random() / 2) // a "now" of the other side is no pause
+    const pause = retryAfterMs || this.#backoff(this.#pauses) // a "now" of the other side is no pause
+    this.#pauses++
     this.#state = 'paused'
     this.#reason = reason
     this.#until = now + pause
-    this.#pauses++
+    this.#suspectsUntil = Math.max(this.#suspectsUntil, this.#until)
     return pause
+  }
+
+  /**
+   * Nothing waits but commands that were refused by themselves, or one of them was the probe and was refused again: they
+   * wait for longer each time, while whatever else comes may probe at once. @returns as `pause`
+   */
+  holdBack(probe: boolean, now: number): number | null {
+    if (this.#state !== 'closed' && !probe) return null
+    if (this.#state === 'closed') this.#until = now
+    const pause = this.#backoff(this.#suspectsPauses++)
+    this.#state = 'paused'
+    this.#reason = 'refused'
+    this.#suspectsUntil = now + pause
+    return pause
+  }
+
+  #backoff(pauses: number): number {
+    const pause = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(pauses, 10))
+    return pause * (0.5 + this.#random() / 2)
   }
 }

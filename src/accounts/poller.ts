@@ -93,7 +93,7 @@ export class StatusPoller {
     const { account } = asked
     if (account.wait() > 0) return
     const questions = takeDistinct(asked.questions, Math.min(maxOperations, account.room()))
-    const leave = account.leave(questions.length, false)
+    const leave = account.leave(questions.length, 'questions')
     const operations = questions.map(({ id }) => `{"type":"status","id":${id}}`)
     const answer = await connection.post(envelopeBody(account.apiKey(), operations), () => {
       if (this.#leaseIsOver()) return 'the lease is over'

@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { OutgoingRecord } from './port.ts'
 import { sizeInBatch } from './record-size.ts'
@@ -5,8 +6,13 @@ import { sizeInBatch } from './record-size.ts'
 export interface RecordLimitsOptions {
   /** A topic's max.message.bytes as it is now; null: it cannot be told. Never fails. */
   ask: (topic: string) => Promise<number | null>
+  clock: Clock
   telemetry: Telemetry
 }
+
+/** After an answer that told nothing, the topic is left alone for so long, and for twice as long each time. */
+const firstPauseMs = 1000
+const longestPauseMs = 60_000
 
 /** max.message.bytes of a topic and a broker that nobody has configured. */
 export const usualMessageBytes = 1_048_588
@@ -20,20 +26,25 @@ const marginShare = 1 / 64
 
 /**
  * What each topic takes at most in one batch: asked for once, before the first record goes there, and again whenever a
- * record was refused as too large. Where nobody tells, less is tried after each refusal, so that no partition stands still.
+ * record was refused as too large. Where nobody tells, less is tried after each refusal, so that no partition stands still,
+ * and a record that would have to become shorter asks again: the broker may only have been busy.
  */
 export class RecordLimits {
   readonly #ask: RecordLimitsOptions['ask']
   readonly #telemetry: Telemetry
-  readonly #asked = new Map<string, Promise<void>>()
+  readonly #clock: Clock
+  readonly #asking = new Map<string, Promise<void>>()
+  /** Topics that nobody could tell of, and the monotonic milliseconds from which on they are asked for again. */
+  readonly #untold = new Map<string, { pauseMs: number; until: number }>()
   /** What was answered last. */
-  readonly #told = new Map<string, number | null>()
+  readonly #told = new Map<string, number>()
   /** What counts: the last answer, or what was tried since. */
   readonly #limits = new Map<string, number>()
   #changes = 0
 
-  constructor({ ask, telemetry }: RecordLimitsOptions) {
+  constructor({ ask, clock, telemetry }: RecordLimitsOptions) {
     this.#ask = ask
+    this.#clock = clock
     this.#telemetry = telemetry
   }
 
@@ -51,8 +62,8 @@ export class RecordLimits {
     records: readonly OutgoingRecord[],
     send: (fitting: readonly OutgoingRecord[]) => Promise<void>,
   ): Promise<void> {
-    const unknown = [...topicsOf(records)].filter(topic => !this.#told.has(topic))
-    if (unknown.length > 0) await Promise.all(unknown.map(topic => this.#askOnce(topic)))
+    const unknown = this.#unknownOf(records)
+    if (unknown.size > 0) await Promise.all([...unknown].map(topic => this.#askOnce(topic)))
     const changes = this.#changes
     const fitting = records.map(record => this.#fit(record))
     try {
@@ -71,18 +82,34 @@ export class RecordLimits {
     return fitting
   }
 
+  /** The topics that are to be asked for before the records go there. */
+  #unknownOf(records: readonly OutgoingRecord[]): Set<string> {
+    const unknown = new Set<string>()
+    for (const record of records) {
+      const { topic, shorter } = record
+      if (this.#told.has(topic)) continue
+      const untold = this.#untold.get(topic)
+      const matters = () => shorter !== undefined && sizeInBatch(record) > this.room(topic)
+      if (!untold || (this.#clock.monotonic() >= untold.until && matters())) unknown.add(topic)
+    }
+    return unknown
+  }
+
   #askOnce(topic: string): Promise<void> {
-    const asked = this.#asked.get(topic) ?? this.#learn(topic)
-    this.#asked.set(topic, asked)
-    return asked
+    const asking = this.#asking.get(topic) ?? this.#learn(topic).finally(() => this.#asking.delete(topic))
+    this.#asking.set(topic, asking)
+    return asking
   }
 
   async #learn(topic: string): Promise<void> {
     const told = await this.#ask(topic)
-    const known = this.#told.has(topic)
-    if (known && (told === null || told === this.#told.get(topic))) return
+    if (told === null) {
+      const pauseMs = Math.min(longestPauseMs, 2 * (this.#untold.get(topic)?.pauseMs ?? firstPauseMs / 2))
+      this.#untold.set(topic, { pauseMs, until: this.#clock.monotonic() + pauseMs })
+      return
+    }
+    if (told === this.#told.get(topic)) return
     this.#told.set(topic, told)
-    if (told === null) return
     this.#limits.set(topic, told)
     this.#changes++
   }
@@ -106,12 +133,6 @@ export class RecordLimits {
   #limit(topic: string): number {
     return this.#limits.get(topic) ?? usualMessageBytes
   }
-}
-
-function topicsOf(records: readonly OutgoingRecord[]): Set<string> {
-  const topics = new Set<string>()
-  for (const { topic } of records) topics.add(topic)
-  return topics
 }
 
 const tooLarge: readonly unknown[] = ['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE']

@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net'
 import type { Values } from './check.ts'
 import type { SettingPath } from './definitions.ts'
 import { leaseMs } from './lease.ts'
@@ -85,7 +86,19 @@ export const crossChecks: CrossCheck[] = [
 
 /** Whether a port can be taken only once at the two addresses: some stand for every one of the machine. */
 function meet(...hosts: [string, string]): boolean {
-  return hosts[0] === hosts[1] || hosts.some(host => host === '0.0.0.0' || host === '::')
+  const [one, other] = hosts.map(addressesOf) as [string[], string[]]
+  const all = [...one, ...other]
+  return all.includes('0.0.0.0') || all.includes('[::]') || one.some(address => other.includes(address))
+}
+
+/** In one spelling each. What other names stand for is known only where they are looked up. */
+function addressesOf(host: string): string[] {
+  const spelled = URL.parse(`http://${isIPv6(host) ? `[${host}]` : host}`)?.hostname ?? host
+  if (spelled === 'localhost') return ['127.0.0.1', '[::1]']
+  const [, high, low] = /^\[::ffff:([0-9a-f]+):([0-9a-f]+)\]$/.exec(spelled) ?? []
+  if (high === undefined || low === undefined) return [spelled]
+  const bytes = [high, low].flatMap(part => [Number.parseInt(part, 16) >> 8, Number.parseInt(part, 16) & 0xff])
+  return [bytes.join('.')]
 }
 
 function ratesOf(values: Values): number[] {

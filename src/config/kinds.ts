@@ -70,10 +70,11 @@ export const httpUrl = text
   .refine(value => !URL.parse(value)?.username && !URL.parse(value)?.password, 'must hold no user name and no password')
   .transform(value => value.replace(/\/+$/, ''))
 
-export const topic = text.regex(
-  /^[A-Za-z0-9._-]{1,249}$/,
-  'expected a topic name: letters, digits, dot, dash, underscore',
-)
+const topicMessage = 'expected a topic name: letters, digits, dot, dash, underscore'
+/** What Kafka takes. */
+export const topic = text
+  .regex(/^[A-Za-z0-9._-]{1,249}$/, `${topicMessage}, 249 of them at most`)
+  .refine(value => value !== '.' && value !== '..', `${topicMessage}, but not . or .. alone`)
 
 const brokersMessage = 'expected addresses of the form host:port, or the word embedded'
 const broker = z.string(brokersMessage).regex(/^(\[[0-9a-fA-F:.]+\]|[^\s:/@]+):\d{1,5}$/, brokersMessage)

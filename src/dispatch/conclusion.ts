@@ -29,7 +29,16 @@ export function conclude(pending: Pending, verdict: Verdict, sentAt: number): Co
   return { kind: 'result', details: { outcome: 'UNRESOLVED', attempts, errorCode: code, error, sentAt } }
 }
 
-/** A command that may not be POSTed any more. */
-export function concludeExpired({ attempts, doubted }: Pending, errorCode: ExpiryCode): ResultDetails {
-  return { outcome: doubted ? 'UNRESOLVED' : 'EXPIRED', attempts, errorCode }
+/**
+ * A command that may not be POSTed any more. What its envelopes were refused with last tells why it waited.
+ * @param waitedFor why it waited, if it was not refused itself
+ */
+export function concludeExpired(
+  { attempts, doubted, refusal }: Pending,
+  errorCode: ExpiryCode,
+  waitedFor?: string,
+): ResultDetails {
+  const outcome = doubted ? 'UNRESOLVED' : 'EXPIRED'
+  const error = refusal?.error ?? waitedFor
+  return { outcome, attempts, errorCode, ...(error !== undefined && { error }) }
 }

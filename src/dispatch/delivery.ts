@@ -11,7 +11,7 @@ import { recordedTraceId, type TraceContext } from '../telemetry/trace.ts'
 import { conclude } from './conclusion.ts'
 import type { Outbox } from './outbox.ts'
 import { expiry, type Pending } from './pending.ts'
-import { noteRefusal, type Suspicion, suspicionOf } from './refusals.ts'
+import { isOvertaken, noteRefusal } from './refusals.ts'
 import { ResultTally } from './results.ts'
 
 /** Commands of one account and one partition that go out together. */
@@ -22,8 +22,8 @@ export interface Envelope {
   leave: Leave
 }
 
-/** How commands that were not sent wait again: the next to go, in halves that go each by itself, or set aside (one). */
-export type Return = 'first' | 'halved' | 'aside'
+/** How commands that were not sent wait again: the next to go, in halves that go each by itself, or as a suspect (one). */
+export type Return = 'first' | 'halved' | 'suspect'
 
 export interface DeliveryOptions {
   connection: Connection
@@ -49,7 +49,9 @@ export class Delivery {
   /** Resolves when what became of it is committed. */
   async deliver(envelope: Envelope): Promise<void> {
     const { session, account, pendings, leave } = envelope
-    const suspicion = suspicionOf(envelope)
+    const [first] = pendings
+    // a probe proves nothing: what passed did so before the pause
+    const counts = !leave.probe && first?.refusal !== undefined && isOvertaken(first.refusal, account)
     if (!(await session.intend(pendings.map(({ offset }) => offset)))) {
       account.withdraw(leave)
       const tally = new ResultTally()
@@ -70,7 +72,7 @@ export class Delivery {
       return null
     })
     const ids = pendings.map(({ command }) => command.idText)
-    const classified = this.#learn(envelope, classify(ids, answer, errorTexts), suspicion)
+    const classified = this.#learn(envelope, classify(ids, answer, errorTexts), counts)
     const { outcome } = classified
     span.end(outcome)
     telemetry.emit('envelope.finished', {
@@ -86,11 +88,14 @@ export class Delivery {
   }
 
   /** Tells the account. @returns the same; a refusal counts as known if the envelope's only command is to blame for it */
-  #learn({ account, leave, pendings }: Envelope, classified: Classified, suspicion: Suspicion): Classified {
-    const refused = classified.outcome === 'refused' && !classified.known ? classified : null
-    if (refused && noteRefusal(pendings, suspicion, this.#options.clock.monotonic())) refused.known = true
-    if (refused && !refused.known && suspicion === 'vouched') account.answered(leave)
-    else account.observe(leave, classified)
+  #learn({ account, leave, pendings }: Envelope, classified: Classified, counts: boolean): Classified {
+    const now = this.#options.clock.monotonic()
+    const isUnknown = classified.outcome === 'refused' && !classified.known
+    if (isUnknown && noteRefusal(pendings, classified.error, counts, now)) {
+      account.answered(leave)
+      return { ...classified, known: true }
+    }
+    account.observe(leave, classified)
     return classified
   }
 
@@ -114,7 +119,7 @@ export class Delivery {
     if (classified.outcome === 'answered' || classified.outcome === 'unknown') {
       this.#settleAll(envelope, classified, sentAt, tally)
     } else if (classified.outcome === 'refused' && !classified.known) {
-      this.#release(session, pendings, pendings.length === 1 ? 'aside' : 'halved', tally)
+      this.#release(session, pendings, pendings.length === 1 ? 'suspect' : 'halved', tally)
     } else if (classified.outcome === 'refused' && pendings.length === 1) {
       this.#settle(pendings[0]!, { kind: 'refused', ...classified }, sentAt, '', tally)
     } else {

@@ -1,15 +1,15 @@
 import pLimit from 'p-limit'
-import type { Account } from '../accounts/account.ts'
+import { type Account, refusedForNoKnownReason } from '../accounts/account.ts'
 import type { Session } from '../bus/port.ts'
 import { envelopeOverhead } from '../gateway/envelope.ts'
 import { concludeExpired } from './conclusion.ts'
 import { Delivery, type DeliveryOptions, type Envelope, type Return } from './delivery.ts'
 import { PartitionQueues } from './partition-queues.ts'
 import { expiry, type Pending } from './pending.ts'
-import type { AccountQueue, EnvelopeBounds } from './queue.ts'
+import type { AccountQueue } from './queue.ts'
 import { ResultTally } from './results.ts'
+import { SuspectedAccounts } from './suspected-accounts.ts'
 import { Turns } from './turns.ts'
-import { Vouching } from './vouching.ts'
 
 export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   accounts: ReadonlyMap<string, Account>
@@ -52,7 +52,7 @@ export class Dispatcher {
   readonly #partitions: PartitionQueues[][]
   readonly #bySession = new Map<Session, PartitionQueues>()
   readonly #turns: Turns
-  readonly #vouching: Vouching
+  readonly #suspected: SuspectedAccounts
   #cancelTimer: (() => void) | null = null
   #pumping = false
 
@@ -62,11 +62,12 @@ export class Dispatcher {
     this.#partitions = options.topics.map(() => [])
     this.#turns = new Turns(options.topics.length)
     this.#delivery = new Delivery({ ...options, putBack: (pendings, how) => this.#putBack(pendings, how) })
-    this.#vouching = new Vouching({
-      ...options,
-      queuesOf: ({ name }) => [...this.#bySession.values()].flatMap(partition => partition.of(name) ?? []),
+    this.#suspected = new SuspectedAccounts({
+      clock: options.clock,
+      queuesOf: ({ name }) =>
+        [...this.#bySession].flatMap(([session, partition]) => (session.open && partition.of(name)) || []),
       isBusy: account => [...this.#inFlight].some(one => one.account === account),
-      inSlot: request => this.inSlot(request),
+      sweep: queue => this.#disposing(accept => queue.suspects.keep(accept)),
     })
   }
 
@@ -91,7 +92,11 @@ export class Dispatcher {
   get heldBack(): boolean {
     const { accounts } = this.#options
     const waiting = [...this.#bySession.values()].flatMap(({ queues }) => [...queues])
-    return waiting.some(([name, { length, shelf }]) => length + shelf.length > 0 && !accounts.get(name)!.mayGo)
+    return waiting.some(([name, { length, suspects, shelf }]) => {
+      const account = accounts.get(name)!
+      const others = length - suspects.length + shelf.length > 0
+      return (others && !account.mayGo) || (suspects.length > 0 && account.gate.state !== 'closed')
+    })
   }
 
   /** The append time, in milliseconds since 1970, of the oldest command of a topic that waits to be sent. */
@@ -130,7 +135,7 @@ export class Dispatcher {
     this.#cancelTimer = null
     let wait = 0
     while (wait === 0) wait = this.#next()
-    wait = Math.min(wait, this.#balance(), this.#vouching.check())
+    wait = Math.min(wait, this.#balance(), this.#suspected.check())
     if (Number.isFinite(wait)) this.#cancelTimer = this.#options.clock.after(Math.ceil(wait), () => this.pump())
     this.#pumping = false
   }
@@ -215,37 +220,52 @@ export class Dispatcher {
   /** Packs an envelope if the account and its rate allow it now. @returns it, or the milliseconds to wait. */
   #form(session: Session, account: Account, queue: AccountQueue): Envelope | number {
     const { clock, lingerMs, maxOperations, maxBytes, leaseUntil } = this.#options
-    queue.passed(account.passedAt)
-    const due = queue.due(clock.monotonic(), lingerMs, maxOperations)
-    if (due === null) return Number.POSITIVE_INFINITY
-    const wait = Math.max(due, account.wait())
+    const now = clock.monotonic()
+    const due = queue.due(now, lingerMs, maxOperations)
+    const suspectDue = this.#suspected.dueIn(account, queue)
+    const first = Math.min(due, suspectDue)
+    if (!Number.isFinite(first)) return first
+    const carries = suspectDue <= due ? 'suspect' : 'commands'
+    const wait = Math.max(first, account.wait(carries))
     if (wait > 0) return wait
-    if (clock.monotonic() >= leaseUntil()) return leaseRetryMs // its intents would be taken back, again and again
+    if (now >= leaseUntil()) return leaseRetryMs // its intents would be taken back, again and again
     const bytes = maxBytes - envelopeOverhead(account.apiKey())
-    const pendings = this.#pack(session, queue, { operations: Math.min(maxOperations, account.room()), bytes })
+    const bounds = { operations: Math.min(maxOperations, account.room()), bytes }
+    const pendings = this.#disposing(accept => {
+      if (carries === 'commands') return queue.pack(bounds, accept)
+      return account.gate.state === 'closed'
+        ? queue.suspects.takeDue(account, accept)
+        : queue.suspects.takeOldest(accept)
+    })
     if (pendings.length === 0) return 1
-    return { session, account, pendings, leave: account.leave(pendings.length) }
+    for (const pending of pendings) pending.packed = true
+    return { session, account, pendings, leave: account.leave(pendings.length, carries) }
   }
 
-  #pack(session: Session, queue: AccountQueue, bounds: EnvelopeBounds): Pending[] {
-    const { clock, maxAgeMs, outbox, telemetry } = this.#options
-    const tally = new ResultTally()
+  /** Takes commands out of a queue, while those that are over or have expired are disposed of. */
+  #disposing<T>(take: (accept: (pending: Pending) => boolean) => T): T {
+    const { accounts, clock, maxAgeMs, outbox, telemetry } = this.#options
+    const tallies = new Map<Session, ResultTally>()
     const now = clock.now()
-    const pendings = queue.pack(bounds, pending => {
+    const taken = take(pending => {
       if (pending.over) return false
       const errorCode = expiry(pending, now, maxAgeMs)
-      if (errorCode) outbox.settle(pending, concludeExpired(pending, errorCode), tally)
-      return errorCode === null
+      if (!errorCode) return true
+      const tally = tallies.get(pending.session) ?? new ResultTally()
+      tallies.set(pending.session, tally)
+      const wasRefused = accounts.get(pending.command.account)!.refusedAt >= pending.readyAt
+      const waitedFor = wasRefused ? refusedForNoKnownReason : undefined
+      outbox.settle(pending, concludeExpired(pending, errorCode, waitedFor), tally)
+      return false
     })
-    for (const pending of pendings) pending.packed = true
-    if (!tally.isEmpty) void session.committed().then(() => tally.announce(telemetry))
-    return pendings
+    for (const [session, tally] of tallies) void session.committed().then(() => tally.announce(telemetry))
+    return taken
   }
 
   #putBack(pendings: readonly Pending[], how: Return): void {
     for (const pending of pendings) pending.packed = false
     const [first] = pendings
     this.#bySession.get(first!.session)?.putBack(pendings, how)
-    if (how === 'aside') this.#vouching.add(this.#options.accounts.get(first!.command.account)!)
+    if (how === 'suspect') this.#suspected.add(this.#options.accounts.get(first!.command.account)!)
   }
 }

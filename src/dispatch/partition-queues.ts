@@ -77,7 +77,7 @@ export class PartitionQueues {
     const queue = this.#queueOf(first!)
     if (how === 'first') queue.putBack(pendings)
     else if (how === 'halved') queue.putBackHalved(pendings)
-    else queue.putAside(first!)
+    else queue.suspects.push(first!)
   }
 
   of(account: string): AccountQueue | undefined {
@@ -108,7 +108,8 @@ export class PartitionQueues {
     const going = { records: Math.max(kept.records, envelope), bytes: capacity.bytes * keptPart }
     const offsets = this.#expired()
     let room = capacity.records / 2
-    for (const [name, { length, bytes, shelf }] of this.#queues) {
+    for (const [name, { length: all, suspects, bytes, shelf }] of this.#queues) {
+      const length = all - suspects.length // those wait for others, which may be on the shelf
       const wanted = held.has(name) ? kept : going
       if (shelf.length === 0 || length > wanted.records / 2 || bytes > wanted.bytes / 2) continue
       if (room < 1) break

@@ -1,65 +1,15 @@
 import type { Backlog } from '../bus/port.ts'
+import { Fifo } from './fifo.ts'
 import { end, type Pending } from './pending.ts'
+import { isSuspect } from './refusals.ts'
 import { Shelf } from './shelf.ts'
+import { Suspects } from './suspects.ts'
 
 export interface EnvelopeBounds {
   operations: number
   /** Bytes of the operations and the commas between them. */
   bytes: number
 }
-
-/** First in, first out; takes back at the front. */
-class Fifo {
-  #items: Pending[] = []
-  #head = 0
-  bytes = 0
-
-  get length(): number {
-    return this.#items.length - this.#head
-  }
-
-  get first(): Pending | undefined {
-    return this.#items[this.#head]
-  }
-
-  push(pending: Pending): void {
-    this.#items.push(pending)
-    this.bytes += pending.command.bytes
-  }
-
-  shift(): void {
-    this.bytes -= this.first!.command.bytes
-    this.#head++
-    if (this.#head > 1024 && this.#head * 2 > this.#items.length) {
-      this.#items = this.#items.slice(this.#head)
-      this.#head = 0
-    }
-  }
-
-  /** Takes out the youngest ones beyond the bounds; one is never too large. */
-  cut({ records, bytes }: Backlog): Pending[] {
-    const items = this.#items.slice(this.#head)
-    let [kept, sum] = [0, 0]
-    for (const { command } of items) {
-      sum += command.bytes
-      if (kept >= records || (kept > 0 && sum > bytes)) break
-      kept++
-    }
-    const cut = items.slice(kept)
-    this.#items = items.slice(0, kept)
-    this.#head = 0
-    this.bytes -= bytesOf(cut)
-    return cut
-  }
-
-  unshift(pendings: readonly Pending[]): void {
-    this.#items = [...pendings, ...this.#items.slice(this.#head)]
-    this.#head = 0
-    this.bytes += bytesOf(pendings)
-  }
-}
-
-const bytesOf = (pendings: readonly Pending[]) => pendings.reduce((sum, { command }) => sum + command.bytes, 0)
 
 /**
  * The commands of one account on one partition that wait to be packed: the older ones in memory, and where they are too
@@ -72,18 +22,13 @@ export class AccountQueue {
   /** Halves of an envelope that was refused as a whole: each goes out as it is. */
   readonly #halves: Pending[][] = []
   readonly shelf = new Shelf()
-  /** Refused each by itself, nobody knows why: they wait until it can be told whether they are to blame. */
-  #aside: Pending[] = []
+  /** Refused each by itself, nobody knows why: they go out again alone, when `suspects` says so. */
+  readonly suspects = new Suspects()
 
   /** How many are in memory. */
   get length(): number {
     const halves = this.#halves.reduce((sum, half) => sum + half.length, 0)
-    return this.#batched.length + this.#alone.length + halves + this.#aside.length
-  }
-
-  /** How many of them wait until it can be told whether they or the gateway are to blame for a refusal. */
-  get aside(): number {
-    return this.#aside.length
+    return this.#batched.length + this.#alone.length + halves + this.suspects.length
   }
 
   /** Bytes of those operations in memory, without the halves of refused envelopes. */
@@ -93,7 +38,8 @@ export class AccountQueue {
 
   /** The append time of the oldest command, roughly: queues are in order but for what was taken back. */
   get oldestTimestamp(): number | null {
-    const firsts = [this.#batched.first, this.#alone.first, ...this.#halves.map(half => half[0]), this.#aside[0]]
+    const halves = this.#halves.map(half => half[0])
+    const firsts = [this.#batched.first, this.#alone.first, ...halves, ...this.suspects.firsts]
     const timestamps = firsts.map(pending => pending?.origin.record.timestamp ?? Number.POSITIVE_INFINITY)
     const oldest = Math.min(...timestamps, this.shelf.oldestTimestamp ?? Number.POSITIVE_INFINITY)
     return Number.isFinite(oldest) ? oldest : null
@@ -105,7 +51,10 @@ export class AccountQueue {
 
   /** Takes commands back that were not sent; they are the next to go. */
   putBack(pendings: readonly Pending[]): void {
-    const [alone, batched] = [pendings.filter(isAlone), pendings.filter(pending => !isAlone(pending))]
+    const suspects = pendings.filter(isSuspect)
+    if (suspects.length > 0) this.suspects.putBack(suspects)
+    const others = pendings.filter(pending => !isSuspect(pending))
+    const [alone, batched] = [others.filter(isAlone), others.filter(pending => !isAlone(pending))]
     if (alone.length > 0) this.#alone.unshift(alone)
     if (batched.length > 0) this.#batched.unshift(batched)
   }
@@ -133,37 +82,14 @@ export class AccountQueue {
     this.#halves.push(...halves.filter(({ length }) => length > 0))
   }
 
-  /** Takes back a command that was refused alone. It goes out again, alone, when it is vouched for or another one passed. */
-  putAside(pending: Pending): void {
-    this.#aside.push(pending)
-  }
-
-  /** A command of the account that began at this instant of the monotonic clock has passed. */
-  passed(at: number): void {
-    if (this.#aside.length === 0) return
-    this.#aside = this.#aside.filter(({ over }) => !over)
-    this.#takeUp(({ refusal }) => !refusal || refusal.at < at)
-  }
-
-  /** The gateway answers the account. */
-  vouch(): void {
-    for (const { refusal } of this.#aside) if (refusal) refusal.vouched = true
-    this.#takeUp(() => true)
-  }
-
-  #takeUp(chosen: (pending: Pending) => boolean): void {
-    for (const pending of this.#aside.filter(chosen)) this.#halves.push([pending])
-    this.#aside = this.#aside.filter(pending => !chosen(pending))
-  }
-
-  /** Milliseconds until an envelope is due: full, or its first command has waited for `lingerMs`. null: nothing waits. */
-  due(now: number, lingerMs: number, operations: number): number | null {
+  /** Milliseconds until an envelope is due: full, or its first command has waited for `lingerMs`. Infinity: nothing waits but suspects. */
+  due(now: number, lingerMs: number, operations: number): number {
     if (this.#halves.length > 0 || this.#alone.length > 0 || this.#batched.length >= operations) return 0
     const first = this.#batched.first
-    return first ? Math.max(0, first.readyAt + lingerMs - now) : null
+    return first ? Math.max(0, first.readyAt + lingerMs - now) : Number.POSITIVE_INFINITY
   }
 
-  /** Takes the next envelope; `accept` may dispose of a command instead of having it packed. */
+  /** Takes the next envelope, without suspects; `accept` may dispose of a command instead of having it packed. */
   pack(bounds: EnvelopeBounds, accept: (pending: Pending) => boolean): Pending[] {
     const half = this.#halves.shift()
     if (half) return this.#packHalf(half, bounds, accept)

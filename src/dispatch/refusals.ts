@@ -1,38 +1,42 @@
-import type { Envelope } from './delivery.ts'
+import type { Account } from '../accounts/account.ts'
 import type { Pending } from './pending.ts'
 
 /** What is known of a command whose envelopes the gateway refused as a whole, with a text that nobody knows. */
 export interface Refusal {
-  /** Monotonic milliseconds: of the first refusal, or of the last one that met the command alone. */
+  /** Monotonic milliseconds: of the last one. */
   at: number
-  /** Whether the gateway answers the account since then, as far as a question can tell. */
-  vouched: boolean
-  /** How often the command was refused although it did. */
-  rounds: number
+  /** How often it met the command alone, counted once as long as no other one passed. */
+  alone: number
+  error: string
 }
-
-/** After so many rounds a command that no other can clear is the one to blame. */
-const mostRounds = 3
 
 /**
- * What speaks against an envelope's only command, should it be refused: other commands of the account have passed since
- * it was refused before, or at least a question was answered. A probe proves nothing: what passed did so before the pause.
+ * So many refusals alone convict a command. Where a share p of all requests is refused whatever is in them, one of p^6 of
+ * the commands is wrongly blamed; five more requests for a bad one are about what it costs to find it in its envelope.
  */
-export type Suspicion = 'others passed' | 'vouched' | null
+export const convicting = 6
+/** Before the second one; the others follow after twice as long each time. */
+const firstRetryMs = 250
 
-export function suspicionOf({ pendings, account, leave }: Envelope): Suspicion {
-  const refusal = pendings[0]?.refusal
-  if (!refusal || pendings.length > 1 || leave.probe) return null
-  if (account.passedAt > refusal.at) return 'others passed'
-  return refusal.vouched ? 'vouched' : null
-}
+export const isSuspect = ({ refusal }: Pending): boolean => refusal !== undefined && refusal.alone > 0
 
-/** Notes a refusal with a text that nobody knows. @returns whether the envelope's only command is to blame for it */
-export function noteRefusal(pendings: readonly Pending[], suspicion: Suspicion, now: number): boolean {
-  for (const pending of pendings) pending.refusal ??= { at: now, vouched: false, rounds: 0 }
-  const [first, ...others] = pendings
-  if (!first?.refusal || others.length > 0) return false
-  const rounds = first.refusal.rounds + (suspicion === 'vouched' ? 1 : 0)
-  first.refusal = { at: now, vouched: false, rounds }
-  return suspicion === 'others passed' || rounds >= mostRounds
+/** When a suspect goes out again alone, should another command have passed: monotonic milliseconds. */
+export const retryAt = ({ at, alone }: Refusal): number => at + firstRetryMs * 2 ** (alone - 1)
+
+/** Whether another command of the account has begun and passed since the command was refused. */
+export const isOvertaken = ({ at }: Refusal, { passedAt }: Account): boolean => passedAt > at
+
+/**
+ * Notes a refusal with a text that nobody knows.
+ * @param counts whether it would be a further one: another command passed since the one before
+ * @returns whether the envelope's only command is to blame for it
+ */
+export function noteRefusal(pendings: readonly Pending[], error: string, counts: boolean, now: number): boolean {
+  const isAlone = pendings.length === 1
+  for (const pending of pendings) {
+    const before = pending.refusal?.alone ?? 0
+    const further = isAlone && (counts || before === 0) ? 1 : 0
+    pending.refusal = { at: now, alone: before + further, error }
+  }
+  return isAlone && pendings[0]!.refusal!.alone >= convicting
 }

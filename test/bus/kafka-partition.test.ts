@@ -16,7 +16,7 @@ test('a partition that goes while its producer connects leaves no connection beh
     tp: { topic: 'commands', partition: 0 },
     fetcher: { committed: () => Promise.reject(), ends: () => Promise.reject(), offsetAt: () => Promise.reject() },
     compression: 'none',
-    limits: new RecordLimits({ ask: async () => null, telemetry: new Telemetry() }),
+    limits: new RecordLimits({ ask: async () => null, clock: new ManualClock(), telemetry: new Telemetry() }),
     cursor: { seek() {}, pause() {}, resume() {} },
   })
   const failed = expect(driver.acquire()).rejects.toThrow()

@@ -4,6 +4,7 @@ import { RecordLimits } from '../../src/bus/record-limits.ts'
 import { sizeInBatch } from '../../src/bus/record-size.ts'
 import { inVersions } from '../../src/bus/shorter.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
+import { ManualClock } from '../support/clock.ts'
 
 /** A record that halves with each version, 12 times. */
 const halving = (topic: string, bytes: number): OutgoingRecord =>
@@ -13,11 +14,13 @@ const halving = (topic: string, bytes: number): OutgoingRecord =>
 function buildBroker(takes: Record<string, number>, tells: (topic: string) => number | null = topic => takes[topic]!) {
   const asked: string[] = []
   const telemetry = new Telemetry()
+  const clock = new ManualClock()
   const limits = new RecordLimits({
     ask: async topic => {
       asked.push(topic)
       return tells(topic)
     },
+    clock,
     telemetry,
   })
   let refusals = 0
@@ -38,7 +41,7 @@ function buildBroker(takes: Record<string, number>, tells: (topic: string) => nu
       if (++refusals > 30) throw new Error('refused for ever')
     }
   }
-  return { takes, asked, telemetry, limits, write, refusals: () => refusals }
+  return { takes, asked, clock, telemetry, limits, write, refusals: () => refusals }
 }
 
 test('a topic is asked once for what it takes, whoever writes to it', async () => {
@@ -107,4 +110,28 @@ test('an error that says nothing of sizes changes nothing', async () => {
   const fenced = Object.assign(new Error('fenced'), { type: 'INVALID_PRODUCER_EPOCH' })
   await expect(limits.produce([halving('results', 10)], () => Promise.reject(fenced))).rejects.toBe(fenced)
   expect([limits.room('results'), asked]).toEqual([room, ['results']])
+})
+
+test('a broker that did not tell at first is asked again by what does not fit: it is shortened for a second at most', async () => {
+  let answers = false
+  const { write, clock, asked } = buildBroker({ doubts: 10_000_000 }, () => (answers ? 10_000_000 : null))
+  const lengthOf = async () => (await write([halving('doubts', 2_000_000)]))[0]!.value!.length
+  expect([await lengthOf(), await lengthOf(), asked.length]).toEqual([1_000_000, 1_000_000, 1])
+  answers = true
+  await clock.pass(1000)
+  expect([await lengthOf(), await lengthOf(), asked.length]).toEqual([2_000_000, 2_000_000, 2])
+})
+
+test('a broker that never tells is asked less and less often, and not at all for what fits anyway', async () => {
+  const { write, clock, asked } = buildBroker({ doubts: 10_000_000 }, () => null)
+  const writeForMinutes = async (bytes: number) => {
+    for (let i = 0; i < 60; i++) {
+      await write([halving('doubts', bytes)])
+      await clock.pass(10_000)
+    }
+  }
+  await writeForMinutes(1000)
+  expect(asked).toHaveLength(1)
+  await writeForMinutes(2_000_000)
+  expect(asked.length).toBeLessThan(20)
 })

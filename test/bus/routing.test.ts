@@ -5,9 +5,10 @@ import { Routing } from '../../src/bus/kafka/routing.ts'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
+import { ManualClock } from '../support/clock.ts'
 
 const limitsOf = (maxMessageBytes: number) =>
-  new RecordLimits({ ask: async () => maxMessageBytes, telemetry: new Telemetry() })
+  new RecordLimits({ ask: async () => maxMessageBytes, clock: new ManualClock(), telemetry: new Telemetry() })
 
 async function batchesOf(records: OutgoingRecord[], maxMessageBytes: number): Promise<Message[][]> {
   const limits = limitsOf(maxMessageBytes)

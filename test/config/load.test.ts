@@ -321,7 +321,36 @@ describe('wrong settings', () => {
     expect(problemsOf({ env })).toEqual([problem])
   })
 
+  it.each([
+    ['localhost', '127.0.0.1'],
+    ['LocalHost', '::1'],
+    ['127.1', '127.0.0.1'],
+    ['::ffff:127.0.0.1', '127.0.0.1'],
+    ['0:0:0:0:0:0:0:1', '::1'],
+    ['0:0::0', '10.0.0.1'],
+    ['Worker-1', 'worker-1'],
+  ])(
+    'do not fit together: one port for callbacks and metrics at one address in two spellings, %s and %s',
+    (one, other) => {
+      for (const [callbacks, telemetry] of [
+        [one, other],
+        [other, one],
+      ] as const) {
+        const env = {
+          BUSGATE_CALLBACKS_PORT: '9464',
+          BUSGATE_CALLBACKS_HOST: callbacks,
+          BUSGATE_TELEMETRY_HOST: telemetry,
+        }
+        expect(problemsOf({ env })).toEqual([expect.stringContaining('both listen in this process')])
+      }
+    },
+  )
+
   it.each<[string, Record<string, string>]>([
+    [
+      'one port at two addresses of different kinds',
+      { BUSGATE_CALLBACKS_PORT: '9464', BUSGATE_CALLBACKS_HOST: '127.0.0.1', BUSGATE_TELEMETRY_HOST: '::1' },
+    ],
     [
       'doubts that are asked for soon, with a session that is shorter',
       {
@@ -361,6 +390,18 @@ describe('wrong settings', () => {
     ['BUSGATE_KAFKA_SSL', 'yes', 'expected true or false'],
     ['BUSGATE_KAFKA_START_FROM', 'middle', 'expected one of earliest, latest, fail'],
     ['BUSGATE_TOPICS_RESULTS', 'a topic', 'expected a topic name: letters, digits, dot, dash, underscore'],
+    [
+      'BUSGATE_TOPICS_RESULTS',
+      '.',
+      'expected a topic name: letters, digits, dot, dash, underscore, but not . or .. alone',
+    ],
+    ['BUSGATE_TOPICS_COMMANDS', 'a,..', 'item 2: expected a topic name'],
+    [
+      'BUSGATE_TOPICS_DOUBTS',
+      'a'.repeat(250),
+      'expected a topic name: letters, digits, dot, dash, underscore, 249 of them at most',
+    ],
+    ['BUSGATE_TOPICS_OVERDUE', ' ', 'expected text'],
     ['BUSGATE_TOPICS_COMMANDS', 'a,a', 'holds the same value twice'],
     ['BUSGATE_GATEWAY_URL', 'ftp://gateway', 'expected an http or https address'],
     ['BUSGATE_GATEWAY_URL', 'https://me:pw@gateway', 'must hold no user name and no password'],

@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/answer.ts'
+import { Random } from '../simulation/random.ts'
 import { refusal } from '../support/answers.ts'
 import { type Operation, sentAll, startSendingWorld } from '../support/sending-world.ts'
 
 const second = 1000
 const minute = 60 * second
+const call = { message: { 'io.busgate.CallOtp': { comment: null } } }
+/** Doubts are resolved in a moment. */
+const soonAsked = { gateway: { timeoutMs: 100 }, delivery: { settleMs: 100, polls: 1, pollIntervalMs: 50 } }
 const down = 'Service temporarily unavailable, try later'
 
 /** A gateway that refuses everything while `down`, and envelopes with one of the `bad` ids at any time. */
@@ -56,7 +60,7 @@ describe('a gateway that refuses every envelope for ten minutes, with a text tha
     expect(world.sending.reasons()).toEqual([])
   })
 
-  test('has not the only command of an account REJECTED: what it may ask at any time is refused too', async () => {
+  test('has not the only command of an account REJECTED', async () => {
     const one = gateway()
     const world = await startSendingWorld({ answer: one.answer })
     one.down = true
@@ -64,11 +68,11 @@ describe('a gateway that refuses every envelope for ten minutes, with a text tha
     await world.clock.pass(10 * minute)
     expect(world.results()).toEqual([])
     expect(world.sending.reasons()).toEqual(['account default pauses: refused'])
-    expect(world.postsOf(1)).toBe(1)
-    expect(world.posts.length).toBeLessThan(10 * 4)
+    expect(world.postsOf(1)).toBeLessThan(10 * 4)
     one.down = false
     await world.clock.pass(minute)
     expect(world.results()).toMatchObject([{ outcome: 'SENT', attempts: 1 }])
+    expect(world.sending.reasons()).toEqual([])
   })
 
   test('leaves a command in doubt that is sent again in doubt, and its attempts as they are', async () => {
@@ -82,7 +86,7 @@ describe('a gateway that refuses every envelope for ten minutes, with a text tha
     one.down = true
     await world.clock.pass(10 * minute)
     expect(world.results()).toEqual([])
-    expect([world.postsOf(1), world.gauge('doubts_open')]).toEqual([1, 1])
+    expect(world.gauge('doubts_open')).toBe(1)
     one.down = false
     await world.clock.pass(minute)
     expect(world.results()).toMatchObject([{ outcome: 'SENT', attempts: 2 }])
@@ -90,61 +94,129 @@ describe('a gateway that refuses every envelope for ten minutes, with a text tha
   })
 })
 
-describe('a gateway that refuses commands but answers questions, with a text that nobody knows', () => {
-  test('has none REJECTED while others wait that were not refused yet', async () => {
+describe('a gateway that refuses commands for ten minutes but answers questions, with a text that nobody knows', () => {
+  const asks = ([first]: Operation[]) => first!.type === 'balance' || first!.type === 'status'
+  async function startOutage() {
     const one = gateway()
     const world = await startSendingWorld({
-      answer: operations => (operations[0]!.type === 'balance' ? sentAll(operations) : one.answer(operations)),
+      answer: operations => (asks(operations) ? sentAll(operations) : one.answer(operations)),
+      settings: soonAsked,
     })
     one.down = true
-    for (const id of upTo(500)) world.send(id)
-    await world.clock.pass(10 * minute)
-    expect(world.results()).toEqual([])
+    return { one, ...world }
+  }
+
+  test.each([1, 5, 500])('has none REJECTED where %i wait', async count => {
+    const { one, clock, send, results, sending } = await startOutage()
+    for (const id of upTo(count)) send(id)
+    await clock.pass(10 * minute)
+    expect(results()).toEqual([])
+    expect(sending.reasons()).toEqual(['account default pauses: refused'])
     one.down = false
-    await world.clock.pass(minute)
-    expect(tallyOf(world.results())).toEqual({ SENT: 500 })
+    await clock.pass(minute)
+    expect(tallyOf(results())).toEqual({ SENT: count })
+  })
+
+  test('has none REJECTED where one comes after the other, and probes no more often for it', async () => {
+    const { one, clock, send, results, posts } = await startOutage()
+    for (const id of upTo(60)) {
+      send(id)
+      await clock.pass(10 * second)
+    }
+    expect(results()).toEqual([])
+    expect(posts.length).toBeLessThan(10 * 8)
+    one.down = false
+    await clock.pass(minute)
+    expect(tallyOf(results())).toEqual({ SENT: 60 })
+  })
+
+  test('leaves commands in doubt that are sent again in doubt', async () => {
+    const { one, clock, doubted, results, gauge } = await startOutage()
+    for (const id of upTo(5)) doubted(id, {}, { ...call, delivery: 'AT_LEAST_ONCE' })
+    await clock.pass(10 * minute)
+    expect([results(), gauge('doubts_open')]).toEqual([[], 5])
+    one.down = false
+    await clock.pass(minute)
+    expect(tallyOf(results())).toEqual({ SENT: 5 })
+  })
+})
+
+describe('a gateway that refuses a share of its requests, whatever is in them, with a text that nobody knows', () => {
+  /** The shares that are wrongly blamed of commands that come alone, and in tens. */
+  async function blamed(share: number) {
+    const shares: number[] = []
+    for (const together of [1, 10]) {
+      const random = new Random(7)
+      const world = await startSendingWorld({
+        answer: operations => (random.chance(share) ? refusal('Node is in maintenance') : sentAll(operations)),
+      })
+      const count = 2000
+      for (const id of upTo(count)) {
+        world.send(id)
+        if (id % together === 0) await world.clock.pass(200)
+      }
+      await world.clock.pass(10 * minute)
+      const { SENT, REJECTED = 0 } = tallyOf(world.results())
+      expect(SENT! + REJECTED).toBe(count)
+      shares.push(REJECTED / count)
+    }
+    return shares
+  }
+
+  test('a fifth of them has hardly one command of a thousand REJECTED', async () => {
+    expect(Math.max(...(await blamed(0.2)))).toBeLessThan(0.001)
+  })
+
+  test('half of them has few REJECTED, and next to none of those that come with others', async () => {
+    const [alone, inTens] = await blamed(0.5)
+    expect(alone).toBeLessThan(0.03)
+    expect(inTens).toBeLessThan(0.003)
   })
 })
 
 describe('a command that makes the gateway refuse its envelope', () => {
-  test('alone on its account is REJECTED in seconds: the gateway answers a question, and refuses the command each time', async () => {
+  test('alone on its account waits until others tell, and holds none of them up', async () => {
     const world = await startSendingWorld({ answer: gateway({ bad: [1] }).answer })
     world.send(1)
-    await world.clock.pass(5 * second)
-    expect(world.results()).toMatchObject([
-      { id: 1n, outcome: 'REJECTED', errorCode: 'REJECTED', error: 'Cannot be processed', attempts: 1 },
-    ])
-    const types = world.posts.map(({ operations }) => operations.map(({ type }) => type).join())
-    expect(types).toEqual(['sms', 'balance', 'sms', 'balance', 'sms', 'balance', 'sms'])
+    await world.clock.pass(10 * minute)
+    expect(world.results()).toEqual([])
+    expect(world.sending.reasons()).toEqual(['account default pauses: refused'])
+    for (const id of [2, 3, 4, 5, 6]) {
+      world.send(id)
+      await world.clock.pass(100)
+      expect(tallyOf(world.results())).toMatchObject({ SENT: id - 1 })
+      await world.clock.pass(minute)
+    }
+    const refused = { id: 1n, outcome: 'REJECTED', errorCode: 'REJECTED', error: 'Cannot be processed', attempts: 1 }
+    expect(world.results().at(-1)).toMatchObject(refused)
     expect(world.sending.reasons()).toEqual([])
-    world.send(2)
-    await world.clock.pass(second)
-    expect(world.results()).toMatchObject([{ id: 1n }, { id: 2n, outcome: 'SENT' }])
   })
 
-  test('is REJECTED as soon as it is refused again after another one passed', async () => {
+  test('is REJECTED within ten seconds while others pass, the sixth time it is refused alone', async () => {
     const world = await startSendingWorld({ answer: gateway({ bad: [1] }).answer })
     world.send(1)
+    for (const id of upTo(100)) {
+      await world.clock.pass(100)
+      world.send(1000 + id)
+    }
     await world.clock.pass(100)
-    world.send(2)
-    await world.clock.pass(2 * second)
-    expect(world.results()).toMatchObject([
-      { id: 2n, outcome: 'SENT' },
-      { id: 1n, outcome: 'REJECTED' },
-    ])
-    expect(world.postsOf(1)).toBe(2)
+    expect(tallyOf(world.results())).toEqual({ SENT: 100, REJECTED: 1 })
+    const alone = world.posts.filter(({ operations }) => operations.length === 1 && operations[0]!.id === 1)
+    expect(alone.length).toBeGreaterThanOrEqual(6)
+    expect(alone.at(-1)!.at - alone[0]!.at).toBeLessThan(10 * second)
   })
 
   test('does not hold up the less urgent topics', async () => {
     const world = await startSendingWorld({ answer: gateway({ bad: [1] }).answer })
     world.send(1, {}, world.settings.topics.commands[0])
-    for (const id of upTo(200)) {
+    for (const id of upTo(1000)) {
       world.send(1000 + id)
       await world.clock.pass(10)
+      expect(world.results().length).toBeGreaterThan(id - 10)
     }
     await world.clock.pass(100)
     expect(world.sending.reasons()).toEqual([])
-    expect(tallyOf(world.results())).toEqual({ SENT: 200, REJECTED: 1 })
+    expect(tallyOf(world.results())).toEqual({ SENT: 1000, REJECTED: 1 })
   })
 
   test('is found among others, also when every tenth is one', async () => {
@@ -153,15 +225,36 @@ describe('a command that makes the gateway refuse its envelope', () => {
     const world = await startSendingWorld({ answer: one.answer, partitions: 2 })
     for (const id of upTo(1000)) world.send(id)
     await world.clock.pass(minute)
-    expect(tallyOf(world.results())).toEqual({ SENT: 900, REJECTED: 100 })
+    expect(tallyOf(world.results())).toMatchObject({ SENT: 900 })
+    for (const id of upTo(30)) {
+      world.send(2000 + id)
+      await world.clock.pass(second)
+    }
+    expect(tallyOf(world.results())).toEqual({ SENT: 930, REJECTED: 100 })
     expect(Math.max(...one.executed.values())).toBe(1)
   })
 
+  test('and was first to probe in an outage does not prolong it: the probes go round', async () => {
+    const one = gateway({ bad: [1] })
+    const world = await startSendingWorld({ answer: one.answer, partitions: 4 })
+    one.down = true
+    world.send(1, {}, world.settings.topics.commands[0])
+    for (const id of upTo(5)) world.send(1 + id)
+    await world.clock.pass(10 * minute)
+    one.down = false
+    await world.clock.pass(2 * 30 * second)
+    expect(tallyOf(world.results())).toMatchObject({ SENT: 5 })
+  })
+
   test('is UNRESOLVED when it was in doubt: that says nothing about the first request', async () => {
-    const world = await startSendingWorld({ answer: gateway({ bad: [1] }).answer })
-    world.doubted(1, {}, { message: { 'io.busgate.CallOtp': { comment: null } }, delivery: 'AT_LEAST_ONCE' })
-    await world.clock.pass(3 * minute)
-    expect(world.results()).toMatchObject([{ outcome: 'UNRESOLVED', errorCode: 'REJECTED', attempts: 2 }])
+    const world = await startSendingWorld({ answer: gateway({ bad: [1] }).answer, settings: soonAsked })
+    world.doubted(1, {}, { ...call, delivery: 'AT_LEAST_ONCE' })
+    for (const id of upTo(20)) {
+      world.send(1 + id)
+      await world.clock.pass(second)
+    }
+    const unresolved = world.results().filter(({ outcome }) => outcome !== 'SENT')
+    expect(unresolved).toMatchObject([{ id: 1n, outcome: 'UNRESOLVED', errorCode: 'REJECTED', attempts: 2 }])
     expect(world.gauge('doubts_open')).toBe(0)
   })
 })
@@ -179,15 +272,29 @@ test('a text that gateway.errorTexts knows refuses the commands themselves, thou
   expect(world.results()[0]).toMatchObject({ errorCode: 'VALIDATION', error: down })
 })
 
-test('commands that were refused during an outage expire at their deadline, and are not forgotten', async () => {
+test('commands that were refused in an outage expire soon after their deadline, and their results tell why', async () => {
   const one = gateway()
   const world = await startSendingWorld({ answer: one.answer })
   one.down = true
   const deadline = world.clock.now() + 5 * second
   for (const id of upTo(5)) world.send(id, { deadline })
-  await world.clock.pass(30 * minute)
+  await world.clock.pass(20 * second)
+  expect(tallyOf(world.results())).toEqual({ EXPIRED: 5 })
+  expect(world.results().map(({ errorCode, error }) => [errorCode, error])).toEqual(Array(5).fill(['DEADLINE', down]))
+  expect(world.gauge('window_used_ratio')).toBe(0)
+})
+
+test('a command that only waited in an outage says so too when it has expired, but not the texts of others', async () => {
+  const one = gateway()
+  const world = await startSendingWorld({ answer: one.answer })
+  one.down = true
+  const deadline = world.clock.now() + 5 * second
+  for (const id of upTo(3000)) world.send(id, { deadline })
+  await world.clock.pass(minute)
   one.down = false
   await world.clock.pass(minute)
-  expect(tallyOf(world.results())).toEqual({ EXPIRED: 5 })
-  expect(world.gauge('window_used_ratio')).toBe(0)
+  const waited = 'envelopes are refused as a whole with a text that is not known'
+  const errors = Object.groupBy(world.results(), ({ error }) => error ?? 'none')
+  expect(Object.keys(errors).toSorted()).toEqual([down, waited].toSorted())
+  expect(errors[waited]!.length).toBeGreaterThan(50)
 })

@@ -72,7 +72,7 @@ export interface JudgeOptions {
   drains: boolean
   /** The most commands that a process may have begun and not finished. */
   inFlight: number
-  /** Whether nothing but an outage refuses whole envelopes, so that no command may be blamed for it. */
+  /** Whether no envelope is refused by chance: then what only outages and bad neighbours refuse may not be blamed. */
   blamesOutages: boolean
   /** Bytes that a topic took at any time; 0 where some process may not know. */
   leastTaken: (topic: Limit['topic']) => number
@@ -385,7 +385,9 @@ export class Judge {
       this.accuse('the result tells the truth', `${this.#name(life)} is ${outcome}, but ${why}`)
     const twinWasSent = this.#cut.has(tpOf(life.command)) && this.#twins(life).some(({ executions }) => executions > 0)
     if (outcome === 'SENT' && life.executions === 0 && !twinWasSent) lie('was not executed')
-    if (error === texts.outage && this.#options.blamesOutages) lie('only an outage refused it')
+    const isBlamed = outcome === 'REJECTED' || (outcome === 'UNRESOLVED' && errorCode === 'REJECTED')
+    if (isBlamed && error === texts.outage && plan.reaction !== 'poison' && this.#options.blamesOutages)
+      lie('only outages refused it')
     if (outcome === 'INVALID' && plan.kind !== 'invalid' && plan.kind !== 'stranger') lie('can be sent')
     if (outcome === 'DUPLICATE' && this.#twins(life).length === 0) lie('no other command has its id')
     const expired = (deadline !== null && now > deadline) || now > publishedAt + this.#options.maxAgeMs

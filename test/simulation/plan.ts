@@ -161,7 +161,37 @@ export function planOf(seed: number): Plan {
     http: random.pick(gentle ? quickLines : [...quickLines, ...slowLines]),
     faults,
   }
-  return narrow(seed, gentle ? plan : cramped(seed, plan))
+  return narrow(seed, withCompany(gentle ? plan : cramped(seed, plan)))
+}
+
+/** Milliseconds after the faults: often at first, and later until every pause is over. */
+const companyAfter = [...Array.from({ length: 10 }, (_, i) => 1000 * (i + 1)), 15_000, 25_000, 40_000, 60_000, 80_000]
+
+/**
+ * What the gateway refuses whole envelopes for is told from an outage only as others of its account pass in the same
+ * process; where none do, the greatest age ends it.
+ */
+function withCompany(plan: Plan): Plan {
+  const poisoned = plan.commands.filter(({ reaction }) => reaction === 'poison')
+  if (poisoned.length === 0) return plan
+  const accounts = [...new Set(poisoned.map(({ account }) => account))]
+  const places = companyAfter.flatMap((after, i) =>
+    accounts.map(account => ({ at: plan.faults.until + after, account, urgent: i % 2 === 0 })),
+  )
+  const company = places.map((place, i): CommandPlan => {
+    const id = plan.commands.length + i + 1
+    return {
+      kind: 'valid',
+      id,
+      type: 'sms',
+      delivery: 'DEFAULT',
+      deadline: null,
+      reaction: 'takes',
+      bulk: {},
+      ...place,
+    }
+  })
+  return { ...plan, commands: [...plan.commands, ...company], maxAgeMs: Math.min(plan.maxAgeMs, 120_000) }
 }
 
 const quickWays: readonly Delay[] = [

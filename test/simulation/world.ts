@@ -163,7 +163,7 @@ class World {
       rate: this.#plan.rate ?? Number.POSITIVE_INFINITY,
       drains: drainMs > timeoutMs + 100 && bus.most === 0 && http.most === 0,
       inFlight: concurrency * maxOperations,
-      blamesOutages: !refusesByChance(this.#plan),
+      blamesOutages: !this.#plan.faults.posts.includes('refused'),
       leastTaken: topic => this.#leastTaken(topic),
     })
   }
@@ -306,11 +306,6 @@ class World {
     this.#fleet.heal()
     if (this.#fleet.staying.length === 0) this.#fleet.start()
   }
-}
-
-/** Whether a command may be refused again and again by chance alone, while others pass. */
-function refusesByChance({ faults, commands }: Plan): boolean {
-  return faults.outages > 1 || faults.posts.includes('refused') || commands.some(one => one.reaction === 'poison')
 }
 
 const letters = ['n', 'i', '.', '?']

@@ -55,7 +55,7 @@ export class KafkaBus implements Bus {
     this.#log = new LogReader({ ...options, kafka: readerKafka(options) })
     const { clock, telemetry } = options
     const ask = (topic: string) => maxMessageBytes(() => this.#connectedAdmin(), clock, topic)
-    this.#limits = new RecordLimits({ ask, telemetry })
+    this.#limits = new RecordLimits({ ask, clock, telemetry })
   }
 
   publisher(): Promise<Publisher> {

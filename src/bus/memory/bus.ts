@@ -76,9 +76,10 @@ export class MemoryBus implements Bus {
   constructor(options: MemoryBusOptions) {
     this.#options = options
     this.#hop = options.hop ?? nextTurn
+    const { clock, telemetry } = options
     const ask = (topic: string) =>
       this.#atBroker(`describe ${topic}`, broker => broker.maxMessageBytes(topic)).catch(() => null)
-    this.#limits = new RecordLimits({ ask, telemetry: options.telemetry })
+    this.#limits = new RecordLimits({ ask, clock, telemetry })
   }
 
   async publisher(): Promise<Publisher> {

@@ -1,0 +1,69 @@
+import type { Account } from '../accounts/account.ts'
+import type { Clock } from '../clock.ts'
+import type { AccountQueue } from './queue.ts'
+
+export interface SuspectedAccountsOptions {
+  clock: Clock
+  /** What waits for the account on partitions that are open. */
+  queuesOf: (account: Account) => AccountQueue[]
+  /** Whether an envelope of the account is on its way. */
+  isBusy: (account: Account) => boolean
+  /** Disposes of the commands that have expired. */
+  sweep: (queue: AccountQueue) => void
+}
+
+/** Expired suspects get their results this often. */
+const sweepMs = 5_000
+
+/** The accounts of which commands were refused alone, nobody knows why, and when those go out again. */
+export class SuspectedAccounts {
+  readonly #options: SuspectedAccountsOptions
+  readonly #accounts = new Set<Account>()
+  /** Monotonic milliseconds. */
+  #sweptAt = Number.NEGATIVE_INFINITY
+
+  constructor(options: SuspectedAccountsOptions) {
+    this.#options = options
+  }
+
+  /** A command of the account was refused alone. */
+  add(account: Account): void {
+    this.#accounts.add(account)
+  }
+
+  /**
+   * Milliseconds until a suspect of the queue may go as far as the others are concerned, Infinity until they change: if
+   * the account may send, when another command has passed; else as a probe that nothing else can be, each in its turn.
+   */
+  dueIn(account: Account, { suspects, length }: AccountQueue): number {
+    if (suspects.length === 0) return Number.POSITIVE_INFINITY
+    if (account.gate.state === 'closed') return suspects.dueIn(this.#options.clock.monotonic(), account)
+    const oldest = () => Math.min(...this.#options.queuesOf(account).map(queue => queue.suspects.oldestAt))
+    return length === suspects.length && suspects.oldestAt === oldest() ? 0 : Number.POSITIVE_INFINITY
+  }
+
+  /** Has accounts pause for which nothing but suspects waits. @returns milliseconds after which to call again */
+  check(): number {
+    if (this.#accounts.size === 0) return Number.POSITIVE_INFINITY
+    const now = this.#options.clock.monotonic()
+    const sweeps = now >= this.#sweptAt + sweepMs
+    if (sweeps) this.#sweptAt = now
+    let wait = this.#sweptAt + sweepMs - now
+    for (const account of this.#accounts) {
+      const queues = this.#options.queuesOf(account)
+      if (sweeps) queues.forEach(this.#options.sweep)
+      if (queues.some(({ suspects }) => suspects.length > 0)) wait = Math.min(wait, this.#holdBack(account, queues))
+      else this.#accounts.delete(account)
+    }
+    return wait
+  }
+
+  #holdBack(account: Account, queues: readonly AccountQueue[]): number {
+    const { isBusy } = this.#options
+    const others = queues.some(queue => queue.length > queue.suspects.length)
+    const mayGo = () => queues.some(queue => Number.isFinite(this.dueIn(account, queue)))
+    if (account.gate.state !== 'closed' || others || isBusy(account) || mayGo()) return Number.POSITIVE_INFINITY
+    account.holdBack()
+    return account.wait('suspect')
+  }
+}

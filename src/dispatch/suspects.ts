@@ -1,0 +1,66 @@
+import type { Account } from '../accounts/account.ts'
+import { Fifo } from './fifo.ts'
+import type { Pending } from './pending.ts'
+import { convicting, isOvertaken, type Refusal, retryAt } from './refusals.ts'
+
+/** Commands of one queue that were refused alone with a text that nobody knows, and wait to be tried again. */
+export class Suspects {
+  /** By how often they were refused: each list is in the order in which its commands may go. */
+  readonly #byCount = Array.from({ length: convicting - 1 }, () => new Fifo())
+
+  get length(): number {
+    return this.#byCount.reduce((sum, { length }) => sum + length, 0)
+  }
+
+  get firsts(): Pending[] {
+    return this.#byCount.flatMap(({ first }) => first ?? [])
+  }
+
+  /** Monotonic milliseconds: when the one was refused that has waited longest. Infinity: there is none. */
+  get oldestAt(): number {
+    return Math.min(...this.firsts.map(({ refusal }) => refusal!.at))
+  }
+
+  push(pending: Pending): void {
+    this.#listOf(pending).push(pending)
+  }
+
+  /** What left and was not sent is the next to go. */
+  putBack(pendings: readonly Pending[]): void {
+    for (const pending of pendings) this.#listOf(pending).unshift([pending])
+  }
+
+  /** Milliseconds until one may go because another command of the account has passed since. Infinity: none may. */
+  dueIn(now: number, account: Account): number {
+    const instants = this.firsts.map(({ refusal }) => (isOvertaken(refusal!, account) ? retryAt(refusal!) : Infinity))
+    return Math.max(0, Math.min(...instants) - now)
+  }
+
+  /** Takes the one that is due first; `accept` may dispose of it instead. */
+  takeDue(account: Account, accept: (pending: Pending) => boolean): Pending[] {
+    return this.#take(refusal => (isOvertaken(refusal, account) ? retryAt(refusal) : Infinity), accept)
+  }
+
+  /** Takes the one that has waited longest, so that each has its turn. */
+  takeOldest(accept: (pending: Pending) => boolean): Pending[] {
+    return this.#take(({ at }) => at, accept)
+  }
+
+  /** Takes out what is not to stay. */
+  keep(stays: (pending: Pending) => boolean): void {
+    for (const list of this.#byCount) if (list.length > 0) list.keep(stays)
+  }
+
+  #take(by: (refusal: Refusal) => number, accept: (pending: Pending) => boolean): Pending[] {
+    const instants = this.#byCount.map(({ first }) => (first ? by(first.refusal!) : Number.POSITIVE_INFINITY))
+    const least = this.#byCount[instants.indexOf(Math.min(...instants))]
+    const taken = least?.first
+    if (!taken) return []
+    least.shift()
+    return accept(taken) ? [taken] : []
+  }
+
+  #listOf({ refusal }: Pending): Fifo {
+    return this.#byCount[refusal!.alone - 1]!
+  }
+}
