@@ -1,5 +1,5 @@
 import type { Hop } from '../../src/bus/memory/bus.ts'
-import type { TopicPartition } from '../../src/bus/port.ts'
+import type { Given } from '../../src/bus/session/assignment.ts'
 import type { Connection } from '../../src/gateway/connection.ts'
 import type { SchemaRegistry } from '../../src/records/registry.ts'
 import { distantRegistry } from './codec.ts'
@@ -131,7 +131,7 @@ export class Ports {
   #answered(owner: Owner, step: string, outcome: Settled | undefined): void {
     if (step !== 'sync' || outcome?.status !== 'fulfilled') return
     const { judge, trace } = this.#options
-    const partitions = outcome.value as TopicPartition[]
+    const { partitions } = outcome.value as Given
     judge.assigned(owner, partitions)
     trace('broker', `${owner.name} gets ${partitions.map(tp => `${tp.topic}/${tp.partition}`).join(', ') || 'nothing'}`)
   }

@@ -125,7 +125,7 @@ export class MemoryBus implements Bus {
     let joined = false
     const close = () => {
       for (const cursor of cursors.values()) cursor.close()
-      if (!joined && !this.#crashed) void member.leave()
+      if (!joined && !this.#crashed) void member.leave().catch(() => {})
       member.stop()
       if (this.#crashed) group.leave(member.id)
     }
@@ -234,8 +234,8 @@ export class MemoryBus implements Bus {
     return new Map(topics.filter(topic => broker.partitions(topic)).map(topic => [topic, broker.partitions(topic)!]))
   }
 
-  async compacted(): Promise<string[]> {
-    return []
+  async compacted(topics: readonly string[]): Promise<string[]> {
+    return topics.filter(topic => this.#options.broker.compacted.has(topic))
   }
 
   /** This process dies here: nothing more reaches the broker, and the group finds out. */
