@@ -38,6 +38,8 @@ export interface SendingOptions {
   hop?: Hop
   settings?: object
   partitions?: number
+  /** Topics with cleanup.policy=compact, by their names in the settings. */
+  compacted?: readonly ('doubts' | 'results' | 'statuses' | 'deadLetters')[]
   registry?: SchemaRegistry
 }
 
@@ -59,6 +61,7 @@ export async function startSendingWorld(options: SendingOptions = {}) {
     ...[...topics.commands, topics.doubts].map(topic => ({ topic, partitions })),
     ...[topics.results, topics.statuses, topics.deadLetters].map(topic => ({ topic, partitions: 1 })),
   ])
+  for (const use of options.compacted ?? []) broker.compacted.add(topics[use])
   const posts: Post[] = []
   const join = async (groupId: string, overrides: object = {}): Promise<{ sending: Sending; bus: MemoryBus }> => {
     const bus = new MemoryBus({ broker, groupId, clock, telemetry, drainMs: 5000, startFrom: 'earliest', hop })
@@ -90,8 +93,8 @@ export async function startSendingWorld(options: SendingOptions = {}) {
         throw error
       },
     })
-    await clock.pass(1000)
-    return { bus, sending: await starting }
+    const [sending] = await Promise.all([starting, clock.pass(1000)])
+    return { bus, sending }
   }
   const { sending, bus } = await join('g')
   const encodeCommand = await createEncoder<SendCommand>(subjectOf(topics.commands[0]!), schemas.command, registry)
