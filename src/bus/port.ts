@@ -158,6 +158,8 @@ export interface Membership {
   sessions(): Iterable<SessionState>
   /** Why the group cannot be asked now; null: it can. While it cannot, what is known waits to be committed. */
   trouble(): string | null
+  /** Which topics nobody reads beyond what is given to this process, and why. Empty: none. */
+  unread(): readonly string[]
   /**
    * From the call on no POST may begin. Finishes what is in flight, commits, leaves the group.
    * @param finishMs how long that may take, default kafka.drainMs

@@ -5,6 +5,9 @@ import { longestError } from '../records/result.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { Origin } from './pending.ts'
 
+/** On a dead letter whose key is not that of the record. */
+const keylessHeader = 'busgate.error.key'
+
 /** Why a record cannot be worked on; nothing of its content. */
 export interface Unreadable {
   code: string
@@ -18,7 +21,8 @@ export interface DeadLetterReason extends Unreadable {
 /**
  * The record as it came, with headers that say why it is here. Where that is too large for the topic, its value is left
  * out, then its own headers, then its key: its coordinates tell where all of it is. For a batch that cannot be read stands
- * one dead letter without key and value.
+ * one dead letter without a value. Where there is no key its coordinates are one: a topic that somebody has set to be
+ * compacted refuses records without a key, and the partition would stand still for ever.
  */
 export function deadLetter(topic: string, { record, ...from }: Origin, reason: DeadLetterReason): OutgoingRecord {
   const { key, value, headers, offset, timestamp, unreadable } = record
@@ -27,9 +31,10 @@ export function deadLetter(topic: string, { record, ...from }: Origin, reason: D
   const present = parts.filter(([, bytes = 0]) => bytes > 0)
   return inVersions(present.length, version => {
     const missing = Object.fromEntries(present.slice(0, version))
+    const letterKey = missing.key ? null : key
     return {
       topic,
-      key: missing.key ? null : key,
+      key: letterKey ?? Buffer.from(`${from.topic}/${from.partition}@${offset}`),
       value: missing.value ? null : value,
       headers: {
         ...(missing.headers ? {} : headers),
@@ -41,6 +46,7 @@ export function deadLetter(topic: string, { record, ...from }: Origin, reason: D
         'busgate.error.offset': String(offset),
         ...(lastOffset > offset && { 'busgate.error.last-offset': String(lastOffset) }),
         'busgate.error.timestamp': String(timestamp),
+        ...(letterKey === null && { [keylessHeader]: 'none' }),
       },
     }
   })

@@ -107,9 +107,10 @@ export class Dispatcher {
   }
 
   add(session: Session): void {
+    const partitions = this.#of(session)
     const partition = new PartitionQueues(session, this.#options)
     this.#bySession.set(session, partition)
-    this.#partitions[this.#options.topics.indexOf(session.topic)]!.push(partition)
+    partitions.push(partition)
   }
 
   /** What waits on the session is forgotten: whoever owns the partition next reads it again. */
@@ -117,8 +118,14 @@ export class Dispatcher {
     const partition = this.#bySession.get(session)
     if (!partition) return
     this.#bySession.delete(session)
-    const partitions = this.#partitions[this.#options.topics.indexOf(session.topic)]!
+    const partitions = this.#of(session)
     partitions.splice(partitions.indexOf(partition), 1)
+  }
+
+  #of({ topic }: Session): PartitionQueues[] {
+    const partitions = this.#partitions[this.#options.topics.indexOf(topic)]
+    if (!partitions) throw new Error(`${topic} is none of the topics that are sent from`)
+    return partitions
   }
 
   /** Commands of one session. */

@@ -33,6 +33,7 @@ export function reasonsOf(
   const trouble = membership.trouble()
   return [
     ...(trouble ? [trouble] : []),
+    ...membership.unread(),
     ...waits.filter(reason => reason !== null),
     ...closed.map(({ topic, partition }) => `${topic}/${partition} is not open`),
     ...[...accounts.values()].flatMap(({ name, gate }) =>

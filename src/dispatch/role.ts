@@ -190,9 +190,12 @@ async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<number
         'give the doubts and every command topic the same number',
     )
   }
-  const compacted = await bus.compacted(commands)
+  const compacted = await bus.compacted([...commands, doubts, results, deadLetters])
   if (compacted.length > 0) {
-    throw new Error(`${compacted.join(', ')} must not be compacted, or commands are lost: set cleanup.policy=delete`)
+    const why = compacted.every(topic => topic === results)
+      ? 'or they no longer tell what was answered, and a reset of the progress sends it again'
+      : 'or records are lost that nobody has read'
+    throw new Error(`${compacted.join(', ')} must not be compacted, ${why}: set cleanup.policy=delete`)
   }
   return (commands.length + 1) * partitions.get(doubts)!
 }

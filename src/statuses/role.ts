@@ -122,6 +122,7 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
       const trouble = joined.trouble()
       return [
         ...(trouble ? [trouble] : []),
+        ...joined.unread(),
         ...[...joined.sessions()]
           .filter(({ open }) => !open)
           .map(({ topic, partition }) => `${topic}/${partition} is not open`),

@@ -13,37 +13,49 @@ function buildGroup({ partitions = 2 } = {}) {
   const group = new MemoryGroup(clock)
   const counts = new Map([['commands', partitions]])
 
-  function buildMember(name: string) {
+  function buildMember(name: string, topics = ['commands']) {
     /** Called before a request reaches the coordinator, and after it answered: may throw what the member hears instead. */
     const wire = { there: (_request: string) => {}, back: (_request: string) => {} }
     const told: { partitions: number[]; unbroken: boolean }[] = []
+    /** The same with their topics. */
+    const given: string[][] = []
+    const warnings: string[] = []
+    const telemetry = new Telemetry()
+    telemetry.on('bus.log', ({ level, message }) => level === 'warn' && warnings.push(message))
     const requests: string[] = []
     let drain = Promise.resolve()
     let lookUp = () => Promise.resolve()
+    let way = Promise.resolve()
     const over = async <T>(request: string, ask: () => T | Promise<T>): Promise<T> => {
       requests.push(request)
+      await way
       wire.there(request)
       const answer = await ask()
       wire.back(request)
       return answer
     }
     const transport: GroupTransport = {
-      join: memberId =>
-        over('join', () => group.join(memberId, { sessionTimeoutMs: 10_000, nudge: () => member.nudge() })),
+      join: (memberId, named) =>
+        over('join', () =>
+          group.join(memberId, { sessionTimeoutMs: 10_000, topics, nudge: () => member.nudge() }, named),
+        ),
       sync: (of, assignment) => over('sync', () => group.sync(of, assignment)),
       heartbeat: of => over('heartbeat', () => group.heartbeat(of)),
       leave: memberId => over('leave', () => group.leave(memberId)),
-      partitions: () => lookUp().then(() => new Map(counts)),
+      partitions: asked => lookUp().then(() => new Map(asked.map(topic => [topic, counts.get(topic) ?? 0]))),
     }
     const member: GroupMember = new GroupMember({
       transport,
+      topics,
       events: {
         joining: () => drain,
-        assigned: (given: readonly TopicPartition[], unbroken) =>
-          void told.push({ partitions: given.map(({ partition }) => partition), unbroken }),
+        assigned: (tps: readonly TopicPartition[], unbroken) => {
+          told.push({ partitions: tps.map(({ partition }) => partition), unbroken })
+          given.push(tps.map(({ topic, partition }) => `${topic}/${partition}`))
+        },
       },
       clock,
-      telemetry: new Telemetry(),
+      telemetry,
       sessionTimeoutMs: 10_000,
       heartbeatMs: 1_000,
       partitionsAgeMs: 10_000,
@@ -53,10 +65,16 @@ function buildGroup({ partitions = 2 } = {}) {
       member,
       wire,
       told,
+      given,
+      warnings,
       requests,
       /** What is in flight before the next join. */
       drains(work: Promise<void>) {
         drain = work
+      },
+      /** Requests need so long to the coordinator. */
+      travels(time: Promise<void>) {
+        way = time
       },
       /** The brokers tell the number of partitions when this is over. */
       looksUp(work: () => Promise<void>) {
@@ -70,7 +88,7 @@ function buildGroup({ partitions = 2 } = {}) {
 
   /** Members that have joined and know their partitions. */
   async function joined(...names: string[]) {
-    const members = names.map(buildMember)
+    const members = names.map(name => buildMember(name))
     for (const { member } of members) void member.join()
     await clock.pass(2_000)
     return members
@@ -204,6 +222,120 @@ describe('a member of a group', () => {
   })
 })
 
+describe('members that consume different topics', () => {
+  test('are each given partitions of their own topics only, also by a leader that does not consume them all', async () => {
+    const { clock, counts, buildMember } = buildGroup()
+    counts.set('urgent', 2)
+    const a = buildMember('a', ['commands'])
+    const b = buildMember('b', ['commands', 'urgent'])
+    void a.member.join()
+    await clock.pass(2_000)
+    void b.member.join()
+    await clock.pass(2_000)
+    expect(a.given.at(-1)).toEqual(['commands/0'])
+    expect(b.given.at(-1)).toEqual(['commands/1', 'urgent/0', 'urgent/1'])
+    expect([a.member.totalPartitions, b.member.totalPartitions]).toEqual([4, 4])
+    expect([a.member.unread, b.member.unread]).toEqual([[], []])
+  })
+
+  test('are given what is left of a topic when its last consumer but one leaves', async () => {
+    const { clock, counts, buildMember } = buildGroup()
+    counts.set('urgent', 2)
+    const [a, b, c] = [buildMember('a'), buildMember('b', ['urgent', 'commands']), buildMember('c', ['urgent'])]
+    for (const { member } of [a, b, c]) void member.join()
+    await clock.pass(2_000)
+    await c.member.leave()
+    await clock.pass(2_000)
+    expect(b.given.at(-1)).toEqual(['commands/1', 'urgent/0', 'urgent/1'])
+  })
+
+  test('notice partitions that are added to a topic that their leader does not consume', async () => {
+    const { clock, counts, buildMember } = buildGroup()
+    counts.set('urgent', 1)
+    const [a, b] = [buildMember('a'), buildMember('b', ['urgent'])]
+    for (const { member } of [a, b]) void member.join()
+    await clock.pass(2_000)
+    counts.set('urgent', 2)
+    await clock.pass(15_000)
+    expect(b.given.at(-1)).toEqual(['urgent/0', 'urgent/1'])
+  })
+
+  test('are given the others’ partitions when the leader cannot see one of the topics, and its consumer says so', async () => {
+    const { clock, buildMember } = buildGroup()
+    const [a, b] = [buildMember('a'), buildMember('b', ['commands', 'secret'])]
+    for (const { member } of [a, b]) void member.join()
+    await clock.pass(2_000)
+    expect([a.given.at(-1), b.given.at(-1)]).toEqual([['commands/0'], ['commands/1']])
+    expect(a.member.unread).toEqual([])
+    expect(b.member.unread).toEqual([expect.stringContaining('secret: nobody reads it')])
+  })
+})
+
+describe('a member whose group is led by an older busgate, which deals its own topics to all', () => {
+  /** @param dealt what the older one gives to the member of today */
+  async function ledByOlder(topics: string[], dealt: string[]) {
+    const { clock, group, buildMember } = buildGroup()
+    const counts = null as unknown as ReadonlyMap<string, number> // as from a version that does not tell them
+    const older = { sessionTimeoutMs: 1_000_000, topics: [], nudge: () => {} }
+    const shares = (id: string) => new Map([[id, dealt.map(topic => ({ topic, partition: 0 }))]])
+    const alone = await group.join('', older, () => {})
+    await group.sync(alone, { shares: new Map(), counts })
+    const b = buildMember('b', topics)
+    void b.member.join()
+    await clock.pass(500)
+    const both = await group.join(alone.memberId, older, () => {})
+    await clock.pass(10)
+    await group.sync(both, { shares: shares(b.member.id), counts })
+    await clock.pass(500)
+    return b
+  }
+
+  test('passes over partitions of a topic that it does not consume, and warns', async () => {
+    const b = await ledByOlder(['commands'], ['commands', 'removed'])
+    expect(b.given).toEqual([['commands/0']])
+    expect(b.warnings).toEqual([expect.stringContaining('partitions of removed, which it does not consume')])
+    expect(b.member.unread).toEqual([])
+    expect(b.member.totalPartitions).toBe(2)
+  })
+
+  test('says of which of its topics it was given nothing', async () => {
+    const b = await ledByOlder(['commands', 'added'], ['commands'])
+    expect(b.member.unread).toEqual([expect.stringContaining('added: perhaps nobody reads it')])
+  })
+})
+
+describe('a member that leaves while it joins', () => {
+  test('for the first time, waiting for others, leaves at once: nobody waits for it', async () => {
+    const { clock, joined, buildMember } = buildGroup()
+    const [a] = await joined('a')
+    let finish = () => {}
+    a!.drains(new Promise(resolve => (finish = resolve)))
+    const b = buildMember('b')
+    const refused = expect(b.member.join()).rejects.toThrow('left')
+    await clock.pass(1_500)
+    await b.member.leave()
+    finish()
+    await clock.pass(1_500)
+    await refused
+    expect(a!.last).toMatchObject({ partitions: [0, 1] })
+  })
+
+  test('before the coordinator has named it, does not join any more', async () => {
+    const { clock, joined, buildMember } = buildGroup()
+    const [a] = await joined('a')
+    const b = buildMember('b')
+    let arrive = () => {}
+    b.travels(new Promise(resolve => (arrive = resolve)))
+    const refused = expect(b.member.join()).rejects.toThrow('left')
+    await clock.pass(100)
+    const left = b.member.leave()
+    arrive()
+    await clock.pass(12_000)
+    await Promise.all([left, refused])
+    expect(a!.told).toHaveLength(1)
+  })
+})
+
 describe('a member that retires', () => {
   test('has no lease any more and joins no generation, but lives until it leaves', async () => {
     const { clock, joined, buildMember } = buildGroup()
@@ -229,5 +361,23 @@ describe('a member that retires', () => {
     void b.member.join()
     await clock.pass(40_000)
     expect(b.told).toEqual([])
+  })
+
+  test('after a sync that failed goes on with its heartbeats: what is in flight can still be committed', async () => {
+    const { clock, joined, buildMember } = buildGroup()
+    const [a] = await joined('a')
+    const b = buildMember('b')
+    a!.wire.back = request => {
+      if (request !== 'sync') return
+      a!.wire.back = () => {}
+      a!.member.retire()
+      throw away
+    }
+    void b.member.join()
+    await clock.pass(40_000)
+    expect(b.told).toHaveLength(1)
+    await a!.member.leave()
+    await clock.pass(2_000)
+    expect(b.last).toMatchObject({ partitions: [0, 1] })
   })
 })

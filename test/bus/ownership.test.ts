@@ -316,6 +316,18 @@ describe('opening', () => {
     expect(listener.freshKeys).toEqual(['3', '4'])
   })
 
+  test('that a listener refuses is told, and ends the process in order when it does not even let go of the session', async () => {
+    const { assign, acquire, listener, told } = await buildGroup(1)
+    const refuse = () => {
+      throw new Error('no such topic')
+    }
+    Object.assign(listener, { opened: refuse, closed: refuse })
+    await assign(0)
+    await acquire([0])
+    expect(told).toEqual(['session.openFailed 0', 'session.closed 0'])
+    expect(listener.fatals).toMatchObject([{ message: 'no such topic' }])
+  })
+
   test('is tried again half a second after it failed, for ever', async () => {
     const { clock, assign, acquire, drivers, driverOf, listener, told } = await buildGroup(1)
     await assign(0)
@@ -387,6 +399,28 @@ describe('opening', () => {
     await assign(0)
     await acquire([0])
     expect(listener.session().open).toBe(true)
+  })
+
+  test('a topic that filled up while the group’s first members waited for each other is waited for, and not refused', async () => {
+    const clock = new ManualClock()
+    const logs = [buildLog(1), buildLog(1)]
+    const starting = buildGroup(2, { startFrom: 'fail', logs, clock, members: () => true })
+    await clock.pass(9_000)
+    for (const log of logs) log.committed = { offset: 0, metadata: '1;process A;1;' }
+    await clock.pass(1_000)
+    const { assign, acquire, deliver, listener } = await starting
+    await assign(0)
+    await acquire([0])
+    deliver(0)
+    expect(listener.freshKeys).toEqual(['0'])
+  })
+
+  test('a group whose members commit nothing is refused in the end', async () => {
+    const clock = new ManualClock()
+    const starting = buildGroup(1, { startFrom: 'fail', logs: [buildLog(1)], clock, members: () => true })
+    const expected = expect(starting).rejects.toThrow(/no checkpoint on commands, which is not empty/)
+    await clock.pass(61_000)
+    await expected
   })
 
   test('the place where a partition starts is committed at once, so that a restart does not choose anew', async () => {

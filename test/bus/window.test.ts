@@ -121,8 +121,17 @@ describe('the checkpoint', () => {
     expect(unpackCheckpoint(9, '1;tag;3;').uncheckedUntil).toBe(0)
   })
 
-  test.each(['leader-epoch=4', '2;tag;1;AQ==', '1;tag', '1;tag;many;AQ==', '{"offset":1}'])(
-    'metadata of another program or of a newer version ("%s") is refused, with what to do',
+  test.each(['2;tag;1;AQ==', '10;of another shape'])(
+    'a checkpoint of a newer busgate ("%s") is refused: going back to that one is the way, and no reset',
+    metadata => {
+      expect(() => unpackCheckpoint(42, metadata)).toThrow(
+        /offset 42 was written by a newer busgate.*go back to the newer busgate; do not reset the offset/,
+      )
+    },
+  )
+
+  test.each(['leader-epoch=4', '1;tag', '1;tag;many;AQ==', '{"offset":1}', '1763', ''.padEnd(9, '9')])(
+    'metadata of another program ("%s") is refused, with what to do',
     metadata => {
       expect(() => unpackCheckpoint(42, metadata)).toThrow(
         /offset 42 .*did not write.*kafka\.groupId.*reset the offset/,

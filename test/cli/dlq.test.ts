@@ -2,13 +2,22 @@ import { expect, onTestFinished, test } from 'vitest'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { findLetter, newestLetters } from '../../src/cli/dlq/find.ts'
 import { lineOf } from '../../src/cli/dlq/print.ts'
-import { planReplay } from '../../src/cli/dlq/replay.ts'
+import { planReplay, replay } from '../../src/cli/dlq/replay.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
-import { buildRecord, publishAll } from '../support/bus.ts'
+import { buildRecord, publishAll, until } from '../support/bus.ts'
 import { buildRotten, RottenBroker } from '../support/rotten.ts'
 
 const topic = 'dead-letters'
+
+const headersOf = (code: string, offset: string) => ({
+  'busgate.error.stage': 'decode',
+  'busgate.error.code': code,
+  'busgate.error.message': 'why',
+  'busgate.error.topic': 'commands',
+  'busgate.error.partition': '0',
+  'busgate.error.offset': offset,
+})
 
 /** A letter for a batch of commands that could not be read, a batch of letters that cannot be, and an ordinary letter. */
 async function withDeadLetters() {
@@ -17,14 +26,6 @@ async function withDeadLetters() {
   const bus = new MemoryBus({ broker, groupId: 'g', clock: systemClock, telemetry, drainMs: 10, startFrom: 'earliest' })
   onTestFinished(() => bus.close())
   await bus.createTopics([topic, 'commands'].map(name => ({ topic: name, partitions: 1 })))
-  const headersOf = (code: string, offset: string) => ({
-    'busgate.error.stage': 'decode',
-    'busgate.error.code': code,
-    'busgate.error.message': 'why',
-    'busgate.error.topic': 'commands',
-    'busgate.error.partition': '0',
-    'busgate.error.offset': offset,
-  })
   await publishAll(bus, [
     {
       topic,
@@ -53,4 +54,24 @@ test('dlq replay refuses what could never be read, and replays the rest', async 
     [0, expect.stringContaining('never be read')],
     [1, expect.stringContaining('never be read')],
   ])
+})
+
+test('dlq replay sends back without a key what had none', async () => {
+  const bus = await withDeadLetters()
+  await publishAll(bus, [
+    {
+      topic,
+      key: Buffer.from('commands/0@11'),
+      value: Buffer.from('unreadable'),
+      headers: { ...headersOf('DECODE', '11'), 'busgate.error.key': 'none' },
+    },
+  ])
+  const { ready } = await planReplay(bus, topic, {})
+  await replay(bus, topic, ready, () => {})
+  const keys: (string | null)[] = []
+  const reader = await bus.read(['commands'], 'earliest', (_, records) => {
+    for (const { key } of records) keys.push(key?.toString() ?? null)
+  })
+  await until(() => expect(keys).toEqual(['key', null]))
+  await reader.close()
 })

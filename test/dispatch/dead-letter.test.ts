@@ -38,7 +38,7 @@ test('where it is too large, first its value, then its headers, then its key is 
   expect(versions.map(({ key, value, headers }) => [key, value, headers?.blob === undefined])).toEqual([
     [record.key, null, false],
     [record.key, null, true],
-    [null, null, true],
+    [Buffer.from('busgate.commands/3@42'), null, true],
   ])
   expect(versions[2]!.shorter).toBeUndefined()
   for (const { headers } of versions) expect(headers).toMatchObject({ 'busgate.error.offset': '42' })
@@ -50,6 +50,13 @@ test('where it is too large, first its value, then its headers, then its key is 
 test('a record without a value is a dead letter without one, and nothing is said of its size', () => {
   const letter = deadLetter('busgate.dead-letters', { ...from, record: { ...record, value: null } }, reason)
   expect([letter.value, letter.headers?.['busgate.error.message']]).toEqual([null, reason.message])
+})
+
+test('a record without a key is a dead letter under its coordinates, so that a compacted topic takes it, and says so', () => {
+  const letter = deadLetter('busgate.dead-letters', { ...from, record: { ...record, key: null } }, reason)
+  expect([letter.key?.toString(), letter.headers?.['busgate.error.key']]).toEqual(['busgate.commands/3@42', 'none'])
+  const keyed = deadLetter('busgate.dead-letters', { ...from, record }, reason)
+  expect(keyed.headers).not.toHaveProperty('busgate.error.key')
 })
 
 test('a message that is too long is cut', () => {

@@ -1,5 +1,5 @@
 import type { Hop } from '../../src/bus/memory/bus.ts'
-import type { TopicPartition } from '../../src/bus/port.ts'
+import type { Given } from '../../src/bus/session/assignment.ts'
 import type { Connection } from '../../src/gateway/connection.ts'
 import type { SchemaRegistry } from '../../src/records/registry.ts'
 import { distantRegistry } from './codec.ts'
@@ -139,7 +139,7 @@ export class Ports {
     if (outcome?.status === 'rejected' && outcome.reason.type === 'MESSAGE_TOO_LARGE') this.tooLarge++
     if (step !== 'sync' || outcome?.status !== 'fulfilled') return
     const { judge, trace } = this.#options
-    const partitions = outcome.value as TopicPartition[]
+    const { partitions } = outcome.value as Given
     judge.assigned(owner, partitions)
     trace('broker', `${owner.name} gets ${partitions.map(tp => `${tp.topic}/${tp.partition}`).join(', ') || 'nothing'}`)
   }

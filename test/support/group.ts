@@ -14,6 +14,8 @@ export async function buildGroup(
     logs?: PartitionLog[]
     /** How many of them there were when the process started. */
     partitionsAtStart?: number
+    /** Whether other processes are in the group. Default none. */
+    members?: () => boolean
   } = {},
 ) {
   const { clock = new ManualClock() } = options
@@ -55,9 +57,11 @@ export async function buildGroup(
         const { ends, committed } = logs[tp.partition]!
         return { ...tp, ...ends, known: options.known ?? committed !== null }
       }),
+    hasMembers: async () => options.members?.() ?? false,
     member: {
       totalPartitions: count,
       trouble: null,
+      unread: [],
       get leaseUntil() {
         return leaving.begun ? Number.NEGATIVE_INFINITY : clock.monotonic() + lease.ms
       },

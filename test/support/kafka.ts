@@ -34,19 +34,24 @@ export async function createTopics(brokers: string[], topics: TopicOptions[]): P
 }
 
 /** Changes max.message.bytes of a topic and waits until every broker tells so. */
-export async function limitMessages(brokers: string[], topic: string, maxMessageBytes: number): Promise<void> {
+export function limitMessages(brokers: string[], topic: string, maxMessageBytes: number): Promise<void> {
+  return configure(brokers, topic, 'max.message.bytes', String(maxMessageBytes))
+}
+
+/** Changes a setting of a topic and waits until a broker tells so. */
+export async function configure(brokers: string[], topic: string, name: string, value: string): Promise<void> {
   const admin = plainKafka(brokers).admin()
   await admin.connect()
   const resource = { type: kafkajs.ConfigResourceTypes.TOPIC, name: topic }
-  const configEntries = [{ name: 'max.message.bytes', value: String(maxMessageBytes) }]
+  const configEntries = [{ name, value }]
   await admin.alterConfigs({ validateOnly: false, resources: [{ ...resource, configEntries }] })
   await vi.waitFor(async () => {
-    const configNames = ['max.message.bytes']
+    const configNames = [name]
     const { resources } = await admin.describeConfigs({
       includeSynonyms: false,
       resources: [{ ...resource, configNames }],
     })
-    expect(resources[0]!.configEntries[0]!.configValue).toBe(String(maxMessageBytes))
+    expect(resources[0]!.configEntries[0]!.configValue).toBe(value)
   })
   await admin.disconnect()
 }

@@ -2,6 +2,7 @@ import { onTestFinished } from 'vitest'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { type Hop, MemoryBus } from '../../src/bus/memory/bus.ts'
 import { partitionOf } from '../../src/bus/murmur2.ts'
+import type { Settings } from '../../src/config/index.ts'
 import { type Sending, startSending } from '../../src/dispatch/role.ts'
 import type { Answer } from '../../src/gateway/answer.ts'
 import { parseJson } from '../../src/protocol/index.ts'
@@ -37,6 +38,8 @@ export interface SendingOptions {
   hop?: Hop
   settings?: object
   partitions?: number
+  /** Topics with cleanup.policy=compact, by their names in the settings. */
+  compacted?: readonly ('doubts' | 'results' | 'statuses' | 'deadLetters')[]
   registry?: SchemaRegistry
 }
 
@@ -58,12 +61,17 @@ export async function startSendingWorld(options: SendingOptions = {}) {
     ...[...topics.commands, topics.doubts].map(topic => ({ topic, partitions })),
     ...[topics.results, topics.statuses, topics.deadLetters].map(topic => ({ topic, partitions: 1 })),
   ])
+  for (const use of options.compacted ?? []) broker.compacted.add(topics[use])
   const posts: Post[] = []
-  const join = async (groupId: string): Promise<{ sending: Sending; bus: MemoryBus }> => {
+  const join = async (groupId: string, overrides: object = {}): Promise<{ sending: Sending; bus: MemoryBus }> => {
     const bus = new MemoryBus({ broker, groupId, clock, telemetry, drainMs: 5000, startFrom: 'earliest', hop })
     onTestFinished(() => bus.close())
     const starting = startSending({
-      settings: { ...settings, gateway: { ...settings.gateway, url: 'http://gateway' } },
+      settings: {
+        ...settings,
+        topics: { ...topics, ...overrides },
+        gateway: { ...settings.gateway, url: 'http://gateway' },
+      },
       bus,
       registry,
       telemetry,
@@ -85,8 +93,8 @@ export async function startSendingWorld(options: SendingOptions = {}) {
         throw error
       },
     })
-    await clock.pass(1000)
-    return { bus, sending: await starting }
+    const [sending] = await Promise.all([starting, clock.pass(1000)])
+    return { bus, sending }
   }
   const { sending, bus } = await join('g')
   const encodeCommand = await createEncoder<SendCommand>(subjectOf(topics.commands[0]!), schemas.command, registry)
@@ -109,6 +117,8 @@ export async function startSendingWorld(options: SendingOptions = {}) {
     telemetry,
     settings,
     posts,
+    /** One more process in the group, with some of its topics others. */
+    startAnother: async (topics: Partial<Settings['topics']>) => (await join('g', topics)).sending,
     /** How often an id stood in an envelope of commands. */
     postsOf: (id: number) =>
       posts.filter(({ operations }) => operations.some(one => one.id === id && one.type !== 'status')).length,

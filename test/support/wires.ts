@@ -1,4 +1,5 @@
 import net from 'node:net'
+import type { SASLOptions } from 'kafkajs'
 import { KafkaBus } from '../../src/bus/kafka/bus.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Telemetry } from '../../src/telemetry/events.ts'
@@ -18,10 +19,12 @@ export function openWired({
   brokers,
   groupId,
   telemetry,
+  sasl,
 }: {
   brokers: string[]
   groupId: string
   telemetry: Telemetry
+  sasl?: SASLOptions | undefined
 }): Wired {
   const wires = new Set<net.Socket>()
   let cut = false
@@ -30,6 +33,7 @@ export function openWired({
   }
   const bus = new KafkaBus({
     brokers,
+    ...(sasl && { sasl }),
     clientId: 'busgate-test',
     groupId,
     sessionTimeoutMs: 6000,

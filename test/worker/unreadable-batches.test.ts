@@ -24,7 +24,7 @@ test('a batch of commands that cannot be read becomes a dead letter with its coo
   await world.finished(2)
   await world.quiet()
   expect(world.results().map(({ id, outcome }) => `${id} ${outcome}`)).toEqual(['1 SENT', '2 SENT'])
-  expect(world.deadLetters()).toMatchObject([{ key: null, value: null }])
+  expect(world.deadLetters()).toMatchObject([{ key: Buffer.from(`${commands}/0@1`), value: null }])
   expect(headersOf(world)).toEqual([
     {
       'busgate.error.stage': 'decode',
@@ -34,6 +34,7 @@ test('a batch of commands that cannot be read becomes a dead letter with its coo
       'busgate.error.partition': '0',
       'busgate.error.offset': '1',
       'busgate.error.timestamp': expect.stringMatching(/^\d+$/),
+      'busgate.error.key': 'none',
     },
   ])
 })

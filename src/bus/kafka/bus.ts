@@ -47,6 +47,7 @@ export class KafkaBus implements Bus {
   readonly #log: LogReader
   readonly #closing = new AbortController()
   readonly #limits: RecordLimits
+  readonly #leaving: Promise<void>[] = []
   #admin: Promise<Admin> | null = null
 
   constructor(options: KafkaBusOptions) {
@@ -78,6 +79,7 @@ export class KafkaBus implements Bus {
       topics,
       limits: this.#limits,
       ownership,
+      leaving: (left: Promise<void>) => void this.#leaving.push(left),
     }
     await joinKafkaGroup(options, this.#closing.signal)
     return ownership
@@ -151,6 +153,7 @@ export class KafkaBus implements Bus {
 
   async close(): Promise<void> {
     this.#closing.abort()
+    await Promise.all(this.#leaving)
     await this.#log.close()
     const admin = await this.#admin?.catch(() => null) // whoever asked for it has been told
     await admin?.disconnect()

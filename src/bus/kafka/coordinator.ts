@@ -1,8 +1,7 @@
 import kafkajs, { type Kafka } from 'kafkajs'
 import type { Clock } from '../../clock.ts'
 import { BusUnavailable } from '../errors.ts'
-import type { TopicPartition } from '../port.ts'
-import type { Assignment } from '../session/assignment.ts'
+import type { Assignment, Given } from '../session/assignment.ts'
 import { GroupError, type GroupTransport } from '../session/member.ts'
 import { type OpenCluster, openCluster } from './cluster.ts'
 import { findCoordinator } from './find-coordinator.ts'
@@ -78,16 +77,22 @@ export class Coordinator implements GroupTransport {
    * Finds the coordinator, so that a right that is missing shows before anything else is asked.
    * @throws GroupError when the group refuses this client; BusUnavailable when no broker coordinates it now
    */
-  async locate(): Promise<void> {
-    try {
-      await this.#ask(async () => {})
-    } catch (error) {
-      if ((error as GroupError).asks === 'refused') throw error
-      throw new BusUnavailable((error as GroupError).message, { cause: error })
-    }
+  locate(): Promise<void> {
+    return this.#askOnce(async () => {})
   }
 
-  async join(memberId: string) {
+  /**
+   * Whether the group has members, or some that wait for each other to have joined.
+   * @throws as `locate`
+   */
+  hasMembers(): Promise<boolean> {
+    return this.#askOnce(async broker => {
+      const { groups } = await broker.describeGroups({ groupIds: [this.#options.groupId] })
+      return groups.some(({ state }) => state !== 'Empty' && state !== 'Dead')
+    })
+  }
+
+  async join(memberId: string, named: (memberId: string) => void) {
     const { groupId, topics, sessionTimeoutMs, rebalanceTimeoutMs } = this.#options
     const metadata = MemberMetadata.encode({
       version: assigner.version,
@@ -95,7 +100,7 @@ export class Coordinator implements GroupTransport {
       userData: Buffer.alloc(0),
     })
     const answer = await this.#ask(broker =>
-      broker.joinGroup({
+      hearing(broker, named).joinGroup({
         groupId,
         memberId,
         sessionTimeout: sessionTimeoutMs,
@@ -104,14 +109,15 @@ export class Coordinator implements GroupTransport {
       }),
     )
     const { generationId: generation, leaderId, members } = answer
-    return { generation, leaderId, memberId: answer.memberId, memberIds: members.map(member => member.memberId) }
+    const subscriptions = new Map(members.map(member => [member.memberId, subscriptionOf(member.memberMetadata)]))
+    return { generation, leaderId, memberId: answer.memberId, subscriptions }
   }
 
   async sync({ memberId, generation }: { memberId: string; generation: number }, assignment: Assignment | null) {
     const { groupId } = this.#options
-    const groupAssignment = [...(assignment ?? [])].map(([id, partitions]) => ({
+    const groupAssignment = [...(assignment?.shares ?? [])].map(([id, partitions]) => ({
       memberId: id,
-      memberAssignment: encodeAssignment(partitions),
+      memberAssignment: encodeAssignment({ partitions, counts: assignment!.counts }),
     }))
     const answer = await this.#ask(broker =>
       broker.syncGroup({ groupId, memberId, generationId: generation, groupAssignment }),
@@ -122,7 +128,7 @@ export class Coordinator implements GroupTransport {
   async heartbeat({ memberId, generation }: { memberId: string; generation: number }): Promise<void> {
     const { groupId, clock } = this.#options
     await this.#ask(broker =>
-      within(clock, heartbeatLimitMs, broker.heartbeat({ groupId, memberId, groupGenerationId: generation })),
+      limited(clock, heartbeatLimitMs, broker.heartbeat({ groupId, memberId, groupGenerationId: generation })),
     )
   }
 
@@ -138,10 +144,20 @@ export class Coordinator implements GroupTransport {
     }
   }
 
-  async partitions(): Promise<Map<string, number>> {
+  async partitions(topics = this.#options.topics): Promise<Map<string, number>> {
     const { cluster } = this.#cluster
+    await cluster.addMultipleTargetTopics([...topics])
     await cluster.refreshMetadata()
-    return new Map(this.#options.topics.map(topic => [topic, cluster.findTopicPartitionMetadata(topic).length]))
+    return new Map(topics.map(topic => [topic, cluster.findTopicPartitionMetadata(topic).length]))
+  }
+
+  async #askOnce<T>(request: (broker: InternalBroker) => Promise<T>): Promise<T> {
+    try {
+      return await this.#ask(request)
+    } catch (error) {
+      if ((error as GroupError).asks === 'refused') throw error
+      throw new BusUnavailable((error as GroupError).message, { cause: error })
+    }
   }
 
   async #ask<T>(request: (broker: InternalBroker) => Promise<T>): Promise<T> {
@@ -162,23 +178,61 @@ export class Coordinator implements GroupTransport {
   }
 }
 
-function encodeAssignment(partitions: readonly TopicPartition[]): Buffer {
+/** kafkajs answers MEMBER_ID_REQUIRED by itself, and keeps the id that came with it until the group is complete. */
+function hearing(broker: InternalBroker, named: (memberId: string) => void): InternalBroker {
+  const lookupRequest: InternalBroker['lookupRequest'] = (apiKey, definitions) => {
+    const request = broker.lookupRequest(apiKey, definitions)
+    return args => {
+      const { response, ...made } = request(args)
+      const parse = async (data: unknown) => {
+        const { memberId } = data as { memberId: string }
+        if (memberId) named(memberId)
+        return response.parse(data)
+      }
+      return { ...made, response: { ...response, parse } }
+    }
+  }
+  return Object.create(broker, { lookupRequest: { value: lookupRequest } })
+}
+
+/** What cannot be read is another program's: it is given nothing. */
+function subscriptionOf(metadata: Buffer): string[] {
+  try {
+    return MemberMetadata.decode(metadata)?.topics ?? []
+  } catch {
+    return []
+  }
+}
+
+/** Beside the partitions, as user data that older versions pass over, stands how many the group's topics have in all. */
+function encodeAssignment({ partitions, counts }: Given & { counts: ReadonlyMap<string, number> }): Buffer {
   const assignment: Record<string, number[]> = {}
   for (const { topic, partition } of partitions) {
     assignment[topic] ??= []
     assignment[topic].push(partition)
   }
-  return MemberAssignment.encode({ version: assigner.version, assignment, userData: Buffer.alloc(0) })
+  const userData = Buffer.from(JSON.stringify({ partitions: Object.fromEntries(counts) }))
+  return MemberAssignment.encode({ version: assigner.version, assignment, userData })
 }
 
-function decodeAssignment(bytes: Buffer): TopicPartition[] {
-  const { assignment = {} } = MemberAssignment.decode(bytes) ?? {}
-  return Object.entries(assignment).flatMap(([topic, partitions]) =>
-    partitions.map(partition => ({ topic, partition })),
+function decodeAssignment(bytes: Buffer): Given {
+  const { assignment = {}, userData } = MemberAssignment.decode(bytes) ?? {}
+  const partitions = Object.entries(assignment).flatMap(([topic, ofTopic]) =>
+    ofTopic.map(partition => ({ topic, partition })),
   )
+  return { partitions, counts: userData?.length ? countsIn(userData) : null }
 }
 
-function within<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T> {
+function countsIn(userData: Buffer): Given['counts'] {
+  try {
+    const { partitions } = JSON.parse(userData.toString()) as { partitions?: Record<string, number> }
+    return partitions ? new Map(Object.entries(partitions)) : null
+  } catch {
+    return null
+  }
+}
+
+export function limited<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancel = clock.after(ms, () => reject(new Error(`no answer within ${ms / 1000} s`)))
     work.then(resolve, reject).finally(cancel)

@@ -7,7 +7,7 @@ import type { GroupMembership, PartitionHistory } from '../session/driver.ts'
 import { GroupMember } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
 import type { Compression } from './codecs.ts'
-import { Coordinator } from './coordinator.ts'
+import { Coordinator, limited } from './coordinator.ts'
 import { Fetcher, type Reading } from './fetcher.ts'
 import { kafkaPartition } from './partition.ts'
 import { reachable } from './reachable.ts'
@@ -25,16 +25,21 @@ export interface KafkaGroupOptions {
   rebalanceTimeoutMs: number
   compression: Compression
   ownership: Ownership
+  /** Hears of a leave that begins because the bus is closed, so that its end can be waited for. */
+  leaving: (left: Promise<void>) => void
 }
 
 /** Members hear of a rebalance by their next heartbeat, and partitions rest until the last one has heard. */
 const longestHeartbeatMs = 500
 /** The same request that finds leaders which have moved. */
 const partitionsAgeMs = 10_000
+/** With the connections to brokers that are away it could take minutes. */
+const leaveLimitMs = 3_000
 
 /**
  * Joins the group; from then on Ownership is told of assignments and batches.
- * @param closing ends it whatever it waits for, without leaving the group
+ * @param closing ends it whatever it waits for. While it joins it leaves the group, which else would wait for it; later the
+ *   group is left by Ownership alone
  * @throws BusUnavailable; Error when the group refuses this process, or kafka.startFrom forbids to begin
  */
 export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortSignal): Promise<void> {
@@ -44,6 +49,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
   const close = () => Promise.all([coordinator.close(), fetcher.close()])
   const member = new GroupMember({
     transport: coordinator,
+    topics,
     events: ownership,
     clock,
     telemetry,
@@ -51,7 +57,15 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
     heartbeatMs: Math.min(longestHeartbeatMs, sessionTimeoutMs / 3),
     partitionsAgeMs,
   })
+  let joined = false
+  const leave = () => limited(clock, leaveLimitMs, member.leave())
   const end = () => {
+    if (!joined)
+      return options.leaving(
+        leave()
+          .then(close, close)
+          .then(() => {}),
+      )
     member.stop()
     void close()
   }
@@ -65,6 +79,9 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
     },
     get trouble() {
       return member.trouble
+    },
+    get unread() {
+      return member.unread
     },
     retire: () => member.retire(),
     async leave() {
@@ -90,12 +107,17 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
     await ownership.attach(
       {
         partition,
-        history: topic => reachable(historyOf(topic, options, fetcher, coordinator)),
+        history(topic) {
+          closing.throwIfAborted()
+          return reachable(historyOf(topic, options, fetcher, coordinator))
+        },
+        hasMembers: () => coordinator.hasMembers(),
         member: membership,
       },
       topics,
     )
     await member.join()
+    joined = true
   } catch (error) {
     closing.removeEventListener('abort', end)
     await close()

@@ -98,7 +98,7 @@ interface JoinGroupResponse {
   generationId: number
   leaderId: string
   memberId: string
-  members: { memberId: string }[]
+  members: { memberId: string; memberMetadata: Buffer }[]
 }
 
 interface SyncGroupRequest extends GroupMemberRequest {
@@ -112,6 +112,7 @@ export interface InternalBroker {
   joinGroup(request: JoinGroupRequest): Promise<JoinGroupResponse>
   syncGroup(request: SyncGroupRequest): Promise<{ memberAssignment: Buffer }>
   leaveGroup(request: GroupMemberRequest): Promise<unknown>
+  describeGroups(request: { groupIds: string[] }): Promise<{ groups: { state: string }[] }>
   fetch(request: FetchRequest): Promise<FetchResponse>
   listOffsets(request: ListOffsetsRequest): Promise<ListOffsetsResponse>
   offsetFetch(request: OffsetFetchRequest): Promise<OffsetFetchResponse>

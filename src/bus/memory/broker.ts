@@ -35,10 +35,14 @@ export class MemoryBroker {
     this.clock = clock
   }
 
+  /** Only told of: nothing is ever compacted here. */
+  readonly compacted = new Set<string>()
+
   createTopics(specs: readonly TopicSpec[]): void {
     for (const { topic, partitions, config = {} } of specs) {
       if (this.#logs.has(topic)) continue
       this.#logs.set(topic, Array.from({ length: partitions }, newLog))
+      if (config['cleanup.policy']?.includes('compact')) this.compacted.add(topic)
       if (config['max.message.bytes']) this.limit(topic, Number(config['max.message.bytes']))
     }
   }

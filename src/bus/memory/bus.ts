@@ -114,7 +114,8 @@ export class MemoryBus implements Bus {
     })
     const group = groupOf(broker, groupId)
     const member: GroupMember = new GroupMember({
-      transport: this.#transport(group, topics, { sessionTimeoutMs, nudge: () => member.nudge() }),
+      transport: this.#transport(group, { sessionTimeoutMs, topics, nudge: () => member.nudge() }),
+      topics,
       events: ownership,
       clock,
       telemetry,
@@ -123,8 +124,10 @@ export class MemoryBus implements Bus {
       partitionsAgeMs,
     })
     const cursors = new Map<string, Cursor>()
+    let joined = false
     const close = () => {
       for (const cursor of cursors.values()) cursor.close()
+      if (!joined && !this.#crashed) void member.leave().catch(() => {})
       member.stop()
       if (this.#crashed) group.leave(member.id)
     }
@@ -132,23 +135,25 @@ export class MemoryBus implements Bus {
       {
         partition: tp => this.#partition(tp, groupId, cursors, ownership),
         history: topic => this.#atBroker(`look up ${topic}`, () => historyOf(broker, groupId, topic)),
+        hasMembers: () => this.#atBroker('look up the group', () => group.hasMembers),
         member,
       },
       topics,
     )
     this.#closers.add(close)
     await member.join()
+    joined = true
     return ownership
   }
 
-  #transport(group: MemoryGroup, topics: readonly string[], joiner: Joiner): GroupTransport {
+  #transport(group: MemoryGroup, joiner: Joiner): GroupTransport {
     const { broker } = this.#options
     return {
-      join: memberId => this.#atBroker('join', () => group.join(memberId, joiner)),
+      join: (memberId, named) => this.#atBroker('join', () => group.join(memberId, joiner, named)),
       sync: (of, assignment) => this.#atBroker('sync', () => group.sync(of, assignment)),
       heartbeat: of => this.#atBroker('heartbeat', () => group.heartbeat(of)),
       leave: memberId => this.#atBroker('leave', () => group.leave(memberId)),
-      partitions: async () => new Map(topics.map(topic => [topic, broker.partitions(topic)!])),
+      partitions: async topics => new Map(topics.map(topic => [topic, broker.partitions(topic) ?? 0])),
     }
   }
 
@@ -231,8 +236,8 @@ export class MemoryBus implements Bus {
     return new Map(topics.filter(topic => broker.partitions(topic)).map(topic => [topic, broker.partitions(topic)!]))
   }
 
-  async compacted(): Promise<string[]> {
-    return []
+  async compacted(topics: readonly string[]): Promise<string[]> {
+    return topics.filter(topic => this.#options.broker.compacted.has(topic))
   }
 
   /** This process dies here: nothing more reaches the broker, and the group finds out. */

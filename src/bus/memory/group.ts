@@ -1,12 +1,12 @@
 import type { Clock } from '../../clock.ts'
-import type { TopicPartition } from '../port.ts'
-import type { Assignment } from '../session/assignment.ts'
+import type { Assignment, Given } from '../session/assignment.ts'
 import { GroupError, type Joined, type MemberOf } from '../session/member.ts'
 
 /** What a member says of itself when it joins. */
 export interface Joiner {
   /** Silent for this long, it has lost its partitions. */
   readonly sessionTimeoutMs: number
+  readonly topics: readonly string[]
   /** Send a heartbeat now: its answer brings news. */
   nudge(): void
 }
@@ -15,9 +15,9 @@ interface Member extends Joiner {
   /** When it was last heard of, monotonic milliseconds. */
   heard: number
   /** Answers its join, while it waits for the round to be complete. */
-  joined: ((answer: Joined) => void) | null
+  joined: { resolve: (answer: Joined) => void; reject: (error: Error) => void } | null
   /** Answers its sync, while it waits for the leader. */
-  synced: { resolve: (partitions: readonly TopicPartition[]) => void; reject: (error: Error) => void } | null
+  synced: { resolve: (given: Given) => void; reject: (error: Error) => void } | null
 }
 
 /**
@@ -30,7 +30,7 @@ export class MemoryGroup {
   #state: 'joining' | 'syncing' | 'steady' = 'steady'
   #generation = 0
   #leaderId = ''
-  #assignment: Assignment = new Map()
+  #assignment: Assignment | null = null
   #ids = 0
   #cancelCheck = () => {}
 
@@ -38,20 +38,37 @@ export class MemoryGroup {
     this.#clock = clock
   }
 
-  /** Resolves when the round is complete. @throws GroupError when it does not know the member */
-  join(memberId: string, joiner: Joiner): Promise<Joined> {
+  get hasMembers(): boolean {
+    return this.#members.size > 0
+  }
+
+  /**
+   * Resolves when the round is complete.
+   * @param named hears the member's id before
+   * @throws GroupError when it does not know the member
+   */
+  join(memberId: string, joiner: Joiner, named: (memberId: string) => void): Promise<Joined> {
     if (memberId !== '' && !this.#members.has(memberId)) throw unknownMember()
     const id = memberId || `member-${++this.#ids}`
-    return new Promise(joined => {
-      const { sessionTimeoutMs } = joiner
-      const member: Member = { sessionTimeoutMs, nudge: () => joiner.nudge(), heard: this.#now, joined, synced: null }
+    named(id)
+    return new Promise((resolve, reject) => {
+      const { sessionTimeoutMs, topics } = joiner
+      const nudge = () => joiner.nudge()
+      const member: Member = {
+        sessionTimeoutMs,
+        topics,
+        nudge,
+        heard: this.#now,
+        joined: { resolve, reject },
+        synced: null,
+      }
       this.#members.set(id, member)
       this.#openRound()
     })
   }
 
   /** Resolves with the member's partitions when the leader has assigned them. @throws GroupError */
-  sync(of: MemberOf, assignment: Assignment | null): Promise<readonly TopicPartition[]> {
+  sync(of: MemberOf, assignment: Assignment | null): Promise<Given> {
     const member = this.#known(of)
     if (this.#state === 'joining') throw rebalancing()
     member.heard = this.#now
@@ -59,12 +76,12 @@ export class MemoryGroup {
       this.#assignment = assignment
       this.#state = 'steady'
       for (const [id, one] of this.#members) {
-        one.synced?.resolve(assignment.get(id) ?? [])
+        one.synced?.resolve(givenTo(id, assignment))
         one.synced = null
         one.heard = this.#now
       }
     }
-    if (this.#state === 'steady') return Promise.resolve(this.#assignment.get(of.memberId) ?? [])
+    if (this.#state === 'steady') return Promise.resolve(givenTo(of.memberId, this.#assignment!))
     return new Promise((resolve, reject) => {
       member.synced = { resolve, reject }
     })
@@ -81,6 +98,7 @@ export class MemoryGroup {
   leave(memberId: string): void {
     const member = this.#members.get(memberId)
     if (!member) return
+    member.joined?.reject(unknownMember())
     member.synced?.reject(unknownMember())
     this.#members.delete(memberId)
     this.#openRound()
@@ -132,11 +150,11 @@ export class MemoryGroup {
       const { joined } = member
       member.heard = this.#now
       member.joined = null
-      joined!({
+      joined!.resolve({
         memberId,
         generation: this.#generation,
         leaderId: this.#leaderId,
-        memberIds: leads ? memberIds : [],
+        subscriptions: new Map(leads ? [...this.#members].map(([id, { topics }]) => [id, topics]) : []),
       })
     }
     const leader = this.#members.get(this.#leaderId)
@@ -154,6 +172,11 @@ export class MemoryGroup {
     })
   }
 }
+
+const givenTo = (memberId: string, { shares, counts }: Assignment): Given => ({
+  partitions: shares.get(memberId) ?? [],
+  counts,
+})
 
 const unknownMember = () => new GroupError('join as new', 'the group does not know this member')
 const rebalancing = () => new GroupError('join', 'the group rebalances')

@@ -1,17 +1,39 @@
 import type { TopicPartition } from '../port.ts'
 
-/** Which partitions each member of a group is given, by member id. */
-export type Assignment = ReadonlyMap<string, readonly TopicPartition[]>
+/** What the leader of a group decides. */
+export interface Assignment {
+  /** The partitions of each member, by its id. */
+  shares: ReadonlyMap<string, readonly TopicPartition[]>
+  /** How many partitions each of the group's topics has: who does not lead hears nothing of the others' topics. */
+  counts: ReadonlyMap<string, number>
+}
 
-/** Deals the topics' partitions to the members in turn, in the order of their ids: what kafkajs calls RoundRobinAssigner. */
-export function assignInTurn(memberIds: readonly string[], partitions: ReadonlyMap<string, number>): Assignment {
-  const members = memberIds.toSorted()
-  const assignment = new Map<string, TopicPartition[]>(members.map(memberId => [memberId, []]))
+/** What a member is told of it. */
+export interface Given {
+  partitions: readonly TopicPartition[]
+  /** null: an older busgate leads, which deals the topics that it consumes itself and tells nothing of them. */
+  counts: ReadonlyMap<string, number> | null
+}
+
+/**
+ * Deals the topics' partitions in turn to the members that subscribed to them, in the order of their ids: what Kafka and
+ * kafkajs call round robin.
+ * @param subscriptions the topics of each member, by its id
+ */
+export function assignInTurn(
+  subscriptions: ReadonlyMap<string, readonly string[]>,
+  counts: ReadonlyMap<string, number>,
+): Assignment {
+  const members = [...subscriptions.keys()].toSorted()
+  const shares = new Map<string, TopicPartition[]>(members.map(memberId => [memberId, []]))
   let next = 0
-  for (const [topic, count] of partitions) {
+  for (const [topic, count] of counts) {
+    const readers = new Set(members.filter(memberId => subscriptions.get(memberId)!.includes(topic)))
+    if (readers.size === 0) continue
     for (let partition = 0; partition < count; partition++) {
-      assignment.get(members[next++ % members.length]!)!.push({ topic, partition })
+      while (!readers.has(members[next % members.length]!)) next++
+      shares.get(members[next++ % members.length]!)!.push({ topic, partition })
     }
   }
-  return assignment
+  return { shares, counts }
 }

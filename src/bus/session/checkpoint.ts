@@ -38,7 +38,13 @@ export function packCheckpoint({ tag, seq, window, uncheckedUntil }: Checkpoint)
 export function unpackCheckpoint(base: number, metadata: string | null | undefined, end = base): Checkpoint {
   const window = new Window(base)
   if (!metadata) return { tag: '', seq: 0, window, uncheckedUntil: end }
-  const [foundVersion, tag = '', seq = '', bits = '', unchecked = '0'] = metadata.split(';')
+  const [foundVersion = '', tag = '', seq = '', bits = '', unchecked = '0'] = metadata.split(';')
+  if (/^\d+;/.test(metadata) && Number(foundVersion) > Number(version)) {
+    throw new Error(
+      `the checkpoint at offset ${base} was written by a newer busgate (its version is ${foundVersion.slice(0, 9)}, this ` +
+        `one reads ${version}): go back to the newer busgate; do not reset the offset, or what it has sent may be sent again`,
+    )
+  }
   if (foundVersion !== version || !/^\d+$/.test(seq)) {
     throw new Error(
       `the committed offset ${base} carries metadata that busgate did not write ("${metadata.slice(0, 20)}"); ` +

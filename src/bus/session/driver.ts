@@ -78,6 +78,8 @@ export interface GroupDriver {
   partition(tp: TopicPartition): PartitionDriver
   /** Of all the topic's partitions. */
   history(topic: string): Promise<readonly PartitionHistory[]>
+  /** Whether any process is a member of the group, or about to become one. */
+  hasMembers(): Promise<boolean>
   member: GroupMembership
 }
 
@@ -86,6 +88,7 @@ export interface GroupMembership {
   readonly leaseUntil: number
   readonly totalPartitions: number
   readonly trouble: string | null
+  readonly unread: readonly string[]
   retire(): void
   leave(): Promise<void>
 }

@@ -2,7 +2,7 @@ import { type Clock, sleep } from '../../clock.ts'
 import { leaseMs } from '../../config/index.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { TopicPartition } from '../port.ts'
-import { type Assignment, assignInTurn } from './assignment.ts'
+import { type Assignment, assignInTurn, type Given } from './assignment.ts'
 import type { GroupEvents } from './driver.ts'
 
 /** Who speaks to the coordinator, and of which generation of the group. */
@@ -14,19 +14,24 @@ export interface MemberOf {
 /** The answer to a join. Only the leader is told of the other members: it assigns the partitions. */
 export interface Joined extends MemberOf {
   leaderId: string
-  memberIds: readonly string[]
+  /** The topics of each member, by its id. */
+  subscriptions: ReadonlyMap<string, readonly string[]>
 }
 
 /** The requests of Kafka's classic group protocol. Each fails with a GroupError, or with any error when it got no answer. */
 export interface GroupTransport {
-  /** Waits until every member has joined. @param memberId as it was given last, or '' */
-  join(memberId: string): Promise<Joined>
+  /**
+   * Waits until every member has joined.
+   * @param memberId as it was given last, or ''
+   * @param named hears the member's id as soon as the coordinator tells it; when it throws, the join ends with that
+   */
+  join(memberId: string, named: (memberId: string) => void): Promise<Joined>
   /** Waits until the leader has assigned. @param assignment of the leader only */
-  sync(member: MemberOf, assignment: Assignment | null): Promise<readonly TopicPartition[]>
+  sync(member: MemberOf, assignment: Assignment | null): Promise<Given>
   heartbeat(member: MemberOf): Promise<void>
   leave(memberId: string): Promise<void>
-  /** How many partitions each of the group's topics has now. */
-  partitions(): Promise<ReadonlyMap<string, number>>
+  /** How many partitions each of the topics has now; 0 where this process may not see it, or there is none. */
+  partitions(topics: readonly string[]): Promise<ReadonlyMap<string, number>>
 }
 
 /**
@@ -46,6 +51,8 @@ export class GroupError extends Error {
 
 export interface GroupMemberOptions {
   transport: GroupTransport
+  /** What this process consumes; other members of the group may consume others. */
+  topics: readonly string[]
   events: Pick<GroupEvents, 'joining' | 'assigned'>
   clock: Clock
   telemetry: Telemetry
@@ -70,10 +77,17 @@ export class GroupMember {
   readonly #options: GroupMemberOptions
   /** The last generation that this member was given partitions in. */
   #synced: MemberOf = nobody
+  /** The last generation that it was let in to, perhaps without hearing of its partitions. */
+  #entered: MemberOf = nobody
   /** What to join with. */
   #memberId = ''
+  /** Resolves when the coordinator has named this member, or the join that would have told has ended. */
+  #naming: Promise<void> = Promise.resolve()
   #leads = false
+  /** As this process sees them: of its own topics, and where it leads of all the group's. */
   #partitions: ReadonlyMap<string, number> = new Map()
+  #total = 0
+  #unread: readonly string[] = []
   #partitionsAt = 0
   /** Whether the last look found others than those. */
   #partitionsChanged = false
@@ -97,9 +111,14 @@ export class GroupMember {
     return this.#retiring ? Number.NEGATIVE_INFINITY : this.#leaseUntil
   }
 
-  /** The topics' partitions in all, as of the last assignment. */
+  /** Partitions of all the group's topics, as of the last assignment. */
   get totalPartitions(): number {
-    return [...this.#partitions.values()].reduce((sum, count) => sum + count, 0)
+    return this.#total
+  }
+
+  /** Of which of its topics the last assignment leaves out what is not given to this process, and why. */
+  get unread(): readonly string[] {
+    return this.#unread
   }
 
   /** Why the group's coordinator cannot be asked now; null: it answers. */
@@ -127,6 +146,7 @@ export class GroupMember {
 
   async leave(): Promise<void> {
     this.stop()
+    await this.#naming
     if (this.#memberId) await this.#options.transport.leave(this.#memberId)
   }
 
@@ -142,6 +162,7 @@ export class GroupMember {
     while (!this.#left && !this.#retiring) {
       try {
         await this.#join()
+        if (this.#left) break
         assigned = true
         joined()
         await this.#stay()
@@ -153,29 +174,67 @@ export class GroupMember {
         await this.#recover(error)
       }
     }
+    await this.#linger()
     refused(new Error('the group was left before it had answered'))
   }
 
   /** One generation: from the drain before it to the partitions in it. */
   async #join(): Promise<void> {
-    const { transport, events, clock } = this.#options
+    const { transport, events, clock, topics } = this.#options
     await this.#beatWhile(events.joining())
     this.#leaseUntil = Number.NEGATIVE_INFINITY
     if (this.#left || this.#retiring) return
-    const joined = await transport.join(this.#memberId)
-    this.#memberId = joined.memberId
-    this.#partitions = await transport.partitions()
+    const joined = await this.#enter()
+    const { subscriptions } = joined
+    this.#partitions = await transport.partitions([...new Set([topics, ...subscriptions.values()].flat())])
     this.#partitionsAt = clock.monotonic()
     this.#partitionsChanged = false
     this.#leads = joined.leaderId === joined.memberId
     const sentAt = clock.monotonic()
-    const given = await transport.sync(joined, this.#leads ? assignInTurn(joined.memberIds, this.#partitions) : null)
+    const given = await transport.sync(joined, this.#leads ? assignInTurn(subscriptions, this.#partitions) : null)
     if (this.#left) return
     const { memberId, generation } = this.#synced
     const unbroken = joined.memberId === memberId && joined.generation === generation + 1
     this.#synced = joined
     this.#answered(sentAt)
-    events.assigned(given, unbroken)
+    events.assigned(this.#take(given), unbroken)
+  }
+
+  async #enter(): Promise<Joined> {
+    const { promise, resolve: named } = Promise.withResolvers<void>()
+    this.#naming = promise
+    try {
+      const joined = await this.#options.transport.join(this.#memberId, memberId => {
+        this.#memberId = memberId
+        named()
+        if (this.#left) throw new Error('the group was left before it had answered')
+      })
+      this.#memberId = joined.memberId
+      this.#entered = joined
+      return joined
+    } finally {
+      named()
+    }
+  }
+
+  /** @returns what is given of this process's topics; an older busgate that leads gives of its own ones to everybody */
+  #take({ partitions, counts }: Given): readonly TopicPartition[] {
+    const { topics, telemetry } = this.#options
+    this.#total = [...(counts ?? this.#partitions).values()].reduce((sum, count) => sum + count, 0)
+    const own = partitions.filter(({ topic }) => topics.includes(topic))
+    const missing = topics.filter(topic => (counts ? !counts.get(topic) : own.every(one => one.topic !== topic)))
+    const why = counts
+      ? 'nobody reads it: the process that leads the group cannot see it'
+      : 'perhaps nobody reads it: an older busgate leads the group, which may not know it, until that one has stopped'
+    this.#unread = missing.map(topic => `${topic}: ${why}`)
+    const foreign = new Set(partitions.filter(one => !own.includes(one)).map(({ topic }) => topic))
+    if (foreign.size > 0) {
+      const message =
+        `the group gave this process partitions of ${[...foreign].join(', ')}, which it does not consume: nobody reads ` +
+        'those until the older busgate that leads the group has stopped'
+      telemetry.emit('bus.log', { level: 'warn', message })
+    }
+    return own
   }
 
   /** Heartbeats until the group asks for another join. */
@@ -198,17 +257,25 @@ export class GroupMember {
 
   async #lookForPartitions(): Promise<void> {
     const known = this.#partitions
-    const found = await this.#options.transport.partitions().catch(() => known) // asked again in a while
+    const found = await this.#options.transport.partitions([...known.keys()]).catch(() => known) // asked again in a while
     if (known !== this.#partitions) return // it has joined again since
     this.#partitionsChanged = [...found].some(([topic, count]) => count !== known.get(topic))
   }
 
+  /** Heartbeats of a member that retired while it was about to join again: what is in flight is still to be committed. */
+  async #linger(): Promise<void> {
+    while (!this.#left) {
+      await this.#beat(this.#entered)
+      if (!this.#left) await this.#pause(this.#options.heartbeatMs)
+    }
+  }
+
   /** @returns what the coordinator asks for instead of an answer; null: it answered. */
-  async #beat(): Promise<GroupError['asks'] | null> {
+  async #beat(as = this.#synced): Promise<GroupError['asks'] | null> {
     const { transport, clock } = this.#options
     const sentAt = clock.monotonic()
     try {
-      await transport.heartbeat(this.#synced)
+      await transport.heartbeat(as)
       this.#answered(sentAt)
       return null
     } catch (error) {

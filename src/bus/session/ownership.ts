@@ -42,6 +42,8 @@ const leaveLimitMs = 3_000
 /** Another process that starts at the same time may be about to commit where the group begins. */
 const firstStartPatienceMs = 3_000
 const firstStartCheckMs = 250
+/** A group that is new waits for more members before it lets any begin (group.initial.rebalance.delay.ms, 3 s and more). */
+const firstRoundPatienceMs = 60_000
 /** A leader that was just elected may not know the log's end yet. */
 const shortLogPatienceMs = 5_000
 /** Taking over is a dozen requests: not all partitions at once. */
@@ -101,15 +103,18 @@ export class Ownership implements GroupEvents, Membership {
    */
   async #fresh(topic: string): Promise<readonly PartitionHistory[]> {
     const { startFrom, clock } = this.#options
-    for (const giveUpAt = clock.monotonic() + firstStartPatienceMs; ; await sleep(clock, firstStartCheckMs)) {
+    const started = clock.monotonic()
+    for (; ; await sleep(clock, firstStartCheckMs)) {
       const partitions = await this.#group.history(topic)
       const known = partitions.filter(partition => partition.known).length
       const empty = partitions.every(({ low, high }) => low === high)
       if (known === 0 && (empty || startFrom !== 'fail')) return partitions
       if (known === partitions.length || (known > 0 && startFrom !== 'latest')) return []
-      if (clock.monotonic() < giveUpAt) continue
-      if (known === 0) throw this.#refusal(topic)
-      return []
+      const waited = clock.monotonic() - started
+      if (waited < firstStartPatienceMs) continue
+      if (known > 0) return []
+      // a member found the topic empty when it started, and commits as soon as the group has given it partitions
+      if (waited >= firstRoundPatienceMs || !(await this.#group.hasMembers())) throw this.#refusal(topic)
     }
   }
 
@@ -131,6 +136,10 @@ export class Ownership implements GroupEvents, Membership {
 
   trouble(): string | null {
     return this.#group.member.trouble
+  }
+
+  unread(): readonly string[] {
+    return this.#group.member.unread
   }
 
   *sessions(): Iterable<SessionState> {
@@ -317,7 +326,11 @@ export class Ownership implements GroupEvents, Membership {
     slot.driver = null
     session?.close()
     if (session?.started) {
-      this.#options.listener.closed(session)
+      try {
+        this.#options.listener.closed(session)
+      } catch (error) {
+        this.#options.listener.fatal(error as Error) // nobody awaits this: the process would end without a word of it
+      }
       this.#options.telemetry.emit('session.closed', slot.tp)
     }
     driver?.pause() // else its records would be fetched for nobody

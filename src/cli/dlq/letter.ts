@@ -43,6 +43,11 @@ export function letterOf({ topic, partition }: TopicPartition, record: BusRecord
   }
 }
 
+/** The key that the record had before it died. A dead letter always has one. */
+export function originalKey({ key, headers }: BusRecord): Buffer | null {
+  return headers[`${errorHeader}key`] === undefined ? key : null
+}
+
 /** The headers that the record had before it died. */
 export function originalHeaders({ headers }: BusRecord): BusRecord['headers'] {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(errorHeader)))

@@ -1,7 +1,7 @@
 import type { Settings } from '../../config/index.ts'
 import { printable } from '../gateway/output.ts'
 import { contentOf, rawOf, shown } from './content.ts'
-import { type FullLetter, type Letter, originalHeaders, placeText, shortPlace, textOf } from './letter.ts'
+import { type FullLetter, type Letter, originalHeaders, originalKey, placeText, shortPlace, textOf } from './letter.ts'
 
 /** A dead letter without its content. */
 export function jsonOf({ place, time, stage, code, message, origin, replayedFrom }: Letter) {
@@ -36,7 +36,7 @@ export async function fullJsonOf(letter: FullLetter, reveal: boolean, settings: 
   const headers = Object.entries(originalHeaders(record)).map(([name, value]) => [name, textOf(value)])
   return {
     ...jsonOf(letter),
-    key: record.key?.toString() ?? null,
+    key: originalKey(record)?.toString() ?? null,
     headers: Object.fromEntries(headers),
     bytes,
     value: shown(decoded, reveal),

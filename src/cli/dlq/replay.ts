@@ -4,6 +4,7 @@ import {
   type Letter,
   letterOf,
   originalHeaders,
+  originalKey,
   placeText,
   replayedFromHeader,
   textOf,
@@ -106,7 +107,7 @@ function recordOf({ place, origin, record }: FullLetter): OutgoingRecord {
   return {
     topic: origin!.topic,
     partition: origin!.partition,
-    key: record.key,
+    key: originalKey(record),
     value: record.value,
     headers: { ...originalHeaders(record), [replayedFromHeader]: placeText(place) },
   }

@@ -48,7 +48,11 @@ const rules: Rule[] = [
   function cleanup(planned, topic) {
     const policy = topic.config?.get('cleanup.policy') ?? 'delete'
     if (policy === 'delete') return null
-    const what = `cleanup.policy is ${policy}: compaction removes records that nobody has read yet`
+    const harm =
+      planned.use === 'results'
+        ? 'compaction removes what tells that a command was answered, and a reset sends it again'
+        : 'compaction removes records that nobody has read yet'
+    const what = `cleanup.policy is ${policy}: ${harm}`
     return { grave: true, what, mend: setting(planned, 'cleanup.policy') }
   },
 

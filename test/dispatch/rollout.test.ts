@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { startSendingWorld } from '../support/sending-world.ts'
+
+const both = ['busgate.otp', 'busgate.commands']
+
+test.each([
+  ['adds', ['busgate.commands'], both],
+  ['removes', both, ['busgate.commands']],
+])(
+  'while an update %s a topic of commands, old and new processes send all of them, each once',
+  async (_, before, after) => {
+    const world = await startSendingWorld({ partitions: 4, settings: { topics: { commands: before.join() } } })
+    world.broker.createTopics(both.map(topic => ({ topic, partitions: 4 })))
+    const newcomer = await world.startAnother({ commands: after })
+    await world.clock.pass(3_000)
+    expect([world.sending.reasons(), newcomer.reasons()]).toEqual([[], []])
+    for (let id = 1; id <= 20; id++) world.send(id, {}, both[id % 2])
+    await world.clock.pass(3_000)
+    const sent = world.posts.flatMap(({ operations }) => operations.map(({ id }) => id))
+    expect(sent.sort((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, i) => i + 1))
+  },
+)
+
+test('a topic that the group’s leader cannot see is told by the process that consumes it', async () => {
+  const world = await startSendingWorld({ settings: { topics: { commands: 'busgate.commands' } } })
+  world.broker.createTopics(both.map(topic => ({ topic, partitions: 1 })))
+  const newcomer = await world.startAnother({ commands: both })
+  const { partitions } = world.broker
+  world.broker.partitions = topic => (topic === 'busgate.otp' ? undefined : partitions.call(world.broker, topic))
+  await world.clock.pass(3_000)
+  expect(newcomer.reasons()).toEqual([expect.stringContaining('busgate.otp: nobody reads it')])
+})

@@ -1,0 +1,147 @@
+import kafkajs, { type SASLOptions } from 'kafkajs'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Membership } from '../../src/bus/port.ts'
+import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { TestListener, until } from '../support/bus.ts'
+import { describeOnKafka } from '../support/integration.ts'
+import { createTopics, plainKafka } from '../support/kafka.ts'
+import { openWired } from '../support/wires.ts'
+
+const { AclOperationTypes, AclPermissionTypes, ResourcePatternTypes } = kafkajs
+
+describeOnKafka('a group on Kafka', ({ brokers }) => {
+  let names = 0
+
+  /** Two topics of two partitions, and processes that consume either or both. */
+  async function buildGroup() {
+    const groupId = `group-test-${Date.now().toString(36)}-${++names}`
+    const topics = [`${groupId}-c1`, `${groupId}-c2`] as const
+    await createTopics(
+      brokers,
+      topics.map(topic => ({ topic, partitions: 2 })),
+    )
+    const admin = plainKafka(brokers).admin()
+    await admin.connect()
+    onTestFinished(() => admin.disconnect())
+    const open = () => {
+      const telemetry = new Telemetry()
+      const warnings: string[] = []
+      telemetry.on('bus.log', ({ level, message }) => level === 'warn' && warnings.push(message))
+      const { bus } = openWired({ brokers, groupId, telemetry })
+      onTestFinished(() => bus.close())
+      return { bus, warnings, listener: new TestListener() }
+    }
+    return {
+      groupId,
+      topics,
+      open,
+      async process(...consumed: string[]) {
+        const { bus, warnings, listener } = open()
+        const membership = await bus.join(consumed, listener)
+        onTestFinished(() => membership.leave(0))
+        return { membership, warnings, listener }
+      },
+      members: async () => (await admin.describeGroups([groupId])).groups[0]!.members.length,
+    }
+  }
+
+  /** What a process owns, as the names of topics. */
+  const owned = (membership: Membership) => [...membership.sessions()].map(({ topic }) => topic.slice(-2)).sort()
+
+  test('gives a topic to whoever consumes it, though the process that leads does not', async () => {
+    const { topics, process } = await buildGroup()
+    const [c1, c2] = topics
+    const a = await process(c1)
+    const b = await process(c1, c2)
+    await until(() => expect([owned(a.membership), owned(b.membership)]).toEqual([['c1'], ['c1', 'c2', 'c2']]))
+    expect([a.membership.share(), b.membership.share()]).toEqual([
+      { owned: 1, total: 4 },
+      { owned: 3, total: 4 },
+    ])
+  })
+
+  test('gives a newcomer nothing of a topic that it does not consume any more, and leaves that one with the others', async () => {
+    const { topics, process } = await buildGroup()
+    const [c1, c2] = topics
+    const a = await process(c1, c2)
+    const b = await process(c1)
+    await until(() => expect([owned(a.membership), owned(b.membership)]).toEqual([['c1', 'c2', 'c2'], ['c1']]))
+    expect(b.warnings).toEqual([])
+  })
+
+  test('led by a program that deals its own topics to all: a process passes over what it does not consume', async () => {
+    const { topics, process, groupId } = await buildGroup()
+    const [c1, c2] = topics
+    const older = plainKafka(brokers).consumer({ groupId, sessionTimeout: 6000, heartbeatInterval: 200 })
+    await older.connect()
+    onTestFinished(() => older.disconnect())
+    await older.subscribe({ topics: [c1, c2] })
+    const joined = new Promise(resolve => older.on(older.events.GROUP_JOIN, resolve))
+    await older.run({ eachMessage: async () => {} })
+    await joined
+    const b = await process(c1)
+    await until(() => expect(owned(b.membership)).toEqual(['c1']))
+    expect(b.warnings).toContainEqual(expect.stringContaining(`partitions of ${c2}, which it does not consume`))
+  })
+
+  test('is left by a process that is stopped while it joins: nobody waits for its session to end', async () => {
+    const { topics, process, open, members } = await buildGroup()
+    const [c1] = topics
+    const a = await process(c1)
+    await until(() => expect(a.listener.sessions.size).toBe(2))
+    const intended = a.listener.session().intend([0]) // is in flight until the drain gives up
+    const b = open()
+    const refused = expect(b.bus.join([c1], b.listener)).rejects.toThrow()
+    await until(async () => expect(await members()).toBe(2))
+    await b.bus.close()
+    expect(await members()).toBe(1)
+    await refused
+    await intended
+    await until(() => expect(a.listener.sessions.size).toBe(2))
+  })
+})
+
+describe.skipIf(!(await javaAvailable()).ok)('a group on a Kafka with rights', () => {
+  const [user, password] = ['narrow', 'its-password']
+  let kafka: LocalKafka
+
+  beforeAll(async () => {
+    kafka = await startKafka({ users: { [user]: password } })
+  })
+  afterAll(() => kafka?.stop())
+
+  test('goes on where its leader may not see a topic of another process, which says that nobody reads it', async () => {
+    const groupId = 'rights'
+    const topics = ['seen', 'hidden']
+    await createTopics(
+      kafka.brokers,
+      topics.map(topic => ({ topic, partitions: 2 })),
+    )
+    const admin = plainKafka(kafka.brokers).admin()
+    await admin.connect()
+    const right = { principal: `User:${user}`, host: '*', permissionType: AclPermissionTypes.ALLOW }
+    const acl = [
+      { resourceType: 2, resourceName: 'seen', operation: AclOperationTypes.READ },
+      { resourceType: 3, resourceName: groupId, operation: AclOperationTypes.READ },
+      { resourceType: 5, resourceName: groupId, operation: AclOperationTypes.WRITE },
+    ].map(one => ({ ...right, ...one, resourcePatternType: ResourcePatternTypes.PREFIXED }))
+    await admin.createAcls({ acl })
+    await admin.disconnect()
+    const join = async (consumed: string[], connection: { brokers: string[]; sasl?: SASLOptions }) => {
+      const { bus } = openWired({ ...connection, groupId, telemetry: new Telemetry() })
+      onTestFinished(() => bus.close())
+      const membership = await bus.join(consumed, new TestListener())
+      onTestFinished(() => membership.leave(0))
+      return membership
+    }
+    const sasl = { mechanism: 'plain', username: user, password } as const
+    const a = await join(['seen'], { brokers: kafka.outerBrokers, sasl })
+    const b = await join(topics, kafka)
+    await until(() => {
+      const open = [a, b].map(one => [...one.sessions()].filter(session => session.open).map(({ topic }) => topic))
+      expect(open).toEqual([['seen'], ['seen']])
+    })
+    expect(b.unread()).toEqual([expect.stringContaining('hidden: nobody reads it')])
+  }, 120_000)
+})
