@@ -22,6 +22,8 @@ export interface Pending {
   attempts: number
   /** Whether one of them may have been executed: what a later one comes to says nothing about that. */
   doubted: boolean
+  /** No POST of it can have begun before, by busgate's own clocks, milliseconds since 1970. Missing: none has, or unknown. */
+  postedSince?: number
   /** Why it cannot be sent again: what it was is not known any more, and `command` holds what is. */
   unreadable?: string
   /** In an envelope: what becomes of it is the delivery's to say. */

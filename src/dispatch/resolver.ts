@@ -107,13 +107,14 @@ export class Resolver {
 
   #awaitCallback(doubt: Doubt, since: number): void {
     const { idText: id, account } = doubt.pending.command
+    const { evidence, clock } = this.#options
     const found = ({ msgId }: StatusEvent) => {
       if (doubt.over) return
       const details = this.#sent(doubt, { ...noPayload, msgId })
       if (doubt.pending.packed) doubt.pending.proof = details
       else this.#settle(doubt, details)
     }
-    doubt.endSearch = this.#options.evidence?.seek({ id, account, since, found }) ?? doubt.endSearch
+    doubt.endSearch = evidence?.seek({ id, account, since: Math.min(since, clock.now()), found }) ?? doubt.endSearch
   }
 
   async #poll(doubt: Doubt): Promise<void> {
