@@ -139,8 +139,11 @@ export interface SessionListener {
   records(session: Session, records: readonly BusRecord[]): void
   /** Records that were shelved, as asked for by `recall`. Each must be settled in the end, or shelved again. */
   recalled?(session: Session, records: readonly BusRecord[]): void
-  /** Taken over from another process with an intent: perhaps sent. Never to be POSTed on this path. */
-  inDoubt(session: Session, records: readonly BusRecord[]): void
+  /**
+   * Taken over from another process with an intent: perhaps sent. Never to be POSTed on this path.
+   * @param since no POST of them can have begun before, by the other process's clock, ms since 1970; 0: unknown
+   */
+  inDoubt(session: Session, records: readonly BusRecord[], since: number): void
   /** `open` is true again after a re-join that kept the partition. */
   resumed(session: Session): void
   closed(session: Session): void

@@ -43,6 +43,8 @@ interface Arrival {
    * past: only its id is to be remembered.
    */
   kind: 'new' | 'recalled' | 'doubted' | 'past'
+  /** Of a doubted one: no POST of it can have begun before, milliseconds since 1970; 0: unknown. */
+  since: number
 }
 
 /**
@@ -64,8 +66,8 @@ export class CommandIntake {
     this.#unchecked = new Unchecked({ ...options, session, again: arrivals => this.#process(arrivals) })
   }
 
-  take(records: readonly BusRecord[], kind: Arrival['kind']): void {
-    this.#process([...this.#wait.takeBack(), ...records.map(record => ({ record, kind }))])
+  take(records: readonly BusRecord[], kind: Arrival['kind'], since = 0): void {
+    this.#process([...this.#wait.takeBack(), ...records.map(record => ({ record, kind, since }))])
   }
 
   #process(arrivals: readonly Arrival[]): void {
@@ -92,7 +94,7 @@ export class CommandIntake {
 
   /** @returns the command if it is to be sent; else it is settled. */
   #admit(arrival: Arrival, value: SendCommand, tally: ResultTally): Pending | null {
-    const { record, kind } = arrival
+    const { record, kind, since } = arrival
     const { readCommand, objection, maxAgeMs, clock, outbox } = this.#options
     const reading = readCommand(value, traceOf(record.headers))
     if (!reading.ok) {
@@ -114,6 +116,7 @@ export class CommandIntake {
       readyAt: clock.monotonic(),
       attempts: 0,
       doubted: false,
+      ...(since > 0 && { postedSince: since }),
     }
     if (kind === 'doubted') {
       outbox.doubt(pending, clock.now(), 'taken_over', tally)

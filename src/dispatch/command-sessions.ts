@@ -40,9 +40,9 @@ export function commandSessions(options: CommandSessionsOptions): SessionListene
       commands.get(session)?.take(records, 'recalled')
       dispatcher.pump()
     },
-    inDoubt(session, records) {
+    inDoubt(session, records, since) {
       count(session, records)
-      commands.get(session)?.take(records, 'doubted')
+      commands.get(session)?.take(records, 'doubted', since)
       doubts.get(session)?.take(records, true)
     },
     resumed: () => dispatcher.pump(),

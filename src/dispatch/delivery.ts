@@ -59,6 +59,12 @@ export class Delivery {
       if (!tally.isEmpty) await this.#commit(session, tally)
       return
     }
+    const unheard = await unheardOf(pendings)
+    if (unheard.size > 0) {
+      account.withdraw(leave)
+      await this.#holdBack(envelope, unheard)
+      return
+    }
     const { connection, clock, errorTexts, telemetry } = this.#options
     const operations = pendings.map(({ command }) => command.json)
     const traces = tracesOf(pendings)
@@ -105,8 +111,23 @@ export class Delivery {
     if (!session.alive) return 'the partition was lost'
     if (clock.monotonic() >= leaseUntil()) return 'the lease on the partition is over'
     const now = clock.now()
+    if (pendings.some(({ hearing }) => hearing?.isUpToNow() === false)) return 'callbacks may not have been heard'
     if (pendings.some(({ proof }) => proof)) return 'a callback proved that a command was sent before'
     return pendings.some(pending => expiry(pending, now, maxAgeMs)) ? 'a command expired' : null
+  }
+
+  /** Those whose callbacks cannot be heard now wait for that without a slot; the others are the next to go. */
+  async #holdBack({ session, pendings }: Envelope, unheard: ReadonlySet<Pending>): Promise<void> {
+    const tally = new ResultTally()
+    const others = pendings.filter(pending => pending.proof || !unheard.has(pending))
+    if (others.length > 0) this.#release(session, others, 'first', tally)
+    for (const pending of unheard) {
+      if (pending.proof) continue
+      session.release(pending.offset)
+      pending.packed = false
+      pending.hearing?.waitForIt()
+    }
+    await this.#commit(session, tally)
   }
 
   async #commit(session: Session, tally: ResultTally): Promise<void> {
@@ -164,6 +185,17 @@ export class Delivery {
     const others = pendings.filter(({ proof }) => !proof)
     if (others.length > 0) this.#options.putBack(others, how)
   }
+}
+
+/** Those that were POSTed before and whose callbacks cannot be heard now. */
+async function unheardOf(pendings: readonly Pending[]): Promise<Set<Pending>> {
+  const unheard = new Set<Pending>()
+  const ask = async (pending: Pending) => {
+    if (!(await pending.hearing!.upToNow())) unheard.add(pending)
+  }
+  const doubted = pendings.filter(({ hearing }) => hearing)
+  if (doubted.length > 0) await Promise.all(doubted.map(ask))
+  return unheard
 }
 
 function tracesOf(pendings: readonly Pending[]): TraceContext[] {

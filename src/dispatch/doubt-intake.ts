@@ -28,6 +28,7 @@ export interface DoubtIntakeOptions {
   writeResult: WriteResult
   resolver: Resolver
   deadLetterTopic: string
+  maxAgeMs: number
   /** Asked where the session does not know which doubts were resolved before; null: nobody is. */
   answered: Answered | null
   clock: Clock
@@ -102,11 +103,12 @@ export class DoubtIntake {
       readyAt: this.#options.clock.monotonic(),
       attempts: doubt.attempts,
       doubted: true,
+      postedSince: postedSince(doubt, this.#options.maxAgeMs),
     }
   }
 
   #resolve(pending: Pending, doubt: Doubt): void {
-    this.#options.resolver.resolve(pending, doubt.postedAt, oldestCallback(doubt))
+    this.#options.resolver.resolve(pending, doubt.postedAt, postedSince(doubt, this.#options.maxAgeMs))
   }
 
   /** Its id and account are enough to find out whether it was sent. */
@@ -196,7 +198,11 @@ export class DoubtIntake {
 /** Doubts are keyed by the ids of their commands. */
 const idOf = ({ key }: BusRecord) => idIn(key?.toString() ?? '')
 
-/** What was taken over, or POSTed before, can have been POSTed first at any time since it was on its topic. */
-function oldestCallback({ cause, attempts, timestamp, postedAt }: Doubt): number {
-  return cause === 'taken_over' || attempts > 1 ? timestamp : postedAt
+/**
+ * When its first POST can have begun at the earliest. A doubt of an earlier version does not always know: then it is as
+ * old as commands may become, since the clock of its producer may be ahead.
+ */
+function postedSince({ postedSince, cause, attempts, timestamp, postedAt }: Doubt, maxAgeMs: number): number {
+  if (postedSince !== null) return postedSince
+  return cause === 'taken_over' || attempts > 1 ? Math.min(timestamp, postedAt - maxAgeMs) : postedAt
 }

@@ -28,7 +28,7 @@ export function createDoubtWriter(topic: string, encode: (doubt: Doubt) => Buffe
     }))
 
   return {
-    write({ command, origin, attempts }, postedAt, cause) {
+    write({ command, origin, attempts, doubted, postedSince }, postedAt, cause) {
       const { offset, timestamp, key, value, headers } = origin.record
       const { account, type, correlationId, tenant } = command
       return recordOf(command.id, {
@@ -42,6 +42,7 @@ export function createDoubtWriter(topic: string, encode: (doubt: Doubt) => Buffe
         account,
         attempts: attempts + 1,
         postedAt,
+        postedSince: postedSince ?? (doubted || cause === 'taken_over' ? null : postedAt),
         cause,
         type,
         correlationId,

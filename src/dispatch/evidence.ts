@@ -1,6 +1,6 @@
 import { partitionOf } from '../bus/murmur2.ts'
-import type { Bus, BusRecord, Follower } from '../bus/port.ts'
-import { type Clock, sleep } from '../clock.ts'
+import type { Bus, BusRecord, Follower, TopicPartition } from '../bus/port.ts'
+import type { Clock } from '../clock.ts'
 import type { Decoder } from '../records/decoder.ts'
 import type { StatusEvent } from '../records/generated.ts'
 import { decodePatiently } from '../records/patient.ts'
@@ -25,14 +25,33 @@ export interface Wanted {
   found: (event: StatusEvent) => void
 }
 
-/** Clocks of producers differ by less than this. */
+/** The search for one message. */
+export interface Seeking {
+  /**
+   * @returns true when every status event that was there at the call has been looked at, or when they may not be read;
+   *   false when neither is so within this time
+   */
+  upToNow(limitMs: number): Promise<boolean>
+  /** Whether `upToNow` was true shortly before, and what has come since is being listened to. */
+  readonly isUpToNow: boolean
+  /** To be called in the end, whether it was found or not. */
+  end(): void
+}
+
+/** The clocks of busgate's processes differ by less than this. */
 const skewMs = 60_000
-/** New doubts come in bursts: the statuses before them are read again at most this often. */
-const rewindMs = 1000
-/** And when they could not be read, after this long, or when a doubt is to be decided. */
+/** New doubts come in bursts: the statuses before them are looked at again at most this often. */
+const lookBackMs = 1000
+/** And when they could not be read, after this long, or when a doubt is to be decided or to be sent again. */
 const retryMs = 30_000
-/** The gateway's answer decides when the statuses cannot be read for this long. */
-const patienceMs = 10_000
+/** What refuses to be read for so long is taken for lasting: then the gateway's answer decides. */
+const refusalMs = 10_000
+/** A reading that shows nothing for so long while it is waited for begins anew: a right that was lost shows there. */
+const stallMs = 10_000
+/** A connection to the gateway is there within this time; whoever was frozen for longer has to listen again. */
+const freshMs = 5000
+/** Most readings of one partition at a time; they share its leader's fetches. */
+const mostReadings = 4
 
 /**
  * Callbacks as evidence: a verified status event proves that its message was sent. The statuses are read only while
@@ -46,112 +65,228 @@ export class Evidence {
     this.#options = options
   }
 
-  /** @returns ends the search; to be called in the end, whether it was found or not */
-  seek(wanted: Wanted): () => void {
+  seek(wanted: Wanted): Seeking {
     const partition = partitionOf(Buffer.from(wanted.id), this.#options.partitions)
     const search = this.#searches.get(partition) ?? new Search(partition, this.#options)
     this.#searches.set(partition, search)
     return search.add(wanted)
   }
-
-  /** Resolves when every status event that was there at the call has been looked at, or when they cannot be read. */
-  async upToNow(id: string): Promise<void> {
-    const { clock, partitions } = this.#options
-    const search = this.#searches.get(partitionOf(Buffer.from(id), partitions))
-    if (search) await Promise.race([search.upToNow(), sleep(clock, patienceMs)])
-  }
 }
 
-/** The search through one partition of the statuses. */
+/** What is wanted, and the one reading that has looked or will look at all that can be about it. */
+interface Sought extends Wanted {
+  /** null: none has begun yet. */
+  reading: Reading | null
+  /** Monotonic milliseconds. */
+  heardAt: number
+}
+
+interface Reading {
+  sought: Set<Sought>
+  /** null: it was refused. */
+  follower: Promise<Follower | null>
+  /** What was asked of the follower in this turn of the event loop. */
+  caughtUp: Promise<void> | null
+  /** Greatest timestamp of the records that were looked at. */
+  readTo: number
+  /** Records that were looked at. */
+  looked: number
+}
+
+/**
+ * The search through one partition of the statuses. One reading follows its end. Whatever is in doubt later has others
+ * look back, beside it; when they have come to the end too, that one serves all of them.
+ */
 class Search {
   readonly #options: EvidenceOptions
-  readonly #partition: number
-  readonly #wanted = new Map<string, Set<Wanted>>()
-  #reading: Promise<Follower | null> | null = null
-  /** Timestamp of the last record that was looked at. */
-  #readTo = Number.NEGATIVE_INFINITY
-  /** The oldest time that was asked for after it had been passed, or that could not be read from. */
-  #missed = Number.POSITIVE_INFINITY
-  #cancelRewind = () => {}
+  readonly #tp: TopicPartition
+  readonly #wanted = new Map<string, Set<Sought>>()
+  readonly #readings = new Set<Reading>()
+  /** The one that has come to the end and goes on. */
+  #tail: Reading | null = null
+  #cancelBegin: (() => void) | null = null
+  /** Monotonic milliseconds of the first refusal; null: the last reading that tried could begin. */
+  #refusedAt: number | null = null
+  /** Whether it was refused again long after. */
+  #isRefused = false
 
   constructor(partition: number, options: EvidenceOptions) {
-    this.#partition = partition
+    this.#tp = { topic: options.topic, partition }
     this.#options = options
   }
 
-  add(wanted: Wanted): () => void {
+  add(wanted: Wanted): Seeking {
+    const sought: Sought = { ...wanted, since: wanted.since - skewMs, reading: null, heardAt: Number.NEGATIVE_INFINITY }
     const ofId = this.#wanted.get(wanted.id) ?? new Set()
-    this.#wanted.set(wanted.id, ofId.add(wanted))
-    const since = wanted.since - skewMs
-    if (!this.#reading && this.#missed === Number.POSITIVE_INFINITY) this.#readFrom(since)
-    else if (since < this.#readTo) this.#missedFrom(since, rewindMs)
-    return () => {
-      ofId.delete(wanted)
-      if (ofId.size === 0 && this.#wanted.get(wanted.id) === ofId) this.#wanted.delete(wanted.id)
-      if (this.#wanted.size === 0) this.#stop()
+    this.#wanted.set(wanted.id, ofId.add(sought))
+    const reading = [...this.#readings].find(({ readTo }) => readTo <= sought.since)
+    if (reading) assign(sought, reading)
+    else if (this.#readings.size > 0) this.#beginIn(lookBackMs)
+    else if (!this.#cancelBegin) this.#begin()
+    const search = this
+    return {
+      upToNow: limitMs => this.#upToNow(sought, limitMs),
+      get isUpToNow() {
+        return search.#isUpToNow(sought)
+      },
+      end: () => this.#end(sought),
     }
   }
 
-  async upToNow(): Promise<void> {
-    if (this.#missed < Number.POSITIVE_INFINITY) this.#rewind()
-    const reading = this.#reading
-    const follower = await reading
-    await follower?.caughtUp()
-    if (this.#reading && this.#reading !== reading) await this.upToNow() // it began anew meanwhile
+  #isUpToNow({ reading, heardAt }: Sought): boolean {
+    return this.#isRefused || (reading !== null && heardAt > this.#options.clock.monotonic() - freshMs)
   }
 
-  #missedFrom(since: number, waitMs: number): void {
-    if (this.#missed === Number.POSITIVE_INFINITY) {
-      this.#cancelRewind = this.#options.clock.after(waitMs, () => this.#rewind())
-    }
-    this.#missed = Math.min(this.#missed, since)
-  }
-
-  #rewind(): void {
-    const since = this.#missed
-    this.#stop()
-    this.#readFrom(since)
-  }
-
-  #readFrom(since: number): void {
-    const { bus, topic, telemetry } = this.#options
-    const tp = { topic, partition: this.#partition }
-    this.#readTo = since
-    const reading: Promise<Follower | null> = bus
-      .follow(tp, since, records => (this.#reading === reading ? this.#look(records) : undefined))
-      .catch(error => {
-        telemetry.emit('evidence.unavailable', { ...tp, error })
-        if (this.#reading === reading) {
-          this.#reading = null
-          this.#missedFrom(since, retryMs)
-        }
-        return null
+  #upToNow(sought: Sought, limitMs: number): Promise<boolean> {
+    return new Promise(resolve => {
+      const cancel = this.#options.clock.after(limitMs, () => resolve(false))
+      void this.#hear(sought).then(heard => {
+        cancel()
+        resolve(heard)
       })
-    this.#reading = reading
+    })
   }
 
-  #stop(): void {
-    const reading = this.#reading
-    this.#reading = null
-    this.#missed = Number.POSITIVE_INFINITY
-    this.#cancelRewind()
-    void reading?.then(follower => follower?.close())
+  async #hear(sought: Sought): Promise<boolean> {
+    if (this.#isRefused) return true
+    if (!sought.reading) this.#begin()
+    const { reading } = sought
+    const follower = await reading?.follower
+    if (!reading || !follower) return this.#isRefused
+    await this.#untilCaughtUp(reading, follower)
+    if (sought.reading !== reading) return sought.reading ? this.#hear(sought) : false
+    sought.heardAt = this.#options.clock.monotonic()
+    return true
   }
 
-  async #look(records: readonly BusRecord[]): Promise<void> {
-    for (const record of records) {
-      const wanted = record.key && this.#wanted.get(record.key.toString())
-      if (wanted) await this.#consider(record, wanted)
-      this.#readTo = Math.max(this.#readTo, record.timestamp)
+  /** Resolves when it has read what is there now, or is read no more. All that ask at once have one answer. */
+  #untilCaughtUp(reading: Reading, follower: Follower): Promise<void> {
+    if (!reading.caughtUp) {
+      reading.caughtUp = this.#catchUp(reading, follower)
+      queueMicrotask(() => {
+        reading.caughtUp = null
+      })
+    }
+    return reading.caughtUp
+  }
+
+  async #catchUp(reading: Reading, follower: Follower): Promise<void> {
+    const { looked } = reading
+    const cancel = this.#options.clock.after(stallMs, () => {
+      if (reading.looked === looked) this.#lose(reading, 0)
+    })
+    await follower.caughtUp().catch(error => this.#refuse(reading, error))
+    cancel()
+  }
+
+  #end(sought: Sought): void {
+    const { reading, id } = sought
+    const ofId = this.#wanted.get(id)
+    ofId?.delete(sought)
+    if (ofId?.size === 0) this.#wanted.delete(id)
+    sought.reading = null
+    reading?.sought.delete(sought)
+    if (reading?.sought.size === 0) this.#close(reading)
+    if (this.#wanted.size > 0) return
+    this.#cancelBegin?.()
+    this.#cancelBegin = null
+    this.#refusedAt = null
+    this.#isRefused = false
+  }
+
+  #unread(): Sought[] {
+    return [...this.#wanted.values()].flatMap(ofId => [...ofId]).filter(({ reading }) => !reading)
+  }
+
+  #beginIn(ms: number): void {
+    this.#cancelBegin ??= this.#options.clock.after(ms, () => this.#begin())
+  }
+
+  /** Reads what no reading has looked at for those that came after it had been passed. */
+  #begin(): void {
+    this.#cancelBegin?.()
+    this.#cancelBegin = null
+    const unread = this.#unread()
+    if (unread.length === 0 || this.#readings.size >= mostReadings) return
+    const since = unread.reduce((least, sought) => Math.min(least, sought.since), Number.POSITIVE_INFINITY)
+    const reading: Reading = { sought: new Set(), follower: noFollower, caughtUp: null, readTo: since, looked: 0 }
+    this.#readings.add(reading)
+    for (const sought of unread) assign(sought, reading)
+    reading.follower = this.#options.bus
+      .follow(this.#tp, since, records => this.#look(reading, records))
+      .then(
+        follower => {
+          this.#refusedAt = null
+          this.#isRefused = false
+          void this.#join(reading, follower)
+          return follower
+        },
+        error => {
+          this.#refuse(reading, error)
+          return null
+        },
+      )
+  }
+
+  /** Come to the end, it hands those that it serves over to the one that had been there before. */
+  async #join(reading: Reading, follower: Follower): Promise<void> {
+    while (this.#readings.has(reading)) {
+      const tail = this.#tail
+      await this.#untilCaughtUp(reading, follower)
+      if (!this.#readings.has(reading) || tail !== this.#tail) continue // the other one may have begun further on
+      this.#tail ??= reading
+      if (this.#tail === reading) return
+      for (const sought of reading.sought) assign(sought, this.#tail)
+      this.#close(reading)
     }
   }
 
-  async #consider(record: BusRecord, wanted: ReadonlySet<Wanted>): Promise<void> {
+  #refuse(reading: Reading, error: Error): void {
+    const { clock, telemetry } = this.#options
+    if (!this.#readings.has(reading)) return
+    telemetry.emit('evidence.unavailable', { ...this.#tp, error })
+    this.#refusedAt ??= clock.monotonic()
+    this.#isRefused = clock.monotonic() - this.#refusedAt >= refusalMs
+    this.#lose(reading, retryMs)
+  }
+
+  #lose(reading: Reading, retryInMs: number): void {
+    if (!this.#readings.has(reading)) return
+    for (const sought of reading.sought) sought.reading = null
+    this.#beginIn(retryInMs)
+    this.#close(reading)
+  }
+
+  #close(reading: Reading): void {
+    this.#readings.delete(reading)
+    if (this.#tail === reading) this.#tail = null
+    void reading.follower.then(follower => follower?.close())
+    if (this.#unread().length > 0) this.#beginIn(lookBackMs) // there may have been too many readings for them
+  }
+
+  async #look(reading: Reading, records: readonly BusRecord[]): Promise<void> {
+    for (const record of records) {
+      if (!this.#readings.has(reading)) return
+      const wanted = record.key && this.#wanted.get(record.key.toString())
+      if (wanted) await this.#consider(reading, record, wanted)
+      reading.readTo = Math.max(reading.readTo, record.timestamp)
+      reading.looked++
+    }
+  }
+
+  async #consider(reading: Reading, record: BusRecord, wanted: ReadonlySet<Sought>): Promise<void> {
     const { decoder, clock } = this.#options
-    const event = await decodePatiently(decoder, record.value, clock, () => this.#wanted.size > 0)
+    const event = await decodePatiently(decoder, record.value, clock, () => this.#readings.has(reading))
     if (!event || !provesSending(event)) return
     for (const one of [...wanted]) if (one.account === event.account) one.found(event)
   }
+}
+
+const noFollower = Promise.resolve(null)
+
+function assign(sought: Sought, reading: Reading): void {
+  sought.reading = reading
+  reading.sought.add(sought)
 }
 
 /** A poll that was given up says nothing; an event from an account's own address may be about any message. */

@@ -8,6 +8,16 @@ export interface Origin extends TopicPartition {
   record: BusRecord
 }
 
+/** What callbacks say of a command in doubt, before it is POSTed again. */
+export interface Hearing {
+  /** @returns whether every callback that was there at the call has been heard, as far as they may be read */
+  upToNow(): Promise<boolean>
+  /** Whether `upToNow` was true shortly before, and what has come since is being listened to. */
+  isUpToNow(): boolean
+  /** Queues the command again when that is so. */
+  waitForIt(): void
+}
+
 /** A valid command on its way: from its partition's session to its result. */
 export interface Pending {
   command: Command
@@ -22,8 +32,12 @@ export interface Pending {
   attempts: number
   /** Whether one of them may have been executed: what a later one comes to says nothing about that. */
   doubted: boolean
+  /** No POST of it can have begun before, by busgate's own clocks, milliseconds since 1970. Missing: none has, or unknown. */
+  postedSince?: number
   /** Why it cannot be sent again: what it was is not known any more, and `command` holds what is. */
   unreadable?: string
+  /** Missing: it was not POSTed before, or no callback can tell. */
+  hearing?: Hearing
   /** In an envelope: what becomes of it is the delivery's to say. */
   packed?: boolean
   /** Its final result, by a callback that came while it was packed. */

@@ -7,7 +7,7 @@ import type { StatusEvent } from '../records/generated.ts'
 import { noPayload, type ResultPayload, readPayload } from '../records/result.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { concludeExpired } from './conclusion.ts'
-import type { Evidence } from './evidence.ts'
+import type { Evidence, Seeking } from './evidence.ts'
 import type { Outbox } from './outbox.ts'
 import { expiry, type Pending } from './pending.ts'
 import { nobodyCouldTell, type ResultDetails, ResultTally } from './results.ts'
@@ -62,8 +62,16 @@ interface Doubt {
   /** Definite answers that proved nothing. */
   inconclusive: number
   over: boolean
-  endSearch: () => void
+  /** null: no callback can come, or there is no topic of statuses. */
+  seeking: Seeking | null
 }
+
+/** A doubt is decided without the callbacks when they cannot be heard for this long; it is only sent again with them. */
+const patienceMs = 10_000
+/** What is to be sent again asks for them anew after this long. */
+const listenAgainMs = 1000
+/** An envelope holds a slot while it waits for them. */
+const inSlotMs = 2000
 
 /**
  * Resolves doubts: waits until the POST can no longer be executed late, asks for the status, and then gives the final
@@ -87,7 +95,7 @@ export class Resolver {
   resolve(pending: Pending, postedAt: number, since: number): void {
     const { clock, settleMs } = this.#options
     const canBeAsked = !withoutStatus.includes(pending.command.type)
-    const doubt: Doubt = { pending, postedAt, inconclusive: 0, over: false, endSearch: () => {} }
+    const doubt: Doubt = { pending, postedAt, inconclusive: 0, over: false, seeking: null }
     const ofSession = this.#bySession.get(pending.session) ?? new Set()
     this.#bySession.set(pending.session, ofSession.add(doubt))
     this.open++
@@ -107,13 +115,21 @@ export class Resolver {
 
   #awaitCallback(doubt: Doubt, since: number): void {
     const { idText: id, account } = doubt.pending.command
+    const { evidence, clock } = this.#options
     const found = ({ msgId }: StatusEvent) => {
       if (doubt.over) return
       const details = this.#sent(doubt, { ...noPayload, msgId })
       if (doubt.pending.packed) doubt.pending.proof = details
       else this.#settle(doubt, details)
     }
-    doubt.endSearch = this.#options.evidence?.seek({ id, account, since, found }) ?? doubt.endSearch
+    const seeking = evidence?.seek({ id, account, since: Math.min(since, clock.now()), found })
+    if (!seeking) return
+    doubt.seeking = seeking
+    doubt.pending.hearing = {
+      upToNow: () => seeking.upToNow(inSlotMs),
+      isUpToNow: () => seeking.isUpToNow,
+      waitForIt: () => void this.#decide(doubt, true),
+    }
   }
 
   async #poll(doubt: Doubt): Promise<void> {
@@ -139,11 +155,14 @@ export class Resolver {
     else this.#after(pollIntervalMs, doubt, () => this.#poll(doubt))
   }
 
-  /** Everything that can be asked has been asked; the callbacks that came so far are heard first. */
-  async #decide(doubt: Doubt): Promise<void> {
-    const { attempts: mostAttempts, maxAgeMs, clock, sendAgain, evidence } = this.#options
-    const { pending, postedAt } = doubt
-    await evidence?.upToNow(pending.command.idText)
+  /**
+   * Everything that can be asked has been asked; the callbacks that came so far are heard first.
+   * @param again whether it had been decided to send it again, when they could not be heard
+   */
+  async #decide(doubt: Doubt, again = false): Promise<void> {
+    const { attempts: mostAttempts, maxAgeMs, clock, sendAgain } = this.#options
+    const { pending, postedAt, seeking } = doubt
+    const heard = seeking === null || (await seeking.upToNow(patienceMs))
     if (doubt.over) return
     const { attempts } = pending
     const expired = expiry(pending, clock.now(), maxAgeMs)
@@ -152,10 +171,12 @@ export class Resolver {
       this.#settle(doubt, { ...unresolved, errorCode: 'RESPONSE_LOST', sentAt: postedAt })
     } else if (expired) {
       this.#settle(doubt, concludeExpired(pending, expired))
-    } else if (attempts >= mostAttempts) {
+    } else if (attempts >= mostAttempts && !again) {
       this.#settle(doubt, { ...unresolved, errorCode: 'ATTEMPTS_EXHAUSTED', sentAt: postedAt })
-    } else {
+    } else if (heard) {
       sendAgain(pending)
+    } else {
+      this.#after(listenAgainMs, doubt, () => this.#decide(doubt, true))
     }
   }
 
@@ -184,7 +205,7 @@ export class Resolver {
   #close(doubt: Doubt): void {
     if (doubt.over) return
     doubt.over = true
-    doubt.endSearch()
+    doubt.seeking?.end()
     this.#bySession.get(doubt.pending.session)?.delete(doubt)
     this.open--
   }

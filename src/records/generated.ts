@@ -510,6 +510,8 @@ export interface Doubt {
   attempts: number
   /** When the last of them can have begun at the latest, milliseconds since 1970. */
   postedAt: number
+  /** When the first of them can have begun at the earliest, by the clock of busgate, milliseconds since 1970; null: unknown. */
+  postedSince: number | null
   /** Why nobody can tell, e.g. timeout, reset, taken_over. */
   cause: string
   /** The command's kind of message, as the gateway names it, for when its value cannot be read. */

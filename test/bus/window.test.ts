@@ -75,7 +75,13 @@ describe('the checkpoint', () => {
     })
     fc.assert(
       fc.property(anyCheckpoint, ({ base, seq, states }) => {
-        const packed = packCheckpoint({ tag: 'a-tag_1', seq, window: windowOf(base, states), uncheckedUntil: 0 })
+        const packed = packCheckpoint({
+          tag: 'a-tag_1',
+          seq,
+          window: windowOf(base, states),
+          uncheckedUntil: 0,
+          intentsSince: 0,
+        })
         const read = unpackCheckpoint(base, packed)
         expect(read).toMatchObject({ tag: 'a-tag_1', seq, window: { base, horizon: base } })
         expect(statesOf(read.window, base, states.length + 8)).toEqual([...states, ...Array(8).fill(NEW)])
@@ -91,6 +97,7 @@ describe('the checkpoint', () => {
         seq: Number.MAX_SAFE_INTEGER,
         window,
         uncheckedUntil: Number.MAX_SAFE_INTEGER,
+        intentsSince: Number.MAX_SAFE_INTEGER,
       })
       expect(packed.length).toBeLessThanOrEqual(4096)
       expect(statesOf(unpackCheckpoint(7, packed).window, 7, windowSize)).toEqual(Array(windowSize).fill(state))
@@ -100,7 +107,7 @@ describe('the checkpoint', () => {
   test('is short again when the window has moved on', () => {
     const window = windowOf(0, [...Array(5000).fill(DONE), INTENT])
     window.advance()
-    const packed = packCheckpoint({ tag: 'tag', seq: 3, window, uncheckedUntil: 0 })
+    const packed = packCheckpoint({ tag: 'tag', seq: 3, window, uncheckedUntil: 0, intentsSince: 0 })
     expect(packed).toBe('1;tag;3;AQ==')
   })
 
@@ -111,7 +118,7 @@ describe('the checkpoint', () => {
 
   test('says how far nothing is known until the window has moved past it', () => {
     const window = windowOf(7, [DONE, INTENT])
-    const checkpoint = { tag: 'tag', seq: 3, window, uncheckedUntil: 9 }
+    const checkpoint = { tag: 'tag', seq: 3, window, uncheckedUntil: 9, intentsSince: 0 }
     const packed = packCheckpoint(checkpoint)
     expect(packed).toBe('1;tag;3;Bg==;9')
     expect(unpackCheckpoint(7, packed).uncheckedUntil).toBe(9)
@@ -119,6 +126,19 @@ describe('the checkpoint', () => {
     window.advance()
     expect(packCheckpoint(checkpoint)).toBe('1;tag;3;')
     expect(unpackCheckpoint(9, '1;tag;3;').uncheckedUntil).toBe(0)
+  })
+
+  test.each([
+    [0, '1;tag;3;AQ==;0;1700000000000'],
+    [9, '1;tag;3;AQ==;9;1700000000000'],
+  ])('says since when its intents have stood (unchecked until %d)', (uncheckedUntil, text) => {
+    const packed = packCheckpoint({
+      ...{ tag: 'tag', seq: 3, window: windowOf(7, [INTENT]) },
+      ...{ uncheckedUntil, intentsSince: 1_700_000_000_000 },
+    })
+    expect(packed).toBe(text)
+    expect(unpackCheckpoint(7, packed)).toMatchObject({ uncheckedUntil, intentsSince: 1_700_000_000_000 })
+    expect(unpackCheckpoint(7, '1;tag;3;AQ==')).toMatchObject({ uncheckedUntil: 0, intentsSince: 0 })
   })
 
   test.each(['2;tag;1;AQ==', '10;of another shape'])(

@@ -156,7 +156,7 @@ describe('a look into the results', () => {
     const { take, ask, settled, fresh } = open({ topic: topics.doubts, until: 9 })
     const doubtOf = (offset: number, attempts: number): Doubt => ({
       ...{ topic: 'commands', partition: 0, offset, timestamp: 7, key: null, value: Buffer.alloc(0), headers: [] },
-      ...{ account: 'default', attempts, postedAt: 8, cause: 'timeout' },
+      ...{ account: 'default', attempts, postedAt: 8, postedSince: null, cause: 'timeout' },
       ...{ type: 'sms', correlationId: null, tenant: null, omitted: null },
     })
     const doubts = [

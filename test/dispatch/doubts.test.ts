@@ -1,11 +1,19 @@
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/answer.ts'
-import { itemsAnswer, sentItem } from '../support/answers.ts'
+import { itemsAnswer, refusal, sentItem } from '../support/answers.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
-import { startSendingWorld } from '../support/sending-world.ts'
+import { type SendingOptions, startSendingWorld } from '../support/sending-world.ts'
 
 const minute = 60_000
 const lost: Answer = { kind: 'lost', cause: 'timeout', message: 'timeout' }
+
+/** A gateway that does not answer before the worker dies; later it has no status of anything. */
+const startDyingWorld = (options: SendingOptions = {}) => {
+  const unanswered = new Promise<Answer>(() => {})
+  const answer: SendingOptions['answer'] = ([first]) =>
+    first!.type === 'status' ? refusal('Access denied') : unanswered
+  return startSendingWorld({ ...options, answer })
+}
 
 describe('a command in doubt', () => {
   test('after a second request is SENT when the first one’s callback came between them', async () => {
@@ -18,6 +26,57 @@ describe('a command in doubt', () => {
     await clock.pass(5000)
     expect(results()).toMatchObject([{ id: 1n, outcome: 'SENT' }])
   })
+
+  test.each([
+    ['right', 0],
+    ['two minutes ahead', 2 * minute],
+    ['counting microseconds', 1e15],
+  ])('whose worker died is SENT by a callback of that time, its producer’s clock being %s', async (_, ahead) => {
+    const world = await startDyingWorld({ producerAheadMs: ahead })
+    world.send(1)
+    await world.clock.pass(1000)
+    world.calledBack(1)
+    await world.clock.pass(4 * minute)
+    await world.takeOver()
+    await world.clock.pass(10 * minute)
+    expect(world.results()).toMatchObject([{ outcome: 'IN_DOUBT' }, { id: 1n, outcome: 'SENT', attempts: 1 }])
+    expect(world.postsOf(1)).toBe(1)
+  })
+
+  test('whose worker died has the statuses read from its request on, however long it had waited before', async () => {
+    let fetches = 0
+    const world = await startDyingWorld({
+      hop: async (step, way) => {
+        if (step.startsWith('fetch busgate.statuses') && way === 'there') fetches++
+      },
+    })
+    for (let id = 10_000; id < 20_000; id++) world.calledBack(id)
+    await world.clock.pass(60 * minute)
+    world.send(1)
+    await world.clock.pass(1000)
+    world.calledBack(1)
+    await world.clock.pass(4 * minute)
+    await world.takeOver()
+    await world.clock.pass(5000)
+    expect(world.results()).toMatchObject([{ outcome: 'IN_DOUBT' }, { outcome: 'SENT' }])
+    expect(fetches).toBe(1)
+  })
+
+  test.each([0, 2 * minute])(
+    'of an earlier version is SENT by a callback before it, a clock ahead by %d ms',
+    async ahead => {
+      const world = await startDyingWorld()
+      await world.clock.pass(minute)
+      const timestamp = world.clock.now() + ahead
+      await world.clock.pass(1000)
+      world.calledBack(1)
+      await world.clock.pass(10 * minute)
+      world.doubted(1, { cause: 'taken_over', timestamp })
+      await world.clock.pass(10 * minute)
+      expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT', attempts: 1 }])
+      expect(world.postsOf(1)).toBe(0)
+    },
+  )
 
   test('is asked for in time though the clock of whoever sent it is hours ahead', async () => {
     const { clock, doubted, results } = await startSendingWorld({

@@ -42,7 +42,6 @@ async function startSearch() {
   const found: string[] = []
   return {
     clock,
-    evidence,
     found,
     seek: (id: number, since: number) =>
       evidence.seek({ id: String(id), account: 'default', since, found: () => found.push(String(id)) }),
@@ -81,22 +80,22 @@ describe('callbacks as evidence', () => {
   })
 
   test('are heard before a doubt is decided, when they could not be read until then', async () => {
-    const { clock, seek, setReadable, found, calledBack, evidence } = await startSearch()
+    const { clock, seek, setReadable, found, calledBack } = await startSearch()
     setReadable(false)
-    seek(1, clock.now())
+    const seeking = seek(1, clock.now())
     calledBack(1)
     await clock.pass(100)
     setReadable(true)
-    await evidence.upToNow('1')
+    expect(await seeking.upToNow(minute)).toBe(true)
     expect(found).toEqual(['1'])
   })
 
   test('are not read any more when nothing is in doubt', async () => {
     const { clock, seek, setReadable } = await startSearch()
     setReadable(false)
-    const end = seek(1, clock.now())
+    const seeking = seek(1, clock.now())
     await clock.pass(minute)
-    end()
+    seeking.end()
     await clock.pass(minute)
     expect(clock.pending).toBe(0)
   })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { sleep } from '../../src/clock.ts'
 import type { Answer } from '../../src/gateway/answer.ts'
 import { refusal, refusedItem } from '../support/answers.ts'
 import { type Operation, type SendingOptions, sentAll, startSendingWorld } from '../support/sending-world.ts'
@@ -81,6 +82,80 @@ describe('a callback that comes before the second request begins stops it:', () 
     expectOnlyTheOtherPosted(world)
   })
 
+  test('while an older doubt has the statuses read from long before', async () => {
+    let isSlow = false
+    const { world, allow } = await startWithAWaitingDoubt({
+      others: 20_000,
+      hop: step => (isSlow && step.startsWith('fetch busgate.statuses') ? sleep(world.clock, 100) : ready),
+    })
+    isSlow = true
+    world.doubted(2, { cause: 'taken_over', postedSince: 0 })
+    await world.clock.pass(1.5 * second)
+    world.calledBack(1)
+    await world.clock.pass(300)
+    await allow()
+    expectNotPostedAgain(world)
+  })
+
+  test('while the broker takes its time to hand it over', async () => {
+    let fetching = ready
+    const { world, allow } = await startWithAWaitingDoubt({
+      hop: step => (step.startsWith('fetch busgate.statuses') ? fetching : ready),
+    })
+    const delayed = Promise.withResolvers<void>()
+    fetching = delayed.promise
+    world.calledBack(1)
+    await allow()
+    expect(world.results()).toEqual([])
+    delayed.resolve()
+    await world.clock.pass(60 * second)
+    expectNotPostedAgain(world)
+  })
+
+  test('while it could not be read for a moment', async () => {
+    let refusals = 0
+    const world = await startDoubtingWorld({
+      hop: async (step, way) => {
+        if (step.startsWith('look up busgate.statuses') && way === 'back' && ++refusals <= 2)
+          throw new Error('no leader')
+      },
+    })
+    world.doubted(1)
+    await world.clock.pass(100)
+    world.calledBack(1)
+    await world.clock.pass(60 * second)
+    expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT', attempts: 1 }])
+    expect([refusals, world.postsOf(1)]).toEqual([3, 0])
+  })
+
+  /** The command 1 is to be sent again as soon as its key is accepted, which `allow` sees to. */
+  async function startWithAWaitingDoubt({ others = 0, hop }: { others?: number } & Pick<SendingOptions, 'hop'>) {
+    let denied = true
+    const world = await startDoubtingWorld({
+      hop: hop!,
+      answer: operations => (denied && !isPoll(operations) ? refusal('Access denied') : sentAll(operations)),
+    })
+    for (let id = 0; id < others; id++) world.calledBack(1_000_000 + id)
+    await world.clock.pass(3600 * second)
+    world.doubted(1)
+    await world.clock.pass(5 * second)
+    return {
+      world,
+      async allow() {
+        const posts = world.postsOf(1)
+        expect(posts).toBeGreaterThan(0)
+        denied = false
+        await world.clock.pass(60 * second)
+        expect(world.postsOf(1)).toBe(posts)
+      },
+    }
+  }
+
+  function expectNotPostedAgain(world: Awaited<ReturnType<typeof startSendingWorld>>): void {
+    const posts = world.postsOf(1)
+    expect(world.results().filter(({ id }) => id === 1n)).toMatchObject([{ outcome: 'SENT', attempts: posts + 1 }])
+  }
+
   /** The commands 1 and 2 wait together, behind the command 3 that probes whether the key is accepted again. */
   async function startWithTwoInOneEnvelope(options: SendingOptions) {
     let denied = true
@@ -106,6 +181,50 @@ describe('a callback that comes before the second request begins stops it:', () 
     expect(envelopes.slice(-2).map(one => one.map(({ id }) => id))).toEqual([[3], [1]])
     nothingLeft(world)
   }
+})
+
+describe('while callbacks cannot be heard', () => {
+  test('for want of a right, only the gateway’s answers count: a command is sent again after some seconds', async () => {
+    const world = await startDoubtingWorld({
+      hop: async (step, way) => {
+        if (step.startsWith('look up busgate.statuses') && way === 'back') throw new Error('no right to read it')
+      },
+    })
+    world.doubted(1)
+    await world.clock.pass(5 * second)
+    expect(world.postsOf(1)).toBe(0)
+    await world.clock.pass(15 * second)
+    expect(world.results()).toMatchObject([{ id: 1n, outcome: 'SENT', attempts: 2 }])
+    expect(world.postsOf(1)).toBe(1)
+    nothingLeft(world)
+  })
+
+  test('because the statuses’ broker is away, nothing is sent again, no slot is held, and deadlines are kept', async () => {
+    let fetching = ready
+    const world = await startDoubtingWorld({
+      hop: step => (step.startsWith('fetch busgate.statuses') ? fetching : ready),
+    })
+    world.doubted(1, {}, { deadline: world.clock.now() + 40 * second })
+    await world.clock.pass(100)
+    const away = Promise.withResolvers<void>()
+    fetching = away.promise
+    world.doubted(2)
+    world.calledBack(3)
+    await world.clock.pass(30 * second)
+    expect([world.posts.filter(({ operations }) => !isPoll(operations)), world.gauge('requests_in_flight')]).toEqual([
+      [],
+      0,
+    ])
+    world.send(4)
+    await world.clock.pass(second)
+    expect(world.results()).toMatchObject([{ id: 4n, outcome: 'SENT' }])
+    await world.clock.pass(60 * second)
+    expect(world.results().slice(1)).toMatchObject([{ id: 1n, outcome: 'UNRESOLVED', errorCode: 'DEADLINE' }])
+    away.resolve()
+    await world.clock.pass(60 * second)
+    expect(world.results().slice(2)).toMatchObject([{ id: 2n, outcome: 'SENT', attempts: 2 }])
+    nothingLeft(world)
+  })
 })
 
 describe('a callback that comes while the second request is under way', () => {

@@ -37,6 +37,8 @@ export interface SendingOptions {
   /** What each step at the broker takes. */
   hop?: Hop
   settings?: object
+  /** How far the clock of whoever writes commands is ahead, in milliseconds. */
+  producerAheadMs?: number
   partitions?: number
   /** Topics with cleanup.policy=compact, by their names in the settings. */
   compacted?: readonly ('doubts' | 'results' | 'statuses' | 'deadLetters')[]
@@ -51,6 +53,7 @@ export const sentAll = (operations: Operation[]): Answer =>
 /** The role `worker` on a bus in memory with a gateway of the test's own, in a time that passes as the test says. */
 export async function startSendingWorld(options: SendingOptions = {}) {
   const { answer = sentAll, connected = async () => {}, hop = async () => {}, partitions = 1 } = options
+  const { producerAheadMs = 0 } = options
   const clock = new ManualClock()
   const broker = new MemoryBroker(clock)
   const telemetry = new Telemetry()
@@ -63,6 +66,7 @@ export async function startSendingWorld(options: SendingOptions = {}) {
   ])
   for (const use of options.compacted ?? []) broker.compacted.add(topics[use])
   const posts: Post[] = []
+  let dead: MemoryBus | null = null
   const join = async (groupId: string, overrides: object = {}): Promise<{ sending: Sending; bus: MemoryBus }> => {
     const bus = new MemoryBus({ broker, groupId, clock, telemetry, drainMs: 5000, startFrom: 'earliest', hop })
     onTestFinished(() => bus.close())
@@ -90,7 +94,7 @@ export async function startSendingWorld(options: SendingOptions = {}) {
         close: async () => {},
       },
       fatal: error => {
-        throw error
+        if (bus !== dead) throw error
       },
     })
     const [sending] = await Promise.all([starting, clock.pass(1000)])
@@ -106,7 +110,8 @@ export async function startSendingWorld(options: SendingOptions = {}) {
   const write = (topic: string, id: number, value: Buffer) => {
     const key = keyOf(id)
     const count = topic === topics.statuses ? 1 : partitions
-    broker.append([{ topic, partition: partitionOf(key, count), key, value }], clock.now())
+    const ahead = topics.commands.includes(topic) ? producerAheadMs : 0
+    broker.append([{ topic, partition: partitionOf(key, count), key, value }], clock.now() + ahead)
   }
 
   return {
@@ -119,6 +124,12 @@ export async function startSendingWorld(options: SendingOptions = {}) {
     posts,
     /** One more process in the group, with some of its topics others. */
     startAnother: async (topics: Partial<Settings['topics']>) => (await join('g', topics)).sending,
+    /** The process dies, and another one takes its partitions over. */
+    async takeOver() {
+      dead = bus
+      await bus.crash()
+      await join('g')
+    },
     /** How often an id stood in an envelope of commands. */
     postsOf: (id: number) =>
       posts.filter(({ operations }) => operations.some(one => one.id === id && one.type !== 'status')).length,
@@ -137,6 +148,7 @@ export async function startSendingWorld(options: SendingOptions = {}) {
         account: 'default',
         attempts: 1,
         postedAt: clock.now(),
+        postedSince: null,
         cause: 'timeout',
         type: 'sms',
         correlationId: null,

@@ -77,6 +77,8 @@ export class PartitionSession implements Session {
   #window!: Window
   #seq = 0
   #uncheckedUntil = 0
+  /** Since when offsets were intents, milliseconds since 1970, the longest first; some of them are none any more. */
+  readonly #intentsSince = new Map<number, number>()
   #held = false
   #paused = true
   /** Fetched, but beyond the window. */
@@ -146,6 +148,7 @@ export class PartitionSession implements Session {
     this.#uncheckedUntil = checkpoint.uncheckedUntil
     if (own) this.#takeBack()
     else this.#takeOver(checkpoint.tag)
+    this.#sinceOf(checkpoint)
     this.position = Math.max(low, this.#window.base - this.#options.lookBack)
     this.highWatermark = high
     listener.opened(this)
@@ -228,6 +231,26 @@ export class PartitionSession implements Session {
     for (const offset of ledger.numbers()) if (offset >= 0 && window.get(offset) !== INTENT) ledger.remove(offset)
   }
 
+  #sinceOf({ window, intentsSince }: Checkpoint): void {
+    for (let offset = window.base; offset < window.base + window.length; offset++) {
+      if (this.#mayBePosted(offset)) this.#intentsSince.set(offset, intentsSince)
+    }
+  }
+
+  #mayBePosted(offset: number): boolean {
+    const state = this.#window.get(offset)
+    return state === INTENT || state === IN_DOUBT
+  }
+
+  /** Since when the oldest intent has stood; 0: there is none, or that is unknown. */
+  #oldestIntent(): number {
+    for (const [offset, since] of this.#intentsSince) {
+      if (this.#mayBePosted(offset)) return since
+      this.#intentsSince.delete(offset)
+    }
+    return 0
+  }
+
   /** @returns false when the batch does not continue where the session stands: seek to `position`. */
   accept(batch: Batch): boolean {
     if (!this.started) return true
@@ -282,7 +305,10 @@ export class PartitionSession implements Session {
     if (this.#waiting.length === 0) window.skipTo(this.position)
     const { listener } = this.#options
     if (arrived.history.length > 0) listener.history?.(this, arrived.history)
-    if (arrived.doubts.length > 0) listener.inDoubt(this, arrived.doubts)
+    if (arrived.doubts.length > 0) {
+      const since = arrived.doubts.map(({ offset }) => this.#intentsSince.get(offset) ?? 0)
+      listener.inDoubt(this, arrived.doubts, Math.min(...since))
+    }
     if (arrived.fresh.length > 0) listener.records(this, arrived.fresh)
     this.#balance()
   }
@@ -371,7 +397,12 @@ export class PartitionSession implements Session {
 
   intend(offsets: readonly number[]): Promise<boolean> {
     if (!this.open) return Promise.resolve(false)
-    for (const offset of offsets) this.#window.set(offset, INTENT)
+    const now = this.#options.clock.now()
+    for (const offset of offsets) {
+      this.#window.set(offset, INTENT)
+      this.#intentsSince.delete(offset)
+      this.#intentsSince.set(offset, now)
+    }
     return this.#commits.intend(offsets)
   }
 
@@ -424,7 +455,8 @@ export class PartitionSession implements Session {
     window.advance()
     this.#seq++
     const { uncheckedUntil } = this
-    const metadata = packCheckpoint({ tag: this.#options.tag, seq: this.#seq, window, uncheckedUntil })
+    const intentsSince = this.#oldestIntent()
+    const metadata = packCheckpoint({ tag: this.#options.tag, seq: this.#seq, window, uncheckedUntil, intentsSince })
     await this.#options.driver.commit(records, window.base, metadata)
     this.#options.committed(records.length, this.windowUsed, { offset: window.base, metadata })
   }

@@ -20,7 +20,7 @@ export interface Content {
 const harmless = new Set([
   ...['id', 'type', 'account', 'deadline', 'delivery', 'correlationId', 'tenant'],
   ...['msg_id', 'request_id', 'success', 'status', 'updated_at', 'duration'],
-  ...['topic', 'partition', 'offset', 'timestamp', 'attempts', 'postedAt'],
+  ...['topic', 'partition', 'offset', 'timestamp', 'attempts', 'postedAt', 'postedSince'],
 ])
 const hidden = '***'
 
