@@ -11,7 +11,7 @@ function logOf(line: string, from = 0): FetchedMessage[] {
     const [kind, producerId] = [entry[0]!, entry.slice(1)]
     const isControlRecord = '+-'.includes(kind)
     return {
-      offset: String(from + i),
+      offset: from + i,
       key: isControlRecord ? Buffer.from([0, 0, 0, kind === '+' ? 1 : 0]) : Buffer.from(entry),
       isControlRecord,
       batchContext: { producerId, inTransaction: kind !== 'n' },

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { fetchCommitted } from '../../src/bus/kafka/fetch.ts'
 import { decodeFetch } from '../../src/bus/kafka/fetch-response.ts'
 import type { InternalBroker } from '../../src/bus/kafka/internals.ts'
+import { noMark } from '../../src/bus/kafka/record-batch.ts'
 import type { BusRecord } from '../../src/bus/port.ts'
 import {
   type AnsweredPartition,
@@ -12,28 +13,50 @@ import {
   packingNames,
   packings,
 } from '../support/batches.ts'
+import { LogBroker } from '../support/log-broker.ts'
 
 const MiB = 1024 * 1024
 const require = createRequire(import.meta.url)
 
+const ample = { waitMs: 0, bytesPerPartition: 4096, roomPerPartition: 16 * MiB }
+
 /** A broker that answers every fetch with this. */
-const brokerOf = (answer: () => unknown) => ({ fetch: async () => answer() }) as unknown as InternalBroker
+const brokerOf = (payload: Buffer, version = 11) =>
+  ({ fetch: async () => decodeFetch(payload, version) }) as unknown as InternalBroker
 
 /** What is read of one partition's answer, from an offset on. */
 async function read(answered: Omit<AnsweredPartition, 'partition'>, offset = 0) {
-  const payload = buildFetchAnswer(11, [{ partition: 0, ...answered }])
-  return readFrom(
-    brokerOf(() => decodeFetch(payload, 11)),
-    offset,
-  )
+  return readFrom(brokerOf(buildFetchAnswer(11, [{ partition: 0, ...answered }])), offset)
 }
 
-async function readFrom(broker: InternalBroker, offset = 0) {
-  const position = { tp: { topic: 'topic', partition: 0 }, offset }
-  const fetched = (await fetchCommitted(broker, [position], { waitMs: 0, bytesPerPartition: 1 })).get(position)
+async function readFrom(broker: InternalBroker, offset = 0, limits = ample) {
+  const [fetched] = await readPartitions(broker, [0], offset, limits)
   if (!fetched?.ok) throw new Error('nothing was read', { cause: fetched?.error })
   return fetched
 }
+
+/** Of each partition what was fetched; undefined: nothing yet. */
+async function readPartitions(broker: InternalBroker, partitions: number[], offset = 0, limits = ample) {
+  const positions = partitions.map(partition => ({ tp: { topic: 'topic', partition }, offset }))
+  const fetched = await fetchCommitted(broker, positions, limits)
+  return positions.map(position => fetched.get(position))
+}
+
+/** All that is read of a log until its end, in as many fetches as it takes. */
+async function readAll(log: LogBroker, offset: number, end: number, limits = ample) {
+  const records: BusRecord[] = []
+  for (let next = offset; next < end; ) {
+    const fetched = await readFrom(log.broker, next, limits)
+    if (fetched.next <= next) throw new Error(`no way past offset ${next}`)
+    records.push(...fetched.records)
+    next = fetched.next
+  }
+  return records
+}
+
+/** Offsets of records, and the ranges that cannot be read. */
+const shape = (records: readonly BusRecord[]) =>
+  records.map(({ offset, unreadable }) => (unreadable ? `${offset}-${unreadable.lastOffset} lost` : offset))
 
 const readBytes = (bytes: Buffer, offset?: number) => read({ bytes }, offset)
 
@@ -55,27 +78,20 @@ describe("the broker's answer to a fetch", () => {
     const [expected] = (await kafkajs.decode(payload)).responses
     const { responses, clientSideThrottleTime } = decodeFetch(payload, version)
     expect(clientSideThrottleTime).toBe(version >= 8 ? 12 : 0)
-    expect(responses).toMatchObject([{ topicName: 'topic', partitions: [{ next: 43 }, { next: null }] }])
-    const partitions = responses[0]!.partitions
-    expect(partitions).toHaveLength(2)
-    for (const [i, { messages, highWatermark, ...others }] of expected.partitions.entries()) {
-      const { partition, errorCode, abortedTransactions } = others
-      expect(partitions[i]).toMatchObject({ partition, errorCode, abortedTransactions })
-      expect(partitions[i]!.highWatermark).toBe(Number(highWatermark))
-      const read = partitions[i]!.messages.map(({ offset, timestamp, ...rest }) => ({
-        offset: String(offset),
-        timestamp: String(timestamp),
-        ...rest,
-      }))
-      expect(messages).toMatchObject(read)
+    expect(responses).toMatchObject([{ topicName: 'topic', partitions: [{ partition: 3 }, { partition: 4 }] }])
+    for (const [i, { partition, errorCode, abortedTransactions, highWatermark }] of expected.partitions.entries()) {
+      const others = { partition, errorCode, abortedTransactions, highWatermark: Number(highWatermark) }
+      expect(responses[0]!.partitions[i]).toMatchObject(others)
     }
-  })
-
-  test('that kafkajs itself has decoded is read as well', async () => {
-    const payload = buildFetchAnswer(11, [{ partition: 0, highWatermark: 77, bytes: buildBatch([40, 41]) }])
-    const kafkajs = require('kafkajs/src/protocol/requests/fetch/v11/response')
-    const fetched = await readFrom(brokerOf(() => kafkajs.decode(payload)))
-    expect(fetched).toMatchObject({ records: [{ offset: 40 }, { offset: 41 }], next: 42, highWatermark: 77 })
+    const [fetched, refused] = await readPartitions(brokerOf(payload, version), [3, 4])
+    expect(refused).toMatchObject({ ok: false, error: { type: 'NOT_LEADER_FOR_PARTITION' } })
+    expect(fetched).toMatchObject({ ok: true, next: 43 })
+    const records = (fetched as { records: BusRecord[] }).records.map(({ offset, timestamp, ...rest }) => ({
+      offset: String(offset),
+      timestamp: String(timestamp),
+      ...rest,
+    }))
+    expect(expected.partitions[0].messages).toMatchObject(records)
   })
 
   test('says where the log ends', async () => {
@@ -102,7 +118,14 @@ describe("the broker's answer to a fetch", () => {
       const bytes = Buffer.concat([buildBatch([10], { last: 19 }), second.subarray(0, cut)])
       expect(await readBytes(bytes)).toMatchObject({ records: [{ offset: 10 }], next: 20 })
     }
-    expect(await readBytes(second.subarray(0, -1), 20)).toMatchObject({ records: [], next: 20 })
+  })
+
+  test('without the end of its first batch, because other partitions came first, is asked for again', async () => {
+    const whole = buildFetchAnswer(11, [{ partition: 0, bytes: buildBatch(range(20, 5)) }])
+    const cut = buildFetchAnswer(11, [{ partition: 0, bytes: buildBatch(range(20, 5)).subarray(0, -1) }])
+    const answers = [cut, whole]
+    const broker = { fetch: async () => decodeFetch(answers.shift()!, 11) } as unknown as InternalBroker
+    expect(await readFrom(broker, 20)).toMatchObject({ records: { length: 5 }, next: 25 })
   })
 
   test('begins with the offset that was asked for, though its batch begins earlier', async () => {
@@ -309,25 +332,82 @@ describe('a batch that cannot be read', () => {
     expect(next).toBe(10)
   })
 
-  test('holds nobody up, whatever else is wrong about it', async () => {
-    const batch = buildBatch(range(5, 5))
-    const changed: [string, (bytes: Buffer) => void][] = [
-      ['its last offset is beyond the log', bytes => bytes.writeInt32BE(2_000_000_000, 23)],
-      ['its last offset is before its first', bytes => bytes.writeInt32BE(-7, 23)],
-      ['its format is unknown', bytes => bytes.writeInt8(9, 16)],
-      ['its length is none', bytes => bytes.writeInt32BE(-5, 8)],
-      ['its length is shorter than a header', bytes => bytes.writeInt32BE(10, 8)],
-    ]
-    for (const [, change] of changed) {
-      for (const position of [5, 7]) {
-        const bytes = Buffer.from(batch)
-        change(bytes)
-        const { records, next } = await read({ bytes, highWatermark: 100 }, position)
-        expect(records).toMatchObject([{ offset: position, unreadable: { code: 'BATCH_CORRUPT' } }])
-        expect(next).toBeGreaterThan(position)
-        expect(next).toBeLessThanOrEqual(10)
+  const damages: [string, (bytes: Buffer) => void][] = [
+    ['its last offset is beyond the log', bytes => bytes.writeInt32BE(2_000_000_000, 23)],
+    ['its last offset is one of the batches behind it', bytes => bytes.writeInt32BE(1000, 23)],
+    ['its last offset is too low', bytes => bytes.writeInt32BE(1, 23)],
+    ['its first offset is too high', bytes => bytes.writeBigInt64BE(5n + 64n, 0)],
+    ['its format is unknown', bytes => bytes.writeInt8(9, 16)],
+    ['its length reaches over the batches behind it', bytes => bytes.writeInt32BE(bytes.readInt32BE(8) + 200, 8)],
+    ['its length ends within it', bytes => bytes.writeInt32BE(bytes.readInt32BE(8) - 20, 8)],
+    ['its checksum is wrong', bytes => bytes.writeInt32BE(1, 17)],
+  ]
+
+  test.each(damages)('because %s loses nothing that stands behind it', async (_, change) => {
+    const damaged = buildBatch(range(5, 5))
+    change(damaged)
+    const batches = [damaged, buildBatch(range(10, 3)), ...range(13, 1500).map(offset => buildBatch([offset]))]
+    const answer = { bytes: Buffer.concat(batches), highWatermark: 1513 }
+    for (const [position, expected] of [
+      [5, ['5-9 lost']],
+      [7, ['7-9 lost']],
+      [10, range(10, 1503)],
+      [12, range(12, 1501)],
+    ] as const) {
+      expect(shape((await read(answer, position)).records)).toEqual(expected)
+    }
+  })
+
+  test('loses nothing behind it though it says otherwise, where an answer ends with it', async () => {
+    for (const last of [0, 3, 1000, 2_000_000_000]) {
+      const damaged = buildBatch([10, 11, 12])
+      damaged.writeInt32BE(last, 23)
+      const files = [
+        { base: 8, batches: [buildBatch([8, 9]), damaged] },
+        { base: 13, batches: [buildBatch(range(13, 4000)), buildBatch([4013])] },
+      ]
+      const log = new LogBroker(files, 5000)
+      expect(shape(await readAll(log, 8, 4014))).toEqual([8, 9, '10-12 lost', ...range(13, 4001)])
+      expect(log.asked.length).toBeLessThan(40)
+      for (const position of last > 2 ? [11, 12] : []) {
+        expect(shape(await readAll(log, position, 13))).toEqual([`${position}-12 lost`])
       }
     }
+  })
+
+  test('loses nothing behind it where limits cut the answer off behind it', async () => {
+    const damaged = buildBatch([10, 11, 12])
+    damaged.writeInt32BE(1000, 23)
+    const large = buildBatch([{ offset: 13, value: Buffer.alloc(3 * MiB) }])
+    const log = new LogBroker([{ base: 10, batches: [damaged, large, buildBatch([14, 15])] }], 16)
+    const limits = { ...ample, bytesPerPartition: 100 }
+    expect(shape(await readAll(log, 10, 16, limits))).toEqual(['10-12 lost', 13, 14, 15])
+  })
+
+  test('is one record with the one behind it that cannot be read either', async () => {
+    const [first, second] = [buildBatch([10, 11]), buildBatch([12, 13])].map(bytes => withByte(bytes, -1))
+    const log = new LogBroker([{ base: 10, batches: [first!, second!, buildBatch([14])] }], 15)
+    expect(shape(await readAll(log, 10, 15))).toEqual(['10-13 lost', 14])
+  })
+
+  test('ends with the log where nothing stands behind it', async () => {
+    const log = new LogBroker([{ base: 10, batches: [buildBatch([10]), withByte(buildBatch(range(11, 20)), -1)] }], 31)
+    expect(shape(await readAll(log, 10, 31))).toEqual([10, '11-30 lost'])
+  })
+
+  test.each([-5, 10, 5_000_000])('because it says to be %i bytes long holds nobody up', async length => {
+    const damaged = buildBatch(range(5, 5))
+    damaged.writeInt32BE(length, 8)
+    const alone = { bytes: damaged, highWatermark: 10 }
+    const between = { bytes: Buffer.concat([damaged, buildBatch([10, 11])]), highWatermark: 12 }
+    for (const answer of [alone, between]) {
+      for (const position of [5, 7]) {
+        const { records, next } = await read(answer, position)
+        expect(shape(records)).toEqual([`${position}-9 lost`])
+        expect(next).toBe(10)
+      }
+    }
+    expect(shape((await read(between, 10)).records)).toEqual([10, 11])
   })
 
   test.each([
@@ -349,8 +429,8 @@ describe('a batch that cannot be read', () => {
     for (const bytes of [buildBatch([5, 6]), withByte(buildBatch([5, 6]), -1)]) {
       bytes.writeBigInt64BE(1n << 50n, 0)
       const { records, next } = await read({ bytes, highWatermark: 7 }, 5)
-      expect(records).toMatchObject([{ offset: 5, unreadable: { code: 'BATCH_CORRUPT', lastOffset: 5 } }])
-      expect(next).toBe(6)
+      expect(records).toMatchObject([{ offset: 5, unreadable: { code: 'BATCH_CORRUPT', lastOffset: 6 } }])
+      expect(next).toBe(7)
     }
   })
 
@@ -375,13 +455,10 @@ describe('a batch that cannot be read', () => {
       { partition: 0, bytes: buildBatch([10], { codec: 7 }) },
       { partition: 1, bytes: buildBatch([10]) },
     ])
-    const { responses } = decodeFetch(payload, 11)
-    const [bad, good] = responses[0]!.partitions
-    expect([bad!.messages[0]!.unreadable === undefined, good!.messages[0]!.unreadable === undefined]).toEqual([
-      false,
-      true,
-    ])
-    expect(good).toMatchObject({ next: 11 })
+    const [bad, good] = await readPartitions(brokerOf(payload), [0, 1])
+    expect(bad).toMatchObject({ records: [{ unreadable: {} }], next: 11 })
+    expect(good).toMatchObject({ records: [{ offset: 10 }], next: 11 })
+    expect(shape((good as { records: BusRecord[] }).records)).toEqual([10])
   })
 
   test('holds nothing of its content in what is told of it', async () => {
@@ -391,33 +468,70 @@ describe('a batch that cannot be read', () => {
   })
 })
 
-test('of batches that unpack to a lot, no more are decoded at once than fit into memory', async () => {
-  const large = (offset: number) => buildBatch([{ offset, value: Buffer.alloc(40 * MiB) }], { packing: 'zstd' })
-  const bytes = Buffer.concat(range(5, 4).map(large))
-  const payload = buildFetchAnswer(11, [
-    { partition: 0, bytes },
-    { partition: 1, bytes },
-  ])
-  const { responses } = decodeFetch(payload, 11)
-  expect(responses[0]!.partitions.map(({ messages, next }) => [messages.length, next])).toEqual([
-    [2, 7],
-    [0, null],
-  ])
-}, 20_000)
+describe('of batches that unpack to more than fits into memory', () => {
+  test('a few are read at a time, and the rest by the next fetches', async () => {
+    const large = (offset: number) => buildBatch([{ offset, value: Buffer.alloc(40 * MiB) }], { packing: 'zstd' })
+    const bytes = Buffer.concat(range(5, 2).map(large))
+    const answer = buildFetchAnswer(
+      11,
+      range(0, 3).map(partition => ({ partition, bytes })),
+    )
+    const fetched = await readPartitions(brokerOf(answer), [0, 1, 2])
+    expect(fetched).toMatchObject([{ records: { length: 1 }, next: 6 }, { records: { length: 1 }, next: 6 }, undefined])
+  }, 20_000)
 
-test('of batches of a great many small records, no more are decoded at once than fit into memory', () => {
-  const count = 100_000
-  const records = range(0, count).map(offset => ({ offset, key: null, value: null }))
-  const batch = buildBatch(records, { packing: 'zstd' })
-  const batches = range(0, 8).map(i => {
-    const moved = Buffer.from(batch)
-    moved.writeBigInt64BE(BigInt(i * count), 0)
-    return moved
+  const manySmall: [string, (count: number) => Buffer][] = [
+    [
+      'record batch',
+      count =>
+        buildBatch(
+          range(0, count).map(offset => ({ offset, key: null, value: null })),
+          { packing: 'zstd' },
+        ),
+    ],
+    [
+      'set of a format before 0.11',
+      count => {
+        const set = range(0, count).map(i => buildOldMessage(1, i, Buffer.alloc(0)))
+        return buildOldMessage(1, count - 1, packings.gzip[1](Buffer.concat(set)), 1)
+      },
+    ],
+  ]
+
+  test.each(manySmall)(
+    'the small records of one %s are read a few thousand at a time',
+    async (_, build) => {
+      const count = 50_000
+      const bytes = Buffer.concat([build(count), buildBatch([count])])
+      const log = brokerOf(buildFetchAnswer(11, [{ partition: 0, highWatermark: count + 1, bytes }]))
+      const offsets: number[] = []
+      const limits = { ...ample, roomPerPartition: 4 * MiB }
+      const position = { tp: { topic: 'topic', partition: 0 }, offset: 0, mark: noMark() }
+      for (let next = 0; next <= count; ) {
+        position.offset = next
+        const fetched = (await fetchCommitted(log, [position], limits)).get(position)
+        if (!fetched?.ok) throw new Error('nothing was read')
+        expect(fetched.records.length).toBeLessThanOrEqual(8192)
+        expect(fetched.next).toBeGreaterThan(next)
+        offsets.push(...offsetsOf(fetched.records))
+        next = fetched.next
+      }
+      expect(offsets).toEqual(range(0, count + 1))
+    },
+    20_000,
+  )
+
+  test('a batch with one bad record cannot be read, wherever reading it begins', async () => {
+    const bad = { offset: 20_000, key: null, value: null }
+    const records = [...range(0, 10_000).map(offset => ({ offset, key: null, value: null })), bad]
+    const bytes = Buffer.concat([buildBatch(records, { last: 10_000 }), buildBatch([10_001])])
+    const limits = { ...ample, roomPerPartition: MiB }
+    for (const position of [0, 5000]) {
+      const broker = brokerOf(buildFetchAnswer(11, [{ partition: 0, highWatermark: 20_000, bytes }]))
+      expect(shape((await readFrom(broker, position, limits)).records)).toEqual([`${position}-10000 lost`])
+    }
   })
-  const bytes = Buffer.concat(batches)
-  const { responses } = decodeFetch(buildFetchAnswer(11, [{ partition: 0, highWatermark: 8 * count, bytes }]), 11)
-  expect(responses[0]!.partitions).toMatchObject([{ next: 3 * count }])
-}, 20_000)
+})
 
 function withByte(bytes: Buffer, at: number): Buffer {
   const changed = Buffer.from(bytes)

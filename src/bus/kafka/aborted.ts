@@ -16,7 +16,7 @@ export function markAborted(messages: readonly FetchedMessage[], aborted: readon
   const open = new Set<string>()
   let next = 0
   for (const message of messages) {
-    const offset = Number(message.offset)
+    const { offset } = message
     while (next < upcoming.length && upcoming[next]!.firstOffset <= offset) open.add(upcoming[next++]!.producerId)
     const { producerId, inTransaction } = message.batchContext
     if (message.isControlRecord) {

@@ -1,5 +1,5 @@
 import type { DecodedMessage } from './internals.ts'
-import { decodeOldMessage, noContext } from './old-messages.ts'
+import { decodeOldMessage, isIntactMessage, noContext } from './old-messages.ts'
 import {
   contextOf,
   decodeBatch,
@@ -9,28 +9,24 @@ import {
   prefixBytes,
   prefixOf,
   type RecordBatch,
+  type Wanted,
 } from './record-batch.ts'
 import { UnreadableBatch } from './unreadable.ts'
 
 /** What a fetch brought of one partition. */
 export interface DecodedBatches {
   messages: DecodedMessage[]
-  /** The offset after the last batch that was decoded, or could not be; null when there was none. */
+  /** The offset after the last one that was decoded, or could not be; null when there was none. */
   next: number | null
+  /** Nothing can be said of what stands at the position before more is known. */
+  unsure: Unsure | null
 }
 
-/**
- * Most bytes that the batches of one fetch may take in memory, and the last one of them beyond that; the rest is for the next
- * fetch. An honest fetch of 4 MiB stays below it.
- */
-export const unpackedAtOnce = 64 * 1024 * 1024
-
-/** What a record takes in memory beside its bytes: the smallest are packed into less than one byte each. */
-const recordBytes = 250
-
-/** What is left to be unpacked of one fetch, shared by its partitions. */
-export interface Allowance {
-  bytes: number
+export interface Unsure {
+  /** Why the batch cannot be read, where it ends nobody knows; null: it is not all there. */
+  damage: unknown
+  /** What the broker has to answer for more to be known. */
+  bytesNeeded: number
 }
 
 const newestFormat = 2
@@ -38,71 +34,182 @@ const newestFormat = 2
 /** A broker can tell the end of a log a moment before it reads it, and this much cannot have come in between. */
 const newAtMost = 1 << 24
 
+/** Bytes that are asked for beyond what was answered, where that does not tell enough. */
+const leastMore = 1024 * 1024
+
+/** Bytes whose checksums are looked at in search of a batch, for each byte that is searched. */
+const searchEffort = 16
+
 /**
  * Decodes batches, one after the other, without the last one if the broker has cut it off. Ends behind one that cannot be
  * read, which becomes a message: the next fetch brings a new list of aborted transactions, so that none stays open whose
  * end was in that batch.
  * @param end the high watermark: no batch reaches it, or not far beyond
+ * @param whole whether the broker cannot have cut off the first one: it never does where one partition alone is asked for
  */
-export function decodeBatches(bytes: Buffer, end: number, allowance: Allowance): DecodedBatches {
-  const decoded: DecodedBatches = { messages: [], next: null }
-  for (let rest = bytes; rest.length >= prefixBytes && allowance.bytes > 0; ) {
-    const prefix = prefixOf(rest)
-    if (prefix.bytes > rest.length) break
-    const batch = rest.subarray(0, Math.max(prefix.bytes, prefixBytes))
-    rest = rest.subarray(batch.length)
-    try {
-      const { messages, lastOffset, unpacked } = decode(batch, prefix)
-      if (prefix.firstOffset < (decoded.next ?? 0) || lastOffset >= end + newAtMost) throw misplaced()
-      for (const message of messages) decoded.messages.push(message)
-      decoded.next = lastOffset + 1
-      allowance.bytes -= unpacked + messages.length * recordBytes
-    } catch (error) {
-      const firstOffset = plausibleStart(prefix, decoded.next ?? 0, end)
-      const lastOffset = plausibleEnd(batch, { ...prefix, firstOffset }, rest, end)
-      decoded.messages.push(unreadable(batch, { ...prefix, firstOffset }, error, lastOffset))
-      decoded.next = lastOffset + 1
+export function decodeBatches(bytes: Buffer, end: number, wanted: Wanted, whole = false): DecodedBatches {
+  const messages: DecodedMessage[] = []
+  let next: number | null = null
+  const stopped = (unsure: Unsure): DecodedBatches =>
+    next !== null && next > wanted.from ? { messages, next, unsure: null } : { messages, next, unsure }
+  let rest = bytes
+  while (rest.length > 0 && wanted.room > 0) {
+    const place: Place = { rest, least: next ?? 0, end }
+    const size = sizeOf(rest)
+    if (size > rest.length && !(whole && rest === bytes)) {
+      return stopped({ damage: null, bytesNeeded: bytes.length - rest.length + size })
+    }
+    const read = decodeAt(place, wanted)
+    if (read.ok) {
+      for (const message of read.batch.messages) messages.push(message)
+      next = read.batch.cutAt ?? read.batch.lastOffset + 1
+      if (read.batch.cutAt !== null) break
+      rest = rest.subarray(size)
+      continue
+    }
+    const behind = behindDamaged(place, read)
+    if (!behind) return stopped({ damage: read.error, bytesNeeded: 2 * bytes.length + leastMore })
+    if (behind.offset > wanted.from) {
+      messages.push(unreadable(place, read.error, behind.offset - 1, wanted.from))
+      next = behind.offset
       break
     }
+    rest = behind.rest // brokers can begin with a damaged batch wherever behind it one asks
   }
-  return decoded
+  return { messages, next, unsure: null }
 }
 
-function decode(batch: Buffer, { magic }: Prefix): RecordBatch {
-  if (magic === newestFormat) return decodeBatch(batch)
-  if (magic < newestFormat) return decodeOldMessage(batch)
+/** Where a batch, or a message of an older format, should stand. */
+interface Place {
+  rest: Buffer
+  /** The offset behind the batch before; 0: there was none. */
+  least: number
+  end: number
+}
+
+type Read = { ok: true; batch: RecordBatch } | { ok: false; error: unknown; misplaced: boolean }
+
+/** As it states; no checksum holds that. */
+function sizeOf(rest: Buffer): number {
+  return rest.length < prefixBytes ? leastMore : Math.max(prefixOf(rest).bytes, prefixBytes)
+}
+
+function decodeAt({ rest, least, end }: Place, wanted: Wanted): Read {
+  const size = sizeOf(rest)
+  if (size > rest.length) return damaged('it is longer than what its broker has of it')
+  const prefix = prefixOf(rest)
+  try {
+    const batch = decode(rest.subarray(0, size), prefix, wanted)
+    const { lastOffset } = batch
+    const isPossible = prefix.firstOffset >= least && lastOffset < end + newAtMost
+    const isExpected = prefix.firstOffset <= Math.max(least, wanted.from)
+    if (isPossible && (isExpected || !isFollowedTooSoon(rest.subarray(size), { least, end }, lastOffset))) {
+      return { ok: true, batch }
+    }
+  } catch (error) {
+    return { ok: false, error, misplaced: false }
+  }
+  return { ...damaged('its offsets are not those of its place in the log'), misplaced: true }
+}
+
+function decode(batch: Buffer, { magic }: Prefix, wanted: Wanted): RecordBatch {
+  if (magic === newestFormat) return decodeBatch(batch, wanted)
+  if (magic < newestFormat) return decodeOldMessage(batch, wanted)
   throw new UnreadableBatch('BATCH_CORRUPT', `it has the unknown format v${magic}`)
 }
 
-/** No checksum holds the first offset: followed blindly, a damaged one would lead far away from the log. */
-function misplaced(): UnreadableBatch {
-  return new UnreadableBatch('BATCH_CORRUPT', 'its offsets are not those of its place in the log')
+function damaged(why: string) {
+  return { ok: false as const, error: new UnreadableBatch('BATCH_CORRUPT', why), misplaced: false }
 }
 
-/** @param behind the offset after the batch before; 0: there was none, and it stands where the fetch began */
-function plausibleStart({ firstOffset }: Prefix, behind: number, end: number): number {
-  return firstOffset >= behind && firstOffset < end + newAtMost ? firstOffset : behind
+/**
+ * No checksum holds the first offset: followed blindly, a damaged one would lead away from what stands behind. Asked of a
+ * batch in front of which offsets are missing, as they are where compaction took them.
+ */
+function isFollowedTooSoon(behind: Buffer, bounds: Omit<Place, 'rest'>, lastOffset: number): boolean {
+  if (behind.length < prefixBytes || prefixOf(behind).firstOffset > lastOffset) return false
+  const start = startOf(behind, bounds)
+  return start !== null && start <= lastOffset
 }
 
-/** A batch with a wrong checksum may be wrong about its length, too. */
-function plausibleEnd(batch: Buffer, { firstOffset, magic }: Prefix, rest: Buffer, end: number): number {
-  if (magic < newestFormat) return firstOffset
-  const stated = lastOffsetOf(batch)
-  if (isIntact(batch) && stated >= firstOffset && stated < end + newAtMost) return stated
-  const following = rest.length >= prefixBytes ? prefixOf(rest).firstOffset - 1 : stated
-  return following >= firstOffset && following < end ? following : firstOffset
+interface Behind {
+  /** The first offset behind the damaged batch, or behind what it states to be its last. */
+  offset: number
+  rest: Buffer
 }
 
-function unreadable(batch: Buffer, { firstOffset, magic }: Prefix, error: unknown, lastOffset: number): DecodedMessage {
-  const known = magic === newestFormat && isIntact(batch) ? contextOf(batch) : { ...noContext, timestamp: -1 }
-  return {
-    offset: firstOffset,
-    timestamp: known.timestamp,
-    key: null,
-    value: null,
-    headers: {},
-    isControlRecord: false,
-    batchContext: known.batchContext,
-    unreadable: { error, lastOffset },
+/** Where to go on behind a batch that cannot be read; null: what is here does not tell. */
+function behindDamaged(place: Place, { misplaced }: { misplaced: boolean }): Behind | null {
+  const { rest } = place
+  const stated = misplaced ? null : statedEnd(place)
+  return stated === null ? intactBehind(place) : { offset: stated + 1, rest: rest.subarray(sizeOf(rest)) }
+}
+
+/** The last offset of a batch whose checksum is right, though it cannot be decoded. */
+function statedEnd({ rest, least, end }: Place): number | null {
+  const size = sizeOf(rest)
+  if (size > rest.length) return null
+  const batch = rest.subarray(0, size)
+  const { firstOffset, magic } = prefixOf(batch)
+  const isOld = magic < newestFormat && isIntactMessage(batch)
+  if (!isOld && !isIntact(batch)) return null
+  const stated = isOld ? firstOffset : lastOffsetOf(batch)
+  return firstOffset >= least && stated >= firstOffset && stated < end + newAtMost ? stated : null
+}
+
+/** The next batch whose checksum is right, where lengths lead to it; else wherever it begins. */
+function intactBehind({ rest, ...bounds }: Place): Behind | null {
+  for (let at = sizeOf(rest); at + prefixBytes <= rest.length; at += sizeOf(rest.subarray(at))) {
+    const offset = startOf(rest.subarray(at), bounds)
+    if (offset !== null) return { offset, rest: rest.subarray(at) }
   }
+  let effort = searchEffort * rest.length
+  for (let at = 1; at + prefixBytes <= rest.length; at++) {
+    if (rest[at] !== 0 || rest[at + prefixBytes - 1] !== newestFormat) continue
+    const here = rest.subarray(at)
+    const size = sizeOf(here)
+    if (size > here.length || !isWithin(prefixOf(here).firstOffset, bounds)) continue
+    effort -= size
+    if (effort < 0) return null
+    const offset = startOf(here, bounds)
+    if (offset !== null) return { offset, rest: here }
+  }
+  return null
+}
+
+const isWithin = (offset: number, { least, end }: Omit<Place, 'rest'>) => offset >= least && offset < end + newAtMost
+
+/** The first offset of the batch that stands here; null: none does, or it is damaged itself. */
+export function startOf(rest: Buffer, bounds: Omit<Place, 'rest'>): number | null {
+  if (rest.length < prefixBytes) return null
+  const batch = rest.subarray(0, sizeOf(rest))
+  const { firstOffset, magic, bytes } = prefixOf(batch)
+  if (bytes !== batch.length || !isWithin(firstOffset, bounds)) return null
+  if (magic >= newestFormat) return isIntact(batch) ? firstOffset : null
+  try {
+    return decodeOldMessage(batch, { from: 0, room: 1 }).messages[0]!.offset // a set has the offset of its last
+  } catch {
+    return null
+  }
+}
+
+function unreadable({ rest, least }: Place, error: unknown, lastOffset: number, from: number): DecodedMessage {
+  const { firstOffset, magic } = rest.length < prefixBytes ? noPrefix : prefixOf(rest)
+  const batch = rest.subarray(0, sizeOf(rest))
+  const known = magic === newestFormat && isIntact(batch) ? contextOf(batch) : { ...noContext, timestamp: -1 }
+  const isPlausible = firstOffset >= least && firstOffset <= lastOffset
+  return unreadableFrom(isPlausible ? firstOffset : Math.max(least, from), error, lastOffset, known)
+}
+
+const noPrefix: Prefix = { firstOffset: -1, bytes: 0, magic: -1 }
+
+/** What stands for offsets that cannot be read. */
+export function unreadableFrom(
+  offset: number,
+  error: unknown,
+  lastOffset: number,
+  { timestamp, batchContext }: Pick<DecodedMessage, 'timestamp' | 'batchContext'> = { ...noContext, timestamp: -1 },
+): DecodedMessage {
+  const nothing = { key: null, value: null, headers: {}, isControlRecord: false }
+  return { ...nothing, offset, timestamp, batchContext, unreadable: { error, lastOffset } }
 }

@@ -1,19 +1,25 @@
 import type { BusRecord, TopicPartition } from '../port.ts'
 import { markAborted } from './aborted.ts'
+import { decodeBatches, startOf, type Unsure, unreadableFrom } from './batches.ts'
 import { protocolError } from './cluster.ts'
 import type { DecodedMessage, FetchedPartition, InternalBroker } from './internals.ts'
-import { unreadableOf } from './unreadable.ts'
+import { headerBytes, type Mark, type Wanted } from './record-batch.ts'
+import { UnreadableBatch, unreadableOf } from './unreadable.ts'
 
 /** Where to read on. */
 export interface Position {
   tp: TopicPartition
   offset: number
+  /** Of whoever reads on from here, kept from fetch to fetch. */
+  mark?: Mark
 }
 
 export interface FetchLimits {
   /** How long the broker may wait for a first record. */
   waitMs: number
   bytesPerPartition: number
+  /** Bytes of memory that the records of each partition may take, and the last of them beyond that. */
+  roomPerPartition: number
 }
 
 export type Fetched =
@@ -30,17 +36,53 @@ export type Fetched =
 
 type Lost = NonNullable<DecodedMessage['unreadable']>
 
+/** What one answer tells of a partition. */
+type Read = Fetched & { unsure?: Unsure | null }
+
 const maxBytes = 4 * 1024 * 1024
+/**
+ * Bytes of memory that the records of one answer may take, and the last partition's beyond that: the rest is for the next
+ * fetch. Brokers bound only what batches are packed to.
+ */
+const roomAtOnce = 64 * 1024 * 1024
+/** Most that is asked for to look at one batch; one that is larger is answered whole all the same, if it comes first. */
+const closestLook = 64 * 1024 * 1024
+/** Its disk holds no batch where it looked for one. */
+const corruptMessage = 2
 
 /**
  * The committed records from each position on, and where to go on; no partition may be there twice. The broker says
- * nothing of some when others fill the answer.
+ * nothing of some when others fill the answer, or the memory.
  */
 export async function fetchCommitted(
   broker: InternalBroker,
   positions: readonly Position[],
-  { waitMs, bytesPerPartition }: FetchLimits,
+  { waitMs, bytesPerPartition, roomPerPartition }: FetchLimits,
 ): Promise<Map<Position, Fetched>> {
+  const answered = await ask(broker, positions, waitMs, bytesPerPartition)
+  const fetched = new Map<Position, Fetched>()
+  let room = roomAtOnce
+  for (const position of positions) {
+    const found = answered.get(nameOf(position))
+    if (!found || room <= 0) continue
+    const wanted = { from: position.offset, room: Math.min(room, roomPerPartition), mark: position.mark }
+    const before = wanted.room
+    const { unsure, ...read } = committedOf(found, wanted)
+    fetched.set(position, unsure ? await lookCloser(broker, position, unsure, before).catch(failed) : read)
+    room -= before - wanted.room
+  }
+  return fetched
+}
+
+const failed = (error: unknown): Fetched => ({ ok: false, error })
+const nameOf = ({ tp }: Position) => `${tp.topic}/${tp.partition}`
+
+async function ask(
+  broker: InternalBroker,
+  positions: readonly Position[],
+  waitMs: number,
+  bytesPerPartition: number,
+): Promise<Map<string, FetchedPartition>> {
   const topics = [...Map.groupBy(positions, ({ tp }) => tp.topic)].map(([topic, group]) => ({
     topic,
     partitions: group.map(({ tp, offset }) => ({
@@ -49,36 +91,113 @@ export async function fetchCommitted(
       maxBytes: bytesPerPartition,
     })),
   }))
-  const request = { maxWaitTime: waitMs, minBytes: 1, maxBytes, isolationLevel: 1 as const, topics }
-  const { responses } = await broker.fetch(request)
-  const answered = new Map(
-    responses.flatMap(({ topicName, partitions }) => partitions.map(one => [`${topicName}/${one.partition}`, one])),
-  )
+  const { responses } = await broker.fetch({
+    maxWaitTime: waitMs,
+    minBytes: 1,
+    maxBytes: Math.max(maxBytes, bytesPerPartition),
+    isolationLevel: 1,
+    topics,
+  })
   return new Map(
-    positions.flatMap(position => {
-      const found = answered.get(`${position.tp.topic}/${position.tp.partition}`)
-      return found ? [[position, committedOf(found, position.offset)]] : []
-    }),
+    responses.flatMap(({ topicName, partitions }) => partitions.map(one => [`${topicName}/${one.partition}`, one])),
   )
 }
 
-function committedOf(fetched: FetchedPartition, position: number): Fetched {
-  const { errorCode, abortedTransactions, messages, highWatermark } = fetched
+function committedOf(fetched: FetchedPartition, wanted: Wanted, whole = false): Read {
+  const { errorCode, abortedTransactions, highWatermark, bytes } = fetched
   if (errorCode) return { ok: false, error: protocolError(errorCode) }
+  const { from } = wanted
+  const { messages, next, unsure } = decodeBatches(bytes, highWatermark, wanted, whole)
   if (abortedTransactions?.length) markAborted(messages, abortedTransactions)
   const records: BusRecord[] = []
   for (const message of messages) {
     if (message.isControlRecord) continue
-    const record = message.unreadable ? unreadableRecord(message, message.unreadable, position) : recordOf(message)
-    if (record.offset >= position) records.push(record) // the first batch may begin earlier
+    records.push(message.unreadable ? unreadableRecord(message, message.unreadable, from) : recordOf(message))
   }
-  const behind = fetched.next ?? Number(messages.at(-1)?.offset ?? -1) + 1
-  const passed = (records.at(-1)?.unreadable?.lastOffset ?? -1) + 1
-  return { ok: true, records, next: Math.max(position, behind, passed), highWatermark: Number(highWatermark) }
+  return { ok: true, records, next: Math.max(from, next ?? 0), highWatermark, unsure }
 }
 
-function recordOf({ offset, timestamp, key, value, headers = {} }: DecodedMessage): BusRecord {
-  return { offset: Number(offset), timestamp: Number(timestamp), key, value, headers }
+/**
+ * Asks for one partition alone, whose first batch its broker then answers whole, and for more than before: what stands
+ * behind a damaged batch tells where that ends. Where nothing stands behind it, it is the last one of its file.
+ */
+async function lookCloser(
+  broker: InternalBroker,
+  position: Position,
+  { bytesNeeded }: Unsure,
+  room: number,
+): Promise<Fetched> {
+  for (let needed = bytesNeeded; ; ) {
+    const bytes = Math.min(needed, closestLook)
+    const found = await askOne(broker, position, bytes)
+    const { unsure: still, ...read } = committedOf(found, { from: position.offset, room }, true)
+    if (!still) return read
+    needed = still.bytesNeeded
+    if (found.bytes.length < bytes || bytes === closestLook) {
+      return passBy(broker, position, found, still.damage ?? cutOff(), room)
+    }
+  }
+}
+
+/**
+ * Finds the first offset from which on the broker answers something else than it does at the position: with a last batch
+ * of a file it does so from the next file on, whatever the batch says about itself.
+ */
+async function passBy(
+  broker: InternalBroker,
+  position: Position,
+  stuck: FetchedPartition,
+  damage: unknown,
+  room: number,
+): Promise<Fetched> {
+  const { highWatermark } = stuck
+  let last = position.offset
+  let next = Math.max(highWatermark, last + 1)
+  let beyond: FetchedPartition | null = null
+  while (next - last > 1) {
+    const offset = last + Math.floor((next - last) / 2)
+    const found = await askOne(broker, { ...position, offset }, 1, [corruptMessage])
+    if (found.errorCode || beginAlike(found.bytes, stuck.bytes)) last = offset
+    else {
+      next = offset
+      beyond = found
+    }
+  }
+  const start = beyond && startOf(beyond.bytes, { least: 0, end: highWatermark })
+  const behind = start ?? next
+  if (beyond && behind <= position.offset) {
+    const { unsure: _, ...read } = committedOf(beyond, { from: position.offset, room }, true)
+    return read
+  }
+  const unreadable = unreadableFrom(position.offset, damage, behind - 1)
+  const record = unreadableRecord(unreadable, unreadable.unreadable!, position.offset)
+  return { ok: true, records: [record], next: behind, highWatermark }
+}
+
+/** @throws Error as the broker answers, unless it is one of the errors that are expected */
+async function askOne(
+  broker: InternalBroker,
+  position: Position,
+  bytes: number,
+  expected: readonly number[] = [],
+): Promise<FetchedPartition> {
+  const found = (await ask(broker, [position], 0, bytes)).get(nameOf(position))
+  if (!found) throw new Error('the broker did not answer what it was asked for')
+  if (found.errorCode && !expected.includes(found.errorCode)) throw protocolError(found.errorCode)
+  return found
+}
+
+function cutOff(): UnreadableBatch {
+  return new UnreadableBatch('BATCH_CORRUPT', 'its broker does not answer the end of it')
+}
+
+/** Whether they begin with the same batch: a header of the format v2 holds its checksum. */
+function beginAlike(some: Buffer, others: Buffer): boolean {
+  return some.length > 0 && some.subarray(0, headerBytes).equals(others.subarray(0, headerBytes))
+}
+
+function recordOf({ offset, timestamp, key, value, headers }: DecodedMessage): BusRecord {
+  return { offset, timestamp, key, value, headers }
 }
 
 /** It stands where reading goes on, or where its batch begins. */

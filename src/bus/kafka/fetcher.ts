@@ -9,6 +9,7 @@ import { type Fetched, fetchCommitted } from './fetch.ts'
 import type { InternalCluster } from './internals.ts'
 import { brokerOf, endOf, firstOffset, leaderOf, logEnds, offsetAt, stableEndOf } from './offsets.ts'
 import { reachable } from './reachable.ts'
+import { type Mark, noMark } from './record-batch.ts'
 
 export interface FetcherOptions {
   kafka: Kafka
@@ -43,6 +44,7 @@ interface State {
   failures: number
   /** What was told of the trouble it is in. */
   told: Set<string>
+  mark: Mark
 }
 
 /** A partition that is newly read, or ready again, waits so long at most for the fetch under way. */
@@ -50,6 +52,13 @@ const longWaitMs = 200
 /** While some may be ready soon. */
 const shortWaitMs = 10
 const bytesPerPartition = 256 * 1024
+/**
+ * Bytes of memory that records may take before they are taken in, shared by all that is read: each reading may hold what
+ * one fetch brought. A window takes no more records than fit into the most that one may have.
+ */
+const roomInAll = 16 * 1024 * 1024
+const roomAtMost = 4 * 1024 * 1024
+const roomAtLeast = 128 * 1024
 const firstRestMs = 50
 const longestRestMs = 2000
 /** A new topic is not known to all brokers at once. */
@@ -100,7 +109,11 @@ export class Fetcher {
         await cluster.addMultipleTargetTopics([tp.topic])
         const position = { tp, offset: await offsetAt(cluster, tp, from) }
         const broker = await brokerOf(cluster, tp)
-        const answers = await fetchCommitted(broker, [position], { waitMs: 0, bytesPerPartition: 1 })
+        const answers = await fetchCommitted(broker, [position], {
+          waitMs: 0,
+          bytesPerPartition: 1,
+          roomPerPartition: 1,
+        })
         const answer = answers.get(position)
         if (answer && !answer.ok) throw answer.error
         return position.offset
@@ -149,7 +162,7 @@ export class Fetcher {
     if (this.#closed) return
     if (!this.#readings.has(reading)) {
       const busySince = Number.NEGATIVE_INFINITY
-      this.#readings.set(reading, { phase: 'ready', busySince, failures: 0, told: new Set() })
+      this.#readings.set(reading, { phase: 'ready', busySince, failures: 0, told: new Set(), mark: noMark() })
     }
     this.#schedule()
   }
@@ -271,10 +284,14 @@ export class Fetcher {
     }
     this.#asked.add(leader)
     const waitMs = asked.length < ready.length ? 0 : this.#waitMs()
-    const positions = shares.map(([first]) => ({ tp: first!.tp, offset: first!.offset }))
+    const positions = shares.map(([first]) => {
+      const { tp, offset } = first!
+      return { tp, offset, mark: this.#readings.get(first!)!.mark }
+    })
     try {
       const broker = await cluster.findBroker({ nodeId: leader })
-      const answers = await fetchCommitted(broker, positions, { waitMs, bytesPerPartition })
+      const roomPerPartition = Math.max(roomAtLeast, Math.min(roomAtMost, roomInAll / this.#readings.size))
+      const answers = await fetchCommitted(broker, positions, { waitMs, bytesPerPartition, roomPerPartition })
       for (const [i, share] of shares.entries()) {
         this.#take(cluster, share, positions[i]!.offset, answers.get(positions[i]!))
       }

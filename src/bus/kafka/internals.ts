@@ -3,19 +3,18 @@ import type { RecordHeaders } from '../port.ts'
 
 /** The parts of kafkajs 2.2.4 behind its public face that the adapter holds on to. The version is pinned for this. */
 
-/** kafkajs has numbers as text. */
 export interface FetchedMessage {
-  offset: string | number
+  offset: number
   key: Buffer | null
   isControlRecord: boolean
   batchContext: { producerId: string; inTransaction: boolean }
 }
 
 export interface DecodedMessage extends FetchedMessage {
-  timestamp: string | number
+  timestamp: number
   value: Buffer | null
-  headers?: RecordHeaders
-  /** Stands for a whole batch, and why that cannot be read. Missing where kafkajs has decoded. */
+  headers: RecordHeaders
+  /** Stands for a whole batch, and why that cannot be read. */
   unreadable?: { error: unknown; lastOffset: number }
 }
 
@@ -27,11 +26,10 @@ export interface AbortedTransaction {
 export interface FetchedPartition {
   partition: number
   errorCode: number
-  highWatermark: string | number
+  highWatermark: number
   abortedTransactions: AbortedTransaction[] | null
-  messages: DecodedMessage[]
-  /** The offset after the last batch that was answered, whole, emptied or unreadable; null when there was none. */
-  next?: number | null
+  /** Batches, one after the other; the last one may be cut off. */
+  bytes: Buffer
 }
 
 export interface FetchRequest {

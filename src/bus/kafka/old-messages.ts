@@ -1,7 +1,7 @@
 import * as zlib from 'node:zlib'
 import { unpack } from './codecs.ts'
 import type { DecodedMessage } from './internals.ts'
-import { lengthEnds, prefixOf, type RecordBatch } from './record-batch.ts'
+import { lengthEnds, prefixBytes, prefixOf, type RecordBatch, takeRoom, type Wanted } from './record-batch.ts'
 import { UnreadableBatch } from './unreadable.ts'
 
 /*
@@ -24,43 +24,62 @@ interface OldMessage {
 }
 
 /** @throws Error when it is none, or its set is not */
-export function decodeOldMessage(bytes: Buffer): RecordBatch {
+export function decodeOldMessage(bytes: Buffer, wanted: Wanted): RecordBatch {
+  if (!isIntactMessage(bytes)) throw new UnreadableBatch('BATCH_CORRUPT', 'its checksum is wrong')
   const { magic } = prefixOf(bytes)
-  if (bytes.readUInt32BE(at.crc) !== zlib.crc32(bytes.subarray(at.magic))) {
-    throw new UnreadableBatch('BATCH_CORRUPT', 'its checksum is wrong')
-  }
   const flags = bytes[at.attributes]!
-  const outer = readMessage(Buffer.from(bytes)) // its key and value hold on to it, and not to the whole fetch
+  const outer = readMessage(bytes)
   const codec = flags & attributes.codec
-  const set = codec === 0 ? [outer] : readSet(unpack(codec, outer.value ?? Buffer.alloc(0)))
-  // since v1 the messages of a set are counted from 0, and the one around them has the offset of the last
-  const base = codec === 0 || magic === 0 ? 0 : outer.offset - set.at(-1)!.offset
   const appendedAt = flags & attributes.logAppendTime ? outer.timestamp : null
-  return {
-    lastOffset: outer.offset,
-    unpacked: set.reduce((sum, { value }) => sum + (value?.length ?? 0), 0),
-    messages: set.map(
-      ({ offset, timestamp, key, value }): DecodedMessage => ({
-        offset: base + offset,
-        timestamp: appendedAt ?? timestamp,
-        key,
-        value,
-        headers: {},
-        isControlRecord: false,
-        ...noContext,
-      }),
-    ),
+  const batch: RecordBatch = { lastOffset: outer.offset, messages: [], cutAt: null }
+  let next = 0
+  const take = (bytes: Buffer, offset: number) => {
+    if (offset < next || offset > outer.offset) {
+      throw new UnreadableBatch('BATCH_CORRUPT', 'its offsets are out of order')
+    }
+    next = offset + 1
+    if (offset < wanted.from || batch.cutAt !== null) return
+    if (takeRoom(wanted, bytes.length))
+      batch.messages.push(decoded(readMessage(Buffer.from(bytes)), offset, appendedAt)) // they hold on to it alone
+    else batch.cutAt = offset
   }
+  if (codec === 0) {
+    take(bytes, outer.offset)
+    return batch
+  }
+  const set = unpack(codec, outer.value ?? Buffer.alloc(0))
+  // since v1 the messages of a set are counted from 0, and the one around them has the offset of the last
+  const base = magic === 0 ? 0 : outer.offset - lastOf(set)
+  forEachMessage(set, (bytes, offset) => take(bytes, base + offset))
+  return batch
 }
 
-function readSet(bytes: Buffer): OldMessage[] {
-  const set: OldMessage[] = []
-  for (let rest = bytes; rest.length > 0 || set.length === 0; ) {
-    const message = rest.subarray(0, Math.max(0, prefixOf(rest).bytes))
-    set.push(readMessage(message))
-    rest = rest.subarray(message.length)
-  }
-  return set
+export function isIntactMessage(bytes: Buffer): boolean {
+  return bytes.length >= at.timestamp && bytes.readUInt32BE(at.crc) === zlib.crc32(bytes.subarray(at.magic))
+}
+
+function decoded({ timestamp, key, value }: OldMessage, offset: number, appendedAt: number | null): DecodedMessage {
+  return { offset, timestamp: appendedAt ?? timestamp, key, value, headers: {}, isControlRecord: false, ...noContext }
+}
+
+function lastOf(set: Buffer): number {
+  let last = 0
+  forEachMessage(set, (_, offset) => {
+    last = offset
+  })
+  return last
+}
+
+/** @throws RangeError when the set does not hold whole messages */
+function forEachMessage(set: Buffer, take: (bytes: Buffer, offset: number) => void): void {
+  let begin = 0
+  do {
+    const { bytes, firstOffset } = prefixOf(set.subarray(begin))
+    const end = begin + Math.max(bytes, prefixBytes)
+    if (end > set.length) throw new RangeError('its set does not hold whole messages')
+    take(set.subarray(begin, end), firstOffset)
+    begin = end
+  } while (begin < set.length)
 }
 
 function readMessage(bytes: Buffer): OldMessage {

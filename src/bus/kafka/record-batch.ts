@@ -25,6 +25,7 @@ const at = {
 }
 const attributes = { codec: 0x07, logAppendTime: 0x08, transactional: 0x10, control: 0x20 }
 
+export const headerBytes = at.records
 /** Bytes in front of what a batch's length counts. */
 export const lengthEnds = 12
 /** What begins every batch and every older message: until its format. */
@@ -47,10 +48,44 @@ export function prefixOf(bytes: Buffer): Prefix {
 }
 
 export interface RecordBatch {
+  /** The offset of its last record, read or not. */
   lastOffset: number
   messages: DecodedMessage[]
-  /** Bytes that it unpacked to. */
-  unpacked: number
+  /** The first offset that had no room; null: all of it is there. */
+  cutAt: number | null
+}
+
+/** Which records are wanted. */
+export interface Wanted {
+  /** The first offset. */
+  from: number
+  /** Bytes of memory that are left for them; the last one may take more, and the first one always has room. */
+  room: number
+  mark?: Mark | undefined
+}
+
+/** How far one reader has read a batch that is too large to be read at once, so that it need not go through it anew. */
+export interface Mark {
+  header: Buffer
+  /** The next record: its offset, where it stands among the unpacked bytes, and how many there are from it on. */
+  offset: number
+  at: number
+  left: number
+}
+
+export const noMark = (): Mark => ({ header: Buffer.alloc(0), offset: -1, at: 0, left: 0 })
+
+/**
+ * What a record takes in memory beside its bytes, with what the worker makes of it: the smallest are packed into less than
+ * one byte each.
+ */
+const recordBytes = 512
+
+/** Takes the room of a record. @returns whether there was some */
+export function takeRoom(wanted: Wanted, bytes: number): boolean {
+  if (wanted.room <= 0) return false
+  wanted.room -= bytes + recordBytes
+  return true
 }
 
 /** The offset of a batch's last record; it stays what it was when compaction takes that record. */
@@ -78,26 +113,50 @@ export function isIntact(bytes: Buffer): boolean {
   return bytes.length >= at.records && crc32c(bytes.subarray(at.attributes)) === bytes.readUInt32BE(at.crc)
 }
 
-/** @throws UnreadableBatch */
-export function decodeBatch(bytes: Buffer): RecordBatch {
+/**
+ * The records that are wanted, as far as there is room, and marks where that ended. The others are looked at as well, so that a batch can be read or
+ * not wherever reading it begins.
+ * @throws UnreadableBatch
+ */
+export function decodeBatch(bytes: Buffer, wanted: Wanted): RecordBatch {
   if (bytes.length < at.records) throw new UnreadableBatch('BATCH_CORRUPT', 'it is shorter than its header')
   if (!isIntact(bytes)) throw new UnreadableBatch('BATCH_CORRUPT', 'its checksum is wrong')
   const flags = bytes.readInt16BE(at.attributes)
-  const records = unpack(flags & attributes.codec, bytes.subarray(at.records))
-  const reader = new RecordReader(records)
+  const reader = new RecordReader(unpack(flags & attributes.codec, bytes.subarray(at.records)))
   const { isControl, batchContext, hasAppendTime, timestamp } = contextOf(bytes)
   const { firstOffset } = prefixOf(bytes)
   const lastOffset = lastOffsetOf(bytes)
+  const header = bytes.subarray(0, at.records)
+  const { mark } = wanted
+  const isMarked = mark !== undefined && mark.offset === wanted.from && mark.header.equals(header)
   const messages: DecodedMessage[] = []
+  let cutAt: number | null = null
+  let cut = { at: 0, left: 0 }
   let next = firstOffset
-  for (let left = bytes.readInt32BE(at.recordCount); left > 0; left--) {
-    const { timestampDelta, offsetDelta, key, value, headers } = reader.next()
-    const offset = firstOffset + offsetDelta
+  let left = bytes.readInt32BE(at.recordCount)
+  if (isMarked) {
+    reader.at = mark.at
+    left = mark.left
+  }
+  for (; left > 0; left--) {
+    const begin = reader.at
+    reader.next()
+    const offset = firstOffset + reader.offsetDelta
     if (offset < next || offset > lastOffset) throw new UnreadableBatch('BATCH_CORRUPT', 'its offsets are out of order')
     next = offset + 1
+    if (offset < wanted.from || cutAt !== null || !takeRoom(wanted, reader.length)) {
+      if (offset >= wanted.from && cutAt === null) {
+        cutAt = offset
+        cut = { at: begin, left }
+        if (isMarked) break // the rest was looked at when the mark was made
+      }
+      reader.pass()
+      continue
+    }
+    const { key, value, headers } = reader.content()
     messages.push({
       offset,
-      timestamp: hasAppendTime ? timestamp : timestamp + timestampDelta,
+      timestamp: hasAppendTime ? timestamp : timestamp + reader.timestampDelta,
       key,
       value,
       headers,
@@ -105,6 +164,7 @@ export function decodeBatch(bytes: Buffer): RecordBatch {
       batchContext,
     })
   }
-  reader.end()
-  return { lastOffset, messages, unpacked: records.length }
+  if (cutAt === null || !isMarked) reader.end()
+  if (cutAt !== null && mark) Object.assign(mark, { ...cut, header: Buffer.from(header), offset: cutAt })
+  return { lastOffset, messages, cutAt }
 }

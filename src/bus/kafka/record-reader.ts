@@ -1,10 +1,8 @@
 import type { RecordHeaders } from '../port.ts'
 import { UnreadableBatch } from './unreadable.ts'
 
-/** A record in its batch. */
-interface PackedRecord {
-  timestampDelta: number
-  offsetDelta: number
+/** What a record holds, apart from where it stands. */
+interface Content {
   key: Buffer | null
   value: Buffer | null
   headers: RecordHeaders
@@ -19,10 +17,17 @@ const longestVarint = 10
  */
 const pieceBytes = 32 * 1024
 
-/** Reads the records of one batch in turn. */
+/** Reads the records of one batch in turn: `next`, then `content` or `pass`. */
 export class RecordReader {
+  timestampDelta = 0
+  offsetDelta = 0
+  /** Bytes of the record that `next` came to. */
+  length = 0
+  /** Where it stands among the bytes. */
+  at = 0
   readonly #bytes: Buffer
-  #at = 0
+  /** Where the record ends. */
+  #end = 0
   /** A copy of the bytes from `pieceStart` on, of which keys and values are views. */
   #piece = Buffer.alloc(0)
   #pieceStart = 0
@@ -31,28 +36,45 @@ export class RecordReader {
     this.#bytes = bytes
   }
 
-  /** @throws UnreadableBatch when there is no further record, or it is not one */
-  next(): PackedRecord {
+  /** @throws UnreadableBatch when there is no further record */
+  next(): void {
     const length = this.#varint()
-    const end = this.#at + length
+    const end = this.at + length
     if (length < 0 || end > this.#bytes.length) throw corrupt()
-    if (end > this.#pieceStart + this.#piece.length) {
-      this.#pieceStart = this.#at
-      this.#piece = Buffer.from(this.#bytes.subarray(this.#at, Math.max(end, this.#at + pieceBytes)))
+    this.length = length
+    this.#end = end
+    this.at++ // attributes: none are defined
+    this.timestampDelta = this.#varint()
+    this.offsetDelta = this.#varint()
+  }
+
+  /** @throws UnreadableBatch when it is no record */
+  content(): Content {
+    if (this.#end > this.#pieceStart + this.#piece.length) {
+      this.#pieceStart = this.at
+      this.#piece = Buffer.from(this.#bytes.subarray(this.at, Math.max(this.#end, this.at + pieceBytes)))
     }
-    this.#at++ // attributes: none are defined
-    const timestampDelta = this.#varint()
-    const offsetDelta = this.#varint()
     const key = this.#view()
     const value = this.#view()
     const headers = this.#headers()
-    if (this.#at !== end) throw corrupt()
-    return { timestampDelta, offsetDelta, key, value, headers }
+    if (this.at !== this.#end) throw corrupt()
+    return { key, value, headers }
+  }
+
+  /** As `content`, but makes nothing of it. @throws UnreadableBatch when it is no record */
+  pass(): void {
+    this.#span()
+    this.#span()
+    for (let left = this.#varint(); left > 0; left--) {
+      this.#span()
+      this.#span()
+    }
+    if (this.at !== this.#end) throw corrupt()
   }
 
   /** @throws UnreadableBatch when there is something left */
   end(): void {
-    if (this.#at !== this.#bytes.length) throw corrupt()
+    if (this.at !== this.#bytes.length) throw corrupt()
   }
 
   #headers(): RecordHeaders {
@@ -67,19 +89,26 @@ export class RecordReader {
   }
 
   #view(): Buffer | null {
-    const length = this.#varint()
+    const length = this.#span()
     if (length === -1) return null
-    const start = this.#at
-    const end = start + length
-    if (length < 0 || end > this.#pieceStart + this.#piece.length) throw corrupt()
-    this.#at = end
-    return this.#piece.subarray(start - this.#pieceStart, end - this.#pieceStart)
+    const end = this.at - this.#pieceStart
+    return this.#piece.subarray(end - length, end)
+  }
+
+  /** Goes behind the bytes that stand here. @returns how many; -1: none are there */
+  #span(): number {
+    const length = this.#varint()
+    if (length === -1) return length
+    const end = this.at + length
+    if (length < 0 || end > this.#end) throw corrupt()
+    this.at = end
+    return length
   }
 
   /** Zigzag: the lowest bit is the sign. */
   #varint(): number {
     const bytes = this.#bytes
-    let byte = bytes[this.#at++]
+    let byte = bytes[this.at++]
     if (byte !== undefined && byte < 0x80) return (byte >>> 1) ^ -(byte & 1)
     let value = 0
     let weight = 1
@@ -88,7 +117,7 @@ export class RecordReader {
       value += (byte & 0x7f) * weight
       if (byte < 0x80) return value % 2 === 0 ? value / 2 : -(value + 1) / 2
       weight *= 128
-      byte = bytes[this.#at++]
+      byte = bytes[this.at++]
     }
     throw corrupt()
   }

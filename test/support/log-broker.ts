@@ -1,0 +1,44 @@
+import { decodeFetch } from '../../src/bus/kafka/fetch-response.ts'
+import type { FetchRequest, InternalBroker } from '../../src/bus/kafka/internals.ts'
+import { buildFetchAnswer } from './batches.ts'
+
+/**
+ * One partition of a broker, as Kafka reads it from its files: it finds an offset by what each batch states of itself, as
+ * it stands there now; an answer ends with a file; and the first batch is answered whole, whatever the limit.
+ */
+export class LogBroker {
+  /** Offsets that were asked for. */
+  readonly asked: number[] = []
+  readonly #files: { base: number; bytes: Buffer }[]
+  readonly #end: number
+
+  constructor(files: readonly { base: number; batches: readonly Buffer[] }[], end: number) {
+    this.#files = files.map(({ base, batches }) => ({ base, bytes: Buffer.concat(batches) }))
+    this.#end = end
+  }
+
+  get broker(): InternalBroker {
+    return { fetch: async (request: FetchRequest) => this.#fetch(request) } as unknown as InternalBroker
+  }
+
+  #fetch({ topics }: FetchRequest) {
+    const { fetchOffset, maxBytes = 0 } = topics[0]!.partitions[0]!
+    this.asked.push(Number(fetchOffset))
+    const bytes = this.#find(Number(fetchOffset), maxBytes)
+    return decodeFetch(buildFetchAnswer(11, [{ partition: 0, highWatermark: this.#end, bytes }]), 11)
+  }
+
+  #find(offset: number, maxBytes: number): Buffer {
+    const holding = this.#files.findLastIndex(({ base }) => base <= offset)
+    for (const { bytes } of this.#files.slice(holding)) {
+      for (let at = 0; at < bytes.length; ) {
+        const size = 12 + bytes.readInt32BE(at + 8)
+        const last = Number(bytes.readBigInt64BE(at)) + bytes.readInt32BE(at + 23)
+        if (at + size > bytes.length) break
+        if (last >= offset) return bytes.subarray(at, at + Math.max(size, maxBytes))
+        at += size
+      }
+    }
+    return Buffer.alloc(0)
+  }
+}
