@@ -1,3 +1,4 @@
+import { newHeaders } from '../record-headers.ts'
 import type { DecodedMessage } from './internals.ts'
 import { decodeOldMessage, noContext } from './old-messages.ts'
 import {
@@ -25,8 +26,8 @@ export interface DecodedBatches {
  */
 export const unpackedAtOnce = 64 * 1024 * 1024
 
-/** What a record takes in memory beside its bytes: the smallest are packed into less than one byte each. */
-const recordBytes = 250
+/** What a record or a header takes in memory beside its bytes: the smallest are packed into less than one byte each. */
+const itemBytes = 250
 
 /** What is left to be unpacked of one fetch, shared by its partitions. */
 export interface Allowance {
@@ -52,11 +53,12 @@ export function decodeBatches(bytes: Buffer, end: number, allowance: Allowance):
     const batch = rest.subarray(0, Math.max(prefix.bytes, prefixBytes))
     rest = rest.subarray(batch.length)
     try {
-      const { messages, lastOffset, unpacked } = decode(batch, prefix)
-      if (prefix.firstOffset < (decoded.next ?? 0) || lastOffset >= end + newAtMost) throw misplaced()
+      const { messages, lastOffset, unpacked, items } = decode(batch, prefix)
+      const begins = Math.min(prefix.firstOffset, Number(messages[0]?.offset ?? prefix.firstOffset))
+      if (begins < (decoded.next ?? 0) || lastOffset >= end + newAtMost) throw misplaced()
       for (const message of messages) decoded.messages.push(message)
       decoded.next = lastOffset + 1
-      allowance.bytes -= unpacked + messages.length * recordBytes
+      allowance.bytes -= unpacked + items * itemBytes
     } catch (error) {
       const firstOffset = plausibleStart(prefix, decoded.next ?? 0, end)
       const lastOffset = plausibleEnd(batch, { ...prefix, firstOffset }, rest, end)
@@ -100,7 +102,7 @@ function unreadable(batch: Buffer, { firstOffset, magic }: Prefix, error: unknow
     timestamp: known.timestamp,
     key: null,
     value: null,
-    headers: {},
+    headers: newHeaders(),
     isControlRecord: false,
     batchContext: known.batchContext,
     unreadable: { error, lastOffset },

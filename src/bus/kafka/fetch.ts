@@ -1,4 +1,6 @@
 import type { BusRecord, TopicPartition } from '../port.ts'
+import { newHeaders } from '../record-headers.ts'
+import { timestampOf } from '../record-time.ts'
 import { markAborted } from './aborted.ts'
 import { protocolError } from './cluster.ts'
 import type { DecodedMessage, FetchedPartition, InternalBroker } from './internals.ts'
@@ -77,8 +79,8 @@ function committedOf(fetched: FetchedPartition, position: number): Fetched {
   return { ok: true, records, next: Math.max(position, behind, passed), highWatermark: Number(highWatermark) }
 }
 
-function recordOf({ offset, timestamp, key, value, headers = {} }: DecodedMessage): BusRecord {
-  return { offset: Number(offset), timestamp: Number(timestamp), key, value, headers }
+function recordOf({ offset, timestamp, key, value, headers = newHeaders() }: DecodedMessage): BusRecord {
+  return { offset: Number(offset), timestamp: timestampOf(Number(timestamp)), key, value, headers }
 }
 
 /** It stands where reading goes on, or where its batch begins. */

@@ -1,8 +1,9 @@
 import * as zlib from 'node:zlib'
+import { newHeaders } from '../record-headers.ts'
 import { unpack } from './codecs.ts'
 import type { DecodedMessage } from './internals.ts'
 import { lengthEnds, prefixOf, type RecordBatch } from './record-batch.ts'
-import { UnreadableBatch } from './unreadable.ts'
+import { mostItems, tooManyItems, UnreadableBatch } from './unreadable.ts'
 
 /*
  * Messages of the formats v0 and v1, which producers wrote until Kafka 0.11 and old topics still hold. The value of one
@@ -35,17 +36,19 @@ export function decodeOldMessage(bytes: Buffer): RecordBatch {
   const set = codec === 0 ? [outer] : readSet(unpack(codec, outer.value ?? Buffer.alloc(0)))
   // since v1 the messages of a set are counted from 0, and the one around them has the offset of the last
   const base = codec === 0 || magic === 0 ? 0 : outer.offset - set.at(-1)!.offset
+  if (!isRising(set, outer.offset - base)) throw new UnreadableBatch('BATCH_CORRUPT', 'its offsets are out of order')
   const appendedAt = flags & attributes.logAppendTime ? outer.timestamp : null
   return {
     lastOffset: outer.offset,
     unpacked: set.reduce((sum, { value }) => sum + (value?.length ?? 0), 0),
+    items: set.length,
     messages: set.map(
       ({ offset, timestamp, key, value }): DecodedMessage => ({
         offset: base + offset,
         timestamp: appendedAt ?? timestamp,
         key,
         value,
-        headers: {},
+        headers: newHeaders(),
         isControlRecord: false,
         ...noContext,
       }),
@@ -53,10 +56,16 @@ export function decodeOldMessage(bytes: Buffer): RecordBatch {
   }
 }
 
+/** Whether each offset is beyond the one before, and none beyond the last that there can be. */
+function isRising(set: readonly OldMessage[], last: number): boolean {
+  return set.every(({ offset }, i) => offset > (set[i - 1]?.offset ?? -1) && offset <= last)
+}
+
 function readSet(bytes: Buffer): OldMessage[] {
   const set: OldMessage[] = []
   for (let rest = bytes; rest.length > 0 || set.length === 0; ) {
     const message = rest.subarray(0, Math.max(0, prefixOf(rest).bytes))
+    if (set.length >= mostItems) throw tooManyItems()
     set.push(readMessage(message))
     rest = rest.subarray(message.length)
   }

@@ -51,6 +51,8 @@ export interface RecordBatch {
   messages: DecodedMessage[]
   /** Bytes that it unpacked to. */
   unpacked: number
+  /** How many records and headers it holds. */
+  items: number
 }
 
 /** The offset of a batch's last record; it stays what it was when compaction takes that record. */
@@ -106,5 +108,5 @@ export function decodeBatch(bytes: Buffer): RecordBatch {
     })
   }
   reader.end()
-  return { lastOffset, messages, unpacked: records.length }
+  return { lastOffset, messages, unpacked: records.length, items: reader.items }
 }

@@ -1,5 +1,6 @@
 import type { RecordHeaders } from '../port.ts'
-import { UnreadableBatch } from './unreadable.ts'
+import { addHeader, newHeaders } from '../record-headers.ts'
+import { mostItems, tooManyItems, UnreadableBatch } from './unreadable.ts'
 
 /** A record in its batch. */
 interface PackedRecord {
@@ -22,6 +23,8 @@ const pieceBytes = 32 * 1024
 /** Reads the records of one batch in turn. */
 export class RecordReader {
   readonly #bytes: Buffer
+  /** How many records and headers have been read. */
+  items = 0
   #at = 0
   /** A copy of the bytes from `pieceStart` on, of which keys and values are views. */
   #piece = Buffer.alloc(0)
@@ -33,6 +36,7 @@ export class RecordReader {
 
   /** @throws UnreadableBatch when there is no further record, or it is not one */
   next(): PackedRecord {
+    this.#count()
     const length = this.#varint()
     const end = this.#at + length
     if (length < 0 || end > this.#bytes.length) throw corrupt()
@@ -56,14 +60,17 @@ export class RecordReader {
   }
 
   #headers(): RecordHeaders {
-    const headers: RecordHeaders = {}
+    const headers = newHeaders()
     for (let left = this.#varint(); left > 0; left--) {
       const name = this.#view()?.toString() ?? ''
-      const value = this.#view() ?? Buffer.alloc(0) // nobody behind the bus expects a header without a value
-      const known = Object.hasOwn(headers, name) ? headers[name] : undefined
-      set(headers, name, known === undefined ? value : [known, value].flat())
+      addHeader(headers, name, this.#view() ?? Buffer.alloc(0)) // nobody behind the bus expects one without a value
+      this.#count()
     }
     return headers
+  }
+
+  #count(): void {
+    if (++this.items > mostItems) throw tooManyItems()
   }
 
   #view(): Buffer | null {
@@ -92,12 +99,6 @@ export class RecordReader {
     }
     throw corrupt()
   }
-}
-
-/** A header may have any name, that of an object's prototype too. */
-function set(headers: RecordHeaders, name: string, value: NonNullable<RecordHeaders[string]>): void {
-  if (name !== '__proto__') headers[name] = value
-  else Object.defineProperty(headers, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
 function corrupt(): UnreadableBatch {

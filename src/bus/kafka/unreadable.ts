@@ -18,6 +18,13 @@ export function tooLarge(most: number): UnreadableBatch {
   return new UnreadableBatch('BATCH_TOO_LARGE', `it unpacks to more than ${most} bytes`)
 }
 
+/** Records and headers of one batch: in memory each takes hundreds of bytes, and packed by a hostile hand next to none. */
+export const mostItems = 1 << 20
+
+export function tooManyItems(): UnreadableBatch {
+  return new UnreadableBatch('BATCH_TOO_LARGE', `it holds more than ${mostItems} records and headers`)
+}
+
 const advice: Record<Unreadable['code'], string> = {
   CODEC_UNKNOWN:
     'Upgrade busgate, or let the producer compress with gzip, snappy, lz4 or zstd, and have these records produced again.',
