@@ -94,8 +94,8 @@ export class AccountQueue {
   /** The append time of the oldest command, roughly: queues are in order but for what was taken back. */
   get oldestTimestamp(): number | null {
     const firsts = [this.#batched.first, this.#alone.first, ...this.#halves.map(half => half[0]), this.#aside[0]]
-    const timestamps = firsts.map(pending => pending?.origin.record.timestamp ?? Number.POSITIVE_INFINITY)
-    const oldest = Math.min(...timestamps, this.shelf.oldestTimestamp ?? Number.POSITIVE_INFINITY)
+    const times = firsts.map(pending => pending?.since ?? Number.POSITIVE_INFINITY)
+    const oldest = Math.min(...times, this.shelf.oldestTimestamp ?? Number.POSITIVE_INFINITY)
     return Number.isFinite(oldest) ? oldest : null
   }
 
