@@ -23,7 +23,10 @@ export type RecordHeaders = Record<string, Buffer | string | (Buffer | string)[]
 /** A record as it was read. Offsets stay far below 2^53, so they are plain numbers. */
 export interface BusRecord {
   offset: number
-  /** Milliseconds since 1970, set by the producer or by the broker (a setting of the topic). */
+  /**
+   * Milliseconds since 1970, set by the producer or by the broker (a setting of the topic), up to the year 9999; -1 where
+   * what was set cannot be that. A producer's clock may be wrong.
+   */
   timestamp: number
   key: Buffer | null
   value: Buffer | null

@@ -1,4 +1,5 @@
 import type { RecordHeaders } from './port.ts'
+import { headerPairs } from './record-headers.ts'
 
 /** Sizes of records in Kafka's record format v2 (KIP-98). */
 
@@ -26,10 +27,7 @@ const noPairs: readonly [string, Bytes][] = []
 
 /** A header's name may stand for several. */
 export function pairsOf(headers: RecordHeaders | undefined): readonly [string, Bytes][] {
-  if (!headers) return noPairs
-  return Object.entries(headers).flatMap(([name, values]) =>
-    [values ?? []].flat().map((value): [string, Bytes] => [name, value]),
-  )
+  return headers ? [...headerPairs(headers)] : noPairs
 }
 
 export const headersSize = (headers: RecordHeaders) => sizeOfPairs(pairsOf(headers))

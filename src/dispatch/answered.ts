@@ -1,4 +1,5 @@
 import type { Bus, BusRecord, Reader, Session, TopicPartition } from '../bus/port.ts'
+import { noTime } from '../bus/record-time.ts'
 import type { Clock } from '../clock.ts'
 import type { Decoder } from '../records/decoder.ts'
 import type { Doubt, SendResult } from '../records/generated.ts'
@@ -22,8 +23,8 @@ export interface AnsweredOptions {
 /** A session whose records wait until it is known which of them were answered before. */
 export interface Question {
   session: Session
-  /** Of what waits now: the lowest offset, and the oldest timestamp. */
-  waiting: () => { from: number; since: number }
+  /** Of what waits now: the lowest offset, and the timestamps. */
+  waiting: () => { from: number; timestamps: readonly number[] }
   /** It is known now what became of the first of them, and of many behind. */
   answered: () => void
 }
@@ -152,14 +153,17 @@ export class Answered {
 
   /**
    * A record is answered after it was appended, and those that wait were appended in order: nothing older than the first
-   * one matters. What came of a doubt began with its command.
+   * one matters. What came of a doubt began with its command. A record with a time that cannot be true may be of any.
    */
   #since(questions: readonly Question[]): number {
     const { topics, maxAgeMs, clock } = this.#options
-    const times = questions.map(({ session, waiting }) =>
-      session.topic === topics.doubts ? waiting().since - maxAgeMs : waiting().since,
-    )
-    return Math.max(0, Math.min(clock.now(), ...times) - skewMs)
+    const now = clock.now()
+    let since = now
+    for (const { session, waiting } of questions) {
+      const earlier = session.topic === topics.doubts ? maxAgeMs : 0
+      for (const at of waiting().timestamps) since = Math.min(since, at > now + skewMs ? noTime : at - earlier)
+    }
+    return Math.max(0, since - skewMs)
   }
 
   async #note(

@@ -1,4 +1,6 @@
 import type { BusRecord, Session } from '../bus/port.ts'
+import { appendedBy } from '../bus/record-time.ts'
+import { windowSize } from '../bus/session/window.ts'
 import type { Clock } from '../clock.ts'
 import type { Command, InvalidCommand, Reading } from '../records/command.ts'
 import type { Decoder } from '../records/decoder.ts'
@@ -43,8 +45,9 @@ interface Arrival {
    * past: only its id is to be remembered.
    */
   kind: 'new' | 'recalled' | 'doubted' | 'past'
-  /** Of a doubted one: no POST of it can have begun before, milliseconds since 1970; 0: unknown. */
+  /** From when its age counts. */
   since: number
+  postedSince: number
 }
 
 /**
@@ -57,6 +60,11 @@ export class CommandIntake {
   readonly #recent: RecentIds
   readonly #wait: SchemaWait<Arrival>
   readonly #unchecked: Unchecked<Arrival>
+  /**
+   * From when the age counts of records that could not tell: they may be shelved, and read again. By their places in the
+   * window, which holds all that are not settled.
+   */
+  readonly #sinceRead = new Map<number, number>()
 
   constructor(session: Session, options: CommandIntakeOptions) {
     this.#session = session
@@ -66,8 +74,20 @@ export class CommandIntake {
     this.#unchecked = new Unchecked({ ...options, session, again: arrivals => this.#process(arrivals) })
   }
 
-  take(records: readonly BusRecord[], kind: Arrival['kind'], since = 0): void {
-    this.#process([...this.#wait.takeBack(), ...records.map(record => ({ record, kind, since }))])
+  /** @param postedSince of doubted ones: no POST of them can have begun before, milliseconds since 1970; 0: unknown */
+  take(records: readonly BusRecord[], kind: Arrival['kind'], postedSince = 0): void {
+    const arrivals = records.map(record => ({ record, kind, since: this.#since(record, kind), postedSince }))
+    this.#process([...this.#wait.takeBack(), ...arrivals])
+  }
+
+  #since({ offset, timestamp }: BusRecord, kind: Arrival['kind']): number {
+    const place = offset % windowSize
+    if (kind === 'recalled') return this.#sinceRead.get(place) ?? timestamp
+    const since = appendedBy(timestamp, this.#options.clock.now())
+    if (kind !== 'new') return since
+    if (since === timestamp) this.#sinceRead.delete(place)
+    else this.#sinceRead.set(place, since)
+    return since
   }
 
   #process(arrivals: readonly Arrival[]): void {
@@ -94,7 +114,7 @@ export class CommandIntake {
 
   /** @returns the command if it is to be sent; else it is settled. */
   #admit(arrival: Arrival, value: SendCommand, tally: ResultTally): Pending | null {
-    const { record, kind, since } = arrival
+    const { record, kind, since, postedSince } = arrival
     const { readCommand, objection, maxAgeMs, clock, outbox } = this.#options
     const reading = readCommand(value, traceOf(record.headers))
     if (!reading.ok) {
@@ -113,10 +133,11 @@ export class CommandIntake {
       session: this.#session,
       offset: record.offset,
       origin: { topic, partition, record },
+      since,
       readyAt: clock.monotonic(),
       attempts: 0,
       doubted: false,
-      ...(since > 0 && { postedSince: since }),
+      ...(postedSince > 0 && { postedSince }),
     }
     if (kind === 'doubted') {
       outbox.doubt(pending, clock.now(), 'taken_over', tally)

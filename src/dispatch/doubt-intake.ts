@@ -1,4 +1,5 @@
 import type { BusRecord, OutgoingRecord, Session } from '../bus/port.ts'
+import { appendedBy } from '../bus/record-time.ts'
 import type { Clock } from '../clock.ts'
 import { idIn } from '../protocol/ids.ts'
 import { sendTypes } from '../protocol/index.ts'
@@ -100,6 +101,7 @@ export class DoubtIntake {
       session: this.#session,
       offset: record.offset,
       origin: originOf(doubt),
+      since: appendedBy(doubt.timestamp, doubt.postedAt),
       readyAt: this.#options.clock.monotonic(),
       attempts: doubt.attempts,
       doubted: true,

@@ -1,4 +1,5 @@
 import type { OutgoingRecord, RecordHeaders } from '../bus/port.ts'
+import { addHeader, headerPairs, newHeaders } from '../bus/record-headers.ts'
 import { inVersions } from '../bus/shorter.ts'
 import type { Doubt, DoubtHeader } from '../records/generated.ts'
 import { traceHeaders, traceOf } from '../telemetry/trace.ts'
@@ -76,16 +77,11 @@ export function originOf({ topic, partition, offset, timestamp, key, value, head
 }
 
 function toList(headers: RecordHeaders): DoubtHeader[] {
-  return Object.entries(headers).flatMap(([name, values]) =>
-    [values ?? []].flat().map(value => ({ name, value: Buffer.from(value) })),
-  )
+  return Array.from(headerPairs(headers), ([name, value]) => ({ name, value: Buffer.from(value) }))
 }
 
 function fromList(list: readonly DoubtHeader[]): RecordHeaders {
-  const headers: Record<string, Buffer | Buffer[]> = {}
-  for (const { name, value } of list) {
-    const known = headers[name]
-    headers[name] = known === undefined ? value : [known, value].flat()
-  }
+  const headers = newHeaders()
+  for (const { name, value } of list) addHeader(headers, name, value)
   return headers
 }

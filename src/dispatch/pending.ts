@@ -26,6 +26,8 @@ export interface Pending {
   /** Its offset there. */
   offset: number
   origin: Origin
+  /** Milliseconds since 1970 from which its age counts: when its record was appended, as far as that can be told. */
+  since: number
   /** Monotonic milliseconds: when it was ready to be packed. */
   readyAt: number
   /** POSTs made that may have reached the gateway. */
@@ -59,12 +61,12 @@ export function end(pending: Pending): void {
 export type ExpiryCode = 'DEADLINE' | 'MAX_AGE'
 
 /** The last instant at which a command may be sent, milliseconds since 1970. */
-export function expiresAt({ command, origin }: Pending, maxAgeMs: number): number {
-  return Math.min(command.deadline ?? Number.POSITIVE_INFINITY, origin.record.timestamp + maxAgeMs)
+export function expiresAt({ command, since }: Pending, maxAgeMs: number): number {
+  return Math.min(command.deadline ?? Number.POSITIVE_INFINITY, since + maxAgeMs)
 }
 
 /** Why a command may not be sent any more, if so. */
-export function expiry({ command, origin }: Pending, now: number, maxAgeMs: number): ExpiryCode | null {
+export function expiry({ command, since }: Pending, now: number, maxAgeMs: number): ExpiryCode | null {
   if (command.deadline !== null && now > command.deadline) return 'DEADLINE'
-  return now > origin.record.timestamp + maxAgeMs ? 'MAX_AGE' : null
+  return now > since + maxAgeMs ? 'MAX_AGE' : null
 }

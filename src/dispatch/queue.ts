@@ -40,8 +40,8 @@ export class AccountQueue {
   get oldestTimestamp(): number | null {
     const halves = this.#halves.map(half => half[0])
     const firsts = [this.#batched.first, this.#alone.first, ...halves, ...this.suspects.firsts]
-    const timestamps = firsts.map(pending => pending?.origin.record.timestamp ?? Number.POSITIVE_INFINITY)
-    const oldest = Math.min(...timestamps, this.shelf.oldestTimestamp ?? Number.POSITIVE_INFINITY)
+    const times = firsts.map(pending => pending?.since ?? Number.POSITIVE_INFINITY)
+    const oldest = Math.min(...times, this.shelf.oldestTimestamp ?? Number.POSITIVE_INFINITY)
     return Number.isFinite(oldest) ? oldest : null
   }
 

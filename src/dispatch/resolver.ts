@@ -134,7 +134,7 @@ export class Resolver {
 
   async #poll(doubt: Doubt): Promise<void> {
     const { poller, accounts, notFoundErrors, polls, pollIntervalMs, telemetry, clock, maxAgeMs } = this.#options
-    const { command, origin } = doubt.pending
+    const { command, since } = doubt.pending
     const account = accounts.get(command.account)
     if (!account) {
       await this.#decide(doubt)
@@ -150,7 +150,7 @@ export class Resolver {
       return
     }
     if (evidence === 'inconclusive') doubt.inconclusive++
-    const tooOld = clock.now() > origin.record.timestamp + maxAgeMs
+    const tooOld = clock.now() > since + maxAgeMs
     if (evidence === 'not_found' || doubt.inconclusive >= polls || tooOld) await this.#decide(doubt)
     else this.#after(pollIntervalMs, doubt, () => this.#poll(doubt))
   }

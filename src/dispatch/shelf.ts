@@ -39,7 +39,7 @@ export class Shelf {
   add(pending: Pending, maxAgeMs: number): void {
     const row = {
       offset: pending.offset,
-      timestamp: pending.origin.record.timestamp,
+      timestamp: pending.since,
       bytes: pending.command.bytes,
       expiresAt: expiresAt(pending, maxAgeMs),
     }

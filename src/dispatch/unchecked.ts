@@ -51,7 +51,7 @@ export class Unchecked<T extends { record: BusRecord }> {
       session: this.#options.session,
       waiting: () => ({
         from: Math.min(...this.#waiting.map(({ record }) => record.offset)),
-        since: Math.min(...this.#waiting.map(({ record }) => record.timestamp)),
+        timestamps: this.#waiting.map(({ record }) => record.timestamp),
       }),
       answered: () => this.#options.again(this.#waiting.splice(0)),
     })

@@ -21,22 +21,29 @@ interface Codec {
   _skip(tap: Tap): void
 }
 
-function nextBlock(tap: Tap): number {
+/** Items of one list: each takes memory, however few its bytes. A doubt has one for each header, of which no batch has more. */
+const mostItems = 1 << 20
+
+/** @param known how many came before */
+function nextBlock(tap: Tap, known = 0): number {
   let count = tap.readLong()
   if (count < 0) {
     count = -count
     tap.skipLong()
   }
-  if (count <= tap.buf.length - tap.pos) return count
-  tap.pos = tap.buf.length + 1
-  return 0
+  if (count > tap.buf.length - tap.pos) {
+    tap.pos = tap.buf.length + 1
+    return 0
+  }
+  if (known + count > mostItems) throw new Error(`a list has more than ${mostItems} items`)
+  return count
 }
 
 /** avsc calls _read also on its resolvers, which carry an itemsType or valuesType of their own. */
 export class BoundedArray extends avro.types.ArrayType {
   _read(this: { itemsType: Codec }, tap: Tap): unknown[] {
     const items: unknown[] = []
-    for (let left = nextBlock(tap); left > 0; left = nextBlock(tap)) {
+    for (let left = nextBlock(tap); left > 0; left = nextBlock(tap, items.length)) {
       for (; left > 0; left--) items.push(this.itemsType._read(tap))
     }
     return items
@@ -52,8 +59,9 @@ export class BoundedArray extends avro.types.ArrayType {
 export class BoundedMap extends avro.types.MapType {
   _read(this: { valuesType: Codec }, tap: Tap): Record<string, unknown> {
     const map: Record<string, unknown> = {}
-    for (let left = nextBlock(tap); left > 0; left = nextBlock(tap)) {
-      for (; left > 0; left--) {
+    let read = 0
+    for (let left = nextBlock(tap); left > 0; left = nextBlock(tap, read)) {
+      for (; left > 0; left--, read++) {
         const key = tap.readString()
         const value = this.valuesType._read(tap)
         // A plain assignment would lose this key, and whoever refuses it could not see it.

@@ -87,6 +87,8 @@ const kinds = new Map(
 /** A note in CallOtp and Hlr for those who read the topic. */
 const NOT_SENT = 'comment'
 
+/** No list of the interface has nearly as many items, and each beyond its own bound would be a problem of its own. */
+const MAX_ITEMS = 1000
 /** More problems of one command are not told: its sender can send thousands. */
 const MAX_PROBLEMS = 3
 
@@ -168,6 +170,8 @@ function readExtra(extra: Record<string, string>, kind: Kind, fields: Fields): {
 function problemOf({ type }: Kind, id: bigint, fields: Fields): string | null {
   fields.type = type
   fields.id = id
+  const long = Object.keys(fields).find(name => Array.isArray(fields[name]) && fields[name].length > MAX_ITEMS)
+  if (long !== undefined) return `${long} must have at most ${MAX_ITEMS} items`
   const { error } = operations[type].schema.safeParse(fields)
   if (error === undefined) return null
   return error.issues

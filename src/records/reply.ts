@@ -1,5 +1,6 @@
 import type { Reply } from '../protocol/index.ts'
 import type { StatusEventReply } from './generated.ts'
+import { isLong } from './long.ts'
 
 /** A recipient's reply in a status event's words. */
 export function replyOf({ datetime, message, media }: Reply): StatusEventReply {
@@ -12,10 +13,7 @@ export function replyOf({ datetime, message, media }: Reply): StatusEventReply {
   }
 }
 
-// The longest that every Avro library writes exactly; an event that cannot be encoded would fail its neighbours too.
-const MAX_FILE_SIZE = 2 ** 53 - 2
-
 function wholeBytes(filesize: number | undefined): number | null {
-  const whole = filesize !== undefined && Number.isInteger(filesize) && filesize >= 0 && filesize <= MAX_FILE_SIZE
+  const whole = filesize !== undefined && isLong(filesize) && filesize >= 0
   return whole ? Math.abs(filesize) : null // -0 is read back as 0
 }

@@ -1,5 +1,6 @@
 import { type SendType, stringifyJson } from '../protocol/index.ts'
 import type { SendResult, SendResultHlr, SendResultHlrOperator } from './generated.ts'
+import { isLong } from './long.ts'
 import type { Shortening } from './shorten.ts'
 
 /** On results of messages whose lifetime is not the usual one of their type: seconds, as decimal text. */
@@ -64,9 +65,15 @@ function operatorOf(value: unknown): SendResultHlrOperator | null {
   }
 }
 
+/** What is nested thousands of levels deep can be parsed, but not be written: it is left out. */
 function rest(value: unknown): string | null {
   if (value === undefined || value === null || (isObject(value) && Object.keys(value).length === 0)) return null
-  return stringifyJson(value)
+  try {
+    return stringifyJson(value)
+  } catch (error) {
+    if (error instanceof RangeError) return null
+    throw error
+  }
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -82,7 +89,7 @@ function numberOrNull(value: unknown): number | null {
 
 function intOrNull(value: unknown): number | null {
   const number = numberOrNull(value)
-  return number !== null && Number.isSafeInteger(number) ? number : null
+  return number !== null && isLong(number) ? number : null
 }
 
 /** Avro's int. */

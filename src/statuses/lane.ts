@@ -1,6 +1,7 @@
 import type { Account } from '../accounts/account.ts'
 import type { PollAnswer, StatusPoller } from '../accounts/poller.ts'
 import type { BusRecord, Session } from '../bus/port.ts'
+import { appendedBy } from '../bus/record-time.ts'
 import type { Clock } from '../clock.ts'
 import { operations, type SendType, sendTypes } from '../protocol/index.ts'
 import type { Decoder } from '../records/decoder.ts'
@@ -88,7 +89,7 @@ export class Lane {
         const { offset, unreadable } = record
         telemetry.emit('result.unreadable', { topic, partition, offset, error: unreadable?.message ?? null })
       }
-      const at = Math.min(record.timestamp, clock.now())
+      const at = appendedBy(record.timestamp, clock.now())
       if (result && awaitsVerdict(result)) this.#queue.push({ record, at, result })
       else this.#session.settle(record.offset, [])
     }

@@ -1,4 +1,5 @@
 import type { Bus, BusRecord, Follower, TopicPartition } from '../bus/port.ts'
+import { appendedBy } from '../bus/record-time.ts'
 import { type Clock, sleep } from '../clock.ts'
 import type { Decoder } from '../records/decoder.ts'
 import type { StatusEvent } from '../records/generated.ts'
@@ -115,7 +116,7 @@ export class Verdicts {
   async #take(records: readonly BusRecord[]): Promise<void> {
     const { decoder, clock } = this.#options
     for (const { value, timestamp } of records) {
-      const at = Math.min(timestamp, clock.now()) // its writer's clock may be ahead
+      const at = appendedBy(timestamp, clock.now()) // its writer's clock may be ahead
       while (!this.#closed && this.#isTooFarAhead(at)) await this.#waitAt(at)
       const event = await decodePatiently(decoder, value, clock, () => !this.#closed)
       if (this.#closed) return

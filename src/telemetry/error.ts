@@ -32,7 +32,9 @@ export function codeOf(error: Error): string | undefined {
  * what JSON.parse quotes of the text it was given.
  */
 export function safeText(text: string): string {
-  const safe = text.replace(/Unexpected token .*? is not valid JSON/gs, 'not valid JSON').replace(/\d{9,}/g, '***')
+  const safe = text
+    .replace(/Unexpected token .*?(?: is not valid JSON|$)/gs, 'not valid JSON')
+    .replace(/\d{9,}/g, '***')
   return safe.length > longestText ? `${safe.slice(0, longestText)}…` : safe
 }
 

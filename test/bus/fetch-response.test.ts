@@ -8,6 +8,7 @@ import type { BusRecord } from '../../src/bus/port.ts'
 import {
   type AnsweredPartition,
   buildBatch,
+  buildCrowdedRecord,
   buildFetchAnswer,
   buildOldMessage,
   packingNames,
@@ -207,6 +208,35 @@ describe('records', () => {
     expect(records.map(({ key }) => String(key))[2]).toBe('key 6')
     expect(records.map(({ timestamp }) => timestamp)).toEqual([-1, 1005, -1, -1, 1000, 1001, 1000, 1000])
     expect(next).toBe(12)
+  })
+
+  test.each([
+    ['of nanoseconds', 1_780_000_000_000_000_000n, -1],
+    ['of microseconds', 1_780_000_000_000_000n, -1],
+    ['of 2^53', 2n ** 53n, -1],
+    ['that is the largest there is', 2n ** 63n - 1n, -1],
+    ['before 1970', -5n, -1],
+    ['that none has set', -1n, -1],
+    ['of 1970', 0n, 0],
+    ['of the year 9999', 253_402_300_799_999n, 253_402_300_799_999],
+  ])('with a timestamp %s are read, and only what can be milliseconds counts as one', async (_, written, read) => {
+    const { records } = await readBytes(
+      Buffer.concat([buildBatch([5], { firstTimestamp: written }), buildBatch([6], { appendedAt: written })]),
+    )
+    expect(records.map(({ timestamp }) => timestamp)).toEqual([read, read])
+  })
+
+  test('may have headers of any name and number', async () => {
+    const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '']
+    const headers = JSON.parse(`{${names.map(name => `"${name}":["1","2"]`)}}`)
+    const crowded = buildBatch([6], { packed: () => buildCrowdedRecord(500_000) })
+    const { records } = await readBytes(Buffer.concat([buildBatch([{ offset: 5, headers }]), crowded]))
+    const [odd, full] = records.map(record => record.headers)
+    expect(Object.entries(odd!).map(([name, values]) => [name, String(values)])).toEqual(
+      names.map(name => [name, '1,2']),
+    )
+    expect(full!.a).toHaveLength(500_000)
+    expect(full!.constructor).toBeUndefined()
   })
 
   test('that wait for long hold on to a few KB around them, and not to their batch', async () => {
@@ -448,6 +478,33 @@ describe('a batch that cannot be read', () => {
       expect(records).toMatchObject([{ offset: 5, unreadable: { code, lastOffset: 5 } }])
       expect(next).toBe(6)
     }
+  })
+
+  test.each<[string, 0 | 1, number, number[]]>([
+    ['fall', 0, 9, [8, 7]],
+    ['stand still', 0, 9, [8, 8]],
+    ['are beyond its own', 0, 9, [9, 10]],
+    ['are those of the batch before it', 0, 9, [5, 9]],
+    ['are negative', 0, 9, [-3, 9]],
+    ['fall within the set', 1, 9, [1, 0]],
+    ['begin before the log', 1, 9, [0, 20]],
+    ['reach into the batch before it', 1, 9, [0, 4]],
+  ])('is one of a format before 0.11 whose offsets %s', async (_, format, offset, offsets) => {
+    const set = Buffer.concat(offsets.map(inner => buildOldMessage(format, inner, Buffer.from('value'))))
+    const packed = buildOldMessage(format, offset, packings.gzip[1](set), 1)
+    const { records, next } = await readBytes(Buffer.concat([buildBatch([5]), packed, buildBatch([10])]), 5)
+    expect(records).toMatchObject([
+      { offset: 5 },
+      { offset, unreadable: { code: 'BATCH_CORRUPT', lastOffset: offset } },
+    ])
+    expect(next).toBe(10)
+  })
+
+  test('is one that would take gigabytes in memory, however few its bytes', async () => {
+    const bomb = buildBatch([5], { codec: 4, packed: () => packings.zstd[1](buildCrowdedRecord(2 ** 20)) })
+    const { records, next } = await readBytes(bomb)
+    expect(records).toMatchObject([{ offset: 5, unreadable: { code: 'BATCH_TOO_LARGE', lastOffset: 5 } }])
+    expect(next).toBe(6)
   })
 
   test('is told apart from its neighbours on other partitions', async () => {

@@ -53,7 +53,7 @@ describe('the window', () => {
 describe('back-pressure', () => {
   test.each([
     ['records', { records: 10, bytes: 1 << 30 }],
-    ['bytes', { records: 1_000_000, bytes: 10 * 210 }],
+    ['bytes', { records: 1_000_000, bytes: 10 * 211 }],
   ])('fetching stops at the bound of %s, and goes on at half of it', async (_, backlog) => {
     const { session, driver, deliver, commit } = await buildOwner(buildLog(100), { backlog: () => backlog }).open()
     deliver(5)

@@ -130,6 +130,17 @@ describe('a look into the results', () => {
     expect({ settled, fresh }).toEqual({ settled: [0], fresh: [1, 2, 3] })
   })
 
+  test.each([
+    ['has no time', -1],
+    ['is dated to the next hour', Date.UTC(2026, 2, 14, 13)],
+  ])('begins where the results begin when a record %s', async (_, timestamp) => {
+    const { clock, reads, open, recordAt } = await startLook()
+    const { take } = open({ until: 2 })
+    take({ ...recordAt(0), timestamp }, recordAt(1))
+    await clock.pass(0)
+    expect(reads).toEqual([0])
+  })
+
   test('holds up nothing that came after the window was missed', async () => {
     const { setReadable, open, recordAt } = await startLook()
     setReadable(false)

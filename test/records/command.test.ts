@@ -22,6 +22,11 @@ function problemOf(command: SendCommand): string {
   return reading.ok ? 'none' : reading.error
 }
 
+test('a list far longer than any may be is one problem, and not one for each of its items', () => {
+  const pipeline = Array<string>(1_000_000).fill('')
+  expect(problemOf(buildCommandOf('pipeline', {}, { pipeline }))).toBe('pipeline must have at most 1000 items')
+})
+
 describe('a valid command', () => {
   test.each(sendTypes)('of type %s is read after its way over the bus', async type => {
     const decoded = await throughTheBus(buildCommandOf(type))

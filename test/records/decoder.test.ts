@@ -208,6 +208,16 @@ describe('a small record that claims a lot', () => {
     }
   })
 
+  test.each([
+    ['an array', list('string')],
+    ['a map', map],
+  ])('%s of more items than memory is to take, in one block or two, is DECODE', async (_name, schema) => {
+    const most = 2 ** 20
+    const body = (count: number) => [...long(count), ...Array<number>(count).fill(0)] // each an empty text
+    expect(await decodeAs(schema, schema, body(most + 1))).toEqual(refusedWith('DECODE'))
+    expect(await decodeAs(schema, schema, [...body(most), ...body(1), 0])).toEqual(refusedWith('DECODE'))
+  })
+
   test('blocks with their size in bytes in front are read and passed over', async () => {
     const body = [...long(-2), ...long(4), 2, 97, 2, 98, ...long(1), 2, 99, 0]
     expect(await decodeAs(list('string'), list('string'), body)).toEqual({

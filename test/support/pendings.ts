@@ -50,6 +50,7 @@ export function buildPending(options: PendingOptions = {}): Pending {
     session: {} as Session, // for what never looks at it
     offset,
     origin: { topic: 'busgate.commands', partition: 0, record },
+    since: timestamp,
     readyAt: 0,
     attempts: 0,
     doubted: false,

@@ -2,6 +2,7 @@ import { onTestFinished } from 'vitest'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { type Hop, MemoryBus } from '../../src/bus/memory/bus.ts'
 import { partitionOf } from '../../src/bus/murmur2.ts'
+import type { OutgoingRecord } from '../../src/bus/port.ts'
 import type { Settings } from '../../src/config/index.ts'
 import { type Sending, startSending } from '../../src/dispatch/role.ts'
 import type { Answer } from '../../src/gateway/answer.ts'
@@ -136,6 +137,10 @@ export async function startSendingWorld(options: SendingOptions = {}) {
     /** Writes a command; the topic is the least urgent one unless named. */
     send: (id: number, overrides: Partial<SendCommand> = {}, topic = topics.commands.at(-1)!) =>
       write(topic, id, encodeCommand(buildCommand({ id: BigInt(id), ...overrides }))),
+    /** Writes any record to a partition of the least urgent topic. */
+    append: (record: Omit<OutgoingRecord, 'topic'>, timestamp = clock.now()) =>
+      broker.append([{ topic: topics.commands.at(-1)!, partition: 0, ...record }], timestamp),
+    encode: (overrides: Partial<SendCommand>) => encodeCommand(buildCommand(overrides)),
     doubted(id: number, overrides: Partial<Doubt> = {}, command: Partial<SendCommand> = {}) {
       const doubt: Doubt = {
         topic: topics.commands[0]!,

@@ -121,11 +121,11 @@ export async function buildSending(options: SendingOptions = {}) {
     sending: sending as Sending,
     /** The ids that the gateway took from an account, in order. */
     sent: (account: string) => posts.filter(post => post.auth === account && !post.denied).flatMap(({ ids }) => ids),
-    put(topic: string, commands: readonly SendCommand[], partition = 0) {
+    put(topic: string, commands: readonly SendCommand[], partition = 0, timestamp = clock.now()) {
       const records = commands.map(command => {
         return { topic, partition, key: Buffer.from(String(command.id)), value: encode(command) }
       })
-      broker.append(records, clock.now())
+      broker.append(records, timestamp)
     },
     async results(): Promise<SendResult[]> {
       const list: SendResult[] = []

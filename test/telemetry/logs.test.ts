@@ -80,6 +80,13 @@ describe('the log', () => {
     expect(text).not.toContain('код')
   })
 
+  it('is not held up by a text that quotes and quotes', () => {
+    const { telemetry, lines } = logging()
+    const error = 'Unexpected token '.repeat(250_000)
+    telemetry.emit('account.paused', { account: 'default', reason: 'refused', retryInMs: 1000, error })
+    expect(lines).toMatchObject([{ error: 'not valid JSON' }])
+  })
+
   it('is silent when told so', () => {
     const { telemetry, lines } = logging('silent')
     telemetry.emit('log.cut', { topic: 'busgate.commands', partition: 1, lost: 5 })

@@ -1,3 +1,4 @@
+import { newHeaders } from '../record-headers.ts'
 import type { DecodedMessage } from './internals.ts'
 import { decodeOldMessage, isIntactMessage, noContext } from './old-messages.ts'
 import {
@@ -101,7 +102,8 @@ function decodeAt({ rest, least, end }: Place, wanted: Wanted): Read {
   try {
     const batch = decode(rest.subarray(0, size), prefix, wanted)
     const { lastOffset } = batch
-    const isPossible = prefix.firstOffset >= least && lastOffset < end + newAtMost
+    const begins = batch.messages[0]?.offset ?? prefix.firstOffset // an old set states the offset of its last
+    const isPossible = Math.min(begins, prefix.firstOffset) >= least && lastOffset < end + newAtMost
     const isExpected = prefix.firstOffset <= Math.max(least, wanted.from)
     if (isPossible && (isExpected || !isFollowedTooSoon(rest.subarray(size), { least, end }, lastOffset))) {
       return { ok: true, batch }
@@ -210,6 +212,6 @@ export function unreadableFrom(
   lastOffset: number,
   { timestamp, batchContext }: Pick<DecodedMessage, 'timestamp' | 'batchContext'> = { ...noContext, timestamp: -1 },
 ): DecodedMessage {
-  const nothing = { key: null, value: null, headers: {}, isControlRecord: false }
+  const nothing = { key: null, value: null, headers: newHeaders(), isControlRecord: false }
   return { ...nothing, offset, timestamp, batchContext, unreadable: { error, lastOffset } }
 }

@@ -1,4 +1,5 @@
 import type { BusRecord, TopicPartition } from '../port.ts'
+import { timestampOf } from '../record-time.ts'
 import { markAborted } from './aborted.ts'
 import { decodeBatches, startOf, type Unsure, unreadableFrom } from './batches.ts'
 import { protocolError } from './cluster.ts'
@@ -197,7 +198,7 @@ function beginAlike(some: Buffer, others: Buffer): boolean {
 }
 
 function recordOf({ offset, timestamp, key, value, headers }: DecodedMessage): BusRecord {
-  return { offset, timestamp, key, value, headers }
+  return { offset, timestamp: timestampOf(timestamp), key, value, headers }
 }
 
 /** It stands where reading goes on, or where its batch begins. */

@@ -1,4 +1,5 @@
 import * as zlib from 'node:zlib'
+import { newHeaders } from '../record-headers.ts'
 import { unpack } from './codecs.ts'
 import type { DecodedMessage } from './internals.ts'
 import { lengthEnds, prefixBytes, prefixOf, type RecordBatch, takeRoom, type Wanted } from './record-batch.ts'
@@ -59,7 +60,15 @@ export function isIntactMessage(bytes: Buffer): boolean {
 }
 
 function decoded({ timestamp, key, value }: OldMessage, offset: number, appendedAt: number | null): DecodedMessage {
-  return { offset, timestamp: appendedAt ?? timestamp, key, value, headers: {}, isControlRecord: false, ...noContext }
+  return {
+    offset,
+    timestamp: appendedAt ?? timestamp,
+    key,
+    value,
+    headers: newHeaders(),
+    isControlRecord: false,
+    ...noContext,
+  }
 }
 
 function lastOf(set: Buffer): number {

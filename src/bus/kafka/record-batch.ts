@@ -80,6 +80,8 @@ export const noMark = (): Mark => ({ header: Buffer.alloc(0), offset: -1, at: 0,
  * one byte each.
  */
 const recordBytes = 512
+/** What a header takes, likewise. */
+const headerMemory = 250
 
 /** Takes the room of a record. @returns whether there was some */
 export function takeRoom(wanted: Wanted, bytes: number): boolean {
@@ -154,6 +156,7 @@ export function decodeBatch(bytes: Buffer, wanted: Wanted): RecordBatch {
       continue
     }
     const { key, value, headers } = reader.content()
+    wanted.room -= reader.headers * headerMemory
     messages.push({
       offset,
       timestamp: hasAppendTime ? timestamp : timestamp + reader.timestampDelta,

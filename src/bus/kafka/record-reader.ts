@@ -1,5 +1,6 @@
 import type { RecordHeaders } from '../port.ts'
-import { UnreadableBatch } from './unreadable.ts'
+import { addHeader, newHeaders } from '../record-headers.ts'
+import { mostHeaders, tooManyHeaders, UnreadableBatch } from './unreadable.ts'
 
 /** What a record holds, apart from where it stands. */
 interface Content {
@@ -25,6 +26,8 @@ export class RecordReader {
   length = 0
   /** Where it stands among the bytes. */
   at = 0
+  /** How many headers it has, once `content` has read them. */
+  headers = 0
   readonly #bytes: Buffer
   /** Where the record ends. */
   #end = 0
@@ -65,7 +68,7 @@ export class RecordReader {
   pass(): void {
     this.#span()
     this.#span()
-    for (let left = this.#varint(); left > 0; left--) {
+    for (let left = this.#headerCount(); left > 0; left--) {
       this.#span()
       this.#span()
     }
@@ -78,14 +81,19 @@ export class RecordReader {
   }
 
   #headers(): RecordHeaders {
-    const headers: RecordHeaders = {}
-    for (let left = this.#varint(); left > 0; left--) {
+    const headers = newHeaders()
+    this.headers = this.#headerCount()
+    for (let left = this.headers; left > 0; left--) {
       const name = this.#view()?.toString() ?? ''
-      const value = this.#view() ?? Buffer.alloc(0) // nobody behind the bus expects a header without a value
-      const known = Object.hasOwn(headers, name) ? headers[name] : undefined
-      set(headers, name, known === undefined ? value : [known, value].flat())
+      addHeader(headers, name, this.#view() ?? Buffer.alloc(0)) // nobody behind the bus expects one without a value
     }
     return headers
+  }
+
+  #headerCount(): number {
+    const count = this.#varint()
+    if (count > mostHeaders) throw tooManyHeaders()
+    return Math.max(0, count)
   }
 
   #view(): Buffer | null {
@@ -121,12 +129,6 @@ export class RecordReader {
     }
     throw corrupt()
   }
-}
-
-/** A header may have any name, that of an object's prototype too. */
-function set(headers: RecordHeaders, name: string, value: NonNullable<RecordHeaders[string]>): void {
-  if (name !== '__proto__') headers[name] = value
-  else Object.defineProperty(headers, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
 function corrupt(): UnreadableBatch {

@@ -18,6 +18,13 @@ export function tooLarge(most: number): UnreadableBatch {
   return new UnreadableBatch('BATCH_TOO_LARGE', `it unpacks to more than ${most} bytes`)
 }
 
+/** Of one record: in memory each takes hundreds of bytes, and packed by a hostile hand next to none. */
+export const mostHeaders = 1 << 17
+
+export function tooManyHeaders(): UnreadableBatch {
+  return new UnreadableBatch('BATCH_TOO_LARGE', `a record of it has more than ${mostHeaders} headers`)
+}
+
 const advice: Record<Unreadable['code'], string> = {
   CODEC_UNKNOWN:
     'Upgrade busgate, or let the producer compress with gzip, snappy, lz4 or zstd, and have these records produced again.',

@@ -3,6 +3,7 @@ import { partitionOf } from '../murmur2.ts'
 import type { BusRecord, OutgoingRecord, TopicPartition, TopicSpec } from '../port.ts'
 import { batchFrameBytes } from '../record-limits.ts'
 import { recordSize } from '../record-size.ts'
+import { timestampOf } from '../record-time.ts'
 
 /** A partition's log. Offsets without a record are gaps, as the markers of transactions are in Kafka. */
 interface Log {
@@ -139,10 +140,11 @@ export class MemoryBroker {
 
   #write(records: readonly OutgoingRecord[], now: number): Set<Log> {
     const targets = records.map(record => this.#target(record)) // all are looked at before anything is written
+    const timestamp = timestampOf(now)
     records.forEach((record, i) => {
       const log = targets[i]!
       const { key, value, headers = {} } = record
-      log.records.push({ offset: log.end++, timestamp: now, key, value, headers })
+      log.records.push({ offset: log.end++, timestamp, key, value, headers })
     })
     return new Set(targets)
   }

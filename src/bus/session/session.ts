@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import type { Backlog, BusRecord, OutgoingRecord, Session, SessionListener } from '../port.ts'
+import { headerPairs } from '../record-headers.ts'
 import { type Checkpoint, packCheckpoint, unpackCheckpoint } from './checkpoint.ts'
 import { Detour } from './detour.ts'
 import type { Batch, Committed, PartitionDriver } from './driver.ts'
@@ -7,8 +8,14 @@ import { GroupCommit } from './group-commit.ts'
 import type { Ledger } from './ledger.ts'
 import { DONE, IN_DOUBT, INTENT, NEW, Window, windowSize } from './window.ts'
 
-/** Headers and the record's own structure are counted in as a flat sum. */
-const sizeOf = (record: BusRecord) => (record.value?.length ?? 0) + 200
+/** What the structures of a record, and of each of its headers, take in memory. */
+const structureBytes = 200
+
+function sizeOf({ key, value, headers }: BusRecord): number {
+  let bytes = structureBytes + (key?.length ?? 0) + (value?.length ?? 0)
+  for (const [name, content] of headerPairs(headers)) bytes += structureBytes + name.length + content.length
+  return bytes
+}
 
 interface Arrived {
   history: BusRecord[]

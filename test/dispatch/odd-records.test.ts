@@ -1,0 +1,93 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { RecordHeaders } from '../../src/bus/port.ts'
+import type { Answer } from '../../src/gateway/answer.ts'
+import { oddRecord } from '../support/arbitraries.ts'
+import { buildCommand } from '../support/commands.ts'
+import { buildSending } from '../support/sending.ts'
+import { type Operation, sentAll, startSendingWorld } from '../support/sending-world.ts'
+
+const minute = 60_000
+const lost: Answer = { kind: 'lost', cause: 'timeout', message: 'timeout' }
+/** Questions are answered, and nobody hears what became of commands. */
+const losing = (operations: Operation[]) => (operations[0]!.type === 'status' ? sentAll(operations) : lost)
+const delivery = { settleMs: 100, polls: 1, pollIntervalMs: 50 }
+const hasty = { gateway: { timeoutMs: 100 }, delivery }
+
+test('every record ends, whatever its timestamp, headers, key and value, when each answer is lost', {
+  timeout: 120_000,
+}, async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(oddRecord, { minLength: 1, maxLength: 20 }), async records => {
+      const world = await startSendingWorld({ settings: hasty, answer: losing })
+      const { append, encode, clock, results, broker, settings } = world
+      for (const [offset, { timestamp, value, ...record }] of records.entries()) {
+        append({ ...record, value: value ?? encode({ id: BigInt(offset + 1) }) }, timestamp)
+      }
+      await clock.pass(10 * minute)
+      const ends = results().filter(({ final }) => final)
+      const buried = broker.read({ topic: settings.topics.deadLetters, partition: 0 }, 0, 1000).records
+      expect(ends.every(({ commandTopic }) => commandTopic === settings.topics.commands.at(-1))).toBe(true)
+      expect(new Set(ends.map(({ commandOffset }) => commandOffset)).size).toBe(ends.length)
+      expect(ends.length + buried.length).toBe(records.length)
+    }),
+    { numRuns: 30 },
+  )
+})
+
+describe('a command in doubt', () => {
+  test('comes out of it, whatever the names of its headers', async () => {
+    const names = ['constructor', 'toString', '__proto__', 'hasOwnProperty']
+    const headers: RecordHeaders = JSON.parse(`{${names.map(name => `"${name}":"v"`)}}`)
+    const { append, encode, clock, results, postsOf } = await startSendingWorld({ settings: hasty, answer: losing })
+    append({ key: null, value: encode({ id: 1n }), headers })
+    await clock.pass(10 * minute)
+    expect(postsOf(1)).toBe(3)
+    expect(results().at(-1)).toMatchObject({ outcome: 'UNRESOLVED', errorCode: 'ATTEMPTS_EXHAUSTED' })
+  })
+
+  test('comes out of it at once, however many headers have one name', async () => {
+    const { append, encode, clock, results } = await startSendingWorld({ settings: hasty, answer: losing })
+    append({ key: null, value: encode({ id: 1n }), headers: { many: Array<string>(200_000).fill('') } })
+    await clock.pass(10 * minute)
+    expect(results().at(-1)).toMatchObject({ outcome: 'UNRESOLVED' })
+  })
+})
+
+describe.each([
+  ['none', -1],
+  ['that of nanoseconds', 1.78e18],
+  ['that of microseconds', 1.78e15],
+  ['that of a clock a year ahead', Date.UTC(2027, 2, 14)],
+])('a command whose timestamp is %s', (_, timestamp) => {
+  const limits = { delivery: { ...delivery, maxAgeMs: 30 * minute } }
+
+  test('is sent', async () => {
+    const { append, encode, clock, results } = await startSendingWorld({ settings: limits })
+    append({ key: null, value: encode({ id: 1n }) }, timestamp)
+    await clock.pass(minute)
+    expect(results()).toMatchObject([{ outcome: 'SENT' }])
+  })
+
+  test('expires as long after it was read as others after they were written, where its account cannot send', async () => {
+    const { put, pass, denied, results } = await buildSending({ maxAgeMs: 30 * minute })
+    denied.add('other')
+    // more than memory keeps: most are forgotten meanwhile, and read again
+    const commands = Array.from({ length: 4500 }, (_, i) => buildCommand({ id: BigInt(i + 1), account: 'other' }))
+    put('bulk', commands, 0, timestamp)
+    await pass(29 * minute, 1000)
+    expect(await results()).toEqual([])
+    await pass(2 * minute, 1000)
+    expect((await results()).filter(({ errorCode }) => errorCode === 'MAX_AGE')).not.toHaveLength(0)
+    expect(new Set((await results()).map(({ errorCode }) => errorCode))).toEqual(new Set(['MAX_AGE']))
+  })
+
+  test('is not sent again when it grew too old in doubt', async () => {
+    const settings = { ...hasty, delivery: { ...delivery, settleMs: 10 * minute, maxAgeMs: 5 * minute } }
+    const { append, encode, clock, results, postsOf } = await startSendingWorld({ settings, answer: losing })
+    append({ key: null, value: encode({ id: 1n }) }, timestamp)
+    await clock.pass(60 * minute)
+    expect(postsOf(1)).toBe(1)
+    expect(results().at(-1)).toMatchObject({ outcome: 'UNRESOLVED', errorCode: 'MAX_AGE' })
+  })
+})
