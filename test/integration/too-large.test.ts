@@ -48,9 +48,10 @@ describeOnKafka('records that are larger than their topics take', brokers => {
     await world.send(commands(4, 6))
     await expectOneFinalEach(world, 6)
     expect(world.deadLetters().map(({ value }) => value)).toEqual([null, null])
-    const [ofValue, ofHeaders] = world.deadLetters().map(({ headers }) => String(headers['busgate.error.message']))
-    expect(ofValue).toMatch(/too large to be copied: its value of 3000000 bytes/)
-    expect(ofHeaders).toMatch(/its value of 7 bytes, its headers of 30000\d\d bytes/)
+    const told = world.deadLetters().map(({ headers }) => String(headers['busgate.error.message']))
+    const ofValue = expect.stringMatching(/too large to be copied: its value of 3000000 bytes/)
+    const ofHeaders = expect.stringMatching(/its value of 7 bytes, its headers of 30000\d\d bytes/)
+    expect(told).toEqual(expect.arrayContaining([ofValue, ofHeaders])) // in whatever order
   })
 
   test('small limits of every topic change nothing for 1,000 commands but what does not fit', async () => {
