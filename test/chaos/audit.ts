@@ -87,7 +87,8 @@ export class Audit {
     await pause(3000)
   }
 
-  #note({ id, outcome, final, sentAt }: SendResult): void {
+  #note(result: SendResult): void {
+    const { id, outcome, final, sentAt } = result
     const index = indexOf(id)
     this.results++
     if (outcome === 'DUPLICATE') {
@@ -99,8 +100,16 @@ export class Audit {
       return
     }
     if (this.#finals[index]!++ === 0) this.#finished++
+    else this.#tell(result)
     this.#outcomes[index] = outcome
     this.sentAt[index] = sentAt ?? 0
+  }
+
+  /** What the logs of the processes can be searched for: a second final result, and when the command was sent. */
+  #tell({ id, outcome, commandTopic, commandPartition, commandOffset, sentAt, completedAt }: SendResult): void {
+    const first = `${this.#outcomes[indexOf(id)]}, sent at ${timeOf(this.sentAt[indexOf(id)])}`
+    const second = `${outcome}, sent at ${timeOf(sentAt)}, completed at ${timeOf(completedAt)}`
+    this.#options.say(`${id} (${commandTopic}/${commandPartition} at ${commandOffset}): ${first}; then ${second}`)
   }
 
   verdict(sandbox: Sandbox): Verdict {
@@ -133,6 +142,8 @@ export class Audit {
     return verdict
   }
 }
+
+const timeOf = (ms: number | null | undefined) => (ms ? new Date(ms).toISOString() : 'no time that is known')
 
 /** What may never happen. Under AT_LEAST_ONCE a second execution is a risk that the command has taken. */
 export function violations(verdict: Verdict): string[] {
