@@ -716,6 +716,30 @@ describe('a topic that is deleted and made anew', () => {
     await commit(0)
     expect(logs[0]!.published).toEqual([result(3), result(4)].flat())
   })
+
+  test('stays the new one when its first commit has no answer', async () => {
+    const { logs, listener, deliver, commit, acquire, clock, ownership, tps } = await openGroup(1)
+    await commit(0)
+    logs[0]!.append(5)
+    deliver(0)
+    for (let offset = 0; offset < 5; offset++) {
+      listener.session().settle(offset, [])
+      await commit(0)
+    }
+    ownership.gone(tps[0]!, new Error('there is no such topic'))
+    logs[0]!.cut(5)
+    Object.assign(logs[0]!, { low: 0, end: 0, committed: null })
+    logs[0]!.append(7)
+    await clock.pass(200)
+    await acquire([0])
+    deliver(0)
+    listener.session().settle(0, [])
+    await commit(0, 'lost answer')
+    await clock.pass(200)
+    await acquire([0])
+    deliver(0)
+    expect(listener.freshKeys.slice(5)).toEqual(['0', '1', '2', '3', '4', '5', '6', '1', '2', '3', '4', '5', '6'])
+  })
 })
 
 describe('what is known when the group has forgotten the process', () => {

@@ -142,7 +142,7 @@ export class PartitionSession implements Session {
     const { committed, low, high } = await driver.acquire()
     const told = unpackCheckpoint(committed?.offset ?? startAt(low), committed?.metadata, high)
     this.foundSeq = told.seq
-    const newest = committed ? this.#newest(told) : told
+    const newest = this.#newest(told, committed !== null)
     const checkpoint = await this.#within({ low, high }, newest)
     if (!this.alive) return
     const own = checkpoint.tag === tag
@@ -173,12 +173,13 @@ export class PartitionSession implements Session {
    * broker that stops right after it confirmed a transaction can lose the offset in it (seen with Kafka 4.3.0 on one node:
    * the results were there, their progress was not). Then what was confirmed to this process counts. A checkpoint of
    * another process is no older one, unless it is the one that this process found when it took the partition over. That
-   * there is none is believed: the topic was made anew, or somebody took the group's offsets away.
+   * there is none is believed: the topic was made anew, or somebody took the group's offsets away. The sequence goes on.
    */
-  #newest(told: Checkpoint): Checkpoint {
+  #newest(told: Checkpoint, isThere: boolean): Checkpoint {
     const { confirmed, foundSeq, tag } = this.#options
     if (!confirmed || foundSeq === null) return told
     const known = unpackCheckpoint(confirmed.offset, confirmed.metadata)
+    if (!isThere) return { ...told, seq: known.seq }
     if (told.seq >= (told.tag === tag ? known.seq : foundSeq + 1)) return told
     this.stale = true
     return known
