@@ -423,6 +423,13 @@ describe('opening', () => {
     await expected
   })
 
+  test('a group that has its checkpoints needs no leader of a partition to start', async () => {
+    const { assign, told, acquire } = await buildGroup(2, { known: true, withoutLeader: true })
+    await assign(0, 1)
+    await acquire([0])
+    expect(told).toEqual(['session.opened 0'])
+  })
+
   test('the place where a partition starts is committed at once, so that a restart does not choose anew', async () => {
     const { logs, assign, acquire, commit } = await buildGroup(1, { startFrom: 'latest', logs: [buildLog(4)] })
     await assign(0)

@@ -12,6 +12,8 @@ export async function buildGroup(
   options: Partial<Omit<OwnershipOptions, 'clock'>> & { clock?: ManualClock } & {
     known?: boolean
     logs?: PartitionLog[]
+    /** No broker can be asked about a log when the process starts. */
+    withoutLeader?: boolean
     /** How many of them there were when the process started. */
     partitionsAtStart?: number
     /** Whether other processes are in the group. Default none. */
@@ -54,9 +56,13 @@ export async function buildGroup(
     },
     history: async () =>
       tps.slice(0, options.partitionsAtStart).map(tp => {
-        const { ends, committed } = logs[tp.partition]!
-        return { ...tp, ...ends, known: options.known ?? committed !== null }
+        const { committed } = logs[tp.partition]!
+        return { ...tp, known: options.known ?? committed !== null }
       }),
+    async ends(tp) {
+      if (options.withoutLeader) throw new Error('there is no leader')
+      return { ...tp, ...logs[tp.partition]!.ends }
+    },
     hasMembers: async () => options.members?.() ?? false,
     member: {
       totalPartitions: count,

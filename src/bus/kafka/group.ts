@@ -111,6 +111,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
           closing.throwIfAborted()
           return reachable(historyOf(topic, options, fetcher, coordinator))
         },
+        ends: tp => reachable(fetcher.ends(tp)),
         hasMembers: () => coordinator.hasMembers(),
         member: membership,
       },
@@ -166,5 +167,5 @@ async function historyOf(
   const tps = Array.from({ length: count }, (_, partition) => ({ topic, partition }))
   const progress = await fetcher.committed(groupId, tps)
   const known = new Set(progress.filter(({ error, committed }) => error || committed).map(({ partition }) => partition))
-  return Promise.all(tps.map(async tp => ({ ...(await fetcher.ends(tp)), known: known.has(tp.partition) })))
+  return tps.map(tp => ({ ...tp, known: known.has(tp.partition) }))
 }

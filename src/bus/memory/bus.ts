@@ -135,6 +135,8 @@ export class MemoryBus implements Bus {
       {
         partition: tp => this.#partition(tp, groupId, cursors, ownership),
         history: topic => this.#atBroker(`look up ${topic}`, () => historyOf(broker, groupId, topic)),
+        ends: tp =>
+          this.#atBroker(`look up ${tp.topic}`, () => ({ ...tp, low: broker.start(tp), high: broker.end(tp) })),
         hasMembers: () => this.#atBroker('look up the group', () => group.hasMembers),
         member,
       },
@@ -273,8 +275,6 @@ function historyOf(broker: MemoryBroker, groupId: string, topic: string): Partit
   const tps = Array.from({ length: broker.partitions(topic)! }, (_, partition) => ({ topic, partition }))
   return tps.map(tp => ({
     ...tp,
-    low: broker.start(tp),
-    high: broker.end(tp),
     known: broker.committed(groupId, tp) !== null,
   }))
 }

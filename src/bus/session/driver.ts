@@ -68,7 +68,7 @@ export interface GroupEvents {
 }
 
 /** What decides where a group starts on a partition. */
-export interface PartitionHistory extends LogEnds {
+export interface PartitionHistory extends TopicPartition {
   /** Whether the group ever committed an offset on it. */
   known: boolean
 }
@@ -78,6 +78,7 @@ export interface GroupDriver {
   partition(tp: TopicPartition): PartitionDriver
   /** Of all the topic's partitions. */
   history(topic: string): Promise<readonly PartitionHistory[]>
+  ends(tp: TopicPartition): Promise<LogEnds>
   /** Whether any process is a member of the group, or about to become one. */
   hasMembers(): Promise<boolean>
   member: GroupMembership

@@ -3,15 +3,7 @@ import pLimit from 'p-limit'
 import { type Clock, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { Backlog, Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
-import type {
-  Batch,
-  Committed,
-  GroupDriver,
-  GroupEvents,
-  LogEnds,
-  PartitionDriver,
-  PartitionHistory,
-} from './driver.ts'
+import type { Batch, Committed, GroupDriver, GroupEvents, LogEnds, PartitionDriver } from './driver.ts'
 import { Ledger } from './ledger.ts'
 import { PartitionSession } from './session.ts'
 
@@ -101,15 +93,17 @@ export class Ownership implements GroupEvents, Membership {
    * The topic's partitions if the group first starts on it; none where it started long ago, so that a partition
    * without a checkpoint is one that was added. Other processes may start at the same time: their checkpoints are waited for.
    */
-  async #fresh(topic: string): Promise<readonly PartitionHistory[]> {
+  async #fresh(topic: string): Promise<readonly LogEnds[]> {
     const { startFrom, clock } = this.#options
     const started = clock.monotonic()
     for (; ; await sleep(clock, firstStartCheckMs)) {
       const partitions = await this.#group.history(topic)
       const known = partitions.filter(partition => partition.known).length
-      const empty = partitions.every(({ low, high }) => low === high)
-      if (known === 0 && (empty || startFrom !== 'fail')) return partitions
-      if (known === partitions.length || (known > 0 && startFrom !== 'latest')) return []
+      if (known > 0 && (known === partitions.length || startFrom !== 'latest')) return []
+      if (known === 0) {
+        const ends = await Promise.all(partitions.map(tp => this.#group.ends(tp)))
+        if (startFrom !== 'fail' || ends.every(({ low, high }) => low === high)) return ends
+      }
       const waited = clock.monotonic() - started
       if (waited < firstStartPatienceMs) continue
       if (known > 0) return []
