@@ -5,7 +5,7 @@ import { matrixOf, type Row, tableOf } from './matrix.ts'
 import { runFaults, runScenario } from './run-faults.ts'
 import { moves, runMoves } from './run-moves.ts'
 import { runVerdicts } from './run-verdicts.ts'
-import { answersLost, coordinatorKills, handBacks, outageOf, rightsRevoked, rolling } from './scenarios.ts'
+import { answersLost, coordinatorKills, cutOffFor, handBacks, outageOf, rightsRevoked, rolling } from './scenarios.ts'
 import type { Outcome, RunOptions } from './stage.ts'
 import { type FaultKind, faultKinds } from './trouble.ts'
 
@@ -35,6 +35,8 @@ const grammar = {
     rolling: { type: 'boolean', default: false },
     /** Kafka is away, for so many milliseconds. */
     outage: { type: 'string' },
+    /** The processes reach no broker, for so many milliseconds. */
+    'cut-off': { type: 'string' },
     /** Each right of the processes is revoked and given back after so many milliseconds, and after the next, and so on. */
     rights: { type: 'string' },
     /** The group's coordinator is killed between JoinGroup and SyncGroup, so often. Takes three brokers. */
@@ -72,6 +74,7 @@ async function run(args: string[]): Promise<Outcome> {
   if (values.verdicts) return runVerdicts({ ...options, kill: values.kill })
   if (values.rolling) return runScenario(options, rolling)
   if (values.outage) return runScenario(options, outageOf(Number(values.outage)))
+  if (values['cut-off']) return runScenario(options, cutOffFor(Number(values['cut-off'])))
   if (values.rights) return runScenario(options, rightsRevoked(values.rights.split(',').map(Number)))
   if (values.answers) return runScenario(options, answersLost(Number(values.answers)))
   if (values['hand-back']) return runScenario(options, handBacks(Number(values['hand-back'])))

@@ -8,6 +8,7 @@ const outageMs = 300_000
 const scenarioRate = 200
 const scenarios = [
   ['--outage', String(outageMs)],
+  ['--cut-off', '40000'],
   ['--rights', '3000,10000'],
   ['--hand-back', '5'],
   ['--brokers', '3', '--rolling'],

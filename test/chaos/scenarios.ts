@@ -3,7 +3,7 @@ import type { Span } from '../../src/sandbox/index.ts'
 import { outage, withoutRight } from './faults.ts'
 import type { Load } from './load.ts'
 import type { Scene } from './scene.ts'
-import { coordinatorKilled, handedBack, wireTrouble } from './wire-faults.ts'
+import { coordinatorKilled, cutOff, handedBack, wireTrouble } from './wire-faults.ts'
 
 /** What a run may show after some trouble and not after other. */
 export type Excusable = 'everInDoubt' | 'executedTwiceUnderAtLeastOnce' | 'workersRestartedThemselves'
@@ -43,6 +43,17 @@ export const outageOf = (ms: number): Scenario => ({
   async play(scene, load) {
     await load.reached(0.3)
     await outage(ms)(scene)
+    return 1
+  },
+})
+
+/** The network between the processes and Kafka is away for so long. */
+export const cutOffFor = (ms: number): Scenario => ({
+  latencyMs: slow,
+  forbidden: ['executedTwiceUnderAtLeastOnce', 'workersRestartedThemselves'],
+  async play(scene, load) {
+    await load.reached(0.3)
+    await cutOff(ms)(scene)
     return 1
   },
 })

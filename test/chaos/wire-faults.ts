@@ -25,6 +25,17 @@ export const wireTrouble: Fault = async scene => {
   restore()
 }
 
+/** The processes reach no broker for so long, while the brokers go on: their group forgets them. */
+export const cutOff =
+  (ms: number): Fault =>
+  async scene => {
+    scene.say(`no process reaches a broker for ${ms / 1000} s`)
+    const restore = onEveryWire(scene, () => 'cut')
+    await pause(ms)
+    restore()
+    scene.say('the brokers can be reached again')
+  }
+
 /** The group's coordinator is killed when its members have a new generation and before they know their partitions. */
 export const coordinatorKilled: Fault = async scene => {
   const { kafka, say } = scene
