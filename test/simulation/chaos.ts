@@ -1,5 +1,6 @@
 import type { Fleet } from './fleet.ts'
 import type { SimGateway } from './gateway.ts'
+import type { Judge } from './judge.ts'
 import type { Plan, ProcessFault } from './plan.ts'
 import type { Ports } from './ports.ts'
 import type { SimProcess } from './process.ts'
@@ -15,6 +16,7 @@ export interface ChaosOptions {
   fleet: Fleet
   ports: Ports
   gateway: SimGateway
+  judge: Judge
   /** The accounts' keys. */
   keys: readonly string[]
   /** Deletes the oldest records of a partition of commands. */
@@ -57,8 +59,10 @@ export class Chaos {
   /** How often a process was stopped in the middle of its work, kept from it, or lost a session. */
   get losses(): number {
     const { crash, freeze, cut, outage, fence, moved } = this.counts
-    const { lost, tooLarge } = this.#options.ports
-    return crash + freeze + cut + (outage + moved) * mostProcesses + fence + lost + tooLarge
+    const { ports, judge } = this.#options
+    const { lost, tooLarge } = ports
+    const { truncations } = judge.counts
+    return crash + freeze + cut + (outage + moved) * mostProcesses + fence + lost + tooLarge + truncations
   }
 
   get over(): boolean {
@@ -128,8 +132,9 @@ export class Chaos {
 
   /** The broker sees the connection go, or the group only misses the heartbeats. Requests on their way may arrive. */
   #crash(process: SimProcess): void {
-    const { scheduler, random } = this.#options
+    const { scheduler, random, judge } = this.#options
     if (random.chance(0.3)) void process.bus.crash()
+    judge.crashed(process)
     scheduler.bury(process, ({ kind }) => kind === 'request' && random.chance(0.5))
     if (this.#options.fleet.alive.length === 0 && random.chance(0.5)) this.#options.reset()
     this.#replace()

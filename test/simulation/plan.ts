@@ -126,6 +126,8 @@ export interface Faults {
   limits: readonly Limit[]
   /** Of a topic's limit not being told; 1: the right to see it is missing. */
   untoldRate: number
+  /** Virtual milliseconds when a log of commands loses its end. */
+  truncations: readonly number[]
 }
 
 const day = 24 * 3_600_000
@@ -161,7 +163,7 @@ export function planOf(seed: number): Plan {
     http: random.pick(gentle ? quickLines : [...quickLines, ...slowLines]),
     faults,
   }
-  return narrow(seed, withCompany(gentle ? plan : cramped(seed, plan)))
+  return torn(seed, narrow(seed, withCompany(gentle ? plan : cramped(seed, plan))))
 }
 
 /** Milliseconds after the faults: often at first, and later until every pause is over. */
@@ -234,6 +236,7 @@ function faultsOf(random: Random, gentle: boolean): Faults {
     outages: random.chance(0.2) ? random.int(1, 2) : 0,
     limits: [],
     untoldRate: 0,
+    truncations: [],
   }
 }
 
@@ -297,6 +300,21 @@ function narrow(seed: number, plan: Plan): Plan {
       ],
       untoldRate: random.pick([0, 0, 0.5, 1]),
     },
+  }
+}
+
+/**
+ * In some worlds logs of commands lose their end. Not where memory holds little, since nobody reads at the end there, nor
+ * where topics take little, since a result may not say then which of two commands at a place it is about. Drawn apart, too.
+ */
+function torn(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x70a2)
+  if (!random.chance(0.35) || plan.backlog || plan.faults.limits.length > 0 || plan.faults.untoldRate > 0) return plan
+  const { faults } = plan
+  const times = Array.from({ length: random.int(1, 6) }, () => random.int(100, faults.until))
+  return {
+    ...withCompany({ ...plan, commands: commandsOf(random, faults.until, { count: random.int(20, 80) }) }),
+    faults: { ...faults, truncations: times },
   }
 }
 
