@@ -156,6 +156,9 @@ export class Judge {
 
   published(command: SimCommand): void {
     const place = { topic: command.topic, partition: command.partition, offset: command.offset }
+    const before = this.#byPlace.get(placeOf(place)) ?? []
+    const isRepeated = before.some(one => one.command.plan.id === command.plan.id) // what is said of that one is its, too
+    const isUnknowable = isRepeated || place.offset < (this.#unknowable.get(tpOf(place)) ?? 0)
     const life: Life = {
       command,
       places: [place],
@@ -164,13 +167,13 @@ export class Judge {
       results: [],
       doubt: null,
       deadLetters: 0,
-      deleted: place.offset < (this.#unknowable.get(tpOf(place)) ?? 0),
+      deleted: isUnknowable,
       gone: false,
       began: null,
       endedAt: null,
     }
     this.#byPhone.set(command.phone, life)
-    this.#byPlace.set(placeOf(place), [...(this.#byPlace.get(placeOf(place)) ?? []), life])
+    this.#byPlace.set(placeOf(place), [...before, life])
     if (!life.deleted) this.#open++
   }
 

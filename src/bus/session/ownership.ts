@@ -280,7 +280,7 @@ export class Ownership implements GroupEvents, Membership {
       confirmed: slot.confirmed,
       committed: (records, windowUsed, checkpoint) => {
         slot.confirmed = checkpoint
-        slot.cutTo = null
+        if (slot.session === session) slot.cutTo = null // not the last commit of the one that found the cut
         telemetry.emit('cycle.committed', { ...slot.tp, records, windowUsed })
       },
       lost: (stage, error) => this.#lost(slot, stage, error),
