@@ -41,6 +41,7 @@ export class Chaos {
     outage: 0,
     moved: 0,
     deletion: 0,
+    parting: 0,
   }
   readonly #options: ChaosOptions
   #done = 0
@@ -58,11 +59,11 @@ export class Chaos {
 
   /** How often a process was stopped in the middle of its work, kept from it, or lost a session. */
   get losses(): number {
-    const { crash, freeze, cut, outage, fence, moved } = this.counts
+    const { crash, freeze, cut, outage, fence, moved, parting } = this.counts
     const { ports, judge } = this.#options
     const { lost, tooLarge } = ports
     const { truncations } = judge.counts
-    return crash + freeze + cut + (outage + moved) * mostProcesses + fence + lost + tooLarge + truncations
+    return crash + freeze + cut + parting + (outage + moved) * mostProcesses + fence + lost + tooLarge + truncations
   }
 
   get over(): boolean {
@@ -94,7 +95,7 @@ export class Chaos {
     const until = scheduler.now + this.#duration()
     const { alive } = fleet
     if (fault === 'join' && alive.length >= mostProcesses) return
-    if (fault === 'leave' && !process.working) return
+    if ((fault === 'leave' || fault === 'parting') && !process.working) return
     this.counts[fault]++
     const lasting = ['freeze', 'cut', 'outage', 'moved'].includes(fault)
     trace(process.name, `*** ${fault}${lasting ? ` until ${until} ms` : ''} (at ${label})`)
@@ -122,6 +123,11 @@ export class Chaos {
         break
       case 'join':
         fleet.start()
+        break
+      case 'parting':
+        process.cutUntil = scheduler.now + plan.sessionTimeoutMs + random.int(100, 1500)
+        void fleet.stop(process)
+        this.#replace()
         break
       case 'leave':
         void fleet.stop(process)

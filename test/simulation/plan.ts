@@ -12,9 +12,14 @@ export interface Delay {
 }
 
 export const processFaults = ['crash', 'freeze', 'cut', 'fence', 'join', 'leave', 'outage'] as const
+/** parting: a process is asked to stop, and cut off from the bus for longer than the group waits for it. */
+const partingFaults = ['parting', 'join'] as const
 /** moved: the group's coordinator is nowhere for a while. deletion: an operator deletes the oldest commands of a partition. */
 const groupFaults = ['join', 'leave', 'freeze', 'cut', 'moved', 'deletion'] as const
-export type ProcessFault = (typeof processFaults)[number] | (typeof groupFaults)[number]
+export type ProcessFault =
+  | (typeof processFaults)[number]
+  | (typeof groupFaults)[number]
+  | (typeof partingFaults)[number]
 
 /** What may become of a POST. `slow`: executed long after it was sent, but within the settle window. */
 export const postFaults = [
@@ -163,7 +168,7 @@ export function planOf(seed: number): Plan {
     http: random.pick(gentle ? quickLines : [...quickLines, ...slowLines]),
     faults,
   }
-  return torn(seed, narrow(seed, withCompany(gentle ? plan : cramped(seed, plan))))
+  return parted(seed, torn(seed, narrow(seed, withCompany(gentle ? plan : cramped(seed, plan)))))
 }
 
 /** Milliseconds after the faults: often at first, and later until every pause is over. */
@@ -315,6 +320,26 @@ function torn(seed: number, plan: Plan): Plan {
   return {
     ...withCompany({ ...plan, commands: commandsOf(random, faults.until, { count: random.int(20, 80) }) }),
     faults: { ...faults, truncations: times },
+  }
+}
+
+/**
+ * In some worlds processes lose their partitions while they stop, with requests in flight of which they hear before their
+ * time is over: the next owner has begun by then. Drawn apart, too.
+ */
+function parted(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x3b91)
+  const { faults } = plan
+  if (!random.chance(0.15) || plan.backlog || faults.limits.length > 0 || faults.truncations.length > 0) return plan
+  const until = random.int(3000, 9000)
+  return {
+    ...withCompany({ ...plan, commands: commandsOf(random, until, { count: random.int(20, 60) }) }),
+    workers: random.int(2, 3),
+    timeoutMs: 3000,
+    maxOperations: random.pick([1, 2, 5]),
+    bus: random.pick(quickWays),
+    http: { usual: random.pick([1000, 1400]), rare: 0, most: 0 },
+    faults: { ...faults, until, kinds: partingFaults, rate: random.pick([0.01, 0.03]), most: random.int(3, 8) },
   }
 }
 
