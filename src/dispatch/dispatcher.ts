@@ -66,6 +66,8 @@ export class Dispatcher {
       clock: options.clock,
       queuesOf: ({ name }) =>
         [...this.#bySession].flatMap(([session, partition]) => (session.open && partition.of(name)) || []),
+      hasSuspects: ({ name }) =>
+        [...this.#bySession.values()].some(partition => (partition.of(name)?.suspects.length ?? 0) > 0),
       isBusy: account => [...this.#inFlight].some(one => one.account === account),
       sweep: queue => this.#disposing(accept => queue.suspects.keep(accept)),
     })

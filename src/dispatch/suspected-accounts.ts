@@ -6,6 +6,8 @@ export interface SuspectedAccountsOptions {
   clock: Clock
   /** What waits for the account on partitions that are open. */
   queuesOf: (account: Account) => AccountQueue[]
+  /** Whether suspects of the account wait on any partition: one that is held now goes on when the group has joined. */
+  hasSuspects: (account: Account) => boolean
   /** Whether an envelope of the account is on its way. */
   isBusy: (account: Account) => boolean
   /** Disposes of the commands that have expired. */
@@ -53,7 +55,7 @@ export class SuspectedAccounts {
       const queues = this.#options.queuesOf(account)
       if (sweeps) queues.forEach(this.#options.sweep)
       if (queues.some(({ suspects }) => suspects.length > 0)) wait = Math.min(wait, this.#holdBack(account, queues))
-      else this.#accounts.delete(account)
+      else if (!this.#options.hasSuspects(account)) this.#accounts.delete(account)
     }
     return wait
   }

@@ -254,6 +254,62 @@ describe('a log that was cut', () => {
     expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
   })
 
+  test('and found while a commit was under way, is remembered though that ends well', async () => {
+    const { logs, listener, deliver, commit, acquire, clock, cuts, ownership, tps, driverOf } = await openGroup(1)
+    await commit(0)
+    logs[0]!.append(9)
+    deliver(0)
+    for (let offset = 1; offset < 9; offset++) listener.session().settle(offset, [])
+    await clock.pass(50)
+    const before = driverOf(0)
+    logs[0]!.truncate(6)
+    ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
+    before.endCommit()
+    logs[0]!.append(4)
+    await clock.pass(200)
+    await acquire([0])
+    deliver(0)
+    expect(cuts).toEqual([{ topic: 'commands', partition: 0, lost: 3 }])
+    expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
+  })
+
+  test('at its end and believed after some seconds is remembered until that is committed', async () => {
+    const log = buildLog(6)
+    log.committed = { offset: 6, metadata: '1;another process;9;' }
+    log.truncate(3)
+    const group = await buildGroup(1, { logs: [log], known: true })
+    await group.assign(0)
+    while (group.listener.sessions.size === 0) {
+      await group.clock.pass(500)
+      await group.acquire([0])
+    }
+    log.append(5)
+    await group.commit(0, 'failed')
+    await group.clock.pass(200)
+    await group.acquire([0])
+    group.deliver(0)
+    expect(group.listener.freshKeys).toEqual(['0', '1', '2', '3', '4', '5', '6', '7'])
+  })
+
+  test('takes no answer with it, and has none published twice where the commit that did is not answered', async () => {
+    const log = buildLog(3)
+    const owner = buildOwner(log)
+    const first = await owner.open()
+    first.deliver()
+    expect(await intend(first, 0, 1)).toBe(true)
+    log.truncate(0)
+    const second = await owner.open()
+    first.session.settle(0, result(0))
+    await second.commit('failed')
+    const third = await owner.open()
+    await third.commit('lost answer')
+    const fourth = await owner.open()
+    first.session.settle(1, result(1))
+    await fourth.commit()
+    expect(log.published).toEqual([result(0), result(1)].flat())
+    expect(owner.ledger.size).toBe(0)
+  })
+
   test('takes no answer with it: what came of a command that is gone is published all the same', async () => {
     for (const cut of [
       (log: ReturnType<typeof buildLog>) => log.cut(3),

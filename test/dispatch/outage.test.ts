@@ -192,6 +192,25 @@ describe('a command that makes the gateway refuse its envelope', () => {
     expect(world.sending.reasons()).toEqual([])
   })
 
+  test('alone while its partition is held for a rebalance goes out again when the group has joined', async () => {
+    const { promise: joining, resolve: answer } = Promise.withResolvers<void>()
+    let refused = false
+    const world = await startSendingWorld({
+      async answer(operations) {
+        if (refused) return sentAll(operations)
+        refused = true
+        await joining
+        return refusal('Cannot be processed')
+      },
+    })
+    world.send(1)
+    await world.clock.pass(100)
+    world.clock.after(500, answer)
+    await world.startAnother({ commands: [world.settings.topics.commands[0]!] })
+    await world.clock.pass(minute)
+    expect(tallyOf(world.results())).toEqual({ SENT: 1 })
+  })
+
   test('is REJECTED within ten seconds while others pass, the sixth time it is refused alone', async () => {
     const world = await startSendingWorld({ answer: gateway({ bad: [1] }).answer })
     world.send(1)

@@ -8,6 +8,10 @@ export interface BrokerEvents {
   committed(tp: TopicPartition, offset: number, metadata: string | null): void
   /** A record that can be read from now on. */
   written(place: TopicPartition, record: BusRecord): void
+  /** Of commands: somebody was given records up to `next`. */
+  read(tp: TopicPartition, next: number): void
+  /** Somebody fenced the others. */
+  fenced(id: string): void
 }
 
 /** The broker in memory, with a witness of everything that becomes visible on it. */
@@ -37,9 +41,20 @@ export class WitnessedBroker extends MemoryBroker {
     if (records.length > 0) this.#witness()
   }
 
+  override read(...[tp, from, most]: Parameters<MemoryBroker['read']>): ReturnType<MemoryBroker['read']> {
+    const read = super.read(tp, from, most)
+    this.#events.read(tp, read.next)
+    return read
+  }
+
+  override fence(id: string): number {
+    this.#events.fenced(id)
+    return super.fence(id)
+  }
+
   #witness(): void {
     for (const [i, tp] of this.#watched.entries()) {
-      const { records, next } = this.read(tp, this.#seen[i]!, 1000)
+      const { records, next } = super.read(tp, this.#seen[i]!, 1000)
       this.#seen[i] = next
       for (const record of records) this.#events.written(tp, record)
     }

@@ -1,5 +1,6 @@
 import type { Fleet } from './fleet.ts'
 import type { SimGateway } from './gateway.ts'
+import type { Judge } from './judge.ts'
 import type { Plan, ProcessFault } from './plan.ts'
 import type { Ports } from './ports.ts'
 import type { SimProcess } from './process.ts'
@@ -15,6 +16,7 @@ export interface ChaosOptions {
   fleet: Fleet
   ports: Ports
   gateway: SimGateway
+  judge: Judge
   /** The accounts' keys. */
   keys: readonly string[]
   /** Deletes the oldest records of a partition of commands. */
@@ -39,6 +41,7 @@ export class Chaos {
     outage: 0,
     moved: 0,
     deletion: 0,
+    parting: 0,
   }
   readonly #options: ChaosOptions
   #done = 0
@@ -56,9 +59,11 @@ export class Chaos {
 
   /** How often a process was stopped in the middle of its work, kept from it, or lost a session. */
   get losses(): number {
-    const { crash, freeze, cut, outage, fence, moved } = this.counts
-    const { lost, tooLarge } = this.#options.ports
-    return crash + freeze + cut + (outage + moved) * mostProcesses + fence + lost + tooLarge
+    const { crash, freeze, cut, outage, fence, moved, parting } = this.counts
+    const { ports, judge } = this.#options
+    const { lost, tooLarge } = ports
+    const { truncations } = judge.counts
+    return crash + freeze + cut + parting + (outage + moved) * mostProcesses + fence + lost + tooLarge + truncations
   }
 
   get over(): boolean {
@@ -90,7 +95,7 @@ export class Chaos {
     const until = scheduler.now + this.#duration()
     const { alive } = fleet
     if (fault === 'join' && alive.length >= mostProcesses) return
-    if (fault === 'leave' && !process.working) return
+    if ((fault === 'leave' || fault === 'parting') && !process.working) return
     this.counts[fault]++
     const lasting = ['freeze', 'cut', 'outage', 'moved'].includes(fault)
     trace(process.name, `*** ${fault}${lasting ? ` until ${until} ms` : ''} (at ${label})`)
@@ -119,6 +124,11 @@ export class Chaos {
       case 'join':
         fleet.start()
         break
+      case 'parting':
+        process.cutUntil = scheduler.now + plan.sessionTimeoutMs + random.int(100, 1500)
+        void fleet.stop(process)
+        this.#replace()
+        break
       case 'leave':
         void fleet.stop(process)
         this.#replace()
@@ -128,8 +138,9 @@ export class Chaos {
 
   /** The broker sees the connection go, or the group only misses the heartbeats. Requests on their way may arrive. */
   #crash(process: SimProcess): void {
-    const { scheduler, random } = this.#options
+    const { scheduler, random, judge } = this.#options
     if (random.chance(0.3)) void process.bus.crash()
+    judge.crashed(process)
     scheduler.bury(process, ({ kind }) => kind === 'request' && random.chance(0.5))
     if (this.#options.fleet.alive.length === 0 && random.chance(0.5)) this.#options.reset()
     this.#replace()

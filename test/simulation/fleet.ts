@@ -2,11 +2,13 @@ import type { Judge } from './judge.ts'
 import { SimProcess, type SimProcessOptions } from './process.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { Trace } from './trace.ts'
+import type { Truncations } from './truncation.ts'
 
 export interface FleetOptions extends Omit<SimProcessOptions, 'fatal'> {
   scheduler: Scheduler
   judge: Judge
   trace: Trace
+  truncations: Truncations
 }
 
 /** The worker processes that come and go. */
@@ -37,6 +39,7 @@ export class Fleet {
     this.#processes.push(started)
     trace(name, 'starts')
     narrate(started, trace)
+    this.#options.truncations.watch(started)
     started.start(options).catch(accuse('cannot start'))
   }
 
@@ -69,6 +72,9 @@ function narrate({ name, telemetry }: SimProcess, trace: Trace): void {
   )
   telemetry.on('session.lost', ({ topic, partition, error }) =>
     trace(name, `loses its session of ${topic}/${partition}: ${error.message}`),
+  )
+  telemetry.on('log.cut', ({ topic, partition, lost }) =>
+    trace(name, `tells that ${lost} of ${topic}/${partition} are gone`),
   )
   telemetry.on('session.closed', ({ topic, partition }) => trace(name, `closes ${topic}/${partition}`))
   telemetry.on('account.paused', ({ account, reason, retryInMs }) =>

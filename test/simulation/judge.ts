@@ -4,7 +4,7 @@ import { DONE, INTENT } from '../../src/bus/session/window.ts'
 import type { Doubt, SendResult, StatusEvent } from '../../src/records/generated.ts'
 import { referencesOf, type SimCommand } from './commands.ts'
 import { type Envelope, texts } from './gateway.ts'
-import type { Limit } from './plan.ts'
+import type { CommandPlan, Limit } from './plan.ts'
 import type { Owner } from './scheduler.ts'
 
 /** What must hold whatever happens. */
@@ -23,6 +23,7 @@ export type Invariant =
   | 'no doubt without a cause'
   | 'a callback answered 200 is kept'
   | 'only what is too large is left out'
+  | 'what is gone is told'
   | 'nothing is left over'
   | 'the worker goes on'
 
@@ -46,8 +47,14 @@ interface Life {
   /** The last of them, as it was written. */
   doubt: Doubt | null
   deadLetters: number
-  /** Its record was deleted before it came to its end: nobody may know of it. */
+  /** Its record was deleted before it came to its end, or cannot be told from one that was: nobody may know of it. */
   deleted: boolean
+  /** Its record went with the end of its log: another one can be at its offset. */
+  gone: boolean
+  /** When its last POST began, and the process that made it. */
+  began: { at: number; owner: Owner } | null
+  /** When that process heard what came of it. */
+  endedAt: number | null
 }
 
 interface Commit {
@@ -81,6 +88,13 @@ export interface JudgeOptions {
 /** A record about a command has at most so many bytes besides what it copies from it. */
 const ownBytes = 3000
 
+/** Milliseconds within which a partition is open again. */
+export const goneMs = 10_000
+
+const isUnreadable = ({ kind }: CommandPlan) => kind === 'garbage' || kind === 'foreign schema'
+const isOf = ({ command: { plan, phone } }: Life, { correlationId }: Pick<SendResult, 'correlationId'>) =>
+  correlationId === referencesOf(plan, phone).correlationId
+
 const tpOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 const stateIn = ({ offset, metadata }: Omit<Commit, 'owner'>, place: Place) =>
   unpackCheckpoint(offset, metadata).window.get(place.offset)
@@ -101,13 +115,21 @@ export class Judge {
     unresolved: 0,
     shortened: 0,
     omitted: 0,
+    truncations: 0,
+    unknowable: 0,
   }
   readonly #options: JudgeOptions
   readonly #byPhone = new Map<number, Life>()
-  readonly #byPlace = new Map<string, Life>()
+  /** Several where a log lost its end: the last is the one that is there now. */
+  readonly #byPlace = new Map<string, Life[]>()
   /** The last commit on each partition. */
   readonly #commits = new Map<string, Commit>()
   readonly #assigned = new Map<string, Owner>()
+  /** When a partition last went from one process to another. */
+  readonly #handedOver = new Map<string, number>()
+  /** Up to where records of a partition cannot be told from those that its log lost. */
+  readonly #unknowable = new Map<string, number>()
+  readonly #crashed = new Set<Owner>()
   /** Requests by the key of their account. */
   readonly #begun = new Map<string, { at: number; operations: number }[]>()
   readonly #leases = new Map<Owner, Lease>()
@@ -134,6 +156,9 @@ export class Judge {
 
   published(command: SimCommand): void {
     const place = { topic: command.topic, partition: command.partition, offset: command.offset }
+    const before = this.#byPlace.get(placeOf(place)) ?? []
+    const isRepeated = before.some(one => one.command.plan.id === command.plan.id) // what is said of that one is its, too
+    const isUnknowable = isRepeated || place.offset < (this.#unknowable.get(tpOf(place)) ?? 0)
     const life: Life = {
       command,
       places: [place],
@@ -142,11 +167,14 @@ export class Judge {
       results: [],
       doubt: null,
       deadLetters: 0,
-      deleted: false,
+      deleted: isUnknowable,
+      gone: false,
+      began: null,
+      endedAt: null,
     }
     this.#byPhone.set(command.phone, life)
-    this.#byPlace.set(placeOf(place), life)
-    this.#open++
+    this.#byPlace.set(placeOf(place), [...before, life])
+    if (!life.deleted) this.#open++
   }
 
   stopping(owner: Owner): void {
@@ -159,10 +187,55 @@ export class Judge {
     for (const life of this.#byPhone.values()) {
       const { topic, partition, offset } = life.command
       const gone = topic === tp.topic && partition === tp.partition && offset < start
-      if (!gone || life.deleted || this.#ends(life) > 0) continue
-      life.deleted = true
-      this.#open--
+      if (gone) this.#excuse(life)
     }
+  }
+
+  #excuse(life: Life): void {
+    if (life.deleted || this.#ends(life) > 0) return
+    life.deleted = true
+    this.#open--
+  }
+
+  /** The log lost its end: other records come at the offsets from this one on. */
+  truncated(tp: TopicPartition, end: number): void {
+    this.counts.truncations++
+    this.#cut.add(tpOf(tp))
+    for (const life of this.#lastOn(tp)) {
+      if (life.command.offset < end) continue
+      life.gone = true
+      this.#excuse(life)
+    }
+  }
+
+  /** Nobody can tell what comes at these offsets from what was there before. */
+  unknowable(tp: TopicPartition, from: number, to: number): void {
+    this.counts.unknowable++
+    this.#unknowable.set(tpOf(tp), Math.max(to, this.#unknowable.get(tpOf(tp)) ?? 0))
+    for (const life of this.#lastOn(tp)) {
+      if (life.command.offset >= from && life.command.offset < to) this.#excuse(life)
+    }
+  }
+
+  /** The commands that are on the partition. */
+  #lastOn(tp: TopicPartition): Life[] {
+    return [...this.#byPhone.values()].filter(({ command, gone }) => !gone && tpOf(command) === tpOf(tp))
+  }
+
+  crashed(owner: Owner): void {
+    this.#crashed.add(owner)
+  }
+
+  ownerOf(tp: TopicPartition): Owner | undefined {
+    return this.#assigned.get(tpOf(tp))
+  }
+
+  /** Up to where the group's checkpoint says something. */
+  windowEnd(tp: TopicPartition): number {
+    const last = this.#commits.get(tpOf(tp))
+    if (!last) return 0
+    const { window } = unpackCheckpoint(last.offset, last.metadata)
+    return window.base + window.length
   }
 
   joining(owner: Owner): void {
@@ -170,7 +243,10 @@ export class Judge {
   }
 
   assigned(owner: Owner, partitions: readonly TopicPartition[]): void {
-    for (const tp of partitions) this.#assigned.set(tpOf(tp), owner)
+    for (const tp of partitions) {
+      if (this.#assigned.get(tpOf(tp)) !== owner) this.#handedOver.set(tpOf(tp), this.#options.now())
+      this.#assigned.set(tpOf(tp), owner)
+    }
   }
 
   heartbeatSent(owner: Owner): void {
@@ -207,6 +283,8 @@ export class Judge {
   #beganOne(owner: Owner, life: Life): void {
     const now = this.#options.now()
     const { command, places } = life
+    life.began = { at: now, owner }
+    life.endedAt = null
     this.counts.posts++
     if (this.#stopping.has(owner)) this.accuse('no POST after a stop', `${owner.name} POSTs ${this.#name(life)}`)
     if (places.length > 1) this.counts.sentAgain++
@@ -236,6 +314,11 @@ export class Judge {
     } else if (!intents.some(place => this.#assigned.get(tpOf(place)) === owner)) {
       this.accuse('no POST after the lease', `${owner.name} POSTs ${name}, but ${tpOf(intents[0]!)} is another's`)
     }
+  }
+
+  /** The process knows what came of the request. */
+  ended({ data }: Envelope): void {
+    for (const { phone } of data) if (phone !== undefined) this.#byPhone.get(phone)!.endedAt = this.#options.now()
   }
 
   /** Requests that the gateway is going to get. @returns what to call when it does */
@@ -275,7 +358,7 @@ export class Judge {
 
   doubted(doubt: Doubt, place: Place): void {
     const { topic, partition, offset, cause, omitted, value, headers } = doubt
-    const life = this.#byPlace.get(placeOf({ topic, partition, offset }))
+    const life = this.#lifeAt({ topic, partition, offset }, one => isOf(one, doubt))
     if (!life) {
       this.accuse('the result tells the truth', `a doubt about ${topic}/${partition}@${offset}, which is no command`)
       return
@@ -293,10 +376,10 @@ export class Judge {
     if (omitted !== null) this.counts.omitted++
   }
 
-  deadLetter({ headers, value }: BusRecord): void {
+  deadLetter({ key, headers, value }: BusRecord): void {
     const text = (name: string) => String(headers[`busgate.error.${name}`])
     const place = { topic: text('topic'), partition: Number(text('partition')), offset: Number(text('offset')) }
-    const life = this.#byPlace.get(placeOf(place))
+    const life = this.#lifeAt(place, ({ command: { plan } }) => isUnreadable(plan) && Number(key) === plan.id)
     if (!life) {
       this.accuse('one final result', `a dead letter of ${placeOf(place)}, which is no command`)
       return
@@ -307,8 +390,7 @@ export class Judge {
     if (told !== (value === null) || (!told && life.command.plan.bulk.headers && !headers.note)) {
       this.accuse('only what is too large is left out', `the dead letter of ${this.#name(life)}: ${text('message')}`)
     }
-    const { kind } = life.command.plan
-    if (kind !== 'garbage' && kind !== 'foreign schema') {
+    if (!isUnreadable(life.command.plan)) {
       this.accuse(
         'the result tells the truth',
         `${this.#name(life)} can be read, and is a dead letter: ${text('code')}`,
@@ -319,7 +401,7 @@ export class Judge {
 
   result(result: SendResult): void {
     const { commandTopic: topic, commandPartition: partition, commandOffset: offset, outcome, final } = result
-    const life = this.#byPlace.get(placeOf({ topic, partition, offset }))
+    const life = this.#lifeAt({ topic, partition, offset }, one => isOf(one, result))
     if (!life) {
       this.accuse('one final result', `a result of ${topic}/${partition}@${offset}, which is no command`)
       return
@@ -332,6 +414,12 @@ export class Judge {
     if (outcome === 'UNRESOLVED') this.counts.unresolved++
     this.#checkTruth(life, result)
     this.#end(life)
+  }
+
+  /** The command that is meant, where others stood before. */
+  #lifeAt(place: Place, isMeant: (life: Life) => boolean): Life | undefined {
+    const lives = this.#byPlace.get(placeOf(place)) ?? []
+    return lives.findLast(isMeant) ?? lives.at(-1)
   }
 
   /** @param told where it says what is left out */
@@ -422,6 +510,21 @@ export class Judge {
     return [...this.#byPhone.values()].filter(other => other !== life && other.command.plan.id === life.command.plan.id)
   }
 
+  /** Whoever heard what came of its POST publishes that, whatever became of the command's record. */
+  checkGone(): void {
+    const earlier = this.#options.now() - goneMs
+    for (const life of this.#byPhone.values()) {
+      const { gone, began, endedAt, executions, doubt, command } = life
+      if (!gone || executions === 0 || doubt || this.#ends(life) > 0) continue
+      if (!began || endedAt === null || endedAt > earlier) continue
+      const { owner, at } = began
+      const isHeld = this.#assigned.get(tpOf(command)) === owner && (this.#handedOver.get(tpOf(command)) ?? 0) < at
+      if (isHeld && !this.#crashed.has(owner) && !this.#stopping.has(owner)) {
+        this.accuse('one final result', `${this.#name(life)} was executed, ${owner.name} knows, and does not tell`)
+      }
+    }
+  }
+
   /**
    * When nothing can happen any more.
    * @param checkpointOf what the group has committed
@@ -432,7 +535,7 @@ export class Judge {
     for (const life of this.#byPhone.values()) {
       if (life.deleted) continue
       this.#checkEnd(life)
-      for (const place of life.places) {
+      for (const place of life.gone ? life.places.slice(1) : life.places) {
         const committed = checkpointOf(place)
         if (!committed || stateIn(committed, place) !== DONE)
           this.accuse('one final result', `${this.#name(life)} is not done at ${placeOf(place)}`)

@@ -12,9 +12,14 @@ export interface Delay {
 }
 
 export const processFaults = ['crash', 'freeze', 'cut', 'fence', 'join', 'leave', 'outage'] as const
+/** parting: a process is asked to stop, and cut off from the bus for longer than the group waits for it. */
+const partingFaults = ['parting', 'join'] as const
 /** moved: the group's coordinator is nowhere for a while. deletion: an operator deletes the oldest commands of a partition. */
 const groupFaults = ['join', 'leave', 'freeze', 'cut', 'moved', 'deletion'] as const
-export type ProcessFault = (typeof processFaults)[number] | (typeof groupFaults)[number]
+export type ProcessFault =
+  | (typeof processFaults)[number]
+  | (typeof groupFaults)[number]
+  | (typeof partingFaults)[number]
 
 /** What may become of a POST. `slow`: executed long after it was sent, but within the settle window. */
 export const postFaults = [
@@ -126,6 +131,8 @@ export interface Faults {
   limits: readonly Limit[]
   /** Of a topic's limit not being told; 1: the right to see it is missing. */
   untoldRate: number
+  /** Virtual milliseconds when a log of commands loses its end. */
+  truncations: readonly number[]
 }
 
 const day = 24 * 3_600_000
@@ -161,7 +168,7 @@ export function planOf(seed: number): Plan {
     http: random.pick(gentle ? quickLines : [...quickLines, ...slowLines]),
     faults,
   }
-  return narrow(seed, withCompany(gentle ? plan : cramped(seed, plan)))
+  return parted(seed, torn(seed, narrow(seed, withCompany(gentle ? plan : cramped(seed, plan)))))
 }
 
 /** Milliseconds after the faults: often at first, and later until every pause is over. */
@@ -234,6 +241,7 @@ function faultsOf(random: Random, gentle: boolean): Faults {
     outages: random.chance(0.2) ? random.int(1, 2) : 0,
     limits: [],
     untoldRate: 0,
+    truncations: [],
   }
 }
 
@@ -297,6 +305,41 @@ function narrow(seed: number, plan: Plan): Plan {
       ],
       untoldRate: random.pick([0, 0, 0.5, 1]),
     },
+  }
+}
+
+/**
+ * In some worlds logs of commands lose their end. Not where memory holds little, since nobody reads at the end there, nor
+ * where topics take little, since a result may not say then which of two commands at a place it is about. Drawn apart, too.
+ */
+function torn(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x70a2)
+  if (!random.chance(0.35) || plan.backlog || plan.faults.limits.length > 0 || plan.faults.untoldRate > 0) return plan
+  const { faults } = plan
+  const times = Array.from({ length: random.int(1, 6) }, () => random.int(100, faults.until))
+  return {
+    ...withCompany({ ...plan, commands: commandsOf(random, faults.until, { count: random.int(20, 80) }) }),
+    faults: { ...faults, truncations: times },
+  }
+}
+
+/**
+ * In some worlds processes lose their partitions while they stop, with requests in flight of which they hear before their
+ * time is over: the next owner has begun by then. Drawn apart, too.
+ */
+function parted(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x3b91)
+  const { faults } = plan
+  if (!random.chance(0.15) || plan.backlog || faults.limits.length > 0 || faults.truncations.length > 0) return plan
+  const until = random.int(3000, 9000)
+  return {
+    ...withCompany({ ...plan, commands: commandsOf(random, until, { count: random.int(20, 60) }) }),
+    workers: random.int(2, 3),
+    timeoutMs: 3000,
+    maxOperations: random.pick([1, 2, 5]),
+    bus: random.pick(quickWays),
+    http: { usual: random.pick([1000, 1400]), rare: 0, most: 0 },
+    faults: { ...faults, until, kinds: partingFaults, rate: random.pick([0.01, 0.03]), most: random.int(3, 8) },
   }
 }
 

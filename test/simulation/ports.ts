@@ -1,4 +1,5 @@
 import type { Hop } from '../../src/bus/memory/bus.ts'
+import type { TopicPartition } from '../../src/bus/port.ts'
 import type { Given } from '../../src/bus/session/assignment.ts'
 import type { Connection } from '../../src/gateway/connection.ts'
 import type { SchemaRegistry } from '../../src/records/registry.ts'
@@ -42,6 +43,10 @@ export class Ports {
   lost = 0
   /** Those that the broker refused because a record was too large. */
   tooLarge = 0
+  /** A partition is given to somebody. */
+  onAssigned: (tp: TopicPartition) => void = () => {}
+  /** Somebody hears what it was given. */
+  onGiven: () => void = () => {}
   readonly #options: PortsOptions
 
   constructor(options: PortsOptions) {
@@ -100,6 +105,7 @@ export class Ports {
       delay: () => this.httpDelay(),
       fault: () => this.#postFault(),
       began: envelope => judge.began(owner, envelope),
+      ended: envelope => judge.ended(envelope),
       underway: envelope => judge.underway(envelope),
     })
   }
@@ -141,11 +147,13 @@ export class Ports {
     const { judge, trace } = this.#options
     const { partitions } = outcome.value as Given
     judge.assigned(owner, partitions)
+    for (const tp of partitions) this.onAssigned(tp)
     trace('broker', `${owner.name} gets ${partitions.map(tp => `${tp.topic}/${tp.partition}`).join(', ') || 'nothing'}`)
   }
 
   #heard(owner: Owner, step: string, outcome: Settled | undefined): void {
     const isSignOfLife = step === 'heartbeat' || step === 'sync'
+    if (step === 'sync' && outcome?.status === 'fulfilled') this.onGiven()
     if (isSignOfLife && outcome?.status === 'fulfilled') this.#options.judge.heartbeatAnswered(owner)
   }
 }

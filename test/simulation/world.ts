@@ -9,7 +9,7 @@ import { type Codec, sharedCodec } from './codec.ts'
 import { phoneOf, policyOf, recordOf } from './commands.ts'
 import { Fleet, textOf } from './fleet.ts'
 import { SimGateway } from './gateway.ts'
-import { Judge, type Violation } from './judge.ts'
+import { goneMs, Judge, type Violation } from './judge.ts'
 import { type CommandPlan, type Limit, type Plan, planOf } from './plan.ts'
 import { Ports } from './ports.ts'
 import { Postman } from './postman.ts'
@@ -18,6 +18,7 @@ import { Random } from './random.ts'
 import { Scheduler } from './scheduler.ts'
 import { keys, settingsOf } from './settings.ts'
 import { createStory } from './trace.ts'
+import { Truncations } from './truncation.ts'
 
 /** What came of one seed. */
 export interface Outcome {
@@ -56,6 +57,7 @@ class World {
   readonly #fleet: Fleet
   readonly #postman: Postman
   readonly #chaos: Chaos
+  readonly #truncations: Truncations
   #published = 0
 
   constructor(seed: number, plan: Plan, codec: Codec, wantsTrace: boolean) {
@@ -82,7 +84,15 @@ class World {
       trace: this.#story.trace,
     }
     this.#ports = new Ports(shared)
-    this.#fleet = new Fleet({ ...shared, ports: this.#ports, tokens: plan.hooks ? fleetTokens(clock) : null })
+    this.#truncations = this.#createTruncations()
+    this.#ports.onAssigned = tp => this.#truncations.assigned(tp)
+    this.#ports.onGiven = () => this.#truncations.givenAnew()
+    this.#fleet = new Fleet({
+      ...shared,
+      truncations: this.#truncations,
+      ports: this.#ports,
+      tokens: plan.hooks ? fleetTokens(clock) : null,
+    })
     this.#postman = new Postman({ ...shared, ports: this.#ports, fleet: this.#fleet })
     this.#chaos = new Chaos({
       ...shared,
@@ -104,6 +114,9 @@ class World {
       scheduler.add('world', null, 'publish', command.at, () => this.#publish(command, phoneOf(i)))
     }
     for (const limit of faults.limits) scheduler.add('world', null, 'limit', limit.at, () => this.#limit(limit))
+    for (const at of faults.truncations) {
+      scheduler.add('world', null, 'truncation', at, () => this.#truncations.begin())
+    }
     scheduler.add('world', null, 'calm', faults.until, () => this.#calm())
     for (let i = 0; i < workers; i++) this.#fleet.start()
     await this.#live()
@@ -125,9 +138,13 @@ class World {
     const judge = this.#judge
     const concluded = () => this.#ports.calm && this.#published === commands.length && judge.allConcluded
     await this.#until(concluded, faults.until + patienceMs)
-    const end = this.#scheduler.now + timeoutMs + settleMs + aftermathMs
+    for (const log of this.#truncations.waiting)
+      judge.accuse('what is gone is told', `nobody knows that ${log} lost its end`)
+    const { truncations } = judge.counts
+    const end = this.#scheduler.now + timeoutMs + settleMs + aftermathMs + (truncations > 0 ? goneMs : 0)
     await this.#until(() => this.#scheduler.now >= end, Number.POSITIVE_INFINITY)
-    if (judge.allConcluded && this.#chaos.counts.deletion === 0) this.#checkLeftovers() // else work may go on that nobody awaits
+    judge.checkGone()
+    if (judge.allConcluded && this.#chaos.counts.deletion === 0 && truncations === 0) this.#checkLeftovers() // else work may go on that nobody awaits
     let stopped = false
     void Promise.all(this.#fleet.alive.map(one => this.#fleet.stop(one))).then(() => {
       stopped = true
@@ -180,9 +197,15 @@ class World {
       committed: (tp, offset, metadata) => {
         const owner = this.#scheduler.running!
         this.#judge.committed(owner, tp, offset, metadata)
+        this.#truncations.committed(tp, owner)
         this.#story.trace(owner.name, `commits ${tp.topic}/${tp.partition} ${windowText(offset, metadata)}`)
       },
       written: (place, record) => this.#witness({ ...place, offset: record.offset }, record),
+      read: (tp, next) => this.#truncations.read(tp, this.#scheduler.running, next),
+      fenced: id => {
+        const tp = this.#partitions.find(one => id === this.#transactionalId(one))
+        if (tp) this.#truncations.acquired(tp, this.#scheduler.running)
+      },
     })
   }
 
@@ -237,6 +260,7 @@ class World {
     const deadline = plan.deadline === null ? null : now + plan.deadline
     const record = recordOf(plan, phone, topic, deadline, this.#codec.encode)
     const partition = partitionOf(record.key!, this.#plan.partitions)
+    if (this.#truncations.delays({ topic, partition }, () => this.#publish(plan, phone))) return
     const offset = this.#broker.end({ topic, partition })
     const policy = policyOf(plan, this.#settings)
     this.#published++
@@ -278,13 +302,39 @@ class World {
   }
 
   #fence(label: string): void {
+    const all = this.#partitions
+    const meant = all.find(({ topic, partition }) => label.includes(`${topic}/${partition}`))
+    this.#broker.fence(this.#transactionalId(meant ?? this.#random.pick(all)))
+  }
+
+  #transactionalId({ topic, partition }: TopicPartition): string {
+    return `${this.#settings.kafka.groupId}-${topic}-${partition}`
+  }
+
+  /** Of all that the group consumes. */
+  get #partitions(): TopicPartition[] {
     const { commands, doubts } = this.#settings.topics
-    const all = [...commands, doubts].flatMap(topic =>
+    return [...commands, doubts].flatMap(topic =>
       Array.from({ length: this.#plan.partitions }, (_, partition) => ({ topic, partition })),
     )
-    const meant = all.find(({ topic, partition }) => label.includes(`${topic}/${partition}`))
-    const { topic, partition } = meant ?? this.#random.pick(all)
-    this.#broker.fence(`${this.#settings.kafka.groupId}-${topic}-${partition}`)
+  }
+
+  #createTruncations(): Truncations {
+    const { topics } = this.#settings
+    const broker = this.#broker
+    return new Truncations({
+      random: this.#random,
+      scheduler: this.#scheduler,
+      judge: this.#judge,
+      trace: this.#story.trace,
+      tps: this.#partitions.filter(({ topic }) => topics.commands.includes(topic)),
+      log: {
+        start: tp => broker.start(tp),
+        end: tp => broker.end(tp),
+        cut: (tp, end) => broker.cut(tp, { end }),
+      },
+      until: this.#plan.faults.until,
+    })
   }
 
   #deleteRecords(): void {

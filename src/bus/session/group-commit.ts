@@ -5,7 +5,7 @@ export interface GroupCommitOptions {
   clock: Clock
   /** Least milliseconds between the starts of two commits. */
   interval: () => number
-  commit: (records: readonly OutgoingRecord[]) => Promise<void>
+  commit: (records: readonly OutgoingRecord[], settled: readonly number[]) => Promise<void>
   /** Called synchronously after a commit, before anyone who waits for it goes on. */
   committed: (settled: readonly number[], intents: readonly number[]) => void
   failed: (error: Error) => void
@@ -130,7 +130,7 @@ export class GroupCommit {
     this.#running = cycle
     this.#lastStart = this.#options.clock.monotonic()
     try {
-      await this.#options.commit(cycle.records)
+      await this.#options.commit(cycle.records, cycle.settled)
     } catch (error) {
       this.#options.failed(error as Error)
       return

@@ -10,6 +10,8 @@ interface Post {
   session: object
   /** undefined: in flight. */
   outcome: Outcome | undefined
+  /** The sequence number of the last commit that was to publish it; only where its record is gone. */
+  carriedIn: number | null
 }
 
 /**
@@ -30,7 +32,7 @@ export class Ledger {
 
   /** The intent is committed and its POST may begin. */
   start(offset: number, session: object): void {
-    this.#posts.set(offset, { offset, session, outcome: undefined })
+    this.#posts.set(offset, { offset, session, outcome: undefined, carriedIn: null })
   }
 
   /** The record is gone, and another one may come at its offset: what the POST comes to is still to be published. */
@@ -39,6 +41,17 @@ export class Ledger {
     if (!post) return
     this.#posts.delete(offset)
     this.#posts.set(--this.#orphans, post)
+  }
+
+  /** The commit with this sequence number is about to publish what came of it: no offset of the checkpoint will tell. */
+  carry(number: number, seq: number): void {
+    const post = number < 0 && this.#posts.get(number)
+    if (post) post.carriedIn = seq
+  }
+
+  /** The commit with this sequence number happened, whatever its caller heard. */
+  landed(seq: number): void {
+    for (const [number, { carriedIn }] of this.#posts) if (carriedIn !== null && carriedIn <= seq) this.remove(number)
   }
 
   has(offset: number): boolean {

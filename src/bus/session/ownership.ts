@@ -280,7 +280,7 @@ export class Ownership implements GroupEvents, Membership {
       confirmed: slot.confirmed,
       committed: (records, windowUsed, checkpoint) => {
         slot.confirmed = checkpoint
-        slot.cutTo = null
+        if (slot.session === session) slot.cutTo = null // else it is the last one of the session that found the cut
         telemetry.emit('cycle.committed', { ...slot.tp, records, windowUsed })
       },
       lost: (stage, error) => this.#lost(slot, stage, error),
@@ -292,6 +292,7 @@ export class Ownership implements GroupEvents, Membership {
       await session.start()
       if (!session.alive) return
       slot.foundSeq ??= session.foundSeq
+      if (slot.shortSince !== null) slot.cutTo ??= session.highWatermark
       slot.shortSince = null
       const took = (clock.monotonic() - started) / 1000
       const { position: offset, doubtsTakenOver: inDoubt, stale } = session

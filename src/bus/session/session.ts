@@ -105,7 +105,7 @@ export class PartitionSession implements Session {
     this.#commits = new GroupCommit({
       clock: options.clock,
       interval: options.commitInterval,
-      commit: records => this.#commit(records),
+      commit: (records, settled) => this.#commit(records, settled),
       committed: (settled, intents) => this.#applied(settled, intents),
       failed: error => this.end('commit', error),
     })
@@ -233,6 +233,7 @@ export class PartitionSession implements Session {
   #takeBack(): void {
     const { ledger } = this.#options
     const window = this.#window
+    ledger.landed(this.#seq)
     for (let offset = window.base; offset < window.base + window.length; offset++) {
       if (window.get(offset) === INTENT && !ledger.has(offset)) window.set(offset, NEW)
     }
@@ -458,10 +459,11 @@ export class PartitionSession implements Session {
     this.#commits.settle(offset, records)
   }
 
-  async #commit(records: readonly OutgoingRecord[]): Promise<void> {
+  async #commit(records: readonly OutgoingRecord[], settled: readonly number[]): Promise<void> {
     const window = this.#window
     window.advance()
     this.#seq++
+    for (const number of settled) this.#options.ledger.carry(number, this.#seq)
     const { uncheckedUntil } = this
     const intentsSince = this.#oldestIntent()
     const metadata = packCheckpoint({ tag: this.#options.tag, seq: this.#seq, window, uncheckedUntil, intentsSince })
