@@ -22,3 +22,16 @@ export function sleep(clock: Clock, ms: number): Promise<void> {
     clock.after(ms, resolve)
   })
 }
+
+/** What the work comes to. @throws Error with this message where it takes longer than `ms`; the work itself goes on */
+export function limited<T>(
+  clock: Clock,
+  ms: number,
+  work: Promise<T>,
+  message = `no answer within ${ms / 1000} s`,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancel = clock.after(ms, () => reject(new Error(message)))
+    work.then(resolve, reject).finally(cancel)
+  })
+}

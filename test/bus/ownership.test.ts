@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { buildRecord } from '../support/bus.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 import { buildGroup } from '../support/group.ts'
-import { buildLog, buildOwner, intend, result } from '../support/sessions.ts'
+import { buildLog, buildOwner, intend, type PartitionLog, result } from '../support/sessions.ts'
 
 const broken = new Error('the coordinator is loading')
 
@@ -751,6 +751,13 @@ describe('a re-join', () => {
 })
 
 describe('a topic that is deleted and made anew', () => {
+  /** Another one of its name has seven records. */
+  function madeAnew([log]: PartitionLog[]) {
+    log!.cut(5)
+    Object.assign(log!, { low: 0, end: 0, committed: null })
+    log!.append(7)
+  }
+
   test('is read from its beginning: what the process knew was said of the other one', async () => {
     const { logs, listener, deliver, commit, acquire, clock, ownership, tps, told } = await openGroup(1)
     await commit(0)
@@ -765,9 +772,7 @@ describe('a topic that is deleted and made anew', () => {
     expect(told.slice(-2)).toEqual(['session.lost 0', 'session.closed 0'])
     await clock.pass(200)
     await acquire([0], broken)
-    logs[0]!.cut(5)
-    Object.assign(logs[0]!, { low: 0, end: 0, committed: null })
-    logs[0]!.append(7)
+    madeAnew(logs)
     await clock.pass(500)
     await acquire([0])
     deliver(0)
@@ -787,9 +792,7 @@ describe('a topic that is deleted and made anew', () => {
       await commit(0)
     }
     ownership.gone(tps[0]!, new Error('there is no such topic'))
-    logs[0]!.cut(5)
-    Object.assign(logs[0]!, { low: 0, end: 0, committed: null })
-    logs[0]!.append(7)
+    madeAnew(logs)
     await clock.pass(200)
     await acquire([0])
     deliver(0)

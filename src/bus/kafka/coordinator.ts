@@ -1,5 +1,5 @@
 import kafkajs, { type Kafka } from 'kafkajs'
-import type { Clock } from '../../clock.ts'
+import { type Clock, limited } from '../../clock.ts'
 import { BusUnavailable } from '../errors.ts'
 import type { Assignment, Given } from '../session/assignment.ts'
 import { GroupError, type GroupTransport } from '../session/member.ts'
@@ -230,11 +230,4 @@ function countsIn(userData: Buffer): Given['counts'] {
   } catch {
     return null
   }
-}
-
-export function limited<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const cancel = clock.after(ms, () => reject(new Error(`no answer within ${ms / 1000} s`)))
-    work.then(resolve, reject).finally(cancel)
-  })
 }

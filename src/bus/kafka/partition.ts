@@ -1,5 +1,5 @@
 import type { Kafka, Producer, Transaction } from 'kafkajs'
-import { type Clock, sleep } from '../../clock.ts'
+import { type Clock, limited, sleep } from '../../clock.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import type { Acquired, Committed, PartitionDriver } from '../session/driver.ts'
@@ -41,13 +41,13 @@ export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver 
       createPartitioner: routing.createPartitioner,
     })
     connecting = producer.connect()
-    await limited('connect', connecting)
+    await inTime('connect', connecting)
     if (!producer) throw new Error('the partition was released')
-    const first = await limited('init', producer.transaction())
-    await limited('write to the group', sendOffsets(first, 0, ''))
-    await limited('abort', first.abort())
-    const committed = await limited('fetch offsets', committedOffset())
-    const { low, high } = await limited('list offsets', fetcher.ends(tp))
+    const first = await inTime('init', producer.transaction())
+    await inTime('write to the group', sendOffsets(first, 0, ''))
+    await inTime('abort', first.abort())
+    const committed = await inTime('fetch offsets', committedOffset())
+    const { low, high } = await inTime('list offsets', fetcher.ends(tp))
     return { committed, low, high }
   }
 
@@ -65,15 +65,15 @@ export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver 
   }
 
   async function commit(records: readonly OutgoingRecord[], offset: number, metadata: string): Promise<void> {
-    const transaction = await limited('begin', producer!.transaction())
-    await limited('send offsets', sendOffsets(transaction, offset, metadata))
+    const transaction = await inTime('begin', producer!.transaction())
+    await inTime('send offsets', sendOffsets(transaction, offset, metadata))
     if (records.length > 0) {
-      await limited(
+      await inTime(
         'send',
         routing.send(batch => transaction.sendBatch(batch), records),
       )
     }
-    await limited('end', transaction.commit())
+    await inTime('end', transaction.commit())
   }
 
   /** Before any send: kafkajs does not repeat the request that meets CONCURRENT_TRANSACTIONS, so it is repeated here. */
@@ -89,11 +89,8 @@ export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver 
     }
   }
 
-  function limited<T>(step: string, work: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const cancel = clock.after(stepLimitMs, () => reject(new Error(`${step}: no answer within ${stepLimitMs} ms`)))
-      work.then(resolve, reject).finally(cancel)
-    })
+  function inTime<T>(step: string, work: Promise<T>): Promise<T> {
+    return limited(clock, stepLimitMs, work, `${step}: no answer within ${stepLimitMs} ms`)
   }
 
   async function release(): Promise<void> {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import pLimit from 'p-limit'
-import { type Clock, sleep } from '../../clock.ts'
+import { type Clock, limited, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { Backlog, Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
 import type { Batch, Committed, GroupDriver, GroupEvents, LogEnds, PartitionDriver } from './driver.ts'
@@ -212,15 +212,7 @@ export class Ownership implements GroupEvents, Membership {
 
   /** What is known is committed by now: a group that does not answer finds out by itself. */
   #leaveGroup(): Promise<void> {
-    const { clock } = this.#options
-    return new Promise(resolve => {
-      const cancel = clock.after(leaveLimitMs, resolve)
-      const left = () => {
-        cancel()
-        resolve()
-      }
-      this.#group.member.leave().then(left, left)
-    })
+    return limited(this.#options.clock, leaveLimitMs, this.#group.member.leave()).catch(() => {})
   }
 
   async #each(action: (session: PartitionSession) => Promise<void>): Promise<void> {
