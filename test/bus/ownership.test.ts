@@ -254,6 +254,20 @@ describe('a log that was cut', () => {
     expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
   })
 
+  test('at its end a second time, before the first was committed, is not taken for as long as it was then', async () => {
+    const { logs, listener, deliver, commit, acquire, clock, cuts } = await cutWhileRead()
+    logs[0]!.truncate(4)
+    await commit(0, 'failed')
+    while (listener.sessions.size === 0) {
+      await clock.pass(500)
+      await acquire([0])
+    }
+    logs[0]!.append(5)
+    deliver(0)
+    expect(cuts.map(({ lost }) => lost)).toEqual([3, 5])
+    expect(listener.freshKeys.slice(9)).toEqual(['0', '4', '5', '6', '7', '8'])
+  })
+
   test('and found while a commit was under way, is remembered though that ends well', async () => {
     const { logs, listener, deliver, commit, acquire, clock, cuts, ownership, tps, driverOf } = await openGroup(1)
     await commit(0)

@@ -266,6 +266,11 @@ export class Judge {
     this.#commits.set(tpOf(tp), { owner, offset, metadata })
   }
 
+  /** An operator reset the group's offset there: its checkpoint is gone. */
+  reset(tp: TopicPartition): void {
+    this.#commits.delete(tpOf(tp))
+  }
+
   /** A process writes the first byte of a request. */
   began(owner: Owner, { auth, data }: Envelope): void {
     this.#checkRate(auth, data.length)

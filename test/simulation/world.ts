@@ -296,6 +296,7 @@ class World {
         const committed = this.#broker.committed(kafka.groupId, { topic, partition })
         if (!committed || /[i?]/.test(windowText(committed.offset, committed.metadata))) continue
         this.#broker.resetOffset(kafka.groupId, { topic, partition }, 0)
+        this.#judge.reset({ topic, partition })
         this.#story.trace('broker', `*** reset ${topic}/${partition} from ${committed.offset}`)
       }
     }

@@ -71,9 +71,10 @@ export class Cursor {
         continue
       }
       const fetched = broker.read(tp, from, mostRecords)
-      this.#position = fetched.next
       await hop('back')
-      if (!this.#closed) await deliver(from, fetched)
+      if (this.#closed || from !== this.#position) continue // it was moved meanwhile
+      this.#position = fetched.next
+      await deliver(from, fetched)
     }
     this.#running = false
   }

@@ -284,7 +284,7 @@ export class Ownership implements GroupEvents, Membership {
       await session.start()
       if (!session.alive) return
       slot.foundSeq ??= session.foundSeq
-      if (slot.shortSince !== null) slot.cutTo ??= session.highWatermark
+      if (slot.shortSince !== null) slot.cutTo = Math.min(slot.cutTo ?? session.highWatermark, session.highWatermark)
       slot.shortSince = null
       const took = (clock.monotonic() - started) / 1000
       const { position: offset, doubtsTakenOver: inDoubt, stale } = session
@@ -352,10 +352,10 @@ export class Ownership implements GroupEvents, Membership {
 
   /** Up to where a log that ends at `high` is what was read up to `end`. @throws Error while that is unsure */
   #shortTo(slot: Slot, end: number, high: number): number {
-    if (slot.cutTo !== null) return Math.min(end, slot.cutTo) // however far it was written again since
-    if (high >= end) {
+    const stays = Math.min(end, slot.cutTo ?? end) // however far it was written again since it was cut
+    if (high >= stays) {
       slot.shortSince = null
-      return end
+      return stays
     }
     const now = this.#options.clock.monotonic()
     slot.shortSince ??= now
