@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { OutgoingRecord } from '../../src/bus/port.ts'
+import { CommitCycle } from '../../src/bus/session/commit-cycle.ts'
 import { GroupCommit } from '../../src/bus/session/group-commit.ts'
 import { buildRecord } from '../support/bus.ts'
 import { ManualClock, settled } from '../support/clock.ts'
@@ -13,21 +13,30 @@ function setUp() {
   const commits: { at: number; keys: string[] }[] = []
   const applied: { settled: readonly number[]; intents: readonly number[] }[] = []
   const failures: Error[] = []
-  const group = new GroupCommit({
+  const cycle = new CommitCycle({
     clock,
     interval: () => interval,
-    commit(records: readonly OutgoingRecord[]) {
+    transact(parts) {
       expect(running).toHaveLength(0) // they never overlap
-      commits.push({ at: clock.monotonic(), keys: records.map(({ key }) => String(key)) })
+      commits.push({
+        at: clock.monotonic(),
+        keys: parts.flatMap(({ records }) => records.map(({ key }) => String(key))),
+      })
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       running.push({ resolve, reject })
       return promise
     },
-    committed: (settled, intents) => applied.push({ settled, intents }),
     failed(error) {
       failures.push(error)
       group.stop()
     },
+  })
+  const group = new GroupCommit({
+    clock,
+    cycle,
+    form: records => ({ topic: 'commands', partition: 0, records, offset: 0, metadata: '' }),
+    landed: () => {},
+    committed: (settled, intents) => applied.push({ settled, intents }),
   })
   onTestFinished(() => group.stop())
   const settle = (offset: number) => group.settle(offset, [buildRecord('results', String(offset))])

@@ -37,7 +37,11 @@ function buildGroup({ partitions = 2 } = {}) {
     const transport: GroupTransport = {
       join: (memberId, named) =>
         over('join', () =>
-          group.join(memberId, { sessionTimeoutMs: 10_000, topics, nudge: () => member.nudge() }, named),
+          group.join(
+            memberId,
+            { sessionTimeoutMs: 10_000, topics, process: name, offers: ['apart'], nudge: () => member.nudge() },
+            named,
+          ),
         ),
       sync: (of, assignment) => over('sync', () => group.sync(of, assignment)),
       heartbeat: of => over('heartbeat', () => group.heartbeat(of)),
@@ -49,6 +53,8 @@ function buildGroup({ partitions = 2 } = {}) {
       topics,
       events: {
         joining: () => drain,
+        entering: () => {},
+        notLetIn: () => {},
         assigned: (tps: readonly TopicPartition[], unbroken) => {
           told.push({ partitions: tps.map(({ partition }) => partition), unbroken })
           given.push(tps.map(({ topic, partition }) => `${topic}/${partition}`))
@@ -276,16 +282,23 @@ describe('a member whose group is led by an older busgate, which deals its own t
   async function ledByOlder(topics: string[], dealt: string[]) {
     const { clock, group, buildMember } = buildGroup()
     const counts = null as unknown as ReadonlyMap<string, number> // as from a version that does not tell them
-    const older = { sessionTimeoutMs: 1_000_000, topics: [], nudge: () => {} }
+    const processes = null as unknown as readonly string[]
+    const older = {
+      sessionTimeoutMs: 1_000_000,
+      topics: [],
+      process: null,
+      offers: ['apart' as const],
+      nudge: () => {},
+    }
     const shares = (id: string) => new Map([[id, dealt.map(topic => ({ topic, partition: 0 }))]])
     const alone = await group.join('', older, () => {})
-    await group.sync(alone, { shares: new Map(), counts })
+    await group.sync(alone, { shares: new Map(), counts, processes })
     const b = buildMember('b', topics)
     void b.member.join()
     await clock.pass(500)
     const both = await group.join(alone.memberId, older, () => {})
     await clock.pass(10)
-    await group.sync(both, { shares: shares(b.member.id), counts })
+    await group.sync(both, { shares: shares(b.member.id), counts, processes })
     await clock.pass(500)
     return b
   }

@@ -5,7 +5,7 @@ import { Ledger } from '../../src/bus/session/ledger.ts'
 import { PartitionSession } from '../../src/bus/session/session.ts'
 import { DONE, IN_DOUBT, INTENT } from '../../src/bus/session/window.ts'
 import { ManualClock, settled } from '../support/clock.ts'
-import { type Ending, PartitionLog, ScriptedDriver } from '../support/sessions.ts'
+import { commitsOf, type Ending, PartitionLog, ScriptedDriver } from '../support/sessions.ts'
 
 /** What a worker knows of one session: commands to be sent, and commands that another one may have sent. */
 interface Work {
@@ -77,7 +77,7 @@ export class SessionModel {
     const process = this.#process(which)
     this.close(which)
     const driver = new ScriptedDriver(this.log)
-    const session = new PartitionSession({
+    const session: PartitionSession = new PartitionSession({
       topic: 'commands',
       partition: 0,
       driver,
@@ -85,7 +85,8 @@ export class SessionModel {
       tag: process.tag,
       listener: this.#listener,
       clock: this.clock,
-      commitInterval: () => 20,
+      cycle: commitsOf(this.clock, driver, error => session.end('commit', error)),
+      shared: false,
       backlog: () => ({ records: 8, bytes: 1 << 20 }),
       lookBack: this.#lookBack,
       leased: () => true,

@@ -6,7 +6,7 @@ import { Ledger } from '../../src/bus/session/ledger.ts'
 import { PartitionSession } from '../../src/bus/session/session.ts'
 import { IN_DOUBT, NEW } from '../../src/bus/session/window.ts'
 import { ManualClock, settled } from '../support/clock.ts'
-import { buildLog, result } from '../support/sessions.ts'
+import { buildLog, commitsOf, result } from '../support/sessions.ts'
 import type { ActionName } from './model.ts'
 import { KNOWN, MUST_JOIN, NONE, OPEN, RELEASED } from './states.ts'
 import type { Process as ModelProcess, World } from './world.ts'
@@ -112,7 +112,7 @@ export class RealSessions {
     process.driver = new Driver()
     process.fresh.clear()
     process.doubted.clear()
-    process.session = new PartitionSession({
+    const session: PartitionSession = new PartitionSession({
       topic: this.#log.topic,
       partition: this.#log.partition,
       driver: process.driver,
@@ -120,7 +120,8 @@ export class RealSessions {
       tag: process.tag,
       listener: this.#listener(process),
       clock: process.clock,
-      commitInterval: () => 20,
+      cycle: commitsOf(process.clock, process.driver, error => session.end('commit', error)),
+      shared: false,
       backlog: () => ({ records: 1000, bytes: 1 << 20 }),
       lookBack: 0,
       leased: () => model.lease === 1,
@@ -138,8 +139,9 @@ export class RealSessions {
         process.session = null
       },
     })
-    if (model.held) void process.session.quiesce(0)
-    process.session.start().catch(() => {
+    process.session = session
+    if (model.held) void session.quiesce(0)
+    session.start().catch(() => {
       process.session?.close()
       process.session = null
     })

@@ -1,8 +1,7 @@
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import type { BusRecord, OutgoingRecord, TopicPartition } from '../../src/bus/port.ts'
+import type { Part } from '../../src/bus/session/driver.ts'
 import type { Clock } from '../../src/clock.ts'
-
-type Commit = Parameters<MemoryBroker['commit']>
 
 export interface BrokerEvents {
   committed(tp: TopicPartition, offset: number, metadata: string | null): void
@@ -19,6 +18,8 @@ export class WitnessedBroker extends MemoryBroker {
   readonly #events: BrokerEvents
   readonly #watched: TopicPartition[]
   readonly #seen: number[]
+  /** Transactional ids, the last one that was initialised at the end. */
+  readonly ids = new Set<string>()
 
   constructor(clock: Clock, topics: ReadonlyMap<string, number>, watched: readonly string[], events: BrokerEvents) {
     super(clock)
@@ -35,10 +36,11 @@ export class WitnessedBroker extends MemoryBroker {
     this.#witness()
   }
 
-  override commit(...[producer, group, records, now]: Commit): void {
-    super.commit(producer, group, records, now)
-    this.#events.committed(group.tp, group.committed.offset, group.committed.metadata)
-    if (records.length > 0) this.#witness()
+  override endTransaction(...[producer]: Parameters<MemoryBroker['endTransaction']>): readonly Part[] {
+    const parts = super.endTransaction(producer)
+    for (const part of parts) this.#events.committed(part, part.offset, part.metadata)
+    if (parts.some(({ records }) => records.length > 0)) this.#witness()
+    return parts
   }
 
   override read(...[tp, from, most]: Parameters<MemoryBroker['read']>): ReturnType<MemoryBroker['read']> {
@@ -48,6 +50,8 @@ export class WitnessedBroker extends MemoryBroker {
   }
 
   override fence(id: string): number {
+    this.ids.delete(id)
+    this.ids.add(id)
     this.#events.fenced(id)
     return super.fence(id)
   }

@@ -80,6 +80,8 @@ export interface CommandPlan {
 export interface Plan {
   workers: number
   partitions: number
+  /** Of each process in turn: whether it can commit for all its partitions together. One that cannot keeps all from it. */
+  shares: readonly boolean[]
   /** Most records in one fetch. */
   fetchRecords: number
   /** The most that a session may hold undone in memory; undefined: more than these worlds have. */
@@ -145,6 +147,7 @@ export function planOf(seed: number): Plan {
   const plan: Plan = {
     workers: random.int(1, 3),
     partitions: random.int(1, 2),
+    shares: sharesOf(seed),
     fetchRecords: random.pick([1, 3, 500]),
     backlog: undefined,
     commands: commandsOf(random, faults.until),
@@ -169,6 +172,13 @@ export function planOf(seed: number): Plan {
     faults,
   }
   return parted(seed, torn(seed, narrow(seed, withCompany(gentle ? plan : cramped(seed, plan)))))
+}
+
+/** Most worlds have processes of today alone; in some there are others among them, as in a rolling upgrade. */
+function sharesOf(seed: number): boolean[] {
+  const random = new Random(seed ^ 0x5c4e)
+  const share = random.pick([1, 1, 1, 0, 0.6])
+  return Array.from({ length: 16 }, () => random.chance(share))
 }
 
 /** Milliseconds after the faults: often at first, and later until every pause is over. */

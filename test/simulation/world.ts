@@ -305,7 +305,9 @@ class World {
   #fence(label: string): void {
     const all = this.#partitions
     const meant = all.find(({ topic, partition }) => label.includes(`${topic}/${partition}`))
-    this.#broker.fence(this.#transactionalId(meant ?? this.#random.pick(all)))
+    const ofProcesses = [...this.#broker.ids].filter(id => id.includes('-process-'))
+    if (ofProcesses.length > 0 && this.#random.chance(0.7)) this.#broker.fence(this.#random.pick(ofProcesses))
+    else this.#broker.fence(this.#transactionalId(meant ?? this.#random.pick(all)))
   }
 
   #transactionalId({ topic, partition }: TopicPartition): string {

@@ -63,6 +63,7 @@ export async function buildGroup(
       if (options.withoutLeader) throw new Error('there is no leader')
       return { ...tp, ...logs[tp.partition]!.ends }
     },
+    shared: null,
     hasMembers: async () => options.members?.() ?? false,
     member: {
       totalPartitions: count,

@@ -1,7 +1,9 @@
 import type { BusRecord, OutgoingRecord } from '../../src/bus/port.ts'
+import { CommitCycle } from '../../src/bus/session/commit-cycle.ts'
 import type { Acquired, Batch, PartitionDriver } from '../../src/bus/session/driver.ts'
 import { Ledger } from '../../src/bus/session/ledger.ts'
 import { PartitionSession, type SessionOptions } from '../../src/bus/session/session.ts'
+import type { Clock } from '../../src/clock.ts'
 import { buildRecord, TestListener } from './bus.ts'
 import { ManualClock, settled } from './clock.ts'
 
@@ -156,6 +158,16 @@ export class ScriptedDriver implements PartitionDriver {
   }
 }
 
+/** The commits of one partition alone. */
+export function commitsOf(clock: Clock, driver: PartitionDriver, failed: (error: Error) => void): CommitCycle {
+  return new CommitCycle({
+    clock,
+    interval: () => 20,
+    transact: ([part]) => driver.commit(part!.records, part!.offset, part!.metadata),
+    failed,
+  })
+}
+
 /** A process that owns the partition, again and again. */
 export function buildOwner(log: PartitionLog, options: Partial<SessionOptions> = {}) {
   const clock = new ManualClock()
@@ -167,7 +179,7 @@ export function buildOwner(log: PartitionLog, options: Partial<SessionOptions> =
   const commits: { records: number; windowUsed: number }[] = []
   async function open() {
     const driver = new ScriptedDriver(log)
-    const session = new PartitionSession({
+    const session: PartitionSession = new PartitionSession({
       topic: log.topic,
       partition: log.partition,
       driver,
@@ -175,7 +187,8 @@ export function buildOwner(log: PartitionLog, options: Partial<SessionOptions> =
       tag: 'this process',
       listener,
       clock,
-      commitInterval: () => 20,
+      cycle: commitsOf(clock, driver, error => session.end('commit', error)),
+      shared: false,
       backlog: () => ({ records: 1_000_000, bytes: 1 << 30 }),
       lookBack: 0,
       leased: () => true,

@@ -109,8 +109,10 @@ export class Coordinator implements GroupTransport {
       }),
     )
     const { generationId: generation, leaderId, members } = answer
-    const subscriptions = new Map(members.map(member => [member.memberId, subscriptionOf(member.memberMetadata)]))
-    return { generation, leaderId, memberId: answer.memberId, subscriptions }
+    const subscriptions = new Map(
+      members.map(member => [member.memberId, { topics: subscriptionOf(member.memberMetadata), process: null }]),
+    )
+    return { generation, leaderId, memberId: answer.memberId, subscriptions, commits: 'apart' as const }
   }
 
   async sync({ memberId, generation }: { memberId: string; generation: number }, assignment: Assignment | null) {
@@ -205,7 +207,7 @@ function subscriptionOf(metadata: Buffer): string[] {
 }
 
 /** Beside the partitions, as user data that older versions pass over, stands how many the group's topics have in all. */
-function encodeAssignment({ partitions, counts }: Given & { counts: ReadonlyMap<string, number> }): Buffer {
+function encodeAssignment({ partitions, counts }: Pick<Given, 'partitions'> & Pick<Assignment, 'counts'>): Buffer {
   const assignment: Record<string, number[]> = {}
   for (const { topic, partition } of partitions) {
     assignment[topic] ??= []
@@ -220,7 +222,7 @@ function decodeAssignment(bytes: Buffer): Given {
   const partitions = Object.entries(assignment).flatMap(([topic, ofTopic]) =>
     ofTopic.map(partition => ({ topic, partition })),
   )
-  return { partitions, counts: userData?.length ? countsIn(userData) : null }
+  return { partitions, counts: userData?.length ? countsIn(userData) : null, processes: null }
 }
 
 function countsIn(userData: Buffer): Given['counts'] {

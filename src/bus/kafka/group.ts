@@ -112,6 +112,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
           return reachable(historyOf(topic, options, fetcher, coordinator))
         },
         ends: tp => reachable(fetcher.ends(tp)),
+        shared: null,
         hasMembers: () => coordinator.hasMembers(),
         member: membership,
       },

@@ -4,6 +4,7 @@ import type { BusRecord, OutgoingRecord, TopicPartition, TopicSpec } from '../po
 import { batchFrameBytes } from '../record-limits.ts'
 import { recordSize } from '../record-size.ts'
 import { timestampOf } from '../record-time.ts'
+import type { Part } from '../session/driver.ts'
 
 /** A partition's log. Offsets without a record are gaps, as the markers of transactions are in Kafka. */
 interface Log {
@@ -13,6 +14,20 @@ interface Log {
 }
 
 const newLog = (): Log => ({ records: [], start: 0, end: 0 })
+
+/** An epoch of a transactional id. */
+export interface Producer {
+  id: string
+  epoch: number
+}
+
+interface Transaction {
+  groupId: string
+  parts: readonly Part[]
+  now: number
+}
+
+const transactionTimeoutMs = 10_000
 
 interface Committed {
   offset: number
@@ -28,6 +43,7 @@ export class MemoryBroker {
   readonly #logs = new Map<string, Log[]>()
   readonly #offsets = new Map<string, Committed>()
   readonly #epochs = new Map<string, number>()
+  readonly #open = new Map<string, Transaction>()
   readonly #watchers = new Set<() => void>()
   readonly #maxMessageBytes = new Map<string, number>()
   #roundRobin = 0
@@ -78,23 +94,58 @@ export class MemoryBroker {
     for (const watcher of this.#watchers) watcher()
   }
 
-  /** A transaction: the records, a marker on each partition they touch, and the group's progress. */
-  commit(
-    producer: { id: string; epoch: number },
-    group: { id: string; tp: TopicPartition; committed: Committed },
-    records: readonly OutgoingRecord[],
-    now: number,
-  ): void {
+  /**
+   * What a transaction is to change; nobody sees it until the transaction ends. One that stays open ends as if it had
+   * never been, after a while.
+   */
+  write(producer: Producer, groupId: string, parts: readonly Part[], now: number): void {
     this.#checkEpoch(producer)
-    for (const log of this.#write(records, now)) log.end++
-    this.#offsets.set(`${group.id}/${group.tp.topic}/${group.tp.partition}`, group.committed)
-    for (const watcher of this.#watchers) watcher()
+    const transaction = { groupId, parts, now }
+    for (const { records } of parts) for (const record of records) this.#target(record)
+    this.#open.set(producer.id, transaction)
+    this.clock.after(transactionTimeoutMs, () => {
+      if (this.#open.get(producer.id) === transaction) this.fence(producer.id)
+    })
   }
 
-  /** Fences every earlier owner of the transactional id. @returns the new epoch. */
+  /** A transaction in one step. */
+  commit(producer: Producer, groupId: string, parts: readonly Part[], now: number): void {
+    this.write(producer, groupId, parts, now)
+    this.endTransaction(producer)
+  }
+
+  /** Commits what was written: the records, a marker on each partition they touch, and the group's progress. @returns it */
+  endTransaction(producer: Producer): readonly Part[] {
+    this.#checkEpoch(producer)
+    const { groupId, parts, now } = this.#open.get(producer.id)!
+    const records = parts.flatMap(part => part.records)
+    const touched = this.#write(records, now)
+    this.#open.delete(producer.id)
+    for (const log of touched) log.end++
+    for (const { topic, partition, offset, metadata } of parts) {
+      this.#offsets.set(`${groupId}/${topic}/${partition}`, { offset, metadata })
+    }
+    for (const watcher of this.#watchers) watcher()
+    return parts
+  }
+
+  /** Whose transactions are open. */
+  openTransactions(): string[] {
+    return [...this.#open.keys()]
+  }
+
+  /** Whether an open transaction holds the group's progress on the partition. */
+  isUnstable(groupId: string, { topic, partition }: TopicPartition): boolean {
+    return [...this.#open.values()].some(
+      one => one.groupId === groupId && one.parts.some(part => part.topic === topic && part.partition === partition),
+    )
+  }
+
+  /** Fences every earlier owner of the transactional id, and ends its transaction. @returns the new epoch. */
   fence(id: string): number {
     const epoch = (this.#epochs.get(id) ?? 0) + 1
     this.#epochs.set(id, epoch)
+    this.#open.delete(id)
     return epoch
   }
 
@@ -164,7 +215,7 @@ export class MemoryBroker {
     return log
   }
 
-  #checkEpoch({ id, epoch }: { id: string; epoch: number }): void {
+  #checkEpoch({ id, epoch }: Producer): void {
     if (this.#epochs.get(id) !== epoch) {
       throw Object.assign(new Error(`${id} was taken over by another owner`), { type: 'INVALID_PRODUCER_EPOCH' })
     }

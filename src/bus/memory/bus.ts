@@ -24,6 +24,7 @@ import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
 import type { MemoryBroker } from './broker.ts'
 import { Cursor, type CursorOptions } from './cursor.ts'
 import { type Joiner, MemoryGroup } from './group.ts'
+import { MemorySharedCommits } from './shared-commits.ts'
 
 export interface MemoryBusOptions {
   broker: MemoryBroker
@@ -40,6 +41,8 @@ export interface MemoryBusOptions {
   fetchRecords?: number
   /** The most that a session may hold undone in memory. */
   backlog?: Backlog | undefined
+  /** Whether one commit carries all partitions, if the other members of the group can do that too. Default true. */
+  sharesCommits?: boolean
   /** The network: passed before and after every step at the broker. Of a commit or an acquisition it may reject. */
   hop?: Hop
 }
@@ -98,7 +101,7 @@ export class MemoryBus implements Bus {
     { group: suffix, startFrom = this.#options.startFrom, ...limits }: JoinOptions = {},
   ): Promise<Membership> {
     const { broker, clock, telemetry, drainMs, onDataLoss = 'continue', sessionTimeoutMs = 10_000 } = this.#options
-    const { backlog } = this.#options
+    const { backlog, sharesCommits = true } = this.#options
     const groupId = suffix ? `${this.#options.groupId}-${suffix}` : this.#options.groupId
     for (const topic of topics) if (!broker.partitions(topic)) throw new Error(`there is no topic ${topic}`)
     const ownership = new Ownership({
@@ -114,7 +117,13 @@ export class MemoryBus implements Bus {
     })
     const group = groupOf(broker, groupId)
     const member: GroupMember = new GroupMember({
-      transport: this.#transport(group, { sessionTimeoutMs, topics, nudge: () => member.nudge() }),
+      transport: this.#transport(group, {
+        sessionTimeoutMs,
+        topics,
+        process: ownership.tag,
+        offers: sharesCommits ? ['together', 'apart'] : ['apart'],
+        nudge: () => member.nudge(),
+      }),
       topics,
       events: ownership,
       clock,
@@ -122,6 +131,16 @@ export class MemoryBus implements Bus {
       sessionTimeoutMs,
       heartbeatMs: Math.min(longestHeartbeatMs, sessionTimeoutMs / 3),
       partitionsAgeMs,
+    })
+    const shared = new MemorySharedCommits({
+      broker,
+      groupId,
+      group,
+      member: () => member,
+      tag: ownership.tag,
+      limits: this.#limits,
+      clock,
+      atBroker: (step, act) => this.#atBroker(step, act),
     })
     const cursors = new Map<string, Cursor>()
     let joined = false
@@ -133,7 +152,13 @@ export class MemoryBus implements Bus {
     }
     await ownership.attach(
       {
-        partition: tp => this.#partition(tp, groupId, cursors, ownership),
+        partition: tp => {
+          const driver = this.#partition(tp, groupId, cursors, ownership)
+          return member.commits === 'together' ? { ...driver, acquire: () => shared.acquire(tp) } : driver
+        },
+        get shared() {
+          return member.commits === 'together' ? shared : null
+        },
         history: topic => this.#atBroker(`look up ${topic}`, () => historyOf(broker, groupId, topic)),
         ends: tp =>
           this.#atBroker(`look up ${tp.topic}`, () => ({ ...tp, low: broker.start(tp), high: broker.end(tp) })),
@@ -184,7 +209,7 @@ export class MemoryBus implements Bus {
       commit: (records, offset, metadata) =>
         this.#limits.produce(records, fitting =>
           this.#atBroker(`commit ${key}`, () =>
-            broker.commit({ id, epoch }, { id: groupId, tp, committed: { offset, metadata } }, fitting, clock.now()),
+            broker.commit({ id, epoch }, groupId, [{ ...tp, records: fitting, offset, metadata }], clock.now()),
           ),
         ),
       offsetAt: timestamp => this.#atBroker(`look up ${key}`, () => broker.offsetAt(tp, timestamp)),

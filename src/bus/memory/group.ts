@@ -1,12 +1,13 @@
 import type { Clock } from '../../clock.ts'
-import type { Assignment, Given } from '../session/assignment.ts'
-import { GroupError, type Joined, type MemberOf } from '../session/member.ts'
+import type { Assignment, Given, Subscription } from '../session/assignment.ts'
+import { type CommitScheme, GroupError, type Joined, type MemberOf } from '../session/member.ts'
 
 /** What a member says of itself when it joins. */
-export interface Joiner {
+export interface Joiner extends Subscription {
+  /** How it can commit, the better way first. */
+  readonly offers: readonly CommitScheme[]
   /** Silent for this long, it has lost its partitions. */
   readonly sessionTimeoutMs: number
-  readonly topics: readonly string[]
   /** Send a heartbeat now: its answer brings news. */
   nudge(): void
 }
@@ -52,11 +53,13 @@ export class MemoryGroup {
     const id = memberId || `member-${++this.#ids}`
     named(id)
     return new Promise((resolve, reject) => {
-      const { sessionTimeoutMs, topics } = joiner
+      const { sessionTimeoutMs, topics, process, offers } = joiner
       const nudge = () => joiner.nudge()
       const member: Member = {
         sessionTimeoutMs,
         topics,
+        process,
+        offers,
         nudge,
         heard: this.#now,
         joined: { resolve, reject },
@@ -93,6 +96,11 @@ export class MemoryGroup {
     member.heard = this.#now
     this.#giveUpSilent()
     if (this.#state === 'joining') throw rebalancing()
+  }
+
+  /** Whether it may commit as this member now. @throws GroupError */
+  checkCommit(of: MemberOf): void {
+    this.#known(of)
   }
 
   leave(memberId: string): void {
@@ -144,6 +152,7 @@ export class MemoryGroup {
     this.#generation++
     this.#state = 'syncing'
     const memberIds = [...this.#members.keys()]
+    const together = [...this.#members.values()].every(({ offers }) => offers.includes('together'))
     if (!this.#members.has(this.#leaderId)) this.#leaderId = memberIds[0] ?? ''
     for (const [memberId, member] of this.#members) {
       const leads = memberId === this.#leaderId
@@ -154,7 +163,8 @@ export class MemoryGroup {
         memberId,
         generation: this.#generation,
         leaderId: this.#leaderId,
-        subscriptions: new Map(leads ? [...this.#members].map(([id, { topics }]) => [id, topics]) : []),
+        subscriptions: new Map(leads ? this.#members : []),
+        commits: together ? 'together' : 'apart',
       })
     }
     const leader = this.#members.get(this.#leaderId)
@@ -173,9 +183,9 @@ export class MemoryGroup {
   }
 }
 
-const givenTo = (memberId: string, { shares, counts }: Assignment): Given => ({
+const givenTo = (memberId: string, { shares, ...told }: Assignment): Given => ({
   partitions: shares.get(memberId) ?? [],
-  counts,
+  ...told,
 })
 
 const unknownMember = () => new GroupError('join as new', 'the group does not know this member')

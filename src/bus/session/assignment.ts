@@ -6,6 +6,8 @@ export interface Assignment {
   shares: ReadonlyMap<string, readonly TopicPartition[]>
   /** How many partitions each of the group's topics has: who does not lead hears nothing of the others' topics. */
   counts: ReadonlyMap<string, number>
+  /** The tags of the processes that are members now. */
+  processes: readonly string[]
 }
 
 /** What a member is told of it. */
@@ -13,27 +15,37 @@ export interface Given {
   partitions: readonly TopicPartition[]
   /** null: an older busgate leads, which deals the topics that it consumes itself and tells nothing of them. */
   counts: ReadonlyMap<string, number> | null
+  /** null: an older busgate leads, which does not know them. */
+  processes: readonly string[] | null
+}
+
+/** What a member tells the leader of itself. */
+export interface Subscription {
+  topics: readonly string[]
+  /** The tag of its process; null: it is an older busgate, or another program. */
+  process: string | null
 }
 
 /**
  * Deals the topics' partitions in turn to the members that subscribed to them, in the order of their ids: what Kafka and
  * kafkajs call round robin.
- * @param subscriptions the topics of each member, by its id
+ * @param subscriptions of each member, by its id
  */
 export function assignInTurn(
-  subscriptions: ReadonlyMap<string, readonly string[]>,
+  subscriptions: ReadonlyMap<string, Subscription>,
   counts: ReadonlyMap<string, number>,
 ): Assignment {
   const members = [...subscriptions.keys()].toSorted()
   const shares = new Map<string, TopicPartition[]>(members.map(memberId => [memberId, []]))
   let next = 0
   for (const [topic, count] of counts) {
-    const readers = new Set(members.filter(memberId => subscriptions.get(memberId)!.includes(topic)))
+    const readers = new Set(members.filter(memberId => subscriptions.get(memberId)!.topics.includes(topic)))
     if (readers.size === 0) continue
     for (let partition = 0; partition < count; partition++) {
       while (!readers.has(members[next % members.length]!)) next++
       shares.get(members[next++ % members.length]!)!.push({ topic, partition })
     }
   }
-  return { shares, counts }
+  const processes = [...subscriptions.values()].flatMap(({ process }) => process ?? [])
+  return { shares, counts, processes }
 }

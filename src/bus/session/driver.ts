@@ -7,7 +7,7 @@ export interface PartitionDriver {
   /** Fences every earlier owner, then reads what it left. In that order: before, an open transaction hides its offset. */
   acquire(): Promise<Acquired>
   /**
-   * One transaction: the records, and `offset` with `metadata` as the group's progress.
+   * One transaction of this partition alone: the records, and `offset` with `metadata` as the group's progress.
    * @throws whatever happened: any error ends the epoch, and whether the transaction was committed is then unknown.
    */
   commit(records: readonly OutgoingRecord[], offset: number, metadata: string): Promise<void>
@@ -18,6 +18,24 @@ export interface PartitionDriver {
   pause(): void
   resume(): void
   release(): Promise<void>
+}
+
+/** One partition's part of a transaction: records, and `offset` with `metadata` as the group's progress on it. */
+export interface Part extends TopicPartition {
+  records: readonly OutgoingRecord[]
+  offset: number
+  metadata: string
+}
+
+/** The commits of a process whose partitions share a transaction. The group's generation fences them. */
+export interface SharedCommits {
+  /**
+   * One transaction. No two overlap.
+   * @throws whatever happened: any error ends all sessions of the process, and whether it was committed is then unknown.
+   */
+  commit(parts: readonly Part[]): Promise<void>
+  /** What the group has committed on each of them; it waits for what other processes have not ended. */
+  committed(tps: readonly TopicPartition[]): Promise<readonly (Committed | null)[]>
 }
 
 /** A group's progress on a partition. */
@@ -54,10 +72,14 @@ export interface Batch extends TopicPartition {
 export interface GroupEvents {
   /** Before this member (re-)joins: finish what is in flight. Resolves when the join may go on. */
   joining(): Promise<void>
+  /** This member asks now to be let in to the next generation: the last one may be over at any time. */
+  entering(): void
+  /** It heard nothing of what it is given there. */
+  notLetIn(): void
   /**
    * The whole new assignment.
    * @param unbroken whether nobody else can have owned a partition that is kept: no generation of the group lies between
-   *   this one and the one before, and the member is the same
+   *   this one and the one before, the member is the same, and so is the way to commit
    */
   assigned(partitions: readonly TopicPartition[], unbroken: boolean): void
   batch(batch: Batch): void
@@ -76,6 +98,8 @@ export interface PartitionHistory extends TopicPartition {
 /** What sessions need of their group, as an adapter gives it. */
 export interface GroupDriver {
   partition(tp: TopicPartition): PartitionDriver
+  /** null: in this generation of the group each partition commits by itself. */
+  readonly shared: SharedCommits | null
   /** Of all the topic's partitions. */
   history(topic: string): Promise<readonly PartitionHistory[]>
   ends(tp: TopicPartition): Promise<LogEnds>

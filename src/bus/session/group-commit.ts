@@ -1,18 +1,18 @@
 import type { Clock } from '../../clock.ts'
 import type { OutgoingRecord } from '../port.ts'
+import type { CommitCycle, Participant } from './commit-cycle.ts'
+import type { Part } from './driver.ts'
 
 export interface GroupCommitOptions {
   clock: Clock
-  /** Least milliseconds between the starts of two commits. */
-  interval: () => number
-  commit: (records: readonly OutgoingRecord[], settled: readonly number[]) => Promise<void>
+  /** Commits this session's part, perhaps with those of others. */
+  cycle: CommitCycle
+  form: (records: readonly OutgoingRecord[], settled: readonly number[]) => Part
+  /** Called synchronously after each commit, also of a session that is over. */
+  landed: (part: Part) => void
   /** Called synchronously after a commit, before anyone who waits for it goes on. */
   committed: (settled: readonly number[], intents: readonly number[]) => void
-  failed: (error: Error) => void
 }
-
-/** After EndTxn the broker still finishes the transaction; asking again at once meets CONCURRENT_TRANSACTIONS. */
-const pauseAfterCommit = 3
 
 interface Cycle {
   records: OutgoingRecord[]
@@ -26,16 +26,13 @@ interface Cycle {
 const emptyCycle = (): Cycle => ({ records: [], settled: [], intents: [], waiters: [], touched: false })
 
 /**
- * One commit a cycle for everything that came together meanwhile: results of finished envelopes, intents of the next.
- * Commits never overlap; at rest there is no timer.
+ * What one session has to commit, and who waits for it. Everything that came together until a commit forms goes with it:
+ * results of finished envelopes, intents of the next.
  */
-export class GroupCommit {
+export class GroupCommit implements Participant {
   readonly #options: GroupCommitOptions
   #next = emptyCycle()
   #running: Cycle | null = null
-  #cancelTimer: (() => void) | null = null
-  #lastStart = -Infinity
-  #lastEnd = -Infinity
   #stopped = false
   #idleChecks: (() => void)[] = []
 
@@ -104,9 +101,32 @@ export class GroupCommit {
 
   stop(): void {
     this.#stopped = true
-    this.#cancelTimer?.()
+    this.#options.cycle.withdraw(this)
     for (const cycle of [this.#running, this.#next]) if (cycle) this.#abandon(cycle)
     this.#next = emptyCycle()
+    this.#checkIdle()
+  }
+
+  form(): Part {
+    const cycle = this.#next
+    this.#next = emptyCycle()
+    this.#running = cycle
+    return this.#options.form(cycle.records, cycle.settled)
+  }
+
+  done(part: Part): void {
+    const { landed, committed } = this.#options
+    landed(part)
+    if (this.#stopped) return
+    const cycle = this.#running!
+    this.#running = null
+    committed(
+      cycle.settled,
+      cycle.intents.flatMap(intent => intent.offsets),
+    )
+    for (const intent of cycle.intents) intent.decide(true)
+    for (const resolve of cycle.waiters) resolve()
+    this.#schedule()
     this.#checkIdle()
   }
 
@@ -115,37 +135,7 @@ export class GroupCommit {
   }
 
   #schedule(): void {
-    if (this.#stopped || this.#running || this.#cancelTimer) return
-    const { clock, interval } = this.#options
-    const due = Math.max(this.#lastStart + interval(), this.#lastEnd + pauseAfterCommit)
-    this.#cancelTimer = clock.after(Math.max(0, due - clock.monotonic()), () => {
-      this.#cancelTimer = null
-      void this.#run()
-    })
-  }
-
-  async #run(): Promise<void> {
-    const cycle = this.#next
-    this.#next = emptyCycle()
-    this.#running = cycle
-    this.#lastStart = this.#options.clock.monotonic()
-    try {
-      await this.#options.commit(cycle.records, cycle.settled)
-    } catch (error) {
-      this.#options.failed(error as Error)
-      return
-    }
-    if (this.#stopped) return
-    this.#running = null
-    this.#lastEnd = this.#options.clock.monotonic()
-    this.#options.committed(
-      cycle.settled,
-      cycle.intents.flatMap(intent => intent.offsets),
-    )
-    for (const intent of cycle.intents) intent.decide(true)
-    for (const resolve of cycle.waiters) resolve()
-    if (!this.#isClean(this.#next)) this.#schedule()
-    this.#checkIdle()
+    if (!this.#stopped && !this.#running && !this.#isClean(this.#next)) this.#options.cycle.request(this)
   }
 
   #checkIdle(): void {

@@ -2,7 +2,7 @@ import { type Clock, sleep } from '../../clock.ts'
 import { leaseMs } from '../../config/index.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { TopicPartition } from '../port.ts'
-import { type Assignment, assignInTurn, type Given } from './assignment.ts'
+import { type Assignment, assignInTurn, type Given, type Subscription } from './assignment.ts'
 import type { GroupEvents } from './driver.ts'
 
 /** Who speaks to the coordinator, and of which generation of the group. */
@@ -14,9 +14,17 @@ export interface MemberOf {
 /** The answer to a join. Only the leader is told of the other members: it assigns the partitions. */
 export interface Joined extends MemberOf {
   leaderId: string
-  /** The topics of each member, by its id. */
-  subscriptions: ReadonlyMap<string, readonly string[]>
+  /** Of each member, by its id. */
+  subscriptions: ReadonlyMap<string, Subscription>
+  /** How all members of this generation commit. */
+  commits: CommitScheme
 }
+
+/**
+ * How a process commits: for all its partitions together, fenced by the generation of the group, or for each partition
+ * apart, fenced by an epoch of the partition's own. All members of a generation do it in one way.
+ */
+export type CommitScheme = 'together' | 'apart'
 
 /** The requests of Kafka's classic group protocol. Each fails with a GroupError, or with any error when it got no answer. */
 export interface GroupTransport {
@@ -53,7 +61,7 @@ export interface GroupMemberOptions {
   transport: GroupTransport
   /** What this process consumes; other members of the group may consume others. */
   topics: readonly string[]
-  events: Pick<GroupEvents, 'joining' | 'assigned'>
+  events: Pick<GroupEvents, 'joining' | 'entering' | 'notLetIn' | 'assigned'>
   clock: Clock
   telemetry: Telemetry
   sessionTimeoutMs: number
@@ -87,6 +95,8 @@ export class GroupMember {
   /** As this process sees them: of its own topics, and where it leads of all the group's. */
   #partitions: ReadonlyMap<string, number> = new Map()
   #total = 0
+  #processes: readonly string[] | null = null
+  #commits: CommitScheme = 'apart'
   #unread: readonly string[] = []
   #partitionsAt = 0
   /** Whether the last look found others than those. */
@@ -104,6 +114,21 @@ export class GroupMember {
   /** As the coordinator named it; '' until it did, or when it forgot. */
   get id(): string {
     return this.#memberId
+  }
+
+  /** The last generation that it was given partitions in: what it commits is committed as a member of that one. */
+  get synced(): MemberOf {
+    return this.#synced
+  }
+
+  /** How the members of that generation commit. */
+  get commits(): CommitScheme {
+    return this.#commits
+  }
+
+  /** The tags of the processes in that generation; null: its leader does not know them. */
+  get processes(): readonly string[] | null {
+    return this.#processes
   }
 
   /** See Membership.leaseUntil. */
@@ -180,24 +205,37 @@ export class GroupMember {
 
   /** One generation: from the drain before it to the partitions in it. */
   async #join(): Promise<void> {
-    const { transport, events, clock, topics } = this.#options
+    const { events } = this.#options
     await this.#beatWhile(events.joining())
     this.#leaseUntil = Number.NEGATIVE_INFINITY
     if (this.#left || this.#retiring) return
+    events.entering()
+    const next = await this.#nextGeneration().catch(error => {
+      events.notLetIn()
+      throw error
+    })
+    if (this.#left) return
+    const { joined, given, sentAt } = next
+    const { memberId, generation } = this.#synced
+    const isNext = joined.memberId === memberId && joined.generation === generation + 1
+    const unbroken = isNext && joined.commits === this.#commits
+    this.#synced = joined
+    this.#commits = joined.commits
+    this.#answered(sentAt)
+    events.assigned(this.#take(given), unbroken)
+  }
+
+  async #nextGeneration(): Promise<{ joined: Joined; given: Given; sentAt: number }> {
+    const { transport, clock, topics } = this.#options
     const joined = await this.#enter()
-    const { subscriptions } = joined
-    this.#partitions = await transport.partitions([...new Set([topics, ...subscriptions.values()].flat())])
+    const subscribed = [...joined.subscriptions.values()].flatMap(subscription => subscription.topics)
+    this.#partitions = await transport.partitions([...new Set([...topics, ...subscribed])])
     this.#partitionsAt = clock.monotonic()
     this.#partitionsChanged = false
     this.#leads = joined.leaderId === joined.memberId
     const sentAt = clock.monotonic()
-    const given = await transport.sync(joined, this.#leads ? assignInTurn(subscriptions, this.#partitions) : null)
-    if (this.#left) return
-    const { memberId, generation } = this.#synced
-    const unbroken = joined.memberId === memberId && joined.generation === generation + 1
-    this.#synced = joined
-    this.#answered(sentAt)
-    events.assigned(this.#take(given), unbroken)
+    const assignment = this.#leads ? assignInTurn(joined.subscriptions, this.#partitions) : null
+    return { joined, given: await transport.sync(joined, assignment), sentAt }
   }
 
   async #enter(): Promise<Joined> {
@@ -218,8 +256,9 @@ export class GroupMember {
   }
 
   /** @returns what is given of this process's topics; an older busgate that leads gives of its own ones to everybody */
-  #take({ partitions, counts }: Given): readonly TopicPartition[] {
+  #take({ partitions, counts, processes }: Given): readonly TopicPartition[] {
     const { topics, telemetry } = this.#options
+    this.#processes = processes
     this.#total = [...(counts ?? this.#partitions).values()].reduce((sum, count) => sum + count, 0)
     const own = partitions.filter(({ topic }) => topics.includes(topic))
     const missing = topics.filter(topic => (counts ? !counts.get(topic) : own.every(one => one.topic !== topic)))

@@ -3,6 +3,8 @@ import pLimit from 'p-limit'
 import { type Clock, limited, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { Backlog, Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
+import { unpackCheckpoint } from './checkpoint.ts'
+import { CommitCycle } from './commit-cycle.ts'
 import type { Batch, Committed, GroupDriver, GroupEvents, LogEnds, PartitionDriver } from './driver.ts'
 import { Ledger } from './ledger.ts'
 import { PartitionSession } from './session.ts'
@@ -27,6 +29,8 @@ export interface OwnershipOptions {
 
 /** Milliseconds before a lost session is opened anew, and before a failed opening is tried again. */
 const reopenAfterLoss = 200
+/** A shared commit takes all sessions with it: they are opened at once, unless the last one failed so recently too. */
+const lastFailureMs = 1_000
 const reopenAfterFailure = 500
 const finishCheckMs = 50
 /** With the connections to brokers that are away or frozen it could take minutes. */
@@ -74,11 +78,22 @@ export class Ownership implements GroupEvents, Membership {
   /** Where each partition's log ended when the group first started on its topic; only those start where kafka.startFrom says. */
   readonly #endsAtFirst = new Map<string, number>()
   #group!: GroupDriver
+  /** Of the sessions that commit together. */
+  #cycle: CommitCycle | null = null
+  /** Monotonic milliseconds of the last shared commit that failed. */
+  #failedAt = Number.NEGATIVE_INFINITY
+  /** Counts what is heard of the group. */
+  #rounds = 0
   #joining = false
   #leaving = false
 
   constructor(options: OwnershipOptions) {
     this.#options = options
+  }
+
+  /** Names this process. */
+  get tag(): string {
+    return this.#tag
   }
 
   /** Called once, before the group is joined. @throws Error when kafka.startFrom forbids to begin */
@@ -148,8 +163,19 @@ export class Ownership implements GroupEvents, Membership {
     await this.#finish(this.#options.drainMs)
   }
 
+  entering(): void {
+    this.#rounds++
+    this.#cycle?.hold() // it would be refused as soon as the next generation begins, and take all sessions with it
+  }
+
+  notLetIn(): void {
+    this.#rounds++
+    this.#cycle?.go()
+  }
+
   assigned(partitions: readonly TopicPartition[], unbroken: boolean): void {
     this.#joining = false
+    this.#rounds++
     const keys = new Set(partitions.map(keyOf))
     for (const [key, slot] of this.#slots) {
       if (unbroken && keys.has(key)) continue // else it may have had another owner since
@@ -163,6 +189,29 @@ export class Ownership implements GroupEvents, Membership {
       else if (!this.#leaving) slot?.session?.resume()
     }
     this.#options.listener.shareChanged?.()
+    void this.#goOn(unbroken)
+  }
+
+  /** Lets what is kept commit again, once the coordinator has told that nobody else has committed there. */
+  async #goOn(unbroken: boolean): Promise<void> {
+    const { shared } = this.#group
+    if (!shared) this.#cycle = null
+    const cycle = this.#cycle
+    if (!cycle) return
+    const round = this.#rounds
+    const kept = unbroken ? [...this.#slots.values()].filter(({ session }) => session?.started) : []
+    try {
+      const found = kept.length > 0 ? await shared!.committed(kept.map(({ tp }) => tp)) : []
+      for (const [i, { session, confirmed, foundSeq }] of kept.entries()) {
+        const known = seqOf(confirmed) ?? foundSeq
+        if ((seqOf(found[i]!) ?? 0) > (known ?? 0)) {
+          session?.end('assigned', new Error('another process has committed on a partition that this one kept'))
+        }
+      }
+    } catch (error) {
+      for (const { session } of kept) session?.end('assigned', error as Error)
+    }
+    if (round === this.#rounds) cycle.go()
   }
 
   batch(batch: Batch): void {
@@ -237,7 +286,13 @@ export class Ownership implements GroupEvents, Membership {
     }
     this.#slots.set(keyOf(tp), slot)
     this.#group.partition(tp).pause()
-    void this.#opening(() => this.#open(slot))
+    this.#queueOpening(slot)
+  }
+
+  #queueOpening(slot: Slot): void {
+    if (this.#group.shared)
+      void this.#open(slot) // they are one take-over for the brokers
+    else void this.#opening(() => this.#open(slot))
   }
 
   async #open(slot: Slot): Promise<void> {
@@ -252,8 +307,12 @@ export class Ownership implements GroupEvents, Membership {
       return
     }
     const driver = this.#group.partition(slot.tp)
-    const session = new PartitionSession({
+    const shared = this.#group.shared !== null
+    const cycle = shared ? this.#sharedCycle() : this.#ownCycle(driver, error => session.end('commit', error))
+    const session: PartitionSession = new PartitionSession({
       ...slot.tp,
+      cycle,
+      shared,
       driver,
       listener,
       clock,
@@ -262,7 +321,6 @@ export class Ownership implements GroupEvents, Membership {
       lookBack: this.#options.lookBack?.(slot.tp.topic) ?? 0,
       leased,
       finishing,
-      commitInterval: () => Math.max(leastCommitInterval, commitIntervalPerSession * this.#slots.size),
       backlog: () => this.#backlog(),
       startAt: low => this.#startAt(slot.tp, low),
       shortTo: (end, high) => this.#shortTo(slot, end, high),
@@ -296,6 +354,34 @@ export class Ownership implements GroupEvents, Membership {
     }
   }
 
+  #ownCycle(driver: PartitionDriver, failed: (error: Error) => void): CommitCycle {
+    return new CommitCycle({
+      clock: this.#options.clock,
+      interval: () => Math.max(leastCommitInterval, commitIntervalPerSession * this.#slots.size),
+      transact: ([part]) => driver.commit(part!.records, part!.offset, part!.metadata),
+      failed,
+    })
+  }
+
+  #sharedCycle(): CommitCycle {
+    this.#cycle ??= new CommitCycle({
+      clock: this.#options.clock,
+      interval: () => leastCommitInterval,
+      transact: parts => this.#group.shared!.commit(parts),
+      failed: error => this.#allLost(error),
+    })
+    return this.#cycle
+  }
+
+  #allLost(error: Error): void {
+    const { clock } = this.#options
+    const first = clock.monotonic() - this.#failedAt > lastFailureMs
+    this.#failedAt = clock.monotonic()
+    this.#cycle = null
+    for (const { session } of this.#slots.values()) session?.end('commit', error)
+    if (first) for (const slot of this.#slots.values()) if (!slot.session) this.#reopen(slot, 0)
+  }
+
   #lost(slot: Slot, stage: string, error: Error): void {
     this.#options.telemetry.emit('session.lost', { ...slot.tp, stage, error })
     if (this.#owns(slot)) this.#reopen(slot, reopenAfterLoss)
@@ -303,7 +389,7 @@ export class Ownership implements GroupEvents, Membership {
 
   #reopen(slot: Slot, ms: number): void {
     this.#close(slot)
-    slot.cancelReopening = this.#options.clock.after(ms, () => void this.#opening(() => this.#open(slot)))
+    slot.cancelReopening = this.#options.clock.after(ms, () => this.#queueOpening(slot))
   }
 
   #close(slot: Slot): void {
@@ -376,3 +462,5 @@ export class Ownership implements GroupEvents, Membership {
     throw error
   }
 }
+
+const seqOf = (committed: Committed | null) => committed && unpackCheckpoint(committed.offset, committed.metadata).seq

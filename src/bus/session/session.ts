@@ -2,8 +2,9 @@ import type { Clock } from '../../clock.ts'
 import type { Backlog, BusRecord, OutgoingRecord, Session, SessionListener } from '../port.ts'
 import { headerPairs } from '../record-headers.ts'
 import { type Checkpoint, packCheckpoint, unpackCheckpoint } from './checkpoint.ts'
+import type { CommitCycle } from './commit-cycle.ts'
 import { Detour } from './detour.ts'
-import type { Batch, Committed, PartitionDriver } from './driver.ts'
+import type { Batch, Committed, Part, PartitionDriver } from './driver.ts'
 import { GroupCommit } from './group-commit.ts'
 import type { Ledger } from './ledger.ts'
 import { DONE, IN_DOUBT, INTENT, NEW, Window, windowSize } from './window.ts'
@@ -33,8 +34,10 @@ export interface SessionOptions {
   tag: string
   listener: SessionListener
   clock: Clock
-  /** Least milliseconds between the starts of two commits. */
-  commitInterval: () => number
+  /** Commits, perhaps together with other sessions. */
+  cycle: CommitCycle
+  /** Whether it is one commit for all the process's partitions. */
+  shared: boolean
   backlog: () => Backlog
   /** Offsets below the checkpoint that are read again for the listener's history. */
   lookBack: number
@@ -104,10 +107,11 @@ export class PartitionSession implements Session {
     this.#options = options
     this.#commits = new GroupCommit({
       clock: options.clock,
-      interval: options.commitInterval,
-      commit: (records, settled) => this.#commit(records, settled),
+      cycle: options.cycle,
+      form: (records, settled) => this.#form(records, settled),
+      landed: ({ records, offset, metadata }) =>
+        options.committed(records.length, this.windowUsed, { offset, metadata }),
       committed: (settled, intents) => this.#applied(settled, intents),
-      failed: error => this.end('commit', error),
     })
   }
 
@@ -459,16 +463,16 @@ export class PartitionSession implements Session {
     this.#commits.settle(offset, records)
   }
 
-  async #commit(records: readonly OutgoingRecord[], settled: readonly number[]): Promise<void> {
+  #form(records: readonly OutgoingRecord[], settled: readonly number[]): Part {
     const window = this.#window
     window.advance()
     this.#seq++
     for (const number of settled) this.#options.ledger.carry(number, this.#seq)
-    const { uncheckedUntil } = this
+    const { topic, partition, uncheckedUntil } = this
+    const { tag, shared } = this.#options
     const intentsSince = this.#oldestIntent()
-    const metadata = packCheckpoint({ tag: this.#options.tag, seq: this.#seq, window, uncheckedUntil, intentsSince })
-    await this.#options.driver.commit(records, window.base, metadata)
-    this.#options.committed(records.length, this.windowUsed, { offset: window.base, metadata })
+    const metadata = packCheckpoint({ tag, seq: this.#seq, window, uncheckedUntil, intentsSince, shared })
+    return { topic, partition, records, offset: window.base, metadata }
   }
 
   #applied(settled: readonly number[], intents: readonly number[]): void {

@@ -1,0 +1,118 @@
+import { type Clock, sleep } from '../../clock.ts'
+import type { OutgoingRecord, TopicPartition } from '../port.ts'
+import type { RecordLimits } from '../record-limits.ts'
+import type { Acquired, Committed, Part, SharedCommits } from '../session/driver.ts'
+import type { GroupMember } from '../session/member.ts'
+import type { MemoryBroker, Producer } from './broker.ts'
+import type { MemoryGroup } from './group.ts'
+
+export interface MemorySharedCommitsOptions {
+  broker: MemoryBroker
+  groupId: string
+  group: MemoryGroup
+  member: () => GroupMember
+  /** Names the process. */
+  tag: string
+  limits: RecordLimits
+  clock: Clock
+  /** One step at the broker, over the network. */
+  atBroker: <T>(step: string, act: () => T) => Promise<T>
+}
+
+const askAgainMs = 20
+
+/** One transactional producer for all partitions of a process, as the Kafka adapter has it. */
+export class MemorySharedCommits implements SharedCommits {
+  readonly #options: MemorySharedCommitsOptions
+  readonly #prefix: string
+  #initialising: Promise<Producer> | null = null
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(options: MemorySharedCommitsOptions) {
+    this.#options = options
+    this.#prefix = `${options.groupId}-process-`
+  }
+
+  commit(parts: readonly Part[]): Promise<void> {
+    const of = this.#options.member().synced // what is decided in one generation is not committed in another
+    const committed = this.#last.then(() => this.#commit(parts, of)).catch(error => this.#giveUp(error))
+    this.#last = committed.catch(() => {})
+    return committed
+  }
+
+  async #commit(parts: readonly Part[], of: GroupMember['synced']): Promise<void> {
+    const { broker, groupId, group, limits, clock, atBroker } = this.#options
+    const producer = await this.#producer()
+    const name = parts.map(nameOf).join(' ')
+    const records = parts.flatMap(part => part.records)
+    await limits.produce(records, async fitting => {
+      const fittingParts = partsOf(parts, fitting)
+      await atBroker(`commit ${name}`, () => {
+        group.checkCommit(of)
+        broker.write(producer, groupId, fittingParts, clock.now())
+      })
+    })
+    await atBroker(`commit end ${name}`, () => broker.endTransaction(producer))
+  }
+
+  /** Its transaction is ended at once, though no partition may be left to this process: others wait for what it holds. */
+  #giveUp(error: unknown): never {
+    this.#initialising = null
+    void this.#producer().catch(() => {})
+    throw error
+  }
+
+  #producer(): Promise<Producer> {
+    const { broker, tag, atBroker } = this.#options
+    const id = this.#prefix + tag
+    const initialising = this.#initialising ?? atBroker(`acquire ${id}`, () => ({ id, epoch: broker.fence(id) }))
+    this.#initialising = initialising
+    initialising.catch(() => {
+      if (this.#initialising === initialising) this.#initialising = null
+    })
+    return initialising
+  }
+
+  /** Ends what the dead have left open, and reads what was committed last. */
+  async acquire(tp: TopicPartition): Promise<Acquired> {
+    const { broker, groupId, clock, atBroker } = this.#options
+    await this.#producer()
+    for (;;) {
+      const acquired = await atBroker(`acquire ${nameOf(tp)}`, () => {
+        this.#bury()
+        broker.fence(`${groupId}-${nameOf(tp).replace('/', '-')}`) // a process may have it that commits apart
+        const committed = broker.committed(groupId, tp)
+        return broker.isUnstable(groupId, tp) ? null : { committed, low: broker.start(tp), high: broker.end(tp) }
+      })
+      if (acquired) return acquired
+      await sleep(clock, askAgainMs)
+    }
+  }
+
+  async committed(tps: readonly TopicPartition[]): Promise<readonly (Committed | null)[]> {
+    const { broker, groupId, atBroker } = this.#options
+    return atBroker('commits of the group', () => tps.map(tp => broker.committed(groupId, tp)))
+  }
+
+  #bury(): void {
+    const { broker, member } = this.#options
+    const living = member().processes
+    if (!living) return
+    for (const id of broker.openTransactions()) {
+      if (id.startsWith(this.#prefix) && !living.includes(id.slice(this.#prefix.length))) broker.fence(id)
+    }
+  }
+}
+
+/** The parts with these records in the place of their own, which are as many. */
+function partsOf(parts: readonly Part[], records: readonly OutgoingRecord[]): Part[] {
+  let from = 0
+  return parts.map(part => {
+    const to = from + part.records.length
+    const own = records.slice(from, to)
+    from = to
+    return { ...part, records: own }
+  })
+}
+
+const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
