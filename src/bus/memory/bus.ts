@@ -153,7 +153,7 @@ export class MemoryBus implements Bus {
     await ownership.attach(
       {
         partition: tp => {
-          const driver = this.#partition(tp, groupId, cursors, ownership)
+          const driver = this.#partition(tp, groupId, cursors, ownership, shared)
           return member.commits === 'together' ? { ...driver, acquire: () => shared.acquire(tp) } : driver
         },
         get shared() {
@@ -184,7 +184,13 @@ export class MemoryBus implements Bus {
     }
   }
 
-  #partition(tp: TopicPartition, groupId: string, cursors: Map<string, Cursor>, ownership: Ownership): PartitionDriver {
+  #partition(
+    tp: TopicPartition,
+    groupId: string,
+    cursors: Map<string, Cursor>,
+    ownership: Ownership,
+    shared: MemorySharedCommits,
+  ): PartitionDriver {
     const { broker, clock } = this.#options
     const key = `${tp.topic}/${tp.partition}`
     const cursor =
@@ -202,9 +208,8 @@ export class MemoryBus implements Bus {
     let epoch = 0
     return {
       acquire: () =>
-        this.#atBroker(`acquire ${key}`, () => {
+        shared.takeOver(tp, () => {
           epoch = broker.fence(id)
-          return { committed: broker.committed(groupId, tp), low: broker.start(tp), high: broker.end(tp) }
         }),
       commit: (records, offset, metadata) =>
         this.#limits.produce(records, fitting =>

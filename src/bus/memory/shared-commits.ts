@@ -73,14 +73,20 @@ export class MemorySharedCommits implements SharedCommits {
     return initialising
   }
 
-  /** Ends what the dead have left open, and reads what was committed last. */
   async acquire(tp: TopicPartition): Promise<Acquired> {
-    const { broker, groupId, clock, atBroker } = this.#options
+    const { broker, groupId } = this.#options
+    await this.#last // it may hold a part of the session that the partition had before
     await this.#producer()
+    return this.takeOver(tp, () => broker.fence(`${groupId}-${tp.topic}-${tp.partition}`)) // of who commits apart
+  }
+
+  /** Fences, ends what the dead have left open, waits for what the living have, and reads what was committed last. */
+  async takeOver(tp: TopicPartition, fence: () => void): Promise<Acquired> {
+    const { broker, groupId, clock, atBroker } = this.#options
     for (;;) {
       const acquired = await atBroker(`acquire ${nameOf(tp)}`, () => {
+        fence()
         this.#bury()
-        broker.fence(`${groupId}-${nameOf(tp).replace('/', '-')}`) // a process may have it that commits apart
         const committed = broker.committed(groupId, tp)
         return broker.isUnstable(groupId, tp) ? null : { committed, low: broker.start(tp), high: broker.end(tp) }
       })
