@@ -86,7 +86,6 @@ export class SessionModel {
       listener: this.#listener,
       clock: this.clock,
       cycle: commitsOf(this.clock, driver, error => session.end('commit', error)),
-      shared: false,
       backlog: () => ({ records: 8, bytes: 1 << 20 }),
       lookBack: this.#lookBack,
       leased: () => true,

@@ -81,7 +81,6 @@ describe('the checkpoint', () => {
           window: windowOf(base, states),
           uncheckedUntil: 0,
           intentsSince: 0,
-          shared: false,
         })
         const read = unpackCheckpoint(base, packed)
         expect(read).toMatchObject({ tag: 'a-tag_1', seq, window: { base, horizon: base } })
@@ -99,7 +98,6 @@ describe('the checkpoint', () => {
         window,
         uncheckedUntil: Number.MAX_SAFE_INTEGER,
         intentsSince: Number.MAX_SAFE_INTEGER,
-        shared: true,
       })
       expect(packed.length).toBeLessThanOrEqual(4096)
       expect(statesOf(unpackCheckpoint(7, packed).window, 7, windowSize)).toEqual(Array(windowSize).fill(state))
@@ -109,7 +107,7 @@ describe('the checkpoint', () => {
   test('is short again when the window has moved on', () => {
     const window = windowOf(0, [...Array(5000).fill(DONE), INTENT])
     window.advance()
-    const packed = packCheckpoint({ tag: 'tag', seq: 3, window, uncheckedUntil: 0, intentsSince: 0, shared: false })
+    const packed = packCheckpoint({ tag: 'tag', seq: 3, window, uncheckedUntil: 0, intentsSince: 0 })
     expect(packed).toBe('1;tag;3;AQ==')
   })
 
@@ -120,7 +118,7 @@ describe('the checkpoint', () => {
 
   test('says how far nothing is known until the window has moved past it', () => {
     const window = windowOf(7, [DONE, INTENT])
-    const checkpoint = { tag: 'tag', seq: 3, window, uncheckedUntil: 9, intentsSince: 0, shared: false }
+    const checkpoint = { tag: 'tag', seq: 3, window, uncheckedUntil: 9, intentsSince: 0 }
     const packed = packCheckpoint(checkpoint)
     expect(packed).toBe('1;tag;3;Bg==;9')
     expect(unpackCheckpoint(7, packed).uncheckedUntil).toBe(9)
@@ -131,25 +129,16 @@ describe('the checkpoint', () => {
   })
 
   test.each([
-    [0, 0, '1;tag;3;AQ==;0;0;s'],
-    [9, 1_700_000_000_000, '1;tag;3;AQ==;9;1700000000000;s'],
-  ])('says that its commit was shared (unchecked until %d, since %d)', (uncheckedUntil, intentsSince, text) => {
-    const window = windowOf(7, [INTENT])
-    expect(packCheckpoint({ tag: 'tag', seq: 3, window, uncheckedUntil, intentsSince, shared: true })).toBe(text)
-    expect(unpackCheckpoint(7, text)).toMatchObject({ uncheckedUntil, intentsSince, shared: true })
-  })
-
-  test.each([
     [0, '1;tag;3;AQ==;0;1700000000000'],
     [9, '1;tag;3;AQ==;9;1700000000000'],
   ])('says since when its intents have stood (unchecked until %d)', (uncheckedUntil, text) => {
     const packed = packCheckpoint({
       ...{ tag: 'tag', seq: 3, window: windowOf(7, [INTENT]) },
-      ...{ uncheckedUntil, intentsSince: 1_700_000_000_000, shared: false },
+      ...{ uncheckedUntil, intentsSince: 1_700_000_000_000 },
     })
     expect(packed).toBe(text)
     expect(unpackCheckpoint(7, packed)).toMatchObject({ uncheckedUntil, intentsSince: 1_700_000_000_000 })
-    expect(unpackCheckpoint(7, '1;tag;3;AQ==')).toMatchObject({ uncheckedUntil: 0, intentsSince: 0, shared: false })
+    expect(unpackCheckpoint(7, '1;tag;3;AQ==')).toMatchObject({ uncheckedUntil: 0, intentsSince: 0 })
   })
 
   test.each(['2;tag;1;AQ==', '10;of another shape'])(

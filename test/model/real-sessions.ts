@@ -121,7 +121,6 @@ export class RealSessions {
       listener: this.#listener(process),
       clock: process.clock,
       cycle: commitsOf(process.clock, process.driver, error => session.end('commit', error)),
-      shared: false,
       backlog: () => ({ records: 1000, bytes: 1 << 20 }),
       lookBack: 0,
       leased: () => model.lease === 1,

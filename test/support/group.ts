@@ -1,10 +1,52 @@
 import type { TopicPartition } from '../../src/bus/port.ts'
-import type { GroupDriver } from '../../src/bus/session/driver.ts'
+import type { Committed, GroupDriver, Part, SharedCommits } from '../../src/bus/session/driver.ts'
 import { Ownership, type OwnershipOptions } from '../../src/bus/session/ownership.ts'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 import { TestListener } from './bus.ts'
 import { ManualClock, settled } from './clock.ts'
-import { PartitionLog, ScriptedDriver } from './sessions.ts'
+import { type Ending, PartitionLog, ScriptedDriver } from './sessions.ts'
+
+/** One commit at a time for all partitions, which takes as long as the test likes. */
+class ScriptedCommits implements SharedCommits {
+  readonly #logs: readonly PartitionLog[]
+  /** The partitions of each commit that began. */
+  readonly began: number[][] = []
+  /** What the coordinator answers when it is asked for what was committed. */
+  answer: Error | null = null
+  #end: ((ending: Ending) => void) | null = null
+
+  constructor(logs: readonly PartitionLog[]) {
+    this.#logs = logs
+  }
+
+  commit(parts: readonly Part[]): Promise<void> {
+    this.began.push(parts.map(({ partition }) => partition))
+    return new Promise((resolve, reject) => {
+      this.#end = ending => {
+        if (ending !== 'failed') for (const part of parts) this.#land(part)
+        if (ending === 'ok') resolve()
+        else reject(new Error('no answer'))
+      }
+    })
+  }
+
+  end(ending: Ending = 'ok'): void {
+    const end = this.#end
+    this.#end = null
+    end?.(ending)
+  }
+
+  async committed(tps: readonly TopicPartition[]): Promise<(Committed | null)[]> {
+    if (this.answer) throw this.answer
+    return tps.map(({ partition }) => this.#logs[partition]!.committed)
+  }
+
+  #land({ partition, records, offset, metadata }: Part): void {
+    const log = this.#logs[partition]!
+    log.published.push(...records)
+    log.committed = { offset, metadata }
+  }
+}
 
 /** Ownership in a group whose broker does as the test says, with the partitions of one topic. */
 export async function buildGroup(
@@ -16,6 +58,8 @@ export async function buildGroup(
     withoutLeader?: boolean
     /** How many of them there were when the process started. */
     partitionsAtStart?: number
+    /** Whether one commit carries all partitions. */
+    shared?: boolean
     /** Whether other processes are in the group. Default none. */
     members?: () => boolean
   } = {},
@@ -48,6 +92,8 @@ export async function buildGroup(
   const leaving = { begun: false, end: leave }
   /** How long the lease lasts from now on. */
   const lease = { ms: 10_000 }
+  const sharing = { now: options.shared ?? false }
+  const sharedCommits = new ScriptedCommits(logs)
   const driver: GroupDriver = {
     partition({ partition }) {
       const made = new ScriptedDriver(logs[partition]!)
@@ -63,7 +109,9 @@ export async function buildGroup(
       if (options.withoutLeader) throw new Error('there is no leader')
       return { ...tp, ...logs[tp.partition]!.ends }
     },
-    shared: null,
+    get shared() {
+      return sharing.now ? sharedCommits : null
+    },
     hasMembers: async () => options.members?.() ?? false,
     member: {
       totalPartitions: count,
@@ -96,15 +144,20 @@ export async function buildGroup(
     /** Whether the group was left, and the broker's answer to it. */
     leaving,
     lease,
+    /** Whether the next generation commits together; and how. */
+    sharing,
+    sharedCommits,
     /** The next generation of the group: nobody else can have owned what is kept. */
     async assign(...partitions: number[]) {
       void ownership.joining()
+      ownership.entering()
       ownership.assigned(at(partitions), true)
       await settled()
     },
     /** A generation after one that this process had no part in. */
     async assignAfterGap(...partitions: number[]) {
       void ownership.joining()
+      ownership.entering()
       ownership.assigned(at(partitions), false)
       await settled()
     },

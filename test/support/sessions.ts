@@ -188,7 +188,6 @@ export function buildOwner(log: PartitionLog, options: Partial<SessionOptions> =
       listener,
       clock,
       cycle: commitsOf(clock, driver, error => session.end('commit', error)),
-      shared: false,
       backlog: () => ({ records: 1_000_000, bytes: 1 << 30 }),
       lookBack: 0,
       leased: () => true,

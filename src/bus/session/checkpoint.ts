@@ -3,8 +3,8 @@ import { NEW, type OffsetState, Window, windowSize } from './window.ts'
 /**
  * The checkpoint: the window as text, kept in the metadata of the committed offset (a broker allows 4,096 UTF-16 units).
  * `version;tag;seq;bits`: the tag names the process that wrote it, seq counts its commits, bits are two for each offset
- * from the base on, least significant first, in base64. `;uncheckedUntil;intentsSince;s` follow as far as there is
- * something to tell, s where the commit was shared; versions that do not know a field read the others.
+ * from the base on, least significant first, in base64. `;uncheckedUntil;intentsSince` follow as far as there is
+ * something to tell; versions that do not know a field read the others.
  */
 export interface Checkpoint {
   tag: string
@@ -17,23 +17,20 @@ export interface Checkpoint {
   uncheckedUntil: number
   /** No POST of its intents and doubts can have begun before, milliseconds since 1970. 0: none are there, or unknown. */
   intentsSince: number
-  /** Whether its writer commits all its partitions together: the group's generation fences it, else the partition's epoch. */
-  shared: boolean
 }
 
 const version = '1'
 
 /** The packed text to commit beside the offset `window.base`. */
-export function packCheckpoint({ tag, seq, window, uncheckedUntil, intentsSince, shared }: Checkpoint): string {
+export function packCheckpoint({ tag, seq, window, uncheckedUntil, intentsSince }: Checkpoint): string {
   const bits = Buffer.alloc(Math.ceil(window.length / 4))
   for (let i = 0; i < window.length; i++) {
     const state = window.get(window.base + i)
     if (state !== NEW) bits[i >> 2]! |= state << ((i & 3) * 2)
   }
   const unchecked = uncheckedUntil > window.base ? uncheckedUntil : 0
-  const more = shared ? [unchecked, intentsSince, 's'] : intentsSince > 0 ? [unchecked, intentsSince] : [unchecked]
-  const told = more.length > 1 || unchecked > 0 ? more : []
-  return [version, tag, seq, bits.toString('base64'), ...told].join(';')
+  const more = intentsSince > 0 ? `;${unchecked};${intentsSince}` : unchecked > 0 ? `;${unchecked}` : ''
+  return `${version};${tag};${seq};${bits.toString('base64')}${more}`
 }
 
 /**
@@ -43,8 +40,8 @@ export function packCheckpoint({ tag, seq, window, uncheckedUntil, intentsSince,
  */
 export function unpackCheckpoint(base: number, metadata: string | null | undefined, end = base): Checkpoint {
   const window = new Window(base)
-  if (!metadata) return { tag: '', seq: 0, window, uncheckedUntil: end, intentsSince: 0, shared: false }
-  const [foundVersion = '', tag = '', seq = '', bits = '', unchecked = '0', since = '0', scheme] = metadata.split(';')
+  if (!metadata) return { tag: '', seq: 0, window, uncheckedUntil: end, intentsSince: 0 }
+  const [foundVersion = '', tag = '', seq = '', bits = '', unchecked = '0', since = '0'] = metadata.split(';')
   if (/^\d+;/.test(metadata) && Number(foundVersion) > Number(version)) {
     throw new Error(
       `the checkpoint at offset ${base} was written by a newer busgate (its version is ${foundVersion.slice(0, 9)}, this ` +
@@ -63,6 +60,5 @@ export function unpackCheckpoint(base: number, metadata: string | null | undefin
     const state = ((packed[i >> 2]! >> ((i & 3) * 2)) & 3) as OffsetState
     if (state !== NEW) window.set(base + i, state)
   }
-  const [uncheckedUntil, intentsSince] = [Number(unchecked), Number(since)]
-  return { tag, seq: Number(seq), window, uncheckedUntil, intentsSince, shared: scheme === 's' }
+  return { tag, seq: Number(seq), window, uncheckedUntil: Number(unchecked), intentsSince: Number(since) }
 }

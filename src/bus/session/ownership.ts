@@ -312,7 +312,6 @@ export class Ownership implements GroupEvents, Membership {
     const session: PartitionSession = new PartitionSession({
       ...slot.tp,
       cycle,
-      shared,
       driver,
       listener,
       clock,

@@ -36,8 +36,6 @@ export interface SessionOptions {
   clock: Clock
   /** Commits, perhaps together with other sessions. */
   cycle: CommitCycle
-  /** Whether it is one commit for all the process's partitions. */
-  shared: boolean
   backlog: () => Backlog
   /** Offsets below the checkpoint that are read again for the listener's history. */
   lookBack: number
@@ -469,9 +467,9 @@ export class PartitionSession implements Session {
     this.#seq++
     for (const number of settled) this.#options.ledger.carry(number, this.#seq)
     const { topic, partition, uncheckedUntil } = this
-    const { tag, shared } = this.#options
+    const { tag } = this.#options
     const intentsSince = this.#oldestIntent()
-    const metadata = packCheckpoint({ tag, seq: this.#seq, window, uncheckedUntil, intentsSince, shared })
+    const metadata = packCheckpoint({ tag, seq: this.#seq, window, uncheckedUntil, intentsSince })
     return { topic, partition, records, offset: window.base, metadata }
   }
 

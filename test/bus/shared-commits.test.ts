@@ -1,0 +1,137 @@
+import { describe, expect, test } from 'vitest'
+import { settled } from '../support/clock.ts'
+import { buildGroup } from '../support/group.ts'
+import { result } from '../support/sessions.ts'
+
+/** Sessions of three partitions with three commands each, whose first commit has landed. */
+async function openTogether() {
+  const group = await buildGroup(3, { shared: true, known: true })
+  for (const log of group.logs) log.append(3)
+  await group.assign(0, 1, 2)
+  await group.acquire([0, 1, 2])
+  for (const { partition } of group.tps) group.deliver(partition)
+  /** Lets the commit that is due begin and end. */
+  const commit = async (...ending: Parameters<typeof group.sharedCommits.end>) => {
+    await group.clock.pass(25)
+    group.sharedCommits.end(...ending)
+    await settled()
+  }
+  await commit()
+  const sessionOf = (partition: number) => group.listener.session(partition)
+  return { ...group, commit, sessionOf }
+}
+
+describe('a process that commits all its partitions together', () => {
+  test('commits in one step what several of them have, and nothing of those that have nothing', async () => {
+    const { sharedCommits, commit, sessionOf, logs } = await openTogether()
+    const intended = [sessionOf(0).intend([1]), sessionOf(2).intend([0, 1])]
+    sessionOf(2).settle(2, result(2))
+    await commit()
+    expect(sharedCommits.began.at(-1)).toEqual([0, 2])
+    expect(await Promise.all(intended)).toEqual([true, true])
+    expect(logs.map(({ published }) => published.length)).toEqual([0, 0, 1])
+  })
+
+  test('begins no commit before the last one has ended', async () => {
+    const { sharedCommits, sessionOf, clock } = await openTogether()
+    const before = sharedCommits.began.length
+    sessionOf(0).settle(0, [])
+    await clock.pass(25)
+    sessionOf(1).settle(0, [])
+    await clock.pass(1_000)
+    expect(sharedCommits.began.slice(before)).toEqual([[0]])
+    sharedCommits.end()
+    await settled()
+    await clock.pass(25)
+    expect(sharedCommits.began.slice(before)).toEqual([[0], [1]])
+  })
+
+  test('loses all sessions with a commit whose fate is unclear, and opens them at once', async () => {
+    const { sessionOf, commit, told, acquire, clock, logs, deliver, listener } = await openTogether()
+    const intended = sessionOf(0).intend([0])
+    await commit('lost answer')
+    expect(await intended).toBe(false)
+    expect(told.filter(event => event.startsWith('session.lost'))).toHaveLength(3)
+    await clock.pass(1)
+    await acquire([0, 1, 2])
+    expect(listener.sessions.size).toBe(3)
+    deliver(0)
+    expect(listener.freshKeys.filter(key => key === '0')).toHaveLength(4) // it was intended, and never POSTed
+    expect(logs[0]!.committed).toMatchObject({ offset: 0 })
+  })
+
+  test('waits a little before it opens them when it has just done so', async () => {
+    const { sessionOf, commit, acquire, clock, listener, drivers } = await openTogether()
+    sessionOf(0).settle(0, [])
+    await commit('failed')
+    await clock.pass(1)
+    await acquire([0, 1, 2])
+    sessionOf(0).settle(0, [])
+    await commit('failed')
+    const { length } = drivers[0]!
+    await clock.pass(150)
+    expect(drivers[0]).toHaveLength(length)
+    await clock.pass(100)
+    await acquire([0, 1, 2])
+    expect(listener.sessions.size).toBe(3)
+  })
+})
+
+describe('through a re-join', () => {
+  test('nothing is committed between the request and what it comes to; then what has come meanwhile', async () => {
+    const { sharedCommits, sessionOf, ownership, clock, tps, commit, logs } = await openTogether()
+    const before = sharedCommits.began.length
+    ownership.entering()
+    sessionOf(1).settle(0, result(0))
+    await clock.pass(5_000)
+    expect(sharedCommits.began).toHaveLength(before)
+    ownership.assigned(tps, true)
+    await settled()
+    await commit()
+    expect(logs[1]!.published).toHaveLength(1)
+  })
+
+  test('a join that comes to nothing lets the commits of the last generation go on', async () => {
+    const { sessionOf, ownership, commit, logs } = await openTogether()
+    ownership.entering()
+    sessionOf(1).settle(0, result(0))
+    ownership.notLetIn()
+    await commit()
+    expect(logs[1]!.published).toHaveLength(1)
+  })
+
+  test('a session is kept, and one that somebody else has committed for is not', async () => {
+    const { assign, logs, told, listener, sessionOf } = await openTogether()
+    const kept = sessionOf(0)
+    const { offset, metadata } = logs[1]!.committed!
+    const [version, , seq, ...rest] = metadata!.split(';')
+    logs[1]!.committed = { offset, metadata: [version, 'another', Number(seq) + 1, ...rest].join(';') }
+    await assign(0, 1, 2)
+    expect(told.filter(event => event.startsWith('session.lost'))).toEqual(['session.lost 1'])
+    expect(listener.session(0)).toBe(kept)
+    expect(kept.alive).toBe(true)
+  })
+
+  test('no session is kept when the coordinator cannot tell', async () => {
+    const { assign, sharedCommits, told } = await openTogether()
+    sharedCommits.answer = new Error('the coordinator is loading')
+    await assign(0, 1, 2)
+    expect(told.filter(event => event.startsWith('session.lost'))).toHaveLength(3)
+  })
+
+  test('into a generation whose members commit apart every session is opened anew, and so is its commit', async () => {
+    const { sharing, assignAfterGap, acquire, commit, clock, driverOf, logs, sharedCommits, sessionOf } =
+      await openTogether()
+    sharing.now = false
+    const before = sharedCommits.began.length
+    await assignAfterGap(0, 1, 2)
+    await acquire([0, 1, 2])
+    for (const partition of [0, 1, 2]) sessionOf(partition).settle(0, result(0))
+    await clock.pass(25)
+    for (const partition of [0, 1, 2]) driverOf(partition).endCommit()
+    await settled()
+    await commit()
+    expect(sharedCommits.began).toHaveLength(before)
+    expect(logs.map(({ published }) => published.length)).toEqual([1, 1, 1])
+  })
+})
