@@ -1,6 +1,7 @@
 import { type Clock, sleep } from '../../clock.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
+import { Claims } from '../session/claims.ts'
 import type { Acquired, Committed, Part, SharedCommits } from '../session/driver.ts'
 import type { GroupMember } from '../session/member.ts'
 import type { MemoryBroker, Producer } from './broker.ts'
@@ -25,12 +26,14 @@ const askAgainMs = 20
 export class MemorySharedCommits implements SharedCommits {
   readonly #options: MemorySharedCommitsOptions
   readonly #prefix: string
+  readonly #claims: Claims
   #initialising: Promise<Producer> | null = null
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(options: MemorySharedCommitsOptions) {
     this.#options = options
     this.#prefix = `${options.groupId}-process-`
+    this.#claims = new Claims(options.tag, () => options.member().breaks)
   }
 
   commit(parts: readonly Part[]): Promise<void> {
@@ -77,7 +80,12 @@ export class MemorySharedCommits implements SharedCommits {
     const { broker, groupId } = this.#options
     await this.#last // it may hold a part of the session that the partition had before
     await this.#producer()
-    return this.takeOver(tp, () => broker.fence(`${groupId}-${tp.topic}-${tp.partition}`)) // of who commits apart
+    const fence = () => broker.fence(`${groupId}-${tp.topic}-${tp.partition}`)
+    return this.#claims.acquire(tp, {
+      read: () => this.takeOver(tp, () => {}),
+      fenceAndRead: () => this.takeOver(tp, fence),
+      commit: part => this.commit([part]),
+    })
   }
 
   /** Fences, ends what the dead have left open, waits for what the living have, and reads what was committed last. */

@@ -33,6 +33,12 @@ export function packCheckpoint({ tag, seq, window, uncheckedUntil, intentsSince 
   return `${version};${tag};${seq};${bits.toString('base64')}${more}`
 }
 
+/** The same checkpoint as nobody's: its intents are no process's own, not even of the one that claims it. */
+export function claimOf(base: number, metadata: string | null, tag: string): string {
+  const checkpoint = unpackCheckpoint(base, metadata)
+  return metadata ? packCheckpoint({ ...checkpoint, tag: `-${tag}`, seq: checkpoint.seq + 1 }) : ''
+}
+
 /**
  * Reads what an owner left at `base`. Without metadata (a group that another program used before, or a reset by hand)
  * nothing is known of what is between the base and `end`, the end of the log.

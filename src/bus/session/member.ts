@@ -98,6 +98,7 @@ export class GroupMember {
   #processes: readonly string[] | null = null
   #commits: CommitScheme = 'apart'
   #unread: readonly string[] = []
+  #breaks = 0
   #partitionsAt = 0
   /** Whether the last look found others than those. */
   #partitionsChanged = false
@@ -129,6 +130,11 @@ export class GroupMember {
   /** The tags of the processes in that generation; null: its leader does not know them. */
   get processes(): readonly string[] | null {
     return this.#processes
+  }
+
+  /** How often a generation was not the one after the last that it took part in, or its members commit in another way. */
+  get breaks(): number {
+    return this.#breaks
   }
 
   /** See Membership.leaseUntil. */
@@ -219,6 +225,7 @@ export class GroupMember {
     const { memberId, generation } = this.#synced
     const isNext = joined.memberId === memberId && joined.generation === generation + 1
     const unbroken = isNext && joined.commits === this.#commits
+    if (!unbroken) this.#breaks++
     this.#synced = joined
     this.#commits = joined.commits
     this.#answered(sentAt)
