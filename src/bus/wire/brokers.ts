@@ -1,14 +1,14 @@
-import type { Clock } from '../../clock.ts'
-import type { Telemetry } from '../../telemetry/events.ts'
 import type { TopicPartition } from '../port.ts'
 import type { Api } from './api.ts'
-import { Channel } from './channel.ts'
-import { findCoordinator, metadata } from './cluster-apis.ts'
+import type { Channel } from './channel.ts'
+import { Channels, type ChannelsOptions, type Lane } from './channels.ts'
+import { type CoordinatorKind, findCoordinator, metadata } from './cluster-apis.ts'
 import { ClusterView } from './cluster-view.ts'
-import { type Address, addressOf, type Connect, type Security } from './connecting.ts'
-import { ProtocolError, protocolError, Unanswered } from './errors.ts'
+import type { Address } from './connecting.ts'
+import { ProtocolError, Unanswered } from './errors.ts'
 
 export type { Api } from './api.ts'
+export type { Lane } from './channels.ts'
 
 export type Target =
   | { node: number }
@@ -18,58 +18,34 @@ export type Target =
   | 'any'
   | 'controller'
 
-/** A broker works on one request of a connection at a time, so what may wait has a connection of its own. */
-export type Lane = 'common' | 'fetch' | 'group' | 'join' | 'commit'
-
-export interface BrokersOptions extends Security {
-  clientId: string
-  /** `host:port` of brokers to begin with. */
-  seeds: readonly string[]
-  clock: Clock
-  telemetry: Telemetry
-  connect?: Connect | undefined
-}
-
 /** Where nothing else is asked for. */
 const usualLimitMs = 10_000
 /** For what is asked of one broker after the other. */
 const lookLimitMs = 3_000
 const metadataAgeMs = 30_000
-/** A broker that did not answer is asked last for so long. */
-const avoidedMs = 5_000
-/** A broker that is away is complained of many times a second. */
-const repeatAfterMs = 10_000
 
 /** After these the cluster is not what it was taken for. */
 const moved = new Set(['NOT_LEADER_OR_FOLLOWER', 'LEADER_NOT_AVAILABLE', 'FENCED_LEADER_EPOCH', 'NOT_CONTROLLER'])
 const otherCoordinator = new Set(['NOT_COORDINATOR', 'COORDINATOR_NOT_AVAILABLE'])
 
-/** The brokers of one cluster: who they are, who leads and coordinates what, and a connection to each where it is needed. */
+/** The brokers of one cluster: who they are, who leads and coordinates what, and the way to each. */
 export class Brokers {
-  readonly #options: BrokersOptions
-  readonly #seeds: readonly Address[]
+  readonly #clock: ChannelsOptions['clock']
+  readonly #channels: Channels
   readonly #view = new ClusterView()
-  /** Those that take requests, by lane and address. */
-  readonly #channels = new Map<string, Channel>()
-  /** Those on which something may be under way. */
-  readonly #open = new Set<Channel>()
-  /** Node ids by the group or the transactional id. */
+  /** Node ids, by kind and name of what they coordinate. */
   readonly #coordinators = new Map<string, Promise<number>>()
   /** The topics that metadata is asked for. */
   readonly #topics = new Set<string>()
-  /** Until when others are asked first, by address. */
-  readonly #avoided = new Map<string, number>()
-  readonly #toldAt = new Map<string, number>()
   #lookedAt = Number.NEGATIVE_INFINITY
   /** Whether something has moved since. */
   #stale = false
   #looking: Promise<void> | null = null
   #lookingNext: Promise<void> | null = null
-  #closed = false
 
-  constructor(options: BrokersOptions) {
-    this.#options = options
-    this.#seeds = options.seeds.map(addressOf)
+  constructor(options: ChannelsOptions) {
+    this.#clock = options.clock
+    this.#channels = new Channels(options)
   }
 
   /**
@@ -87,7 +63,7 @@ export class Brokers {
     try {
       let channel = await this.#channelTo(target, lane)
       if (channel.ended) channel = await this.#channelTo(target, lane)
-      return await this.#send(channel, api, request, limitMs)
+      return await this.#channels.ask(channel, api, request, limitMs)
     } catch (error) {
       this.#learn(target, error)
       throw error
@@ -140,13 +116,12 @@ export class Brokers {
 
   /** What is under way fails. */
   async close(): Promise<void> {
-    this.#closed = true
-    for (const channel of this.#open) channel.close()
+    this.#channels.close()
   }
 
   async #channelTo(target: Target, lane: Lane): Promise<Channel> {
-    if (target === 'any') return this.#channelToAny(lane)
-    return this.#channel(await this.#addressOf(target), lane)
+    if (target === 'any') return this.#channels.toAny(lane)
+    return this.#channels.to(await this.#addressOf(target), lane)
   }
 
   async #addressOf(target: Exclude<Target, 'any'>): Promise<Address> {
@@ -168,48 +143,6 @@ export class Brokers {
     return address
   }
 
-  /** The first that can be reached. */
-  async #channelToAny(lane: Lane): Promise<Channel> {
-    return this.#eachUntil(address => this.#channel(address, lane))
-  }
-
-  async #channel(address: Address, lane: Lane): Promise<Channel> {
-    if (this.#closed) throw new Unanswered('the connections to the brokers are closed')
-    const key = `${lane} ${nameOf(address)}`
-    const channel = this.#channels.get(key) ?? this.#connect(address, key)
-    try {
-      await channel.opened
-    } catch (error) {
-      this.#avoid(address, error)
-      throw error
-    }
-    return channel
-  }
-
-  #connect(address: Address, key: string): Channel {
-    const { clientId, ssl, sasl, clock, connect = directly } = this.#options
-    const onEnd = () => {
-      if (this.#channels.get(key) === channel) this.#channels.delete(key)
-    }
-    const onClosed = () => void this.#open.delete(channel)
-    const channel = new Channel({ clientId, address, security: { ssl, sasl }, clock, connect, onEnd, onClosed })
-    this.#channels.set(key, channel)
-    this.#open.add(channel)
-    return channel
-  }
-
-  async #send<Q, A>(channel: Channel, api: Api<Q, A>, request: Q, limitMs: number): Promise<A> {
-    try {
-      const answer = await channel.ask(api, request, limitMs)
-      const { errorCode, errorMessage } = (answer ?? {}) as { errorCode?: number; errorMessage?: string | null }
-      if (errorCode) throw protocolError(errorCode, errorMessage, { answer })
-      return answer
-    } catch (error) {
-      this.#avoid(channel.address, error)
-      throw error
-    }
-  }
-
   #learn(target: Target, error: unknown): void {
     const isLost = error instanceof Unanswered
     const type = error instanceof ProtocolError ? error.type : ''
@@ -219,10 +152,10 @@ export class Brokers {
     if ('transaction' in target) this.#coordinators.delete(`transaction ${target.transaction}`)
   }
 
-  #coordinator(kind: 'group' | 'transaction', name: string): Promise<number> {
+  #coordinator(kind: CoordinatorKind, name: string): Promise<number> {
     const key = `${kind} ${name}`
     const known = this.#coordinators.get(key)
-    if (known) return known
+    if (known !== undefined) return known
     const found = this.#find(kind, name)
     this.#coordinators.set(key, found)
     found.catch(() => {
@@ -231,25 +164,25 @@ export class Brokers {
     return found
   }
 
-  async #find(kind: 'group' | 'transaction', name: string): Promise<number> {
-    const { node } = await this.#askAround(findCoordinator, { kind, name })
+  async #find(kind: CoordinatorKind, name: string): Promise<number> {
+    const { node } = await this.#channels.askAround(findCoordinator, { kind, name }, lookLimitMs)
     this.#view.add(node)
     return node.id
   }
 
   async #look(topics: readonly string[] = []): Promise<void> {
-    const isOld = this.#options.clock.monotonic() - this.#lookedAt > metadataAgeMs
+    const isOld = this.#clock.monotonic() - this.#lookedAt > metadataAgeMs
     if (this.#stale || isOld || topics.some(topic => !this.#view.knows(topic))) await this.refresh(topics)
   }
 
   #update(): Promise<void> {
     this.#stale = false
-    const looking = this.#askAround(metadata, { topics: [...this.#topics] }).then(
+    const looking = this.#channels.askAround(metadata, { topics: [...this.#topics] }, lookLimitMs).then(
       answer => {
-        this.#lookedAt = this.#options.clock.monotonic()
+        this.#lookedAt = this.#clock.monotonic()
         this.#looking = null
         this.#view.take(answer)
-        this.#retireStrangers()
+        this.#channels.know(this.#view.addresses)
       },
       error => {
         this.#stale = true
@@ -260,65 +193,4 @@ export class Brokers {
     this.#looking = looking
     return looking
   }
-
-  /** Brokers that have left, and names of brokers that call themselves by another one. */
-  #retireStrangers(): void {
-    const names = new Set(this.#view.addresses.map(nameOf))
-    for (const channel of this.#channels.values()) if (!names.has(nameOf(channel.address))) channel.retire()
-  }
-
-  #askAround<Q, A>(api: Api<Q, A>, request: Q): Promise<A> {
-    return this.#eachUntil(async address =>
-      this.#send(await this.#channel(address, 'common'), api, request, lookLimitMs),
-    )
-  }
-
-  /** Tries one broker after the other until one answers, or refuses. @throws Error of the last one */
-  async #eachUntil<T>(attempt: (address: Address) => Promise<T>): Promise<T> {
-    let failure: unknown
-    for (const address of this.#inTurn()) {
-      try {
-        return await attempt(address)
-      } catch (error) {
-        failure = error
-        if (!(error instanceof Unanswered || (error instanceof ProtocolError && error.retriable))) break
-      }
-    }
-    throw failure
-  }
-
-  /** Brokers that are known and seeds, in random order, those that did not answer lately at the end. */
-  #inTurn(): Address[] {
-    const byName = new Map([...shuffled(this.#view.addresses), ...shuffled(this.#seeds)].map(one => [nameOf(one), one]))
-    const now = this.#options.clock.monotonic()
-    const rank = (name: string) => {
-      if ((this.#avoided.get(name) ?? Number.NEGATIVE_INFINITY) > now) return 2
-      return this.#channels.has(`common ${name}`) ? 0 : 1
-    }
-    return [...byName].toSorted(([one], [other]) => rank(one) - rank(other)).map(([, address]) => address)
-  }
-
-  #avoid(address: Address, error: unknown): void {
-    if (!(error instanceof Unanswered) || this.#closed) return
-    const { clock, telemetry } = this.#options
-    const now = clock.monotonic()
-    this.#avoided.set(nameOf(address), now + avoidedMs)
-    if (now - (this.#toldAt.get(error.message) ?? Number.NEGATIVE_INFINITY) < repeatAfterMs) return
-    if (this.#toldAt.size > 1000) this.#toldAt.clear()
-    this.#toldAt.set(error.message, now)
-    telemetry.emit('bus.log', { level: 'warn', message: `the broker ${error.message}` })
-  }
-}
-
-const nameOf = ({ host, port }: Address) => `${host}:${port}`
-
-const directly: Connect = async (connection, { host, port }) => {
-  await connection.connect(host, port)
-}
-
-function shuffled<T>(items: readonly T[]): T[] {
-  return items
-    .map(item => ({ item, order: Math.random() }))
-    .toSorted((a, b) => a.order - b.order)
-    .map(({ item }) => item)
 }

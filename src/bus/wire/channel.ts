@@ -39,7 +39,7 @@ export class Channel {
     this.#connection.on('error', error => this.#end(translated(error, this.#where)))
     this.#connection.on('close', () => this.#end())
     this.#opened.promise.catch(() => {}) // whoever waits for it is told
-    this.#inTime(this.#open(), 2 * connectLimitMs, 'ApiVersions').then(
+    this.#open().then(
       () => this.#opened.resolve(),
       error => this.#end(translated(error, this.#where)),
     )
@@ -106,7 +106,7 @@ export class Channel {
   async #open(): Promise<void> {
     const { connect, address } = this.#options
     await connect(this.#connection, address)
-    this.#versions = await this.#askVersions()
+    this.#versions = await this.#inTime(this.#askVersions(), connectLimitMs, apiVersions.name)
   }
 
   async #askVersions(): Promise<Versions> {

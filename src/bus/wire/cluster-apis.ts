@@ -119,10 +119,11 @@ export const metadata = defineApi<MetadataRequest, ClusterMetadata>({
   },
 })
 
-export const coordinatorKinds = { group: 0, transaction: 1 }
+const coordinatorKinds = { group: 0, transaction: 1 }
+export type CoordinatorKind = keyof typeof coordinatorKinds
 
 export const findCoordinator = defineApi<
-  { kind: keyof typeof coordinatorKinds; name: string },
+  { kind: CoordinatorKind; name: string },
   { errorCode: number; errorMessage: string | null; node: NodeAddress }
 >({
   name: 'FindCoordinator',
