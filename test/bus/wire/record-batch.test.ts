@@ -20,10 +20,10 @@ const headers = fc.dictionary(fc.string({ maxLength: 70 }), fc.oneof(small, fc.a
   maxKeys: 4,
   noNullPrototype: true,
 })
-const content: fc.Arbitrary<Content> = fc.record(
+const content = fc.record(
   { key: fc.option(bytes(70)), value: fc.option(bytes(9000)), headers },
   { requiredKeys: ['key', 'value'] },
-)
+) as fc.Arbitrary<Content>
 
 const read = (batch: Buffer, count: number) =>
   decodeBatches(batch, count, { from: 0, room: Number.POSITIVE_INFINITY }).messages
