@@ -11,7 +11,6 @@ const chunkRecords = 5000
 /** The records of one batch, in their order. */
 export interface Part extends TopicPartition {
   records: OutgoingRecord[]
-  bytes: number
 }
 
 /** Chooses partitions by the keys, and in turn where there is none; puts together what goes in one request. */
@@ -31,7 +30,7 @@ export class Chunker {
    * @throws Error when a topic is not there
    */
   async chunks(records: readonly OutgoingRecord[]): Promise<Part[][]> {
-    const counts = await this.#partitionCounts(records)
+    const counts = await this.partitionCounts(records)
     const chunks: Part[][] = []
     let chunk = new Chunk()
     for (const record of records) {
@@ -52,7 +51,8 @@ export class Chunker {
     return key ? partitionOf(key, count) : this.#turn++ % count
   }
 
-  async #partitionCounts(records: readonly OutgoingRecord[]): Promise<Map<string, number>> {
+  /** Of the records' topics. @throws Error when one of them is not there */
+  async partitionCounts(records: readonly OutgoingRecord[]): Promise<Map<string, number>> {
     const topics = [...new Set(records.map(({ topic }) => topic))]
     return new Map(await Promise.all(topics.map(async topic => [topic, await this.#countOf(topic)] as const)))
   }
@@ -66,33 +66,37 @@ export class Chunker {
   }
 }
 
+interface SizedPart extends Part {
+  size: number
+}
+
 class Chunk {
-  readonly parts: Part[] = []
-  readonly #byTopic = new Map<string, Map<number, Part>>()
+  readonly parts: SizedPart[] = []
+  readonly #byTopic = new Map<string, Map<number, SizedPart>>()
   #records = 0
   #bytes = 0
 
   takes(topic: string, partition: number, size: number, room: number): boolean {
     if (this.#records === 0) return true
-    const bytes = this.#byTopic.get(topic)?.get(partition)?.bytes ?? 0
-    const isRoomInBatch = bytes === 0 || bytes + size <= room
+    const used = this.#byTopic.get(topic)?.get(partition)?.size ?? 0
+    const isRoomInBatch = used === 0 || used + size <= room
     return this.#records < chunkRecords && this.#bytes + size <= chunkBytes && isRoomInBatch
   }
 
   add(record: OutgoingRecord, partition: number, size: number): void {
     const part = this.#partOf(record.topic, partition)
     part.records.push(record)
-    part.bytes += size
+    part.size += size
     this.#records++
     this.#bytes += size
   }
 
-  #partOf(topic: string, partition: number): Part {
-    const partitions = this.#byTopic.get(topic) ?? new Map<number, Part>()
+  #partOf(topic: string, partition: number): SizedPart {
+    const partitions = this.#byTopic.get(topic) ?? new Map<number, SizedPart>()
     this.#byTopic.set(topic, partitions)
     const known = partitions.get(partition)
     if (known) return known
-    const part = { topic, partition, records: [], bytes: 0 }
+    const part = { topic, partition, records: [], size: 0 }
     partitions.set(partition, part)
     this.parts.push(part)
     return part

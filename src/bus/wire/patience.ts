@@ -1,7 +1,13 @@
 import { type Clock, sleep } from '../../clock.ts'
+import type { Api, Brokers, Target } from './brokers.ts'
 
+/** A leader that moves is found within it, and a transaction that is being ended has ended. */
+const limitMs = 12_000
+/** A coordinator answers much sooner, or is not there. */
+const answerMs = 4000
 /** The first pause, and each is twice as long as the one before. */
 const firstPauseMs = 2
+const longestPauseMs = 50
 
 /** How long what was refused may be tried again: until a limit in all, or until something else has failed for good. */
 export class Patience {
@@ -9,7 +15,7 @@ export class Patience {
   readonly #until: number
   #over = false
 
-  constructor(clock: Clock, limitMs: number) {
+  constructor(clock: Clock) {
     this.#clock = clock
     this.#until = clock.monotonic() + limitMs
   }
@@ -24,22 +30,38 @@ export class Patience {
     this.#over = true
   }
 
-  /** Waits before another try. @returns whether there may be one @param tries so many there were before */
+  /**
+   * Waits before another try.
+   * @param tries how many there were before
+   * @returns whether there may be one
+   */
   async pause(tries: number, longestMs: number): Promise<boolean> {
     const ms = Math.min(firstPauseMs * 2 ** tries, longestMs)
-    if (this.#over || this.#clock.monotonic() + ms > this.#until) return false
+    if (this.#over || this.within(ms) < ms) return false
     await sleep(this.#clock, ms)
     return !this.#over
   }
+}
 
-  /** Tries again while `mayPass` says so of what was thrown. @throws what was thrown last */
-  async repeat<T>(longestPauseMs: number, attempt: () => Promise<T>, mayPass: (error: unknown) => boolean): Promise<T> {
-    for (let tries = 0; ; tries++) {
-      try {
-        return await attempt()
-      } catch (error) {
-        if (!mayPass(error) || !(await this.pause(tries, longestPauseMs))) throw error
-      }
+export interface PatientAsk {
+  brokers: Pick<Brokers, 'ask'>
+  target: Target
+  patience: Patience
+  /** Whether a refusal is waited out. */
+  mayPass: (error: unknown) => boolean
+}
+
+/** Asks a coordinator, and again while it refuses what it will not refuse for long. @throws what was thrown last */
+export async function askPatiently<Q, A>(
+  { brokers, target, patience, mayPass }: PatientAsk,
+  api: Api<Q, A>,
+  request: Q,
+): Promise<A> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await brokers.ask(target, api, request, { lane: 'commit', limitMs: patience.within(answerMs) })
+    } catch (error) {
+      if (!mayPass(error) || !(await patience.pause(tries, longestPauseMs))) throw error
     }
   }
 }

@@ -12,8 +12,8 @@ export interface ProduceOptions {
 }
 
 /** What became of a batch that is not known to be written. */
-export interface Unwritten {
-  batch: EncodedBatch
+export interface Unwritten<B extends EncodedBatch> {
+  batch: B
   error: Error
 }
 
@@ -34,17 +34,20 @@ const passing = new Set([
 /** Whether the same batch may be sent again: its sequence number keeps it from being written twice. */
 const mayPass = (error: Error) => !(error instanceof ProtocolError) || passing.has(error.type)
 
-/** Passes with the leader where it is. */
-const leaderKnown = (error: Error) => error instanceof ProtocolError && error.type === 'CONCURRENT_TRANSACTIONS'
+/** The leader is the right one. */
+const isConcurrent = (error: Error) => error instanceof ProtocolError && error.type === 'CONCURRENT_TRANSACTIONS'
 
 /**
  * Sends batches to their leaders, one request each, and again what may be written yet. A transaction is lost with any of
  * its batches, so that nothing is sent again then.
  * @returns those that are not known to be written, with what will not pass before the others
  */
-export async function produceBatches(batches: readonly EncodedBatch[], options: ProduceOptions): Promise<Unwritten[]> {
+export async function produceBatches<B extends EncodedBatch>(
+  batches: readonly B[],
+  options: ProduceOptions,
+): Promise<Unwritten<B>[]> {
   const { patience, transactionalId } = options
-  const refused: Unwritten[] = []
+  const refused: Unwritten<B>[] = []
   let left = batches
   for (let tries = 0; ; tries++) {
     const unwritten = await sendOnce(left, options)
@@ -56,17 +59,20 @@ export async function produceBatches(batches: readonly EncodedBatch[], options: 
   }
 }
 
-async function sendOnce(batches: readonly EncodedBatch[], options: ProduceOptions): Promise<Unwritten[]> {
+async function sendOnce<B extends EncodedBatch>(
+  batches: readonly B[],
+  options: ProduceOptions,
+): Promise<Unwritten<B>[]> {
   const { brokers } = options
-  const unwritten: Unwritten[] = []
   const led = await Promise.all(batches.map(async batch => ({ batch, leader: await leaderOf(brokers, batch) })))
-  const sends = [...Map.groupBy(led, ({ leader }) => leader)].map(async ([leader, of]) => {
+  const sends = [...Map.groupBy(led, ({ leader }) => leader)].map(([leader, of]) => {
     const sent = of.map(({ batch }) => batch)
-    unwritten.push(...(typeof leader === 'number' ? await send(leader, sent, options) : allFor(sent, leader)))
+    return typeof leader === 'number' ? send(leader, sent, options) : allFor(sent, leader)
   })
-  await Promise.all(sends)
-  const moved = unwritten.filter(({ error }) => mayPass(error) && !leaderKnown(error))
-  if (moved.length > 0) await brokers.refresh([...new Set(moved.map(({ batch }) => batch.topic))]).catch(() => {}) // the next try tells
+  const unwritten = (await Promise.all(sends)).flat()
+  const moved = unwritten.filter(({ error }) => mayPass(error) && !isConcurrent(error))
+  const topics = new Set(moved.map(({ batch }) => batch.topic))
+  if (moved.length > 0) await brokers.refresh([...topics]).catch(() => {}) // the next try tells
   return unwritten
 }
 
@@ -74,7 +80,11 @@ async function leaderOf(brokers: ProduceOptions['brokers'], tp: TopicPartition):
   return brokers.leader(tp).catch((error: Error) => error)
 }
 
-async function send(leader: number, batches: readonly EncodedBatch[], options: ProduceOptions): Promise<Unwritten[]> {
+async function send<B extends EncodedBatch>(
+  leader: number,
+  batches: readonly B[],
+  options: ProduceOptions,
+): Promise<Unwritten<B>[]> {
   const { brokers, api, transactionalId, patience } = options
   try {
     const request = { transactionalId, timeoutMs: replicationMs, batches }
@@ -89,7 +99,8 @@ async function send(leader: number, batches: readonly EncodedBatch[], options: P
   }
 }
 
-const allFor = (batches: readonly EncodedBatch[], error: Error) => batches.map(batch => ({ batch, error }))
+const allFor = <B extends EncodedBatch>(batches: readonly B[], error: Error): Unwritten<B>[] =>
+  batches.map(batch => ({ batch, error }))
 
 function errorOf({ topic, partition }: TopicPartition, answer: readonly Produced[]): Error | null {
   const produced = answer.find(one => one.partition === partition && one.topic === topic)

@@ -4,7 +4,7 @@ import type { Api } from './api.ts'
 import type { Brokers, Target } from './brokers.ts'
 import type { Part } from './chunks.ts'
 import { ProtocolError } from './errors.ts'
-import type { Patience } from './patience.ts'
+import { askPatiently, type Patience } from './patience.ts'
 import { produceBatches } from './produce.ts'
 import { produce, produceImplicitly } from './produce-api.ts'
 import { encodeBatch, type ProducerIdentity } from './record-batch.ts'
@@ -41,9 +41,6 @@ export interface TransactionOptions {
   patience: Patience
 }
 
-/** A coordinator answers much sooner, or is not there. */
-export const answerMs = 4000
-export const longestPauseMs = 50
 /** Of metadata in one request: brokers take no batch above their message.max.bytes, and write it as one. */
 const offsetsBytes = 500_000
 /** What an offset takes beside its metadata, with long names. */
@@ -52,6 +49,7 @@ const offsetBytes = 500
 /** Progress that no generation of the group is asked about. */
 const nobody: CommittingMember = { memberId: '', generation: -1, instanceId: null }
 
+/** The transaction before is still being ended. */
 const isConcurrent = (error: unknown) => error instanceof ProtocolError && error.type === 'CONCURRENT_TRANSACTIONS'
 
 /** One transaction. All of a step are waited for, also when one fails: nothing may be on its way when the next one begins. */
@@ -134,15 +132,13 @@ export class Transaction {
     return this.#ask({ transaction: this.#options.transactionalId }, api, request)
   }
 
-  /** The transaction before may still be being ended. */
   #ask<Q, A>(target: Target, api: Api<Q, A>, request: Q): Promise<A> {
     const { brokers, patience } = this.#options
-    const attempt = () => brokers.ask(target, api, request, { lane: 'commit', limitMs: patience.within(answerMs) })
-    return patience.repeat(longestPauseMs, attempt, isConcurrent)
+    return askPatiently({ brokers, target, patience, mayPass: isConcurrent }, api, request)
   }
 }
 
-/** Whatever it is, each of them is taken by itself. */
+/** Each is a request of its own, in the same transaction. */
 function* inPieces(offsets: readonly CommittedOffset[]): Iterable<CommittedOffset[]> {
   let piece: CommittedOffset[] = []
   let bytes = 0

@@ -5,11 +5,11 @@ import type { RecordLimits } from '../record-limits.ts'
 import type { Brokers } from './brokers.ts'
 import { Chunker } from './chunks.ts'
 import { ProtocolError } from './errors.ts'
+import { initialiseProducer } from './initialise.ts'
 import { Patience } from './patience.ts'
-import type { ProducerIdentity } from './record-batch.ts'
 import { Sequences } from './sequences.ts'
-import { answerMs, type Epoch, longestPauseMs, Transaction } from './transaction.ts'
-import { type CommittedOffset, type CommittingMember, initProducerId, listTransactions } from './transaction-apis.ts'
+import { type Epoch, Transaction } from './transaction.ts'
+import { type CommittedOffset, type CommittingMember, listTransactions } from './transaction-apis.ts'
 
 export interface TransactionalProducerOptions {
   brokers: Pick<Brokers, 'ask' | 'leader' | 'refresh' | 'partitions' | 'feature' | 'nodes'>
@@ -30,10 +30,7 @@ export interface Commit {
   member: CommittingMember | null
 }
 
-/** A leader that moves is found within it; what takes longer fails. */
-const limitMs = 12_000
-/** After which brokers end a transaction of a process that is gone. They look every 10 s. */
-const transactionTimeoutMs = 10_000
+/** Of one broker for its transactions: the others are not waited for any longer than it. */
 const listMs = 1000
 
 const implicitSince = 2
@@ -64,9 +61,9 @@ export class TransactionalProducer {
   async init(): Promise<void> {
     this.#epoch = null
     const life = ++this.#lives
-    const { brokers, transactionalId } = this.#options
+    const { brokers, clock, transactionalId } = this.#options
     const implicit = (await brokers.feature('transaction.version')) >= implicitSince
-    const identity = await this.#initialise(transactionalId)
+    const identity = await initialiseProducer(brokers, transactionalId, new Patience(clock))
     if (life === this.#lives) this.#epoch = { identity, sequences: new Sequences(), implicit }
   }
 
@@ -121,7 +118,8 @@ export class TransactionalProducer {
 
   /** Fences whoever has the id, and ends its open transaction: its progress and its records need not be waited for. */
   async bury(transactionalId: string): Promise<void> {
-    await this.#initialise(transactionalId)
+    const { brokers, clock } = this.#options
+    await initialiseProducer(brokers, transactionalId, new Patience(clock))
   }
 
   /** Ids with this prefix whose transactions are open now, as far as brokers tell. */
@@ -136,6 +134,7 @@ export class TransactionalProducer {
       )
       return transactions.map(({ transactionalId }) => transactionalId)
     }
+    await brokers.refresh()
     const lists = await Promise.allSettled(brokers.nodes().map(ofNode))
     return lists.flatMap(list => (list.status === 'fulfilled' ? list.value.filter(id => id.startsWith(prefix)) : []))
   }
@@ -154,19 +153,6 @@ export class TransactionalProducer {
   }
 
   #transaction(epoch: Epoch): Transaction {
-    return new Transaction({ ...this.#options, epoch, patience: new Patience(this.#options.clock, limitMs) })
-  }
-
-  #initialise(transactionalId: string): Promise<ProducerIdentity> {
-    const { brokers, clock } = this.#options
-    const patience = new Patience(clock, limitMs)
-    const attempt = () =>
-      brokers.ask(
-        { transaction: transactionalId },
-        initProducerId,
-        { transactionalId, transactionTimeoutMs },
-        { lane: 'commit', limitMs: patience.within(answerMs) },
-      )
-    return patience.repeat(longestPauseMs, attempt, error => error instanceof ProtocolError && error.retriable)
+    return new Transaction({ ...this.#options, epoch, patience: new Patience(this.#options.clock) })
   }
 }

@@ -10,7 +10,10 @@ const field = fc.oneof(
   fc.record({ kind: fc.constant('int64' as const), value: fc.maxSafeInteger() }),
   fc.record({ kind: fc.constant('boolean' as const), value: fc.boolean() }),
   fc.record({ kind: fc.constant('uvarint' as const), value: fc.maxSafeNat() }),
-  fc.record({ kind: fc.constant('string' as const), value: fc.option(fc.string({ unit: 'grapheme', maxLength: 300 })) }),
+  fc.record({
+    kind: fc.constant('string' as const),
+    value: fc.option(fc.string({ unit: 'grapheme', maxLength: 300 })),
+  }),
   fc.record({
     kind: fc.constant('buffer' as const),
     value: fc.option(fc.uint8Array({ maxLength: 1000 }).map(array => Buffer.from(array))),
