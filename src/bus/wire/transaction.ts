@@ -49,8 +49,9 @@ const offsetBytes = 500
 /** Progress that no generation of the group is asked about. */
 const nobody: CommittingMember = { memberId: '', generation: -1, instanceId: null }
 
-/** The transaction before is still being ended. */
-const isConcurrent = (error: unknown) => error instanceof ProtocolError && error.type === 'CONCURRENT_TRANSACTIONS'
+/** Refusals of coordinators that have done nothing, and will soon: the transaction before is still being ended, or looked at. */
+const passing = new Set(['CONCURRENT_TRANSACTIONS', 'COORDINATOR_LOAD_IN_PROGRESS'])
+const mayPass = (error: unknown) => error instanceof ProtocolError && passing.has(error.type)
 
 /** One transaction. All of a step are waited for, also when one fails: nothing may be on its way when the next one begins. */
 export class Transaction {
@@ -134,7 +135,7 @@ export class Transaction {
 
   #ask<Q, A>(target: Target, api: Api<Q, A>, request: Q): Promise<A> {
     const { brokers, patience } = this.#options
-    return askPatiently({ brokers, target, patience, mayPass: isConcurrent }, api, request)
+    return askPatiently({ brokers, target, patience, mayPass }, api, request)
   }
 }
 

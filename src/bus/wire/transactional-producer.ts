@@ -20,6 +20,8 @@ export interface TransactionalProducerOptions {
   groupId: string
   compression: Compression
   limits: RecordLimits
+  /** Default: as is faster. */
+  implicit?: boolean
 }
 
 export interface Commit {
@@ -61,8 +63,7 @@ export class TransactionalProducer {
   async init(): Promise<void> {
     this.#epoch = null
     const life = ++this.#lives
-    const { brokers, clock, transactionalId } = this.#options
-    const implicit = (await brokers.feature('transaction.version')) >= implicitSince
+    const { brokers, clock, transactionalId, implicit = await this.#isImplicitFaster() } = this.#options
     const identity = await initialiseProducer(brokers, transactionalId, new Patience(clock))
     if (life === this.#lives) this.#epoch = { identity, sequences: new Sequences(), implicit }
   }
@@ -137,6 +138,16 @@ export class TransactionalProducer {
     await brokers.refresh()
     const lists = await Promise.allSettled(brokers.nodes().map(ofNode))
     return lists.flatMap(list => (list.status === 'fulfilled' ? list.value.filter(id => id.startsWith(prefix)) : []))
+  }
+
+  /**
+   * Of several brokers each adds to an implicit transaction what it holds, all at once, and all but one of them have to
+   * wait for 20 ms: with three it takes three times as long as an explicit one, with one broker three quarters.
+   */
+  async #isImplicitFaster(): Promise<boolean> {
+    const { brokers } = this.#options
+    await brokers.refresh()
+    return brokers.nodes().length === 1 && (await brokers.feature('transaction.version')) >= implicitSince
   }
 
   async #use(work: (epoch: Epoch) => Promise<Epoch>): Promise<void> {
