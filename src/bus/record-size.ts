@@ -5,7 +5,8 @@ import { headerPairs } from './record-headers.ts'
 
 export type Bytes = Buffer | string
 
-interface Content {
+/** What is written of a record. */
+export interface Content {
   key?: Bytes | null
   value: Bytes | null
   headers?: RecordHeaders

@@ -81,15 +81,18 @@ const packs: Partial<Record<number, (bytes: Buffer) => Buffer>> = {
   [ZSTD]: bytes => zlib.zstdCompressSync(bytes, { params: { [zlib.constants.ZSTD_c_compressionLevel]: 1 } }),
 }
 
+/** @param codec one of `compressionTypes`, but none */
+export function pack(codec: number, bytes: Buffer): Buffer {
+  const own = packs[codec]
+  if (!own) throw new Error(`codec ${codec} can be read, but not written`)
+  return own(bytes)
+}
+
 /** kafkajs itself knows gzip alone, without a bound; any other codec would end its consumer. */
 export function registerCodecs(): void {
   for (const codec of [GZIP, Snappy, LZ4, ZSTD]) {
-    const pack = packs[codec]
     const registered: KafkaCodec = {
-      async compress({ buffer }) {
-        if (!pack) throw new Error(`codec ${codec} can be read, but not written`)
-        return pack(buffer)
-      },
+      compress: async ({ buffer }) => pack(codec, buffer),
       decompress: async bytes => unpack(codec, bytes),
     }
     kafkajs.CompressionCodecs[codec as typeof GZIP] = () => registered

@@ -1,18 +1,18 @@
-import type { Message } from 'kafkajs'
-import { type Bytes, lengthOf, pairsOf, recordSize, sizeOfVarint } from '../record-size.ts'
+import { type Bytes, type Content, lengthOf, pairsOf, recordSize, sizeOfVarint } from '../record-size.ts'
 
 /**
  * Messages as the records of one batch, in Kafka's record format v2 (KIP-98), all with the batch's own timestamp.
  * kafkajs makes a dozen buffers for each record; this makes one for all of them.
+ * @param frameBytes room that is left in front of them
  */
-export function encodeRecords(messages: readonly Message[]): Buffer {
+export function encodeRecords(messages: readonly Content[], frameBytes = 0): Buffer {
   const sizes = new Uint32Array(messages.length)
-  let total = 0
+  let total = frameBytes
   for (let i = 0; i < messages.length; i++) {
     sizes[i] = recordSize(messages[i]!, i)
     total += sizeOfVarint(sizes[i]!) + sizes[i]!
   }
-  const writer = new Writer(total)
+  const writer = new Writer(total, frameBytes)
   for (let i = 0; i < messages.length; i++) {
     writer.varint(sizes[i]!)
     writer.byte(0) // attributes: none are defined
@@ -33,10 +33,11 @@ export function encodeRecords(messages: readonly Message[]): Buffer {
 
 class Writer {
   readonly buffer: Buffer
-  #at = 0
+  #at: number
 
-  constructor(size: number) {
+  constructor(size: number, at: number) {
     this.buffer = Buffer.allocUnsafe(size)
+    this.#at = at
   }
 
   byte(value: number): void {

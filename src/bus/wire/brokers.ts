@@ -1,0 +1,196 @@
+import type { TopicPartition } from '../port.ts'
+import type { Api } from './api.ts'
+import type { Channel } from './channel.ts'
+import { Channels, type ChannelsOptions, type Lane } from './channels.ts'
+import { type CoordinatorKind, findCoordinator, metadata } from './cluster-apis.ts'
+import { ClusterView } from './cluster-view.ts'
+import type { Address } from './connecting.ts'
+import { ProtocolError, Unanswered } from './errors.ts'
+
+export type { Api } from './api.ts'
+export type { Lane } from './channels.ts'
+
+export type Target =
+  | { node: number }
+  | { leader: TopicPartition }
+  | { group: string }
+  | { transaction: string }
+  | 'any'
+  | 'controller'
+
+/** Where nothing else is asked for. */
+const usualLimitMs = 10_000
+/** For what is asked of one broker after the other. */
+const lookLimitMs = 3_000
+const metadataAgeMs = 30_000
+
+/** After these the cluster is not what it was taken for. */
+const moved = new Set(['NOT_LEADER_OR_FOLLOWER', 'LEADER_NOT_AVAILABLE', 'FENCED_LEADER_EPOCH', 'NOT_CONTROLLER'])
+const otherCoordinator = new Set(['NOT_COORDINATOR', 'COORDINATOR_NOT_AVAILABLE'])
+
+/** The brokers of one cluster: who they are, who leads and coordinates what, and the way to each. */
+export class Brokers {
+  readonly #clock: ChannelsOptions['clock']
+  readonly #channels: Channels
+  readonly #view = new ClusterView()
+  /** Node ids, by kind and name of what they coordinate. */
+  readonly #coordinators = new Map<string, Promise<number>>()
+  /** The topics that metadata is asked for. */
+  readonly #topics = new Set<string>()
+  #lookedAt = Number.NEGATIVE_INFINITY
+  /** Whether something has moved since. */
+  #stale = false
+  #looking: Promise<void> | null = null
+  #lookingNext: Promise<void> | null = null
+
+  constructor(options: ChannelsOptions) {
+    this.#clock = options.clock
+    this.#channels = new Channels(options)
+  }
+
+  /**
+   * One request, in the newest version that both speak. It is not repeated here; but what its failure tells of coordinators
+   * and leaders counts for the next one.
+   * @param how.limitMs of this request alone, not of finding and connecting to whom it is for
+   * @throws ProtocolError for a code at the top of the answer; Unanswered
+   */
+  async ask<Q, A>(
+    target: Target,
+    api: Api<Q, A>,
+    request: Q,
+    { lane = 'common', limitMs = usualLimitMs }: { lane?: Lane; limitMs?: number } = {},
+  ): Promise<A> {
+    try {
+      let channel = await this.#channelTo(target, lane)
+      if (channel.ended) channel = await this.#channelTo(target, lane)
+      return await this.#channels.ask(channel, api, request, limitMs)
+    } catch (error) {
+      this.#learn(target, error)
+      throw error
+    }
+  }
+
+  /** The leader's node id. @throws ProtocolError; then the next call asks for metadata anew */
+  async leader(tp: TopicPartition): Promise<number> {
+    await this.#look([tp.topic])
+    try {
+      return this.#view.leader(tp)
+    } catch (error) {
+      this.#stale = true
+      throw error
+    }
+  }
+
+  /** How many partitions; 0: there is no such topic, or it may not be seen. */
+  async partitions(topic: string): Promise<number> {
+    await this.#look([topic])
+    return this.#view.partitions(topic)
+  }
+
+  /** Asks for metadata anew, of these topics too. */
+  refresh(topics: readonly string[] = []): Promise<void> {
+    for (const topic of topics) this.#topics.add(topic)
+    if (!this.#looking) return this.#update()
+    this.#lookingNext ??= this.#looking
+      .catch(() => {})
+      .then(() => {
+        this.#lookingNext = null
+        return this.#update()
+      })
+    return this.#lookingNext
+  }
+
+  nodes(): readonly number[] {
+    return this.#view.nodes
+  }
+
+  /** Level of a finalised feature of the cluster, such as transaction.version; 0: none. */
+  async feature(name: string): Promise<number> {
+    return (await this.#channelTo('any', 'common')).features.get(name) ?? 0
+  }
+
+  /** Highest version of an API that the target advertises; -1: none. */
+  async speaks(target: Target, key: number): Promise<number> {
+    return (await this.#channelTo(target, 'common')).speaks(key).max
+  }
+
+  /** What is under way fails. */
+  async close(): Promise<void> {
+    this.#channels.close()
+  }
+
+  async #channelTo(target: Target, lane: Lane): Promise<Channel> {
+    if (target === 'any') return this.#channels.toAny(lane)
+    return this.#channels.to(await this.#addressOf(target), lane)
+  }
+
+  async #addressOf(target: Exclude<Target, 'any'>): Promise<Address> {
+    if (target === 'controller') {
+      await this.#look()
+      return this.#addressOfNode(this.#view.controller)
+    }
+    if ('group' in target) return this.#addressOfNode(await this.#coordinator('group', target.group))
+    if ('transaction' in target) return this.#addressOfNode(await this.#coordinator('transaction', target.transaction))
+    if ('leader' in target) return this.#addressOfNode(await this.leader(target.leader))
+    if (this.#stale) await this.#look()
+    return this.#addressOfNode(target.node)
+  }
+
+  async #addressOfNode(node: number): Promise<Address> {
+    if (!this.#view.address(node)) await this.refresh()
+    const address = this.#view.address(node)
+    if (!address) throw new Unanswered(`no broker has the id ${node} now`)
+    return address
+  }
+
+  #learn(target: Target, error: unknown): void {
+    const isLost = error instanceof Unanswered
+    const type = error instanceof ProtocolError ? error.type : ''
+    if (isLost || moved.has(type)) this.#stale = true
+    if (typeof target === 'string' || !(isLost || otherCoordinator.has(type))) return
+    if ('group' in target) this.#coordinators.delete(`group ${target.group}`)
+    if ('transaction' in target) this.#coordinators.delete(`transaction ${target.transaction}`)
+  }
+
+  #coordinator(kind: CoordinatorKind, name: string): Promise<number> {
+    const key = `${kind} ${name}`
+    const known = this.#coordinators.get(key)
+    if (known !== undefined) return known
+    const found = this.#find(kind, name)
+    this.#coordinators.set(key, found)
+    found.catch(() => {
+      if (this.#coordinators.get(key) === found) this.#coordinators.delete(key)
+    })
+    return found
+  }
+
+  async #find(kind: CoordinatorKind, name: string): Promise<number> {
+    const { node } = await this.#channels.askAround(findCoordinator, { kind, name }, lookLimitMs)
+    this.#view.add(node)
+    return node.id
+  }
+
+  async #look(topics: readonly string[] = []): Promise<void> {
+    const isOld = this.#clock.monotonic() - this.#lookedAt > metadataAgeMs
+    if (this.#stale || isOld || topics.some(topic => !this.#view.knows(topic))) await this.refresh(topics)
+  }
+
+  #update(): Promise<void> {
+    this.#stale = false
+    const looking = this.#channels.askAround(metadata, { topics: [...this.#topics] }, lookLimitMs).then(
+      answer => {
+        this.#lookedAt = this.#clock.monotonic()
+        this.#looking = null
+        this.#view.take(answer)
+        this.#channels.know(this.#view.addresses)
+      },
+      error => {
+        this.#stale = true
+        this.#looking = null
+        throw error
+      },
+    )
+    this.#looking = looking
+    return looking
+  }
+}

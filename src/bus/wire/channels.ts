@@ -1,0 +1,153 @@
+import type { Clock } from '../../clock.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
+import type { Api } from './api.ts'
+import { Channel } from './channel.ts'
+import { type Address, addressOf, type Connect, type Security } from './connecting.ts'
+import { ProtocolError, protocolError, Unanswered } from './errors.ts'
+
+/** A broker works on one request of a connection at a time, so what may wait has a connection of its own. */
+export type Lane = 'common' | 'fetch' | 'group' | 'join' | 'commit'
+
+export interface ChannelsOptions extends Security {
+  clientId: string
+  /** `host:port` of brokers to begin with. */
+  seeds: readonly string[]
+  clock: Clock
+  telemetry: Telemetry
+  connect?: Connect | undefined
+}
+
+/** A broker that did not answer is asked last for so long. */
+const avoidedMs = 5_000
+/** A broker that is away is complained of many times a second. */
+const repeatAfterMs = 10_000
+
+/** The connections of one process to the brokers of a cluster, one for each broker and lane that is used. */
+export class Channels {
+  readonly #options: ChannelsOptions
+  readonly #seeds: readonly Address[]
+  /** Those that take requests, by lane and address. */
+  readonly #usable = new Map<string, Channel>()
+  /** Those on which something may be under way. */
+  readonly #open = new Set<Channel>()
+  /** Until when others are asked first, by address. */
+  readonly #avoided = new Map<string, number>()
+  readonly #toldAt = new Map<string, number>()
+  #nodes: readonly Address[] = []
+  #closed = false
+
+  constructor(options: ChannelsOptions) {
+    this.#options = options
+    this.#seeds = options.seeds.map(addressOf)
+  }
+
+  /** Who the brokers are. Connections to others take nothing more: such have left, or call themselves by another name. */
+  know(nodes: readonly Address[]): void {
+    this.#nodes = nodes
+    const names = new Set(nodes.map(nameOf))
+    for (const channel of this.#usable.values()) if (!names.has(nameOf(channel.address))) channel.retire()
+  }
+
+  /** Resolves when requests may be sent. */
+  async to(address: Address, lane: Lane): Promise<Channel> {
+    if (this.#closed) throw new Unanswered('the connections to the brokers are closed')
+    const key = `${lane} ${nameOf(address)}`
+    const channel = this.#usable.get(key) ?? this.#connect(address, key)
+    try {
+      await channel.opened
+    } catch (error) {
+      this.#avoid(address, error)
+      throw error
+    }
+    return channel
+  }
+
+  /** To the first broker that can be reached. */
+  toAny(lane: Lane): Promise<Channel> {
+    return this.#eachUntil(address => this.to(address, lane))
+  }
+
+  /** @throws ProtocolError for a code at the top of the answer; Unanswered */
+  async ask<Q, A>(channel: Channel, api: Api<Q, A>, request: Q, limitMs: number): Promise<A> {
+    try {
+      const answer = await channel.ask(api, request, limitMs)
+      const { errorCode, errorMessage } = (answer ?? {}) as { errorCode?: number; errorMessage?: string | null }
+      if (errorCode) throw protocolError(errorCode, errorMessage, { answer })
+      return answer
+    } catch (error) {
+      this.#avoid(channel.address, error)
+      throw error
+    }
+  }
+
+  /** Asks one broker after the other until one answers, or refuses. @throws Error of the last one */
+  askAround<Q, A>(api: Api<Q, A>, request: Q, limitMs: number): Promise<A> {
+    return this.#eachUntil(async address => this.ask(await this.to(address, 'common'), api, request, limitMs))
+  }
+
+  /** What is under way fails. */
+  close(): void {
+    this.#closed = true
+    for (const channel of this.#open) channel.close()
+  }
+
+  #connect(address: Address, key: string): Channel {
+    const { clientId, ssl, sasl, clock, connect = directly } = this.#options
+    const onEnd = () => {
+      if (this.#usable.get(key) === channel) this.#usable.delete(key)
+    }
+    const onClosed = () => void this.#open.delete(channel)
+    const channel = new Channel({ clientId, address, security: { ssl, sasl }, clock, connect, onEnd, onClosed })
+    this.#usable.set(key, channel)
+    this.#open.add(channel)
+    return channel
+  }
+
+  async #eachUntil<T>(attempt: (address: Address) => Promise<T>): Promise<T> {
+    let failure: unknown
+    for (const address of this.#inTurn()) {
+      try {
+        return await attempt(address)
+      } catch (error) {
+        failure = error
+        if (!(error instanceof Unanswered || (error instanceof ProtocolError && error.retriable))) break
+      }
+    }
+    throw failure
+  }
+
+  /** Brokers that are known and seeds, in random order, those that did not answer lately at the end. */
+  #inTurn(): Address[] {
+    const byName = new Map([...shuffled(this.#nodes), ...shuffled(this.#seeds)].map(one => [nameOf(one), one]))
+    const now = this.#options.clock.monotonic()
+    const rank = (name: string) => {
+      if ((this.#avoided.get(name) ?? Number.NEGATIVE_INFINITY) > now) return 2
+      return this.#usable.has(`common ${name}`) ? 0 : 1
+    }
+    return [...byName].toSorted(([one], [other]) => rank(one) - rank(other)).map(([, address]) => address)
+  }
+
+  #avoid(address: Address, error: unknown): void {
+    if (!(error instanceof Unanswered) || this.#closed) return
+    const { clock, telemetry } = this.#options
+    const now = clock.monotonic()
+    this.#avoided.set(nameOf(address), now + avoidedMs)
+    if (now - (this.#toldAt.get(error.message) ?? Number.NEGATIVE_INFINITY) < repeatAfterMs) return
+    if (this.#toldAt.size > 1000) this.#toldAt.clear()
+    this.#toldAt.set(error.message, now)
+    telemetry.emit('bus.log', { level: 'warn', message: `the broker ${error.message}` })
+  }
+}
+
+const nameOf = ({ host, port }: Address) => `${host}:${port}`
+
+const directly: Connect = async (connection, { host, port }) => {
+  await connection.connect(host, port)
+}
+
+function shuffled<T>(items: readonly T[]): T[] {
+  return items
+    .map(item => ({ item, order: Math.random() }))
+    .toSorted((a, b) => a.order - b.order)
+    .map(({ item }) => item)
+}

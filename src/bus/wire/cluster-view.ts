@@ -1,0 +1,59 @@
+import type { TopicPartition } from '../port.ts'
+import type { ClusterMetadata, NodeAddress, TopicMetadata } from './cluster-apis.ts'
+import type { Address } from './connecting.ts'
+import { protocolError } from './errors.ts'
+
+const unknownTopicOrPartition = 3
+const leaderNotAvailable = 5
+
+/** The cluster as its brokers told it last. */
+export class ClusterView {
+  #nodes = new Map<number, NodeAddress>()
+  #topics = new Map<string, TopicMetadata>()
+  #controller = -1
+
+  get controller(): number {
+    return this.#controller
+  }
+
+  get nodes(): readonly number[] {
+    return [...this.#nodes.keys()]
+  }
+
+  get addresses(): readonly Address[] {
+    return [...this.#nodes.values()]
+  }
+
+  take({ nodes, controller, topics }: ClusterMetadata): void {
+    this.#nodes = new Map(nodes.map(node => [node.id, node]))
+    this.#topics = new Map(topics.map(topic => [topic.topic, topic]))
+    this.#controller = controller
+  }
+
+  /** A coordinator may have come since the last look at the whole. */
+  add(node: NodeAddress): void {
+    this.#nodes.set(node.id, node)
+  }
+
+  address(node: number): Address | undefined {
+    return this.#nodes.get(node)
+  }
+
+  knows(topic: string): boolean {
+    return this.#topics.has(topic)
+  }
+
+  partitions(topic: string): number {
+    return this.#topics.get(topic)?.partitions.length ?? 0
+  }
+
+  /** @throws ProtocolError */
+  leader({ topic, partition }: TopicPartition): number {
+    const ofTopic = this.#topics.get(topic)
+    if (ofTopic?.errorCode) throw protocolError(ofTopic.errorCode)
+    const found = ofTopic?.partitions.find(one => one.partition === partition)
+    if (!found) throw protocolError(unknownTopicOrPartition)
+    if (found.leader < 0) throw protocolError(found.errorCode || leaderNotAvailable)
+    return found.leader
+  }
+}

@@ -1,0 +1,69 @@
+import { isIP } from 'node:net'
+import type { ConnectionOptions as TlsOptions } from 'node:tls'
+import { type Connection, type ConnectionOptions, SASLMechanisms } from '@platformatic/kafka'
+
+/** How to sign in. What is secret is asked for at each connection, and again when a session is about to end. */
+export type Sasl =
+  | { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: () => string }
+  | { mechanism: 'oauthbearer'; token: () => Promise<string> }
+
+export interface Address {
+  host: string
+  port: number
+}
+
+/** How a connection is opened; in the hands of tests that cut the wire. */
+export type Connect = (connection: Connection, address: Address) => Promise<void>
+
+export interface Security {
+  /** True: as Node trusts. */
+  ssl?: boolean | TlsOptions | undefined
+  sasl?: Sasl | undefined
+}
+
+/** For TCP, TLS and signing in together, and then for what the broker speaks. */
+export const connectLimitMs = 3000
+/** The library ends a connection when a request takes longer, whatever else is on it: our own limits come first. */
+const longestRequestMs = 3_600_000
+/** Requests that the library sends while others wait for their answers; it would hold back the rest without a limit. */
+const mostInFlight = 100_000
+
+/** Options of the library for one connection. */
+export function optionsOf({ ssl, sasl }: Security, { host }: Address): ConnectionOptions {
+  return {
+    connectTimeout: connectLimitMs,
+    requestTimeout: longestRequestMs,
+    maxInflights: mostInFlight,
+    ...(ssl && { tls: ssl === true ? {} : ssl, tlsServerName: isIP(host) === 0 }),
+    ...(sasl && { sasl: saslOf(sasl) }),
+  }
+}
+
+function saslOf(sasl: Sasl): NonNullable<ConnectionOptions['sasl']> {
+  if (sasl.mechanism === 'oauthbearer') {
+    return { mechanism: SASLMechanisms.OAUTHBEARER, token: sasl.token, authBytesValidator: withoutRefusal }
+  }
+  const { mechanism, username, password } = sasl
+  const named = { plain: 'PLAIN', 'scram-sha-256': 'SCRAM_SHA_256', 'scram-sha-512': 'SCRAM_SHA_512' } as const
+  return { mechanism: SASLMechanisms[named[mechanism]], username, password }
+}
+
+/** A broker that refuses a token says so in an answer without an error, and ends the connection at the next request. */
+function withoutRefusal(answer: Buffer, done: (error: Error | null, answer?: Buffer) => void): void {
+  if (answer.length === 0) done(null, answer)
+  else done(new Error(`the broker refuses the token (${statusIn(answer)})`))
+}
+
+function statusIn(answer: Buffer): string {
+  try {
+    return String((JSON.parse(answer.toString()) as { status?: unknown }).status)
+  } catch {
+    return 'it does not say why'
+  }
+}
+
+/** `host:port`, with brackets around an IPv6 address. */
+export function addressOf(place: string): Address {
+  const colon = place.lastIndexOf(':')
+  return { host: place.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(place.slice(colon + 1)) }
+}

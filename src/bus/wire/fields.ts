@@ -1,0 +1,219 @@
+/** The fields of Kafka's requests and answers. In a flexible version lengths are varints, and each structure ends with tags. */
+
+const firstSize = 256
+/** Of 2^53. */
+const longestUvarint = 8
+
+export class Encoder {
+  readonly #flexible: boolean
+  #bytes = Buffer.allocUnsafe(firstSize)
+  #at = 0
+
+  constructor(flexible: boolean) {
+    this.#flexible = flexible
+  }
+
+  get bytes(): Buffer {
+    return this.#bytes.subarray(0, this.#at)
+  }
+
+  int8(value: number): this {
+    this.#makeRoom(1)
+    this.#at = this.#bytes.writeInt8(value, this.#at)
+    return this
+  }
+
+  int16(value: number): this {
+    this.#makeRoom(2)
+    this.#at = this.#bytes.writeInt16BE(value, this.#at)
+    return this
+  }
+
+  int32(value: number): this {
+    this.#makeRoom(4)
+    this.#at = this.#bytes.writeInt32BE(value, this.#at)
+    return this
+  }
+
+  int64(value: number | bigint): this {
+    this.#makeRoom(8)
+    this.#at = this.#bytes.writeBigInt64BE(BigInt(value), this.#at)
+    return this
+  }
+
+  boolean(value: boolean): this {
+    return this.int8(value ? 1 : 0)
+  }
+
+  uvarint(value: number): this {
+    let rest = value
+    this.#makeRoom(longestUvarint)
+    for (; rest > 0x7f; rest = Math.floor(rest / 128)) this.#bytes[this.#at++] = (rest & 0x7f) | 0x80
+    this.#bytes[this.#at++] = rest
+    return this
+  }
+
+  string(value: string | null): this {
+    const length = value === null ? -1 : Buffer.byteLength(value)
+    if (this.#flexible) this.uvarint(length + 1)
+    else this.int16(length)
+    if (value === null) return this
+    this.#makeRoom(length)
+    this.#at += this.#bytes.write(value, this.#at)
+    return this
+  }
+
+  buffer(value: Buffer | null): this {
+    this.#length(value === null ? -1 : value.length)
+    if (value === null) return this
+    this.#makeRoom(value.length)
+    this.#at += value.copy(this.#bytes, this.#at)
+    return this
+  }
+
+  /** Structures. */
+  array<T>(items: readonly T[] | null, write: (item: T) => void): this {
+    return this.values(items, item => {
+      write(item)
+      this.tags()
+    })
+  }
+
+  /** Single fields. */
+  values<T>(items: readonly T[] | null, write: (item: T) => void): this {
+    this.#length(items === null ? -1 : items.length)
+    for (const item of items ?? []) write(item)
+    return this
+  }
+
+  /** Ends a structure: there are no tags. */
+  tags(): this {
+    return this.#flexible ? this.uvarint(0) : this
+  }
+
+  #length(length: number): void {
+    if (this.#flexible) this.uvarint(length + 1)
+    else this.int32(length)
+  }
+
+  #makeRoom(size: number): void {
+    const needed = this.#at + size
+    if (needed <= this.#bytes.length) return
+    const larger = Buffer.allocUnsafe(Math.max(2 * this.#bytes.length, needed))
+    this.#bytes.copy(larger, 0, 0, this.#at)
+    this.#bytes = larger
+  }
+}
+
+export class Decoder {
+  readonly #bytes: Buffer
+  readonly #flexible: boolean
+  #at = 0
+
+  constructor(bytes: Buffer, flexible: boolean) {
+    this.#bytes = bytes
+    this.#flexible = flexible
+  }
+
+  /** Passes over so many bytes. */
+  skip(bytes: number): this {
+    this.#at += bytes
+    return this
+  }
+
+  int8(): number {
+    return this.#bytes.readInt8(this.#past(1))
+  }
+
+  int16(): number {
+    return this.#bytes.readInt16BE(this.#past(2))
+  }
+
+  int32(): number {
+    return this.#bytes.readInt32BE(this.#past(4))
+  }
+
+  /** For offsets and times, which stay below 2^53. */
+  int64(): number {
+    const at = this.#past(8)
+    return this.#bytes.readInt32BE(at) * 2 ** 32 + this.#bytes.readUInt32BE(at + 4)
+  }
+
+  bigint(): bigint {
+    return this.#bytes.readBigInt64BE(this.#past(8))
+  }
+
+  boolean(): boolean {
+    return this.int8() !== 0
+  }
+
+  uvarint(): number {
+    let value = 0
+    for (let scale = 1; ; scale *= 128) {
+      const byte = this.#bytes.readUInt8(this.#past(1))
+      value += (byte & 0x7f) * scale
+      if (byte < 0x80) return value
+    }
+  }
+
+  string(): string {
+    return this.nullableString() ?? ''
+  }
+
+  nullableString(): string | null {
+    const length = this.#flexible ? this.uvarint() - 1 : this.int16()
+    return length < 0 ? null : this.#take(length).toString()
+  }
+
+  /** Shares its memory with the answer. */
+  buffer(): Buffer | null {
+    const length = this.#length()
+    return length < 0 ? null : this.#take(length)
+  }
+
+  /** Structures; null is none. */
+  array<T>(read: () => T): T[] {
+    return this.values(() => {
+      const item = read()
+      this.tags()
+      return item
+    })
+  }
+
+  /** Single fields; null is none. */
+  values<T>(read: () => T): T[] {
+    const items: T[] = []
+    for (let left = this.#length(); left > 0; left--) items.push(read())
+    return items
+  }
+
+  /** Ends a structure. */
+  tags(): this {
+    if (this.#flexible) this.tagged(() => {})
+    return this
+  }
+
+  /** As `tags`, and hands each tag's bytes over. */
+  tagged(each: (tag: number, fields: Decoder) => void): void {
+    for (let left = this.uvarint(); left > 0; left--) {
+      const tag = this.uvarint()
+      each(tag, new Decoder(this.#take(this.uvarint()), this.#flexible))
+    }
+  }
+
+  #length(): number {
+    return this.#flexible ? this.uvarint() - 1 : this.int32()
+  }
+
+  #take(size: number): Buffer {
+    const at = this.#past(size)
+    if (this.#at > this.#bytes.length) throw new RangeError('the answer ends too soon')
+    return this.#bytes.subarray(at, this.#at)
+  }
+
+  #past(size: number): number {
+    const at = this.#at
+    this.#at += size
+    return at
+  }
+}

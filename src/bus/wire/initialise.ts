@@ -1,0 +1,24 @@
+import type { Brokers } from './brokers.ts'
+import { ProtocolError } from './errors.ts'
+import { askPatiently, type Patience } from './patience.ts'
+import type { ProducerIdentity } from './record-batch.ts'
+import { initProducerId } from './transaction-apis.ts'
+
+/** After which brokers end a transaction of a process that is gone. They look every 10 s. */
+const transactionTimeoutMs = 10_000
+
+const mayPass = (error: unknown) => error instanceof ProtocolError && error.retriable
+
+/**
+ * Makes a producer. Of a transactional id it is the only one from now on: whoever had it is fenced, and its transaction ended.
+ * @param transactionalId null: it has no transactions
+ */
+export function initialiseProducer(
+  brokers: Pick<Brokers, 'ask'>,
+  transactionalId: string | null,
+  patience: Patience,
+): Promise<ProducerIdentity> {
+  const target = transactionalId === null ? 'any' : { transaction: transactionalId }
+  const request = { transactionalId, transactionTimeoutMs }
+  return askPatiently({ brokers, target, patience, mayPass }, initProducerId, request)
+}

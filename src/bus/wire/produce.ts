@@ -1,0 +1,111 @@
+import type { TopicPartition } from '../port.ts'
+import type { Brokers } from './brokers.ts'
+import { ProtocolError, protocolError } from './errors.ts'
+import type { Patience } from './patience.ts'
+import type { EncodedBatch, ProduceApi, Produced } from './produce-api.ts'
+
+export interface ProduceOptions {
+  brokers: Pick<Brokers, 'ask' | 'leader' | 'refresh'>
+  api: ProduceApi
+  transactionalId: string | null
+  patience: Patience
+}
+
+/** What became of a batch that is not known to be written. */
+export interface Unwritten<B extends EncodedBatch> {
+  batch: B
+  error: Error
+}
+
+/** How long a leader waits for its followers; one that does not answer a little later is asked again. */
+const replicationMs = 3000
+const answerMs = 4000
+const longestPauseMs = 250
+
+const isWritten = (code: number) => code === 0 || code === 46 // DUPLICATE_SEQUENCE_NUMBER: by an earlier try
+
+/** Refusals that may pass: leaders that move, followers that are away, a transaction that is still being ended. */
+const passing = new Set([
+  ...['NOT_LEADER_OR_FOLLOWER', 'LEADER_NOT_AVAILABLE', 'UNKNOWN_TOPIC_OR_PARTITION', 'KAFKA_STORAGE_ERROR'],
+  ...['FENCED_LEADER_EPOCH', 'UNKNOWN_LEADER_EPOCH', 'NETWORK_EXCEPTION', 'REQUEST_TIMED_OUT', 'CORRUPT_MESSAGE'],
+  ...['NOT_ENOUGH_REPLICAS', 'NOT_ENOUGH_REPLICAS_AFTER_APPEND', 'CONCURRENT_TRANSACTIONS'],
+])
+
+/** Whether the same batch may be sent again: its sequence number keeps it from being written twice. */
+const mayPass = (error: Error) => !(error instanceof ProtocolError) || passing.has(error.type)
+
+/** The leader is the right one. */
+const isConcurrent = (error: Error) => error instanceof ProtocolError && error.type === 'CONCURRENT_TRANSACTIONS'
+
+/**
+ * Sends batches to their leaders, one request each, and again what may be written yet. A transaction is lost with any of
+ * its batches, so that nothing is sent again then.
+ * @returns those that are not known to be written, with what will not pass before the others
+ */
+export async function produceBatches<B extends EncodedBatch>(
+  batches: readonly B[],
+  options: ProduceOptions,
+): Promise<Unwritten<B>[]> {
+  const { patience, transactionalId } = options
+  const refused: Unwritten<B>[] = []
+  let left = batches
+  for (let tries = 0; ; tries++) {
+    const unwritten = await sendOnce(left, options)
+    refused.push(...unwritten.filter(({ error }) => !mayPass(error)))
+    const again = unwritten.filter(({ error }) => mayPass(error))
+    const isLost = transactionalId !== null && refused.length > 0
+    if (again.length === 0 || isLost || !(await patience.pause(tries, longestPauseMs))) return [...refused, ...again]
+    left = again.map(({ batch }) => batch)
+  }
+}
+
+async function sendOnce<B extends EncodedBatch>(
+  batches: readonly B[],
+  options: ProduceOptions,
+): Promise<Unwritten<B>[]> {
+  const { brokers } = options
+  const led = await Promise.all(batches.map(async batch => ({ batch, leader: await leaderOf(brokers, batch) })))
+  const sends = [...Map.groupBy(led, ({ leader }) => leader)].map(([leader, of]) => {
+    const sent = of.map(({ batch }) => batch)
+    return typeof leader === 'number' ? send(leader, sent, options) : allFor(sent, leader)
+  })
+  const unwritten = (await Promise.all(sends)).flat()
+  const moved = unwritten.filter(({ error }) => mayPass(error) && !isConcurrent(error))
+  const topics = new Set(moved.map(({ batch }) => batch.topic))
+  if (moved.length > 0) await brokers.refresh([...topics]).catch(() => {}) // the next try tells
+  return unwritten
+}
+
+async function leaderOf(brokers: ProduceOptions['brokers'], tp: TopicPartition): Promise<number | Error> {
+  return brokers.leader(tp).catch((error: Error) => error)
+}
+
+async function send<B extends EncodedBatch>(
+  leader: number,
+  batches: readonly B[],
+  options: ProduceOptions,
+): Promise<Unwritten<B>[]> {
+  const { brokers, api, transactionalId, patience } = options
+  try {
+    const request = { transactionalId, timeoutMs: replicationMs, batches }
+    const limitMs = patience.within(answerMs)
+    const answer = await brokers.ask({ node: leader }, api, request, { lane: 'commit', limitMs })
+    return batches.flatMap(batch => {
+      const error = errorOf(batch, answer)
+      return error ? [{ batch, error }] : []
+    })
+  } catch (error) {
+    return allFor(batches, error as Error)
+  }
+}
+
+const allFor = <B extends EncodedBatch>(batches: readonly B[], error: Error): Unwritten<B>[] =>
+  batches.map(batch => ({ batch, error }))
+
+function errorOf({ topic, partition }: TopicPartition, answer: readonly Produced[]): Error | null {
+  const produced = answer.find(one => one.partition === partition && one.topic === topic)
+  if (!produced) return new Error(`${topic}/${partition}: its leader's answer left it out, perhaps it is not written`)
+  const { errorCode, errorMessage } = produced
+  if (isWritten(errorCode)) return null
+  return protocolError(errorCode, `${topic}/${partition}: ${errorMessage || protocolError(errorCode).message}`)
+}

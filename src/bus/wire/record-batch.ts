@@ -1,0 +1,57 @@
+import { type Compression, compressionTypes, pack } from '../kafka/codecs.ts'
+import { crc32c } from '../kafka/crc32c.ts'
+import { encodeRecords } from '../kafka/records-encoding.ts'
+import { batchFrameBytes } from '../record-limits.ts'
+import type { Content } from '../record-size.ts'
+
+/** A producer as brokers know it: what an older epoch of its id sends is refused. */
+export interface ProducerIdentity {
+  producerId: bigint
+  epoch: number
+}
+
+export interface BatchFrame extends ProducerIdentity {
+  /** How many records this epoch has written to the partition before. */
+  sequence: number
+  transactional: boolean
+  compression: Compression
+  /** Of all its records, milliseconds since 1970. */
+  timestamp: number
+}
+
+/** What a batch's length does not count: its offset, and the length itself. */
+const beforeLength = 12
+const format = 2
+const transactionalFlag = 0x10
+/** Fewer bytes are sent as they are: they would not become much smaller. */
+const leastCompressed = 1024
+
+/** A record batch in the format v2 (KIP-98): https://kafka.apache.org/documentation/#recordbatch */
+export function encodeBatch(records: readonly Content[], frame: BatchFrame): Buffer {
+  const plain = encodeRecords(records, batchFrameBytes)
+  const codec = compressionTypes[plain.length - batchFrameBytes < leastCompressed ? 'none' : frame.compression]
+  const batch = codec === compressionTypes.none ? plain : packed(plain, codec)
+  const timestamp = BigInt(frame.timestamp)
+  let at = batch.writeBigInt64BE(0n, 0) // its first offset, which the broker chooses
+  at = batch.writeInt32BE(batch.length - beforeLength, at)
+  at = batch.writeInt32BE(-1, at) // the leader's epoch, which the broker knows
+  const crcAt = batch.writeInt8(format, at)
+  const checked = crcAt + 4
+  at = batch.writeInt16BE(codec | (frame.transactional ? transactionalFlag : 0), checked)
+  at = batch.writeInt32BE(records.length - 1, at)
+  at = batch.writeBigInt64BE(timestamp, at)
+  at = batch.writeBigInt64BE(timestamp, at)
+  at = batch.writeBigInt64BE(frame.producerId, at)
+  at = batch.writeInt16BE(frame.epoch, at)
+  at = batch.writeInt32BE(frame.sequence, at)
+  batch.writeInt32BE(records.length, at)
+  batch.writeUInt32BE(crc32c(batch.subarray(checked)), crcAt)
+  return batch
+}
+
+function packed(plain: Buffer, codec: number): Buffer {
+  const records = pack(codec, plain.subarray(batchFrameBytes))
+  const batch = Buffer.allocUnsafe(batchFrameBytes + records.length)
+  records.copy(batch, batchFrameBytes)
+  return batch
+}

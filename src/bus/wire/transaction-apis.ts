@@ -1,0 +1,170 @@
+import type { TopicPartition } from '../port.ts'
+import { type Api, type ApiDefinition, defineApi } from './api.ts'
+import { protocolError } from './errors.ts'
+import type { Decoder, Encoder } from './fields.ts'
+import type { ProducerIdentity } from './record-batch.ts'
+
+/** Whose transaction a request is about. */
+export interface Owned extends ProducerIdentity {
+  transactionalId: string
+}
+
+/** A member of the group, as of one generation (KIP-447). */
+export interface CommittingMember {
+  memberId: string
+  generation: number
+  instanceId: string | null
+}
+
+export interface CommittedOffset extends TopicPartition {
+  offset: number
+  metadata: string
+}
+
+export interface OffsetsRequest extends Owned {
+  groupId: string
+  member: CommittingMember
+  offsets: readonly CommittedOffset[]
+}
+
+/** What a broker answered; Brokers makes an exception of another code than 0. */
+interface Answer {
+  errorCode: number
+  errorMessage?: string
+}
+
+interface PartitionCode extends TopicPartition {
+  errorCode: number
+}
+
+/** An id of null is a producer's that has no transactions. */
+export const initProducerId = defineApi<
+  { transactionalId: string | null; transactionTimeoutMs: number },
+  Answer & ProducerIdentity
+>({
+  name: 'InitProducerId',
+  key: 22,
+  versions: [3, 5],
+  flexible: 2,
+  write(to, { transactionalId, transactionTimeoutMs }) {
+    to.string(transactionalId).int32(transactionTimeoutMs).int64(-1).int16(-1) // no identity is to be gone on with
+  },
+  read: from => ({ errorCode: codeOf(from), producerId: from.bigint(), epoch: from.int16() }),
+})
+
+/** All of the partitions are added, or none. */
+export const addPartitionsToTxn = defineApi<Owned & { partitions: readonly TopicPartition[] }, Answer>({
+  name: 'AddPartitionsToTxn',
+  key: 24,
+  versions: [3, 3],
+  flexible: 3,
+  write(to, { partitions, ...owned }) {
+    writeOwned(to, owned).array([...byTopic(partitions)], ([topic, ofTopic]) => {
+      to.string(topic).values(ofTopic, ({ partition }) => void to.int32(partition))
+    })
+  },
+  read: from => refusalIn(readPartitionCodes(from)),
+})
+
+export const addOffsetsToTxn = defineApi<Owned & { groupId: string }, Answer>({
+  name: 'AddOffsetsToTxn',
+  key: 25,
+  versions: [3, 4],
+  flexible: 3,
+  write: (to, { groupId, ...owned }) => void writeOwned(to, owned).string(groupId),
+  read: from => ({ errorCode: codeOf(from) }),
+})
+
+const offsetCommit: Omit<ApiDefinition<OffsetsRequest, Answer>, 'versions'> = {
+  name: 'TxnOffsetCommit',
+  key: 28,
+  flexible: 3,
+  write(to, { transactionalId, groupId, producerId, epoch, member, offsets }) {
+    to.string(transactionalId).string(groupId).int64(producerId).int16(epoch)
+    to.int32(member.generation).string(member.memberId).string(member.instanceId)
+    to.array([...byTopic(offsets)], ([topic, ofTopic]) => {
+      to.string(topic).array(ofTopic, ({ partition, offset, metadata }) => {
+        to.int32(partition).int64(offset).int32(-1).string(metadata) // the leader's epoch is not told
+      })
+    })
+  },
+  read: from => refusalIn(readPartitionCodes(from)),
+}
+
+/** The group has to be added to the transaction before. Some offset refused is an error of the whole. */
+export const txnOffsetCommit: Api<OffsetsRequest, Answer> = defineApi({ ...offsetCommit, versions: [3, 4] })
+/** The group is added to the transaction by itself (KIP-890). */
+export const txnOffsetCommitImplicitly: Api<OffsetsRequest, Answer> = defineApi({ ...offsetCommit, versions: [5, 5] })
+
+const end = {
+  name: 'EndTxn',
+  key: 26,
+  flexible: 3,
+  write: (to: Encoder, { committed, ...owned }: Owned & { committed: boolean }) =>
+    void writeOwned(to, owned).boolean(committed),
+}
+
+export const endTxn = defineApi<Owned & { committed: boolean }, Answer>({
+  ...end,
+  versions: [3, 4],
+  read: from => ({ errorCode: codeOf(from) }),
+})
+
+/** Answers with the producer's identity in the next transaction (KIP-890). */
+export const endTxnImplicitly = defineApi<Owned & { committed: boolean }, Answer & ProducerIdentity>({
+  ...end,
+  versions: [5, 5],
+  read: from => ({ errorCode: codeOf(from), producerId: from.bigint(), epoch: from.int16() }),
+})
+
+export const listTransactions = defineApi<
+  { states: readonly string[] },
+  Answer & { transactions: { transactionalId: string; state: string }[] }
+>({
+  name: 'ListTransactions',
+  key: 66,
+  versions: [0, 0],
+  flexible: 0,
+  write: (to, { states }) => void to.values(states, state => void to.string(state)).values([], () => {}),
+  read(from) {
+    const errorCode = codeOf(from)
+    from.values(() => from.string()) // states that the broker does not know
+    const transactions = from.array(() => {
+      const transactionalId = from.string()
+      from.skip(8) // producer id
+      return { transactionalId, state: from.string() }
+    })
+    return { errorCode, transactions }
+  },
+})
+
+function writeOwned(to: Encoder, { transactionalId, producerId, epoch }: Owned): Encoder {
+  return to.string(transactionalId).int64(producerId).int16(epoch)
+}
+
+/** The code at an answer's top, behind the throttle time. */
+const codeOf = (from: Decoder) => from.skip(4).int16()
+
+const byTopic = <T extends TopicPartition>(partitions: readonly T[]) => Map.groupBy(partitions, ({ topic }) => topic)
+
+function readPartitionCodes(from: Decoder): PartitionCode[] {
+  from.skip(4) // throttle time
+  const topics = from.array(() => {
+    const topic = from.string()
+    return from.array(() => ({ topic, partition: from.int32(), errorCode: from.int16() }))
+  })
+  return topics.flat()
+}
+
+/** What the others were left undone for. */
+const notAttempted = 55
+
+function refusalIn(codes: readonly PartitionCode[]): Answer {
+  const refused = codes.filter(({ errorCode }) => errorCode !== 0)
+  const [first] = refused.toSorted(
+    (a, b) => Number(a.errorCode === notAttempted) - Number(b.errorCode === notAttempted),
+  )
+  if (!first) return { errorCode: 0 }
+  const { topic, partition, errorCode } = first
+  return { errorCode, errorMessage: `${topic}/${partition}: ${protocolError(errorCode).message}` }
+}

@@ -1,0 +1,157 @@
+import type { Clock } from '../../clock.ts'
+import type { Compression } from '../kafka/codecs.ts'
+import type { Api } from './api.ts'
+import type { Brokers, Target } from './brokers.ts'
+import type { Part } from './chunks.ts'
+import { ProtocolError } from './errors.ts'
+import { askPatiently, type Patience } from './patience.ts'
+import { produceBatches } from './produce.ts'
+import { produce, produceImplicitly } from './produce-api.ts'
+import { encodeBatch, type ProducerIdentity } from './record-batch.ts'
+import { Sequences } from './sequences.ts'
+import {
+  addOffsetsToTxn,
+  addPartitionsToTxn,
+  type CommittedOffset,
+  type CommittingMember,
+  endTxn,
+  endTxnImplicitly,
+  type OffsetsRequest,
+  type Owned,
+  txnOffsetCommit,
+  txnOffsetCommitImplicitly,
+} from './transaction-apis.ts'
+
+/** A producer between two transactions. */
+export interface Epoch {
+  identity: ProducerIdentity
+  /** Of what it has written. */
+  sequences: Sequences
+  /** Whether brokers add to a transaction what is written in it, and every transaction is an epoch (KIP-890). */
+  implicit: boolean
+}
+
+export interface TransactionOptions {
+  brokers: Pick<Brokers, 'ask' | 'leader' | 'refresh'>
+  clock: Clock
+  transactionalId: string
+  groupId: string
+  compression: Compression
+  epoch: Epoch
+  patience: Patience
+}
+
+/** Of metadata in one request: brokers take no batch above their message.max.bytes, and write it as one. */
+const offsetsBytes = 500_000
+/** What an offset takes beside its metadata, with long names. */
+const offsetBytes = 500
+
+/** Progress that no generation of the group is asked about. */
+const nobody: CommittingMember = { memberId: '', generation: -1, instanceId: null }
+
+/** Refusals of coordinators that have done nothing, and will soon: the transaction before is still being ended, or looked at. */
+const passing = new Set(['CONCURRENT_TRANSACTIONS', 'COORDINATOR_LOAD_IN_PROGRESS'])
+const mayPass = (error: unknown) => error instanceof ProtocolError && passing.has(error.type)
+
+/** One transaction. All of a step are waited for, also when one fails: nothing may be on its way when the next one begins. */
+export class Transaction {
+  readonly #options: TransactionOptions
+  readonly #owned: Owned
+
+  constructor(options: TransactionOptions) {
+    this.#options = options
+    this.#owned = { ...options.epoch.identity, transactionalId: options.transactionalId }
+  }
+
+  /** Says what will be written, where brokers want to know before. */
+  begin(parts: readonly Part[], withOffsets: boolean): Promise<void> {
+    if (this.#options.epoch.implicit) return Promise.resolve()
+    const partitions = [...new Map(parts.map(part => [`${part.topic}/${part.partition}`, part])).values()]
+    return this.#together([
+      ...(partitions.length > 0 ? [this.#askOwn(addPartitionsToTxn, { ...this.#owned, partitions })] : []),
+      ...(withOffsets ? [this.#askOwn(addOffsetsToTxn, { ...this.#owned, groupId: this.#options.groupId })] : []),
+    ])
+  }
+
+  write(
+    chunks: readonly Part[][],
+    offsets: readonly CommittedOffset[],
+    member: CommittingMember | null,
+  ): Promise<void> {
+    return this.#together([this.#produce(chunks), this.#commitOffsets(offsets, member ?? nobody)])
+  }
+
+  /** @returns the producer for the next transaction */
+  async end(committed: boolean): Promise<Epoch> {
+    const { epoch } = this.#options
+    if (!epoch.implicit) {
+      await this.#askOwn(endTxn, { ...this.#owned, committed })
+      return epoch
+    }
+    const { producerId, epoch: next } = await this.#askOwn(endTxnImplicitly, { ...this.#owned, committed })
+    return { ...epoch, identity: { producerId, epoch: next }, sequences: new Sequences() }
+  }
+
+  async #produce(chunks: readonly Part[][]): Promise<void> {
+    const { brokers, epoch, transactionalId, patience } = this.#options
+    const api = epoch.implicit ? produceImplicitly : produce
+    for (const chunk of chunks) {
+      const batches = chunk.map(part => this.#encode(part))
+      const [unwritten] = await produceBatches(batches, { brokers, api, transactionalId, patience })
+      if (unwritten) throw unwritten.error
+    }
+  }
+
+  #encode({ topic, partition, records }: Part) {
+    const { epoch, compression, clock } = this.#options
+    const sequence = epoch.sequences.take({ topic, partition }, records.length)
+    const frame = { ...epoch.identity, sequence, transactional: true, compression, timestamp: clock.now() }
+    return { topic, partition, bytes: encodeBatch(records, frame) }
+  }
+
+  async #commitOffsets(offsets: readonly CommittedOffset[], member: CommittingMember): Promise<void> {
+    const { epoch, groupId } = this.#options
+    const api: Api<OffsetsRequest, unknown> = epoch.implicit ? txnOffsetCommitImplicitly : txnOffsetCommit
+    for (const some of inPieces(offsets)) {
+      await this.#ask({ group: groupId }, api, { ...this.#owned, groupId, member, offsets: some })
+    }
+  }
+
+  async #together(steps: readonly Promise<unknown>[]): Promise<void> {
+    let failure: { error: unknown } | null = null
+    const noted = steps.map(step =>
+      step.catch(error => {
+        failure ??= { error }
+        this.#options.patience.end()
+      }),
+    )
+    await Promise.all(noted)
+    if (failure) throw (failure as { error: unknown }).error
+  }
+
+  #askOwn<Q, A>(api: Api<Q, A>, request: Q): Promise<A> {
+    return this.#ask({ transaction: this.#options.transactionalId }, api, request)
+  }
+
+  #ask<Q, A>(target: Target, api: Api<Q, A>, request: Q): Promise<A> {
+    const { brokers, patience } = this.#options
+    return askPatiently({ brokers, target, patience, mayPass }, api, request)
+  }
+}
+
+/** Each is a request of its own, in the same transaction. */
+function* inPieces(offsets: readonly CommittedOffset[]): Iterable<CommittedOffset[]> {
+  let piece: CommittedOffset[] = []
+  let bytes = 0
+  for (const offset of offsets) {
+    const size = offsetBytes + Buffer.byteLength(offset.metadata)
+    if (bytes + size > offsetsBytes && piece.length > 0) {
+      yield piece
+      piece = []
+      bytes = 0
+    }
+    piece.push(offset)
+    bytes += size
+  }
+  if (piece.length > 0) yield piece
+}

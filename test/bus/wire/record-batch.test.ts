@@ -1,0 +1,74 @@
+import fc from 'fast-check'
+import { describe, expect, it, test } from 'vitest'
+import { decodeBatches } from '../../../src/bus/kafka/batches.ts'
+import { contextOf, isIntact } from '../../../src/bus/kafka/record-batch.ts'
+import { type Content, pairsOf } from '../../../src/bus/record-size.ts'
+import { type BatchFrame, encodeBatch } from '../../../src/bus/wire/record-batch.ts'
+
+const frame: BatchFrame = {
+  producerId: 4711n,
+  epoch: 3,
+  sequence: 12,
+  transactional: true,
+  compression: 'none',
+  timestamp: 1_700_000_000_000,
+}
+
+const bytes = (maxLength: number) => fc.uint8Array({ maxLength }).map(array => Buffer.from(array))
+const small = fc.oneof(bytes(70), fc.string({ unit: 'grapheme', maxLength: 40 }))
+const headers = fc.dictionary(fc.string({ maxLength: 70 }), fc.oneof(small, fc.array(small, { maxLength: 3 })), {
+  maxKeys: 4,
+  noNullPrototype: true,
+})
+const content = fc.record(
+  { key: fc.option(bytes(70)), value: fc.option(bytes(9000)), headers },
+  { requiredKeys: ['key', 'value'] },
+) as fc.Arbitrary<Content>
+
+const read = (batch: Buffer, count: number) =>
+  decodeBatches(batch, count, { from: 0, room: Number.POSITIVE_INFINITY }).messages
+
+/** Of headers, what came over the wire is bytes, and several of one name may be in another order than written. */
+const toBytes = (record: Pick<Content, 'headers'>) =>
+  pairsOf(record.headers).map(([name, value]) => [name, Buffer.from(value as string).toString('hex')])
+
+describe('a record batch', () => {
+  it('is read as it was written, whatever it holds and however it is compressed', () => {
+    const frames = fc.record({
+      producerId: fc.bigInt({ min: -1n, max: 2n ** 53n }),
+      epoch: fc.integer({ min: -1, max: 32_767 }),
+      sequence: fc.integer({ min: -1, max: 2 ** 31 - 1 }),
+      transactional: fc.boolean(),
+      compression: fc.constantFrom('none' as const, 'gzip' as const, 'zstd' as const),
+      timestamp: fc.integer({ min: 0, max: 2 ** 42 }),
+    })
+    fc.assert(
+      fc.property(fc.array(content, { minLength: 1, maxLength: 90 }), frames, (records, ofBatch) => {
+        const batch = encodeBatch(records, ofBatch)
+        expect(isIntact(batch)).toBe(true)
+        const messages = read(batch, records.length)
+        expect(messages.map(({ key, value }) => ({ key, value }))).toEqual(
+          records.map(({ key, value }) => ({ key, value })),
+        )
+        expect(messages.map(toBytes)).toEqual(records.map(toBytes))
+        expect(messages.map(({ offset }) => offset)).toEqual(records.map((_, i) => i))
+        expect(new Set(messages.map(({ timestamp }) => timestamp))).toEqual(new Set([ofBatch.timestamp]))
+        expect(contextOf(batch)).toMatchObject({
+          isControl: false,
+          batchContext: { producerId: String(ofBatch.producerId), inTransaction: ofBatch.transactional },
+        })
+        expect([batch.readInt16BE(51), batch.readInt32BE(53)]).toEqual([ofBatch.epoch, ofBatch.sequence])
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test.for(['gzip', 'zstd'] as const)('is compressed by %s where that makes it smaller', compression => {
+    const large = [{ value: Buffer.alloc(2000) }]
+    const few = [{ value: Buffer.alloc(900) }]
+    const sizeOf = (records: Content[], codec: BatchFrame['compression']) =>
+      encodeBatch(records, { ...frame, compression: codec }).length
+    expect(sizeOf(large, compression)).toBeLessThan(200)
+    expect(sizeOf(few, compression)).toBe(sizeOf(few, 'none'))
+  })
+})

@@ -1,0 +1,163 @@
+import { once } from 'node:events'
+import net, { type AddressInfo, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+import { Decoder, Encoder } from '../../src/bus/wire/fields.ts'
+
+/** A request as it came. */
+export interface Asked {
+  key: number
+  version: number
+  body: Decoder
+  socket: Socket
+  /** Begins an answer to it. */
+  fields(): Encoder
+}
+
+/** Gives the fields of the answer; null: there is none. */
+export type Handler = (asked: Asked) => Encoder | null | Promise<Encoder | null>
+
+export const keys = {
+  fetch: 1,
+  metadata: 3,
+  coordinator: 10,
+  heartbeat: 12,
+  handshake: 17,
+  apiVersions: 18,
+  authenticate: 36,
+}
+/** The first flexible version of each. */
+const flexibleFrom: Record<number, number> = { 1: 12, 3: 9, 10: 3, 12: 4, 17: 99, 18: 3, 36: 2 }
+
+/** A broker that answers what its test says, and notes what it is asked. */
+export class FakeBroker {
+  readonly #server = net.createServer(socket => this.#take(socket))
+  readonly #handlers = new Map<number, Handler>()
+  readonly #sockets = new Set<Socket>()
+  /** Kinds and versions of the requests, without those of ApiVersions. */
+  readonly asked: [key: number, version: number][] = []
+  /** What it says that it speaks. */
+  readonly speaks = new Map<number, [min: number, max: number]>([
+    [keys.metadata, [0, 12]],
+    [keys.coordinator, [0, 6]],
+    [keys.heartbeat, [0, 4]],
+    [keys.handshake, [0, 1]],
+    [keys.authenticate, [0, 2]],
+  ])
+  #port = 0
+
+  static async start(): Promise<FakeBroker> {
+    const broker = new FakeBroker()
+    broker.on(keys.apiVersions, asked => broker.#tellVersions(asked))
+    await broker.listen()
+    onTestFinished(() => broker.stop())
+    return broker
+  }
+
+  get place(): string {
+    return `127.0.0.1:${this.#port}`
+  }
+
+  get port(): number {
+    return this.#port
+  }
+
+  get connections(): number {
+    return this.#sockets.size
+  }
+
+  on(key: number, handler: Handler): void {
+    this.#handlers.set(key, handler)
+  }
+
+  /** How often it was asked for that. */
+  count(key: number): number {
+    return this.asked.filter(([asked]) => asked === key).length
+  }
+
+  /** Again at the same place. */
+  async listen(): Promise<void> {
+    this.#server.listen(this.#port, '127.0.0.1')
+    await once(this.#server, 'listening')
+    this.#port = (this.#server.address() as AddressInfo).port
+  }
+
+  async stop(): Promise<void> {
+    this.breakAll()
+    this.#server.close()
+  }
+
+  breakAll(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #take(socket: Socket): void {
+    let read = Buffer.alloc(0)
+    let previous: Promise<void> = Promise.resolve()
+    this.#sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => this.#sockets.delete(socket))
+    socket.on('data', chunk => {
+      read = Buffer.concat([read, chunk])
+      while (read.length >= 4 && read.length >= 4 + read.readInt32BE(0)) {
+        const request = read.subarray(4, 4 + read.readInt32BE(0))
+        read = read.subarray(4 + request.length)
+        previous = previous.then(() => this.#answer(request, socket)) // one after the other, as brokers do
+      }
+    })
+  }
+
+  async #answer(request: Buffer, socket: Socket): Promise<void> {
+    const [key, version, correlation] = [request.readInt16BE(0), request.readInt16BE(2), request.readInt32BE(4)]
+    const isFlexible = version >= (flexibleFrom[key] ?? Number.POSITIVE_INFINITY)
+    const bodyAt = 10 + Math.max(0, request.readInt16BE(8)) + (isFlexible ? 1 : 0)
+    const body = new Decoder(request.subarray(bodyAt), isFlexible)
+    if (key !== keys.apiVersions) this.asked.push([key, version])
+    const fields = () => {
+      const header = new Encoder(isFlexible).int32(correlation)
+      return isFlexible && key !== keys.apiVersions ? header.tags() : header
+    }
+    const answer = await this.#handlers.get(key)?.({ key, version, body, socket, fields })
+    if (answer) socket.write(framed(answer.tags().bytes))
+  }
+
+  #tellVersions({ version, fields }: Asked): Encoder {
+    const to = fields()
+    to.int16(0).array([...this.speaks], ([key, [min, max]]) => void to.int16(key).int16(min).int16(max))
+    return version >= 1 ? to.int32(0) : to
+  }
+}
+
+export function framed(answer: Buffer): Buffer {
+  const length = Buffer.alloc(4)
+  length.writeInt32BE(answer.length)
+  return Buffer.concat([length, answer])
+}
+
+export interface FakeTopic {
+  topic: string
+  errorCode?: number
+  /** Node ids by partition. */
+  leaders: number[]
+}
+
+/** Answers metadata in version 12: the nodes' ids are their places in the list, from 1 on. */
+export function metadataOf(brokers: readonly FakeBroker[], topics: readonly FakeTopic[] = []): Handler {
+  return ({ fields }) => {
+    const to = fields().int32(0)
+    const nodes = brokers.map(({ port }, i) => ({ id: i + 1, port }))
+    to.array(nodes, ({ id, port }) => void to.int32(id).string('127.0.0.1').int32(port).string(null))
+    to.string('cluster').int32(1)
+    return to.array([...topics], ({ topic, errorCode = 0, leaders }) => {
+      to.int16(errorCode).string(topic).int64(0).int64(0).boolean(false)
+      to.array([...leaders.entries()], ([partition, leader]) => {
+        to.int16(0).int32(partition).int32(leader).int32(0)
+        for (const _ of ['replicas', 'in sync', 'offline']) to.values([], () => {})
+      }).int32(0)
+    })
+  }
+}
+
+/** Answers FindCoordinator in version 3. */
+export function coordinatorIs(id: number, { port }: FakeBroker): Handler {
+  return ({ fields }) => fields().int32(0).int16(0).string(null).int32(id).string('127.0.0.1').int32(port)
+}
