@@ -16,22 +16,26 @@ export class Encoder {
   }
 
   int8(value: number): this {
-    this.#bytes.writeInt8(value, this.#advance(1))
+    const at = this.#advance(1)
+    this.#bytes.writeInt8(value, at)
     return this
   }
 
   int16(value: number): this {
-    this.#bytes.writeInt16BE(value, this.#advance(2))
+    const at = this.#advance(2)
+    this.#bytes.writeInt16BE(value, at)
     return this
   }
 
   int32(value: number): this {
-    this.#bytes.writeInt32BE(value, this.#advance(4))
+    const at = this.#advance(4)
+    this.#bytes.writeInt32BE(value, at)
     return this
   }
 
   int64(value: number | bigint): this {
-    this.#bytes.writeBigInt64BE(BigInt(value), this.#advance(8))
+    const at = this.#advance(8)
+    this.#bytes.writeBigInt64BE(BigInt(value), at)
     return this
   }
 
@@ -41,8 +45,8 @@ export class Encoder {
 
   uvarint(value: number): this {
     let rest = value
-    for (; rest > 0x7f; rest = Math.floor(rest / 128)) this.#bytes[this.#advance(1)] = (rest & 0x7f) | 0x80
-    this.#bytes[this.#advance(1)] = rest
+    for (; rest > 0x7f; rest = Math.floor(rest / 128)) this.#byte((rest & 0x7f) | 0x80)
+    this.#byte(rest)
     return this
   }
 
@@ -50,13 +54,15 @@ export class Encoder {
     const length = value === null ? -1 : Buffer.byteLength(value)
     if (this.#flexible) this.uvarint(length + 1)
     else this.int16(length)
-    if (value !== null) this.#bytes.write(value, this.#advance(length))
+    const at = this.#advance(Math.max(0, length))
+    if (value !== null) this.#bytes.write(value, at)
     return this
   }
 
   buffer(value: Buffer | null): this {
     this.#length(value === null ? -1 : value.length)
-    value?.copy(this.#bytes, this.#advance(value.length))
+    const at = this.#advance(value?.length ?? 0)
+    value?.copy(this.#bytes, at)
     return this
   }
 
@@ -85,7 +91,12 @@ export class Encoder {
     else this.int32(length)
   }
 
-  /** @returns where the next `size` bytes belong */
+  #byte(value: number): void {
+    const at = this.#advance(1)
+    this.#bytes[at] = value
+  }
+
+  /** Makes room. @returns where the next `size` bytes belong */
   #advance(size: number): number {
     const at = this.#at
     this.#at += size

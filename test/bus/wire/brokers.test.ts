@@ -71,7 +71,9 @@ describe('a request', () => {
   test('that is answered with a code fails with its name', async () => {
     const [broker] = await startCluster()
     broker.on(keys.heartbeat, answering(25))
-    const refused = await open([broker]).brokers.ask(group, heartbeat, beat).catch(error => error)
+    const refused = await open([broker])
+      .brokers.ask(group, heartbeat, beat)
+      .catch(error => error)
     expect(refused).toBeInstanceOf(ProtocolError)
     expect(refused).toMatchObject({ type: 'UNKNOWN_MEMBER_ID', code: 25, retriable: false, answer: { errorCode: 25 } })
   })
@@ -332,7 +334,9 @@ test('a broker that wants TLS is told apart from one that is away', async () => 
     socket.write(Buffer.from([0x15, 3, 3, 0, 2, 2, 70]))
     return null
   })
-  const refused = await open([broker]).brokers.refresh().catch(error => error)
+  const refused = await open([broker])
+    .brokers.refresh()
+    .catch(error => error)
   expect(refused).not.toBeInstanceOf(Unanswered)
   expect(refused.message).toContain('Broker requires TLS')
 })
