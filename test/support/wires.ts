@@ -1,6 +1,7 @@
 import net from 'node:net'
-import type { SASLOptions } from 'kafkajs'
 import { KafkaBus } from '../../src/bus/kafka/bus.ts'
+import type { KafkaClient } from '../../src/bus/kafka/client.ts'
+import type { Sasl } from '../../src/bus/wire/connecting.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Telemetry } from '../../src/telemetry/events.ts'
 
@@ -20,20 +21,28 @@ export function openWired({
   groupId,
   telemetry,
   sasl,
+  client,
 }: {
   brokers: string[]
   groupId: string
   telemetry: Telemetry
-  sasl?: SASLOptions | undefined
+  sasl?: Sasl | undefined
+  client?: KafkaClient | undefined
 }): Wired {
   const wires = new Set<net.Socket>()
   let cut = false
   const breakAll = (error?: Error) => {
     for (const wire of wires) wire.destroy(error)
   }
+  const held = (socket: net.Socket) => {
+    if (cut) socket.destroy(new Error('the wire is cut'))
+    wires.add(socket.once('close', () => wires.delete(socket)))
+    return socket
+  }
   const bus = new KafkaBus({
     brokers,
     ...(sasl && { sasl }),
+    ...(client && { client }),
     clientId: 'busgate-test',
     groupId,
     sessionTimeoutMs: 6000,
@@ -44,11 +53,11 @@ export function openWired({
     compression: 'zstd',
     clock: systemClock,
     telemetry,
-    socketFactory: ({ host, port, onConnect }) => {
-      const socket = net.connect({ host, port }, onConnect)
-      if (cut) socket.destroy(new Error('the wire is cut'))
-      wires.add(socket.once('close', () => wires.delete(socket)))
-      return socket
+    socketFactory: ({ host, port, onConnect }) => held(net.connect({ host, port }, onConnect)),
+    async connect(connection, { host, port }) {
+      const connected = connection.connect(host, port)
+      held(connection.socket)
+      await connected
     },
   })
   return {

@@ -18,6 +18,8 @@ export interface Joined extends MemberOf {
   subscriptions: ReadonlyMap<string, Subscription>
   /** How all members of this generation commit. */
   commits: CommitScheme
+  /** Whether the group keeps the assignment that it has: its leader, a static member, has come back. */
+  assigned?: boolean
 }
 
 /**
@@ -74,6 +76,9 @@ export interface GroupMemberOptions {
 const retryMs = 200
 
 const nobody: MemberOf = { memberId: '', generation: -1 }
+
+const differ = (counts: ReadonlyMap<string, number>, others: ReadonlyMap<string, number>) =>
+  [...counts].some(([topic, count]) => count !== others.get(topic))
 
 const asksOf = (error: unknown): GroupError['asks'] => (error instanceof GroupError ? error.asks : 'wait')
 
@@ -241,8 +246,10 @@ export class GroupMember {
     this.#partitionsChanged = false
     this.#leads = joined.leaderId === joined.memberId
     const sentAt = clock.monotonic()
-    const assignment = this.#leads ? assignInTurn(joined.subscriptions, this.#partitions) : null
-    return { joined, given: await transport.sync(joined, assignment), sentAt }
+    const assigns = this.#leads && !joined.assigned
+    const given = await transport.sync(joined, assigns ? assignInTurn(joined.subscriptions, this.#partitions) : null)
+    if (this.#leads && !assigns) this.#partitionsChanged = differ(this.#partitions, given.counts ?? this.#partitions)
+    return { joined, given, sentAt }
   }
 
   async #enter(): Promise<Joined> {
@@ -305,7 +312,7 @@ export class GroupMember {
     const known = this.#partitions
     const found = await this.#options.transport.partitions([...known.keys()]).catch(() => known) // asked again in a while
     if (known !== this.#partitions) return // it has joined again since
-    this.#partitionsChanged = [...found].some(([topic, count]) => count !== known.get(topic))
+    this.#partitionsChanged = differ(found, known)
   }
 
   /** Heartbeats of a member that retired while it was about to join again: what is in flight is still to be committed. */

@@ -1,0 +1,59 @@
+import type { TopicPartition } from '../port.ts'
+import type { Assignment, Given, Subscription } from '../session/assignment.ts'
+import { Decoder, Encoder } from '../wire/fields.ts'
+
+/** What members and leaders tell each other through the coordinator: version 0 of the protocol of consumers. */
+
+const version = 0
+
+/** Beside the topics, as user data that older versions pass over, stands the process. */
+export function encodeSubscription({ topics, process }: Subscription): Buffer {
+  const to = new Encoder(false).int16(version)
+  return to.values(topics, topic => to.string(topic)).buffer(Buffer.from(JSON.stringify({ process }))).bytes
+}
+
+/** What cannot be read is another program's: it is given nothing. */
+export function decodeSubscription(metadata: Buffer): Subscription {
+  try {
+    const from = new Decoder(metadata, false)
+    const topics = from.skip(2).values(() => from.string())
+    const { process } = told<{ process: string }>(from.buffer())
+    return { topics, process: process ?? null }
+  } catch {
+    return { topics: [], process: null }
+  }
+}
+
+/** Beside the partitions stands how many the group's topics have in all, and who is in the group. */
+export function encodeAssignment(
+  partitions: readonly TopicPartition[],
+  { counts, processes }: Pick<Assignment, 'counts' | 'processes'>,
+): Buffer {
+  const to = new Encoder(false).int16(version)
+  to.array([...Map.groupBy(partitions, ({ topic }) => topic)], ([topic, ofTopic]) => {
+    to.string(topic).values(ofTopic, ({ partition }) => to.int32(partition))
+  })
+  return to.buffer(Buffer.from(JSON.stringify({ partitions: Object.fromEntries(counts), processes }))).bytes
+}
+
+export function decodeAssignment(bytes: Buffer): Given {
+  if (bytes.length === 0) return { partitions: [], counts: null, processes: null }
+  const from = new Decoder(bytes, false).skip(2)
+  const partitions = from.array(() => {
+    const topic = from.string()
+    return from.values(() => ({ topic, partition: from.int32() }))
+  })
+  const { partitions: counts, processes = null } = told<{ partitions: Record<string, number>; processes: string[] }>(
+    from.buffer(),
+  )
+  return { partitions: partitions.flat(), counts: counts ? new Map(Object.entries(counts)) : null, processes }
+}
+
+/** What an older version, or another program, says there is passed over. */
+function told<T>(userData: Buffer | null): Partial<T> {
+  try {
+    return (JSON.parse(String(userData)) ?? {}) as Partial<T>
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,176 @@
+import { type Clock, sleep } from '../../clock.ts'
+import { Gathered } from '../gathered.ts'
+import type { TopicPartition } from '../port.ts'
+import type { RecordLimits } from '../record-limits.ts'
+import { Claims } from '../session/claims.ts'
+import type { Acquired, Committed, Part, SharedCommits } from '../session/driver.ts'
+import type { GroupMember } from '../session/member.ts'
+import type { Brokers } from '../wire/brokers.ts'
+import { initialiseProducer } from '../wire/initialise.ts'
+import { committedOffsets, type Progress } from '../wire/offset-fetch.ts'
+import { Patience } from '../wire/patience.ts'
+import type { CommittingMember } from '../wire/transaction-apis.ts'
+import { TransactionalProducer } from '../wire/transactional-producer.ts'
+import type { Compression } from './codecs.ts'
+import type { Logs } from './logs.ts'
+
+export interface KafkaSharedCommitsOptions {
+  brokers: Brokers
+  logs: Pick<Logs, 'ends'>
+  clock: Clock
+  groupId: string
+  /** Names this process, to all that come after it too. */
+  process: string
+  instanceId?: string | undefined
+  member: () => Pick<GroupMember, 'synced' | 'processes' | 'breaks'>
+  compression: Compression
+  limits: RecordLimits
+}
+
+const askAgainMs = 10
+/** A transaction of the dead is ended by brokers within 20 s, should nobody be let do it. */
+const unstableForMs = 60_000
+
+/**
+ * The transactional producer of a process, whose every transaction carries what all its partitions have to commit. Its id
+ * holds the name of the process, so that whoever takes partitions over knows which open transactions are of the dead.
+ */
+export class KafkaSharedCommits implements SharedCommits {
+  readonly #options: KafkaSharedCommitsOptions
+  readonly #prefix: string
+  readonly #producer: TransactionalProducer
+  readonly #claims: Claims
+  readonly #progress: Gathered<TopicPartition, Progress>
+  readonly #claimCommits: Gathered<Part, undefined>
+  #ready: Promise<void> | null = null
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(options: KafkaSharedCommitsOptions) {
+    const { groupId, process, member } = options
+    this.#options = options
+    this.#prefix = `${groupId}-process/`
+    this.#producer = new TransactionalProducer({ ...options, transactionalId: this.#prefix + process })
+    this.#claims = new Claims(process, () => member().breaks)
+    this.#progress = new Gathered(tps => this.#readBehindWrite(tps))
+    this.#claimCommits = new Gathered(async parts => {
+      await this.commit(parts)
+      return parts.map(() => undefined)
+    })
+  }
+
+  /** @throws Error when the brokers do not fence members of generations that are over */
+  prove(tp: TopicPartition): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#initialised()
+      await this.#producer.proveFencing(tp)
+    })
+  }
+
+  commit(parts: readonly Part[]): Promise<void> {
+    const member = this.#member() // what is decided in one generation is not committed in another
+    return this.#inTurn(async () => {
+      await this.#initialised()
+      await this.#producer.commit({ records: parts.flatMap(({ records }) => records), offsets: parts, member })
+    })
+  }
+
+  async committed(tps: readonly TopicPartition[]): Promise<readonly (Committed | null)[]> {
+    const { brokers, groupId } = this.#options
+    const found = await committedOffsets(brokers, groupId, tps)
+    return tps.map(tp => settled(find(found, tp)))
+  }
+
+  /** Takes the partition over, together with all others that are taken over now. */
+  acquire(tp: TopicPartition): Promise<Acquired> {
+    return this.#claims.acquire(tp, {
+      read: () => this.#read(tp),
+      fenceAndRead: async () => {
+        const { brokers, clock, groupId } = this.#options
+        await initialiseProducer(brokers, `${groupId}-${tp.topic}-${tp.partition}`, new Patience(clock))
+        return this.#read(tp)
+      },
+      commit: part => this.#claimCommits.get(part),
+    })
+  }
+
+  /** Ends the transactions of processes that are no members any more: others would wait for what they hold. */
+  async bury(): Promise<void> {
+    const { process, member } = this.#options
+    const living = member().processes
+    if (!living) return
+    const open = await this.#producer.ongoing(this.#prefix)
+    const dead = open.filter(id => {
+      const name = id.slice(this.#prefix.length)
+      return name !== process && !name.includes('/') && !living.includes(name)
+    })
+    await Promise.all(dead.map(id => this.#producer.bury(id)))
+  }
+
+  async #read(tp: TopicPartition): Promise<Acquired> {
+    const { clock, logs } = this.#options
+    const started = clock.monotonic()
+    for (;;) {
+      const progress = await this.#progress.get(tp)
+      if (!isUnstable(progress)) {
+        const { low, high } = await logs.ends(tp)
+        return { committed: settled(progress), low, high }
+      }
+      if (clock.monotonic() - started > unstableForMs) throw progress.error
+      await sleep(clock, askAgainMs)
+    }
+  }
+
+  /**
+   * Behind a write of this process, though of one that is taken back: a coordinator that has just begun answers with older
+   * offsets than were confirmed, until the first write that is confirmed to it (seen with Kafka 4.3.0).
+   */
+  async #readBehindWrite(tps: readonly TopicPartition[]): Promise<readonly Progress[]> {
+    const { brokers, groupId } = this.#options
+    await this.bury()
+    await this.#inTurn(async () => {
+      await this.#initialised()
+      await this.#producer.probe(tps[0]!, this.#member())
+    })
+    const found = await committedOffsets(brokers, groupId, tps)
+    return tps.map(tp => find(found, tp))
+  }
+
+  #member(): CommittingMember {
+    const { member, instanceId = null } = this.#options
+    return { ...member().synced, instanceId }
+  }
+
+  /** One transaction at a time. After one that failed the next producer begins at once: others wait for what it holds. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(work)
+    this.#last = done.catch(() => {
+      this.#ready = null
+      void this.#initialised().catch(() => {})
+    })
+    return done
+  }
+
+  #initialised(): Promise<void> {
+    if (this.#ready !== null) return this.#ready
+    const ready = this.#producer.init()
+    this.#ready = ready
+    ready.catch(() => {
+      if (this.#ready === ready) this.#ready = null
+    })
+    return ready
+  }
+}
+
+const isUnstable = ({ error }: Progress) => error?.type === 'UNSTABLE_OFFSET_COMMIT'
+
+/** @throws what the coordinator says of the partition */
+function settled({ committed, error }: Progress): Committed | null {
+  if (error) throw error
+  return committed
+}
+
+function find(found: readonly Progress[], { topic, partition }: TopicPartition): Progress {
+  const progress = found.find(one => one.partition === partition && one.topic === topic)
+  if (!progress) throw new Error(`the coordinator's answer left out ${topic}/${partition}`)
+  return progress
+}
