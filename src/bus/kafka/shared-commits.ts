@@ -4,7 +4,7 @@ import type { TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import { Claims } from '../session/claims.ts'
 import type { Acquired, Committed, Part, SharedCommits } from '../session/driver.ts'
-import type { GroupMember } from '../session/member.ts'
+import type { GroupMember, MemberOf } from '../session/member.ts'
 import type { Brokers } from '../wire/brokers.ts'
 import { initialiseProducer } from '../wire/initialise.ts'
 import { committedOffsets, type Progress } from '../wire/offset-fetch.ts'
@@ -41,7 +41,7 @@ export class KafkaSharedCommits implements SharedCommits {
   readonly #producer: TransactionalProducer
   readonly #claims: Claims
   readonly #progress: Gathered<TopicPartition, Progress>
-  readonly #claimCommits: Gathered<Part, undefined>
+  readonly #claimCommits: Gathered<{ part: Part; of: MemberOf }, undefined>
   #ready: Promise<void> | null = null
   #last: Promise<unknown> = Promise.resolve()
 
@@ -50,12 +50,9 @@ export class KafkaSharedCommits implements SharedCommits {
     this.#options = options
     this.#prefix = `${groupId}-process/`
     this.#producer = new TransactionalProducer({ ...options, transactionalId: this.#prefix + process })
-    this.#claims = new Claims(process, () => member().breaks)
+    this.#claims = new Claims(process, member)
     this.#progress = new Gathered(tps => this.#readBehindWrite(tps))
-    this.#claimCommits = new Gathered(async parts => {
-      await this.commit(parts)
-      return parts.map(() => undefined)
-    })
+    this.#claimCommits = new Gathered(claims => this.#commitClaims(claims))
   }
 
   /** @throws Error when the brokers do not fence members of generations that are over */
@@ -67,11 +64,26 @@ export class KafkaSharedCommits implements SharedCommits {
   }
 
   commit(parts: readonly Part[]): Promise<void> {
-    const member = this.#member() // what is decided in one generation is not committed in another
+    return this.#commitAs(this.#options.member().synced, parts) // what is decided in one generation is committed in it
+  }
+
+  #commitAs(of: MemberOf, parts: readonly Part[]): Promise<void> {
+    const member = this.#committing(of)
     return this.#inTurn(async () => {
       await this.#initialised()
       await this.#producer.commit({ records: parts.flatMap(({ records }) => records), offsets: parts, member })
     })
+  }
+
+  async #commitClaims(claims: readonly { part: Part; of: MemberOf }[]): Promise<undefined[]> {
+    const ofGenerations = Map.groupBy(claims, ({ of }) => of)
+    for (const [of, some] of ofGenerations) {
+      await this.#commitAs(
+        of,
+        some.map(({ part }) => part),
+      )
+    }
+    return claims.map(() => undefined)
   }
 
   async committed(tps: readonly TopicPartition[]): Promise<readonly (Committed | null)[]> {
@@ -89,7 +101,9 @@ export class KafkaSharedCommits implements SharedCommits {
         await initialiseProducer(brokers, `${groupId}-${tp.topic}-${tp.partition}`, new Patience(clock))
         return this.#read(tp)
       },
-      commit: part => this.#claimCommits.get(part),
+      commit: async (part, of) => {
+        await this.#claimCommits.get({ part, of })
+      },
     })
   }
 
@@ -129,15 +143,14 @@ export class KafkaSharedCommits implements SharedCommits {
     await this.bury()
     await this.#inTurn(async () => {
       await this.#initialised()
-      await this.#producer.probe(tps[0]!, this.#member())
+      await this.#producer.probe(tps[0]!, this.#committing(this.#options.member().synced))
     })
     const found = await committedOffsets(brokers, groupId, tps)
     return tps.map(tp => find(found, tp))
   }
 
-  #member(): CommittingMember {
-    const { member, instanceId = null } = this.#options
-    return { ...member().synced, instanceId }
+  #committing({ memberId, generation }: MemberOf): CommittingMember {
+    return { memberId, generation, instanceId: this.#options.instanceId ?? null }
   }
 
   /** One transaction at a time. After one that failed the next producer begins at once: others wait for what it holds. */

@@ -21,6 +21,8 @@ export class Cursor {
   readonly #options: CursorOptions
   readonly #unwatch: () => void
   #position = 0
+  /** How often it was moved: what was fetched before is not delivered, be it from the same place. */
+  #moves = 0
   #paused = true
   #closed = false
   #running = false
@@ -32,6 +34,7 @@ export class Cursor {
 
   seek(offset: number): void {
     this.#position = offset
+    this.#moves++
     this.#wake()
   }
 
@@ -62,17 +65,17 @@ export class Cursor {
     const { broker, tp, hop, mostRecords, deliver, outOfRange } = this.#options
     this.#running = true
     while (this.#hasMore) {
-      const from = this.#position
+      const [from, moves] = [this.#position, this.#moves]
       await hop('there')
-      if (!this.#hasMore || from !== this.#position) continue
+      if (!this.#hasMore || moves !== this.#moves) continue
       if (from < broker.start(tp) || from > broker.end(tp)) {
         outOfRange()
-        if (from === this.#position) break // nobody can read here
+        if (moves === this.#moves) break // nobody can read here
         continue
       }
       const fetched = broker.read(tp, from, mostRecords)
       await hop('back')
-      if (this.#closed || from !== this.#position) continue // it was moved meanwhile
+      if (this.#closed || moves !== this.#moves) continue
       this.#position = fetched.next
       await deliver(from, fetched)
     }

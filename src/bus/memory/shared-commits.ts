@@ -3,7 +3,7 @@ import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import { Claims } from '../session/claims.ts'
 import type { Acquired, Committed, Part, SharedCommits } from '../session/driver.ts'
-import type { GroupMember } from '../session/member.ts'
+import type { GroupMember, MemberOf } from '../session/member.ts'
 import type { MemoryBroker, Producer } from './broker.ts'
 import type { MemoryGroup } from './group.ts'
 
@@ -33,17 +33,20 @@ export class MemorySharedCommits implements SharedCommits {
   constructor(options: MemorySharedCommitsOptions) {
     this.#options = options
     this.#prefix = `${options.groupId}-process-`
-    this.#claims = new Claims(options.tag, () => options.member().breaks)
+    this.#claims = new Claims(options.tag, options.member)
   }
 
   commit(parts: readonly Part[]): Promise<void> {
-    const of = this.#options.member().synced // what is decided in one generation is not committed in another
+    return this.#inTurn(parts, this.#options.member().synced) // what is decided in one generation is committed in it
+  }
+
+  #inTurn(parts: readonly Part[], of: MemberOf): Promise<void> {
     const committed = this.#last.then(() => this.#commit(parts, of)).catch(error => this.#giveUp(error))
     this.#last = committed.catch(() => {})
     return committed
   }
 
-  async #commit(parts: readonly Part[], of: GroupMember['synced']): Promise<void> {
+  async #commit(parts: readonly Part[], of: MemberOf): Promise<void> {
     const { broker, groupId, group, limits, clock, atBroker } = this.#options
     const producer = await this.#producer()
     const name = parts.map(nameOf).join(' ')
@@ -76,15 +79,17 @@ export class MemorySharedCommits implements SharedCommits {
     return initialising
   }
 
-  async acquire(tp: TopicPartition): Promise<Acquired> {
+  acquire(tp: TopicPartition): Promise<Acquired> {
     const { broker, groupId } = this.#options
-    await this.#last // it may hold a part of the session that the partition had before
-    await this.#producer()
-    const fence = () => broker.fence(`${groupId}-${tp.topic}-${tp.partition}`)
+    const afterCommits = async (fence: () => void) => {
+      await this.#last // it may hold a part of the session that the partition had before
+      await this.#producer()
+      return this.takeOver(tp, fence)
+    }
     return this.#claims.acquire(tp, {
-      read: () => this.takeOver(tp, () => {}),
-      fenceAndRead: () => this.takeOver(tp, fence),
-      commit: part => this.commit([part]),
+      read: () => afterCommits(() => {}),
+      fenceAndRead: () => afterCommits(() => broker.fence(`${groupId}-${tp.topic}-${tp.partition}`)),
+      commit: (part, of) => this.#inTurn([part], of),
     })
   }
 

@@ -1,6 +1,7 @@
 import type { TopicPartition } from '../port.ts'
 import { claimOf } from './checkpoint.ts'
 import type { Acquired, Part } from './driver.ts'
+import type { GroupMember, MemberOf } from './member.ts'
 
 /** What a take-over does on the wire. */
 export interface ClaimSteps {
@@ -8,7 +9,8 @@ export interface ClaimSteps {
   read(): Promise<Acquired>
   /** Before that, fences whoever has the partition and commits apart. */
   fenceAndRead(): Promise<Acquired>
-  commit(part: Part): Promise<void>
+  /** As the member that took the partition over: what is read in one generation is not written in another. */
+  commit(part: Part, of: MemberOf): Promise<void>
 }
 
 /**
@@ -20,30 +22,53 @@ export interface ClaimSteps {
  */
 export class Claims {
   readonly #tag: string
-  /** How often this process has missed a generation, or one began in which all commit in another way. */
-  readonly #breaks: () => number
+  readonly #member: () => Pick<GroupMember, 'synced' | 'breaks'>
   readonly #claimed = new Set<string>()
   #claimedAt = 0
+  /** Take-overs under way, by partition: a session that is over may still wait for one. */
+  readonly #acquiring = new Map<string, Promise<unknown>>()
 
-  constructor(tag: string, breaks: () => number) {
+  constructor(tag: string, member: () => Pick<GroupMember, 'synced' | 'breaks'>) {
     this.#tag = tag
-    this.#breaks = breaks
+    this.#member = member
   }
 
-  async acquire(tp: TopicPartition, { read, fenceAndRead, commit }: ClaimSteps): Promise<Acquired> {
-    const breaks = this.#breaks()
+  acquire(tp: TopicPartition, steps: ClaimSteps): Promise<Acquired> {
+    const name = `${tp.topic}/${tp.partition}`
+    const { synced } = this.#member()
+    const acquire = () => this.#acquire(name, tp, synced, steps)
+    const acquired = (this.#acquiring.get(name) ?? Promise.resolve()).then(acquire, acquire)
+    this.#acquiring.set(name, acquired)
+    return acquired
+  }
+
+  async #acquire(
+    name: string,
+    tp: TopicPartition,
+    of: MemberOf,
+    { read, fenceAndRead, commit }: ClaimSteps,
+  ): Promise<Acquired> {
+    const { breaks } = this.#member()
+    this.#checkIsStill(of)
     if (breaks !== this.#claimedAt) this.#claimed.clear()
     this.#claimedAt = breaks
-    const name = `${tp.topic}/${tp.partition}`
     if (this.#claimed.has(name)) return read()
     for (;;) {
       const { committed } = await fenceAndRead()
+      this.#checkIsStill(of)
       const claim = committed && claimOf(committed.offset, committed.metadata, this.#tag)
-      if (claim) await commit({ ...tp, records: [], offset: committed.offset, metadata: claim })
+      if (claim) await commit({ ...tp, records: [], offset: committed.offset, metadata: claim }, of)
+      this.#checkIsStill(of)
       const after = await fenceAndRead()
+      this.#checkIsStill(of)
       if ((after.committed?.metadata ?? '') !== (claim ?? '')) continue // somebody has told what was known, just before
-      if (breaks === this.#breaks()) this.#claimed.add(name)
+      this.#claimed.add(name)
       return { ...after, committed }
     }
+  }
+
+  /** The partition may be another process's in the next generation. */
+  #checkIsStill(of: MemberOf): void {
+    if (this.#member().synced !== of) throw new Error('the generation in which the partition was given is over')
   }
 }
