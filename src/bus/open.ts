@@ -31,6 +31,8 @@ export function openBus({ kafka, topics }: Settings, telemetry: Telemetry): Bus 
     sessionTimeoutMs,
     rebalanceTimeoutMs,
     compression: kafka.compression,
-    ...securityOf(kafka),
+    ...securityOf(kafka, systemClock),
+    instanceId: kafka.instanceId,
+    rack: kafka.rack,
   })
 }

@@ -69,7 +69,7 @@ const passing = [
 export async function connectCluster({ kafka }: Settings, seeds: readonly string[]): Promise<Cluster> {
   const { clientId } = kafka
   const telemetry = new Telemetry()
-  const brokers = new Brokers({ ...securityOf(kafka), clientId, seeds, clock: systemClock, telemetry })
+  const brokers = new Brokers({ ...securityOf(kafka, systemClock), clientId, seeds, clock: systemClock, telemetry })
   try {
     if ((await brokers.speaks('any', metadata.key)) < tellsRights) {
       throw new Error('the brokers are older than Apache Kafka 2.3')
