@@ -1,4 +1,3 @@
-import type { SASLOptions } from 'kafkajs'
 import { systemClock } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
 import type { Telemetry } from '../telemetry/events.ts'
@@ -6,6 +5,7 @@ import { KafkaBus } from './kafka/bus.ts'
 import { MemoryBroker } from './memory/broker.ts'
 import { MemoryBus } from './memory/bus.ts'
 import type { Bus } from './port.ts'
+import type { Sasl } from './wire/connecting.ts'
 
 /** All busses of this process that are embedded share one broker. */
 const embeddedBroker = new MemoryBroker()
@@ -37,8 +37,8 @@ export function openBus({ kafka, topics }: Settings, telemetry: Telemetry): Bus 
   })
 }
 
-function saslOf(sasl: Settings['kafka']['sasl']): SASLOptions | undefined {
+function saslOf(sasl: Settings['kafka']['sasl']): Sasl | undefined {
   if (!sasl) return undefined
   const { mechanism, username, password } = sasl
-  return { mechanism, username, password: password.reveal() } as SASLOptions
+  return { mechanism, username, password: () => password.reveal() }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { markAborted } from '../../src/bus/kafka/aborted.ts'
-import type { AbortedTransaction, FetchedMessage } from '../../src/bus/kafka/internals.ts'
+import type { FetchedMessage } from '../../src/bus/kafka/messages.ts'
+import type { AbortedTransaction } from '../../src/bus/wire/fetch-api.ts'
 
 /**
  * A log in a line, an entry an offset: `a1` is a record of producer 1 in a transaction that is aborted, `c1` in one that
@@ -8,7 +9,7 @@ import type { AbortedTransaction, FetchedMessage } from '../../src/bus/kafka/int
  */
 function logOf(line: string, from = 0): FetchedMessage[] {
   return line.split(' ').map((entry, i) => {
-    const [kind, producerId] = [entry[0]!, entry.slice(1)]
+    const [kind, producerId] = [entry[0]!, BigInt(entry.slice(1))]
     const isControlRecord = '+-'.includes(kind)
     return {
       offset: from + i,
@@ -20,8 +21,8 @@ function logOf(line: string, from = 0): FetchedMessage[] {
 }
 
 const transaction = (producerId: string, firstOffset: number): AbortedTransaction => ({
-  producerId,
-  firstOffset: String(firstOffset),
+  producerId: BigInt(producerId),
+  firstOffset,
 })
 
 /** What is left to read, as entries of the line. */

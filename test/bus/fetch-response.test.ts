@@ -1,8 +1,7 @@
 import { createRequire } from 'node:module'
+import { fetchV12, Reader } from '@platformatic/kafka'
 import { describe, expect, test } from 'vitest'
-import { fetchCommitted } from '../../src/bus/kafka/fetch.ts'
-import { decodeFetch } from '../../src/bus/kafka/fetch-response.ts'
-import type { InternalBroker } from '../../src/bus/kafka/internals.ts'
+import { type Fetch, fetchCommitted } from '../../src/bus/kafka/fetch.ts'
 import { noMark } from '../../src/bus/kafka/record-batch.ts'
 import type { BusRecord } from '../../src/bus/port.ts'
 import {
@@ -11,6 +10,7 @@ import {
   buildCrowdedRecord,
   buildFetchAnswer,
   buildOldMessage,
+  decodeFetch,
   packingNames,
   packings,
 } from '../support/batches.ts'
@@ -22,22 +22,24 @@ const require = createRequire(import.meta.url)
 const ample = { waitMs: 0, bytesPerPartition: 4096, roomPerPartition: 16 * MiB }
 
 /** A broker that answers every fetch with this. */
-const brokerOf = (payload: Buffer, version = 11) =>
-  ({ fetch: async () => decodeFetch(payload, version) }) as unknown as InternalBroker
+const brokerOf =
+  (payload: Buffer, version = 11): Fetch =>
+  async () =>
+    decodeFetch(payload, version)
 
 /** What is read of one partition's answer, from an offset on. */
 async function read(answered: Omit<AnsweredPartition, 'partition'>, offset = 0) {
   return readFrom(brokerOf(buildFetchAnswer(11, [{ partition: 0, ...answered }])), offset)
 }
 
-async function readFrom(broker: InternalBroker, offset = 0, limits = ample) {
+async function readFrom(broker: Fetch, offset = 0, limits = ample) {
   const [fetched] = await readPartitions(broker, [0], offset, limits)
   if (!fetched?.ok) throw new Error('nothing was read', { cause: fetched?.error })
   return fetched
 }
 
 /** Of each partition what was fetched; undefined: nothing yet. */
-async function readPartitions(broker: InternalBroker, partitions: number[], offset = 0, limits = ample) {
+async function readPartitions(broker: Fetch, partitions: number[], offset = 0, limits = ample) {
   const positions = partitions.map(partition => ({ tp: { topic: 'topic', partition }, offset }))
   const fetched = await fetchCommitted(broker, positions, limits)
   return positions.map(position => fetched.get(position))
@@ -47,7 +49,7 @@ async function readPartitions(broker: InternalBroker, partitions: number[], offs
 async function readAll(log: LogBroker, offset: number, end: number, limits = ample) {
   const records: BusRecord[] = []
   for (let next = offset; next < end; ) {
-    const fetched = await readFrom(log.broker, next, limits)
+    const fetched = await readFrom(log.fetch, next, limits)
     if (fetched.next <= next) throw new Error(`no way past offset ${next}`)
     records.push(...fetched.records)
     next = fetched.next
@@ -77,15 +79,16 @@ describe("the broker's answer to a fetch", () => {
     )
     const kafkajs = require(`kafkajs/src/protocol/requests/fetch/v${version}/response`)
     const [expected] = (await kafkajs.decode(payload)).responses
-    const { responses, clientSideThrottleTime } = decodeFetch(payload, version)
-    expect(clientSideThrottleTime).toBe(version >= 8 ? 12 : 0)
-    expect(responses).toMatchObject([{ topicName: 'topic', partitions: [{ partition: 3 }, { partition: 4 }] }])
+    const { partitions } = decodeFetch(payload, version)
     for (const [i, { partition, errorCode, abortedTransactions, highWatermark }] of expected.partitions.entries()) {
-      const others = { partition, errorCode, abortedTransactions, highWatermark: Number(highWatermark) }
-      expect(responses[0]!.partitions[i]).toMatchObject(others)
+      const [found, aborted] = [partitions[i]!, partitions[i]!.abortedTransactions]
+      expect(found).toMatchObject({ topic: 'topic', partition, errorCode, highWatermark: Number(highWatermark) })
+      expect(aborted.map(one => [String(one.producerId), String(one.firstOffset)])).toEqual(
+        abortedTransactions.map((one: Record<string, string>) => [one.producerId, one.firstOffset]),
+      )
     }
     const [fetched, refused] = await readPartitions(brokerOf(payload, version), [3, 4])
-    expect(refused).toMatchObject({ ok: false, error: { type: 'NOT_LEADER_FOR_PARTITION' } })
+    expect(refused).toMatchObject({ ok: false, error: { type: 'NOT_LEADER_OR_FOLLOWER' } })
     expect(fetched).toMatchObject({ ok: true, next: 43 })
     const records = (fetched as { records: BusRecord[] }).records.map(({ offset, timestamp, ...rest }) => ({
       offset: String(offset),
@@ -101,7 +104,29 @@ describe("the broker's answer to a fetch", () => {
       records: [],
       next: 7,
       highWatermark: 12,
+      preferredReplica: -1,
     })
+  })
+
+  test('of version 12 is read as the library reads it', async () => {
+    const bytes = buildBatch([40, 41])
+    const answered = { partition: 3, aborted: [{ producerId: 7, firstOffset: 40 }], preferredReplica: 2, bytes }
+    const payload = buildFetchAnswer(12, [answered])
+    const reference = fetchV12.parseResponse(1, 1, 12, Reader.from(payload))
+    const [found] = decodeFetch(payload, 12).partitions
+    expect(reference.responses[0]).toMatchObject({
+      topicId: 'topic', // so it calls names, too
+      partitions: [
+        {
+          partitionIndex: found!.partition,
+          highWatermark: BigInt(found!.highWatermark),
+          preferredReadReplica: found!.preferredReplica,
+          abortedTransactions: [{ producerId: 7n, firstOffset: 40n }],
+        },
+      ],
+    })
+    expect(found).toMatchObject({ topic: 'topic', abortedTransactions: [{ producerId: 7n, firstOffset: 40 }] })
+    expect(found!.bytes).toEqual(bytes)
   })
 
   test('says where to go on when compaction has taken the end of a batch', async () => {
@@ -125,7 +150,7 @@ describe("the broker's answer to a fetch", () => {
     const whole = buildFetchAnswer(11, [{ partition: 0, bytes: buildBatch(range(20, 5)) }])
     const cut = buildFetchAnswer(11, [{ partition: 0, bytes: buildBatch(range(20, 5)).subarray(0, -1) }])
     const answers = [cut, whole]
-    const broker = { fetch: async () => decodeFetch(answers.shift()!, 11) } as unknown as InternalBroker
+    const broker: Fetch = async () => decodeFetch(answers.shift()!, 11)
     expect(await readFrom(broker, 20)).toMatchObject({ records: { length: 5 }, next: 25 })
   })
 

@@ -14,7 +14,7 @@ test('a partition that goes while its producer connects leaves no connection beh
     clock: new ManualClock(),
     groupId: 'busgate',
     tp: { topic: 'commands', partition: 0 },
-    fetcher: { committed: () => Promise.reject(), ends: () => Promise.reject(), offsetAt: () => Promise.reject() },
+    logs: { committed: () => Promise.reject(), ends: () => Promise.reject(), offsetAt: () => Promise.reject() },
     compression: 'none',
     limits: new RecordLimits({ ask: async () => null, clock: new ManualClock(), telemetry: new Telemetry() }),
     cursor: { seek() {}, pause() {}, resume() {} },

@@ -1,6 +1,7 @@
-import kafkajs, { type SASLOptions } from 'kafkajs'
+import kafkajs from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Membership } from '../../src/bus/port.ts'
+import type { Sasl } from '../../src/bus/wire/connecting.ts'
 import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { TestListener, until } from '../support/bus.ts'
@@ -128,14 +129,14 @@ describe.skipIf(!(await javaAvailable()).ok)('a group on a Kafka with rights', (
     ].map(one => ({ ...right, ...one, resourcePatternType: ResourcePatternTypes.PREFIXED }))
     await admin.createAcls({ acl })
     await admin.disconnect()
-    const join = async (consumed: string[], connection: { brokers: string[]; sasl?: SASLOptions }) => {
+    const join = async (consumed: string[], connection: { brokers: string[]; sasl?: Sasl }) => {
       const { bus } = openWired({ ...connection, groupId, telemetry: new Telemetry() })
       onTestFinished(() => bus.close())
       const membership = await bus.join(consumed, new TestListener())
       onTestFinished(() => membership.leave(0))
       return membership
     }
-    const sasl = { mechanism: 'plain', username: user, password } as const
+    const sasl = { mechanism: 'plain', username: user, password: () => password } as const
     const a = await join(['seen'], { brokers: kafka.outerBrokers, sasl })
     const b = await join(topics, kafka)
     await until(() => {

@@ -97,11 +97,12 @@ describeOnKafka('records that are larger than their topics take', brokers => {
 const java = await javaAvailable()
 
 describe.skipIf(!java.ok)('without the right to see what topics take', () => {
-  const sasl = { mechanism: 'plain', username: 'busgate', password: 'pw-of-nobody' } as const
+  const password = 'pw-of-nobody'
+  const sasl = { mechanism: 'plain', username: 'busgate', password: () => password } as const
   let kafka: LocalKafka
 
   beforeAll(async () => {
-    kafka = await startKafka({ users: { [sasl.username]: sasl.password } })
+    kafka = await startKafka({ users: { [sasl.username]: password } })
     const admin = plainKafka(kafka.brokers).admin()
     await admin.connect()
     const allow = (resourceType: AclResourceTypes, operation: AclOperationTypes) => ({

@@ -1,10 +1,12 @@
 import { createRequire } from 'node:module'
 import { crc32, gzipSync, zstdCompressSync } from 'node:zlib'
 import { lz4Compress, snappyCompress } from '@platformatic/wasm-utils'
+import { type FetchAnswer, readFetch } from '../../src/bus/wire/fetch-api.ts'
+import { Decoder, Encoder as WireEncoder } from '../../src/bus/wire/fields.ts'
 
 /*
- * Record batches, and a broker's answer to a fetch with them, as the protocol has them: made by kafkajs's encoders and by
- * Rust's compressors, not by the code that reads them.
+ * Record batches as the protocol has them: made by kafkajs's encoders and by Rust's compressors, not by the code that reads
+ * them. And a broker's answer to a fetch with them.
  */
 
 /** kafkajs's encoder. */
@@ -155,20 +157,27 @@ export interface AnsweredPartition {
   errorCode?: number
   highWatermark?: number
   aborted?: { producerId: number; firstOffset: number }[]
+  preferredReplica?: number
   bytes: Buffer
 }
 
 /** As the protocol's guide has it: https://kafka.apache.org/protocol#The_Messages_Fetch */
 export function buildFetchAnswer(version: number, partitions: readonly AnsweredPartition[], throttleTime = 0): Buffer {
-  const encoded = partitions.map(({ partition, errorCode = 0, highWatermark = 90, aborted = [], bytes }) => {
-    const encoder = new KafkaEncoder().writeInt32(partition).writeInt16(errorCode)
-    encoder.writeInt64(highWatermark).writeInt64(highWatermark)
-    if (version >= 5) encoder.writeInt64(1)
-    encoder.writeArray(aborted.map(one => new KafkaEncoder().writeInt64(one.producerId).writeInt64(one.firstOffset)))
-    if (version >= 11) encoder.writeInt32(-1)
-    return encoder.writeBytes(bytes)
+  const to = new WireEncoder(version >= 12).int32(throttleTime)
+  if (version >= 7) to.int16(0).int32(0)
+  to.array(['topic'], topic => {
+    to.string(topic).array(partitions, ({ partition, errorCode = 0, highWatermark = 90, aborted = [], ...rest }) => {
+      to.int32(partition).int16(errorCode).int64(highWatermark).int64(highWatermark)
+      if (version >= 5) to.int64(1)
+      to.array(aborted, one => void to.int64(one.producerId).int64(one.firstOffset))
+      if (version >= 11) to.int32(rest.preferredReplica ?? -1)
+      to.buffer(rest.bytes)
+    })
   })
-  const encoder = new KafkaEncoder().writeInt32(throttleTime)
-  if (version >= 7) encoder.writeInt16(0).writeInt32(0)
-  return encoder.writeArray([new KafkaEncoder().writeString('topic').writeArray(encoded)]).buffer
+  return to.tags().bytes
+}
+
+/** The answer as busgate reads it. */
+export function decodeFetch(payload: Buffer, version: number): FetchAnswer {
+  return readFetch(new Decoder(payload, version >= 12), version)
 }

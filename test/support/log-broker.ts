@@ -1,6 +1,5 @@
-import { decodeFetch } from '../../src/bus/kafka/fetch-response.ts'
-import type { FetchRequest, InternalBroker } from '../../src/bus/kafka/internals.ts'
-import { buildFetchAnswer } from './batches.ts'
+import type { Fetch } from '../../src/bus/kafka/fetch.ts'
+import { buildFetchAnswer, decodeFetch } from './batches.ts'
 
 /**
  * One partition of a broker, as Kafka reads it from its files: it finds an offset by what each batch states of itself, as
@@ -17,14 +16,10 @@ export class LogBroker {
     this.#end = end
   }
 
-  get broker(): InternalBroker {
-    return { fetch: async (request: FetchRequest) => this.#fetch(request) } as unknown as InternalBroker
-  }
-
-  #fetch({ topics }: FetchRequest) {
-    const { fetchOffset, maxBytes = 0 } = topics[0]!.partitions[0]!
-    this.asked.push(Number(fetchOffset))
-    const bytes = this.#find(Number(fetchOffset), maxBytes)
+  readonly fetch: Fetch = async ({ partitions }) => {
+    const { offset, maxBytes } = partitions[0]!
+    this.asked.push(offset)
+    const bytes = this.#find(offset, maxBytes)
     return decodeFetch(buildFetchAnswer(11, [{ partition: 0, highWatermark: this.#end, bytes }]), 11)
   }
 

@@ -1,6 +1,6 @@
 import net from 'node:net'
-import type { SASLOptions } from 'kafkajs'
 import { KafkaBus } from '../../src/bus/kafka/bus.ts'
+import type { Sasl } from '../../src/bus/wire/connecting.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Telemetry } from '../../src/telemetry/events.ts'
 
@@ -24,12 +24,17 @@ export function openWired({
   brokers: string[]
   groupId: string
   telemetry: Telemetry
-  sasl?: SASLOptions | undefined
+  sasl?: Sasl | undefined
 }): Wired {
   const wires = new Set<net.Socket>()
   let cut = false
   const breakAll = (error?: Error) => {
     for (const wire of wires) wire.destroy(error)
+  }
+  const held = (socket: net.Socket) => {
+    if (cut) socket.destroy(new Error('the wire is cut'))
+    wires.add(socket.once('close', () => wires.delete(socket)))
+    return socket
   }
   const bus = new KafkaBus({
     brokers,
@@ -44,11 +49,11 @@ export function openWired({
     compression: 'zstd',
     clock: systemClock,
     telemetry,
-    socketFactory: ({ host, port, onConnect }) => {
-      const socket = net.connect({ host, port }, onConnect)
-      if (cut) socket.destroy(new Error('the wire is cut'))
-      wires.add(socket.once('close', () => wires.delete(socket)))
-      return socket
+    socketFactory: ({ host, port, onConnect }) => held(net.connect({ host, port }, onConnect)),
+    async connect(connection, { host, port }) {
+      const connected = connection.connect(host, port)
+      held(connection.socket)
+      await connected
     },
   })
   return {

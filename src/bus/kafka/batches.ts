@@ -1,5 +1,5 @@
 import { newHeaders } from '../record-headers.ts'
-import type { DecodedMessage } from './internals.ts'
+import type { DecodedMessage } from './messages.ts'
 import { decodeOldMessage, isIntactMessage, noContext } from './old-messages.ts'
 import {
   contextOf,

@@ -1,4 +1,4 @@
-import kafkajs, { type Admin, type Kafka } from 'kafkajs'
+import type { Kafka } from 'kafkajs'
 import { type Clock, sleep } from '../../clock.ts'
 import type {
   Bus,
@@ -17,16 +17,25 @@ import type {
 import { readTopics } from '../read-topics.ts'
 import { RecordLimits } from '../record-limits.ts'
 import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
-import { consumerKafka, type KafkaConnection, readerKafka, sessionKafka } from './client.ts'
+import { createTopics } from '../wire/admin-apis.ts'
+import { Brokers } from '../wire/brokers.ts'
+import { protocolError } from '../wire/errors.ts'
+import { type KafkaConnection, producerKafka } from './client.ts'
 import type { Compression } from './codecs.ts'
+import { Fetcher } from './fetcher.ts'
 import { joinKafkaGroup } from './group.ts'
 import { LogReader } from './log-reader.ts'
+import { Logs } from './logs.ts'
 import { kafkaPublisher } from './publisher.ts'
 import { reachable } from './reachable.ts'
-import { maxMessageBytes } from './topic-config.ts'
+import { maxMessageBytes, topicConfig } from './topic-config.ts'
 
 export interface KafkaBusOptions extends KafkaConnection {
   groupId: string
+  /** Makes a static member of this process: a name that no other process of the group has. */
+  instanceId?: string | undefined
+  /** Where this process is, to read from replicas that are near. */
+  rack?: string | undefined
   sessionTimeoutMs: number
   rebalanceTimeoutMs: number
   drainMs: number
@@ -39,28 +48,35 @@ export interface KafkaBusOptions extends KafkaConnection {
 
 /** Of topics just made. */
 const leadersWithinMs = 30_000
+const createWithinMs = 10_000
+const topicAlreadyExists = 36
 
-/** The bus on Apache Kafka, through kafkajs. */
+/** The bus on Apache Kafka: what is read, coordinated and asked goes over the wire, what is written through kafkajs. */
 export class KafkaBus implements Bus {
   readonly #options: KafkaBusOptions
-  readonly #sessions: Kafka
-  readonly #log: LogReader
+  readonly #producers: Kafka
+  readonly #brokers: Brokers
+  readonly #logs: Logs
+  readonly #fetcher: Fetcher
+  readonly #reader: LogReader
   readonly #closing = new AbortController()
   readonly #limits: RecordLimits
   readonly #leaving: Promise<void>[] = []
-  #admin: Promise<Admin> | null = null
 
   constructor(options: KafkaBusOptions) {
+    const { clock, telemetry, rack, brokers: seeds } = options
+    const brokers = new Brokers({ ...options, seeds })
     this.#options = options
-    this.#sessions = sessionKafka(options)
-    this.#log = new LogReader({ ...options, kafka: readerKafka(options) })
-    const { clock, telemetry } = options
-    const ask = (topic: string) => maxMessageBytes(() => this.#connectedAdmin(), clock, topic)
-    this.#limits = new RecordLimits({ ask, clock, telemetry })
+    this.#producers = producerKafka(options)
+    this.#brokers = brokers
+    this.#logs = new Logs({ brokers, clock, telemetry })
+    this.#fetcher = new Fetcher({ brokers, clock, telemetry, rack })
+    this.#reader = new LogReader({ fetcher: this.#fetcher, logs: this.#logs, clock, telemetry })
+    this.#limits = new RecordLimits({ ask: topic => maxMessageBytes(brokers, clock, topic), clock, telemetry })
   }
 
   publisher(): Promise<Publisher> {
-    return kafkaPublisher(this.#sessions, this.#limits, this.#options.compression)
+    return kafkaPublisher(this.#producers, this.#limits, this.#options.compression)
   }
 
   async join(
@@ -73,9 +89,10 @@ export class KafkaBus implements Bus {
     const options = {
       ...this.#options,
       groupId,
-      consumerKafka: consumerKafka(this.#options),
-      readerKafka: readerKafka(this.#options),
-      sessionKafka: this.#sessions,
+      brokers: this.#brokers,
+      logs: this.#logs,
+      fetcher: this.#fetcher,
+      producers: this.#producers,
       topics,
       limits: this.#limits,
       ownership,
@@ -86,7 +103,7 @@ export class KafkaBus implements Bus {
   }
 
   follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower> {
-    return this.#log.follow(tp, from, onRecords)
+    return this.#reader.follow(tp, from, onRecords)
   }
 
   read(topics: readonly string[], from: From, onRecords: RecordsHandler): Promise<Reader> {
@@ -94,84 +111,60 @@ export class KafkaBus implements Bus {
   }
 
   async createTopics(specs: readonly TopicSpec[]): Promise<void> {
-    const admin = await this.#connectedAdmin()
-    await admin.createTopics({
-      waitForLeaders: false, // kafkajs's wait fails when a broker does not know the topic at once
-      topics: specs.map(({ topic, partitions, replicationFactor = -1, config = {} }) => ({
-        topic,
-        numPartitions: partitions,
-        replicationFactor,
-        configEntries: Object.entries(config).map(([name, value]) => ({ name, value })),
-      })),
-    })
-    await this.#untilLed(
-      admin,
-      specs.map(({ topic }) => topic),
-    )
+    const topics = specs.map(({ topic, partitions, replicationFactor = -1, config = {} }) => ({
+      topic,
+      partitions,
+      replicas: replicationFactor,
+      config,
+    }))
+    const request = { topics, limitMs: createWithinMs }
+    const answer = await reachable(this.#brokers.ask('controller', createTopics, request))
+    const refused = answer.topics.find(({ errorCode }) => errorCode && errorCode !== topicAlreadyExists)
+    if (refused) {
+      const cause = protocolError(refused.errorCode, refused.errorMessage)
+      throw new Error(`${refused.topic} cannot be created: ${cause.message}`, { cause })
+    }
+    for (const { topic, partitions } of specs) await this.#untilLed(topic, partitions)
   }
 
-  /** Resolves when every partition of the topics has a leader. */
-  async #untilLed(admin: Admin, topics: string[]): Promise<void> {
+  /** Resolves when every partition of the topic has a leader. */
+  async #untilLed(topic: string, partitions: number): Promise<void> {
     const { clock } = this.#options
     for (const end = clock.monotonic() + leadersWithinMs; ; await sleep(clock, 50)) {
-      const metadata = await admin.fetchTopicMetadata({ topics }).catch((error: Error) => error)
-      const ready =
-        !(metadata instanceof Error) &&
-        metadata.topics.every(
-          ({ partitions }) => partitions.length > 0 && partitions.every(({ leader }) => leader >= 0),
-        )
-      if (ready) return
-      if (clock.monotonic() > end) {
-        throw new Error(`${topics.join(', ')}: no leader for each partition within ${leadersWithinMs / 1000} s`, {
-          cause: metadata,
-        })
+      try {
+        await this.#brokers.refresh([topic])
+        for (let partition = 0; partition < partitions; partition++) await this.#brokers.leader({ topic, partition })
+        return
+      } catch (cause) {
+        if (clock.monotonic() <= end) continue
+        throw new Error(`${topic}: no leader for each partition within ${leadersWithinMs / 1000} s`, { cause })
       }
     }
   }
 
   async partitions(topics: readonly string[]): Promise<Map<string, number>> {
-    const admin = await this.#connectedAdmin()
-    const existing = new Set(await reachable(admin.listTopics()))
-    const wanted = topics.filter(topic => existing.has(topic))
-    if (wanted.length === 0) return new Map()
-    const metadata = await reachable(admin.fetchTopicMetadata({ topics: wanted }))
-    return new Map(metadata.topics.map(({ name, partitions }) => [name, partitions.length]))
+    await reachable(this.#brokers.refresh(topics))
+    const counts = await Promise.all(
+      topics.map(async topic => [topic, await reachable(this.#brokers.partitions(topic))] as const),
+    )
+    return new Map(counts.filter(([, count]) => count > 0))
   }
 
   async compacted(topics: readonly string[]): Promise<string[]> {
-    const admin = await this.#connectedAdmin()
-    const resources = topics.map(name => ({
-      type: kafkajs.ConfigResourceTypes.TOPIC,
-      name,
-      configNames: ['cleanup.policy'],
-    }))
-    const described = await admin.describeConfigs({ resources, includeSynonyms: false }).catch(() => null) // the right may be missing
-    const isCompacted = ({ configEntries }: { configEntries: { configValue: string }[] }) =>
-      configEntries.some(({ configValue }) => configValue.includes('compact'))
-    return (described?.resources ?? []).filter(isCompacted).map(({ resourceName }) => resourceName)
+    const isCompacted = async (topic: string) => {
+      const policy = await topicConfig(this.#brokers, topic, 'cleanup.policy').catch(() => '') // the right may be missing
+      return policy?.includes('compact')
+    }
+    const found = await Promise.all(topics.map(isCompacted))
+    return topics.filter((_, i) => found[i])
   }
 
   async close(): Promise<void> {
     this.#closing.abort()
+    this.#logs.close()
     await Promise.all(this.#leaving)
-    await this.#log.close()
-    const admin = await this.#admin?.catch(() => null) // whoever asked for it has been told
-    await admin?.disconnect()
-  }
-
-  #connectedAdmin(): Promise<Admin> {
-    this.#admin ??= this.#connect()
-    return this.#admin
-  }
-
-  async #connect(): Promise<Admin> {
-    const admin = this.#sessions.admin()
-    try {
-      await reachable(admin.connect())
-      return admin
-    } catch (error) {
-      this.#admin = null
-      throw error
-    }
+    this.#reader.close()
+    await this.#fetcher.close()
+    await this.#brokers.close()
   }
 }

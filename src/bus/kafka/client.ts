@@ -1,45 +1,31 @@
-import kafkajs, { type ISocketFactory, type KafkaConfig, type logCreator, type SASLOptions } from 'kafkajs'
+import kafkajs, { type ISocketFactory, type logCreator, type SASLOptions } from 'kafkajs'
 import type { Telemetry } from '../../telemetry/events.ts'
+import type { Connect, Sasl, Security } from '../wire/connecting.ts'
 import { registerCodecs } from './codecs.ts'
 import { forgetHalfReadAnswers, stopIdleTimers } from './internals.ts'
 
-export interface KafkaConnection {
+export interface KafkaConnection extends Security {
   brokers: readonly string[]
   clientId: string
-  ssl?: KafkaConfig['ssl']
-  sasl?: SASLOptions
-  /** For proxies, and for tests that cut the wire. */
+  /** For tests that cut the wire: how producers open a socket, and how everything else connects. */
   socketFactory?: ISocketFactory
+  connect?: Connect
   telemetry: Telemetry
 }
 
 /** Times that worked through killed, frozen and rolled brokers (docs/design.md). */
-const sessionTimes = { connectionTimeout: 2000, requestTimeout: 3000 }
-const sessionRetry = { initialRetryTime: 50, maxRetryTime: 500, retries: 5, multiplier: 1.5 }
-/** requestTimeout must exceed the session time-out: kafkajs uses it for SyncGroup too. */
-const consumerTimes = { connectionTimeout: 2000, requestTimeout: 15_000 }
-const consumerRetry = { initialRetryTime: 100, maxRetryTime: 1000, retries: 20, multiplier: 1.5 }
-/** Fetches may be large and the wire slow. */
-const readerTimes = { connectionTimeout: 2000, requestTimeout: 10_000 }
+const producerTimes = { connectionTimeout: 2000, requestTimeout: 3000 }
+const producerRetry = { initialRetryTime: 50, maxRetryTime: 500, retries: 5, multiplier: 1.5 }
 
-/** One Kafka object for the group's consumer, another for sessions: they would share a map of committed offsets. */
-export function consumerKafka(connection: KafkaConnection): kafkajs.Kafka {
-  return create(connection, { ...consumerTimes, retry: consumerRetry })
-}
-
-export function sessionKafka(connection: KafkaConnection): kafkajs.Kafka {
-  return create(connection, { ...sessionTimes, retry: sessionRetry })
-}
-
-/** For reading without a group. */
-export function readerKafka(connection: KafkaConnection): kafkajs.Kafka {
-  return create(connection, { ...readerTimes, retry: sessionRetry })
-}
-
-function create(
-  { brokers, clientId, ssl, sasl, socketFactory, telemetry }: KafkaConnection,
-  times: Partial<KafkaConfig>,
-) {
+/** For what is written. */
+export function producerKafka({
+  brokers,
+  clientId,
+  ssl,
+  sasl,
+  socketFactory,
+  telemetry,
+}: KafkaConnection): kafkajs.Kafka {
   stopIdleTimers()
   forgetHalfReadAnswers()
   registerCodecs()
@@ -47,9 +33,10 @@ function create(
     clientId,
     brokers: () => shuffled(brokers), // kafkajs never rotates away from a first broker that hangs
     ...(ssl ? { ssl } : {}),
-    ...(sasl ? { sasl } : {}),
+    ...(sasl ? { sasl: saslOf(sasl) } : {}),
     ...(socketFactory ? { socketFactory } : {}),
-    ...times,
+    ...producerTimes,
+    retry: producerRetry,
     logLevel: kafkajs.logLevel.WARN,
     logCreator: () => logTo(telemetry),
   })
@@ -81,6 +68,14 @@ const ordinary = [
   /group is rebalancing/i,
   /limiting retries for the idempotent producer/i,
 ]
+
+function saslOf(sasl: Sasl): SASLOptions {
+  if (sasl.mechanism === 'oauthbearer') {
+    return { mechanism: 'oauthbearer', oauthBearerProvider: async () => ({ value: await sasl.token() }) }
+  }
+  const { mechanism, username, password } = sasl
+  return { mechanism, username, password: password() } as SASLOptions
+}
 
 async function shuffled(brokers: readonly string[]): Promise<string[]> {
   return brokers

@@ -1,44 +1,56 @@
-import kafkajs, { type Kafka } from 'kafkajs'
 import { type Clock, limited } from '../../clock.ts'
 import { BusUnavailable } from '../errors.ts'
 import type { Assignment, Given } from '../session/assignment.ts'
-import { GroupError, type GroupTransport } from '../session/member.ts'
-import { type OpenCluster, openCluster } from './cluster.ts'
-import { findCoordinator } from './find-coordinator.ts'
-import type { InternalBroker } from './internals.ts'
+import { GroupError, type GroupTransport, type Joined, type MemberOf } from '../session/member.ts'
+import type { Brokers, Lane } from '../wire/brokers.ts'
+import { ProtocolError } from '../wire/errors.ts'
+import {
+  describeGroup,
+  heartbeat,
+  type JoinAnswer,
+  joinGroup,
+  leaveGroup,
+  type Member,
+  syncGroup,
+} from '../wire/group-apis.ts'
+import { decodeAssignment, decodeSubscription, encodeAssignment, encodeSubscription } from './assignment-codec.ts'
 import { reachable } from './reachable.ts'
 
 export interface CoordinatorOptions {
-  kafka: Kafka
+  brokers: Brokers
   clock: Clock
   groupId: string
+  /** Makes a static member of this process. */
+  instanceId?: string | undefined
   topics: readonly string[]
   sessionTimeoutMs: number
   rebalanceTimeoutMs: number
 }
 
-const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol
-
 /** The name under which members of one group offer the same way to assign partitions. */
-const assigner = { name: 'RoundRobinAssigner', version: 0 }
+const assigner = 'RoundRobinAssigner'
 /** A coordinator that does not answer for this long is looked for anew. */
 const heartbeatLimitMs = 4_000
+/** For the way there and back of an answer that the group itself may hold up for as long as its time-outs say. */
+const wayMs = 5_000
 
 /** What the coordinator's errors ask of a member; any other one: to ask again. */
 const asks: Record<string, GroupError['asks']> = {
   REBALANCE_IN_PROGRESS: 'join',
   ILLEGAL_GENERATION: 'join',
   UNKNOWN_MEMBER_ID: 'join as new',
-  FENCED_INSTANCE_ID: 'join as new',
+  FENCED_INSTANCE_ID: 'refused',
   GROUP_AUTHORIZATION_FAILED: 'refused',
   TOPIC_AUTHORIZATION_FAILED: 'refused',
   INCONSISTENT_GROUP_PROTOCOL: 'refused',
   INVALID_SESSION_TIMEOUT: 'refused',
   INVALID_GROUP_ID: 'refused',
   GROUP_MAX_SIZE_REACHED: 'refused',
+  UNSUPPORTED_VERSION: 'refused',
 }
 
 const hints: Record<string, string> = {
+  FENCED_INSTANCE_ID: 'Another process has the same kafka.instanceId: give each its own, or stop one of them.',
   GROUP_AUTHORIZATION_FAILED: 'Grant this client the right Read on the group.',
   INCONSISTENT_GROUP_PROTOCOL: 'Another program uses this group: give busgate a kafka.groupId of its own.',
   INVALID_SESSION_TIMEOUT:
@@ -46,31 +58,18 @@ const hints: Record<string, string> = {
   GROUP_MAX_SIZE_REACHED: 'Run fewer processes, or raise group.max.size of the brokers.',
 }
 
-/** Speaks to the coordinator of a group on connections of its own, and looks for it again whenever it does not answer. */
+/** Speaks to the coordinator of a group, whoever that is at the time. */
 export class Coordinator implements GroupTransport {
   readonly #options: CoordinatorOptions
-  readonly #cluster: OpenCluster
-  #broker: InternalBroker | null = null
 
-  private constructor(options: CoordinatorOptions, cluster: OpenCluster) {
+  private constructor(options: CoordinatorOptions) {
     this.#options = options
-    this.#cluster = cluster
   }
 
   /** @throws BusUnavailable */
   static async connect(options: CoordinatorOptions): Promise<Coordinator> {
-    const opened = await reachable(openCluster(options.kafka))
-    try {
-      await reachable(opened.cluster.addMultipleTargetTopics([...options.topics]))
-      return new Coordinator(options, opened)
-    } catch (error) {
-      await opened.close()
-      throw error
-    }
-  }
-
-  close(): Promise<void> {
-    return this.#cluster.close()
+    await reachable(options.brokers.refresh(options.topics))
+    return new Coordinator(options)
   }
 
   /**
@@ -78,7 +77,8 @@ export class Coordinator implements GroupTransport {
    * @throws GroupError when the group refuses this client; BusUnavailable when no broker coordinates it now
    */
   locate(): Promise<void> {
-    return this.#askOnce(async () => {})
+    const { brokers, groupId } = this.#options
+    return this.#once(brokers.speaks({ group: groupId }, heartbeat.key).then(() => {}))
   }
 
   /**
@@ -86,148 +86,104 @@ export class Coordinator implements GroupTransport {
    * @throws as `locate`
    */
   hasMembers(): Promise<boolean> {
-    return this.#askOnce(async broker => {
-      const { groups } = await broker.describeGroups({ groupIds: [this.#options.groupId] })
-      return groups.some(({ state }) => state !== 'Empty' && state !== 'Dead')
-    })
+    const { brokers, groupId } = this.#options
+    const described = brokers.ask({ group: groupId }, describeGroup, { groupId })
+    return this.#once(described.then(({ state }) => state !== 'Empty' && state !== 'Dead'))
   }
 
-  async join(memberId: string, named: (memberId: string) => void) {
-    const { groupId, topics, sessionTimeoutMs, rebalanceTimeoutMs } = this.#options
-    const metadata = MemberMetadata.encode({
-      version: assigner.version,
-      topics: [...topics],
-      userData: Buffer.alloc(0),
-    })
-    const answer = await this.#ask(broker =>
-      hearing(broker, named).joinGroup({
-        groupId,
-        memberId,
-        sessionTimeout: sessionTimeoutMs,
-        rebalanceTimeout: rebalanceTimeoutMs,
-        groupProtocols: [{ name: assigner.name, metadata }],
-      }),
-    )
-    const { generationId: generation, leaderId, members } = answer
-    const subscriptions = new Map(members.map(member => [member.memberId, subscriptionOf(member.memberMetadata)]))
-    return { generation, leaderId, memberId: answer.memberId, subscriptions }
+  async join(memberId: string, named: (memberId: string) => void): Promise<Joined> {
+    const answer = await this.#named(memberId, named)
+    named(answer.memberId)
+    const { generation, leader: leaderId, members, assigned } = answer
+    const subscriptions = new Map(members.map(member => [member.memberId, decodeSubscription(member.metadata)]))
+    return { generation, leaderId, memberId: answer.memberId, subscriptions, assigned }
   }
 
-  async sync({ memberId, generation }: { memberId: string; generation: number }, assignment: Assignment | null) {
-    const { groupId } = this.#options
-    const groupAssignment = [...(assignment?.shares ?? [])].map(([id, partitions]) => ({
-      memberId: id,
-      memberAssignment: encodeAssignment({ partitions, counts: assignment!.counts }),
+  async sync(member: MemberOf, assignment: Assignment | null): Promise<Given> {
+    const { brokers, groupId, sessionTimeoutMs } = this.#options
+    const assignments = [...(assignment?.shares ?? [])].map(([memberId, partitions]) => ({
+      memberId,
+      assignment: encodeAssignment({ partitions, counts: assignment!.counts }),
     }))
-    const answer = await this.#ask(broker =>
-      broker.syncGroup({ groupId, memberId, generationId: generation, groupAssignment }),
-    )
-    return decodeAssignment(answer.memberAssignment)
+    const request = { ...this.#as(member), protocol: assigner, assignments }
+    const how = { lane: 'join', limitMs: sessionTimeoutMs + wayMs } as const
+    const answer = await translating(brokers.ask({ group: groupId }, syncGroup, request, how))
+    return decodeAssignment(answer.assignment)
   }
 
-  async heartbeat({ memberId, generation }: { memberId: string; generation: number }): Promise<void> {
-    const { groupId, clock } = this.#options
-    await this.#ask(broker =>
-      limited(clock, heartbeatLimitMs, broker.heartbeat({ groupId, memberId, groupGenerationId: generation })),
-    )
+  async heartbeat(member: MemberOf): Promise<void> {
+    const { brokers, groupId, clock } = this.#options
+    const how = { lane: 'group' as Lane, limitMs: heartbeatLimitMs }
+    const asked = brokers.ask({ group: groupId }, heartbeat, this.#as(member), how)
+    await translating(limited(clock, heartbeatLimitMs, asked))
   }
 
-  /** On a connection of its own: a join that waits holds up what comes behind it. */
+  /** A static member keeps its place until it is back, or its session is over. */
   async leave(memberId: string): Promise<void> {
-    const { kafka, groupId } = this.#options
-    const opened = await openCluster(kafka)
-    try {
-      const broker = await this.#find(opened)
-      await broker.leaveGroup({ groupId, memberId })
-    } finally {
-      await opened.close()
-    }
+    const { brokers, groupId, instanceId } = this.#options
+    if (instanceId !== undefined) return
+    const request = { groupId, memberId, instanceId: null }
+    await translating(brokers.ask({ group: groupId }, leaveGroup, request, { lane: 'group' }))
   }
 
   async partitions(topics = this.#options.topics): Promise<Map<string, number>> {
-    const { cluster } = this.#cluster
-    await cluster.addMultipleTargetTopics([...topics])
-    await cluster.refreshMetadata()
-    return new Map(topics.map(topic => [topic, cluster.findTopicPartitionMetadata(topic).length]))
+    const { brokers } = this.#options
+    await brokers.refresh(topics)
+    const counts = topics.map(async topic => [topic, await brokers.partitions(topic)] as const)
+    return new Map(await Promise.all(counts))
   }
 
-  async #askOnce<T>(request: (broker: InternalBroker) => Promise<T>): Promise<T> {
+  /** Who joins for the first time is given its name before it may wait for others: so it can leave meanwhile. */
+  async #named(memberId: string, named: (memberId: string) => void): Promise<JoinAnswer> {
     try {
-      return await this.#ask(request)
+      return await this.#join(memberId)
+    } catch (error) {
+      const given = nameIn(error)
+      if (!given) throw groupErrorOf(error)
+      named(given)
+      return translating(this.#join(given))
+    }
+  }
+
+  #join(memberId: string): Promise<JoinAnswer> {
+    const { brokers, groupId, instanceId = null, topics, sessionTimeoutMs, rebalanceTimeoutMs } = this.#options
+    const protocols = [{ name: assigner, metadata: encodeSubscription(topics) }]
+    const request = { groupId, memberId, instanceId, sessionTimeoutMs, rebalanceTimeoutMs, protocols }
+    const how = { lane: 'join', limitMs: rebalanceTimeoutMs + wayMs } as const
+    return brokers.ask({ group: groupId }, joinGroup, request, how)
+  }
+
+  #as({ memberId, generation }: MemberOf): Member {
+    const { groupId, instanceId = null } = this.#options
+    return { groupId, generation, memberId, instanceId }
+  }
+
+  async #once<T>(asked: Promise<T>): Promise<T> {
+    try {
+      return await translating(asked)
     } catch (error) {
       if ((error as GroupError).asks === 'refused') throw error
       throw new BusUnavailable((error as GroupError).message, { cause: error })
     }
   }
-
-  async #ask<T>(request: (broker: InternalBroker) => Promise<T>): Promise<T> {
-    try {
-      this.#broker ??= await this.#find(this.#cluster)
-      return await request(this.#broker)
-    } catch (error) {
-      const { type = '', message } = error as Error & { type?: string }
-      const wanted = asks[type] ?? 'wait'
-      if (wanted === 'wait') this.#broker = null
-      throw new GroupError(wanted, [message, hints[type]].filter(Boolean).join('. '), { cause: error })
-    }
-  }
-
-  async #find({ cluster }: OpenCluster): Promise<InternalBroker> {
-    await cluster.refreshMetadata()
-    return findCoordinator(cluster, this.#options.groupId)
-  }
 }
 
-/** kafkajs answers MEMBER_ID_REQUIRED by itself, and keeps the id that came with it until the group is complete. */
-function hearing(broker: InternalBroker, named: (memberId: string) => void): InternalBroker {
-  const lookupRequest: InternalBroker['lookupRequest'] = (apiKey, definitions) => {
-    const request = broker.lookupRequest(apiKey, definitions)
-    return args => {
-      const { response, ...made } = request(args)
-      const parse = async (data: unknown) => {
-        const { memberId } = data as { memberId: string }
-        if (memberId) named(memberId)
-        return response.parse(data)
-      }
-      return { ...made, response: { ...response, parse } }
-    }
-  }
-  return Object.create(broker, { lookupRequest: { value: lookupRequest } })
+/** The name that came with the refusal of a join without one. */
+function nameIn(error: unknown): string | null {
+  if (!(error instanceof ProtocolError && error.type === 'MEMBER_ID_REQUIRED')) return null
+  return (error.answer as JoinAnswer).memberId
 }
 
-/** What cannot be read is another program's: it is given nothing. */
-function subscriptionOf(metadata: Buffer): string[] {
+/** @throws GroupError */
+async function translating<T>(asked: Promise<T>): Promise<T> {
   try {
-    return MemberMetadata.decode(metadata)?.topics ?? []
-  } catch {
-    return []
+    return await asked
+  } catch (error) {
+    throw groupErrorOf(error)
   }
 }
 
-/** Beside the partitions, as user data that older versions pass over, stands how many the group's topics have in all. */
-function encodeAssignment({ partitions, counts }: Given & { counts: ReadonlyMap<string, number> }): Buffer {
-  const assignment: Record<string, number[]> = {}
-  for (const { topic, partition } of partitions) {
-    assignment[topic] ??= []
-    assignment[topic].push(partition)
-  }
-  const userData = Buffer.from(JSON.stringify({ partitions: Object.fromEntries(counts) }))
-  return MemberAssignment.encode({ version: assigner.version, assignment, userData })
-}
-
-function decodeAssignment(bytes: Buffer): Given {
-  const { assignment = {}, userData } = MemberAssignment.decode(bytes) ?? {}
-  const partitions = Object.entries(assignment).flatMap(([topic, ofTopic]) =>
-    ofTopic.map(partition => ({ topic, partition })),
-  )
-  return { partitions, counts: userData?.length ? countsIn(userData) : null }
-}
-
-function countsIn(userData: Buffer): Given['counts'] {
-  try {
-    const { partitions } = JSON.parse(userData.toString()) as { partitions?: Record<string, number> }
-    return partitions ? new Map(Object.entries(partitions)) : null
-  } catch {
-    return null
-  }
+function groupErrorOf(error: unknown): GroupError {
+  const { type = '', message } = error as Error & { type?: string }
+  return new GroupError(asks[type] ?? 'wait', [message, hints[type]].filter(Boolean).join('. '), { cause: error })
 }

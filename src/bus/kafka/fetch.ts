@@ -1,9 +1,10 @@
 import type { BusRecord, TopicPartition } from '../port.ts'
 import { timestampOf } from '../record-time.ts'
+import { protocolError } from '../wire/errors.ts'
+import type { FetchAnswer, FetchedPartition, FetchRequest } from '../wire/fetch-api.ts'
 import { markAborted } from './aborted.ts'
 import { decodeBatches, startOf, type Unsure, unreadableFrom } from './batches.ts'
-import { protocolError } from './cluster.ts'
-import type { DecodedMessage, FetchedPartition, InternalBroker } from './internals.ts'
+import type { DecodedMessage } from './messages.ts'
 import { headerBytes, type Mark, type Wanted } from './record-batch.ts'
 import { UnreadableBatch, unreadableOf } from './unreadable.ts'
 
@@ -15,12 +16,16 @@ export interface Position {
   mark?: Mark
 }
 
+/** Asks the broker that the positions are read from. */
+export type Fetch = (request: FetchRequest) => Promise<FetchAnswer>
+
 export interface FetchLimits {
   /** How long the broker may wait for a first record. */
   waitMs: number
   bytesPerPartition: number
   /** Bytes of memory that the records of each partition may take, and the last of them beyond that. */
   roomPerPartition: number
+  rack?: string
 }
 
 export type Fetched =
@@ -32,6 +37,8 @@ export type Fetched =
       next: number
       /** The end of the log. */
       highWatermark: number
+      /** The node to read on from instead; -1: none. */
+      preferredReplica: number
     }
   | { ok: false; error: unknown }
 
@@ -56,20 +63,20 @@ const corruptMessage = 2
  * nothing of some when others fill the answer, or the memory.
  */
 export async function fetchCommitted(
-  broker: InternalBroker,
+  fetch: Fetch,
   positions: readonly Position[],
-  { waitMs, bytesPerPartition, roomPerPartition }: FetchLimits,
+  limits: FetchLimits,
 ): Promise<Map<Position, Fetched>> {
-  const answered = await ask(broker, positions, waitMs, bytesPerPartition)
+  const answered = await ask(fetch, positions, limits)
   const fetched = new Map<Position, Fetched>()
   let room = roomAtOnce
   for (const position of positions) {
     const found = answered.get(nameOf(position))
     if (!found || room <= 0) continue
-    const wanted = { from: position.offset, room: Math.min(room, roomPerPartition), mark: position.mark }
+    const wanted = { from: position.offset, room: Math.min(room, limits.roomPerPartition), mark: position.mark }
     const before = wanted.room
     const { unsure, ...read } = committedOf(found, wanted)
-    fetched.set(position, unsure ? await lookCloser(broker, position, unsure, before).catch(failed) : read)
+    fetched.set(position, unsure ? await lookCloser(fetch, position, unsure, before).catch(failed) : read)
     room -= before - wanted.room
   }
   return fetched
@@ -79,63 +86,46 @@ const failed = (error: unknown): Fetched => ({ ok: false, error })
 const nameOf = ({ tp }: Position) => `${tp.topic}/${tp.partition}`
 
 async function ask(
-  broker: InternalBroker,
+  fetch: Fetch,
   positions: readonly Position[],
-  waitMs: number,
-  bytesPerPartition: number,
+  { waitMs, bytesPerPartition, rack = '' }: Omit<FetchLimits, 'roomPerPartition'>,
 ): Promise<Map<string, FetchedPartition>> {
-  const topics = [...Map.groupBy(positions, ({ tp }) => tp.topic)].map(([topic, group]) => ({
-    topic,
-    partitions: group.map(({ tp, offset }) => ({
-      partition: tp.partition,
-      fetchOffset: String(offset),
-      maxBytes: bytesPerPartition,
-    })),
-  }))
-  const { responses } = await broker.fetch({
-    maxWaitTime: waitMs,
-    minBytes: 1,
+  const { partitions } = await fetch({
+    waitMs,
     maxBytes: Math.max(maxBytes, bytesPerPartition),
-    isolationLevel: 1,
-    topics,
+    rack,
+    partitions: positions.map(({ tp, offset }) => ({ tp, offset, maxBytes: bytesPerPartition })),
   })
-  return new Map(
-    responses.flatMap(({ topicName, partitions }) => partitions.map(one => [`${topicName}/${one.partition}`, one])),
-  )
+  return new Map(partitions.map(one => [`${one.topic}/${one.partition}`, one]))
 }
 
 function committedOf(fetched: FetchedPartition, wanted: Wanted, whole = false): Read {
-  const { errorCode, abortedTransactions, highWatermark, bytes } = fetched
+  const { errorCode, abortedTransactions, highWatermark, preferredReplica, bytes } = fetched
   if (errorCode) return { ok: false, error: protocolError(errorCode) }
   const { from } = wanted
   const { messages, next, unsure } = decodeBatches(bytes, highWatermark, wanted, whole)
-  if (abortedTransactions?.length) markAborted(messages, abortedTransactions)
+  if (abortedTransactions.length > 0) markAborted(messages, abortedTransactions)
   const records: BusRecord[] = []
   for (const message of messages) {
     if (message.isControlRecord) continue
     records.push(message.unreadable ? unreadableRecord(message, message.unreadable, from) : recordOf(message))
   }
-  return { ok: true, records, next: Math.max(from, next ?? 0), highWatermark, unsure }
+  return { ok: true, records, next: Math.max(from, next ?? 0), highWatermark, preferredReplica, unsure }
 }
 
 /**
  * Asks for one partition alone, whose first batch its broker then answers whole, and for more than before: what stands
  * behind a damaged batch tells where that ends. Where nothing stands behind it, it is the last one of its file.
  */
-async function lookCloser(
-  broker: InternalBroker,
-  position: Position,
-  { bytesNeeded }: Unsure,
-  room: number,
-): Promise<Fetched> {
+async function lookCloser(fetch: Fetch, position: Position, { bytesNeeded }: Unsure, room: number): Promise<Fetched> {
   for (let needed = bytesNeeded; ; ) {
     const bytes = Math.min(needed, closestLook)
-    const found = await askOne(broker, position, bytes)
+    const found = await askOne(fetch, position, bytes)
     const { unsure: still, ...read } = committedOf(found, { from: position.offset, room }, true)
     if (!still) return read
     needed = still.bytesNeeded
     if (found.bytes.length < bytes || bytes === closestLook) {
-      return passBy(broker, position, found, still.damage ?? cutOff(), room)
+      return passBy(fetch, position, found, still.damage ?? cutOff(), room)
     }
   }
 }
@@ -145,7 +135,7 @@ async function lookCloser(
  * of a file it does so from the next file on, whatever the batch says about itself.
  */
 async function passBy(
-  broker: InternalBroker,
+  fetch: Fetch,
   position: Position,
   stuck: FetchedPartition,
   damage: unknown,
@@ -157,7 +147,7 @@ async function passBy(
   let beyond: FetchedPartition | null = null
   while (next - last > 1) {
     const offset = last + Math.floor((next - last) / 2)
-    const found = await askOne(broker, { ...position, offset }, 1, [corruptMessage])
+    const found = await askOne(fetch, { ...position, offset }, 1, [corruptMessage])
     if (found.errorCode || beginAlike(found.bytes, stuck.bytes)) last = offset
     else {
       next = offset
@@ -172,17 +162,17 @@ async function passBy(
   }
   const unreadable = unreadableFrom(position.offset, damage, behind - 1)
   const record = unreadableRecord(unreadable, unreadable.unreadable!, position.offset)
-  return { ok: true, records: [record], next: behind, highWatermark }
+  return { ok: true, records: [record], next: behind, highWatermark, preferredReplica: -1 }
 }
 
 /** @throws Error as the broker answers, unless it is one of the errors that are expected */
 async function askOne(
-  broker: InternalBroker,
+  fetch: Fetch,
   position: Position,
   bytes: number,
   expected: readonly number[] = [],
 ): Promise<FetchedPartition> {
-  const found = (await ask(broker, [position], 0, bytes)).get(nameOf(position))
+  const found = (await ask(fetch, [position], { waitMs: 0, bytesPerPartition: bytes })).get(nameOf(position))
   if (!found) throw new Error('the broker did not answer what it was asked for')
   if (found.errorCode && !expected.includes(found.errorCode)) throw protocolError(found.errorCode)
   return found

@@ -1,20 +1,20 @@
-import type { Kafka } from 'kafkajs'
 import { type Clock, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import type { From, TopicPartition } from '../port.ts'
+import type { TopicPartition } from '../port.ts'
 import type { LogEnds } from '../session/driver.ts'
-import { type OpenCluster, openCluster } from './cluster.ts'
-import { committedOffsets, type Progress } from './committed-offsets.ts'
+import type { Brokers } from '../wire/brokers.ts'
+import { fetchRecords } from '../wire/fetch-api.ts'
 import { type Fetched, fetchCommitted } from './fetch.ts'
-import type { InternalCluster } from './internals.ts'
-import { brokerOf, endOf, firstOffset, leaderOf, logEnds, offsetAt, stableEndOf } from './offsets.ts'
-import { reachable } from './reachable.ts'
+import { logEnds } from './offsets.ts'
+import { restMs, textOf, typeOf, unknownPartition } from './reading-trouble.ts'
 import { type Mark, noMark } from './record-batch.ts'
 
 export interface FetcherOptions {
-  kafka: Kafka
+  brokers: Brokers
   clock: Clock
   telemetry: Telemetry
+  /** Where this client is, to read from replicas that are near; undefined: from leaders. */
+  rack?: string | undefined
 }
 
 export type FetchedRecords = Extract<Fetched, { ok: true }>
@@ -36,9 +36,13 @@ export interface Reading {
   gone?(error: Error): void
 }
 
-/** asked: its leader is. busy: its records are being worked on. resting: in trouble, and waiting to try again. */
+/** asked: a broker is. busy: its records are being worked on. resting: in trouble, and waiting to try again. */
 interface State {
   phase: 'ready' | 'asked' | 'busy' | 'resting'
+  /** Who is read from until when, in monotonic milliseconds. */
+  source: { node: number; until: number; isReplica: boolean } | null
+  /** Until when it is read from leaders alone. */
+  leadersUntil: number
   /** Monotonic milliseconds of the last records. */
   busySince: number
   failures: number
@@ -59,39 +63,26 @@ const bytesPerPartition = 256 * 1024
 const roomInAll = 16 * 1024 * 1024
 const roomAtMost = 4 * 1024 * 1024
 const roomAtLeast = 128 * 1024
-const firstRestMs = 50
-const longestRestMs = 2000
-/** A new topic is not known to all brokers at once. */
-const startAttempts = 6
-
-const unknownPartition = 'UNKNOWN_TOPIC_OR_PARTITION'
-const hints: Record<string, string> = {
-  [unknownPartition]: 'Create the topic, or correct its name or the number of the partition.',
-  INVALID_TOPIC_EXCEPTION: 'Correct its name.',
-  TOPIC_AUTHORIZATION_FAILED: 'Grant this client the rights Describe and Read on the topic.',
-}
-
-const closedText = 'the bus is closed'
+/** A broker that leads no more may go on answering as a replica. */
+const leaderAgeMs = 5_000
+/** How long a nearer replica is read from, or one that failed is not. */
+const replicaAgeMs = 60_000
 
 const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
-const typeOf = (error: unknown) => (error as { type?: string }).type ?? ''
-const textOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
 
 /**
- * Fetches for any number of readings. All that are led by one broker share its next fetch, and each broker has one fetch
- * at a time: on its connection a second one would queue behind the first.
+ * Fetches for any number of readings. All that are read from one broker share its next fetch, and each broker has one
+ * fetch at a time: on its connection a second one would queue behind the first.
  */
 export class Fetcher {
   readonly #options: FetcherOptions
   /** Those that were fetched longest ago come first, and of one fetch those that got nothing. */
   readonly #readings = new Map<Reading, State>()
-  /** Leaders with a fetch under way. */
+  /** Nodes with a fetch under way. */
   readonly #asked = new Set<number>()
   /** What has to end before the connections may be closed. */
   readonly #running = new Set<Promise<unknown>>()
   readonly #closing = Promise.withResolvers<void>()
-  #opening: Promise<OpenCluster> | null = null
-  #cluster: InternalCluster | null = null
   #scheduled = false
   #closed = false
 
@@ -99,71 +90,10 @@ export class Fetcher {
     this.#options = options
   }
 
-  /**
-   * Where to begin. Fetches once, so that a missing right shows here; brokers that are away are waited for.
-   * @throws Error when there is no such partition, or no right to read it
-   */
-  async locate(tp: TopicPartition, from: From): Promise<number> {
-    return this.#run(
-      this.#asking([nameOf(tp)], async cluster => {
-        await cluster.addMultipleTargetTopics([tp.topic])
-        const position = { tp, offset: await offsetAt(cluster, tp, from) }
-        const broker = await brokerOf(cluster, tp)
-        const answers = await fetchCommitted(broker, [position], {
-          waitMs: 0,
-          bytesPerPartition: 1,
-          roomPerPartition: 1,
-        })
-        const answer = answers.get(position)
-        if (answer && !answer.ok) throw answer.error
-        return position.offset
-      }),
-    )
-  }
-
-  /** The end of what may be read now, or of what is written; brokers that are away are waited for. */
-  async end(tp: TopicPartition, behindOpen?: 'behind open transactions'): Promise<number> {
-    const end = behindOpen ? endOf : stableEndOf
-    return this.#run(this.#asking([nameOf(tp)], cluster => end(cluster, tp)))
-  }
-
-  /** Asks once. @throws Error as the broker answers */
-  async ends(tp: TopicPartition): Promise<LogEnds> {
-    const { cluster } = await this.#open()
-    await cluster.addMultipleTargetTopics([tp.topic])
-    return this.#afresh(cluster, () => logEnds(cluster, tp))
-  }
-
-  /** The group's progress as of a moment after this call. Asks once. @throws Error as the coordinator answers */
-  async committed(groupId: string, tps: readonly TopicPartition[]): Promise<Progress[]> {
-    const { cluster } = await this.#open()
-    await cluster.addMultipleTargetTopics(tps.map(({ topic }) => topic)) // finds the brokers, if none is known yet
-    try {
-      return await committedOffsets(cluster, groupId, tps)
-    } catch (error) {
-      await cluster.refreshMetadata().catch(() => {}) // for the next time: who asks again has to begin before this
-      throw error
-    }
-  }
-
-  /** The first offset of a record of at least this time (milliseconds since 1970), or the log's end. Asks once. */
-  async offsetAt(tp: TopicPartition, timestamp: number): Promise<number> {
-    const { cluster } = await this.#open()
-    return this.#afresh(cluster, () => firstOffset(cluster, tp, timestamp))
-  }
-
-  /** Connects. @throws BusUnavailable */
-  async connect(): Promise<void> {
-    await this.#open()
-  }
-
   /** Begins to read; a reading that changed its offset or its pause is told again. */
   read(reading: Reading): void {
     if (this.#closed) return
-    if (!this.#readings.has(reading)) {
-      const busySince = Number.NEGATIVE_INFINITY
-      this.#readings.set(reading, { phase: 'ready', busySince, failures: 0, told: new Set(), mark: noMark() })
-    }
+    if (!this.#readings.has(reading)) this.#readings.set(reading, newState())
     this.#schedule()
   }
 
@@ -175,60 +105,13 @@ export class Fetcher {
     this.#closed = true
     this.#closing.resolve()
     this.#readings.clear()
-    const opened = await this.#opening?.catch(() => null)
     await Promise.allSettled(this.#running)
-    await opened?.close()
   }
 
-  #open(): Promise<OpenCluster> {
-    if (this.#closed) throw new Error(closedText)
-    this.#opening ??= reachable(openCluster(this.#options.kafka)).then(
-      opened => {
-        this.#cluster = opened.cluster
-        return opened
-      },
-      error => {
-        this.#opening = null
-        throw error
-      },
-    )
-    return this.#opening
-  }
-
-  #run<T>(work: Promise<T>): Promise<T> {
-    const ended = () => this.#running.delete(work)
+  #run(work: Promise<unknown>): void {
+    const ended = () => void this.#running.delete(work)
     this.#running.add(work)
     work.then(ended, ended)
-    return work
-  }
-
-  /** Asks until there is an answer, or a refusal that lasts. */
-  async #asking<T>(names: string[], ask: (cluster: InternalCluster) => Promise<T>): Promise<T> {
-    const { cluster } = await this.#open()
-    const told = new Set<string>()
-    for (let attempt = 1; !this.#closed; attempt++) {
-      try {
-        return await ask(cluster)
-      } catch (error) {
-        const hint = hints[typeOf(error)]
-        if (hint && attempt >= startAttempts) {
-          throw new Error(`${names.join()} cannot be read: ${textOf(error)}. ${hint}`, { cause: error })
-        }
-        if (!hint) this.#tell([{ name: names.join(), told }], error)
-        await this.#rest(cluster, attempt)
-      }
-    }
-    throw new Error(closedText)
-  }
-
-  /** Metadata of before may not know a partition that was added, or a leader that has moved. */
-  async #afresh<T>(cluster: InternalCluster, ask: () => Promise<T>): Promise<T> {
-    try {
-      return await ask()
-    } catch {
-      await cluster.refreshMetadata()
-      return ask()
-    }
   }
 
   /** After this turn of the event loop, so that handlers that are done at once are in for the next fetch. */
@@ -237,42 +120,43 @@ export class Fetcher {
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
-      if (this.#closed) return
-      if (this.#cluster) this.#fetchAll(this.#cluster)
-      else
-        void this.#run(
-          this.#open().then(
-            () => this.#schedule(),
-            () => this.#restThenSchedule(),
-          ),
-        )
+      if (!this.#closed) this.#fetchAll()
     })
   }
 
-  async #restThenSchedule(): Promise<void> {
-    await Promise.race([sleep(this.#options.clock, longestRestMs), this.#closing.promise])
-    this.#schedule()
+  #fetchAll(): void {
+    const now = this.#options.clock.monotonic()
+    const ready = new Map<number, Reading[]>()
+    for (const [reading, state] of this.#readings) {
+      if (state.phase !== 'ready' || reading.paused) continue
+      if (!state.source || state.source.until < now) {
+        this.#run(this.#findLeader(reading, state))
+        continue
+      }
+      const { node } = state.source
+      if (!ready.has(node)) ready.set(node, [])
+      ready.get(node)!.push(reading)
+    }
+    for (const [node, group] of ready) {
+      if (!this.#asked.has(node)) this.#run(this.#fetch(node, group))
+    }
   }
 
-  #fetchAll(cluster: InternalCluster): void {
-    const ready = new Map<number, Reading[]>()
-    for (const [reading, { phase }] of this.#readings) {
-      if (phase !== 'ready' || reading.paused) continue
-      try {
-        const leader = leaderOf(cluster, reading.tp)
-        if (!ready.has(leader)) ready.set(leader, [])
-        ready.get(leader)!.push(reading)
-      } catch (error) {
-        void this.#run(this.#recover(cluster, [reading], error))
-      }
-    }
-    for (const [leader, group] of ready) {
-      if (!this.#asked.has(leader)) void this.#run(this.#fetch(cluster, leader, group))
+  async #findLeader(reading: Reading, state: State): Promise<void> {
+    const { brokers, clock } = this.#options
+    state.phase = 'asked'
+    try {
+      const node = await brokers.leader(reading.tp)
+      state.source = { node, until: clock.monotonic() + leaderAgeMs, isReplica: false }
+      state.phase = 'ready'
+      this.#schedule()
+    } catch (error) {
+      await this.#recover([reading], error)
     }
   }
 
   /** Readings of one partition share an answer if they are at one offset; the others wait for the next fetch. */
-  async #fetch(cluster: InternalCluster, leader: number, ready: readonly Reading[]): Promise<void> {
+  async #fetch(node: number, ready: readonly Reading[]): Promise<void> {
     const shares = [...Map.groupBy(ready, ({ tp }) => nameOf(tp)).values()].map(group =>
       group.filter(({ offset }) => offset === group[0]!.offset),
     )
@@ -282,24 +166,34 @@ export class Fetcher {
       state.phase = 'asked'
       this.#toTheEnd(reading, state)
     }
-    this.#asked.add(leader)
-    const waitMs = asked.length < ready.length ? 0 : this.#waitMs()
+    this.#asked.add(node)
+    const { brokers } = this.#options
+    const limits = { ...this.#limits(asked), waitMs: asked.length < ready.length ? 0 : this.#waitMs() }
     const positions = shares.map(([first]) => {
       const { tp, offset } = first!
       return { tp, offset, mark: this.#readings.get(first!)!.mark }
     })
     try {
-      const broker = await cluster.findBroker({ nodeId: leader })
-      const roomPerPartition = Math.max(roomAtLeast, Math.min(roomAtMost, roomInAll / this.#readings.size))
-      const answers = await fetchCommitted(broker, positions, { waitMs, bytesPerPartition, roomPerPartition })
-      for (const [i, share] of shares.entries()) {
-        this.#take(cluster, share, positions[i]!.offset, answers.get(positions[i]!))
-      }
+      const answers = await fetchCommitted(
+        request => brokers.ask({ node }, fetchRecords, request, { lane: 'fetch' }),
+        positions,
+        limits,
+      )
+      for (const [i, share] of shares.entries()) this.#take(share, positions[i]!.offset, answers.get(positions[i]!))
     } catch (error) {
-      void this.#run(this.#recover(cluster, asked, error))
+      this.#run(this.#recover(asked, error))
     }
-    this.#asked.delete(leader)
+    this.#asked.delete(node)
     this.#schedule()
+  }
+
+  /** Who names its rack may be sent to a replica in place of an answer. */
+  #limits(asked: readonly Reading[]) {
+    const { clock, rack = '' } = this.#options
+    const now = clock.monotonic()
+    const leadersOnly = asked.some(reading => (this.#readings.get(reading)?.leadersUntil ?? 0) > now)
+    const roomPerPartition = Math.max(roomAtLeast, Math.min(roomAtMost, roomInAll / this.#readings.size))
+    return { bytesPerPartition, roomPerPartition, rack: leadersOnly ? '' : rack }
   }
 
   #waitMs(): number {
@@ -310,9 +204,9 @@ export class Fetcher {
     return someAreReadySoon ? shortWaitMs : longWaitMs
   }
 
-  #take(cluster: InternalCluster, share: readonly Reading[], from: number, answer: Fetched | undefined): void {
+  #take(share: readonly Reading[], from: number, answer: Fetched | undefined): void {
     if (answer && !answer.ok) {
-      void this.#run(this.#recover(cluster, share, answer.error))
+      this.#run(this.#recover(share, answer.error))
       return
     }
     for (const reading of share) {
@@ -322,11 +216,16 @@ export class Fetcher {
       if (!answer || reading.offset !== from) continue // it was moved meanwhile
       state.failures = 0
       state.told.clear()
+      if (answer.preferredReplica >= 0) this.#readFrom(answer.preferredReplica, state)
       if (answer.next > from) this.#toTheEnd(reading, state)
       reading.offset = answer.next
       const taken = reading.take(answer, from)
       if (taken && answer.records.length > 0) this.#untilTaken(state, taken)
     }
+  }
+
+  #readFrom(replica: number, state: State): void {
+    state.source = { node: replica, until: this.#options.clock.monotonic() + replicaAgeMs, isReplica: true }
   }
 
   /** A broker fills its answer in the order of the request, so the first places go round. */
@@ -344,47 +243,67 @@ export class Fetcher {
     })
   }
 
+  /** What a replica cannot answer its leader can; whom the leader cannot answer either rests. */
+  async #recover(troubled: readonly Reading[], error: unknown): Promise<void> {
+    const still = troubled.filter(reading => this.#readings.has(reading))
+    const ofReplicas = still.filter(reading => this.#readings.get(reading)!.source?.isReplica)
+    const ofLeaders = still.filter(reading => !ofReplicas.includes(reading))
+    for (const reading of ofReplicas) this.#leaveReplica(this.#readings.get(reading)!)
+    if (ofReplicas.length > 0) this.#schedule()
+    if (ofLeaders.length > 0) await this.#recoverFromLeader(ofLeaders, error)
+  }
+
+  #leaveReplica(state: State): void {
+    state.source = null
+    state.leadersUntil = this.#options.clock.monotonic() + replicaAgeMs
+    state.phase = 'ready'
+  }
+
   /** Lets them try again after a while; where a log was cut or made anew, from where they say then. */
-  async #recover(cluster: InternalCluster, troubled: readonly Reading[], error: unknown): Promise<void> {
-    const states = troubled.flatMap(reading => this.#readings.get(reading) ?? [])
+  async #recoverFromLeader(troubled: readonly Reading[], error: unknown): Promise<void> {
+    const states = troubled.map(reading => this.#readings.get(reading)!)
     for (const state of states) {
       state.phase = 'resting'
+      state.source = null
       state.failures++
     }
     if (typeOf(error) === unknownPartition) for (const reading of troubled) reading.gone?.(error as Error)
     this.#tell(
-      troubled.map((reading, i) => ({ name: nameOf(reading.tp), told: states[i]?.told ?? new Set() })),
+      troubled.map((reading, i) => ({ name: nameOf(reading.tp), told: states[i]!.told })),
       error,
     )
-    await this.#rest(cluster, Math.max(1, ...states.map(({ failures }) => failures)))
+    await this.#rest(Math.max(1, ...states.map(({ failures }) => failures)))
     for (const [i, reading] of troubled.entries()) {
-      if (typeOf(error) === 'OFFSET_OUT_OF_RANGE') await this.#relocate(cluster, reading).catch(() => {}) // asked again
-      const state = states[i]
-      if (state) state.phase = 'ready'
+      if (typeOf(error) === 'OFFSET_OUT_OF_RANGE') await this.#relocate(reading).catch(() => {}) // asked again
+      states[i]!.phase = 'ready'
     }
     this.#schedule()
   }
 
-  async #relocate(cluster: InternalCluster, reading: Reading): Promise<void> {
+  async #relocate(reading: Reading): Promise<void> {
     const { offset } = reading
-    const ends = await logEnds(cluster, reading.tp)
+    const ends = await logEnds(this.#options.brokers, reading.tp)
     if (!this.#readings.has(reading) || reading.offset !== offset) return
     if (offset < ends.low || offset > ends.high) reading.cut(ends)
   }
 
-  async #rest(cluster: InternalCluster, failures: number): Promise<void> {
-    const ms = Math.min(firstRestMs * 2 ** (failures - 1), longestRestMs)
-    await Promise.race([sleep(this.#options.clock, ms), this.#closing.promise])
-    if (!this.#closed) await cluster.refreshMetadata().catch(() => {}) // what it cannot find out, the next attempt shows
+  async #rest(failures: number): Promise<void> {
+    await Promise.race([sleep(this.#options.clock, restMs(failures)), this.#closing.promise])
+    if (!this.#closed) await this.#options.brokers.refresh().catch(() => {}) // what it cannot find out, the next attempt shows
   }
 
   /** Logs a lasting trouble once for each partition. */
   #tell(troubled: readonly { name: string; told: Set<string> }[], error: unknown): void {
     const text = textOf(error)
     const untold = troubled.filter(({ told }) => !told.has(text))
-    if (untold.length === 0) return
+    if (untold.length === 0 || this.#closed) return
     for (const { told } of untold) told.add(text)
     const names = untold.map(({ name }) => name).join(', ')
     this.#options.telemetry.emit('bus.log', { level: 'warn', message: `cannot read ${names} now: ${text}` })
   }
+}
+
+function newState(): State {
+  const busySince = Number.NEGATIVE_INFINITY
+  return { phase: 'ready', source: null, leadersUntil: 0, busySince, failures: 0, told: new Set(), mark: noMark() }
 }

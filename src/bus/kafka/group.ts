@@ -6,19 +6,23 @@ import type { RecordLimits } from '../record-limits.ts'
 import type { GroupMembership, PartitionHistory } from '../session/driver.ts'
 import { GroupMember } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
+import type { Brokers } from '../wire/brokers.ts'
 import type { Compression } from './codecs.ts'
 import { Coordinator } from './coordinator.ts'
-import { Fetcher, type Reading } from './fetcher.ts'
+import type { Fetcher, Reading } from './fetcher.ts'
+import type { Logs } from './logs.ts'
 import { kafkaPartition } from './partition.ts'
 import { reachable } from './reachable.ts'
 
 export interface KafkaGroupOptions {
-  consumerKafka: Kafka
-  readerKafka: Kafka
-  sessionKafka: Kafka
+  brokers: Brokers
+  logs: Logs
+  fetcher: Fetcher
+  producers: Kafka
   clock: Clock
   telemetry: Telemetry
   groupId: string
+  instanceId?: string | undefined
   topics: readonly string[]
   limits: RecordLimits
   sessionTimeoutMs: number
@@ -43,10 +47,12 @@ const leaveLimitMs = 3_000
  * @throws BusUnavailable; Error when the group refuses this process, or kafka.startFrom forbids to begin
  */
 export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortSignal): Promise<void> {
-  const { consumerKafka, readerKafka, clock, telemetry, topics, sessionTimeoutMs, ownership } = options
-  const coordinator = await Coordinator.connect({ ...options, kafka: consumerKafka })
-  const fetcher = new Fetcher({ kafka: readerKafka, clock, telemetry })
-  const close = () => Promise.all([coordinator.close(), fetcher.close()])
+  const { fetcher, logs, clock, telemetry, topics, sessionTimeoutMs, ownership } = options
+  const coordinator = await Coordinator.connect(options)
+  const readings = new Map<string, Reading>()
+  const close = () => {
+    for (const reading of readings.values()) fetcher.forget(reading)
+  }
   const member = new GroupMember({
     transport: coordinator,
     topics,
@@ -60,14 +66,9 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
   let joined = false
   const leave = () => limited(clock, leaveLimitMs, member.leave())
   const end = () => {
-    if (!joined)
-      return options.leaving(
-        leave()
-          .then(close, close)
-          .then(() => {}),
-      )
+    if (!joined) return options.leaving(leave().then(close, close))
     member.stop()
-    void close()
+    close()
   }
   closing.addEventListener('abort', end)
   const membership: GroupMembership = {
@@ -89,29 +90,27 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
         await member.leave()
       } finally {
         closing.removeEventListener('abort', end)
-        await close()
+        close()
       }
     },
   }
-  const readings = new Map<string, Reading>()
   const partition = (tp: TopicPartition) => {
     const key = `${tp.topic}/${tp.partition}`
     const reading = readings.get(key) ?? readingOf(tp, ownership)
     readings.set(key, reading)
-    return kafkaPartition({ ...options, kafka: options.sessionKafka, fetcher, tp, cursor: cursorOf(fetcher, reading) })
+    return kafkaPartition({ ...options, kafka: options.producers, tp, cursor: cursorOf(fetcher, reading) })
   }
   try {
     closing.throwIfAborted() // an event of before is not heard of
     await coordinator.locate()
-    await fetcher.connect()
     await ownership.attach(
       {
         partition,
         history(topic) {
           closing.throwIfAborted()
-          return reachable(historyOf(topic, options, fetcher, coordinator))
+          return reachable(historyOf(topic, options, coordinator))
         },
-        ends: tp => reachable(fetcher.ends(tp)),
+        ends: tp => reachable(logs.ends(tp)),
         hasMembers: () => coordinator.hasMembers(),
         member: membership,
       },
@@ -121,7 +120,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
     joined = true
   } catch (error) {
     closing.removeEventListener('abort', end)
-    await close()
+    close()
     throw error
   }
 }
@@ -159,13 +158,12 @@ function cursorOf(fetcher: Fetcher, reading: Reading) {
 
 async function historyOf(
   topic: string,
-  { groupId }: KafkaGroupOptions,
-  fetcher: Fetcher,
+  { groupId, logs }: KafkaGroupOptions,
   coordinator: Coordinator,
 ): Promise<PartitionHistory[]> {
   const count = (await coordinator.partitions()).get(topic) ?? 0
   const tps = Array.from({ length: count }, (_, partition) => ({ topic, partition }))
-  const progress = await fetcher.committed(groupId, tps)
+  const progress = await logs.committed(groupId, tps)
   const known = new Set(progress.filter(({ error, committed }) => error || committed).map(({ partition }) => partition))
   return tps.map(tp => ({ ...tp, known: known.has(tp.partition) }))
 }

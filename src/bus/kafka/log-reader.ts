@@ -1,20 +1,25 @@
-import { HandOver } from '../hand-over.ts'
+import { HandOver, type HandOverOptions } from '../hand-over.ts'
 import type { Follower, From, OnRecords, TopicPartition } from '../port.ts'
-import { Fetcher, type FetcherOptions, type Reading } from './fetcher.ts'
+import type { Fetcher, Reading } from './fetcher.ts'
+import type { Logs } from './logs.ts'
+
+export interface LogReaderOptions extends Pick<HandOverOptions, 'clock' | 'telemetry'> {
+  fetcher: Fetcher
+  logs: Logs
+}
 
 /** Reads partitions without a group. */
 export class LogReader {
-  readonly #options: FetcherOptions
-  readonly #fetcher: Fetcher
+  readonly #options: LogReaderOptions
   readonly #handOvers = new Set<HandOver>()
 
-  constructor(options: FetcherOptions) {
+  constructor(options: LogReaderOptions) {
     this.#options = options
-    this.#fetcher = new Fetcher(options)
   }
 
   async follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower> {
-    const start = await this.#fetcher.locate(tp, from)
+    const { fetcher, logs } = this.#options
+    const start = await logs.locate(tp, from)
     const handOver = new HandOver({ ...this.#options, name: `${tp.topic}/${tp.partition}`, start, onRecords })
     this.#handOvers.add(handOver)
     const reading: Reading = {
@@ -27,21 +32,20 @@ export class LogReader {
         handOver.moved(low, high)
       },
     }
-    this.#fetcher.read(reading)
+    fetcher.read(reading)
     return {
       caughtUp: async behindOpen => {
-        if (!handOver.closed) await handOver.reached(await this.#fetcher.end(tp, behindOpen))
+        if (!handOver.closed) await handOver.reached(await logs.end(tp, behindOpen))
       },
       close: async () => {
-        this.#fetcher.forget(reading)
+        fetcher.forget(reading)
         this.#handOvers.delete(handOver)
         handOver.close()
       },
     }
   }
 
-  async close(): Promise<void> {
+  close(): void {
     for (const handOver of this.#handOvers) handOver.close()
-    await this.#fetcher.close()
   }
 }

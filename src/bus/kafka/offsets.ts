@@ -1,75 +1,42 @@
 import type { From, TopicPartition } from '../port.ts'
 import type { LogEnds } from '../session/driver.ts'
-import { protocolError } from './cluster.ts'
-import type { InternalBroker, InternalCluster } from './internals.ts'
+import type { Brokers } from '../wire/brokers.ts'
+import { earliest, latest, listOffset } from '../wire/offset-apis.ts'
 
-/** What ListOffsets takes for a timestamp. */
-const latest = -1
-const earliest = -2
-
-/** Isolation levels of the protocol. */
-const uncommitted = 0
-const committed = 1
-
-const unknownTopicOrPartition = 3
-const leaderNotAvailable = 5
-
-/** The node that leads the partition, as far as the metadata knows. @throws Error of the protocol */
-export function leaderOf({ brokerPool }: InternalCluster, { topic, partition }: TopicPartition): number {
-  const ofTopic = brokerPool.metadata?.topicMetadata.find(one => one.topic === topic)
-  if (ofTopic?.topicErrorCode) throw protocolError(ofTopic.topicErrorCode)
-  const found = ofTopic?.partitionMetadata.find(({ partitionId }) => partitionId === partition)
-  if (!found) throw protocolError(unknownTopicOrPartition)
-  if (found.leader < 0) throw protocolError(found.partitionErrorCode || leaderNotAvailable)
-  return found.leader
-}
-
-export async function brokerOf(cluster: InternalCluster, tp: TopicPartition): Promise<InternalBroker> {
-  return cluster.findBroker({ nodeId: leaderOf(cluster, tp) })
-}
+const limitMs = 10_000
 
 /** The last stable offset: the end of what readers of committed records may read. */
-export function stableEndOf(cluster: InternalCluster, tp: TopicPartition): Promise<number> {
-  return listOffset(cluster, tp, latest)
+export function stableEndOf(brokers: Brokers, tp: TopicPartition): Promise<number> {
+  return offsetOf(brokers, tp, latest, true)
 }
 
 /** The end of the partition, open transactions included. */
-export function endOf(cluster: InternalCluster, tp: TopicPartition): Promise<number> {
-  return listOffset(cluster, tp, latest, uncommitted)
+export function endOf(brokers: Brokers, tp: TopicPartition): Promise<number> {
+  return offsetOf(brokers, tp, latest, false)
 }
 
 /** `latest` is the last stable offset. */
-export async function offsetAt(cluster: InternalCluster, tp: TopicPartition, from: From): Promise<number> {
-  if (from === 'earliest') return listOffset(cluster, tp, earliest)
-  return from === 'latest' ? stableEndOf(cluster, tp) : firstOffset(cluster, tp, from)
+export async function offsetAt(brokers: Brokers, tp: TopicPartition, from: From): Promise<number> {
+  if (from === 'earliest') return offsetOf(brokers, tp, earliest, true)
+  return from === 'latest' ? stableEndOf(brokers, tp) : firstOffset(brokers, tp, from)
 }
 
 /** The first offset of a record of at least this time (milliseconds since 1970), or the end of what may be read. */
-export async function firstOffset(cluster: InternalCluster, tp: TopicPartition, timestamp: number): Promise<number> {
-  const end = await stableEndOf(cluster, tp)
-  const offset = await listOffset(cluster, tp, Math.max(0, Math.ceil(timestamp)))
+export async function firstOffset(brokers: Brokers, tp: TopicPartition, timestamp: number): Promise<number> {
+  const end = await stableEndOf(brokers, tp)
+  const offset = await offsetOf(brokers, tp, Math.max(0, Math.ceil(timestamp)), true)
   return offset >= 0 ? offset : end // no record was that young; what has come since is
 }
 
 /** The log's first offset and the one after its last, records of open transactions included. */
-export async function logEnds(cluster: InternalCluster, tp: TopicPartition): Promise<LogEnds> {
-  const low = await listOffset(cluster, tp, earliest, uncommitted)
-  const high = await endOf(cluster, tp)
+export async function logEnds(brokers: Brokers, tp: TopicPartition): Promise<LogEnds> {
+  const low = await offsetOf(brokers, tp, earliest, false)
+  const high = await endOf(brokers, tp)
   return { ...tp, low, high }
 }
 
-async function listOffset(
-  cluster: InternalCluster,
-  tp: TopicPartition,
-  timestamp: number,
-  isolationLevel: 0 | 1 = committed,
-): Promise<number> {
-  const broker = await brokerOf(cluster, tp)
-  const { responses } = await broker.listOffsets({
-    isolationLevel,
-    topics: [{ topic: tp.topic, partitions: [{ partition: tp.partition, timestamp }] }],
-  })
-  const { errorCode, offset } = responses[0]!.partitions[0]!
-  if (errorCode) throw protocolError(errorCode)
-  return Number(offset)
+/** @throws ProtocolError as the leader answers */
+async function offsetOf(brokers: Brokers, tp: TopicPartition, timestamp: number, committed: boolean): Promise<number> {
+  const { offset } = await brokers.ask({ leader: tp }, listOffset, { ...tp, timestamp, committed }, { limitMs })
+  return offset
 }

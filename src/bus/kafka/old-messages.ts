@@ -1,7 +1,7 @@
 import * as zlib from 'node:zlib'
 import { newHeaders } from '../record-headers.ts'
 import { unpack } from './codecs.ts'
-import type { DecodedMessage } from './internals.ts'
+import type { DecodedMessage } from './messages.ts'
 import { lengthEnds, prefixBytes, prefixOf, type RecordBatch, takeRoom, type Wanted } from './record-batch.ts'
 import { UnreadableBatch } from './unreadable.ts'
 
@@ -15,7 +15,7 @@ const at = { crc: lengthEnds, magic: 16, attributes: 17, timestamp: 18, key: 26 
 const attributes = { codec: 0x07, logAppendTime: 0x08 }
 
 /** They know no transactions. */
-export const noContext = { batchContext: { producerId: '-1', inTransaction: false } }
+export const noContext = { batchContext: { producerId: -1n, inTransaction: false } }
 
 interface OldMessage {
   offset: number

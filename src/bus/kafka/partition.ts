@@ -4,7 +4,7 @@ import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import type { Acquired, Committed, PartitionDriver } from '../session/driver.ts'
 import type { Compression } from './codecs.ts'
-import type { Fetcher } from './fetcher.ts'
+import type { Logs } from './logs.ts'
 import { Routing } from './routing.ts'
 
 export interface KafkaPartitionOptions {
@@ -12,7 +12,7 @@ export interface KafkaPartitionOptions {
   clock: Clock
   groupId: string
   tp: TopicPartition
-  fetcher: Pick<Fetcher, 'committed' | 'ends' | 'offsetAt'>
+  logs: Pick<Logs, 'committed' | 'ends' | 'offsetAt'>
   compression: Compression
   limits: RecordLimits
   cursor: Pick<PartitionDriver, 'seek' | 'pause' | 'resume'>
@@ -25,7 +25,7 @@ const producerRetry = { initialRetryTime: 50, maxRetryTime: 500, retries: 10, mu
 
 /** One epoch of a partition: a transactional producer of its own, whose initialisation fences the earlier owner. */
 export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver {
-  const { kafka, clock, groupId, tp, fetcher, cursor } = options
+  const { kafka, clock, groupId, tp, logs, cursor } = options
   const routing = new Routing(options)
   let producer: Producer | null = null
   let connecting: Promise<void> = Promise.resolve()
@@ -47,7 +47,7 @@ export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver 
     await inTime('write to the group', sendOffsets(first, 0, ''))
     await inTime('abort', first.abort())
     const committed = await inTime('fetch offsets', committedOffset())
-    const { low, high } = await inTime('list offsets', fetcher.ends(tp))
+    const { low, high } = await inTime('list offsets', logs.ends(tp))
     return { committed, low, high }
   }
 
@@ -57,7 +57,7 @@ export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver 
    */
   async function committedOffset(): Promise<Committed | null> {
     for (;;) {
-      const [found] = await fetcher.committed(groupId, [tp])
+      const [found] = await logs.committed(groupId, [tp])
       if (!found?.error) return found?.committed ?? null
       if (found.error.type !== 'UNSTABLE_OFFSET_COMMIT' || !producer) throw found.error
       await sleep(clock, unstableMs) // the coordinator does not know yet that it was taken back
@@ -100,5 +100,5 @@ export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver 
     await released?.disconnect().catch(() => {}) // nothing depends on a connection of the past
   }
 
-  return { ...cursor, acquire, commit, release, offsetAt: timestamp => fetcher.offsetAt(tp, timestamp) }
+  return { ...cursor, acquire, commit, release, offsetAt: timestamp => logs.offsetAt(tp, timestamp) }
 }

@@ -1,41 +1,24 @@
 import { BusUnavailable } from '../errors.ts'
+import { ProtocolError, Unanswered } from '../wire/errors.ts'
 
 /** What brokers answer while they look for the one that knows, or that one still reads what it has to know. */
 export const passing: ReadonlySet<string> = new Set([
-  'NOT_COORDINATOR_FOR_GROUP',
-  'GROUP_COORDINATOR_NOT_AVAILABLE',
-  'GROUP_LOAD_IN_PROGRESS',
+  'NOT_COORDINATOR',
+  'COORDINATOR_NOT_AVAILABLE',
+  'COORDINATOR_LOAD_IN_PROGRESS',
   'LEADER_NOT_AVAILABLE',
-  'NOT_LEADER_FOR_PARTITION',
+  'NOT_LEADER_OR_FOLLOWER',
 ])
 
-/** How kafkajs names its errors when no broker answered. */
-const unanswered = new Set([
-  'KafkaJSConnectionError',
-  'KafkaJSConnectionClosedError',
-  'KafkaJSRequestTimeoutError',
-  'KafkaJSBrokerNotFound',
-  'KafkaJSNoBrokerAvailableError',
-  'KafkaJSLockTimeout',
-  'KafkaJSMetadataNotLoaded',
-  'KafkaJSGroupCoordinatorNotFound',
-])
-
-/** Passes on what was asked of the brokers. @throws BusUnavailable instead of kafkajs's many words for it */
+/** Passes on what was asked of the brokers. @throws BusUnavailable where they did not answer, or do not know yet */
 export async function reachable<T>(asked: Promise<T>): Promise<T> {
   try {
     return await asked
   } catch (error) {
-    throw isUnanswered(error) ? new BusUnavailable(`no broker answers: ${error.message}`, { cause: error }) : error
+    throw isOutage(error) ? new BusUnavailable(`no broker answers: ${error.message}`, { cause: error }) : error
   }
 }
 
-/** kafkajs wraps the last error of a series in one that says how many there were. */
-function isUnanswered(error: unknown): error is Error {
-  const { name, cause, type = '' } = error as Error & { type?: string }
-  return (
-    passing.has(type) ||
-    unanswered.has(name) ||
-    (name === 'KafkaJSNumberOfRetriesExceeded' && isUnanswered(cause ?? {}))
-  )
+function isOutage(error: unknown): error is Error {
+  return error instanceof Unanswered || (error instanceof ProtocolError && passing.has(error.type))
 }

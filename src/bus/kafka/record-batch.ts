@@ -1,6 +1,6 @@
 import { unpack } from './codecs.ts'
 import { crc32c } from './crc32c.ts'
-import type { DecodedMessage } from './internals.ts'
+import type { DecodedMessage } from './messages.ts'
 import { RecordReader } from './record-reader.ts'
 import { UnreadableBatch } from './unreadable.ts'
 
@@ -105,7 +105,7 @@ export function contextOf(bytes: Buffer) {
     timestamp: Number(bytes.readBigInt64BE(hasAppendTime ? at.maxTimestamp : at.firstTimestamp)),
     isControl: (flags & attributes.control) !== 0,
     batchContext: {
-      producerId: String(bytes.readBigInt64BE(at.producerId)),
+      producerId: bytes.readBigInt64BE(at.producerId),
       inTransaction: (flags & attributes.transactional) !== 0,
     },
   }

@@ -16,6 +16,8 @@ export interface Joined extends MemberOf {
   leaderId: string
   /** The topics of each member, by its id. */
   subscriptions: ReadonlyMap<string, readonly string[]>
+  /** Whether the group keeps the assignment that it has: its leader, a static member, has come back. */
+  assigned?: boolean
 }
 
 /** The requests of Kafka's classic group protocol. Each fails with a GroupError, or with any error when it got no answer. */
@@ -66,6 +68,9 @@ export interface GroupMemberOptions {
 const retryMs = 200
 
 const nobody: MemberOf = { memberId: '', generation: -1 }
+
+const differ = (counts: ReadonlyMap<string, number>, others: ReadonlyMap<string, number>) =>
+  [...counts].some(([topic, count]) => count !== others.get(topic))
 
 const asksOf = (error: unknown): GroupError['asks'] => (error instanceof GroupError ? error.asks : 'wait')
 
@@ -191,12 +196,14 @@ export class GroupMember {
     this.#partitionsChanged = false
     this.#leads = joined.leaderId === joined.memberId
     const sentAt = clock.monotonic()
-    const given = await transport.sync(joined, this.#leads ? assignInTurn(subscriptions, this.#partitions) : null)
+    const assigns = this.#leads && !joined.assigned
+    const given = await transport.sync(joined, assigns ? assignInTurn(subscriptions, this.#partitions) : null)
     if (this.#left) return
     const { memberId, generation } = this.#synced
     const unbroken = joined.memberId === memberId && joined.generation === generation + 1
     this.#synced = joined
     this.#answered(sentAt)
+    if (this.#leads && !assigns) this.#partitionsChanged = differ(this.#partitions, given.counts ?? this.#partitions)
     events.assigned(this.#take(given), unbroken)
   }
 
@@ -259,7 +266,7 @@ export class GroupMember {
     const known = this.#partitions
     const found = await this.#options.transport.partitions([...known.keys()]).catch(() => known) // asked again in a while
     if (known !== this.#partitions) return // it has joined again since
-    this.#partitionsChanged = [...found].some(([topic, count]) => count !== known.get(topic))
+    this.#partitionsChanged = differ(found, known)
   }
 
   /** Heartbeats of a member that retired while it was about to join again: what is in flight is still to be committed. */

@@ -121,7 +121,12 @@ export class Brokers {
 
   async #channelTo(target: Target, lane: Lane): Promise<Channel> {
     if (target === 'any') return this.#channels.toAny(lane)
-    return this.#channels.to(await this.#addressOf(target), lane)
+    const address = await this.#addressOf(target)
+    return this.#channels.to(
+      address,
+      lane,
+      lane === 'join' && typeof target === 'object' && 'group' in target ? target.group : '',
+    )
   }
 
   async #addressOf(target: Exclude<Target, 'any'>): Promise<Address> {

@@ -48,10 +48,13 @@ export class Channels {
     for (const channel of this.#usable.values()) if (!names.has(nameOf(channel.address))) channel.retire()
   }
 
-  /** Resolves when requests may be sent. */
-  async to(address: Address, lane: Lane): Promise<Channel> {
+  /**
+   * Resolves when requests may be sent.
+   * @param of whose requests wait for each other on this lane
+   */
+  async to(address: Address, lane: Lane, of = ''): Promise<Channel> {
     if (this.#closed) throw new Unanswered('the connections to the brokers are closed')
-    const key = `${lane} ${nameOf(address)}`
+    const key = `${lane} ${of && `${of} `}${nameOf(address)}`
     const channel = this.#usable.get(key) ?? this.#connect(address, key)
     try {
       await channel.opened

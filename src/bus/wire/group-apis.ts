@@ -24,6 +24,8 @@ export interface JoinAnswer extends Answer {
   protocol: string
   leader: string
   memberId: string
+  /** Whether the group keeps its assignment: its leader, a static member, has come back. */
+  assigned: boolean
   /** Told to the leader alone. */
   members: { memberId: string; metadata: Buffer }[]
 }
@@ -37,24 +39,27 @@ const staticMember = 3
 export const joinGroup = defineApi<JoinRequest, JoinAnswer>({
   name: 'JoinGroup',
   key: 11,
-  versions: [2, 7],
+  versions: [2, 9],
   flexible: 6,
   write(to, { groupId, memberId, instanceId, sessionTimeoutMs, rebalanceTimeoutMs, protocols }, version) {
     to.string(groupId).int32(sessionTimeoutMs).int32(rebalanceTimeoutMs).string(memberId)
     if (version >= staticJoin) to.string(instanceId)
     to.string(consumer).array(protocols, ({ name, metadata }) => void to.string(name).buffer(metadata))
+    if (version >= 8) to.string(null) // the reason for the join
   },
   read(from, version) {
     from.skip(4) // throttle time
     const head = { errorCode: from.int16(), generation: from.int32() }
     if (version >= 7) from.nullableString() // protocol type
-    const names = { protocol: from.string(), leader: from.string(), memberId: from.string() }
+    const names = { protocol: from.string(), leader: from.string() }
+    const assigned = version >= 9 && from.boolean()
+    const memberId = from.string()
     const members = from.array(() => {
       const memberId = from.string()
       if (version >= staticJoin) from.nullableString()
       return { memberId, metadata: from.buffer() ?? nothing }
     })
-    return { ...head, ...names, members }
+    return { ...head, ...names, assigned, memberId, members }
   },
 })
 

@@ -1,0 +1,122 @@
+import { type Clock, sleep } from '../../clock.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
+import type { From, TopicPartition } from '../port.ts'
+import type { LogEnds } from '../session/driver.ts'
+import type { Brokers } from '../wire/brokers.ts'
+import { fetchRecords } from '../wire/fetch-api.ts'
+import { committedOffsets, type Progress } from './committed-offsets.ts'
+import { fetchCommitted } from './fetch.ts'
+import { endOf, firstOffset, logEnds, offsetAt, stableEndOf } from './offsets.ts'
+import { restMs, textOf, typeOf, unknownPartition } from './reading-trouble.ts'
+
+export interface LogsOptions {
+  brokers: Brokers
+  clock: Clock
+  telemetry: Telemetry
+}
+
+/** A new topic is not known to all brokers at once. */
+const startAttempts = 6
+
+const hints: Record<string, string> = {
+  [unknownPartition]: 'Create the topic, or correct its name or the number of the partition.',
+  INVALID_TOPIC_EXCEPTION: 'Correct its name.',
+  TOPIC_AUTHORIZATION_FAILED: 'Grant this client the rights Describe and Read on the topic.',
+}
+
+const closedText = 'the bus is closed'
+
+/** What is asked about the logs of partitions, beside their records. */
+export class Logs {
+  readonly #options: LogsOptions
+  readonly #closing = Promise.withResolvers<void>()
+  #closed = false
+
+  constructor(options: LogsOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Where to begin. Fetches once, so that a missing right shows here; brokers that are away are waited for.
+   * @throws Error when there is no such partition, or no right to read it
+   */
+  locate(tp: TopicPartition, from: From): Promise<number> {
+    const { brokers } = this.#options
+    return this.#asking(tp, async () => {
+      const position = { tp, offset: await offsetAt(brokers, tp, from) }
+      const answers = await fetchCommitted(request => brokers.ask({ leader: tp }, fetchRecords, request), [position], {
+        waitMs: 0,
+        bytesPerPartition: 1,
+        roomPerPartition: 1,
+      })
+      const answer = answers.get(position)
+      if (answer && !answer.ok) throw answer.error
+      return position.offset
+    })
+  }
+
+  /** The end of what may be read now, or of what is written; brokers that are away are waited for. */
+  end(tp: TopicPartition, behindOpen?: 'behind open transactions'): Promise<number> {
+    const end = behindOpen ? endOf : stableEndOf
+    return this.#asking(tp, () => end(this.#options.brokers, tp))
+  }
+
+  /** Asks once. @throws Error as the broker answers */
+  ends(tp: TopicPartition): Promise<LogEnds> {
+    return this.#afresh(() => logEnds(this.#options.brokers, tp))
+  }
+
+  /** The group's progress as of a moment after this call. Asks once. @throws Error as the coordinator answers */
+  committed(groupId: string, tps: readonly TopicPartition[]): Promise<Progress[]> {
+    return committedOffsets(this.#options.brokers, groupId, tps)
+  }
+
+  /** The first offset of a record of at least this time (milliseconds since 1970), or the log's end. Asks once. */
+  offsetAt(tp: TopicPartition, timestamp: number): Promise<number> {
+    return this.#afresh(() => firstOffset(this.#options.brokers, tp, timestamp))
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#closing.resolve()
+  }
+
+  /** Asks until there is an answer, or a refusal that lasts. */
+  async #asking<T>({ topic, partition }: TopicPartition, ask: () => Promise<T>): Promise<T> {
+    const name = `${topic}/${partition}`
+    let told = ''
+    for (let attempt = 1; !this.#closed; attempt++) {
+      try {
+        return await ask()
+      } catch (error) {
+        const hint = hints[typeOf(error)]
+        if (hint && attempt >= startAttempts) {
+          throw new Error(`${name} cannot be read: ${textOf(error)}. ${hint}`, { cause: error })
+        }
+        if (!hint && told !== textOf(error)) this.#tell(name, textOf(error))
+        told = textOf(error)
+        await this.#rest(attempt)
+      }
+    }
+    throw new Error(closedText)
+  }
+
+  /** Metadata of before may not know a partition that was added, or a leader that has moved. */
+  async #afresh<T>(ask: () => Promise<T>): Promise<T> {
+    try {
+      return await ask()
+    } catch {
+      await this.#options.brokers.refresh()
+      return ask()
+    }
+  }
+
+  async #rest(failures: number): Promise<void> {
+    await Promise.race([sleep(this.#options.clock, restMs(failures)), this.#closing.promise])
+    if (!this.#closed) await this.#options.brokers.refresh().catch(() => {}) // what it cannot find out, the next attempt shows
+  }
+
+  #tell(name: string, text: string): void {
+    this.#options.telemetry.emit('bus.log', { level: 'warn', message: `cannot read ${name} now: ${text}` })
+  }
+}

@@ -1,0 +1,86 @@
+import type { TopicPartition } from '../port.ts'
+import { defineApi } from './api.ts'
+
+/** What ListOffsets takes for a timestamp. */
+export const latest = -1
+export const earliest = -2
+
+export interface ListOffsetRequest extends TopicPartition {
+  /** Milliseconds since 1970, or one of the above. */
+  timestamp: number
+  /** Whether the end is that of what readers of committed records may read. */
+  committed: boolean
+}
+
+const client = -1
+const unknown = -1
+
+/** Of one partition, whose code is that of the answer. */
+export const listOffset = defineApi<ListOffsetRequest, { errorCode: number; offset: number }>({
+  name: 'ListOffsets',
+  key: 2,
+  versions: [2, 6],
+  flexible: 6,
+  write(to, { topic, partition, timestamp, committed }, version) {
+    to.int32(client).int8(committed ? 1 : 0)
+    to.array([topic], name => {
+      to.string(name).array([partition], number => {
+        to.int32(number)
+        if (version >= 4) to.int32(unknown) // leader epoch
+        to.int64(timestamp)
+      })
+    })
+  },
+  read(from, version) {
+    from.skip(4) // throttle time
+    const [[found]] = from.array(() => {
+      from.string()
+      return from.array(() => {
+        const errorCode = from.skip(4).int16()
+        const offset = from.skip(8).int64()
+        if (version >= 4) from.skip(4)
+        return { errorCode, offset }
+      })
+    }) as [[{ errorCode: number; offset: number }]]
+    return found
+  },
+})
+
+export interface CommittedPartition extends TopicPartition {
+  /** -1: there is none. */
+  offset: number
+  metadata: string | null
+  /** UNSTABLE_OFFSET_COMMIT: an open transaction is about to change it. */
+  errorCode: number
+}
+
+export interface OffsetFetchRequest {
+  groupId: string
+  tps: readonly TopicPartition[]
+}
+
+/** Stable offsets only, which brokers know since Kafka 2.5. */
+export const offsetFetch = defineApi<OffsetFetchRequest, { errorCode: number; partitions: CommittedPartition[] }>({
+  name: 'OffsetFetch',
+  key: 9,
+  versions: [7, 7],
+  flexible: 6,
+  write(to, { groupId, tps }) {
+    to.string(groupId).array([...Map.groupBy(tps, ({ topic }) => topic)], ([topic, ofTopic]) => {
+      to.string(topic).values(ofTopic, ({ partition }) => to.int32(partition))
+    })
+    to.boolean(true)
+  },
+  read(from) {
+    from.skip(4) // throttle time
+    const topics = from.array(() => {
+      const topic = from.string()
+      return from.array(() => {
+        const place = { topic, partition: from.int32(), offset: from.int64() }
+        from.skip(4) // leader epoch
+        return { ...place, metadata: from.nullableString(), errorCode: from.int16() }
+      })
+    })
+    return { partitions: topics.flat(), errorCode: from.int16() }
+  },
+})
