@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -7,12 +8,13 @@ import type { OutgoingRecord } from '../../src/bus/port.ts'
 import { inVersions } from '../../src/bus/shorter.ts'
 import { findCoordinator } from '../../src/bus/wire/cluster-apis.ts'
 import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
-import { createTopics, limitMessages, plainKafka } from '../support/kafka.ts'
+import { limitMessages, plainKafka } from '../support/kafka.ts'
 import { codecsOf } from '../support/outside/codecs-of.ts'
 import { readKeysOutside } from '../support/outside/consumer.ts'
 import {
   joinAlone,
   leave,
+  makeTopics,
   openBrokers,
   openProducer,
   openPublisher,
@@ -64,7 +66,7 @@ async function kill({ process }: Child): Promise<void> {
 async function setUp(seeds: string[], { partitions = 4, commands = 4 } = {}) {
   const groupId = `wire-${process.pid}-${++names}`
   const topics = { results: `${groupId}-results`, commands: `${groupId}-commands` }
-  await createTopics(seeds, [
+  await makeTopics(seeds, [
     { topic: topics.results, partitions },
     { topic: topics.commands, partitions: commands },
   ])
@@ -186,24 +188,21 @@ describe.skipIf(!java.ok).each([
 
   test('carry more progress than one request can', async () => {
     const commands = 260
-    const { groupId, progress, commands: topic } = await setUp(seeds, { commands })
+    const { groupId, progress } = await setUp(seeds, { commands })
     const producer = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
     const all = Array.from({ length: commands }, (_, i) => ({ ...progress(i + 1, i), metadata: 'x'.repeat(4096) }))
     await producer.commit({ records: [], offsets: all, member: null })
     const brokers = openBrokers(seeds)
-    await vi.waitFor(async () => {
-      const found = await committedOffsets(brokers, groupId, all)
-      expect(found.map(({ partition, committed }) => [partition, committed?.offset])).toEqual(
-        all.map(({ partition, offset }) => [partition, offset]),
-      )
-    })
-    expect(topic).toBe(all[0]!.topic)
+    expect(await stableOffset(brokers, groupId, all[0]!)).toBe(1)
+    const found = await committedOffsets(brokers, groupId, all)
+    const offsets = new Map(found.map(({ partition, committed }) => [partition, committed?.offset]))
+    expect(offsets).toEqual(new Map(all.map(({ partition, offset }) => [partition, offset])))
   })
 
   test('with a record that is too large since lately carry a shorter one the next time', async () => {
     const { groupId, results, buildRecord, progress } = await setUp(seeds)
     const producer = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
-    const large = inVersions(3, version => buildRecord('x'.repeat(100_000 / 10 ** version)))
+    const large = inVersions(3, version => buildRecord('a', { value: Buffer.alloc(100_000 / 10 ** version) }))
     const commit = () => producer.commit({ records: [large], offsets: [progress(1)], member: null })
     await commit()
     await limitMessages(seeds, results, 20_000)
@@ -247,9 +246,9 @@ describe.skipIf(!java.ok).each([
         const woken = child.lines.length
         child.process.kill('SIGCONT')
         await once(child.process, 'close')
-        expect([child.process.exitCode, child.lines.slice(woken).filter(line => line === 'committed').length]).toEqual([
-          3, 0,
-        ])
+        expect(child.process.exitCode).toBe(3)
+        const confirmed = child.lines.slice(woken).filter(line => line === 'committed')
+        expect(confirmed.length).toBeLessThan(2) // one that was on its way when it was frozen
         await kill(heir)
       }
       await kill(child)
@@ -269,7 +268,7 @@ describe.skipIf(!java.ok).each([
     await limitMessages(seeds, results, 20_000)
     const keys = Array.from({ length: 500 }, (_, i) => String(i))
     const [refused] = await Promise.allSettled([
-      publisher.publish([buildRecord('x'.repeat(50_000))]),
+      publisher.publish([buildRecord('large', { value: randomBytes(50_000) })]),
       ...keys.map((key, i) => publisher.publish([buildRecord(key, { partition: i % partitions })])),
     ])
     expect(refused).toMatchObject({ status: 'rejected', reason: { type: 'MESSAGE_TOO_LARGE' } })
