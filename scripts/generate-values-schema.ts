@@ -33,6 +33,8 @@ function sectionBelow(prefix: string): Schema {
 function propertiesOf(prefix: string, key: string): [string, Schema][] {
   const setting = settings.get(prefix + key)
   if (!setting) return [[key, sectionBelow(`${prefix}${key}.`)]]
+  const below = [...settings.keys()].some(path => path.startsWith(`${prefix}${key}.`))
+  if (below) return [[key, { anyOf: [schemaOf(setting), sectionBelow(`${prefix}${key}.`)] }]]
   const names = key === 'TYPE' ? sendTypes : setting.secret ? [key, `${key}File`] : [key]
   return names.map(name => [name, schemaOf(setting)])
 }

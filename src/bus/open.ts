@@ -2,10 +2,10 @@ import { systemClock } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { KafkaBus } from './kafka/bus.ts'
+import { securityOf } from './kafka/security.ts'
 import { MemoryBroker } from './memory/broker.ts'
 import { MemoryBus } from './memory/bus.ts'
 import type { Bus } from './port.ts'
-import type { Sasl } from './wire/connecting.ts'
 
 /** All busses of this process that are embedded share one broker. */
 const embeddedBroker = new MemoryBroker()
@@ -23,7 +23,6 @@ export function openBus({ kafka, topics }: Settings, telemetry: Telemetry): Bus 
     // its progress goes with this process, so a group of it is always new
     return new MemoryBus({ ...common, startFrom: 'earliest', broker: embeddedBroker, sessionTimeoutMs })
   }
-  const sasl = saslOf(kafka.sasl)
   return new KafkaBus({
     ...common,
     startFrom,
@@ -32,13 +31,8 @@ export function openBus({ kafka, topics }: Settings, telemetry: Telemetry): Bus 
     sessionTimeoutMs,
     rebalanceTimeoutMs,
     compression: kafka.compression,
-    ssl: kafka.ssl,
-    ...(sasl && { sasl }),
+    ...securityOf(kafka, systemClock),
+    instanceId: kafka.instanceId,
+    rack: kafka.rack,
   })
-}
-
-function saslOf(sasl: Settings['kafka']['sasl']): Sasl | undefined {
-  if (!sasl) return undefined
-  const { mechanism, username, password } = sasl
-  return { mechanism, username, password: () => password.reveal() }
 }

@@ -21,7 +21,9 @@ async function main(args: string[]): Promise<number> {
     return await dispatch(args)
   } catch (error) {
     const { name, message } = error as Error
-    const hint = name.startsWith('KafkaJS') ? ': check the kafka.* settings, and whether the brokers are reached' : ''
+    const hint = /^(KafkaJS|Unanswered|ProtocolError)/.test(name)
+      ? ': check the kafka.* settings, and whether the brokers are reached'
+      : ''
     process.stderr.write(`busgate: ${message}${hint}\n`)
     return error instanceof UsageError || error instanceof SettingsError ? 2 : 1
   }

@@ -17,7 +17,7 @@ export function compile(values: Values) {
   const { default: _default, ...delivery } = section(values, 'delivery')
   const { expectMs: _expectMs, ...reconciler } = section(values, 'reconciler')
   return {
-    kafka: { ...section(values, 'kafka'), sasl: saslOf(values) },
+    kafka: { ...section(values, 'kafka'), ssl: sslOf(values), sasl: saslOf(values) },
     registry: section(values, 'registry'),
     topics: section(values, 'topics'),
     gateway: { ...gateway, errorTexts: gateway.errorTexts ?? {}, accounts: accountsOf(values) },
@@ -46,8 +46,19 @@ function section<S extends string>(values: Values, name: S): Section<S> {
   return Object.fromEntries(own)
 }
 
+/** False: no TLS. */
+function sslOf(values: Values) {
+  const { ca, cert, key } = section(values, 'kafka.ssl')
+  return ca || (cert && key) ? { ca, cert, key } : values['kafka.ssl']
+}
+
 function saslOf(values: Values) {
-  const { mechanism, username, password } = section(values, 'kafka.sasl')
+  const { mechanism, username, password, tokenEndpoint, clientId, clientSecret, scope } = section(values, 'kafka.sasl')
+  if (mechanism === 'oauthbearer') {
+    return tokenEndpoint && clientId && clientSecret
+      ? { mechanism, tokenEndpoint, clientId, clientSecret, scope }
+      : undefined
+  }
   return mechanism && username && password ? { mechanism, username, password } : undefined
 }
 

@@ -28,8 +28,34 @@ export const crossChecks: CrossCheck[] = [
   {
     paths: ['kafka.sasl.mechanism', 'kafka.sasl.username', 'kafka.sasl.password'],
     broken: values =>
+      values['kafka.sasl.mechanism'] !== 'oauthbearer' &&
       !allOrNone(values['kafka.sasl.mechanism'], values['kafka.sasl.username'], values['kafka.sasl.password']),
     what: 'kafka.sasl.mechanism, .username and .password go together: give all three or none',
+  },
+  {
+    paths: [
+      'kafka.sasl.mechanism',
+      'kafka.sasl.tokenEndpoint',
+      'kafka.sasl.clientId',
+      'kafka.sasl.clientSecret',
+      'kafka.sasl.scope',
+    ],
+    broken: values => {
+      const needed = [
+        values['kafka.sasl.tokenEndpoint'],
+        values['kafka.sasl.clientId'],
+        values['kafka.sasl.clientSecret'],
+      ]
+      return values['kafka.sasl.mechanism'] === 'oauthbearer'
+        ? needed.includes(undefined)
+        : [...needed, values['kafka.sasl.scope']].some(value => value !== undefined)
+    },
+    what: 'kafka.sasl.tokenEndpoint, .clientId and .clientSecret go together with the mechanism oauthbearer, which alone takes them',
+  },
+  {
+    paths: ['kafka.ssl.cert', 'kafka.ssl.key'],
+    broken: values => !allOrNone(values['kafka.ssl.cert'], values['kafka.ssl.key']),
+    what: 'kafka.ssl.cert and kafka.ssl.key go together: give both or none',
   },
   {
     paths: ['registry.url', 'kafka.brokers'],

@@ -53,7 +53,7 @@ export function treeLayer(tree: unknown, where: (keys: string[]) => string): Lay
   const layer: Layer = { given: [], problems: [] }
   const visit = (value: unknown, keys: string[]) => {
     const path = keys.join('.')
-    const match = matchPath(path)
+    const match = isTree(value) && !isEmpty(value) && isSection(path) ? undefined : matchPath(path)
     if (match && value !== null && value !== undefined) return layer.given.push({ ...match, where: where(keys), value })
     if (match || (keys.length > 0 && isEmpty(value) && isSection(path))) return undefined
     if (isTree(value) && (keys.length === 0 || !isEmpty(value))) {

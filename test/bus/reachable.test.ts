@@ -1,21 +1,19 @@
 import { expect, test } from 'vitest'
 import { BusUnavailable } from '../../src/bus/errors.ts'
 import { reachable } from '../../src/bus/kafka/reachable.ts'
-
-const named = (name: string, more: object = {}) => Object.assign(new Error('why'), { name, ...more })
+import { protocolError, Unanswered } from '../../src/bus/wire/errors.ts'
 
 test.each([
-  ['a connection that is refused', named('KafkaJSConnectionError')],
-  ['a series of them', named('KafkaJSNumberOfRetriesExceeded', { cause: named('KafkaJSConnectionError') })],
-  ['a coordinator that is being looked for', named('KafkaJSGroupCoordinatorNotFound')],
-  ['a partition without a leader', named('KafkaJSProtocolError', { type: 'LEADER_NOT_AVAILABLE' })],
+  ['a connection that is refused', new Unanswered('127.0.0.1:9092: connect ECONNREFUSED')],
+  ['a coordinator that is being looked for', protocolError(15)],
+  ['a partition without a leader', protocolError(5)],
 ])('%s is waited for at the start', async (_, error) => {
   await expect(reachable(Promise.reject(error))).rejects.toBeInstanceOf(BusUnavailable)
 })
 
 test.each([
-  ['a password that is wrong', named('KafkaJSSASLAuthenticationError')],
-  ['a right that is missing', named('KafkaJSProtocolError', { type: 'GROUP_AUTHORIZATION_FAILED' })],
+  ['a password that is wrong', protocolError(58)],
+  ['a right that is missing', protocolError(30)],
 ])('%s is told as it is, for waiting does not help', async (_, error) => {
   await expect(reachable(Promise.reject(error))).rejects.toBe(error)
 })

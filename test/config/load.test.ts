@@ -41,6 +41,8 @@ describe('settings', () => {
         onDataLoss: 'continue',
         compression: 'gzip',
         ssl: false,
+        instanceId: null,
+        rack: null,
         sasl: null,
       },
       registry: { url: null, username: null, password: null },
@@ -119,6 +121,17 @@ describe('settings', () => {
     expect(problemsOf({ file: join(folder, 'absent.yaml'), env })).toEqual([
       `--config | --config | cannot read ${folder}/absent.yaml (ENOENT)`,
     ])
+  })
+
+  it('say how TLS is spoken either with a flag or with certificates', () => {
+    const certificates = { BUSGATE_KAFKA_SSL_CA: 'ca', BUSGATE_KAFKA_SSL_CERT: 'cert', BUSGATE_KAFKA_SSL_KEY: 'key' }
+    const revealed = ({ ssl }: ReturnType<typeof loadSettings>['kafka']) =>
+      typeof ssl === 'boolean' ? ssl : [ssl.ca?.reveal(), ssl.cert?.reveal(), ssl.key?.reveal()]
+    expect(revealed(loadSettings({ env: {} }).kafka)).toBe(false)
+    expect(revealed(loadSettings({ env: { BUSGATE_KAFKA_SSL: 'true' } }).kafka)).toBe(true)
+    expect(revealed(loadSettings({ env: certificates }).kafka)).toEqual(['ca', 'cert', 'key'])
+    const file = yaml('kafka: { ssl: { ca: ca } }')
+    expect(revealed(loadSettings({ file, env: {} }).kafka)).toEqual(['ca', undefined, undefined])
   })
 
   it('take the same values from a file and from variables', () => {
@@ -226,7 +239,7 @@ describe('wrong settings', () => {
 
   it.each([
     ['BUSGATE_GATWAY_URL', 'BUSGATE_GATEWAY_URL'],
-    ['BUSGATE_API_KEY_FILE', 'BUSGATE_GATEWAY_API_KEY_FILE'],
+    ['BUSGATE_GATEWAY_KEY_FILE', 'BUSGATE_GATEWAY_API_KEY_FILE'],
     [
       'BUSGATE_GATEWAY_ACCOUNTS_MY_SHOP_API_KEY',
       'BUSGATE_GATEWAY_ACCOUNTS_NAME_API_KEY (NAME is made of lower-case letters and digits)',
@@ -296,6 +309,16 @@ describe('wrong settings', () => {
       'half of a login at the brokers',
       { BUSGATE_KAFKA_SASL_USERNAME: 'u' },
       'kafka.sasl.mechanism | BUSGATE_KAFKA_SASL_USERNAME | kafka.sasl.mechanism, .username and .password go together: give all three or none',
+    ],
+    [
+      'half of what oauthbearer needs',
+      { BUSGATE_KAFKA_SASL_MECHANISM: 'oauthbearer', BUSGATE_KAFKA_SASL_CLIENT_ID: 'c' },
+      'kafka.sasl.mechanism | BUSGATE_KAFKA_SASL_MECHANISM, BUSGATE_KAFKA_SASL_CLIENT_ID | kafka.sasl.tokenEndpoint, .clientId and .clientSecret go together with the mechanism oauthbearer, which alone takes them',
+    ],
+    [
+      'a certificate without its key',
+      { BUSGATE_KAFKA_SSL_CERT: 'c' },
+      'kafka.ssl.cert | BUSGATE_KAFKA_SSL_CERT | kafka.ssl.cert and kafka.ssl.key go together: give both or none',
     ],
     [
       'half of a login at the registry',

@@ -32,7 +32,7 @@ export function producerKafka({
   return new kafkajs.Kafka({
     clientId,
     brokers: () => shuffled(brokers), // kafkajs never rotates away from a first broker that hangs
-    ...(ssl ? { ssl } : {}),
+    ...(ssl ? { ssl: ssl === true ? true : ssl() } : {}),
     ...(sasl ? { sasl: saslOf(sasl) } : {}),
     ...(socketFactory ? { socketFactory } : {}),
     ...producerTimes,

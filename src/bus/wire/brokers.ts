@@ -114,6 +114,11 @@ export class Brokers {
     return (await this.#channelTo(target, 'common')).speaks(key).max
   }
 
+  /** Whether there is a version that the target speaks, too. */
+  async understands(target: Target, api: Pick<Api<never, unknown>, 'key' | 'versions'>): Promise<boolean> {
+    return (await this.#channelTo(target, 'common')).versionOf(api) !== null
+  }
+
   /** What is under way fails. */
   async close(): Promise<void> {
     this.#channels.close()

@@ -16,8 +16,8 @@ export interface Address {
 export type Connect = (connection: Connection, address: Address) => Promise<void>
 
 export interface Security {
-  /** True: as Node trusts. */
-  ssl?: boolean | TlsOptions | undefined
+  /** True: whom Node trusts. What else is said is asked for at each connection: certificates are renewed. */
+  ssl?: boolean | (() => TlsOptions) | undefined
   sasl?: Sasl | undefined
 }
 
@@ -34,7 +34,7 @@ export function optionsOf({ ssl, sasl }: Security, { host }: Address): Connectio
     connectTimeout: connectLimitMs,
     requestTimeout: longestRequestMs,
     maxInflights: mostInFlight,
-    ...(ssl && { tls: ssl === true ? {} : ssl, tlsServerName: isIP(host) === 0 }),
+    ...(ssl && { tls: ssl === true ? {} : ssl(), tlsServerName: isIP(host) === 0 }),
     ...(sasl && { sasl: saslOf(sasl) }),
   }
 }

@@ -1,3 +1,4 @@
+import { tlsOf } from '../../bus/kafka/security.ts'
 import { variableOf } from '../../config/index.ts'
 import { check, type Finding, skipped } from './check.ts'
 import { placeOfBroker, reach, reached } from './reach.ts'
@@ -10,8 +11,9 @@ export const brokers = check({
     if (!Array.isArray(kafka.brokers)) {
       return { findings: [skipped(`kafka.brokers is ${kafka.brokers ?? 'not set'}: there are none to look at`)] }
     }
+    const tls = typeof kafka.ssl === 'boolean' ? kafka.ssl : tlsOf(kafka.ssl)
     const findings = await Promise.all(
-      kafka.brokers.map(address => reach(placeOfBroker(address, kafka.ssl, variableOf('kafka.brokers')))),
+      kafka.brokers.map(address => reach(placeOfBroker(address, tls, variableOf('kafka.brokers')))),
     )
     const answering = kafka.brokers.filter((_, i) => reached(findings[i]!))
     if (answering.length === 0) return { findings }

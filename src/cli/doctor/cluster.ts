@@ -1,28 +1,32 @@
+import { describeConfigs } from '../../bus/wire/admin-apis.ts'
+import { findCoordinator, metadata } from '../../bus/wire/cluster-apis.ts'
+import { fetchRecords } from '../../bus/wire/fetch-api.ts'
+import { heartbeat, joinGroup, leaveGroup, syncGroup } from '../../bus/wire/group-apis.ts'
+import { listOffset, offsetFetch } from '../../bus/wire/offset-apis.ts'
 import { variableOf } from '../../config/index.ts'
 import { codeOf, safeText } from '../../telemetry/error.ts'
-import { connectCluster, type NodeAddress } from '../kafka/cluster.ts'
-import { unspoken } from '../kafka/wire.ts'
+import { type Cluster, connectCluster, type Spoken } from '../kafka/cluster.ts'
 import { count } from '../words.ts'
 import { check, type Finding, failed, ok, warning } from './check.ts'
 
-/** Kinds of requests that a worker makes, by the names that kafkajs gives them. */
-const spoken = [
-  'Produce',
-  'Fetch',
-  'ListOffsets',
-  'Metadata',
-  'OffsetFetch',
-  'GroupCoordinator',
-  'JoinGroup',
-  'Heartbeat',
-  'LeaveGroup',
-  'SyncGroup',
-  'InitProducerId',
-  'AddPartitionsToTxn',
-  'AddOffsetsToTxn',
-  'EndTxn',
-  'TxnOffsetCommit',
-  'DescribeConfigs',
+/** Kinds of requests that a worker makes. */
+const spoken: readonly Spoken[] = [
+  { name: 'Produce', key: 0, versions: [3, 7] },
+  fetchRecords,
+  listOffset,
+  metadata,
+  offsetFetch,
+  findCoordinator,
+  joinGroup,
+  heartbeat,
+  leaveGroup,
+  syncGroup,
+  { name: 'InitProducerId', key: 22, versions: [0, 1] },
+  { name: 'AddPartitionsToTxn', key: 24, versions: [0, 1] },
+  { name: 'AddOffsetsToTxn', key: 25, versions: [0, 1] },
+  { name: 'EndTxn', key: 26, versions: [0, 1] },
+  { name: 'TxnOffsetCommit', key: 28, versions: [0, 1] },
+  describeConfigs,
 ]
 const enoughNodes = 3
 
@@ -34,7 +38,7 @@ export const cluster = check({
   async look({ settings, brokers }) {
     try {
       const found = await connectCluster(settings, brokers)
-      const findings = await Promise.all(found.nodes.map(node => ofNode(node, () => found.node(node.id))))
+      const findings = await Promise.all(found.nodes.map(node => ofNode(node, found)))
       if (found.nodes.length < enoughNodes) {
         const few = `the cluster has ${count(found.nodes.length, 'broker')}: what a broken one holds is lost, or waits for it`
         findings.push(warning(few, `give it ${enoughNodes}`))
@@ -46,12 +50,12 @@ export const cluster = check({
   },
 })
 
-async function ofNode({ id, host, port }: NodeAddress, connect: () => Promise<Parameters<typeof unspoken>[0]>) {
+async function ofNode({ id, host, port }: Cluster['nodes'][number], found: Cluster) {
   const name = `broker ${id} at ${host}:${port}`
   try {
-    const missing = unspoken(await connect(), spoken)
+    const missing = await found.unspoken(id, spoken)
     if (missing.length === 0) return ok(`${name} understands all that busgate asks`)
-    return failed(`${name} does not understand ${missing.join(', ')}`, 'use Apache Kafka 2.3 or newer')
+    return failed(`${name} does not understand ${missing.join(', ')}`, 'use Apache Kafka 2.5 or newer')
   } catch (error) {
     const mend = `check advertised.listeners of broker ${id}: clients are sent to the address that it names`
     return failed(`${name} cannot be used: ${said(error as Error)}`, mend)

@@ -1,13 +1,14 @@
 import { lookup } from 'node:dns/promises'
 import { isIP, type Socket, connect as tcpConnect } from 'node:net'
-import { type TLSSocket, connect as tlsConnect } from 'node:tls'
+import { type TLSSocket, type ConnectionOptions as TlsOptions, connect as tlsConnect } from 'node:tls'
 import { type Finding, failed, ok, warning } from './check.ts'
 
 /** Where somebody has to listen. */
 export interface Place {
   host: string
   port: number
-  tls: boolean
+  /** Whether TLS is spoken, or how. */
+  tls: boolean | TlsOptions
   /** What names this place, such as a variable. */
   givenBy: string
 }
@@ -25,7 +26,7 @@ export function placeOf(url: string, givenBy: string): Place {
 }
 
 /** `host:port`, with brackets around an IPv6 address. */
-export function placeOfBroker(address: string, tls: boolean, givenBy: string): Place {
+export function placeOfBroker(address: string, tls: Place['tls'], givenBy: string): Place {
   const colon = address.lastIndexOf(':')
   const host = address.slice(0, colon).replace(/^\[|\]$/g, '')
   return { host, port: Number(address.slice(colon + 1)), tls, givenBy }
@@ -76,7 +77,7 @@ function refused({ host, port, tls, givenBy }: Place, at: string, code: string):
 /** Resolves with the end of the certificate's life; null without TLS. */
 async function connect({ host, port, tls }: Place): Promise<Date | null> {
   const socket: Socket = tls
-    ? tlsConnect({ host, port, ...(!isIP(host) && { servername: host }) })
+    ? tlsConnect({ ...(tls === true ? {} : tls), host, port, ...(!isIP(host) && { servername: host }) })
     : tcpConnect({ host, port })
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const timer = setTimeout(() => reject(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })), limitMs)

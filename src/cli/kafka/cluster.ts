@@ -1,37 +1,37 @@
-import kafkajs, { type Kafka, type SASLOptions } from 'kafkajs'
-import { type OpenCluster, openCluster } from '../../bus/kafka/cluster.ts'
-import { stopIdleTimers } from '../../bus/kafka/internals.ts'
+import { securityOf } from '../../bus/kafka/security.ts'
+import { type DescribeConfigsRequest, describeConfigs } from '../../bus/wire/admin-apis.ts'
+import { type Api, Brokers, type Target } from '../../bus/wire/brokers.ts'
+import { type ClusterMetadata, metadata, type NodeAddress, type TopicMetadata } from '../../bus/wire/cluster-apis.ts'
+import { describeGroup } from '../../bus/wire/group-apis.ts'
+import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
-import { describeGroup, describeTopics, type Right, transactionBegan } from './questions.ts'
-import type { Node, NodeFinder } from './wire.ts'
+import { Telemetry } from '../../telemetry/events.ts'
+import { abortTransaction, addGroup, describeTransaction, initProducer, type Right, rightsOf } from './questions.ts'
 
 /** What can be asked of the brokers beside reading and writing records. Nothing is tried for longer than some seconds. */
 export interface Cluster {
   nodes: readonly NodeAddress[]
-  /** Connects and signs in where the node says that it listens. */
-  node(id: number): Promise<Node>
+  /** The names of those that a node, where it says that it listens, does not understand in any version that busgate speaks. */
+  unspoken(id: number, apis: readonly Spoken[]): Promise<string[]>
   /** Every topic that is asked for, whether it exists or not. */
   topics(names: readonly string[]): Promise<Map<string, Topic>>
   /** Settings of a node; null when this account may not see them. */
   nodeConfig(id: number, names: readonly string[]): Promise<Config | null>
-  /** @throws KafkaJSProtocolError when the group may not even be seen */
+  /** @throws ProtocolError when the group may not even be seen */
   groupRights(groupId: string): Promise<Set<Right>>
   /**
    * Begins a transaction of the group's offsets and aborts it: nothing is written that a reader could see.
    * @returns when it began by the coordinator's clock, and by this machine's; null when the broker does not tell
-   * @throws KafkaJSProtocolError with the right that is missing
+   * @throws ProtocolError with the right that is missing
    */
   tryTransaction(transactionalId: string, groupId: string): Promise<{ theirs: number; ours: number } | null>
-  /** Asks for the identity that the receiver's producer writes with. @throws KafkaJSProtocolError */
+  /** Asks for the identity that the receiver's producer writes with. @throws ProtocolError */
   tryIdempotence(): Promise<void>
   close(): Promise<void>
 }
 
-export interface NodeAddress {
-  id: number
-  host: string
-  port: number
-}
+/** A kind of request, in the versions that busgate speaks. */
+export type Spoken = Pick<Api<never, unknown>, 'name' | 'key' | 'versions'>
 
 export interface Topic {
   /** hidden: this account may not even see whether it is there. */
@@ -50,103 +50,90 @@ export interface Topic {
 export type Config = ReadonlyMap<string, string>
 
 const topicConfigs = ['cleanup.policy', 'min.insync.replicas', 'retention.ms', 'retention.bytes', 'max.message.bytes']
-const resourceTypes = { topic: 2, broker: 4 }
 const errors = { unknownTopic: 3, topicDenied: 29 }
-const coordinators = { group: 0, transaction: 1 }
 const transactionTimeoutMs = 10_000
+const limitMs = 4_000
+/** The first version that tells the rights. */
+const tellsRights = 8
 /** A coordinator may be loading, or its topic may have to be made first. */
 const retryMs = 200
 const passing = [
-  'GROUP_COORDINATOR_NOT_AVAILABLE',
-  'NOT_COORDINATOR_FOR_GROUP',
-  'GROUP_LOAD_IN_PROGRESS',
+  'COORDINATOR_NOT_AVAILABLE',
+  'NOT_COORDINATOR',
+  'COORDINATOR_LOAD_IN_PROGRESS',
   'CONCURRENT_TRANSACTIONS',
   'INVALID_PRODUCER_EPOCH', // somebody else tries the same
 ]
 
-/** kafkajs that gives up soon and prints nothing. */
-export function impatientKafka({ kafka }: Settings, brokers: readonly string[]): Kafka {
-  stopIdleTimers()
-  return new kafkajs.Kafka({
-    clientId: kafka.clientId,
-    brokers: [...brokers],
-    ssl: kafka.ssl,
-    ...(kafka.sasl && { sasl: { ...kafka.sasl, password: kafka.sasl.password.reveal() } as SASLOptions }),
-    connectionTimeout: 2000,
-    authenticationTimeout: 3000,
-    requestTimeout: 4000,
-    retry: { initialRetryTime: 100, retries: 1 },
-    logLevel: kafkajs.logLevel.NOTHING,
-  })
-}
-
-/** @param brokers where to begin; those of the settings, or the ones that are known to answer @throws Error */
-export async function connectCluster(settings: Settings, brokers: readonly string[]): Promise<Cluster> {
-  const opened = await openCluster(impatientKafka(settings, brokers))
+/** @param seeds where to begin; those of the settings, or the ones that are known to answer @throws Error */
+export async function connectCluster({ kafka }: Settings, seeds: readonly string[]): Promise<Cluster> {
+  const { clientId } = kafka
+  const telemetry = new Telemetry()
+  const brokers = new Brokers({ ...securityOf(kafka, systemClock), clientId, seeds, clock: systemClock, telemetry })
   try {
-    await opened.cluster.refreshMetadata()
-    return await clusterOf(opened)
+    if ((await brokers.speaks('any', metadata.key)) < tellsRights) {
+      throw new Error('the brokers are older than Apache Kafka 2.3')
+    }
+    return clusterOf(brokers, await describe(brokers, []))
   } catch (error) {
-    await opened.close()
+    await brokers.close()
     throw error
   }
 }
 
-async function clusterOf({ cluster, close }: OpenCluster): Promise<Cluster> {
-  const finder = cluster as unknown as NodeFinder
-  const { seedBroker: seed } = finder.brokerPool
-  const node = (id: number) => finder.findBroker({ nodeId: String(id) })
+function describe(brokers: Brokers, topics: readonly string[]): Promise<ClusterMetadata> {
+  return brokers.ask('any', metadata, { topics, rights: true }, { limitMs })
+}
 
-  async function coordinatorOf(name: string, coordinatorType: number): Promise<Node> {
-    const { coordinator } = await seed.findGroupCoordinator({ groupId: name, coordinatorType })
-    return node(coordinator.nodeId)
+function clusterOf(brokers: Brokers, { nodes }: ClusterMetadata): Cluster {
+  const ask = <Q, A>(target: Target, api: Api<Q, A>, request: Q) => brokers.ask(target, api, request, { limitMs })
+
+  async function configOf(target: Target, request: DescribeConfigsRequest): Promise<Config | null> {
+    const answer = await ask(target, describeConfigs, request).catch(() => null)
+    return answer?.values ?? null
   }
 
-  async function configOf(asked: Node, type: number, name: string, configNames: readonly string[]) {
-    try {
-      const { resources } = await asked.describeConfigs({ resources: [{ type, name, configNames }] })
-      return new Map(resources[0]!.configEntries.map(entry => [entry.configName, entry.configValue ?? '']))
-    } catch {
-      return null
+  async function topicOf({ topic, errorCode, partitions, operations }: TopicMetadata): Promise<Topic> {
+    const exists = errorCode !== errors.unknownTopic && errorCode !== errors.topicDenied
+    return {
+      state: exists ? 'exists' : errorCode === errors.topicDenied ? 'hidden' : 'missing',
+      partitions: partitions.length,
+      replicas: fewest(partitions.map(({ replicas }) => replicas.length)),
+      inSync: fewest(partitions.map(({ inSync }) => inSync.length)),
+      leaderless: partitions.filter(({ leader }) => leader < 0).length,
+      rights: rightsOf(operations),
+      config: exists ? await configOf('any', { type: 'topic', name: topic, keys: topicConfigs }) : null,
     }
   }
 
+  async function tryTransaction(id: string, groupId: string) {
+    const target = { transaction: id }
+    const producer = await ask(target, initProducer, { id, timeoutMs: transactionTimeoutMs })
+    const before = Date.now()
+    await ask(target, addGroup, { ...producer, id, groupId })
+    const ours = (before + Date.now()) / 2
+    const isTold = (await brokers.speaks(target, describeTransaction.key)) >= 0
+    const theirs = isTold ? (await ask(target, describeTransaction, { id })).began : null
+    await ask(target, abortTransaction, { ...producer, id })
+    return theirs === null ? null : { theirs, ours }
+  }
+
   return {
-    nodes: (await describeTopics(seed, [])).nodes,
-    node,
-    async topics(names) {
-      const answer = await describeTopics(seed, names)
-      const described = answer.topics.map(async ({ topic, errorCode, partitions, rights }) => {
-        const exists = errorCode !== errors.unknownTopic && errorCode !== errors.topicDenied
-        const known: Topic = {
-          state: exists ? 'exists' : errorCode === errors.topicDenied ? 'hidden' : 'missing',
-          partitions: partitions.length,
-          replicas: fewest(partitions.map(({ replicas }) => replicas)),
-          inSync: fewest(partitions.map(({ inSync }) => inSync)),
-          leaderless: partitions.filter(({ leader }) => leader < 0).length,
-          rights,
-          config: exists ? await configOf(seed, resourceTypes.topic, topic, topicConfigs) : null,
-        }
-        return [topic, known] as const
-      })
-      return new Map(await Promise.all(described))
+    nodes,
+    async unspoken(id, apis) {
+      const understood = await Promise.all(apis.map(api => brokers.understands({ node: id }, api)))
+      return apis.filter((_, i) => !understood[i]).map(({ name }) => name)
     },
-    nodeConfig: async (id, names) => configOf(await node(id), resourceTypes.broker, String(id), names),
+    async topics(names) {
+      const { topics } = await describe(brokers, names)
+      return new Map(await Promise.all(topics.map(async one => [one.topic, await topicOf(one)] as const)))
+    },
+    nodeConfig: (id, keys) => configOf({ node: id }, { type: 'broker', name: String(id), keys }),
     groupRights: groupId =>
-      whenLoaded(async () => describeGroup(await coordinatorOf(groupId, coordinators.group), groupId)),
-    tryTransaction: (transactionalId, groupId) =>
-      whenLoaded(async () => {
-        const coordinator = await coordinatorOf(transactionalId, coordinators.transaction)
-        const producer = await coordinator.initProducerId({ transactionalId, transactionTimeout: transactionTimeoutMs })
-        const before = Date.now()
-        await coordinator.addOffsetsToTxn({ ...producer, transactionalId, groupId })
-        const ours = (before + Date.now()) / 2
-        const theirs = await transactionBegan(coordinator, transactionalId)
-        await coordinator.endTxn({ ...producer, transactionalId, transactionResult: false })
-        return theirs === null ? null : { theirs, ours }
-      }),
-    tryIdempotence: () => whenLoaded(async () => void (await seed.initProducerId({ transactionTimeout: 0 }))),
-    close,
+      whenLoaded(async () => rightsOf((await ask({ group: groupId }, describeGroup, { groupId })).operations)),
+    tryTransaction: (id, groupId) => whenLoaded(() => tryTransaction(id, groupId)),
+    tryIdempotence: () => whenLoaded(async () => void (await ask('any', initProducer, { id: null, timeoutMs: 0 }))),
+    close: () => brokers.close(),
   }
 }
 

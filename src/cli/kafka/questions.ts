@@ -1,4 +1,4 @@
-import { type Decoder, errorOf, type Node, request } from './wire.ts'
+import { defineApi } from '../../bus/wire/api.ts'
 
 /** What an account may do with a topic or a group, as far as it matters here. */
 export type Right = 'READ' | 'WRITE' | 'DESCRIBE' | 'DESCRIBE_CONFIGS'
@@ -6,115 +6,67 @@ export type Right = 'READ' | 'WRITE' | 'DESCRIBE' | 'DESCRIBE_CONFIGS'
 /** Bits of `authorized_operations`: the codes of org.apache.kafka.common.acl.AclOperation. */
 const bits: Record<Right, number> = { READ: 3, WRITE: 4, DESCRIBE: 8, DESCRIBE_CONFIGS: 10 }
 
-export interface TopicAnswer {
-  topic: string
-  /** 0: it is there; 3: it is not; 29: this account may not see it. */
-  errorCode: number
-  partitions: { leader: number; replicas: number; inSync: number }[]
-  rights: Set<Right>
-}
-
-export interface ClusterAnswer {
-  nodes: { id: number; host: string; port: number }[]
-  topics: TopicAnswer[]
-}
-
-const metadata = { key: 3, version: 8, name: 'Metadata' }
-
-/** Version 8 tells the rights; kafkajs stops at 6. Creates nothing. @throws Error for brokers before 2.3 */
-export async function describeTopics(node: Node, topics: readonly string[]): Promise<ClusterAnswer> {
-  const { maxVersion = 0 } = node.versions[metadata.key] ?? {}
-  if (maxVersion < metadata.version) throw new Error('the brokers are older than Apache Kafka 2.3')
-  return node.connectionPool.send(
-    request(
-      metadata,
-      encoder => encoder.writeArray(topics).writeBoolean(false).writeBoolean(false).writeBoolean(true),
-      readCluster,
-    ),
-  )
-}
-
-function readCluster(decoder: Decoder): ClusterAnswer {
-  decoder.readInt32() // throttle time
-  const nodes = decoder.readArray(each => {
-    const node = { id: each.readInt32(), host: each.readString(), port: each.readInt32() }
-    each.readString() // rack
-    return node
-  })
-  decoder.readString() // cluster id
-  decoder.readInt32() // controller
-  return { nodes, topics: decoder.readArray(readTopic) }
-}
-
-function readTopic(decoder: Decoder): TopicAnswer {
-  const errorCode = decoder.readInt16()
-  const topic = decoder.readString()
-  decoder.readBoolean() // internal
-  const partitions = decoder.readArray(each => {
-    each.readInt16() // error code
-    each.readInt32() // partition
-    const leader = each.readInt32()
-    each.readInt32() // leader epoch
-    const [replicas, inSync] = [readInts(each), readInts(each)]
-    readInts(each) // offline replicas
-    return { leader, replicas: replicas.length, inSync: inSync.length }
-  })
-  return { errorCode, topic, partitions, rights: rightsOf(decoder.readInt32()) }
-}
-
-/** @throws KafkaJSProtocolError: GROUP_AUTHORIZATION_FAILED when the group may not even be seen */
-export async function describeGroup(node: Node, groupId: string): Promise<Set<Right>> {
-  const answer = await node.connectionPool.send(
-    request(
-      { key: 15, version: 3, name: 'DescribeGroups' },
-      encoder => encoder.writeArray([groupId]).writeBoolean(true),
-      decoder => {
-        decoder.readInt32() // throttle time
-        return decoder.readArray(readGroup)[0]!
-      },
-    ),
-  )
-  if (answer.errorCode !== 0) throw errorOf(answer.errorCode)
-  return answer.rights
-}
-
-function readGroup(decoder: Decoder): { errorCode: number; rights: Set<Right> } {
-  const errorCode = decoder.readInt16()
-  for (const _ of ['group', 'state', 'protocol type', 'protocol']) decoder.readString()
-  decoder.readArray(member => {
-    for (const _ of ['member', 'client', 'host']) member.readString()
-    for (const _ of ['metadata', 'assignment']) member.readBytes()
-  })
-  return { errorCode, rights: rightsOf(decoder.readInt32()) }
-}
-
-/** When the open transaction of this id began, by the clock of its coordinator; null when the broker cannot tell. */
-export async function transactionBegan(node: Node, transactionalId: string): Promise<number | null> {
-  const api = { key: 65, version: 0, name: 'DescribeTransactions' }
-  if (!node.versions[api.key]) return null
-  return node.connectionPool.send(
-    request(
-      api,
-      // A flexible version: the tags of the header, a compact array of one, the tags of the body.
-      encoder => encoder.writeInt8(0).writeUVarInt(2).writeUVarIntString(transactionalId).writeUVarInt(0),
-      decoder => {
-        decoder.readUVarInt() // tags of the header
-        decoder.readInt32() // throttle time
-        decoder.readUVarInt() // length of the array
-        const errorCode = decoder.readInt16()
-        for (const _ of ['transactional id', 'state']) decoder.readUVarIntString()
-        decoder.readInt32() // time-out
-        const began = Number(decoder.readInt64())
-        return errorCode === 0 && began > 0 ? began : null
-      },
-    ),
-  )
-}
-
-function readInts(decoder: Decoder): number[] {
-  return decoder.readArray(each => each.readInt32())
-}
-
-function rightsOf(operations: number): Set<Right> {
+export function rightsOf(operations: number): Set<Right> {
   return new Set((Object.keys(bits) as Right[]).filter(right => operations & (1 << bits[right])))
 }
+
+export interface Producer {
+  producerId: bigint
+  epoch: number
+}
+
+interface Answer {
+  errorCode: number
+}
+
+/** With a transactional id or, null, for a producer that is only idempotent. */
+export const initProducer = defineApi<{ id: string | null; timeoutMs: number }, Answer & Producer>({
+  name: 'InitProducerId',
+  key: 22,
+  versions: [0, 1],
+  flexible: 2,
+  write: (to, { id, timeoutMs }) => void to.string(id).int32(timeoutMs),
+  read: from => ({ errorCode: from.skip(4).int16(), producerId: from.bigint(), epoch: from.int16() }),
+})
+
+export const addGroup = defineApi<Producer & { id: string; groupId: string }, Answer>({
+  name: 'AddOffsetsToTxn',
+  key: 25,
+  versions: [0, 1],
+  flexible: 3,
+  write: (to, { id, producerId, epoch, groupId }) => void to.string(id).int64(producerId).int16(epoch).string(groupId),
+  read: from => ({ errorCode: from.skip(4).int16() }),
+})
+
+export const abortTransaction = defineApi<Producer & { id: string }, Answer>({
+  name: 'EndTxn',
+  key: 26,
+  versions: [0, 1],
+  flexible: 3,
+  write: (to, { id, producerId, epoch }) => void to.string(id).int64(producerId).int16(epoch).boolean(false),
+  read: from => ({ errorCode: from.skip(4).int16() }),
+})
+
+/** When the open transaction of this id began, by the clock of its coordinator; null: there is none. */
+export const describeTransaction = defineApi<{ id: string }, { began: number | null }>({
+  name: 'DescribeTransactions',
+  key: 65,
+  versions: [0, 0],
+  flexible: 0,
+  write: (to, { id }) => void to.values([id], one => to.string(one)),
+  read(from) {
+    from.skip(4) // throttle time
+    const [began = 0] = from.array(() => {
+      const errorCode = from.int16()
+      for (const _ of ['transactional id', 'state']) from.string()
+      const at = from.skip(4).int64() // behind the time-out
+      from.skip(10) // producer
+      from.array(() => {
+        from.string()
+        from.values(() => from.int32())
+      })
+      return errorCode === 0 ? at : 0
+    })
+    return { began: began > 0 ? began : null }
+  },
+})

@@ -10,7 +10,8 @@ export function kafkaTool({ kafka }: Settings, { tool, args }: { tool: string; a
 /** The command that gives the account of the settings a right. @param resource such as `--topic busgate.results` */
 export function grantingAcl(settings: Settings, operation: string, resource: string): string {
   const { sasl, ssl } = settings.kafka
-  const principal = sasl?.username ?? (ssl ? 'CN=…' : 'ANONYMOUS')
+  const login = sasl?.mechanism === 'oauthbearer' ? sasl.clientId : sasl?.username
+  const principal = login ?? (ssl ? 'CN=…' : 'ANONYMOUS')
   const args = `--add --allow-principal User:${principal} --operation ${operation} ${resource}`
   return kafkaTool(settings, { tool: 'kafka-acls.sh', args })
 }

@@ -1,6 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
-import { Kafka, type KafkaConfig, logLevel } from 'kafkajs'
-import { stopIdleTimers } from '../../bus/kafka/internals.ts'
+import { Brokers } from '../../bus/wire/brokers.ts'
+import { offsetFetch } from '../../bus/wire/offset-apis.ts'
+import { systemClock } from '../../clock.ts'
+import { Telemetry } from '../../telemetry/events.ts'
+import { initProducer } from '../kafka/questions.ts'
 import type { Child } from './child.ts'
 
 const patience = 60_000
@@ -27,53 +30,39 @@ function notStarted(what: string, cause: unknown, child?: Child): Error {
   return new Error(`${what}. ${advice}${log}`, { cause })
 }
 
-function quietKafka(config: KafkaConfig): Kafka {
-  stopIdleTimers()
-  return new Kafka({ clientId: 'warm-up', requestTimeout: 5000, logLevel: logLevel.NOTHING, ...config })
+async function asking<T>(seeds: readonly string[], ask: (brokers: Brokers) => Promise<T>): Promise<T> {
+  const brokers = new Brokers({ clientId: 'warm-up', seeds, clock: systemClock, telemetry: new Telemetry() })
+  try {
+    return await ask(brokers)
+  } finally {
+    await brokers.close()
+  }
 }
 
 /** The ids of the nodes that are up, as the node at this address sees them. */
-export async function nodesSeenFrom(address: string): Promise<number[]> {
-  const admin = quietKafka({ brokers: [address], retry: { retries: 0 } }).admin()
-  try {
-    await admin.connect()
-    return (await admin.describeCluster()).brokers.map(({ nodeId }) => nodeId)
-  } finally {
-    await admin.disconnect()
-  }
+export function nodesSeenFrom(address: string): Promise<readonly number[]> {
+  return asking([address], async brokers => {
+    await brokers.refresh()
+    return brokers.nodes()
+  })
 }
 
 /**
  * Has the cluster make its internal topics, so that the first transaction and the first group do not meet
- * COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR or GROUP_LOAD_IN_PROGRESS.
+ * COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS.
  */
-export async function warmUp(brokers: string[]): Promise<void> {
-  const kafka = quietKafka({ brokers, retry: { initialRetryTime: 50 } })
-  await Promise.all([
-    untilReady("Kafka's transaction coordinator", () => runsTransactions(kafka)),
-    untilReady("Kafka's group coordinator", () => knowsGroups(kafka)),
-  ])
-}
-
-async function runsTransactions(kafka: Kafka): Promise<boolean> {
-  const producer = kafka.producer({ transactionalId: 'warm-up', idempotent: true })
-  try {
-    await producer.connect()
-    const transaction = await producer.transaction()
-    await transaction.abort()
-    return true
-  } finally {
-    await producer.disconnect()
-  }
-}
-
-async function knowsGroups(kafka: Kafka): Promise<boolean> {
-  const admin = kafka.admin()
-  try {
-    await admin.connect()
-    await admin.fetchOffsets({ groupId: 'warm-up' })
-    return true
-  } finally {
-    await admin.disconnect()
-  }
+export async function warmUp(seeds: string[]): Promise<void> {
+  const name = 'warm-up'
+  await asking(seeds, async brokers => {
+    await Promise.all([
+      untilReady("Kafka's transaction coordinator", async () => {
+        await brokers.ask({ transaction: name }, initProducer, { id: name, timeoutMs: 10_000 })
+        return true
+      }),
+      untilReady("Kafka's group coordinator", async () => {
+        await brokers.ask({ group: name }, offsetFetch, { groupId: name, tps: [] })
+        return true
+      }),
+    ])
+  })
 }

@@ -1,0 +1,80 @@
+import { request } from 'undici'
+import type { Clock } from '../../clock.ts'
+import type { Settings } from '../../config/index.ts'
+import { Unanswered } from '../wire/errors.ts'
+
+export type TokenSource = Omit<Extract<Settings['kafka']['sasl'], { mechanism: 'oauthbearer' }>, 'mechanism'>
+
+/** Below that of a connection, which waits for it. */
+const limitMs = 2_500
+/** A token is used for this part of its life, so that what begins with it does not end with it. */
+const usedPart = 0.8
+/** Where the endpoint does not say how long a token lives. */
+const usualLifeMs = 60_000
+
+/** Tokens for a client with credentials of its own (RFC 6749, 4.4), each kept until it nears its end. */
+export class Tokens {
+  readonly #source: TokenSource
+  readonly #clock: Clock
+  #kept: { token: string; until: number } | null = null
+  #asking: Promise<string> | null = null
+
+  constructor(source: TokenSource, clock: Clock) {
+    this.#source = source
+    this.#clock = clock
+  }
+
+  /** @throws Unanswered when the endpoint cannot be asked now; Error when it refuses */
+  get(): Promise<string> {
+    if (this.#kept && this.#clock.monotonic() < this.#kept.until) return Promise.resolve(this.#kept.token)
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = null
+    })
+    return this.#asking
+  }
+
+  async #ask(): Promise<string> {
+    const { access_token: token, expires_in: seconds } = await this.#answer()
+    const lifeMs = Number(seconds) > 0 ? Number(seconds) * 1000 : usualLifeMs
+    this.#kept = { token, until: this.#clock.monotonic() + usedPart * lifeMs }
+    return token
+  }
+
+  async #answer(): Promise<{ access_token: string; expires_in?: unknown }> {
+    const { tokenEndpoint } = this.#source
+    const { statusCode, text } = await this.#post().catch((cause: Error) => {
+      throw new Unanswered(`the token endpoint ${tokenEndpoint} does not answer: ${cause.message}`, { cause })
+    })
+    if (statusCode >= 500) throw new Unanswered(`the token endpoint ${tokenEndpoint} answers ${statusCode}`)
+    const answer = parsed(text)
+    if (typeof answer.access_token === 'string') return { ...answer, access_token: answer.access_token }
+    const why = `${statusCode}${typeof answer.error === 'string' ? `, ${answer.error}` : ''}`
+    throw new Error(
+      `the token endpoint ${tokenEndpoint} gives no token (${why}): check kafka.sasl.clientId, .clientSecret and .scope`,
+    )
+  }
+
+  async #post(): Promise<{ statusCode: number; text: string }> {
+    const { tokenEndpoint, clientId, clientSecret, scope } = this.#source
+    const login = [clientId, clientSecret.reveal()].map(encodeURIComponent).join(':')
+    const { statusCode, body } = await request(tokenEndpoint, {
+      method: 'POST',
+      headers: {
+        authorization: `Basic ${Buffer.from(login).toString('base64')}`,
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      body: String(new URLSearchParams({ grant_type: 'client_credentials', ...(scope && { scope }) })),
+      signal: AbortSignal.timeout(limitMs),
+    })
+    return { statusCode, text: await body.text() }
+  }
+}
+
+/** What is no JSON holds no token. */
+function parsed(text: string): { access_token?: unknown; expires_in?: unknown; error?: unknown } {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,67 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { expect, onTestFinished, test } from 'vitest'
+import { Tokens } from '../../src/bus/kafka/tokens.ts'
+import { Unanswered } from '../../src/bus/wire/errors.ts'
+import { Secret } from '../../src/config/secret.ts'
+import { ManualClock } from '../support/clock.ts'
+
+interface Asked {
+  authorization: string | undefined
+  body: string
+}
+
+/** An endpoint that answers with this, and a client of it. */
+async function build(answer: (asked: number) => { status?: number; body: unknown }) {
+  const asked: Asked[] = []
+  const server = createServer(async (request: IncomingMessage, response) => {
+    asked.push({ authorization: request.headers.authorization, body: await text(request) })
+    const { status = 200, body } = answer(asked.length)
+    response.writeHead(status).end(typeof body === 'string' ? body : JSON.stringify(body))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const tokenEndpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`
+  const clock = new ManualClock()
+  const clientSecret = new Secret(() => 'p:w')
+  const tokens = new Tokens({ tokenEndpoint, clientId: 'a client', clientSecret, scope: 'kafka' }, clock)
+  return { asked, clock, tokens, server }
+}
+
+test('a token is asked for with the credentials of the client, and kept until it nears its end', async () => {
+  const { asked, clock, tokens } = await build(count => ({ body: { access_token: `token ${count}`, expires_in: 100 } }))
+  expect(await Promise.all([tokens.get(), tokens.get()])).toEqual(['token 1', 'token 1'])
+  await clock.pass(79_000)
+  expect(await tokens.get()).toBe('token 1')
+  await clock.pass(2_000)
+  expect(await tokens.get()).toBe('token 2')
+  expect(asked[0]).toEqual({
+    authorization: `Basic ${Buffer.from('a%20client:p%3Aw').toString('base64')}`,
+    body: 'grant_type=client_credentials&scope=kafka',
+  })
+  expect(asked).toHaveLength(2)
+})
+
+test.each([
+  ['fails', { status: 503, body: 'busy' }],
+  ['is away', null],
+])('an endpoint that %s is an outage', async (_, answer) => {
+  const { tokens, server } = await build(() => answer ?? { body: '' })
+  if (!answer) {
+    server.close()
+    await once(server, 'close')
+  }
+  const failed = await tokens.get().catch(error => error)
+  expect(failed).toBeInstanceOf(Unanswered)
+  expect(failed.message).toContain('/token')
+})
+
+test('a refusal says what to check, and neither secret nor answer', async () => {
+  const { tokens } = await build(() => ({ status: 401, body: { error: 'invalid_client', hint: 'p:w' } }))
+  const failed = await tokens.get().catch(error => error)
+  expect(failed).not.toBeInstanceOf(Unanswered)
+  expect(failed.message).toMatch(/gives no token \(401, invalid_client\): check kafka\.sasl\.clientId/)
+  expect(failed.message).not.toContain('p:w')
+})
