@@ -25,8 +25,8 @@ export class Chunker {
   }
 
   /**
-   * The records chunk by chunk, in their order. A chunk has one batch at most of a partition, which is not longer than its
-   * topic takes, unless a record is so alone: then nothing else is refused with it.
+   * The records chunk by chunk, in their order. A chunk has one batch at most of a partition, which is no longer than its
+   * topic takes; a record that is longer has a batch to itself, so that nothing else is refused with it.
    * @throws Error when a topic is not there
    */
   async chunks(records: readonly OutgoingRecord[]): Promise<Part[][]> {

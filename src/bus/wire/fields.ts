@@ -1,8 +1,6 @@
 /** The fields of Kafka's requests and answers. In a flexible version lengths are varints, and each structure ends with tags. */
 
 const firstSize = 256
-/** Of 2^53. */
-const longestUvarint = 8
 
 export class Encoder {
   readonly #flexible: boolean
@@ -18,26 +16,26 @@ export class Encoder {
   }
 
   int8(value: number): this {
-    this.#makeRoom(1)
-    this.#at = this.#bytes.writeInt8(value, this.#at)
+    const at = this.#advance(1)
+    this.#bytes.writeInt8(value, at)
     return this
   }
 
   int16(value: number): this {
-    this.#makeRoom(2)
-    this.#at = this.#bytes.writeInt16BE(value, this.#at)
+    const at = this.#advance(2)
+    this.#bytes.writeInt16BE(value, at)
     return this
   }
 
   int32(value: number): this {
-    this.#makeRoom(4)
-    this.#at = this.#bytes.writeInt32BE(value, this.#at)
+    const at = this.#advance(4)
+    this.#bytes.writeInt32BE(value, at)
     return this
   }
 
   int64(value: number | bigint): this {
-    this.#makeRoom(8)
-    this.#at = this.#bytes.writeBigInt64BE(BigInt(value), this.#at)
+    const at = this.#advance(8)
+    this.#bytes.writeBigInt64BE(BigInt(value), at)
     return this
   }
 
@@ -47,9 +45,8 @@ export class Encoder {
 
   uvarint(value: number): this {
     let rest = value
-    this.#makeRoom(longestUvarint)
-    for (; rest > 0x7f; rest = Math.floor(rest / 128)) this.#bytes[this.#at++] = (rest & 0x7f) | 0x80
-    this.#bytes[this.#at++] = rest
+    for (; rest > 0x7f; rest = Math.floor(rest / 128)) this.#byte((rest & 0x7f) | 0x80)
+    this.#byte(rest)
     return this
   }
 
@@ -57,17 +54,15 @@ export class Encoder {
     const length = value === null ? -1 : Buffer.byteLength(value)
     if (this.#flexible) this.uvarint(length + 1)
     else this.int16(length)
-    if (value === null) return this
-    this.#makeRoom(length)
-    this.#at += this.#bytes.write(value, this.#at)
+    const at = this.#advance(Math.max(0, length))
+    if (value !== null) this.#bytes.write(value, at)
     return this
   }
 
   buffer(value: Buffer | null): this {
     this.#length(value === null ? -1 : value.length)
-    if (value === null) return this
-    this.#makeRoom(value.length)
-    this.#at += value.copy(this.#bytes, this.#at)
+    const at = this.#advance(value?.length ?? 0)
+    value?.copy(this.#bytes, at)
     return this
   }
 
@@ -96,12 +91,21 @@ export class Encoder {
     else this.int32(length)
   }
 
-  #makeRoom(size: number): void {
-    const needed = this.#at + size
-    if (needed <= this.#bytes.length) return
-    const larger = Buffer.allocUnsafe(Math.max(2 * this.#bytes.length, needed))
-    this.#bytes.copy(larger, 0, 0, this.#at)
-    this.#bytes = larger
+  #byte(value: number): void {
+    const at = this.#advance(1)
+    this.#bytes[at] = value
+  }
+
+  /** Makes room. @returns where the next `size` bytes belong */
+  #advance(size: number): number {
+    const at = this.#at
+    this.#at += size
+    if (this.#at > this.#bytes.length) {
+      const larger = Buffer.allocUnsafe(Math.max(2 * this.#bytes.length, this.#at))
+      this.#bytes.copy(larger, 0, 0, at)
+      this.#bytes = larger
+    }
+    return at
   }
 }
 

@@ -22,7 +22,8 @@ const replicationMs = 3000
 const answerMs = 4000
 const longestPauseMs = 250
 
-const isWritten = (code: number) => code === 0 || code === 46 // DUPLICATE_SEQUENCE_NUMBER: by an earlier try
+/** An earlier try was written, though its answer was not heard. */
+const duplicateSequenceNumber = 46
 
 /** Refusals that may pass: leaders that move, followers that are away, a transaction that is still being ended. */
 const passing = new Set([
@@ -106,6 +107,6 @@ function errorOf({ topic, partition }: TopicPartition, answer: readonly Produced
   const produced = answer.find(one => one.partition === partition && one.topic === topic)
   if (!produced) return new Error(`${topic}/${partition}: its leader's answer left it out, perhaps it is not written`)
   const { errorCode, errorMessage } = produced
-  if (isWritten(errorCode)) return null
+  if (errorCode === 0 || errorCode === duplicateSequenceNumber) return null
   return protocolError(errorCode, `${topic}/${partition}: ${errorMessage || protocolError(errorCode).message}`)
 }

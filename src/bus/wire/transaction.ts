@@ -49,7 +49,7 @@ const offsetBytes = 500
 /** Progress that no generation of the group is asked about. */
 const nobody: CommittingMember = { memberId: '', generation: -1, instanceId: null }
 
-/** Refusals of coordinators that have done nothing, and will soon: the transaction before is still being ended, or looked at. */
+/** A coordinator that refuses so has done nothing, and will soon: it still ends the transaction before, or asks about this one. */
 const passing = new Set(['CONCURRENT_TRANSACTIONS', 'COORDINATOR_LOAD_IN_PROGRESS'])
 const mayPass = (error: unknown) => error instanceof ProtocolError && passing.has(error.type)
 
@@ -117,16 +117,17 @@ export class Transaction {
     }
   }
 
+  /** @throws what failed first */
   async #together(steps: readonly Promise<unknown>[]): Promise<void> {
-    let failure: { error: unknown } | null = null
-    const noted = steps.map(step =>
+    const failures: unknown[] = []
+    const ends = steps.map(step =>
       step.catch(error => {
-        failure ??= { error }
+        failures.push(error)
         this.#options.patience.end()
       }),
     )
-    await Promise.all(noted)
-    if (failure) throw (failure as { error: unknown }).error
+    await Promise.all(ends)
+    if (failures.length > 0) throw failures[0]
   }
 
   #askOwn<Q, A>(api: Api<Q, A>, request: Q): Promise<A> {

@@ -1,35 +1,47 @@
-import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { Decoder, Encoder } from '../../../src/bus/wire/fields.ts'
 
-/** Fields of every kind, long enough together to outgrow whatever there is room for at first. */
-const field = fc.oneof(
-  fc.record({ kind: fc.constant('int8' as const), value: fc.integer({ min: -128, max: 127 }) }),
-  fc.record({ kind: fc.constant('int16' as const), value: fc.integer({ min: -32_768, max: 32_767 }) }),
-  fc.record({ kind: fc.constant('int32' as const), value: fc.integer() }),
-  fc.record({ kind: fc.constant('int64' as const), value: fc.maxSafeInteger() }),
-  fc.record({ kind: fc.constant('boolean' as const), value: fc.boolean() }),
-  fc.record({ kind: fc.constant('uvarint' as const), value: fc.maxSafeNat() }),
-  fc.record({
-    kind: fc.constant('string' as const),
-    value: fc.option(fc.string({ unit: 'grapheme', maxLength: 300 })),
-  }),
-  fc.record({
-    kind: fc.constant('buffer' as const),
-    value: fc.option(fc.uint8Array({ maxLength: 1000 }).map(array => Buffer.from(array))),
-  }),
-)
-
-describe('fields of requests', () => {
-  it('are read as they were written, flexible or not', () => {
-    fc.assert(
-      fc.property(fc.boolean(), fc.array(field, { maxLength: 200 }), (isFlexible, fields) => {
-        const encoder = new Encoder(isFlexible)
-        for (const { kind, value } of fields) (encoder[kind] as (value: unknown) => void).call(encoder, value)
-        const decoder = new Decoder(encoder.bytes, isFlexible)
-        const read = fields.map(({ kind }) => (kind === 'string' ? decoder.nullableString() : decoder[kind]()))
-        expect(read).toEqual(fields.map(({ value }) => value))
-      }),
-    )
+describe.each([false, true])('fields (of a flexible version: %s)', flexible => {
+  test.each(Array.from({ length: 40 }, (_, i) => 230 + i))('survive where memory ends, at %i bytes', before => {
+    const to = new Encoder(flexible).buffer(Buffer.alloc(before, 1))
+    to.int8(-1)
+      .int16(-2)
+      .int32(-3)
+      .int64(2n ** 53n - 1n)
+      .int64(-4)
+      .boolean(true)
+      .uvarint(300)
+      .string('größe')
+      .string(null)
+    to.buffer(Buffer.from('bytes'))
+      .buffer(null)
+      .values([1, 2], one => to.int32(one))
+    to.array(['a', 'b'], one => void to.string(one))
+      .array(null, () => {})
+      .tags()
+    const from = new Decoder(to.bytes, flexible)
+    expect(from.buffer()).toEqual(Buffer.alloc(before, 1))
+    expect([from.int8(), from.int16(), from.int32(), from.int64(), from.int64()]).toEqual([-1, -2, -3, 2 ** 53 - 1, -4])
+    expect([from.boolean(), from.uvarint(), from.string(), from.nullableString()]).toEqual([true, 300, 'größe', null])
+    expect([from.buffer()?.toString(), from.buffer(), from.values(() => from.int32())]).toEqual(['bytes', null, [1, 2]])
+    expect([from.array(() => from.string()), from.array(() => 1)]).toEqual([['a', 'b'], []])
+    expect(from.tags()).toBe(from)
   })
+
+  test('that are not all there are an error', () => {
+    const { bytes } = new Encoder(flexible).string('something')
+    expect(() => new Decoder(bytes.subarray(0, 5), flexible).string()).toThrow(RangeError)
+  })
+})
+
+test('a number above 2^31 is a varint of five bytes', () => {
+  const to = new Encoder(true).uvarint(2 ** 32 - 1)
+  expect(to.bytes).toEqual(Buffer.from([0xff, 0xff, 0xff, 0xff, 0x0f]))
+  expect(new Decoder(to.bytes, true).uvarint()).toBe(2 ** 32 - 1)
+})
+
+test('tags that nobody knows are passed over', () => {
+  const bytes = Buffer.from([2, 0, 1, 9, 5, 2, 9, 9, 7])
+  const from = new Decoder(bytes, true)
+  expect(from.tags().int8()).toBe(7)
 })

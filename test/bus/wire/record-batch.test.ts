@@ -55,7 +55,7 @@ describe('a record batch', () => {
         expect(new Set(messages.map(({ timestamp }) => timestamp))).toEqual(new Set([ofBatch.timestamp]))
         expect(contextOf(batch)).toMatchObject({
           isControl: false,
-          batchContext: { producerId: String(ofBatch.producerId), inTransaction: ofBatch.transactional },
+          batchContext: { producerId: ofBatch.producerId, inTransaction: ofBatch.transactional },
         })
         expect([batch.readInt16BE(51), batch.readInt32BE(53)]).toEqual([ofBatch.epoch, ofBatch.sequence])
       }),

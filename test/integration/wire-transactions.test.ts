@@ -1,0 +1,334 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { committedOffsets } from '../../src/bus/kafka/committed-offsets.ts'
+import type { OutgoingRecord } from '../../src/bus/port.ts'
+import { inVersions } from '../../src/bus/shorter.ts'
+import { findCoordinator } from '../../src/bus/wire/cluster-apis.ts'
+import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
+import { limitMessages, plainKafka } from '../support/kafka.ts'
+import { codecsOf } from '../support/outside/codecs-of.ts'
+import { readKeysOutside } from '../support/outside/consumer.ts'
+import {
+  joinAlone,
+  leave,
+  makeTopics,
+  openBrokers,
+  openProducer,
+  openPublisher,
+  readValues,
+  stableOffset,
+} from '../support/wire.ts'
+import type { ChildPlan } from '../support/wire-child.ts'
+
+const java = await javaAvailable()
+const childFile = join(import.meta.dirname, '../support/wire-child.ts')
+let names = 0
+
+/** A process of its own, and the lines that it has said. */
+interface Child {
+  process: ChildProcess
+  lines: string[]
+}
+
+function startChild(plan: ChildPlan): Child {
+  const process_ = spawn(process.execPath, [childFile, JSON.stringify(plan)], { stdio: ['ignore', 'pipe', 'inherit'] })
+  onTestFinished(() => void process_.kill('SIGKILL'))
+  const child: Child = { process: process_, lines: [] }
+  let rest = ''
+  process_.stdout!.on('data', (chunk: Buffer) => {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop()!
+    child.lines.push(...lines)
+  })
+  return child
+}
+
+/** Resolves when it has said the line so many times more. */
+async function hears(child: Child, line: string, times = 1): Promise<void> {
+  const count = () => child.lines.filter(one => one === line).length
+  const wanted = count() + times
+  await vi.waitFor(() => expect([count() >= wanted, child.process.exitCode]).toEqual([true, null]), {
+    timeout: 30_000,
+    interval: 1,
+  })
+}
+
+async function kill({ process }: Child): Promise<void> {
+  const closed = once(process, 'close')
+  process.kill('SIGKILL')
+  if (process.exitCode === null) await closed
+}
+
+/** Topics and a group that no other test uses. */
+async function setUp(seeds: string[], { partitions = 4, commands = 4 } = {}) {
+  const groupId = `wire-${process.pid}-${++names}`
+  const topics = { results: `${groupId}-results`, commands: `${groupId}-commands` }
+  await makeTopics(seeds, [
+    { topic: topics.results, partitions },
+    { topic: topics.commands, partitions: commands },
+  ])
+  const buildRecord = (value: string, overrides: Partial<OutgoingRecord> = {}): OutgoingRecord => ({
+    ...{ topic: topics.results, partition: 0, key: Buffer.from(value), value: Buffer.from(value) },
+    ...overrides,
+  })
+  const progress = (offset: number, partition = 0) => ({
+    topic: topics.commands,
+    partition,
+    offset,
+    metadata: 'window',
+  })
+  return { groupId, ...topics, partitions, buildRecord, progress, tp: { topic: topics.commands, partition: 0 } }
+}
+
+describe.skipIf(!java.ok).each([
+  { version: '4.3.0', implicit: true },
+  { version: '4.3.0', implicit: false },
+  { version: '3.9.1', implicit: false },
+] as const)('transactions on Kafka $version, implicit: $implicit', ({ version, implicit }) => {
+  let kafka: LocalKafka
+  let seeds: string[]
+
+  beforeAll(async () => {
+    kafka = await startKafka({ version })
+    seeds = kafka.brokers
+  })
+  afterAll(() => kafka?.stop())
+
+  test('are read as they were written, whatever the records hold', async () => {
+    const { groupId, results, progress, tp } = await setUp(seeds, { partitions: 1 })
+    const producer = await openProducer(seeds, {
+      groupId,
+      implicit,
+      transactionalId: `${groupId}-slot-0`,
+      compression: 'gzip',
+    })
+    const records: OutgoingRecord[] = [
+      { topic: results, key: Buffer.from('ключ'), value: Buffer.alloc(3000, 'x') },
+      { topic: results, key: null, value: null, headers: { one: 'text', several: [Buffer.of(0, 255), 'b'] } },
+      { topic: results, key: Buffer.alloc(0), value: Buffer.alloc(0), headers: {} },
+    ]
+    await producer.commit({ records: records.slice(0, 1), offsets: [progress(1)], member: null })
+    await producer.commit({ records: records.slice(1), offsets: [progress(2)], member: null })
+    const read: unknown[] = []
+    const consumer = plainKafka(seeds).consumer({ groupId: `${groupId}-outside` })
+    onTestFinished(() => consumer.disconnect())
+    await consumer.connect()
+    await consumer.subscribe({ topic: results, fromBeginning: true })
+    await consumer.run({
+      eachMessage: async ({ message: { key, value, headers } }) => void read.push({ key, value, headers }),
+    })
+    await vi.waitFor(() => expect(read).toHaveLength(3), { timeout: 20_000 })
+    expect(read).toEqual([
+      { key: Buffer.from('ключ'), value: Buffer.alloc(3000, 'x'), headers: {} },
+      {
+        ...{ key: null, value: null },
+        headers: { one: Buffer.from('text'), several: [Buffer.of(0, 255), Buffer.from('b')] },
+      },
+      { key: Buffer.alloc(0), value: Buffer.alloc(0), headers: {} },
+    ])
+    expect(await stableOffset(openBrokers(seeds), groupId, tp)).toBe(2)
+  })
+
+  test.for(['gzip', 'zstd'] as const)("are read by Kafka's own consumer when %s compresses them", async compression => {
+    const { groupId, results, buildRecord, progress } = await setUp(seeds, { partitions: 1 })
+    const producer = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0`, compression })
+    const keys = Array.from({ length: 12_000 }, (_, i) => String(i))
+    const records = keys.map(key => buildRecord(key, { value: Buffer.from('a value '.repeat(10)) }))
+    await producer.commit({ records, offsets: [progress(1)], member: null })
+    expect(await readKeysOutside({ brokers: seeds, topic: results, records: keys.length, version })).toEqual(keys)
+    expect([...(await codecsOf(seeds[0]!, results))]).toContain(compression === 'gzip' ? 1 : 4)
+  })
+
+  test('of a generation that is not there are refused, and nothing of them can be read', async () => {
+    const { groupId, results, buildRecord, progress, tp } = await setUp(seeds)
+    const brokers = openBrokers(seeds)
+    const producer = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
+    const member = await joinAlone(brokers, groupId)
+    await producer.commit({ records: [buildRecord('mine')], offsets: [progress(1)], member })
+    const stranger = { ...member, generation: member.generation + 1 }
+    const foreign = { records: [buildRecord('foreign')], offsets: [progress(9)], member: stranger }
+    await expect(producer.commit(foreign)).rejects.toMatchObject({ type: 'ILLEGAL_GENERATION' })
+    await producer.init()
+    await producer.commit({ records: [buildRecord('mine again')], offsets: [progress(2)], member })
+    expect(await readValues(seeds, results)).toEqual(new Map([[0, ['mine', 'mine again']]]))
+    expect(await stableOffset(brokers, groupId, tp)).toBe(2)
+  })
+
+  test('of a member whose partitions another one has by now are refused, and nothing of them can be read', async () => {
+    const { groupId, results, buildRecord, progress, tp } = await setUp(seeds)
+    const brokers = openBrokers(seeds)
+    const zombie = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
+    const heir = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-1` })
+    const gone = await joinAlone(brokers, groupId)
+    await leave(brokers, gone) // as when its session is over
+    const member = await joinAlone(brokers, groupId)
+    await heir.commit({ records: [buildRecord('heir')], offsets: [progress(7)], member })
+    const late = { records: [buildRecord('zombie')], offsets: [progress(99)], member: gone }
+    await expect(zombie.commit(late)).rejects.toMatchObject({ type: 'UNKNOWN_MEMBER_ID' })
+    await heir.bury(`${groupId}-slot-0`)
+    await expect(zombie.commit({ ...late, member })).rejects.toThrow(/one has failed/)
+    expect(await readValues(seeds, results)).toEqual(new Map([[0, ['heir']]]))
+    expect(await stableOffset(brokers, groupId, tp)).toBe(7)
+  })
+
+  test('prove that the generation is asked for, and can be taken back', async () => {
+    const { groupId, tp, buildRecord, progress } = await setUp(seeds)
+    const producer = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
+    await producer.proveFencing(tp)
+    await producer.probe(tp)
+    const brokers = openBrokers(seeds)
+    expect(await stableOffset(brokers, groupId, tp)).toBeNull()
+    await producer.commit({ records: [buildRecord('a')], offsets: [progress(3)], member: null })
+    await producer.probe(tp)
+    expect(await stableOffset(brokers, groupId, tp)).toBe(3)
+  })
+
+  test('carry more progress than one request can', async () => {
+    const commands = 260
+    const { groupId, progress } = await setUp(seeds, { commands })
+    const producer = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
+    const all = Array.from({ length: commands }, (_, i) => ({ ...progress(i + 1, i), metadata: 'x'.repeat(4096) }))
+    await producer.commit({ records: [], offsets: all, member: null })
+    const brokers = openBrokers(seeds)
+    expect(await stableOffset(brokers, groupId, all[0]!)).toBe(1)
+    const found = await committedOffsets(brokers, groupId, all)
+    const offsets = new Map(found.map(({ partition, committed }) => [partition, committed?.offset]))
+    expect(offsets).toEqual(new Map(all.map(({ partition, offset }) => [partition, offset])))
+  })
+
+  test('with a record that is too large since lately carry a shorter one the next time', async () => {
+    const { groupId, results, buildRecord, progress } = await setUp(seeds)
+    const producer = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
+    const large = inVersions(3, version => buildRecord('a', { value: Buffer.alloc(100_000 / 10 ** version) }))
+    const commit = () => producer.commit({ records: [large], offsets: [progress(1)], member: null })
+    await commit()
+    await limitMessages(seeds, results, 20_000)
+    await expect(commit()).rejects.toMatchObject({ type: 'MESSAGE_TOO_LARGE' })
+    await producer.init()
+    await commit()
+    const values = await readValues(seeds, results)
+    expect(values.get(0)!.map(value => value.length)).toEqual([100_000, 10_000])
+  })
+
+  test('in which a process died are ended at once by whoever buries it', async () => {
+    const { groupId, results, commands, partitions, tp, progress } = await setUp(seeds)
+    const heir = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-1` })
+    await heir.commit({ records: [], offsets: [progress(5, 1)], member: null })
+    const dead = startChild({ seeds, groupId, results, commands, partitions, implicit, stays: true })
+    await hears(dead, 'inside')
+    await kill(dead)
+    const brokers = openBrokers(seeds)
+    expect(await heir.ongoing(`${groupId}-slot-`)).toEqual([`${groupId}-slot-0`])
+    const [held, other] = await committedOffsets(brokers, groupId, [tp, { ...tp, partition: 1 }])
+    expect([held!.error?.type, other!.committed?.offset]).toEqual(['UNSTABLE_OFFSET_COMMIT', 5])
+    const begun = performance.now()
+    await heir.bury(`${groupId}-slot-0`)
+    expect(await stableOffset(brokers, groupId, tp)).toBeNull()
+    expect(performance.now() - begun).toBeLessThan(1000)
+    expect(await heir.ongoing(`${groupId}-slot-`)).toEqual([])
+    expect(await readValues(seeds, results)).toEqual(new Map())
+  })
+
+  test('are whole or not at all, wherever processes are killed or frozen', { timeout: 180_000 }, async () => {
+    const { groupId, results, commands, partitions, tp } = await setUp(seeds)
+    const plan = { seeds, groupId, results, commands, partitions, implicit }
+    for (let life = 0; life < 9; life++) {
+      const child = startChild(plan)
+      await hears(child, 'committed', 1 + Math.floor(Math.random() * 40))
+      await new Promise(resolve => setTimeout(resolve, Math.random() * 10)) // any instant of a cycle
+      if (life % 3 === 2) {
+        child.process.kill('SIGSTOP')
+        const heir = startChild(plan)
+        await hears(heir, 'committed', 10)
+        const woken = child.lines.length
+        child.process.kill('SIGCONT')
+        await once(child.process, 'close')
+        expect(child.process.exitCode).toBe(3)
+        const confirmed = child.lines.slice(woken).filter(line => line === 'committed')
+        expect(confirmed.length).toBeLessThan(2) // one that was on its way when it was frozen
+        await kill(heir)
+      }
+      await kill(child)
+    }
+    const last = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
+    await last.probe(tp)
+    const offset = await stableOffset(openBrokers(seeds), groupId, tp)
+    const values = await readValues(seeds, results)
+    const everyOne = Array.from({ length: offset! }, (_, i) => String(i))
+    for (let partition = 0; partition < partitions; partition++) expect(values.get(partition)).toEqual(everyOne)
+    expect(offset).toBeGreaterThan(100)
+  })
+
+  test('leave room for a publisher beside them, which loses nothing and writes nothing twice', async () => {
+    const { results, buildRecord, partitions } = await setUp(seeds)
+    const publisher = openPublisher(seeds)
+    await limitMessages(seeds, results, 20_000)
+    const keys = Array.from({ length: 500 }, (_, i) => String(i))
+    const [refused] = await Promise.allSettled([
+      publisher.publish([buildRecord('large', { value: randomBytes(50_000) })]),
+      ...keys.map((key, i) => publisher.publish([buildRecord(key, { partition: i % partitions })])),
+    ])
+    expect(refused).toMatchObject({ status: 'rejected', reason: { type: 'MESSAGE_TOO_LARGE' } })
+    await publisher.publish([buildRecord('last')])
+    await publisher.close()
+    const values = await readValues(seeds, results)
+    for (let partition = 0; partition < partitions; partition++) {
+      const own = keys.filter((_, i) => i % partitions === partition)
+      expect(values.get(partition)).toEqual(partition === 0 ? [...own, 'last'] : own)
+    }
+  })
+})
+
+describe.skipIf(!java.ok)('on three brokers', () => {
+  let kafka: LocalKafka
+
+  beforeAll(async () => {
+    kafka = await startKafka({ nodes: 3 })
+  })
+  afterAll(() => kafka?.stop())
+
+  test.for([true, false])(
+    'a leader that moves ends no producer, implicit: %s',
+    { timeout: 120_000 },
+    async implicit => {
+      const seeds = kafka.brokers
+      const { groupId, results, buildRecord, progress } = await setUp(seeds, { partitions: 3 })
+      const producer = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
+      const publisher = openPublisher(seeds)
+      const brokers = openBrokers(seeds)
+      const coordinators = await Promise.all(
+        (['group', 'transaction'] as const).map(kind => brokers.ask('any', findCoordinator, { kind, name: groupId })),
+      )
+      const busy = new Set(coordinators.map(({ node }) => node.id))
+      const node = [1, 2, 3].find(id => !busy.has(id))!
+      const leaders = await Promise.all([0, 1, 2].map(partition => brokers.leader({ topic: results, partition })))
+      const partition = leaders.indexOf(node)
+      expect(partition).toBeGreaterThanOrEqual(0)
+
+      const stopping = kafka.stopNode(node).then(() => 'stopped')
+      let stopped = false
+      void stopping.then(() => {
+        stopped = true
+      })
+      let number = 0
+      for (let after = 0; after < 20; number++) {
+        if (stopped) after++
+        const value = String(number)
+        await producer.commit({
+          records: [buildRecord(value, { partition })],
+          offsets: [progress(number + 1)],
+          member: null,
+        })
+        await publisher.publish([buildRecord(value, { partition: (partition + 1) % 3 })])
+      }
+      await stopping
+      const values = await readValues(seeds, results)
+      const everyOne = Array.from({ length: number }, (_, i) => String(i))
+      expect([values.get(partition), values.get((partition + 1) % 3)]).toEqual([everyOne, everyOne])
+      await kafka.startNode(node)
+    },
+  )
+})
