@@ -38,7 +38,7 @@ export interface MemoryBusOptions {
   sessionTimeoutMs?: number
   /** Most records in one fetch. Default 500. */
   fetchRecords?: number
-  /** The most that a session may hold undone in memory. */
+  /** The most that all sessions of the process may hold undone in memory. */
   backlog?: Backlog | undefined
   /** The network: passed before and after every step at the broker. Of a commit or an acquisition it may reject. */
   hop?: Hop
