@@ -53,6 +53,7 @@ export class Rotation {
 
   /** Takes commands back; their partitions are the next. */
   putBack(pendings: readonly Pending[]): void {
+    if (pendings.length === 0) return
     const returned = new Map<Session, Fifo>()
     for (const [session, own] of bySession(pendings)) {
       const queue = this.#queueOf(session)
