@@ -116,7 +116,7 @@ export class Dispatcher {
   /** The session is open again. */
   resume(session: Session): void {
     this.#lanes.resume(session)
-    this.pump()
+    queueMicrotask(() => this.pump()) // when all that come back in this step are there: an envelope may hold them all
   }
 
   /** What waits on the session is forgotten: whoever owns the partition next reads it again. */

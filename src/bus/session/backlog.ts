@@ -7,8 +7,8 @@ export interface SharedBacklogOptions {
   atMost: Backlog
 }
 
-/** One session may hold so much more than what is free. So those that need much have equal parts, and the next one finds some. */
-const ofFree = 2
+/** A session may hold this part of what the others leave: those that need much have equal parts, and the next one finds some. */
+const partOfRest = 3 / 4
 
 /**
  * What the sessions of a process hold undone in memory. Half of it is for whoever needs it; the other half is dealt out in
@@ -23,21 +23,23 @@ export class SharedBacklog {
     this.#options = options
   }
 
-  /** What is guaranteed to each. */
-  get least(): Backlog {
-    return { records: this.#least('records'), bytes: this.#least('bytes') }
-  }
-
   /** For a session, until it says `end`. */
   share(): BacklogShare {
     this.#sharers++
     return new BacklogShare(this)
   }
 
-  most(unit: keyof Backlog): number {
+  /** What is guaranteed to each. */
+  least(unit: keyof Backlog): number {
     const { inAll, atMost } = this.#options
-    const free = inAll[unit] / 2 - this.#held[unit]
-    return Math.min(atMost[unit], Math.max(this.#least(unit), ofFree * free))
+    return Math.min(atMost[unit], Math.max(1, inAll[unit] / 2 / Math.max(1, this.#sharers)))
+  }
+
+  /** What one may hold now that holds so much of it. */
+  most(unit: keyof Backlog, own: number): number {
+    const { inAll, atMost } = this.#options
+    const rest = inAll[unit] / 2 - (this.#held[unit] - own)
+    return Math.min(atMost[unit], Math.max(this.least(unit), partOfRest * rest))
   }
 
   hold(records: number, bytes: number): void {
@@ -47,11 +49,6 @@ export class SharedBacklog {
 
   leave(): void {
     this.#sharers--
-  }
-
-  #least(unit: keyof Backlog): number {
-    const { inAll, atMost } = this.#options
-    return Math.min(atMost[unit], Math.max(1, inAll[unit] / 2 / Math.max(1, this.#sharers)))
   }
 }
 
@@ -66,18 +63,27 @@ export class BacklogShare {
     this.#all = all
   }
 
+  /** What it may hold however much the others hold. */
   get least(): Backlog {
-    return this.#all.least
+    return { records: this.#all.least('records'), bytes: this.#all.least('bytes') }
   }
 
   /** Whether nothing more is to be taken in. */
   get isOver(): boolean {
-    return this.#records >= this.#all.most('records') || this.#bytes >= this.#all.most('bytes')
+    return this.#used >= 1
   }
 
   /** Whether enough is done to go on. */
   get isHalfEmpty(): boolean {
-    return this.#records <= this.#all.most('records') / 2 && this.#bytes <= this.#all.most('bytes') / 2
+    return this.#used <= 1 / 2
+  }
+
+  /** The part of what it may hold now. */
+  get #used(): number {
+    return Math.max(
+      this.#records / this.#all.most('records', this.#records),
+      this.#bytes / this.#all.most('bytes', this.#bytes),
+    )
   }
 
   hold(bytes: number): void {
