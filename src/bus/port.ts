@@ -110,7 +110,7 @@ export interface Session extends Readonly<TopicPartition> {
   release(offset: number): void
   /** Resolves after the commit that holds everything settled and released so far, or when the session is lost. */
   committed(): Promise<void>
-  /** The most that it may hold undone in memory now. */
+  /** What it may hold undone in memory, however much other partitions hold. */
   readonly capacity: Backlog
   /** Whether it takes nothing more in until some of what it holds is settled or shelved. */
   readonly full: boolean

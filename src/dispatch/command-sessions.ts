@@ -45,7 +45,7 @@ export function commandSessions(options: CommandSessionsOptions): SessionListene
       commands.get(session)?.take(records, 'doubted', since)
       doubts.get(session)?.take(records, true)
     },
-    resumed: () => dispatcher.pump(),
+    resumed: session => dispatcher.resume(session),
     closed(session) {
       commands.delete(session)
       doubts.delete(session)

@@ -14,11 +14,12 @@ import { expiry, type Pending } from './pending.ts'
 import { isOvertaken, noteRefusal } from './refusals.ts'
 import { ResultTally } from './results.ts'
 
-/** Commands of one account and one partition that go out together. */
+/** Commands of one account and one lane that go out together. */
 export interface Envelope {
-  session: Session
   account: Account
   pendings: Pending[]
+  /** Their offsets, by the sessions that they are of. */
+  parts: ReadonlyMap<Session, readonly number[]>
   leave: Leave
 }
 
@@ -48,15 +49,14 @@ export class Delivery {
 
   /** Resolves when what became of it is committed. */
   async deliver(envelope: Envelope): Promise<void> {
-    const { session, account, pendings, leave } = envelope
+    const { account, pendings, leave } = envelope
     const [first] = pendings
     // a probe proves nothing: what passed did so before the pause
     const counts = !leave.probe && first?.refusal !== undefined && isOvertaken(first.refusal, account)
-    if (!(await session.intend(pendings.map(({ offset }) => offset)))) {
+    const refusing = await intend(envelope)
+    if (refusing.size > 0) {
       account.withdraw(leave)
-      const tally = new ResultTally()
-      this.#putBack(pendings, 'first', tally)
-      if (!tally.isEmpty) await this.#commit(session, tally)
+      await this.#takeBack(envelope, refusing)
       return
     }
     const unheard = await unheardOf(pendings)
@@ -90,7 +90,7 @@ export class Delivery {
     })
     const tally = new ResultTally()
     this.#apply(envelope, classified, sentAt, tally)
-    await this.#commit(session, tally)
+    await this.#commit(envelope, tally)
   }
 
   /** Tells the account. @returns the same; a refusal counts as known if the envelope's only command is to blame for it */
@@ -106,9 +106,9 @@ export class Delivery {
   }
 
   /** Right before the first byte. Everything that could have changed since the intent was written. */
-  #lastCheck({ session, pendings }: Envelope): string | null {
+  #lastCheck({ parts, pendings }: Envelope): string | null {
     const { clock, leaseUntil, maxAgeMs } = this.#options
-    if (!session.alive) return 'the partition was lost'
+    for (const session of parts.keys()) if (!session.alive) return 'a partition was lost'
     if (clock.monotonic() >= leaseUntil()) return 'the lease on the partition is over'
     const now = clock.now()
     if (pendings.some(({ hearing }) => hearing?.isUpToNow() === false)) return 'callbacks may not have been heard'
@@ -116,49 +116,59 @@ export class Delivery {
     return pendings.some(pending => expiry(pending, now, maxAgeMs)) ? 'a command expired' : null
   }
 
-  /** Those whose callbacks cannot be heard now wait for that without a slot; the others are the next to go. */
-  async #holdBack({ session, pendings }: Envelope, unheard: ReadonlySet<Pending>): Promise<void> {
+  /** Nothing is sent if one session has not committed its intents: the others take theirs back, and all wait again. */
+  async #takeBack(envelope: Envelope, refusing: ReadonlySet<Session>): Promise<void> {
     const tally = new ResultTally()
-    const others = pendings.filter(pending => pending.proof || !unheard.has(pending))
-    if (others.length > 0) this.#release(session, others, 'first', tally)
+    for (const { session, offset, proof } of envelope.pendings) {
+      if (!proof && !refusing.has(session)) session.release(offset)
+    }
+    this.#putBack(envelope.pendings, 'first', tally)
+    await this.#commit(envelope, tally)
+  }
+
+  /** Those whose callbacks cannot be heard now wait for that without a slot; the others are the next to go. */
+  async #holdBack(envelope: Envelope, unheard: ReadonlySet<Pending>): Promise<void> {
+    const tally = new ResultTally()
+    const others = envelope.pendings.filter(pending => pending.proof || !unheard.has(pending))
+    if (others.length > 0) this.#release(others, 'first', tally)
     for (const pending of unheard) {
       if (pending.proof) continue
-      session.release(pending.offset)
+      pending.session.release(pending.offset)
       pending.packed = false
       pending.hearing?.waitForIt()
     }
-    await this.#commit(session, tally)
+    await this.#commit(envelope, tally)
   }
 
-  async #commit(session: Session, tally: ResultTally): Promise<void> {
-    await session.committed()
+  async #commit({ parts }: Envelope, tally: ResultTally): Promise<void> {
+    await Promise.all(Array.from(parts.keys(), session => session.committed()))
     tally.announce(this.#options.telemetry)
   }
 
   #apply(envelope: Envelope, classified: Classified, sentAt: number, tally: ResultTally): void {
-    const { pendings, session } = envelope
+    const { pendings } = envelope
     if (classified.outcome === 'answered' || classified.outcome === 'unknown') {
       this.#settleAll(envelope, classified, sentAt, tally)
     } else if (classified.outcome === 'refused' && !classified.known) {
-      this.#release(session, pendings, pendings.length === 1 ? 'suspect' : 'halved', tally)
+      this.#release(pendings, pendings.length === 1 ? 'suspect' : 'halved', tally)
     } else if (classified.outcome === 'refused' && pendings.length === 1) {
       this.#settle(pendings[0]!, { kind: 'refused', ...classified }, sentAt, '', tally)
     } else {
       // what the gateway refused for a known reason counts as an attempt; a refused envelope may pass in halves
       if (classified.outcome !== 'not_sent') for (const pending of pendings) pending.attempts++
-      this.#release(session, pendings, classified.outcome === 'refused' ? 'halved' : 'first', tally)
+      this.#release(pendings, classified.outcome === 'refused' ? 'halved' : 'first', tally)
     }
   }
 
   #settleAll(
-    { pendings, session }: Envelope,
+    { pendings }: Envelope,
     classified: Classified & { verdicts: Verdict[] },
     sentAt: number,
     tally: ResultTally,
   ): void {
     const cause = classified.outcome === 'unknown' ? classified.cause : ''
     const again = pendings.filter((pending, i) => !this.#settle(pending, classified.verdicts[i]!, sentAt, cause, tally))
-    if (again.length > 0) this.#release(session, again, 'first', tally)
+    if (again.length > 0) this.#release(again, 'first', tally)
   }
 
   /** @returns false when the command was not sent and has to wait again. */
@@ -174,8 +184,8 @@ export class Delivery {
     return conclusion.kind !== 'again'
   }
 
-  #release(session: Session, pendings: readonly Pending[], how: Return, tally: ResultTally): void {
-    for (const { offset, proof } of pendings) if (!proof) session.release(offset)
+  #release(pendings: readonly Pending[], how: Return, tally: ResultTally): void {
+    for (const { session, offset, proof } of pendings) if (!proof) session.release(offset)
     this.#putBack(pendings, how, tally)
   }
 
@@ -185,6 +195,15 @@ export class Delivery {
     const others = pendings.filter(({ proof }) => !proof)
     if (others.length > 0) this.#options.putBack(others, how)
   }
+}
+
+/**
+ * Has all sessions write their intents. They are asked in one step, so that one commit can hold the whole envelope.
+ * @returns those that have not committed theirs
+ */
+async function intend({ parts }: Envelope): Promise<Set<Session>> {
+  const committed = await Promise.all(Array.from(parts, ([session, offsets]) => session.intend(offsets)))
+  return new Set([...parts.keys()].filter((_, i) => !committed[i]))
 }
 
 /** Those that were POSTed before and whose callbacks cannot be heard now. */

@@ -1,13 +1,11 @@
 import pLimit from 'p-limit'
-import { type Account, refusedForNoKnownReason } from '../accounts/account.ts'
+import type { Account } from '../accounts/account.ts'
 import type { Session } from '../bus/port.ts'
-import { envelopeOverhead } from '../gateway/envelope.ts'
-import { concludeExpired } from './conclusion.ts'
 import { Delivery, type DeliveryOptions, type Envelope, type Return } from './delivery.ts'
-import { PartitionQueues } from './partition-queues.ts'
-import { expiry, type Pending } from './pending.ts'
-import type { AccountQueue } from './queue.ts'
-import { ResultTally } from './results.ts'
+import { Disposal } from './disposal.ts'
+import { Lanes } from './lanes.ts'
+import { Packer } from './packer.ts'
+import type { Pending } from './pending.ts'
 import { SuspectedAccounts } from './suspected-accounts.ts'
 import { Turns } from './turns.ts'
 
@@ -22,22 +20,35 @@ export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   concurrency: number
 }
 
-/** The lease comes back with the group's answer to a heartbeat, of which nobody tells. */
-const leaseRetryMs = 100
-
 /** What holds a slot, or is about to. */
-interface InFlight {
-  what: string
+class InFlight {
   /** null: a request that is no envelope of commands. */
-  session: Session | null
-  account?: Account
-  isUrgent: boolean
+  readonly envelope: Envelope | null
+  readonly isUrgent: boolean
+
+  constructor(envelope: Envelope | null, isUrgent: boolean) {
+    this.envelope = envelope
+    this.isUrgent = isUrgent
+  }
+
+  get what(): string {
+    if (!this.envelope) return 'a status poll'
+    const names = Array.from(this.envelope.parts.keys(), ({ topic, partition }) => `${topic}/${partition}`)
+    const others = names.length - mostNamed
+    return `an envelope of ${names.slice(0, mostNamed).join(', ')}${others > 0 ? ` and ${others} more` : ''}`
+  }
+
+  /** What a session holds that will be open again waits for that. */
+  get couldEnd(): boolean {
+    return [...(this.envelope?.parts.keys() ?? [])].every(({ open, alive }) => open || !alive)
+  }
 }
 
+const mostNamed = 5
+
 /**
- * Decides what is sent when. Commands wait in a queue for each partition and account; whenever something changes, as
- * many envelopes leave as slots, accounts and rates allow, those of the urgent topics first but for the turns of the
- * others, partitions in turn.
+ * Decides what is sent when. Commands wait in lanes, by account; whenever something changes, as many envelopes leave as
+ * slots, accounts and rates allow, those of the urgent lane first but for the turns of the others.
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions
@@ -48,29 +59,27 @@ export class Dispatcher {
   readonly #requests: (() => void)[] = []
   /** Whether one of them was the last to take a slot. */
   #requestedLast = false
-  /** By urgency. */
-  readonly #partitions: PartitionQueues[][]
-  readonly #bySession = new Map<Session, PartitionQueues>()
+  readonly #lanes: Lanes
   readonly #turns: Turns
   readonly #suspected: SuspectedAccounts
+  readonly #packer: Packer
   #cancelTimer: (() => void) | null = null
   #pumping = false
 
   constructor(options: DispatcherOptions) {
     this.#options = options
     this.#slots = pLimit(options.concurrency)
-    this.#partitions = options.topics.map(() => [])
+    this.#lanes = new Lanes(options)
     this.#turns = new Turns(options.topics.length)
     this.#delivery = new Delivery({ ...options, putBack: (pendings, how) => this.#putBack(pendings, how) })
+    const disposal = new Disposal(options)
     this.#suspected = new SuspectedAccounts({
       clock: options.clock,
-      queuesOf: ({ name }) =>
-        [...this.#bySession].flatMap(([session, partition]) => (session.open && partition.of(name)) || []),
-      hasSuspects: ({ name }) =>
-        [...this.#bySession.values()].some(partition => (partition.of(name)?.suspects.length ?? 0) > 0),
-      isBusy: account => [...this.#inFlight].some(one => one.account === account),
-      sweep: queue => this.#disposing(accept => queue.suspects.keep(accept)),
+      queuesOf: account => this.#lanes.of(account),
+      isBusy: account => [...this.#inFlight].some(({ envelope }) => envelope?.account === account),
+      sweep: ({ suspects }) => disposal.during(accept => suspects.keep(accept)),
     })
+    this.#packer = new Packer({ ...options, disposal, suspected: this.#suspected })
   }
 
   get inFlight(): number {
@@ -80,59 +89,44 @@ export class Dispatcher {
   /** Runs a request that is no envelope of commands when a slot is free. */
   inSlot(request: () => Promise<void>): Promise<void> {
     return new Promise(resolve => {
-      this.#requests.push(() => resolve(this.#run({ what: 'a status poll', session: null, isUrgent: false }, request)))
+      this.#requests.push(() => resolve(this.#run(new InFlight(null, false), request)))
       queueMicrotask(() => this.pump())
     })
   }
 
-  /** What holds a slot and could end: what belongs to a session that is not open waits for that. */
+  /** What holds a slot and could end. */
   *underWay(): Iterable<{ what: string }> {
-    for (const one of this.#inFlight) if (one.session?.open ?? true) yield one
+    for (const one of this.#inFlight) if (one.couldEnd) yield one
   }
 
   /** Whether commands wait for an account that may not send now. */
   get heldBack(): boolean {
-    const { accounts } = this.#options
-    const waiting = [...this.#bySession.values()].flatMap(({ queues }) => [...queues])
-    return waiting.some(([name, { length, suspects, shelf }]) => {
-      const account = accounts.get(name)!
-      const others = length - suspects.length + shelf.length > 0
-      return (others && !account.mayGo) || (suspects.length > 0 && account.gate.state !== 'closed')
-    })
+    return this.#lanes.heldBack
   }
 
   /** The append time, in milliseconds since 1970, of the oldest command of a topic that waits to be sent. */
   oldestTimestamp(topic: string): number | null {
-    const partitions = this.#partitions[this.#options.topics.indexOf(topic)] ?? []
-    const least = Math.min(...partitions.map(({ oldestTimestamp }) => oldestTimestamp ?? Number.POSITIVE_INFINITY))
-    return Number.isFinite(least) ? least : null
+    return this.#lanes.oldestTimestamp(topic)
   }
 
   add(session: Session): void {
-    const partitions = this.#of(session)
-    const partition = new PartitionQueues(session, this.#options)
-    this.#bySession.set(session, partition)
-    partitions.push(partition)
+    this.#lanes.add(session)
+  }
+
+  /** The session is open again. */
+  resume(session: Session): void {
+    this.#lanes.resume(session)
+    queueMicrotask(() => this.pump()) // when all that come back in this step are there: an envelope may hold them all
   }
 
   /** What waits on the session is forgotten: whoever owns the partition next reads it again. */
   remove(session: Session): void {
-    const partition = this.#bySession.get(session)
-    if (!partition) return
-    this.#bySession.delete(session)
-    const partitions = this.#of(session)
-    partitions.splice(partitions.indexOf(partition), 1)
-  }
-
-  #of({ topic }: Session): PartitionQueues[] {
-    const partitions = this.#partitions[this.#options.topics.indexOf(topic)]
-    if (!partitions) throw new Error(`${topic} is none of the topics that are sent from`)
-    return partitions
+    this.#lanes.remove(session)
   }
 
   /** Commands of one session. */
   push(pendings: readonly Pending[]): void {
-    this.#bySession.get(pendings[0]!.session)?.push(pendings)
+    this.#lanes.push(pendings)
     this.pump()
   }
 
@@ -144,7 +138,7 @@ export class Dispatcher {
     this.#cancelTimer = null
     let wait = 0
     while (wait === 0) wait = this.#next()
-    wait = Math.min(wait, this.#balance(), this.#suspected.check())
+    wait = Math.min(wait, this.#lanes.balance(), this.#suspected.check())
     if (Number.isFinite(wait)) this.#cancelTimer = this.#options.clock.after(Math.ceil(wait), () => this.pump())
     this.#pumping = false
   }
@@ -152,16 +146,6 @@ export class Dispatcher {
   stop(): void {
     this.#cancelTimer?.()
     this.#pumping = true
-  }
-
-  /** Keeps accounts that may not send from filling the memory. @returns milliseconds until it is to do so again */
-  #balance(): number {
-    const { accounts } = this.#options
-    if (accounts.size === 1) return Number.POSITIVE_INFINITY // there is nobody to make room for
-    const held = new Set([...accounts.values()].filter(account => !account.mayGo).map(({ name }) => name))
-    let wait = Number.POSITIVE_INFINITY
-    for (const partition of this.#bySession.values()) wait = Math.min(wait, partition.balance(held))
-    return wait
   }
 
   /**
@@ -197,23 +181,17 @@ export class Dispatcher {
     let wait = Number.POSITIVE_INFINITY
     for (const urgency of this.#turns.order()) {
       if (!this.#hasSlot(urgency === 0)) continue
-      const partitions = this.#partitions[urgency]!
-      for (const partition of partitions) {
-        if (!partition.session.open) continue
-        for (const [name, queue] of partition.queues) {
-          const envelope = this.#form(partition.session, this.#options.accounts.get(name)!, queue)
-          if (typeof envelope === 'number') {
-            wait = Math.min(wait, envelope)
-            continue
-          }
-          partitions.push(...partitions.splice(partitions.indexOf(partition), 1)) // the next one comes from another
-          partition.turn(name)
-          this.#turns.left(urgency)
-          const { session, account } = envelope
-          const what = `an envelope of ${session.topic}/${session.partition}`
-          void this.#run({ what, session, account, isUrgent: urgency === 0 }, () => this.#delivery.deliver(envelope))
-          return 0
+      const lane = this.#lanes.at(urgency)
+      for (const [name, queue] of lane.queues) {
+        const envelope = this.#packer.form(this.#options.accounts.get(name)!, queue)
+        if (typeof envelope === 'number') {
+          wait = Math.min(wait, envelope)
+          continue
         }
+        lane.turn(name)
+        this.#turns.left(urgency)
+        void this.#run(new InFlight(envelope, urgency === 0), () => this.#delivery.deliver(envelope))
+        return 0
       }
     }
     return wait
@@ -226,55 +204,9 @@ export class Dispatcher {
     this.pump()
   }
 
-  /** Packs an envelope if the account and its rate allow it now. @returns it, or the milliseconds to wait. */
-  #form(session: Session, account: Account, queue: AccountQueue): Envelope | number {
-    const { clock, lingerMs, maxOperations, maxBytes, leaseUntil } = this.#options
-    const now = clock.monotonic()
-    const due = queue.due(now, lingerMs, maxOperations)
-    const suspectDue = this.#suspected.dueIn(account, queue)
-    const first = Math.min(due, suspectDue)
-    if (!Number.isFinite(first)) return first
-    const carries = suspectDue <= due ? 'suspect' : 'commands'
-    const wait = Math.max(first, account.wait(carries))
-    if (wait > 0) return wait
-    if (now >= leaseUntil()) return leaseRetryMs // its intents would be taken back, again and again
-    const bytes = maxBytes - envelopeOverhead(account.apiKey())
-    const bounds = { operations: Math.min(maxOperations, account.room()), bytes }
-    const pendings = this.#disposing(accept => {
-      if (carries === 'commands') return queue.pack(bounds, accept)
-      return account.gate.state === 'closed'
-        ? queue.suspects.takeDue(account, accept)
-        : queue.suspects.takeOldest(accept)
-    })
-    if (pendings.length === 0) return 1
-    for (const pending of pendings) pending.packed = true
-    return { session, account, pendings, leave: account.leave(pendings.length, carries) }
-  }
-
-  /** Takes commands out of a queue, while those that are over or have expired are disposed of. */
-  #disposing<T>(take: (accept: (pending: Pending) => boolean) => T): T {
-    const { accounts, clock, maxAgeMs, outbox, telemetry } = this.#options
-    const tallies = new Map<Session, ResultTally>()
-    const now = clock.now()
-    const taken = take(pending => {
-      if (pending.over) return false
-      const errorCode = expiry(pending, now, maxAgeMs)
-      if (!errorCode) return true
-      const tally = tallies.get(pending.session) ?? new ResultTally()
-      tallies.set(pending.session, tally)
-      const wasRefused = accounts.get(pending.command.account)!.refusedAt >= pending.readyAt
-      const waitedFor = wasRefused ? refusedForNoKnownReason : undefined
-      outbox.settle(pending, concludeExpired(pending, errorCode, waitedFor), tally)
-      return false
-    })
-    for (const [session, tally] of tallies) void session.committed().then(() => tally.announce(telemetry))
-    return taken
-  }
-
   #putBack(pendings: readonly Pending[], how: Return): void {
     for (const pending of pendings) pending.packed = false
-    const [first] = pendings
-    this.#bySession.get(first!.session)?.putBack(pendings, how)
-    if (how === 'suspect') this.#suspected.add(this.#options.accounts.get(first!.command.account)!)
+    this.#lanes.putBack(pendings, how)
+    if (how === 'suspect') this.#suspected.add(this.#options.accounts.get(pendings[0]!.command.account)!)
   }
 }

@@ -1,17 +1,15 @@
 import type { Account } from '../accounts/account.ts'
 import type { Clock } from '../clock.ts'
-import type { AccountQueue } from './queue.ts'
+import type { LaneQueue } from './lane-queue.ts'
 
 export interface SuspectedAccountsOptions {
   clock: Clock
-  /** What waits for the account on partitions that are open. */
-  queuesOf: (account: Account) => AccountQueue[]
-  /** Whether suspects of the account wait on any partition: one that is held now goes on when the group has joined. */
-  hasSuspects: (account: Account) => boolean
+  /** What waits for the account, in each lane. */
+  queuesOf: (account: Account) => LaneQueue[]
   /** Whether an envelope of the account is on its way. */
   isBusy: (account: Account) => boolean
   /** Disposes of the commands that have expired. */
-  sweep: (queue: AccountQueue) => void
+  sweep: (queue: LaneQueue) => void
 }
 
 /** Expired suspects get their results this often. */
@@ -37,11 +35,12 @@ export class SuspectedAccounts {
    * Milliseconds until a suspect of the queue may go as far as the others are concerned, Infinity until they change: if
    * the account may send, when another command has passed; else as a probe that nothing else can be, each in its turn.
    */
-  dueIn(account: Account, { suspects, length }: AccountQueue): number {
+  dueIn(account: Account, { suspects, length }: LaneQueue): number {
     if (suspects.length === 0) return Number.POSITIVE_INFINITY
     if (account.gate.state === 'closed') return suspects.dueIn(this.#options.clock.monotonic(), account)
-    const oldest = () => Math.min(...this.#options.queuesOf(account).map(queue => queue.suspects.oldestAt))
-    return length === suspects.length && suspects.oldestAt === oldest() ? 0 : Number.POSITIVE_INFINITY
+    if (length > 0 || !suspects.mayGo) return Number.POSITIVE_INFINITY
+    const oldest = Math.min(...this.#options.queuesOf(account).map(queue => queue.suspects.oldestAt))
+    return suspects.oldestAt === oldest ? 0 : Number.POSITIVE_INFINITY
   }
 
   /** Has accounts pause for which nothing but suspects waits. @returns milliseconds after which to call again */
@@ -54,15 +53,15 @@ export class SuspectedAccounts {
     for (const account of this.#accounts) {
       const queues = this.#options.queuesOf(account)
       if (sweeps) queues.forEach(this.#options.sweep)
-      if (queues.some(({ suspects }) => suspects.length > 0)) wait = Math.min(wait, this.#holdBack(account, queues))
-      else if (!this.#options.hasSuspects(account)) this.#accounts.delete(account)
+      if (queues.some(({ suspects }) => suspects.mayGo)) wait = Math.min(wait, this.#holdBack(account, queues))
+      else if (queues.every(({ suspects }) => suspects.length === 0)) this.#accounts.delete(account)
     }
     return wait
   }
 
-  #holdBack(account: Account, queues: readonly AccountQueue[]): number {
+  #holdBack(account: Account, queues: readonly LaneQueue[]): number {
     const { isBusy } = this.#options
-    const others = queues.some(queue => queue.length > queue.suspects.length)
+    const others = queues.some(({ length }) => length > 0)
     const mayGo = () => queues.some(queue => Number.isFinite(this.dueIn(account, queue)))
     if (account.gate.state !== 'closed' || others || isBusy(account) || mayGo()) return Number.POSITIVE_INFINITY
     account.holdBack()

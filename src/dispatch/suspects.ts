@@ -3,7 +3,10 @@ import { Fifo } from './fifo.ts'
 import type { Pending } from './pending.ts'
 import { convicting, isOvertaken, type Refusal, retryAt } from './refusals.ts'
 
-/** Commands of one queue that were refused alone with a text that nobody knows, and wait to be tried again. */
+/**
+ * Commands of one queue that were refused alone with a text that nobody knows, and wait to be tried again. One of a
+ * partition that is not open keeps its place, and those behind it wait too: while the group re-joins, none is open.
+ */
 export class Suspects {
   /** By how often they were refused: each list is in the order in which its commands may go. */
   readonly #byCount = Array.from({ length: convicting - 1 }, () => new Fifo())
@@ -16,9 +19,18 @@ export class Suspects {
     return this.#byCount.flatMap(({ first }) => first ?? [])
   }
 
-  /** Monotonic milliseconds: when the one was refused that has waited longest. Infinity: there is none. */
+  /** Whether there is one whose partition is open. */
+  get mayGo(): boolean {
+    return this.#open.length > 0
+  }
+
+  get #open(): Pending[] {
+    return this.firsts.filter(({ session }) => session.open)
+  }
+
+  /** Monotonic milliseconds: when the one was refused that has waited longest. Infinity: none may go. */
   get oldestAt(): number {
-    return Math.min(...this.firsts.map(({ refusal }) => refusal!.at))
+    return Math.min(...this.#open.map(({ refusal }) => refusal!.at))
   }
 
   push(pending: Pending): void {
@@ -32,7 +44,7 @@ export class Suspects {
 
   /** Milliseconds until one may go because another command of the account has passed since. Infinity: none may. */
   dueIn(now: number, account: Account): number {
-    const instants = this.firsts.map(({ refusal }) => (isOvertaken(refusal!, account) ? retryAt(refusal!) : Infinity))
+    const instants = this.#open.map(({ refusal }) => (isOvertaken(refusal!, account) ? retryAt(refusal!) : Infinity))
     return Math.max(0, Math.min(...instants) - now)
   }
 
@@ -52,10 +64,12 @@ export class Suspects {
   }
 
   #take(by: (refusal: Refusal) => number, accept: (pending: Pending) => boolean): Pending[] {
-    const instants = this.#byCount.map(({ first }) => (first ? by(first.refusal!) : Number.POSITIVE_INFINITY))
-    const least = this.#byCount[instants.indexOf(Math.min(...instants))]
-    const taken = least?.first
-    if (!taken) return []
+    const instants = this.#byCount.map(({ first }) =>
+      first?.session.open ? by(first.refusal!) : Number.POSITIVE_INFINITY,
+    )
+    const least = this.#byCount[instants.indexOf(Math.min(...instants))]!
+    const taken = least.first
+    if (!taken?.session.open) return []
     least.shift()
     return accept(taken) ? [taken] : []
   }

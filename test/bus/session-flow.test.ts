@@ -55,7 +55,7 @@ describe('back-pressure', () => {
     ['records', { records: 10, bytes: 1 << 30 }],
     ['bytes', { records: 1_000_000, bytes: 10 * 211 }],
   ])('fetching stops at the bound of %s, and goes on at half of it', async (_, backlog) => {
-    const { session, driver, deliver, commit } = await buildOwner(buildLog(100), { backlog: () => backlog }).open()
+    const { session, driver, deliver, commit } = await buildOwner(buildLog(100), { backlog }).open()
     deliver(5)
     expect(driver.paused).toBe(false)
     deliver(6)
@@ -70,7 +70,7 @@ describe('back-pressure', () => {
 
   test('a command settled twice counts once', async () => {
     const { session, driver, deliver, commit } = await buildOwner(buildLog(100), {
-      backlog: () => ({ records: 4, bytes: 1 << 30 }),
+      backlog: { records: 4, bytes: 1 << 30 },
     }).open()
     deliver(4)
     for (let i = 0; i < 3; i++) session.settle(0, [])
@@ -80,7 +80,7 @@ describe('back-pressure', () => {
 })
 
 describe('a shelved record', () => {
-  const small = { backlog: () => ({ records: 4, bytes: 1 << 30 }) }
+  const small = { backlog: { records: 4, bytes: 1 << 30 } }
 
   test('makes room for those behind it, and none is handed over twice', async () => {
     const process = buildOwner(buildLog(8), small)
@@ -111,7 +111,7 @@ describe('a shelved record', () => {
 
   test('is read again although the window is full, and although memory is nearly so', async () => {
     const log = buildLog(windowSize + 5)
-    const process = buildOwner(log, { backlog: () => ({ records: 10, bytes: 1 << 30 }) })
+    const process = buildOwner(log, { backlog: { records: 10, bytes: 1 << 30 } })
     const { session, driver, deliver, commit } = await process.open()
     deliver()
     expect(process.listener.fresh).toHaveLength(windowSize)
@@ -237,7 +237,7 @@ describe('before the group re-joins', () => {
   })
 
   test('a session that keeps its partition reads on where it stood, paused or not', async () => {
-    const process = buildOwner(buildLog(20), { backlog: () => ({ records: 10, bytes: 1 << 30 }) })
+    const process = buildOwner(buildLog(20), { backlog: { records: 10, bytes: 1 << 30 } })
     const { session, driver, deliver } = await process.open()
     deliver(6)
     void session.quiesce(5_000)

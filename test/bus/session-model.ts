@@ -5,7 +5,7 @@ import { Ledger } from '../../src/bus/session/ledger.ts'
 import { PartitionSession } from '../../src/bus/session/session.ts'
 import { DONE, IN_DOUBT, INTENT } from '../../src/bus/session/window.ts'
 import { ManualClock, settled } from '../support/clock.ts'
-import { commitsOf, type Ending, PartitionLog, ScriptedDriver } from '../support/sessions.ts'
+import { commitsOf, type Ending, PartitionLog, ScriptedDriver, shareOf } from '../support/sessions.ts'
 
 /** What a worker knows of one session: commands to be sent, and commands that another one may have sent. */
 interface Work {
@@ -86,7 +86,7 @@ export class SessionModel {
       listener: this.#listener,
       clock: this.clock,
       cycle: commitsOf(this.clock, driver, error => session.end('commit', error)),
-      backlog: () => ({ records: 8, bytes: 1 << 20 }),
+      backlog: shareOf({ records: 8, bytes: 1 << 20 }),
       lookBack: this.#lookBack,
       leased: () => true,
       finishing: () => false,

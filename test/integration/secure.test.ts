@@ -134,14 +134,17 @@ describe.skipIf(!(await javaAvailable()).ok)('on a Kafka with TLS and logins tha
     const brokers = new Brokers({ ...security, clientId: 'test', seeds: kafka.outerBrokers, clock, telemetry })
     onTestFinished(() => brokers.close())
     const times = { sessionTimeoutMs: 6000, rebalanceTimeoutMs: 15_000 }
-    const transport = await Coordinator.connect({ brokers, clock, groupId, topics: [topic], ...times })
+    const options = { brokers, clock, groupId, topics: [topic], process: 'test', offers: ['apart'] as const, ...times }
+    const transport = await Coordinator.connect(options)
     const given: string[] = []
     const events = {
       joining: async () => {},
+      entering: () => {},
+      notLetIn: () => {},
       assigned: (partitions: readonly TopicPartition[]) => void given.push(partitions.map(one => one.partition).join()),
     }
-    const options = { transport, topics: [topic], events, clock, telemetry, sessionTimeoutMs: 6000 }
-    const member = new GroupMember({ ...options, heartbeatMs: 20, partitionsAgeMs: 500 })
+    const beats = { heartbeatMs: 20, partitionsAgeMs: 500, sessionTimeoutMs: 6000 }
+    const member = new GroupMember({ transport, topics: [topic], events, clock, telemetry, ...beats })
     onTestFinished(() => member.leave())
     await member.join()
     return { member, given }

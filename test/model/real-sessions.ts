@@ -6,7 +6,7 @@ import { Ledger } from '../../src/bus/session/ledger.ts'
 import { PartitionSession } from '../../src/bus/session/session.ts'
 import { IN_DOUBT, NEW } from '../../src/bus/session/window.ts'
 import { ManualClock, settled } from '../support/clock.ts'
-import { buildLog, commitsOf, result } from '../support/sessions.ts'
+import { buildLog, commitsOf, result, shareOf } from '../support/sessions.ts'
 import type { ActionName } from './model.ts'
 import { KNOWN, MUST_JOIN, NONE, OPEN, RELEASED } from './states.ts'
 import type { Process as ModelProcess, World } from './world.ts'
@@ -121,7 +121,7 @@ export class RealSessions {
       listener: this.#listener(process),
       clock: process.clock,
       cycle: commitsOf(process.clock, process.driver, error => session.end('commit', error)),
-      backlog: () => ({ records: 1000, bytes: 1 << 20 }),
+      backlog: shareOf({ records: 1000, bytes: 1 << 20 }),
       lookBack: 0,
       leased: () => model.lease === 1,
       finishing: () => model.leaving === 1 || model.phase === MUST_JOIN,

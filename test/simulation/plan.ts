@@ -84,7 +84,7 @@ export interface Plan {
   shares: readonly boolean[]
   /** Most records in one fetch. */
   fetchRecords: number
-  /** The most that a session may hold undone in memory; undefined: more than these worlds have. */
+  /** The most that all sessions of a process may hold undone in memory; undefined: more than these worlds have. */
   backlog: Backlog | undefined
   commands: CommandPlan[]
   sessionTimeoutMs: number
@@ -171,7 +171,7 @@ export function planOf(seed: number): Plan {
     http: random.pick(gentle ? quickLines : [...quickLines, ...slowLines]),
     faults,
   }
-  return parted(seed, torn(seed, narrow(seed, withCompany(gentle ? plan : cramped(seed, plan)))))
+  return spread(seed, parted(seed, torn(seed, narrow(seed, withCompany(gentle ? plan : cramped(seed, plan))))))
 }
 
 /** Most worlds have processes of today alone; in some there are others among them, as in a rolling upgrade. */
@@ -279,10 +279,14 @@ function cramped(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0xc4a3)
   if (!random.chance(0.25)) return plan
   const { faults } = plan
+  const partitions = random.chance(0.7) ? 1 : 2
+  const sessions = 3 * partitions
+  const records = sessions * random.int(2, 24)
+  const bytes = sessions * (random.chance(0.3) ? random.int(1000, 4000) : 1 << 20)
   return {
     ...plan,
-    partitions: random.chance(0.7) ? 1 : 2,
-    backlog: { records: random.int(2, 24), bytes: random.chance(0.3) ? random.int(1000, 4000) : 1 << 20 },
+    partitions,
+    backlog: { records, bytes },
     commands: commandsOf(random, faults.until, { count: random.int(30, 150), accounts: ['default', 'other'] }),
     faults: {
       ...faults,
@@ -351,6 +355,16 @@ function parted(seed: number, plan: Plan): Plan {
     http: { usual: random.pick([1000, 1400]), rare: 0, most: 0 },
     faults: { ...faults, until, kinds: partingFaults, rate: random.pick([0.01, 0.03]), most: random.int(3, 8) },
   }
+}
+
+/**
+ * In some worlds an envelope holds commands of many partitions; fewer of those in which logs lose their end, since what
+ * happens to one log is rarer the more there are. Drawn apart, too.
+ */
+function spread(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x5bad)
+  if (!random.chance(plan.faults.truncations.length > 0 ? 0.15 : 0.4)) return plan
+  return { ...plan, partitions: random.int(3, 8), maxOperations: random.pick([3, 5, 100]) }
 }
 
 function bulkOf(random: Random): Bulk {

@@ -16,6 +16,12 @@ export interface PendingOptions
 
 let lastId = 0n
 
+/** A session for what only asks whether it is open; the test may change that. */
+export const buildPartition = (partition = 0) =>
+  ({ topic: 'busgate.commands', partition, open: true, alive: true }) as { open: boolean } & Session
+
+const here = buildPartition()
+
 /** A valid command on its way. */
 export function buildPending(options: PendingOptions = {}): Pending {
   const {
@@ -47,7 +53,7 @@ export function buildPending(options: PendingOptions = {}): Pending {
   const record = { offset, timestamp, key: null, value: null, headers: {} }
   return {
     command,
-    session: {} as Session, // for what never looks at it
+    session: here,
     offset,
     origin: { topic: 'busgate.commands', partition: 0, record },
     since: timestamp,

@@ -1,4 +1,5 @@
-import type { BusRecord, OutgoingRecord } from '../../src/bus/port.ts'
+import type { Backlog, BusRecord, OutgoingRecord } from '../../src/bus/port.ts'
+import { type BacklogShare, SharedBacklog } from '../../src/bus/session/backlog.ts'
 import { CommitCycle } from '../../src/bus/session/commit-cycle.ts'
 import type { Acquired, Batch, PartitionDriver } from '../../src/bus/session/driver.ts'
 import { Ledger } from '../../src/bus/session/ledger.ts'
@@ -168,8 +169,18 @@ export function commitsOf(clock: Clock, driver: PartitionDriver, failed: (error:
   })
 }
 
+/** A session's own part of memory, which nobody shares. */
+export const shareOf = (backlog: Backlog): BacklogShare =>
+  new SharedBacklog({ inAll: { records: 2 * backlog.records, bytes: 2 * backlog.bytes }, atMost: backlog }).share()
+
+const wide: Backlog = { records: 1_000_000, bytes: 1 << 30 }
+
+export interface OwnerOptions extends Partial<Omit<SessionOptions, 'backlog'>> {
+  backlog?: Backlog
+}
+
 /** A process that owns the partition, again and again. */
-export function buildOwner(log: PartitionLog, options: Partial<SessionOptions> = {}) {
+export function buildOwner(log: PartitionLog, { backlog = wide, ...options }: OwnerOptions = {}) {
   const clock = new ManualClock()
   const listener = new TestListener()
   const ledger = new Ledger()
@@ -188,7 +199,7 @@ export function buildOwner(log: PartitionLog, options: Partial<SessionOptions> =
       listener,
       clock,
       cycle: commitsOf(clock, driver, error => session.end('commit', error)),
-      backlog: () => ({ records: 1_000_000, bytes: 1 << 30 }),
+      backlog: shareOf(backlog),
       lookBack: 0,
       leased: () => true,
       finishing: () => false,

@@ -7,16 +7,16 @@ import type { Acquired, Committed, Part, SharedCommits } from '../session/driver
 import type { GroupMember, MemberOf } from '../session/member.ts'
 import type { Brokers } from '../wire/brokers.ts'
 import { initialiseProducer } from '../wire/initialise.ts'
-import { committedOffsets, type Progress } from '../wire/offset-fetch.ts'
 import { Patience } from '../wire/patience.ts'
 import type { CommittingMember } from '../wire/transaction-apis.ts'
 import { TransactionalProducer } from '../wire/transactional-producer.ts'
 import type { Compression } from './codecs.ts'
+import type { Progress } from './committed-offsets.ts'
 import type { Logs } from './logs.ts'
 
 export interface KafkaSharedCommitsOptions {
   brokers: Brokers
-  logs: Pick<Logs, 'ends'>
+  logs: Pick<Logs, 'ends' | 'committed'>
   clock: Clock
   groupId: string
   /** Names this process, to all that come after it too. */
@@ -87,8 +87,8 @@ export class KafkaSharedCommits implements SharedCommits {
   }
 
   async committed(tps: readonly TopicPartition[]): Promise<readonly (Committed | null)[]> {
-    const { brokers, groupId } = this.#options
-    const found = await committedOffsets(brokers, groupId, tps)
+    const { logs, groupId } = this.#options
+    const found = await logs.committed(groupId, tps)
     return tps.map(tp => settled(find(found, tp)))
   }
 
@@ -139,13 +139,13 @@ export class KafkaSharedCommits implements SharedCommits {
    * offsets than were confirmed, until the first write that is confirmed to it (seen with Kafka 4.3.0).
    */
   async #readBehindWrite(tps: readonly TopicPartition[]): Promise<readonly Progress[]> {
-    const { brokers, groupId } = this.#options
+    const { logs, groupId } = this.#options
     await this.bury()
     await this.#inTurn(async () => {
       await this.#initialised()
       await this.#producer.probe(tps[0]!, this.#committing(this.#options.member().synced))
     })
-    const found = await committedOffsets(brokers, groupId, tps)
+    const found = await logs.committed(groupId, tps)
     return tps.map(tp => find(found, tp))
   }
 

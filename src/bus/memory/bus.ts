@@ -39,7 +39,7 @@ export interface MemoryBusOptions {
   sessionTimeoutMs?: number
   /** Most records in one fetch. Default 500. */
   fetchRecords?: number
-  /** The most that a session may hold undone in memory. */
+  /** The most that all sessions of the process may hold undone in memory. */
   backlog?: Backlog | undefined
   /** Whether one commit carries all partitions, if the other members of the group can do that too. Default true. */
   sharesCommits?: boolean

@@ -3,6 +3,7 @@ import pLimit from 'p-limit'
 import { type Clock, limited, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { Backlog, Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
+import { SharedBacklog } from './backlog.ts'
 import { unpackCheckpoint } from './checkpoint.ts'
 import { CommitCycle } from './commit-cycle.ts'
 import type { Batch, Committed, GroupDriver, GroupEvents, LogEnds, PartitionDriver } from './driver.ts'
@@ -23,7 +24,7 @@ export interface OwnershipOptions {
   lookBack?: ((topic: string) => number) | undefined
   /** How far back to begin, in milliseconds, where the log ends before the checkpoint. Default: at its beginning. */
   lookBackMs?: number | undefined
-  /** The most that a session may hold undone in memory. Default: so much that all of them together stay bounded. */
+  /** The most that all sessions of the process may hold undone in memory. */
   backlog?: Backlog | undefined
 }
 
@@ -46,7 +47,7 @@ const shortLogPatienceMs = 5_000
 const openAtOnce = 8
 const leastCommitInterval = 20
 const commitIntervalPerSession = 2
-/** What this process may hold undone in memory, shared by its sessions. */
+/** What this process may hold undone in memory, and one of its sessions. */
 const backlogInAll: Backlog = { records: 16_000, bytes: 64 << 20 }
 const backlogAtMost: Backlog = { records: 4_000, bytes: 16 << 20 }
 
@@ -75,6 +76,7 @@ export class Ownership implements GroupEvents, Membership {
   /** Outlive their sessions: what a POST in flight comes to may still be needed. */
   readonly #ledgers = new Map<string, Ledger>()
   readonly #opening = pLimit(openAtOnce)
+  readonly #backlog: SharedBacklog
   /** Where each partition's log ended when the group first started on its topic; only those start where kafka.startFrom says. */
   readonly #endsAtFirst = new Map<string, number>()
   #group!: GroupDriver
@@ -89,6 +91,7 @@ export class Ownership implements GroupEvents, Membership {
 
   constructor(options: OwnershipOptions) {
     this.#options = options
+    this.#backlog = new SharedBacklog({ inAll: options.backlog ?? backlogInAll, atMost: backlogAtMost })
   }
 
   /** Names this process. */
@@ -320,7 +323,7 @@ export class Ownership implements GroupEvents, Membership {
       lookBack: this.#options.lookBack?.(slot.tp.topic) ?? 0,
       leased,
       finishing,
-      backlog: () => this.#backlog(),
+      backlog: this.#backlog.share(),
       startAt: low => this.#startAt(slot.tp, low),
       shortTo: (end, high) => this.#shortTo(slot, end, high),
       lookBackMs: this.#options.lookBackMs ?? Number.POSITIVE_INFINITY,
@@ -418,15 +421,6 @@ export class Ownership implements GroupEvents, Membership {
     const ledger = this.#ledgers.get(key) ?? new Ledger()
     this.#ledgers.set(key, ledger)
     return ledger
-  }
-
-  #backlog(): Backlog {
-    if (this.#options.backlog) return this.#options.backlog
-    const sessions = Math.max(1, this.#slots.size)
-    return {
-      records: Math.min(backlogAtMost.records, backlogInAll.records / sessions),
-      bytes: Math.min(backlogAtMost.bytes, backlogInAll.bytes / sessions),
-    }
   }
 
   /** Where a partition without a checkpoint starts: one that was added, at its beginning. */

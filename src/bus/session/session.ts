@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { Backlog, BusRecord, OutgoingRecord, Session, SessionListener } from '../port.ts'
 import { headerPairs } from '../record-headers.ts'
+import type { BacklogShare } from './backlog.ts'
 import { type Checkpoint, packCheckpoint, unpackCheckpoint } from './checkpoint.ts'
 import type { CommitCycle } from './commit-cycle.ts'
 import { Detour } from './detour.ts'
@@ -36,7 +37,8 @@ export interface SessionOptions {
   clock: Clock
   /** Commits, perhaps together with other sessions. */
   cycle: CommitCycle
-  backlog: () => Backlog
+  /** What it may hold undone in memory. */
+  backlog: BacklogShare
   /** Offsets below the checkpoint that are read again for the listener's history. */
   lookBack: number
   /** Whether the lease holds. Without it the partition may have another owner, whatever the group last said. */
@@ -96,8 +98,6 @@ export class PartitionSession implements Session {
   readonly #detour = new Detour()
   /** Bytes of each undone record that is in memory; 0: it is not. */
   readonly #sizes = new Uint32Array(windowSize)
-  #undone = 0
-  #undoneBytes = 0
 
   constructor(options: SessionOptions) {
     this.topic = options.topic
@@ -338,49 +338,37 @@ export class PartitionSession implements Session {
   #hold(record: BusRecord): void {
     const size = sizeOf(record)
     this.#sizes[record.offset % windowSize] = size
-    this.#undone++
-    this.#undoneBytes += size
+    this.#options.backlog.hold(size)
   }
 
   #letGo(offset: number): void {
     const size = this.#sizes[offset % windowSize]!
     if (size === 0) return
     this.#sizes[offset % windowSize] = 0
-    this.#undone--
-    this.#undoneBytes -= size
+    this.#options.backlog.letGo(size)
   }
 
   get capacity(): Backlog {
-    return this.#options.backlog()
+    return this.#options.backlog.least
   }
 
   get full(): boolean {
-    return this.#isOver() || (this.#paused && this.#waiting.length === 0)
+    return this.#options.backlog.isOver || (this.#paused && this.#waiting.length === 0)
   }
 
   get recalling(): boolean {
     return this.#detour.active
   }
 
-  #isOver(): boolean {
-    const { records, bytes } = this.#options.backlog()
-    return this.#undone >= records || this.#undoneBytes >= bytes
-  }
-
-  #isHalfEmpty(): boolean {
-    const { records, bytes } = this.#options.backlog()
-    return this.#undone <= records / 2 && this.#undoneBytes <= bytes / 2
-  }
-
   /** Back-pressure: the adapter stops fetching while too much is undone, or while the window is full. */
   #balance(): void {
-    const { driver } = this.#options
+    const { driver, backlog } = this.#options
     const recalling = this.#detour.active
-    const stops = this.#isOver() || (this.#waiting.length > 0 && !recalling)
+    const stops = backlog.isOver || (this.#waiting.length > 0 && !recalling)
     if (stops && !this.#paused) {
       this.#paused = true
       driver.pause()
-    } else if (this.#paused && !stops && (recalling || this.#isHalfEmpty())) {
+    } else if (this.#paused && !stops && (recalling || backlog.isHalfEmpty)) {
       this.#paused = false
       driver.resume()
     }
@@ -508,6 +496,7 @@ export class PartitionSession implements Session {
   close(): void {
     this.alive = false
     this.#options.ledger.listen(null)
+    this.#options.backlog.end()
     this.#commits.stop()
   }
 }

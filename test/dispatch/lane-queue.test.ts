@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { LaneQueue } from '../../src/dispatch/lane-queue.ts'
 import type { Pending } from '../../src/dispatch/pending.ts'
-import { AccountQueue } from '../../src/dispatch/queue.ts'
-import { buildPending, type PendingOptions } from '../support/pendings.ts'
+import { buildPartition, buildPending, type PendingOptions } from '../support/pendings.ts'
 
 const all = () => true
+const here = buildPartition()
 const wide = { operations: 100, bytes: 1_000_000 }
 const ids = (pendings: readonly Pending[]) => pendings.map(({ command }) => Number(command.id))
 
@@ -12,8 +13,8 @@ const ids = (pendings: readonly Pending[]) => pendings.map(({ command }) => Numb
 const commands = (count: number, options: PendingOptions = {}) =>
   Array.from({ length: count }, (_, i) => buildPending({ id: BigInt(i + 1), ...options }))
 
-function queueOf(pendings: readonly Pending[]): AccountQueue {
-  const queue = new AccountQueue()
+function queueOf(pendings: readonly Pending[]): LaneQueue {
+  const queue = new LaneQueue()
   for (const pending of pendings) queue.push(pending)
   return queue
 }
@@ -176,7 +177,7 @@ describe('an envelope is due', () => {
 })
 
 test('the oldest command that waits is known, wherever it waits', () => {
-  const queue = new AccountQueue()
+  const queue = new LaneQueue()
   expect(queue.oldestTimestamp).toBe(null)
   queue.push(buildPending({ timestamp: 30 }))
   queue.push(buildPending({ timestamp: 40 }))
@@ -189,6 +190,6 @@ test('the oldest command that waits is known, wherever it waits', () => {
 
 test('commands of an account that may not send make room, its doubts stay: each would have to be asked for anew', () => {
   const kept = { records: 1, bytes: 1_000 }
-  expect(queueOf(commands(3)).shelve(kept, 1_000)).toEqual([2, 3])
-  expect(queueOf(commands(3, { doubted: true })).shelve(kept, 1_000)).toEqual([])
+  expect(ids(queueOf(commands(3, { session: here })).cut(here, kept))).toEqual([2, 3])
+  expect(queueOf(commands(3, { session: here, doubted: true })).cut(here, kept)).toEqual([])
 })

@@ -1,0 +1,111 @@
+import type { Backlog } from '../port.ts'
+
+export interface SharedBacklogOptions {
+  /** What all sessions of the process may hold together. */
+  inAll: Backlog
+  /** What one of them may hold at most. */
+  atMost: Backlog
+}
+
+/** A session may hold this part of what the others leave: those that need much have equal parts, and the next one finds some. */
+const partOfRest = 3 / 4
+
+/**
+ * What the sessions of a process hold undone in memory. Half of it is for whoever needs it; the other half is dealt out in
+ * equal shares, so that each session can go on however much the others hold.
+ */
+export class SharedBacklog {
+  readonly #options: SharedBacklogOptions
+  readonly #held: Backlog = { records: 0, bytes: 0 }
+  #sharers = 0
+
+  constructor(options: SharedBacklogOptions) {
+    this.#options = options
+  }
+
+  /** For a session, until it says `end`. */
+  share(): BacklogShare {
+    this.#sharers++
+    return new BacklogShare(this)
+  }
+
+  /** What is guaranteed to each. */
+  least(unit: keyof Backlog): number {
+    const { inAll, atMost } = this.#options
+    return Math.min(atMost[unit], Math.max(1, inAll[unit] / 2 / Math.max(1, this.#sharers)))
+  }
+
+  /** What one may hold now that holds so much of it. */
+  most(unit: keyof Backlog, own: number): number {
+    const { inAll, atMost } = this.#options
+    const rest = inAll[unit] / 2 - (this.#held[unit] - own)
+    return Math.min(atMost[unit], Math.max(this.least(unit), partOfRest * rest))
+  }
+
+  hold(records: number, bytes: number): void {
+    this.#held.records += records
+    this.#held.bytes += bytes
+  }
+
+  leave(): void {
+    this.#sharers--
+  }
+}
+
+/** What one session holds of it. */
+export class BacklogShare {
+  readonly #all: SharedBacklog
+  #records = 0
+  #bytes = 0
+  #ended = false
+
+  constructor(all: SharedBacklog) {
+    this.#all = all
+  }
+
+  /** What it may hold however much the others hold. */
+  get least(): Backlog {
+    return { records: this.#all.least('records'), bytes: this.#all.least('bytes') }
+  }
+
+  /** Whether nothing more is to be taken in. */
+  get isOver(): boolean {
+    return this.#used >= 1
+  }
+
+  /** Whether enough is done to go on. */
+  get isHalfEmpty(): boolean {
+    return this.#used <= 1 / 2
+  }
+
+  /** The part of what it may hold now. */
+  get #used(): number {
+    return Math.max(
+      this.#records / this.#all.most('records', this.#records),
+      this.#bytes / this.#all.most('bytes', this.#bytes),
+    )
+  }
+
+  hold(bytes: number): void {
+    this.#add(1, bytes)
+  }
+
+  letGo(bytes: number): void {
+    this.#add(-1, -bytes)
+  }
+
+  #add(records: number, bytes: number): void {
+    if (this.#ended) return
+    this.#records += records
+    this.#bytes += bytes
+    this.#all.hold(records, bytes)
+  }
+
+  /** The session is over: others may hold what it held. */
+  end(): void {
+    if (this.#ended) return
+    this.#add(-this.#records, -this.#bytes)
+    this.#ended = true
+    this.#all.leave()
+  }
+}

@@ -1,0 +1,121 @@
+import type { Backlog, Session } from '../bus/port.ts'
+import type { Pending } from './pending.ts'
+import { isSuspect } from './refusals.ts'
+import { type EnvelopeBounds, Rotation } from './rotation.ts'
+import { Suspects } from './suspects.ts'
+
+/** The commands of one account in one lane that wait in memory to be packed, of all the lane's partitions. */
+export class LaneQueue {
+  readonly #batched = new Rotation()
+  /** call/otp: its answer names no id, and its subscriber waits on the line. */
+  readonly #alone = new Rotation()
+  /** Halves of an envelope that was refused as a whole: each goes out as it is. */
+  #halves: Pending[][] = []
+  /** Refused each by itself, nobody knows why: they go out again alone, when `suspects` says so. */
+  readonly suspects = new Suspects()
+
+  /** How many may be packed now, suspects left out. */
+  get length(): number {
+    return this.#batched.length + this.#alone.length + this.#inHalves
+  }
+
+  /** The same with those of partitions that are not open. */
+  get waiting(): number {
+    return this.#batched.waiting + this.#alone.waiting + this.#inHalves
+  }
+
+  get #inHalves(): number {
+    return this.#halves.reduce((sum, half) => sum + half.length, 0)
+  }
+
+  /** The append time of the oldest command, roughly: queues are in order but for what was taken back. */
+  get oldestTimestamp(): number | null {
+    const halves = this.#halves.flatMap(half => half[0] ?? [])
+    const firsts = [...this.#batched.firsts, ...this.#alone.firsts, ...halves, ...this.suspects.firsts]
+    const oldest = firsts.reduce((least, { since }) => Math.min(least, since), Number.POSITIVE_INFINITY)
+    return Number.isFinite(oldest) ? oldest : null
+  }
+
+  /** What waits of one partition, the halves of refused envelopes and the suspects left out. */
+  on(session: Session): Backlog {
+    const [batched, alone] = [this.#batched.on(session), this.#alone.on(session)]
+    return {
+      records: (batched?.length ?? 0) + (alone?.length ?? 0),
+      bytes: (batched?.bytes ?? 0) + (alone?.bytes ?? 0),
+    }
+  }
+
+  push(pending: Pending): void {
+    if (isAlone(pending)) this.#alone.push(pending)
+    else this.#batched.push(pending)
+  }
+
+  /** Takes commands back that were not sent; they are the next to go. */
+  putBack(pendings: readonly Pending[]): void {
+    const suspects = pendings.filter(isSuspect)
+    if (suspects.length > 0) this.suspects.putBack(suspects)
+    const others = pendings.filter(pending => !isSuspect(pending))
+    this.#alone.putBack(others.filter(isAlone))
+    this.#batched.putBack(others.filter(pending => !isAlone(pending)))
+  }
+
+  /** Takes back an envelope that was refused as a whole, in two halves. */
+  putBackHalved(pendings: readonly Pending[]): void {
+    const middle = Math.ceil(pendings.length / 2)
+    const halves = [pendings.slice(0, middle), pendings.slice(middle)]
+    this.#halves.push(...halves.filter(({ length }) => length > 0))
+  }
+
+  /**
+   * Takes a partition's youngest commands beyond what memory is to keep of it, but no doubts: called back, each would have
+   * to be asked for anew, which can use up the rate that it waits for.
+   */
+  cut(session: Session, kept: Backlog): Pending[] {
+    const first = this.#batched.on(session)?.first ?? this.#alone.on(session)?.first
+    if (!first || first.doubted) return []
+    const alone = this.#alone.cut(session, kept)
+    const records = Math.max(0, kept.records - (this.#alone.on(session)?.length ?? 0))
+    return [...alone, ...this.#batched.cut(session, { ...kept, records })]
+  }
+
+  /** The partition is open again: its commands have their turns. */
+  resume(session: Session): void {
+    this.#batched.resume(session)
+    this.#alone.resume(session)
+  }
+
+  /** Forgets what waits on the partition. */
+  remove(session: Session): void {
+    this.#batched.remove(session)
+    this.#alone.remove(session)
+    this.suspects.keep(pending => pending.session !== session)
+    const halves = this.#halves.map(half => half.filter(pending => pending.session !== session))
+    this.#halves = halves.filter(({ length }) => length > 0)
+  }
+
+  /** Milliseconds until an envelope is due: full, or its first command has waited for `lingerMs`. Infinity: nothing waits but suspects. */
+  due(now: number, lingerMs: number, operations: number): number {
+    if (this.#halves.length > 0 || this.#alone.length > 0 || this.#batched.length >= operations) return 0
+    const { first } = this.#batched
+    return first ? Math.max(0, first.readyAt + lingerMs - now) : Number.POSITIVE_INFINITY
+  }
+
+  /** Takes the next envelope, without suspects; `accept` may dispose of a command instead of having it packed. */
+  pack(bounds: EnvelopeBounds, accept: (pending: Pending) => boolean): Pending[] {
+    const half = this.#halves.shift()
+    if (half) return this.#packHalf(half, bounds, accept)
+    return this.#alone.length > 0
+      ? this.#alone.take({ ...bounds, operations: 1 }, accept)
+      : this.#batched.take(bounds, accept)
+  }
+
+  #packHalf(half: Pending[], { operations }: EnvelopeBounds, accept: (pending: Pending) => boolean): Pending[] {
+    if (half.length > operations) this.#halves.unshift(half.slice(operations))
+    const packed = half.slice(0, operations)
+    const held = packed.filter(({ session }) => !session.open)
+    if (held.length > 0) this.putBack(held)
+    return packed.filter(pending => pending.session.open && accept(pending))
+  }
+}
+
+const isAlone = ({ command }: Pending) => command.type === 'call/otp'

@@ -1,0 +1,105 @@
+import type { Account } from '../accounts/account.ts'
+import type { Session } from '../bus/port.ts'
+import type { Return } from './delivery.ts'
+import { Lane } from './lane.ts'
+import type { LaneQueue } from './lane-queue.ts'
+import { PartitionShelves, type PartitionShelvesOptions } from './partition-shelves.ts'
+import type { Pending } from './pending.ts'
+
+export interface LanesOptions extends PartitionShelvesOptions {
+  /** Topics of commands, the doubts among them, in order of urgency. */
+  topics: readonly string[]
+}
+
+/** All commands that wait to be sent: in memory by lane and account, over the partitions; on shelves by partition. */
+export class Lanes {
+  readonly #options: LanesOptions
+  /** By urgency. */
+  readonly #lanes: readonly Lane[]
+  readonly #shelves = new Map<Session, PartitionShelves>()
+
+  constructor(options: LanesOptions) {
+    this.#options = options
+    this.#lanes = options.topics.map(() => new Lane())
+  }
+
+  at(urgency: number): Lane {
+    return this.#lanes[urgency]!
+  }
+
+  /** What waits in memory for an account. */
+  of({ name }: Account): LaneQueue[] {
+    return this.#lanes.flatMap(lane => lane.of(name) ?? [])
+  }
+
+  add(session: Session): void {
+    this.#shelves.set(session, new PartitionShelves(session, this.#laneOf(session), this.#options))
+  }
+
+  /** The partition is open again. */
+  resume(session: Session): void {
+    if (this.#shelves.has(session)) this.#laneOf(session).resume(session)
+  }
+
+  /** What waits on the session is forgotten: whoever owns the partition next reads it again. */
+  remove(session: Session): void {
+    if (this.#shelves.delete(session)) this.#laneOf(session).remove(session)
+  }
+
+  /** Commands of one session. */
+  push(pendings: readonly Pending[]): void {
+    const { session } = pendings[0]!
+    const shelves = this.#shelves.get(session)
+    if (!shelves) return
+    const lane = this.#laneOf(session)
+    for (const pending of shelves.takeIn(pendings)) lane.push(pending)
+  }
+
+  /** Takes back what was in an envelope, as far as its partitions are not lost. */
+  putBack(pendings: readonly Pending[], how: Return): void {
+    const ours = pendings.filter(({ session }) => this.#shelves.has(session))
+    if (ours.length > 0) this.#laneOf(ours[0]!.session).putBack(ours, how)
+  }
+
+  /** Keeps accounts that may not send from filling the memory. @returns milliseconds until it is to do so again */
+  balance(): number {
+    const { accounts } = this.#options
+    if (accounts.size === 1) return Number.POSITIVE_INFINITY // there is nobody to make room for
+    const held = new Set([...accounts.values()].filter(account => !account.mayGo).map(({ name }) => name))
+    let wait = Number.POSITIVE_INFINITY
+    for (const shelves of this.#shelves.values()) {
+      if (held.size > 0 || shelves.isUsed) wait = Math.min(wait, shelves.balance(held))
+    }
+    return wait
+  }
+
+  /** Whether commands wait for an account that may not send now. */
+  get heldBack(): boolean {
+    return [...this.#options.accounts.values()].some(account => {
+      const queues = this.of(account)
+      const suspects = queues.some(queue => queue.suspects.length > 0)
+      const others = queues.some(({ waiting }) => waiting > 0) || this.#isShelved(account)
+      return (others && !account.mayGo) || (suspects && account.gate.state !== 'closed')
+    })
+  }
+
+  #isShelved({ name }: Account): boolean {
+    return [...this.#shelves.values()].some(shelves => shelves.has(name))
+  }
+
+  /** The append time, in milliseconds since 1970, of the oldest command of a topic that waits to be sent. */
+  oldestTimestamp(topic: string): number | null {
+    const lane = this.#lanes[this.#options.topics.indexOf(topic)]
+    const queues = [...(lane?.queues ?? [])].map(([, queue]) => queue)
+    const shelves = [...this.#shelves].flatMap(([session, shelves]) => (session.topic === topic ? shelves : []))
+    const times = [...queues, ...shelves].map(({ oldestTimestamp }) => oldestTimestamp ?? Number.POSITIVE_INFINITY)
+    const least = Math.min(...times)
+    return Number.isFinite(least) ? least : null
+  }
+
+  #laneOf({ topic }: Session): Lane {
+    const lane = this.#lanes[this.#options.topics.indexOf(topic)]
+    if (!lane) throw new Error(`${topic} is none of the topics that are sent from`)
+    return lane
+  }
+}

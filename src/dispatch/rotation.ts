@@ -1,0 +1,160 @@
+import type { Backlog, Session } from '../bus/port.ts'
+import { Fifo } from './fifo.ts'
+import type { Pending } from './pending.ts'
+
+export interface EnvelopeBounds {
+  operations: number
+  /** Bytes of the operations and the commas between them. */
+  bytes: number
+}
+
+/**
+ * Commands in a queue for each partition, and the partitions in turn. One that gets something comes last, so that those
+ * that have waited longest go first; after an envelope of its own it comes last again.
+ */
+export class Rotation {
+  readonly #queues = new Map<Session, Fifo>()
+  /** Those that have something, the next one first. One that is not open loses its place until it is resumed. */
+  #turns = new Map<Session, Fifo>()
+  #length = 0
+
+  /** How many may be taken. */
+  get length(): number {
+    return this.#length
+  }
+
+  /** How many wait, those of partitions that are not open included. */
+  get waiting(): number {
+    let sum = 0
+    for (const { length } of this.#queues.values()) sum += length
+    return sum
+  }
+
+  /** The next to be taken. */
+  get first(): Pending | undefined {
+    return this.#turns.values().next().value?.first
+  }
+
+  /** The oldest one of each partition. */
+  get firsts(): Pending[] {
+    return [...this.#queues.values()].flatMap(({ first }) => first ?? [])
+  }
+
+  on(session: Session): Fifo | undefined {
+    return this.#queues.get(session)
+  }
+
+  push(pending: Pending): void {
+    const queue = this.#queueOf(pending.session)
+    queue.push(pending)
+    if (queue.length === 1) this.#turns.set(pending.session, queue)
+    if (this.#turns.has(pending.session)) this.#length++
+  }
+
+  /** Takes commands back; their partitions are the next. */
+  putBack(pendings: readonly Pending[]): void {
+    if (pendings.length === 0) return
+    const returned = new Map<Session, Fifo>()
+    for (const [session, own] of bySession(pendings)) {
+      const queue = this.#queueOf(session)
+      this.#leaveTurn(session)
+      queue.unshift(own)
+      returned.set(session, queue)
+      this.#length += queue.length
+    }
+    for (const [session, queue] of this.#turns) returned.set(session, queue)
+    this.#turns = returned
+  }
+
+  /**
+   * Takes commands for an envelope: a partition's as far as there is room, then the next one's.
+   * @param accept may dispose of a command instead of having it taken
+   */
+  take(bounds: EnvelopeBounds, accept: (pending: Pending) => boolean): Pending[] {
+    const taken: Pending[] = []
+    let room = bounds.bytes + 1 // before the first one there is no comma
+    while (taken.length < bounds.operations) {
+      const turn = this.#turns.entries().next().value
+      if (!turn) break
+      const [session, queue] = turn
+      if (!session.open) {
+        this.#leaveTurn(session)
+        continue
+      }
+      const isOwn = taken.length === 0
+      room = this.#takeFrom(queue, bounds.operations, room, taken, accept)
+      if (isOwn || queue.length === 0) this.#turns.delete(session)
+      if (queue.length === 0) continue
+      this.#turns.set(session, queue)
+      break
+    }
+    return taken
+  }
+
+  /** @returns the bytes that are left */
+  #takeFrom(
+    queue: Fifo,
+    operations: number,
+    room: number,
+    taken: Pending[],
+    accept: (pending: Pending) => boolean,
+  ): number {
+    let left = room
+    for (let next = queue.first; next && taken.length < operations; next = queue.first) {
+      if (taken.length > 0 && 1 + next.command.bytes > left) break
+      queue.shift()
+      this.#length--
+      if (!accept(next)) continue
+      taken.push(next)
+      left -= 1 + next.command.bytes
+    }
+    return left
+  }
+
+  /** Takes out a partition's youngest ones beyond the bounds. */
+  cut(session: Session, kept: Backlog): Pending[] {
+    const queue = this.#queues.get(session)
+    if (!queue) return []
+    const cut = queue.cut(kept)
+    if (this.#turns.has(session)) this.#length -= cut.length
+    if (queue.length === 0) this.#turns.delete(session)
+    return cut
+  }
+
+  /** The partition is open again. */
+  resume(session: Session): void {
+    const queue = this.#queues.get(session)
+    if (!queue || queue.length === 0 || this.#turns.has(session)) return
+    this.#turns.set(session, queue)
+    this.#length += queue.length
+  }
+
+  /** Forgets what waits on the partition. */
+  remove(session: Session): void {
+    this.#leaveTurn(session)
+    this.#queues.delete(session)
+  }
+
+  #leaveTurn(session: Session): void {
+    const queue = this.#turns.get(session)
+    if (!queue) return
+    this.#turns.delete(session)
+    this.#length -= queue.length
+  }
+
+  #queueOf(session: Session): Fifo {
+    const queue = this.#queues.get(session) ?? new Fifo()
+    this.#queues.set(session, queue)
+    return queue
+  }
+}
+
+function bySession(pendings: readonly Pending[]): Map<Session, Pending[]> {
+  const groups = new Map<Session, Pending[]>()
+  for (const pending of pendings) {
+    const group = groups.get(pending.session)
+    if (group) group.push(pending)
+    else groups.set(pending.session, [pending])
+  }
+  return groups
+}

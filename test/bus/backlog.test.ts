@@ -1,0 +1,84 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type BacklogShare, SharedBacklog } from '../../src/bus/session/backlog.ts'
+
+const inAll = { records: 1_000, bytes: 1 << 20 }
+const buildBacklog = (atMost = inAll) => new SharedBacklog({ inAll, atMost })
+const sharesOf = (backlog: SharedBacklog, count: number) => Array.from({ length: count }, () => backlog.share())
+
+/** Takes records in until no more are to be. @returns how many */
+function fill(share: BacklogShare, bytes = 1): number {
+  let count = 0
+  for (; !share.isOver; count++) share.hold(bytes)
+  return count
+}
+
+describe('what sessions hold in memory', () => {
+  test('is for a busy one as much as the idle ones leave, many times an equal part', () => {
+    const [busy] = sharesOf(buildBacklog(), 100)
+    expect(fill(busy!)).toBeGreaterThan(300)
+  })
+
+  test('is for one never more than it may', () => {
+    const [busy] = sharesOf(buildBacklog({ records: 40, bytes: 1 << 20 }), 2)
+    expect(fill(busy!)).toBe(40)
+  })
+
+  test('is for each its guaranteed part at least, although others came first', () => {
+    const shares = sharesOf(buildBacklog(), 50)
+    for (const greedy of shares.slice(0, 49)) fill(greedy)
+    expect(fill(shares[49]!)).toBe(inAll.records / 2 / 50)
+  })
+
+  test('is for those that need much about the same, whoever comes first', () => {
+    const shares = sharesOf(buildBacklog(), 100)
+    const busy = shares.slice(0, 5)
+    for (let came = true; came; ) {
+      came = false
+      for (const share of busy) {
+        if (share.isOver) continue
+        share.hold(1)
+        came = true
+      }
+    }
+    const late = fill(shares[5]!)
+    expect(late).toBeGreaterThan(5)
+  })
+
+  test('is free for others when it is let go or its session is over', () => {
+    const backlog = buildBacklog()
+    const [first, second, third] = sharesOf(backlog, 3)
+    const records = fill(first!, 10)
+    const before = fill(second!, 10)
+    for (let i = 0; i < before; i++) second!.letGo(10)
+    for (let i = 0; i < records / 2; i++) first!.letGo(10)
+    first!.end()
+    first!.hold(10)
+    first!.end()
+    expect(fill(third!, 10)).toBe(records)
+  })
+
+  test('is bounded in records and bytes, however many sessions there are and whatever they take', () => {
+    const take = fc.record({ session: fc.nat(19), bytes: fc.integer({ min: 1, max: 20_000 }), go: fc.boolean() })
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 20 }), fc.array(take, { maxLength: 400 }), (count, takes) => {
+        const backlog = buildBacklog()
+        const shares = sharesOf(backlog, count)
+        const held = shares.map(() => [] as number[])
+        for (const { session, bytes, go } of takes) {
+          const [share, own] = [shares[session % count]!, held[session % count]!]
+          const oldest = go ? own.shift() : undefined
+          if (oldest !== undefined) share.letGo(oldest)
+          else if (!share.isOver) {
+            share.hold(bytes)
+            own.push(bytes)
+          }
+        }
+        const sizes = held.flat()
+        expect(sizes.length).toBeLessThanOrEqual(inAll.records)
+        // each may go beyond its bound by the one record that it takes then
+        expect(sizes.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThan(inAll.bytes + count * 20_000)
+      }),
+    )
+  })
+})

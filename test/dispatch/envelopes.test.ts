@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest'
+import { partitionOf } from '../../src/bus/murmur2.ts'
+import { buildCommand } from '../support/commands.ts'
+import { buildSending } from '../support/sending.ts'
+import { startSendingWorld } from '../support/sending-world.ts'
+
+const second = 1000
+const commands = (from: number, count: number) =>
+  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i) }))
+const numbers = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i)
+const sorted = (ids: readonly number[]) => [...ids].sort((a, b) => a - b)
+
+test('single commands of many partitions leave in one envelope, one commit after they came', async () => {
+  const { put, pass, posts, sent } = await buildSending({ partitions: 16 })
+  for (let partition = 0; partition < 16; partition++) put('bulk', commands(1 + partition, 1), partition)
+  await pass(500, 10)
+  expect(sorted(sent('default'))).toEqual(numbers(1, 16))
+  expect(posts).toHaveLength(1)
+})
+
+test('an urgent backlog on one partition shuts out no command of another one', async () => {
+  const { put, pass, posts } = await buildSending({
+    partitions: 4,
+    gateway: { maxOperations: 10, concurrency: 2 },
+    takes: () => 100,
+  })
+  put('urgent', commands(1, 3_000), 0)
+  await pass(second)
+  put('urgent', commands(10_001, 1), 1)
+  const before = posts.length
+  await pass(second)
+  const envelopes = posts.slice(before).map(({ ids }) => ids.includes(10_001))
+  expect(envelopes.indexOf(true)).toBeGreaterThanOrEqual(0)
+  expect(envelopes.indexOf(true)).toBeLessThanOrEqual(3)
+})
+
+describe('one of the partitions of an envelope is lost', () => {
+  const partitions = 3
+  const idOn = (partition: number) =>
+    numbers(1, 100).find(id => partitionOf(Buffer.from(String(id)), partitions) === partition)!
+  const ids = numbers(0, partitions).map(idOn)
+
+  test('between its intent and the first byte: nothing of it is POSTed then, and later each command once', async () => {
+    const connected = Promise.withResolvers<void>()
+    const { clock, broker, settings, append, send, posts, postsOf, results } = await startSendingWorld({
+      partitions,
+      connected: () => connected.promise,
+    })
+    for (const id of ids) send(id)
+    await clock.pass(second)
+    broker.fence(`g-${settings.topics.commands.at(-1)}-1`)
+    append({ partition: 1, key: null, value: null }) // a dead letter: its commit fails
+    await clock.pass(100)
+    connected.resolve()
+    await clock.pass(1)
+    expect(posts).toEqual([])
+    await clock.pass(5 * second)
+    expect(ids.map(postsOf)).toEqual([1, 1, 1])
+    expect(results().map(({ outcome }) => outcome)).toEqual(['SENT', 'SENT', 'SENT'])
+  })
+
+  test('while its intent is committed: the others take theirs back, and later each command is POSTed once', async () => {
+    let fails = false
+    const { clock, settings, send, posts, postsOf, results, gauge } = await startSendingWorld({
+      partitions,
+      hop: async (step, way) => {
+        if (!fails || step !== `commit ${settings.topics.commands.at(-1)}/1` || way !== 'there') return
+        fails = false
+        throw new Error('the broker is away')
+      },
+    })
+    fails = true
+    for (const id of ids) send(id)
+    await clock.pass(100)
+    expect(fails).toBe(false)
+    expect(posts.map(({ operations }) => operations.map(({ id }) => id))).toEqual([[idOn(0), idOn(2)].sort()])
+    await clock.pass(5 * second)
+    expect(ids.map(postsOf)).toEqual([1, 1, 1])
+    expect(results().map(({ outcome }) => outcome)).toEqual(['SENT', 'SENT', 'SENT'])
+    expect([gauge('window_used_ratio'), gauge('requests_in_flight')]).toEqual([0, 0])
+  })
+})
