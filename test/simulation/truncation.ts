@@ -158,7 +158,9 @@ export class Truncations {
 
   #opened(process: SimProcess, tp: TopicPartition): void {
     const reading = this.#of(tp)
-    if (reading?.acquired !== process) return
+    const owns = this.#options.judge.ownerOf(tp) === process // though a request of an earlier owner came after its own
+    if (!reading || (reading.acquired !== process && !owns)) return
+    reading.acquired = process
     reading.open = true
     reading.readTo = 0
     const { cut } = reading

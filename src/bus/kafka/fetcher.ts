@@ -24,6 +24,8 @@ export interface Reading {
   readonly tp: TopicPartition
   /** Where the next fetch begins. */
   offset: number
+  /** Whose fetches it takes: what was asked for in an earlier life it does not, be it from the same place. */
+  life: number
   paused: boolean
   /**
    * A promise that it answers holds this reading back until it resolves.
@@ -39,6 +41,8 @@ export interface Reading {
 /** asked: a broker is. busy: its records are being worked on. resting: in trouble, and waiting to try again. */
 interface State {
   phase: 'ready' | 'asked' | 'busy' | 'resting'
+  /** Of the reading, when it was asked for. */
+  life: number
   /** Who is read from until when, in monotonic milliseconds. */
   source: { node: number; until: number; isReplica: boolean } | null
   /** Until when it is read from leaders alone. */
@@ -164,6 +168,7 @@ export class Fetcher {
     for (const reading of asked) {
       const state = this.#readings.get(reading)!
       state.phase = 'asked'
+      state.life = reading.life
       this.#toTheEnd(reading, state)
     }
     this.#asked.add(node)
@@ -213,7 +218,7 @@ export class Fetcher {
       const state = this.#readings.get(reading)
       if (!state) continue
       state.phase = 'ready'
-      if (!answer || reading.offset !== from) continue // it was moved meanwhile
+      if (!answer || reading.offset !== from || reading.life !== state.life) continue // it was moved meanwhile
       state.failures = 0
       state.told.clear()
       if (answer.preferredReplica >= 0) this.#readFrom(answer.preferredReplica, state)
@@ -305,5 +310,14 @@ export class Fetcher {
 
 function newState(): State {
   const busySince = Number.NEGATIVE_INFINITY
-  return { phase: 'ready', source: null, leadersUntil: 0, busySince, failures: 0, told: new Set(), mark: noMark() }
+  return {
+    phase: 'ready',
+    life: 0,
+    source: null,
+    leadersUntil: 0,
+    busySince,
+    failures: 0,
+    told: new Set(),
+    mark: noMark(),
+  }
 }

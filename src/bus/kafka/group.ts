@@ -105,6 +105,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
     const key = `${tp.topic}/${tp.partition}`
     const reading = readings.get(key) ?? readingOf(tp, ownership)
     readings.set(key, reading)
+    reading.life++ // another session reads
     const cursor = cursorOf(fetcher, reading)
     if (member.commits === 'together') return sharingPartition({ tp, shared, logs, cursor })
     return kafkaPartition({ ...options, kafka: options.producers, tp, cursor, bury: () => shared.bury() })
@@ -142,6 +143,7 @@ function readingOf(tp: TopicPartition, ownership: Ownership): Reading {
   const reading: Reading = {
     tp,
     offset: 0,
+    life: 0,
     paused: true,
     take({ records, next, highWatermark }, fetchedOffset) {
       ownership.batch({ ...tp, fetchedOffset, records, nextOffset: next, highWatermark })

@@ -25,6 +25,7 @@ export class LogReader {
     const reading: Reading = {
       tp,
       offset: start,
+      life: 0,
       paused: false,
       take: ({ records, next }) => handOver.take(records, next),
       cut({ low, high }) {

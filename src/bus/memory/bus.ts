@@ -204,6 +204,7 @@ export class MemoryBus implements Bus {
         () => ownership.cut({ ...tp, low: broker.start(tp), high: broker.end(tp) }),
       )
     cursors.set(key, cursor)
+    cursor.renew()
     const id = `${groupId}-${tp.topic}-${tp.partition}`
     let epoch = 0
     return {

@@ -21,8 +21,8 @@ export class Cursor {
   readonly #options: CursorOptions
   readonly #unwatch: () => void
   #position = 0
-  /** How often it was moved: what was fetched before is not delivered, be it from the same place. */
-  #moves = 0
+  /** Whose fetches are delivered. */
+  #life = 0
   #paused = true
   #closed = false
   #running = false
@@ -32,9 +32,13 @@ export class Cursor {
     this.#unwatch = options.broker.watch(() => this.#wake())
   }
 
+  /** Another session reads from now on: what was fetched for the last one is not delivered, be it from the same place. */
+  renew(): void {
+    this.#life++
+  }
+
   seek(offset: number): void {
     this.#position = offset
-    this.#moves++
     this.#wake()
   }
 
@@ -65,17 +69,18 @@ export class Cursor {
     const { broker, tp, hop, mostRecords, deliver, outOfRange } = this.#options
     this.#running = true
     while (this.#hasMore) {
-      const [from, moves] = [this.#position, this.#moves]
+      const [from, life] = [this.#position, this.#life]
+      const isMoved = () => from !== this.#position || life !== this.#life
       await hop('there')
-      if (!this.#hasMore || moves !== this.#moves) continue
+      if (!this.#hasMore || isMoved()) continue
       if (from < broker.start(tp) || from > broker.end(tp)) {
         outOfRange()
-        if (moves === this.#moves) break // nobody can read here
+        if (!isMoved()) break // nobody can read here
         continue
       }
       const fetched = broker.read(tp, from, mostRecords)
       await hop('back')
-      if (this.#closed || moves !== this.#moves) continue
+      if (this.#closed || isMoved()) continue
       this.#position = fetched.next
       await deliver(from, fetched)
     }
