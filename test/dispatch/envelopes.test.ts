@@ -44,6 +44,7 @@ describe('one of the partitions of an envelope is lost', () => {
     const connected = Promise.withResolvers<void>()
     const { clock, broker, settings, append, send, posts, postsOf, results } = await startSendingWorld({
       partitions,
+      sharesCommits: false,
       connected: () => connected.promise,
     })
     for (const id of ids) send(id)
@@ -63,6 +64,7 @@ describe('one of the partitions of an envelope is lost', () => {
     let fails = false
     const { clock, settings, send, posts, postsOf, results, gauge } = await startSendingWorld({
       partitions,
+      sharesCommits: false,
       hop: async (step, way) => {
         if (!fails || step !== `commit ${settings.topics.commands.at(-1)}/1` || way !== 'there') return
         fails = false

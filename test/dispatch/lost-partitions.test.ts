@@ -19,6 +19,7 @@ test('a registry that was away when its partition was lost does not make the wor
   const inner = embeddedRegistry()
   let isAway = false
   const world = await startSendingWorld({
+    sharesCommits: false,
     registry: {
       idOf: inner.idOf,
       async schemaOf(id) {

@@ -20,7 +20,7 @@ describe('a standstill that ends the worker', () => {
 
   test('is a commit that never ends, although other partitions go on', async () => {
     const atBroker = (step: string) => (step === 'commit bulk/0' ? new Promise<void>(() => {}) : undefined)
-    const { put, pass, fatals } = await buildSending({ atBroker })
+    const { put, pass, fatals } = await buildSending({ atBroker, sharesCommits: false })
     put('bulk', commands(1, 1))
     for (let id = 2; id < 9 && fatals.length === 0; id++) {
       put('urgent', commands(id, 1))

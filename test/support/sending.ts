@@ -32,6 +32,8 @@ export interface SendingOptions {
   /** Operations a second of accounts; undefined: no limit. Default: the accounts `default` and `other`. */
   accounts?: Record<string, number | undefined>
   partitions?: number
+  /** Whether one commit carries all partitions. Default true. */
+  sharesCommits?: boolean
   /** Milliseconds that an answer takes. Default 10; Infinity: for ever. */
   takes?: (post: Post) => number
   /** Instead of taking it; null: it is taken. */
@@ -64,7 +66,7 @@ function settingsOf({ gateway, maxAgeMs, accounts = { default: undefined, other:
 
 /** The role `worker` in time that passes only when the test says so; its gateway takes all but what denied keys send. */
 export async function buildSending(options: SendingOptions = {}) {
-  const { partitions = 1, takes, answers, atBroker } = options
+  const { partitions = 1, sharesCommits = true, takes, answers, atBroker } = options
   const clock = new ManualClock()
   const broker = new MemoryBroker(clock)
   for (const topic of [...Object.values(topics)].flat()) broker.createTopics([{ topic, partitions }])
@@ -79,7 +81,7 @@ export async function buildSending(options: SendingOptions = {}) {
     if (way === 'there') await atBroker?.(step)
   }
   const { drainMs, startFrom, groupId } = settings.kafka
-  const bus = new MemoryBus({ broker, groupId, clock, telemetry, drainMs, startFrom, hop })
+  const bus = new MemoryBus({ broker, groupId, clock, telemetry, drainMs, startFrom, sharesCommits, hop })
 
   const connection: Connection = {
     async post(body, lastCheck) {
