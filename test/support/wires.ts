@@ -22,12 +22,14 @@ export function openWired({
   telemetry,
   sasl,
   client,
+  instanceId,
 }: {
   brokers: string[]
   groupId: string
   telemetry: Telemetry
   sasl?: Sasl | undefined
   client?: KafkaClient | undefined
+  instanceId?: string | undefined
 }): Wired {
   const wires = new Set<net.Socket>()
   let cut = false
@@ -43,6 +45,7 @@ export function openWired({
     brokers,
     ...(sasl && { sasl }),
     ...(client && { client }),
+    instanceId,
     clientId: 'busgate-test',
     groupId,
     sessionTimeoutMs: 6000,
