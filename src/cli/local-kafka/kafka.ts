@@ -21,6 +21,8 @@ export interface LocalKafkaOptions {
   users?: Users
   /** Ports of 127.0.0.1 where a proxy stands before each node, node 1 first. It leads to the node's place in `outerBrokers`. */
   proxies?: readonly number[]
+  /** Further settings of a node, by its id, in place of those made here. */
+  properties?: (id: number) => Readonly<Record<string, string>>
   /** Gets a line about each longer step. */
   log?: (line: string) => void
 }
@@ -57,7 +59,14 @@ export interface LocalKafka {
  * @throws Error with the end of the node's log when it does not start
  */
 export async function startKafka(options: LocalKafkaOptions = {}): Promise<LocalKafka> {
-  const { version = kafkaVersion, nodes: count = 1, users = {}, proxies = [], log = () => {} } = options
+  const {
+    version = kafkaVersion,
+    nodes: count = 1,
+    users = {},
+    proxies = [],
+    log = () => {},
+    properties = () => ({}),
+  } = options
   await requireJava()
   const cluster = await addresses(count, { outer: Object.keys(users).length + proxies.length > 0, ...options })
   const classPath = await kafkaClassPath(log, version)
@@ -66,7 +75,15 @@ export async function startKafka(options: LocalKafkaOptions = {}): Promise<Local
   const brokers = cluster.map(({ host, port }) => `${host}:${port}`)
   const outerBrokers = cluster.flatMap(({ host, outerPort }) => (outerPort ? [`${host}:${outerPort}`] : []))
   const nodes = cluster.map(node =>
-    localNode({ node, cluster, folder: join(folder, `node-${node.id}`), classPath, scratch, users }),
+    localNode({
+      node,
+      cluster,
+      folder: join(folder, `node-${node.id}`),
+      classPath,
+      scratch,
+      users,
+      properties: properties(node.id),
+    }),
   )
   const nodeOf = (id = 1) => {
     const node = nodes[id - 1]

@@ -26,12 +26,13 @@ export interface NodeOptions {
   classPath: string
   scratch: string | undefined
   users: Users
+  properties: Readonly<Record<string, string>>
 }
 
 // Any cluster id does: 16 bytes in base64url.
 const clusterId = 'YnVzZ2F0ZS1idXNnYXRlMQ'
 
-export function localNode({ node, cluster, folder, classPath, scratch, users }: NodeOptions): LocalNode {
+export function localNode({ node, cluster, folder, classPath, scratch, users, ...options }: NodeOptions): LocalNode {
   const dataDir = join(folder, 'data')
   const config = join(folder, 'server.properties')
   const name = `Kafka's node ${node.id}`
@@ -58,7 +59,7 @@ export function localNode({ node, cluster, folder, classPath, scratch, users }: 
     async start() {
       if (child?.running()) return
       await mkdir(folder, { recursive: true })
-      const properties = Object.entries(serverProperties(node, cluster, dataDir, users))
+      const properties = Object.entries({ ...serverProperties(node, cluster, dataDir, users), ...options.properties })
       await writeFile(config, properties.map(([key, value]) => `${key}=${value}\n`).join(''))
       if (!existsSync(join(dataDir, 'meta.properties'))) await format()
       child = java('kafka.Kafka', config)

@@ -1,0 +1,188 @@
+import { pbkdf2Sync } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { alterUserScramCredentialsV0, Connection } from '@platformatic/kafka'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { Coordinator } from '../../src/bus/kafka/coordinator.ts'
+import { securityOf } from '../../src/bus/kafka/security.ts'
+import { openBus } from '../../src/bus/open.ts'
+import type { TopicPartition } from '../../src/bus/port.ts'
+import { GroupMember } from '../../src/bus/session/member.ts'
+import { Brokers } from '../../src/bus/wire/brokers.ts'
+import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
+import { systemClock } from '../../src/clock.ts'
+import { loadSettings } from '../../src/config/index.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { readKeys, until } from '../support/bus.ts'
+import { type Certificates, makeCertificates } from '../support/certificates.ts'
+import { createTopics, plainKafka } from '../support/kafka.ts'
+
+const [user, password] = ['narrow', 'its-password']
+const sessionMs = 2_000
+
+/** A token that nobody has signed, as brokers take it that are not told who signs. */
+function tokenOf(subject: string): string {
+  const part = (content: object) => Buffer.from(JSON.stringify(content)).toString('base64url')
+  const now = Date.now() / 1000
+  return `${part({ alg: 'none' })}.${part({ sub: subject, iat: now - 1, exp: now + 60 })}.`
+}
+
+async function startTokenEndpoint() {
+  let given = 0
+  const server = createServer((request, response) => {
+    given++
+    const isKnown = request.headers.authorization === `Basic ${Buffer.from('client:its-secret').toString('base64')}`
+    const answer = isKnown ? { access_token: tokenOf(user), expires_in: 3 } : { error: 'invalid_client' }
+    response.writeHead(isKnown ? 200 : 401).end(JSON.stringify(answer))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`,
+    given: () => given,
+    close: () => server.close(),
+  }
+}
+
+async function addScramUser(broker: string): Promise<void> {
+  const [host, port] = broker.split(':') as [string, string]
+  const connection = new Connection('test')
+  await connection.connect(host, Number(port))
+  const salt = Buffer.from('salt-of-the-test')
+  const saltedPassword = pbkdf2Sync(password, salt, 4096, 64, 'sha512')
+  const upsertion = { name: user, mechanism: 2, iterations: 4096, salt, saltedPassword }
+  await alterUserScramCredentialsV0.api.async(connection, [], [upsertion])
+  await connection.close()
+}
+
+describe.skipIf(!(await javaAvailable()).ok)('on a Kafka with TLS and logins that end after two seconds', () => {
+  let kafka: LocalKafka
+  let certificates: Certificates
+  let endpoint: Awaited<ReturnType<typeof startTokenEndpoint>>
+  let names = 0
+
+  beforeAll(async () => {
+    certificates = await makeCertificates()
+    endpoint = await startTokenEndpoint()
+    const outer = 'listener.name.outer'
+    const module = 'org.apache.kafka.common.security'
+    kafka = await startKafka({
+      users: { [user]: password },
+      properties: () => ({
+        'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,OUTER:SASL_SSL,CONTROLLER:PLAINTEXT',
+        'super.users': `User:ANONYMOUS;User:${user}`,
+        'sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-512,OAUTHBEARER',
+        'connections.max.reauth.ms': String(sessionMs),
+        'ssl.keystore.type': 'PEM',
+        'ssl.keystore.location': certificates.brokerFile,
+        'ssl.truststore.type': 'PEM',
+        'ssl.truststore.location': certificates.caFile,
+        [`${outer}.ssl.client.auth`]: 'required',
+        [`${outer}.scram-sha-512.sasl.jaas.config`]: `${module}.scram.ScramLoginModule required;`,
+        [`${outer}.oauthbearer.sasl.jaas.config`]: `${module}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";`,
+      }),
+    })
+    await addScramUser(kafka.brokers[0]!)
+  }, 180_000)
+  afterAll(async () => {
+    await kafka?.stop()
+    endpoint?.close()
+    await certificates?.remove()
+  })
+
+  function settingsOf(login: Record<string, string>) {
+    return loadSettings({
+      env: {
+        BUSGATE_KAFKA_BROKERS: kafka.outerBrokers.join(),
+        BUSGATE_KAFKA_GROUP_ID: `secure-${names}`,
+        BUSGATE_KAFKA_START_FROM: 'earliest',
+        BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1',
+        BUSGATE_KAFKA_SSL_CA: certificates.ca,
+        BUSGATE_KAFKA_SSL_CERT: certificates.cert,
+        BUSGATE_KAFKA_SSL_KEY: certificates.key,
+        ...login,
+      },
+    })
+  }
+
+  function open(login: Record<string, string>) {
+    const telemetry = new Telemetry()
+    const warnings: string[] = []
+    telemetry.on('bus.log', ({ level, message }) => level !== 'info' && warnings.push(message))
+    const bus = openBus(settingsOf(login), telemetry)
+    onTestFinished(() => bus.close())
+    return { bus, warnings }
+  }
+
+  const known = { BUSGATE_KAFKA_SASL_USERNAME: user, BUSGATE_KAFKA_SASL_PASSWORD: password }
+  const client = () => ({
+    BUSGATE_KAFKA_SASL_MECHANISM: 'oauthbearer',
+    BUSGATE_KAFKA_SASL_TOKEN_ENDPOINT: endpoint.url,
+    BUSGATE_KAFKA_SASL_CLIENT_ID: 'client',
+  })
+  const logins: [string, () => Record<string, string>][] = [
+    ['plain', () => ({ BUSGATE_KAFKA_SASL_MECHANISM: 'plain', ...known })],
+    ['scram-sha-512', () => ({ BUSGATE_KAFKA_SASL_MECHANISM: 'scram-sha-512', ...known })],
+    ['oauthbearer', () => ({ ...client(), BUSGATE_KAFKA_SASL_CLIENT_SECRET: 'its-secret' })],
+  ]
+
+  /** A member of a group, on connections that sign in. */
+  async function joinAs(login: Record<string, string>, topic: string) {
+    const { kafka: settings } = settingsOf(login)
+    const [telemetry, clock, groupId] = [new Telemetry(), systemClock, topic]
+    const security = securityOf(settings, clock)
+    const brokers = new Brokers({ ...security, clientId: 'test', seeds: kafka.outerBrokers, clock, telemetry })
+    onTestFinished(() => brokers.close())
+    const times = { sessionTimeoutMs: 6000, rebalanceTimeoutMs: 15_000 }
+    const transport = await Coordinator.connect({ brokers, clock, groupId, topics: [topic], ...times })
+    const given: string[] = []
+    const events = {
+      joining: async () => {},
+      assigned: (partitions: readonly TopicPartition[]) => void given.push(partitions.map(one => one.partition).join()),
+    }
+    const options = { transport, topics: [topic], events, clock, telemetry, sessionTimeoutMs: 6000 }
+    const member = new GroupMember({ ...options, heartbeatMs: 20, partitionsAgeMs: 500 })
+    onTestFinished(() => member.leave())
+    await member.join()
+    return { member, given }
+  }
+
+  test.each(logins)(
+    'with %s a process reads and stays in its group while its connections sign in again and again',
+    async (_, login) => {
+      const topic = `secure-${++names}`
+      await createTopics(kafka.brokers, [{ topic, partitions: 1 }])
+      const producer = plainKafka(kafka.brokers).producer()
+      await producer.connect()
+      onTestFinished(() => producer.disconnect())
+      const { bus, warnings } = open(login())
+      const { keys } = await readKeys(bus, topic)
+      const { member, given } = await joinAs(login(), topic)
+      const sent: string[] = []
+      for (const end = performance.now() + 3 * sessionMs; performance.now() < end; ) {
+        sent.push(`key ${sent.length}`)
+        await producer.send({ topic, messages: [{ key: sent.at(-1)!, value: null }] })
+        await until(() => expect(keys).toHaveLength(sent.length))
+        expect(await bus.partitions([topic])).toEqual(new Map([[topic, 1]]))
+        expect(member.leaseUntil).toBeGreaterThan(performance.now())
+      }
+      expect([keys, given]).toEqual([sent, ['0']])
+      expect([member.trouble, warnings]).toEqual([null, []])
+    },
+  )
+
+  test('tokens are asked for once in a while, not for each connection', () => {
+    expect(endpoint.given()).toBeLessThan(12)
+  })
+
+  test('a wrong secret of the client is refused at once, and said without it', async () => {
+    const { bus } = open({ ...client(), BUSGATE_KAFKA_SASL_CLIENT_SECRET: 'another' })
+    await expect(bus.partitions(['any'])).rejects.toThrow(/gives no token \(401, invalid_client\)/)
+  })
+
+  test('a broker that nobody vouches for is not spoken to', async () => {
+    const { bus, warnings } = open({ ...logins[0]![1](), BUSGATE_KAFKA_SSL_CA: '' })
+    await expect(bus.partitions(['any'])).rejects.toThrow(/certificate|self.signed/i)
+    expect(warnings).toHaveLength(1)
+  })
+})

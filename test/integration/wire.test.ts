@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { Coordinator } from '../../src/bus/kafka/coordinator.ts'
+import { Fetcher, type Reading } from '../../src/bus/kafka/fetcher.ts'
+import { Logs } from '../../src/bus/kafka/logs.ts'
+import { Brokers } from '../../src/bus/wire/brokers.ts'
+import { metadata } from '../../src/bus/wire/cluster-apis.ts'
+import { systemClock } from '../../src/clock.ts'
+import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { until } from '../support/bus.ts'
+import { createTopics, plainKafka } from '../support/kafka.ts'
+
+const java = await javaAvailable()
+const common = { clock: systemClock, telemetry: new Telemetry() }
+let names = 0
+
+function open(seeds: readonly string[]) {
+  const brokers = new Brokers({ ...common, clientId: 'wire-test', seeds })
+  onTestFinished(() => brokers.close())
+  return { brokers, logs: new Logs({ ...common, brokers }) }
+}
+
+/** A topic of one partition, and what writes to it. */
+async function buildTopic({ brokers }: LocalKafka) {
+  const topic = `wire-${Date.now().toString(36)}-${++names}`
+  await createTopics(brokers, [{ topic, partitions: 1 }])
+  const producer = plainKafka(brokers).producer()
+  await producer.connect()
+  onTestFinished(() => producer.disconnect())
+  const write = (key: string) => producer.send({ topic, messages: [{ key, value: 'value' }] })
+  return { tp: { topic, partition: 0 }, write }
+}
+
+/** Reads from the beginning on. */
+function read(brokers: Brokers, tp: Reading['tp'], rack?: string) {
+  const keys: string[] = []
+  const fetcher = new Fetcher({ ...common, brokers, rack })
+  onTestFinished(() => fetcher.close())
+  const reading: Reading = {
+    tp,
+    offset: 0,
+    paused: false,
+    take: ({ records }) => void keys.push(...records.map(({ key }) => String(key))),
+    cut: ({ low }) => {
+      reading.offset = low
+    },
+  }
+  fetcher.read(reading)
+  return keys
+}
+
+describe.skipIf(!java.ok)('three nodes in three racks', () => {
+  let kafka: LocalKafka
+
+  beforeAll(async () => {
+    const selector = { 'replica.selector.class': 'org.apache.kafka.common.replica.RackAwareReplicaSelector' }
+    kafka = await startKafka({ nodes: 3, properties: id => ({ ...selector, 'broker.rack': `rack-${id}` }) })
+  }, 240_000)
+  afterAll(() => kafka?.stop())
+
+  test('a partition is read from the replica of the own rack, and from its leader when that is gone', async () => {
+    const { tp, write } = await buildTopic(kafka)
+    const { brokers } = open(kafka.brokers)
+    const leader = await brokers.leader(tp)
+    const near = (leader % 3) + 1
+    const asked = vi.spyOn(brokers, 'ask')
+    const lastAsked = () => asked.mock.calls.findLast(([, { name }]) => name === 'Fetch')?.[0]
+    const keys = read(brokers, tp, `rack-${near}`)
+    await write('a')
+    await until(() => expect(keys).toEqual(['a']))
+    await until(() => expect(lastAsked()).toEqual({ node: near }))
+    await write('b')
+    await until(() => expect(keys).toEqual(['a', 'b']))
+    await kafka.killNode(near)
+    await write('c')
+    await until(() => expect(keys).toEqual(['a', 'b', 'c']))
+    await kafka.startNode(near)
+  }, 120_000)
+
+  test.each(['killed', 'frozen'] as const)('what a coordinator that is %s was asked, its successor answers', async how => {
+    const { tp, write } = await buildTopic(kafka)
+    await write('a')
+    const { brokers, logs } = open(kafka.brokers)
+    const options = { ...common, brokers, groupId: tp.topic, topics: [tp.topic] }
+    const coordinator = await Coordinator.connect({ ...options, sessionTimeoutMs: 6000, rebalanceTimeoutMs: 15_000 })
+    await coordinator.locate()
+    await logs.committed(tp.topic, [tp])
+    const { leader } = await leaderOf(brokers, '__consumer_offsets')
+    if (how === 'killed') await kafka.killNode(leader)
+    else kafka.freezeNode(leader)
+    await until(async () => expect(await coordinator.hasMembers()).toBe(false), 60_000)
+    const [progress] = await logs.committed(tp.topic, [tp])
+    expect(progress).toMatchObject({ committed: null, error: null })
+    if (how === 'killed') await kafka.startNode(leader)
+    else kafka.thawNode(leader)
+    await until(() => brokers.refresh().then(() => expect(brokers.nodes()).toHaveLength(3)), 60_000)
+  }, 180_000)
+
+  test('a partition goes on being read when its leader moves without a word', async () => {
+    const { tp, write } = await buildTopic(kafka)
+    const { brokers } = open(kafka.brokers)
+    const keys = read(brokers, tp)
+    await write('a')
+    await until(() => expect(keys).toEqual(['a']))
+    const leader = await brokers.leader(tp)
+    await kafka.stopNode(leader)
+    await write('b')
+    await until(() => expect(keys).toEqual(['a', 'b']))
+    expect(await brokers.leader(tp)).not.toBe(leader)
+    await kafka.startNode(leader)
+  }, 120_000)
+})
+
+function leaderOf(brokers: Brokers, topic: string) {
+  return brokers.ask('any', metadata, { topics: [topic] }).then(({ topics }) => topics[0]!.partitions[0]!)
+}
+
+describe.skipIf(!java.ok)('Kafka 3.9.1', () => {
+  let kafka: LocalKafka
+
+  beforeAll(async () => {
+    kafka = await startKafka({ version: '3.9.1' })
+  }, 240_000)
+  afterAll(() => kafka?.stop())
+
+  test('is read, coordinates and tells offsets', async () => {
+    const { tp, write } = await buildTopic(kafka)
+    const { brokers, logs } = open(kafka.brokers)
+    const keys = read(brokers, tp)
+    await write('a')
+    await until(() => expect(keys).toEqual(['a']))
+    expect(await logs.ends(tp)).toEqual({ ...tp, low: 0, high: 1 })
+    expect(await logs.offsetAt(tp, 0)).toBe(0)
+    expect(await brokers.feature('transaction.version')).toBe(0)
+    const options = { ...common, brokers, groupId: tp.topic, topics: [tp.topic] }
+    const group = await Coordinator.connect({ ...options, sessionTimeoutMs: 6000, rebalanceTimeoutMs: 15_000 })
+    const named: string[] = []
+    const joined = await group.join('', memberId => void named.push(memberId))
+    expect(joined).toMatchObject({ generation: 1, leaderId: named[0], memberId: named[0] })
+    const shares = new Map([[joined.memberId, [tp]]])
+    const given = await group.sync(joined, { shares, counts: new Map([[tp.topic, 1]]) })
+    expect(given).toEqual({ partitions: [tp], counts: new Map([[tp.topic, 1]]) })
+    await group.heartbeat(joined)
+    expect(await group.hasMembers()).toBe(true)
+    await group.leave(joined.memberId)
+    await until(async () => expect(await group.hasMembers()).toBe(false))
+  }, 60_000)
+})

@@ -1,0 +1,50 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+export interface Certificates {
+  /** Files of PEM: who vouches, and the key and certificate of a broker at 127.0.0.1 in one. */
+  caFile: string
+  brokerFile: string
+  ca: string
+  /** Of a client. */
+  cert: string
+  key: string
+  remove(): Promise<void>
+}
+
+/** An authority of one's own, and what it vouches for. */
+export async function makeCertificates(): Promise<Certificates> {
+  const folder = await mkdtemp(join(tmpdir(), 'busgate-certificates-'))
+  const at = (name: string) => join(folder, name)
+  const openssl = (...args: string[]) => run('openssl', args, { cwd: folder })
+  const newKey = ['-newkey', 'rsa:2048', '-nodes', '-sha256', '-days', '2']
+  await openssl('req', '-x509', ...newKey, '-keyout', 'ca.key', '-out', 'ca.pem', '-subj', '/CN=authority')
+  await writeFile(at('names'), 'subjectAltName=IP:127.0.0.1')
+  for (const name of ['broker', 'client']) {
+    await openssl('req', ...newKey.slice(0, 3), '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`)
+    const signed = [
+      '-CA',
+      'ca.pem',
+      '-CAkey',
+      'ca.key',
+      '-CAcreateserial',
+      '-days',
+      '2',
+      '-sha256',
+      '-extfile',
+      'names',
+    ]
+    await openssl('x509', '-req', '-in', `${name}.csr`, '-out', `${name}.crt`, ...signed)
+  }
+  const [ca, cert, key, brokerKey, brokerCert] = (await Promise.all(
+    ['ca.pem', 'client.crt', 'client.key', 'broker.key', 'broker.crt'].map(name => readFile(at(name), 'utf8')),
+  )) as [string, string, string, string, string]
+  await writeFile(at('broker.pem'), `${brokerKey}${brokerCert}`)
+  const remove = () => rm(folder, { recursive: true, force: true })
+  return { caFile: at('ca.pem'), brokerFile: at('broker.pem'), ca, cert, key, remove }
+}
