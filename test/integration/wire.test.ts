@@ -4,8 +4,8 @@ import { Fetcher, type Reading } from '../../src/bus/kafka/fetcher.ts'
 import { Logs } from '../../src/bus/kafka/logs.ts'
 import { Brokers } from '../../src/bus/wire/brokers.ts'
 import { metadata } from '../../src/bus/wire/cluster-apis.ts'
-import { systemClock } from '../../src/clock.ts'
 import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
+import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { until } from '../support/bus.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
@@ -77,24 +77,28 @@ describe.skipIf(!java.ok)('three nodes in three racks', () => {
     await kafka.startNode(near)
   }, 120_000)
 
-  test.each(['killed', 'frozen'] as const)('what a coordinator that is %s was asked, its successor answers', async how => {
-    const { tp, write } = await buildTopic(kafka)
-    await write('a')
-    const { brokers, logs } = open(kafka.brokers)
-    const options = { ...common, brokers, groupId: tp.topic, topics: [tp.topic] }
-    const coordinator = await Coordinator.connect({ ...options, sessionTimeoutMs: 6000, rebalanceTimeoutMs: 15_000 })
-    await coordinator.locate()
-    await logs.committed(tp.topic, [tp])
-    const { leader } = await leaderOf(brokers, '__consumer_offsets')
-    if (how === 'killed') await kafka.killNode(leader)
-    else kafka.freezeNode(leader)
-    await until(async () => expect(await coordinator.hasMembers()).toBe(false), 60_000)
-    const [progress] = await logs.committed(tp.topic, [tp])
-    expect(progress).toMatchObject({ committed: null, error: null })
-    if (how === 'killed') await kafka.startNode(leader)
-    else kafka.thawNode(leader)
-    await until(() => brokers.refresh().then(() => expect(brokers.nodes()).toHaveLength(3)), 60_000)
-  }, 180_000)
+  test.each(['killed', 'frozen'] as const)(
+    'what a coordinator that is %s was asked, its successor answers',
+    async how => {
+      const { tp, write } = await buildTopic(kafka)
+      await write('a')
+      const { brokers, logs } = open(kafka.brokers)
+      const options = { ...common, brokers, groupId: tp.topic, topics: [tp.topic] }
+      const coordinator = await Coordinator.connect({ ...options, sessionTimeoutMs: 6000, rebalanceTimeoutMs: 15_000 })
+      await coordinator.locate()
+      await logs.committed(tp.topic, [tp])
+      const { leader } = await leaderOf(brokers, '__consumer_offsets')
+      if (how === 'killed') await kafka.killNode(leader)
+      else kafka.freezeNode(leader)
+      await until(async () => expect(await coordinator.hasMembers()).toBe(false), 60_000)
+      const [progress] = await logs.committed(tp.topic, [tp])
+      expect(progress).toMatchObject({ committed: null, error: null })
+      if (how === 'killed') await kafka.startNode(leader)
+      else kafka.thawNode(leader)
+      await until(() => brokers.refresh().then(() => expect(brokers.nodes()).toHaveLength(3)), 60_000)
+    },
+    180_000,
+  )
 
   test('a partition goes on being read when its leader moves without a word', async () => {
     const { tp, write } = await buildTopic(kafka)
