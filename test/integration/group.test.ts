@@ -1,5 +1,5 @@
 import kafkajs from 'kafkajs'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Membership } from '../../src/bus/port.ts'
 import type { Sasl } from '../../src/bus/wire/connecting.ts'
 import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
@@ -25,11 +25,11 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
     const admin = plainKafka(brokers).admin()
     await admin.connect()
     onTestFinished(() => admin.disconnect())
-    const open = () => {
+    const open = (instanceId?: string) => {
       const telemetry = new Telemetry()
       const warnings: string[] = []
       telemetry.on('bus.log', ({ level, message }) => level === 'warn' && warnings.push(message))
-      const { bus } = openWired({ brokers, groupId, telemetry })
+      const { bus } = openWired({ brokers, groupId, telemetry, instanceId })
       onTestFinished(() => bus.close())
       return { bus, warnings, listener: new TestListener() }
     }
@@ -43,6 +43,13 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
         onTestFinished(() => membership.leave(0))
         return { membership, warnings, listener }
       },
+      async staticProcess(instanceId: string, ...consumed: string[]) {
+        const { bus, warnings, listener } = open(instanceId)
+        const membership = await bus.join(consumed, listener)
+        onTestFinished(() => membership.leave(0))
+        return { membership, warnings, listener }
+      },
+      addPartitions: (topic: string, count: number) => admin.createPartitions({ topicPartitions: [{ topic, count }] }),
       members: async () => (await admin.describeGroups([groupId])).groups[0]!.members.length,
     }
   }
@@ -84,6 +91,34 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
     const b = await process(c1)
     await until(() => expect(owned(b.membership)).toEqual(['c1']))
     expect(b.warnings).toContainEqual(expect.stringContaining(`partitions of ${c2}, which it does not consume`))
+  })
+
+  test('of static members is not disturbed by one that comes back, and goes on to see partitions that are added', async () => {
+    const { topics, staticProcess, members, addPartitions } = await buildGroup()
+    const [c1] = topics
+    const leader = await staticProcess('one', c1)
+    const other = await staticProcess('two', c1)
+    await until(() => expect([owned(leader.membership), owned(other.membership)]).toEqual([['c1'], ['c1']]))
+    await until(() => expect(other.listener.sessions.size).toBe(1))
+    const disturbed = vi.spyOn(other.listener, 'resumed')
+    await leader.membership.leave(0)
+    expect(await members()).toBe(2)
+    const back = await staticProcess('one', c1)
+    await until(() => expect(back.listener.sessions.size).toBe(1))
+    expect(disturbed).not.toHaveBeenCalled()
+    await addPartitions(c1, 3)
+    await until(() => expect([...owned(back.membership), ...owned(other.membership)]).toHaveLength(3))
+  })
+
+  test('does not take two processes of one name: the later one is in, the other says why it is out', async () => {
+    const { topics, staticProcess } = await buildGroup()
+    const [c1] = topics
+    const first = await staticProcess('same', c1)
+    const second = await staticProcess('same', c1)
+    await until(() => expect(first.membership.trouble()).toContain('Another process has the same kafka.instanceId'))
+    await until(() => expect(second.listener.sessions.size).toBe(2))
+    expect(first.membership.leaseUntil()).toBeLessThan(performance.now())
+    expect(second.membership.trouble()).toBeNull()
   })
 
   test('is left by a process that is stopped while it joins: nobody waits for its session to end', async () => {

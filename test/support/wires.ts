@@ -20,11 +20,13 @@ export function openWired({
   groupId,
   telemetry,
   sasl,
+  instanceId,
 }: {
   brokers: string[]
   groupId: string
   telemetry: Telemetry
   sasl?: Sasl | undefined
+  instanceId?: string | undefined
 }): Wired {
   const wires = new Set<net.Socket>()
   let cut = false
@@ -39,6 +41,7 @@ export function openWired({
   const bus = new KafkaBus({
     brokers,
     ...(sasl && { sasl }),
+    instanceId,
     clientId: 'busgate-test',
     groupId,
     sessionTimeoutMs: 6000,

@@ -287,8 +287,8 @@ export class GroupMember {
       return null
     } catch (error) {
       const asks = asksOf(error)
-      if (asks === 'join as new') this.#leaseUntil = Number.NEGATIVE_INFINITY
-      else if (asks !== 'join') this.#tell(error)
+      if (asks === 'join as new' || asks === 'refused') this.#leaseUntil = Number.NEGATIVE_INFINITY
+      if (asks === 'wait' || asks === 'refused') this.#tell(error)
       return asks
     }
   }
