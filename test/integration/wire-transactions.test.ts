@@ -290,6 +290,30 @@ describe.skipIf(!java.ok)('on three brokers', () => {
   })
   afterAll(() => kafka?.stop())
 
+  test('transactions may be implicit and explicit in turn', async () => {
+    const seeds = kafka.brokers
+    const { groupId, results, buildRecord, progress, tp } = await setUp(seeds, { partitions: 3 })
+    const brokers = openBrokers(seeds)
+    let nodes = [1]
+    const ways = {
+      ask: brokers.ask.bind(brokers),
+      leader: brokers.leader.bind(brokers),
+      refresh: brokers.refresh.bind(brokers),
+      partitions: brokers.partitions.bind(brokers),
+      feature: brokers.feature.bind(brokers),
+      nodes: () => nodes,
+    }
+    const producer = await openProducer(seeds, { groupId, brokers: ways, transactionalId: `${groupId}-slot-0` })
+    for (let number = 0; number < 12; number++) {
+      nodes = number % 4 < 2 ? [1] : [1, 2, 3]
+      const records = [0, 1, 2].map(partition => buildRecord(String(number), { partition }))
+      await producer.commit({ records, offsets: [progress(number + 1)], member: null })
+    }
+    expect(await stableOffset(brokers, groupId, tp)).toBe(12)
+    const everyOne = Array.from({ length: 12 }, (_, i) => String(i))
+    expect([...(await readValues(seeds, results)).values()]).toEqual([everyOne, everyOne, everyOne])
+  })
+
   test.for([true, false])(
     'a leader that moves ends no producer, implicit: %s',
     { timeout: 120_000 },

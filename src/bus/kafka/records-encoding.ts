@@ -12,55 +12,37 @@ export function encodeRecords(messages: readonly Content[], frameBytes = 0): Buf
     sizes[i] = recordSize(messages[i]!, i)
     total += sizeOfVarint(sizes[i]!) + sizes[i]!
   }
-  const writer = new Writer(total, frameBytes)
+  const buffer = Buffer.allocUnsafe(total)
+  let at = frameBytes
   for (let i = 0; i < messages.length; i++) {
-    writer.varint(sizes[i]!)
-    writer.byte(0) // attributes: none are defined
-    writer.varint(0) // milliseconds after the batch's timestamp
-    writer.varint(i) // offset in the batch
     const { key, value, headers } = messages[i]!
-    writer.bytes(key ?? null)
-    writer.bytes(value)
+    at = putVarint(buffer, at, sizes[i]!)
+    buffer[at++] = 0 // attributes: none are defined
+    buffer[at++] = 0 // milliseconds after the batch's timestamp
+    at = putVarint(buffer, at, i) // offset in the batch
+    at = putBytes(buffer, at, key ?? null)
+    at = putBytes(buffer, at, value)
     const pairs = pairsOf(headers)
-    writer.varint(pairs.length)
-    for (const [name, content] of pairs) {
-      writer.bytes(name)
-      writer.bytes(content)
-    }
+    at = putVarint(buffer, at, pairs.length)
+    for (const [name, content] of pairs) at = putBytes(buffer, putBytes(buffer, at, name), content)
   }
-  return writer.buffer
+  return buffer
 }
 
-class Writer {
-  readonly buffer: Buffer
-  #at: number
-
-  constructor(size: number, at: number) {
-    this.buffer = Buffer.allocUnsafe(size)
-    this.#at = at
+/** @returns the place behind it @param value -1, or what is not negative */
+function putVarint(buffer: Buffer, at: number, value: number): number {
+  let next = at
+  let rest = value < 0 ? 1 : value * 2
+  while (rest > 0x7f) {
+    buffer[next++] = (rest & 0x7f) | 0x80
+    rest >>>= 7
   }
+  buffer[next++] = rest
+  return next
+}
 
-  byte(value: number): void {
-    this.buffer[this.#at++] = value
-  }
-
-  /** -1, or what is not negative. */
-  varint(value: number): void {
-    let rest = value < 0 ? 1 : value * 2
-    while (rest > 0x7f) {
-      this.byte((rest & 0x7f) | 0x80)
-      rest >>>= 7
-    }
-    this.byte(rest)
-  }
-
-  bytes(value: Bytes | null): void {
-    if (value === null) {
-      this.varint(-1)
-      return
-    }
-    this.varint(lengthOf(value))
-    if (typeof value === 'string') this.#at += this.buffer.write(value, this.#at)
-    else this.#at += value.copy(this.buffer, this.#at)
-  }
+function putBytes(buffer: Buffer, at: number, value: Bytes | null): number {
+  if (value === null) return putVarint(buffer, at, -1)
+  const next = putVarint(buffer, at, lengthOf(value))
+  return next + (typeof value === 'string' ? buffer.write(value, next) : value.copy(buffer, next))
 }

@@ -12,13 +12,15 @@ const mayPass = (error: unknown) => error instanceof ProtocolError && error.retr
 /**
  * Makes a producer. Of a transactional id it is the only one from now on: whoever had it is fenced, and its transaction ended.
  * @param transactionalId null: it has no transactions
+ * @param from goes on as another epoch of this one, unless somebody else has come since
  */
 export function initialiseProducer(
   brokers: Pick<Brokers, 'ask'>,
   transactionalId: string | null,
   patience: Patience,
+  from: ProducerIdentity | null = null,
 ): Promise<ProducerIdentity> {
   const target = transactionalId === null ? 'any' : { transaction: transactionalId }
-  const request = { transactionalId, transactionTimeoutMs }
+  const request = { transactionalId, transactionTimeoutMs, from }
   return askPatiently({ brokers, target, patience, mayPass }, initProducerId, request)
 }

@@ -5,6 +5,7 @@ import type { Api, Brokers, Target } from './brokers.ts'
 const limitMs = 12_000
 /** A coordinator answers much sooner, or is not there. */
 const answerMs = 4000
+const leastMs = 500
 /** The first pause, and each is twice as long as the one before. */
 const firstPauseMs = 2
 const longestPauseMs = 50
@@ -20,9 +21,9 @@ export class Patience {
     this.#until = clock.monotonic() + limitMs
   }
 
-  /** Milliseconds that one more try may take: `most`, or what is left. */
+  /** Milliseconds that one more try may take: `most`, or what is left, but as many as it needs to make sense. */
   within(most: number): number {
-    return Math.max(1, Math.min(most, this.#until - this.#clock.monotonic()))
+    return Math.max(leastMs, Math.min(most, this.#until - this.#clock.monotonic()))
   }
 
   /** Nothing is tried again from now on. */
@@ -37,7 +38,7 @@ export class Patience {
    */
   async pause(tries: number, longestMs: number): Promise<boolean> {
     const ms = Math.min(firstPauseMs * 2 ** tries, longestMs)
-    if (this.#over || this.within(ms) < ms) return false
+    if (this.#over || this.#clock.monotonic() + ms > this.#until) return false
     await sleep(this.#clock, ms)
     return !this.#over
   }

@@ -37,17 +37,24 @@ interface PartitionCode extends TopicPartition {
   errorCode: number
 }
 
-/** An id of null is a producer's that has no transactions. */
-export const initProducerId = defineApi<
-  { transactionalId: string | null; transactionTimeoutMs: number },
-  Answer & ProducerIdentity
->({
+export interface InitProducerIdRequest {
+  /** Null: it has no transactions. */
+  transactionalId: string | null
+  transactionTimeoutMs: number
+  /** Goes on as another epoch, but only if nobody has come since (KIP-360). */
+  from: ProducerIdentity | null
+}
+
+const nobody: ProducerIdentity = { producerId: -1n, epoch: -1 }
+
+export const initProducerId = defineApi<InitProducerIdRequest, Answer & ProducerIdentity>({
   name: 'InitProducerId',
   key: 22,
   versions: [3, 5],
   flexible: 2,
-  write(to, { transactionalId, transactionTimeoutMs }) {
-    to.string(transactionalId).int32(transactionTimeoutMs).int64(-1).int16(-1) // no identity is to be gone on with
+  write(to, { transactionalId, transactionTimeoutMs, from }) {
+    const { producerId, epoch } = from ?? nobody
+    to.string(transactionalId).int32(transactionTimeoutMs).int64(producerId).int16(epoch)
   },
   read: from => ({ errorCode: codeOf(from), producerId: from.bigint(), epoch: from.int16() }),
 })

@@ -20,7 +20,7 @@ export interface TransactionalProducerOptions {
   groupId: string
   compression: Compression
   limits: RecordLimits
-  /** Default: as is faster. */
+  /** Whether brokers add to a transaction what is written in it (KIP-890). Default: where they can and it is faster. */
   implicit?: boolean
 }
 
@@ -51,6 +51,7 @@ export class TransactionalProducer {
   readonly #chunker: Chunker
   /** Null: `init` comes first. */
   #epoch: Epoch | null = null
+  #knowsImplicit = false
   /** How often it was initialised: what a commit of an earlier life says does not count. */
   #lives = 0
 
@@ -63,9 +64,11 @@ export class TransactionalProducer {
   async init(): Promise<void> {
     this.#epoch = null
     const life = ++this.#lives
-    const { brokers, clock, transactionalId, implicit = await this.#isImplicitFaster() } = this.#options
+    const { brokers, clock, transactionalId } = this.#options
+    await brokers.refresh() // how many there are decides on the kind of transactions
+    this.#knowsImplicit = (await brokers.feature('transaction.version')) >= implicitSince
     const identity = await initialiseProducer(brokers, transactionalId, new Patience(clock))
-    if (life === this.#lives) this.#epoch = { identity, sequences: new Sequences(), implicit }
+    if (life === this.#lives) this.#epoch = { identity, sequences: new Sequences(), implicit: this.#isImplicit }
   }
 
   /**
@@ -140,16 +143,6 @@ export class TransactionalProducer {
     return lists.flatMap(list => (list.status === 'fulfilled' ? list.value.filter(id => id.startsWith(prefix)) : []))
   }
 
-  /**
-   * Of several brokers each adds to an implicit transaction what it holds, all at once, and all but one of them have to
-   * wait for 20 ms: with three it takes three times as long as an explicit one, with one broker three quarters.
-   */
-  async #isImplicitFaster(): Promise<boolean> {
-    const { brokers } = this.#options
-    await brokers.refresh()
-    return brokers.nodes().length === 1 && (await brokers.feature('transaction.version')) >= implicitSince
-  }
-
   async #use(work: (epoch: Epoch) => Promise<Epoch>): Promise<void> {
     const epoch = this.#epoch
     const life = this.#lives
@@ -159,11 +152,29 @@ export class TransactionalProducer {
       )
     }
     this.#epoch = null
-    const next = await work(epoch)
+    const next = await work(await this.#current(epoch))
     if (life === this.#lives) this.#epoch = next
   }
 
   #transaction(epoch: Epoch): Transaction {
     return new Transaction({ ...this.#options, epoch, patience: new Patience(this.#options.clock) })
+  }
+
+  /** Brokers take transactions of both kinds, but not in one epoch. @throws ProtocolError when somebody has this id by now */
+  async #current(epoch: Epoch): Promise<Epoch> {
+    const implicit = this.#isImplicit
+    if (implicit === epoch.implicit) return epoch
+    const { brokers, clock, transactionalId } = this.#options
+    const identity = await initialiseProducer(brokers, transactionalId, new Patience(clock), epoch.identity)
+    return { identity, sequences: new Sequences(), implicit }
+  }
+
+  /**
+   * Of several brokers each adds to an implicit transaction what it holds, all at once, and all but one of them have to
+   * wait for 20 ms: with three it takes three times as long as an explicit one, with one broker three quarters.
+   */
+  get #isImplicit(): boolean {
+    const { brokers, implicit = this.#knowsImplicit && brokers.nodes().length === 1 } = this.#options
+    return implicit
   }
 }

@@ -384,12 +384,22 @@ describe('many records', () => {
 })
 
 describe('a producer', () => {
-  it('is implicit where one broker can be, and explicit with several', async () => {
-    const { brokers, producer } = await setUp({ implicit: true })
-    brokers.nodeIds = [1, 2, 3]
-    await producer.init()
+  it('is implicit with one broker, and explicit as soon as there are several', async () => {
+    const { brokers, producer, sent } = await setUp({ implicit: true })
     await producer.commit(buildCommit())
-    expect(brokers.names).toContain('AddPartitionsToTxn')
+    expect(brokers.names).not.toContain('AddPartitionsToTxn')
+    brokers.nodeIds = [1, 2, 3]
+    await producer.commit(buildCommit())
+    await producer.commit(buildCommit())
+    expect(brokers.of('AddPartitionsToTxn')).toHaveLength(2)
+    const looks = sent().flatMap(({ batches }) => batches.map(looksOf))
+    expect(looks.map(({ epoch, sequence }) => [epoch, sequence])).toEqual([
+      [10, 0],
+      [20, 0],
+      [20, 1],
+    ])
+    const [, other] = brokers.of('InitProducerId')
+    expect(other!.request.from).toEqual({ producerId: 7n, epoch: 11 }) // else it would fence whoever has the id by now
   })
 
   it('proves that the generation is asked for by one that cannot be', async () => {
