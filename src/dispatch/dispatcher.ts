@@ -1,8 +1,9 @@
 import pLimit from 'p-limit'
 import type { Account } from '../accounts/account.ts'
 import type { Session } from '../bus/port.ts'
-import { Delivery, type DeliveryOptions, type Envelope, type Return } from './delivery.ts'
+import { Delivery, type DeliveryOptions, type Return } from './delivery.ts'
 import { Disposal } from './disposal.ts'
+import { InFlight } from './in-flight.ts'
 import { Lanes } from './lanes.ts'
 import { Packer } from './packer.ts'
 import type { Pending } from './pending.ts'
@@ -19,32 +20,6 @@ export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   /** Envelopes between their intent and their committed results. */
   concurrency: number
 }
-
-/** What holds a slot, or is about to. */
-class InFlight {
-  /** null: a request that is no envelope of commands. */
-  readonly envelope: Envelope | null
-  readonly isUrgent: boolean
-
-  constructor(envelope: Envelope | null, isUrgent: boolean) {
-    this.envelope = envelope
-    this.isUrgent = isUrgent
-  }
-
-  get what(): string {
-    if (!this.envelope) return 'a status poll'
-    const names = Array.from(this.envelope.parts.keys(), ({ topic, partition }) => `${topic}/${partition}`)
-    const others = names.length - mostNamed
-    return `an envelope of ${names.slice(0, mostNamed).join(', ')}${others > 0 ? ` and ${others} more` : ''}`
-  }
-
-  /** What a session holds that will be open again waits for that. */
-  get couldEnd(): boolean {
-    return [...(this.envelope?.parts.keys() ?? [])].every(({ open, alive }) => open || !alive)
-  }
-}
-
-const mostNamed = 5
 
 /**
  * Decides what is sent when. Commands wait in lanes, by account; whenever something changes, as many envelopes leave as

@@ -1025,3 +1025,19 @@ describe('a change of what is owned is told at once', () => {
     expect(heard).toEqual([0])
   })
 })
+
+test('a busy partition holds in memory what idle ones leave; the others have their part still', async () => {
+  const group = await openGroup(4, { backlog: { records: 80, bytes: 1 << 30 } })
+  const { logs, listener, deliver, driverOf, assign, commit } = group
+  const bring = (partition: number, records: number) => {
+    logs[partition]!.append(records)
+    deliver(partition)
+    return driverOf(partition).paused
+  }
+  expect([bring(0, 29), bring(0, 1)]).toEqual([false, true])
+  expect([bring(1, 9), bring(1, 1)]).toEqual([false, true])
+  await assign(1, 2, 3)
+  listener.session(1).settle(0, [])
+  await commit(1)
+  expect([driverOf(1).paused, bring(1, 15)]).toEqual([false, false])
+})
