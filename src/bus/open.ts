@@ -32,6 +32,8 @@ export function openBus({ kafka, topics }: Settings, telemetry: Telemetry): Bus 
     rebalanceTimeoutMs,
     compression: kafka.compression,
     ...securityOf(kafka, systemClock),
+    client: kafka.client,
+    olderMembers: kafka.olderMembers,
     instanceId: kafka.instanceId,
     rack: kafka.rack,
   })

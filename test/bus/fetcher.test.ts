@@ -34,6 +34,7 @@ function build(answer: (node: number, request: FetchRequest) => Answer, rack?: s
   const reading: Reading = {
     tp: { topic: 'topic', partition: 0 },
     offset: 0,
+    life: 0,
     paused: false,
     take: ({ records }) => void offsets.push(...records.map(({ offset }) => offset)),
     cut: () => {},

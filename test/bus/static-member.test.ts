@@ -12,12 +12,13 @@ test('the leader that comes back to a settled group assigns nothing, and joins a
       memberId: 'm',
       leaderId: 'm',
       generation: 4 + joins,
-      subscriptions: new Map([['m', ['commands']]]),
+      subscriptions: new Map([['m', { topics: ['commands'], process: 'm' }]]),
+      commits: 'together',
       assigned: ++joins === 1,
     }),
     async sync(_, assignment) {
       assignments.push(assignment && assignment.shares.get('m')!.length)
-      return { partitions: [], counts: assignment?.counts ?? new Map([['commands', 2]]) }
+      return { partitions: [], counts: assignment?.counts ?? new Map([['commands', 2]]), processes: ['m'] }
     },
     heartbeat: async () => {},
     leave: async () => {},
@@ -26,7 +27,7 @@ test('the leader that comes back to a settled group assigns nothing, and joins a
   const member = new GroupMember({
     transport,
     topics: ['commands'],
-    events: { joining: async () => {}, assigned: () => {} },
+    events: { joining: async () => {}, entering: () => {}, notLetIn: () => {}, assigned: () => {} },
     clock,
     telemetry: new Telemetry(),
     sessionTimeoutMs: 10_000,

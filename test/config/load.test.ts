@@ -31,6 +31,8 @@ describe('settings', () => {
   it('have the defaults of the contract', () => {
     expect(maskSettings(loadSettings({ env: {} }))).toEqual({
       kafka: {
+        client: 'wire',
+        olderMembers: false,
         brokers: null,
         clientId: 'busgate',
         groupId: 'busgate',

@@ -34,6 +34,8 @@ import { maxMessageBytes, topicConfig } from './topic-config.ts'
 export interface KafkaBusOptions extends KafkaConnection {
   /** Default wire. */
   client?: KafkaClient
+  /** Whether processes of versions before may be in the group. Default false. */
+  olderMembers?: boolean
   groupId: string
   /** Makes a static member of this process: a name that no other process of the group has. */
   instanceId?: string | undefined
@@ -94,6 +96,7 @@ export class KafkaBus implements Bus {
     const options = {
       ...this.#options,
       client: this.#options.client ?? 'wire',
+      olderMembers: this.#options.olderMembers ?? false,
       groupId,
       brokers: this.#brokers,
       logs: this.#logs,

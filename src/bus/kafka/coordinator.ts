@@ -1,7 +1,7 @@
 import { type Clock, limited } from '../../clock.ts'
 import { BusUnavailable } from '../errors.ts'
 import type { Assignment, Given } from '../session/assignment.ts'
-import { type CommitScheme, GroupError, type GroupTransport, type Joined, type MemberOf } from '../session/member.ts'
+import { GroupError, type GroupTransport, type Joined, type MemberOf } from '../session/member.ts'
 import type { Brokers, Lane } from '../wire/brokers.ts'
 import { ProtocolError } from '../wire/errors.ts'
 import {
@@ -26,16 +26,17 @@ export interface CoordinatorOptions {
   /** Names this process to the others. */
   process: string
   /** How this process can commit, the better way first. */
-  offers: readonly CommitScheme[]
+  offers: readonly Offer[]
   sessionTimeoutMs: number
   rebalanceTimeoutMs: number
 }
 
 /**
  * The names under which members of one group offer the same way to assign partitions, and to commit: brokers choose one
- * that all of them offer. Versions that know no other way offer the first alone.
+ * that all of them offer. Older versions know the last one alone, as every program with kafkajs's assigner does.
  */
-const protocols = { apart: 'RoundRobinAssigner', together: 'busgate' } satisfies Record<CommitScheme, string>
+const protocols = { together: 'busgate', apart: 'busgate-apart', older: 'RoundRobinAssigner' }
+export type Offer = keyof typeof protocols
 /** A coordinator that does not answer for this long is looked for anew. */
 const heartbeatLimitMs = 4_000
 /** For the way there and back of an answer that the group itself may hold up for as long as its time-outs say. */
@@ -59,7 +60,9 @@ const asks: Record<string, GroupError['asks']> = {
 const hints: Record<string, string> = {
   FENCED_INSTANCE_ID: 'Another process has the same kafka.instanceId: give each its own, or stop one of them.',
   GROUP_AUTHORIZATION_FAILED: 'Grant this client the right Read on the group.',
-  INCONSISTENT_GROUP_PROTOCOL: 'Another program uses this group: give busgate a kafka.groupId of its own.',
+  INCONSISTENT_GROUP_PROTOCOL:
+    'Another program uses this group, or a busgate that does not commit as this one: give busgate a kafka.groupId of its ' +
+    'own; in a rolling upgrade set kafka.olderMembers until all older processes are replaced (docs/upgrade.md).',
   INVALID_SESSION_TIMEOUT:
     'Choose a kafka.sessionTimeoutMs between group.min.session.timeout.ms and group.max.session.timeout.ms of the brokers.',
   GROUP_MAX_SIZE_REACHED: 'Run fewer processes, or raise group.max.size of the brokers.',
@@ -69,7 +72,7 @@ const hints: Record<string, string> = {
 export class Coordinator implements GroupTransport {
   readonly #options: CoordinatorOptions
   /** Of the generation that was joined last. */
-  #protocol: string = protocols.apart
+  #protocol = protocols.apart
 
   private constructor(options: CoordinatorOptions) {
     this.#options = options
@@ -160,7 +163,7 @@ export class Coordinator implements GroupTransport {
     const { brokers, groupId, instanceId = null, topics, process, offers } = this.#options
     const { sessionTimeoutMs, rebalanceTimeoutMs } = this.#options
     const metadata = encodeSubscription({ topics, process })
-    const offered = offers.map(scheme => ({ name: protocols[scheme], metadata }))
+    const offered = offers.map(offer => ({ name: protocols[offer], metadata }))
     const request = { groupId, memberId, instanceId, sessionTimeoutMs, rebalanceTimeoutMs, protocols: offered }
     const how = { lane: 'join', limitMs: rebalanceTimeoutMs + wayMs } as const
     return brokers.ask({ group: groupId }, joinGroup, request, how)

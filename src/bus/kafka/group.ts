@@ -4,12 +4,12 @@ import type { Telemetry } from '../../telemetry/events.ts'
 import type { TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import type { GroupMembership, PartitionHistory } from '../session/driver.ts'
-import { type CommitScheme, GroupMember } from '../session/member.ts'
+import { GroupMember } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
 import type { Brokers } from '../wire/brokers.ts'
 import type { KafkaClient } from './client.ts'
 import type { Compression } from './codecs.ts'
-import { Coordinator } from './coordinator.ts'
+import { Coordinator, type Offer } from './coordinator.ts'
 import type { Fetcher, Reading } from './fetcher.ts'
 import type { Logs } from './logs.ts'
 import { kafkaPartition, sharingPartition } from './partition.ts'
@@ -19,6 +19,8 @@ import { KafkaSharedCommits } from './shared-commits.ts'
 export interface KafkaGroupOptions {
   /** What writes. */
   client: KafkaClient
+  /** Whether processes of versions before may be in the group. */
+  olderMembers: boolean
   brokers: Brokers
   logs: Logs
   fetcher: Fetcher
@@ -53,7 +55,7 @@ const leaveLimitMs = 3_000
 export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortSignal): Promise<void> {
   const { fetcher, logs, clock, telemetry, topics, sessionTimeoutMs, ownership } = options
   const process = options.instanceId ?? ownership.tag
-  const offers: readonly CommitScheme[] = options.client === 'wire' ? ['together', 'apart'] : ['apart']
+  const offers = offersOf(options)
   const coordinator = await Coordinator.connect({ ...options, process, offers })
   const shared = new KafkaSharedCommits({ ...options, process, member: () => member })
   const readings = new Map<string, Reading>()
@@ -113,7 +115,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
   try {
     closing.throwIfAborted() // an event of before is not heard of
     await coordinator.locate()
-    if (offers[0] === 'together') await reachable(shared.prove({ topic: topics[0]!, partition: 0 }))
+    if (offers.includes('together')) await reachable(shared.prove({ topic: topics[0]!, partition: 0 }))
     await ownership.attach(
       {
         partition,
@@ -137,6 +139,11 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
     close()
     throw error
   }
+}
+
+function offersOf({ client, olderMembers }: KafkaGroupOptions): Offer[] {
+  const own: Offer[] = client === 'wire' ? ['together', 'apart'] : ['apart']
+  return olderMembers ? [...own, 'older'] : own
 }
 
 function readingOf(tp: TopicPartition, ownership: Ownership): Reading {
