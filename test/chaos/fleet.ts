@@ -48,13 +48,14 @@ export class Fleet {
     this.#options = options
   }
 
-  start(): Member {
+  /** @param home the checkout whose busgate it is */
+  start(home = process.cwd(), ownEnv: Record<string, string> = {}): Member {
     const { env, folder, say } = this.#options
     const name = `${this.#options.name}-${++this.#count}`
     const logFile = join(folder, `${name}.log`)
     const child = startChild(process.execPath, ['src/cli/main.ts', 'run'], {
-      cwd: process.cwd(),
-      env: { ...process.env, ...env },
+      cwd: home,
+      env: { ...process.env, ...env, ...ownEnv },
       logFile,
     })
     let asked = false
@@ -98,14 +99,14 @@ export class Fleet {
       const why = said.findLast(line => line.includes('"level":"fatal"')) ?? said.at(-1)
       say(`${name} ${how} by itself: ${why?.slice(0, 300)}`)
       this.restarts++
-      this.start()
+      this.start(home, ownEnv)
     })
     return member
   }
 
   /** So many in all, each of them ready. */
-  async fill(count: number): Promise<void> {
-    while (this.members.size < count) this.start()
+  async fill(count: number, ...from: Parameters<Fleet['start']>): Promise<void> {
+    while (this.members.size < count) this.start(...from)
     await Promise.all([...this.members].map(member => member.ready()))
   }
 

@@ -23,6 +23,8 @@ export interface RunOptions {
   /** Of the commands' batches, which Kafka's own client then writes. Null: busgate's producer writes them. */
   codec: Codec | 'mixed' | null
   seed: number
+  /** What writes to Kafka in the processes. */
+  client: 'wire' | 'kafkajs'
   say: (line: string) => void
 }
 
@@ -64,7 +66,7 @@ export async function setStage(
   run: RunOptions,
   { sandbox: sandboxOptions, env: ownEnv = {} }: StageOptions,
 ): Promise<Stage> {
-  const { nodes, kafka: version } = run
+  const { nodes, kafka: version, client } = run
   const folder = await mkdtemp(join(tmpdir(), 'busgate-chaos-'))
   const taps = await Promise.all(Array.from({ length: nodes }, openWireTap))
   const proxies = taps.map(({ port }) => port)
@@ -91,7 +93,7 @@ export async function setStage(
     settings,
     bus,
     registry: registryOf(settings),
-    env: { ...open, ...throughTaps(taps) },
+    env: { ...open, ...throughTaps(taps), ...(client === 'kafkajs' && { BUSGATE_KAFKA_CLIENT: client }) },
     folder,
     async close() {
       await bus.close()
