@@ -4,11 +4,10 @@ import type { OutgoingRecord } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import { sizeInBatch } from '../record-size.ts'
 import { type Compression, compressionTypes } from './codecs.ts'
-import { encodeRecords } from './records-encoding.ts'
 
-/** What one request carries at most. */
+/** What one request carries at most; kafkajs's time for it grows with the square of the records. */
 const chunkBytes = 400_000
-const chunkRecords = 5000
+const chunkRecords = 500
 
 /** Less is sent as it is: it would not become much smaller. */
 const leastCompressed = 1024
@@ -59,7 +58,7 @@ export class Routing {
         const compression = chunk.bytes < leastCompressed ? compressionTypes.none : this.#compression
         const topicMessages = [...Map.groupBy(chunk.records, record => record.topic)].map(([topic, group]) => ({
           topic,
-          messages: Messages.from(group, toMessage),
+          messages: group.map(toMessage),
         }))
         this.#check(await sendBatch({ topicMessages, acks: -1, compression }))
       }
@@ -101,39 +100,6 @@ export class Routing {
     const targets = this.#targets.get(topic) ?? new Set()
     this.#targets.set(topic, targets)
     return targets
-  }
-}
-
-/**
- * kafkajs groups messages by partition with a reduce that copies the group for every message. This reduce hands it one
- * message at a time, to learn its partition, and grows the groups itself.
- */
-class Messages extends Array<Message> {
-  // biome-ignore lint/suspicious/noExplicitAny: Array's own signature, of which kafkajs uses one case
-  override reduce(place: (...args: any[]) => any): any {
-    const groups: Record<string, PartitionMessages> = {}
-    for (const message of this) {
-      for (const partition in place({}, message)) {
-        groups[partition] ??= new PartitionMessages()
-        groups[partition].push(message)
-      }
-    }
-    return groups
-  }
-}
-
-/**
- * The messages of one partition. kafkajs maps them twice: to their timestamps, of which there are none, and to an encoder
- * each. Instead of those it gets one with the bytes of them all, in a list as long as theirs (it passes over the holes).
- */
-class PartitionMessages extends Array<Message> {
-  // biome-ignore lint/suspicious/noExplicitAny: Array's own signature, of which kafkajs uses two cases
-  override map(read: (...args: any[]) => any): any {
-    if (read(this[0], 0) === undefined) return []
-    const buffer = encodeRecords(this)
-    const encoders = new Array<{ buf: Buffer; buffer: Buffer }>(this.length)
-    encoders[0] = { buf: buffer, buffer }
-    return encoders
   }
 }
 
