@@ -1,17 +1,25 @@
+import type { KafkaClient } from '../../bus/kafka/client.ts'
 import { describeConfigs } from '../../bus/wire/admin-apis.ts'
 import { findCoordinator, metadata } from '../../bus/wire/cluster-apis.ts'
 import { fetchRecords } from '../../bus/wire/fetch-api.ts'
 import { heartbeat, joinGroup, leaveGroup, syncGroup } from '../../bus/wire/group-apis.ts'
 import { listOffset, offsetFetch } from '../../bus/wire/offset-apis.ts'
+import { produce } from '../../bus/wire/produce-api.ts'
+import {
+  addOffsetsToTxn,
+  addPartitionsToTxn,
+  endTxn,
+  initProducerId,
+  txnOffsetCommit,
+} from '../../bus/wire/transaction-apis.ts'
 import { variableOf } from '../../config/index.ts'
 import { codeOf, safeText } from '../../telemetry/error.ts'
 import { type Cluster, connectCluster, type Spoken } from '../kafka/cluster.ts'
 import { count } from '../words.ts'
 import { check, type Finding, failed, ok, warning } from './check.ts'
 
-/** Kinds of requests that a worker makes. */
+/** Kinds of requests that a worker makes, whatever writes. */
 const spoken: readonly Spoken[] = [
-  { name: 'Produce', key: 0, versions: [3, 7] },
   fetchRecords,
   listOffset,
   metadata,
@@ -21,13 +29,20 @@ const spoken: readonly Spoken[] = [
   heartbeat,
   leaveGroup,
   syncGroup,
-  { name: 'InitProducerId', key: 22, versions: [0, 1] },
-  { name: 'AddPartitionsToTxn', key: 24, versions: [0, 1] },
-  { name: 'AddOffsetsToTxn', key: 25, versions: [0, 1] },
-  { name: 'EndTxn', key: 26, versions: [0, 1] },
-  { name: 'TxnOffsetCommit', key: 28, versions: [0, 1] },
   describeConfigs,
 ]
+/** Those of its producers, by kafka.client. */
+const spokenBy: Record<KafkaClient, readonly Spoken[]> = {
+  wire: [produce, initProducerId, addPartitionsToTxn, addOffsetsToTxn, txnOffsetCommit, endTxn],
+  kafkajs: [
+    { name: 'Produce', key: 0, versions: [3, 7] },
+    { name: 'InitProducerId', key: 22, versions: [0, 1] },
+    { name: 'AddPartitionsToTxn', key: 24, versions: [0, 1] },
+    { name: 'AddOffsetsToTxn', key: 25, versions: [0, 1] },
+    { name: 'EndTxn', key: 26, versions: [0, 1] },
+    { name: 'TxnOffsetCommit', key: 28, versions: [0, 1] },
+  ],
+}
 const enoughNodes = 3
 
 export const cluster = check({
@@ -38,7 +53,8 @@ export const cluster = check({
   async look({ settings, brokers }) {
     try {
       const found = await connectCluster(settings, brokers)
-      const findings = await Promise.all(found.nodes.map(node => ofNode(node, found)))
+      const asked = [...spoken, ...spokenBy[settings.kafka.client]]
+      const findings = await Promise.all(found.nodes.map(node => ofNode(node, found, asked)))
       if (found.nodes.length < enoughNodes) {
         const few = `the cluster has ${count(found.nodes.length, 'broker')}: what a broken one holds is lost, or waits for it`
         findings.push(warning(few, `give it ${enoughNodes}`))
@@ -50,10 +66,10 @@ export const cluster = check({
   },
 })
 
-async function ofNode({ id, host, port }: Cluster['nodes'][number], found: Cluster) {
+async function ofNode({ id, host, port }: Cluster['nodes'][number], found: Cluster, asked: readonly Spoken[]) {
   const name = `broker ${id} at ${host}:${port}`
   try {
-    const missing = await found.unspoken(id, spoken)
+    const missing = await found.unspoken(id, asked)
     if (missing.length === 0) return ok(`${name} understands all that busgate asks`)
     return failed(`${name} does not understand ${missing.join(', ')}`, 'use Apache Kafka 2.5 or newer')
   } catch (error) {

@@ -3,10 +3,11 @@ import { type DescribeConfigsRequest, describeConfigs } from '../../bus/wire/adm
 import { type Api, Brokers, type Target } from '../../bus/wire/brokers.ts'
 import { type ClusterMetadata, metadata, type NodeAddress, type TopicMetadata } from '../../bus/wire/cluster-apis.ts'
 import { describeGroup } from '../../bus/wire/group-apis.ts'
+import { addOffsetsToTxn, endTxn, initProducerId } from '../../bus/wire/transaction-apis.ts'
 import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
-import { abortTransaction, addGroup, describeTransaction, initProducer, type Right, rightsOf } from './questions.ts'
+import { describeTransaction, type Right, rightsOf } from './questions.ts'
 
 /** What can be asked of the brokers beside reading and writing records. Nothing is tried for longer than some seconds. */
 export interface Cluster {
@@ -52,6 +53,7 @@ export type Config = ReadonlyMap<string, string>
 const topicConfigs = ['cleanup.policy', 'min.insync.replicas', 'retention.ms', 'retention.bytes', 'max.message.bytes']
 const errors = { unknownTopic: 3, topicDenied: 29 }
 const transactionTimeoutMs = 10_000
+const noTransactions = { transactionalId: null, transactionTimeoutMs, from: null }
 const limitMs = 4_000
 /** The first version that tells the rights. */
 const tellsRights = 8
@@ -108,13 +110,14 @@ function clusterOf(brokers: Brokers, { nodes }: ClusterMetadata): Cluster {
 
   async function tryTransaction(id: string, groupId: string) {
     const target = { transaction: id }
-    const producer = await ask(target, initProducer, { id, timeoutMs: transactionTimeoutMs })
+    const producer = await ask(target, initProducerId, { transactionalId: id, transactionTimeoutMs, from: null })
+    const owned = { ...producer, transactionalId: id }
     const before = Date.now()
-    await ask(target, addGroup, { ...producer, id, groupId })
+    await ask(target, addOffsetsToTxn, { ...owned, groupId })
     const ours = (before + Date.now()) / 2
     const isTold = (await brokers.speaks(target, describeTransaction.key)) >= 0
     const theirs = isTold ? (await ask(target, describeTransaction, { id })).began : null
-    await ask(target, abortTransaction, { ...producer, id })
+    await ask(target, endTxn, { ...owned, committed: false })
     return theirs === null ? null : { theirs, ours }
   }
 
@@ -132,7 +135,7 @@ function clusterOf(brokers: Brokers, { nodes }: ClusterMetadata): Cluster {
     groupRights: groupId =>
       whenLoaded(async () => rightsOf((await ask({ group: groupId }, describeGroup, { groupId })).operations)),
     tryTransaction: (id, groupId) => whenLoaded(() => tryTransaction(id, groupId)),
-    tryIdempotence: () => whenLoaded(async () => void (await ask('any', initProducer, { id: null, timeoutMs: 0 }))),
+    tryIdempotence: () => whenLoaded(async () => void (await ask('any', initProducerId, noTransactions))),
     close: () => brokers.close(),
   }
 }

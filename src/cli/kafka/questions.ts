@@ -10,43 +10,6 @@ export function rightsOf(operations: number): Set<Right> {
   return new Set((Object.keys(bits) as Right[]).filter(right => operations & (1 << bits[right])))
 }
 
-export interface Producer {
-  producerId: bigint
-  epoch: number
-}
-
-interface Answer {
-  errorCode: number
-}
-
-/** With a transactional id or, null, for a producer that is only idempotent. */
-export const initProducer = defineApi<{ id: string | null; timeoutMs: number }, Answer & Producer>({
-  name: 'InitProducerId',
-  key: 22,
-  versions: [0, 1],
-  flexible: 2,
-  write: (to, { id, timeoutMs }) => void to.string(id).int32(timeoutMs),
-  read: from => ({ errorCode: from.skip(4).int16(), producerId: from.bigint(), epoch: from.int16() }),
-})
-
-export const addGroup = defineApi<Producer & { id: string; groupId: string }, Answer>({
-  name: 'AddOffsetsToTxn',
-  key: 25,
-  versions: [0, 1],
-  flexible: 3,
-  write: (to, { id, producerId, epoch, groupId }) => void to.string(id).int64(producerId).int16(epoch).string(groupId),
-  read: from => ({ errorCode: from.skip(4).int16() }),
-})
-
-export const abortTransaction = defineApi<Producer & { id: string }, Answer>({
-  name: 'EndTxn',
-  key: 26,
-  versions: [0, 1],
-  flexible: 3,
-  write: (to, { id, producerId, epoch }) => void to.string(id).int64(producerId).int16(epoch).boolean(false),
-  read: from => ({ errorCode: from.skip(4).int16() }),
-})
-
 /** When the open transaction of this id began, by the clock of its coordinator; null: there is none. */
 export const describeTransaction = defineApi<{ id: string }, { began: number | null }>({
   name: 'DescribeTransactions',

@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import { Brokers } from '../../bus/wire/brokers.ts'
 import { offsetFetch } from '../../bus/wire/offset-apis.ts'
+import { initProducerId } from '../../bus/wire/transaction-apis.ts'
 import { systemClock } from '../../clock.ts'
 import { Telemetry } from '../../telemetry/events.ts'
-import { initProducer } from '../kafka/questions.ts'
 import type { Child } from './child.ts'
 
 const patience = 60_000
@@ -56,7 +56,11 @@ export async function warmUp(seeds: string[]): Promise<void> {
   await asking(seeds, async brokers => {
     await Promise.all([
       untilReady("Kafka's transaction coordinator", async () => {
-        await brokers.ask({ transaction: name }, initProducer, { id: name, timeoutMs: 10_000 })
+        await brokers.ask({ transaction: name }, initProducerId, {
+          transactionalId: name,
+          transactionTimeoutMs: 10_000,
+          from: null,
+        })
         return true
       }),
       untilReady("Kafka's group coordinator", async () => {
