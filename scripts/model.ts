@@ -41,14 +41,18 @@ function plantAll(names: readonly string[]): void {
 }
 
 function plant(bug: Planted, story: boolean): void {
-  const model = new OwnershipModel({ ...leastBounds, ...bug.bounds }, rulesOf(bug), bug.breaks)
+  const model = new OwnershipModel({ ...leastBounds, ...bug.bounds }, rulesOf(bug), bug.breaks ?? undefined)
   const exploration = explored(model)
-  const { states, counterexample, seconds } = exploration
+  const { states, exhausted, counterexample, seconds } = exploration
   const way = counterexample ? `after ${counterexample.steps.length} steps` : 'NEVER'
-  console.log(`${counterexample ? 'found    ' : 'NOT FOUND'} ${bug.name} (${states} states, ${seconds} s)`)
-  console.log(`          ${bug.what}\n          ${promises[bug.breaks]}: ${way}`)
-  if (counterexample && story) console.log(model.story(exploration).join('\n'))
-  if (!counterexample) process.exitCode = 1
+  const right = bug.breaks ? counterexample !== null : exhausted
+  const end = bug.breaks ? (right ? 'found    ' : 'NOT FOUND') : right ? 'safe     ' : 'NOT SAFE '
+  console.log(`${end} ${bug.name} (${states} states, ${seconds} s)`)
+  console.log(
+    `          ${bug.what}\n          ${bug.breaks ? `${promises[bug.breaks]}: ${way}` : 'nothing broken, all seen'}`,
+  )
+  if (counterexample && (story || !right)) console.log(model.story(exploration).join('\n'))
+  if (!right) process.exitCode = 1
 }
 
 function boundsOf(texts: readonly string[]): Partial<Bounds> {

@@ -3,7 +3,10 @@ import type { Bounds } from './world.ts'
 /** What every exploration has at least. */
 export const leastBounds: Bounds = {
   processes: 2,
+  partitions: 1,
   offsets: 1,
+  together: 0,
+  switches: 0,
   rounds: 3,
   rejoins: 0,
   lostJoins: 0,

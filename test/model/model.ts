@@ -4,27 +4,34 @@
  *
  * rules.ts       what a process decides, as src/bus/session does; planted.ts: the same made wrong, a rule at a time
  * group.ts       what may happen in the group: rebalances, lost answers, leases that end
- * session.ts     what may happen to sessions: take-overs, commits, POSTs, deaths
+ * session.ts     what may happen to sessions: POSTs, deaths; take-over.ts: how they are opened
+ * commits.ts     commits of each partition apart, fenced by its epoch
+ * shared-commits commits of all partitions of a process together, fenced by the generation; flights.ts: what both have
  * promises.ts    what must never be
  * world.ts       what there is to know, as bytes; states.ts names some of its values
  * explorer.ts    every state within bounds.ts, and a shortest way to what must not be
  * real-sessions  holds src/bus/session to what the model says of it
  */
 import type { Action } from './action.ts'
+import { commitActions } from './commits.ts'
 import type { Exploration, Model } from './explorer.ts'
 import { groupActions } from './group.ts'
 import { type Broken, brokenBySession, promises } from './promises.ts'
 import type { Rules } from './rules.ts'
 import { sessionActions } from './session.ts'
-import { type Bounds, World } from './world.ts'
+import { sharedCommitActions } from './shared-commits.ts'
+import { takeOverActions } from './take-over.ts'
+import { type Bounds, type Process, World } from './world.ts'
 
-export type ActionName = keyof typeof groupActions | keyof typeof sessionActions
-const actions: Record<ActionName, Action> = { ...groupActions, ...sessionActions }
+const all = { ...groupActions, ...takeOverActions, ...commitActions, ...sharedCommitActions, ...sessionActions }
+export type ActionName = keyof typeof all
+const actions: Record<ActionName, Action> = all
 export const actionNames = Object.keys(actions) as ActionName[]
 
 export interface Step {
   name: ActionName
   action: Action
+  partition: number
   process: number
   way: number
 }
@@ -47,7 +54,15 @@ export class OwnershipModel implements Model {
     this.#ignores = new Set(only ? others : [])
     this.#steps = (Object.entries(actions) as [ActionName, Action][]).flatMap(([name, action]) =>
       world.processes.flatMap(({ id }) =>
-        Array.from({ length: action.ways?.(world) ?? 1 }, (_, way) => ({ name, action, process: id, way })),
+        world.partitions.slice(0, action.toAll ? 1 : undefined).flatMap((_, partition) =>
+          Array.from({ length: action.ways?.(world) ?? 1 }, (_, way) => ({
+            name,
+            action,
+            partition,
+            process: id,
+            way,
+          })),
+        ),
       ),
     )
   }
@@ -106,21 +121,30 @@ export class OwnershipModel implements Model {
     const world = this.#world
     world.bytes.set(this.initial)
     return steps.map((step, i) => {
-      const { action, process: id, way } = step
+      const { action, partition: p, process: id, way } = step
+      const partition = world.partitions[p]!
       this.#take(step)
-      const says = action.says.replace(/\bA\b/g, 'ABC'[id]!)
-      const more = action.more?.(world, world.processes[id]!, way)
+      const says = action.says.replace(/\bA\b/g, 'ABC'[id]!).replace('the partition', ['$&', 'the other one'][p]!)
+      const more = action.more?.(partition, partition.processes[id]!, way)
       return `${String(i + 1).padStart(3)}. ${says}${more ? ` (${more})` : ''}`
     })
   }
 
   /** @returns undefined when the step cannot be taken now, null when it breaks nothing. */
-  #take({ action, process: id, way }: Step): string | null | undefined {
-    const world = this.#world
-    const process = world.processes[id]!
-    const answer = action.act(world, process, way, this.#rules)
+  #take({ action, partition: p, process: id, way }: Step): string | null | undefined {
+    const partition = this.#world.partitions[p]!
+    const process = partition.processes[id]!
+    const answer = action.act(partition, process, way, this.#rules)
     if (answer === false) return undefined
-    const broken = answer === true ? brokenBySession(process) : answer
+    const broken = answer === true ? brokenByAny(process) : answer
     return broken === null || this.#ignores.has(broken) ? null : promises[broken]
   }
+}
+
+function brokenByAny({ seats }: Process): Broken | null {
+  for (const seat of seats) {
+    const broken = brokenBySession(seat)
+    if (broken) return broken
+  }
+  return null
 }

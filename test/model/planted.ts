@@ -8,7 +8,8 @@ export interface Planted {
   /** What is wrong, in a sentence. */
   what: string
   rules: Partial<Rules>
-  breaks: Broken
+  /** null: nothing, though it is not the design. */
+  breaks: Broken | null
   /** What it needs beyond the least bounds. */
   bounds?: Partial<Bounds>
 }
@@ -32,14 +33,14 @@ export const planted: readonly Planted[] = [
   {
     name: 'kept-under-another-member-id',
     what: 'A session is kept though its process is another member now.',
-    rules: { keeps: ({ generation, synced }) => generation === synced + 1 },
+    rules: { keeps: ({ sameWay, generation, synced }) => sameWay && generation === synced + 1 },
     breaks: 'kept',
     bounds: { resets: 1 },
   },
   {
     name: 'skipped-generation-is-not-seen',
     what: 'A session is kept by a member that missed a generation.',
-    rules: { keeps: ({ sameId }) => sameId },
+    rules: { keeps: ({ sameId, sameWay }) => sameId && sameWay },
     breaks: 'kept',
   },
   {
@@ -110,6 +111,97 @@ export const planted: readonly Planted[] = [
     rules: { believes: () => true },
     breaks: 'twice',
     bounds: { losses: 1, lostCommits: 1 },
+  },
+  {
+    name: 'unstable-offsets-are-read',
+    what: 'A take-over does not wait until no open transaction holds the offset.',
+    rules: { waitsForStable: false },
+    breaks: 'answered',
+    bounds: { together: 1 },
+  },
+  {
+    name: 'generation-is-not-checked',
+    what: 'A commit for all partitions bears no generation.',
+    rules: { bears: 'none' },
+    breaks: 'twice',
+    bounds: { together: 1 },
+  },
+  {
+    name: 'newest-generation-is-borne',
+    what: 'A commit for all partitions bears the newest generation, not the one that it was formed in.',
+    rules: { bears: 'the newest that was answered' },
+    breaks: 'twice',
+    bounds: { together: 1 },
+  },
+  {
+    name: 'generation-is-borne-before-its-answer',
+    what: 'A process commits while it joins, in the generation whose partitions it has not been told yet.',
+    rules: { bears: 'the newest that was joined', mayCommit: () => true },
+    breaks: 'unseen',
+    bounds: { together: 1 },
+  },
+  {
+    name: 'together-kept-through-a-skipped-generation',
+    what: 'A session whose commits the generation fences is kept by a member that missed a generation.',
+    rules: { keeps: ({ sameId, sameWay }) => sameId && sameWay },
+    breaks: 'unseen',
+    bounds: { together: 1 },
+  },
+  {
+    name: 'taken-over-during-the-own-commit',
+    what: 'A partition is taken over again while a commit of its last session is under way.',
+    rules: { waitsForOwn: false },
+    breaks: 'unseen',
+    bounds: { together: 1 },
+  },
+  {
+    name: 'only-one-session-is-lost',
+    what: 'A commit for all partitions whose fate is unclear ends the session of one of them alone.',
+    rules: { endsAll: false },
+    breaks: 'stuck',
+    bounds: { together: 1, partitions: 2, rounds: 1, lostCommits: 1 },
+  },
+  {
+    name: 'apart-owner-is-not-fenced',
+    what: 'A process that commits together does not fence one that commits apart.',
+    rules: { claims: { ...design.claims, fences: false, by: 'the process' } },
+    breaks: 'results',
+    bounds: { switches: 1 },
+  },
+  {
+    name: 'claim-without-a-second-fence',
+    what: 'A claim is committed by the producer of the process, and the partition not fenced again.',
+    rules: { claims: { ...design.claims, by: 'the process' } },
+    breaks: 'results',
+    bounds: { switches: 1 },
+  },
+  {
+    name: 'claim-between-two-fences',
+    what: 'A claim is committed by the producer of the process, between two fences of the partition.',
+    rules: { claims: { ...design.claims, by: 'the process', again: true } },
+    breaks: 'results',
+    bounds: { switches: 1 },
+  },
+  {
+    name: 'claim-of-another-generation',
+    what: 'A claim bears the generation of the moment when it is committed, not of the moment when it was read.',
+    rules: { claims: { ...design.claims, of: 'the commit' } },
+    breaks: 'unseen',
+    bounds: { together: 1 },
+  },
+  {
+    name: 'claim-bears-the-own-tag',
+    what: 'A claim bears the tag of the process that makes it, which takes the intents in it for its own.',
+    rules: { claims: { ...design.claims, ownTag: true } },
+    breaks: 'twice',
+    bounds: { switches: 1 },
+  },
+  {
+    name: 'commits-are-not-held',
+    what: 'A commit begins while the process joins, in the generation that it leaves.',
+    rules: { mayCommit: () => true },
+    breaks: null,
+    bounds: { together: 1 },
   },
 ]
 

@@ -1,6 +1,6 @@
 import { DONE, IN_DOUBT, INTENT, NEW } from '../../src/bus/session/window.ts'
 import { NONE, OPEN } from './states.ts'
-import type { Process, World } from './world.ts'
+import type { Partition, Process } from './world.ts'
 
 /** What must never be. The first five are promised to users; on the others the design relies. */
 export const promises = {
@@ -17,16 +17,16 @@ export const promises = {
 } as const
 export type Broken = keyof typeof promises
 
-export function brokenByPost(world: World, process: Process, offset: number): Broken | null {
-  const { posted, results } = world.offsets[offset]!
+export function brokenByPost(partition: Partition, process: Process, offset: number): Broken | null {
+  const { posted, results } = partition.offsets[offset]!
   if (posted) return 'twice'
   if (results) return 'answered'
-  const owner = world.broker.epoch - 1
-  return owner !== process.id && world.processes[owner]?.session === OPEN ? 'late' : null
+  const owner = partition.broker.taker - 1
+  return owner !== process.id && partition.processes[owner]?.session === OPEN ? 'late' : null
 }
 
 /** Looks at a checkpoint that was just stored. @param before seq of the one that it took the place of */
-export function brokenByCommit({ broker, offsets }: World, before: number, afterLoss: boolean): Broken | null {
+export function brokenByCommit({ broker, offsets }: Partition, before: number, afterLoss: boolean): Broken | null {
   if (offsets.some(({ results }) => results > 1)) return 'results'
   if (offsets.some(({ stored, results }) => stored === DONE && results === 0)) return 'lost'
   if (!afterLoss && broker.seq !== before + 1) return 'unseen'

@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import type { BusRecord, OutgoingRecord, SessionListener } from '../../src/bus/port.ts'
-import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
+import { claimOf, unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
+import { CommitCycle } from '../../src/bus/session/commit-cycle.ts'
 import type { Acquired, Committed, PartitionDriver } from '../../src/bus/session/driver.ts'
 import { Ledger } from '../../src/bus/session/ledger.ts'
 import { PartitionSession } from '../../src/bus/session/session.ts'
@@ -8,7 +9,7 @@ import { IN_DOUBT, NEW } from '../../src/bus/session/window.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 import { buildLog, commitsOf, result, shareOf } from '../support/sessions.ts'
 import type { ActionName } from './model.ts'
-import { KNOWN, MUST_JOIN, NONE, OPEN, RELEASED } from './states.ts'
+import { CLAIMING, KNOWN, MUST_JOIN, NONE, OPEN, RELEASED } from './states.ts'
 import type { Process as ModelProcess, World } from './world.ts'
 
 interface Commit {
@@ -16,19 +17,24 @@ interface Commit {
   committed: Committed
 }
 
-/** A driver whose steps end when the model says so. */
-class Driver implements PartitionDriver {
-  readonly acquiring = Promise.withResolvers<Acquired>()
+/** Commits that end when the model says so. */
+class Commits {
   committing: PromiseWithResolvers<void> | null = null
-  commits: Commit[] = []
+  readonly commits: Commit[] = []
 
-  acquire(): Promise<Acquired> {
-    return this.acquiring.promise
-  }
   commit(records: readonly OutgoingRecord[], offset: number, metadata: string): Promise<void> {
     this.commits.push({ records, committed: { offset, metadata } })
     this.committing = Promise.withResolvers()
     return this.committing.promise
+  }
+}
+
+/** A driver whose steps end when the model says so. */
+class Driver extends Commits implements PartitionDriver {
+  readonly acquiring = Promise.withResolvers<Acquired>()
+
+  acquire(): Promise<Acquired> {
+    return this.acquiring.promise
   }
   async offsetAt(): Promise<number> {
     return 0
@@ -48,6 +54,13 @@ class RealProcess {
   session: PartitionSession | null = null
   driver = new Driver()
   told: Committed | null = null
+  claim: Committed | null = null
+  /** What this process commits for all its partitions, and what the one before it did, which died. */
+  shared = new Commits()
+  sharedBefore = new Commits()
+  cycle: CommitCycle | null = null
+  /** Counts how often it was given the partition. */
+  slot = 0
   foundSeq: number | null = null
   confirmed: Committed | null = null
   readonly fresh = new Set<number>()
@@ -57,6 +70,20 @@ class RealProcess {
 
   constructor(tag: string) {
     this.tag = tag
+  }
+
+  sharedCycle(): CommitCycle {
+    const { shared } = this
+    this.cycle ??= new CommitCycle({
+      clock: this.clock,
+      interval: () => 20,
+      transact: ([part]) => shared.commit(part!.records, part!.offset, part!.metadata),
+      failed: error => {
+        this.cycle = null
+        this.session?.end('commit', error)
+      },
+    })
+    return this.cycle
   }
 }
 
@@ -84,22 +111,35 @@ export class RealSessions {
       stop: () => void process.session?.quiesce(5_000),
       hearSync: () => this.#hearSync(process, model),
       beginTakeOver: () => this.#begin(process, model),
-      goOnWithTakeOver: () => {
-        process.told = this.#committed
+      goOnWithTakeOver: () => this.#goOn(process, model),
+      landClaim: () => {
+        this.#committed = process.claim!
       },
+      hearClaim: () => {
+        if (model.session !== NONE) process.told = process.claim
+      },
+      hearClaimRefused: () => this.#failToOpen(process, model),
+      loseClaim: () => this.#failToOpen(process, model),
       endTakeOver: () => this.#open(process),
-      beginCommit: () => this.#commit(process, model),
-      land: () => this.#land(process, true),
-      landAndLose: () => this.#land(process, false),
+      beginCommit: () => this.#commit(process, process.driver, model),
+      beginSharedCommit: () => this.#commit(process, process.shared, model),
+      land: () => this.#land(process.driver, true),
+      landAndLose: () => this.#land(process.driver, false),
+      end: () => this.#land(way === 1 ? process.sharedBefore : process.shared, true),
       hearDone: () => process.driver.committing?.resolve(),
       hearFenced: () => process.driver.committing?.reject(new Error('fenced')),
       loseAnswer: () => process.driver.committing?.reject(new Error('no answer')),
+      hearSharedDone: () => process.shared.committing?.resolve(),
+      hearRefused: () => process.shared.committing?.reject(new Error('refused')),
+      loseSharedAnswer: () => process.shared.committing?.reject(new Error('no answer')),
       post: () => expect(process.askedBy.get(way)?.alive).toBe(true),
       hearNotSent: () => this.#release(process, way),
       giveUpPost: () => this.#release(process, way),
       crash: () => {
         this.#processes[id] = new RealProcess(`${process.tag} after death ${++this.#deaths}`)
-        this.#processes[id].driver = process.driver // its last commit may land
+        const { driver, claim, shared, sharedBefore } = process
+        Object.assign(this.#processes[id], { driver, claim }) // its last commit may land
+        this.#processes[id].sharedBefore = shared.commits.length > 0 ? shared : sharedBefore
         process.session?.close()
       },
     }
@@ -109,6 +149,7 @@ export class RealSessions {
   }
 
   #begin(process: RealProcess, model: ModelProcess): void {
+    const { slot } = process
     process.driver = new Driver()
     process.fresh.clear()
     process.doubted.clear()
@@ -120,7 +161,9 @@ export class RealSessions {
       tag: process.tag,
       listener: this.#listener(process),
       clock: process.clock,
-      cycle: commitsOf(process.clock, process.driver, error => session.end('commit', error)),
+      cycle: model.together
+        ? process.sharedCycle()
+        : commitsOf(process.clock, process.driver, error => session.end('commit', error)),
       backlog: shareOf({ records: 1000, bytes: 1 << 20 }),
       lookBack: 0,
       leased: () => model.lease === 1,
@@ -132,7 +175,7 @@ export class RealSessions {
       foundSeq: process.foundSeq,
       confirmed: process.confirmed,
       committed: (_records, _windowUsed, checkpoint) => {
-        process.confirmed = checkpoint
+        if (slot === process.slot) process.confirmed = checkpoint
       },
       lost: () => {
         process.session = null
@@ -144,6 +187,19 @@ export class RealSessions {
       process.session?.close()
       process.session = null
     })
+  }
+
+  #goOn(process: RealProcess, model: ModelProcess): void {
+    process.told = this.#committed
+    const { offset, metadata } = process.told
+    const claim = model.together && metadata ? claimOf({ offset, metadata }, process.tag) : null
+    if (model.session === CLAIMING) expect(claim).not.toBeNull()
+    if (model.session === CLAIMING) process.claim = claim
+  }
+
+  #failToOpen(process: RealProcess, model: ModelProcess): void {
+    if (model.session !== NONE || !process.session || process.session.started) return
+    process.driver.acquiring.reject(new Error('the claim was refused'))
   }
 
   async #open(process: RealProcess): Promise<void> {
@@ -159,8 +215,8 @@ export class RealSessions {
     session.accept({ ...batch, nextOffset: end, highWatermark: end })
   }
 
-  async #commit(process: RealProcess, model: ModelProcess): Promise<void> {
-    const { session, driver, askedBy } = process
+  async #commit(process: RealProcess, to: Commits, model: ModelProcess): Promise<void> {
+    const { session, askedBy } = process
     const intents: number[] = []
     model.cells.forEach(({ kind, ledger }, k) => {
       if (kind === 1) intents.push(k)
@@ -173,17 +229,17 @@ export class RealSessions {
       })
     }
     for (const k of intents) process.fresh.delete(k)
-    const before = driver.commits.length
+    const before = to.commits.length
     await process.clock.pass(25)
-    expect(driver.commits.length).toBe(before + 1)
-    const { offset, metadata } = driver.commits.at(-1)!.committed
+    expect(to.commits.length).toBe(before + 1)
+    const { offset, metadata } = to.commits.at(-1)!.committed
     const { tag, seq, window } = unpackCheckpoint(offset, metadata)
     expect([tag, seq]).toEqual([process.tag, model.flightSeq - 1])
     expect(model.cells.map((_, k) => window.get(k))).toEqual(model.cells.map(({ sent }) => sent))
   }
 
-  #land(process: RealProcess, stored: boolean): void {
-    const { records, committed } = process.driver.commits.at(-1)!
+  #land({ commits }: Commits, stored: boolean): void {
+    const { records, committed } = commits.at(-1)!
     this.#results.push(...records)
     if (stored) this.#committed = committed
     expect(new Set(this.#results.map(({ key }) => String(key))).size).toBe(this.#results.length)
@@ -204,6 +260,7 @@ export class RealSessions {
     process.session?.close()
     process.session = null
     if (model.found === 0) {
+      process.slot++
       process.foundSeq = null
       process.confirmed = null
     }

@@ -12,11 +12,30 @@ export const NONE = 0
 export const FENCED = 1
 export const TOLD = 2
 export const OPEN = 3
+/** Of a claim: it is under way; it is done, and the earlier owner is fenced once more. */
+export const CLAIMING = 4
+export const CLAIMED = 5
 
 /** A commit. */
 export const SENT = 1
 /** It is done, and the answer is on its way. */
 export const LANDED = 2
+/** It is written, in a transaction that is open. */
+export const WRITTEN = 3
+
+/** Whose producer commits: the partition's own, which an epoch fences; the process's, which a generation fences; a claim. */
+export const APART = 0
+export const SHARED = 1
+export const CLAIM = 2
+
+/** Nobody waits for the answer to a commit: it was given up; its process died; or its process does, but no session. */
+export const GIVEN_UP = 1
+export const DIED = 2
+export const SESSION_OVER = 3
+
+/** What a commit does to an offset. */
+export const INTENDED = 1
+export const SETTLED = 2
 
 /** The ledger: a POST may begin, while the session is open that asked; it may not any more; it is in flight; its outcome. */
 export const READY = 1

@@ -3,15 +3,11 @@
  * one is added to its list and is then a property of the view. Each part fills whole words of four bytes.
  */
 
-/** What the broker and the coordinator know, and what of the bounds is left. */
+/** What the coordinator knows, and what of the bounds is left. */
 const ofBroker = [
   'generation',
   'preparing', // the coordinator waits for members to join
-  'owner', // process + 1 that the present generation gives the partition to
-  'tag', // of the stored checkpoint: process + 1, or 0 for one that is gone
-  'seq',
-  'epoch', // process + 1 that initialised the partition's producer last
-  'lostBy', // process + 1 whose confirmed checkpoint the coordinator has lost
+  'together', // how the members of the present generation commit; 0: each partition apart
   'rounds', // from here on: left of the bounds
   'rejoins',
   'lostJoins',
@@ -22,6 +18,17 @@ const ofBroker = [
   'losses',
   'resets',
   'leaves',
+  'switches',
+] as const
+
+/** What the brokers know of a partition. */
+const ofPartition = [
+  'owner', // process + 1 that the present generation gives the partition to
+  'tag', // of the stored checkpoint: process + 1, or 0 for nobody's, or one that is gone
+  'seq',
+  'epoch', // process + 1 that initialised the partition's own producer last
+  'taker', // the truth: process + 1 that took the partition over last
+  'lostBy', // process + 1 whose confirmed checkpoint the coordinator has lost
 ] as const
 
 const ofOffset = [
@@ -40,20 +47,31 @@ const ofProcess = [
   'lease',
   'heartbeat', // an answer to one is on its way, young enough to extend the lease; 2: a join began since
   'answerYoung', // likewise the answer to its SyncGroup
-  'given', // that answer gives it the partition
   'oldLease', // the lease that it had when it began to join still covers the time
+  'leaving',
+  'together', // how the members of its last generation commit
+  'joiningTogether', // and those of the one that it joins
+  'fenced', // somebody has ended a transaction of its producer since it initialised it
+] as const
+
+/** What a process knows of a partition. */
+const ofSeat = [
+  'given', // the answer to its SyncGroup gives it the partition
   'slot', // it was given the partition, as far as it knows
   'found', // seq at the take-over; 0: not taken over yet
   'confirmed', // seq of the last commit that was answered since then; 0: none
   'session',
   'held',
   'touched', // a release is to be committed
-  'leaving',
   'tag', // of the checkpoint that it was told
   'seq',
-  'flight', // its commit
+  'claimed', // since it claimed the partition no generation has passed it by
+  'flight', // its commit, or its part of one
+  'by', // whose producer commits it
   'flightSeq',
-  'deaf', // nobody waits for the answer to that commit; 2: its process is gone as well
+  'valid', // the coordinator still knows the member and the generation that it was formed in
+  'deaf', // who waits for the answer to that commit
+  'orphan', // a transaction is open that nobody will end: 1 of this process, 2 of its predecessor that died
   'gapBefore', // the truth: another process was given the partition since its last sync, up to the generation it joined
   'gapAfter', // the truth: or after that
 ] as const
@@ -69,40 +87,59 @@ const ofCell = [
 
 type View<Field extends string> = Record<Field, number>
 
-function views<Field extends string>(fields: readonly Field[]) {
+/** A view of two parts of the world at once. */
+function views<A extends string, B extends string>(first: readonly A[], second: readonly B[]) {
   class Bytes {
     readonly bytes: Uint8Array
-    readonly at: number
-    constructor(bytes: Uint8Array, at: number) {
+    readonly at: readonly [number, number]
+    constructor(bytes: Uint8Array, at: number, atSecond = 0) {
       this.bytes = bytes
-      this.at = at
+      this.at = [at, atSecond]
     }
   }
-  fields.forEach((field, i) => {
-    Object.defineProperty(Bytes.prototype, field, {
-      get(this: Bytes) {
-        return this.bytes[this.at + i]
-      },
-      set(this: Bytes, value: number) {
-        this.bytes[this.at + i] = value
-      },
+  const define = (fields: readonly string[], part: 0 | 1) =>
+    fields.forEach((field, i) => {
+      Object.defineProperty(Bytes.prototype, field, {
+        get(this: Bytes) {
+          return this.bytes[this.at[part] + i]
+        },
+        set(this: Bytes, value: number) {
+          this.bytes[this.at[part] + i] = value
+        },
+      })
     })
-  })
+  define(first, 0)
+  define(second, 1)
   return Bytes as unknown as new (
     bytes: Uint8Array,
     at: number,
-  ) => View<Field>
+    atSecond?: number,
+  ) => View<A | B>
 }
 
-const BrokerView = views(ofBroker)
-const OffsetView = views(ofOffset)
-const ProcessView = views(ofProcess)
-const CellView = views(ofCell)
+const BrokerView = views(ofBroker, ofPartition)
+const OffsetView = views(ofOffset, [])
+const ProcessView = views(ofProcess, ofSeat)
+const CellView = views(ofCell, [])
 
-export type Broker = View<(typeof ofBroker)[number]>
-export type Offset = View<(typeof ofOffset)[number]>
-export type Cell = View<(typeof ofCell)[number]>
-export type Process = View<(typeof ofProcess)[number]> & { readonly id: number; readonly cells: readonly Cell[] }
+export type Broker = InstanceType<typeof BrokerView>
+export type Offset = InstanceType<typeof OffsetView>
+export type Cell = InstanceType<typeof CellView>
+/** A process, and what it knows of one partition. */
+export type Process = InstanceType<typeof ProcessView> & {
+  readonly id: number
+  readonly cells: readonly Cell[]
+  /** The same process as it sees each of the partitions. */
+  readonly seats: readonly Process[]
+}
+
+/** The world as far as it concerns one partition. */
+export interface Partition {
+  readonly broker: Broker
+  readonly offsets: readonly Offset[]
+  readonly processes: readonly Process[]
+  readonly partitions: readonly Partition[]
+}
 
 /** @returns whether there was something left of this bound */
 export function spend(broker: Broker, bound: keyof Bounds & keyof Broker): boolean {
@@ -114,7 +151,13 @@ export function spend(broker: Broker, bound: keyof Bounds & keyof Broker): boole
 /** How far the check goes. */
 export interface Bounds {
   processes: number
+  partitions: number
+  /** Of each partition. */
   offsets: number
+  /** Whether processes commit for all their partitions together from the beginning; else for each one apart. */
+  together: number
+  /** Generations that commit in another way than the one before. */
+  switches: number
   /** Rebalances in all. */
   rounds: number
   /** Joins that nothing asked for. */
@@ -137,54 +180,57 @@ export interface Bounds {
   leaves: number
 }
 
-export class World {
+export class World implements Partition {
   readonly bytes: Uint8Array
   readonly broker: Broker
   readonly offsets: readonly Offset[]
   readonly processes: readonly Process[]
+  readonly partitions: readonly Partition[]
   readonly #words: Uint32Array
   readonly #candidates: [Uint32Array, Uint32Array]
   readonly #orders: readonly Order[]
 
-  constructor({ processes, offsets, ...left }: Bounds) {
-    const size = brokerSize + offsets * offsetSize + processes * blockSize(offsets)
-    this.bytes = new Uint8Array(size)
+  constructor({ processes, partitions, offsets, ...left }: Bounds) {
+    const layout = new Layout(processes, partitions, offsets)
+    this.bytes = new Uint8Array(layout.size)
     this.#words = new Uint32Array(this.bytes.buffer)
-    this.#candidates = [new Uint32Array(size / 4), new Uint32Array(size / 4)]
-    this.broker = new BrokerView(this.bytes, 0)
-    this.offsets = range(offsets).map(k => new OffsetView(this.bytes, brokerSize + k * offsetSize))
-    this.processes = range(processes).map(id => {
-      const at = brokerSize + offsets * offsetSize + id * blockSize(offsets)
-      const cells = range(offsets).map(k => new CellView(this.bytes, at + processSize + k * cellSize))
-      return Object.assign(new ProcessView(this.bytes, at), { id, cells })
-    })
+    this.#candidates = [new Uint32Array(layout.size / 4), new Uint32Array(layout.size / 4)]
+    const all = () => this.partitions
+    const seats: Process[][] = range(processes).map(() => [])
+    this.partitions = range(partitions).map(p => ({
+      broker: new BrokerView(this.bytes, 0, layout.partition(p)),
+      offsets: range(offsets).map(k => new OffsetView(this.bytes, layout.offset(p, k))),
+      processes: range(processes).map(id => {
+        const cells = range(offsets).map(k => new CellView(this.bytes, layout.cell(id, p, k)))
+        const view = new ProcessView(this.bytes, layout.process(id), layout.seat(id, p))
+        const seat = Object.assign(view, { id, cells, seats: seats[id]! })
+        seats[id]!.push(seat)
+        return seat
+      }),
+      get partitions() {
+        return all()
+      },
+    }))
+    const { broker } = this.partitions[0]!
+    this.broker = broker
+    this.offsets = this.partitions[0]!.offsets
+    this.processes = this.partitions[0]!.processes
     this.#orders = permutations(range(processes)).flatMap(ofProcesses =>
-      permutations(range(offsets)).map(ofOffsets => new Order(ofProcesses, ofOffsets)),
+      permutations(range(partitions)).flatMap(ofPartitions =>
+        permutations(range(offsets)).map(ofOffsets => new Order(layout, ofProcesses, ofPartitions, ofOffsets)),
+      ),
     )
-    Object.assign(this.broker, left)
-    this.broker.seq = 1
+    Object.assign(broker, left)
+    for (const partition of this.partitions) partition.broker.seq = 1
     for (const process of this.processes) process.phase = 1
   }
 
   /** Sequence numbers are only compared: the smallest one that is left becomes 1. */
   normalise(): void {
-    const { broker, processes } = this
-    let least = broker.seq
-    for (const { seq, found, confirmed, flightSeq } of processes) {
-      for (const number of [seq, found, confirmed, flightSeq]) if (number > 0 && number < least) least = number
-    }
-    const shift = least - 1
-    if (shift === 0) return
-    broker.seq -= shift
-    for (const process of processes) {
-      if (process.seq) process.seq -= shift
-      if (process.found) process.found -= shift
-      if (process.confirmed) process.confirmed -= shift
-      if (process.flightSeq) process.flightSeq -= shift
-    }
+    for (const partition of this.partitions) normalise(partition)
   }
 
-  /** The least of the arrays that differ from this one only by the names of processes and offsets. */
+  /** The least of the arrays that differ from this one only by the names of processes, partitions and offsets. */
   canonical(): Uint32Array {
     let [least, candidate] = this.#candidates
     this.#orders.forEach((order, i) => {
@@ -196,6 +242,76 @@ export class World {
   }
 }
 
+function normalise({ broker, processes }: Partition): void {
+  let least = broker.seq
+  for (const { seq, found, confirmed, flightSeq } of processes) {
+    if (seq > 0 && seq < least) least = seq
+    if (found > 0 && found < least) least = found
+    if (confirmed > 0 && confirmed < least) least = confirmed
+    if (flightSeq > 0 && flightSeq < least) least = flightSeq
+  }
+  const shift = least - 1
+  if (shift === 0) return
+  broker.seq -= shift
+  for (const process of processes) {
+    if (process.seq) process.seq -= shift
+    if (process.found) process.found -= shift
+    if (process.confirmed) process.confirmed -= shift
+    if (process.flightSeq) process.flightSeq -= shift
+  }
+}
+
+const wholeWords = (names: readonly string[]) => Math.ceil(names.length / 4) * 4
+const sizes = {
+  broker: wholeWords(ofBroker),
+  partition: wholeWords(ofPartition),
+  offset: wholeWords(ofOffset),
+  process: wholeWords(ofProcess),
+  seat: wholeWords(ofSeat),
+  cell: wholeWords(ofCell),
+}
+const range = (length: number) => Array.from({ length }, (_, i) => i)
+
+/** Where everything stands. */
+class Layout {
+  readonly size: number
+  readonly #partitionSize: number
+  readonly #processesAt: number
+  readonly #seatSize: number
+  readonly #processSize: number
+
+  constructor(processes: number, partitions: number, offsets: number) {
+    this.#partitionSize = sizes.partition + offsets * sizes.offset
+    this.#processesAt = sizes.broker + partitions * this.#partitionSize
+    this.#seatSize = sizes.seat + offsets * sizes.cell
+    this.#processSize = sizes.process + partitions * this.#seatSize
+    this.size = this.#processesAt + processes * this.#processSize
+  }
+
+  partition(p: number): number {
+    return sizes.broker + p * this.#partitionSize
+  }
+
+  offset(p: number, k: number): number {
+    return this.partition(p) + sizes.partition + k * sizes.offset
+  }
+
+  process(id: number): number {
+    return this.#processesAt + id * this.#processSize
+  }
+
+  seat(id: number, p: number): number {
+    return this.process(id) + sizes.process + p * this.#seatSize
+  }
+
+  cell(id: number, p: number, k: number): number {
+    return this.seat(id, p) + sizes.seat + k * sizes.cell
+  }
+}
+
+const namesOfPartition = (['owner', 'tag', 'epoch', 'taker', 'lostBy'] as const).map(name => ofPartition.indexOf(name))
+const tagOfSeat = ofSeat.indexOf('tag')
+
 /** The same world under other names. */
 class Order {
   /** Where each word comes from. */
@@ -203,19 +319,25 @@ class Order {
   readonly #names: Uint8Array
   readonly #placesOfNames: readonly number[]
 
-  constructor(processes: readonly number[], offsets: readonly number[]) {
+  constructor(layout: Layout, processes: readonly number[], partitions: readonly number[], offsets: readonly number[]) {
     const words = (at: number, size: number) => range(size / 4).map(i => at / 4 + i)
-    const start = brokerSize + offsets.length * offsetSize
-    const block = blockSize(offsets.length)
-    const ofOffsets = offsets.flatMap(k => words(brokerSize + k * offsetSize, offsetSize))
-    const blocks = processes.flatMap(id => {
-      const at = start + id * block
-      const cells = offsets.flatMap(k => words(at + processSize + k * cellSize, cellSize))
-      return [...words(at, processSize), ...cells]
-    })
-    this.#from = Uint16Array.from([...words(0, brokerSize), ...ofOffsets, ...blocks])
+    const ofPartitions = partitions.flatMap(p => [
+      ...words(layout.partition(p), sizes.partition),
+      ...offsets.flatMap(k => words(layout.offset(p, k), sizes.offset)),
+    ])
+    const ofProcesses = processes.flatMap(id => [
+      ...words(layout.process(id), sizes.process),
+      ...partitions.flatMap(p => [
+        ...words(layout.seat(id, p), sizes.seat),
+        ...offsets.flatMap(k => words(layout.cell(id, p, k), sizes.cell)),
+      ]),
+    ])
+    this.#from = Uint16Array.from([...words(0, sizes.broker), ...ofPartitions, ...ofProcesses])
     this.#names = Uint8Array.from([0, ...processes.map((_, id) => processes.indexOf(id) + 1)])
-    this.#placesOfNames = [...brokerNames, ...processes.map((_, i) => start + i * block + processTag)]
+    this.#placesOfNames = range(partitions.length).flatMap(p => [
+      ...namesOfPartition.map(name => layout.partition(p) + name),
+      ...range(processes.length).map(id => layout.seat(id, p) + tagOfSeat),
+    ])
   }
 
   apply(words: Uint32Array, into: Uint32Array): void {
@@ -229,17 +351,6 @@ class Order {
     }
   }
 }
-
-const brokerNames = (['owner', 'tag', 'epoch', 'lostBy'] as const).map(name => ofBroker.indexOf(name))
-const processTag = ofProcess.indexOf('tag')
-
-const wholeWords = (names: readonly string[]) => Math.ceil(names.length / 4) * 4
-const brokerSize = wholeWords(ofBroker)
-const offsetSize = wholeWords(ofOffset)
-const processSize = wholeWords(ofProcess)
-const cellSize = wholeWords(ofCell)
-const blockSize = (offsets: number) => processSize + offsets * cellSize
-const range = (length: number) => Array.from({ length }, (_, i) => i)
 
 function permutations(items: readonly number[]): number[][] {
   if (items.length === 0) return [[]]

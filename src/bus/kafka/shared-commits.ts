@@ -6,8 +6,6 @@ import { Claims } from '../session/claims.ts'
 import type { Acquired, Committed, Part, SharedCommits } from '../session/driver.ts'
 import type { GroupMember, MemberOf } from '../session/member.ts'
 import type { Brokers } from '../wire/brokers.ts'
-import { initialiseProducer } from '../wire/initialise.ts'
-import { Patience } from '../wire/patience.ts'
 import type { CommittingMember } from '../wire/transaction-apis.ts'
 import { TransactionalProducer } from '../wire/transactional-producer.ts'
 import type { Compression } from './codecs.ts'
@@ -41,7 +39,6 @@ export class KafkaSharedCommits implements SharedCommits {
   readonly #producer: TransactionalProducer
   readonly #claims: Claims
   readonly #progress: Gathered<TopicPartition, Progress>
-  readonly #claimCommits: Gathered<{ part: Part; of: MemberOf }, undefined>
   #ready: Promise<void> | null = null
   #last: Promise<unknown> = Promise.resolve()
 
@@ -52,7 +49,6 @@ export class KafkaSharedCommits implements SharedCommits {
     this.#producer = new TransactionalProducer({ ...options, transactionalId: this.#prefix + process })
     this.#claims = new Claims(process, member)
     this.#progress = new Gathered(tps => this.#readBehindWrite(tps))
-    this.#claimCommits = new Gathered(claims => this.#commitClaims(claims))
   }
 
   /** @throws Error when the brokers do not fence members of generations that are over */
@@ -64,26 +60,11 @@ export class KafkaSharedCommits implements SharedCommits {
   }
 
   commit(parts: readonly Part[]): Promise<void> {
-    return this.#commitAs(this.#options.member().synced, parts) // what is decided in one generation is committed in it
-  }
-
-  #commitAs(of: MemberOf, parts: readonly Part[]): Promise<void> {
-    const member = this.#committing(of)
+    const member = this.#committing(this.#options.member().synced) // what is decided in one generation is committed in it
     return this.#inTurn(async () => {
       await this.#initialised()
       await this.#producer.commit({ records: parts.flatMap(({ records }) => records), offsets: parts, member })
     })
-  }
-
-  async #commitClaims(claims: readonly { part: Part; of: MemberOf }[]): Promise<undefined[]> {
-    const ofGenerations = Map.groupBy(claims, ({ of }) => of)
-    for (const [of, some] of ofGenerations) {
-      await this.#commitAs(
-        of,
-        some.map(({ part }) => part),
-      )
-    }
-    return claims.map(() => undefined)
   }
 
   async committed(tps: readonly TopicPartition[]): Promise<readonly (Committed | null)[]> {
@@ -94,16 +75,17 @@ export class KafkaSharedCommits implements SharedCommits {
 
   /** Takes the partition over, together with all others that are taken over now. */
   acquire(tp: TopicPartition): Promise<Acquired> {
+    const { groupId } = this.#options
+    const transactionalId = `${groupId}-${tp.topic}-${tp.partition}`
+    const apart = new TransactionalProducer({ ...this.#options, transactionalId })
     return this.#claims.acquire(tp, {
       read: () => this.#read(tp),
       fenceAndRead: async () => {
-        const { brokers, clock, groupId } = this.#options
-        await initialiseProducer(brokers, `${groupId}-${tp.topic}-${tp.partition}`, new Patience(clock))
+        await apart.init()
         return this.#read(tp)
       },
-      commit: async (part, of) => {
-        await this.#claimCommits.get({ part, of })
-      },
+      commit: (offset, metadata, of) =>
+        apart.commit({ records: [], offsets: [{ ...tp, offset, metadata }], member: this.#committing(of) }),
     })
   }
 

@@ -47,8 +47,11 @@ export class MemorySharedCommits implements SharedCommits {
   }
 
   async #commit(parts: readonly Part[], of: MemberOf): Promise<void> {
+    await this.#write(await this.#producer(), parts, of)
+  }
+
+  async #write(producer: Producer, parts: readonly Part[], of: MemberOf): Promise<void> {
     const { broker, groupId, group, limits, clock, atBroker } = this.#options
-    const producer = await this.#producer()
     const name = parts.map(nameOf).join(' ')
     const records = parts.flatMap(part => part.records)
     await limits.produce(records, async fitting => {
@@ -81,6 +84,7 @@ export class MemorySharedCommits implements SharedCommits {
 
   acquire(tp: TopicPartition): Promise<Acquired> {
     const { broker, groupId } = this.#options
+    const producer = { id: `${groupId}-${tp.topic}-${tp.partition}`, epoch: 0 }
     const afterCommits = async (fence: () => void) => {
       await this.#last // it may hold a part of the session that the partition had before
       await this.#producer()
@@ -88,17 +92,20 @@ export class MemorySharedCommits implements SharedCommits {
     }
     return this.#claims.acquire(tp, {
       read: () => afterCommits(() => {}),
-      fenceAndRead: () => afterCommits(() => broker.fence(`${groupId}-${tp.topic}-${tp.partition}`)),
-      commit: (part, of) => this.#inTurn([part], of),
+      fenceAndRead: () =>
+        afterCommits(() => {
+          producer.epoch = broker.fence(producer.id)
+        }),
+      commit: (offset, metadata, of) => this.#write(producer, [{ ...tp, records: [], offset, metadata }], of),
     })
   }
 
   /** Fences, ends what the dead have left open, waits for what the living have, and reads what was committed last. */
   async takeOver(tp: TopicPartition, fence: () => void): Promise<Acquired> {
     const { broker, groupId, clock, atBroker } = this.#options
-    for (;;) {
+    for (let first = true; ; first = false) {
       const acquired = await atBroker(`acquire ${nameOf(tp)}`, () => {
-        fence()
+        if (first) fence() // once: whoever has fenced it since is the next owner
         this.#bury()
         const committed = broker.committed(groupId, tp)
         return broker.isUnstable(groupId, tp) ? null : { committed, low: broker.start(tp), high: broker.end(tp) }

@@ -1,3 +1,4 @@
+import type { Committed } from './driver.ts'
 import { NEW, type OffsetState, Window, windowSize } from './window.ts'
 
 /**
@@ -33,10 +34,16 @@ export function packCheckpoint({ tag, seq, window, uncheckedUntil, intentsSince 
   return `${version};${tag};${seq};${bits.toString('base64')}${more}`
 }
 
-/** The same checkpoint as nobody's: its intents are no process's own, not even of the one that claims it. */
-export function claimOf(base: number, metadata: string | null, tag: string): string {
-  const checkpoint = unpackCheckpoint(base, metadata)
-  return metadata ? packCheckpoint({ ...checkpoint, tag: `-${tag}`, seq: checkpoint.seq + 1 }) : ''
+const nobodys = '~'
+
+/**
+ * The same checkpoint as nobody's: its intents are no process's own, not even of the one that claims it.
+ * null: no process other than this one can take it for its own as it is.
+ */
+export function claimOf({ offset, metadata }: Committed, tag: string): Committed | null {
+  const checkpoint = unpackCheckpoint(offset, metadata)
+  if (checkpoint.tag === '' || checkpoint.tag === tag || checkpoint.tag.startsWith(nobodys)) return null
+  return { offset, metadata: packCheckpoint({ ...checkpoint, tag: nobodys + tag, seq: checkpoint.seq + 1 }) }
 }
 
 /**

@@ -1,24 +1,28 @@
 import type { TopicPartition } from '../port.ts'
 import { claimOf } from './checkpoint.ts'
-import type { Acquired, Part } from './driver.ts'
+import type { Acquired } from './driver.ts'
 import type { GroupMember, MemberOf } from './member.ts'
 
 /** What a take-over does on the wire. */
 export interface ClaimSteps {
   /** Reads what was committed last, once no transaction holds it back. */
   read(): Promise<Acquired>
-  /** Before that, fences whoever has the partition and commits apart. */
+  /** Before that, and once, fences whoever has the partition and commits apart. */
   fenceAndRead(): Promise<Acquired>
-  /** As the member that took the partition over: what is read in one generation is not written in another. */
-  commit(part: Part, of: MemberOf): Promise<void>
+  /**
+   * Commits as the owner of that fence, and as the member that took the partition over.
+   * @throws whatever happened, also when either is over
+   */
+  commit(offset: number, metadata: string, of: MemberOf): Promise<void>
 }
 
 /**
  * Take-overs by a process that commits for all its partitions together. The group's generation keeps others of that kind
  * away, but not a process that commits apart, be it one that froze before an upgrade: that one is fenced by the epoch of
  * its partition, which it can renew as long as the checkpoint is its own, to tell what came of its requests. So the
- * checkpoint is made another one's between two fences: what it still commits in between is seen, and afterwards it has
- * nothing to renew for. Once is enough as long as this process takes part in every generation.
+ * checkpoint is made nobody's, by a commit that both fence: the epoch, else what the other one told after it was read would
+ * be written over; and the generation, else a claim that comes late would be written over what its next owner committed.
+ * Once is enough as long as this process takes part in every generation.
  */
 export class Claims {
   readonly #tag: string
@@ -36,35 +40,25 @@ export class Claims {
   acquire(tp: TopicPartition, steps: ClaimSteps): Promise<Acquired> {
     const name = `${tp.topic}/${tp.partition}`
     const { synced } = this.#member()
-    const acquire = () => this.#acquire(name, tp, synced, steps)
+    const acquire = () => this.#acquire(name, synced, steps)
     const acquired = (this.#acquiring.get(name) ?? Promise.resolve()).then(acquire, acquire)
     this.#acquiring.set(name, acquired)
     return acquired
   }
 
-  async #acquire(
-    name: string,
-    tp: TopicPartition,
-    of: MemberOf,
-    { read, fenceAndRead, commit }: ClaimSteps,
-  ): Promise<Acquired> {
+  async #acquire(name: string, of: MemberOf, { read, fenceAndRead, commit }: ClaimSteps): Promise<Acquired> {
     const { breaks } = this.#member()
     this.#checkIsStill(of)
     if (breaks !== this.#claimedAt) this.#claimed.clear()
     this.#claimedAt = breaks
     if (this.#claimed.has(name)) return read()
-    for (;;) {
-      const { committed } = await fenceAndRead()
-      this.#checkIsStill(of)
-      const claim = committed && claimOf(committed.offset, committed.metadata, this.#tag)
-      if (claim) await commit({ ...tp, records: [], offset: committed.offset, metadata: claim }, of)
-      this.#checkIsStill(of)
-      const after = await fenceAndRead()
-      this.#checkIsStill(of)
-      if ((after.committed?.metadata ?? '') !== (claim ?? '')) continue // somebody has told what was known, just before
-      this.#claimed.add(name)
-      return { ...after, committed }
-    }
+    const acquired = await fenceAndRead()
+    this.#checkIsStill(of)
+    const claim = acquired.committed && claimOf(acquired.committed, this.#tag)
+    if (claim) await commit(claim.offset, claim.metadata!, of)
+    this.#checkIsStill(of)
+    this.#claimed.add(name)
+    return claim ? { ...acquired, committed: claim } : acquired
   }
 
   /** The partition may be another process's in the next generation. */
