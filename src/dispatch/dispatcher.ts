@@ -7,6 +7,7 @@ import { InFlight } from './in-flight.ts'
 import { Lanes } from './lanes.ts'
 import { Packer } from './packer.ts'
 import type { Pending } from './pending.ts'
+import { isSuspect } from './refusals.ts'
 import { SuspectedAccounts } from './suspected-accounts.ts'
 import { Turns } from './turns.ts'
 
@@ -182,6 +183,7 @@ export class Dispatcher {
   #putBack(pendings: readonly Pending[], how: Return): void {
     for (const pending of pendings) pending.packed = false
     this.#lanes.putBack(pendings, how)
-    if (how === 'suspect') this.#suspected.add(this.#options.accounts.get(pendings[0]!.command.account)!)
+    const [first] = pendings
+    if (first && isSuspect(first)) this.#suspected.add(this.#options.accounts.get(first.command.account)!)
   }
 }
