@@ -131,6 +131,10 @@ export async function startSendingWorld(options: SendingOptions = {}) {
       await bus.crash()
       await join('g')
     },
+    /** Stops the first process in order. */
+    async stop() {
+      await Promise.all([sending.stop(), clock.pass(10_000)])
+    },
     /** How often an id stood in an envelope of commands. */
     postsOf: (id: number) =>
       posts.filter(({ operations }) => operations.some(one => one.id === id && one.type !== 'status')).length,
