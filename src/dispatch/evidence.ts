@@ -276,8 +276,9 @@ class Search {
 
   async #consider(reading: Reading, record: BusRecord, wanted: ReadonlySet<Sought>): Promise<void> {
     const { decoder, clock } = this.#options
-    const event = await decodePatiently(decoder, record.value, clock, () => this.#readings.has(reading))
-    if (!event || !provesSending(event)) return
+    const decoded = await decodePatiently(decoder, record.value, clock, () => this.#readings.has(reading))
+    if (!decoded?.ok || !provesSending(decoded.value)) return
+    const event = decoded.value
     for (const one of [...wanted]) if (one.account === event.account) one.found(event)
   }
 }
