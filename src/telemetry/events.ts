@@ -48,8 +48,8 @@ export interface Events {
   'statuses.unreadable': { topic: string; partition: number; error: Error }
   /** error: of a batch that cannot be read, from that offset on; null: the record is no result. */
   'result.unreadable': { topic: string; partition: number; offset: number; error: string | null }
-  /** Statuses cannot be read: callbacks do not help to resolve doubts meanwhile. */
-  'evidence.unavailable': { topic: string; partition: number; error: Error }
+  /** Statuses cannot be read: callbacks do not help to resolve doubts meanwhile. partition: null where none can be seen. */
+  'evidence.unavailable': { topic: string; partition: number | null; error: Error }
   'deadLetter.published': { stage: string; code: string; count: number }
   /** A record took the place of a longer one, which its topic does not take. Told at each attempt to write it. */
   'record.shortened': { topic: string }
