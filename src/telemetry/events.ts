@@ -6,6 +6,8 @@ import { EventEmitter } from 'node:events'
  * No event carries a message's text, a phone number, a key or a token.
  */
 export interface Events {
+  /** A role of the process does its work from now on; others may still start. */
+  'role.started': { role: 'worker' | 'callbacks' | 'reconciler' }
   'commands.consumed': { topic: string; count: number }
   /** After the transaction that holds them was committed. One event a group of equal labels. */
   'results.published': { type: string; outcome: string; errorCode: string | null; count: number }
