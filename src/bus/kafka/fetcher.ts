@@ -46,11 +46,15 @@ interface State {
   /** Monotonic milliseconds of the last records. */
   busySince: number
   failures: number
+  /** The last failure, and since when there were no others, in monotonic milliseconds. */
+  trouble: { text: string; since: number } | null
   /** What was told of the trouble it is in. */
   told: Set<string>
   mark: Mark
 }
 
+/** A leader that is elected takes less. */
+const lastingMs = 3_000
 /** A partition that is newly read, or ready again, waits so long at most for the fetch under way. */
 const longWaitMs = 200
 /** While some may be ready soon. */
@@ -99,6 +103,13 @@ export class Fetcher {
 
   forget(reading: Reading): void {
     this.#readings.delete(reading)
+  }
+
+  /** Why it has not been read for some seconds; null: it has, or it rests. */
+  troubleOf(reading: Reading): string | null {
+    const trouble = this.#readings.get(reading)?.trouble
+    if (!trouble || reading.paused) return null
+    return this.#options.clock.monotonic() - trouble.since >= lastingMs ? trouble.text : null
   }
 
   async close(): Promise<void> {
@@ -215,6 +226,7 @@ export class Fetcher {
       state.phase = 'ready'
       if (!answer || reading.offset !== from) continue // it was moved meanwhile
       state.failures = 0
+      state.trouble = null
       state.told.clear()
       if (answer.preferredReplica >= 0) this.#readFrom(answer.preferredReplica, state)
       if (answer.next > from) this.#toTheEnd(reading, state)
@@ -266,6 +278,7 @@ export class Fetcher {
       state.phase = 'resting'
       state.source = null
       state.failures++
+      state.trouble = { text: textOf(error), since: state.trouble?.since ?? this.#options.clock.monotonic() }
     }
     if (typeOf(error) === unknownPartition) for (const reading of troubled) reading.gone?.(error as Error)
     this.#tell(
@@ -305,5 +318,14 @@ export class Fetcher {
 
 function newState(): State {
   const busySince = Number.NEGATIVE_INFINITY
-  return { phase: 'ready', source: null, leadersUntil: 0, busySince, failures: 0, told: new Set(), mark: noMark() }
+  return {
+    phase: 'ready',
+    source: null,
+    leadersUntil: 0,
+    busySince,
+    failures: 0,
+    trouble: null,
+    told: new Set(),
+    mark: noMark(),
+  }
 }
