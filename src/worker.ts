@@ -136,6 +136,7 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
     const tokens = tokensOf(settings)
     if (settings.roles.includes('callbacks') && tokens) {
       roles.receiver = await whenReachable(() => startReceiving({ settings, bus, registry, telemetry, tokens }))
+      telemetry.emit('role.started', { role: 'callbacks' })
     }
     if (!settings.roles.some(role => role !== 'callbacks')) return
     requireGateway(settings)
@@ -147,10 +148,12 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
     if (settings.roles.includes('worker')) {
       const hookFor = hookForCommands(settings, tokens, telemetry)
       roles.sending = await whenReachable(() => startSending({ ...common, hookFor }))
+      telemetry.emit('role.started', { role: 'worker' })
       gauges.add(roles.sending.gauges)
     }
     if (settings.roles.includes('reconciler')) {
       roles.reconciling = await whenReachable(() => startReconciling(common))
+      telemetry.emit('role.started', { role: 'reconciler' })
       gauges.add(roles.reconciling.gauges)
     }
   }

@@ -164,7 +164,10 @@ export interface Membership {
   sessions(): Iterable<SessionState>
   /** Why the group cannot be asked now; null: it can. While it cannot, what is known waits to be committed. */
   trouble(): string | null
-  /** Which topics nobody reads beyond what is given to this process, and why. Empty: none. */
+  /**
+   * What is not read, and why: topics that nobody reads beyond what is given to this process, and partitions given to it
+   * that have been in trouble for some seconds. Empty: nothing.
+   */
   unread(): readonly string[]
   /**
    * From the call on no POST may begin. Finishes what is in flight, commits, leaves the group.

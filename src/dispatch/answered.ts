@@ -1,9 +1,9 @@
-import type { Bus, BusRecord, Reader, Session, TopicPartition } from '../bus/port.ts'
+import type { Bus, BusRecord, Session, TopicPartition } from '../bus/port.ts'
 import { noTime } from '../bus/record-time.ts'
 import type { Clock } from '../clock.ts'
-import type { Decoder } from '../records/decoder.ts'
+import type { DecodeError, Decoder } from '../records/decoder.ts'
 import type { Doubt, SendResult } from '../records/generated.ts'
-import { decodePatiently } from '../records/patient.ts'
+import { decodePatiently, isReadableLater } from '../records/patient.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { Answers } from './answers.ts'
 
@@ -48,7 +48,10 @@ export class Answered {
   readonly #found = new Map<Session, Answers>()
   #questions: Question[] = []
   #reading = false
-  #trouble: Error | null = null
+  /** Why the topics could not be read when that was tried last. */
+  #refusal: Error | null = null
+  /** What could not be read on them when they were read last, though it may hold an answer. */
+  #gap: Error | null = null
   #endPause = () => {}
   #stopped = false
 
@@ -66,8 +69,8 @@ export class Answered {
   /** What keeps commands waiting now, if so. */
   get reason(): string | null {
     if (!this.#reading) return null
-    if (this.#trouble) return this.#trouble.message
-    return `${this.#options.topics.results} is read for what was answered before`
+    const trouble = this.#gap ?? this.#refusal
+    return trouble?.message ?? `${this.#options.topics.results} is read for what was answered before`
   }
 
   /** What is known of the record; undefined: ask. */
@@ -102,13 +105,9 @@ export class Answered {
   async #read(questions: readonly Question[]): Promise<void> {
     const { clock, telemetry } = this.#options
     const started = clock.monotonic()
-    const answers = this.#answersFor(questions)
     const wanted = () => !this.#stopped && questions.some(({ session }) => session.alive)
-    const reader = await this.#open(questions, answers, wanted)
-    if (!reader) return
-    await reader.caughtUp('behind open transactions')
-    await reader.close()
-    if (!wanted()) return
+    const answers = await this.#lookUp(questions, wanted)
+    if (!answers) return
     const { size: known } = answers
     telemetry.emit('answered.read', { sessions: questions.length, known, took: (clock.monotonic() - started) / 1000 })
     for (const { session, answered } of questions) {
@@ -131,24 +130,38 @@ export class Answered {
   }
 
   /** Tries until it can. @returns null when nobody waits any more */
-  async #open(questions: readonly Question[], answers: Answers, wanted: () => boolean): Promise<Reader | null> {
-    const { bus, topics, telemetry } = this.#options
-    const { results, deadLetters, doubts } = topics
-    const names = [results, deadLetters, ...(answers.coversDoubts ? [doubts] : [])]
+  async #lookUp(questions: readonly Question[], wanted: () => boolean): Promise<Answers | null> {
+    this.#refusal = null
+    this.#gap = null
     while (wanted()) {
-      try {
-        const reader = await bus.read(names, this.#since(questions), (from, records) =>
-          this.#note(answers, from, records, wanted),
-        )
-        this.#trouble = null
-        return reader
-      } catch (error) {
-        this.#trouble = new Error(`what was answered before cannot be read: ${(error as Error).message} ${advice}`)
-        telemetry.emit('answered.unavailable', { error: this.#trouble })
-        await this.#pause()
-      }
+      const answers = this.#answersFor(questions)
+      const trouble = await this.#look(questions, answers, wanted)
+      if (!trouble) return wanted() ? answers : null
+      this.#options.telemetry.emit('answered.unavailable', { error: trouble })
+      await this.#pause()
     }
     return null
+  }
+
+  /** @returns why not all that was answered is known now, if so */
+  async #look(questions: readonly Question[], answers: Answers, wanted: () => boolean): Promise<Error | null> {
+    const { bus, topics } = this.#options
+    const { results, deadLetters, doubts } = topics
+    const names = [results, deadLetters, ...(answers.coversDoubts ? [doubts] : [])]
+    const { promise: gap, reject: lacks } = Promise.withResolvers<never>()
+    gap.catch(() => {}) // it can be found before anybody waits for it
+    const reading = bus.read(names, this.#since(questions), (from, records) =>
+      this.#note(answers, from, records, wanted).catch(lacks),
+    )
+    const reader = await reading.catch(error => {
+      this.#refusal = troubleOf(error)
+      return null
+    })
+    if (!reader) return this.#refusal
+    this.#refusal = null
+    this.#gap = await Promise.race([reader.caughtUp('behind open transactions').then(() => null), gap]).catch(troubleOf)
+    await reader.close()
+    return this.#gap
   }
 
   /**
@@ -166,30 +179,37 @@ export class Answered {
     return Math.max(0, since - skewMs)
   }
 
+  /** @throws Error when a record cannot be read now that may hold an answer */
   async #note(
     answers: Answers,
     from: TopicPartition,
     records: readonly BusRecord[],
     wanted: () => boolean,
   ): Promise<void> {
-    const { topics, resultDecoder, doubtDecoder, clock, telemetry } = this.#options
+    const { topics, resultDecoder, doubtDecoder, clock } = this.#options
     for (const record of records) {
       if (from.topic === topics.deadLetters) {
         answers.noteDeadLetter(record)
         continue
       }
-      const decoder: Decoder<unknown> = from.topic === topics.results ? resultDecoder : doubtDecoder
-      const decoded = decoder.decode(record.value)
-      const value = decoded.ok ? decoded.value : await decodePatiently(decoder, record.value, clock, wanted)
-      if (from.topic === topics.doubts) {
-        if (value) answers.noteDoubt(value as Doubt)
-      } else if (value) answers.noteResult(value as SendResult)
-      else if (wanted()) {
-        const { offset, unreadable } = record
-        if (record.value || unreadable) {
-          telemetry.emit('result.unreadable', { ...from, offset, error: unreadable?.message ?? null })
-        }
-      }
+      const isDoubt = from.topic === topics.doubts
+      const decoder: Decoder<unknown> = isDoubt ? doubtDecoder : resultDecoder
+      const known = decoder.decode(record.value)
+      const decoded = known.ok ? known : await decodePatiently(decoder, record.value, clock, wanted)
+      if (!decoded) return
+      if (!decoded.ok) this.#passOver(from, record, decoded.error)
+      else if (isDoubt) answers.noteDoubt(decoded.value as Doubt)
+      else answers.noteResult(decoded.value as SendResult)
+    }
+  }
+
+  #passOver({ topic, partition }: TopicPartition, { offset, value, unreadable }: BusRecord, error: DecodeError): void {
+    if (unreadable || isReadableLater(error)) {
+      throw new Error(`${topic}/${partition}, offset ${offset}: ${(unreadable ?? error).message}`)
+    }
+    const { telemetry, topics } = this.#options
+    if (value && topic === topics.results) {
+      telemetry.emit('result.unreadable', { topic, partition, offset, error: null })
     }
   }
 
@@ -204,3 +224,5 @@ export class Answered {
     })
   }
 }
+
+const troubleOf = (error: Error) => new Error(`what was answered before cannot be read: ${error.message} ${advice}`)

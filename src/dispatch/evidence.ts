@@ -1,15 +1,14 @@
-import { partitionOf } from '../bus/murmur2.ts'
 import type { Bus, BusRecord, Follower, TopicPartition } from '../bus/port.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, limited } from '../clock.ts'
 import type { Decoder } from '../records/decoder.ts'
 import type { StatusEvent } from '../records/generated.ts'
-import { decodePatiently } from '../records/patient.ts'
+import { decodePatiently, isReadableLater } from '../records/patient.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import { StatusPartitions } from './status-partitions.ts'
 
 export interface EvidenceOptions {
-  bus: Pick<Bus, 'follow'>
+  bus: Pick<Bus, 'follow' | 'partitions'>
   topic: string
-  partitions: number
   decoder: Decoder<StatusEvent>
   clock: Clock
   telemetry: Telemetry
@@ -53,23 +52,81 @@ const freshMs = 5000
 /** Most readings of one partition at a time; they share its leader's fetches. */
 const mostReadings = 4
 
+/** The search for one message, on each partition that its events may stand on. */
+interface Hunt {
+  wanted: Wanted
+  parts: Map<number, Seeking>
+}
+
 /**
  * Callbacks as evidence: a verified status event proves that its message was sent. The statuses are read only while
  * something is in doubt, from the oldest doubt's time on.
  */
 export class Evidence {
   readonly #options: EvidenceOptions
+  readonly #partitions: StatusPartitions
   readonly #searches = new Map<number, Search>()
+  readonly #hunts = new Set<Hunt>()
 
   constructor(options: EvidenceOptions) {
     this.#options = options
+    this.#partitions = new StatusPartitions({
+      ...options,
+      wanted: () => this.#hunts.size > 0,
+      changed: () => {
+        for (const hunt of this.#hunts) this.#spread(hunt)
+      },
+    })
+  }
+
+  /** Looks for the topic, so that its absence is told before it matters. */
+  async prepare(): Promise<void> {
+    await this.#partitions.look()
+    this.#partitions.rest()
   }
 
   seek(wanted: Wanted): Seeking {
-    const partition = partitionOf(Buffer.from(wanted.id), this.#options.partitions)
+    const hunt: Hunt = { wanted, parts: new Map() }
+    this.#hunts.add(hunt)
+    this.#spread(hunt)
+    void this.#partitions.look()
+    const partitions = this.#partitions
+    return {
+      upToNow: limitMs => this.#upToNow(hunt, limitMs),
+      get isUpToNow() {
+        const parts = [...hunt.parts.values()]
+        return parts.length > 0 ? parts.every(part => part.isUpToNow) : partitions.isRefused
+      },
+      end: () => this.#end(hunt),
+    }
+  }
+
+  #spread({ wanted, parts }: Hunt): void {
+    for (const partition of this.#partitions.of(wanted.id)) {
+      if (!parts.has(partition)) parts.set(partition, this.#search(partition).add(wanted))
+    }
+  }
+
+  #search(partition: number): Search {
     const search = this.#searches.get(partition) ?? new Search(partition, this.#options)
     this.#searches.set(partition, search)
-    return search.add(wanted)
+    return search
+  }
+
+  async #upToNow({ parts }: Hunt, limitMs: number): Promise<boolean> {
+    const { clock } = this.#options
+    const until = clock.monotonic() + limitMs
+    const known = await limited(clock, limitMs, this.#partitions.look()).catch(() => false)
+    if (!known) return false
+    const left = Math.max(0, until - clock.monotonic())
+    const heard = await Promise.all([...parts.values()].map(part => part.upToNow(left)))
+    return heard.every(Boolean)
+  }
+
+  #end(hunt: Hunt): void {
+    for (const part of hunt.parts.values()) part.end()
+    this.#hunts.delete(hunt)
+    if (this.#hunts.size === 0) this.#partitions.rest()
   }
 }
 
@@ -79,6 +136,8 @@ interface Sought extends Wanted {
   reading: Reading | null
   /** Monotonic milliseconds. */
   heardAt: number
+  /** Events about it that could not be read yet, by their offsets: the registry does not have their schema. */
+  unread: Map<number, BusRecord>
 }
 
 interface Reading {
@@ -116,7 +175,13 @@ class Search {
   }
 
   add(wanted: Wanted): Seeking {
-    const sought: Sought = { ...wanted, since: wanted.since - skewMs, reading: null, heardAt: Number.NEGATIVE_INFINITY }
+    const sought: Sought = {
+      ...wanted,
+      since: wanted.since - skewMs,
+      reading: null,
+      heardAt: Number.NEGATIVE_INFINITY,
+      unread: new Map(),
+    }
     const ofId = this.#wanted.get(wanted.id) ?? new Set()
     this.#wanted.set(wanted.id, ofId.add(sought))
     const reading = [...this.#readings].find(({ readTo }) => readTo <= sought.since)
@@ -133,8 +198,9 @@ class Search {
     }
   }
 
-  #isUpToNow({ reading, heardAt }: Sought): boolean {
-    return this.#isRefused || (reading !== null && heardAt > this.#options.clock.monotonic() - freshMs)
+  #isUpToNow({ reading, heardAt, unread }: Sought): boolean {
+    if (this.#isRefused) return true
+    return reading !== null && unread.size === 0 && heardAt > this.#options.clock.monotonic() - freshMs
   }
 
   #upToNow(sought: Sought, limitMs: number): Promise<boolean> {
@@ -155,6 +221,8 @@ class Search {
     if (!reading || !follower) return this.#isRefused
     await this.#untilCaughtUp(reading, follower)
     if (sought.reading !== reading) return sought.reading ? this.#hear(sought) : false
+    for (const record of [...sought.unread.values()]) await this.#consider(record, [sought], reading)
+    if (sought.unread.size > 0) return false
     sought.heardAt = this.#options.clock.monotonic()
     return true
   }
@@ -268,17 +336,26 @@ class Search {
     for (const record of records) {
       if (!this.#readings.has(reading)) return
       const wanted = record.key && this.#wanted.get(record.key.toString())
-      if (wanted) await this.#consider(reading, record, wanted)
+      if (wanted) await this.#consider(record, [...wanted], reading)
       reading.readTo = Math.max(reading.readTo, record.timestamp)
       reading.looked++
     }
   }
 
-  async #consider(reading: Reading, record: BusRecord, wanted: ReadonlySet<Sought>): Promise<void> {
-    const { decoder, clock } = this.#options
-    const event = await decodePatiently(decoder, record.value, clock, () => this.#readings.has(reading))
-    if (!event || !provesSending(event)) return
-    for (const one of [...wanted]) if (one.account === event.account) one.found(event)
+  async #consider(record: BusRecord, wanted: readonly Sought[], reading: Reading): Promise<void> {
+    const { decoder, clock, telemetry } = this.#options
+    const decoded = await decodePatiently(decoder, record.value, clock, () => this.#readings.has(reading))
+    if (!decoded) return
+    const isUnread = !decoded.ok && isReadableLater(decoded.error)
+    const isNews = wanted.some(({ unread }) => !unread.has(record.offset))
+    if (isUnread && isNews)
+      telemetry.emit('evidence.unavailable', { ...this.#tp, error: new Error(decoded.error.message) })
+    for (const { unread } of wanted) {
+      if (isUnread) unread.set(record.offset, record)
+      else unread.delete(record.offset)
+    }
+    if (!decoded.ok || !provesSending(decoded.value)) return
+    for (const one of wanted) if (one.account === decoded.value.account) one.found(decoded.value)
   }
 }
 

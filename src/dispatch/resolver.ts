@@ -16,8 +16,7 @@ export type Policy = 'AT_MOST_ONCE' | 'AT_LEAST_ONCE'
 
 export interface ResolverOptions {
   poller: StatusPoller
-  /** null: there is no topic of statuses. */
-  evidence: Evidence | null
+  evidence: Evidence
   accounts: ReadonlyMap<string, Account>
   outbox: Outbox
   /** Puts a command in the queue to be POSTed again. */
@@ -62,7 +61,7 @@ interface Doubt {
   /** Definite answers that proved nothing. */
   inconclusive: number
   over: boolean
-  /** null: no callback can come, or there is no topic of statuses. */
+  /** null: no callback can come. */
   seeking: Seeking | null
 }
 
@@ -122,8 +121,7 @@ export class Resolver {
       if (doubt.pending.packed) doubt.pending.proof = details
       else this.#settle(doubt, details)
     }
-    const seeking = evidence?.seek({ id, account, since: Math.min(since, clock.now()), found })
-    if (!seeking) return
+    const seeking = evidence.seek({ id, account, since: Math.min(since, clock.now()), found })
     doubt.seeking = seeking
     doubt.pending.hearing = {
       upToNow: () => seeking.upToNow(inSlotMs),

@@ -168,12 +168,11 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   }
 }
 
-async function evidenceIn({ settings, bus, registry, clock, telemetry }: SendingOptions): Promise<Evidence | null> {
-  const topic = settings.topics.statuses
-  const partitions = (await bus.partitions([topic])).get(topic)
-  if (!partitions) return null
+async function evidenceIn({ settings, bus, registry, clock, telemetry }: SendingOptions): Promise<Evidence> {
   const decoder = createDecoder<StatusEvent>(schemas.status, registry, { clock, patient: true })
-  return new Evidence({ bus, topic, partitions, decoder, clock, telemetry })
+  const evidence = new Evidence({ bus, topic: settings.topics.statuses, decoder, clock, telemetry })
+  await evidence.prepare()
+  return evidence
 }
 
 /**

@@ -83,8 +83,9 @@ export class Lane {
     const { decoder, clock, telemetry } = this.#options
     const { topic, partition } = this.#session
     for (const record of records) {
-      const result = await decodePatiently(decoder, record.value, clock, () => this.#session.alive)
+      const decoded = await decodePatiently(decoder, record.value, clock, () => this.#session.alive)
       if (!this.#session.alive) return
+      const result = decoded?.ok ? decoded.value : null
       if (!result) {
         const { offset, unreadable } = record
         telemetry.emit('result.unreadable', { topic, partition, offset, error: unreadable?.message ?? null })

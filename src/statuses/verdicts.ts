@@ -120,7 +120,7 @@ export class Verdicts {
       while (!this.#closed && this.#isTooFarAhead(at)) await this.#waitAt(at)
       const event = await decodePatiently(decoder, value, clock, () => !this.#closed)
       if (this.#closed) return
-      if (event?.final) this.#remember(event, at)
+      if (event?.ok && event.value.final) this.#remember(event.value, at)
     }
   }
 

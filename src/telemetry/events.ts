@@ -6,6 +6,8 @@ import { EventEmitter } from 'node:events'
  * No event carries a message's text, a phone number, a key or a token.
  */
 export interface Events {
+  /** A role of the process does its work from now on; others may still start. */
+  'role.started': { role: 'worker' | 'callbacks' | 'reconciler' }
   'commands.consumed': { topic: string; count: number }
   /** After the transaction that holds them was committed. One event a group of equal labels. */
   'results.published': { type: string; outcome: string; errorCode: string | null; count: number }
@@ -48,8 +50,8 @@ export interface Events {
   'statuses.unreadable': { topic: string; partition: number; error: Error }
   /** error: of a batch that cannot be read, from that offset on; null: the record is no result. */
   'result.unreadable': { topic: string; partition: number; offset: number; error: string | null }
-  /** Statuses cannot be read: callbacks do not help to resolve doubts meanwhile. */
-  'evidence.unavailable': { topic: string; partition: number; error: Error }
+  /** Statuses cannot be read: callbacks do not help to resolve doubts meanwhile. partition: null where none can be seen. */
+  'evidence.unavailable': { topic: string; partition: number | null; error: Error }
   'deadLetter.published': { stage: string; code: string; count: number }
   /** A record took the place of a longer one, which its topic does not take. Told at each attempt to write it. */
   'record.shortened': { topic: string }

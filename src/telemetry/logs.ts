@@ -17,6 +17,7 @@ type LevelOf<K extends keyof Events> = Level | 'not logged' | ((event: Events[K]
 
 /** What is seen many times a second, or at an outsider's will, stays below info: the metrics count it. */
 const levels: { [K in keyof Events]: LevelOf<K> } = {
+  'role.started': 'info',
   'commands.consumed': 'not logged',
   'results.published': 'debug',
   'envelope.finished': 'debug',

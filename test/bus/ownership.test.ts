@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { BusUnavailable } from '../../src/bus/errors.ts'
 import { buildRecord } from '../support/bus.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 import { buildGroup } from '../support/group.ts'
@@ -490,6 +491,22 @@ describe('opening', () => {
     await expected
   })
 
+  test.each(['earliest', 'latest', 'fail'] as const)(
+    'a topic of which no partition can be seen is not taken for an empty one, with startFrom %s',
+    async startFrom => {
+      const starting = buildGroup(1, { startFrom, logs: [buildLog(5)], partitionsAtStart: 0 })
+      await expect(starting).rejects.toThrow(BusUnavailable)
+    },
+  )
+
+  test('a first start with startFrom earliest needs no leader of a partition', async () => {
+    const { assign, acquire, deliver, listener } = await buildGroup(2, { withoutLeader: true, logs: [buildLog(1)] })
+    await assign(0)
+    await acquire([0])
+    deliver(0)
+    expect(listener.freshKeys).toEqual(['0'])
+  })
+
   test('a group that has its checkpoints needs no leader of a partition to start', async () => {
     const { assign, told, acquire } = await buildGroup(2, { known: true, withoutLeader: true })
     await assign(0, 1)
@@ -530,6 +547,42 @@ describe('opening', () => {
     group.deliver(0)
     group.deliver(1)
     expect(group.listener.freshKeys).toEqual(['0', '1', '2'])
+  })
+
+  test('with startFrom latest, a process does not begin before the group’s first member has told where', async () => {
+    const clock = new ManualClock()
+    const logs = [buildLog(2), buildLog(2)]
+    const starting = buildGroup(2, { startFrom: 'latest', logs, clock, members: () => true })
+    let hasBegun = false
+    void starting.then(() => {
+      hasBegun = true
+    })
+    await clock.pass(9_000)
+    logs[0]!.committed = { offset: 1, metadata: '1;process A;1;' }
+    await clock.pass(9_000)
+    expect(hasBegun).toBe(false)
+    logs[1]!.committed = { offset: 1, metadata: '1;process A;1;' }
+    await clock.pass(1_000)
+    const { assign, acquire, deliver, listener } = await starting
+    await assign(0, 1)
+    await acquire([0, 1])
+    deliver(0)
+    deliver(1)
+    expect(listener.freshKeys).toEqual(['1', '1'])
+  })
+
+  test('with startFrom latest, a group whose members do not read the topic is waited for a minute', async () => {
+    const clock = new ManualClock()
+    const logs = [buildLog(2)]
+    const starting = buildGroup(1, { startFrom: 'latest', logs, clock, members: () => true })
+    await clock.pass(30_000)
+    logs[0]!.append(1)
+    await clock.pass(31_000)
+    const { assign, acquire, deliver, listener } = await starting
+    await assign(0)
+    await acquire([0])
+    deliver(0)
+    expect(listener.freshKeys).toEqual(['2'])
   })
 
   test('with startFrom latest, partitions that another process has not opened yet are no added ones', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { buildRecord } from '../support/bus.ts'
-import { buildLog, buildOwner, intend, type PartitionLog, result } from '../support/sessions.ts'
+import { buildLog, buildOwner, intend, type OpenSession, type PartitionLog, result } from '../support/sessions.ts'
 
 const publishedKeys = (log: PartitionLog) => log.published.map(({ key }) => String(key))
 
@@ -103,6 +103,47 @@ describe('a session opened again in the same process', () => {
     await third.commit()
     expect(publishedKeys(log)).toEqual(['0'])
     expect(process.listener.freshKeys).toEqual(['0', '0'])
+  })
+})
+
+describe('a base that moves by reading alone', () => {
+  /** Nothing is to be committed any more, and nothing is waited for. */
+  const isAtRest = ({ clock }: ReturnType<typeof buildOwner>, { driver }: OpenSession) =>
+    !driver.committing && clock.pending === 0
+
+  test('is committed once, when what was committed before is read again', async () => {
+    const log = buildLog(3)
+    const process = buildOwner(log)
+    const first = await process.open()
+    first.deliver()
+    expect(await intend(first, 0, 1, 2)).toBe(true)
+    first.session.close()
+    for (const offset of [0, 1, 2]) first.session.settle(offset, result(offset))
+    const second = await process.open()
+    await second.commit()
+    expect(publishedKeys(log)).toEqual(['0', '1', '2'])
+    expect(log.committed).toMatchObject({ offset: 0 })
+    second.deliver()
+    await second.commit()
+    expect(log.committed).toMatchObject({ offset: 3 })
+    expect(isAtRest(process, second)).toBe(true)
+    second.deliver()
+    expect(isAtRest(process, second)).toBe(true)
+  })
+
+  test('is committed once, when a transaction’s marker ends the log', async () => {
+    const log = buildLog(1)
+    const process = buildOwner(log)
+    const open = await process.open()
+    await open.commit()
+    open.deliver()
+    open.session.settle(0, result(0))
+    await open.commit()
+    log.appendGap()
+    open.deliver()
+    await open.commit()
+    expect(log.committed).toMatchObject({ offset: 2 })
+    expect(isAtRest(process, open)).toBe(true)
   })
 })
 

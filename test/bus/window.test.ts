@@ -91,7 +91,8 @@ describe('the checkpoint', () => {
 
   test('a full window fits into the 4,096 characters that a broker allows', () => {
     for (const state of [INTENT, DONE, IN_DOUBT] as const) {
-      const window = windowOf(7, Array(windowSize).fill(state))
+      const base = Number.MAX_SAFE_INTEGER - windowSize
+      const window = windowOf(base, Array(windowSize).fill(state))
       const packed = packCheckpoint({
         tag: 'eightlet',
         seq: Number.MAX_SAFE_INTEGER,
@@ -100,7 +101,7 @@ describe('the checkpoint', () => {
         intentsSince: Number.MAX_SAFE_INTEGER,
       })
       expect(packed.length).toBeLessThanOrEqual(4096)
-      expect(statesOf(unpackCheckpoint(7, packed).window, 7, windowSize)).toEqual(Array(windowSize).fill(state))
+      expect(statesOf(unpackCheckpoint(base, packed).window, base, windowSize)).toEqual(Array(windowSize).fill(state))
     }
   })
 
@@ -108,7 +109,7 @@ describe('the checkpoint', () => {
     const window = windowOf(0, [...Array(5000).fill(DONE), INTENT])
     window.advance()
     const packed = packCheckpoint({ tag: 'tag', seq: 3, window, uncheckedUntil: 0, intentsSince: 0 })
-    expect(packed).toBe('1;tag;3;AQ==')
+    expect(packed).toBe('1;tag;3;AQ==;0;0;5000')
   })
 
   test.each([null, undefined, ''])('without metadata (%o) nothing is known up to the end of the log', metadata => {
@@ -120,17 +121,17 @@ describe('the checkpoint', () => {
     const window = windowOf(7, [DONE, INTENT])
     const checkpoint = { tag: 'tag', seq: 3, window, uncheckedUntil: 9, intentsSince: 0 }
     const packed = packCheckpoint(checkpoint)
-    expect(packed).toBe('1;tag;3;Bg==;9')
+    expect(packed).toBe('1;tag;3;Bg==;9;0;7')
     expect(unpackCheckpoint(7, packed).uncheckedUntil).toBe(9)
     window.set(8, DONE)
     window.advance()
-    expect(packCheckpoint(checkpoint)).toBe('1;tag;3;')
+    expect(packCheckpoint(checkpoint)).toBe('1;tag;3;;0;0;9')
     expect(unpackCheckpoint(9, '1;tag;3;').uncheckedUntil).toBe(0)
   })
 
   test.each([
-    [0, '1;tag;3;AQ==;0;1700000000000'],
-    [9, '1;tag;3;AQ==;9;1700000000000'],
+    [0, '1;tag;3;AQ==;0;1700000000000;7'],
+    [9, '1;tag;3;AQ==;9;1700000000000;7'],
   ])('says since when its intents have stood (unchecked until %d)', (uncheckedUntil, text) => {
     const packed = packCheckpoint({
       ...{ tag: 'tag', seq: 3, window: windowOf(7, [INTENT]) },
@@ -158,6 +159,17 @@ describe('the checkpoint', () => {
       )
     },
   )
+
+  test.each([40, 60])('of offset 50 is refused at offset %d: its bits would tell of other records', moved => {
+    const packed = packCheckpoint({
+      ...{ tag: 'tag', seq: 3, window: windowOf(50, [INTENT, NEW]), uncheckedUntil: 0, intentsSince: 0 },
+    })
+    expect(() => unpackCheckpoint(moved, packed)).toThrow(
+      new RegExp(
+        `offset ${moved} carries the checkpoint of offset 50: another tool has copied it.*reset the offset without`,
+      ),
+    )
+  })
 
   test('what is told of foreign metadata is short', () => {
     expect(() => unpackCheckpoint(42, 'x'.repeat(4000))).toThrow(/^.{0,250}$/)

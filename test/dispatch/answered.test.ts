@@ -1,5 +1,4 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import type { Bus, BusRecord, From, OutgoingRecord, Session, TopicPartition } from '../../src/bus/port.ts'
 import { Answered } from '../../src/dispatch/answered.ts'
@@ -9,11 +8,12 @@ import { Unchecked } from '../../src/dispatch/unchecked.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { Doubt, SendResult } from '../../src/records/generated.ts'
-import { embeddedRegistry } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { ManualClock } from '../support/clock.ts'
+import { laggingRegistry } from '../support/lagging-registry.ts'
 import { buildResult } from '../support/results.ts'
+import { buildRotten, RottenBroker } from '../support/rotten.ts'
 
 const minute = 60_000
 const topics = { results: 'results', deadLetters: 'dead-letters', doubts: 'doubts' }
@@ -22,9 +22,9 @@ const subjectAt = (offset: number) => ({ id: BigInt(1000 + offset), account: 'de
 /** What takes part in a look into the results: their topic, and sessions that lack a window. */
 async function startLook({ owned = 1 } = {}) {
   const clock = new ManualClock()
-  const broker = new MemoryBroker(clock)
+  const broker = new RottenBroker(clock)
   const telemetry = new Telemetry()
-  const registry = embeddedRegistry()
+  const registry = laggingRegistry()
   broker.createTopics(Object.values(topics).map(topic => ({ topic, partitions: 4 })))
   const hop = async () => {}
   const bus = new MemoryBus({ broker, groupId: 'g', clock, telemetry, drainMs: 5000, startFrom: 'earliest', hop })
@@ -43,8 +43,8 @@ async function startLook({ owned = 1 } = {}) {
   const answered = new Answered({
     bus: { read },
     topics,
-    resultDecoder: createDecoder(schemas.result, registry),
-    doubtDecoder: createDecoder(schemas.doubt, registry),
+    resultDecoder: createDecoder(schemas.result, registry, { clock, patient: true }),
+    doubtDecoder: createDecoder(schemas.doubt, registry, { clock, patient: true }),
     owned: () => owned,
     maxAgeMs: 60 * minute,
     clock,
@@ -55,6 +55,7 @@ async function startLook({ owned = 1 } = {}) {
   return {
     clock,
     answered,
+    registry,
     reads,
     troubles,
     telemetry,
@@ -220,6 +221,43 @@ describe('a look into the results', () => {
     await clock.pass(minute)
     expect(settled).toEqual([0])
     expect(answered.reason).toBeNull()
+  })
+
+  test('answers nothing while the registry lacks the schema of a result, and says so', async () => {
+    const { clock, result, open, recordAt, registry, answered, troubles } = await startLook()
+    const { take, settled, fresh } = open({ until: 2 })
+    registry.isLagging = true
+    result(answerTo(0), 2)
+    take(recordAt(0), recordAt(1))
+    await clock.pass(minute)
+    expect(answered.reason).toMatch(/results\/2, offset 0: no schema 1 .*commands wait.*delivery\.checkResults=false/)
+    expect([...new Set(troubles)]).toEqual([answered.reason])
+    expect({ settled, fresh }).toEqual({ settled: [], fresh: [] })
+    registry.isLagging = false
+    await clock.pass(2 * minute)
+    expect({ settled, fresh, reason: answered.reason }).toEqual({ settled: [0], fresh: [1], reason: null })
+  })
+
+  test('answers nothing while a batch of results cannot be read, and says so', async () => {
+    const { clock, append, open, recordAt, answered, troubles } = await startLook()
+    const { take, settled, fresh } = open({ until: 1 })
+    append(buildRotten(topics.results, { partition: 3 }))
+    take(recordAt(0))
+    await clock.pass(minute)
+    expect(answered.reason).toMatch(/results\/3, offset 0: .*checksum is wrong.*delivery\.checkResults=false/)
+    expect(troubles.length).toBeGreaterThan(1)
+    expect({ settled, fresh }).toEqual({ settled: [], fresh: [] })
+  })
+
+  test('passes over what is no result', async () => {
+    const { clock, append, result, open, recordAt } = await startLook()
+    const { take, settled, fresh } = open({ until: 2 })
+    append({ topic: topics.results, key: null, value: Buffer.from('of a stranger'), partition: 0 })
+    append({ topic: topics.results, key: null, value: null, partition: 0 })
+    result(answerTo(0))
+    take(recordAt(0), recordAt(1))
+    await clock.pass(minute)
+    expect({ settled, fresh }).toEqual({ settled: [0], fresh: [1] })
   })
 
   test('ends when nobody waits any more', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { sleep } from '../../src/clock.ts'
 import type { Answer } from '../../src/gateway/answer.ts'
 import { refusal, refusedItem } from '../support/answers.ts'
+import { laggingRegistry } from '../support/lagging-registry.ts'
 import { type Operation, type SendingOptions, sentAll, startSendingWorld } from '../support/sending-world.ts'
 
 const second = 1000
@@ -181,6 +182,48 @@ describe('a callback that comes before the second request begins stops it:', () 
     expect(envelopes.slice(-2).map(one => one.map(({ id }) => id))).toEqual([[3], [1]])
     nothingLeft(world)
   }
+})
+
+describe('a callback that came before stops the second request', () => {
+  const ids = Array.from({ length: 12 }, (_, i) => i + 1)
+  const sentAtOnce = ids.map(id => ({ id: BigInt(id), outcome: 'SENT', attempts: 1 }))
+  const byId = (world: Awaited<ReturnType<typeof startSendingWorld>>) =>
+    world.results().sort((a, b) => Number(a.id - b.id))
+
+  test('though partitions were added to the statuses while the worker ran', async () => {
+    const world = await startDoubtingWorld()
+    for (const id of ids) world.doubted(id)
+    for (const id of ids.slice(0, 3)) world.calledBack(id)
+    world.broker.addPartitions(world.settings.topics.statuses, 4)
+    for (const id of ids.slice(3)) world.calledBack(id)
+    await world.clock.pass(60 * second)
+    expect(byId(world)).toMatchObject(sentAtOnce)
+    expect(ids.map(id => world.postsOf(id))).toEqual(ids.map(() => 0))
+  })
+
+  test('though the topic of statuses was made after the worker had started', async () => {
+    const world = await startDoubtingWorld({ missing: ['statuses'] })
+    world.createStatuses(2)
+    for (const id of ids) world.doubted(id)
+    for (const id of ids) world.calledBack(id)
+    await world.clock.pass(60 * second)
+    expect(byId(world)).toMatchObject(sentAtOnce)
+    expect(ids.map(id => world.postsOf(id))).toEqual(ids.map(() => 0))
+  })
+
+  test('though the registry did not have its schema for a while', async () => {
+    const registry = laggingRegistry()
+    const world = await startDoubtingWorld({ registry })
+    for (const id of ids) world.doubted(id)
+    await world.clock.pass(50)
+    registry.isLagging = true
+    for (const id of ids) world.calledBack(id)
+    await world.clock.pass(30 * second)
+    registry.isLagging = false
+    await world.clock.pass(60 * second)
+    expect(byId(world)).toMatchObject(sentAtOnce)
+    expect(ids.map(id => world.postsOf(id))).toEqual(ids.map(() => 0))
+  })
 })
 
 describe('while callbacks cannot be heard', () => {

@@ -46,6 +46,8 @@ export interface SendingOptions {
   /** Topics with cleanup.policy=compact, by their names in the settings. */
   compacted?: readonly ('doubts' | 'results' | 'statuses' | 'deadLetters')[]
   registry?: SchemaRegistry
+  /** Topics that are not there at the start, by their names in the settings. */
+  missing?: readonly 'statuses'[]
 }
 
 export const sentAll = (operations: Operation[]): Answer =>
@@ -71,8 +73,10 @@ export async function startSendingWorld(options: SendingOptions = {}) {
   const { topics } = settings
   broker.createTopics([
     ...[...topics.commands, topics.doubts].map(topic => ({ topic, partitions })),
-    ...[topics.results, topics.statuses, topics.deadLetters].map(topic => ({ topic, partitions: 1 })),
+    ...[topics.results, topics.deadLetters].map(topic => ({ topic, partitions: 1 })),
   ])
+  const createStatuses = (partitions = 1) => broker.createTopics([{ topic: topics.statuses, partitions }])
+  if (!options.missing?.includes('statuses')) createStatuses()
   for (const use of options.compacted ?? []) broker.compacted.add(topics[use])
   const posts: Post[] = []
   let dead: MemoryBus | null = null
@@ -127,7 +131,7 @@ export async function startSendingWorld(options: SendingOptions = {}) {
   const keyOf = (id: number) => Buffer.from(String(id))
   const write = (topic: string, id: number, value: Buffer) => {
     const key = keyOf(id)
-    const count = topic === topics.statuses ? 1 : partitions
+    const count = topic === topics.statuses ? broker.partitions(topic)! : partitions
     const ahead = topics.commands.includes(topic) ? producerAheadMs : 0
     broker.append([{ topic, partition: partitionOf(key, count), key, value }], clock.now() + ahead)
   }
@@ -135,6 +139,7 @@ export async function startSendingWorld(options: SendingOptions = {}) {
   return {
     clock,
     broker,
+    createStatuses,
     sending,
     bus,
     telemetry,
@@ -147,6 +152,10 @@ export async function startSendingWorld(options: SendingOptions = {}) {
       dead = bus
       await bus.crash()
       await join('g')
+    },
+    /** Stops the first process in order. */
+    async stop() {
+      await Promise.all([sending.stop(), clock.pass(10_000)])
     },
     /** How often an id stood in an envelope of commands. */
     postsOf: (id: number) =>

@@ -28,6 +28,7 @@ async function serveMetrics(options?: MetricsOptions) {
 
 /** One of each event, `n` standing for whatever varies from message to message. */
 const events = (n: number): { [K in keyof Events]: Events[K] } => ({
+  'role.started': { role: 'worker' },
   'commands.consumed': { topic: 'busgate.commands', count: n },
   'results.published': { type: 'sms', outcome: 'REJECTED', errorCode: 'VALIDATION', count: 2 },
   'envelope.finished': { account: 'default', outcome: 'answered', operations: 7, seconds: n / 1000 },

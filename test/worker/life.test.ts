@@ -4,6 +4,7 @@ import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { freePorts } from '../../src/cli/local-kafka/ports.ts'
 import { systemClock } from '../../src/clock.ts'
+import type { Settings } from '../../src/config/index.ts'
 import { confluentRegistry, embeddedRegistry } from '../../src/records/registry.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { createWorker } from '../../src/worker.ts'
@@ -128,6 +129,33 @@ describe('a start that is given up', () => {
     abort.abort()
     await failed
     expect(join).not.toHaveBeenCalled()
+  })
+
+  test('while another role joins, finishes what the first one has in flight', async () => {
+    const world = await startWorld({ sandbox: { latencyMs: 300 } })
+    await world.worker.stop()
+    const telemetry = new Telemetry()
+    const begun: string[] = []
+    telemetry.on('role.started', ({ role }) => begun.push(role))
+    const bus = world.openMemoryBus(telemetry)
+    const join = bus.join.bind(bus)
+    const { promise: never, reject: giveUpJoining } = Promise.withResolvers<never>()
+    vi.spyOn(bus, 'join').mockImplementation((topics, listener, options) =>
+      options?.group === 'reconciler' ? never : join(topics, listener, options),
+    )
+    const abort = new AbortController()
+    const settings: Settings = { ...world.settings, roles: ['worker', 'reconciler'] }
+    const options = { bus, telemetry, registry: world.registry, signal: abort.signal }
+    const failed = expect(createWorker(settings, options)).rejects.toThrow('aborted')
+    await until(() => expect(begun).toEqual(['worker']))
+    await world.send(messages(10))
+    await until(() => expect(world.sandbox.stats().requests).toBe(1))
+    abort.abort()
+    await world.finished(10)
+    giveUpJoining(new Error('the bus is closed'))
+    await failed
+    await world.quiet()
+    expect(counts(world)).toEqual({ SENT: 10 })
   })
 
   test('while it joins leaves the group again', async () => {

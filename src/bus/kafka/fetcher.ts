@@ -50,11 +50,15 @@ interface State {
   /** Monotonic milliseconds of the last records. */
   busySince: number
   failures: number
+  /** The last failure, and since when there were no others, in monotonic milliseconds. */
+  trouble: { text: string; since: number } | null
   /** What was told of the trouble it is in. */
   told: Set<string>
   mark: Mark
 }
 
+/** A leader that is elected takes less. */
+const lastingMs = 3_000
 /** A partition that is newly read, or ready again, waits so long at most for the fetch under way. */
 const longWaitMs = 200
 /** While some may be ready soon. */
@@ -103,6 +107,13 @@ export class Fetcher {
 
   forget(reading: Reading): void {
     this.#readings.delete(reading)
+  }
+
+  /** Why it has not been read for some seconds; null: it has, or it rests. */
+  troubleOf(reading: Reading): string | null {
+    const trouble = this.#readings.get(reading)?.trouble
+    if (!trouble || reading.paused) return null
+    return this.#options.clock.monotonic() - trouble.since >= lastingMs ? trouble.text : null
   }
 
   async close(): Promise<void> {
@@ -220,6 +231,7 @@ export class Fetcher {
       state.phase = 'ready'
       if (!answer || reading.offset !== from || reading.life !== state.life) continue // it was moved meanwhile
       state.failures = 0
+      state.trouble = null
       state.told.clear()
       if (answer.preferredReplica >= 0) this.#readFrom(answer.preferredReplica, state)
       if (answer.next > from) this.#toTheEnd(reading, state)
@@ -271,6 +283,7 @@ export class Fetcher {
       state.phase = 'resting'
       state.source = null
       state.failures++
+      state.trouble = { text: textOf(error), since: state.trouble?.since ?? this.#options.clock.monotonic() }
     }
     if (typeOf(error) === unknownPartition) for (const reading of troubled) reading.gone?.(error as Error)
     this.#tell(
@@ -317,6 +330,7 @@ function newState(): State {
     leadersUntil: 0,
     busySince,
     failures: 0,
+    trouble: null,
     told: new Set(),
     mark: noMark(),
   }

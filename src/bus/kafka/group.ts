@@ -91,7 +91,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
       return member.trouble
     },
     get unread() {
-      return member.unread
+      return [...member.unread, ...[...readings.values()].flatMap(reading => unreadable(reading, fetcher))]
     },
     retire: () => member.retire(),
     async leave() {
@@ -159,6 +159,12 @@ function readingOf(tp: TopicPartition, ownership: Ownership): Reading {
     gone: error => ownership.gone(tp, error),
   }
   return reading
+}
+
+function unreadable(reading: Reading, fetcher: Fetcher): string[] {
+  const { topic, partition } = reading.tp
+  const trouble = fetcher.troubleOf(reading)
+  return trouble === null ? [] : [`${topic}/${partition} cannot be read now: ${trouble}`]
 }
 
 /** How a session moves its reading. */

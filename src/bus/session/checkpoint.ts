@@ -3,9 +3,9 @@ import { NEW, type OffsetState, Window, windowSize } from './window.ts'
 
 /**
  * The checkpoint: the window as text, kept in the metadata of the committed offset (a broker allows 4,096 UTF-16 units).
- * `version;tag;seq;bits`: the tag names the process that wrote it, seq counts its commits, bits are two for each offset
- * from the base on, least significant first, in base64. `;uncheckedUntil;intentsSince` follow as far as there is
- * something to tell; versions that do not know a field read the others.
+ * `version;tag;seq;bits;uncheckedUntil;intentsSince;base`: the tag names the process that wrote it, seq counts its commits,
+ * bits are two for each offset from the base on, least significant first, in base64. The base is the committed offset
+ * itself: where it is another one, the metadata was moved. Versions that do not know a field read the others.
  */
 export interface Checkpoint {
   tag: string
@@ -30,8 +30,7 @@ export function packCheckpoint({ tag, seq, window, uncheckedUntil, intentsSince 
     if (state !== NEW) bits[i >> 2]! |= state << ((i & 3) * 2)
   }
   const unchecked = uncheckedUntil > window.base ? uncheckedUntil : 0
-  const more = intentsSince > 0 ? `;${unchecked};${intentsSince}` : unchecked > 0 ? `;${unchecked}` : ''
-  return `${version};${tag};${seq};${bits.toString('base64')}${more}`
+  return [version, tag, seq, bits.toString('base64'), unchecked, intentsSince, window.base].join(';')
 }
 
 const nobodys = '~'
@@ -49,12 +48,13 @@ export function claimOf({ offset, metadata }: Committed, tag: string): Committed
 /**
  * Reads what an owner left at `base`. Without metadata (a group that another program used before, or a reset by hand)
  * nothing is known of what is between the base and `end`, the end of the log.
- * @throws Error when the metadata was written by something else, or by a newer busgate.
+ * @throws Error when the metadata was written by something else, by a newer busgate, or for another offset.
  */
 export function unpackCheckpoint(base: number, metadata: string | null | undefined, end = base): Checkpoint {
   const window = new Window(base)
   if (!metadata) return { tag: '', seq: 0, window, uncheckedUntil: end, intentsSince: 0 }
-  const [foundVersion = '', tag = '', seq = '', bits = '', unchecked = '0', since = '0'] = metadata.split(';')
+  const [foundVersion = '', tag = '', seq = '', bits = '', unchecked = '0', since = '0', writtenFor = String(base)] =
+    metadata.split(';')
   if (/^\d+;/.test(metadata) && Number(foundVersion) > Number(version)) {
     throw new Error(
       `the checkpoint at offset ${base} was written by a newer busgate (its version is ${foundVersion.slice(0, 9)}, this ` +
@@ -65,6 +65,13 @@ export function unpackCheckpoint(base: number, metadata: string | null | undefin
     throw new Error(
       `the committed offset ${base} carries metadata that busgate did not write ("${metadata.slice(0, 20)}"); ` +
         'give the worker a kafka.groupId of its own, or reset the offset',
+    )
+  }
+  if (writtenFor !== String(base)) {
+    throw new Error(
+      `the committed offset ${base} carries the checkpoint of offset ${writtenFor.slice(0, 16)}: another tool has copied it ` +
+        'with its metadata, as MirrorMaker 2 does with sync.group.offsets, but it tells of other records. Stop the workers ' +
+        'and reset the offset without metadata: docs/delivery.md, "When the progress is reset", says what is known then',
     )
   }
   const packed = Buffer.from(bits, 'base64')

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import pLimit from 'p-limit'
 import { type Clock, limited, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
+import { BusUnavailable } from '../errors.ts'
 import type { Backlog, Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
 import { SharedBacklog } from './backlog.ts'
 import { unpackCheckpoint } from './checkpoint.ts'
@@ -108,25 +109,27 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   /**
-   * The topic's partitions if the group first starts on it; none where it started long ago, so that a partition
-   * without a checkpoint is one that was added. Other processes may start at the same time: their checkpoints are waited for.
+   * Where the topic's partitions end if the group first starts on it, at their ends; none where it started long ago, so
+   * that a partition without a checkpoint is one that was added. Other processes may start at the same time: whoever was
+   * first has decided where, and its checkpoints are waited for.
    */
   async #fresh(topic: string): Promise<readonly LogEnds[]> {
     const { startFrom, clock } = this.#options
     const started = clock.monotonic()
+    let ends: readonly LogEnds[] | null = null
     for (; ; await sleep(clock, firstStartCheckMs)) {
       const partitions = await this.#group.history(topic)
+      if (partitions.length === 0) throw unseen(topic)
       const known = partitions.filter(partition => partition.known).length
-      if (known > 0 && (known === partitions.length || startFrom !== 'latest')) return []
-      if (known === 0) {
-        const ends = await Promise.all(partitions.map(tp => this.#group.ends(tp)))
-        if (startFrom !== 'fail' || ends.every(({ low, high }) => low === high)) return ends
-      }
-      const waited = clock.monotonic() - started
-      if (waited < firstStartPatienceMs) continue
-      if (known > 0) return []
-      // a member found the topic empty when it started, and commits as soon as the group has given it partitions
-      if (waited >= firstRoundPatienceMs || !(await this.#group.hasMembers())) throw this.#refusal(topic)
+      if (startFrom === 'earliest' || known === partitions.length || (known > 0 && startFrom === 'fail')) return []
+      if (known === 0) ends ??= await Promise.all(partitions.map(tp => this.#group.ends(tp)))
+      if (startFrom === 'fail' && ends?.every(({ low, high }) => low === high)) return []
+      // asked behind the ends: a member that is not there yet begins no earlier
+      const isAlone = !(await this.#group.hasMembers())
+      if (startFrom === 'latest' && known === 0 && isAlone) return ends!
+      if (clock.monotonic() - started < (isAlone ? firstStartPatienceMs : firstRoundPatienceMs)) continue
+      if (startFrom === 'fail') throw this.#refusal(topic)
+      return ends ?? []
     }
   }
 
@@ -455,5 +458,11 @@ export class Ownership implements GroupEvents, Membership {
     throw error
   }
 }
+
+const unseen = (topic: string) =>
+  new BusUnavailable(
+    `no partition of ${topic} can be seen now: it is looked for again. If that lasts, create the topic, or grant this ` +
+      'client the right Describe on it',
+  )
 
 const seqOf = (committed: Committed | null) => committed && unpackCheckpoint(committed.offset, committed.metadata).seq

@@ -86,6 +86,8 @@ export class PartitionSession implements Session {
   readonly #commits: GroupCommit
   #window!: Window
   #seq = 0
+  /** The base of the last commit that was formed. */
+  #committedBase = 0
   #uncheckedUntil = 0
   /** Since when offsets were intents, milliseconds since 1970, the longest first; some of them are none any more. */
   readonly #intentsSince = new Map<number, number>()
@@ -154,6 +156,7 @@ export class PartitionSession implements Session {
     }
     this.#window = checkpoint.window
     this.#seq = checkpoint.seq
+    this.#committedBase = this.#window.base
     this.#uncheckedUntil = checkpoint.uncheckedUntil
     if (own) this.#takeBack()
     else this.#takeOver(checkpoint.tag)
@@ -314,6 +317,8 @@ export class PartitionSession implements Session {
     }
     if (taken > 0) this.#waiting = this.#waiting.slice(taken)
     if (this.#waiting.length === 0) window.skipTo(this.position)
+    // else whoever watches the group from outside would see a lag for as long as nothing else is to be committed
+    if (window.base > this.#committedBase) this.#commits.touch()
     const { listener } = this.#options
     if (arrived.history.length > 0) listener.history?.(this, arrived.history)
     if (arrived.doubts.length > 0) {
@@ -452,6 +457,7 @@ export class PartitionSession implements Session {
   #form(records: readonly OutgoingRecord[], settled: readonly number[]): Part {
     const window = this.#window
     window.advance()
+    this.#committedBase = window.base
     this.#seq++
     for (const number of settled) this.#options.ledger.carry(number, this.#seq)
     const { topic, partition, uncheckedUntil } = this

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Settings } from '../../config/index.ts'
 import { framesOf, summaryOf } from '../../telemetry/error.ts'
+import { Telemetry } from '../../telemetry/events.ts'
 import { createLogger } from '../../telemetry/logs.ts'
 import { version } from '../../version.ts'
 import { createWorker, type Worker } from '../../worker.ts'
@@ -8,20 +9,19 @@ import { command } from '../command.ts'
 import { runnableSettings } from '../runnable.ts'
 import { configFlag, sourcesOf } from '../settings.ts'
 import { type Signal, untilSignal } from '../signals.ts'
+import { stopWhileStarting } from '../stopping.ts'
 import { within } from '../within.ts'
 
 /** Beyond what is in flight: the receiver's own drain (10 s) and a last commit. */
 const stopMs = 15_000
 /** After a failure nothing can be relied on: whatever does not stop by then is left as it is. */
 const stopAfterFailureMs = 3_000
-/** A start may wait for the registry without end. */
-const stopWhileStartingMs = 5_000
-
 export const run = command({
   about: [
     "Runs the worker: commands from the bus to the gateway, results and the gateway's callbacks to the bus.",
     'Log lines go to standard output. SIGTERM or SIGINT: finishes what is in flight and exits 0; a second',
-    'signal exits at once. Exits 1 when it cannot go on by itself, so that its supervisor restarts it.',
+    'signal exits at once. Exits 1 when it cannot go on by itself, so that its supervisor restarts it, and when',
+    'what is in flight is not finished in time.',
   ].join('\n'),
   flags: { config: configFlag },
   async run({ config }) {
@@ -30,11 +30,17 @@ export const run = command({
     process.on('uncaughtException', error => crash(error, logger))
     const stopAsked = untilSignal()
     const giveUp = new AbortController()
-    const starting = createWorker(settings, { logger, signal: giveUp.signal })
+    const telemetry = new Telemetry()
+    let hasBegun = false
+    telemetry.on('role.started', () => {
+      hasBegun = true
+    })
+    const starting = createWorker(settings, { logger, telemetry, signal: giveUp.signal })
     const started = await Promise.race([starting, stopAsked])
-    return typeof started === 'string'
-      ? stopWhileStarting(starting, giveUp, started, logger)
-      : supervise(started, stopAsked, inFlightMs(settings) + stopMs, logger)
+    const inAllMs = inFlightMs(settings) + stopMs
+    if (typeof started !== 'string') return supervise(started, stopAsked, inAllMs, logger)
+    logger.info({ event: 'worker.stopping', signal: started })
+    return stopWhileStarting({ starting, giveUp, hasBegun: () => hasBegun, stopMs: inAllMs, logger })
   },
 })
 
@@ -60,17 +66,4 @@ async function supervise(worker: Worker, stopAsked: Promise<Signal>, ms: number,
 function crash(error: Error, logger: Logger): never {
   logger.fatal({ event: 'worker.crashed', error: summaryOf(error), frames: framesOf(error) })
   process.exit(1)
-}
-
-async function stopWhileStarting(
-  starting: Promise<Worker>,
-  giveUp: AbortController,
-  signal: Signal,
-  logger: Logger,
-): Promise<number> {
-  logger.info({ event: 'worker.stopping', signal })
-  giveUp.abort()
-  const stopped = starting.then(worker => worker.stop())
-  await within(stopWhileStartingMs, 'the start', stopped).catch(() => {})
-  return 0
 }
