@@ -29,4 +29,11 @@ export const boundsInCi: readonly Partial<Bounds>[] = [
   { losses: 1, lostCommits: 1 },
   { resets: 1, leaves: 1 },
   { offsets: 2, rounds: 2, crashes: 1, lostCommits: 1 },
+  { together: 1, switches: 3 },
+  { together: 1, crashes: 1 },
+  { together: 1, lostCommits: 1 },
+  { together: 1, lostJoins: 1 },
+  { together: 1, resets: 1, leaves: 1 },
+  { together: 1, rounds: 2, offsets: 2 },
+  { together: 1, rounds: 1, partitions: 2, crashes: 1, lostCommits: 1 },
 ]

@@ -5,7 +5,11 @@ import type { Partition, Process } from './world.ts'
 /** Commits that are under way, whoever makes them. */
 
 export function forget(seat: Process): void {
-  Object.assign(seat, { flight: NONE, by: APART, flightSeq: 0, valid: 0, deaf: 0 })
+  seat.flight = NONE
+  seat.by = APART
+  seat.flightSeq = 0
+  seat.valid = 0
+  seat.deaf = 0
   for (const cell of seat.cells) {
     cell.sent = NEW
     cell.kind = NONE
@@ -27,8 +31,16 @@ export function giveUp(seat: Process, how: typeof GIVEN_UP | typeof DIED): void 
 }
 
 /** The parts of the commit that a process makes for all its partitions, or its predecessor made that died. */
-export function shared({ seats }: Process, ofPredecessor: boolean): Process[] {
-  return seats.filter(({ flight, by, deaf }) => flight !== NONE && by === SHARED && (deaf === DIED) === ofPredecessor)
+export function shared({ seats }: Process, ofPredecessor: boolean): readonly Process[] {
+  const [first] = seats
+  if (seats.length === 1) return isPart(first!, ofPredecessor) ? seats : none // an array each time would cost much
+  return seats.filter(seat => isPart(seat, ofPredecessor))
+}
+
+const none: readonly Process[] = []
+
+function isPart({ flight, by, deaf }: Process, ofPredecessor: boolean): boolean {
+  return flight !== NONE && by === SHARED && (deaf === DIED) === ofPredecessor
 }
 
 /** Ends the open transaction of a process as if it had never been; whoever began it is fenced. */

@@ -8,7 +8,7 @@
  * commits.ts     commits of each partition apart, fenced by its epoch
  * shared-commits commits of all partitions of a process together, fenced by the generation; flights.ts: what both have
  * promises.ts    what must never be
- * world.ts       what there is to know, as bytes; states.ts names some of its values
+ * fields.ts      what there is to know; states.ts names some of its values; world.ts and layout.ts: the same as bytes
  * explorer.ts    every state within bounds.ts, and a shortest way to what must not be
  * real-sessions  holds src/bus/session to what the model says of it
  */

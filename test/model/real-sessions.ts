@@ -9,7 +9,7 @@ import { IN_DOUBT, NEW } from '../../src/bus/session/window.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 import { buildLog, commitsOf, result, shareOf } from '../support/sessions.ts'
 import type { ActionName } from './model.ts'
-import { CLAIMING, KNOWN, MUST_JOIN, NONE, OPEN, RELEASED } from './states.ts'
+import { CLAIMING, KNOWN, MEMBER, NONE, OPEN, RELEASED } from './states.ts'
 import type { Process as ModelProcess, World } from './world.ts'
 
 interface Commit {
@@ -167,7 +167,7 @@ export class RealSessions {
       backlog: shareOf({ records: 1000, bytes: 1 << 20 }),
       lookBack: 0,
       leased: () => model.lease === 1,
-      finishing: () => model.leaving === 1 || model.phase === MUST_JOIN,
+      finishing: () => model.leaving === 1 || model.phase !== MEMBER,
       startAt: low => low,
       shortTo: end => end,
       lookBackMs: 0,

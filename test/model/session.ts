@@ -114,13 +114,18 @@ export function closeSlot(process: Process): void {
   for (const cell of process.cells) cell.confirmed = NEW
 }
 
+/** What a process knows, and the coordinator of it, as long as it lives. */
+const ofLife = [
+  ...(['known', 'joined', 'generation', 'joining', 'sameId', 'lease', 'heartbeat', 'answerYoung'] as const),
+  ...(['oldLease', 'leaving', 'together', 'joiningTogether', 'fenced'] as const),
+]
+
 function crash({ broker, processes, partitions }: Partition, process: Process): boolean {
   if (broker.crashes === 0 || process.seats.some((seat, p) => !mayClose(partitions[p]!, seat))) return false
   spend(broker, 'crashes')
   for (const [p, seat] of process.seats.entries()) die(partitions[p]!, seat)
-  Object.assign(process, { phase: MUST_JOIN, known: 0, joined: 0, generation: 0, joining: 0, sameId: 0, lease: 0 })
-  Object.assign(process, { heartbeat: 0, answerYoung: 0, oldLease: 0, leaving: 0, fenced: 0 })
-  Object.assign(process, { together: 0, joiningTogether: 0 })
+  for (const name of ofLife) process[name] = 0
+  process.phase = MUST_JOIN
   if (broker.rounds > 0 && processes.some(({ known }) => known)) broker.preparing = 1
   return true
 }
@@ -132,5 +137,8 @@ function die({ broker }: Partition, seat: Process): void {
   if (seat.orphan) seat.orphan = DIED
   if (broker.tag === seat.id + 1) broker.tag = 0
   for (const cell of seat.cells) cell.ledger = NONE
-  Object.assign(seat, { given: 0, claimed: 0, gapBefore: 0, gapAfter: 0 })
+  seat.given = 0
+  seat.claimed = 0
+  seat.gapBefore = 0
+  seat.gapAfter = 0
 }

@@ -13,7 +13,6 @@ import {
   GIVEN_UP,
   LANDED,
   MEMBER,
-  MUST_JOIN,
   NONE,
   OPEN,
   RELEASED,
@@ -98,13 +97,12 @@ export const takeOverActions = {
 } satisfies Record<string, Action>
 
 function beginTakeOver(partition: Partition, process: Process, _way: number, rules: Rules): boolean {
-  if (process.session !== NONE || !process.slot || (process.phase !== MEMBER && process.phase !== MUST_JOIN))
-    return false
+  if (process.session !== NONE || !process.slot) return false
   if (!mayOpen(process, rules, null) || (process.together && !isReady(process, rules))) return false
   if (!process.together && !takesFromApart(partition, process, rules)) return false
   if (process.together && !process.claimed) beginClaim(partition, process, rules)
   process.session = FENCED
-  process.held = process.phase === MUST_JOIN || process.leaving ? 1 : 0
+  process.held = process.phase !== MEMBER || process.leaving ? 1 : 0
   return true
 }
 
@@ -134,7 +132,7 @@ function takesFromApart(partition: Partition, process: Process, rules: Rules): b
 
 function mayOpen({ lease, phase, leaving, cells }: Process, rules: Rules, own: boolean | null): boolean {
   const awaits = cells.some(({ ledger }) => ledger !== NONE)
-  const finishing = leaving === 1 || phase === MUST_JOIN
+  const finishing = leaving === 1 || phase !== MEMBER
   return rules.mayOpen({ leased: lease === 1, finishing, awaits, own })
 }
 
