@@ -112,6 +112,8 @@ export interface Session extends Readonly<TopicPartition> {
   committed(): Promise<void>
   /** What it may hold undone in memory, however much other partitions hold. */
   readonly capacity: Backlog
+  /** The same as long as the others hold no more than now. */
+  readonly room: Backlog
   /** Whether it takes nothing more in until some of what it holds is settled or shelved. */
   readonly full: boolean
   /** Forgets new records for now, so that others can be taken in: their listener must forget them too. */

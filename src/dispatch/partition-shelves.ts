@@ -87,12 +87,12 @@ export class PartitionShelves {
 
   #recall(held: ReadonlySet<string>): void {
     const { clock, maxOperations } = this.#options
-    const { capacity } = this.#session
+    const { room: now } = this.#session
     const kept = this.#kept(held)
-    const envelope = Math.max(1, Math.min(maxOperations, Math.floor(capacity.records * keptPart)))
-    const going = { records: Math.max(kept.records, envelope), bytes: capacity.bytes * keptPart }
+    const envelopes = Math.max(1, Math.min(2 * maxOperations, Math.floor(now.records * keptPart)))
+    const going = { records: Math.max(kept.records, envelopes), bytes: now.bytes * keptPart }
     const offsets = this.#expired()
-    let room = Math.max(1, capacity.records / 2)
+    let room = Math.max(1, now.records / 2)
     for (const [name, shelf] of [...this.#shelves]) {
       const { records, bytes } = this.#inMemory(name)
       const wanted = held.has(name) ? kept : going

@@ -129,7 +129,7 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     await joined
     const { code, stderr } = await busgate(['run'], { env })
     expect(code).toBe(1)
-    expect(stderr).toContain('Another program uses this group: give busgate a kafka.groupId of its own')
+    expect(stderr).toContain('Another program uses this group, or a busgate that does not commit as this one')
   })
 })
 

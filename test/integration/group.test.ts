@@ -25,11 +25,11 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
     const admin = plainKafka(brokers).admin()
     await admin.connect()
     onTestFinished(() => admin.disconnect())
-    const open = (instanceId?: string) => {
+    const open = ({ instanceId, olderMembers }: { instanceId?: string; olderMembers?: boolean } = {}) => {
       const telemetry = new Telemetry()
       const warnings: string[] = []
       telemetry.on('bus.log', ({ level, message }) => level === 'warn' && warnings.push(message))
-      const { bus } = openWired({ brokers, groupId, telemetry, instanceId })
+      const { bus } = openWired({ brokers, groupId, telemetry, instanceId, olderMembers })
       onTestFinished(() => bus.close())
       return { bus, warnings, listener: new TestListener() }
     }
@@ -43,8 +43,15 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
         onTestFinished(() => membership.leave(0))
         return { membership, warnings, listener }
       },
+      /** One that lets older members in. */
+      async tolerantProcess(...consumed: string[]) {
+        const { bus, warnings, listener } = open({ olderMembers: true })
+        const membership = await bus.join(consumed, listener)
+        onTestFinished(() => membership.leave(0))
+        return { membership, warnings, listener }
+      },
       async staticProcess(instanceId: string, ...consumed: string[]) {
-        const { bus, warnings, listener } = open(instanceId)
+        const { bus, warnings, listener } = open({ instanceId })
         const membership = await bus.join(consumed, listener)
         onTestFinished(() => membership.leave(0))
         return { membership, warnings, listener }
@@ -79,7 +86,7 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
   })
 
   test('led by a program that deals its own topics to all: a process passes over what it does not consume', async () => {
-    const { topics, process, groupId } = await buildGroup()
+    const { topics, tolerantProcess, groupId } = await buildGroup()
     const [c1, c2] = topics
     const older = plainKafka(brokers).consumer({ groupId, sessionTimeout: 6000, heartbeatInterval: 200 })
     await older.connect()
@@ -88,9 +95,35 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
     const joined = new Promise(resolve => older.on(older.events.GROUP_JOIN, resolve))
     await older.run({ eachMessage: async () => {} })
     await joined
-    const b = await process(c1)
+    const b = await tolerantProcess(c1)
     await until(() => expect(owned(b.membership)).toEqual(['c1']))
     expect(b.warnings).toContainEqual(expect.stringContaining(`partitions of ${c2}, which it does not consume`))
+  })
+
+  test('lets no other program in that assigns as kafkajs does, nor joins one that it has', async () => {
+    const { topics, process, groupId, open } = await buildGroup()
+    const [c1] = topics
+    const a = await process(c1)
+    const stranger = (group: string) => plainKafka(brokers).consumer({ groupId: group, retry: { retries: 0 } })
+    const refused = stranger(groupId)
+    onTestFinished(() => refused.disconnect())
+    await refused.connect()
+    await refused.subscribe({ topic: c1 })
+    const crash = new Promise<Error>(resolve => refused.on('consumer.crash', ({ payload }) => resolve(payload.error)))
+    await refused.run({ eachMessage: async () => {} })
+    expect((await crash).message).toContain('protocols are incompatible')
+    expect(owned(a.membership)).toEqual(['c1', 'c1'])
+
+    await a.membership.leave(0)
+    const first = stranger(groupId)
+    onTestFinished(() => first.disconnect())
+    await first.connect()
+    await first.subscribe({ topic: c1 })
+    const joined = new Promise(resolve => first.on('consumer.group_join', resolve))
+    await first.run({ eachMessage: async () => {} })
+    await joined
+    const { bus, listener } = open()
+    await expect(bus.join([c1], listener)).rejects.toThrow('kafka.olderMembers')
   })
 
   test('of static members is not disturbed by one that comes back, and goes on to see partitions that are added', async () => {

@@ -22,6 +22,7 @@ export function openWired({
   telemetry,
   sasl,
   client,
+  olderMembers,
   instanceId,
 }: {
   brokers: string[]
@@ -29,6 +30,7 @@ export function openWired({
   telemetry: Telemetry
   sasl?: Sasl | undefined
   client?: KafkaClient | undefined
+  olderMembers?: boolean | undefined
   instanceId?: string | undefined
 }): Wired {
   const wires = new Set<net.Socket>()
@@ -45,6 +47,7 @@ export function openWired({
     brokers,
     ...(sasl && { sasl }),
     ...(client && { client }),
+    ...(olderMembers && { olderMembers }),
     instanceId,
     clientId: 'busgate-test',
     groupId,

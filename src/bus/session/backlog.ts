@@ -68,6 +68,11 @@ export class BacklogShare {
     return { records: this.#all.least('records'), bytes: this.#all.least('bytes') }
   }
 
+  /** What it may hold now. */
+  get most(): Backlog {
+    return { records: this.#all.most('records', this.#records), bytes: this.#all.most('bytes', this.#bytes) }
+  }
+
   /** Whether nothing more is to be taken in. */
   get isOver(): boolean {
     return this.#used >= 1
@@ -80,10 +85,8 @@ export class BacklogShare {
 
   /** The part of what it may hold now. */
   get #used(): number {
-    return Math.max(
-      this.#records / this.#all.most('records', this.#records),
-      this.#bytes / this.#all.most('bytes', this.#bytes),
-    )
+    const { records, bytes } = this.most
+    return Math.max(this.#records / records, this.#bytes / bytes)
   }
 
   hold(bytes: number): void {

@@ -357,6 +357,10 @@ export class PartitionSession implements Session {
     return this.#options.backlog.least
   }
 
+  get room(): Backlog {
+    return this.#options.backlog.most
+  }
+
   get full(): boolean {
     return this.#options.backlog.isOver || (this.#paused && this.#waiting.length === 0)
   }
