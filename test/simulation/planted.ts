@@ -34,14 +34,15 @@ export function plantedBugs(): PlantedBug[] {
     }))
 }
 
+export const patchOf = (name: string): string => join(folder, `${name}.patch`)
+
 /** Applies the patch to a temporary copy, and lets seeds run there until one fails. */
 export async function findPlanted(bug: PlantedBug, seeds: number): Promise<Finding> {
   const copy = mkdtempSync(join(tmpdir(), 'busgate-planted-'))
   try {
     for (const part of parts) cpSync(join(root, part), join(copy, part), { recursive: true })
     symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
-    const patch = join(folder, `${bug.name}.patch`)
-    const applied = await run('git', ['apply', '-C1', '--recount', patch], copy)
+    const applied = await run('git', ['apply', '-C1', '--recount', patchOf(bug.name)], copy)
     if (applied.code !== 0)
       return { bug, found: false, says: `the patch does not fit the source any more: ${applied.output}` }
     const { code, output } = await run(process.execPath, ['scripts/simulate.ts', '--seeds', String(seeds)], copy)
