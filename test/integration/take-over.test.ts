@@ -1,0 +1,67 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { sleep, systemClock } from '../../src/clock.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { buildRecord, publishAll, TestListener, until } from '../support/bus.ts'
+import { describeOnKafka } from '../support/integration.ts'
+import { createTopics, plainKafka } from '../support/kafka.ts'
+import { openWired } from '../support/wires.ts'
+
+const sessionTimeoutMs = 6_000
+
+describeOnKafka('partitions of a process that died', ({ brokers }) => {
+  let names = 0
+
+  async function buildGroup(partitions: number) {
+    const topic = `take-over-${Date.now().toString(36)}-${++names}`
+    await createTopics(brokers, [{ topic, partitions }])
+    const open = () => {
+      const { bus, cut } = openWired({ brokers, groupId: topic, telemetry: new Telemetry() })
+      onTestFinished(() => bus.close())
+      return { bus, cut, listener: new TestListener() }
+    }
+    const join = async () => {
+      const process = open()
+      const membership = await process.bus.join([topic], process.listener)
+      return { ...process, membership }
+    }
+    return { topic, join }
+  }
+
+  test('are worked on again within its session time-out and two seconds, all of them', async () => {
+    const { topic, join } = await buildGroup(32)
+    const dead = await join()
+    await until(() => expect(dead.listener.sessions.size).toBe(32))
+    await publishAll(dead.bus, [buildRecord(topic, 'key')])
+    await until(() => expect(dead.listener.freshKeys).toEqual(['key']))
+    const [{ session, record }] = dead.listener.fresh as [(typeof dead.listener.fresh)[number]]
+    expect(await session.intend([record.offset])).toBe(true)
+    const next = join()
+    await sleep(systemClock, 100) // it asks to be let in, and the other one would drain
+    const diedAt = performance.now()
+    dead.cut()
+    const { listener, membership } = await next
+    await until(() => expect(listener.sessions.size).toBe(32))
+    expect(performance.now() - diedAt).toBeLessThan(sessionTimeoutMs + 2_000)
+    await until(() => expect(listener.doubtedKeys).toEqual(['key']))
+    await membership.leave(0)
+  })
+
+  test('are not waited for though it died inside a transaction that holds their progress', async () => {
+    const { topic, join } = await buildGroup(1)
+    const producer = plainKafka(brokers).producer({
+      transactionalId: `${topic}-process/dead`,
+      maxInFlightRequests: 1,
+      transactionTimeout: 60_000,
+    })
+    await producer.connect()
+    onTestFinished(() => producer.disconnect())
+    const transaction = await producer.transaction()
+    const topics = [{ topic, partitions: [{ partition: 0, offset: '7' }] }]
+    await transaction.sendOffsets({ consumerGroupId: topic, topics })
+    const began = performance.now()
+    const { listener, membership } = await join()
+    await until(() => expect(listener.sessions.size).toBe(1))
+    expect(performance.now() - began).toBeLessThan(5_000)
+    await membership.leave(0)
+  })
+})
