@@ -2,7 +2,7 @@ import kafkajs, { type ISocketFactory, type logCreator, type SASLOptions } from 
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { Connect, Sasl, Security } from '../wire/connecting.ts'
 import { registerCodecs } from './codecs.ts'
-import { forgetHalfReadAnswers, stopIdleTimers } from './internals.ts'
+import { forgetHalfReadAnswers, keepLeaderless, stopIdleTimers } from './internals.ts'
 
 /** What writes: the wire, in one transaction for all partitions of a process, or kafkajs, in one for each. */
 export type KafkaClient = 'wire' | 'kafkajs'
@@ -31,6 +31,7 @@ export function producerKafka({
 }: KafkaConnection): kafkajs.Kafka {
   stopIdleTimers()
   forgetHalfReadAnswers()
+  keepLeaderless()
   registerCodecs()
   return new kafkajs.Kafka({
     clientId,

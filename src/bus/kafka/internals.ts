@@ -45,3 +45,31 @@ export function forgetHalfReadAnswers(): void {
     return original.call(this)
   }
 }
+
+interface InternalMetadata {
+  topicMetadata: { topicErrorCode: number }[]
+}
+
+/** Of requests for metadata that kafkajs makes. */
+const metadataVersions = [0, 1, 2, 3, 4, 5, 6]
+
+/**
+ * One partition without a leader, of whatever topic, makes kafkajs throw the whole answer away: while it asks for all
+ * topics, as each producer does at its start, no producer of the cluster would come about.
+ */
+export function keepLeaderless(): void {
+  const { failure, createErrorFromCode } = require('kafkajs/src/protocol/error') as {
+    failure(code: number): boolean
+    createErrorFromCode(code: number): Error
+  }
+  for (const version of metadataVersions) {
+    const answer = require(`kafkajs/src/protocol/requests/metadata/v${version}/response`) as {
+      parse(data: InternalMetadata): Promise<InternalMetadata>
+    }
+    answer.parse = async data => {
+      const refused = data.topicMetadata.find(({ topicErrorCode }) => failure(topicErrorCode))
+      if (refused) throw createErrorFromCode(refused.topicErrorCode)
+      return data
+    }
+  }
+}
