@@ -12,7 +12,7 @@ import type { Compression } from './codecs.ts'
 import { Coordinator, type Offer } from './coordinator.ts'
 import type { Fetcher, Reading } from './fetcher.ts'
 import type { Logs } from './logs.ts'
-import { kafkaPartition, sharingPartition } from './partition.ts'
+import { kafkaPartition, wirePartition } from './partition.ts'
 import { reachable } from './reachable.ts'
 import { KafkaSharedCommits } from './shared-commits.ts'
 
@@ -103,13 +103,13 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
       }
     },
   }
-  const partition = (tp: TopicPartition) => {
+  const partition = (tp: TopicPartition, apart?: 'apart') => {
     const key = `${tp.topic}/${tp.partition}`
     const reading = readings.get(key) ?? readingOf(tp, ownership)
     readings.set(key, reading)
     reading.life++ // another session reads
     const cursor = cursorOf(fetcher, reading)
-    if (member.commits === 'together') return sharingPartition({ tp, shared, logs, cursor })
+    if (options.client === 'wire') return wirePartition({ tp, shared, logs, cursor, apart: apart !== undefined })
     return kafkaPartition({ ...options, kafka: options.producers, tp, cursor, bury: () => shared.bury() })
   }
   try {

@@ -23,22 +23,23 @@ export interface KafkaPartitionOptions {
 
 type Cursor = Pick<PartitionDriver, 'seek' | 'pause' | 'resume'>
 
-export interface SharingPartitionOptions {
+export interface WirePartitionOptions {
   tp: TopicPartition
   shared: KafkaSharedCommits
   logs: Pick<Logs, 'offsetAt'>
   cursor: Cursor
+  /** Whether it commits by itself. */
+  apart: boolean
 }
 
-/** A partition of a process that commits for all of them together. */
-export function sharingPartition({ tp, shared, logs, cursor }: SharingPartitionOptions): PartitionDriver {
-  return {
-    ...cursor,
-    acquire: () => shared.acquire(tp),
-    commit: (records, offset, metadata) => shared.commit([{ ...tp, records, offset, metadata }]),
-    release: async () => {},
-    offsetAt: timestamp => logs.offsetAt(tp, timestamp),
-  }
+/** A partition whose process writes over the wire. */
+export function wirePartition({ tp, shared, logs, cursor, apart }: WirePartitionOptions): PartitionDriver {
+  const own = apart ? shared.apart(tp) : { acquire: () => shared.acquire(tp), commit: onlyShared }
+  return { ...cursor, ...own, release: async () => {}, offsetAt: timestamp => logs.offsetAt(tp, timestamp) }
+}
+
+async function onlyShared(): Promise<void> {
+  throw new Error('a partition that commits together with others does not commit by itself')
 }
 
 /** Above kafkajs's own retries: what it still repeats after being given up could fence this process's next session. */

@@ -3,7 +3,7 @@ import { Gathered } from '../gathered.ts'
 import type { TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import { Claims } from '../session/claims.ts'
-import type { Acquired, Committed, Part, SharedCommits } from '../session/driver.ts'
+import type { Acquired, Committed, Part, PartitionDriver, SharedCommits } from '../session/driver.ts'
 import type { GroupMember, MemberOf } from '../session/member.ts'
 import type { Brokers } from '../wire/brokers.ts'
 import type { CommittingMember } from '../wire/transaction-apis.ts'
@@ -75,9 +75,7 @@ export class KafkaSharedCommits implements SharedCommits {
 
   /** Takes the partition over, together with all others that are taken over now. */
   acquire(tp: TopicPartition): Promise<Acquired> {
-    const { groupId } = this.#options
-    const transactionalId = `${groupId}-${tp.topic}-${tp.partition}`
-    const apart = new TransactionalProducer({ ...this.#options, transactionalId })
+    const apart = this.#producerOf(tp)
     return this.#claims.acquire(tp, {
       read: () => this.#read(tp),
       fenceAndRead: async () => {
@@ -87,6 +85,23 @@ export class KafkaSharedCommits implements SharedCommits {
       commit: (offset, metadata, of) =>
         apart.commit({ records: [], offsets: [{ ...tp, offset, metadata }], member: this.#committing(of) }),
     })
+  }
+
+  /** For one epoch of a partition that commits by itself: fenced by that epoch, whatever the group knows of this process. */
+  apart(tp: TopicPartition): Pick<PartitionDriver, 'acquire' | 'commit'> {
+    const { logs, groupId } = this.#options
+    const producer = this.#producerOf(tp)
+    const ask = async () => find(await logs.committed(groupId, [tp]), tp)
+    return {
+      acquire: async () => {
+        await producer.init()
+        await this.bury()
+        await producer.probe(tp)
+        return this.#whenStable(tp, ask)
+      },
+      commit: (records, offset, metadata) =>
+        producer.commit({ records, offsets: [{ ...tp, offset, metadata }], member: null }),
+    }
   }
 
   /** Ends the transactions of processes that are no members any more: others would wait for what they hold. */
@@ -102,11 +117,20 @@ export class KafkaSharedCommits implements SharedCommits {
     await Promise.all(dead.map(id => this.#producer.bury(id)))
   }
 
-  async #read(tp: TopicPartition): Promise<Acquired> {
+  #producerOf({ topic, partition }: TopicPartition): TransactionalProducer {
+    const transactionalId = `${this.#options.groupId}-${topic}-${partition}`
+    return new TransactionalProducer({ ...this.#options, transactionalId })
+  }
+
+  #read(tp: TopicPartition): Promise<Acquired> {
+    return this.#whenStable(tp, () => this.#progress.get(tp))
+  }
+
+  async #whenStable(tp: TopicPartition, ask: () => Promise<Progress>): Promise<Acquired> {
     const { clock, logs } = this.#options
     const started = clock.monotonic()
     for (;;) {
-      const progress = await this.#progress.get(tp)
+      const progress = await ask()
       if (!isUnstable(progress)) {
         const { low, high } = await logs.ends(tp)
         return { committed: settled(progress), low, high }

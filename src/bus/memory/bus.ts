@@ -152,9 +152,9 @@ export class MemoryBus implements Bus {
     }
     await ownership.attach(
       {
-        partition: tp => {
+        partition: (tp, apart) => {
           const driver = this.#partition(tp, groupId, cursors, ownership, shared)
-          return member.commits === 'together' ? { ...driver, acquire: () => shared.acquire(tp) } : driver
+          return member.commits === 'together' && !apart ? { ...driver, acquire: () => shared.acquire(tp) } : driver
         },
         get shared() {
           return member.commits === 'together' ? shared : null

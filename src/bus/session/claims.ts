@@ -1,6 +1,6 @@
 import type { TopicPartition } from '../port.ts'
 import { claimOf } from './checkpoint.ts'
-import type { Acquired } from './driver.ts'
+import type { Acquired, Committed } from './driver.ts'
 import type { GroupMember, MemberOf } from './member.ts'
 
 /** What a take-over does on the wire. */
@@ -18,17 +18,18 @@ export interface ClaimSteps {
 
 /**
  * Take-overs by a process that commits for all its partitions together. The group's generation keeps others of that kind
- * away, but not a process that commits apart, be it one that froze before an upgrade: that one is fenced by the epoch of
- * its partition, which it can renew as long as the checkpoint is its own, to tell what came of its requests. So the
- * checkpoint is made nobody's, by a commit that both fence: the epoch, else what the other one told after it was read would
- * be written over; and the generation, else a claim that comes late would be written over what its next owner committed.
- * Once is enough as long as this process takes part in every generation.
+ * away, but not a process that commits apart: an older one, one with kafkajs, or one that is no member any more and tells
+ * what it knew. That one is fenced by the epoch of its partition, which it can renew as long as the checkpoint is its own.
+ * So a checkpoint of another process is made nobody's, by a commit that both fence: the epoch, else what the other one told
+ * after it was read would be written over; and the generation, else a claim that comes late would be written over what its
+ * next owner committed.
  */
 export class Claims {
   readonly #tag: string
   readonly #member: () => Pick<GroupMember, 'synced' | 'breaks'>
-  readonly #claimed = new Set<string>()
-  #claimedAt = 0
+  /** Partitions that were fenced since this process missed a generation, or one began in which all commit apart. */
+  readonly #fenced = new Set<string>()
+  #fencedAt = 0
   /** Take-overs under way, by partition: a session that is over may still wait for one. */
   readonly #acquiring = new Map<string, Promise<unknown>>()
 
@@ -49,16 +50,23 @@ export class Claims {
   async #acquire(name: string, of: MemberOf, { read, fenceAndRead, commit }: ClaimSteps): Promise<Acquired> {
     const { breaks } = this.#member()
     this.#checkIsStill(of)
-    if (breaks !== this.#claimedAt) this.#claimed.clear()
-    this.#claimedAt = breaks
-    if (this.#claimed.has(name)) return read()
+    if (breaks !== this.#fencedAt) this.#fenced.clear()
+    this.#fencedAt = breaks
+    if (this.#fenced.has(name)) {
+      const acquired = await read()
+      if (!this.#claimOf(acquired)) return acquired
+    }
     const acquired = await fenceAndRead()
     this.#checkIsStill(of)
-    const claim = acquired.committed && claimOf(acquired.committed, this.#tag)
+    const claim = this.#claimOf(acquired)
     if (claim) await commit(claim.offset, claim.metadata!, of)
     this.#checkIsStill(of)
-    this.#claimed.add(name)
+    this.#fenced.add(name)
     return claim ? { ...acquired, committed: claim } : acquired
+  }
+
+  #claimOf({ committed }: Acquired): Committed | null {
+    return committed && claimOf(committed, this.#tag)
   }
 
   /** The partition may be another process's in the next generation. */

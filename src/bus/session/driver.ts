@@ -97,7 +97,8 @@ export interface PartitionHistory extends TopicPartition {
 
 /** What sessions need of their group, as an adapter gives it. */
 export interface GroupDriver {
-  partition(tp: TopicPartition): PartitionDriver
+  /** @param apart one that commits by itself, though the others of this generation commit together */
+  partition(tp: TopicPartition, apart?: 'apart'): PartitionDriver
   /** null: in this generation of the group each partition commits by itself. */
   readonly shared: SharedCommits | null
   /** Of all the topic's partitions. */

@@ -56,6 +56,8 @@ interface Slot {
   tp: TopicPartition
   driver: PartitionDriver | null
   session: PartitionSession | null
+  /** Whether the session commits by itself. */
+  apart: boolean
   /** The sequence number that was found when the partition was taken over; null: it was not yet. */
   foundSeq: number | null
   /** The last commit that was confirmed since then. */
@@ -184,7 +186,8 @@ export class Ownership implements GroupEvents, Membership {
     this.#rounds++
     const keys = new Set(partitions.map(keyOf))
     for (const [key, slot] of this.#slots) {
-      if (unbroken && keys.has(key)) continue // else it may have had another owner since
+      const isApart = slot.session !== null && slot.apart && this.#group.shared !== null
+      if (unbroken && keys.has(key) && !isApart) continue // else it may have had another owner since
       this.#slots.delete(key)
       this.#close(slot)
     }
@@ -284,6 +287,7 @@ export class Ownership implements GroupEvents, Membership {
       tp,
       driver: null,
       session: null,
+      apart: false,
       foundSeq: null,
       confirmed: null,
       shortSince: null,
@@ -312,9 +316,9 @@ export class Ownership implements GroupEvents, Membership {
       this.#reopen(slot, reopenAfterLoss) // perhaps it has another owner, who is not to be fenced
       return
     }
-    const driver = this.#group.partition(slot.tp)
-    const shared = this.#group.shared !== null
-    const cycle = shared ? this.#sharedCycle() : this.#ownCycle(driver, error => session.end('commit', error))
+    slot.apart = this.#group.shared === null || !leased() // the group may not know this process any more
+    const driver = this.#group.partition(slot.tp, slot.apart ? 'apart' : undefined)
+    const cycle = slot.apart ? this.#ownCycle(driver, error => session.end('commit', error)) : this.#sharedCycle()
     const session: PartitionSession = new PartitionSession({
       ...slot.tp,
       cycle,
@@ -383,8 +387,9 @@ export class Ownership implements GroupEvents, Membership {
     const first = clock.monotonic() - this.#failedAt > lastFailureMs
     this.#failedAt = clock.monotonic()
     this.#cycle = null
-    for (const { session } of this.#slots.values()) session?.end('commit', error)
-    if (first) for (const slot of this.#slots.values()) if (!slot.session) this.#reopen(slot, 0)
+    const together = [...this.#slots.values()].filter(({ apart }) => !apart)
+    for (const { session } of together) session?.end('commit', error)
+    if (first) for (const slot of together) if (!slot.session) this.#reopen(slot, 0)
   }
 
   #lost(slot: Slot, stage: string, error: Error): void {
