@@ -30,7 +30,7 @@ export const boundsInCi: readonly Partial<Bounds>[] = [
   { resets: 1, leaves: 1 },
   { offsets: 2, rounds: 2, crashes: 1, lostCommits: 1 },
   { together: 1, switches: 3 },
-  { together: 1, crashes: 1 },
+  { switches: 1, crashes: 1 },
   { together: 1, lostCommits: 1 },
   { together: 1, lostJoins: 1 },
   { together: 1, resets: 1, leaves: 1 },
