@@ -128,8 +128,8 @@ function beginTakeOver(partition: Partition, process: Process, _way: number, rul
 function beginClaim(partition: Partition, process: Process, rules: Rules): void {
   const { generation } = partition.broker
   if (rules.claims.fences) initialise(partition, process.id + 1)
-  process.valid = isMemberOf(generation, process) ? 1 : 0
   if (process.flight !== NONE) return // of its own session before: only where it does not wait for it
+  process.valid = isMemberOf(generation, process) ? 1 : 0
   process.flight = PLANNED
   process.by = CLAIM
 }
