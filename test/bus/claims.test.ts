@@ -76,15 +76,25 @@ describe('a take-over by a process that commits together', () => {
     expect(claims()).toBe(0)
   })
 
-  test('claims once, until a generation has passed it by', async () => {
-    const { commits, commitApart, claims, member } = build()
+  test('fences its own partition once, until a generation has passed it by', async () => {
+    const { commits, commitApart, member, fence } = build()
+    commitApart('own', 4)
+    await commits.acquire(tp)
+    const before = fence().epoch
+    await commits.acquire(tp)
+    expect(fence().epoch).toBe(before + 1)
+    member.breaks++
+    await commits.acquire(tp)
+    expect(fence().epoch).toBe(before + 3)
+  })
+
+  test('claims it anew whenever another process has committed since', async () => {
+    const { commits, commitApart, claims } = build()
     commitApart('apart', 4)
     await commits.acquire(tp)
-    const producer = { id: partitionId, epoch: 2 }
-    commitApart('another', 6, producer)
     await commits.acquire(tp)
     expect(claims()).toBe(1)
-    member.breaks++
+    commitApart('another', 6)
     await commits.acquire(tp)
     expect(claims()).toBe(2)
   })

@@ -7,6 +7,7 @@ import {
   APART,
   DIED,
   GIVEN_UP,
+  GONE,
   IN_FLIGHT,
   INTENDED,
   KNOWN,
@@ -38,7 +39,7 @@ export const commitActions = {
       if (!mayLand(broker, process)) return false
       const before = broker.seq
       const afterLoss = broker.lostBy === process.id + 1
-      store(partition, process, process.deaf === DIED ? 0 : process.id + 1)
+      store(partition, process, process.deaf === DIED ? GONE : process.id + 1)
       if (afterLoss) broker.lostBy = 0
       if (process.deaf) forget(process)
       else process.flight = LANDED

@@ -21,7 +21,7 @@ const ofBroker = [
 /** What the brokers know of a partition. */
 export const ofPartition = [
   'owner', // process + 1 that the present generation gives the partition to
-  'tag', // of the stored checkpoint: process + 1, or 0 for nobody's, or one that is gone
+  'tag', // of the stored checkpoint: process + 1, GONE, NOBODYS, or 0: there is no checkpoint
   'seq',
   'epoch', // process + 1 that initialised the partition's own producer last
   'taker', // the truth: process + 1 that took the partition over last

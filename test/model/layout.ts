@@ -63,7 +63,7 @@ export class Order {
       ]),
     ])
     this.#from = Uint16Array.from([...words(0, sizes.broker), ...ofPartitions, ...ofProcesses])
-    this.#names = Uint8Array.from([0, ...processes.map((_, id) => processes.indexOf(id) + 1)])
+    this.#names = Uint8Array.from(range(16), name => processes.indexOf(name - 1) + 1 || name)
     this.#placesOfNames = range(partitions.length).flatMap(p => [
       ...namesOfPartition.map(name => layout.partition(p) + name),
       ...range(processes.length).map(id => layout.seat(id, p) + tagOfSeat),

@@ -152,7 +152,7 @@ export const planted: readonly Planted[] = [
     what: 'A partition is taken over again while a commit of its last session is under way.',
     rules: { waitsForOwn: false },
     breaks: 'unseen',
-    bounds: { together: 1 },
+    bounds: { together: 1, rejoins: 1 },
   },
   {
     name: 'only-one-session-is-lost',

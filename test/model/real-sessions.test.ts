@@ -16,9 +16,18 @@ const worlds = [apart, { ...apart, together: 1, losses: 0 }, { ...apart, switche
 const weights: Partial<Record<ActionName, number>> = {
   ...{ crash: 1, forgetGroup: 1, stop: 4, evict: 4, giveUpJoin: 1, loseJoin: 2, loseSync: 1, joinAgain: 4, drain: 8 },
   ...{ endLease: 3, age: 2, beginBeat: 2, loseAnswer: 5, landAndLose: 10, hearNotSent: 5, giveUpPost: 5 },
-  ...{ beginTakeOver: 60, goOnWithTakeOver: 60, endTakeOver: 60, beginCommit: 20, land: 40, hearDone: 60, post: 30 },
+  ...{ beginTakeOver: 60, goOnWithTakeOver: 20, endTakeOver: 60, beginCommit: 20, land: 40, hearDone: 60, post: 30 },
   ...{ beginSharedCommit: 20, write: 60, end: 40, hearSharedDone: 60, hearRefused: 60, initialise: 60 },
-  ...{ loseSharedAnswer: 5, endOpen: 2, writeClaim: 60, landClaim: 60, hearClaim: 60, loseClaim: 3, timeOutClaim: 15 },
+  ...{
+    loseSharedAnswer: 5,
+    endOpen: 2,
+    goOnUnheard: 200,
+    writeClaim: 60,
+    landClaim: 60,
+    hearClaim: 60,
+    loseClaim: 3,
+    timeOutClaim: 15,
+  },
 }
 const weightOf = ({ name }: Step) => weights[name] ?? 20
 

@@ -112,6 +112,11 @@ export class RealSessions {
       hearSync: () => this.#hearSync(process, model),
       beginTakeOver: () => this.#begin(process, model),
       goOnWithTakeOver: () => this.#goOn(process, model),
+      goOnUnheard: () => {
+        const { offset, metadata } = this.#committed
+        process.claim = metadata ? claimOf({ offset, metadata }, process.tag) : null
+        expect(process.claim !== null).toBe(model.flight !== NONE)
+      },
       landClaim: () => {
         this.#committed = process.claim!
       },

@@ -5,12 +5,14 @@ import { brokenByPost } from './promises.ts'
 import {
   DEAD,
   DIED,
+  GONE,
   IN_FLIGHT,
   INTENDED,
   MEMBER,
   MUST_JOIN,
   NONE,
   OPEN,
+  PLANNED,
   READY,
   RELEASED,
   SENT,
@@ -89,7 +91,6 @@ export function release(process: Process, cell: Cell): void {
 
 export function endSession(process: Process): void {
   closeFlight(process)
-  if (process.flight === NONE) process.valid = 0
   process.session = NONE
   process.held = 0
   process.touched = 0
@@ -132,10 +133,10 @@ function crash({ broker, processes, partitions }: Partition, process: Process): 
 
 function die({ broker }: Partition, seat: Process): void {
   closeSlot(seat)
-  if (seat.by === SHARED && seat.flight === SENT && seat.fenced) forget(seat)
+  if (seat.flight === PLANNED || (seat.by === SHARED && seat.flight === SENT && seat.fenced)) forget(seat)
   giveUp(seat, DIED)
   if (seat.orphan) seat.orphan = DIED
-  if (broker.tag === seat.id + 1) broker.tag = 0
+  if (broker.tag === seat.id + 1) broker.tag = GONE
   for (const cell of seat.cells) cell.ledger = NONE
   seat.given = 0
   seat.claimed = 0

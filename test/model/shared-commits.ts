@@ -4,7 +4,7 @@ import { abort, forget, giveUp, shared, store } from './flights.ts'
 import { type Broken, brokenByCommit } from './promises.ts'
 import type { Rules } from './rules.ts'
 import { endSession, inWords } from './session.ts'
-import { DIED, GIVEN_UP, IN_JOIN, IN_SYNC, JOINED, LANDED, SENT, SHARED, WRITTEN } from './states.ts'
+import { DIED, GIVEN_UP, GONE, IN_JOIN, IN_SYNC, JOINED, LANDED, SENT, SHARED, WRITTEN } from './states.ts'
 import { type Partition, type Process, spend } from './world.ts'
 
 /** Commits of all partitions of a process in one transaction, fenced by the generation. Of two ways, one is the dead's. */
@@ -143,7 +143,7 @@ function end({ partitions }: Partition, process: Process, way: number): boolean 
   for (const part of parts) {
     const partition = partitions[process.seats.indexOf(part)]!
     const before = partition.broker.seq
-    store(partition, part, part.deaf === DIED ? 0 : process.id + 1)
+    store(partition, part, part.deaf === DIED ? GONE : process.id + 1)
     broken ??= brokenByCommit(partition, before, false)
     if (part.deaf === GIVEN_UP || part.deaf === DIED) forget(part)
     else part.flight = LANDED

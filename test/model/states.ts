@@ -22,6 +22,8 @@ export const SENT = 1
 export const LANDED = 2
 /** It is written, in a transaction that is open. */
 export const WRITTEN = 3
+/** A claim: the take-over has begun that will tell what to claim. */
+export const PLANNED = 4
 
 /** Whose producer commits: the partition's own, which an epoch fences; the process's, which a generation fences; a claim. */
 export const APART = 0
@@ -32,6 +34,10 @@ export const CLAIM = 2
 export const GIVEN_UP = 1
 export const DIED = 2
 export const SESSION_OVER = 3
+
+/** Tags of checkpoints that are none of the processes': the one of a process that is gone, and that of a claim. */
+export const GONE = 14
+export const NOBODYS = 15
 
 /** What a commit does to an offset. */
 export const INTENDED = 1

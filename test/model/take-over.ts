@@ -13,8 +13,10 @@ import {
   GIVEN_UP,
   LANDED,
   MEMBER,
+  NOBODYS,
   NONE,
   OPEN,
+  PLANNED,
   RELEASED,
   SENT,
   SHARED,
@@ -27,6 +29,22 @@ import { type Partition, type Process, spend } from './world.ts'
 export const takeOverActions = {
   beginTakeOver: { says: 'A begins to take the partition over', act: beginTakeOver },
   goOnWithTakeOver: { says: 'A goes on with the take-over', act: goOnWithTakeOver },
+  goOnUnheard: {
+    says: 'A goes on with a take-over whose session is over',
+    act(partition, process) {
+      const { broker, offsets } = partition
+      if (process.flight !== PLANNED || process.session !== NONE || isUnstable(partition)) return false
+      if (!isAnothers(broker.tag, process)) forget(process)
+      else {
+        process.flight = SENT
+        process.flightSeq = broker.seq + 1
+        process.cells.forEach((cell, k) => {
+          cell.sent = offsets[k]!.stored
+        })
+      }
+      return true
+    },
+  },
   writeClaim: {
     says: "A's claim is written, in a transaction that is open",
     act({ broker }, process, _way, rules) {
@@ -41,7 +59,7 @@ export const takeOverActions = {
       const { broker } = partition
       if (process.flight !== WRITTEN || process.by !== CLAIM) return false
       const before = broker.seq
-      store(partition, process, rules.claims.ownTag ? process.id + 1 : 0)
+      store(partition, process, rules.claims.ownTag ? process.id + 1 : NOBODYS)
       if (process.deaf === GIVEN_UP || process.deaf === DIED) forget(process)
       else process.flight = LANDED
       return brokenByCommit(partition, before, false) ?? true
@@ -58,7 +76,7 @@ export const takeOverActions = {
         process.claimed = 1
         process.seq = process.flightSeq
       }
-      if (!process.deaf && !rules.claims.ownTag) process.tag = 0
+      if (!process.deaf && !rules.claims.ownTag) process.tag = NOBODYS
       forget(process)
       return true
     },
@@ -73,7 +91,7 @@ export const takeOverActions = {
   loseClaim: {
     says: 'A loses the answer to its claim',
     act({ broker }, process) {
-      if (process.flight === NONE || process.by !== CLAIM) return false
+      if (process.flight === NONE || process.flight === PLANNED || process.by !== CLAIM) return false
       if (process.deaf === GIVEN_UP || process.deaf === DIED || !spend(broker, 'lostCommits')) return false
       if (process.flight !== LANDED) process.deaf = GIVEN_UP
       return failClaim(process)
@@ -110,7 +128,14 @@ function beginTakeOver(partition: Partition, process: Process, _way: number, rul
 function beginClaim(partition: Partition, process: Process, rules: Rules): void {
   const { generation } = partition.broker
   if (rules.claims.fences) initialise(partition, process.id + 1)
+  if (process.flight !== NONE) return // of its own session before: only where it does not wait for it
   process.valid = isMemberOf(generation, process) ? 1 : 0
+  process.flight = PLANNED
+  process.by = CLAIM
+}
+
+function isAnothers(tag: number, { id }: Process): boolean {
+  return tag !== 0 && tag !== NOBODYS && tag !== id + 1
 }
 
 function isMemberOf(of: number, { known, sameId, generation }: Process): boolean {
@@ -118,7 +143,8 @@ function isMemberOf(of: number, { known, sameId, generation }: Process): boolean
 }
 
 /** Whether its own producer is initialised, and has ended what may hold a part of an earlier session. */
-function isReady({ seats }: Process, rules: Rules): boolean {
+function isReady({ seats, flight, by, deaf, claimed }: Process, rules: Rules): boolean {
+  if (flight && by === SHARED && deaf === DIED && !claimed) return false // the reading would wait for it
   if (
     seats.some(({ orphan, flight, by, deaf }) => orphan === GIVEN_UP || (flight && by === SHARED && deaf === GIVEN_UP))
   )
@@ -170,15 +196,14 @@ function read(partition: Partition, process: Process, rules: Rules): boolean {
 
 /** Makes it nobody's, so that no other process can take it for its own. */
 function claim(process: Process, rules: Rules): void {
-  const isAnothers = process.tag !== 0 && process.tag !== process.id + 1
-  if (!isAnothers) {
-    process.valid = 0
+  if (!isAnothers(process.tag, process)) {
+    if (process.by === CLAIM) forget(process)
     process.session = TOLD
     process.claimed = 1
     return
   }
   for (const cell of process.cells) cell.sent = cell.state
-  Object.assign(process, { session: CLAIMING, flight: SENT, by: CLAIM, flightSeq: process.seq + 1 })
+  Object.assign(process, { session: CLAIMING, flight: SENT, by: CLAIM, flightSeq: process.seq + 1, deaf: 0 })
   if (rules.claims.ownTag) process.tag = process.id + 1
 }
 
@@ -200,7 +225,7 @@ function lookAgain(partition: Partition, process: Process, rules: Rules): boolea
   if (isUnstable(partition)) return false
   initialise(partition, process.id + 1)
   const isAsClaimed = process.cells.every(({ state }, k) => state === offsets[k]!.stored)
-  if (isAsClaimed && broker.tag === 0 && broker.seq === process.seq + 1) {
+  if (isAsClaimed && broker.tag === NOBODYS && broker.seq === process.seq + 1) {
     process.session = TOLD
     process.claimed = 1
     process.seq++
