@@ -134,4 +134,24 @@ describe('through a re-join', () => {
     expect(sharedCommits.began).toHaveLength(before)
     expect(logs.map(({ published }) => published.length)).toEqual([1, 1, 1])
   })
+
+  test('a process that is no member any more commits apart what it knew, before it joins again', async () => {
+    const { sessionOf, commit, ownership, lease, acquire, clock, driverOf, logs } = await openTogether()
+    const session = sessionOf(0)
+    const intended = session.intend([0])
+    await commit()
+    expect(await intended).toBe(true)
+    lease.ms = 0
+    const joining = ownership.joining()
+    session.settle(0, result(0))
+    await commit('failed') // the group does not know it
+    await clock.pass(1)
+    await acquire([0])
+    await clock.pass(25)
+    driverOf(0).endCommit()
+    await settled()
+    expect(logs[0]!.published).toHaveLength(1)
+    await clock.pass(100)
+    await joining
+  })
 })
