@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { FetchedMessage } from '../../src/bus/batches/messages.ts'
 import { markAborted } from '../../src/bus/kafka/aborted.ts'
-import type { FetchedMessage } from '../../src/bus/kafka/messages.ts'
 import type { AbortedTransaction } from '../../src/bus/wire/fetch-api.ts'
 
 /**

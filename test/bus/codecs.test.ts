@@ -3,8 +3,8 @@ import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { lz4Compress, snappyCompress } from '@platformatic/wasm-utils'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { unpack } from '../../src/bus/kafka/codecs.ts'
-import { UnreadableBatch } from '../../src/bus/kafka/unreadable.ts'
+import { unpack } from '../../src/bus/batches/codecs.ts'
+import { UnreadableBatch } from '../../src/bus/batches/unreadable.ts'
 import { type Packing, packingNames, packings } from '../support/batches.ts'
 
 const MiB = 1024 * 1024

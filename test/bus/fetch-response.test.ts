@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import { fetchV12, Reader } from '@platformatic/kafka'
 import { describe, expect, test } from 'vitest'
+import { noMark } from '../../src/bus/batches/record-batch.ts'
 import { type Fetch, fetchCommitted } from '../../src/bus/kafka/fetch.ts'
-import { noMark } from '../../src/bus/kafka/record-batch.ts'
 import type { BusRecord } from '../../src/bus/port.ts'
 import {
   type AnsweredPartition,

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import fc from 'fast-check'
 import type { Message } from 'kafkajs'
 import { expect, it } from 'vitest'
-import { encodeRecords } from '../../src/bus/kafka/records-encoding.ts'
+import { encodeRecords } from '../../src/bus/batches/records-encoding.ts'
 
 const require = createRequire(import.meta.url)
 /** kafkajs's own encoding of one record. */

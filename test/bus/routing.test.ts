@@ -1,6 +1,6 @@
 import kafkajs, { type Message, type TopicMessages } from 'kafkajs'
 import { expect, it } from 'vitest'
-import { encodeRecords } from '../../src/bus/kafka/records-encoding.ts'
+import { encodeRecords } from '../../src/bus/batches/records-encoding.ts'
 import { Routing } from '../../src/bus/kafka/routing.ts'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'

@@ -1,4 +1,4 @@
-import { decodeBatches } from '../../src/bus/kafka/batches.ts'
+import { decodeBatches } from '../../src/bus/batches/batches.ts'
 import type { TopicPartition } from '../../src/bus/port.ts'
 import type { Api, Target } from '../../src/bus/wire/brokers.ts'
 import { type ProtocolError, protocolError } from '../../src/bus/wire/errors.ts'

@@ -1,5 +1,5 @@
+import type { FetchedMessage } from '../batches/messages.ts'
 import type { AbortedTransaction } from '../wire/fetch-api.ts'
-import type { FetchedMessage } from './messages.ts'
 
 /** Version 0, type 0: the key of the control record that ends an aborted transaction. */
 const abortMarker = Buffer.from([0, 0, 0, 0])

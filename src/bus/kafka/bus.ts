@@ -1,5 +1,6 @@
 import type { Kafka } from 'kafkajs'
 import { type Clock, sleep } from '../../clock.ts'
+import type { Compression } from '../batches/codecs.ts'
 import type {
   Bus,
   Follower,
@@ -22,7 +23,6 @@ import { Brokers } from '../wire/brokers.ts'
 import { protocolError } from '../wire/errors.ts'
 import { IdempotentPublisher } from '../wire/publisher.ts'
 import { type KafkaClient, type KafkaConnection, producerKafka } from './client.ts'
-import type { Compression } from './codecs.ts'
 import { Fetcher } from './fetcher.ts'
 import { joinKafkaGroup } from './group.ts'
 import { LogReader } from './log-reader.ts'

@@ -1,7 +1,7 @@
 import kafkajs, { type ISocketFactory, type logCreator, type SASLOptions } from 'kafkajs'
 import type { Telemetry } from '../../telemetry/events.ts'
+import { registerCodecs } from '../batches/codecs.ts'
 import type { Connect, Sasl, Security } from '../wire/connecting.ts'
-import { registerCodecs } from './codecs.ts'
 import { forgetHalfReadAnswers, keepLeaderless, stopIdleTimers } from './internals.ts'
 
 /** What writes: the wire, in one transaction for all partitions of a process, or kafkajs, in one for each. */

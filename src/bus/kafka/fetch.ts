@@ -1,12 +1,12 @@
+import { decodeBatches, startOf, type Unsure, unreadableFrom } from '../batches/batches.ts'
+import type { DecodedMessage } from '../batches/messages.ts'
+import { headerBytes, type Mark, type Wanted } from '../batches/record-batch.ts'
+import { UnreadableBatch, unreadableOf } from '../batches/unreadable.ts'
 import type { BusRecord, TopicPartition } from '../port.ts'
 import { timestampOf } from '../record-time.ts'
 import { protocolError } from '../wire/errors.ts'
 import type { FetchAnswer, FetchedPartition, FetchRequest } from '../wire/fetch-api.ts'
 import { markAborted } from './aborted.ts'
-import { decodeBatches, startOf, type Unsure, unreadableFrom } from './batches.ts'
-import type { DecodedMessage } from './messages.ts'
-import { headerBytes, type Mark, type Wanted } from './record-batch.ts'
-import { UnreadableBatch, unreadableOf } from './unreadable.ts'
 
 /** Where to read on. */
 export interface Position {

@@ -1,5 +1,6 @@
 import { type Clock, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
+import { type Mark, noMark } from '../batches/record-batch.ts'
 import type { TopicPartition } from '../port.ts'
 import type { LogEnds } from '../session/driver.ts'
 import type { Brokers } from '../wire/brokers.ts'
@@ -7,7 +8,6 @@ import { fetchRecords } from '../wire/fetch-api.ts'
 import { type Fetched, fetchCommitted } from './fetch.ts'
 import { logEnds } from './offsets.ts'
 import { restMs, textOf, typeOf, unknownPartition } from './reading-trouble.ts'
-import { type Mark, noMark } from './record-batch.ts'
 
 export interface FetcherOptions {
   brokers: Brokers

@@ -1,7 +1,7 @@
 import type { Kafka, Producer } from 'kafkajs'
+import type { Compression } from '../batches/codecs.ts'
 import type { OutgoingRecord, Publisher } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
-import type { Compression } from './codecs.ts'
 import { Routing } from './routing.ts'
 
 const publisherRetry = { initialRetryTime: 50, maxRetryTime: 500, retries: 3, multiplier: 1.5 }

@@ -1,9 +1,9 @@
 import type { CompressionTypes, ICustomPartitioner, Message, ProducerBatch, RecordMetadata } from 'kafkajs'
+import { type Compression, compressionTypes } from '../batches/codecs.ts'
 import { partitionOf } from '../murmur2.ts'
 import type { OutgoingRecord } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import { sizeInBatch } from '../record-size.ts'
-import { type Compression, compressionTypes } from './codecs.ts'
 
 /** What one request carries at most; kafkajs's time for it grows with the square of the records. */
 const chunkBytes = 400_000

@@ -1,4 +1,5 @@
 import { type Clock, sleep } from '../../clock.ts'
+import type { Compression } from '../batches/codecs.ts'
 import { Gathered } from '../gathered.ts'
 import type { TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
@@ -8,7 +9,6 @@ import type { GroupMember, MemberOf } from '../session/member.ts'
 import type { Brokers } from '../wire/brokers.ts'
 import type { CommittingMember } from '../wire/transaction-apis.ts'
 import { TransactionalProducer } from '../wire/transactional-producer.ts'
-import type { Compression } from './codecs.ts'
 import type { Progress } from './committed-offsets.ts'
 import type { Logs } from './logs.ts'
 

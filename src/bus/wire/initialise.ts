@@ -1,7 +1,7 @@
+import type { ProducerIdentity } from '../batches/encode-batch.ts'
 import type { Brokers } from './brokers.ts'
 import { ProtocolError } from './errors.ts'
 import { askPatiently, type Patience } from './patience.ts'
-import type { ProducerIdentity } from './record-batch.ts'
 import { initProducerId } from './transaction-apis.ts'
 
 /** After which brokers end a transaction of a process that is gone. They look every 10 s. */

@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock.ts'
-import type { Compression } from '../kafka/codecs.ts'
+import type { Compression } from '../batches/codecs.ts'
+import { encodeBatch, type ProducerIdentity } from '../batches/encode-batch.ts'
 import type { OutgoingRecord, Publisher } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import type { Brokers } from './brokers.ts'
@@ -8,7 +9,6 @@ import { initialiseProducer } from './initialise.ts'
 import { Patience } from './patience.ts'
 import { produceBatches } from './produce.ts'
 import { produce } from './produce-api.ts'
-import { encodeBatch, type ProducerIdentity } from './record-batch.ts'
 import { Sequences } from './sequences.ts'
 
 export interface IdempotentPublisherOptions {

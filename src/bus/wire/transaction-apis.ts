@@ -1,8 +1,8 @@
+import type { ProducerIdentity } from '../batches/encode-batch.ts'
 import type { TopicPartition } from '../port.ts'
 import { type Api, type ApiDefinition, defineApi } from './api.ts'
 import { protocolError } from './errors.ts'
 import type { Decoder, Encoder } from './fields.ts'
-import type { ProducerIdentity } from './record-batch.ts'
 
 /** Whose transaction a request is about. */
 export interface Owned extends ProducerIdentity {

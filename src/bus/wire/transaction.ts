@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock.ts'
-import type { Compression } from '../kafka/codecs.ts'
+import type { Compression } from '../batches/codecs.ts'
+import { encodeBatch, type ProducerIdentity } from '../batches/encode-batch.ts'
 import type { Api } from './api.ts'
 import type { Brokers, Target } from './brokers.ts'
 import type { Part } from './chunks.ts'
@@ -7,7 +8,6 @@ import { ProtocolError } from './errors.ts'
 import { askPatiently, type Patience } from './patience.ts'
 import { produceBatches } from './produce.ts'
 import { produce, produceImplicitly } from './produce-api.ts'
-import { encodeBatch, type ProducerIdentity } from './record-batch.ts'
 import { Sequences } from './sequences.ts'
 import {
   addOffsetsToTxn,

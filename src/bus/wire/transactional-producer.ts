@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts'
-import type { Compression } from '../kafka/codecs.ts'
+import type { Compression } from '../batches/codecs.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import type { Brokers } from './brokers.ts'

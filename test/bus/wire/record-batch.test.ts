@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
-import { decodeBatches } from '../../../src/bus/kafka/batches.ts'
-import { contextOf, isIntact } from '../../../src/bus/kafka/record-batch.ts'
+import { decodeBatches } from '../../../src/bus/batches/batches.ts'
+import { type BatchFrame, encodeBatch } from '../../../src/bus/batches/encode-batch.ts'
+import { contextOf, isIntact } from '../../../src/bus/batches/record-batch.ts'
 import { type Content, pairsOf } from '../../../src/bus/record-size.ts'
-import { type BatchFrame, encodeBatch } from '../../../src/bus/wire/record-batch.ts'
 
 const frame: BatchFrame = {
   producerId: 4711n,

@@ -1,8 +1,8 @@
-import { type Compression, compressionTypes, pack } from '../kafka/codecs.ts'
-import { crc32c } from '../kafka/crc32c.ts'
-import { encodeRecords } from '../kafka/records-encoding.ts'
 import { batchFrameBytes } from '../record-limits.ts'
 import type { Content } from '../record-size.ts'
+import { type Compression, compressionTypes, pack } from './codecs.ts'
+import { crc32c } from './crc32c.ts'
+import { encodeRecords } from './records-encoding.ts'
 
 /** A producer as brokers know it: what an older epoch of its id sends is refused. */
 export interface ProducerIdentity {
