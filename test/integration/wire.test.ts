@@ -84,15 +84,7 @@ describe.skipIf(!java.ok)('three nodes in three racks', () => {
       const { tp, write } = await buildTopic(kafka)
       await write('a')
       const { brokers, logs } = open(kafka.brokers)
-      const options = {
-        ...common,
-        brokers,
-        groupId: tp.topic,
-        topics: [tp.topic],
-        process: 'test',
-        offers: ['together'] as const,
-      }
-      const coordinator = await Coordinator.connect({ ...options, sessionTimeoutMs: 6000, rebalanceTimeoutMs: 15_000 })
+      const coordinator = await coordinatorOf(brokers, tp)
       await coordinator.locate()
       await logs.committed(tp.topic, [tp])
       const { leader } = await leaderOf(brokers, '__consumer_offsets')
@@ -123,6 +115,19 @@ describe.skipIf(!java.ok)('three nodes in three racks', () => {
   }, 120_000)
 })
 
+function coordinatorOf(brokers: Brokers, { topic }: Reading['tp']) {
+  return Coordinator.connect({
+    ...common,
+    brokers,
+    groupId: topic,
+    topics: [topic],
+    process: 'test',
+    offers: ['together'],
+    sessionTimeoutMs: 6000,
+    rebalanceTimeoutMs: 15_000,
+  })
+}
+
 function leaderOf(brokers: Brokers, topic: string) {
   return brokers.ask('any', metadata, { topics: [topic] }).then(({ topics }) => topics[0]!.partitions[0]!)
 }
@@ -144,15 +149,7 @@ describe.skipIf(!java.ok)('Kafka 3.9.1', () => {
     expect(await logs.ends(tp)).toEqual({ ...tp, low: 0, high: 1 })
     expect(await logs.offsetAt(tp, 0)).toBe(0)
     expect(await brokers.feature('transaction.version')).toBe(0)
-    const options = {
-      ...common,
-      brokers,
-      groupId: tp.topic,
-      topics: [tp.topic],
-      process: 'test',
-      offers: ['together'] as const,
-    }
-    const group = await Coordinator.connect({ ...options, sessionTimeoutMs: 6000, rebalanceTimeoutMs: 15_000 })
+    const group = await coordinatorOf(brokers, tp)
     const named: string[] = []
     const joined = await group.join('', memberId => void named.push(memberId))
     expect(joined).toMatchObject({ generation: 1, leaderId: named[0], memberId: named[0] })
