@@ -91,9 +91,12 @@ export class KafkaSharedCommits implements SharedCommits {
   apart(tp: TopicPartition): Pick<PartitionDriver, 'acquire' | 'commit'> {
     const { logs, groupId } = this.#options
     const producer = this.#producerOf(tp)
+    this.#claims.forget(tp)
     const ask = async () => find(await logs.committed(groupId, [tp]), tp)
     return {
       acquire: async () => {
+        await this.#last // it may hold a part of the session that the partition had before
+        await this.#initialised()
         await producer.init()
         await this.bury()
         await producer.probe(tp)

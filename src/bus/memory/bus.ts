@@ -209,7 +209,7 @@ export class MemoryBus implements Bus {
     let epoch = 0
     return {
       acquire: () =>
-        shared.takeOver(tp, () => {
+        shared.acquireApart(tp, () => {
           epoch = broker.fence(id)
         }),
       commit: (records, offset, metadata) =>

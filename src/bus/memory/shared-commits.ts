@@ -82,14 +82,22 @@ export class MemorySharedCommits implements SharedCommits {
     return initialising
   }
 
+  /** For a session that commits by itself. */
+  acquireApart(tp: TopicPartition, fence: () => void): Promise<Acquired> {
+    this.#claims.forget(tp)
+    return this.#takeOverAfterCommits(tp, fence)
+  }
+
+  async #takeOverAfterCommits(tp: TopicPartition, fence: () => void): Promise<Acquired> {
+    await this.#last // it may hold a part of the session that the partition had before
+    await this.#producer()
+    return this.#takeOver(tp, fence)
+  }
+
   acquire(tp: TopicPartition): Promise<Acquired> {
     const { broker, groupId } = this.#options
     const producer = { id: `${groupId}-${tp.topic}-${tp.partition}`, epoch: 0 }
-    const afterCommits = async (fence: () => void) => {
-      await this.#last // it may hold a part of the session that the partition had before
-      await this.#producer()
-      return this.takeOver(tp, fence)
-    }
+    const afterCommits = (fence: () => void) => this.#takeOverAfterCommits(tp, fence)
     return this.#claims.acquire(tp, {
       read: () => afterCommits(() => {}),
       fenceAndRead: () =>
@@ -101,7 +109,7 @@ export class MemorySharedCommits implements SharedCommits {
   }
 
   /** Fences, ends what the dead have left open, waits for what the living have, and reads what was committed last. */
-  async takeOver(tp: TopicPartition, fence: () => void): Promise<Acquired> {
+  async #takeOver(tp: TopicPartition, fence: () => void): Promise<Acquired> {
     const { broker, groupId, clock, atBroker } = this.#options
     for (let first = true; ; first = false) {
       const acquired = await atBroker(`acquire ${nameOf(tp)}`, () => {

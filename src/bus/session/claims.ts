@@ -47,6 +47,11 @@ export class Claims {
     return acquired
   }
 
+  /** This process commits apart there now: when it goes back, that may still be on its way. */
+  forget({ topic, partition }: TopicPartition): void {
+    this.#fenced.delete(`${topic}/${partition}`)
+  }
+
   async #acquire(name: string, of: MemberOf, { read, fenceAndRead, commit }: ClaimSteps): Promise<Acquired> {
     const { breaks } = this.#member()
     this.#checkIsStill(of)
