@@ -88,6 +88,16 @@ describe('a take-over by a process that commits together', () => {
     expect(fence().epoch).toBe(before + 3)
   })
 
+  test('fences its own partition anew after it has committed apart there', async () => {
+    const { commits, commitApart, fence } = build()
+    commitApart('own', 4)
+    await commits.acquire(tp)
+    await commits.acquireApart(tp, fence)
+    const before = fence().epoch
+    await commits.acquire(tp)
+    expect(fence().epoch).toBe(before + 2)
+  })
+
   test('claims it anew whenever another process has committed since', async () => {
     const { commits, commitApart, claims } = build()
     commitApart('apart', 4)
