@@ -7,6 +7,9 @@ import { tooLarge, UnreadableBatch, unknownCodec } from './unreadable.ts'
 /** The codecs of what busgate itself writes. */
 export type Compression = 'none' | 'gzip' | 'zstd'
 
+/** Fewer bytes are sent as they are: they would not become much smaller. */
+export const leastCompressed = 1024
+
 /**
  * Most bytes that one batch may unpack to. Brokers bound only what it is packed to (message.max.bytes, 1 MiB by default),
  * and a gzip of 1 MiB can hold a GiB. Producers bound their batches before packing, by 1 MiB or by what they guess 1 MiB

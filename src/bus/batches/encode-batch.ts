@@ -1,6 +1,6 @@
 import { batchFrameBytes } from '../record-limits.ts'
 import type { Content } from '../record-size.ts'
-import { type Compression, compressionTypes, pack } from './codecs.ts'
+import { type Compression, compressionTypes, leastCompressed, pack } from './codecs.ts'
 import { crc32c } from './crc32c.ts'
 import { encodeRecords } from './records-encoding.ts'
 
@@ -23,8 +23,6 @@ export interface BatchFrame extends ProducerIdentity {
 const beforeLength = 12
 const format = 2
 const transactionalFlag = 0x10
-/** Fewer bytes are sent as they are: they would not become much smaller. */
-const leastCompressed = 1024
 
 /** A record batch in the format v2 (KIP-98): https://kafka.apache.org/documentation/#recordbatch */
 export function encodeBatch(records: readonly Content[], frame: BatchFrame): Buffer {

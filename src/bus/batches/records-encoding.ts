@@ -2,7 +2,7 @@ import { type Bytes, type Content, lengthOf, pairsOf, recordSize, sizeOfVarint }
 
 /**
  * Messages as the records of one batch, in Kafka's record format v2 (KIP-98), all with the batch's own timestamp.
- * kafkajs makes a dozen buffers for each record; this makes one for all of them.
+ * One buffer holds them all.
  * @param frameBytes room that is left in front of them
  */
 export function encodeRecords(messages: readonly Content[], frameBytes = 0): Buffer {

@@ -56,10 +56,11 @@ const leadersWithinMs = 30_000
 const createWithinMs = 10_000
 const topicAlreadyExists = 36
 
-/** The bus on Apache Kafka: what is read, coordinated and asked goes over the wire, what is written through kafkajs. */
+/** The bus on Apache Kafka, over the wire. With the client kafkajs, what is written goes through that one's producers. */
 export class KafkaBus implements Bus {
   readonly #options: KafkaBusOptions
-  readonly #producers: Kafka
+  /** Null: the wire writes. */
+  readonly #producers: Kafka | null
   readonly #brokers: Brokers
   readonly #logs: Logs
   readonly #fetcher: Fetcher
@@ -72,7 +73,7 @@ export class KafkaBus implements Bus {
     const { clock, telemetry, rack, brokers: seeds } = options
     const brokers = new Brokers({ ...options, seeds })
     this.#options = options
-    this.#producers = producerKafka(options)
+    this.#producers = options.client === 'kafkajs' ? producerKafka(options) : null
     this.#brokers = brokers
     this.#logs = new Logs({ brokers, clock, telemetry })
     this.#fetcher = new Fetcher({ brokers, clock, telemetry, rack })
@@ -81,8 +82,7 @@ export class KafkaBus implements Bus {
   }
 
   async publisher(): Promise<Publisher> {
-    const { client, compression } = this.#options
-    if (client === 'kafkajs') return kafkaPublisher(this.#producers, this.#limits, compression)
+    if (this.#producers) return kafkaPublisher(this.#producers, this.#limits, this.#options.compression)
     return new IdempotentPublisher({ ...this.#options, brokers: this.#brokers, limits: this.#limits })
   }
 
@@ -95,7 +95,6 @@ export class KafkaBus implements Bus {
     const ownership = new Ownership({ ...this.#options, ...wishes, groupId, listener })
     const options = {
       ...this.#options,
-      client: this.#options.client ?? 'wire',
       olderMembers: this.#options.olderMembers ?? false,
       groupId,
       brokers: this.#brokers,

@@ -8,7 +8,6 @@ import type { GroupMembership, PartitionHistory } from '../session/driver.ts'
 import { GroupMember } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
 import type { Brokers } from '../wire/brokers.ts'
-import type { KafkaClient } from './client.ts'
 import { Coordinator, type Offer } from './coordinator.ts'
 import type { Fetcher, Reading } from './fetcher.ts'
 import type { Logs } from './logs.ts'
@@ -17,14 +16,13 @@ import { reachable } from './reachable.ts'
 import { KafkaSharedCommits } from './shared-commits.ts'
 
 export interface KafkaGroupOptions {
-  /** What writes. */
-  client: KafkaClient
   /** Whether processes of versions before may be in the group. */
   olderMembers: boolean
   brokers: Brokers
   logs: Logs
   fetcher: Fetcher
-  producers: Kafka
+  /** kafkajs's, where they write, each partition apart. Null: the wire writes. */
+  producers: Kafka | null
   clock: Clock
   telemetry: Telemetry
   groupId: string
@@ -109,8 +107,9 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
     readings.set(key, reading)
     reading.life++ // another session reads
     const cursor = cursorOf(fetcher, reading)
-    if (options.client === 'wire') return wirePartition({ tp, shared, logs, cursor, apart: apart !== undefined })
-    return kafkaPartition({ ...options, kafka: options.producers, tp, cursor, bury: () => shared.bury() })
+    const { producers: kafka } = options
+    if (!kafka) return wirePartition({ tp, shared, logs, cursor, apart: apart !== undefined })
+    return kafkaPartition({ ...options, kafka, tp, cursor, bury: () => shared.bury() })
   }
   try {
     closing.throwIfAborted() // an event of before is not heard of
@@ -141,8 +140,8 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
   }
 }
 
-function offersOf({ client, olderMembers }: KafkaGroupOptions): Offer[] {
-  const own: Offer[] = client === 'wire' ? ['together', 'apart'] : ['apart']
+function offersOf({ producers, olderMembers }: KafkaGroupOptions): Offer[] {
+  const own: Offer[] = producers ? ['apart'] : ['together', 'apart']
   return olderMembers ? [...own, 'older'] : own
 }
 

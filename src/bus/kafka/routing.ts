@@ -1,5 +1,5 @@
 import type { CompressionTypes, ICustomPartitioner, Message, ProducerBatch, RecordMetadata } from 'kafkajs'
-import { type Compression, compressionTypes } from '../batches/codecs.ts'
+import { type Compression, compressionTypes, leastCompressed } from '../batches/codecs.ts'
 import { partitionOf } from '../murmur2.ts'
 import type { OutgoingRecord } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
@@ -8,9 +8,6 @@ import { sizeInBatch } from '../record-size.ts'
 /** What one request carries at most; kafkajs's time for it grows with the square of the records. */
 const chunkBytes = 400_000
 const chunkRecords = 500
-
-/** Less is sent as it is: it would not become much smaller. */
-const leastCompressed = 1024
 
 type SendBatch = (batch: ProducerBatch) => Promise<RecordMetadata[]>
 

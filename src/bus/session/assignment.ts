@@ -6,7 +6,7 @@ export interface Assignment {
   shares: ReadonlyMap<string, readonly TopicPartition[]>
   /** How many partitions each of the group's topics has: who does not lead hears nothing of the others' topics. */
   counts: ReadonlyMap<string, number>
-  /** The tags of the processes that are members now. */
+  /** The names of the processes that are members now. */
   processes: readonly string[]
 }
 
@@ -22,7 +22,7 @@ export interface Given {
 /** What a member tells the leader of itself. */
 export interface Subscription {
   topics: readonly string[]
-  /** The tag of its process; null: it is an older busgate, or another program. */
+  /** The name of its process; null: it is an older busgate, or another program. */
   process: string | null
 }
 

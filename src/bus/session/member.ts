@@ -132,7 +132,7 @@ export class GroupMember {
     return this.#commits
   }
 
-  /** The tags of the processes in that generation; null: its leader does not know them. */
+  /** The names of the processes in that generation; null: its leader does not know them. */
   get processes(): readonly string[] | null {
     return this.#processes
   }
