@@ -46,7 +46,7 @@ const ownership = row(
     title: 'Partitions of each process',
     description:
       'They should be alike. The sum falls below the number of partitions: some are read by nobody; see session.openFailed in the log.',
-    width: 10,
+    width: 8,
     unit: 'short',
     stacked: true,
     queries: [[`count by (instance) (busgate_consumer_lag_records{${topic}})`, '{{instance}}']],
@@ -56,15 +56,29 @@ const ownership = row(
     title: 'Sessions ended by a newer owner',
     description:
       'Some at a rebalance are normal. Steadily: two processes fight for partitions, or one stalls for longer than kafka.sessionTimeoutMs.',
-    width: 6,
+    width: 4,
     unit: 'short',
     queries: [[`increase(busgate_sessions_fenced_total{${own}}[$__rate_interval])`, '{{instance}}']],
+  }),
+  lines({
+    title: 'Commits',
+    description:
+      'How long brokers take for a transaction. Every command waits for two of them; growing: the brokers are slow.',
+    width: 8,
+    unit: 's',
+    queries: [0.5, 0.99].map(
+      of =>
+        [
+          `histogram_quantile(${of}, sum by (le) (rate(busgate_commit_duration_seconds_bucket{${own}}[$__rate_interval])))`,
+          `p${of * 100}`,
+        ] as const,
+    ),
   }),
   lines({
     title: 'Dead letters',
     description:
       'Records that cannot be read, by code. SCHEMA_NOT_FOUND: register the schema. NOT_CONFLUENT, DECODE: mend the producer. Then replay them. NO_NUMERIC_ID: callbacks about messages of other systems.',
-    width: 8,
+    width: 4,
     unit: 'ops',
     queries: [
       [`sum by (stage, code) (rate(busgate_dead_letters_total{${own}}[$__rate_interval])) > 0`, '{{stage}} {{code}}'],

@@ -8,6 +8,9 @@ export const operations = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 /** One request to the gateway, in seconds: from a gateway next door to the default time-out of 30 s and twice that. */
 export const requestSeconds = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60]
 
+/** One transaction, in seconds: a few milliseconds where brokers are near, seconds where one of them moves. */
+export const commitSeconds = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10]
+
 /** Waiting for an account's rate, in seconds: below 20 ms it hides in the envelope's linger, past minutes the rate is too low. */
 export const rateWaitSeconds = [0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900]
 

@@ -1,4 +1,4 @@
-import { deliverySeconds, operations, rateWaitSeconds, requestSeconds } from './buckets.ts'
+import { commitSeconds, deliverySeconds, operations, rateWaitSeconds, requestSeconds } from './buckets.ts'
 import * as label from './labels.ts'
 
 /** A label's values: a closed list, or what it is that they name. */
@@ -95,6 +95,14 @@ export const definitions = {
     meaning: 'Used part of the 8,192 offsets above the checkpoint; at 1 nothing more is fetched.',
     action:
       'Near 1 for long: a record at the checkpoint does not end, see doubts, registry.unavailable and account.paused in the log.',
+  },
+  commit_duration_seconds: {
+    type: 'histogram',
+    buckets: commitSeconds,
+    labels: {},
+    meaning: 'Transactions with progress, intents and results that the brokers confirmed, and how long each took.',
+    action:
+      'Growing: the brokers are slow, and every command waits for two of them. Their count is the load on the brokers: one process makes 50 a second at most, whatever its partitions.',
   },
   envelopes_total: {
     type: 'counter',

@@ -31,6 +31,8 @@ export interface Events {
   'session.closed': { topic: string; partition: number }
   'session.openFailed': { topic: string; partition: number; error: Error }
   'cycle.committed': { topic: string; partition: number; records: number; windowUsed: number }
+  /** One transaction with the progress of so many partitions; seconds: until the brokers had confirmed it. */
+  'commit.confirmed': { partitions: number; records: number; seconds: number }
   /** So many offsets that were not worked on yet are gone from the log: retention, deleted records, an unclean election. */
   'log.cut': { topic: string; partition: number; lost: number }
   'doubt.opened': { cause: string; count: number }

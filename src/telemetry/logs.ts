@@ -30,6 +30,7 @@ const levels: { [K in keyof Events]: LevelOf<K> } = {
   'session.closed': 'info',
   'session.openFailed': 'warn',
   'cycle.committed': 'not logged',
+  'commit.confirmed': 'not logged',
   'doubt.opened': 'warn',
   'doubt.resolved': 'debug',
   'status.polled': 'debug',

@@ -43,6 +43,7 @@ function countRequests(telemetry: Telemetry, { count, observe }: Meters): void {
     observe('envelope_operations', {}, operations)
     observe('gateway_request_duration_seconds', {}, seconds, traceId)
   })
+  telemetry.on('commit.confirmed', ({ seconds }) => observe('commit_duration_seconds', {}, seconds))
   telemetry.on('gateway.retry', ({ reason, count: by }) => count('gateway_retries_total', { reason }, by))
   telemetry.on('rate.waited', ({ seconds }) => observe('rate_wait_seconds', {}, seconds))
 }

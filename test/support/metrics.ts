@@ -7,6 +7,7 @@ export const contract: Record<string, string[]> = {
   envelope_operations: [],
   gateway_request_duration_seconds: [],
   gateway_retries_total: ['reason'],
+  commit_duration_seconds: [],
   rate_wait_seconds: [],
   rate_headroom_ratio: ['account'],
   requests_in_flight: [],

@@ -41,6 +41,7 @@ const events = (n: number): { [K in keyof Events]: Events[K] } => ({
   'session.closed': { topic: 'busgate.commands', partition: 0 },
   'session.openFailed': { topic: 'busgate.commands', partition: 0, error: new Error(`${n}`) },
   'cycle.committed': { topic: 'busgate.commands', partition: 0, records: n, windowUsed: n },
+  'commit.confirmed': { partitions: n, records: n, seconds: n },
   'doubt.opened': { cause: 'timeout', count: 4 },
   'doubt.resolved': { outcome: 'SENT' },
   'status.polled': { result: 'sent' },

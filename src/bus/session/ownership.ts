@@ -7,7 +7,7 @@ import type { Backlog, Membership, SessionListener, SessionState, TopicPartition
 import { SharedBacklog } from './backlog.ts'
 import { unpackCheckpoint } from './checkpoint.ts'
 import { CommitCycle } from './commit-cycle.ts'
-import type { Batch, Committed, GroupDriver, GroupEvents, LogEnds, PartitionDriver } from './driver.ts'
+import type { Batch, Committed, GroupDriver, GroupEvents, LogEnds, Part, PartitionDriver } from './driver.ts'
 import { Ledger } from './ledger.ts'
 import { PartitionSession } from './session.ts'
 
@@ -367,7 +367,7 @@ export class Ownership implements GroupEvents, Membership {
     return new CommitCycle({
       clock: this.#options.clock,
       interval: () => Math.max(leastCommitInterval, commitIntervalPerSession * this.#slots.size),
-      transact: ([part]) => driver.commit(part!.records, part!.offset, part!.metadata),
+      transact: ([part]) => this.#timed([part!], () => driver.commit(part!.records, part!.offset, part!.metadata)),
       failed,
     })
   }
@@ -376,10 +376,19 @@ export class Ownership implements GroupEvents, Membership {
     this.#cycle ??= new CommitCycle({
       clock: this.#options.clock,
       interval: () => leastCommitInterval,
-      transact: parts => this.#group.shared!.commit(parts),
+      transact: parts => this.#timed(parts, () => this.#group.shared!.commit(parts)),
       failed: error => this.#allLost(error),
     })
     return this.#cycle
+  }
+
+  async #timed(parts: readonly Part[], commit: () => Promise<void>): Promise<void> {
+    const { clock, telemetry } = this.#options
+    const started = clock.monotonic()
+    await commit()
+    const records = parts.reduce((sum, part) => sum + part.records.length, 0)
+    const seconds = (clock.monotonic() - started) / 1000
+    telemetry.emit('commit.confirmed', { partitions: parts.length, records, seconds })
   }
 
   #allLost(error: Error): void {
