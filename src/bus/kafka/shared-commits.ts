@@ -56,6 +56,13 @@ export class KafkaSharedCommits implements SharedCommits {
     return this.#inTurn(async () => {
       await this.#initialised()
       await this.#producer.proveFencing(tp)
+    }).catch(error => {
+      if (error?.type !== 'TRANSACTIONAL_ID_AUTHORIZATION_FAILED') throw error
+      const { groupId } = this.#options
+      throw new Error(
+        `${error.message}. Grant this client the rights Describe and Write on transactional ids that begin with ${groupId}-.`,
+        { cause: error },
+      )
     })
   }
 

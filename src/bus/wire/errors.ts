@@ -32,7 +32,7 @@ export function protocolError(
 ): ProtocolError {
   const type = protocolErrorsCodesById[code] ?? 'UNKNOWN_SERVER_ERROR'
   const { message: description = `unknown error ${code}`, canRetry: retriable = false } = protocolErrors[type] ?? {}
-  return new ProtocolError({ type, code, retriable }, message || description.replace(/\.$/, ''), options)
+  return new ProtocolError({ type, code, retriable }, (message || description).replace(/\.$/, ''), options)
 }
 
 /** No answer came: the connection could not be opened or broke, or the time was over. What became of the request is unknown. */

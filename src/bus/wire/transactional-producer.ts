@@ -41,6 +41,10 @@ const openStates = ['Ongoing', 'PrepareCommit', 'PrepareAbort', 'PrepareEpochFen
 /** A generation that no group comes to. */
 const impostor: CommittingMember = { memberId: 'busgate-impostor', generation: 2 ** 31 - 2, instanceId: null }
 const fences = new Set(['ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID', 'FENCED_INSTANCE_ID'])
+const epochIsOver = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED'])
+/** More rebalances than there can be between two of its tries. */
+const mostProofs = 10
+const isOneOf = (types: ReadonlySet<string>, error: unknown) => error instanceof ProtocolError && types.has(error.type)
 
 /**
  * Commits records and progress in one transaction after the other. Whatever fails ends its use until `init` begins anew:
@@ -104,20 +108,24 @@ export class TransactionalProducer {
 
   /** @throws Error when the brokers let members of generations that are over commit: then none may be trusted to be alone */
   async proveFencing(tp: TopicPartition): Promise<void> {
-    const isFenced = await this.probe(tp, impostor).then(
-      () => false,
-      error => {
-        if (error instanceof ProtocolError && fences.has(error.type)) return true
-        throw error
-      },
-    )
-    if (!isFenced) {
-      throw new Error(
-        `the brokers let a member of a generation that group ${this.#options.groupId} never had commit progress ` +
-          '(KIP-447 is missing, as in Redpanda): two processes could send the same command. Set kafka.client=kafkajs.',
+    for (let proofs = 1; ; proofs++) {
+      const refusal = await this.probe(tp, impostor).then(
+        () => null,
+        error => error,
       )
+      if (refusal === null) throw this.#unfenced()
+      await this.init()
+      if (isOneOf(fences, refusal)) return
+      // members that take partitions over end the transactions of whoever is no member, as this process is none yet
+      if (!isOneOf(epochIsOver, refusal) || proofs === mostProofs) throw refusal
     }
-    await this.init()
+  }
+
+  #unfenced(): Error {
+    return new Error(
+      `the brokers let a member of a generation that group ${this.#options.groupId} never had commit progress ` +
+        '(KIP-447 is missing, as in Redpanda): two processes could send the same command. Set kafka.client=kafkajs.',
+    )
   }
 
   /** Fences whoever has the id, and ends its open transaction: its progress and its records need not be waited for. */

@@ -415,6 +415,13 @@ describe('a producer', () => {
     expect(brokers.of('EndTxn').map(({ request }) => request.committed)).toEqual([false])
   })
 
+  it('proves it again when a member has ended its transaction, because it is no member yet', async () => {
+    const { brokers, producer } = await setUp()
+    brokers.next('TxnOffsetCommit', refusal('INVALID_PRODUCER_EPOCH'), refusal('ILLEGAL_GENERATION'))
+    await producer.proveFencing(commands)
+    await producer.commit(buildCommit())
+  })
+
   it('takes nothing for a proof but a refusal of the generation', async () => {
     const { brokers, producer } = await setUp()
     brokers.next('TxnOffsetCommit', refusal('GROUP_AUTHORIZATION_FAILED'))
