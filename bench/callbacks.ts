@@ -8,7 +8,9 @@ import { tokensOf } from '../src/callbacks/role.ts'
 import { freePorts } from '../src/cli/local-kafka/ports.ts'
 import { loadSettings } from '../src/config/index.ts'
 import { Telemetry } from '../src/telemetry/events.ts'
-import { findBrokers, profiling } from './throughput.ts'
+import { findPlace } from './place.ts'
+import { profiling } from './programs.ts'
+import { ranks } from './ranks.ts'
 
 export interface CallbacksOptions {
   /** Callbacks a second, sent when they are due whether or not earlier ones are answered; 0: as fast as they are. */
@@ -39,13 +41,13 @@ const warmUpSeconds = 3
 
 /** Callbacks of as many messages, through real HTTP into a real broker. */
 export async function measureCallbacks(options: CallbacksOptions): Promise<CallbackFigures> {
-  const infrastructure = await findBrokers()
+  const place = await findPlace()
   const [port = 0, telemetryPort = 0] = await freePorts([0, 0])
   const topic = `bench-${Date.now().toString(36)}-statuses`
   const env = {
     BUSGATE_ROLES: 'callbacks',
-    BUSGATE_KAFKA_BROKERS: infrastructure.brokers.join(),
-    BUSGATE_REGISTRY_URL: infrastructure.registryUrl,
+    BUSGATE_KAFKA_BROKERS: place.brokers.join(),
+    BUSGATE_REGISTRY_URL: place.registryUrl,
     BUSGATE_TOPICS_STATUSES: topic,
     BUSGATE_CALLBACKS_SECRET: 'k1:a-secret-of-the-benchmark',
     BUSGATE_CALLBACKS_PORT: String(port),
@@ -82,14 +84,13 @@ export async function measureCallbacks(options: CallbacksOptions): Promise<Callb
   await once(receiver, 'exit')
   const missing = await countMissing(bus, topic, accepted)
   await bus.close()
-  await infrastructure.stop()
-  latencies.sort((a, b) => a - b)
-  const rank = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0
+  await place.stop()
+  const { p50, p99, max } = ranks(latencies)!
   return {
     callbacksPerSecond: Math.round(sent / seconds),
-    p50Ms: rank(0.5),
-    p99Ms: rank(0.99),
-    maxMs: rank(1),
+    p50Ms: p50,
+    p99Ms: p99,
+    maxMs: max,
     cpuMicrosPerCallback: ((after.cpuSeconds - before.cpuSeconds) / sent) * 1e6,
     memoryMiB: Math.round(after.memory / 2 ** 20),
     answered200: accepted.size,

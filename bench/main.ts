@@ -1,38 +1,98 @@
 import { parseArgs } from 'node:util'
 import { measureCallbacks } from './callbacks.ts'
-import { measureThroughput } from './throughput.ts'
+import { measure } from './measure.ts'
+import { findPlace } from './place.ts'
+import { programs } from './programs.ts'
+import { type Row, tableOf } from './report.ts'
+import { type Scenario, scenarioOf, scenarios } from './scenarios.ts'
+import { TopicMaker } from './topics.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    commands: { type: 'string', default: '200000' },
-    concurrency: { type: 'string', default: '32' },
+    // which of the scenarios, by a part of the name
+    only: { type: 'string', multiple: true },
+    // one of one's own
+    commands: { type: 'string' },
+    rate: { type: 'string' },
+    seconds: { type: 'string', default: '15' },
     partitions: { type: 'string', default: '4' },
+    concurrency: { type: 'string' },
     latency: { type: 'string', default: '20' },
-    rate: { type: 'string', default: '500' },
-    seconds: { type: 'string', default: '20' },
+    processes: { type: 'string', default: '1' },
+    kinds: { type: 'string', default: 'sms' },
+    hooks: { type: 'boolean', default: false },
+    // what else is measured beside the worker, in turn with it, and how often; the cheapest run of each counts
+    peer: { type: 'string', multiple: true, default: [] },
+    repeat: { type: 'string', default: '1' },
+    gateway: { type: 'string' },
+    // of callbacks
     connections: { type: 'string', default: '64' },
   },
 })
 
-const benchmarks: Record<string, () => Promise<object>> = {
-  throughput: () =>
-    measureThroughput({
-      commands: Number(values.commands),
-      concurrency: Number(values.concurrency),
-      partitions: Number(values.partitions),
-      gatewayLatencyMs: Number(values.latency),
-    }),
-  callbacks: () =>
-    measureCallbacks({
-      rate: Number(values.rate),
-      seconds: Number(values.seconds),
-      connections: Number(values.connections),
-      partitions: Number(values.partitions),
-    }),
+function chosen(): readonly Scenario[] {
+  const { commands, rate, only } = values
+  if (commands !== undefined) return [own({ commands: Number(commands) })]
+  if (rate !== undefined) return [own({ rate: Number(rate), seconds: Number(values.seconds) })]
+  const found = scenarios.filter(({ name }) => !only || only.some(part => name.includes(part)))
+  if (found.length === 0) throw new Error(`no scenario is called so: ${scenarios.map(({ name }) => name).join('; ')}`)
+  return found
 }
 
-const [name = 'throughput'] = positionals
-const benchmark = benchmarks[name]
-if (!benchmark) throw new Error(`no benchmark ${name}: there are ${Object.keys(benchmarks).join(', ')}`)
-console.table(await benchmark())
+function own(load: Scenario['load']): Scenario {
+  return scenarioOf({
+    load,
+    partitions: Number(values.partitions),
+    concurrency: values.concurrency === undefined ? null : Number(values.concurrency),
+    latencyMs: Number(values.latency),
+    processes: Number(values.processes),
+    kinds: values.kinds === 'mixed' ? 'mixed' : 'sms',
+    hooks: values.hooks,
+  })
+}
+
+async function measureAll(wanted: readonly Scenario[]): Promise<Row[]> {
+  const measured = ['busgate', ...values.peer].map(name => {
+    const start = programs[name]
+    if (!start) throw new Error(`there is no program ${name}, only ${Object.keys(programs).join(', ')}`)
+    return { name, start }
+  })
+  const place = await findPlace()
+  const topics = new TopicMaker(place)
+  const rows: Row[] = []
+  try {
+    for (const scenario of wanted) {
+      const runs: Row[] = []
+      for (let i = 0; i < Number(values.repeat); i++) {
+        for (const { name: program, start } of measured) {
+          const figures = await measure({ place, topics, scenario, start, gatewayUrl: values.gateway ?? null })
+          runs.push({ scenario, program, figures })
+          process.stderr.write(`${tableOf(runs.slice(-1)).split('\n').at(-1)}\n`)
+        }
+      }
+      rows.push(...measured.map(({ name }) => cheapest(runs.filter(({ program }) => program === name))))
+    }
+  } finally {
+    await place.stop()
+  }
+  return rows
+}
+
+const cheapest = (runs: readonly Row[]) => runs.toSorted((a, b) => costOf(a) - costOf(b))[0]!
+const costOf = ({ figures }: Row) => figures.cpuMicrosSteady ?? figures.core ?? figures.appendToPost?.p99 ?? 0
+
+if (positionals[0] === 'callbacks') {
+  const { rate = '500', seconds, connections, partitions } = values
+  const figures = await measureCallbacks({
+    rate: Number(rate),
+    seconds: Number(seconds),
+    connections: Number(connections),
+    partitions: Number(partitions),
+  })
+  console.table(figures)
+} else if (positionals.length > 0) {
+  throw new Error(`there is no benchmark ${positionals[0]}, only callbacks, and without a name the worker's`)
+} else {
+  process.stdout.write(`${tableOf(await measureAll(chosen()))}\n`)
+}

@@ -4,6 +4,8 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 /** A process of another program that ends with this one. Its output goes to a file. */
 export interface Child {
   ended: Promise<Ending>
+  /** 0: it could not be run. */
+  pid: number
   running(): boolean
   signal(name: 'SIGTERM' | 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void
   /** The last lines that the child has written. */
@@ -52,6 +54,7 @@ export function startChild(command: string, args: string[], options: ChildOption
   const running = () => child.pid !== undefined && child.exitCode === null && child.signalCode === null
   return {
     ended,
+    pid: child.pid ?? 0,
     running,
     signal: name => void (running() && child.kill(name)),
     tail: () => readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-25).join('\n'),

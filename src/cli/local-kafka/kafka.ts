@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { requireJava } from './java.ts'
+import { jvmFlags, requireJava } from './java.ts'
 import { type KafkaVersion, kafkaClassPath, kafkaVersion } from './maven.ts'
 import { localNode } from './node.ts'
 import { freePorts } from './ports.ts'
@@ -23,6 +23,8 @@ export interface LocalKafkaOptions {
   proxies?: readonly number[]
   /** Further settings of a node, by its id, in place of those made here. */
   properties?: (id: number) => Readonly<Record<string, string>>
+  /** Flags of each node's JVM, in place of those for a short life beside other work. */
+  jvm?: readonly string[]
   /** Gets a line about each longer step. */
   log?: (line: string) => void
 }
@@ -49,6 +51,8 @@ export interface LocalKafka {
   /** As a hang: SIGSTOP. Connections stay open and nothing answers. */
   freezeNode(id?: number): void
   thawNode(id?: number): void
+  /** The node's process. @throws Error when it does not run */
+  pidOf(id?: number): number
   /** Ends every node and removes temporary data. */
   stop(): Promise<void>
 }
@@ -82,6 +86,7 @@ export async function startKafka(options: LocalKafkaOptions = {}): Promise<Local
       classPath,
       scratch,
       users,
+      jvm: options.jvm ?? jvmFlags,
       properties: properties(node.id),
     }),
   )
@@ -114,6 +119,7 @@ export async function startKafka(options: LocalKafkaOptions = {}): Promise<Local
     startNode: id => nodeOf(id).start(),
     freezeNode: id => nodeOf(id).freeze(),
     thawNode: id => nodeOf(id).thaw(),
+    pidOf: id => nodeOf(id).pid(),
     stop,
   }
 }

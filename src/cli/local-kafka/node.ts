@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { type Child, startChild } from './child.ts'
-import { javaCommand, jvmFlags } from './java.ts'
+import { javaCommand } from './java.ts'
 import { type NodeAddress, serverProperties, type Users } from './properties.ts'
 import { nodesSeenFrom, untilReady } from './ready.ts'
 
@@ -16,6 +16,8 @@ export interface LocalNode {
   kill(): Promise<void>
   freeze(): void
   thaw(): void
+  /** @throws Error when it does not run */
+  pid(): number
 }
 
 export interface NodeOptions {
@@ -26,13 +28,24 @@ export interface NodeOptions {
   classPath: string
   scratch: string | undefined
   users: Users
+  /** Flags of its JVM. */
+  jvm: readonly string[]
   properties: Readonly<Record<string, string>>
 }
 
 // Any cluster id does: 16 bytes in base64url.
 const clusterId = 'YnVzZ2F0ZS1idXNnYXRlMQ'
 
-export function localNode({ node, cluster, folder, classPath, scratch, users, ...options }: NodeOptions): LocalNode {
+export function localNode({
+  node,
+  cluster,
+  folder,
+  classPath,
+  scratch,
+  users,
+  jvm,
+  ...options
+}: NodeOptions): LocalNode {
   const dataDir = join(folder, 'data')
   const config = join(folder, 'server.properties')
   const name = `Kafka's node ${node.id}`
@@ -40,7 +53,7 @@ export function localNode({ node, cluster, folder, classPath, scratch, users, ..
 
   const java = (...command: string[]) => {
     const log = ['-Dorg.apache.logging.log4j.level=INFO', `-Djava.io.tmpdir=${folder}`]
-    const args = [...jvmFlags, ...log, '-cp', classPath, ...command]
+    const args = [...jvm, ...log, '-cp', classPath, ...command]
     return startChild(javaCommand(), args, { cwd: folder, logFile: join(folder, 'node.log'), scratch })
   }
 
@@ -73,5 +86,9 @@ export function localNode({ node, cluster, folder, classPath, scratch, users, ..
     kill: () => end('SIGKILL'),
     freeze: () => child?.signal('SIGSTOP'),
     thaw: () => child?.signal('SIGCONT'),
+    pid() {
+      if (!child?.running()) throw new Error(`${name} does not run`)
+      return child.pid
+    },
   }
 }

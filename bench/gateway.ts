@@ -1,0 +1,57 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+
+export interface BenchGateway {
+  url: string
+  close(): Promise<void>
+}
+
+export interface BenchGatewayOptions {
+  latencyMs: number
+  /** The ids of an envelope when it has come, and when its answer leaves. */
+  posted(ids: readonly number[]): void
+  answered(ids: readonly number[]): void
+}
+
+interface Operation {
+  type: string
+  id: number
+}
+
+/** Takes everything, at so little cost that it is not what is measured. Ids above 2^53 are not for it. */
+export async function startBenchGateway({ latencyMs, posted, answered }: BenchGatewayOptions): Promise<BenchGateway> {
+  const server = createServer((request, response) => {
+    void bodyOf(request).then(async body => {
+      const { data } = JSON.parse(body) as { data: Operation[] }
+      const ids = data.map(({ id }) => id)
+      posted(ids)
+      await setTimeout(latencyMs)
+      response.setHeader('content-type', 'application/json')
+      answered(ids)
+      response.end(`{"success":true,"data":[${data.map(answerTo).join()}]}`)
+    })
+  })
+  server.keepAliveTimeout = 60_000
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise(resolve => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+function answerTo({ type, id }: Operation): string {
+  if (type === 'hlr') return `{"success":true,"data":{"id":${id},"phone":380670000000,"status":"OK","mccmnc":25501}}`
+  if (type === 'call/otp') return `{"success":true,"data":{"id":${id},"msg_id":"7${id}","code":"1234","price":0.5}}`
+  return `{"success":true,"data":{"id":${id},"msg_id":"7${id}","parts":1}}`
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}

@@ -1,0 +1,121 @@
+import { setTimeout } from 'node:timers/promises'
+import type { Settings } from '../src/config/index.ts'
+import { type CommandProducer, createProducer, type NewCommand } from '../src/producer.ts'
+import type { SendType } from '../src/protocol/index.ts'
+import type { Outside } from './outside.ts'
+
+export type Kinds = 'sms' | 'mixed'
+
+/** Of commands whose time is not known, in the order of their appending. */
+const firstPlainId = 10_000_000_000
+const batch = 2_000
+/** How often commands are appended at a steady rate. */
+const tickMs = 10
+
+/** Appends so many commands as fast as it can. */
+export async function fill(settings: Settings, count: number, kinds: Kinds): Promise<void> {
+  const producer = await createProducer(settings)
+  for (let from = 0; from < count; from += batch) {
+    const size = Math.min(batch, count - from)
+    await producer.send(Array.from({ length: size }, (_, i) => buildCommand(firstPlainId + from + i, kinds)))
+  }
+  await producer.close()
+}
+
+export interface Feed {
+  stop(): Promise<void>
+}
+
+export interface FeedOptions {
+  /** Commands a second. */
+  rate: number
+  kinds: Kinds
+  urgent?: boolean
+  outside: Outside
+}
+
+/** Appends commands of known time at a steady rate until it is stopped. */
+export async function feed(settings: Settings, options: FeedOptions): Promise<Feed> {
+  const producer = await createProducer(settings)
+  let stopped = false
+  const fed = run(producer, options, () => stopped)
+  return {
+    async stop() {
+      stopped = true
+      await fed
+      await producer.close()
+    },
+  }
+}
+
+async function run(producer: CommandProducer, options: FeedOptions, stopped: () => boolean): Promise<void> {
+  const { rate, kinds, urgent, outside } = options
+  const started = performance.now()
+  const sends = new Set<Promise<void>>()
+  for (let given = 0; !stopped(); await setTimeout(tickMs)) {
+    const due = Math.floor(((performance.now() - started) / 1000) * rate)
+    const commands = Array.from({ length: due - given }, () => ({
+      ...buildCommand(outside.nextId(), kinds),
+      ...(urgent !== undefined && { urgent }),
+    }))
+    given = due
+    if (commands.length === 0) continue
+    const send: Promise<void> = producer.send(commands).finally(() => sends.delete(send))
+    sends.add(send)
+  }
+  await Promise.all(sends)
+}
+
+const text =
+  'Your order is on its way. Thank you for your trust in our shop. You can follow it on our page at any time.'
+const sms = { sms_message: text, sms_signature: 'Shop' }
+const viber = {
+  viber_type: 'text_image_button',
+  viber_signature: 'Shop',
+  viber_message: text,
+  viber_image: 'https://shop.example/i.png',
+  viber_link: 'https://shop.example/order',
+  viber_button: 'Show',
+}
+const rcs = {
+  rcs_message: text,
+  rcs_signature: 'Shop',
+  rcs_image: 'https://shop.example/i.png',
+  rcs_link: 'https://shop.example/order',
+  rcs_button: 'Show',
+}
+
+/** Of ten commands of mixed kinds, in turn. */
+const mixture: readonly Message[] = [
+  { type: 'sms', message: sms },
+  { type: 'viber+sms', message: { ...viber, ...sms } },
+  { type: 'sms', message: sms },
+  { type: 'viber', message: viber },
+  { type: 'rcs+viber+sms', message: { ...rcs, ...viber, ...sms } },
+  { type: 'telegram', message: { message: '123456' } },
+  { type: 'viber+sms', message: { ...viber, ...sms } },
+  { type: 'voice', message: { message: text } },
+  {
+    type: 'pipeline',
+    message: {
+      pipeline: ['viber', 'sms'],
+      sms: { message: text, signature: 'Shop' },
+      viber: { message: text, signature: 'Shop', type: 'text' },
+    },
+  },
+  { type: 'rcs', message: rcs },
+]
+
+type Message = { [T in SendType]: Pick<Extract<NewCommand, { type: T }>, 'type' | 'message'> }[SendType]
+
+function buildCommand(id: number, kinds: Kinds): NewCommand {
+  const message = mixture[kinds === 'sms' ? 0 : id % mixture.length]!
+  return {
+    id,
+    phone: 380_670_000_000 + (id % 1_000_000_000),
+    ...message,
+    correlationId: `order-${id}`,
+    tenant: 'tenant-7',
+    urgent: false,
+  } as NewCommand
+}

@@ -1,0 +1,150 @@
+import { setTimeout } from 'node:timers/promises'
+import { openBus } from '../src/bus/open.ts'
+import { Telemetry } from '../src/telemetry/events.ts'
+import { startBenchGateway } from './gateway.ts'
+import { feed } from './load.ts'
+import { Outside } from './outside.ts'
+import type { Place } from './place.ts'
+import { cpuMicrosOf, type Processes } from './processes.ts'
+import type { Running, StartOptions } from './programs.ts'
+import type { Ranks } from './ranks.ts'
+import type { Load, Scenario } from './scenarios.ts'
+import type { TopicMaker } from './topics.ts'
+
+/** What one run of one program gave. What a scenario does not tell is left out. */
+export interface Figures {
+  /** From the first POST, or result where the gateway is not the benchmark's own, to the last result. */
+  commandsPerSecond?: number
+  /** User and system time of all its processes, their start included. */
+  cpuMicrosWithStart?: number
+  /** The same of the second half of the commands. */
+  cpuMicrosSteady?: number
+  /** Shares of one core, at a steady rate. */
+  core?: number
+  brokerCore?: number
+  /** Transactions that the brokers confirmed, a second. */
+  commitsPerSecond?: number
+  /** Milliseconds. */
+  appendToPost?: Ranks
+  answerToReadable?: Ranks
+  /** From the start of the process to its first POST. */
+  firstPostSeconds?: number
+  peakMemoryMiB: number
+  /** Of all its processes. */
+  sockets: number
+  /** Ids that the gateway got twice. */
+  repeated: number
+}
+
+export interface MeasureOptions {
+  place: Place
+  topics: TopicMaker
+  scenario: Scenario
+  start: (options: StartOptions) => Promise<Running>
+  /** A gateway of the user's, which nobody can look into; null: one of the benchmark's own. */
+  gatewayUrl: string | null
+}
+
+interface Stage extends Omit<MeasureOptions, 'start' | 'gatewayUrl'> {
+  outside: Outside
+  running: Running
+  settings: ReturnType<TopicMaker['settings']>
+}
+
+const lookMs = 50
+/** Before a steady rate is measured: partitions are taken over, code is compiled. */
+const warmUpMs = 5_000
+const patienceMs = 120_000
+
+/** Runs one program on one job, each of its processes apart from everything else. */
+export async function measure(options: MeasureOptions): Promise<Figures> {
+  const { scenario, topics, start } = options
+  const { load, partitions, kinds, latencyMs } = scenario
+  const names = await topics.make(partitions, kinds, lyingThere(load))
+  const settings = topics.settings(names)
+  const outside = new Outside()
+  const gateway = await startBenchGateway({
+    latencyMs,
+    posted: ids => outside.post(ids),
+    answered: ids => outside.answer(ids),
+  })
+  const bus = openBus(settings, new Telemetry())
+  const reader = await bus.read([names.results], 'earliest', (_from, records) => {
+    outside.read(records.map(({ key }) => Number(key)))
+  })
+  const running = await start({ scenario, gatewayUrl: options.gatewayUrl ?? gateway.url, env: topics.env(names) })
+  const stage = { ...options, outside, running, settings }
+  try {
+    const figures = await ('commands' in load ? drain(stage, load.commands) : keepUp(stage))
+    return { ...figures, ...resources(running.processes), repeated: outside.repeated }
+  } finally {
+    await running.processes.stop()
+    await reader.close()
+    await bus.close()
+    await gateway.close()
+  }
+}
+
+const lyingThere = (load: Load) => ('commands' in load ? load.commands : 'behind' in load ? load.behind : 0)
+
+const resources = (processes: Processes) => ({
+  peakMemoryMiB: Math.round(processes.peakMemoryMiB()),
+  sockets: processes.sockets(),
+})
+
+/** All lie there: how fast are they done, and what do they cost? */
+async function drain({ outside, running: { processes } }: Stage, commands: number) {
+  await until(() => outside.readable >= commands / 2, processes)
+  const half = { readable: outside.readable, cpu: processes.cpuMicros() }
+  await until(() => outside.readable >= commands, processes)
+  const cpu = processes.cpuMicros()
+  return {
+    commandsPerSecond: Math.round(commands / ((outside.lastReadableAt - outside.begunAt) / 1000)),
+    cpuMicrosWithStart: cpu / commands,
+    cpuMicrosSteady: (cpu - half.cpu) / (commands - half.readable),
+    firstPostSeconds: (outside.begunAt - processes.startedAt) / 1000,
+  }
+}
+
+/** They come at a rate: what does it cost, and how long do they wait? */
+async function keepUp(stage: Stage) {
+  const { scenario, settings, outside, place, running } = stage
+  const { load, kinds } = scenario
+  const { processes } = running
+  const urgent = 'urgentRate' in load
+  const rate = 'urgentRate' in load ? load.urgentRate : 'rate' in load ? load.rate : 0
+  const seconds = 'seconds' in load ? load.seconds : 0
+  if (urgent) await until(() => outside.readable > 0, processes)
+  const feeding = rate > 0 ? await feed(settings, { rate, kinds, urgent, outside }) : null
+  await setTimeout(urgent ? 0 : warmUpMs)
+  outside.latencies()
+  const look = async () => ({
+    at: performance.now(),
+    cpu: processes.cpuMicros(),
+    brokerCpu: cpuMicrosOf(place.brokerPids),
+    commits: await running.commits(),
+  })
+  const before = await look()
+  await setTimeout(seconds * 1000)
+  const after = await look()
+  await feeding?.stop()
+  processes.check()
+  const ms = after.at - before.at
+  const { appendToPost, answerToReadable } = outside.latencies()
+  return {
+    ...(!urgent && { core: (after.cpu - before.cpu) / 1000 / ms }),
+    ...(place.brokerPids.length > 0 && !urgent && { brokerCore: (after.brokerCpu - before.brokerCpu) / 1000 / ms }),
+    ...(after.commits !== null && { commitsPerSecond: ((after.commits - before.commits!) / ms) * 1000 }),
+    ...(appendToPost && { appendToPost }),
+    ...(answerToReadable && { answerToReadable }),
+  }
+}
+
+async function until(condition: () => boolean, processes: Processes): Promise<void> {
+  const started = performance.now()
+  while (!condition()) {
+    processes.check()
+    if (performance.now() - started > patienceMs) throw new Error('the program has not done its job in time')
+    await setTimeout(lookMs)
+  }
+}

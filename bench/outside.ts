@@ -1,0 +1,68 @@
+import { ranks } from './ranks.ts'
+
+/** Ids from here on tell when their commands were appended: microseconds since 1970. */
+const firstTimed = 1e15
+
+/** When commands reached the gateway and their results could be read, as seen from outside the worker. */
+export class Outside {
+  /** Results that could be read. */
+  readable = 0
+  /** Monotonic milliseconds of the first POST or result. */
+  begunAt = Number.NaN
+  lastReadableAt = Number.NaN
+  /** Ids that were POSTed. */
+  readonly #seen = new Set<number>()
+  /** Ids that were POSTed again. */
+  repeated = 0
+  #toPost: number[] = []
+  #toReadable: number[] = []
+  readonly #answeredAt = new Map<number, number>()
+  #lastId = 0
+
+  /** An id for a command that is about to be appended. */
+  nextId(): number {
+    this.#lastId = Math.max(this.#lastId + 1, Math.round(nowMicros()))
+    return this.#lastId
+  }
+
+  post(ids: readonly number[]): void {
+    this.#begin()
+    const now = nowMicros()
+    for (const id of ids) {
+      if (this.#seen.has(id)) this.repeated++
+      this.#seen.add(id)
+      if (id >= firstTimed) this.#toPost.push((now - id) / 1000)
+    }
+  }
+
+  answer(ids: readonly number[]): void {
+    const now = nowMicros()
+    for (const id of ids) if (id >= firstTimed) this.#answeredAt.set(id, now)
+  }
+
+  read(ids: readonly number[]): void {
+    this.#begin()
+    this.readable += ids.length
+    this.lastReadableAt = performance.now()
+    const now = nowMicros()
+    for (const id of ids) {
+      const at = this.#answeredAt.get(id)
+      if (at !== undefined) this.#toReadable.push((now - at) / 1000)
+      this.#answeredAt.delete(id)
+    }
+  }
+
+  #begin(): void {
+    if (Number.isNaN(this.begunAt)) this.begunAt = performance.now()
+  }
+
+  /** Milliseconds of all commands of known time since the last call. */
+  latencies() {
+    const found = { appendToPost: ranks(this.#toPost), answerToReadable: ranks(this.#toReadable) }
+    this.#toPost = []
+    this.#toReadable = []
+    return found
+  }
+}
+
+const nowMicros = () => (performance.timeOrigin + performance.now()) * 1000

@@ -1,0 +1,31 @@
+import { javaAvailable, startKafka, startRegistry } from '../src/cli/local-kafka/index.ts'
+
+/** Brokers and a registry to measure on. */
+export interface Place {
+  brokers: string[]
+  registryUrl: string
+  /** Processes of brokers that run here alone. */
+  brokerPids: readonly number[]
+  stop(): Promise<void>
+}
+
+/** As a broker of a company runs, but for its size. */
+const jvm = ['-Xmx1g', '-XX:+UseG1GC', '-XX:-UsePerfData']
+
+/**
+ * Those that KAFKA_BROKERS and REGISTRY_URL name, or one broker and a registry of its own.
+ * @throws Error that says what is missing for the latter
+ */
+export async function findPlace(): Promise<Place> {
+  const { KAFKA_BROKERS, REGISTRY_URL } = process.env
+  if (KAFKA_BROKERS && REGISTRY_URL) {
+    return { brokers: KAFKA_BROKERS.split(','), registryUrl: REGISTRY_URL, brokerPids: [], stop: async () => {} }
+  }
+  const java = await javaAvailable()
+  if (!java.ok) throw new Error(java.reason)
+  const [kafka, registry] = await Promise.all([startKafka({ jvm }), startRegistry()])
+  const stop = async () => {
+    await Promise.all([kafka.stop(), registry.stop()])
+  }
+  return { brokers: kafka.brokers, registryUrl: registry.url, brokerPids: [kafka.pidOf()], stop }
+}

@@ -1,0 +1,81 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+
+/** What the kernel's clock counts CPU time in. */
+const tickMicros = 10_000
+
+/** Programs under measurement, each in a process of its own; their CPU time and memory are what the kernel says. */
+export class Processes {
+  readonly #children: ChildProcess[]
+  readonly startedAt = performance.now()
+
+  constructor(commands: readonly { command: string; args: readonly string[]; env?: NodeJS.ProcessEnv }[]) {
+    this.#children = commands.map(({ command, args, env }) =>
+      spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'inherit'] }),
+    )
+  }
+
+  get pids(): readonly number[] {
+    return this.#children.map(({ pid }) => pid ?? 0)
+  }
+
+  /** @throws Error when one of them has ended by itself */
+  check(): void {
+    const gone = this.#children.find(({ exitCode, signalCode }) => exitCode !== null || signalCode !== null)
+    if (gone) throw new Error(`${gone.spawnargs.join(' ')} ended by itself with ${gone.signalCode ?? gone.exitCode}`)
+  }
+
+  cpuMicros(): number {
+    return cpuMicrosOf(this.pids)
+  }
+
+  /** The most that was ever resident, the sum of all processes. */
+  peakMemoryMiB(): number {
+    return sum(this.pids.map(pid => statusOf(pid, 'VmHWM')))
+  }
+
+  sockets(): number {
+    return sum(this.pids.map(socketsOf))
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(
+      this.#children.map(async child => {
+        if (child.exitCode !== null || child.signalCode !== null) return
+        child.kill()
+        await once(child, 'exit')
+      }),
+    )
+  }
+}
+
+/** User and system time since each began. */
+export const cpuMicrosOf = (pids: readonly number[]): number => sum(pids.map(cpuOf))
+
+function cpuOf(pid: number): number {
+  // the name of the program, which may hold spaces, stands in brackets before the fields that are wanted
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * tickMicros
+}
+
+function statusOf(pid: number, name: string): number {
+  const kiB = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return Number(kiB) / 1024
+}
+
+function socketsOf(pid: number): number {
+  const folder = `/proc/${pid}/fd`
+  return readdirSync(folder).filter(fd => linkOf(`${folder}/${fd}`).startsWith('socket:')).length
+}
+
+/** A descriptor may be closed meanwhile. */
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return ''
+  }
+}
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)

@@ -1,0 +1,68 @@
+import { openBus } from '../src/bus/open.ts'
+import { loadSettings, type Settings } from '../src/config/index.ts'
+import { Telemetry } from '../src/telemetry/events.ts'
+import { fill, type Kinds } from './load.ts'
+import type { Place } from './place.ts'
+
+/** Names of one run's topics and group. */
+export interface Topics {
+  urgent: string
+  commands: string
+  results: string
+  doubts: string
+  deadLetters: string
+}
+
+/** Makes topics to measure with. Commands that lie on a topic are read again by the next group. */
+export class TopicMaker {
+  readonly #place: Place
+  readonly #name = `bench-${Date.now().toString(36)}`
+  readonly #filled = new Map<string, Promise<void>>()
+  #runs = 0
+
+  constructor(place: Place) {
+    this.#place = place
+  }
+
+  /** @param fillWith commands that are to lie on the topic before the worker starts */
+  async make(partitions: number, kinds: Kinds, fillWith: number): Promise<Topics> {
+    const run = `${this.#name}-${++this.#runs}`
+    const source = fillWith > 0 ? `${this.#name}-${partitions}-${kinds}-${fillWith}` : run
+    const topics: Topics = {
+      urgent: `${run}-urgent`,
+      commands: `${source}-commands`,
+      results: `${run}-results`,
+      doubts: `${run}-doubts`,
+      deadLetters: `${run}-dead-letters`,
+    }
+    const settings = this.settings(topics)
+    const bus = openBus(settings, new Telemetry())
+    await bus.createTopics(Object.values(topics).map(topic => ({ topic, partitions })))
+    await bus.close()
+    if (fillWith > 0) await this.#fill(source, () => fill(settings, fillWith, kinds))
+    return topics
+  }
+
+  settings(topics: Topics): Settings {
+    return loadSettings({ env: this.env(topics) })
+  }
+
+  env({ urgent, commands, results, doubts, deadLetters }: Topics): Record<string, string> {
+    const { brokers, registryUrl } = this.#place
+    return {
+      BUSGATE_KAFKA_BROKERS: brokers.join(),
+      BUSGATE_REGISTRY_URL: registryUrl,
+      BUSGATE_KAFKA_GROUP_ID: results,
+      BUSGATE_TOPICS_COMMANDS: `${urgent},${commands}`,
+      BUSGATE_TOPICS_RESULTS: results,
+      BUSGATE_TOPICS_DOUBTS: doubts,
+      BUSGATE_TOPICS_DEAD_LETTERS: deadLetters,
+    }
+  }
+
+  #fill(source: string, fill: () => Promise<void>): Promise<void> {
+    const filled = this.#filled.get(source) ?? fill()
+    this.#filled.set(source, filled)
+    return filled
+  }
+}
