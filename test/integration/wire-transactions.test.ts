@@ -12,10 +12,12 @@ import { limitMessages, plainKafka } from '../support/kafka.ts'
 import { codecsOf } from '../support/outside/codecs-of.ts'
 import { readKeysOutside } from '../support/outside/consumer.ts'
 import {
+  comeLate,
   joinAlone,
   leave,
   makeTopics,
   openBrokers,
+  openKafkajsPartition,
   openProducer,
   openPublisher,
   readValues,
@@ -184,6 +186,36 @@ describe.skipIf(!java.ok).each([
     await producer.commit({ records: [buildRecord('a')], offsets: [progress(3)], member: null })
     await producer.probe(tp)
     expect(await stableOffset(brokers, groupId, tp)).toBe(3)
+  })
+
+  test('keep their progress when late requests of whoever was fenced come meanwhile', async () => {
+    const { groupId, tp, progress } = await setUp(seeds)
+    const transactionalId = `${groupId}-slot-0`
+    const late = await comeLate(seeds, { transactionalId, groupId, offsets: [progress(99)] })
+    const producer = await openProducer(seeds, { groupId, implicit, transactionalId })
+    const brokers = openBrokers(seeds)
+    for (let offset = 1; offset <= 10; offset++) {
+      await producer.commit({ records: [], offsets: [progress(offset)], member: null })
+      expect(await stableOffset(brokers, groupId, tp)).toBe(offset)
+      await producer.init()
+    }
+    expect(await late.stop()).toContain('INVALID_PRODUCER_EPOCH')
+    expect(await stableOffset(brokers, groupId, tp)).toBe(10)
+  })
+
+  test.runIf(version === '3.9.1')('of kafkajs keep it too', async () => {
+    const { groupId, tp, progress } = await setUp(seeds)
+    const transactionalId = `${groupId}-${tp.topic}-${tp.partition}`
+    const late = await comeLate(seeds, { transactionalId, groupId, offsets: [progress(99)] })
+    const brokers = openBrokers(seeds)
+    for (let offset = 1; offset <= 5; offset++) {
+      const partition = openKafkajsPartition(seeds, groupId, tp)
+      await partition.acquire()
+      await partition.commit([], offset, 'window')
+      expect(await stableOffset(brokers, groupId, tp)).toBe(offset)
+      await partition.release()
+    }
+    expect(await late.stop()).toContain('INVALID_PRODUCER_EPOCH')
   })
 
   test('carry more progress than one request can', async () => {

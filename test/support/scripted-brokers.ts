@@ -2,7 +2,9 @@ import { decodeBatches } from '../../src/bus/batches/batches.ts'
 import type { TopicPartition } from '../../src/bus/port.ts'
 import type { Api, Target } from '../../src/bus/wire/brokers.ts'
 import { type ProtocolError, protocolError } from '../../src/bus/wire/errors.ts'
+import type { CommittedPartition, OffsetFetchRequest } from '../../src/bus/wire/offset-apis.ts'
 import type { Produced, ProduceRequest } from '../../src/bus/wire/produce-api.ts'
+import type { OffsetsRequest } from '../../src/bus/wire/transaction-apis.ts'
 
 export interface Asked {
   api: string
@@ -24,6 +26,8 @@ export class ScriptedBrokers {
   counts = new Map<string, number>()
   /** Leaders of partitions, 1 for those that are left out. */
   readonly leaders = new Map<string, number>()
+  /** The group's progress, by partition, as it was written last. */
+  readonly progress = new Map<string, { offset: number; metadata: string }>()
   /** Hears when the view of the cluster is made anew. */
   onRefresh = () => {}
   readonly #next = new Map<string, Answer[]>()
@@ -78,7 +82,18 @@ export class ScriptedBrokers {
       const { producerId, epoch } = request as { producerId: bigint; epoch: number }
       return { errorCode: 0, producerId, epoch: epoch + 1 }
     }
+    if (name === 'TxnOffsetCommit') {
+      for (const one of (request as OffsetsRequest).offsets) this.progress.set(`${one.topic}/${one.partition}`, one)
+    }
+    if (name === 'OffsetFetch') return { errorCode: 0, partitions: this.#fetched(request as OffsetFetchRequest) }
     return { errorCode: 0, transactions: [] }
+  }
+
+  #fetched({ tps }: OffsetFetchRequest): CommittedPartition[] {
+    return tps.map(({ topic, partition }) => {
+      const { offset = -1, metadata = '' } = this.progress.get(`${topic}/${partition}`) ?? {}
+      return { topic, partition, offset, metadata, errorCode: 0 }
+    })
   }
 }
 

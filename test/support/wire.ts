@@ -1,13 +1,21 @@
+import { setTimeout } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
 import { onTestFinished } from 'vitest'
+import { producerKafka } from '../../src/bus/kafka/client.ts'
 import { committedOffsets } from '../../src/bus/kafka/committed-offsets.ts'
+import { Logs } from '../../src/bus/kafka/logs.ts'
+import { kafkaPartition } from '../../src/bus/kafka/partition.ts'
 import { maxMessageBytes } from '../../src/bus/kafka/topic-config.ts'
 import type { TopicPartition, TopicSpec } from '../../src/bus/port.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
+import type { PartitionDriver } from '../../src/bus/session/driver.ts'
 import { Brokers } from '../../src/bus/wire/brokers.ts'
 import { ProtocolError } from '../../src/bus/wire/errors.ts'
 import { type JoinAnswer, joinGroup, leaveGroup, type Member, syncGroup } from '../../src/bus/wire/group-apis.ts'
+import { initialiseProducer } from '../../src/bus/wire/initialise.ts'
+import { Patience } from '../../src/bus/wire/patience.ts'
 import { IdempotentPublisher } from '../../src/bus/wire/publisher.ts'
+import { type OffsetsRequest, txnOffsetCommit } from '../../src/bus/wire/transaction-apis.ts'
 import { TransactionalProducer, type TransactionalProducerOptions } from '../../src/bus/wire/transactional-producer.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
@@ -97,4 +105,44 @@ export async function readValues(seeds: string[], topic: string): Promise<Map<nu
   await reader.caughtUp('behind open transactions')
   await bus.close()
   return values
+}
+
+type LateRequests = Pick<OffsetsRequest, 'transactionalId' | 'groupId' | 'offsets'>
+
+/** Progress of an owner whom the next one with this id fences, on its way to the coordinator again and again. */
+export async function comeLate(seeds: string[], late: LateRequests): Promise<{ stop(): Promise<Set<string>> }> {
+  const identity = await initialiseProducer(openBrokers(seeds), late.transactionalId, new Patience(systemClock))
+  const request = { ...late, ...identity, member: { memberId: '', generation: -1, instanceId: null } }
+  const refusals = new Set<string>()
+  let isOver = false
+  const send = async (brokers: Brokers) => {
+    while (!isOver) {
+      const sent = brokers.ask({ group: late.groupId }, txnOffsetCommit, request)
+      await sent.catch(({ type }: ProtocolError) => refusals.add(type))
+      await setTimeout(Math.random() * 3) // they are to come at every moment of a commit
+    }
+  }
+  const sending = send(openBrokers(seeds))
+  return {
+    /** @returns how they were refused */
+    async stop() {
+      isOver = true
+      await sending
+      return refusals
+    },
+  }
+}
+
+/** One epoch of a partition whose process writes with kafkajs. */
+export function openKafkajsPartition(seeds: string[], groupId: string, tp: TopicPartition): PartitionDriver {
+  const telemetry = new Telemetry()
+  const brokers = openBrokers(seeds)
+  return kafkaPartition({
+    kafka: producerKafka({ brokers: seeds, clientId: 'busgate-test', telemetry }),
+    ...{ clock: systemClock, groupId, tp, compression: 'none' },
+    logs: new Logs({ brokers, clock: systemClock, telemetry }),
+    limits: openLimits(brokers),
+    cursor: { seek() {}, pause() {}, resume() {} },
+    bury: async () => {},
+  })
 }

@@ -52,6 +52,8 @@ export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver 
   const { kafka, clock, groupId, tp, logs, cursor } = options
   const routing = new Routing(options)
   let producer: Producer | null = null
+  /** Whether progress that was committed since the take-over was found with the group. */
+  let isFound = false
   let connecting: Promise<void> = Promise.resolve()
 
   async function acquire(): Promise<Acquired> {
@@ -68,6 +70,7 @@ export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver 
     await inTime('connect', connecting)
     if (!producer) throw new Error('the partition was released')
     const first = await inTime('init', producer.transaction())
+    await inTime('fetch offsets', committedOffset()) // else the write could take the place of what was committed before
     await inTime('write to the group', sendOffsets(first, 0, ''))
     await inTime('abort', first.abort())
     const committed = await inTime('fetch offsets', committedOffset())
@@ -90,6 +93,21 @@ export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver 
   }
 
   async function commit(records: readonly OutgoingRecord[], offset: number, metadata: string): Promise<void> {
+    await transact(records, offset, metadata)
+    if (!isFound) await inTime('find', find(offset, metadata))
+  }
+
+  /** As `TransactionalProducer` does it, which says why. */
+  async function find(offset: number, metadata: string): Promise<void> {
+    for (;;) {
+      const found = await committedOffset()
+      isFound = found?.offset === offset && found.metadata === metadata
+      if (isFound) return
+      await transact([], offset, metadata)
+    }
+  }
+
+  async function transact(records: readonly OutgoingRecord[], offset: number, metadata: string): Promise<void> {
     const transaction = await inTime('begin', producer!.transaction())
     await inTime('send offsets', sendOffsets(transaction, offset, metadata))
     if (records.length > 0) {

@@ -28,6 +28,7 @@ export interface KafkaSharedCommitsOptions {
 const askAgainMs = 10
 /** A transaction of the dead is ended by brokers within 20 s, should nobody be let do it. */
 const unstableForMs = 60_000
+const settledWithinMs = 500
 
 /**
  * The transactional producer of a process, whose every transaction carries what all its partitions have to commit. Its id
@@ -106,6 +107,7 @@ export class KafkaSharedCommits implements SharedCommits {
         await this.#initialised()
         await producer.init()
         await this.bury()
+        await this.#whenStable(tp, ask) // else the probe could take the place of what its predecessor has committed
         await producer.probe(tp)
         return this.#whenStable(tp, ask)
       },
@@ -159,10 +161,23 @@ export class KafkaSharedCommits implements SharedCommits {
     await this.bury()
     await this.#inTurn(async () => {
       await this.#initialised()
+      await this.#settled(tps)
       await this.#producer.probe(tps[0]!, this.#committing(this.#options.member().synced))
     })
     const found = await logs.committed(groupId, tps)
     return tps.map(tp => find(found, tp))
+  }
+
+  /**
+   * Waits for what this process has committed last: coordinators before Kafka 4.0 confirm it first and know it later, and
+   * the next transaction could take its place. Others may have transactions open for longer, which are not waited for here.
+   */
+  async #settled(tps: readonly TopicPartition[]): Promise<void> {
+    const { clock, logs, groupId } = this.#options
+    const started = clock.monotonic()
+    while ((await logs.committed(groupId, tps)).some(isUnstable) && clock.monotonic() - started < settledWithinMs) {
+      await sleep(clock, askAgainMs)
+    }
   }
 
   #committing({ memberId, generation }: MemberOf): CommittingMember {

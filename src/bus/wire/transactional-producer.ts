@@ -6,6 +6,7 @@ import type { Brokers } from './brokers.ts'
 import { Chunker } from './chunks.ts'
 import { ProtocolError } from './errors.ts'
 import { initialiseProducer } from './initialise.ts'
+import { missingProgress } from './missing-progress.ts'
 import { Patience } from './patience.ts'
 import { Sequences } from './sequences.ts'
 import { type Epoch, Transaction } from './transaction.ts'
@@ -44,6 +45,8 @@ const fences = new Set(['ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID', 'FENCED_INSTA
 const epochIsOver = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED'])
 /** More rebalances than there can be between two of its tries. */
 const mostProofs = 10
+/** Late requests of the fenced come within some seconds, and not one after the other for ever. */
+const mostFinds = 20
 const isOneOf = (types: ReadonlySet<string>, error: unknown) => error instanceof ProtocolError && types.has(error.type)
 
 /**
@@ -56,6 +59,8 @@ export class TransactionalProducer {
   /** Null: `init` comes first. */
   #epoch: Epoch | null = null
   #knowsImplicit = false
+  /** Whether progress that it committed since it was initialised was found with the group. */
+  #found = false
   /** How often it was initialised: what a commit of an earlier life says does not count. */
   #lives = 0
 
@@ -67,6 +72,7 @@ export class TransactionalProducer {
   /** Fences whoever had this id, and ends the transaction that it left open. */
   async init(): Promise<void> {
     this.#epoch = null
+    this.#found = false
     const life = ++this.#lives
     const { brokers, clock, transactionalId } = this.#options
     await brokers.refresh() // how many there are decides on the kind of transactions
@@ -79,7 +85,12 @@ export class TransactionalProducer {
    * One transaction. Begin the next one some 3 ms later: the broker still ends this one, and asks for patience.
    * @throws Error and cannot be used any more; when a record was too large, `RecordLimits` will have it shorter next time
    */
-  async commit({ records, offsets, member }: Commit): Promise<void> {
+  async commit(commit: Commit): Promise<void> {
+    await this.#commit(commit)
+    if (!this.#found) await this.#find(commit)
+  }
+
+  async #commit({ records, offsets, member }: Commit): Promise<void> {
     await this.#use(async epoch => {
       let next = epoch
       await this.#options.limits.produce(records, async fitting => {
@@ -91,6 +102,25 @@ export class TransactionalProducer {
       })
       return next
     })
+  }
+
+  /**
+   * Makes sure that the coordinator has what was committed. Those before Kafka 4.0 keep what open transactions are to change
+   * by producer and not by epoch, so that a late request of whoever was fenced takes it away, and the progress of a
+   * transaction whose end was confirmed is forgotten (seen with 3.9.1, in 286 of 300 tries). Without a late request there is
+   * nothing to be found missing.
+   */
+  async #find({ offsets, member }: Commit): Promise<void> {
+    const { brokers, clock, groupId } = this.#options
+    const patience = new Patience(clock)
+    for (let tries = 0; ; tries++) {
+      const missing = await missingProgress({ brokers, groupId, patience }, offsets)
+      if (missing.length === 0) break
+      if (tries === mostFinds)
+        throw new Error(`group ${groupId} does not keep the progress that its coordinator confirmed`)
+      await this.#commit({ records: [], offsets: missing, member })
+    }
+    this.#found = true
   }
 
   /**

@@ -402,6 +402,42 @@ describe('a producer', () => {
     expect(other!.request.from).toEqual({ producerId: 7n, epoch: 11 }) // else it would fence whoever has the id by now
   })
 
+  it('looks for the progress that it commits first, and commits it again, without its records, while it is missing', async () => {
+    const { brokers, producer, sent } = await setUp()
+    const older = { ...commands, offset: 4, metadata: 'older', errorCode: 0 }
+    brokers.next('OffsetFetch', { errorCode: 0, partitions: [older] }, { errorCode: 0, partitions: [older] })
+    await producer.commit(buildCommit())
+    expect(brokers.of('TxnOffsetCommit').map(({ request }) => request.offsets)).toEqual([
+      buildCommit().offsets,
+      buildCommit().offsets,
+      buildCommit().offsets,
+    ])
+    expect(brokers.of('EndTxn').map(({ request }) => request.committed)).toEqual([true, true, true])
+    expect(sent()).toHaveLength(1)
+    await producer.commit(buildCommit())
+    expect(brokers.of('OffsetFetch')).toHaveLength(3)
+    await producer.init()
+    await producer.commit(buildCommit())
+    expect(brokers.of('OffsetFetch')).toHaveLength(4)
+  })
+
+  it('waits for that progress while transactions are open that would change it', async () => {
+    const { brokers, clock, producer } = await setUp()
+    const unstable = { ...commands, offset: 5, metadata: 'window', errorCode: codeOf('UNSTABLE_OFFSET_COMMIT') }
+    brokers.next('OffsetFetch', { errorCode: 0, partitions: [unstable] })
+    const commit = producer.commit(buildCommit())
+    await clock.pass(50)
+    await commit
+    expect(brokers.of('TxnOffsetCommit')).toHaveLength(1)
+  })
+
+  it('fails when that progress is missing however often it is committed', async () => {
+    const { brokers, producer } = await setUp()
+    const nothing = { ...commands, offset: -1, metadata: '', errorCode: 0 }
+    brokers.next('OffsetFetch', ...Array.from({ length: 30 }, () => ({ errorCode: 0, partitions: [nothing] })))
+    await expect(producer.commit(buildCommit())).rejects.toThrow(/group group does not keep the progress/)
+  })
+
   it('proves that the generation is asked for by one that cannot be', async () => {
     const { brokers, producer } = await setUp()
     brokers.next('TxnOffsetCommit', refusal('ILLEGAL_GENERATION'))
