@@ -5,7 +5,16 @@ import { matrixOf, type Row, tableOf } from './matrix.ts'
 import { runFaults, runScenario } from './run-faults.ts'
 import { moves, runMoves, upgrade } from './run-moves.ts'
 import { runVerdicts } from './run-verdicts.ts'
-import { answersLost, coordinatorKills, cutOffFor, handBacks, outageOf, rightsRevoked, rolling } from './scenarios.ts'
+import {
+  answersLost,
+  coordinatorKills,
+  cutOffFor,
+  endingKills,
+  handBacks,
+  outageOf,
+  rightsRevoked,
+  rolling,
+} from './scenarios.ts'
 import type { Outcome, RunOptions } from './stage.ts'
 import { type FaultKind, faultKinds } from './trouble.ts'
 
@@ -45,6 +54,8 @@ const grammar = {
     rights: { type: 'string' },
     /** The group's coordinator is killed between JoinGroup and SyncGroup, so often. Takes three brokers. */
     coordinator: { type: 'string' },
+    /** The coordinator of a transaction is killed while it ends it, so often. Takes three brokers. */
+    ending: { type: 'string' },
     /** Answers of Kafka are lost or late, so often. */
     answers: { type: 'string' },
     /** Partitions go to a newcomer and back to owners that never heard of it, so often. */
@@ -86,6 +97,10 @@ async function run(args: string[]): Promise<Outcome> {
   if (values.coordinator) {
     if (options.nodes !== 3) throw new Error('--coordinator takes --brokers 3: another has to coordinate afterwards')
     return runScenario(options, coordinatorKills(Number(values.coordinator)))
+  }
+  if (values.ending) {
+    if (options.nodes !== 3) throw new Error('--ending takes --brokers 3: another has to coordinate afterwards')
+    return runScenario(options, endingKills(Number(values.ending)))
   }
   const kinds = values.faults.split(',').map((name): FaultKind => oneOf('faults', name, faultKinds))
   return runFaults(options, { kinds, calmBrokers: values['calm-brokers'] })

@@ -29,6 +29,7 @@ export async function reportOf(options: RunOptions, evidence: Evidence): Promise
     version: kafka,
   })
   const read = new Set(keys)
+  const readDifferently = keys.length === audit.results ? [] : ["what Kafka's own consumer reads"]
   const readByConsoleConsumer = Array.from({ length: commands }, (_, i) => String(idOf(i))).filter(id =>
     read.has(id),
   ).length
@@ -41,10 +42,16 @@ export async function reportOf(options: RunOptions, evidence: Evidence): Promise
     workersRestartedThemselves: fleet.restarts,
     longestGapSeconds: seconds(longestGap(executedAt).ms),
     readByConsoleConsumer,
+    ...(readDifferently.length > 0 && { results: audit.results, recordsOfConsoleConsumer: keys.length }),
     ...figures,
   }
   const unread = readByConsoleConsumer < commands - verdict.withoutFinalResult ? ['readByConsoleConsumer'] : []
-  return { figures: [first, outcomes], broken: [...violations(verdict), ...unread], verdict, faults }
+  return {
+    figures: [first, outcomes],
+    broken: [...violations(verdict), ...unread, ...readDifferently],
+    verdict,
+    faults,
+  }
 }
 
 export const seconds = (ms: number): number => Number((ms / 1000).toFixed(2))

@@ -3,7 +3,7 @@ import type { Span } from '../../src/sandbox/index.ts'
 import { outage, withoutRight } from './faults.ts'
 import type { Load } from './load.ts'
 import type { Scene } from './scene.ts'
-import { coordinatorKilled, cutOff, handedBack, wireTrouble } from './wire-faults.ts'
+import { coordinatorKilled, cutOff, endingKilled, handedBack, wireTrouble } from './wire-faults.ts'
 
 /** What a run may show after some trouble and not after other. */
 export type Excusable = 'everInDoubt' | 'executedTwiceUnderAtLeastOnce' | 'workersRestartedThemselves'
@@ -90,6 +90,8 @@ const repeated = (fault: typeof wireTrouble, times: number): Scenario => ({
 
 /** The coordinator of the group is killed between JoinGroup and SyncGroup. */
 export const coordinatorKills = (times: number): Scenario => repeated(coordinatorKilled, times)
+/** The coordinator of a transaction is killed while it ends it. */
+export const endingKills = (times: number): Scenario => repeated(endingKilled, times)
 /** Answers of the group and of transactions are lost, late, or cut off with their connections. */
 export const answersLost = (times: number): Scenario => repeated(wireTrouble, times)
 /** Partitions go to a process that leaves again, and back to owners that never heard of it. */

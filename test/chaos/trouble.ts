@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { brokerTrouble, freeze, gatewayTrouble, kill, leaveAndJoin, outage, withoutRight } from './faults.ts'
 import { between, type Fault, oneOf, type Scene, workers } from './scene.ts'
-import { coordinatorKilled, wireTrouble } from './wire-faults.ts'
+import { coordinatorKilled, endingKilled, wireTrouble } from './wire-faults.ts'
 
 interface Kind {
   make: Fault
@@ -26,6 +26,7 @@ const kinds = {
   broker: { make: brokerTrouble, weight: 1, ofBrokers: true },
   outage: { make: scene => outage(between(scene, 0, 20_000))(scene), weight: 1, ofBrokers: true },
   coordinator: { make: coordinatorKilled, weight: 1, ofBrokers: true, nodes: 3 },
+  ending: { make: endingKilled, weight: 1, ofBrokers: true, nodes: 3 },
 } satisfies Record<string, Kind>
 export type FaultKind = keyof typeof kinds
 export const faultKinds = Object.keys(kinds) as FaultKind[]

@@ -58,6 +58,28 @@ export const coordinatorKilled: Fault = async scene => {
   await moved
 }
 
+/** A transaction's coordinator is killed some milliseconds after it was asked to end one: perhaps it has written so, perhaps not. */
+export const endingKilled: Fault = async scene => {
+  const { kafka, say } = scene
+  let killed: { id: number; done: Promise<void> } | undefined
+  const kill = async (id: number) => {
+    await pause(between(scene, 0, 6))
+    await kafka.killNode(id)
+  }
+  const restore = onEveryWire(scene, ({ kind, api }, id) => {
+    if (kind === 'request' && api === 'EndTxn') killed ??= { id, done: kill(id) }
+    return undefined
+  })
+  await until(() => killed !== undefined)
+  restore()
+  if (!killed) throw new Error('no process has ended a transaction')
+  await killed.done
+  say(`broker ${killed.id} was killed while it ended a transaction`)
+  await pause(between(scene, 0, 3000))
+  await kafka.startNode(killed.id)
+  say(`broker ${killed.id} is back`)
+}
+
 /**
  * A newcomer gets partitions, works and leaves, while those that it got them from still wait for the answer to SyncGroup.
  * They lose that answer, join again, and some partition comes back to its owner, who never heard that it was away.
