@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
 
 const objects = parseAllDocuments(readFileSync(process.argv[2], 'utf8')).map(document => document.toJS())
@@ -27,7 +27,8 @@ function checkPod({ metadata, spec }) {
   const { volumes, terminationGracePeriodSeconds } = spec
   const [container] = spec.containers
   const mounted = filesOf(volumes, container.volumeMounts)
-  const env = Object.fromEntries(container.env.map(({ name, value }) => [name, onDisk(mounted, name, value)]))
+  const settings = container.env.filter(({ name, value }) => value !== undefined && /^(BUSGATE|NODE)_/.test(name))
+  const env = Object.fromEntries(settings.map(({ name, value }) => [name, onDisk(mounted, name, value)]))
   const ask = (...args) =>
     execFileSync('node', ['src/cli/main.ts', 'config', ...args], {
       env: { PATH: process.env.PATH, ...env },
@@ -54,6 +55,7 @@ function sha256Of(text) {
 function filesOf(volumes, mounts) {
   return new Map(
     volumes.flatMap(({ name, configMap, secret }) => {
+      if (!configMap && !secret) return []
       const { mountPath } = mounts.find(mount => mount.name === name)
       const { items } = secret ?? configMap
       const data = items
@@ -68,7 +70,7 @@ function filesOf(volumes, mounts) {
 function onDisk(mounted, name, value) {
   if (!value.startsWith('/')) return value
   assert(mounted.has(value), `${name} names ${value}, which is not mounted`)
-  const copy = join(folder, basename(value))
+  const copy = join(folder, value.replaceAll('/', '_'))
   writeFileSync(copy, mounted.get(value))
   return copy
 }

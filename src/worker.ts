@@ -42,6 +42,8 @@ export interface Worker {
   stop(): Promise<void>
 }
 
+type Role = Settings['roles'][number]
+
 interface Roles {
   sending: Sending | null
   receiver: Receiver | null
@@ -67,14 +69,15 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
   let waitsFor: string | null = null
   let stopped: Promise<void> | null = null
   const roles: Roles = { ...noRoles }
-  const gauges = new Set<GaugeSource>()
+  const tokens = tokensOf(settings)
+  const running = settings.roles.filter(role => role !== 'callbacks' || tokens !== null)
+  const gauges = new Set<GaugeSource>([{ read: readReadiness }])
   const ready = () => {
     const reasons = [
       ...(failure ? [failure.message] : []),
       ...(starting ? [waitsFor === null ? 'starting' : `starting: ${waitsFor}`] : []),
       ...(stopped === null ? [] : ['stopping']),
-      ...(roles.sending?.reasons() ?? []),
-      ...(roles.reconciling?.reasons() ?? []),
+      ...running.flatMap(role => reasonsOf(role) ?? []),
     ]
     return { ready: reasons.length === 0, reasons }
   }
@@ -82,6 +85,7 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
     ...settings.telemetry,
     metrics: createMetrics(telemetry, {
       version,
+      roles: running,
       gauges,
       topic: settings.topics.commands,
       account: [...settings.gateway.accounts.keys()],
@@ -91,6 +95,19 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
   })
   const bus = options.bus ?? openBus(settings, telemetry)
   const registry = options.registry ?? registryOf(settings)
+
+  /** What keeps a role from its work; null: it has not started. */
+  function reasonsOf(role: Role): string[] | null {
+    if (role === 'callbacks') return roles.receiver && []
+    return (role === 'worker' ? roles.sending : roles.reconciling)?.reasons() ?? null
+  }
+
+  function* readReadiness(): ReturnType<GaugeSource['read']> & Generator {
+    const going = failure === null && stopped === null
+    for (const role of running) {
+      yield { name: 'ready', labels: { role }, value: going && reasonsOf(role)?.length === 0 ? 1 : 0 }
+    }
+  }
 
   function stop(): Promise<void> {
     stopped ??= finish()
@@ -133,8 +150,7 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
   }
 
   async function startRoles(): Promise<void> {
-    const tokens = tokensOf(settings)
-    if (settings.roles.includes('callbacks') && tokens) {
+    if (tokens && running.includes('callbacks')) {
       roles.receiver = await whenReachable(() => startReceiving({ settings, bus, registry, telemetry, tokens }))
       telemetry.emit('role.started', { role: 'callbacks' })
     }

@@ -49,7 +49,8 @@ maxReplicas: {{ $most }}
 {{- $kafka := .root.Values.config.kafka -}}
 {{- $name := printf "%s-%s" (include "busgate.fullname" .root) .role -}}
 {{- $bounds := include "busgate.replicaBounds" . | fromYaml -}}
-{{- $credentials := or (dig "sasl" "username" "" $kafka) .root.Values.trustedCa.configMap -}}
+{{- $tls := include "busgate.kafkaTls" .root -}}
+{{- $credentials := include "busgate.kedaCredentials" .root | fromYaml -}}
 apiVersion: keda.sh/v1alpha1
 kind: ScaledObject
 metadata:
@@ -74,11 +75,11 @@ spec:
         offsetResetPolicy: {{ ternary "latest" "earliest" (eq (dig "startFrom" "earliest" $kafka) "latest") }}
         # A paused account or a gateway that is down: more pods would not help.
         excludePersistentLag: "true"
-        {{- if dig "ssl" false $kafka }}
+        {{- if $tls }}
         tls: enable
         {{- end }}
         {{- with dig "sasl" "mechanism" "" $kafka }}
-        sasl: {{ get (dict "plain" "plaintext" "scram-sha-256" "scram_sha256" "scram-sha-512" "scram_sha512") . }}
+        sasl: {{ get (dict "plain" "plaintext" "scram-sha-256" "scram_sha256" "scram-sha-512" "scram_sha512" "oauthbearer" "oauthbearer") . }}
         {{- end }}
       {{- if $credentials }}
       authenticationRef:
@@ -92,22 +93,66 @@ kind: TriggerAuthentication
 metadata:
   {{- include "busgate.metadata" . | nindent 2 }}
 spec:
-  {{- if dig "sasl" "username" "" $kafka }}
-  # KEDA takes a user's name from a variable of the pods it scales, not from here.
+  {{- with include "busgate.kedaVariables" .root | fromYaml }}
+  # KEDA takes names and addresses from variables of the pods it scales, not from here.
   env:
-    - parameter: username
-      name: BUSGATE_KAFKA_SASL_USERNAME
-      containerName: {{ .role }}
-  secretTargetRef:
-    - parameter: password
-      name: {{ .root.Values.existingSecret }}
-      key: {{ .root.Values.secretKeys.kafkaPassword }}
+    {{- range $parameter, $variable := . }}
+    - parameter: {{ $parameter }}
+      name: {{ $variable.name }}
+      containerName: {{ $.role }}
+    {{- end }}
   {{- end }}
-  {{- with .root.Values.trustedCa.configMap }}
-  configMapTargetRef:
-    - parameter: ca
-      name: {{ . }}
-      key: {{ $.root.Values.trustedCa.key }}
-  {{- end }}
+  {{- $credentials | toYaml | nindent 2 }}
 {{- end }}
+{{- end -}}
+
+{{/* Whether the brokers are spoken to over TLS; empty: no. */}}
+{{- define "busgate.kafkaTls" -}}
+{{- with .Values -}}
+{{- if or (dig "kafka" "ssl" false .config) .kafkaTls.ca.secret .kafkaTls.client.secret }}true{{ end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What KEDA is told of the sign-in that is no secret, as YAML: its parameter, and the variable's name and value. */}}
+{{- define "busgate.kedaVariables" -}}
+{{- $sasl := dig "kafka" "sasl" dict .Values.config -}}
+{{- $settings := dict "username" "username" -}}
+{{- if eq (dig "mechanism" "" $sasl) "oauthbearer" -}}
+{{- $settings = dict "username" "clientId" "oauthTokenEndpointUri" "tokenEndpoint" "scopes" "scope" -}}
+{{- end -}}
+{{- $variables := dict -}}
+{{- range $parameter, $setting := $settings -}}
+{{- with get $sasl $setting -}}
+{{- $_ := set $variables $parameter (dict "name" (printf "BUSGATE_KAFKA_SASL_%s" (snakecase $setting | upper)) "value" .) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $variables -}}
+{{- end -}}
+
+{{/* What KEDA reads of Secrets and ConfigMaps, as YAML in the form of a TriggerAuthentication. */}}
+{{- define "busgate.kedaCredentials" -}}
+{{- $values := .Values -}}
+{{- $sasl := dig "kafka" "sasl" dict $values.config -}}
+{{- $secrets := list -}}
+{{- $credentials := dict -}}
+{{- if eq (dig "mechanism" "" $sasl) "oauthbearer" -}}
+{{- $secrets = append $secrets (dict "parameter" "password" "name" $values.existingSecret "key" $values.secretKeys.kafkaClientSecret) -}}
+{{- else if dig "username" "" $sasl -}}
+{{- $secrets = append $secrets (dict "parameter" "password" "name" $values.existingSecret "key" $values.secretKeys.kafkaPassword) -}}
+{{- end -}}
+{{- with $values.kafkaTls.ca -}}
+{{- if .secret }}{{ $secrets = append $secrets (dict "parameter" "ca" "name" .secret "key" .key) }}{{ end -}}
+{{- end -}}
+{{- with $values.kafkaTls.client -}}
+{{- if .secret -}}
+{{- $secrets = append $secrets (dict "parameter" "cert" "name" .secret "key" .certKey) -}}
+{{- $secrets = append $secrets (dict "parameter" "key" "name" .secret "key" .keyKey) -}}
+{{- end -}}
+{{- end -}}
+{{- if $secrets }}{{ $_ := set $credentials "secretTargetRef" $secrets }}{{ end -}}
+{{- if and (include "busgate.kafkaTls" .) $values.trustedCa.configMap (not $values.kafkaTls.ca.secret) -}}
+{{- $ca := dict "parameter" "ca" "name" $values.trustedCa.configMap "key" $values.trustedCa.key -}}
+{{- $_ := set $credentials "configMapTargetRef" (list $ca) -}}
+{{- end -}}
+{{- toYaml $credentials -}}
 {{- end -}}

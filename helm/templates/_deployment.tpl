@@ -77,7 +77,9 @@ spec:
           type: RuntimeDefault
       containers:
         - name: {{ .role }}
-          image: {{ printf "%s:%s" $root.Values.image.repository ($root.Values.image.tag | default $root.Chart.AppVersion) | quote }}
+          {{- with $root.Values.image }}
+          image: {{ ternary (printf "%s@%s" .repository .digest) (printf "%s:%s" .repository (.tag | default $root.Chart.AppVersion)) (ne .digest "") | quote }}
+          {{- end }}
           imagePullPolicy: {{ $root.Values.image.pullPolicy }}
           args: [run]
           securityContext:
@@ -86,29 +88,12 @@ spec:
             capabilities:
               drop: [ALL]
           env:
-            - name: BUSGATE_CONFIG
-              value: /etc/busgate/busgate.yaml
-            - name: BUSGATE_ROLES
-              value: {{ .role }}
-            {{- range $variable, $key := $secretFiles }}
+            {{- range $variable, $value := include "busgate.env" . | fromYaml }}
             - name: {{ $variable }}
-              value: /run/secrets/busgate/{{ $key }}
+              value: {{ $value | quote }}
             {{- end }}
-            {{- if eq $scaled "lag" }}
-            {{- with dig "kafka" "sasl" "username" "" $root.Values.config }}
-            - name: BUSGATE_KAFKA_SASL_USERNAME
-              value: {{ . | quote }}
-            {{- end }}
-            {{- end }}
-            {{- with $root.Values.trustedCa }}
-            {{- if .configMap }}
-            - name: NODE_EXTRA_CA_CERTS
-              value: /etc/busgate-ca/{{ .key }}
-            {{- end }}
-            {{- end }}
-            {{- with .values.nodeOptions }}
-            - name: NODE_OPTIONS
-              value: {{ . | quote }}
+            {{- with $root.Values.extraEnv }}
+            {{- toYaml . | nindent 12 }}
             {{- end }}
           ports:
             {{- if eq .role "callbacks" }}
@@ -134,10 +119,23 @@ spec:
             - name: secrets
               mountPath: /run/secrets/busgate
               readOnly: true
+            {{- if $root.Values.kafkaTls.ca.secret }}
+            - name: kafka-ca
+              mountPath: /etc/busgate-kafka-ca
+              readOnly: true
+            {{- end }}
+            {{- if $root.Values.kafkaTls.client.secret }}
+            - name: kafka-client
+              mountPath: /etc/busgate-kafka-client
+              readOnly: true
+            {{- end }}
             {{- if $root.Values.trustedCa.configMap }}
             - name: trusted-ca
               mountPath: /etc/busgate-ca
               readOnly: true
+            {{- end }}
+            {{- with $root.Values.extraVolumeMounts }}
+            {{- toYaml . | nindent 12 }}
             {{- end }}
       volumes:
         - name: settings
@@ -152,6 +150,30 @@ spec:
               - key: {{ $key }}
                 path: {{ $key }}
               {{- end }}
+        {{- with $root.Values.kafkaTls.ca }}
+        {{- if .secret }}
+        - name: kafka-ca
+          secret:
+            secretName: {{ .secret }}
+            defaultMode: 0440
+            items:
+              - key: {{ .key }}
+                path: {{ .key }}
+        {{- end }}
+        {{- end }}
+        {{- with $root.Values.kafkaTls.client }}
+        {{- if .secret }}
+        - name: kafka-client
+          secret:
+            secretName: {{ .secret }}
+            defaultMode: 0440
+            items:
+              - key: {{ .certKey }}
+                path: {{ .certKey }}
+              - key: {{ .keyKey }}
+                path: {{ .keyKey }}
+        {{- end }}
+        {{- end }}
         {{- with $root.Values.trustedCa }}
         {{- if .configMap }}
         - name: trusted-ca
@@ -161,6 +183,9 @@ spec:
               - key: {{ .key }}
                 path: {{ .key }}
         {{- end }}
+        {{- end }}
+        {{- with $root.Values.extraVolumes }}
+        {{- toYaml . | nindent 8 }}
         {{- end }}
 {{- end -}}
 

@@ -68,13 +68,43 @@ Workers leave reconciler.rate of the account's rate to the reconciler: all of it
 {{- if or (eq .role "callbacks") (dig "callbacks" "publicUrl" "" $config) -}}
 {{- $_ := set $files "BUSGATE_CALLBACKS_SECRET_FILE" $keys.callbacksSecret -}}
 {{- end -}}
-{{- if dig "kafka" "sasl" "username" "" $config -}}
+{{- if eq (dig "kafka" "sasl" "mechanism" "" $config) "oauthbearer" -}}
+{{- $_ := set $files "BUSGATE_KAFKA_SASL_CLIENT_SECRET_FILE" $keys.kafkaClientSecret -}}
+{{- else if dig "kafka" "sasl" "username" "" $config -}}
 {{- $_ := set $files "BUSGATE_KAFKA_SASL_PASSWORD_FILE" $keys.kafkaPassword -}}
 {{- end -}}
 {{- if dig "registry" "username" "" $config -}}
 {{- $_ := set $files "BUSGATE_REGISTRY_PASSWORD_FILE" $keys.registryPassword -}}
 {{- end -}}
 {{- toYaml $files -}}
+{{- end -}}
+
+{{/* The variables of a role's pods that the chart sets, as YAML: names and values. Takes a role's scope. */}}
+{{- define "busgate.env" -}}
+{{- $env := dict "BUSGATE_CONFIG" "/etc/busgate/busgate.yaml" "BUSGATE_ROLES" .role -}}
+{{- range $variable, $key := include "busgate.secretFiles" . | fromYaml -}}
+{{- $_ := set $env $variable (printf "/run/secrets/busgate/%s" $key) -}}
+{{- end -}}
+{{- with .root.Values.kafkaTls.ca -}}
+{{- if .secret }}{{ $_ := set $env "BUSGATE_KAFKA_SSL_CA_FILE" (printf "/etc/busgate-kafka-ca/%s" .key) }}{{ end -}}
+{{- end -}}
+{{- with .root.Values.kafkaTls.client -}}
+{{- if .secret -}}
+{{- $_ := set $env "BUSGATE_KAFKA_SSL_CERT_FILE" (printf "/etc/busgate-kafka-client/%s" .certKey) -}}
+{{- $_ := set $env "BUSGATE_KAFKA_SSL_KEY_FILE" (printf "/etc/busgate-kafka-client/%s" .keyKey) -}}
+{{- end -}}
+{{- end -}}
+{{- if eq (dig "autoscaling" "by" "none" .values) "lag" -}}
+{{- range (include "busgate.kedaVariables" .root | fromYaml) }}{{ $_ := set $env .name .value }}{{ end -}}
+{{- end -}}
+{{- with .root.Values.trustedCa -}}
+{{- if .configMap }}{{ $_ := set $env "NODE_EXTRA_CA_CERTS" (printf "/etc/busgate-ca/%s" .key) }}{{ end -}}
+{{- end -}}
+{{- with .values.nodeOptions }}{{ $_ := set $env "NODE_OPTIONS" . }}{{ end -}}
+{{- range .root.Values.extraEnv -}}
+{{- if hasKey $env .name }}{{ fail (printf "extraEnv: %s is set by the chart: see values.yaml for what it is made from" .name) }}{{ end -}}
+{{- end -}}
+{{- toYaml $env -}}
 {{- end -}}
 
 {{/*

@@ -39,6 +39,9 @@ spec:
         - { protocol: TCP, port: 53 }
     {{- include "busgate.egress" (dict "name" "brokers" "ports" $brokerPorts "to" $policy.brokers.to) | nindent 4 }}
     {{- include "busgate.egress" (dict "name" "registry" "ports" (list (include "busgate.portOf" $config.registry.url)) "to" $policy.registry.to) | nindent 4 }}
+    {{- with dig "kafka" "sasl" "tokenEndpoint" "" $config }}
+    {{- include "busgate.egress" (dict "name" "token endpoint" "ports" (list (include "busgate.portOf" .)) "to" $policy.tokenEndpoint.to) | nindent 4 }}
+    {{- end }}
     {{- if ne .role "callbacks" }}
     {{- include "busgate.egress" (dict "name" "gateway" "ports" (list (include "busgate.portOf" $config.gateway.url)) "to" $policy.gateway.to) | nindent 4 }}
     {{- end }}

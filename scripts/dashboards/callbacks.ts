@@ -83,6 +83,7 @@ const refusing = row(
         '{{reason}}',
       ],
     ],
+    runbooks: ['BusgateHooksRefused'],
   }),
 )
 

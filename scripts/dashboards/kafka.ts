@@ -36,7 +36,7 @@ const consumption = row(
       [null, 'transparent'],
       [0.9, 'red'],
     ],
-    runbooks: ['BusgateConsumerStuck'],
+    runbooks: ['BusgateConsumerStuck', 'BusgateWindowFull'],
   }),
 )
 
@@ -59,6 +59,7 @@ const ownership = row(
     width: 4,
     unit: 'short',
     queries: [[`increase(busgate_sessions_fenced_total{${own}}[$__rate_interval])`, '{{instance}}']],
+    runbooks: ['BusgateSessionsFenced'],
   }),
   lines({
     title: 'Commits',
@@ -116,15 +117,18 @@ const processes = row(
       [null, 'transparent'],
       [1, 'red'],
     ],
+    runbooks: ['BusgateEventLoopSlow'],
   }),
   lines({
     title: 'Heap in use',
-    description: 'By process. Rising for days: a leak; take a heap snapshot before you restart it.',
+    description: 'By process, and the limit. Rising for days: a leak; take a heap snapshot before you restart it.',
     width: 6,
     unit: 'bytes',
     queries: [
       [`nodejs_heap_size_used_bytes{${own}} and on (namespace, job, instance) busgate_build_info`, '{{instance}}'],
+      [`min(busgate_heap_limit_bytes{${own}})`, 'limit'],
     ],
+    runbooks: ['BusgateHeapNearLimit'],
   }),
   lines({
     title: 'Collecting garbage',

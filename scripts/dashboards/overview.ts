@@ -30,7 +30,7 @@ const health = row(
   stat({
     title: 'Processes that do not answer',
     description:
-      'Targets of busgate whose /metrics does not answer. Look at the pod and its last log lines; the others take its partitions over.',
+      'Targets of busgate whose /metrics does not answer: look at the pod and its last log lines; the others take its partitions over. Not ready: roles that a process does not do now; its /readyz says why.',
     width: 4,
     unit: 'none',
     queries: [
@@ -38,13 +38,14 @@ const health = row(
         `count(up{${own}} == 0 and on (namespace, job) group by (namespace, job) (last_over_time(busgate_build_info{${ruled}}[1d]))) or vector(0)`,
         'down',
       ],
-      [`count(busgate_build_info{${own}}) or vector(0)`, 'up'],
+      [`sum(busgate:not_ready{${ruled}}) or vector(0)`, 'not ready'],
+      [`count(group by (namespace, job, instance) (busgate_build_info{${own}})) or vector(0)`, 'up'],
     ],
     steps: [
       [null, 'green'],
       [1, 'red'],
     ],
-    runbooks: ['BusgateTargetDown', 'BusgateAbsent'],
+    runbooks: ['BusgateTargetDown', 'BusgateAbsent', 'BusgateNotReady'],
   }).overrideByName('up', [
     stepsOf([
       [null, 'red'],
@@ -120,6 +121,7 @@ const health = row(
       topic: 'Topic',
       reason: 'Reason',
       code: 'Code',
+      role: 'Role',
       instance: 'Process',
     },
   }),

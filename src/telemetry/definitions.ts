@@ -282,11 +282,25 @@ export const definitions = {
     meaning: 'Hook addresses that left out correlation and tenant to stay within callbacks.urlMaxLength.',
     action: 'Raise callbacks.urlMaxLength if the gateway takes longer addresses, or use a shorter callbacks.publicUrl.',
   },
+  ready: {
+    type: 'gauge',
+    asked: true,
+    labels: { role: label.roles },
+    meaning: 'Whether a role of this process does its work now: 1, or 0.',
+    action: '0 for long: /readyz of the process gives the reasons.',
+  },
+  heap_limit_bytes: {
+    type: 'gauge',
+    labels: {},
+    meaning: 'What the heap of this process may grow to; beyond it the process ends.',
+    action:
+      'nodejs_heap_size_used_bytes near it for long: raise --max-old-space-size and the memory, or look for a leak.',
+  },
   build_info: {
     type: 'gauge',
-    labels: { version: 'version' },
-    meaning: 'The version that runs; always 1.',
-    action: 'Several versions for long: a roll-out is stuck.',
+    labels: { version: 'version', role: label.roles },
+    meaning: 'The version that runs, a series for each role of the process; always 1.',
+    action: 'Several versions for long: a roll-out is stuck. A role without any: nobody does its work.',
   },
 } as const satisfies Record<string, Definition>
 

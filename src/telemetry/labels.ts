@@ -5,6 +5,9 @@
 
 export const other = 'other'
 
+/** Parts of busgate that a process runs. */
+export const roles = ['worker', 'callbacks', 'reconciler']
+
 export const types = 'sms viber viber+sms rcs rcs+sms rcs+viber+sms telegram voice pipeline call/otp hlr'.split(' ')
 
 /** Of results. */

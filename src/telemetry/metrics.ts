@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8'
 import { collectDefaultMetrics } from 'prom-client'
 import { codeOf } from './error.ts'
 import type { Telemetry } from './events.ts'
@@ -8,6 +9,8 @@ import { createMeters, type KnownLabels, type Meters } from './meters.ts'
 export interface MetricsOptions extends Partial<KnownLabels> {
   /** Version of the program, for build_info. */
   version?: string
+  /** That this process runs, for build_info. */
+  roles?: readonly string[]
   /** Asked anew at each scrape; may grow and shrink meanwhile. */
   gauges?: Iterable<GaugeSource>
 }
@@ -17,10 +20,11 @@ const fencedCodes = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED'])
 
 /** Turns events into metrics under names that stay. No label holds an id, a phone number or a text from outside. */
 export function createMetrics(telemetry: Telemetry, options: MetricsOptions = {}): Exposition {
-  const { version = 'unknown', gauges = [], topic = [], account = [] } = options
+  const { version = 'unknown', roles = [], gauges = [], topic = [], account = [] } = options
   const meters = createMeters({ topic, account }, gauges)
   collectDefaultMetrics({ register: meters.registry })
-  meters.set('build_info', { version }, 1)
+  for (const role of roles) meters.set('build_info', { version, role }, 1)
+  meters.set('heap_limit_bytes', {}, getHeapStatistics().heap_size_limit)
   countCommands(telemetry, meters)
   countRequests(telemetry, meters)
   countTrouble(telemetry, meters)

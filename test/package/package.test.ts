@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Project, projectWithPackage } from '../support/packed.ts'
@@ -42,6 +43,19 @@ describe('the packed package', { timeout: 30_000 }, () => {
     expect(await project.run('publint', project.tarball, '--strict')).toContain('All good')
     const report = await project.run('attw', project.tarball, '--profile', 'esm-only', '--format', 'json')
     expect(JSON.parse(report)).toMatchObject({ analysis: { types: { kind: 'included' } } })
+  })
+
+  test('brings a list of what it is made of: every dependency, in the version that was tested, and no tool', async () => {
+    const bom = JSON.parse(await readFile(join(project.folder, 'node_modules/busgate/dist/busgate.cdx.json'), 'utf8'))
+    const listed = new Map<string, string>()
+    for (const { purl } of bom.components) {
+      const [, name, version] = /^pkg:npm\/(.+)@([^@?]+)/.exec(decodeURIComponent(purl))!
+      listed.set(name!, version!)
+    }
+    const { version, dependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+    expect(bom.metadata.component.purl).toBe(`pkg:npm/busgate@${version}`)
+    expect(Object.fromEntries(Object.keys(dependencies).map(name => [name, listed.get(name)]))).toEqual(dependencies)
+    expect(['typescript', 'vitest', 'testcontainers'].filter(name => listed.has(name))).toEqual([])
   })
 
   test('brings a command line that runs', async () => {

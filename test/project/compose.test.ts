@@ -82,6 +82,14 @@ describe('docker-compose.yml', () => {
   })
 })
 
+test('images of others are named by their digest, all but the registry, whose digest is not known', () => {
+  const others = Object.values(services).flatMap(({ image }) => (image.startsWith('busgate:') ? [] : [image]))
+  const [, base] = /^FROM (\S+) AS base$/m.exec(read('Dockerfile'))!
+  const unpinned = [...others, base!].filter(image => !/@sha256:[0-9a-f]{64}$/.test(image))
+  expect(unpinned).toEqual([services.registry!.image])
+  expect(read('Dockerfile').match(/^FROM (?!base\b)/gm)).toHaveLength(1)
+})
+
 test('the image has the Node that everything is tested with', () => {
   const { devDependencies } = JSON.parse(read('package.json'))
   const versions = new Set([...read('Dockerfile').matchAll(/^FROM node:([\d.]+)/gm)].map(([, version]) => version))

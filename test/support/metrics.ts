@@ -32,7 +32,9 @@ export const contract: Record<string, string[]> = {
   records_shortened_total: [],
   hooks_without_correlation_total: [],
   account_balance: ['account', 'currency'],
-  build_info: ['version'],
+  ready: ['role'],
+  heap_limit_bytes: [],
+  build_info: ['version', 'role'],
 }
 
 /** Samples by series, as `name{label="value"}`. */

@@ -5,7 +5,16 @@ import { delimiter, dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 
 const root = join(import.meta.dirname, '../..')
-const sources = ['package.json', 'README.md', 'schemas', 'src', 'tsconfig.json', 'tsconfig.build.json']
+const sources = [
+  'package.json',
+  'package-lock.json',
+  'README.md',
+  'schemas',
+  'scripts/sbom.ts',
+  'src',
+  'tsconfig.json',
+  'tsconfig.build.json',
+]
 
 /** A project of somebody else, in which the packed package is installed. */
 export interface Project {

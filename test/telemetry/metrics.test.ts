@@ -81,7 +81,7 @@ function emitAll(telemetry: Telemetry, n: number): void {
 
 describe('metrics', () => {
   it('carry the names and labels of the contract', async () => {
-    const { telemetry, scrape } = await serveMetrics({ version: '1.2.3', gauges: [allGauges] })
+    const { telemetry, scrape } = await serveMetrics({ version: '1.2.3', roles: ['worker'], gauges: [allGauges] })
     emitAll(telemetry, 1)
     expect(metricsIn(await scrape())).toEqual(contract)
   })
@@ -247,5 +247,6 @@ const allGauges: GaugeSource = {
     { name: 'breaker_state', labels: { account: 'default' }, value: 1 },
     { name: 'doubts_open', labels: {}, value: 1 },
     { name: 'reconciler_delay_seconds', labels: {}, value: 1 },
+    { name: 'ready', labels: { role: 'worker' }, value: 1 },
   ],
 }

@@ -11,6 +11,7 @@ import { createWorker } from '../../src/worker.ts'
 import { startRegistry } from '../records/registry-server.ts'
 import { until } from '../support/bus.ts'
 import { buildCommand, buildCommandOf, silentPhone } from '../support/commands.ts'
+import { ownSeries, scrape } from '../support/metrics.ts'
 import { buildSettings } from '../support/settings.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
@@ -205,6 +206,12 @@ describe('two workers of one group', () => {
   })
 })
 
+/** Of each role, as the metrics tell it. */
+async function readiness(port: number): Promise<Record<string, number>> {
+  const ofRoles = [...(await scrape(port))].filter(([series]) => series.startsWith('busgate_ready{'))
+  return Object.fromEntries(ofRoles.map(([series, value]) => [/role="(\w+)"/.exec(series)![1], value]))
+}
+
 describe('health', () => {
   const at = (port: number, path: string) => fetch(`http://127.0.0.1:${port}${path}`)
 
@@ -230,6 +237,7 @@ describe('health', () => {
     const readyz = await at(port!, '/readyz')
     expect([readyz.status, await readyz.json()]).toEqual([503, { ready: false, reasons: ['starting'] }])
     expect((await at(port!, '/healthz')).status).toBe(200)
+    expect(await readiness(port!)).toEqual({ worker: 0 })
 
     server.fail((_, response) => void response.end('{"id":1}'))
     for (const answer of asked) answer()
@@ -237,6 +245,7 @@ describe('health', () => {
     onTestFinished(() => worker.stop())
     await until(async () => expect((await at(port!, '/readyz')).status).toBe(200))
     expect((await at(port!, '/healthz')).status).toBe(200)
+    expect(await readiness(port!)).toEqual({ worker: 1 })
   })
 
   test('a worker whose gateway cannot be reached is alive, but not ready, and says why', async () => {
@@ -250,6 +259,17 @@ describe('health', () => {
       reasons: ['account default pauses: unreachable'],
     })
     expect((await at(telemetry, '/healthz')).status).toBe(200)
+    expect(await readiness(telemetry)).toEqual({ worker: 0, callbacks: 1 })
+  })
+
+  test('the metrics tell which roles a process runs, and whether each does its work', async () => {
+    const world = await startWorld({ settings: { roles: ['worker', 'callbacks', 'reconciler'] } })
+    const samples = await scrape(world.worker.ports.telemetry)
+    const rolesIn = ownSeries(samples).flatMap(series => /build_info\{.*role="(\w+)"/.exec(series)?.[1] ?? [])
+    expect(rolesIn.sort()).toEqual(['callbacks', 'reconciler', 'worker'])
+    await until(async () =>
+      expect(await readiness(world.worker.ports.telemetry)).toEqual({ worker: 1, callbacks: 1, reconciler: 1 }),
+    )
   })
 
   test('a topic that is missing ends the start and is named', async () => {

@@ -4,6 +4,12 @@ import { type Dashboard, nothingIn, type Shown } from './frames.ts'
 /** Queries that rightly show nothing, or only zeros, after a run: dashboard, panel, query, and why. */
 const quiet: readonly (readonly [dashboard: string, panel: string, query: string, why: string])[] = [
   ['busgate-callbacks', 'Forgotten verdicts', 'A', 'takes more messages without a verdict than a run of minutes has'],
+  [
+    'busgate-overview',
+    'Processes that do not answer',
+    'B',
+    'takes a process that waits for the brokers or the registry',
+  ],
   ['busgate-kafka', 'Sessions ended by a newer owner', 'A', 'takes a process that stalls, not one that stops'],
 ]
 

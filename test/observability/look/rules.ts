@@ -18,6 +18,7 @@ export function impatientRules(urgentTopic: string): string {
     { record: 'busgate:limit_age_seconds', expr: 'vector(15)' },
     { record: 'busgate:limit_age_seconds', expr: 'vector(1)', labels: { topic: urgentTopic } },
     { record: 'busgate:limit_runway_seconds', expr: 'vector(259200)' },
+    { record: 'busgate:expected_role', expr: 'vector(1)', labels: { role: 'worker' } },
   ]
   for (const rule of others.flatMap(({ rules }) => rules)) if (rule.for) rule.for = '5s'
   return stringify({ groups: [limits, ...others] })

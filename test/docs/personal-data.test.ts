@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { planTopics } from '../../src/cli/topics/plan.ts'
+import { loadSettings } from '../../src/config/index.ts'
+import { schemas } from '../../src/records/schemas.ts'
+
+const page = readFileSync(new URL('../../docs/personal-data.md', import.meta.url), 'utf8')
+const dayMs = 24 * 3_600_000
+
+/** Topics, record, of a person, nothing of a person, kept for. */
+type Row = [topics: string, record: string, of: string, nothing: string, kept: string]
+
+const section = page.slice(page.indexOf('## Topics'), page.indexOf('## On the way'))
+const rows = [...section.matchAll(/^\| (`busgate\..*) \|$/gm)].map(([, cells]) => cells!.split(' | ') as Row)
+const quoted = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)
+const rowOf = (topic: string) => rows.find(([topics]) => quoted(topics).includes(topic))!
+
+const planned = planTopics(loadSettings({ env: {} }), { existing: new Map(), nodes: 3 })
+
+test('the page of personal data names every topic that busgate uses, and how long it is kept', () => {
+  expect(rows.flatMap(([topics]) => quoted(topics)).sort()).toEqual(planned.map(({ topic }) => topic).sort())
+  for (const { topic, config } of planned) {
+    const [, , , , kept] = rowOf(topic)
+    const days = /^as the commands/.test(kept) ? /^\d+ days/.exec(rowOf('busgate.commands')[4])![0] : kept
+    expect(`${Number(config['retention.ms']) / dayMs} days`, topic).toBe(/^\d+ days/.exec(days)![0])
+  }
+})
+
+test.each([
+  ['busgate.commands', schemas.command],
+  ['busgate.doubts', schemas.doubt],
+  ['busgate.results', schemas.result],
+  ['busgate.statuses', schemas.status],
+] as const)('of %s it says of each field, once, whether it tells of a person', (topic, { fields }) => {
+  const [, , of, nothing] = rowOf(topic)
+  const known = fields.map(({ name }) => name as string)
+  expect([...quoted(of), ...quoted(nothing)].sort()).toEqual([...known].sort())
+})
+
+test('it names tests that are there', () => {
+  const files = quoted(page).filter(name => name.startsWith('test/'))
+  expect(files.length).toBeGreaterThan(3)
+  for (const file of files) expect(readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')).toContain('test(')
+})
