@@ -45,6 +45,7 @@ async function onlyShared(): Promise<void> {
 /** Above kafkajs's own retries: what it still repeats after being given up could fence this process's next session. */
 const stepLimitMs = 12_000
 const unstableMs = 5
+const settledWithinMs = 500
 const producerRetry = { initialRetryTime: 50, maxRetryTime: 500, retries: 10, multiplier: 1.5 }
 
 /** One epoch of a partition: a transactional producer of its own, whose initialisation fences the earlier owner. */
@@ -70,12 +71,22 @@ export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver 
     await inTime('connect', connecting)
     if (!producer) throw new Error('the partition was released')
     const first = await inTime('init', producer.transaction())
-    await inTime('fetch offsets', committedOffset()) // else the write could take the place of what was committed before
+    await settled()
     await inTime('write to the group', sendOffsets(first, 0, ''))
     await inTime('abort', first.abort())
     const committed = await inTime('fetch offsets', committedOffset())
     const { low, high } = await inTime('list offsets', logs.ends(tp))
     return { committed, low, high }
+  }
+
+  /** As `KafkaSharedCommits` does it, which says why. */
+  async function settled(): Promise<void> {
+    const started = clock.monotonic()
+    for (;;) {
+      const [found] = await inTime('fetch offsets', logs.committed(groupId, [tp]))
+      if (found?.error?.type !== 'UNSTABLE_OFFSET_COMMIT' || clock.monotonic() - started > settledWithinMs) return
+      await sleep(clock, unstableMs)
+    }
   }
 
   /**

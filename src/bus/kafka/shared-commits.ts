@@ -107,7 +107,7 @@ export class KafkaSharedCommits implements SharedCommits {
         await this.#initialised()
         await producer.init()
         await this.bury()
-        await this.#whenStable(tp, ask) // else the probe could take the place of what its predecessor has committed
+        await this.#settled([tp])
         await producer.probe(tp)
         return this.#whenStable(tp, ask)
       },
@@ -169,8 +169,10 @@ export class KafkaSharedCommits implements SharedCommits {
   }
 
   /**
-   * Waits for what this process has committed last: coordinators before Kafka 4.0 confirm it first and know it later, and
-   * the next transaction could take its place. Others may have transactions open for longer, which are not waited for here.
+   * Waits for what was committed last with the same producer: coordinators before Kafka 4.0 confirm it first and know it
+   * later, and the next transaction could take its place. It is not waited for any longer, because a broker that was
+   * restarted may have forgotten how a transaction ended (seen with Kafka 4.3.0 on one node), and only the next one of that
+   * producer takes away what it holds.
    */
   async #settled(tps: readonly TopicPartition[]): Promise<void> {
     const { clock, logs, groupId } = this.#options
