@@ -11,6 +11,7 @@ export {
   responseItem,
 } from './envelope.ts'
 export { messageId, sameId } from './ids.ts'
+export { instantOf } from './instant.ts'
 export { parseJson, stringifyJson } from './json.ts'
 export { lifetimeOf, usualLifetime } from './lifetime.ts'
 export { type Operation, type OperationType, operationTypes } from './operation.ts'
