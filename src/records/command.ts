@@ -51,7 +51,7 @@ export interface HookSubject {
 export interface ReadOptions {
   /** The callback address of a command that names none; null: it gets none. */
   hookFor(subject: HookSubject): string | null
-  /** Whether voice takes a hook: the interface leaves it open. */
+  /** `gateway.voiceHook`: whether voice gets one. The interface leaves it open. */
   voiceHook: boolean
 }
 

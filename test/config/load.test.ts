@@ -61,7 +61,7 @@ describe('settings', () => {
         accounts: {},
         asyncUrl: null,
         errorTexts: {},
-        voiceHook: false,
+        voiceHook: true,
         balanceIntervalMs: 300_000,
         maxOperations: 100,
         maxBytes: 262_144,
@@ -141,7 +141,7 @@ describe('settings', () => {
 kafka: { brokers: [b1:9092, "[::1]:9092"], ssl: true, sasl: { mechanism: plain, username: u, password: p } }
 registry: { url: http://registry:8081/ }
 gateway:
-  voiceHook: true
+  voiceHook: false
   rate: 12.5
   errorTexts: { No such sender: SENDER_INVALID }
   accounts: { shop2: { apiKey: k2, rate: 3 } }
@@ -156,7 +156,7 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
         BUSGATE_KAFKA_SASL_USERNAME: 'u',
         BUSGATE_KAFKA_SASL_PASSWORD: 'p',
         BUSGATE_REGISTRY_URL: 'http://registry:8081',
-        BUSGATE_GATEWAY_VOICE_HOOK: 'true',
+        BUSGATE_GATEWAY_VOICE_HOOK: 'false',
         BUSGATE_GATEWAY_RATE: '12.5',
         BUSGATE_GATEWAY_ERROR_TEXTS: '{"No such sender":"SENDER_INVALID"}',
         BUSGATE_GATEWAY_ACCOUNTS_SHOP2_API_KEY: 'k2',
