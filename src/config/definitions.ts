@@ -78,6 +78,7 @@ export const definitions = {
   'gateway.asyncUrl': optional(kind.httpUrl, 'https://gateway.example/v1/json', 'Full address of the asynchronous interface, its path included (library and busgate gateway --async only).'),
   'gateway.errorTexts': optional(kind.map(kind.choice(errorCodes)), '{"No such sender":"SENDER_INVALID"}', 'Error codes for further texts of the gateway; in a variable a JSON object.'),
   'gateway.voiceHook': setting(kind.flag, true, 'Whether voice gets a hook. The specification does not list one among its fields, but takes additional properties, and returns the digit pressed by callback; with false its statuses are expected at the address of the account.'),
+  'gateway.allowEmpty': setting(kind.flag, false, 'Whether a message without any text, image, link or carousel may be sent; otherwise its command is INVALID.'),
   'gateway.balanceIntervalMs': setting(kind.milliseconds, 300_000, 'How often the balance is asked for; 0: never.'),
   'gateway.maxOperations': setting(kind.integer(1, longestEnvelope), 100, 'Most operations in an envelope.'),
   'gateway.maxBytes': setting(kind.integer(1024, 64 * 1024 * 1024), 262_144, 'Longest body of an envelope, in bytes.'),

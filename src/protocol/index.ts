@@ -1,5 +1,6 @@
 /** The gateway's language: schemas and types of every operation, response and callback, and what its texts mean. */
 export { type CallbackBody, callbackBody } from './callback.ts'
+export { missingContent } from './content.ts'
 export {
   type AsyncResponse,
   asyncResponse,

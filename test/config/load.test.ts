@@ -62,6 +62,7 @@ describe('settings', () => {
         asyncUrl: null,
         errorTexts: {},
         voiceHook: true,
+        allowEmpty: false,
         balanceIntervalMs: 300_000,
         maxOperations: 100,
         maxBytes: 262_144,
