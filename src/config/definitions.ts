@@ -59,7 +59,7 @@ export const definitions = {
   'kafka.sasl.clientSecret': secret(kind.secretText, 'a-client-secret', 'Secret of that client.'),
   'kafka.sasl.scope': optional(kind.text, 'kafka', 'What the token is asked for, if the endpoint wants to be told.'),
 
-  'registry.url': optional(kind.httpUrl, 'http://registry:8081', 'Confluent-compatible schema registry; required unless the bus is embedded.'),
+  'registry.url': optional(kind.baseUrl, 'http://registry:8081', 'Confluent-compatible schema registry; required unless the bus is embedded.'),
   'registry.username': optional(kind.text, 'busgate', 'User at the registry.'),
   'registry.password': secret(kind.secretText, 'a-password', 'Password at the registry.'),
 
@@ -70,7 +70,7 @@ export const definitions = {
   'topics.doubts': setting(kind.topic, 'busgate.doubts', 'Topic of commands of which nobody can tell whether they were sent.'),
   'topics.overdue': setting(kind.topic, 'busgate.overdue', 'Topic of messages whose verdict is missing; only the reconciler uses it.'),
 
-  'gateway.url': optional(kind.httpUrl, 'https://gateway.example', 'Base address of the gateway; /api/json.php is appended.'),
+  'gateway.url': optional(kind.baseUrl, 'https://gateway.example', 'Base address of the gateway; /api/json.php is appended.'),
   'gateway.apiKey': secret(kind.secretText, 'an-api-key', 'API key of the account named default.'),
   'gateway.accounts.NAME.apiKey': secret(kind.secretText, 'an-api-key', 'API key of a further account.'),
   'gateway.accounts.NAME.rate': optional(kind.aboveZero, '50', 'Like gateway.rate, for this account alone.'),
@@ -99,7 +99,7 @@ export const definitions = {
 
   'callbacks.port': setting(kind.port, 8080, 'Port of the callback receiver; 0: any free one.'),
   'callbacks.host': setting(kind.text, '0.0.0.0', 'Address the callback receiver listens on.'),
-  'callbacks.publicUrl': optional(kind.httpUrl, 'https://hooks.example', 'Address at which the gateway reaches the receiver; without it no hook is set.'),
+  'callbacks.publicUrl': optional(kind.baseUrl, 'https://hooks.example', 'Address at which the gateway reaches the receiver; without it no hook is set.'),
   'callbacks.secret': secret(kind.signingKeys, 'k1:at-least-16-characters', 'Signs hook addresses: a list of kid:secret, the first signs, all verify.'),
   'callbacks.urlMaxLength': setting(kind.integer(64, 8192), 255, 'Longest hook address; correlation is left out of one that would be longer.'),
   'callbacks.tokenLifeMs': setting(kind.longMilliseconds, 30 * day, 'How long a hook address is good for.'),

@@ -431,6 +431,12 @@ describe('wrong settings', () => {
     ['BUSGATE_TOPICS_COMMANDS', 'a,a', 'holds the same value twice'],
     ['BUSGATE_GATEWAY_URL', 'ftp://gateway', 'expected an http or https address'],
     ['BUSGATE_GATEWAY_URL', 'https://me:pw@gateway', 'must hold no user name and no password'],
+    ['BUSGATE_GATEWAY_URL', 'https://me@gateway', 'must hold no user name and no password'],
+    ...['https://gateway/?key=secret', 'https://gateway?', 'https://gateway/base#part'].flatMap(url =>
+      ['BUSGATE_GATEWAY_URL', 'BUSGATE_REGISTRY_URL', 'BUSGATE_CALLBACKS_PUBLIC_URL'].map(
+        (name): [string, string, string] => [name, url, 'must have no query (?) and no fragment (#)'],
+      ),
+    ),
     ['BUSGATE_GATEWAY_RATE', '0', 'expected a number above 0'],
     ['BUSGATE_GATEWAY_ERROR_TEXTS', 'Oh=REJECTED', 'expected a map (in a variable: a JSON object)'],
     ['BUSGATE_CALLBACKS_PORT', '70000', 'expected a whole number from 0 to 65535'],

@@ -113,11 +113,11 @@ describe('an answer', () => {
     )
   })
 
-  test('may name its request id by a number', async () => {
+  test('may name its request id by a number, and its address may have a query', async () => {
     const front = await startFront()
     front.answer = () => ({ body: stringifyJson({ success: true, request_id: 17 }) })
-    const client = clientFor('http://127.0.0.1:1', { asyncUrl: `${front.url}/queue` })
+    const client = clientFor('http://127.0.0.1:1', { asyncUrl: `${front.url}/queue?lane=2` })
     expect(await client.sendAsync([sms])).toEqual({ requestId: '17' })
-    expect(front.passed.map(({ path }) => path)).toEqual(['/queue'])
+    expect(front.passed.map(({ path }) => path)).toEqual(['/queue?lane=2'])
   })
 })
