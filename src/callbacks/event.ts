@@ -19,7 +19,7 @@ export function statusEvent(origin: CallbackOrigin, body: Callback, receivedAt: 
     if (namesAnother(body.id, subject.id)) return { ok: false, reason: 'other_id' }
     return { ok: true, event: eventOf(body, subject, true, receivedAt) }
   }
-  const id = idIn(textOrNull(body.id) ?? '')
+  const id = idIn(textOrNull(body.id)?.trim() ?? '')
   if (id === null) {
     const message = `a callback to the address of account ${origin.account} has no id of 1 to 2^63-1: not sent by busgate`
     return { ok: false, reason: 'no_id', error: { code: 'NO_NUMERIC_ID', message } }

@@ -235,6 +235,10 @@ describe("a callback to an account's address", () => {
     })
   })
 
+  test('is about the message whose id stands between spaces', () => {
+    expect(event(callback({ id: ' 77\n' }), ofAccount)).toMatchObject({ id: 77n, verified: false })
+  })
+
   test('without a type has the type unknown', () => {
     expect(event({ success: true, id: 77 }, ofAccount).type).toBe('unknown')
   })
