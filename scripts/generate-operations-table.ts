@@ -20,7 +20,7 @@ const header = `# Operations
 
 Made by scripts/generate-operations-table.ts from the registry (src/protocol/registry.ts): change that and run it again.
 
-Sections are headings of the gateway's interface specification. Besides the required fields an operation may carry the optional ones of its section and any additional property. What \`viber_type\` and the channels of \`pipeline\` require besides is in their sections, and is checked. A payload may hold more than is listed; what the specification does not show is handed on as it came.
+Sections are headings of the gateway's interface specification. Besides the required fields an operation may carry the optional ones of its section and any additional property. What \`viber_type\` and the channels of \`pipeline\` require besides is in their sections, and is checked. A payload may hold more than is listed; what the specification does not show is handed on as it came. A command on the bus carries additional properties in \`extra\`, as JSON texts by their names; for an object of the message (\`voice\`, a stage of \`pipeline\`) it holds the fields that the record lacks, such as \`{"sms": "{\\"lifetime\\":3600}"}\`, or the whole where the message leaves it null.
 
 Every operation is run by [client-operations.test.ts](../test/gateway/client-operations.test.ts) through the client and the sandbox over HTTP: its plain form, and the examples of [examples.ts](../test/support/examples.ts), of which the table gives the number. Its schema is tested field by field in [operations.test.ts](../test/protocol/operations.test.ts).
 

@@ -74,13 +74,13 @@ export interface ProducerOptions {
 }
 
 const urgentTypes: readonly SendType[] = ['call/otp', 'telegram']
-const noHook = { hookFor: () => null, voiceHook: false }
 
 /** A typed producer of commands for upstream services, in the Confluent wire format. */
 export async function createProducer(settings: Settings, options: ProducerOptions = {}): Promise<CommandProducer> {
   const bus = options.bus ?? openBus(settings, new Telemetry())
   const registry = options.registry ?? registryOf(settings)
   const topics = settings.topics.commands
+  const readOptions = { ...settings.gateway, hookFor: () => null }
   const encoders = new Map(
     await Promise.all(
       topics.map(async topic => {
@@ -95,8 +95,8 @@ export async function createProducer(settings: Settings, options: ProducerOption
     const { urgent = urgentTypes.includes(command.type) } = command
     const topic = (urgent ? topics[0] : topics.at(-1))!
     const value = complete(command)
-    const reading = readCommand(value, noHook)
-    if (!reading.ok) throw new InvalidCommandError(`command ${command.id}: ${reading.error}`)
+    const read = readCommand(value, readOptions)
+    if (!read.ok) throw new InvalidCommandError(`command ${command.id}: ${read.error}`)
     const record = { topic, key: Buffer.from(String(command.id)), value: encoders.get(topic)!(value) }
     return headers === null ? record : { ...record, headers: { ...headers } }
   }

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http'
-import { type CallbackBody, callbackBody } from '../protocol/callback.ts'
+import { callbackBody } from '../protocol/callback.ts'
 import { parseJson } from '../protocol/json.ts'
 import type { Refusal } from './refusals.ts'
 
-/** What the headers alone tell: `content_type`, `too_large`, or null to go on. A missing content type passes. */
+/** The body of a callback as it came: an object with `success`. */
+export type Callback = Readonly<Record<string, unknown>>
+
+/** What the headers alone tell: `too_large`, or null to go on. Senders call their JSON all kinds of things. */
 export function unfitHeaders(headers: IncomingMessage['headers'], maxBytes: number): Refusal | null {
-  const type = headers['content-type']
-  if (type !== undefined && !/^\s*application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type)) return 'content_type'
-  if (headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity') return 'content_type'
   return Number(headers['content-length'] ?? 0) > maxBytes ? 'too_large' : null
 }
 
@@ -59,7 +59,7 @@ export function discardRest(request: IncomingMessage): void {
 }
 
 /** The body as a callback, or why it can never become an event. */
-export function parseCallback(bytes: Buffer, maxDepth: number): CallbackBody | Refusal {
+export function parseCallback(bytes: Buffer, maxDepth: number): Callback | Refusal {
   const text = bytes.toString('utf8', startsWithMark(bytes) ? 3 : 0)
   if (!shallow(text, maxDepth)) return 'too_deep'
   let json: unknown
@@ -68,8 +68,7 @@ export function parseCallback(bytes: Buffer, maxDepth: number): CallbackBody | R
   } catch {
     return 'bad_json'
   }
-  const checked = callbackBody.safeParse(json)
-  return checked.success ? checked.data : 'bad_body'
+  return callbackBody.safeParse(json).success ? (json as Callback) : 'bad_body'
 }
 
 /** Some platforms write a byte order mark in front of UTF-8. */

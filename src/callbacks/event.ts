@@ -1,8 +1,8 @@
-import type { CallbackBody } from '../protocol/callback.ts'
-import { idIn, sameId } from '../protocol/ids.ts'
-import { type State, stateOf } from '../protocol/states.ts'
+import { idIn } from '../protocol/ids.ts'
+import { textOrNull } from '../records/fields.ts'
 import type { StatusEvent } from '../records/generated.ts'
-import { replyOf } from '../records/reply.ts'
+import { readStatus } from '../records/status.ts'
+import type { Callback } from './body.ts'
 import type { CallbackOrigin } from './origin.ts'
 
 export type Made =
@@ -13,13 +13,13 @@ export type Made =
   | { ok: false; reason: 'no_id'; error: { code: string; message: string } }
 
 /** The event that a callback tells of. `receivedAt`: milliseconds since 1970. */
-export function statusEvent(origin: CallbackOrigin, body: CallbackBody, receivedAt: number): Made {
+export function statusEvent(origin: CallbackOrigin, body: Callback, receivedAt: number): Made {
   if (origin.kind === 'message') {
     const { subject } = origin
-    if (body.id !== undefined && !sameId(body.id, subject.id)) return { ok: false, reason: 'other_id' }
+    if (namesAnother(body.id, subject.id)) return { ok: false, reason: 'other_id' }
     return { ok: true, event: eventOf(body, subject, true, receivedAt) }
   }
-  const id = idIn(String(body.id))
+  const id = idIn(textOrNull(body.id)?.trim() ?? '')
   if (id === null) {
     const message = `a callback to the address of account ${origin.account} has no id of 1 to 2^63-1: not sent by busgate`
     return { ok: false, reason: 'no_id', error: { code: 'NO_NUMERIC_ID', message } }
@@ -30,39 +30,15 @@ export function statusEvent(origin: CallbackOrigin, body: CallbackBody, received
 
 type Command = Pick<StatusEvent, 'id' | 'account' | 'type' | 'correlationId' | 'tenant'>
 
-function eventOf(body: CallbackBody, command: Command, verified: boolean, receivedAt: number): StatusEvent {
-  return {
-    id: command.id,
-    msgId: body.msg_id === undefined ? null : String(body.msg_id),
-    account: command.account,
-    type: body.type ?? command.type,
-    status: body.status ?? '',
-    ...meaning(body),
-    success: body.success,
-    error: body.error ?? null,
-    source: 'CALLBACK',
-    verified,
-    updatedAt: instant(body.updated),
-    receivedAt,
-    reply: body.reply ?? null,
-    duration: body.duration ?? null,
-    requestId: body.request_id ?? null,
-    replies: (body.replies ?? []).map(replyOf),
-    correlationId: command.correlationId,
-    tenant: command.tenant,
-  }
+function eventOf(body: Callback, command: Command, verified: boolean, receivedAt: number): StatusEvent {
+  const { id, account, correlationId, tenant } = command
+  const told = readStatus(body)
+  const type = told.type ?? command.type
+  return { id, account, correlationId, tenant, ...told, type, source: 'CALLBACK', verified, receivedAt }
 }
 
-/** Callbacks are sent for final states (specification, Events), so `success` decides where the status is left out. */
-function meaning({ status, success }: CallbackBody): { state: State; final: boolean } {
-  return status === undefined ? { state: success ? 'DELIVERED' : 'FAILED', final: true } : stateOf(status)
-}
-
-// Without an offset nobody can tell which instant is meant.
-const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)$/
-
-function instant(updated: string | undefined): number | null {
-  if (updated === undefined || !INSTANT.test(updated)) return null
-  const time = Date.parse(updated.replace(/(\d\d)(\d\d)$/, '$1:$2'))
-  return Number.isNaN(time) ? null : time
+/** The address names the message, so that an id which is missing or padded says nothing against it. */
+function namesAnother(echoed: unknown, id: bigint): boolean {
+  const text = textOrNull(echoed)?.trim() ?? ''
+  return text !== '' && text.replace(/^0+/, '') !== String(id)
 }

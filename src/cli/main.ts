@@ -2,6 +2,7 @@ import { SettingsError } from '../config/errors.ts'
 import { findCommand } from './find-command.ts'
 import { commandHelp, overview } from './help.ts'
 import { parseFlags } from './parse.ts'
+import { printableLines } from './printable.ts'
 import { UsageError } from './usage-error.ts'
 
 /** What a library left open, such as a connection's timer, keeps the process no longer than this. */
@@ -24,7 +25,7 @@ async function main(args: string[]): Promise<number> {
     const hint = /^(KafkaJS|Unanswered|ProtocolError)/.test(name)
       ? ': check the kafka.* settings, and whether the brokers are reached'
       : ''
-    process.stderr.write(`busgate: ${message}${hint}\n`)
+    process.stderr.write(`busgate: ${printableLines(message)}${hint}\n`)
     return error instanceof UsageError || error instanceof SettingsError ? 2 : 1
   }
 }

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import type { NewCommand } from '../producer.ts'
 import { parseJson, type SendType, sendTypes } from '../protocol/index.ts'
 import { recordNames } from '../records/command.ts'
-import { type AvroRecord, schemas } from '../records/schemas.ts'
+import { isObject } from '../records/fields.ts'
+import { type AvroRecord, type AvroType, schemas } from '../records/schemas.ts'
 import { nearest } from './nearest.ts'
 import { parseQuietly } from './quiet-json.ts'
 import { UsageError } from './usage-error.ts'
@@ -48,11 +49,7 @@ export function commandOfFlags(flags: { id?: string; phone?: string; message?: s
 function commandOf(value: unknown): NewCommand {
   const { data, error } = schema.safeParse(value)
   if (error) throw new Error(error.issues.map(complaint).join('; '))
-  const known = fieldsOf(data.type)
-  for (const field of Object.keys(data.message)) {
-    if (known.includes(field)) continue
-    throw new Error(`message: ${data.type} has no ${field}; the nearest is ${nearest(field, known)}`)
-  }
+  refuseUnknown(data.message, recordOf(data.type), `message: ${data.type}`)
   return data as unknown as NewCommand
 }
 
@@ -60,9 +57,29 @@ function complaint({ path, message }: z.core.$ZodIssue): string {
   return path.length > 0 ? `${path.join('.')}: ${message}` : message
 }
 
-function fieldsOf(type: SendType): string[] {
+function recordOf(type: SendType): AvroRecord {
   const union = schemas.command.fields.find(({ name }) => name === 'message')!.type as AvroRecord[]
-  return union.find(({ name }) => name === recordNames[type])!.fields.map(({ name }) => name)
+  return union.find(({ name }) => name === recordNames[type])!
+}
+
+/** Avro would leave out what the record has no field for. @param name of the message, or of what is inside it */
+function refuseUnknown(value: object, { fields }: AvroRecord, name: string): void {
+  const known = fields.map(field => field.name)
+  for (const [key, part] of Object.entries(value)) {
+    const field = fields.find(field => field.name === key)
+    if (!field)
+      throw new Error(`${name} has no ${key}; the nearest is ${nearest(key, known)}, and extra takes any other`)
+    const inner = recordIn(field.type)
+    const parts = Array.isArray(part) ? part : [part]
+    if (inner) for (const one of parts) if (isObject(one)) refuseUnknown(one, inner, `${name}.${key}`)
+  }
+}
+
+/** The record that a field holds, or a list of. */
+function recordIn(type: AvroType): AvroRecord | undefined {
+  if (Array.isArray(type)) return type.map(recordIn).find(record => record !== undefined)
+  if (typeof type === 'string') return undefined
+  return type.type === 'record' ? type : type.type === 'array' ? recordIn(type.items) : undefined
 }
 
 function json(text: string): unknown {

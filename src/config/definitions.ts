@@ -59,7 +59,7 @@ export const definitions = {
   'kafka.sasl.clientSecret': secret(kind.secretText, 'a-client-secret', 'Secret of that client.'),
   'kafka.sasl.scope': optional(kind.text, 'kafka', 'What the token is asked for, if the endpoint wants to be told.'),
 
-  'registry.url': optional(kind.httpUrl, 'http://registry:8081', 'Confluent-compatible schema registry; required unless the bus is embedded.'),
+  'registry.url': optional(kind.baseUrl, 'http://registry:8081', 'Confluent-compatible schema registry; required unless the bus is embedded.'),
   'registry.username': optional(kind.text, 'busgate', 'User at the registry.'),
   'registry.password': secret(kind.secretText, 'a-password', 'Password at the registry.'),
 
@@ -70,14 +70,15 @@ export const definitions = {
   'topics.doubts': setting(kind.topic, 'busgate.doubts', 'Topic of commands of which nobody can tell whether they were sent.'),
   'topics.overdue': setting(kind.topic, 'busgate.overdue', 'Topic of messages whose verdict is missing; only the reconciler uses it.'),
 
-  'gateway.url': optional(kind.httpUrl, 'https://gateway.example', 'Base address of the gateway; /api/json.php is appended.'),
+  'gateway.url': optional(kind.baseUrl, 'https://gateway.example', 'Base address of the gateway; /api/json.php is appended.'),
   'gateway.apiKey': secret(kind.secretText, 'an-api-key', 'API key of the account named default.'),
   'gateway.accounts.NAME.apiKey': secret(kind.secretText, 'an-api-key', 'API key of a further account.'),
   'gateway.accounts.NAME.rate': optional(kind.aboveZero, '50', 'Like gateway.rate, for this account alone.'),
   'gateway.rate': optional(kind.aboveZero, '50', 'Operations a second that an account may use over the whole fleet, status polls included.'),
   'gateway.asyncUrl': optional(kind.httpUrl, 'https://gateway.example/v1/json', 'Full address of the asynchronous interface, its path included (library and busgate gateway --async only).'),
   'gateway.errorTexts': optional(kind.map(kind.choice(errorCodes)), '{"No such sender":"SENDER_INVALID"}', 'Error codes for further texts of the gateway; in a variable a JSON object.'),
-  'gateway.voiceHook': setting(kind.flag, false, 'Whether voice accepts a hook; the specification leaves it open.'),
+  'gateway.voiceHook': setting(kind.flag, true, 'Whether voice gets a hook. The specification does not list one among its fields, but takes additional properties, and returns the digit pressed by callback; with false its statuses are expected at the address of the account.'),
+  'gateway.allowEmpty': setting(kind.flag, false, 'Whether a message without any text, image, link or carousel may be sent; otherwise its command is INVALID.'),
   'gateway.balanceIntervalMs': setting(kind.milliseconds, 300_000, 'How often the balance is asked for; 0: never.'),
   'gateway.maxOperations': setting(kind.integer(1, longestEnvelope), 100, 'Most operations in an envelope.'),
   'gateway.maxBytes': setting(kind.integer(1024, 64 * 1024 * 1024), 262_144, 'Longest body of an envelope, in bytes.'),
@@ -98,7 +99,7 @@ export const definitions = {
 
   'callbacks.port': setting(kind.port, 8080, 'Port of the callback receiver; 0: any free one.'),
   'callbacks.host': setting(kind.text, '0.0.0.0', 'Address the callback receiver listens on.'),
-  'callbacks.publicUrl': optional(kind.httpUrl, 'https://hooks.example', 'Address at which the gateway reaches the receiver; without it no hook is set.'),
+  'callbacks.publicUrl': optional(kind.baseUrl, 'https://hooks.example', 'Address at which the gateway reaches the receiver; without it no hook is set.'),
   'callbacks.secret': secret(kind.signingKeys, 'k1:at-least-16-characters', 'Signs hook addresses: a list of kid:secret, the first signs, all verify.'),
   'callbacks.urlMaxLength': setting(kind.integer(64, 8192), 255, 'Longest hook address; correlation is left out of one that would be longer.'),
   'callbacks.tokenLifeMs': setting(kind.longMilliseconds, 30 * day, 'How long a hook address is good for.'),

@@ -70,6 +70,9 @@ export const httpUrl = text
   .refine(value => !URL.parse(value)?.username && !URL.parse(value)?.password, 'must hold no user name and no password')
   .transform(value => value.replace(/\/+$/, ''))
 
+/** An address that paths are appended to: a query would swallow them. */
+export const baseUrl = httpUrl.refine(value => !/[?#]/.test(value), 'must have no query (?) and no fragment (#)')
+
 const topicMessage = 'expected a topic name: letters, digits, dot, dash, underscore'
 /** What Kafka takes. */
 export const topic = text

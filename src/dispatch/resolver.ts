@@ -2,9 +2,11 @@ import type { Account } from '../accounts/account.ts'
 import type { PollAnswer, StatusPoller } from '../accounts/poller.ts'
 import type { Session } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
-import { operations, type SendType, stateOf } from '../protocol/index.ts'
+import { type SendType, stateOf } from '../protocol/index.ts'
+import { isObject } from '../records/fields.ts'
 import type { StatusEvent } from '../records/generated.ts'
 import { noPayload, type ResultPayload, readPayload } from '../records/result.ts'
+import { readStatus } from '../records/status.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { concludeExpired } from './conclusion.ts'
 import type { Evidence, Seeking } from './evidence.ts'
@@ -41,16 +43,16 @@ const withoutStatus: readonly SendType[] = ['call/otp', 'hlr']
 /** What a status poll tells about a message in doubt. */
 export type PollEvidence = 'sent' | 'not_found' | 'inconclusive' | 'unanswered'
 
-/** Reads a poll's answer. A status UNKNOWN proves nothing; a refusal only counts as "not found" by the texts given. */
+/** Reads a poll's answer. A status UNKNOWN proves nothing, nor does one that is not known unless it says success; a refusal only counts as "not found" by the texts given. */
 export function evidenceOf(answer: PollAnswer, notFoundErrors: readonly string[]): PollEvidence {
   if (answer.kind === 'in_doubt') return 'unanswered'
   if (answer.kind === 'refused') {
     if (answer.code === 'THROTTLED' || answer.code === 'ACCESS_DENIED') return 'unanswered'
     return notFoundErrors.includes(answer.error) ? 'not_found' : 'inconclusive'
   }
-  const { data } = operations.status.payload.safeParse(answer.data)
-  const status = (data as { status?: unknown } | undefined)?.status
-  return typeof status === 'string' && stateOf(status).state !== 'UNKNOWN' ? 'sent' : 'inconclusive'
+  const { status, success } = readStatus(isObject(answer.data) ? answer.data : {})
+  // success false may be said of the question, for an id that the gateway does not know
+  return stateOf(status, success || null).state !== 'UNKNOWN' ? 'sent' : 'inconclusive'
 }
 
 /** A command in doubt while this process works on it. */

@@ -101,12 +101,12 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
         owned: () => membership?.share().owned || partitions,
       })
     : null
+  const readOptions = { ...gateway, hookFor }
   const intake = {
     ...common,
     answered,
     decoder: createDecoder<SendCommand>(schemas.command, registry, patience),
-    readCommand: (value: SendCommand, trace: TraceContext | null) =>
-      readCommand(value, { hookFor, voiceHook: gateway.voiceHook }, trace),
+    readCommand: (value: SendCommand, trace: TraceContext | null) => readCommand(value, readOptions, trace),
     deadLetterTopic: topics.deadLetters,
     writeResult,
   }

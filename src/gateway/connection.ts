@@ -31,7 +31,7 @@ const longestRetryAfterMs = 3_600_000
 /** Connections to one endpoint of the gateway. */
 export function connectGateway(options: ConnectionOptions): Connection {
   const base = new URL(options.url)
-  const path = `${base.pathname.replace(/\/$/, '')}${options.path ?? '/api/json.php'}` || '/'
+  const path = `${base.pathname.replace(/\/$/, '')}${options.path ?? '/api/json.php'}${base.search}` || '/'
   const pool = new Pool(base.origin, {
     connections: options.connections,
     pipelining: 1,

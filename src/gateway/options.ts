@@ -11,7 +11,7 @@ export interface RequestInfo {
 }
 
 export interface GatewayClientOptions {
-  /** `{base_url}` of the gateway. Certificates are verified (NODE_EXTRA_CA_CERTS adds authorities of your own). */
+  /** `{base_url}` of the gateway, without a query. Certificates are verified (NODE_EXTRA_CA_CERTS adds authorities of your own). */
   url: string
   /** Of the account. Never part of an error or of anything that is printed. */
   apiKey: ApiKey
@@ -36,8 +36,8 @@ const longestTimeoutMs = 2 ** 31 - 1
 /** @throws TypeError that names the option and what it must be. */
 export function checkOptions(options: GatewayClientOptions): void {
   const { url, asyncUrl, apiKey, timeoutMs, connections, retries, maxResponseBytes } = options
-  check('url', isHttpUrl(url), 'the http or https address of the gateway')
-  check('asyncUrl', asyncUrl === undefined || isHttpUrl(asyncUrl), 'an http or https address')
+  check('url', isHttpUrl(url) && !/[?#]/.test(url), `the http or https address of the gateway, ${alone}`)
+  check('asyncUrl', asyncUrl === undefined || isHttpUrl(asyncUrl), 'an http or https address without user and password')
   const isKey = typeof apiKey === 'string' ? apiKey !== '' : typeof apiKey === 'function' || isSecret(apiKey)
   check('apiKey', isKey, 'text, a function that returns it, or an object with reveal()')
   check('timeoutMs', isWhole(timeoutMs, 1, longestTimeoutMs), `a whole number from 1 to ${longestTimeoutMs}`)
@@ -60,8 +60,12 @@ function check(name: keyof GatewayClientOptions, ok: boolean, must: string): voi
 const isSecret = (key: unknown): boolean =>
   typeof key === 'object' && key !== null && 'reveal' in key && typeof key.reveal === 'function'
 
-const isHttpUrl = (value: unknown): boolean =>
-  typeof value === 'string' && ['http:', 'https:'].includes(URL.parse(value)?.protocol ?? '')
+const alone = 'without user, password, query (?) and fragment (#)'
+
+function isHttpUrl(value: unknown): boolean {
+  const url = typeof value === 'string' ? URL.parse(value) : null
+  return url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
+}
 
 const isWhole = (value: unknown, min: number, max = Number.MAX_SAFE_INTEGER): boolean =>
   value === undefined || (Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max)

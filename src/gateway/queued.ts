@@ -1,32 +1,34 @@
 import { asyncResponse, type ErrorCode, errorCodeOf } from '../protocol/index.ts'
 import type { Answer } from './answer.ts'
 import { type Classified, classify, parseObject } from './classify.ts'
-import { type GatewayError, UnreachableError, UnreadablePayloadError } from './errors.ts'
+import { type GatewayError, UnreadablePayloadError } from './errors.ts'
 import { type Circumstances, errorOf, refusalOf } from './outcome.ts'
 
-/** What these statuses of the asynchronous interface mean; known from the vendor's documentation. */
+/** What these statuses of the asynchronous interface mean, by the vendor's documentation. */
 const codes: Readonly<Record<number, ErrorCode>> = { 400: 'VALIDATION', 401: 'ACCESS_DENIED' }
-const queueUnavailable = 503
 const tooMany = 429
+/** From here on a status may also come from something in front, after the request has been passed on. */
+const failures = 500
 
 /**
  * What an answer of the asynchronous interface means: queued under a request id, or not. Unlike the synchronous
- * endpoint it speaks in HTTP statuses, and an answer that says `success: false` is a definite refusal with any of them.
+ * endpoint it speaks in HTTP statuses (an assumption, from the vendor's documentation), and an answer that says
+ * `success: false` is a definite refusal with any of them below 500. Of 500 and above nobody can tell, whatever the body
+ * says: 503 is said to mean that the queue is unavailable, but who answered, and when, does not show.
  */
 export function queuedOf(
   answer: Answer,
   errorTexts: Readonly<Record<string, ErrorCode>>,
   circumstances: Circumstances,
 ): { requestId: string } | { error: GatewayError } {
-  if (answer.kind === 'response') {
-    const { status, retryAfterMs } = answer
+  if (answer.kind === 'response' && answer.status < failures) {
+    const { status } = answer
     const body = asyncResponse.safeParse(parseObject(answer.body)).data
     if (body?.success && status < 300) return accepted(body.request_id, body)
     const text = circumstances.clean(body?.error ?? `HTTP ${status}`)
     const code = codes[status]
     if (!body?.success && code) return { error: refusalOf(code, text) }
     if (body?.success === false && status !== tooMany) {
-      if (status === queueUnavailable) return { error: new UnreachableError(text, retryAfterMs) }
       return { error: refusalOf(errorCodeOf(text, errorTexts), text) }
     }
   }

@@ -1,5 +1,6 @@
 /** The gateway's language: schemas and types of every operation, response and callback, and what its texts mean. */
 export { type CallbackBody, callbackBody } from './callback.ts'
+export { missingContent } from './content.ts'
 export {
   type AsyncResponse,
   asyncResponse,
@@ -11,6 +12,7 @@ export {
   responseItem,
 } from './envelope.ts'
 export { messageId, sameId } from './ids.ts'
+export { instantOf } from './instant.ts'
 export { parseJson, stringifyJson } from './json.ts'
 export { lifetimeOf, usualLifetime } from './lifetime.ts'
 export { type Operation, type OperationType, operationTypes } from './operation.ts'

@@ -1,6 +1,9 @@
 import { type SendType, sendTypes } from './registry.ts'
 
-/** Seconds that a channel tries to deliver when a message does not say (specification: Limits, lifetimes). */
+/**
+ * Seconds that a channel tries to deliver when a message does not say: specified for SMS, RCS and Telegram (Limits), assumed
+ * for the others.
+ */
 const defaultLifetime = 172_800
 
 const lifetimeFields = new Map(sendTypes.map(type => [type, type.split('+').map(channel => `${channel}_lifetime`)]))

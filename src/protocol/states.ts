@@ -33,9 +33,13 @@ const fold = (status: string): string =>
 
 /**
  * The state behind a status text. The whole text is compared, for UNDELIVERABLE contains DELIVER; case, spaces and
- * underscores make no difference. A text that is not on the list is UNKNOWN and not final.
+ * underscores make no difference. Where the text is empty or not on the list, `success` tells: true of a message that was
+ * delivered or read, and said when a final state is reached (specification: States and transitions, Events). Without it
+ * the state is UNKNOWN and not final.
  */
-export const stateOf = (status: string): { state: State; final: boolean } => {
-  const state = states.get(status) ?? states.get(fold(status)) ?? 'UNKNOWN'
+export const stateOf = (status: string, success: boolean | null = null): { state: State; final: boolean } => {
+  const listed = states.get(status) ?? states.get(fold(status))
+  const told = success === null ? 'UNKNOWN' : success ? 'DELIVERED' : 'FAILED'
+  const state = listed ?? told
   return { state, final: state === 'DELIVERED' || state === 'FAILED' }
 }

@@ -1,7 +1,8 @@
-import { lifetimeOf, operations, type SendType } from '../protocol/index.ts'
+import { lifetimeOf, missingContent, operations, type SendType } from '../protocol/index.ts'
 import type { TraceContext } from '../telemetry/trace.ts'
+import { type ExtraRules, readExtra } from './extra.ts'
 import type { SendCommand, SendCommandDelivery } from './generated.ts'
-import { type AvroRecord, schemas } from './schemas.ts'
+import { type AvroField, type AvroRecord, schemas } from './schemas.ts'
 
 /** A command that may be sent. */
 export interface Command {
@@ -51,8 +52,10 @@ export interface HookSubject {
 export interface ReadOptions {
   /** The callback address of a command that names none; null: it gets none. */
   hookFor(subject: HookSubject): string | null
-  /** Whether voice takes a hook: the interface leaves it open. */
+  /** `gateway.voiceHook`: whether voice gets one. The interface leaves it open. */
   voiceHook: boolean
+  /** `gateway.allowEmpty`: whether a message without any content is valid. */
+  allowEmpty: boolean
 }
 
 /** The record of SendCommand's union for each kind of message, in the namespace io.busgate. */
@@ -71,12 +74,10 @@ export const recordNames = {
 } satisfies Record<SendType, string>
 
 /** How one record of the union is read. */
-interface Kind {
+interface Kind extends ExtraRules {
   type: SendType
   /** The operation object's text up to its id. */
   head: string
-  /** Names that `extra` may not use: they are set elsewhere. */
-  taken: ReadonlySet<string>
 }
 
 /** By the record's full name. */
@@ -103,10 +104,10 @@ export function readCommand(value: SendCommand, options: ReadOptions, trace: Tra
 
   const fields = copyWithoutNulls((value.message as unknown as Fields)[name] as Fields, { phone: value.phone })
   if (value.hook !== null) fields.hook = value.hook
-  const text = JSON.stringify(fields)
-
   const extra = readExtra(value.extra, kind, fields)
-  const error = extra.error ?? problemOf(kind, value.id, fields)
+  const text = extra.error === null ? JSON.stringify(fields) : ''
+  Object.assign(fields, extra.fields)
+  const error = extra.error ?? problemOf(kind, value.id, fields, options)
   const { id, account, correlationId, tenant } = value
   const subject = { id, type: kind.type, account, correlationId, tenant, trace }
   if (error !== null) return { ok: false, ...subject, error }
@@ -133,9 +134,15 @@ type Fields = Record<string, unknown>
 
 function kindOf(type: SendType, name: string): Kind {
   const message = schemas.command.fields.find(field => field.name === 'message')?.type as AvroRecord[]
-  const own = message.find(record => record.name === name)?.fields.map(field => field.name) ?? []
+  const own = message.find(record => record.name === name)?.fields ?? []
+  const objects = new Set(own.filter(isRecord).map(field => field.name))
+  const others = own.map(field => field.name).filter(name => !objects.has(name))
   const common = ['type', 'id', 'phone', 'hook', 'auth', 'data', '__proto__']
-  return { type, head: `{"type":${JSON.stringify(type)},"id":`, taken: new Set([...common, ...own]) }
+  return { type, head: `{"type":${JSON.stringify(type)},"id":`, taken: new Set([...common, ...others]), objects }
+}
+
+function isRecord({ type }: AvroField): boolean {
+  return Array.isArray(type) && type.some(branch => typeof branch === 'object' && 'fields' in branch)
 }
 
 function copyWithoutNulls(record: Fields, copy: Fields = {}): Fields {
@@ -151,33 +158,25 @@ function withoutNulls(value: unknown): unknown {
   return Array.isArray(value) ? value.map(withoutNulls) : copyWithoutNulls(value as Fields)
 }
 
-/** Answers the text of the additional properties, each with a comma before it, and adds them to the fields. */
-function readExtra(extra: Record<string, string>, kind: Kind, fields: Fields): { text: string; error: string | null } {
-  let text = ''
-  for (const [key, json] of Object.entries(extra)) {
-    if (kind.taken.has(key)) return { text, error: `extra.${key} must not be set: the command has a field for it` }
-    try {
-      fields[key] = JSON.parse(json)
-    } catch {
-      return { text, error: `extra.${key} must be a JSON text` }
-    }
-    text += `,${JSON.stringify(key)}:${json}`
-  }
-  return { text, error: null }
-}
-
 /** Completes the fields to the operation object and asks the protocol. */
-function problemOf({ type }: Kind, id: bigint, fields: Fields): string | null {
+function problemOf({ type }: Kind, id: bigint, fields: Fields, { allowEmpty }: ReadOptions): string | null {
   fields.type = type
   fields.id = id
   const long = Object.keys(fields).find(name => Array.isArray(fields[name]) && fields[name].length > MAX_ITEMS)
   if (long !== undefined) return `${long} must have at most ${MAX_ITEMS} items`
   const { error } = operations[type].schema.safeParse(fields)
-  if (error === undefined) return null
+  if (error === undefined) return allowEmpty ? null : emptiness(type, fields)
   return error.issues
     .slice(0, MAX_PROBLEMS)
     .map(issue => issue.message)
     .join('; ')
+}
+
+function emptiness(type: SendType, fields: Fields): string | null {
+  const missing = missingContent(type, fields)
+  return (
+    missing && `${missing} is required: there is nothing to send without it (gateway.allowEmpty sends it all the same)`
+  )
 }
 
 function takesHook(type: SendType, { voiceHook }: ReadOptions): boolean {

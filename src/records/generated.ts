@@ -30,7 +30,7 @@ export interface SendCommand {
   correlationId: string | null
   /** The caller's own customer or department, carried to the result and to every status event. */
   tenant: string | null
-  /** Additional properties of the operation object, each value a JSON text. The names type, id, phone, hook, auth, data and __proto__ and the fields of the message are refused. */
+  /** Additional properties of the operation object, each value a JSON text. The names type, id, phone, hook, auth, data and __proto__ and the fields of the message are refused, but for those that are objects (voice, the stages of a pipeline): one that is null may be given here as a whole, and to another one its further fields are added. */
   extra: Record<string, string>
 }
 
@@ -355,7 +355,7 @@ export interface SendResult {
   price: number | null
   /** The answer to an hlr. */
   hlr: SendResultHlr | null
-  /** JSON text of whatever else the data of the gateway's answer held. */
+  /** JSON text of whatever else the data of the gateway's answer held, and of what could not be read as the field that it belongs to. */
   payload: string | null
   /** How often the command was sent to the gateway, undecided attempts included. */
   attempts: number
@@ -386,7 +386,7 @@ export interface SendResultHlr {
   status: string | null
   /** Subscriber identity, 15 digits as a rule. */
   imsi: string | null
-  /** Country and network code. */
+  /** Country and network code. Null where it is no number, or begins with a zero: then payload holds it. */
   mccmnc: number | null
   /** Whether the number was ported to another operator. */
   ported: boolean | null
@@ -430,7 +430,7 @@ export interface StatusEvent {
   account: string
   /** Channel or type, as the gateway wrote it, for example sms. */
   type: string
-  /** Status, as the gateway wrote it, for example DELIVERED. */
+  /** Status, as the gateway wrote it, for example DELIVERED; empty where it wrote none. */
   status: string
   /** What the status means. */
   state: StatusEventState
@@ -444,7 +444,7 @@ export interface StatusEvent {
   source: StatusEventSource
   /** Whether the address that was called, or the question that was asked, names this very message. False: only the body says so. */
   verified: boolean
-  /** When the status changed, as the gateway says (milliseconds since 1970, UTC). */
+  /** When the status changed, as the gateway says (milliseconds since 1970, UTC). Null: it was not said, or not as an ISO 8601 date-time with an offset from UTC; then extra holds it as it came. */
   updatedAt: number | null
   /** When busgate learnt of it (milliseconds since 1970, UTC). */
   receivedAt: number
@@ -460,9 +460,11 @@ export interface StatusEvent {
   correlationId: string | null
   /** The caller's own customer or department, as the command carried it; null when the address that was called did not carry it. */
   tenant: string | null
+  /** JSON text of an object: whatever else the gateway said, and what could not be read as the field that it belongs to. */
+  extra: string | null
 }
 
-/** What the status means. PENDING: on its way. DELIVERED: delivered, read or answered. FAILED: will not be delivered. UNKNOWN: inconclusive, or newer than the reader. */
+/** What the status means; where its text is empty or not known, success tells. PENDING: on its way. DELIVERED: delivered, read or answered. FAILED: will not be delivered. UNKNOWN: inconclusive, or newer than the reader. */
 export type StatusEventState = 'PENDING' | 'DELIVERED' | 'FAILED' | 'UNKNOWN'
 
 /** Where a status came from. CALLBACK: the gateway called. POLL: busgate asked. UNKNOWN: newer than the reader. */

@@ -1,6 +1,12 @@
-import { type SendType, stringifyJson } from '../protocol/index.ts'
-import type { SendResult, SendResultHlr, SendResultHlrOperator } from './generated.ts'
-import { isLong } from './long.ts'
+import type { SendType } from '../protocol/index.ts'
+import { Fields, flagOrNull, int32OrNull, intOrNull, isObject, jsonOrNull, numberOrNull, textOrNull } from './fields.ts'
+import type {
+  SendResult,
+  SendResultHlr,
+  SendResultHlrCountry,
+  SendResultHlrNetwork,
+  SendResultHlrOperator,
+} from './generated.ts'
 import type { Shortening } from './shorten.ts'
 
 /** On results of messages whose lifetime is not the usual one of their type: seconds, as decimal text. */
@@ -25,75 +31,54 @@ export const resultShortenings: readonly Shortening<SendResult>[] = [
 ]
 
 /**
- * Reads the data of a successful item. Never fails: what is not as the specification says stays in `payload`, since
- * the message was sent all the same.
+ * Reads the data of a successful item. Never fails, and loses nothing: what is not as the specification says stays in
+ * `payload`, since the message was sent all the same.
  */
 export function readPayload(type: SendType, data: unknown): ResultPayload {
-  if (!isObject(data)) return { ...noPayload, payload: rest(data) }
-  if (type === 'hlr') return readHlr(data)
-  if (type === 'call/otp') {
-    const { code, price, id: _id, ...others } = data
-    return { ...noPayload, code: textOrNull(code), price: numberOrNull(price), payload: rest(others) }
+  if (!isObject(data)) return { ...noPayload, payload: jsonOrNull(data) }
+  const fields = new Fields(data)
+  fields.take('id', textOrNull) // the echo of the command's
+  if (type === 'hlr') {
+    const hlr = readHlr(fields)
+    return { ...noPayload, hlr, payload: jsonOrNull(hlr ? fields.rest : data) }
   }
-  const { id: _id, msg_id, parts, ...others } = data
-  return { ...noPayload, msgId: textOrNull(msg_id), parts: int32OrNull(parts), payload: rest(others) }
+  const read: ResultPayload =
+    type === 'call/otp'
+      ? { ...noPayload, code: fields.take('code', textOrNull), price: fields.take('price', numberOrNull) }
+      : { ...noPayload, msgId: fields.take('msg_id', textOrNull), parts: fields.take('parts', int32OrNull) }
+  read.payload = jsonOrNull(fields.rest)
+  return read
 }
 
-function readHlr(data: Record<string, unknown>): ResultPayload {
-  const { phone, status, imsi, mccmnc, ported, network, id: _id, ...others } = data
-  const readPhone = intOrNull(phone)
-  if (readPhone === null) return { ...noPayload, payload: rest(data) }
-  const networks = isObject(network) ? network : null
-  const hlr: SendResultHlr = {
-    phone: readPhone,
-    status: textOrNull(status),
-    imsi: textOrNull(imsi),
-    mccmnc: int32OrNull(mccmnc),
-    ported: typeof ported === 'boolean' ? ported : null,
-    network: networks && { origin: operatorOf(networks.origin), ported: operatorOf(networks.ported) },
-  }
-  return { ...noPayload, hlr, payload: rest(others) }
-}
-
-function operatorOf(value: unknown): SendResultHlrOperator | null {
-  if (!isObject(value)) return null
-  const country = isObject(value.country) ? value.country : null
+function readHlr(fields: Fields): SendResultHlr | null {
+  const phone = fields.take('phone', intOrNull)
+  if (phone === null) return null
   return {
-    name: textOrNull(value.name),
-    prefix: intOrNull(value.prefix),
-    country: country && { name: textOrNull(country.name), prefix: intOrNull(country.prefix) },
+    phone,
+    status: fields.take('status', textOrNull),
+    imsi: fields.take('imsi', textOrNull),
+    mccmnc: fields.take('mccmnc', networkCode),
+    ported: fields.take('ported', flagOrNull),
+    network: fields.object('network', readNetwork),
   }
 }
 
-/** What is nested thousands of levels deep can be parsed, but not be written: it is left out. */
-function rest(value: unknown): string | null {
-  if (value === undefined || value === null || (isObject(value) && Object.keys(value).length === 0)) return null
-  try {
-    return stringifyJson(value)
-  } catch (error) {
-    if (error instanceof RangeError) return null
-    throw error
-  }
-}
+const readNetwork = (fields: Fields): SendResultHlrNetwork => ({
+  origin: fields.object('origin', readOperator),
+  ported: fields.object('ported', readOperator),
+})
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+const readOperator = (fields: Fields): SendResultHlrOperator => ({
+  name: fields.take('name', textOrNull),
+  prefix: fields.take('prefix', intOrNull),
+  country: fields.object('country', readCountry),
+})
 
-const textOrNull = (value: unknown): string | null =>
-  typeof value === 'string' ? value : typeof value === 'number' || typeof value === 'bigint' ? String(value) : null
+const readCountry = (fields: Fields): SendResultHlrCountry => ({
+  name: fields.take('name', textOrNull),
+  prefix: fields.take('prefix', intOrNull),
+})
 
-function numberOrNull(value: unknown): number | null {
-  const number = typeof value === 'string' && value !== '' ? Number(value) : value
-  return typeof number === 'number' && Number.isFinite(number) ? number : null
-}
-
-function intOrNull(value: unknown): number | null {
-  const number = numberOrNull(value)
-  return number !== null && isLong(number) ? number : null
-}
-
-/** Avro's int. */
-function int32OrNull(value: unknown): number | null {
-  const int = intOrNull(value)
-  return int !== null && (int | 0) === int ? int : null
-}
+/** A number would lose the zeros that a code may begin with. */
+const networkCode = (value: unknown): number | null =>
+  typeof value === 'string' && value.startsWith('0') ? null : int32OrNull(value)

@@ -1,12 +1,61 @@
-import type { StatusEvent } from './generated.ts'
+import { instantOf, stateOf } from '../protocol/index.ts'
+import { Fields, flagOrNull, intOrNull, jsonOrNull, numberOrNull, textOrNull } from './fields.ts'
+import type { StatusEvent, StatusEventReply, StatusEventReplyMedia } from './generated.ts'
 import type { Shortening } from './shorten.ts'
 
-const tellable = ['replies', 'reply', 'requestId', 'msgId', 'correlationId', 'tenant'] as const
+/** What the gateway itself says of a message, in a callback or when it is asked, in a status event's words. */
+export type ToldStatus = Omit<
+  StatusEvent,
+  'id' | 'account' | 'source' | 'verified' | 'receivedAt' | 'correlationId' | 'tenant' | 'type'
+> & { type: string | null }
+
+/** Never fails, and loses nothing: what is not as the specification says stays in `extra`. */
+export function readStatus(body: Readonly<Record<string, unknown>>): ToldStatus {
+  const fields = new Fields(body)
+  fields.take('id', textOrNull) // the echo of the command's
+  const status = fields.take('status', textOrNull) ?? ''
+  const success = fields.take('success', flagOrNull)
+  return {
+    msgId: fields.take('msg_id', textOrNull),
+    type: fields.take('type', textOrNull),
+    status,
+    ...stateOf(status, success),
+    success,
+    error: fields.take('error', textOrNull),
+    updatedAt: fields.take('updated', instantOrNull),
+    reply: fields.take('reply', textOrNull),
+    duration: fields.take('duration', numberOrNull),
+    requestId: fields.take('request_id', textOrNull),
+    replies: fields.list('replies', readReply),
+    extra: jsonOrNull(fields.rest),
+  }
+}
+
+const instantOrNull = (value: unknown): number | null => (typeof value === 'string' ? instantOf(value) : null)
+
+const readReply = (fields: Fields): StatusEventReply => ({
+  datetime: fields.take('datetime', textOrNull),
+  message: fields.take('message', textOrNull),
+  media: fields.object('media', readMedia),
+})
+
+const readMedia = (fields: Fields): StatusEventReplyMedia => ({
+  url: fields.take('url', textOrNull),
+  filename: fields.take('filename', textOrNull),
+  filesize: fields.take('filesize', wholeBytes),
+})
+
+function wholeBytes(value: unknown): number | null {
+  const bytes = intOrNull(value)
+  return bytes !== null && bytes >= 0 ? Math.abs(bytes) : null // -0 is read back as 0
+}
+
+const tellable = ['extra', 'replies', 'reply', 'requestId', 'msgId', 'correlationId', 'tenant'] as const
 const needed = ['error', 'status', 'type', 'account'] as const
 
 /** How a status event becomes shorter. What it means for which message is told by each. */
 export const statusShortenings: readonly Shortening<StatusEvent>[] = [
-  { out: ['replies'], longest: 512 },
+  { out: ['extra', 'replies'], longest: 512 },
   { out: tellable, cut: needed, longest: 512 },
   { out: tellable, cut: needed, longest: 64 },
 ]

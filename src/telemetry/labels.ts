@@ -68,7 +68,6 @@ export const callbackRefusals = [
   'expired',
   'other_id',
   'unknown_key',
-  'content_type',
   'too_large',
   'bad_json',
   'too_deep',

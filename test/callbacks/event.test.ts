@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { parseCallback } from '../../src/callbacks/body.ts'
 import { statusEvent } from '../../src/callbacks/event.ts'
 import type { CallbackOrigin } from '../../src/callbacks/origin.ts'
-import { callbackBody } from '../../src/protocol/callback.ts'
-import { parseJson } from '../../src/protocol/json.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
@@ -15,8 +14,9 @@ const ofMessage: CallbackOrigin = { kind: 'message', subject: { ...hookSubject()
 const ofAccount: CallbackOrigin = { kind: 'account', account: 'shop' }
 
 function made(body: Record<string, unknown> | string, origin = ofMessage) {
-  const json = typeof body === 'string' ? parseJson(body) : body
-  return statusEvent(origin, callbackBody.parse(json), NOON)
+  const parsed = parseCallback(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), 20)
+  if (typeof parsed === 'string') throw new Error(`refused: ${parsed}`)
+  return statusEvent(origin, parsed, NOON)
 }
 
 function event(body: Record<string, unknown> | string, origin = ofMessage) {
@@ -68,6 +68,7 @@ describe('a callback of one message', () => {
       ],
       correlationId: 'order-7',
       tenant: 'acme',
+      extra: null,
     })
   })
 
@@ -92,6 +93,7 @@ describe('a callback of one message', () => {
       replies: [],
       correlationId: 'order-7',
       tenant: 'acme',
+      extra: null,
     })
     expect(event({ success: false, error: 'Blocked' })).toMatchObject({
       state: 'FAILED',
@@ -111,7 +113,11 @@ describe('a callback of one message', () => {
     expect(made('{"success":true,"id":9223372036854775806}', origin)).toEqual({ ok: false, reason: 'other_id' })
   })
 
-  test.each(['43', 43, '', '42 ', 'forty-two', 42.5])('with the id %j of another message is refused', id => {
+  test.each(['', '  ', ' 42 ', '0042', '42\n', null])('takes the id %j for what the address says', id => {
+    expect(event(callback({ id }))).toMatchObject({ id: 42n, verified: true, extra: null })
+  })
+
+  test.each(['43', 43, '0', '4 2', 'forty-two', 42.5])('with the id %j of another message is refused', id => {
     expect(made(callback({ id }))).toEqual({ ok: false, reason: 'other_id' })
   })
 
@@ -120,29 +126,62 @@ describe('a callback of one message', () => {
   })
 
   test.each([
-    ['UNDELIVERABLE', 'FAILED', true],
-    ['Sim_Full', 'FAILED', true],
-    ['ROUTING', 'PENDING', false],
-    ['UNKNOWN', 'UNKNOWN', false],
-    ['TELEPORTED', 'UNKNOWN', false],
-  ])('with the status %s is %s', (status, state, final) => {
-    expect(event(callback({ status }))).toMatchObject({ status, state, final })
+    ['UNDELIVERABLE', true, 'FAILED', true],
+    ['Sim_Full', true, 'FAILED', true],
+    ['READ', false, 'DELIVERED', true],
+    ['ROUTING', true, 'PENDING', false],
+    ['UNKNOWN', true, 'UNKNOWN', false],
+  ])('with the status %s and success %s is %s', (status, success, state, final) => {
+    expect(event(callback({ status, success }))).toMatchObject({ status, success, state, final })
   })
+
+  test.each(['SEEN', 'BUSY', 'NO ANSWER', ''])(
+    'with the status "%s", which nobody lists, is what success says',
+    status => {
+      expect(event(callback({ status, success: true }))).toMatchObject({ status, state: 'DELIVERED', final: true })
+      expect(event(callback({ status, success: false }))).toMatchObject({ status, state: 'FAILED', final: true })
+    },
+  )
 
   test.each([
     ['2026-03-14T12:00:00Z', Date.UTC(2026, 2, 14, 12)],
     ['2026-03-14T12:00:00.123456+00:00', Date.UTC(2026, 2, 14, 12, 0, 0, 123)],
-    ['2026-03-14T12:00:00+0200', Date.UTC(2026, 2, 14, 10)],
-    ['2026-03-14T12:00-03:30', Date.UTC(2026, 2, 14, 15, 30)],
-    ['2026-03-14T12:00:00', null],
-    ['2026-02-31T99:00:00Z', null],
-    ['1773489600', null],
-    ['yesterday', null],
-  ])('reads the instant %s only when it is beyond doubt', (updated, updatedAt) => {
-    expect(event(callback({ updated })).updatedAt).toBe(updatedAt)
+    ['20260314T120000,5Z', Date.UTC(2026, 2, 14, 12, 0, 0, 500)],
+    ['2026-W11-6T14+02', Date.UTC(2026, 2, 14, 12)],
+  ])('tells of the instant %s', (updated, updatedAt) => {
+    expect(event(callback({ updated }))).toMatchObject({ updatedAt, extra: null })
   })
 
-  test.each([1.5, -1, Number.MAX_SAFE_INTEGER, 1e300])('leaves out %d as the size of a file', filesize => {
+  test.each(['2026-03-14T12:00:00', '2026-02-31T12:00:00Z', 'yesterday', 1773489600])(
+    'keeps %j, which names no instant for certain, as it came',
+    updated => {
+      const { updatedAt, extra } = event(callback({ updated }))
+      expect([updatedAt, extra]).toEqual([null, JSON.stringify({ updated })])
+    },
+  )
+
+  test('keeps the fields that are not known, digit by digit', () => {
+    const { extra } = event('{"success":true,"price":0.05,"parts":[1,2],"campaign":9223372036854775807,"note":null}')
+    expect(extra).toBe('{"price":0.05,"parts":[1,2],"campaign":9223372036854775807,"note":null}')
+  })
+
+  test('keeps what cannot be read as the field that it belongs to', () => {
+    const odd = { msg_id: { id: 7 }, type: ['sms'], status: true, duration: '12 s', reply: false, replies: 'Yes' }
+    const { msgId, type, status, state, duration, reply, replies, extra } = event(callback(odd))
+    expect({ msgId, type, status, state, duration, reply, replies }).toEqual({
+      ...{ msgId: null, type: 'sms', status: '', state: 'DELIVERED', duration: null, reply: null, replies: [] },
+    })
+    expect(JSON.parse(extra!)).toEqual(odd)
+  })
+
+  test('keeps replies of which not all is read as they came, beside what is read of them', () => {
+    const replies = [{ message: 'Yes', sticker: 5 }, 'No']
+    const read = event(callback({ replies }))
+    expect(read.replies).toEqual([{ datetime: null, message: 'Yes', media: null }])
+    expect(JSON.parse(read.extra!)).toEqual({ replies })
+  })
+
+  test.each([1.5, -1, Number.MAX_SAFE_INTEGER, 1e300])('does not take %d for the size of a file', filesize => {
     const replies = [{ media: { filesize } }]
     expect(event(callback({ replies })).replies[0]?.media?.filesize).toBeNull()
   })
@@ -194,6 +233,10 @@ describe("a callback to an account's address", () => {
       correlationId: null,
       tenant: null,
     })
+  })
+
+  test('is about the message whose id stands between spaces', () => {
+    expect(event(callback({ id: ' 77\n' }), ofAccount)).toMatchObject({ id: 77n, verified: false })
   })
 
   test('without a type has the type unknown', () => {

@@ -151,13 +151,12 @@ test('nothing of an address, its keys or a body gets into logs, metrics or answe
     await send(url, callback({ id: '1', error: 'zebra-error' })),
     await send(url, '{"zebra'),
     await send(url, { zebra: '380671230067' }),
-    await send(url, body, { 'content-type': 'text/zebra' }),
     await send(`${origin}/hooks/account/default/${accountToken}`),
     await send(`${origin}/hooks/account/default/${accountToken}`, callback({ id: 'zebra-380671230067' })),
     await send(`${origin}/hooks/account/zebra/${accountToken}`),
     await send(origin + addressOf('other')),
   ]
-  expect(statuses).toEqual([200, 404, 404, 404, 400, 400, 415, 200, 200, 404, 503])
+  expect(statuses).toEqual([200, 404, 404, 404, 400, 400, 200, 200, 404, 503])
   const publisher = await bus.publisher()
   bus.publisher = async () => ({ ...publisher, publish: async () => Promise.reject(new Error(`zebra ${token}`)) })
   const broken = await start()

@@ -64,6 +64,8 @@ describe('flags', () => {
   test('take numbers where the interface has numbers, and text where it has text', async () => {
     expect(await sent(['template/delete', '--id', '017'])).toEqual({ type: 'template/delete', id: '017' })
     expect(await sent(['template/viber/delete', '--id', '017'])).toEqual({ type: 'template/viber/delete', id: 17 })
+    const long = await sent(['template/viber/delete', '--id', '9007199254740993'])
+    expect(long).toEqual({ type: 'template/viber/delete', id: 9007199254740993n })
   })
 
   test('reach into nested objects with dots', async () => {
@@ -254,11 +256,16 @@ test('--async prints the request id of the asynchronous interface', async () => 
   expect(code).toBe(0)
   expect(stdout).toMatch(/^request_id {2}\S+\n$/)
   expect(sandbox.stats()).toMatchObject({ requests: 1, executed: 2 })
-  sandbox.faults.next('envelope-refused')
-  const refused = await gateway(sandbox.url, ['sms', '--async', '--json'], { input: sms(3), env })
-  expect(refused.code).toBe(1)
-  expect(JSON.parse(refused.stdout)).toMatchObject({ ok: false, error: { definite: true } })
-  expect(refused.stderr).toContain('known not to have been sent')
+  for (const [fault, definite, told] of [
+    ['http-429', true, 'known not to have been sent'],
+    ['envelope-refused', false, 'perhaps sent'],
+  ] as const) {
+    sandbox.faults.next(fault)
+    const failed = await gateway(sandbox.url, ['sms', '--async', '--json'], { input: sms(3), env })
+    expect(failed.code).toBe(1)
+    expect(JSON.parse(failed.stdout)).toMatchObject({ ok: false, error: { definite } })
+    expect(failed.stderr).toContain(told)
+  }
 })
 
 test('the key is never printed, not even when the gateway repeats it', async () => {

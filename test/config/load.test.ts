@@ -61,7 +61,8 @@ describe('settings', () => {
         accounts: {},
         asyncUrl: null,
         errorTexts: {},
-        voiceHook: false,
+        voiceHook: true,
+        allowEmpty: false,
         balanceIntervalMs: 300_000,
         maxOperations: 100,
         maxBytes: 262_144,
@@ -141,7 +142,7 @@ describe('settings', () => {
 kafka: { brokers: [b1:9092, "[::1]:9092"], ssl: true, sasl: { mechanism: plain, username: u, password: p } }
 registry: { url: http://registry:8081/ }
 gateway:
-  voiceHook: true
+  voiceHook: false
   rate: 12.5
   errorTexts: { No such sender: SENDER_INVALID }
   accounts: { shop2: { apiKey: k2, rate: 3 } }
@@ -156,7 +157,7 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
         BUSGATE_KAFKA_SASL_USERNAME: 'u',
         BUSGATE_KAFKA_SASL_PASSWORD: 'p',
         BUSGATE_REGISTRY_URL: 'http://registry:8081',
-        BUSGATE_GATEWAY_VOICE_HOOK: 'true',
+        BUSGATE_GATEWAY_VOICE_HOOK: 'false',
         BUSGATE_GATEWAY_RATE: '12.5',
         BUSGATE_GATEWAY_ERROR_TEXTS: '{"No such sender":"SENDER_INVALID"}',
         BUSGATE_GATEWAY_ACCOUNTS_SHOP2_API_KEY: 'k2',
@@ -430,6 +431,12 @@ describe('wrong settings', () => {
     ['BUSGATE_TOPICS_COMMANDS', 'a,a', 'holds the same value twice'],
     ['BUSGATE_GATEWAY_URL', 'ftp://gateway', 'expected an http or https address'],
     ['BUSGATE_GATEWAY_URL', 'https://me:pw@gateway', 'must hold no user name and no password'],
+    ['BUSGATE_GATEWAY_URL', 'https://me@gateway', 'must hold no user name and no password'],
+    ...['https://gateway/?key=secret', 'https://gateway?', 'https://gateway/base#part'].flatMap(url =>
+      ['BUSGATE_GATEWAY_URL', 'BUSGATE_REGISTRY_URL', 'BUSGATE_CALLBACKS_PUBLIC_URL'].map(
+        (name): [string, string, string] => [name, url, 'must have no query (?) and no fragment (#)'],
+      ),
+    ),
     ['BUSGATE_GATEWAY_RATE', '0', 'expected a number above 0'],
     ['BUSGATE_GATEWAY_ERROR_TEXTS', 'Oh=REJECTED', 'expected a map (in a variable: a JSON object)'],
     ['BUSGATE_CALLBACKS_PORT', '70000', 'expected a whole number from 0 to 65535'],

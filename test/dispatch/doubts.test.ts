@@ -89,6 +89,19 @@ describe('a command in doubt', () => {
     expect(results()).toMatchObject([{ id: 1n, outcome: 'SENT' }])
   })
 
+  test.each([
+    [{ status: 'SEEN', success: true }, 'SENT'],
+    [{ status: '', success: true }, 'SENT'],
+    [{ status: 'NOT FOUND', success: false }, 'UNRESOLVED'],
+    [{ status: 'UNKNOWN', success: true }, 'UNRESOLVED'],
+    [{ status: 'SEEN' }, 'UNRESOLVED'],
+  ])('of which the gateway says %j ends %s', async (said, outcome) => {
+    const world = await startSendingWorld({ answer: () => itemsAnswer(sentItem(1, said)) })
+    world.doubted(1, {}, { delivery: 'AT_MOST_ONCE' })
+    await world.clock.pass(10 * minute)
+    expect(world.results()).toMatchObject([{ id: 1n, outcome }])
+  })
+
   test('waits when the registry does not have its schema for a while, and so does the callback that proves it', async () => {
     const registry = laggingRegistry()
     const { clock, doubted, calledBack, results, deadLetters } = await startSendingWorld({ registry })

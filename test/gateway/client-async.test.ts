@@ -58,7 +58,7 @@ test('too many operations are refused', async () => {
 })
 
 test.each<[FaultName, object]>([
-  ['envelope-refused', { name: 'UnreachableError', message: 'Service unavailable', definite: true, retryable: true }],
+  ['envelope-refused', { name: 'InDoubtError', reason: 'http_status', definite: false, retryable: false }],
   ['reset-after', { name: 'InDoubtError', reason: 'reset', definite: false }],
   ['truncated-json', { name: 'InDoubtError', reason: 'foreign_body' }],
   ['foreign-json', { name: 'InDoubtError', reason: 'foreign_body' }],
@@ -72,14 +72,16 @@ test.each<[FaultName, object]>([
   expect(await failureOf(client.sendAsync([sms]))).toMatchObject(error)
 })
 
-test('an unavailable queue is tried again where that is asked for, and an answer in doubt never', async () => {
+test('what is known not to have been queued is tried again where that is asked for, and what is in doubt never', async () => {
   const sandbox = await sandboxFor()
   const client = clientFor(sandbox.url, { asyncUrl: sandbox.asyncUrl, retries: 3 })
-  sandbox.faults.next('envelope-refused')
+  sandbox.faults.next('http-429')
   expect(await client.sendAsync([sms])).toMatchObject({ requestId: expect.any(String) })
   sandbox.faults.next('reset-after')
   expect(await failureOf(client.sendAsync([sms]))).toMatchObject({ code: 'RESPONSE_LOST' })
-  expect(sandbox.stats()).toMatchObject({ requests: 3, executed: 2 })
+  sandbox.faults.next('envelope-refused')
+  expect(await failureOf(client.sendAsync([sms]))).toMatchObject({ message: 'HTTP 503', definite: false })
+  expect(sandbox.stats()).toMatchObject({ requests: 4, executed: 2 })
 })
 
 describe('an answer', () => {
@@ -90,10 +92,19 @@ describe('an answer', () => {
       { name: 'RefusedError', code: 'VALIDATION', message: 'HTTP 400' },
     ],
     ['503 of something in front', { status: 503, body: '<h1>503</h1>' }, { name: 'InDoubtError', definite: false }],
+    ...[500, 502, 503, 504].flatMap((status): [string, OwnAnswer, object][] =>
+      [
+        { success: false, error: 'Service unavailable' },
+        { success: true, request_id: 'x' },
+      ].map(body => [
+        `${status} that says success: ${body.success}`,
+        { status, body: stringifyJson(body) },
+        { name: 'InDoubtError', reason: 'http_status', message: `HTTP ${status}`, retryable: false },
+      ]),
+    ),
     ['405', { status: 405, body: '' }, { name: 'UnreachableError', message: 'HTTP 405', definite: true }],
     ['200 with a refusal', { body: '{"success":false,"error":"Not enough money"}' }, { code: 'INSUFFICIENT_FUNDS' }],
     ['200 without a request id', { body: '{"success":true}' }, { code: 'PAYLOAD_UNREADABLE', definite: false }],
-    ['500 that says success', { status: 500, body: '{"success":true,"request_id":"x"}' }, { code: 'RESPONSE_LOST' }],
   ])('of %s is told as such', async (_, answer, error) => {
     const front = await startFront()
     front.answer = () => answer
@@ -102,11 +113,11 @@ describe('an answer', () => {
     )
   })
 
-  test('may name its request id by a number', async () => {
+  test('may name its request id by a number, and its address may have a query', async () => {
     const front = await startFront()
     front.answer = () => ({ body: stringifyJson({ success: true, request_id: 17 }) })
-    const client = clientFor('http://127.0.0.1:1', { asyncUrl: `${front.url}/queue` })
+    const client = clientFor('http://127.0.0.1:1', { asyncUrl: `${front.url}/queue?lane=2` })
     expect(await client.sendAsync([sms])).toEqual({ requestId: '17' })
-    expect(front.passed.map(({ path }) => path)).toEqual(['/queue'])
+    expect(front.passed.map(({ path }) => path)).toEqual(['/queue?lane=2'])
   })
 })

@@ -146,6 +146,7 @@ const wrong: [OperationType, string, unknown, string][] = [
   ['template/delete', 'id', 17, 'id must be text'],
   ['template/viber/create', 'signature', 1, 'signature must be text'],
   ['template/viber/delete', 'id', '17', 'id must be a whole number'],
+  ['template/viber/delete', 'id', 2 ** 53, 'id must be a whole number (a bigint beyond 9007199254740991)'],
 ]
 
 test.each(wrong)('%s with %s = %o is refused: %s', (type, field, value, message) => {

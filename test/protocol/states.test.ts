@@ -23,3 +23,20 @@ test.each(['partially delivered', 'PARTIALLY_DELIVERED', ' Partially  Delivered 
     expect(stateOf(text)).toEqual({ state: 'DELIVERED', final: true })
   },
 )
+
+describe('success', () => {
+  test.each(['', 'SEEN', 'NO ANSWER', 'constructor'])('tells the state where the text "%s" does not', text => {
+    expect(stateOf(text, true)).toEqual({ state: 'DELIVERED', final: true })
+    expect(stateOf(text, false)).toEqual({ state: 'FAILED', final: true })
+    expect(stateOf(text, null)).toEqual({ state: 'UNKNOWN', final: false })
+  })
+
+  test.each([
+    ['EXPIRED', 'FAILED'],
+    ['READ', 'DELIVERED'],
+    ['QUEUED', 'PENDING'],
+    ['UNKNOWN', 'UNKNOWN'],
+  ])('does not change what the text %s says', (text, state) => {
+    for (const success of [true, false]) expect(stateOf(text, success).state).toBe(state)
+  })
+})

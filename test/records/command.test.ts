@@ -5,7 +5,7 @@ import type { SendCommand } from '../../src/records/generated.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { throughTheBus } from './codec.ts'
 
-const noHook = { hookFor: () => null, voiceHook: false }
+const noHook = { hookFor: () => null, voiceHook: false, allowEmpty: false }
 
 function read(command: SendCommand) {
   const reading = readCommand(command, noHook)
@@ -174,10 +174,156 @@ describe('additional properties', () => {
   })
 })
 
+describe('additional properties inside an object of the message', () => {
+  const stages = { pipeline: ['rcs', 'sms'], viber: null, voice: null, whatsapp: null }
+  const sms = { message: 'Your order is ready', signature: 'Shop' }
+
+  test('are a whole stage where the message has none', () => {
+    const rcs = '{"message":"Hi","image":"https://shop.example/a.png","lifetime":60,"order":9223372036854775807}'
+    const command = buildCommandOf('pipeline', { extra: { rcs } }, stages)
+    expect(read(command).json).toContain(`,"rcs":${rcs}}`)
+    expect(operationOf(command)).toMatchObject({ sms, rcs: { order: 9223372036854775807n } })
+  })
+
+  test('are added to the stage that the message has, digit by digit', () => {
+    const extra = { sms: '{"lifetime":3600,"order":9223372036854775807}', rcs: '{"message":"Hi","lifetime":60}' }
+    const command = buildCommandOf('pipeline', { extra }, stages)
+    expect(operationOf(command).sms).toEqual({ ...sms, lifetime: 3600, order: 9223372036854775807n })
+    expect(read(command).lifetime).toBe(3660)
+  })
+
+  test('reach into an object in an object, and into the voice of a call', () => {
+    const voice = { voice: '{"voice":{"rate":1.5},"repeat":2}' }
+    expect(operationOf(buildCommandOf('pipeline', { extra: voice })).voice).toEqual({
+      message: 'Your order is ready',
+      voice: { gender: 'female', language: 'uk-UA', name: 'Olena', rate: 1.5 },
+      repeat: 2,
+    })
+    const call = buildCommandOf('voice', { extra: { voice: '{"rate":1.5}' } })
+    expect(operationOf(call).voice).toEqual({ gender: 'female', language: 'uk-UA', name: 'Olena', rate: 1.5 })
+  })
+
+  test('may be a field of the stage that its record leaves null', () => {
+    const extra = { whatsapp: '{"signature":"Shop"}' }
+    expect(operationOf(buildCommandOf('pipeline', { extra })).whatsapp).toEqual({
+      message: 'Your order is ready',
+      signature: 'Shop',
+    })
+  })
+
+  test.each([
+    ['a field that is set', '{"message":"Other"}', /^extra\.sms\.message must not be set: the message has it already$/],
+    ['__proto__', '{"__proto__":{"a":1}}', /^extra\.sms\.__proto__ must not be set/],
+    ['a list', '[1]', /^extra\.sms must be an object/],
+    ['null', 'null', /^extra\.sms must be an object/],
+    ['no JSON', '{', /^extra\.sms must be a JSON text$/],
+    [
+      'thousands of lists in lists',
+      `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
+      /^extra\.sms must be a JSON text$/,
+    ],
+  ])('are refused where they cannot be added: %s', (_, text, error) => {
+    expect(problemOf(buildCommandOf('pipeline', { extra: { sms: text } }))).toMatch(error)
+  })
+
+  test.each(['constructor', 'toString', 'hasOwnProperty'])('may have the name %s', name => {
+    const command = buildCommandOf('pipeline', { extra: { sms: `{"${name}":1}` } })
+    expect(operationOf(command).sms).toEqual({ ...sms, [name]: 1 })
+  })
+
+  test('are checked like the fields of the message', () => {
+    const lacking = buildCommandOf('pipeline', { extra: { rcs: '{"message":5}' } }, stages)
+    expect(problemOf(lacking)).toMatch(/^rcs\.message must be text/)
+    const refused = buildCommandOf('voice', { extra: { voice: '{"gender":"robot"}' } }, { voice: null })
+    expect(problemOf(refused)).toMatch(/^voice\.gender must be male or female/)
+  })
+})
+
+describe('a message without any content', () => {
+  const nothing = (type: SendType) =>
+    Object.fromEntries(
+      Object.keys(Object.values(buildCommandOf(type).message)[0] as object)
+        .filter(field => !['viber_type', 'pipeline'].includes(field))
+        .map(field => [field, null]),
+    )
+  const viber = { ...nothing('viber'), viber_signature: 'Shop' }
+  const rcs = { rcs_message: '', rcs_image: '', rcs_link: '' }
+  const cases: [string, SendType, Record<string, unknown>, string][] = [
+    [
+      'a viber+sms of nulls',
+      'viber+sms',
+      { ...nothing('viber+sms'), viber_type: null },
+      'viber_message or sms_message',
+    ],
+    [
+      'a viber+sms of empty texts',
+      'viber+sms',
+      { ...nothing('viber+sms'), sms_message: '' },
+      'viber_message or sms_message',
+    ],
+    ['a viber text', 'viber', { ...viber, viber_type: 'text' }, 'viber_message'],
+    ['a viber image', 'viber', { ...viber, viber_type: 'image' }, 'viber_image'],
+    [
+      'a viber button without a link',
+      'viber',
+      { ...viber, viber_type: 'text+link', viber_button: 'Show' },
+      'viber_message',
+    ],
+    ['an sms', 'sms', { sms_message: '' }, 'sms_message'],
+    ['an rcs', 'rcs', rcs, 'rcs_message'],
+    ['an rcs+sms', 'rcs+sms', { ...rcs, sms_message: '' }, 'rcs_message or sms_message'],
+    ['a call', 'voice', { message: null }, 'message'],
+    ['a stage that is not there', 'pipeline', { pipeline: ['sms', 'rcs'] }, 'rcs.message'],
+    [
+      'a stage of nulls',
+      'pipeline',
+      { pipeline: ['whatsapp'], whatsapp: { message: null, signature: 'Shop' } },
+      'whatsapp.message',
+    ],
+    [
+      'a stage of an empty text',
+      'pipeline',
+      { pipeline: ['sms'], sms: { message: '', signature: 'Shop' } },
+      'sms.message',
+    ],
+  ]
+
+  test.each(cases)('is invalid by the name of the field that is missing: %s', (_, type, fields, missing) => {
+    expect(problemOf(buildCommandOf(type, {}, fields))).toBe(
+      `${missing} is required: there is nothing to send without it (gateway.allowEmpty sends it all the same)`,
+    )
+  })
+
+  test.each(cases)('may be sent where that is allowed: %s', (_, type, fields) => {
+    const command = buildCommandOf(type, {}, fields)
+    expect(readCommand(command, { ...noHook, allowEmpty: true })).toMatchObject({ ok: true })
+  })
+
+  test.each<[string, SendType, object, Partial<SendCommand>]>([
+    ['sms of a viber+sms', 'viber+sms', { ...nothing('viber+sms'), sms_message: 'Hi' }, {}],
+    ['image of a viber text', 'viber', { ...viber, viber_type: 'text', viber_image: 'https://shop.example/a.png' }, {}],
+    ['link alone', 'viber+sms', { ...nothing('viber+sms'), viber_link: 'https://shop.example' }, {}],
+    [
+      'image of an rcs stage',
+      'pipeline',
+      { pipeline: ['rcs'] },
+      { extra: { rcs: '{"image":"https://shop.example/a.png"}' } },
+    ],
+    [
+      'voice of a stage in the shape without a text',
+      'pipeline',
+      { pipeline: ['voice'], voice: { gender: 'male', language: 'uk-UA', name: 'Olena' } },
+      {},
+    ],
+  ])('is none that has a single part: %s', (_, type, fields, overrides) => {
+    expect(problemOf(buildCommandOf(type, overrides, { ...fields }))).toBe('none')
+  })
+})
+
 describe('the callback address', () => {
   const hookFor = ({ id, type }: { id: bigint; type: string }) => `https://busgate.example/hooks/${type}/${id}`
   const hookOf = (command: SendCommand, voiceHook = false) => {
-    const reading = readCommand(command, { hookFor, voiceHook })
+    const reading = readCommand(command, { ...noHook, hookFor, voiceHook })
     return reading.ok ? (JSON.parse(reading.command.json) as { hook?: string }).hook : reading.error
   }
 
@@ -195,7 +341,7 @@ describe('the callback address', () => {
   test('is made from what it has to carry', () => {
     const spy = vi.fn(() => null)
     const trace = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', flags: 1, state: null }
-    readCommand(buildCommand({ correlationId: 'order 7', tenant: 'shop' }), { hookFor: spy, voiceHook: false }, trace)
+    readCommand(buildCommand({ correlationId: 'order 7', tenant: 'shop' }), { ...noHook, hookFor: spy }, trace)
     const subject = { id: 1001n, type: 'sms', account: 'default', correlationId: 'order 7', tenant: 'shop', trace }
     expect(spy.mock.calls).toEqual([[subject]])
   })

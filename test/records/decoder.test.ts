@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { sendTypes } from '../../src/protocol/index.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
+import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
 import {
   embeddedRegistry,
@@ -13,6 +14,7 @@ import { type AvroEnum, type AvroRecord, schemas } from '../../src/records/schem
 import { ManualClock } from '../support/clock.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
+import { buildStatusEvent } from '../support/status-events.ts'
 import { changedCommandSchema, decodeWith, encodeCommand, long, recordOf, throughTheBus } from './codec.ts'
 
 const fieldOf = (schema: AvroRecord, name: string) => schema.fields.find(field => field.name === name)!
@@ -59,6 +61,23 @@ describe('a record that was written with the published schema', () => {
 })
 
 describe('a record of another version', () => {
+  test.each([['status', 'extra', buildStatusEvent({ extra: '{"price":0.05}' })]] as const)(
+    'a %s without the field %s is read by the newer version, and one with it by the older',
+    async (kind, field, value) => {
+      const registry = embeddedRegistry()
+      const older = structuredClone(schemas[kind])
+      without(older, field)
+      const { [field]: _, ...rest } = value
+      const [encodeOlder, encodeNewer] = await Promise.all(
+        [older, schemas[kind]].map(schema => createEncoder<object>('statuses-value', schema, registry)),
+      )
+      const newerReader = createDecoder<object>(schemas[kind], registry)
+      const olderReader = createDecoder<object>(older, registry)
+      expect(await decodeWith(newerReader, encodeOlder!(rest))).toEqual({ ok: true, value: { ...rest, [field]: null } })
+      expect(await decodeWith(olderReader, encodeNewer!(value))).toEqual({ ok: true, value: rest })
+    },
+  )
+
   test('a field that busgate does not know is passed over, arrays and maps included', async () => {
     const schema = changedCommandSchema(({ fields }) => {
       fields.unshift({ name: 'labels', type: { type: 'array', items: 'string' }, doc: '' })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import type { SendType } from '../../src/protocol/index.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult } from '../../src/records/generated.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
@@ -37,4 +38,72 @@ test('of an answer that is nested too deeply to be written, all else is told', (
   const depth = 100_000
   const data = JSON.parse(`{"msg_id":7,"nested":${'['.repeat(depth)}${']'.repeat(depth)}}`)
   expect(readPayload('sms', data)).toMatchObject({ msgId: '7', payload: null })
+})
+
+describe('nothing that the gateway answered is lost', () => {
+  test.each<[SendType, object, object, object | null]>([
+    ['sms', { id: 1, msg_id: 7, parts: 2 }, { msgId: '7', parts: 2 }, null],
+    ['sms', { id: 1, msg_id: 'a-7', parts: '2' }, { msgId: 'a-7', parts: 2 }, null],
+    ['sms', { msg_id: 7, parts: 1.5, data: 0 }, { msgId: '7', parts: null }, { parts: 1.5, data: 0 }],
+    ['viber', { msg_id: { id: 7 }, parts: 1 }, { msgId: null, parts: 1 }, { msg_id: { id: 7 } }],
+    ['viber', { msg_id: true, parts: ' ' }, { msgId: null, parts: null }, { msg_id: true, parts: ' ' }],
+    ['sms', { id: [1], msg_id: null, parts: null }, { msgId: null, parts: null }, { id: [1] }],
+    ['call/otp', { id: 1, code: '0042', price: '0.05' }, { code: '0042', price: 0.05 }, null],
+    ['call/otp', { code: '0042', price: '0,05', fee: 1 }, { code: '0042', price: null }, { price: '0,05', fee: 1 }],
+    ['call/otp', { code: ['0042'], price: [1] }, { code: null, price: null }, { code: ['0042'], price: [1] }],
+  ])('of %s %j: what cannot be converted is in the payload', (type, data, read, payload) => {
+    const result = readPayload(type, data)
+    expect(result).toMatchObject(read)
+    expect(JSON.parse(result.payload ?? 'null')).toEqual(payload)
+  })
+
+  const known = {
+    ...{ phone: 380501234567, status: 'DELIVERED', imsi: '255011234567890', mccmnc: 25501, ported: false },
+    network: {
+      origin: { name: 'One', prefix: 50, country: { name: 'Ukraine', prefix: 380 } },
+      ported: { name: 'Two', prefix: 63, country: { name: 'Ukraine', prefix: 380 } },
+    },
+  }
+
+  test('of a look-up as the specification shows it, all is in its record', () => {
+    expect(readPayload('hlr', { id: 1, ...known })).toMatchObject({ hlr: known, payload: null })
+  })
+
+  test('of another look-up, what has no place in its record is in the payload, where it stood', () => {
+    const odd = {
+      ...{ mccmnc: '255-01', ported: 'no', roaming: { active: true } },
+      network: {
+        origin: { ...known.network.origin, prefix: '50x', mnp: 'A1', country: { name: 'Ukraine', iso: 'UA' } },
+        ported: 'Two',
+        serving: { name: 'Three' },
+      },
+    }
+    const { hlr, payload } = readPayload('hlr', { ...known, ...odd })
+    expect(hlr).toEqual({
+      ...{ phone: 380501234567, status: 'DELIVERED', imsi: '255011234567890', mccmnc: null, ported: null },
+      network: { origin: { name: 'One', prefix: null, country: { name: 'Ukraine', prefix: null } }, ported: null },
+    })
+    expect(JSON.parse(payload!)).toEqual({
+      ...odd,
+      network: {
+        origin: { prefix: '50x', mnp: 'A1', country: { iso: 'UA' } },
+        ported: 'Two',
+        serving: { name: 'Three' },
+      },
+    })
+  })
+
+  test('a field of any name is kept', () => {
+    const payload = '{"__proto__":{"parts":5},"constructor":1}'
+    expect(readPayload('sms', JSON.parse(payload))).toMatchObject({ parts: null, payload })
+  })
+
+  test.each([
+    ['25501', 25501, null],
+    ['00101', null, '{"mccmnc":"00101"}'],
+    [' ', null, '{"mccmnc":" "}'],
+  ])('the network code %j keeps its zeros', (mccmnc, read, payload) => {
+    const result = readPayload('hlr', { phone: 380501234567, mccmnc })
+    expect([result.hlr?.mccmnc, result.payload]).toEqual([read, payload])
+  })
 })

@@ -17,7 +17,6 @@ const base = loadSettings({
     gateway: {
       url: 'http://gateway.example',
       accounts: { default: { apiKey: 'key-of-default' }, other: { apiKey: 'key-of-other' } },
-      voiceHook: true,
       balanceIntervalMs: 0,
     },
   },

@@ -167,6 +167,30 @@ describe('the reconciler', () => {
     expect(world.missing).toEqual(['sms'])
   })
 
+  test('takes the word of the gateway for it where only success tells, and invents none', async () => {
+    const told: object[] = [
+      { status: 'SEEN', success: true },
+      { status: 'NO ANSWER', success: false, error: 'Nobody answered' },
+      { status: 'DELIVERED', updated: '2026-03-14T12:00:00Z', price: 0.05 },
+    ]
+    const world = await startReconciler({ also: id => told[id - 1]! })
+    for (const id of [1, 2, 3]) world.sent(id)
+    await world.clock.pass(2 * minute)
+    expect(world.events()).toMatchObject([
+      { status: 'SEEN', state: 'DELIVERED', final: true, success: true, extra: null },
+      { status: 'NO ANSWER', state: 'FAILED', final: true, success: false, error: 'Nobody answered' },
+      { state: 'DELIVERED', final: true, success: null, updatedAt: Date.UTC(2026, 2, 14, 12), extra: '{"price":0.05}' },
+    ])
+  })
+
+  test('asks again for one whose status nobody lists, unless success is said', async () => {
+    const world = await startReconciler({ statusOf: () => 'TELEPORTED' })
+    world.sent(1)
+    await world.clock.pass(5 * minute)
+    expect(world.asked.length).toBeGreaterThan(1)
+    expect(world.events()).toEqual([])
+  })
+
   test('does not ask for one that has its verdict, whether it came before its result or after', async () => {
     const world = await startReconciler()
     world.calledBack(1)

@@ -75,7 +75,7 @@ const fields: Record<OperationType, fc.Arbitrary<object>> = {
   'template/create': shaped({ template: text }, { name: text }),
   'template/delete': shaped({}, { id: text, template: text }),
   'template/viber/create': shaped({ template: text }, { signature: text }),
-  'template/viber/delete': shaped({}, { id: fc.integer(), template: text }),
+  'template/viber/delete': shaped({}, { id: fc.oneof(fc.integer(), fc.bigInt({ min: 2n ** 53n })), template: text }),
 }
 
 /** What JSON can carry there and back. */

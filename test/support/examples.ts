@@ -206,6 +206,7 @@ export const examples: Record<OperationType, Examples> = {
   'template/viber/create': { good: { 'no signature': { signature: undefined } }, bad: lacking('template') },
   'template/viber/delete': {
     good: {
+      'an id beyond 2^53': { id: 2n ** 53n + 1n },
       'an exact text': { id: undefined, template: 'Hello' },
       both: { template: 'Hello' },
       neither: { id: undefined },

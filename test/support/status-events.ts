@@ -26,6 +26,7 @@ export function buildStatusEvent(overrides: Partial<StatusEvent> = {}): StatusEv
     replies: [],
     correlationId: null,
     tenant: null,
+    extra: null,
     ...overrides,
   }
 }

@@ -190,7 +190,7 @@ function worldSettings({ settings = {}, brokers }: WorldOptions, sandbox: Sandbo
       doubts: `${name}-doubts`,
       overdue: `${name}-overdue`,
     },
-    gateway: { url: sandbox.url, balanceIntervalMs: 0, lingerMs: 5, voiceHook: true },
+    gateway: { url: sandbox.url, balanceIntervalMs: 0, lingerMs: 5 },
     callbacks: { host: '127.0.0.1', port: 0, publicUrl: receiver.url, secret: 'k1:a-secret-of-the-tests' },
     telemetry: { host: '127.0.0.1', port: 0 },
   }

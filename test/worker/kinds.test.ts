@@ -65,6 +65,23 @@ describe('a command of each kind', () => {
     },
   )
 
+  test('additional properties of a pipeline reach the gateway inside its stages', async () => {
+    const gateway = await startFront()
+    const world = await startWorld({ settings: { gateway: { url: gateway.url } } })
+    gateway.target = world.sandbox.url
+    const extra = { sms: '{"lifetime":3600}', rcs: '{"message":"Hi","image":"https://shop.example/a.png"}' }
+    await world.send([buildCommandOf('pipeline', { id: 42n, extra }, { pipeline: ['rcs', 'sms'] })])
+    await world.finished(1)
+    expect(world.resultOf(42).outcome).toBe('SENT')
+    const { data } = parseJson(gateway.passed[0]!.body) as { data: unknown[] }
+    expect(data).toMatchObject([
+      {
+        rcs: { message: 'Hi', image: 'https://shop.example/a.png' },
+        sms: { message: 'Your order is ready', signature: 'Shop', lifetime: 3600 },
+      },
+    ])
+  })
+
   test('the result of a long text says how many parts were billed', async () => {
     const world = await startWorld()
     await world.send([buildCommandOf('sms', { id: 42n }, { sms_message: 'x'.repeat(161) })])

@@ -114,7 +114,19 @@ describe('a command that breaks the interface', () => {
     ['extra.phone', 'that the command has a field for', buildCommand({ extra: { phone: '1' } })],
     ['extra.auth', 'that the envelope has a field for', buildCommand({ extra: { auth: '"another key"' } })],
     ['extra.note', 'that is no JSON', buildCommand({ extra: { note: '{' } })],
+    ['extra.sms.message', 'that the stage has', buildCommandOf('pipeline', { extra: { sms: '{"message":"Hi"}' } })],
+    breaking('viber', 'viber_message', {
+      ...{ viber_type: 'text', viber_message: null, viber_link: null, viber_carousel: null },
+    }),
+    breaking('pipeline', 'rcs.message', { pipeline: ['sms', 'rcs'] }),
+    ['viber_message', 'or sms_message of viber+sms', emptyMessage()],
   ]
+
+  /** As a producer makes it that fills in no field of the message. */
+  function emptyMessage(): SendCommand {
+    const fields = Object.keys(Object.values(buildCommandOf('viber+sms').message)[0] as object)
+    return buildCommandOf('viber+sms', {}, Object.fromEntries(fields.map(field => [field, null])))
+  }
 
   function breaking(type: SendType, field: string, fields: Record<string, unknown>): (typeof broken)[number] {
     const given = Object.entries(fields).map(([name, value]) => `${name} ${JSON.stringify(value)}`)
@@ -155,6 +167,16 @@ describe('a command that breaks the interface', () => {
       })
       expect(result!.error, `${field} ${what}`).toMatch(new RegExp(`^${field.replace(/[[\].]/g, '\\$&')} `))
     }
+  })
+
+  test('for want of any content goes nowhere, not even by the producer, unless gateway.allowEmpty is set', async () => {
+    const empty = { id: 5n, phone: 380501234567, type: 'viber+sms', message: {} } as const
+    const strict = await startWorld()
+    await expect(strict.producer.send([empty])).rejects.toThrow('command 5: viber_message or sms_message is required')
+    const world = await startWorld({ settings: { gateway: { allowEmpty: true } } })
+    await world.producer.send([empty])
+    await world.finished(1)
+    expect(world.sandbox.executions(5)).toBe(1)
   })
 
   test('is told nothing of its content', async () => {

@@ -31,7 +31,7 @@ describe('a message', () => {
         type: 'sms',
         status: 'DELIVERED',
         final: true,
-        success: true,
+        success: null,
         verified: true,
         correlationId: 'order-1',
         tenant: 'shop',

@@ -9,6 +9,7 @@ import type { Letter } from '../dlq/letter.ts'
 import { fullJsonOf, indented, jsonOf, lineOf, replayLineOf } from '../dlq/print.ts'
 import { planReplay, replay } from '../dlq/replay.ts'
 import { atFlag, filterFlags } from '../dlq/select.ts'
+import { printable } from '../printable.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 import { untilSignal } from '../signals.ts'
 import { UsageError } from '../usage-error.ts'
@@ -31,7 +32,7 @@ export const dlqList = command({
   run: ({ limit = defaultLimit, json: asJson, config, ...filters }) =>
     onDeadLetters(config, async (bus, { topics }) => {
       const { newest, matching } = await newestLetters(bus, topics.deadLetters, filters, limit)
-      for (const letter of newest) print(asJson ? stringifyJson(jsonOf(letter)) : lineOf(letter))
+      for (const letter of newest) print(asJson ? printable(stringifyJson(jsonOf(letter))) : lineOf(letter))
       const left = matching - newest.length
       const more = left > 0 ? `; ${left} older left out, --limit shows more` : ''
       process.stderr.write(`${count(newest.length, 'dead letter')}${more}.\n`)
@@ -56,7 +57,7 @@ export const dlqShow = command({
     return onDeadLetters(config, async (bus, settings) => {
       const letter = await findLetter(bus, settings.topics.deadLetters, place)
       const full = await fullJsonOf(letter, reveal, settings)
-      print(asJson ? stringifyJson(full) : indented(full))
+      print(asJson ? printable(stringifyJson(full)) : indented(full))
       return 0
     })
   },
@@ -85,7 +86,7 @@ export const dlqReplay = command({
     const { at = [] } = filters
     if (all === at.length > 0) throw new UsageError('dlq replay needs either --at or --all')
     const tell = (state: string, letter: Letter, why?: string) =>
-      print(asJson ? stringifyJson({ state, why, ...jsonOf(letter) }) : replayLineOf(state, letter, why))
+      print(asJson ? printable(stringifyJson({ state, why, ...jsonOf(letter) })) : replayLineOf(state, letter, why))
     return onDeadLetters(config, async (bus, { topics }) => {
       const { ready, refused } = await planReplay(bus, topics.deadLetters, filters)
       for (const { letter, why } of refused) tell('refused', letter, why)

@@ -3,6 +3,7 @@ import { command, toggle } from '../command.ts'
 import type { State } from '../doctor/check.ts'
 import { type Examined, examine } from '../doctor/examine.ts'
 import { checks } from '../doctor/table.ts'
+import { printable } from '../printable.ts'
 import { configFlag, sourcesOf } from '../settings.ts'
 import { untilSignal } from '../signals.ts'
 import { count } from '../words.ts'
@@ -26,7 +27,7 @@ export const doctor = command({
     const seen: Examined[] = []
     const show = (one: Examined) => {
       seen.push(one)
-      process.stdout.write(`${json ? JSON.stringify(one) : textOf(one)}\n`)
+      process.stdout.write(`${json ? printable(JSON.stringify(one)) : textOf(one)}\n`)
     }
     const ending = await Promise.race([untilSignal(), showAll(config, show)])
     if (ending !== 'done') return 130
@@ -43,6 +44,6 @@ async function showAll(config: string | undefined, show: (one: Examined) => void
 }
 
 function textOf({ check, state, what, mend }: Examined): string {
-  const line = `${styleText(colours[state], state.padEnd(7))}  ${check.padEnd(widest)}  ${what}`
-  return mend === undefined ? line : `${line}\n${' '.repeat(7 + 2 + widest + 2)}→ ${mend}`
+  const line = `${styleText(colours[state], state.padEnd(7))}  ${check.padEnd(widest)}  ${printable(what)}`
+  return mend === undefined ? line : `${line}\n${' '.repeat(7 + 2 + widest + 2)}→ ${printable(mend)}`
 }

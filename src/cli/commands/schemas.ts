@@ -2,6 +2,7 @@ import { type Settings, SettingsError, variableOf } from '../../config/index.ts'
 import { registryOf } from '../../records/open.ts'
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { command, toggle } from '../command.ts'
+import { printable, printableLines } from '../printable.ts'
 import { type RegistryAdmin, registryAdmin } from '../schemas/registry-admin.ts'
 import { inspect, plannedSubjects, type SubjectState } from '../schemas/subjects.ts'
 import { configFlag, settingsFrom } from '../settings.ts'
@@ -61,7 +62,7 @@ async function forEachSubject(
   for (const planned of plannedSubjects(settings)) {
     const row = await handle(await inspect(planned, admin, registry), admin, registry)
     if (row.state === 'differs') code = 1
-    process.stdout.write(json ? `${JSON.stringify(row)}\n` : textOf(row))
+    process.stdout.write(json ? `${printable(JSON.stringify(row))}\n` : printableLines(textOf(row)))
   }
   return code
 }

@@ -4,6 +4,7 @@ import { Telemetry } from '../../telemetry/events.ts'
 import { command, given, toggle, whole } from '../command.ts'
 import { connectCluster, type Topic } from '../kafka/cluster.ts'
 import { kafkaTool } from '../kafka/tools.ts'
+import { printable, printableLines } from '../printable.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 import { differences } from '../topics/differences.ts'
 import { defaultPartitions, type PlannedTopic, planTopics, usesOf } from '../topics/plan.ts'
@@ -33,7 +34,7 @@ export const topicsCreate = command({
     if (missing.length > 0) await create(settings, missing)
     for (const one of planned) {
       const row = missing.includes(one) ? createdRow(one) : existingRow(one, existing.get(one.topic)!, settings)
-      process.stdout.write(json ? `${JSON.stringify(row)}\n` : textOf(row))
+      process.stdout.write(json ? `${printable(JSON.stringify(row))}\n` : printableLines(textOf(row)))
     }
     return 0
   },

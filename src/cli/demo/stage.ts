@@ -46,8 +46,7 @@ const callbackRetry = { tries: 8, firstDelayMs: 200 }
 export async function setStage({ count, kafka, folder, say, cleanups }: StageOptions): Promise<Stage> {
   const place = await findPlace(kafka, say)
   cleanups.push(place.stop)
-  // This gateway keeps no hook of voice: its statuses go to the account's address, as a pipeline's.
-  const sandbox = await startSandbox({ latencyMs: gatewayLatencyMs, callbackRetry, voiceHook: false })
+  const sandbox = await startSandbox({ latencyMs: gatewayLatencyMs, callbackRetry })
   cleanups.push(() => sandbox.close())
   say('Gateway: a simulator; nobody is sent anything.')
   const demo = await writeSettings(place, sandbox.url, folder)

@@ -1,5 +1,5 @@
 import type { Settings } from '../../config/index.ts'
-import { printable } from '../gateway/output.ts'
+import { printable, printableLines } from '../printable.ts'
 import { contentOf, rawOf, shown } from './content.ts'
 import { type FullLetter, type Letter, originalHeaders, originalKey, placeText, shortPlace, textOf } from './letter.ts'
 
@@ -49,5 +49,5 @@ export async function fullJsonOf(letter: FullLetter, reveal: boolean, settings: 
 export function indented(value: object): string {
   const readable = (_key: string, one: unknown) =>
     typeof one === 'bigint' ? (Number.isSafeInteger(Number(one)) ? Number(one) : String(one)) : one
-  return JSON.stringify(value, readable, 2)
+  return printableLines(JSON.stringify(value, readable, 2))
 }

@@ -1,4 +1,5 @@
 import { stringifyJson } from '../../protocol/index.ts'
+import { printable } from '../printable.ts'
 
 type Row = string[]
 
@@ -26,13 +27,6 @@ export function aligned(rows: readonly Row[]): string[] {
       .map((value, i) => value.padEnd(widths[i]!))
       .join('  ')
       .trimEnd(),
-  )
-}
-
-/** What nobody wrote for a terminal: control characters are shown, not obeyed. */
-export function printable(text: string): string {
-  return text.replaceAll(/\p{Cc}/gu, character =>
-    character === '\n' ? '\\n' : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 }
 

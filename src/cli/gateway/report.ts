@@ -1,6 +1,7 @@
 import { type GatewayError, UnreadablePayloadError } from '../../gateway/errors.ts'
 import { isOperationType, sendTypes, stringifyJson } from '../../protocol/index.ts'
-import { aligned, lineOf, linesOf, printable } from './output.ts'
+import { printable } from '../printable.ts'
+import { aligned, lineOf, linesOf } from './output.ts'
 
 /** What became of one operation. */
 export type Result = { ok: true; data: unknown } | { ok: false; error: GatewayError }
@@ -15,10 +16,10 @@ export interface Asked {
 export function jsonLines(asked: readonly Asked[], results: readonly Result[]): string[] {
   return results.map((result, i) => {
     const { type, id } = asked[i]!
-    if (result.ok) return stringifyJson({ type, id, ok: true, data: result.data })
+    if (result.ok) return printable(stringifyJson({ type, id, ok: true, data: result.data }))
     const { code, message, definite, retryable } = result.error
     const data = result.error instanceof UnreadablePayloadError ? { data: result.error.payload() } : {}
-    return stringifyJson({ type, id, ok: false, error: { code, message, definite, retryable }, ...data })
+    return printable(stringifyJson({ type, id, ok: false, error: { code, message, definite, retryable }, ...data }))
   })
 }
 

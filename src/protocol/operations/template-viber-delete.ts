@@ -3,6 +3,10 @@ import { operationObject, text } from '../fields.ts'
 import { must } from '../messages.ts'
 import type { Operation } from '../operation.ts'
 
+const isInteger = (value: unknown): boolean => typeof value === 'bigint' || Number.isSafeInteger(value)
+
+const error = must(`a whole number (a bigint beyond ${Number.MAX_SAFE_INTEGER})`)
+
 /**
  * Deletes Viber templates by `id` (an integer, where template/delete takes text), by their exact text, or by both. The
  * payload's field names are not shown; it holds the number of templates deleted.
@@ -10,7 +14,7 @@ import type { Operation } from '../operation.ts'
  */
 export const templateViberDelete = {
   schema: operationObject('template/viber/delete', {
-    id: z.int({ error: must('a whole number') }).optional(),
+    id: z.custom<number | bigint>(isInteger, { error }).optional(),
     template: text.optional(),
   }),
   payload: z.unknown(),

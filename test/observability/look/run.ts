@@ -36,7 +36,6 @@ export async function startRun(): Promise<Run> {
     latencyMs: { min: 10, max: 60 },
     callbackDelayMs: { min: 200, max: 3000 },
     balance: 200_000,
-    voiceHook: false,
   })
   cleanups.push(() => sandbox.close())
   const [callbacksPort, first, second] = await freePorts([0, 0, 0])

@@ -1,0 +1,59 @@
+import { parseJson, stringifyJson } from '../protocol/index.ts'
+import { isObject } from './fields.ts'
+
+type Fields = Record<string, unknown>
+
+/** What `extra` makes of an operation object. */
+interface Extra {
+  /** The additional properties, each with a comma before it. */
+  text: string
+  fields: Fields
+  error: string | null
+}
+
+/** What `extra` may do with the fields of a message. */
+export interface ExtraRules {
+  /** Names that it may not use: they are set elsewhere. */
+  taken: ReadonlySet<string>
+  /** Fields that are objects: it may hold one that the message leaves null, and add to another one what it lacks. */
+  objects: ReadonlySet<string>
+}
+
+/** Reads the additional properties of a command. Takes from `fields` the objects that they add to: they are in the answer. */
+export function readExtra(extra: Readonly<Record<string, string>>, rules: ExtraRules, fields: Fields): Extra {
+  let text = ''
+  const more: Fields = {}
+  for (const [key, json] of Object.entries(extra)) {
+    if (rules.taken.has(key)) return wrong(`extra.${key} must not be set: the command has a field for it`)
+    try {
+      const value = parseJson(json)
+      const own = rules.objects.has(key) ? (fields[key] as Fields | undefined) : undefined
+      const problem = own && addTo(own, value, `extra.${key}`)
+      if (problem) return wrong(problem)
+      text += `,${JSON.stringify(key)}:${own ? stringifyJson(own) : json}`
+      more[key] = own ?? value
+      if (own) delete fields[key]
+    } catch {
+      return wrong(`extra.${key} must be a JSON text`)
+    }
+  }
+  return { text, fields: more, error: null }
+}
+
+const wrong = (error: string): Extra => ({ text: '', fields: {}, error })
+
+/** Adds to an object of the message what it lacks. @returns what is wrong with it */
+function addTo(own: Fields, more: unknown, path: string): string | null {
+  if (!isObject(more)) return `${path} must be an object: it adds to the one of the message`
+  for (const [key, value] of Object.entries(more)) {
+    const field = `${path}.${key}`
+    const known = Object.hasOwn(own, key) ? own[key] : undefined
+    if (isObject(known)) {
+      const problem = addTo(known, value, field)
+      if (problem) return problem
+    } else if (known !== undefined || key === '__proto__') {
+      return `${field} must not be set: the message has it already`
+    } else own[key] = value
+  }
+  return null
+}

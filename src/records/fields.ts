@@ -1,0 +1,105 @@
+import { stringifyJson } from '../protocol/index.ts'
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/**
+ * The fields of an object that the gateway sent. Each known one is taken as what it is wanted as; what cannot be read as
+ * that, and what nobody takes, is left and goes on as it came. So nothing is lost over an unexpected form.
+ */
+export class Fields {
+  readonly #object: Readonly<Record<string, unknown>>
+  readonly #taken: string[] = []
+  /** What is left of nested objects. */
+  #parts: Record<string, unknown> | null = null
+
+  constructor(object: Readonly<Record<string, unknown>>) {
+    this.#object = object
+  }
+
+  /** @param read answers null for what it cannot read: that is left */
+  take<T>(name: string, read: (value: unknown) => T | null): T | null {
+    const value = this.#object[name]
+    const result = read(value)
+    if (result !== null || value === null) this.#taken.push(name)
+    return result
+  }
+
+  /** A nested object, of which the part that is not read is left. */
+  object<T>(name: string, read: (fields: Fields) => T): T | null {
+    const value = this.#object[name]
+    if (!isObject(value)) return this.take<T>(name, () => null)
+    const inner = new Fields(value)
+    const result = read(inner)
+    const { rest } = inner
+    if (rest === null) this.#taken.push(name)
+    else this.#parts = { ...this.#parts, [name]: rest }
+    return result
+  }
+
+  /** A list of objects, without what is none. It is left as a whole where any of it was not read. */
+  list<T>(name: string, read: (fields: Fields) => T): T[] {
+    const value = this.#object[name]
+    if (!Array.isArray(value)) return this.take<T[]>(name, () => null) ?? []
+    const items = value.filter(isObject).map(item => new Fields(item))
+    const results = items.map(read)
+    const isWhole = items.length === value.length && items.every(({ rest }) => rest === null)
+    if (isWhole) this.#taken.push(name)
+    return results
+  }
+
+  /** What is left; null: nothing. */
+  get rest(): object | null {
+    let rest: Record<string, unknown> | null = null
+    for (const name of Object.keys(this.#object)) {
+      if (this.#taken.includes(name)) continue
+      rest ??= {}
+      const value = this.#object[name]
+      // A plain assignment would lose a field of this name.
+      if (name === '__proto__') Object.defineProperty(rest, name, { value, enumerable: true })
+      else rest[name] = value
+    }
+    return rest && this.#parts ? { ...rest, ...this.#parts } : rest
+  }
+}
+
+/** What is nested thousands of levels deep can be parsed, but not be written: it is left out. */
+export function jsonOrNull(value: unknown): string | null {
+  if (value === undefined || value === null) return null
+  try {
+    return stringifyJson(value)
+  } catch (error) {
+    if (error instanceof RangeError) return null
+    throw error
+  }
+}
+
+export const textOrNull = (value: unknown): string | null =>
+  typeof value === 'string' ? value : typeof value === 'number' || typeof value === 'bigint' ? String(value) : null
+
+export const flagOrNull = (value: unknown): boolean | null => (typeof value === 'boolean' ? value : null)
+
+const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
+
+/** A number, or text that is one. */
+export function numberOrNull(value: unknown): number | null {
+  const number = typeof value === 'string' && DECIMAL.test(value.trim()) ? Number(value) : value
+  return typeof number === 'number' && Number.isFinite(number) ? number : null
+}
+
+/** Avro's long. */
+export function intOrNull(value: unknown): number | null {
+  const number = numberOrNull(value)
+  return number !== null && isLong(number) ? number : null
+}
+
+/** Avro's int. */
+export function int32OrNull(value: unknown): number | null {
+  const int = intOrNull(value)
+  return int !== null && (int | 0) === int ? int : null
+}
+
+/** The largest number that every Avro library writes as a long. A record with a larger one would fail its neighbours too. */
+const mostLong = 2 ** 53 - 2
+
+const isLong = (value: number): boolean => Number.isInteger(value) && Math.abs(value) <= mostLong

@@ -1,0 +1,60 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import type { BusRecord } from '../../src/bus/port.ts'
+import { printed, showDeadLetters, showResults, showStatuses } from '../../src/cli/tail/show.ts'
+import { createEncoder } from '../../src/records/encoder.ts'
+import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
+import { registryOf } from '../../src/records/open.ts'
+import { schemas, subjectOf } from '../../src/records/schemas.ts'
+import { busgate } from '../support/cli.ts'
+import { buildResult } from '../support/results.ts'
+import { buildSettings } from '../support/settings.ts'
+import { buildStatusEvent } from '../support/status-events.ts'
+
+/** Clears the screen, rings, begins a sequence by its C1 byte, turns the direction, and begins a line of its own. */
+const evil = '\x1b[2Jbell\x07\x9b31m\u202egnp\u2028\nbusgate: all is well'
+const obeyed = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u
+const settings = buildSettings()
+
+const recordOf = (value: Buffer, headers: BusRecord['headers'] = {}): BusRecord => ({
+  ...{ offset: 0, timestamp: 1_763_000_000_000, key: Buffer.from('1'), value, headers },
+})
+
+async function encoded(topic: string, schema: object, value: object): Promise<BusRecord> {
+  const encode = await createEncoder<object>(subjectOf(topic), schema, registryOf(settings))
+  return recordOf(encode(value))
+}
+
+const result: SendResult = buildResult({ outcome: 'REJECTED', errorCode: 'REJECTED', error: evil, msgId: evil })
+const event: StatusEvent = buildStatusEvent({ status: evil, type: evil, error: evil, extra: JSON.stringify({ evil }) })
+const deadHeaders = { 'busgate.error.stage': evil, 'busgate.error.code': evil, 'busgate.error.message': evil }
+
+test.each([
+  ['results', showResults(settings), () => encoded('results', schemas.result, result), 'error', evil],
+  ['statuses', showStatuses(settings), () => encoded('statuses', schemas.status, event), 'status', evil],
+  ['dead letters', showDeadLetters, async () => recordOf(Buffer.from(evil), deadHeaders), 'headers', deadHeaders],
+] as const)('tail shows %s of hostile content, and no terminal obeys them', async (_, show, record, field, said) => {
+  const [shown] = await show([await record()], { topic: 'a-topic', partition: 0 })
+  const [line, json] = [printed(shown!), printed(shown!, true)]
+  expect(line).toContain('\\u001b[2Jbell\\u0007\\u009b31m\\u202egnp\\u2028\\nbusgate')
+  expect([line, json].filter(text => obeyed.test(text))).toEqual([])
+  expect(JSON.parse(json)[field]).toEqual(said)
+})
+
+test('what a registry says is shown, in lines and in JSON, and no terminal obeys it', async () => {
+  const server = createServer(({ url = '' }, response) => {
+    const answer = url.endsWith('/versions')
+      ? [1]
+      : { compatibilityLevel: evil, version: 1, id: 1, is_compatible: false, messages: [evil] }
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const env = { BUSGATE_REGISTRY_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  for (const flags of [[], ['--json']]) {
+    const { stdout, stderr } = await busgate(['schemas', 'check', ...flags], { env })
+    expect(stdout + stderr).toContain('\\u001b[2J')
+    expect((stdout + stderr).split('\n').filter(line => obeyed.test(line))).toEqual([])
+  }
+})
