@@ -22,6 +22,13 @@ export {
 export type { ApiKey, GatewayClientOptions, RequestInfo } from './gateway/options.ts'
 export type { ItemResult } from './gateway/outcome.ts'
 export type { CallOptions } from './gateway/transport.ts'
-export { type Lifecycle, lifecycleAfter, newLifecycle, type StatusFacts, verdictOf } from './statuses/lifecycle.ts'
+export {
+  type Lifecycle,
+  lifecycleAfter,
+  newLifecycle,
+  newUnhookedLifecycle,
+  type StatusFacts,
+  verdictOf,
+} from './statuses/lifecycle.ts'
 export type { Telemetry } from './telemetry/events.ts'
 export { createWorker, type Worker, type WorkerOptions } from './worker.ts'

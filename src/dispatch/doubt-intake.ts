@@ -3,7 +3,7 @@ import { appendedBy } from '../bus/record-time.ts'
 import type { Clock } from '../clock.ts'
 import { idIn } from '../protocol/ids.ts'
 import { sendTypes } from '../protocol/index.ts'
-import type { Command, Reading } from '../records/command.ts'
+import { type Command, isNeverHooked, type Reading } from '../records/command.ts'
 import type { Decoder } from '../records/decoder.ts'
 import type { Doubt, SendCommand } from '../records/generated.ts'
 import type { Telemetry } from '../telemetry/events.ts'
@@ -97,7 +97,8 @@ export class DoubtIntake {
 
   #pending(record: BusRecord, doubt: Doubt, command: Command): Pending {
     return {
-      command,
+      // The settings may have been others when it was POSTed.
+      command: { ...command, unhooked: isNeverHooked(command.type) },
       session: this.#session,
       offset: record.offset,
       origin: originOf(doubt),
@@ -128,7 +129,7 @@ export class DoubtIntake {
     const trace = traceOf(originOf(doubt).record.headers)
     const subject = { id, idText: String(id), type, account, correlationId, tenant, trace }
     const sentNoMore = { delivery: 'AT_MOST_ONCE', deadline: null, lifetime: null, json: '', bytes: 0 } as const
-    const command: Command = { ...subject, ...sentNoMore }
+    const command: Command = { ...subject, ...sentNoMore, unhooked: isNeverHooked(type) }
     this.#resolve({ ...this.#pending(record, doubt, command), unreadable: why }, doubt)
   }
 

@@ -2,7 +2,15 @@ import type { OutgoingRecord, RecordHeaders } from '../bus/port.ts'
 import { inVersions } from '../bus/shorter.ts'
 import type { ErrorCode } from '../protocol/index.ts'
 import type { SendResult } from '../records/generated.ts'
-import { lifetimeHeader, longestError, noPayload, type ResultPayload, resultShortenings } from '../records/result.ts'
+import {
+  hookHeader,
+  lifetimeHeader,
+  longestError,
+  noHook,
+  noPayload,
+  type ResultPayload,
+  resultShortenings,
+} from '../records/result.ts'
 import { shortened } from '../records/shorten.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { type TraceContext, traceHeaders } from '../telemetry/trace.ts'
@@ -17,6 +25,8 @@ export interface ResultSubject {
   tenant: string | null
   /** Seconds, where the command says so. */
   lifetime?: number | null
+  /** Whether no hook of its own went with it. */
+  unhooked?: boolean
   trace: TraceContext | null
 }
 
@@ -74,10 +84,11 @@ export function createResultWriter(
 }
 
 /** What most results do without. */
-function headersOf({ lifetime = null, trace }: ResultSubject): { headers?: RecordHeaders } {
-  if (lifetime === null && trace === null) return {}
+function headersOf({ lifetime = null, unhooked = false, trace }: ResultSubject): { headers?: RecordHeaders } {
+  if (lifetime === null && !unhooked && trace === null) return {}
   return {
     headers: {
+      ...(unhooked && { [hookHeader]: noHook }),
       ...(lifetime !== null && { [lifetimeHeader]: String(lifetime) }),
       ...(trace !== null && traceHeaders(trace)),
     },

@@ -15,6 +15,8 @@ export interface Command {
   delivery: SendCommandDelivery
   /** Seconds until the gateway must have come to a verdict; null: as many as is usual for the type. */
   lifetime: number | null
+  /** Whether its statuses can come to the account's address only, because no hook of its own went with it. */
+  unhooked: boolean
   correlationId: string | null
   tenant: string | null
   /** The caller's, where its record carried one. */
@@ -115,6 +117,7 @@ export function readCommand(value: SendCommand, options: ReadOptions, trace: Tra
   const idText = id.toString()
   const hook = value.hook === null && takesHook(kind.type, options) ? options.hookFor(subject) : null
   const hookText = hook === null ? '' : `,"hook":${JSON.stringify(hook)}`
+  const hooked = takesHook(kind.type, options) && (value.hook ?? hook) !== null
   const json = `${kind.head}${idText},${text.slice(1, -1)}${hookText}${extra.text}}`
   return {
     ok: true,
@@ -124,6 +127,7 @@ export function readCommand(value: SendCommand, options: ReadOptions, trace: Tra
       deadline: value.deadline,
       delivery: value.delivery,
       lifetime: lifetimeOf(kind.type, fields),
+      unhooked: !hooked && operations[kind.type].hook !== 'none',
       json,
       bytes: Buffer.byteLength(json),
     },
@@ -178,6 +182,9 @@ function emptiness(type: SendType, fields: Fields): string | null {
     missing && `${missing} is required: there is nothing to send without it (gateway.allowEmpty sends it all the same)`
   )
 }
+
+/** Whether no message of the type has a hook of its own, whatever the settings were when it was sent. */
+export const isNeverHooked = (type: SendType): boolean => operations[type].hook === 'not kept'
 
 function takesHook(type: SendType, { voiceHook }: ReadOptions): boolean {
   return operations[type].hook === 'accepted' || (type === 'voice' && voiceHook)

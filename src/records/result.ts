@@ -12,6 +12,10 @@ import type { Shortening } from './shorten.ts'
 /** On results of messages whose lifetime is not the usual one of their type: seconds, as decimal text. */
 export const lifetimeHeader = 'busgate.lifetime'
 
+/** On results of messages that went without a hook of their own: `none`. Only for these does an unverified status count. */
+export const hookHeader = 'busgate.hook'
+export const noHook = 'none'
+
 /** What an item's data of a successful operation says, in a result's words. */
 export type ResultPayload = Pick<SendResult, 'msgId' | 'parts' | 'code' | 'price' | 'hlr' | 'payload'>
 

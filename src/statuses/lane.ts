@@ -7,6 +7,7 @@ import { operations, type SendType, sendTypes } from '../protocol/index.ts'
 import type { Decoder } from '../records/decoder.ts'
 import type { SendResult, StatusEvent } from '../records/generated.ts'
 import { decodePatiently } from '../records/patient.ts'
+import { hookHeader, noHook } from '../records/result.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { traceOf } from '../telemetry/trace.ts'
 import type { WriteOverdue } from './overdue-record.ts'
@@ -130,8 +131,9 @@ export class Lane {
     else void this.#ask(message, schedule)
   }
 
-  #hasVerdict({ result }: Message): boolean {
-    return this.#options.verdicts.has(result.account, result.id)
+  #hasVerdict({ record, result }: Message): boolean {
+    const unhooked = record.headers[hookHeader]?.toString() === noHook
+    return this.#options.verdicts.has(result.account, result.id, unhooked)
   }
 
   #postpone({ record, result }: Message, schedule: Schedule): void {

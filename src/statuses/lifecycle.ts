@@ -17,8 +17,10 @@ const stages = [
 
 type Stage = (typeof stages)[number]
 
-/** What is known of one message. Made by `newLifecycle` and `lifecycleAfter` only. */
+/** What is known of one message. Made by `newLifecycle`, `newUnhookedLifecycle` and `lifecycleAfter` only. */
 export interface Lifecycle {
+  /** Whether the message went without a hook of its own: only then do unverified events tell anything about it. */
+  unhooked: boolean
   stage: Stage
   /** The gateway's own word for it; null until an event came. */
   status: string | null
@@ -35,19 +37,30 @@ export type StatusFacts = Pick<
   'status' | 'state' | 'final' | 'verified' | 'updatedAt' | 'receivedAt' | 'replies'
 >
 
-/** A message of which nothing but its sending is known. */
-export const newLifecycle: Lifecycle = { stage: 'sent', status: null, since: null, read: false, replied: false }
+/** A message of which nothing but its sending is known. What an account's own address is told does not count for it. */
+export const newLifecycle: Lifecycle = {
+  unhooked: false,
+  stage: 'sent',
+  status: null,
+  since: null,
+  read: false,
+  replied: false,
+}
+
+/** The same of a message that had no hook of its own: its result has the header `busgate.hook` with the value `none`. */
+export const newUnhookedLifecycle: Lifecycle = { ...newLifecycle, unhooked: true }
 
 /**
  * What is known after one more event. The order of events makes no difference, nor does an event that comes twice:
  * the result is the most that any of them tells.
  */
 export function lifecycleAfter(life: Lifecycle, event: StatusFacts): Lifecycle {
+  if (!event.verified && !life.unhooked) return life
   const word = event.status.replaceAll(/[\s_]+/g, ' ').toUpperCase()
   const replied = word === 'REPLIED' || event.replies.length > 0
   const facts = { read: life.read || replied || word === 'READ', replied: life.replied || replied }
   const told = { stage: stageOf(event), status: event.status, since: event.updatedAt ?? event.receivedAt }
-  return { ...(tellsMore(told, life) ? told : pick(life)), ...facts }
+  return { ...life, ...(tellsMore(told, life) ? told : {}), ...facts }
 }
 
 /** The final verdict, if there is one: UNKNOWN when the message was given up and nothing else came. */
@@ -65,8 +78,6 @@ function stageOf({ state, final, verified }: StatusFacts): Stage {
 }
 
 type Told = Pick<Lifecycle, 'stage' | 'status' | 'since'>
-
-const pick = ({ stage, status, since }: Told): Told => ({ stage, status, since })
 
 /** Of two that tell the same, the earlier one counts, then the one that is first in the alphabet. */
 function tellsMore(told: Told, known: Told): boolean {

@@ -1,7 +1,7 @@
 import type { BusRecord, OutgoingRecord } from '../bus/port.ts'
 import { inVersions } from '../bus/shorter.ts'
 import type { SendResult } from '../records/generated.ts'
-import { lifetimeHeader, resultShortenings } from '../records/result.ts'
+import { hookHeader, lifetimeHeader, resultShortenings } from '../records/result.ts'
 import { shortened } from '../records/shorten.ts'
 import { traceHeaders, traceOf } from '../telemetry/trace.ts'
 import { type Schedule, withSchedule } from './schedule.ts'
@@ -15,8 +15,12 @@ export function createOverdueWriter(topic: string, encode: (result: SendResult) 
     inVersions(1 + resultShortenings.length, version => {
       if (version === 0) return { topic, key, value, headers: withSchedule(headers, schedule) }
       const trace = traceOf(headers)
-      const { [lifetimeHeader]: lifetime } = headers
-      const own = { ...(lifetime && { [lifetimeHeader]: lifetime }), ...(trace && traceHeaders(trace)) }
+      const { [lifetimeHeader]: lifetime, [hookHeader]: hook } = headers
+      const own = {
+        ...(lifetime && { [lifetimeHeader]: lifetime }),
+        ...(hook && { [hookHeader]: hook }),
+        ...(trace && traceHeaders(trace)),
+      }
       return {
         topic,
         key: Buffer.from(String(result.id)),

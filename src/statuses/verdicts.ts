@@ -3,9 +3,9 @@ import { appendedBy } from '../bus/record-time.ts'
 import { type Clock, sleep } from '../clock.ts'
 import type { Decoder } from '../records/decoder.ts'
 import type { StatusEvent } from '../records/generated.ts'
-import { IdSet } from '../records/id-set.ts'
 import { decodePatiently } from '../records/patient.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import { VerdictIds } from './verdict-ids.ts'
 
 export interface VerdictsOptions {
   bus: Pick<Bus, 'follow'>
@@ -16,6 +16,8 @@ export interface VerdictsOptions {
   delayMs: number
   clock: Clock
   telemetry: Telemetry
+  /** Most ids in memory, 16 to 32 bytes each. Default: 2,097,152, which are 64 MiB at most. */
+  mostIds?: number
 }
 
 /** A callback may be on the bus this long before the result of its message: doubts are resolved minutes later. */
@@ -23,8 +25,9 @@ const aheadMs = 5 * 60_000
 /** The window is this many slices of time long; a slice at a time is read ahead and forgotten. */
 const slicesPerDelay = 8
 const leastSliceMs = 5_000
-/** Most ids in memory, 16 to 32 bytes each: 64 MiB at most. */
-const mostIds = 2 << 20
+const usualMostIds = 2 << 20
+/** What of them came to an account's address, where a stranger who has learned it can name any id, is bounded apart. */
+const unverifiedShare = 1 / 4
 /** With fewer in memory, reading goes on beyond the window: who is asked late asks for what is known by then. */
 const mostIdsAhead = 1 << 18
 const retryMs = 5_000
@@ -36,9 +39,8 @@ const retryMs = 5_000
 export class Verdicts {
   readonly #options: VerdictsOptions
   readonly #sliceMs: number
-  /** The ids of each account, by slice of time. */
-  readonly #slices = new Map<number, Map<string, IdSet>>()
-  #size = 0
+  readonly #verified: VerdictIds
+  readonly #unverified: VerdictIds
   #follower: Promise<Follower | null> | null = null
   /** Timestamp of the record that is in question. */
   #at = Number.NEGATIVE_INFINITY
@@ -50,13 +52,16 @@ export class Verdicts {
   #closed = false
 
   constructor(options: VerdictsOptions) {
+    const { mostIds = usualMostIds } = options
     this.#options = options
+    this.#verified = new VerdictIds(mostIds * (1 - unverifiedShare))
+    this.#unverified = new VerdictIds(mostIds * unverifiedShare)
     this.#sliceMs = Math.max(leastSliceMs, options.delayMs / slicesPerDelay)
   }
 
-  has(account: string, id: bigint): boolean {
-    for (const slice of this.#slices.values()) if (slice.get(account)?.has(id)) return true
-    return false
+  /** @param unhooked whether no hook of its own went with the message, so that an unverified event counts, too */
+  has(account: string, id: bigint, unhooked: boolean): boolean {
+    return this.#verified.has(account, id) || (unhooked && this.#unverified.has(account, id))
   }
 
   /** How far apart in time messages may be that are looked up together, in milliseconds. */
@@ -125,7 +130,7 @@ export class Verdicts {
   }
 
   #isTooFarAhead(timestamp: number): boolean {
-    return timestamp > this.#horizon() && this.#size >= mostIdsAhead
+    return timestamp > this.#horizon() && this.#verified.size + this.#unverified.size >= mostIdsAhead
   }
 
   #horizon(): number {
@@ -139,29 +144,15 @@ export class Verdicts {
     this.#heldAt = null
   }
 
-  #remember({ account, id }: StatusEvent, timestamp: number): void {
-    const number = Math.floor(timestamp / this.#sliceMs)
-    const slice = this.#slices.get(number) ?? new Map<string, IdSet>()
-    this.#slices.set(number, slice)
-    const ids = slice.get(account) ?? new IdSet()
-    slice.set(account, ids)
-    if (!ids.add(id)) return
-    this.#size++
-    if (this.#size > mostIds) {
-      const forgotten = this.#forget(Math.min(...this.#slices.keys()))
-      this.#options.telemetry.emit('verdicts.forgotten', { count: forgotten })
-    }
+  #remember({ account, id, verified }: StatusEvent, timestamp: number): void {
+    const ids = verified ? this.#verified : this.#unverified
+    const count = ids.add(account, id, Math.floor(timestamp / this.#sliceMs))
+    if (count > 0) this.#options.telemetry.emit('verdicts.forgotten', { count })
   }
 
   #forgetBefore(timestamp: number): void {
     const first = Math.floor(timestamp / this.#sliceMs)
-    for (const number of this.#slices.keys()) if (number < first) this.#forget(number)
-  }
-
-  #forget(number: number): number {
-    const count = [...(this.#slices.get(number)?.values() ?? [])].reduce((sum, { size }) => sum + size, 0)
-    this.#slices.delete(number)
-    this.#size -= count
-    return count
+    this.#verified.forgetBefore(first)
+    this.#unverified.forgetBefore(first)
   }
 }

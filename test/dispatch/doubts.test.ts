@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/answer.ts'
 import { itemsAnswer, refusal, sentItem } from '../support/answers.ts'
+import { buildCommandOf } from '../support/commands.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
 import { type SendingOptions, startSendingWorld } from '../support/sending-world.ts'
 
@@ -25,6 +26,21 @@ describe('a command in doubt', () => {
     doubted(1, { timestamp, attempts: 2 })
     await clock.pass(5000)
     expect(results()).toMatchObject([{ id: 1n, outcome: 'SENT' }])
+  })
+
+  test('ends with a result that lets an unverified status count only where no settings could have given it a hook', async () => {
+    const world = await startSendingWorld({ answer: () => lost })
+    const { broker, settings, clock } = world
+    for (const id of [1, 2]) world.calledBack(id)
+    world.doubted(1)
+    const { message } = buildCommandOf('pipeline')
+    world.doubted(2, { type: 'pipeline' }, { message })
+    await clock.pass(5000)
+    const { records } = broker.read({ topic: settings.topics.results, partition: 0 }, 0, 10)
+    expect(records.map(({ key, headers }) => [String(key), String(headers['busgate.hook'])])).toEqual([
+      ['1', 'undefined'],
+      ['2', 'none'],
+    ])
   })
 
   test.each([

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createResultWriter, type ResultDetails, ResultTally } from '../../src/dispatch/results.ts'
+import { createResultWriter, type ResultDetails, type ResultSubject, ResultTally } from '../../src/dispatch/results.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult } from '../../src/records/generated.ts'
@@ -16,10 +16,10 @@ const { command, origin } = buildPending({ id, type: 'viber+sms', offset: 42 })
 const subject = { ...command, correlationId: 'order 7', tenant: 'shop' }
 
 /** A result as a reader of the topic sees it. */
-async function written(details: ResultDetails) {
+async function written(details: ResultDetails, changes: Partial<ResultSubject> = {}) {
   const registry = embeddedRegistry()
   const encode = await createEncoder<SendResult>(subjectOf(topic), schemas.result, registry)
-  const record = createResultWriter(topic, encode, () => now)(subject, origin, details)
+  const record = createResultWriter(topic, encode, () => now)({ ...subject, ...changes }, origin, details)
   const decoder = createDecoder<SendResult>(schemas.result, registry)
   const pending = decoder.decode(record.value)
   if ('pending' in pending) await decoder.prepare(pending.pending)
@@ -64,6 +64,13 @@ describe('a result', () => {
   ] as const)('%s is final: %s', async (outcome, final) => {
     const { value } = await written({ outcome, attempts: 1 })
     expect(value).toMatchObject({ outcome, final })
+  })
+
+  test('says in a header that no hook of its own went with the message, and has none otherwise', async () => {
+    const headersOf = async (unhooked: boolean) =>
+      (await written({ outcome: 'SENT', attempts: 1 }, { unhooked })).record.headers
+    expect(await headersOf(true)).toEqual({ 'busgate.hook': 'none' })
+    expect(await headersOf(false)).toBeUndefined()
   })
 
   test('has its error cut, so that the broker takes it', async () => {

@@ -29,6 +29,7 @@ const headers = {
   traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
   tracestate: 's'.repeat(512),
   'busgate.lifetime': '7200',
+  'busgate.hook': 'none',
   foreign: [long, Buffer.from(long)],
 }
 const trace = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), flags: 1, state: 's'.repeat(512) }
@@ -43,7 +44,7 @@ const inDoubt = { ...pending, origin, command: { ...pending.command, ...marks, t
 const writers: Record<string, () => OutgoingRecord> = {
   result: () =>
     createResultWriter(topic, encoders.result, () => 2 ** 41)(
-      { id: 2n ** 63n - 1n, type: 'rcs+viber+sms', account: long, ...marks, lifetime: 7200, trace },
+      { id: 2n ** 63n - 1n, type: 'rcs+viber+sms', account: long, ...marks, lifetime: 7200, unhooked: true, trace },
       origin,
       { outcome: 'SENT', attempts: 3, error: long, payload, sentAt: 2 ** 41 },
     ),

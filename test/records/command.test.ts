@@ -47,6 +47,7 @@ describe('a valid command', () => {
       deadline: 1_763_000_000_000,
       delivery: 'AT_MOST_ONCE',
       lifetime: 7200,
+      unhooked: true,
       correlationId: null,
       tenant: 'shop',
       trace: null,
@@ -350,6 +351,24 @@ describe('the callback address', () => {
     const hook = 'https://shop.example/hook'
     expect(hookOf(buildCommand({ hook }))).toBe(hook)
     expect(hookOf(buildCommand({ hook: 'shop' }))).toMatch(/^hook must be/)
+  })
+
+  const unhooked = (options: Parameters<typeof readCommand>[1], changes: Partial<SendCommand> = {}) =>
+    sendTypes.filter(type => {
+      const reading = readCommand(buildCommandOf(type, changes), options)
+      return reading.ok && reading.command.unhooked
+    })
+
+  test('goes with no pipeline, and with voice only where it takes one; the command says so', () => {
+    expect(unhooked({ hookFor, voiceHook: true })).toEqual(['pipeline'])
+    expect(unhooked({ hookFor, voiceHook: false })).toEqual(['voice', 'pipeline'])
+    const withStatus = sendTypes.filter(type => type !== 'hlr' && type !== 'call/otp')
+    expect(unhooked({ hookFor: () => null, voiceHook: true })).toEqual(withStatus)
+  })
+
+  test('of the caller counts like one of ours', () => {
+    const hook = 'https://shop.example/hook'
+    expect(unhooked({ hookFor: () => null, voiceHook: true }, { hook })).toEqual(['pipeline'])
   })
 
   test('is left out when there is none', () => {

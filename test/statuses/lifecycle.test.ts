@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { StatusEvent } from '../../src/records/generated.ts'
-import { lifecycleAfter, newLifecycle, verdictOf } from '../../src/statuses/lifecycle.ts'
+import { lifecycleAfter, newLifecycle, newUnhookedLifecycle, verdictOf } from '../../src/statuses/lifecycle.ts'
 import { anyStatusEvent, buildStatusEvent } from '../support/status-events.ts'
 
-const lifeOf = (events: readonly StatusEvent[]) => events.reduce(lifecycleAfter, newLifecycle)
+const lifeOf = (events: readonly StatusEvent[], begin = newLifecycle) => events.reduce(lifecycleAfter, begin)
 const lifeThrough = (...statuses: string[]) => lifeOf(statuses.map(status => buildStatusEvent({ status })))
 
 describe('the life cycle of a message', () => {
@@ -34,7 +34,9 @@ describe('the life cycle of a message', () => {
     fc.assert(
       fc.property(shuffled, ([events, otherOrder, repeats]) => {
         const again = [...otherOrder, ...repeats.map(i => events[i]!)]
-        expect(lifeOf(again)).toEqual(lifeOf(events))
+        for (const begin of [newLifecycle, newUnhookedLifecycle]) {
+          expect(lifeOf(again, begin)).toEqual(lifeOf(events, begin))
+        }
       }),
       { numRuns: 2000 },
     )
@@ -62,11 +64,20 @@ describe('the life cycle of a message', () => {
     expect(lifeOf([reply])).toMatchObject({ read: true, replied: true })
   })
 
-  it('has a verdict of its own callback rather than one from the account’s address', () => {
+  it('that had a hook of its own is the same whatever is told at the account’s address', () => {
+    fc.assert(
+      fc.property(fc.array(anyStatusEvent, { maxLength: 7 }), events => {
+        expect(lifeOf(events)).toEqual(lifeOf(events.filter(({ verified }) => verified)))
+      }),
+    )
+    expect(verdictOf(lifeOf([buildStatusEvent({ verified: false })]))).toBeNull()
+  })
+
+  it('that had none takes its verdict from the account’s address, until it is told better', () => {
     const rumour = buildStatusEvent({ status: 'DELIVERED', verified: false })
-    const told = buildStatusEvent({ status: 'UNDELIVERABLE' })
-    expect(verdictOf(lifeOf([rumour]))).toBe('DELIVERED')
-    expect(verdictOf(lifeOf([told, rumour]))).toBe('FAILED')
+    const told = buildStatusEvent({ status: 'UNDELIVERABLE', source: 'POLL' })
+    expect(verdictOf(lifeOf([rumour], newUnhookedLifecycle))).toBe('DELIVERED')
+    expect(verdictOf(lifeOf([told, rumour], newUnhookedLifecycle))).toBe('FAILED')
   })
 
   it('that was given up takes a late verdict after all', () => {

@@ -197,10 +197,32 @@ describe('the reconciler', () => {
     world.sent(1)
     world.sent(2)
     await world.clock.pass(30_000)
-    world.calledBack(2, { verified: false })
+    world.calledBack(2)
     await world.clock.pass(5 * minute)
     expect(world.asked).toEqual([])
     expect(world.events()).toHaveLength(2)
+  })
+
+  test('asks for a message that had a hook of its own although its account was told a verdict, and believes the answer', async () => {
+    const world = await startReconciler({ statusOf: () => 'UNDELIVERABLE' })
+    world.sent(1)
+    world.sent(2, { headers: { 'busgate.hook': 'none' } })
+    for (const id of [1, 2]) world.calledBack(id, { verified: false })
+    await world.clock.pass(5 * minute)
+    expect(world.asked.map(({ id }) => id)).toEqual([1])
+    expect(verdicts(world.events())).toContain('1 POLL FAILED')
+  })
+
+  test('hears what the account is told of an overdue message that had no hook', async () => {
+    const world = await startReconciler({ maxMessageBytes: 20_000 })
+    const headers = { 'busgate.hook': 'none', mirrored: 'x'.repeat(30_000) }
+    world.sent(1, { type: 'pipeline', headers })
+    world.sent(2)
+    await world.clock.pass(2.5 * minute)
+    for (const id of [1, 2]) world.calledBack(id, { verified: false })
+    const before = world.asked.length
+    await world.clock.pass(20 * minute)
+    expect(new Set(world.asked.slice(before).map(({ id }) => id))).toEqual(new Set([2]))
   })
 
   test('waits for a schema that the registry does not have for a while: no message and no verdict is passed over', async () => {

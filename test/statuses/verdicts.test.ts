@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { BusRecord, OnRecords } from '../../src/bus/port.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
@@ -12,12 +12,13 @@ import { buildStatusEvent } from '../support/status-events.ts'
 
 /** With so many in memory nothing is read beyond the window. */
 const many = 1 << 18
+const hour = 3_600_000
 
-test('among many verdicts, one whose writer has a clock that is ahead does not keep the others from being read', async () => {
+/** A reader of verdicts, which is handed the statuses that the test makes. */
+async function buildVerdicts(mostIds?: number) {
   const clock = new ManualClock()
   const registry = embeddedRegistry()
   const encode = await createEncoder<StatusEvent>(subjectOf('statuses'), schemas.status, registry)
-  const hour = 3_600_000
   let handOver: OnRecords = () => {}
   const verdicts = new Verdicts({
     bus: {
@@ -31,15 +32,29 @@ test('among many verdicts, one whose writer has a clock that is ahead does not k
     delayMs: 60_000,
     clock,
     telemetry: new Telemetry(),
+    ...(mostIds !== undefined && { mostIds }),
   })
-  const record = (id: number, aheadMs = 0): BusRecord => {
-    const value = encode(buildStatusEvent({ id: BigInt(id) }))
+  onTestFinished(() => verdicts.close())
+  await verdicts.moveTo(clock.now())
+  const record = (id: number, event: Partial<StatusEvent> = {}, aheadMs = 0): BusRecord => {
+    const value = encode(buildStatusEvent({ id: BigInt(id), ...event }))
     return { offset: id, timestamp: clock.now() + aheadMs, key: null, value, headers: {} }
   }
-  await verdicts.moveTo(clock.now())
+  return { verdicts, clock, record, handOver: (records: BusRecord[]) => handOver(records) }
+}
+
+test('among many verdicts, one whose writer has a clock that is ahead does not keep the others from being read', async () => {
+  const { verdicts, record, handOver } = await buildVerdicts()
   await handOver(Array.from({ length: many }, (_, i) => record(i + 1)))
-  void handOver([record(many + 1, hour), record(many + 2)])
+  void handOver([record(many + 1, {}, hour), record(many + 2)])
   await settled()
-  expect(verdicts.has('default', BigInt(many + 2))).toBe(true)
-  verdicts.close()
+  expect(verdicts.has('default', BigInt(many + 2), false)).toBe(true)
+})
+
+test('more verdicts than fit into memory, told to the address of an account, make none be forgotten that a message’s own was told', async () => {
+  const { verdicts, clock, record, handOver } = await buildVerdicts(1000)
+  await handOver([record(1), record(2, { verified: false })])
+  await clock.pass(20_000)
+  await handOver(Array.from({ length: 2000 }, (_, i) => record(10 + i, { verified: false })))
+  expect([1n, 2n].map(id => verdicts.has('default', id, true))).toEqual([true, false])
 })

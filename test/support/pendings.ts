@@ -43,6 +43,7 @@ export function buildPending(options: PendingOptions = {}): Pending {
     deadline,
     delivery: 'DEFAULT',
     lifetime: null,
+    unhooked: false,
     correlationId: null,
     tenant: null,
     trace: null,
