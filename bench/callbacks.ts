@@ -102,7 +102,7 @@ export async function measureCallbacks(options: CallbacksOptions): Promise<Callb
 /** POSTs the callback of one message; the HTTP status, or 0 without an answer. */
 type Send = (id: number) => Promise<number>
 
-function sender(origin: string, connections: number, tokenOf: (id: number) => string): Send {
+export function sender(origin: string, connections: number, tokenOf: (id: number) => string): Send {
   const pool = new Pool(origin, { connections })
   const headers = { 'content-type': 'application/json' }
   return async id => {
@@ -126,7 +126,7 @@ interface Run {
   accepted: Set<number>
 }
 
-async function run(
+export async function run(
   { rate, connections }: CallbacksOptions,
   firstId: number,
   seconds: number,
@@ -158,7 +158,7 @@ async function run(
   return { sent: id - firstId, seconds: (performance.now() - begun) / 1000, latencies, accepted }
 }
 
-async function untilReady(url: string): Promise<void> {
+export async function untilReady(url: string): Promise<void> {
   for (;;) {
     const answer = await fetch(url).catch(() => null)
     await answer?.arrayBuffer()

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { measureCallbacks } from './callbacks.ts'
+import { measureHostile } from './hostile.ts'
 import { measure } from './measure.ts'
 import { findPlace } from './place.ts'
 import { programs } from './programs.ts'
@@ -28,6 +29,8 @@ const { values, positionals } = parseArgs({
     gateway: { type: 'string' },
     // of callbacks
     connections: { type: 'string', default: '64' },
+    // of hostile: whether the receiver's bus is in its own process
+    embedded: { type: 'boolean', default: false },
   },
 })
 
@@ -91,8 +94,12 @@ if (positionals[0] === 'callbacks') {
     partitions: Number(partitions),
   })
   console.table(figures)
+} else if (positionals[0] === 'hostile') {
+  const { rate = '200', seconds, embedded } = values
+  const attacks = positionals.slice(1)
+  console.table(await measureHostile({ attacks, rate: Number(rate), seconds: Number(seconds), embedded }))
 } else if (positionals.length > 0) {
-  throw new Error(`there is no benchmark ${positionals[0]}, only callbacks, and without a name the worker's`)
+  throw new Error(`there is no benchmark ${positionals[0]}, only callbacks and hostile, and without a name the worker's`)
 } else {
   process.stdout.write(`${tableOf(await measureAll(chosen()))}\n`)
 }

@@ -151,7 +151,10 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
 
   async function startRoles(): Promise<void> {
     if (tokens && running.includes('callbacks')) {
-      roles.receiver = await whenReachable(() => startReceiving({ settings, bus, registry, telemetry, tokens }))
+      const healthy = () => failure === null && stopped === null
+      roles.receiver = await whenReachable(() =>
+        startReceiving({ settings, bus, registry, telemetry, tokens, healthy }),
+      )
       telemetry.emit('role.started', { role: 'callbacks' })
     }
     if (!settings.roles.some(role => role !== 'callbacks')) return

@@ -1,16 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { OutgoingRecord } from '../bus/port.ts'
+import { type Clock, sleep } from '../clock.ts'
 import { isOperationType } from '../protocol/registry.ts'
 import type { StatusEvent } from '../records/generated.ts'
 import type { WriteStatus } from '../statuses/status-record.ts'
+import { type ErrorPlace, placeOf } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { callbackSpan } from '../telemetry/spans.ts'
 import { recordedTraceId, type TraceContext } from '../telemetry/trace.ts'
-import { discardRest, parseCallback, readBody, unfitHeaders } from './body.ts'
+import { isEndless, parseCallback, readBody, unfitHeaders } from './body.ts'
 import { statusEvent } from './event.ts'
 import { REQUEST_BYTES, type ReceiverLimits } from './limits.ts'
 import { type CallbackOrigin, originOf } from './origin.ts'
-import { type Refusal, refusals } from './refusals.ts'
+import { ours, type Refusal, refusals } from './refusals.ts'
+import type { Visit } from './senders.ts'
 import type { SharedPublish } from './shared-publish.ts'
 import type { HookTokens } from './token.ts'
 
@@ -24,44 +27,47 @@ export interface IntakeOptions {
   now?: () => number
 }
 
-/** Takes one request in and answers it. `closing` is asked with the answer: whether the connection ends with it. */
-export type Intake = (request: IncomingMessage, response: ServerResponse, closing: () => boolean) => Promise<void>
+/**
+ * Takes one request in and answers it.
+ * @param visit null: its sender has as many requests as it may
+ * @param closing asked with the answer: whether the connection ends with it
+ */
+export type Intake = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  visit: Visit | null,
+  closing: () => boolean,
+) => Promise<void>
 
 type Reserve = (bytes: number) => boolean
 
 /** What becomes of a request. 200 is answered only when `shared` has its record on the bus. */
 export function createIntake(
-  { tokens, statusRecord, deadLetter, telemetry, now = Date.now }: IntakeOptions,
+  { tokens, statusRecord, deadLetter, telemetry, clock, now = Date.now }: IntakeOptions & { clock: Clock },
   limits: ReceiverLimits,
   shared: SharedPublish<OutgoingRecord>,
 ): Intake {
-  let inFlightBytes = 0
-
-  async function receive(
-    request: IncomingMessage,
-    response: ServerResponse,
-    reserve: Reserve,
-  ): Promise<Refusal | null> {
+  async function receive(request: IncomingMessage, response: ServerResponse, reserve: Reserve): Promise<Outcome> {
+    if (!reserve(REQUEST_BYTES + headBytes(request))) return 'overloaded'
     if (request.method !== 'POST') return 'method'
     const origin = originOf(request.url ?? '', tokens)
     if (typeof origin === 'string') return origin
     const unfit = unfitHeaders(request.headers, limits.bodyBytes)
     if (unfit !== null) return unfit
-    if (!reserve(REQUEST_BYTES)) return 'overloaded'
     if (request.headers.expect !== undefined) response.writeContinue()
     const bytes = await readBody(request, limits.bodyBytes, reserve)
     return typeof bytes === 'string' ? bytes : traced(origin, bytes)
   }
 
-  async function traced(origin: CallbackOrigin, bytes: Buffer): Promise<Refusal | null> {
+  async function traced(origin: CallbackOrigin, bytes: Buffer): Promise<Outcome> {
     const span = callbackSpan(traceFrom(origin))
-    const refusal = await keep(origin, bytes).catch((): Refusal => 'failed')
-    span.end(refusal)
-    return refusal
+    const outcome = await keep(origin, bytes).catch(failed)
+    span.end(typeof outcome === 'object' && outcome !== null ? outcome.refusal : outcome)
+    return outcome
   }
 
   /** Null when the callback is on the bus. */
-  async function keep(origin: CallbackOrigin, bytes: Buffer): Promise<Refusal | null> {
+  async function keep(origin: CallbackOrigin, bytes: Buffer): Promise<Outcome> {
     const body = parseCallback(bytes, limits.jsonDepth)
     if (typeof body === 'string') return body
     const made = statusEvent(origin, body, now())
@@ -69,29 +75,43 @@ export function createIntake(
     const record = made.ok ? statusRecord(made.event, traceFrom(origin)) : deadLetter(bytes, made.error)
     try {
       await shared.add(record, record.value?.length ?? 0)
-    } catch {
-      return 'not_published'
+    } catch (error) {
+      return { refusal: 'not_published', error: placeOf(error as Error) }
     }
     if (made.ok) reportEvent(telemetry, made.event, origin)
     else telemetry.emit('deadLetter.published', { stage: 'callback', code: made.error.code, count: 1 })
     return null
   }
 
-  return async (request, response, closing) => {
+  return async (request, response, visit, closing) => {
     let held = 0
+    response.on('close', () => visit?.release(held))
     const reserve: Reserve = bytes => {
-      if (inFlightBytes + bytes > limits.inFlightBytes) return false
-      inFlightBytes += bytes
+      if (!visit?.reserve(bytes)) return false
       held += bytes
       return true
     }
-    const refusal = await receive(request, response, reserve).catch((): Refusal => 'failed')
-    inFlightBytes -= held
-    answer(response, refusal, closing())
-    if (refusal === null) return
-    telemetry.emit('callback.refused', { reason: refusal })
-    discardRest(request)
+    const outcome = await receive(request, response, reserve).catch(failed)
+    if (outcome === null) {
+      answer(response, null, closing())
+      return
+    }
+    const { refusal, error } = typeof outcome === 'string' ? { refusal: outcome, error: undefined } : outcome
+    telemetry.emit('callback.refused', { reason: refusal, ...(error && { error }) })
+    const wait = ours.has(refusal) || closing() ? 0 : (visit?.refused() ?? 0)
+    if (wait > 0) await sleep(clock, wait)
+    answer(response, refusal, closing() || isEndless(request, limits.bodyBytes))
   }
+}
+
+/** Null when the callback is on the bus; an error says more about a refusal. */
+type Outcome = Refusal | { refusal: Refusal; error: ErrorPlace } | null
+
+const failed = (error: unknown): Outcome => ({ refusal: 'failed', error: placeOf(error as Error) })
+
+/** What the texts of the head take, two bytes a character at most. */
+function headBytes({ url = '', rawHeaders }: IncomingMessage): number {
+  return 2 * rawHeaders.reduce((sum, text) => sum + text.length, url.length)
 }
 
 /** A status, and for people a sentence that repeats nothing of what was sent. */

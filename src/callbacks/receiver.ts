@@ -1,9 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, ListenOptions } from 'node:net'
+import type { AddressInfo, ListenOptions, Socket } from 'node:net'
 import type { OutgoingRecord } from '../bus/port.ts'
+import { type Clock, systemClock } from '../clock.ts'
+import { forwardedFor, senderAt, trustIn } from './addresses.ts'
 import { createIntake, type IntakeOptions } from './intake.ts'
 import { type ReceiverLimits, receiverLimits } from './limits.ts'
+import { reportRefusals } from './refusal-report.ts'
+import { Senders, type Visit } from './senders.ts'
 import { sharePublish } from './shared-publish.ts'
+import { Turnstile } from './turnstile.ts'
 
 export interface ReceiverOptions extends IntakeOptions {
   /** 0 takes any free port. */
@@ -11,7 +16,12 @@ export interface ReceiverOptions extends IntakeOptions {
   host: string
   /** Resolves when all in-sync replicas hold the records. */
   publish: (records: OutgoingRecord[]) => Promise<void>
+  /** What a load balancer is told that asks for /healthz; a receiver that closes is never healthy. Default: always. */
+  healthy?: () => boolean
+  /** Addresses and ranges of proxies that are believed about who their clients are. */
+  trustedProxies?: readonly string[]
   limits?: Partial<ReceiverLimits>
+  clock?: Clock
 }
 
 export interface Receiver {
@@ -20,36 +30,89 @@ export interface Receiver {
   close(): Promise<void>
 }
 
+/** Many headers cost more than their bytes; callbacks come with a dozen. */
+const MOST_HEADERS = 100
+/** Finding the idle connections takes a look at all of them. */
+const MAKE_ROOM_EVERY_MS = 1000
+
 /**
  * Serves `POST /hooks/TOKEN` and `POST /hooks/account/ACCOUNT/TOKEN`. 200 is answered only when the event is on the bus.
  * @throws Error when the port cannot be had.
  */
 export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
+  const { telemetry, healthy = () => true, clock = systemClock } = options
   const limits = { ...receiverLimits, ...options.limits }
   const shared = sharePublish(options.publish, { timeoutMs: limits.publishMs, everyMs: limits.publishEveryMs })
-  const take = createIntake(options, limits, shared)
+  const take = createIntake({ ...options, clock }, limits, shared)
+  const trusts = trustIn(options.trustedProxies ?? [])
+  const senders = new Senders({
+    bytes: limits.inFlightBytes,
+    bytesOfOne: limits.inFlightBytes * limits.addressShare,
+    visitsOfOne: limits.connections * limits.addressShare,
+    refusalsOfOne: limits.addressRefusals,
+    clock,
+  })
+  const connections = new WeakMap<object, { turnstile: Turnstile; visit: Visit }>()
+  const endReport = reportRefusals(telemetry, clock)
   let draining = false
 
-  const begin = (request: IncomingMessage, response: ServerResponse) => {
-    void take(request, response, () => draining)
-  }
   const server = createServer({
     headersTimeout: limits.headersMs,
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.keepAliveMs,
     connectionsCheckingInterval: Math.ceil(limits.headersMs / 10),
   })
-  server.on('request', begin)
-  server.on('checkContinue', begin)
+  const [serve] = server.listeners('connection')
+
+  function enter(socket: Socket): void {
+    const { remoteAddress: address = '' } = socket
+    const visit = trusts(address) ? senders.enterTrusted() : senders.enter(senderAt(address))
+    if (visit === null) {
+      telemetry.emit('callback.refused', { reason: 'overloaded' })
+      socket.resetAndDestroy()
+      return
+    }
+    const turnstile = new Turnstile(socket, { ...limits, ...visit })
+    connections.set(turnstile, { turnstile, visit })
+    turnstile.on('close', visit.leave)
+    serve?.call(server, turnstile)
+  }
+
+  function begin(request: IncomingMessage, response: ServerResponse): void {
+    const { turnstile, visit } = connections.get(request.socket)!
+    turnstile.begin(request, response)
+    if (isHealthCheck(request)) answerHealth(response, healthy() && !draining)
+    else void take(request, response, visitOf(request, response, visit), () => draining)
+  }
+
+  /** Of a request that came through a trusted proxy, its client's; of others their connection's. */
+  function visitOf(request: IncomingMessage, response: ServerResponse, ofConnection: Visit): Visit | null {
+    const isProxied = trusts(request.socket.remoteAddress ?? '')
+    const client = isProxied ? forwardedFor(request.headers['x-forwarded-for'], trusts) : null
+    if (client === null) return ofConnection
+    const visit = senders.enter(senderAt(client))
+    response.on('close', () => visit?.leave())
+    return visit
+  }
+
+  server.removeAllListeners('connection').on('connection', enter)
+  server.on('request', begin).on('checkContinue', begin)
+  server.maxHeadersCount = MOST_HEADERS
   server.maxConnections = limits.connections
+  let roomMadeAt = Number.NEGATIVE_INFINITY
   server.on('drop', () => {
-    options.telemetry.emit('callback.refused', { reason: 'overloaded' })
+    telemetry.emit('callback.refused', { reason: 'overloaded' })
+    if (clock.monotonic() < roomMadeAt + MAKE_ROOM_EVERY_MS) return
+    roomMadeAt = clock.monotonic()
     server.closeIdleConnections() // so that the next one gets in
   })
   // Whoever reads none of the answers must not keep a connection for ever.
   server.timeout = limits.requestMs + 2 * limits.publishMs
   // Many connect at once when senders come back after an outage.
-  await listen(server, { port: options.port, host: options.host, backlog: limits.connections })
+  await listen(server, { port: options.port, host: options.host, backlog: limits.connections }).catch(error => {
+    endReport()
+    throw error
+  })
 
   return {
     port: (server.address() as AddressInfo).port,
@@ -57,8 +120,18 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
       draining = true
       await drain(server, limits.drainMs)
       await shared.idle()
+      endReport()
     },
   }
+}
+
+const isHealthCheck = ({ url, method }: IncomingMessage): boolean =>
+  url === '/healthz' && (method === 'GET' || method === 'HEAD')
+
+function answerHealth(response: ServerResponse, isHealthy: boolean): void {
+  const text = isHealthy ? 'ok\n' : 'stopping\n'
+  const headers = { 'Content-Type': 'text/plain', 'Content-Length': text.length, 'Cache-Control': 'no-store' }
+  response.writeHead(isHealthy ? 200 : 503, headers).end(text)
 }
 
 function listen(server: Server, where: ListenOptions): Promise<void> {

@@ -8,8 +8,10 @@ export const refusals = {
   other_id: { status: 404, text: 'no such address', headers: {} },
   unknown_key: { status: 503, text: 'this address cannot be read yet, try again', headers: { 'Retry-After': '30' } },
   too_large: { status: 413, text: 'the body is too large', headers: {} },
+  not_utf8: { status: 400, text: 'the body is not UTF-8', headers: {} },
   bad_json: { status: 400, text: 'the body is not JSON, or is compressed', headers: {} },
   too_deep: { status: 400, text: 'the body is nested too deeply', headers: {} },
+  duplicate_name: { status: 400, text: 'the body has an object with the same name twice', headers: {} },
   bad_body: { status: 400, text: 'the body is not a status callback: success (boolean) is required', headers: {} },
   overloaded: { status: 503, text: 'too much at once, try again', headers: { 'Retry-After': '5' } },
   not_published: { status: 503, text: 'the bus did not confirm, try again', headers: { 'Retry-After': '5' } },
@@ -19,3 +21,6 @@ export const refusals = {
 } satisfies Record<string, { status: number; text: string; headers: Record<string, string> }>
 
 export type Refusal = keyof typeof refusals
+
+/** Those that no sender can bring about alone. The others are answered one address at a time, at a bounded pace. */
+export const ours: ReadonlySet<Refusal> = new Set(['overloaded', 'not_published', 'failed', 'aborted'])

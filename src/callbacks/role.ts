@@ -36,6 +36,8 @@ export interface ReceivingOptions {
   registry: SchemaRegistry
   telemetry: Telemetry
   tokens: HookTokens
+  /** What a load balancer is told that asks for /healthz. */
+  healthy: () => boolean
 }
 
 /** The role `callbacks`: the gateway's callbacks in, status events out. */
@@ -45,6 +47,7 @@ export async function startReceiving({
   registry,
   telemetry,
   tokens,
+  healthy,
 }: ReceivingOptions): Promise<Receiver> {
   const { topics, callbacks } = settings
   const encode = await createEncoder<StatusEvent>(subjectOf(topics.statuses), schemas.status, registry)
@@ -54,6 +57,9 @@ export async function startReceiving({
     host: callbacks.host,
     tokens,
     telemetry,
+    healthy,
+    limits: callbacks,
+    trustedProxies: callbacks.trustedProxies ?? [],
     statusRecord: createStatusWriter(topics.statuses, encode),
     deadLetter: (body, error) => deadLetterRecord(topics.deadLetters, body, error),
     publish: records => publisher.publish(records),

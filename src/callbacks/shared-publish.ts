@@ -66,7 +66,8 @@ export function sharePublish<T>(
     for (const { failed } of [...batch, ...waiting.splice(0)]) failed(tooLate())
   }
 
-  const tooLate = () => new Error(`the bus has not confirmed a publish within ${timeoutMs} ms`)
+  const tooLate = () =>
+    Object.assign(new Error(`the bus has not confirmed a publish within ${timeoutMs} ms`), { code: 'PUBLISH_TIMEOUT' })
 
   return {
     add(item, bytes) {

@@ -85,6 +85,11 @@ export const crossChecks: CrossCheck[] = [
     what: 'is required with callbacks.publicUrl',
   },
   {
+    paths: ['callbacks.headersMs', 'callbacks.requestMs'],
+    broken: values => values['callbacks.headersMs'] > values['callbacks.requestMs'],
+    what: 'must not be above callbacks.requestMs, of which the headers are a part',
+  },
+  {
     paths: ['callbacks.port', 'telemetry.port', 'callbacks.host', 'telemetry.host', 'roles'],
     broken: values =>
       values.roles.includes('callbacks') &&

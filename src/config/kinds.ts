@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { z } from 'zod'
 
 /*
@@ -34,6 +35,16 @@ export const aboveZero = z.preprocess(
   numberFromText,
   z.number('expected a number above 0').positive('expected a number above 0'),
 )
+
+const shareMessage = 'expected a number above 0 and at most 1'
+export const share = z.preprocess(numberFromText, z.number(shareMessage).gt(0, shareMessage).max(1, shareMessage))
+
+/** An IP address, or a range of them such as 10.0.0.0/8. */
+export const addressRange = text.refine(value => {
+  const [address = '', bits = '0', ...more] = value.split('/')
+  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
+  return more.length === 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= most
+}, 'expected an IP address, or a range such as 10.0.0.0/8')
 
 export function choice<const T extends readonly string[]>(values: T) {
   return z.enum(values, `expected one of ${values.join(', ')}`)

@@ -13,6 +13,19 @@ export function summaryOf(error: Error): ErrorSummary {
   return { name: error.name, ...(code === undefined ? {} : { code }), message: messageOf(error) }
 }
 
+/** What of an error may be logged whose message may hold what a stranger sent. */
+export interface ErrorPlace {
+  name: string
+  code?: string
+  /** The innermost frames of its stack. */
+  at: string[]
+}
+
+export function placeOf(error: Error): ErrorPlace {
+  const code = codeOf(error)
+  return { name: error.name, ...(code === undefined ? {} : { code }), at: framesOf(error).slice(0, 3) }
+}
+
 /** Where it was thrown: the stack without the message in front of it. */
 export function framesOf(error: Error): string[] {
   const lines = error.stack?.split('\n') ?? []

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import type { ErrorPlace } from './error.ts'
 
 /**
  * What the rooms tell the world. Metrics, logs and traces listen; no room calls them itself.
@@ -66,7 +67,10 @@ export interface Events {
   /** A hook address had to leave out correlation and tenant, to stay within callbacks.urlMaxLength. */
   'hook.shortened': object
   'callback.accepted': { type: string; state: string; verified: boolean }
-  'callback.refused': { reason: string }
+  /** error: what made the publish fail, or went wrong here. */
+  'callback.refused': { reason: string; error?: ErrorPlace }
+  /** What was refused since it was last told, by its reasons; isOurs: for some of them the sender can do nothing. */
+  'callbacks.refused': { counts: Record<string, number>; error: ErrorPlace | null; isOurs: boolean }
   'delivery.latency': { type: string; seconds: number; traceId?: string | null }
   /** The verdict of these messages did not come in the expected time. */
   'callback.missing': { type: string; count: number }

@@ -51,6 +51,7 @@ const levels: { [K in keyof Events]: LevelOf<K> } = {
   'hook.shortened': 'not logged',
   'callback.accepted': 'debug',
   'callback.refused': 'debug',
+  'callbacks.refused': ({ isOurs }) => (isOurs ? 'warn' : 'info'),
   'delivery.latency': 'not logged',
   'callback.missing': 'debug',
   'verdict.found': 'debug',

@@ -62,6 +62,7 @@ const events = (n: number): { [K in keyof Events]: Events[K] } => ({
   'hook.shortened': {},
   'callback.accepted': { type: `made-up-${n}`, state: 'DELIVERED', verified: true },
   'callback.refused': { reason: 'expired' },
+  'callbacks.refused': { counts: { expired: 1 }, error: null, isOurs: false },
   'delivery.latency': { type: `made-up-${n}`, seconds: n },
   'callback.missing': { type: 'sms', count: 6 },
   'verdict.found': { type: 'sms', state: 'DELIVERED' },

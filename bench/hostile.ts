@@ -1,0 +1,171 @@
+import { fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { setPriority } from 'node:os'
+import { parseDocument } from 'yaml'
+import { openBus } from '../src/bus/open.ts'
+import { tokensOf } from '../src/callbacks/role.ts'
+import { freePorts } from '../src/cli/local-kafka/ports.ts'
+import { loadSettings } from '../src/config/index.ts'
+import { Telemetry } from '../src/telemetry/events.ts'
+import type { Attack } from './attackers.ts'
+import { type CallbacksOptions, run, sender, untilReady } from './callbacks.ts'
+import { findPlace } from './place.ts'
+
+export interface HostileOptions {
+  /** Names of `attacks`; empty: each, and nobody. */
+  attacks: readonly string[]
+  /** Honest callbacks a second. */
+  rate: number
+  seconds: number
+  /** Whether the receiver's bus is in its own process, whose memory then holds all events, rather than a real Kafka. */
+  embedded: boolean
+}
+
+/** What honest callbacks from another address saw beside one attack, and what the receiver's process took. */
+interface Row {
+  beside: string
+  p50Ms: number
+  p99Ms: number
+  maxMs: number
+  /** Honest ones that were not answered 200. */
+  lost: number
+  alive: boolean
+  /** Most that the process has held, in its control group where there is one. */
+  peakMiB: number
+  limitMiB: number | null
+  attacker: string
+}
+
+const honest = '127.0.0.1'
+const hostile = '127.0.0.66'
+
+/**
+ * A receiver as the chart runs it, in a process of its own with the chart's memory, beside one attack at a time. Attackers
+ * run at a low priority: elsewhere they would not take the receiver's CPU.
+ */
+export async function measureHostile(options: HostileOptions): Promise<Row[]> {
+  const infrastructure = options.embedded ? null : await findPlace()
+  const bus = infrastructure
+    ? { BUSGATE_KAFKA_BROKERS: infrastructure.brokers.join(), BUSGATE_REGISTRY_URL: infrastructure.registryUrl }
+    : { BUSGATE_KAFKA_BROKERS: 'embedded' }
+  const { attacks } = await import('./attackers.ts')
+  const names = options.attacks.length > 0 ? options.attacks : ['nobody', ...Object.keys(attacks)]
+  const rows: Row[] = []
+  for (const name of names) rows.push(await beside(name, bus, options))
+  await infrastructure?.stop()
+  return rows
+}
+
+async function beside(name: string, bus: object, { rate, seconds }: HostileOptions): Promise<Row> {
+  const [port = 0, telemetryPort = 0] = await freePorts([0, 0])
+  const env = {
+    ...bus,
+    BUSGATE_ROLES: 'callbacks',
+    BUSGATE_TOPICS_STATUSES: `bench-${Date.now().toString(36)}-statuses`,
+    BUSGATE_CALLBACKS_SECRET: 'k1:a-secret-of-the-benchmark',
+    BUSGATE_CALLBACKS_PORT: String(port),
+    BUSGATE_TELEMETRY_PORT: String(telemetryPort),
+  }
+  const settings = loadSettings({ env })
+  const opened = openBus(settings, new Telemetry())
+  await opened.createTopics([{ topic: settings.topics.statuses, partitions: 4 }])
+  await opened.close()
+  const { resources, nodeOptions } = chart()
+  const group = controlGroup(resources.limits.memory)
+  const receiver = spawn(
+    'sh',
+    ['-c', `${group?.join ?? ''} exec "$0" "$@"`, process.execPath, 'dist/cli/bin.js', 'run'],
+    {
+      env: { ...process.env, ...env, NODE_OPTIONS: nodeOptions },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    },
+  )
+  let alive = true
+  receiver.on('exit', () => {
+    alive = false
+  })
+  const died = once(receiver, 'exit').then(() => Promise.reject(new Error('the receiver did not start')))
+  died.catch(() => {})
+  await Promise.race([untilReady(`http://${honest}:${telemetryPort}/readyz`), died])
+  const tokens = tokensOf(settings)!
+  const token = (id: number) =>
+    tokens.issue({
+      account: 'default',
+      id: BigInt(id),
+      type: 'sms',
+      correlationId: `order-${id}`,
+      tenant: null,
+      trace: null,
+    })
+  const valid = `/hooks/${token(42)}`
+  const send = sender(`http://${honest}:${port}`, 64, token)
+  const load: CallbacksOptions = { rate, seconds, connections: 64, partitions: 4 }
+  await run(load, 1, 3, send)
+
+  const attack = { kind: name, port, from: hostile, valid, forged: `${valid.slice(0, -2)}AA` }
+  const attacker =
+    name === 'nobody' ? null : fork(new URL('attackers.ts', import.meta.url), [JSON.stringify(attack as Attack)])
+  if (attacker?.pid) setPriority(attacker.pid, 15)
+  const { latencies, accepted, sent } = await run(load, 1e9, seconds, send)
+  const survived = alive
+  const told = attacker ? await farewell(attacker) : ''
+  const peakMiB = Math.round((group?.peak() ?? peakOf(receiver.pid)) / 2 ** 20)
+  receiver.kill()
+  if (alive) await once(receiver, 'exit')
+  group?.remove()
+  latencies.sort((a, b) => a - b)
+  const rank = (share: number) => Math.round((latencies[Math.floor((latencies.length - 1) * share)] ?? 0) * 10) / 10
+  return {
+    beside: name,
+    p50Ms: rank(0.5),
+    p99Ms: rank(0.99),
+    maxMs: rank(1),
+    lost: sent - accepted.size,
+    alive: survived,
+    peakMiB,
+    limitMiB: group && Math.round(group.limit / 2 ** 20),
+    attacker: told,
+  }
+}
+
+async function farewell(attacker: ReturnType<typeof fork>): Promise<string> {
+  attacker.send('what have you seen?')
+  const [told] = await once(attacker, 'message')
+  return JSON.stringify(told)
+}
+
+interface ChartValues {
+  resources: { limits: { memory: string } }
+  nodeOptions: string
+}
+
+/** What the chart gives to receivers. */
+function chart(): ChartValues {
+  const values = parseDocument(readFileSync('helm/values.yaml', 'utf8')).toJS() as { callbacks: ChartValues }
+  return values.callbacks
+}
+
+/** Linux only, and with the right to make one: a control group with so much memory, beyond which its process is killed. */
+function controlGroup(memory: string) {
+  const limit = Number.parseInt(memory, 10) * 2 ** 20
+  const path = `/sys/fs/cgroup/memory/busgate-${process.pid}-${Date.now()}`
+  if (!existsSync('/sys/fs/cgroup/memory/memory.limit_in_bytes')) return null
+  try {
+    mkdirSync(path)
+    writeFileSync(`${path}/memory.limit_in_bytes`, String(limit))
+  } catch {
+    return null
+  }
+  return {
+    limit,
+    join: `echo $$ > ${path}/cgroup.procs;`,
+    peak: () => Number(readFileSync(`${path}/memory.max_usage_in_bytes`, 'utf8')),
+    remove: () => rmdirSync(path),
+  }
+}
+
+function peakOf(pid: number | undefined): number {
+  const status = existsSync(`/proc/${pid}/status`) ? readFileSync(`/proc/${pid}/status`, 'utf8') : ''
+  return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1024
+}

@@ -1,0 +1,190 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+
+export interface TurnstileOptions {
+  /** Asked before bytes are kept that have to wait; where there is no room for them, the connection is closed. */
+  reserve: (bytes: number) => boolean
+  release: (bytes: number) => void
+  /** How long, and for how many bytes, a connection that was ended here is read on, so that its sender lives to read. */
+  lingerMs: number
+  lingerBytes: number
+}
+
+const END_OF_HEAD = '\r\n\r\n'
+const PIECE_BYTES = 4096
+
+/**
+ * Stands between a connection and Node's HTTP server, which parses as many requests as it is given at once: each of them
+ * costs kilobytes, and a sender can write two thousand into one read. Through a turnstile one request passes at a time;
+ * what comes behind it waits, at first here and then at its sender, until it is answered.
+ */
+export class Turnstile extends Duplex {
+  readonly #socket: Socket
+  readonly #options: TurnstileOptions
+  /** What has arrived and may not pass yet. */
+  #waiting: Buffer | null = null
+  #reserved = 0
+  /** The last request that passed, until it is both complete and answered. */
+  #request: IncomingMessage | null = null
+  #isAnswered = false
+  /** What is still to come of its body; null: nobody can tell, since its head did not end where it was looked for. */
+  #bodyLeft: number | null = null
+  /** Whether the last head passed alone, without any of its body. */
+  #isHeadWhole = false
+  #isWanted = false
+  #isPassing = false
+  #hasEnded = false
+
+  constructor(socket: Socket, options: TurnstileOptions) {
+    super({ readableHighWaterMark: PIECE_BYTES })
+    this.#socket = socket
+    this.#options = options
+    socket.on('data', piece => this.#take(piece))
+    socket.on('end', () => {
+      this.#hasEnded = true
+      this.#pass()
+    })
+    socket.on('timeout', () => this.emit('timeout'))
+    socket.on('error', error => this.destroy(error))
+    socket.on('close', () => this.destroy())
+    this.on('resume', () => this.#pass())
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.#socket.remoteAddress
+  }
+
+  /** As of a socket, of which the HTTP server takes this one for. */
+  setTimeout(ms: number): this {
+    this.#socket.setTimeout(ms)
+    return this
+  }
+
+  /** To be called with each request of this connection, as soon as its head is there. */
+  begin(request: IncomingMessage, response: ServerResponse): void {
+    this.#request = request
+    this.#isAnswered = false
+    this.#bodyLeft = this.#isHeadWhole ? bodyLength(request) : null
+    response.on('close', () => {
+      if (this.#request !== request) return
+      this.#isAnswered = true
+      this.#pass()
+    })
+  }
+
+  override _read(): void {
+    this.#isWanted = true
+    // What is pushed from here would be handed over later, and so not be parsed when it was looked at.
+    queueMicrotask(() => this.#pass())
+  }
+
+  override _write(chunk: Buffer, encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#socket.write(chunk, encoding, done)
+  }
+
+  /** A socket that is closed with unread bytes takes the answer from its sender: it is read on for a while. */
+  override _final(done: () => void): void {
+    const { lingerMs, lingerBytes } = this.#options
+    let left = lingerBytes
+    let isFlushed = false
+    const close = () => {
+      if (isFlushed && this.#hasEnded) this.destroy()
+    }
+    this.#drop()
+    this.#socket.removeAllListeners('data').on('end', close)
+    this.#socket.on('data', piece => {
+      left -= piece.length
+      if (left < 0) this.destroy()
+    })
+    const late = setTimeout(() => this.destroy(), lingerMs)
+    this.on('close', () => clearTimeout(late))
+    this.#socket.resume().end(() => {
+      isFlushed = true
+      done()
+      close()
+    })
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#drop()
+    this.#socket.destroy()
+    done(error)
+  }
+
+  #take(piece: Buffer): void {
+    this.#waiting = this.#waiting === null ? piece : Buffer.concat([this.#waiting, piece])
+    this.#pass()
+  }
+
+  /** Lets pass what may, in the order in which it came. */
+  #pass(): void {
+    if (this.#isPassing || this.destroyed || this.writableEnded) return
+    this.#isPassing = true
+    while (this.#waiting !== null && this.#isOpen()) {
+      const waiting = this.#waiting
+      const isHead = this.#request === null
+      const length = isHead ? this.#headLength(waiting) : this.#bodyLength(waiting)
+      this.#waiting = length < waiting.length ? waiting.subarray(length) : null
+      this.#isWanted = this.push(waiting.subarray(0, length))
+      // What the HTTP server answers by itself is answered in a moment.
+      if (isHead && this.#isHeadWhole && this.#request === null) {
+        setImmediate(() => this.#pass())
+        break
+      }
+    }
+    this.#isPassing = false
+    this.#settle()
+  }
+
+  #isOpen(): boolean {
+    if (this.#request?.complete && this.#isAnswered) this.#request = null
+    return this.#isWanted && this.readableFlowing === true && !this.writableEnded && !this.#request?.complete
+  }
+
+  /** Up to the end of the next head, or all of it where none ends here. */
+  #headLength(waiting: Buffer): number {
+    const end = waiting.indexOf(END_OF_HEAD)
+    this.#isHeadWhole = end !== -1
+    return end === -1 ? waiting.length : end + END_OF_HEAD.length
+  }
+
+  #bodyLength(waiting: Buffer): number {
+    const length = Math.min(this.#bodyLeft || PIECE_BYTES, PIECE_BYTES, waiting.length)
+    if (this.#bodyLeft !== null) this.#bodyLeft -= length
+    return length
+  }
+
+  /** Reads on, or waits with what has to wait. */
+  #settle(): void {
+    if (this.destroyed || this.writableEnded) return
+    const needed = this.#waiting?.length ?? 0
+    if (needed === 0) this.#release()
+    else if (needed > this.#reserved) {
+      if (!this.#options.reserve(needed - this.#reserved)) {
+        this.destroy()
+        return
+      }
+      this.#reserved = needed
+    }
+    if (this.#waiting !== null) this.#socket.pause()
+    else if (!this.#hasEnded) this.#socket.resume()
+    else if (!this.#request?.complete) this.push(null)
+  }
+
+  #drop(): void {
+    this.#waiting = null
+    this.#release()
+  }
+
+  #release(): void {
+    if (this.#reserved > 0) this.#options.release(this.#reserved)
+    this.#reserved = 0
+  }
+}
+
+/** Null: the head does not say it. */
+function bodyLength({ headers }: IncomingMessage): number | null {
+  if (headers['transfer-encoding'] !== undefined) return null
+  return Number(headers['content-length'] ?? 0)
+}
