@@ -4,8 +4,8 @@ import { connect, type Socket } from 'node:net'
 export interface Attack {
   kind: keyof typeof attacks
   port: number
-  /** Its own address, e.g. 127.0.0.66: the loopback network has many. */
-  from: string
+  /** Its own addresses, which its connections take in turn: the loopback network has many. */
+  from: string[]
   /** Path of an address that opens. */
   valid: string
   /** Path of one that does not, as long as that. */
@@ -26,10 +26,11 @@ const post = (path: string, length: number, ...headers: string[]) =>
     '',
   ].join('\r\n')
 
-const told = { connected: 0, refused: 0, sent: 0, statuses: {} as Record<string, number> }
+const told = { opened: 0, connected: 0, refused: 0, sent: 0, statuses: {} as Record<string, number> }
 
 function open({ port, from }: Attack, opened: (socket: Socket) => void, closed: () => void = () => {}): void {
-  const socket = connect({ port, host: '127.0.0.1', localAddress: from })
+  const localAddress = from[told.opened++ % from.length]
+  const socket = connect({ port, host: '127.0.0.1', localAddress })
   socket.on('connect', () => {
     told.connected++
     opened(socket)

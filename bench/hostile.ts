@@ -38,7 +38,8 @@ interface Row {
 }
 
 const honest = '127.0.0.1'
-const hostile = '127.0.0.66'
+/** An attack whose name ends so comes from many addresses rather than from one. */
+const spread = ' from 64 addresses'
 
 /**
  * A receiver as the chart runs it, in a process of its own with the chart's memory, beside one attack at a time. Attackers
@@ -50,7 +51,10 @@ export async function measureHostile(options: HostileOptions): Promise<Row[]> {
     ? { BUSGATE_KAFKA_BROKERS: infrastructure.brokers.join(), BUSGATE_REGISTRY_URL: infrastructure.registryUrl }
     : { BUSGATE_KAFKA_BROKERS: 'embedded' }
   const { attacks } = await import('./attackers.ts')
-  const names = options.attacks.length > 0 ? options.attacks : ['nobody', ...Object.keys(attacks)]
+  const names =
+    options.attacks.length > 0
+      ? options.attacks
+      : ['nobody', ...Object.keys(attacks), ...['silent', 'heads', 'pipelined'].map(kind => kind + spread)]
   const rows: Row[] = []
   for (const name of names) rows.push(await beside(name, bus, options))
   await infrastructure?.stop()
@@ -103,7 +107,8 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
   const load: CallbacksOptions = { rate, seconds, connections: 64, partitions: 4 }
   await run(load, 1, 3, send)
 
-  const attack = { kind: name, port, from: hostile, valid, forged: `${valid.slice(0, -2)}AA` }
+  const from = Array.from({ length: name.endsWith(spread) ? 64 : 1 }, (_, i) => `127.0.66.${i + 1}`)
+  const attack = { kind: name.replace(spread, ''), port, from, valid, forged: `${valid.slice(0, -2)}AA` }
   const attacker =
     name === 'nobody' ? null : fork(new URL('attackers.ts', import.meta.url), [JSON.stringify(attack as Attack)])
   if (attacker?.pid) setPriority(attacker.pid, 15)
@@ -130,9 +135,12 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
 }
 
 async function farewell(attacker: ReturnType<typeof fork>): Promise<string> {
+  const told = once(attacker, 'message').then(([seen]) => JSON.stringify(seen))
+  const gone = once(attacker, 'exit').then(() => 'died')
   attacker.send('what have you seen?')
-  const [told] = await once(attacker, 'message')
-  return JSON.stringify(told)
+  const text = await Promise.race([told, gone])
+  attacker.kill('SIGKILL')
+  return text
 }
 
 interface ChartValues {
