@@ -103,7 +103,7 @@ export async function measureCallbacks(options: CallbacksOptions): Promise<Callb
 type Send = (id: number) => Promise<number>
 
 export function sender(origin: string, connections: number, tokenOf: (id: number) => string): Send {
-  const pool = new Pool(origin, { connections })
+  const pool = new Pool(origin, { connections, headersTimeout: 10_000, bodyTimeout: 10_000 })
   const headers = { 'content-type': 'application/json' }
   return async id => {
     const updated = new Date().toISOString()

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { OutgoingRecord } from '../bus/port.ts'
-import { type Clock, sleep } from '../clock.ts'
 import { isOperationType } from '../protocol/registry.ts'
 import type { StatusEvent } from '../records/generated.ts'
 import type { WriteStatus } from '../statuses/status-record.ts'
@@ -43,7 +42,7 @@ type Reserve = (bytes: number) => boolean
 
 /** What becomes of a request. 200 is answered only when `shared` has its record on the bus. */
 export function createIntake(
-  { tokens, statusRecord, deadLetter, telemetry, clock, now = Date.now }: IntakeOptions & { clock: Clock },
+  { tokens, statusRecord, deadLetter, telemetry, now = Date.now }: IntakeOptions,
   limits: ReceiverLimits,
   shared: SharedPublish<OutgoingRecord>,
 ): Intake {
@@ -98,8 +97,7 @@ export function createIntake(
     }
     const { refusal, error } = typeof outcome === 'string' ? { refusal: outcome, error: undefined } : outcome
     telemetry.emit('callback.refused', { reason: refusal, ...(error && { error }) })
-    const wait = ours.has(refusal) || closing() ? 0 : (visit?.refused() ?? 0)
-    if (wait > 0) await sleep(clock, wait)
+    if (!ours.has(refusal)) await visit?.refused()
     answer(response, refusal, closing() || isEndless(request, limits.bodyBytes))
   }
 }

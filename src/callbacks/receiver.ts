@@ -43,7 +43,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
   const { telemetry, healthy = () => true, clock = systemClock } = options
   const limits = { ...receiverLimits, ...options.limits }
   const shared = sharePublish(options.publish, { timeoutMs: limits.publishMs, everyMs: limits.publishEveryMs })
-  const take = createIntake({ ...options, clock }, limits, shared)
+  const take = createIntake(options, limits, shared)
   const trusts = trustIn(options.trustedProxies ?? [])
   const senders = new Senders({
     bytes: limits.inFlightBytes,
@@ -118,6 +118,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
     port: (server.address() as AddressInfo).port,
     async close() {
       draining = true
+      senders.hurry()
       await drain(server, limits.drainMs)
       await shared.idle()
       endReport()

@@ -7,7 +7,7 @@ export interface SendersOptions {
   bytesOfOne: number
   /** Most connections, or requests through trusted proxies, of one address. */
   visitsOfOne: number
-  /** How many refusals of one address are answered in a second; further ones have to wait. */
+  /** How many refusals of one address are answered in a second, after as many at once; further ones have to wait. */
   refusalsOfOne: number
   clock: Clock
 }
@@ -17,8 +17,8 @@ export interface Visit {
   /** False: there is no room for so many bytes, of this address or at all. */
   reserve(bytes: number): boolean
   release(bytes: number): void
-  /** Counts a refusal. @returns milliseconds until it may be answered */
-  refused(): number
+  /** Counts a refusal. Resolves when it may be answered. */
+  refused(): Promise<void>
   /** Its place is free when its last refusal may be answered, so that coming again does not make it sooner. */
   leave(): void
 }
@@ -26,18 +26,30 @@ export interface Visit {
 interface Sender {
   visits: number
   bytes: number
-  /** Monotonic milliseconds from which on its next refusal may be answered. */
-  answerFrom: number
+  /** Monotonic milliseconds at which all its refusals so far would be answered at the steady pace. */
+  pacedTo: number
 }
+
+/** Whoever was not refused for so long may be refused as often as that time allows without having to wait. */
+const burstMs = 1000
 
 /** Who sends: what each address takes at one time. One that takes all it may leaves the rest to the others. */
 export class Senders {
   readonly #options: SendersOptions
   readonly #byAddress = new Map<string, Sender>()
   #bytes = 0
+  /** What waits for its time. */
+  readonly #due = new Set<() => void>()
+  #isHurried = false
 
   constructor(options: SendersOptions) {
     this.#options = options
+  }
+
+  /** Nobody waits any more. */
+  hurry(): void {
+    this.#isHurried = true
+    for (const run of [...this.#due]) run()
   }
 
   /** A connection of a proxy that is trusted to name its clients: only the sum of all bounds it. */
@@ -70,19 +82,30 @@ export class Senders {
         sender.bytes -= bytes
         this.#bytes -= bytes
       },
-      refused() {
-        const now = clock.monotonic()
-        freeFrom = Math.max(now, sender.answerFrom)
-        sender.answerFrom = freeFrom + 1000 / refusalsOfOne
-        return freeFrom - now
+      refused: () => {
+        const paceMs = 1000 / refusalsOfOne
+        sender.pacedTo = Math.max(clock.monotonic(), sender.pacedTo) + paceMs
+        freeFrom = sender.pacedTo - Math.max(burstMs, paceMs)
+        return new Promise(resolve => this.#at(freeFrom, resolve))
       },
-      leave() {
-        const wait = freeFrom - clock.monotonic()
-        if (wait > 0) clock.after(wait, left)
-        else left()
-      },
+      leave: () => this.#at(freeFrom, left),
     }
+  }
+
+  #at(time: number, act: () => void): void {
+    const wait = time - this.#options.clock.monotonic()
+    if (wait <= 0 || this.#isHurried) {
+      act()
+      return
+    }
+    const run = () => {
+      cancel()
+      this.#due.delete(run)
+      act()
+    }
+    const cancel = this.#options.clock.after(wait, run)
+    this.#due.add(run)
   }
 }
 
-const newSender = (): Sender => ({ visits: 0, bytes: 0, answerFrom: Number.NEGATIVE_INFINITY })
+const newSender = (): Sender => ({ visits: 0, bytes: 0, pacedTo: Number.NEGATIVE_INFINITY })

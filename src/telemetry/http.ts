@@ -20,9 +20,13 @@ export interface TelemetryServer {
   close(): Promise<void>
 }
 
+/** How long `close` waits for requests in flight. */
+const hurryMs = 1000
+
 /** Answers GET /metrics, /healthz and /readyz. @throws Error when the port cannot be had. */
 export async function startTelemetryServer(options: TelemetryServerOptions): Promise<TelemetryServer> {
-  const server = createServer((request, response) => {
+  const limits = { headersTimeout: 5_000, requestTimeout: 10_000, connectionsCheckingInterval: 1_000 }
+  const server = createServer(limits, (request, response) => {
     answer(options, request, response).catch(() => {
       if (!response.headersSent) sendJson(response, 500, { error: 'the metrics could not be collected' })
     })
@@ -38,7 +42,16 @@ export async function startTelemetryServer(options: TelemetryServerOptions): Pro
   const { port } = server.address() as AddressInfo
   return {
     port,
-    close: () => new Promise((resolve, reject) => server.close(error => (error ? reject(error) : resolve()))),
+    close: () =>
+      new Promise((resolve, reject) => {
+        // What is asked here is answered at once; whoever still sends by then has no end.
+        const hurry = setTimeout(() => server.closeAllConnections(), hurryMs)
+        server.close(error => {
+          clearTimeout(hurry)
+          if (error) reject(error)
+          else resolve()
+        })
+      }),
   }
 }
 

@@ -3,7 +3,7 @@ import { onTestFinished, vi } from 'vitest'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
 import type { HookKey } from '../../src/callbacks/day-keys.ts'
 import type { ReceiverLimits } from '../../src/callbacks/limits.ts'
-import { startReceiver } from '../../src/callbacks/receiver.ts'
+import { type ReceiverOptions, startReceiver } from '../../src/callbacks/receiver.ts'
 import type { HookSubject } from '../../src/callbacks/subject.ts'
 import { createHookTokens, type HookTokens } from '../../src/callbacks/token.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
@@ -11,7 +11,7 @@ import { createEncoder } from '../../src/records/encoder.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
-import { Telemetry } from '../../src/telemetry/events.ts'
+import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 
 export const DAY = 86_400_000
 /** 2026-03-14, noon. */
@@ -68,17 +68,22 @@ async function statusCodec() {
 }
 
 /** A receiver on a free port, closed at the end of the test. */
-export async function receiverBench(limits: Partial<ReceiverLimits> = {}) {
+export async function receiverBench(
+  limits: Partial<ReceiverLimits> = {},
+  options: Pick<ReceiverOptions, 'trustedProxies' | 'healthy' | 'clock'> = {},
+) {
   const bench = tokenBench()
   const bus = recordingPublish()
   const codec = await statusCodec()
   const accepted: { type: string; state: string; verified: boolean }[] = []
   const refused: string[] = []
+  const reported: Events['callbacks.refused'][] = []
   const latencies: { type: string; seconds: number }[] = []
   let opened = 0
   const telemetry = new Telemetry()
   telemetry.on('callback.accepted', event => accepted.push(event))
   telemetry.on('callback.refused', ({ reason }) => refused.push(reason))
+  telemetry.on('callbacks.refused', report => reported.push(report))
   telemetry.on('delivery.latency', event => latencies.push(event))
   const counted: Pick<HookTokens, 'open' | 'openAccount'> = {
     open: token => {
@@ -99,6 +104,7 @@ export async function receiverBench(limits: Partial<ReceiverLimits> = {}) {
     publish: bus.publish,
     telemetry,
     limits,
+    ...options,
     now: () => bench.now,
   })
   onTestFinished(() => {
@@ -111,7 +117,7 @@ export async function receiverBench(limits: Partial<ReceiverLimits> = {}) {
   const events = () => bus.recordsOf('statuses').map(({ value }) => codec.read(value))
   const deadLetters = () =>
     bus.recordsOf('dead-letters').map(({ value, headers }) => ({ body: String(value), ...headers }))
-  const seen = { accepted, refused, latencies, events, deadLetters, opened: () => opened }
+  const seen = { accepted, refused, reported, latencies, events, deadLetters, opened: () => opened }
   return Object.assign(bench, seen, { bus, receiver, origin, url, accountUrl })
 }
 
@@ -125,8 +131,8 @@ export function post(url: string, body: unknown = callback(), headers: Record<st
 }
 
 /** A connection that says what the test writes, however rude; `heard` is all that came back. */
-export function rawConnection(port: number) {
-  const socket = connect(port, '127.0.0.1')
+export function rawConnection(port: number, from = '127.0.0.1') {
+  const socket = connect({ port, host: '127.0.0.1', localAddress: from })
   const raw = { socket, heard: '', closed: false, say: (text: string) => socket.write(text) }
   socket.on('data', piece => {
     raw.heard += piece.toString('latin1')

@@ -1,0 +1,212 @@
+import { describe, expect, test, vi } from 'vitest'
+import { callback, eventually, head, hookSubject, post, rawConnection, receiverBench } from '../support/callbacks.ts'
+import { ManualClock } from '../support/clock.ts'
+
+type Bench = Awaited<ReturnType<typeof receiverBench>>
+
+const stranger = '127.0.0.66'
+const patiently = (holds: () => unknown) => vi.waitFor(holds, { timeout: 10_000, interval: 20 })
+
+const whole = (url: string, body: unknown = callback(), ...headers: string[]) => {
+  const text = JSON.stringify(body)
+  return head(url, `Content-Length: ${text.length}`, ...headers) + text
+}
+
+const codesOf = ({ heard }: { heard: string }) =>
+  [...heard.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => Number(code))
+
+/** Connections of a stranger that are all open or closed again. */
+async function connections(bench: Bench, count: number) {
+  const all = Array.from({ length: count }, () => rawConnection(bench.receiver.port, stranger))
+  await patiently(() => expect(all.filter(({ socket }) => socket.connecting)).toHaveLength(0))
+  return all
+}
+
+describe('a flood from one address leaves room for others:', () => {
+  test('of connections that say nothing', async () => {
+    const bench = await receiverBench({ connections: 40, addressShare: 0.25 })
+    const silent = await connections(bench, 60)
+    await eventually(() => expect(silent.filter(({ closed }) => !closed)).toHaveLength(10))
+    expect((await post(bench.url())).status).toBe(200)
+    expect(new Set(bench.refused)).toEqual(new Set(['overloaded']))
+  })
+
+  test('of callbacks that wait for the bus', async () => {
+    const bench = await receiverBench({ inFlightBytes: 400_000, addressShare: 0.25 })
+    bench.bus.held = true
+    const flood = await connections(bench, 30)
+    for (const raw of flood) raw.say(whole(bench.url()))
+    const codes = () => flood.flatMap(codesOf)
+    await eventually(() => expect(codes().length + bench.opened()).toBe(30))
+    expect(new Set(codes())).toEqual(new Set([503]))
+    expect(bench.opened()).toBeLessThan(12)
+    const honest = post(bench.url())
+    await eventually(() => expect(bench.opened() + codes().length).toBe(31))
+    bench.bus.held = false
+    bench.bus.calls[0]!.resolve()
+    expect((await honest).status).toBe(200)
+  })
+
+  test('of bytes behind requests that wait', async () => {
+    const bench = await receiverBench({ inFlightBytes: 1_000_000, addressShare: 0.25 })
+    bench.bus.held = true
+    const flood = await connections(bench, 10)
+    for (const raw of flood) raw.say(whole(bench.url()) + whole(bench.url()).repeat(200))
+    await patiently(() => expect(flood.filter(({ closed }) => closed).length).toBeGreaterThan(3))
+    const honest = post(bench.url())
+    await eventually(() => expect(bench.opened()).toBeGreaterThan(1))
+    for (const { socket } of flood) socket.destroy()
+    bench.bus.held = false
+    bench.bus.calls[0]!.resolve()
+    expect((await honest).status).toBe(200)
+  })
+
+  test('of forged requests, whose answers come at a pace', async () => {
+    const bench = await receiverBench({ addressRefusals: 20 })
+    const flood = await connections(bench, 20)
+    const begun = performance.now()
+    const forged = whole(`${bench.origin}/hooks/nobody`)
+    for (const raw of flood) raw.say(forged.repeat(5))
+    const answered = () => flood.flatMap(codesOf).length
+    await eventually(() => expect(answered()).toBeGreaterThan(0))
+    const honest = [await post(bench.url()), await post(bench.url())]
+    expect(honest.map(({ status }) => status)).toEqual([200, 200])
+    await patiently(() => expect(answered()).toBeGreaterThan(40))
+    expect(answered()).toBeLessThan(25 + 20 + ((performance.now() - begun) / 1000) * 20)
+  })
+
+  test('of forged requests on connections that are cut at once, so that they need not wait', async () => {
+    const bench = await receiverBench({ connections: 40, addressShare: 0.25, addressRefusals: 5 })
+    let cut = 0
+    while (cut < 100) {
+      const raw = rawConnection(bench.receiver.port, stranger)
+      raw.socket.on('connect', () =>
+        raw.socket.write(whole(`${bench.origin}/hooks/nobody`), () => raw.socket.destroy()),
+      )
+      await eventually(() => expect(raw.closed).toBe(true))
+      cut++
+    }
+    const looked = bench.refused.filter(reason => reason === 'malformed').length
+    expect(looked).toBeLessThan(30)
+    expect((await post(bench.url())).status).toBe(200)
+  })
+})
+
+test('valid callbacks of an address that is also refused a lot do not wait', async () => {
+  const bench = await receiverBench({ addressRefusals: 0.1 })
+  for (const raw of await connections(bench, 10)) raw.say(whole(`${bench.origin}/hooks/nobody`))
+  await eventually(() => expect(bench.refused).toHaveLength(10))
+  const begun = performance.now()
+  const raw = rawConnection(bench.receiver.port, stranger)
+  raw.say(whole(bench.url()))
+  await eventually(() => expect(codesOf(raw)).toEqual([200]))
+  expect(performance.now() - begun).toBeLessThan(900)
+})
+
+describe('behind a proxy', () => {
+  const proxied = (bench: Bench, client: string, url = bench.url()) =>
+    whole(url, callback(), `X-Forwarded-For: ${client}`)
+
+  test('that is trusted, each of its clients is counted alone', async () => {
+    const bench = await receiverBench(
+      { connections: 40, addressShare: 0.25, addressRefusals: 1e6 },
+      { trustedProxies: ['127.0.0.64/29'] },
+    )
+    bench.bus.held = true
+    const all = await connections(bench, 30)
+    expect(all.filter(({ closed }) => closed)).toHaveLength(0)
+    for (const raw of all.slice(0, 20)) raw.say(proxied(bench, '203.0.113.9, 198.51.100.7, 127.0.0.65'))
+    for (const raw of all.slice(20)) raw.say(proxied(bench, '198.51.100.7, 203.0.113.9'))
+    const codes = (from: number, to: number) => all.slice(from, to).flatMap(codesOf)
+    await eventually(() => expect(codes(0, 20)).toEqual(Array(10).fill(503)))
+    await eventually(() => expect(bench.opened()).toBe(20))
+    expect(codes(20, 30)).toEqual([])
+    bench.bus.held = false
+    bench.bus.calls[0]!.resolve()
+    await eventually(() => expect(codes(20, 30)).toEqual(Array(10).fill(200)))
+  })
+
+  test('that is not trusted, all count as its own, whatever they claim', async () => {
+    const bench = await receiverBench({ connections: 40, addressShare: 0.25 }, { trustedProxies: ['10.0.0.0/8'] })
+    const all = await connections(bench, 30)
+    await eventually(() => expect(all.filter(({ closed }) => closed)).toHaveLength(20))
+    for (const [i, raw] of all.entries()) if (!raw.closed) raw.say(proxied(bench, `10.0.0.1, 203.0.113.${i}`))
+    await eventually(() => expect(all.flatMap(codesOf)).toEqual(Array(10).fill(200)))
+  })
+})
+
+test.each([
+  ['in one piece', 200_000],
+  ['byte by byte', 1],
+  ['cut in the middle of heads and bodies', 97],
+])('requests that are sent %s without waiting are all answered, in their order', async (_, size) => {
+  const bench = await receiverBench({ addressShare: 1, addressRefusals: 1e6 })
+  const raw = rawConnection(bench.receiver.port)
+  raw.socket.setNoDelay(true)
+  const chunked = `${head(bench.url(), 'Transfer-Encoding: chunked')}10\r\n{"success":true,\r\n9\r\n"id":"42"\r\n1\r\n}\r\n0\r\n\r\n`
+  const round =
+    whole(bench.url()) +
+    'GET /healthz HTTP/1.1\r\nHost: b\r\n\r\n' +
+    whole(`${bench.origin}/hooks/nobody`, callback({ error: '\r\n\r\n'.repeat(100) })) +
+    chunked +
+    whole(bench.url(), callback({ error: 'x'.repeat(9000) }))
+  const all = Buffer.from(round.repeat(size === 1 ? 1 : 20))
+  for (let at = 0; at < all.length; at += size) {
+    raw.say(all.toString('latin1', at, at + size))
+    if (size < 1000) await new Promise(resolve => setImmediate(resolve))
+  }
+  const expected = Array(size === 1 ? 1 : 20)
+    .fill([200, 200, 404, 200, 200])
+    .flat()
+  await patiently(() => expect(codesOf(raw)).toEqual(expected))
+})
+
+describe('GET /healthz', () => {
+  const healthOf = async (bench: Bench, method = 'GET') => (await fetch(`${bench.origin}/healthz`, { method })).status
+
+  test('says whether callbacks are to be sent here, and is no callback', async () => {
+    let healthy = true
+    const bench = await receiverBench({}, { healthy: () => healthy })
+    expect([await healthOf(bench), await healthOf(bench, 'HEAD')]).toEqual([200, 200])
+    healthy = false
+    expect(await healthOf(bench)).toBe(503)
+    expect(await healthOf(bench, 'POST')).toBe(404)
+    expect(bench.refused).toEqual(['path'])
+  })
+})
+
+describe('what was refused', () => {
+  test('is reported at once, then once a minute with its reasons and counts, and at the end', async () => {
+    const clock = new ManualClock()
+    const bench = await receiverBench({ addressRefusals: 1e6 }, { clock })
+    await post(`${bench.origin}/hooks/nobody`)
+    await clock.pass(1)
+    expect(bench.reported).toEqual([{ counts: { malformed: 1 }, error: null, isOurs: false }])
+    for (let i = 0; i < 5; i++) await post(`${bench.origin}/hooks/nobody`)
+    await post(bench.url(), 'no JSON')
+    await clock.pass(59_000)
+    expect(bench.reported).toHaveLength(1)
+    await clock.pass(1000)
+    expect(bench.reported[1]).toEqual({ counts: { malformed: 5, bad_json: 1 }, error: null, isOurs: false })
+    await clock.pass(120_000)
+    expect(bench.reported).toHaveLength(2)
+    await post(bench.url(), 'no JSON')
+    await clock.pass(1)
+    await post(bench.url(), 'no JSON')
+    await bench.receiver.close()
+    expect(bench.reported.slice(2).map(({ counts }) => counts)).toEqual([{ bad_json: 1 }, { bad_json: 1 }])
+  })
+
+  test('because the bus failed names the error by its code and place, without what it says', async () => {
+    const clock = new ManualClock()
+    const bench = await receiverBench({}, { clock })
+    bench.bus.fail = Object.assign(new Error('380671230067'), { code: 'NOT_ENOUGH_REPLICAS' })
+    await post(bench.url({ ...hookSubject() }))
+    await clock.pass(1)
+    const at = expect.arrayContaining([expect.stringContaining('floods.test.ts')])
+    expect(bench.reported).toEqual([
+      { counts: { not_published: 1 }, error: { name: 'Error', code: 'NOT_ENOUGH_REPLICAS', at }, isOurs: true },
+    ])
+    expect(JSON.stringify(bench.reported)).not.toContain('380671230067')
+  })
+})
