@@ -100,6 +100,15 @@ describe('settings', () => {
         secret: null,
         urlMaxLength: 255,
         tokenLifeMs: 2_592_000_000,
+        connections: 4096,
+        inFlightBytes: 33_554_432,
+        addressShare: 0.25,
+        addressRefusals: 200,
+        trustedProxies: null,
+        bodyBytes: 65_536,
+        headersMs: 5000,
+        requestMs: 10_000,
+        keepAliveMs: 65_000,
       },
       reconciler: {
         delayMs: 900_000,
@@ -267,6 +276,26 @@ describe('wrong settings', () => {
     ])
   })
 
+  it('take addresses and ranges of proxies, and refuse what is none', () => {
+    const proxies = (value: string) => ({ env: { BUSGATE_CALLBACKS_TRUSTED_PROXIES: value } })
+    const good = '10.0.0.0/8, 192.0.2.7,fd00::/8,::1'
+    expect(loadSettings(proxies(good)).callbacks.trustedProxies).toEqual(['10.0.0.0/8', '192.0.2.7', 'fd00::/8', '::1'])
+    for (const bad of [
+      '10.0.0.0/33',
+      'fd00::/129',
+      '10.0.0/8',
+      'ingress',
+      '10.0.0.0/8/8',
+      '10.0.0.0/',
+      '*',
+      '0x7f.1',
+    ]) {
+      expect(problemsOf(proxies(bad)), bad).toEqual([
+        expect.stringContaining('expected an IP address, or a range such as 10.0.0.0/8'),
+      ])
+    }
+  })
+
   it('are refused in a file that is not YAML, without quoting the file', () => {
     expect(problemsOf({ file: yaml('gateway:\n  apiKey: *top-secret\n') })).toEqual([
       `YAML | ${folder}/busgate.yaml | Unresolved alias (the anchor must be set before the alias)`,
@@ -302,6 +331,11 @@ describe('wrong settings', () => {
       'one port for callbacks and metrics',
       { BUSGATE_CALLBACKS_PORT: '9464', BUSGATE_CALLBACKS_HOST: '127.0.0.1' },
       'callbacks.port | BUSGATE_CALLBACKS_PORT, BUSGATE_CALLBACKS_HOST | is the port of telemetry.port too, and both listen in this process: give each a port of its own',
+    ],
+    [
+      'headers that may take longer than their request',
+      { BUSGATE_CALLBACKS_REQUEST_MS: '3000' },
+      'callbacks.headersMs | BUSGATE_CALLBACKS_REQUEST_MS | must not be above callbacks.requestMs, of which the headers are a part',
     ],
     [
       'a public address without a secret',

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { startTelemetryServer, type TelemetryServer } from '../../src/telemetry/http.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { eventually, rawConnection } from '../support/callbacks.ts'
 
 const host = '127.0.0.1'
 let server: TelemetryServer | undefined
@@ -26,6 +27,18 @@ async function start(state: { reasons?: string[]; sick?: string[]; port?: number
 }
 
 describe('the telemetry server', () => {
+  it('stops although somebody sends it a body that never ends', async () => {
+    await start()
+    const raw = rawConnection(server?.port ?? 0)
+    raw.say('POST /metrics HTTP/1.1\r\nHost: b\r\nContent-Length: 1000\r\n\r\nx')
+    await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 405 /))
+    const begun = performance.now()
+    await server?.close()
+    server = undefined
+    expect(performance.now() - begun).toBeLessThan(4000)
+    await eventually(() => expect(raw.closed).toBe(true))
+  })
+
   it('serves metrics in the text format of Prometheus', async () => {
     const ask = await start()
     const response = await ask('/metrics')
