@@ -64,7 +64,8 @@ export class Senders {
     this.#byAddress.set(address, sender)
     sender.visits++
     return this.#visit(sender, this.#options.bytesOfOne, () => {
-      if (--sender.visits === 0) this.#byAddress.delete(address)
+      sender.visits--
+      this.#at(sender.pacedTo, () => this.#forget(address, sender))
     })
   }
 
@@ -90,6 +91,11 @@ export class Senders {
       },
       leave: () => this.#at(freeFrom, left),
     }
+  }
+
+  /** One that comes anew before its refusals are paced would not have to wait. */
+  #forget(address: string, { visits, pacedTo }: Sender): void {
+    if (visits === 0 && (this.#isHurried || pacedTo <= this.#options.clock.monotonic())) this.#byAddress.delete(address)
   }
 
   #at(time: number, act: () => void): void {

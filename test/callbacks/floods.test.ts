@@ -1,4 +1,5 @@
-import { describe, expect, test, vi } from 'vitest'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { callback, eventually, head, hookSubject, post, rawConnection, receiverBench } from '../support/callbacks.ts'
 import { ManualClock } from '../support/clock.ts'
 
@@ -81,7 +82,7 @@ describe('a flood from one address leaves room for others:', () => {
     while (cut < 100) {
       const raw = rawConnection(bench.receiver.port, stranger)
       raw.socket.on('connect', () =>
-        raw.socket.write(whole(`${bench.origin}/hooks/nobody`), () => raw.socket.destroy()),
+        raw.socket.write(whole(`${bench.origin}/hooks/nobody`), () => raw.socket.resetAndDestroy()),
       )
       await eventually(() => expect(raw.closed).toBe(true))
       cut++
@@ -127,11 +128,17 @@ describe('behind a proxy', () => {
   })
 
   test('that is not trusted, all count as its own, whatever they claim', async () => {
-    const bench = await receiverBench({ connections: 40, addressShare: 0.25 }, { trustedProxies: ['10.0.0.0/8'] })
+    const limits = { connections: 40, addressShare: 0.25, addressRefusals: 0.1 }
+    const bench = await receiverBench(limits, { trustedProxies: ['10.0.0.0/8'] })
     const all = await connections(bench, 30)
     await eventually(() => expect(all.filter(({ closed }) => closed)).toHaveLength(20))
     for (const [i, raw] of all.entries()) if (!raw.closed) raw.say(proxied(bench, `10.0.0.1, 203.0.113.${i}`))
     await eventually(() => expect(all.flatMap(codesOf)).toEqual(Array(10).fill(200)))
+    for (const [i, raw] of all.entries()) {
+      if (!raw.closed) raw.say(proxied(bench, `10.0.0.1, 203.0.113.${i}`, `${bench.origin}/hooks/nobody`))
+    }
+    await eventually(() => expect(bench.refused.filter(reason => reason === 'malformed')).toHaveLength(10))
+    await eventually(() => expect(all.flatMap(codesOf).filter(code => code === 404)).toHaveLength(1))
   })
 })
 
@@ -159,6 +166,21 @@ test.each([
     .fill([200, 200, 404, 200, 200])
     .flat()
   await patiently(() => expect(codesOf(raw)).toEqual(expected))
+})
+
+test('requests that the HTTP server answers by itself are begun one at a time, too', async () => {
+  const bench = await receiverBench()
+  let begun = 0
+  const count = () => {
+    begun++
+  }
+  subscribe('http.server.request.start', count)
+  onTestFinished(() => void unsubscribe('http.server.request.start', count))
+  const raw = rawConnection(bench.receiver.port)
+  raw.say('POST /hooks/nobody HTTP/1.1\r\n\r\n'.repeat(1000))
+  await eventually(() => expect(raw.closed).toBe(true))
+  expect(codesOf(raw)).toEqual([400])
+  expect(begun).toBeLessThan(5)
 })
 
 describe('GET /healthz', () => {
