@@ -30,7 +30,7 @@ interface Row {
   maxMs: number
   /** Honest ones that were not answered 200. */
   lost: number
-  alive: boolean
+  receiver: string
   /** Most that the process has held, in its control group where there is one. */
   peakMiB: number
   limitMiB: number | null
@@ -85,9 +85,9 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
       stdio: ['ignore', 'ignore', 'inherit'],
     },
   )
-  let alive = true
-  receiver.on('exit', () => {
-    alive = false
+  let end: string | null = null
+  receiver.on('exit', (code, signal) => {
+    end = `died (${signal ?? code})`
   })
   const died = once(receiver, 'exit').then(() => Promise.reject(new Error('the receiver did not start')))
   died.catch(() => {})
@@ -113,11 +113,11 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
     name === 'nobody' ? null : fork(new URL('attackers.ts', import.meta.url), [JSON.stringify(attack as Attack)])
   if (attacker?.pid) setPriority(attacker.pid, 15)
   const { latencies, accepted, sent } = await run(load, 1e9, seconds, send)
-  const survived = alive
+  const outcome = end ?? 'lives'
   const told = attacker ? await farewell(attacker) : ''
   const peakMiB = Math.round((group?.peak() ?? peakOf(receiver.pid)) / 2 ** 20)
   receiver.kill()
-  if (alive) await once(receiver, 'exit')
+  if (end === null) await once(receiver, 'exit')
   group?.remove()
   latencies.sort((a, b) => a - b)
   const rank = (share: number) => Math.round((latencies[Math.floor((latencies.length - 1) * share)] ?? 0) * 10) / 10
@@ -127,7 +127,7 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
     p99Ms: rank(0.99),
     maxMs: rank(1),
     lost: sent - accepted.size,
-    alive: survived,
+    receiver: outcome,
     peakMiB,
     limitMiB: group && Math.round(group.limit / 2 ** 20),
     attacker: told,
