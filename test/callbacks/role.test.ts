@@ -165,6 +165,7 @@ test('nothing of an address, its keys or a body gets into logs, metrics or answe
   const metrics = await (await at('/metrics')).text()
   expect(metrics).toContain('busgate_callbacks_total{type="other",state="DELIVERED",verified="true"} 1')
   expect(logged.join('')).toContain('"event":"callback.refused"')
+  await eventually(() => expect(logged.join('')).toContain('"event":"callbacks.refused","counts":{"not_published":1}'))
   const key = secret.slice(3)
   for (const hidden of ['zebra', token, token.slice(0, 40), accountToken, key, '380671230067', 'order-7', 'acme']) {
     for (const text of [metrics, logged.join(''), said.join()]) expect(text).not.toContain(hidden)

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { accountHookUrl } from '../../src/callbacks/hook-url.ts'
+import { tokensOf } from '../../src/callbacks/role.ts'
+import { lifecycleAfter, newLifecycle, newUnhookedLifecycle, verdictOf } from '../../src/index.ts'
 import { until } from '../support/bus.ts'
-import { buildCommand, silentPhone } from '../support/commands.ts'
+import { callback, post } from '../support/callbacks.ts'
+import { buildCommand, buildCommandOf, silentPhone } from '../support/commands.ts'
 import { startWorld, type World, type WorldOptions } from '../support/worker.ts'
 
 const startReconcilingWorld = ({ reconciler = {}, ...options }: WorldOptions & { reconciler?: object } = {}) =>
@@ -37,6 +41,29 @@ describe('a message', () => {
         tenant: 'shop',
       },
     ])
+  })
+
+  test('whose verdict a stranger tells at the address of its account is asked for all the same; one that had no hook is believed', async () => {
+    const world = await startReconcilingWorld({ reconciler: { delayMs: 2000, expectMs: 2000 } })
+    await world.send([
+      buildCommand({ id: 1n, phone: silentPhone }),
+      buildCommandOf('pipeline', { id: 2n, phone: silentPhone }),
+    ])
+    await world.finished(2)
+    const url = accountHookUrl(world.receiver.url, tokensOf(world.settings)!, 'default')
+    for (const id of [1, 2]) {
+      expect((await post(url, callback({ id, success: false, status: 'UNDELIVERABLE' }))).status).toBe(200)
+    }
+    await until(() => expect(eventsOf(world, 1n)).toEqual(['CALLBACK FAILED', 'POLL DELIVERED']))
+    await world.quiet()
+    expect(eventsOf(world, 2n)).toEqual(['CALLBACK FAILED'])
+    const lives = [1n, 2n].map(id =>
+      world
+        .statuses()
+        .filter(event => event.id === id)
+        .reduce(lifecycleAfter, id === 2n ? newUnhookedLifecycle : newLifecycle),
+    )
+    expect(lives.map(verdictOf)).toEqual(['DELIVERED', 'FAILED'])
   })
 
   test('that was delivered has one verdict: the gateway is not asked', async () => {
