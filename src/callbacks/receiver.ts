@@ -47,8 +47,8 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
   const trusts = trustIn(options.trustedProxies ?? [])
   const senders = new Senders({
     bytes: limits.inFlightBytes,
-    bytesOfOne: limits.inFlightBytes * limits.addressShare,
-    visitsOfOne: limits.connections * limits.addressShare,
+    visits: limits.connections,
+    shareOfOne: limits.addressShare,
     refusalsOfOne: limits.addressRefusals,
     clock,
   })

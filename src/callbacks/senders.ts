@@ -1,12 +1,11 @@
 import type { Clock } from '../clock.ts'
 
 export interface SendersOptions {
-  /** Most bytes that all of them may take. */
+  /** Most bytes, and connections or requests through trusted proxies, of all of them. */
   bytes: number
-  /** Most bytes that one address may take. */
-  bytesOfOne: number
-  /** Most connections, or requests through trusted proxies, of one address. */
-  visitsOfOne: number
+  visits: number
+  /** The part of both that an address may take that is here alone. */
+  shareOfOne: number
   /** How many refusals of one address are answered in a second, after as many at once; further ones have to wait. */
   refusalsOfOne: number
   clock: Clock
@@ -33,17 +32,24 @@ interface Sender {
 /** Whoever was not refused for so long may be refused as often as that time allows without having to wait. */
 const burstMs = 1000
 
-/** Who sends: what each address takes at one time. One that takes all it may leaves the rest to the others. */
+/**
+ * Who sends: what each address takes at one time. None may take more than a fixed multiple of what is still free, as in the
+ * buffers of switches (Choudhury and Hahne, "Dynamic queue length thresholds", 1998): however many take all that they may,
+ * there is as much left for whoever comes next.
+ */
 export class Senders {
   readonly #options: SendersOptions
   readonly #byAddress = new Map<string, Sender>()
+  readonly #multiple: number
   #bytes = 0
+  #visits = 0
   /** What waits for its time. */
   readonly #due = new Set<() => void>()
   #isHurried = false
 
   constructor(options: SendersOptions) {
     this.#options = options
+    this.#multiple = options.shareOfOne / (1 - options.shareOfOne)
   }
 
   /** Nobody waits any more. */
@@ -60,21 +66,23 @@ export class Senders {
   /** Null: the address has as many visits as it may. */
   enter(address: string): Visit | null {
     const sender = this.#byAddress.get(address) ?? newSender()
-    if (sender.visits >= this.#options.visitsOfOne) return null
+    if (!fits(sender.visits + 1, this.#multiple, this.#options.visits - this.#visits - 1)) return null
     this.#byAddress.set(address, sender)
     sender.visits++
-    return this.#visit(sender, this.#options.bytesOfOne, () => {
+    this.#visits++
+    return this.#visit(sender, this.#multiple, () => {
       sender.visits--
+      this.#visits--
       this.#at(sender.pacedTo, () => this.#forget(address, sender))
     })
   }
 
-  #visit(sender: Sender, bytesOfOne: number, left: () => void): Visit {
+  #visit(sender: Sender, multiple: number, left: () => void): Visit {
     const { bytes: most, refusalsOfOne, clock } = this.#options
     let freeFrom = Number.NEGATIVE_INFINITY
     return {
       reserve: bytes => {
-        if (sender.bytes + bytes > bytesOfOne || this.#bytes + bytes > most) return false
+        if (!fits(sender.bytes + bytes, multiple, most - this.#bytes - bytes)) return false
         sender.bytes += bytes
         this.#bytes += bytes
         return true
@@ -113,5 +121,9 @@ export class Senders {
     this.#due.add(run)
   }
 }
+
+/** Whether an address may take that much in all while so much stays free. */
+const fits = (taken: number, multiple: number, free: number): boolean =>
+  free >= 0 && (multiple === Number.POSITIVE_INFINITY || taken <= multiple * free)
 
 const newSender = (): Sender => ({ visits: 0, bytes: 0, pacedTo: Number.NEGATIVE_INFINITY })
