@@ -4,7 +4,7 @@ export interface SendersOptions {
   /** Most bytes, and connections or requests through trusted proxies, of all of them. */
   bytes: number
   visits: number
-  /** The part of both that an address may take that is here alone. */
+  /** The part of both that one address may take at most; 1: no bound. */
   shareOfOne: number
   /** How many refusals of one address are answered in a second, after as many at once; further ones have to wait. */
   refusalsOfOne: number
@@ -32,15 +32,17 @@ interface Sender {
 /** Whoever was not refused for so long may be refused as often as that time allows without having to wait. */
 const burstMs = 1000
 
+/** Kept for addresses that take little; what is little. Both are parts of all that can be had. */
+const keptForFew = 1 / 8
+const few = 1 / 512
+
 /**
- * Who sends: what each address takes at one time. None may take more than a fixed multiple of what is still free, as in the
- * buffers of switches (Choudhury and Hahne, "Dynamic queue length thresholds", 1998): however many take all that they may,
- * there is as much left for whoever comes next.
+ * Who sends: what each address takes at one time. None may take more than is still free beyond what is kept for those that
+ * take little: however many take all that they may, whoever comes new finds room.
  */
 export class Senders {
   readonly #options: SendersOptions
   readonly #byAddress = new Map<string, Sender>()
-  readonly #multiple: number
   #bytes = 0
   #visits = 0
   /** What waits for its time. */
@@ -49,7 +51,6 @@ export class Senders {
 
   constructor(options: SendersOptions) {
     this.#options = options
-    this.#multiple = options.shareOfOne / (1 - options.shareOfOne)
   }
 
   /** Nobody waits any more. */
@@ -60,29 +61,30 @@ export class Senders {
 
   /** A connection of a proxy that is trusted to name its clients: only the sum of all bounds it. */
   enterTrusted(): Visit {
-    return this.#visit(newSender(), Number.POSITIVE_INFINITY, () => {})
+    return this.#visit(newSender(), 1, () => {})
   }
 
   /** Null: the address has as many visits as it may. */
   enter(address: string): Visit | null {
+    const { visits: most, shareOfOne } = this.#options
     const sender = this.#byAddress.get(address) ?? newSender()
-    if (!fits(sender.visits + 1, this.#multiple, this.#options.visits - this.#visits - 1)) return null
+    if (!fits(sender.visits + 1, most - this.#visits - 1, most, shareOfOne)) return null
     this.#byAddress.set(address, sender)
     sender.visits++
     this.#visits++
-    return this.#visit(sender, this.#multiple, () => {
+    return this.#visit(sender, shareOfOne, () => {
       sender.visits--
       this.#visits--
       this.#at(sender.pacedTo, () => this.#forget(address, sender))
     })
   }
 
-  #visit(sender: Sender, multiple: number, left: () => void): Visit {
+  #visit(sender: Sender, share: number, left: () => void): Visit {
     const { bytes: most, refusalsOfOne, clock } = this.#options
     let freeFrom = Number.NEGATIVE_INFINITY
     return {
       reserve: bytes => {
-        if (!fits(sender.bytes + bytes, multiple, most - this.#bytes - bytes)) return false
+        if (!fits(sender.bytes + bytes, most - this.#bytes - bytes, most, share)) return false
         sender.bytes += bytes
         this.#bytes += bytes
         return true
@@ -123,7 +125,9 @@ export class Senders {
 }
 
 /** Whether an address may take that much in all while so much stays free. */
-const fits = (taken: number, multiple: number, free: number): boolean =>
-  free >= 0 && (multiple === Number.POSITIVE_INFINITY || taken <= multiple * free)
+function fits(taken: number, free: number, most: number, share: number): boolean {
+  if (free < 0 || share === 1) return free >= 0
+  return taken <= Math.max(1, few * most) || taken <= Math.min(share * most, free - keptForFew * most)
+}
 
 const newSender = (): Sender => ({ visits: 0, bytes: 0, pacedTo: Number.NEGATIVE_INFINITY })
