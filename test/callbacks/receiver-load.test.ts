@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { REQUEST_BYTES } from '../../src/callbacks/limits.ts'
 import { startReceiver } from '../../src/callbacks/receiver.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
@@ -144,6 +144,15 @@ describe('limits', () => {
     expect((await first).status).toBe(200)
     expect((await post(bench.url(), large)).status).toBe(200)
     expect(bench.refused).toEqual(['overloaded'])
+  })
+
+  test('a connection that is idle for too long is closed', async () => {
+    const bench = await receiverBench({ keepAliveMs: 50 })
+    const raw = rawConnection(bench.receiver.port)
+    const body = JSON.stringify(callback())
+    raw.say(head(bench.url(), `Content-Length: ${body.length}`) + body)
+    await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 200 .*Keep-Alive: timeout=/s))
+    await vi.waitFor(() => expect(raw.closed).toBe(true), { timeout: 5000 })
   })
 
   test('a connection past the limit is closed, and idle ones make room for the next', async () => {
