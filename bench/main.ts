@@ -99,7 +99,9 @@ if (positionals[0] === 'callbacks') {
   const attacks = positionals.slice(1)
   console.table(await measureHostile({ attacks, rate: Number(rate), seconds: Number(seconds), embedded }))
 } else if (positionals.length > 0) {
-  throw new Error(`there is no benchmark ${positionals[0]}, only callbacks and hostile, and without a name the worker's`)
+  throw new Error(
+    `there is no benchmark ${positionals[0]}, only callbacks and hostile, and without a name the worker's`,
+  )
 } else {
   process.stdout.write(`${tableOf(await measureAll(chosen()))}\n`)
 }

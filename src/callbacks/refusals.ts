@@ -8,7 +8,7 @@ export const refusals = {
   other_id: { status: 404, text: 'no such address', headers: {} },
   unknown_key: { status: 503, text: 'this address cannot be read yet, try again', headers: { 'Retry-After': '30' } },
   too_large: { status: 413, text: 'the body is too large', headers: {} },
-  not_utf8: { status: 400, text: 'the body is not UTF-8', headers: {} },
+  not_utf8: { status: 400, text: 'the body is not UTF-8, or is compressed', headers: {} },
   bad_json: { status: 400, text: 'the body is not JSON, or is compressed', headers: {} },
   too_deep: { status: 400, text: 'the body is nested too deeply', headers: {} },
   duplicate_name: { status: 400, text: 'the body has an object with the same name twice', headers: {} },
