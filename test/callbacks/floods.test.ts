@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { callback, eventually, head, hookSubject, post, rawConnection, receiverBench } from '../support/callbacks.ts'
 import { ManualClock } from '../support/clock.ts'
@@ -178,6 +179,64 @@ test.each([
     .fill([200, 200, 404, 200, 200])
     .flat()
   await patiently(() => expect(codesOf(raw)).toEqual(expected))
+})
+
+test('requests of all kinds are answered in their order, wherever a network cuts them', async () => {
+  const bench = await receiverBench({ addressShare: 1, addressRefusals: 1e6 })
+  const kinds: Record<string, [request: string, code: number]> = {
+    valid: [whole(bench.url()), 200],
+    large: [whole(bench.url(), callback({ error: 'x'.repeat(20_000) })), 200],
+    chunked: [
+      `${head(bench.url(), 'Transfer-Encoding: chunked')}1\r\n{\r\n12\r\n\r\n\r\n"success":true\r\n1\r\n}\r\n0\r\n\r\n`,
+      200,
+    ],
+    forged: [whole(`${bench.origin}/hooks/nobody`, callback({ error: 'GET /healthz HTTP/1.1\r\n\r\n' })), 404],
+    health: ['GET /healthz HTTP/1.1\r\nHost: b\r\n\r\n', 200],
+    empty: [head(bench.url(), 'Content-Length: 0'), 400],
+    'led by lines': [`\r\n\r\n${whole(bench.url())}`, 200],
+  }
+  const story = fc.tuple(
+    fc.array(fc.constantFrom(...Object.keys(kinds)), { minLength: 1, maxLength: 12 }),
+    fc.infiniteStream(fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 10, max: 5000 }))),
+  )
+  await fc.assert(
+    fc.asyncProperty(story, async ([names, sizes]) => {
+      const raw = rawConnection(bench.receiver.port)
+      raw.socket.setNoDelay(true)
+      let text = names.map(name => kinds[name]![0]).join('')
+      while (text !== '') {
+        const size = Math.max(sizes.next().value, text.length / 200)
+        raw.say(text.slice(0, size))
+        text = text.slice(size)
+        await new Promise(resolve => setImmediate(resolve))
+      }
+      await patiently(() => expect(codesOf(raw)).toEqual(names.map(name => kinds[name]![1])))
+      raw.socket.destroy()
+    }),
+    { numRuns: 40 },
+  )
+})
+
+test('of thousands of requests that are sent without waiting no more are begun than there are connections', async () => {
+  const bench = await receiverBench({ addressShare: 1 })
+  let inFlight = 0
+  let most = 0
+  const begin = () => {
+    most = Math.max(most, ++inFlight)
+  }
+  const finish = () => {
+    inFlight--
+  }
+  subscribe('http.server.request.start', begin)
+  subscribe('http.server.response.finish', finish)
+  onTestFinished(() => {
+    unsubscribe('http.server.request.start', begin)
+    unsubscribe('http.server.response.finish', finish)
+  })
+  const all = await connections(bench, 20)
+  for (const raw of all) raw.say(whole(bench.url()).repeat(200))
+  await patiently(() => expect(all.flatMap(codesOf)).toEqual(Array(4000).fill(200)))
+  expect(most).toBe(20)
 })
 
 test('requests that the HTTP server answers by itself are begun one at a time, too', async () => {
