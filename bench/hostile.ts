@@ -43,7 +43,7 @@ const spread = ' from 64 addresses'
 
 /**
  * A receiver as the chart runs it, in a process of its own with the chart's memory, beside one attack at a time. Attackers
- * run at a low priority: elsewhere they would not take the receiver's CPU.
+ * run at a low priority: elsewhere they would not take the receiver's CPU. Linux only, for its loopback addresses.
  */
 export async function measureHostile(options: HostileOptions): Promise<Row[]> {
   const infrastructure = options.embedded ? null : await findPlace()

@@ -1,12 +1,15 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import fc from 'fast-check'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { callback, eventually, head, hookSubject, post, rawConnection, receiverBench } from '../support/callbacks.ts'
 import { ManualClock } from '../support/clock.ts'
 
 type Bench = Awaited<ReturnType<typeof receiverBench>>
 
 const stranger = '127.0.0.66'
+
+// macOS has one loopback address, where others have millions.
+beforeEach(({ skip }) => skip(process.platform === 'darwin'))
 const patiently = (holds: () => unknown) => vi.waitFor(holds, { timeout: 10_000, interval: 20 })
 
 const whole = (url: string, body: unknown = callback(), ...headers: string[]) => {
