@@ -11,7 +11,7 @@ import { isEndless, parseCallback, readBody, unfitHeaders } from './body.ts'
 import { statusEvent } from './event.ts'
 import { REQUEST_BYTES, type ReceiverLimits } from './limits.ts'
 import { type CallbackOrigin, originOf } from './origin.ts'
-import { ours, type Refusal, refusals } from './refusals.ts'
+import { type Refusal, refusals, unpaced } from './refusals.ts'
 import type { Visit } from './senders.ts'
 import type { SharedPublish } from './shared-publish.ts'
 import type { HookTokens } from './token.ts'
@@ -97,7 +97,7 @@ export function createIntake(
     }
     const { refusal, error } = typeof outcome === 'string' ? { refusal: outcome, error: undefined } : outcome
     telemetry.emit('callback.refused', { reason: refusal, ...(error && { error }) })
-    if (!ours.has(refusal)) await visit?.refused()
+    if (!unpaced.has(refusal)) await visit?.refused()
     answer(response, refusal, closing() || isEndless(request, limits.bodyBytes))
   }
 }

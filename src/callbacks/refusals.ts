@@ -22,5 +22,8 @@ export const refusals = {
 
 export type Refusal = keyof typeof refusals
 
-/** Those that no sender can bring about alone. The others are answered one address at a time, at a bounded pace. */
-export const ours: ReadonlySet<Refusal> = new Set(['overloaded', 'not_published', 'failed', 'aborted'])
+/** Those of which the log warns, since there may be something to do about them here. */
+export const ours: ReadonlySet<Refusal> = new Set(['overloaded', 'not_published', 'failed'])
+
+/** Those that no sender brings about at will: the others are answered to one address at a bounded pace. */
+export const unpaced: ReadonlySet<Refusal> = new Set(['not_published', 'failed', 'aborted'])

@@ -32,8 +32,9 @@ interface Sender {
 /** Whoever was not refused for so long may be refused as often as that time allows without having to wait. */
 const burstMs = 1000
 
-/** Kept for addresses that take little; what is little. Both are parts of all that can be had. */
+/** This part of all that can be had is kept for addresses that take little of it. */
 const keptForFew = 1 / 8
+/** An address takes little that takes no more than this part. */
 const few = 1 / 512
 
 /**

@@ -52,6 +52,17 @@ describe('a flood from one address leaves room for others:', () => {
     expect((await honest).status).toBe(200)
   })
 
+  test('of callbacks beyond what it may have in flight, whose refusals come at a pace', async () => {
+    const bench = await receiverBench({ inFlightBytes: 400_000, addressShare: 0.25, addressRefusals: 20 })
+    bench.bus.held = true
+    const flood = await connections(bench, 20)
+    const begun = performance.now()
+    for (const raw of flood) raw.say(whole(bench.url()).repeat(20))
+    const refused = () => flood.flatMap(codesOf).length
+    await patiently(() => expect(refused()).toBeGreaterThan(40))
+    expect(refused()).toBeLessThan(25 + 20 + ((performance.now() - begun) / 1000) * 20)
+  })
+
   test('of bytes behind requests that wait', async () => {
     const bench = await receiverBench({ inFlightBytes: 1_000_000, addressShare: 0.25 })
     bench.bus.held = true
