@@ -189,6 +189,9 @@ export const attacks = {
 
 if (process.send) {
   const attack = JSON.parse(process.argv[2] ?? '{}') as Attack
-  attacks[attack.kind](attack)
-  process.on('message', () => process.send!(told, () => process.exit()))
+  process.once('message', () => {
+    attacks[attack.kind](attack)
+    process.once('message', () => process.send!(told, () => process.exit()))
+  })
+  process.send('ready')
 }

@@ -112,6 +112,9 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
   const attacker =
     name === 'nobody' ? null : fork(new URL('attackers.ts', import.meta.url), [JSON.stringify(attack as Attack)])
   if (attacker?.pid) setPriority(attacker.pid, 15)
+  // To start a process stops this one for a moment.
+  if (attacker) await once(attacker, 'message')
+  attacker?.send('begin')
   const { latencies, accepted, sent } = await run(load, 1e9, seconds, send)
   const outcome = end ?? 'lives'
   const told = attacker ? await farewell(attacker) : ''
