@@ -360,15 +360,15 @@ describe('the callback address', () => {
     })
 
   test('goes with no pipeline, and with voice only where it takes one; the command says so', () => {
-    expect(unhooked({ hookFor, voiceHook: true })).toEqual(['pipeline'])
-    expect(unhooked({ hookFor, voiceHook: false })).toEqual(['voice', 'pipeline'])
+    expect(unhooked({ hookFor, voiceHook: true, allowEmpty: false })).toEqual(['pipeline'])
+    expect(unhooked({ hookFor, voiceHook: false, allowEmpty: false })).toEqual(['voice', 'pipeline'])
     const withStatus = sendTypes.filter(type => type !== 'hlr' && type !== 'call/otp')
-    expect(unhooked({ hookFor: () => null, voiceHook: true })).toEqual(withStatus)
+    expect(unhooked({ hookFor: () => null, voiceHook: true, allowEmpty: false })).toEqual(withStatus)
   })
 
   test('of the caller counts like one of ours', () => {
     const hook = 'https://shop.example/hook'
-    expect(unhooked({ hookFor: () => null, voiceHook: true }, { hook })).toEqual(['pipeline'])
+    expect(unhooked({ hookFor: () => null, voiceHook: true, allowEmpty: false }, { hook })).toEqual(['pipeline'])
   })
 
   test('is left out when there is none', () => {
