@@ -13,7 +13,7 @@ const scenarios = [
   ['--hand-back', '5'],
   ['--brokers', '3', '--rolling'],
   ['--brokers', '3', '--coordinator', '5'],
-  ['--brokers', '3', '--ending', '5'],
+  ['--brokers', '3', '--ending', '3'],
   ['--brokers', '3', '--answers', '5'],
 ]
 
