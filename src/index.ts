@@ -1,4 +1,8 @@
-export { loadSettings, type Settings, SettingsError, type SettingsSources } from './config/index.ts'
+import './supported-node.ts'
+
+export { openBus } from './bus/open.ts'
+export type { Bus } from './bus/port.ts'
+export { loadSettings, type Settings, SettingsError, type SettingsSources, type SettingsTree } from './config/index.ts'
 export {
   type Ask,
   type Fields,
@@ -23,6 +27,12 @@ export type { ApiKey, GatewayClientOptions, RequestInfo } from './gateway/option
 export type { ItemResult } from './gateway/outcome.ts'
 export type { CallOptions } from './gateway/transport.ts'
 export {
+  type ConfluentRegistryOptions,
+  confluentRegistry,
+  embeddedRegistry,
+  type SchemaRegistry,
+} from './records/registry.ts'
+export {
   type Lifecycle,
   lifecycleAfter,
   newLifecycle,
@@ -30,5 +40,5 @@ export {
   type StatusFacts,
   verdictOf,
 } from './statuses/lifecycle.ts'
-export type { Telemetry } from './telemetry/events.ts'
+export { type Events, Telemetry } from './telemetry/events.ts'
 export { createWorker, type Worker, type WorkerOptions } from './worker.ts'

@@ -1,3 +1,5 @@
+import './supported-node.ts'
+
 import { openBus } from './bus/open.ts'
 import type { Bus, OutgoingRecord } from './bus/port.ts'
 import type { Settings } from './config/index.ts'

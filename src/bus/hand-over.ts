@@ -38,6 +38,11 @@ export class HandOver {
     this.#release()
   }
 
+  /** See Follower.position. */
+  get position(): number {
+    return this.#next
+  }
+
   /** Resolves when everything before the offset was taken, or the follower is closed. */
   reached(offset: number): Promise<void> {
     return new Promise(resolve => {

@@ -1,6 +1,6 @@
 import { systemClock } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
-import type { Telemetry } from '../telemetry/events.ts'
+import { Telemetry } from '../telemetry/events.ts'
 import { KafkaBus } from './kafka/bus.ts'
 import { securityOf } from './kafka/security.ts'
 import { MemoryBroker } from './memory/broker.ts'
@@ -11,8 +11,8 @@ import type { Bus } from './port.ts'
 const embeddedBroker = new MemoryBroker()
 const embeddedPartitions = 4
 
-/** The bus that the settings name. @throws Error when kafka.brokers is not set. */
-export function openBus({ kafka, topics }: Settings, telemetry: Telemetry): Bus {
+/** The bus that the settings name. Whoever opens it closes it. @throws Error when kafka.brokers is not set. */
+export function openBus({ kafka, topics }: Settings, telemetry = new Telemetry()): Bus {
   const { brokers, groupId, clientId, drainMs, startFrom, onDataLoss, sessionTimeoutMs, rebalanceTimeoutMs } = kafka
   const common = { groupId, drainMs, onDataLoss, clock: systemClock, telemetry }
   if (!brokers) throw new Error('kafka.brokers is not set: name brokers, or the word embedded')

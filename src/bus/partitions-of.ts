@@ -1,7 +1,10 @@
 import type { Bus } from './port.ts'
 
 /** Number of partitions of each topic that a role needs. @throws Error that names the topics which do not exist */
-export async function partitionsOf(bus: Bus, topics: readonly string[]): Promise<Map<string, number>> {
+export async function partitionsOf(
+  bus: Pick<Bus, 'partitions'>,
+  topics: readonly string[],
+): Promise<Map<string, number>> {
   const partitions = await bus.partitions(topics)
   const missing = topics.filter(topic => !partitions.has(topic))
   if (missing.length > 0) {

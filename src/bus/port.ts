@@ -73,8 +73,41 @@ export interface Follower {
    *   read before they end
    */
   caughtUp(behindOpen?: 'behind open transactions'): Promise<void>
+  /** Everything before this offset was handed over and worked on. */
+  readonly position: number
   /** After it no records are handed over any more. Does not wait for those that are being worked on. */
   close(): Promise<void>
+}
+
+/** A partition that is read together with others, by one reader. */
+export interface ReadPartition extends TopicPartition {
+  /** False once another member of the group may have it. */
+  readonly owned: boolean
+  /** Every record before this offset has been worked on. */
+  done(before: number): void
+}
+
+/** Reads, as a member of a group, the partitions that the group gives it, and commits how far it has come. */
+export interface GroupReader {
+  /** Commits what has been worked on, and leaves the group. */
+  close(): Promise<void>
+}
+
+export interface GroupReadOptions {
+  /** The whole name. */
+  groupId: string
+  /** Where to begin where the group has no progress. */
+  startFrom: From
+  /** Gives up a join that waits for its coordinator. */
+  ending: AbortSignal
+  /** As of `follow`; how far they were worked on is told to the partition. */
+  onRecords(from: ReadPartition, records: readonly BusRecord[]): Promise<void>
+  /** The group rebalances. Resolves when nothing is worked on any more; that is waited for up to kafka.drainMs. */
+  pause(): Promise<void>
+  /** Partitions that are still `owned` are gone on with. */
+  resume(): void
+  /** A partition cannot be read, and will not be readable by itself. */
+  failed(error: Error): void
 }
 
 /** Follows every partition that the topics had when it began. */
@@ -209,6 +242,12 @@ export interface Bus {
    * @throws Error when there is no such partition, or no right to read it
    */
   follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower>
+  /**
+   * Reads the topics together with the other members of a group, each record at least once: nothing fences a member whose
+   * partition was given to another one.
+   * @throws Error when the group refuses this member; BusUnavailable
+   */
+  readInGroup(topics: readonly string[], options: GroupReadOptions): Promise<GroupReader>
   /** Follows all partitions of the topics. @throws Error when one of the topics does not exist */
   read(topics: readonly string[], from: From, onRecords: RecordsHandler): Promise<Reader>
   /** Creates the topics that do not exist yet. */
@@ -231,8 +270,8 @@ export interface JoinOptions {
   startFrom?: 'earliest' | 'latest' | 'fail'
 }
 
-/** Where to begin: a timestamp is in ms since 1970. */
-export type From = number | 'earliest' | 'latest'
+/** Where to begin: a timestamp is in ms since 1970. An offset that the log does not hold stands for its beginning. */
+export type From = number | 'earliest' | 'latest' | { offset: number }
 
 export type OnRecords = (records: readonly BusRecord[]) => void | Promise<void>
 

@@ -7,7 +7,7 @@ import { Secret, secretFromFile } from './secret.ts'
 
 type Definitions = typeof definitions
 
-type ValueOf<S> = S extends { secret: true; type: z.ZodType<infer T> }
+export type ValueOf<S> = S extends { secret: true; type: z.ZodType<infer T> }
   ? Secret<T> | undefined
   : S extends { default: undefined; type: z.ZodType<infer T> }
     ? T | undefined

@@ -7,13 +7,14 @@ import { environmentLayer, fileLayer, type Given, type Layer, treeLayer } from '
 import { hasPlaceholder, variableOf } from './names.ts'
 import { requireRunnable, type WithBrokers } from './runnable.ts'
 import { Secret } from './secret.ts'
+import type { SettingsTree } from './tree.ts'
 
 export interface SettingsSources {
   /** Path of a YAML file; without it BUSGATE_CONFIG may name one. */
   file?: string
   env: Record<string, string | undefined>
   /** A tree like that of the file, stronger than everything else. */
-  overrides?: object
+  overrides?: SettingsTree
 }
 
 /** A secret that was given, and where: its value is not looked at. */

@@ -25,6 +25,11 @@ export function requireRunnable(settings: Settings): asserts settings is Setting
   if (problems.length > 0) throw new SettingsError(problems)
 }
 
+/** What it takes to read what is on the bus. @throws SettingsError when it is missing. */
+export function requireBrokers(settings: Settings): asserts settings is Settings & WithBrokers {
+  if (settings.kafka.brokers === undefined) throw new SettingsError([missing('kafka.brokers', [])])
+}
+
 /** What it takes to speak to the gateway. @throws SettingsError that names all that is missing. */
 export function requireGateway(settings: Settings): asserts settings is Settings & WithGateway {
   const problems = missingOfGateway(settings, [])

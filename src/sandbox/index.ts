@@ -1,3 +1,5 @@
+import '../supported-node.ts'
+
 export type { CallbackCounts } from './callbacks.ts'
 export type { Clock } from './clock.ts'
 export type { FaultQueue } from './fault-queue.ts'

@@ -11,6 +11,7 @@ import {
   until,
 } from '../support/bus.ts'
 import { followerContract } from './follower-contract.ts'
+import { groupReadingContract } from './group-reading-contract.ts'
 import { recordLimitsContract } from './record-limits-contract.ts'
 
 let groups = 0
@@ -331,6 +332,7 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
 
     recordLimitsContract(() => harness)
     followerContract(() => harness)
+    groupReadingContract(() => harness)
 
     test('the lease is valid while the group is joined', async () => {
       const { membership } = await setUp(['a'])

@@ -3,7 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
-import { definitions, loadSettings, maskSettings, SettingsError, variableOf } from '../../src/config/index.ts'
+import {
+  definitions,
+  loadSettings,
+  maskSettings,
+  SettingsError,
+  type SettingsTree,
+  variableOf,
+} from '../../src/config/index.ts'
 import { sendTypes } from '../../src/protocol/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'busgate-settings-'))
@@ -496,6 +503,7 @@ describe('wrong settings', () => {
       BUSGATE_KAFKA_SASL_PASSWORD: secret,
     }
     const error = errorOf(() =>
+      // @ts-expect-error a list in the place of a text
       loadSettings({ env, overrides: { gateway: { accounts: { shop: { apiKey: [secret] } } } } }),
     )
     expect(error.message).toContain('gateway.apiKey (BUSGATE_GATEWAY_API_KEY_FILE): cannot use the file: ENOENT')
@@ -511,3 +519,28 @@ function errorOf(action: () => unknown): Error {
   }
   throw new Error('nothing was thrown')
 }
+
+describe('settings in code', () => {
+  it('compile as the file takes them, and not with a name or a value that no setting has', () => {
+    const overrides: SettingsTree = {
+      kafka: { brokers: ['broker-1:9092'], ssl: { caFile: '/run/ca.pem' }, drainMs: '5000', client: 'wire' },
+      gateway: { apiKey: 'key', accounts: { shop: { apiKeyFile: '/run/shop', rate: 5 } }, rate: 2 },
+      delivery: { types: { 'viber+sms': 'AT_MOST_ONCE' }, notFoundErrors: ['No message'] },
+      roles: 'worker,callbacks',
+    }
+    expect(Object.keys(overrides)).toHaveLength(4)
+    const wrong = [
+      // @ts-expect-error there is no such section
+      () => loadSettings({ env: {}, overrides: { kafak: 1 } }),
+      // @ts-expect-error there is no such setting
+      () => loadSettings({ env: {}, overrides: { kafka: { broker: 'broker-1:9092' } } }),
+      // @ts-expect-error there is no such policy
+      () => loadSettings({ env: {}, overrides: { delivery: { default: 'NEVER' } } }),
+      // @ts-expect-error there is no such type of message
+      () => loadSettings({ env: {}, overrides: { delivery: { types: { fax: 'AT_MOST_ONCE' } } } }),
+      // @ts-expect-error a number is expected
+      () => loadSettings({ env: {}, overrides: { gateway: { lingerMs: 'soon' } } }),
+    ]
+    for (const load of wrong) expect(load).toThrow(SettingsError)
+  })
+})

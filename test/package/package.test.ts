@@ -19,7 +19,11 @@ function examplesOf(document: string): string[] {
 }
 
 const everything = `
-import { createWorker, GatewayClient, loadSettings, type Settings } from 'busgate'
+import {
+  confluentRegistry, createWorker, embeddedRegistry, GatewayClient, loadSettings, openBus, type Settings, Telemetry,
+  type WorkerOptions,
+} from 'busgate'
+import { type Doubt, finalOf, readResults, type SendCommand, type SendResult, waitForResult } from 'busgate/consumer'
 import { createProducer, type NewCommand } from 'busgate/producer'
 import { operations, type Payload, segmentsOf, type SmsOperation } from 'busgate/protocol'
 import { type Sandbox, startSandbox } from 'busgate/sandbox'
@@ -28,6 +32,18 @@ export const settings: Settings = loadSettings({ env: {} })
 export const all = [createWorker, createProducer, operations, segmentsOf('Hi').parts]
 export const sandbox: Promise<Sandbox> = startSandbox()
 export const client = new GatewayClient({ url: 'https://gateway.example', apiKey: () => 'key' })
+
+const telemetry = new Telemetry()
+const registries = [confluentRegistry({ url: 'http://registry:8081' }), embeddedRegistry()]
+export const options: WorkerOptions = { telemetry, bus: openBus(settings, telemetry), registry: registries[0]! }
+export async function outcomesOf(billing: AbortSignal): Promise<(SendResult | null)[]> {
+  const results: SendResult[] = []
+  for await (const { value } of readResults(settings, { from: { group: 'billing' }, signal: billing })) results.push(value)
+  return [await waitForResult(settings, 1001), finalOf(results, { id: 1001 })]
+}
+export const internal: Partial<SendCommand & Doubt> = { phone: 380501234567, attempts: 1 }
+// @ts-expect-error there is no such section of the settings
+loadSettings({ env: {}, overrides: { kafak: 1 } })
 
 const sms: SmsOperation = { type: 'sms', id: 2n ** 60n, phone: 380501234567, sms_message: 'Hi', sms_signature: 'Shop' }
 export const results = client.send([sms, { type: 'balance' }])
@@ -84,6 +100,17 @@ describe('the packed package', { timeout: 30_000 }, () => {
     await project.write('readme.test.ts', example!)
     expect(await project.run('node', '--test', 'readme.test.ts')).toMatch(/^. pass 1$/m)
   })
+
+  test.each(['busgate', 'busgate/consumer', 'busgate/producer', 'busgate/sandbox'])(
+    'says in one sentence that Node is too old for %s',
+    async entry => {
+      const old = "Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.11.0'}})"
+      await project.write('old.js', `import('${entry}').catch(error => console.log(error.message))`)
+      expect(await project.run('node', `--import=data:text/javascript,${old}`, 'old.js')).toBe(
+        'busgate needs Node.js 22.19 or newer, and this is 20.11.0: install a newer one.\n',
+      )
+    },
+  )
 
   test('works from plain JavaScript', async () => {
     await project.write(

@@ -19,6 +19,7 @@ const allowed: Record<string, string[]> = {
   dispatch: ['accounts', 'gateway', 'bus', 'records', 'protocol', 'telemetry', 'config'],
   statuses: ['accounts', 'gateway', 'bus', 'records', 'protocol', 'telemetry', 'config'],
   callbacks: ['bus', 'records', 'statuses', 'protocol', 'telemetry', 'config'],
+  consumer: ['bus', 'records', 'protocol', 'telemetry', 'config'],
   sandbox: ['protocol'],
 }
 const rooms = Object.keys(allowed)

@@ -24,7 +24,7 @@ async function buildVerdicts(mostIds?: number) {
     bus: {
       async follow(_tp, _from, onRecords) {
         handOver = onRecords
-        return { caughtUp: async () => {}, close: async () => {} }
+        return { position: 0, caughtUp: async () => {}, close: async () => {} }
       },
     },
     tp: { topic: 'statuses', partition: 0 },

@@ -5,6 +5,8 @@ import type {
   Bus,
   Follower,
   From,
+  GroupReader,
+  GroupReadOptions,
   JoinOptions,
   Membership,
   OnRecords,
@@ -25,6 +27,7 @@ import { IdempotentPublisher } from '../wire/publisher.ts'
 import { type KafkaClient, type KafkaConnection, producerKafka } from './client.ts'
 import { Fetcher } from './fetcher.ts'
 import { joinKafkaGroup } from './group.ts'
+import { readKafkaGroup } from './group-reading.ts'
 import { LogReader } from './log-reader.ts'
 import { Logs } from './logs.ts'
 import { kafkaPublisher } from './publisher.ts'
@@ -68,6 +71,7 @@ export class KafkaBus implements Bus {
   readonly #closing = new AbortController()
   readonly #limits: RecordLimits
   readonly #leaving: Promise<void>[] = []
+  readonly #groupReaders: GroupReader[] = []
 
   constructor(options: KafkaBusOptions) {
     const { clock, telemetry, rack, brokers: seeds } = options
@@ -112,6 +116,21 @@ export class KafkaBus implements Bus {
 
   follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower> {
     return this.#reader.follow(tp, from, onRecords)
+  }
+
+  async readInGroup(topics: readonly string[], options: GroupReadOptions): Promise<GroupReader> {
+    const ending = AbortSignal.any([options.ending, this.#closing.signal])
+    const reader = await readKafkaGroup({
+      ...this.#options,
+      ...options,
+      ending,
+      topics,
+      brokers: this.#brokers,
+      logs: this.#logs,
+      follow: this.follow.bind(this),
+    })
+    this.#groupReaders.push(reader)
+    return reader
   }
 
   read(topics: readonly string[], from: From, onRecords: RecordsHandler): Promise<Reader> {
@@ -170,7 +189,7 @@ export class KafkaBus implements Bus {
   async close(): Promise<void> {
     this.#closing.abort()
     this.#logs.close()
-    await Promise.all(this.#leaving)
+    await Promise.all([...this.#leaving, ...this.#groupReaders.map(reader => reader.close())])
     this.#reader.close()
     await this.#fetcher.close()
     await this.#brokers.close()

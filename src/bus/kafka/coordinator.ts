@@ -35,7 +35,13 @@ export interface CoordinatorOptions {
  * The names under which members of one group offer the same way to assign partitions, and to commit: brokers choose one
  * that all of them offer. Older versions know the last one alone, as every program with kafkajs's assigner does.
  */
-const protocols = { together: 'busgate', apart: 'busgate-apart', older: 'RoundRobinAssigner' }
+const protocols = {
+  together: 'busgate',
+  apart: 'busgate-apart',
+  older: 'RoundRobinAssigner',
+  /** Of groups that only read. */
+  readers: 'busgate-readers',
+}
 export type Offer = keyof typeof protocols
 /** A coordinator that does not answer for this long is looked for anew. */
 const heartbeatLimitMs = 4_000
@@ -61,8 +67,9 @@ const hints: Record<string, string> = {
   FENCED_INSTANCE_ID: 'Another process has the same kafka.instanceId: give each its own, or stop one of them.',
   GROUP_AUTHORIZATION_FAILED: 'Grant this client the right Read on the group.',
   INCONSISTENT_GROUP_PROTOCOL:
-    'Another program uses this group, or a busgate that does not commit as this one: give busgate a kafka.groupId of its ' +
-    'own; in a rolling upgrade set kafka.olderMembers until all older processes are replaced (docs/upgrade.md).',
+    'Another program uses this group, or a busgate that does not commit as this one: give each a group of its own ' +
+    '(kafka.groupId is that of the workers); in a rolling upgrade set kafka.olderMembers until all older processes are ' +
+    'replaced (docs/upgrade.md).',
   INVALID_SESSION_TIMEOUT:
     'Choose a kafka.sessionTimeoutMs between group.min.session.timeout.ms and group.max.session.timeout.ms of the brokers.',
   GROUP_MAX_SIZE_REACHED: 'Run fewer processes, or raise group.max.size of the brokers.',

@@ -38,9 +38,9 @@ export interface KafkaGroupOptions {
 }
 
 /** Members hear of a rebalance by their next heartbeat, and partitions rest until the last one has heard. */
-const longestHeartbeatMs = 500
+export const longestHeartbeatMs = 500
 /** The same request that finds leaders which have moved. */
-const partitionsAgeMs = 10_000
+export const partitionsAgeMs = 10_000
 /** With the connections to brokers that are away it could take minutes. */
 const leaveLimitMs = 3_000
 

@@ -35,6 +35,9 @@ export class LogReader {
     }
     fetcher.read(reading)
     return {
+      get position() {
+        return handOver.position
+      },
       caughtUp: async behindOpen => {
         if (!handOver.closed) await handOver.reached(await logs.end(tp, behindOpen))
       },

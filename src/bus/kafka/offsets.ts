@@ -17,8 +17,13 @@ export function endOf(brokers: Brokers, tp: TopicPartition): Promise<number> {
 
 /** `latest` is the last stable offset. */
 export async function offsetAt(brokers: Brokers, tp: TopicPartition, from: From): Promise<number> {
+  if (typeof from === 'object') return withinLog(await logEnds(brokers, tp), from.offset)
   if (from === 'earliest') return offsetOf(brokers, tp, earliest, true)
   return from === 'latest' ? stableEndOf(brokers, tp) : firstOffset(brokers, tp, from)
+}
+
+function withinLog({ low, high }: LogEnds, offset: number): number {
+  return offset >= low && offset <= high ? offset : low
 }
 
 /** The first offset of a record of at least this time (milliseconds since 1970), or the end of what may be read. */

@@ -6,6 +6,8 @@ import type {
   Bus,
   Follower,
   From,
+  GroupReader,
+  GroupReadOptions,
   JoinOptions,
   Membership,
   OnRecords,
@@ -17,6 +19,7 @@ import type {
   TopicSpec,
 } from '../port.ts'
 import { readTopics } from '../read-topics.ts'
+import { GroupReading } from '../reading/group-reading.ts'
 import { RecordLimits } from '../record-limits.ts'
 import type { PartitionDriver, PartitionHistory } from '../session/driver.ts'
 import { GroupMember, type GroupTransport } from '../session/member.ts'
@@ -229,10 +232,7 @@ export class MemoryBus implements Bus {
   async follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower> {
     const { broker, clock, telemetry } = this.#options
     const name = `${tp.topic}/${tp.partition}`
-    const start = await this.#atBroker(`look up ${name}`, broker => {
-      if (from === 'latest') return broker.end(tp)
-      return broker.offsetAt(tp, from === 'earliest' ? 0 : from)
-    })
+    const start = await this.#locate(tp, from)
     const handOver = new HandOver({ name, start, onRecords, clock, telemetry })
     const cursor = this.#cursor(
       tp,
@@ -251,9 +251,50 @@ export class MemoryBus implements Bus {
     cursor.seek(start)
     cursor.resume()
     return {
+      get position() {
+        return handOver.position
+      },
       caughtUp: async () => handOver.reached(await this.#atBroker(`end of ${name}`, broker => broker.end(tp))),
       close: async () => close(),
     }
+  }
+
+  #locate(tp: TopicPartition, from: From): Promise<number> {
+    return this.#atBroker(`look up ${tp.topic}/${tp.partition}`, broker => {
+      if (from === 'latest') return broker.end(tp)
+      if (typeof from !== 'object') return broker.offsetAt(tp, from === 'earliest' ? 0 : from)
+      const start = broker.start(tp)
+      return from.offset >= start && from.offset <= broker.end(tp) ? from.offset : start
+    })
+  }
+
+  async readInGroup(topics: readonly string[], { groupId, ...options }: GroupReadOptions): Promise<GroupReader> {
+    const { broker, clock, telemetry, drainMs, sessionTimeoutMs = 10_000 } = this.#options
+    const group = groupOf(broker, groupId)
+    const reader = await GroupReading.join({
+      ...options,
+      topics,
+      clock,
+      telemetry,
+      sessionTimeoutMs,
+      drainMs,
+      heartbeatMs: Math.min(longestHeartbeatMs, sessionTimeoutMs / 3),
+      partitionsAgeMs,
+      follow: this.follow.bind(this),
+      group: nudge => ({
+        transport: this.#transport(group, { sessionTimeoutMs, topics, process: null, offers: ['apart'], nudge }),
+        committed: async tps =>
+          this.#atBroker('look up the group', () => tps.map(tp => broker.committed(groupId, tp)?.offset ?? null)),
+        commit: (member, offsets) =>
+          this.#atBroker('commit the progress', () => {
+            group.checkCommit(member)
+            for (const { offset, ...tp } of offsets) broker.resetOffset(groupId, tp, offset)
+          }),
+        locate: (tp, from) => this.#locate(tp, from),
+      }),
+    })
+    this.#closers.add(() => reader.close())
+    return reader
   }
 
   read(topics: readonly string[], from: From, onRecords: RecordsHandler): Promise<Reader> {

@@ -1,5 +1,7 @@
 import type { TopicPartition } from '../port.ts'
 import { defineApi } from './api.ts'
+import type { Member } from './group-apis.ts'
+import { type Answer, byTopic, readPartitionCodes, refusalIn } from './partition-codes.ts'
 
 /** What ListOffsets takes for a timestamp. */
 export const latest = -1
@@ -66,7 +68,7 @@ export const offsetFetch = defineApi<OffsetFetchRequest, { errorCode: number; pa
   versions: [7, 7],
   flexible: 6,
   write(to, { groupId, tps }) {
-    to.string(groupId).array([...Map.groupBy(tps, ({ topic }) => topic)], ([topic, ofTopic]) => {
+    to.string(groupId).array([...byTopic(tps)], ([topic, ofTopic]) => {
       to.string(topic).values(ofTopic, ({ partition }) => to.int32(partition))
     })
     to.boolean(true)
@@ -83,4 +85,25 @@ export const offsetFetch = defineApi<OffsetFetchRequest, { errorCode: number; pa
     })
     return { partitions: topics.flat(), errorCode: from.int16() }
   },
+})
+
+export interface OffsetCommitRequest extends Member {
+  offsets: readonly (TopicPartition & { offset: number })[]
+}
+
+/** The progress of a member's group, without a transaction. Some offset refused is an error of the whole. */
+export const offsetCommit = defineApi<OffsetCommitRequest, Answer>({
+  name: 'OffsetCommit',
+  key: 8,
+  versions: [7, 8],
+  flexible: 8,
+  write(to, { groupId, generation, memberId, instanceId, offsets }) {
+    to.string(groupId).int32(generation).string(memberId).string(instanceId)
+    to.array([...byTopic(offsets)], ([topic, ofTopic]) => {
+      to.string(topic).array(ofTopic, ({ partition, offset }) => {
+        to.int32(partition).int64(offset).int32(unknown).string('') // the leader's epoch, and metadata
+      })
+    })
+  },
+  read: from => refusalIn(readPartitionCodes(from)),
 })

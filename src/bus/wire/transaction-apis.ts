@@ -1,8 +1,8 @@
 import type { ProducerIdentity } from '../batches/encode-batch.ts'
 import type { TopicPartition } from '../port.ts'
 import { type Api, type ApiDefinition, defineApi } from './api.ts'
-import { protocolError } from './errors.ts'
 import type { Decoder, Encoder } from './fields.ts'
+import { type Answer, byTopic, readPartitionCodes, refusalIn } from './partition-codes.ts'
 
 /** Whose transaction a request is about. */
 export interface Owned extends ProducerIdentity {
@@ -25,16 +25,6 @@ export interface OffsetsRequest extends Owned {
   groupId: string
   member: CommittingMember
   offsets: readonly CommittedOffset[]
-}
-
-/** What a broker answered; Brokers makes an exception of another code than 0. */
-interface Answer {
-  errorCode: number
-  errorMessage?: string
-}
-
-interface PartitionCode extends TopicPartition {
-  errorCode: number
 }
 
 export interface InitProducerIdRequest {
@@ -151,27 +141,3 @@ function writeOwned(to: Encoder, { transactionalId, producerId, epoch }: Owned):
 
 /** The code at an answer's top, behind the throttle time. */
 const codeOf = (from: Decoder) => from.skip(4).int16()
-
-const byTopic = <T extends TopicPartition>(partitions: readonly T[]) => Map.groupBy(partitions, ({ topic }) => topic)
-
-function readPartitionCodes(from: Decoder): PartitionCode[] {
-  from.skip(4) // throttle time
-  const topics = from.array(() => {
-    const topic = from.string()
-    return from.array(() => ({ topic, partition: from.int32(), errorCode: from.int16() }))
-  })
-  return topics.flat()
-}
-
-/** What the others were left undone for. */
-const notAttempted = 55
-
-function refusalIn(codes: readonly PartitionCode[]): Answer {
-  const refused = codes.filter(({ errorCode }) => errorCode !== 0)
-  const [first] = refused.toSorted(
-    (a, b) => Number(a.errorCode === notAttempted) - Number(b.errorCode === notAttempted),
-  )
-  if (!first) return { errorCode: 0 }
-  const { topic, partition, errorCode } = first
-  return { errorCode, errorMessage: `${topic}/${partition}: ${protocolError(errorCode).message}` }
-}

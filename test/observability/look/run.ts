@@ -94,7 +94,7 @@ function settings(
   return loadSettings({
     env: { BUSGATE_GATEWAY_API_KEY: key },
     overrides: {
-      roles: roles.split(','),
+      roles,
       kafka: { brokers: brokers?.split(',') ?? 'embedded', groupId: name },
       ...(brokers && { registry: { url: registryUrl } }),
       ...(brokers && { topics: ownTopics() }),

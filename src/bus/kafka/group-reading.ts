@@ -1,0 +1,52 @@
+import type { Clock } from '../../clock.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
+import type { Bus, GroupReadOptions } from '../port.ts'
+import { GroupReading } from '../reading/group-reading.ts'
+import type { Brokers } from '../wire/brokers.ts'
+import { offsetCommit } from '../wire/offset-apis.ts'
+import { Coordinator } from './coordinator.ts'
+import { longestHeartbeatMs, partitionsAgeMs } from './group.ts'
+import type { Logs } from './logs.ts'
+
+export interface KafkaGroupReadingOptions extends GroupReadOptions {
+  topics: readonly string[]
+  brokers: Brokers
+  logs: Logs
+  follow: Bus['follow']
+  clock: Clock
+  telemetry: Telemetry
+  /** Names this process to the others. */
+  clientId: string
+  sessionTimeoutMs: number
+  rebalanceTimeoutMs: number
+  drainMs: number
+}
+
+const commitLimitMs = 3_000
+
+/** @throws BusUnavailable; GroupError when the group refuses this process */
+export async function readKafkaGroup(options: KafkaGroupReadingOptions): Promise<GroupReading> {
+  const { brokers, logs, groupId, clientId, sessionTimeoutMs } = options
+  const coordinator = await Coordinator.connect({ ...options, process: clientId, offers: ['readers'] })
+  return GroupReading.join({
+    ...options,
+    heartbeatMs: Math.min(longestHeartbeatMs, sessionTimeoutMs / 3),
+    partitionsAgeMs,
+    group: () => ({
+      transport: coordinator,
+      async committed(tps) {
+        const progress = await logs.committed(groupId, tps)
+        return tps.map(({ topic, partition }) => {
+          const found = progress.find(one => one.topic === topic && one.partition === partition)
+          if (found?.error) throw found.error
+          return found?.committed?.offset ?? null
+        })
+      },
+      async commit(member, offsets) {
+        const request = { groupId, ...member, instanceId: null, offsets }
+        await brokers.ask({ group: groupId }, offsetCommit, request, { lane: 'group', limitMs: commitLimitMs })
+      },
+      locate: (tp, from) => logs.locate(tp, from),
+    }),
+  })
+}

@@ -1,0 +1,216 @@
+import { type Clock, limited, sleep } from '../../clock.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
+import type { Bus, Follower, From, GroupReader, GroupReadOptions, ReadPartition, TopicPartition } from '../port.ts'
+import { GroupMember, type GroupTransport, type MemberOf } from '../session/member.ts'
+
+/** A group's progress on a partition: the offset that is to be read next. */
+export interface Progress extends TopicPartition {
+  offset: number
+}
+
+/** What an adapter has to offer for it. */
+export interface ReadingGroup {
+  transport: GroupTransport
+  /** Null where there is none. */
+  committed(tps: readonly TopicPartition[]): Promise<(number | null)[]>
+  /** Refused where the member's generation is over. */
+  commit(member: MemberOf, offsets: readonly Progress[]): Promise<void>
+  /** The offset that a beginning stands for. */
+  locate(tp: TopicPartition, from: From): Promise<number>
+}
+
+export interface GroupReadingOptions extends Omit<GroupReadOptions, 'groupId'> {
+  topics: readonly string[]
+  /** @param nudge to be called when the coordinator has news, if it can tell */
+  group: (nudge: () => void) => ReadingGroup
+  follow: Bus['follow']
+  clock: Clock
+  telemetry: Telemetry
+  sessionTimeoutMs: number
+  heartbeatMs: number
+  /** How often the leader looks for partitions that were added. */
+  partitionsAgeMs: number
+  /** How long what is worked on may take before partitions are given up. */
+  drainMs: number
+}
+
+const commitMs = 1000
+const retryMs = 1000
+/** With the connections to brokers that are away it could take minutes. */
+const leaveLimitMs = 3000
+
+const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
+
+/** A partition that the group has given to this member. */
+class OwnedPartition implements ReadPartition {
+  readonly topic: string
+  readonly partition: number
+  owned = true
+  follower: Follower | null = null
+  /** As the group knows it; null: not asked for yet. */
+  committed: number | null = null
+  /** Where reading begins. */
+  start = 0
+  #done: { before: number; position: number } | null = null
+
+  constructor({ topic, partition }: TopicPartition) {
+    this.topic = topic
+    this.partition = partition
+  }
+
+  done(before: number): void {
+    this.#done = { before, position: this.follower?.position ?? this.start }
+  }
+
+  /** Behind the last record that was worked on, and behind what is no record if nothing stands before it. */
+  get position(): number {
+    const position = this.follower?.position ?? this.start
+    return this.#done?.position === position ? this.#done.before : position
+  }
+
+  giveUp(): void {
+    this.owned = false
+    void this.follower?.close()
+  }
+}
+
+/** One member of a group of readers: the same on every bus. */
+export class GroupReading implements GroupReader {
+  readonly #options: GroupReadingOptions
+  readonly #group: ReadingGroup
+  readonly #member: GroupMember
+  readonly #partitions = new Map<string, OwnedPartition>()
+  #committing: Promise<void> = Promise.resolve()
+  #cancelCommit = () => {}
+  #closed: Promise<void> | null = null
+  #trouble = ''
+
+  private constructor(options: GroupReadingOptions) {
+    this.#options = options
+    this.#group = options.group(() => this.#member.nudge())
+    this.#member = new GroupMember({
+      ...options,
+      transport: this.#group.transport,
+      events: {
+        joining: () => this.#drain(),
+        entering() {},
+        notLetIn() {},
+        assigned: (given, unbroken) => this.#take(given, unbroken),
+      },
+    })
+  }
+
+  /** Resolves when the group has given it its first partitions. @throws GroupError; Error when it is ended before */
+  static async join(options: GroupReadingOptions): Promise<GroupReading> {
+    const reading = new GroupReading(options)
+    const { ending } = options
+    const end = () => void reading.close()
+    ending.addEventListener('abort', end, { once: true })
+    try {
+      ending.throwIfAborted()
+      await reading.#member.join()
+    } finally {
+      ending.removeEventListener('abort', end)
+    }
+    reading.#commitRegularly()
+    return reading
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    this.#cancelCommit()
+    await this.#commit()
+    for (const partition of this.#partitions.values()) partition.giveUp()
+    await limited(this.#options.clock, leaveLimitMs, this.#member.leave()).catch(error => this.#tell('leave', error))
+  }
+
+  /** What is still worked on afterwards is handed over again, to whoever has its partition then. */
+  async #drain(): Promise<void> {
+    const { clock, drainMs, pause } = this.#options
+    await limited(clock, drainMs, pause()).catch(() => {})
+    await this.#commit()
+  }
+
+  #take(given: readonly TopicPartition[], unbroken: boolean): void {
+    const kept = new Set(unbroken ? given.map(nameOf) : [])
+    for (const [name, partition] of this.#partitions) {
+      if (kept.has(name)) continue
+      partition.giveUp()
+      this.#partitions.delete(name)
+    }
+    const fresh = given.filter(tp => !this.#partitions.has(nameOf(tp))).map(tp => new OwnedPartition(tp))
+    for (const partition of fresh) this.#partitions.set(nameOf(partition), partition)
+    this.#options.resume()
+    void this.#open(fresh)
+  }
+
+  async #open(fresh: readonly OwnedPartition[]): Promise<void> {
+    for (let wanted = fresh; wanted.length > 0; ) {
+      try {
+        const committed = await this.#group.committed(wanted)
+        await Promise.all(wanted.map((partition, i) => this.#follow(partition, committed[i] ?? null)))
+        return
+      } catch (error) {
+        this.#tell('read the progress of the group', error)
+        await sleep(this.#options.clock, retryMs)
+        wanted = wanted.filter(({ owned }) => owned)
+      }
+    }
+  }
+
+  async #follow(partition: OwnedPartition, committed: number | null): Promise<void> {
+    const { follow, startFrom, onRecords, failed } = this.#options
+    if (!partition.owned) return
+    try {
+      partition.committed = committed
+      partition.start = committed ?? (await this.#group.locate(partition, startFrom))
+      const from = { offset: partition.start }
+      const follower = await follow(partition, from, records => onRecords(partition, records))
+      partition.follower = follower
+      if (!partition.owned) await follower.close()
+    } catch (error) {
+      if (partition.owned) failed(error as Error)
+    }
+  }
+
+  #commitRegularly(): void {
+    if (this.#closed !== null) return
+    this.#cancelCommit = this.#options.clock.after(
+      commitMs,
+      () => void this.#commit().then(() => this.#commitRegularly()),
+    )
+  }
+
+  /** One at a time, so that no earlier offset lands on a later one. */
+  #commit(): Promise<void> {
+    this.#committing = this.#committing.then(() => this.#commitNow())
+    return this.#committing
+  }
+
+  async #commitNow(): Promise<void> {
+    const due = [...this.#partitions.values()]
+      .filter(({ owned, follower, position, committed }) => owned && follower && position !== committed)
+      .map(partition => ({ partition, offset: partition.position }))
+    if (due.length === 0) return
+    try {
+      const offsets = due.map(({ partition: { topic, partition }, offset }) => ({ topic, partition, offset }))
+      await this.#group.commit(this.#member.synced, offsets)
+      for (const { partition, offset } of due) partition.committed = offset
+      this.#trouble = ''
+    } catch (error) {
+      this.#tell('commit its progress', error)
+    }
+  }
+
+  /** Logs a lasting trouble once. */
+  #tell(what: string, error: unknown): void {
+    const message = `a reader could not ${what}: ${(error as Error).message}`
+    if (message === this.#trouble) return
+    this.#trouble = message
+    this.#options.telemetry.emit('bus.log', { level: 'warn', message })
+  }
+}

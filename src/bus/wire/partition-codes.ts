@@ -1,0 +1,38 @@
+import type { TopicPartition } from '../port.ts'
+import { protocolError } from './errors.ts'
+import type { Decoder } from './fields.ts'
+
+/** What a broker answered; Brokers makes an exception of another code than 0. */
+export interface Answer {
+  errorCode: number
+  errorMessage?: string
+}
+
+interface PartitionCode extends TopicPartition {
+  errorCode: number
+}
+
+export const byTopic = <T extends TopicPartition>(partitions: readonly T[]) =>
+  Map.groupBy(partitions, ({ topic }) => topic)
+
+export function readPartitionCodes(from: Decoder): PartitionCode[] {
+  from.skip(4) // throttle time
+  const topics = from.array(() => {
+    const topic = from.string()
+    return from.array(() => ({ topic, partition: from.int32(), errorCode: from.int16() }))
+  })
+  return topics.flat()
+}
+
+/** What the others were left undone for. */
+const notAttempted = 55
+
+export function refusalIn(codes: readonly PartitionCode[]): Answer {
+  const refused = codes.filter(({ errorCode }) => errorCode !== 0)
+  const [first] = refused.toSorted(
+    (a, b) => Number(a.errorCode === notAttempted) - Number(b.errorCode === notAttempted),
+  )
+  if (!first) return { errorCode: 0 }
+  const { topic, partition, errorCode } = first
+  return { errorCode, errorMessage: `${topic}/${partition}: ${protocolError(errorCode).message}` }
+}

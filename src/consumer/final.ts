@@ -1,0 +1,54 @@
+import type { SendResult } from '../records/generated.ts'
+
+/** A record on a command topic. */
+export interface CommandPlace {
+  topic: string
+  partition: number
+  offset: number
+}
+
+/** A message, by its id. */
+export interface MessageId {
+  id: bigint | number
+  /** Ids are unique within an account. Default: any account. */
+  account?: string
+}
+
+/** Of several commands with one id, what tells most about whether the message was sent. */
+const tellsMost: readonly SendResult['outcome'][] = ['SENT', 'UNRESOLVED', 'REJECTED', 'EXPIRED', 'INVALID', 'UNKNOWN']
+
+/**
+ * What became of one command record, or of all commands with one id: its final result among these, in whatever order they
+ * come; null: it is not there yet.
+ *
+ * Every command record has one final result. Of an id that came twice the second record ends as DUPLICATE, which says
+ * nothing of the message, so it does not count for an id.
+ */
+export function finalOf(results: Iterable<SendResult>, of: CommandPlace | MessageId): SendResult | null {
+  let found: SendResult | null = null
+  for (const result of results) {
+    if (!result.final || !isAbout(result, of)) continue
+    if (found === null || rank(result) < rank(found) || (rank(result) === rank(found) && isEarlier(result, found))) {
+      found = result
+    }
+  }
+  return found
+}
+
+/** Whether the result says in the end what became of the message with this id. */
+export function isFinalOf(result: SendResult, of: MessageId): boolean {
+  return result.final && isAbout(result, of)
+}
+
+function isAbout(result: SendResult, of: CommandPlace | MessageId): boolean {
+  if ('topic' in of) {
+    const { commandTopic, commandPartition, commandOffset } = result
+    return commandTopic === of.topic && commandPartition === of.partition && commandOffset === of.offset
+  }
+  const isOfAccount = of.account === undefined || result.account === of.account
+  return result.id === BigInt(of.id) && isOfAccount && result.outcome !== 'DUPLICATE'
+}
+
+const rank = ({ outcome }: SendResult) => tellsMost.indexOf(outcome)
+
+const isEarlier = (one: SendResult, other: SendResult) => one.completedAt < other.completedAt

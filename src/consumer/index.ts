@@ -1,0 +1,17 @@
+import '../supported-node.ts'
+
+export type * from '../records/generated.ts'
+export type { Endable } from './endable.ts'
+export { type CommandPlace, finalOf, type MessageId } from './final.ts'
+export {
+  type Beginning,
+  type FromGroup,
+  type FromOffsets,
+  type ReaderOptions,
+  type ReadOptions,
+  type Received,
+  readResults,
+  readStatuses,
+  UnreadableRecordError,
+} from './read.ts'
+export { type WaitOptions, waitForResult } from './wait.ts'

@@ -1,0 +1,184 @@
+import type { Logger } from 'pino'
+import { openBus } from '../bus/open.ts'
+import type { Bus, BusRecord, From } from '../bus/port.ts'
+import type { Taken } from '../bus/reading/record-queue.ts'
+import { groupRecords, type TopicStreamOptions, topicRecords } from '../bus/reading/topic-stream.ts'
+import { systemClock } from '../clock.ts'
+import { requireBrokers, type Settings } from '../config/index.ts'
+import { createDecoder, type Decoder } from '../records/decoder.ts'
+import type { SendResult, StatusEvent } from '../records/generated.ts'
+import { registryOf } from '../records/open.ts'
+import { decodePatiently } from '../records/patient.ts'
+import type { SchemaRegistry } from '../records/registry.ts'
+import { schemas } from '../records/schemas.ts'
+import { Telemetry } from '../telemetry/events.ts'
+import { logEvents } from '../telemetry/logs.ts'
+import { type Endable, endable } from './endable.ts'
+
+/** A record as it was read. */
+export interface Received<T> {
+  value: T
+  topic: string
+  partition: number
+  offset: number
+  /** When it was written, milliseconds since 1970; -1: unknown. */
+  timestamp: number
+}
+
+/** The first record, what comes from now on, or the first record that was written at this time or later. */
+export type Beginning = 'earliest' | 'latest' | Date
+
+/** The next offset of each partition, as its reader has kept it. A partition that is not named is read from its beginning. */
+export interface FromOffsets {
+  offsets: Readonly<Record<number, number>>
+}
+
+/** A consumer group of the reader's own, whose members share the partitions and whose progress Kafka keeps. */
+export interface FromGroup {
+  group: string
+  /** Where the group begins on a partition on which it has no progress. Default earliest. */
+  startFrom?: Beginning
+}
+
+/** What a reader works with; for tests and for processes that have several readers. */
+export interface ReaderOptions {
+  /** Where log lines go; without it, nothing is logged. */
+  logger?: Logger
+  /** Instead of those that the settings name. The reader does not close the bus. */
+  bus?: Bus
+  registry?: SchemaRegistry
+}
+
+export type ReadOptions = ReaderOptions & {
+  /** Ends the reading, as a break out of its loop does: no error is thrown. */
+  signal?: AbortSignal
+  /**
+   * Hears of a record that cannot be read, now or ever, which is then passed over. Without it the reading ends with the
+   * error. While the schema registry cannot be asked, the reading waits.
+   */
+  onUnreadable?: (error: UnreadableRecordError) => void
+} & (
+    | {
+        from: Beginning | FromOffsets
+        /** Ends behind the records that were there when the reading began, instead of waiting for more. */
+        untilEnd?: boolean
+      }
+    | { from: FromGroup; untilEnd?: never }
+  )
+
+/** A record that is no result or status event, or that nobody can decode. The message holds nothing of its content. */
+export class UnreadableRecordError extends Error {
+  override readonly name = 'UnreadableRecordError'
+  /** Why, e.g. NOT_CONFLUENT or SCHEMA_NOT_FOUND. */
+  readonly code: string
+  readonly topic: string
+  readonly partition: number
+  readonly offset: number
+
+  constructor({ from: { topic, partition }, record: { offset } }: Taken, code: string, why: string) {
+    super(`${topic}/${partition}, offset ${offset} cannot be read: ${why}`)
+    this.code = code
+    this.topic = topic
+    this.partition = partition
+    this.offset = offset
+  }
+}
+
+/**
+ * What became of commands, as the committed records of `topics.results`, in the order of their offsets within each
+ * partition. Reading begins when the first record is asked for. Brokers that are away are waited for.
+ *
+ * From a group, a record counts as worked on when the next one is asked for. Whoever breaks out of the loop, throws inside
+ * it or dies gets its last record again: each comes at least once.
+ * @throws SettingsError when the settings name no brokers; from the loop Error when the topic does not
+ *   exist, a right is missing, or a record cannot be read
+ */
+export function readResults(settings: Settings, options: ReadOptions): Endable<Received<SendResult>> {
+  return read<SendResult>(settings, settings.topics.results, schemas.result, options)
+}
+
+/** The same of delivery statuses, from `topics.statuses`. What several of them mean together, `lifecycleAfter` tells. */
+export function readStatuses(settings: Settings, options: ReadOptions): Endable<Received<StatusEvent>> {
+  return read<StatusEvent>(settings, settings.topics.statuses, schemas.status, options)
+}
+
+/** @param wanted those that it refuses are passed over, and need not be readable */
+export function read<T>(
+  settings: Settings,
+  topic: string,
+  schema: object,
+  options: ReadOptions,
+  wanted: (record: BusRecord) => boolean = () => true,
+): Endable<Received<T>> {
+  requireBrokers(settings)
+  const { from } = options
+  if (typeof from === 'object' && 'group' in from && from.group === settings.kafka.groupId) {
+    throw new Error(`${from.group} is the group of the workers (kafka.groupId): a reader needs one of its own`)
+  }
+  return endable(ending => received<T>(settings, topic, schema, options, wanted, ending), options.signal)
+}
+
+async function* received<T>(
+  settings: Settings,
+  topic: string,
+  schema: object,
+  options: ReadOptions,
+  wanted: (record: BusRecord) => boolean,
+  ending: AbortSignal,
+): AsyncGenerator<Received<T>, void> {
+  const telemetry = new Telemetry()
+  if (options.logger) logEvents(telemetry, options.logger)
+  const bus = options.bus ?? openBus(settings, telemetry)
+  const decoder = createDecoder<T>(schema, options.registry ?? registryOf(settings), { patient: true })
+  try {
+    for await (const taken of recordsFrom(options, { bus, topic, clock: systemClock, telemetry, ending })) {
+      const { from, record } = taken
+      if (!wanted(record)) continue
+      const value = await decodedOf(decoder, taken, options, ending)
+      if (ending.aborted) return
+      const { partition } = from
+      if (value !== null) yield { value, topic, partition, offset: record.offset, timestamp: record.timestamp }
+    }
+  } finally {
+    if (!options.bus) await bus.close()
+  }
+}
+
+function recordsFrom(
+  { from, untilEnd = false }: ReadOptions,
+  options: TopicStreamOptions,
+): AsyncGenerator<Taken, void> {
+  if (typeof from === 'string' || from instanceof Date) {
+    return topicRecords({ ...options, from: () => beginning(from), untilEnd })
+  }
+  if ('group' in from) {
+    const { group: groupId, startFrom = 'earliest' } = from
+    return groupRecords({ ...options, groupId, startFrom: beginning(startFrom) })
+  }
+  const fromOffset = (partition: number): From => {
+    const offset = from.offsets[partition]
+    return offset === undefined ? 'earliest' : { offset }
+  }
+  return topicRecords({ ...options, from: fromOffset, untilEnd })
+}
+
+const beginning = (from: Beginning): From => (from instanceof Date ? from.getTime() : from)
+
+/** @returns null where it is passed over, or the reading has ended */
+async function decodedOf<T>(
+  decoder: Decoder<T>,
+  taken: Taken,
+  { onUnreadable }: ReadOptions,
+  ending: AbortSignal,
+): Promise<T | null> {
+  const { value, unreadable } = taken.record
+  const decoded = unreadable
+    ? ({ ok: false, error: unreadable } as const)
+    : await decodePatiently(decoder, value, systemClock, () => !ending.aborted)
+  if (decoded === null) return null
+  if (decoded.ok) return decoded.value
+  const error = new UnreadableRecordError(taken, decoded.error.code, decoded.error.message)
+  if (!onUnreadable) throw error
+  onUnreadable(error)
+  return null
+}

@@ -1,0 +1,207 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { MemoryBroker } from '../../src/bus/memory/broker.ts'
+import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import { systemClock } from '../../src/clock.ts'
+import { loadSettings, SettingsError } from '../../src/config/index.ts'
+import {
+  type ReadOptions,
+  type Received,
+  readResults,
+  readStatuses,
+  type SendResult,
+  UnreadableRecordError,
+  waitForResult,
+} from '../../src/consumer/index.ts'
+import { createEncoder } from '../../src/records/encoder.ts'
+import type { StatusEvent } from '../../src/records/generated.ts'
+import { embeddedRegistry, RegistryUnavailable, type SchemaRegistry } from '../../src/records/registry.ts'
+import { schemas, subjectOf } from '../../src/records/schemas.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { publishAll, until } from '../support/bus.ts'
+import { buildResult } from '../support/results.ts'
+import { buildStatusEvent } from '../support/status-events.ts'
+
+const settings = loadSettings({ env: {}, overrides: { kafka: { brokers: 'embedded' } } })
+const { results: resultsTopic, statuses: statusesTopic } = settings.topics
+
+/** A bus with the topics of results and statuses, two partitions each, and what writes there as busgate does. */
+async function startBus() {
+  const broker = new MemoryBroker()
+  broker.createTopics([resultsTopic, statusesTopic].map(topic => ({ topic, partitions: 2 })))
+  const options = { broker, groupId: 'busgate', clock: systemClock, telemetry: new Telemetry(), drainMs: 2000 }
+  const bus = new MemoryBus({ ...options, startFrom: 'earliest' })
+  onTestFinished(() => bus.close())
+  const registry = embeddedRegistry()
+  const encode = await createEncoder<SendResult>(subjectOf(resultsTopic), schemas.result, registry)
+  const encodeStatus = await createEncoder<StatusEvent>(subjectOf(statusesTopic), schemas.status, registry)
+  const write = (topic: string, id: bigint, value: Buffer) =>
+    publishAll(bus, [{ topic, key: Buffer.from(String(id)), value }])
+  return {
+    bus,
+    registry,
+    result: (result: SendResult) => write(resultsTopic, result.id, encode(result)),
+    status: (event: StatusEvent) => write(statusesTopic, event.id, encodeStatus(event)),
+    garbage: (text: string) => write(resultsTopic, 1n, Buffer.from(text)),
+  }
+}
+
+async function received<T>(records: AsyncIterable<Received<T>>): Promise<Received<T>[]> {
+  const found: Received<T>[] = []
+  for await (const record of records) found.push(record)
+  return found
+}
+
+async function all<T>(records: AsyncIterable<Received<T>>): Promise<T[]> {
+  return (await received(records)).map(({ value }) => value)
+}
+
+const idsOf = (results: { id: bigint }[]) => results.map(({ id }) => Number(id)).sort((a, b) => a - b)
+
+describe('readResults', () => {
+  test('gives each result with its place, and ends behind the last one where it is told to', async () => {
+    const { bus, registry, result } = await startBus()
+    for (const id of [1n, 2n, 3n]) await result(buildResult({ id, msgId: `gw-${id}` }))
+    const found = await received(readResults(settings, { from: 'earliest', untilEnd: true, bus, registry }))
+    expect(idsOf(found.map(({ value }) => value))).toEqual([1, 2, 3])
+    expect(found.find(({ value }) => value.id === 2n)).toEqual({
+      value: buildResult({ id: 2n, msgId: 'gw-2' }),
+      topic: resultsTopic,
+      partition: expect.any(Number),
+      offset: expect.any(Number),
+      timestamp: expect.any(Number),
+    })
+  })
+
+  test('begins at a time, or at the offsets that its reader has kept', async () => {
+    const { bus, registry, result } = await startBus()
+    for (const id of [1n, 2n, 3n, 4n]) await result(buildResult({ id }))
+    const since = Date.now() + 1
+    await until(() => expect(Date.now()).toBeGreaterThan(since))
+    await result(buildResult({ id: 5n }))
+    const options = { untilEnd: true, bus, registry }
+    expect(idsOf(await all(readResults(settings, { ...options, from: new Date(since) })))).toEqual([5])
+
+    const offsets: Record<number, number> = {}
+    for await (const { partition, offset } of readResults(settings, { ...options, from: 'earliest' })) {
+      offsets[partition] = offset + 1
+    }
+    await result(buildResult({ id: 6n }))
+    expect(idsOf(await all(readResults(settings, { ...options, from: { offsets } })))).toEqual([6])
+  })
+
+  test('of a group goes on where the last reader of the group ended', async () => {
+    const { bus, registry, result } = await startBus()
+    for (const id of [1n, 2n, 3n]) await result(buildResult({ id }))
+    const readSome = async (count: number) => {
+      const end = new AbortController()
+      const ids: bigint[] = []
+      for await (const { value } of readResults(settings, {
+        ...{ from: { group: 'billing' }, signal: end.signal, bus, registry },
+      })) {
+        ids.push(value.id)
+        if (ids.length === count) end.abort() // the loop's body is finished all the same, and what it has counts
+      }
+      return ids
+    }
+    const first = await readSome(2)
+    expect(idsOf([...first, ...(await readSome(1))].map(id => ({ id })))).toEqual([1, 2, 3])
+  })
+
+  test('ends at once where its reader returns or its signal is aborted, though nothing comes', async () => {
+    const { bus, registry } = await startBus()
+    const waiting = readResults(settings, { from: 'latest', bus, registry })
+    const next = waiting.next()
+    await waiting.return!()
+    expect(await next).toEqual({ done: true, value: undefined })
+    const signal = AbortSignal.timeout(20)
+    expect(await all(readResults(settings, { from: { group: 'quiet' }, signal, bus, registry }))).toEqual([])
+    expect(await all(readResults(settings, { from: 'earliest', signal, bus, registry }))).toEqual([])
+  })
+
+  test('ends with an error at a record that nobody can read, which names its place and nothing of its content', async () => {
+    const { bus, registry, garbage } = await startBus()
+    await garbage('call 380671234567')
+    const error = await all(readResults(settings, { from: 'earliest', bus, registry })).catch(error => error)
+    expect(error).toBeInstanceOf(UnreadableRecordError)
+    expect(error).toMatchObject({ code: 'NOT_CONFLUENT', topic: resultsTopic, offset: 0 })
+    expect(error.message).toMatch(/^busgate\.results\/\d, offset 0 cannot be read: /)
+    expect(error.message).not.toContain('380671234567')
+  })
+
+  test('passes over such a record where it may tell of it', async () => {
+    const { bus, registry, garbage, result } = await startBus()
+    await garbage('garbage')
+    await result(buildResult({ id: 1n }))
+    const told: UnreadableRecordError[] = []
+    const options: ReadOptions = { from: 'earliest', untilEnd: true, onUnreadable: error => told.push(error) }
+    expect(idsOf(await all(readResults(settings, { ...options, bus, registry })))).toEqual([1])
+    expect(told.map(({ code }) => code)).toEqual(['NOT_CONFLUENT'])
+  })
+
+  test('waits for a schema registry that is away', async () => {
+    const { bus, registry, result } = await startBus()
+    await result(buildResult({ id: 1n }))
+    let asked = 0
+    const away: SchemaRegistry = {
+      ...registry,
+      async schemaOf(id) {
+        if (++asked === 1) throw new RegistryUnavailable('no answer')
+        return registry.schemaOf(id)
+      },
+    }
+    expect(idsOf(await all(readResults(settings, { from: 'earliest', untilEnd: true, bus, registry: away })))).toEqual([
+      1,
+    ])
+    expect(asked).toBe(2)
+  })
+
+  test('says what is missing in the settings, before anything is read', () => {
+    const nothing = loadSettings({ env: {} })
+    expect(() => readResults(nothing, { from: 'earliest' })).toThrow(SettingsError)
+    expect(() => readResults(settings, { from: { group: 'busgate' } })).toThrow(
+      'busgate is the group of the workers (kafka.groupId): a reader needs one of its own',
+    )
+  })
+
+  test('says that its topic does not exist', async () => {
+    const { bus, registry } = await startBus()
+    const other = loadSettings({ env: {}, overrides: { kafka: { brokers: 'embedded' }, topics: { results: 'none' } } })
+    await expect(all(readResults(other, { from: 'earliest', bus, registry }))).rejects.toThrow(
+      'missing on the bus: none',
+    )
+    await expect(all(readResults(other, { from: { group: 'g' }, bus, registry }))).rejects.toThrow('none')
+  })
+})
+
+test('readStatuses gives status events', async () => {
+  const { bus, registry, status } = await startBus()
+  await status(buildStatusEvent({ id: 7n }))
+  const found = await all(readStatuses(settings, { from: 'earliest', untilEnd: true, bus, registry }))
+  expect(found).toEqual([buildStatusEvent({ id: 7n })])
+})
+
+describe('waitForResult', () => {
+  test('passes over what is in doubt, duplicates, other ids, and records that cannot be read', async () => {
+    const { bus, registry, result, garbage } = await startBus()
+    const waiting = waitForResult(settings, 1001, { bus, registry })
+    await garbage('garbage')
+    await result(buildResult({ id: 1001n, outcome: 'IN_DOUBT', final: false }))
+    await result(buildResult({ id: 1001n, outcome: 'DUPLICATE', commandOffset: 8 }))
+    await result(buildResult({ id: 1002n }))
+    await result(buildResult({ id: 1001n, outcome: 'UNRESOLVED' }))
+    expect(await waiting).toMatchObject({ id: 1001n, outcome: 'UNRESOLVED' })
+  })
+
+  test('finds a result that is there already, of the account that is asked for', async () => {
+    const { bus, registry, result } = await startBus()
+    await result(buildResult({ id: 5n, account: 'shop', outcome: 'REJECTED' }))
+    await result(buildResult({ id: 5n, account: 'bank' }))
+    expect(await waitForResult(settings, 5n, { account: 'bank', bus, registry })).toMatchObject({ outcome: 'SENT' })
+  })
+
+  test('gives up with the reason of its signal', async () => {
+    const { bus, registry } = await startBus()
+    const signal = AbortSignal.timeout(20)
+    await expect(waitForResult(settings, 5n, { signal, bus, registry })).rejects.toMatchObject({ name: 'TimeoutError' })
+  })
+})

@@ -1,0 +1,36 @@
+import { describe, expect, test } from 'vitest'
+import { finalOf } from '../../src/consumer/index.ts'
+import { buildResult } from '../support/results.ts'
+
+const first = { topic: 'busgate.commands', partition: 0, offset: 10 }
+const second = { ...first, offset: 11 }
+const of = ({ topic, partition, offset }: typeof first, outcome: 'SENT' | 'DUPLICATE' | 'IN_DOUBT' | 'REJECTED') =>
+  buildResult({
+    outcome,
+    final: outcome !== 'IN_DOUBT',
+    commandTopic: topic,
+    commandPartition: partition,
+    commandOffset: offset,
+  })
+
+describe('finalOf', () => {
+  test('of a command is its final result, and nothing while it is in doubt', () => {
+    expect(finalOf([of(first, 'IN_DOUBT')], first)).toBeNull()
+    expect(finalOf([of(first, 'SENT'), of(first, 'IN_DOUBT')], first)).toMatchObject({ outcome: 'SENT' })
+  })
+
+  test('of a repeated command is DUPLICATE, and of its id what became of the message', () => {
+    const results = [of(second, 'DUPLICATE'), of(first, 'SENT')]
+    expect(finalOf(results, second)).toMatchObject({ outcome: 'DUPLICATE' })
+    expect(finalOf(results, { id: 1001 })).toMatchObject({ outcome: 'SENT' })
+    expect(finalOf([of(second, 'DUPLICATE')], { id: 1001n })).toBeNull()
+  })
+
+  test('of an id with several results is what tells most, in whatever order they come', () => {
+    const results = [of(first, 'REJECTED'), of(second, 'SENT')]
+    expect(finalOf(results, { id: 1001n })).toMatchObject({ outcome: 'SENT' })
+    expect(finalOf(results.toReversed(), { id: 1001n })).toMatchObject({ outcome: 'SENT' })
+    expect(finalOf(results, { id: 1002n })).toBeNull()
+    expect(finalOf(results, { id: 1001n, account: 'another' })).toBeNull()
+  })
+})
