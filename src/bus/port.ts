@@ -110,6 +110,30 @@ export interface GroupReadOptions {
   failed(error: Error): void
 }
 
+/** What a record is to hold: this key, or these bytes somewhere in its key or value. */
+export type Needle = { key: Buffer } | { bytes: Buffer }
+
+export interface Query {
+  from: From
+  /** Any of them will do. */
+  needles: readonly Needle[]
+  /** Gives up. */
+  ending: AbortSignal
+}
+
+export interface Searched extends TopicPartition {
+  /** The first offset that was looked at, and the one behind the last. */
+  from: number
+  until: number
+  /** The first offset that the log holds. */
+  start: number
+  /** When the first record that was looked at was written, milliseconds since 1970; null: unknown. */
+  since: number | null
+  /** Batches that cannot be read. */
+  unreadable: number
+  records: BusRecord[]
+}
+
 /** Follows every partition that the topics had when it began. */
 export interface Reader {
   /** As `Follower.caughtUp`, of all partitions. */
@@ -250,6 +274,16 @@ export interface Bus {
   readInGroup(topics: readonly string[], options: GroupReadOptions): Promise<GroupReader>
   /** Follows all partitions of the topics. @throws Error when one of the topics does not exist */
   read(topics: readonly string[], from: From, onRecords: RecordsHandler): Promise<Reader>
+  /**
+   * Looks through what a partition holds now for records with certain bytes, as fast as its log can be fetched.
+   * @throws Error when there is no such partition, or no right to read it
+   */
+  search(tp: TopicPartition, query: Query): Promise<Searched>
+  /** How far a group has come on each of the partitions, with what it has noted there; null where it has not begun. */
+  progress(
+    groupId: string,
+    tps: readonly TopicPartition[],
+  ): Promise<({ offset: number; metadata: string | null } | null)[]>
   /** Creates the topics that do not exist yet. */
   createTopics(specs: readonly TopicSpec[]): Promise<void>
   /** Number of partitions of each topic; a topic that does not exist is left out. */

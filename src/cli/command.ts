@@ -7,6 +7,8 @@ export interface Flag<T> {
   help: string
   /** Other names that it answers to. */
   also?: readonly string[]
+  /** Whether the value may stand without the flag's name: of at most one flag of a command. */
+  bare?: true
   /** @throws Error that says what is expected; the flag's name is put before it. */
   read(text: string): T
 }
@@ -35,6 +37,29 @@ export function toggle(help: string): Flag<true> {
 
 export function text(value: string, help: string): Flag<string> {
   return { value, help, read: given => given }
+}
+
+/** An id of a command, 1 to 2^63-1. */
+export function idFlag(help: string): Flag<bigint> {
+  const read = (given: string) => {
+    const id = /^\d{1,19}$/.test(given) ? BigInt(given) : 0n
+    if (id >= 1n && id < 2n ** 63n) return id
+    throw new UsageError('expected an id, a whole number from 1 to 9223372036854775807')
+  }
+  return { value: 'ID', help, read }
+}
+
+const units: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 24 * 3_600_000 }
+
+/** A time in the past, as milliseconds since 1970: how long ago (90s, 30m, 12h, 7d), or a date. */
+export function sinceFlag(help: string): Flag<number> {
+  const read = (given: string) => {
+    const [, amount, unit = ''] = /^(\d{1,9})([smhd])$/.exec(given) ?? []
+    const time = amount === undefined ? Date.parse(given) : Date.now() - Number(amount) * units[unit]!
+    if (time >= 0 && (amount !== undefined || /^\d{4}-/.test(given))) return time
+    throw new UsageError('expected how long ago, such as 30m, 12h or 7d, or a date such as 2026-11-22T10:00:00Z')
+  }
+  return { value: 'TIME', help, read }
 }
 
 export function whole(value: string, help: string, min: number, max: number): Flag<number> {

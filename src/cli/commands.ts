@@ -37,6 +37,10 @@ export const commands: Record<string, Entry> = {
     summary: 'Shows dead letters as they come.',
     load: async () => (await import('./commands/tail.ts')).tailDeadLetters,
   },
+  message: {
+    summary: 'Shows what became of one message, from its command to its last status.',
+    load: async () => (await import('./commands/message.ts')).message,
+  },
   'dlq list': {
     summary: 'Lists dead letters: records that could not be read.',
     load: async () => (await import('./commands/dlq.ts')).dlqList,

@@ -19,7 +19,8 @@ export function commandHelp(name: string, { about, flags }: Command): string {
   const rows = Object.entries(flags).map(
     ([flag, { value, help }]): Row => [`--${flag}${value === null ? '' : ` ${value}`}`, help],
   )
-  const usage = `Usage: busgate ${name}${rows.length > 0 ? ' [FLAGS]' : ''}`
+  const bare = Object.values(flags).find(flag => flag.bare)
+  const usage = `Usage: busgate ${name}${bare ? ` [${bare.value}]` : ''}${rows.length > 0 ? ' [FLAGS]' : ''}`
   return [usage, '', about, ...(rows.length > 0 ? ['', ...table(rows)] : [])].join('\n')
 }
 

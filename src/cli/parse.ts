@@ -28,6 +28,11 @@ export function parseFlags(commandName: string, own: Flags, args: string[]): Par
   const values: Record<string, unknown> = {}
   for (const token of tokens) {
     if (token.kind === 'option-terminator') continue
+    const bare = token.kind === 'positional' ? bareFlag(flags, values) : undefined
+    if (token.kind === 'positional' && bare) {
+      values[bare] = read(flags[bare]!.value!, flags[bare]!, token.value)
+      continue
+    }
     if (token.kind === 'positional') {
       throw new UsageError(`${commandName} takes no "${token.value}": its flags are ${listed(flags)}`)
     }
@@ -50,6 +55,11 @@ function read(rawName: string, flag: Flags[string], value: string): unknown {
   } catch (error) {
     throw new UsageError(`${rawName}: ${(error as Error).message}`)
   }
+}
+
+/** The flag that a value without a name is for, if it has none yet. */
+function bareFlag(flags: Flags, values: Record<string, unknown>): string | undefined {
+  return Object.keys(flags).find(name => flags[name]!.bare && !Object.hasOwn(values, name))
 }
 
 function nearestFlag(name: string, flags: Flags): string {

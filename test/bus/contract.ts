@@ -13,6 +13,7 @@ import {
 import { followerContract } from './follower-contract.ts'
 import { groupReadingContract } from './group-reading-contract.ts'
 import { recordLimitsContract } from './record-limits-contract.ts'
+import { searchContract } from './search-contract.ts'
 
 let groups = 0
 
@@ -333,6 +334,7 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
     recordLimitsContract(() => harness)
     followerContract(() => harness)
     groupReadingContract(() => harness)
+    searchContract(() => harness)
 
     test('the lease is valid while the group is joined', async () => {
       const { membership } = await setUp(['a'])

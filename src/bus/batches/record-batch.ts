@@ -111,6 +111,12 @@ export function contextOf(bytes: Buffer) {
   }
 }
 
+/** The bytes of its records, unpacked. @throws UnreadableBatch */
+export function recordsOf(bytes: Buffer): Buffer {
+  if (bytes.length < at.records) throw new UnreadableBatch('BATCH_CORRUPT', 'it is shorter than its header')
+  return unpack(bytes.readInt16BE(at.attributes) & attributes.codec, bytes.subarray(at.records))
+}
+
 export function isIntact(bytes: Buffer): boolean {
   return bytes.length >= at.records && crc32c(bytes.subarray(at.attributes)) === bytes.readUInt32BE(at.crc)
 }
@@ -123,8 +129,7 @@ export function isIntact(bytes: Buffer): boolean {
 export function decodeBatch(bytes: Buffer, wanted: Wanted): RecordBatch {
   if (bytes.length < at.records) throw new UnreadableBatch('BATCH_CORRUPT', 'it is shorter than its header')
   if (!isIntact(bytes)) throw new UnreadableBatch('BATCH_CORRUPT', 'its checksum is wrong')
-  const flags = bytes.readInt16BE(at.attributes)
-  const reader = new RecordReader(unpack(flags & attributes.codec, bytes.subarray(at.records)))
+  const reader = new RecordReader(recordsOf(bytes))
   const { isControl, batchContext, hasAppendTime, timestamp } = contextOf(bytes)
   const { firstOffset } = prefixOf(bytes)
   const lastOffset = lastOffsetOf(bytes)

@@ -11,8 +11,10 @@ import type {
   Membership,
   OnRecords,
   Publisher,
+  Query,
   Reader,
   RecordsHandler,
+  Searched,
   SessionListener,
   TopicPartition,
   TopicSpec,
@@ -32,6 +34,7 @@ import { LogReader } from './log-reader.ts'
 import { Logs } from './logs.ts'
 import { kafkaPublisher } from './publisher.ts'
 import { reachable } from './reachable.ts'
+import { searchLog } from './search.ts'
 import { maxMessageBytes, topicConfig } from './topic-config.ts'
 
 export interface KafkaBusOptions extends KafkaConnection {
@@ -135,6 +138,18 @@ export class KafkaBus implements Bus {
 
   read(topics: readonly string[], from: From, onRecords: RecordsHandler): Promise<Reader> {
     return readTopics(this, topics, from, onRecords)
+  }
+
+  search(tp: TopicPartition, query: Query): Promise<Searched> {
+    return searchLog({ brokers: this.#brokers, logs: this.#logs }, tp, query)
+  }
+
+  async progress(groupId: string, tps: readonly TopicPartition[]): ReturnType<Bus['progress']> {
+    const found = await reachable(this.#logs.committed(groupId, tps))
+    return tps.map(tp => {
+      const one = found.find(({ topic, partition }) => topic === tp.topic && partition === tp.partition)
+      return one?.committed ?? null
+    })
   }
 
   async createTopics(specs: readonly TopicSpec[]): Promise<void> {

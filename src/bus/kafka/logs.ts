@@ -42,7 +42,7 @@ export class Logs {
    */
   locate(tp: TopicPartition, from: From): Promise<number> {
     const { brokers } = this.#options
-    return this.#asking(tp, async () => {
+    return this.patiently(tp, async () => {
       const position = { tp, offset: await offsetAt(brokers, tp, from) }
       const answers = await fetchCommitted(request => brokers.ask({ leader: tp }, fetchRecords, request), [position], {
         waitMs: 0,
@@ -58,7 +58,7 @@ export class Logs {
   /** The end of what may be read now, or of what is written; brokers that are away are waited for. */
   end(tp: TopicPartition, behindOpen?: 'behind open transactions'): Promise<number> {
     const end = behindOpen ? endOf : stableEndOf
-    return this.#asking(tp, () => end(this.#options.brokers, tp))
+    return this.patiently(tp, () => end(this.#options.brokers, tp))
   }
 
   /** Asks once. @throws Error as the broker answers */
@@ -81,8 +81,8 @@ export class Logs {
     this.#closing.resolve()
   }
 
-  /** Asks until there is an answer, or a refusal that lasts. */
-  async #asking<T>({ topic, partition }: TopicPartition, ask: () => Promise<T>): Promise<T> {
+  /** Asks until there is an answer. @throws Error when it is a refusal that lasts */
+  async patiently<T>({ topic, partition }: TopicPartition, ask: () => Promise<T>): Promise<T> {
     const name = `${topic}/${partition}`
     let told = ''
     for (let attempt = 1; !this.#closed; attempt++) {

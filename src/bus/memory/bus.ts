@@ -12,8 +12,10 @@ import type {
   Membership,
   OnRecords,
   Publisher,
+  Query,
   Reader,
   RecordsHandler,
+  Searched,
   SessionListener,
   TopicPartition,
   TopicSpec,
@@ -21,6 +23,7 @@ import type {
 import { readTopics } from '../read-topics.ts'
 import { GroupReading } from '../reading/group-reading.ts'
 import { RecordLimits } from '../record-limits.ts'
+import { holds } from '../search.ts'
 import type { PartitionDriver, PartitionHistory } from '../session/driver.ts'
 import { GroupMember, type GroupTransport } from '../session/member.ts'
 import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
@@ -299,6 +302,20 @@ export class MemoryBus implements Bus {
 
   read(topics: readonly string[], from: From, onRecords: RecordsHandler): Promise<Reader> {
     return readTopics(this, topics, from, onRecords)
+  }
+
+  async search(tp: TopicPartition, { from, needles }: Query): Promise<Searched> {
+    const begin = await this.#locate(tp, from)
+    return this.#atBroker(`look through ${tp.topic}/${tp.partition}`, broker => {
+      const { records, next } = broker.read(tp, begin, Number.POSITIVE_INFINITY)
+      const found = records.filter(record => holds(record, needles))
+      const since = records[0]?.timestamp ?? null
+      return { ...tp, from: begin, until: next, start: broker.start(tp), since, unreadable: 0, records: found }
+    })
+  }
+
+  async progress(groupId: string, tps: readonly TopicPartition[]): ReturnType<Bus['progress']> {
+    return this.#atBroker('look up the group', broker => tps.map(tp => broker.committed(groupId, tp)))
   }
 
   async createTopics(specs: readonly TopicSpec[]): Promise<void> {

@@ -1,55 +1,76 @@
 import { openBus } from '../../bus/open.ts'
-import type { BusRecord, TopicPartition } from '../../bus/port.ts'
+import type { Taken } from '../../bus/reading/record-queue.ts'
+import { topicRecords } from '../../bus/reading/topic-stream.ts'
+import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
-import { command, toggle, whole } from '../command.ts'
+import { command, type Flags, given, sinceFlag, toggle, whole } from '../command.ts'
+import { filterFlags as letterFilters } from '../dlq/select.ts'
+import { printLine } from '../print.ts'
 import { printable } from '../printable.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 import { untilSignal } from '../signals.ts'
+import { resultFilters, statusFilters } from '../tail/select.ts'
 import { printed, type Show, showDeadLetters, showResults, showStatuses } from '../tail/show.ts'
+import { UsageError } from '../usage-error.ts'
 
-export const tailResults = tail('results', ({ topics }) => topics.results, showResults)
-export const tailStatuses = tail('status events', ({ topics }) => topics.statuses, showStatuses)
-export const tailDeadLetters = tail(
-  'dead letters',
-  ({ topics }) => topics.deadLetters,
-  () => showDeadLetters,
-)
+const flags = {
+  since: sinceFlag('Begins so long ago (30m, 12h, 7d), or at a date. Default: now.'),
+  'from-beginning': toggle('Begins with the oldest.'),
+  'until-end': toggle('Ends behind those that are there already.'),
+  limit: { ...whole('N', 'Ends after so many.', 1, Number.MAX_SAFE_INTEGER), also: ['count'] },
+  json: toggle('Prints one JSON object a line, with every field.'),
+  config: configFlag,
+}
 
-function tail(what: string, topicOf: (settings: Settings) => string, showFor: (settings: Settings) => Show) {
-  return command({
-    about: `Shows ${what} as they come, a line each, until it is interrupted.`,
-    flags: {
-      'from-beginning': toggle('Shows those that are there already, too.'),
-      count: whole('N', 'Ends after so many.', 1, Number.MAX_SAFE_INTEGER),
-      json: toggle('Prints one JSON object a line, with every field.'),
-      config: configFlag,
-    },
-    async run({ 'from-beginning': fromBeginning, count = Number.POSITIVE_INFINITY, json, config }) {
-      const settings = settingsWithBrokers(config)
-      const stopAsked = untilSignal()
-      const show = showFor(settings)
-      const topic = topicOf(settings)
-      const { promise: ended, resolve: end, reject: fail } = Promise.withResolvers<'enough'>()
-      let left = count
-      const onRecords = async (from: TopicPartition, records: readonly BusRecord[]) => {
-        const shown = await show(readable(records, from), from)
-        for (const one of shown.slice(0, left)) process.stdout.write(`${printed(one, json)}\n`)
-        left = Math.max(0, left - shown.length)
-        if (left === 0) end('enough')
+export const tailResults = tail('results', ({ topics }) => topics.results, resultFilters, showResults)
+export const tailStatuses = tail('status events', ({ topics }) => topics.statuses, statusFilters, showStatuses)
+export const tailDeadLetters = tail('dead letters', ({ topics }) => topics.deadLetters, letterFilters, showLetters)
+
+function tail(
+  what: string,
+  topicOf: (settings: Settings) => string,
+  filterFlags: Flags,
+  showFor: (settings: Settings, filters: never) => Show,
+) {
+  return command<Flags & typeof flags>({
+    about: [
+      `Shows ${what}, a line each: those that come until it is interrupted, or with --until-end those that are there.`,
+      'Several filters must all match.',
+    ].join('\n'),
+    flags: { ...filterFlags, ...flags },
+    async run(values) {
+      const { since, 'from-beginning': fromBeginning, 'until-end': untilEnd = false, limit, json, config } = values
+      if (untilEnd && since === undefined && !fromBeginning) {
+        throw new UsageError('--until-end needs --since TIME or --from-beginning: what comes from now on has no end')
       }
-
-      const bus = openBus(settings, new Telemetry())
+      const settings = settingsWithBrokers(config)
+      const topic = topicOf(settings)
+      const filters = given(Object.fromEntries(Object.keys(filterFlags).map(name => [name, values[name]])))
+      const show = showFor(settings, filters as never)
+      const end = new AbortController()
+      let signal: string | null = null
+      void untilSignal().then(heard => {
+        signal = heard
+        end.abort()
+      })
+      const telemetry = new Telemetry()
+      const bus = openBus(settings, telemetry)
       try {
         if (!(await bus.partitions([topic])).has(topic)) {
           throw new Error(`there is no topic ${topic}: busgate topics create makes it`)
         }
-        const reader = await bus.read([topic], fromBeginning ? 'earliest' : 'latest', (from, records) =>
-          onRecords(from, records).catch(fail),
-        )
-        process.stderr.write(`Reading ${topic}; Ctrl-C ends.\n`)
-        const ending = await Promise.race([stopAsked, ended]).finally(() => reader.close())
-        return ending === 'SIGINT' ? 130 : 0
+        if (!untilEnd) process.stderr.write(`Reading ${topic}; Ctrl-C ends.\n`)
+        const begin = fromBeginning ? 'earliest' : (since ?? 'latest')
+        const options = { bus, topic, from: () => begin, untilEnd, clock: systemClock, telemetry, ending: end.signal }
+        let left = limit ?? Number.POSITIVE_INFINITY
+        for await (const taken of topicRecords(options)) {
+          const [shown] = isReadable(taken) ? await show([taken.record], taken.from) : []
+          if (!shown) continue
+          await printLine(printed(shown, json))
+          if (--left === 0) break
+        }
+        return signal === 'SIGINT' ? 130 : 0
       } finally {
         await bus.close()
       }
@@ -57,10 +78,12 @@ function tail(what: string, topicOf: (settings: Settings) => string, showFor: (s
   })
 }
 
-/** Says of batches that cannot be read why. */
-function readable(records: readonly BusRecord[], { topic, partition }: TopicPartition): readonly BusRecord[] {
-  return records.filter(({ unreadable }) => {
-    if (unreadable) process.stderr.write(`${topic}/${partition}: ${printable(unreadable.message)}\n`)
-    return !unreadable
-  })
+/** Says of a batch that cannot be read why. */
+function isReadable({ from: { topic, partition }, record: { unreadable } }: Taken): boolean {
+  if (unreadable) process.stderr.write(`${topic}/${partition}: ${printable(unreadable.message)}\n`)
+  return !unreadable
+}
+
+function showLetters(_settings: Settings, filters: Parameters<typeof showDeadLetters>[2]): Show {
+  return (records, from) => showDeadLetters(records, from, filters)
 }

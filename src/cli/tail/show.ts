@@ -7,7 +7,9 @@ import { registryOf } from '../../records/open.ts'
 import { schemas } from '../../records/schemas.ts'
 import { decodeAll } from '../decode-all.ts'
 import { letterOf, placeText } from '../dlq/letter.ts'
+import { type Filters as LetterFilters, matches as letterMatches } from '../dlq/select.ts'
 import { printable } from '../printable.ts'
+import { type Filters, matches, mayMatch } from './select.ts'
 
 /** Makes records of one topic readable: what is printed of each, as an object and as a line. */
 export type Show = (records: readonly BusRecord[], from: TopicPartition) => Promise<Shown[]>
@@ -20,26 +22,32 @@ interface Shown {
 /** One record as it goes to a terminal, with nothing in it that a terminal would obey. */
 export const printed = ({ json, line }: Shown, asJson = false): string => printable(asJson ? stringifyJson(json) : line)
 
-export function showResults(settings: Settings): Show {
-  return showDecoded<SendResult>(settings, schemas.result, result => {
+export function showResults(settings: Settings, filters: Filters = {}): Show {
+  return showDecoded<SendResult>(settings, schemas.result, filters, result => {
     const { completedAt, id, type, outcome, errorCode, error, msgId } = result
     return [instant(completedAt), id, type, outcome, msgId, errorCode, error]
   })
 }
 
-export function showStatuses(settings: Settings): Show {
-  return showDecoded<StatusEvent>(settings, schemas.status, event => {
+export function showStatuses(settings: Settings, filters: Filters = {}): Show {
+  return showDecoded<StatusEvent>(settings, schemas.status, filters, event => {
     const { receivedAt, id, type, state, status, source, error } = event
     return [instant(receivedAt), id, type, state, status, source, error]
   })
 }
 
-function showDecoded<T extends object>(settings: Settings, schema: object, cellsOf: (value: T) => unknown[]): Show {
+function showDecoded<T extends SendResult | StatusEvent>(
+  settings: Settings,
+  schema: object,
+  filters: Filters,
+  cellsOf: (value: T) => unknown[],
+): Show {
   const decoder = createDecoder<T>(schema, registryOf(settings))
-  return async records => {
+  return async all => {
+    const records = all.filter(record => mayMatch(record, filters))
     const decoded = await decodeAll(decoder, records)
     return decoded.flatMap((one, i) => {
-      if (one.ok) return [{ json: one.value, line: lineOf(cellsOf(one.value)) }]
+      if (one.ok) return matches(one.value, filters) ? [{ json: one.value, line: lineOf(cellsOf(one.value)) }] : []
       const why = 'error' in one ? one.error.message : 'Its schema is not known.'
       process.stderr.write(`The record at offset ${records[i]!.offset} cannot be read. ${printable(why)}\n`)
       return []
@@ -48,15 +56,23 @@ function showDecoded<T extends object>(settings: Settings, schema: object, cells
 }
 
 /** Dead letters hold what could not be decoded: its bytes are shown in base64. */
-export async function showDeadLetters(records: readonly BusRecord[], from: TopicPartition): Promise<Shown[]> {
-  return records.map(record => {
+export async function showDeadLetters(
+  records: readonly BusRecord[],
+  from: TopicPartition,
+  filters: LetterFilters = {},
+): Promise<Shown[]> {
+  return records.flatMap(record => {
     const { timestamp, key, value } = record
-    const { stage, code, origin, message } = letterOf(from, record)
+    const letter = letterOf(from, record)
+    if (!letterMatches(letter, filters)) return []
+    const { stage, code, origin, message } = letter
     const headers = Object.fromEntries(Object.entries(record.headers).map(([name, header]) => [name, String(header)]))
-    return {
-      json: { timestamp, key: key?.toString() ?? null, headers, value: value?.toString('base64') ?? null },
-      line: lineOf([instant(timestamp), stage, code, origin && placeText(origin), message]),
-    }
+    return [
+      {
+        json: { timestamp, key: key?.toString() ?? null, headers, value: value?.toString('base64') ?? null },
+        line: lineOf([instant(timestamp), stage, code, origin && placeText(origin), message]),
+      },
+    ]
   })
 }
 

@@ -1,0 +1,151 @@
+import { contextOf, headerBytes, lastOffsetOf, prefixBytes, prefixOf, recordsOf } from '../batches/record-batch.ts'
+import type { BusRecord, Needle, Query, Searched, TopicPartition } from '../port.ts'
+import { timestampOf } from '../record-time.ts'
+import { holds } from '../search.ts'
+import type { Brokers } from '../wire/brokers.ts'
+import { protocolError } from '../wire/errors.ts'
+import { type FetchedPartition, fetchRecords } from '../wire/fetch-api.ts'
+import { fetchCommitted } from './fetch.ts'
+import type { Logs } from './logs.ts'
+
+/** Bytes that are asked for at once: less costs more answers, more waits longer for the first of them. */
+const fetchBytes = 8 * 1024 * 1024
+const limitMs = 30_000
+const offsetOutOfRange = 1
+/** The format of batches since Kafka 0.11. */
+const newestFormat = 2
+/** Bytes of memory that the records of one batch may take. */
+const batchRoom = 256 * 1024 * 1024
+
+/** A batch that may hold a record that is looked for. */
+interface Candidate {
+  first: number
+  last: number
+}
+
+/**
+ * Fetches a partition's log and looks for the bytes in its batches, unpacked but not taken apart: that costs a tenth of
+ * decoding their records. Only batches that hold the bytes are read as all others are, so that what was aborted or cannot
+ * be read is treated in the same way.
+ */
+export async function searchLog(
+  { brokers, logs }: { brokers: Brokers; logs: Logs },
+  tp: TopicPartition,
+  { from, needles, ending }: Query,
+): Promise<Searched> {
+  const patterns = needles.map(patternOf)
+  const begin = await logs.locate(tp, from)
+  const start = await logs.locate(tp, 'earliest')
+  const end = await logs.end(tp)
+  const fetchAt = (offset: number) => fetchRaw(brokers, logs, tp, offset)
+  const records: BusRecord[] = []
+  let since: number | null = null
+  let reached = begin
+  for (let fetching = begin < end ? fetchAt(begin) : null; fetching && !ending.aborted; ) {
+    const { bytes } = await fetching
+    const next = behind(bytes, reached)
+    fetching = next > reached && next < end ? fetchAt(next) : null
+    since ??= timeOf(bytes)
+    for (const { first, last } of candidatesIn(bytes, patterns)) {
+      if (first >= end || ending.aborted) break
+      const found = await readBatch(brokers, tp, Math.max(first, reached), Math.min(last, end - 1))
+      for (const record of found) if (record.unreadable || holds(record, needles)) records.push(record)
+    }
+    reached = next
+  }
+  const unreadable = records.filter(record => record.unreadable).length
+  return {
+    ...tp,
+    from: begin,
+    until: Math.min(reached, end),
+    start,
+    since,
+    unreadable,
+    records: records.filter(one => !one.unreadable),
+  }
+}
+
+/** A key stands behind its length, which no longer id shares with it. */
+function patternOf(needle: Needle): Buffer {
+  if ('bytes' in needle) return needle.bytes
+  const { key } = needle
+  return key.length < 64 ? Buffer.concat([Buffer.from([key.length << 1]), key]) : key
+}
+
+async function fetchRaw(brokers: Brokers, logs: Logs, tp: TopicPartition, offset: number): Promise<FetchedPartition> {
+  let at = offset
+  return logs.patiently(tp, async () => {
+    const partitions = [{ tp, offset: at, maxBytes: fetchBytes }]
+    const request = { waitMs: 0, maxBytes: fetchBytes, rack: '', partitions }
+    const answer = await brokers.ask({ leader: tp }, fetchRecords, request, { lane: 'fetch', limitMs })
+    const [found] = answer.partitions
+    if (!found) throw new Error('the broker did not answer what it was asked for')
+    if (found.errorCode === offsetOutOfRange) at = await logs.locate(tp, 'earliest') // retention went on meanwhile
+    if (found.errorCode) throw protocolError(found.errorCode)
+    return found
+  })
+}
+
+/** Where to read on. A batch that was cut off is asked for anew; one of which nothing tells its end is passed over. */
+function behind(bytes: Buffer, offset: number): number {
+  let next = offset
+  for (const batch of batchesIn(bytes)) next = Math.max(next, endOf(batch) + 1)
+  return next
+}
+
+function timeOf(bytes: Buffer): number | null {
+  if (bytes.length < headerBytes) return null
+  const time = timestampOf(contextOf(bytes).timestamp)
+  return time < 0 ? null : time
+}
+
+function* candidatesIn(bytes: Buffer, patterns: readonly Buffer[]): Generator<Candidate> {
+  for (const batch of batchesIn(bytes)) {
+    if (mayHold(batch, patterns)) yield { first: prefixOf(batch).firstOffset, last: endOf(batch) }
+  }
+}
+
+/** What cannot be looked into may hold anything. */
+function mayHold(batch: Buffer, patterns: readonly Buffer[]): boolean {
+  if (prefixOf(batch).magic !== newestFormat) return true
+  if (contextOf(batch).isControl) return false
+  try {
+    const records = recordsOf(batch)
+    return patterns.some(pattern => records.includes(pattern))
+  } catch {
+    return true
+  }
+}
+
+function* batchesIn(bytes: Buffer): Generator<Buffer> {
+  for (let rest = bytes; rest.length >= prefixBytes; ) {
+    const size = prefixOf(rest).bytes
+    if (size < prefixBytes || size > rest.length) return
+    yield rest.subarray(0, size)
+    rest = rest.subarray(size)
+  }
+}
+
+/** A set of the older formats states the offset of its last message. */
+function endOf(batch: Buffer): number {
+  const { magic, firstOffset } = prefixOf(batch)
+  return magic === newestFormat ? lastOffsetOf(batch) : firstOffset
+}
+
+/** What of a batch is committed, or what stands for it where it cannot be read. */
+async function readBatch(brokers: Brokers, tp: TopicPartition, first: number, last: number): Promise<BusRecord[]> {
+  const records: BusRecord[] = []
+  for (let offset = first; offset <= last; ) {
+    const position = { tp, offset }
+    const limits = { waitMs: 0, bytesPerPartition: 1, roomPerPartition: batchRoom }
+    const ask: Parameters<typeof fetchCommitted>[0] = request =>
+      brokers.ask({ leader: tp }, fetchRecords, request, { lane: 'common', limitMs })
+    const fetched = (await fetchCommitted(ask, [position], limits)).get(position)
+    if (!fetched) throw new Error(`${tp.topic}/${tp.partition} cannot be read at offset ${offset}`)
+    if (!fetched.ok) throw fetched.error
+    records.push(...fetched.records.filter(record => record.offset <= last))
+    if (fetched.next <= offset) break
+    offset = fetched.next
+  }
+  return records
+}

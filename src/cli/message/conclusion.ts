@@ -1,0 +1,136 @@
+import { finalOf } from '../../consumer/final.ts'
+import type { SendResult } from '../../records/generated.ts'
+import { lifecycleAfter, newLifecycle, verdictOf } from '../../statuses/lifecycle.ts'
+import { placeText } from '../dlq/letter.ts'
+import type { Evidence, FoundCommand, Sighting } from './evidence.ts'
+
+/** Of an errorCode, what helps. What is not here has no remedy beyond its own text. */
+const remedies: Partial<Record<string, string>> = {
+  ACCESS_DENIED: "The account's key was refused: correct it",
+  SENDER_INVALID: 'Register the signature with the gateway, or use another one',
+  OPERATOR_UNSUPPORTED: 'The gateway does not reach the network of this number by this channel: use another one',
+  INSUFFICIENT_FUNDS: 'Top up the account',
+  SPEND_LIMIT: "Raise the account's limit",
+  DEADLINE: 'It was not sent before its deadline: give it a later one',
+  MAX_AGE: 'It waited longer than delivery.maxAgeMs',
+}
+
+/** These answer at once, and the gateway keeps no delivery status of them. */
+const withoutStatus: readonly string[] = ['call/otp', 'hlr']
+
+const at = (ms: number) => new Date(ms).toISOString()
+const anew = 'if it is still wanted, send it under a new id'
+
+/** What happened to one message, and what to do, if anything, in plain sentences. */
+export function conclusionOf(evidence: Evidence, id: bigint, account: string): string {
+  return [whatBecame(evidence, id, account), ...repetition(evidence, id, account)].join(' ')
+}
+
+function whatBecame(evidence: Evidence, id: bigint, account: string): string {
+  const results = evidence.results.map(({ value }) => value).filter(one => one.id === id && one.account === account)
+  const final = finalOf(results, { id, account })
+  if (final) return ofFinal(final, evidence, id, account)
+  const doubted = results.some(({ outcome }) => outcome === 'IN_DOUBT')
+  const doubts = evidence.doubts.filter(({ value }) => value.account === account)
+  if (doubted || doubts.length > 0) {
+    const cause = doubts.at(-1)?.value.cause
+    return (
+      `Perhaps sent: the answer of the gateway is missing${cause ? ` (${cause})` : ''}, and busgate is finding out. ` +
+      'A final result will follow: do not send it again. --ask asks the gateway now.'
+    )
+  }
+  const command = evidence.commands.find(({ value }) => value.command.account === account)
+  if (results.length > 0) {
+    return (
+      'Only a repetition of it was found: its id was known, so this one was not sent. What became of the first one is ' +
+      'older than what was searched: --since 30d looks further back.'
+    )
+  }
+  const [letter] = evidence.letters
+  if (!command && letter) {
+    const { code, message } = letter.value
+    const { partition, offset } = letter.place
+    return (
+      `Not sent: its record could not be read (${code}: ${message}). When that is mended, busgate dlq replay --at ` +
+      `${partition}@${offset} sends it.`
+    )
+  }
+  if (!command) return verdictText(evidence, account) ?? 'No command and no result of it was found.'
+  return ofCommand(command)
+}
+
+function ofCommand({ value: { progress }, place }: Sighting<FoundCommand>): string {
+  const where = placeText(place)
+  const texts: Record<FoundCommand['progress'], string> = {
+    unread: `Not sent yet: no worker has begun on the partition of ${where}. Is busgate run with this kafka.groupId started?`,
+    waiting: `Not sent yet: the command at ${where} waits for its turn. busgate doctor says what is wrong, if anything.`,
+    sending: `Being sent now: a request for the command at ${where} is under way. Its result follows.`,
+    doubted: `Perhaps sent: its worker stopped with a request for ${where} under way. Its result follows.`,
+    done: `The command at ${where} is done with, but its result is not among what was searched: --since looks further back.`,
+    unknown: `The command is at ${where}; how far the workers have come is not known.`,
+  }
+  return texts[progress]
+}
+
+function ofFinal(final: SendResult, evidence: Evidence, id: bigint, account: string): string {
+  const { outcome, errorCode, error, attempts } = final
+  const reason = [errorCode, error].filter(Boolean).join(': ')
+  if (outcome === 'SENT') return sentText(final, evidence, account)
+  if (outcome === 'REJECTED') {
+    return `Not sent: the gateway refused it (${reason}). ${remedy(errorCode)}; ${anew}.`
+  }
+  if (outcome === 'INVALID') return `Not sent: the command breaks the interface (${reason}). Correct it; ${anew}.`
+  if (outcome === 'EXPIRED') return `Not sent: it was too late (${reason}). ${remedy(errorCode)}; ${anew}.`
+  if (outcome === 'UNRESOLVED') {
+    const told = verdictText(evidence, account)
+    if (told) return `Nobody could tell whether it was sent, until a status came. ${told}`
+    return (
+      `Perhaps sent: nobody could tell after ${attempts} attempt${attempts === 1 ? '' : 's'} (${reason}). Whoever sends it ` +
+      `again may pay and reach the phone twice: busgate message ${id} --ask asks the gateway first.`
+    )
+  }
+  return 'A newer busgate has written what became of it: use that version.'
+}
+
+const remedy = (errorCode: string | null) => remedies[errorCode ?? ''] ?? 'Its text says why'
+
+function sentText({ sentAt, msgId, type, completedAt }: SendResult, evidence: Evidence, account: string): string {
+  const taken = `the gateway took it ${at(sentAt ?? completedAt)}${msgId === null ? '' : ` as ${msgId}`}`
+  if (withoutStatus.includes(type)) return `Sent: ${taken}. A ${type} has no delivery status.`
+  const told = verdictText(evidence, account)
+  if (told) return `Sent: ${taken}. ${told}`
+  return (
+    `Sent: ${taken}. No status has come yet: it may still be on its way. --ask asks the gateway, as the reconciler does ` +
+    'when a verdict is overdue.'
+  )
+}
+
+/** Null: nothing was told. */
+function verdictText({ statuses }: Evidence, account: string): string | null {
+  const events = statuses.map(({ value }) => value).filter(event => event.account === account)
+  if (events.length === 0) return null
+  const life = events.reduce(lifecycleAfter, newLifecycle)
+  const verdict = verdictOf(life)
+  const since = life.since === null ? '' : ` ${at(life.since)}`
+  if (verdict === 'DELIVERED') return `Delivered: ${life.status}${since}${life.read ? ', and it was read' : ''}.`
+  if (verdict === 'FAILED') {
+    const why = events.find(event => event.status === life.status && event.error !== null)?.error
+    return `Not delivered: ${life.status}${since}${why ? ` (${why})` : ''}; ${anew}.`
+  }
+  if (verdict === 'UNKNOWN') return 'Nobody ever told whether it was delivered, and its life is over.'
+  return `Not delivered yet: ${life.status}${since} is the last that is known.`
+}
+
+function repetition({ results }: Evidence, id: bigint, account: string): string[] {
+  const repeated = results
+    .map(({ value }) => value)
+    .filter(one => one.id === id && one.account === account && one.outcome === 'DUPLICATE')
+  if (repeated.length === 0) return []
+  const places = repeated.map(one =>
+    placeText({ topic: one.commandTopic, partition: one.commandPartition, offset: one.commandOffset }),
+  )
+  return [
+    `The id came ${repeated.length + 1} times: the command at ${places.join(' and ')} was not sent (DUPLICATE), because the ` +
+      'first one counts. Another message needs an id of its own.',
+  ]
+}

@@ -1,0 +1,60 @@
+import type { BusRecord } from '../../bus/port.ts'
+import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
+import type { Letter, Place } from '../dlq/letter.ts'
+
+/** A record that was found. */
+export interface Sighting<T> {
+  place: Place
+  /** When it was written, milliseconds since 1970; -1: unknown. */
+  time: number
+  value: T
+}
+
+/**
+ * What the group of the workers knows of a command. unread: nobody has begun on its partition. waiting: it was not sent
+ * yet. sending: a request for it was about to begin. doubted: a request was begun, and its doubt is not written yet.
+ */
+export type Progress = 'unread' | 'waiting' | 'sending' | 'doubted' | 'done' | 'unknown'
+
+export interface FoundCommand {
+  command: SendCommand
+  type: string
+  progress: Progress
+  /** The dead letter that it was replayed from. */
+  replayedFrom: string | null
+}
+
+/** A part of a log that was looked through. */
+export interface SearchedLog {
+  topic: string
+  /** null: all of them. */
+  partition: number | null
+  records: number
+  /** When the oldest record that was looked at was written, milliseconds since 1970; null: there was none. */
+  since: number | null
+  /** Whether older records were there, and are deleted. */
+  olderAreGone: boolean
+  unreadable: number
+}
+
+/** All that was found about some messages. */
+export interface Evidence {
+  commands: Sighting<FoundCommand>[]
+  results: Sighting<SendResult>[]
+  statuses: Sighting<StatusEvent>[]
+  doubts: Sighting<Doubt>[]
+  letters: Sighting<Letter>[]
+  searched: SearchedLog[]
+  /** What could not be looked at, and why. */
+  gaps: string[]
+}
+
+export const noEvidence = (): Evidence => ({
+  ...{ commands: [], results: [], statuses: [], doubts: [], letters: [] },
+  ...{ searched: [], gaps: [] },
+})
+
+export function sightingOf<T>(place: Omit<Place, 'offset'>, record: BusRecord, value: T): Sighting<T> {
+  const { topic, partition } = place
+  return { place: { topic, partition, offset: record.offset }, time: record.timestamp, value }
+}

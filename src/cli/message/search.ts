@@ -1,0 +1,286 @@
+import { partitionOf } from '../../bus/murmur2.ts'
+import type { Bus, BusRecord, From, Needle, Searched, TopicPartition } from '../../bus/port.ts'
+import { unpackCheckpoint } from '../../bus/session/checkpoint.ts'
+import { DONE, INTENT, NEW } from '../../bus/session/window.ts'
+import type { Settings } from '../../config/index.ts'
+import { recordNames } from '../../records/command.ts'
+import { createDecoder, type Decoder } from '../../records/decoder.ts'
+import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
+import type { SchemaRegistry } from '../../records/registry.ts'
+import { schemas } from '../../records/schemas.ts'
+import { decodeAll } from '../decode-all.ts'
+import { letterOf, placeText, replayedFromHeader, textOf } from '../dlq/letter.ts'
+import { type Evidence, noEvidence, type Progress, type SearchedLog, type Sighting, sightingOf } from './evidence.ts'
+
+export interface Search {
+  bus: Bus
+  registry: SchemaRegistry
+  settings: Settings
+  /** Milliseconds since 1970: nothing that is older is looked at. */
+  since: number
+  ending: AbortSignal
+}
+
+type Tps = readonly TopicPartition[]
+
+/** Looks for one message, or for messages, at all places where something about them can stand. */
+export class MessageSearch {
+  readonly #options: Search
+  readonly #decoders: {
+    command: Decoder<SendCommand>
+    result: Decoder<SendResult>
+    status: Decoder<StatusEvent>
+    doubt: Decoder<Doubt>
+  }
+  readonly #evidence = noEvidence()
+  #counts = new Map<string, number>()
+  #progress = new Map<string, (offset: number) => Progress>()
+
+  constructor(options: Search) {
+    const { registry } = options
+    this.#options = options
+    this.#decoders = {
+      command: createDecoder(schemas.command, registry),
+      result: createDecoder(schemas.result, registry),
+      status: createDecoder(schemas.status, registry),
+      doubt: createDecoder(schemas.doubt, registry),
+    }
+  }
+
+  get evidence(): Evidence {
+    return this.#evidence
+  }
+
+  /**
+   * All about one id. Results, statuses and doubts have it as their key, so one partition of each holds them. The
+   * command's producer may have chosen any key and partition: its place is in its result, or it is among those that are
+   * not done yet.
+   */
+  async byId(id: bigint): Promise<Evidence> {
+    const { results, statuses, doubts, deadLetters } = this.#options.settings.topics
+    await this.#begin()
+    const key = Buffer.from(String(id))
+    const keyed = [results, statuses, doubts, deadLetters]
+    const ofKey = keyed.flatMap(topic =>
+      this.#tps(topic).filter(tp => tp.partition === partitionOf(key, this.#count(topic))),
+    )
+    await this.#look(ofKey, this.#options.since, [{ key }])
+    const isKnown = () => this.#evidence.results.length + this.#evidence.doubts.length > 0
+    if (!isKnown()) {
+      // partitions that were added since move keys to other partitions
+      const others = keyed.flatMap(topic => this.#tps(topic)).filter(tp => !ofKey.some(one => same(one, tp)))
+      await this.#look(others, this.#options.since, [{ key }])
+    }
+    await this.#commandsOf([{ key }, { bytes: avroLong(id) }], ({ id: found }) => found === id, !isKnown())
+    return this.#evidence
+  }
+
+  /** The ids of the messages that carry this correlationId: every partition is looked through. */
+  async idsOf(correlationId: string): Promise<bigint[]> {
+    const { results, statuses } = this.#options.settings.topics
+    await this.#begin()
+    const needles = [{ bytes: Buffer.from(correlationId) }]
+    await this.#look([...this.#tps(results), ...this.#tps(statuses)], this.#options.since, needles)
+    await this.#commandsOf(needles, found => found.correlationId === correlationId, this.#evidence.results.length === 0)
+    const { results: found, statuses: told, commands } = this.#evidence
+    const carrying = [...found, ...told].filter(({ value }) => value.correlationId === correlationId)
+    return [...new Set([...carrying.map(({ value }) => value.id), ...commands.map(({ value }) => value.command.id)])]
+  }
+
+  async #begin(): Promise<void> {
+    const { bus, settings } = this.#options
+    const { commands, results, statuses, doubts, deadLetters } = settings.topics
+    const topics = [...commands, results, statuses, doubts, deadLetters]
+    this.#counts = await bus.partitions(topics)
+    for (const topic of topics) if (!this.#counts.has(topic)) this.#evidence.gaps.push(`there is no topic ${topic}`)
+  }
+
+  #count(topic: string): number {
+    return this.#counts.get(topic) ?? 0
+  }
+
+  #tps(topic: string): TopicPartition[] {
+    return Array.from({ length: this.#count(topic) }, (_, partition) => ({ topic, partition }))
+  }
+
+  async #look(tps: Tps, from: From, needles: readonly Needle[]): Promise<void> {
+    await Promise.all(
+      tps.map(async tp => {
+        const found = await this.#search(tp, from, needles)
+        if (found) await this.#note(found)
+      }),
+    )
+  }
+
+  /** What one topic refuses leaves the others to be looked at. */
+  async #search(tp: TopicPartition, from: From, needles: readonly Needle[]): Promise<Searched | null> {
+    const { bus, ending } = this.#options
+    try {
+      const found = await bus.search(tp, { from, needles, ending })
+      this.#evidence.searched.push(logOf(found))
+      return found
+    } catch (error) {
+      this.#evidence.gaps.push(`${tp.topic}/${tp.partition} could not be searched: ${(error as Error).message}`)
+      return null
+    }
+  }
+
+  async #note({ records, ...tp }: Searched): Promise<void> {
+    const { results, statuses, doubts, deadLetters } = this.#options.settings.topics
+    const { result, status, doubt } = this.#decoders
+    if (tp.topic === results) await this.#decode(result, tp, records, one => this.#evidence.results.push(one))
+    if (tp.topic === statuses) await this.#decode(status, tp, records, one => this.#evidence.statuses.push(one))
+    if (tp.topic === doubts) await this.#decode(doubt, tp, records, one => this.#evidence.doubts.push(one))
+    if (tp.topic !== deadLetters) return
+    for (const found of records) {
+      const { record: _, ...letter } = letterOf(tp, found)
+      this.#evidence.letters.push(sightingOf(tp, found, letter))
+    }
+  }
+
+  async #decode<T>(
+    decoder: Decoder<T>,
+    tp: TopicPartition,
+    records: readonly BusRecord[],
+    found: (one: Sighting<T>, record: BusRecord) => void,
+  ): Promise<void> {
+    const decoded = await decodeAll(decoder, records)
+    for (const [i, one] of decoded.entries()) {
+      const record = records[i]!
+      if (one.ok) found(sightingOf(tp, record, one.value), record)
+      else {
+        const why = 'error' in one ? one.error.message : 'Its schema is not known.'
+        this.#evidence.gaps.push(`${placeText({ ...tp, offset: record.offset })} cannot be read: ${why}`)
+      }
+    }
+  }
+
+  /**
+   * @param isOne whether a command that holds the bytes is one of those that are looked for
+   * @param further whether those that are done are looked through too, where none of the others is one
+   */
+  async #commandsOf(needles: readonly Needle[], isOne: (command: SendCommand) => boolean, further: boolean) {
+    const tps = this.#options.settings.topics.commands.flatMap(topic => this.#tps(topic))
+    const bases = await this.#basesOf(tps)
+    await this.#commandsAt(this.#placesTold(), isOne)
+    await Promise.all(
+      tps.map(async (tp, i) => {
+        const base = bases[i] ?? null
+        const found = await this.#search(tp, base === null ? this.#options.since : { offset: base }, needles)
+        if (found) await this.#noteCommands(tp, found.records, isOne)
+      }),
+    )
+    if (!further || this.#evidence.commands.length > 0) return
+    const before = tps.filter((_, i) => bases[i] !== null && bases[i] !== undefined)
+    await Promise.all(
+      before.map(async tp => {
+        const found = await this.#search(tp, this.#options.since, needles)
+        if (found) await this.#noteCommands(tp, found.records, isOne)
+      }),
+    )
+  }
+
+  /** Where the workers' group is on each partition; null: it has not begun there. */
+  async #basesOf(tps: Tps): Promise<(number | null)[]> {
+    const { bus, settings } = this.#options
+    try {
+      const known = await bus.progress(settings.kafka.groupId, tps)
+      for (const [i, tp] of tps.entries()) this.#progress.set(nameOf(tp), progressOf(known[i] ?? null))
+      return known.map(one => one?.offset ?? null)
+    } catch (error) {
+      this.#evidence.gaps.push(`the progress of ${settings.kafka.groupId} is not known: ${(error as Error).message}`)
+      return tps.map(() => null)
+    }
+  }
+
+  /** The commands that results and doubts are about. */
+  #placesTold() {
+    const { results, doubts } = this.#evidence
+    const places = [
+      ...results.map(({ value }) => {
+        const { commandTopic: topic, commandPartition: partition, commandOffset: offset } = value
+        return { topic, partition, offset }
+      }),
+      ...doubts.map(({ value: { topic, partition, offset } }) => ({ topic, partition, offset })),
+    ]
+    return [...new Map(places.map(place => [placeText(place), place])).values()]
+  }
+
+  async #commandsAt(
+    places: readonly (TopicPartition & { offset: number })[],
+    isOne: (command: SendCommand) => boolean,
+  ): Promise<void> {
+    await Promise.all(
+      places.map(async ({ offset, ...tp }) => {
+        if (tp.partition >= this.#count(tp.topic)) return
+        const record = await recordAt(this.#options.bus, tp, offset).catch(() => null)
+        if (record) await this.#noteCommands(tp, [record], isOne)
+        else this.#evidence.gaps.push(`the command at ${placeText({ ...tp, offset })} is not there any more`)
+      }),
+    )
+  }
+
+  async #noteCommands(
+    tp: TopicPartition,
+    records: readonly BusRecord[],
+    isOne: (command: SendCommand) => boolean,
+  ): Promise<void> {
+    const known = new Set(this.#evidence.commands.map(({ place }) => placeText(place)))
+    const decoded = await decodeAll(this.#decoders.command, records)
+    for (const [i, one] of decoded.entries()) {
+      const record = records[i]!
+      if (!one.ok || !isOne(one.value) || known.has(placeText({ ...tp, offset: record.offset }))) continue
+      const progress = this.#progress.get(nameOf(tp))?.(record.offset) ?? 'unknown'
+      const replayedFrom = textOf(record.headers[replayedFromHeader])
+      const value = { command: one.value, type: typeNameOf(one.value), progress, replayedFrom }
+      this.#evidence.commands.push(sightingOf(tp, record, value))
+    }
+  }
+}
+
+const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
+const same = (one: TopicPartition, other: TopicPartition) => nameOf(one) === nameOf(other)
+
+function logOf({ topic, partition, from, until, start, since, unreadable }: Searched): SearchedLog {
+  return { topic, partition, records: until - from, since, olderAreGone: from === start && start > 0, unreadable }
+}
+
+/** As Avro writes an id: zigzag, seven bits a byte. */
+function avroLong(id: bigint): Buffer {
+  const bytes: number[] = []
+  for (let rest = id << 1n; ; rest >>= 7n) {
+    if (rest < 0x80n) return Buffer.from([...bytes, Number(rest)])
+    bytes.push(Number(rest & 0x7fn) | 0x80)
+  }
+}
+
+function typeNameOf({ message }: SendCommand): string {
+  const [name = ''] = Object.keys(message)
+  return Object.entries(recordNames).find(([, record]) => `io.busgate.${record}` === name)?.[0] ?? name
+}
+
+function progressOf(committed: { offset: number; metadata: string | null } | null): (offset: number) => Progress {
+  if (committed === null) return () => 'unread'
+  try {
+    const { window } = unpackCheckpoint(committed.offset, committed.metadata)
+    return offset => {
+      if (offset < committed.offset) return 'done'
+      const state = window.get(offset)
+      if (state === NEW) return 'waiting'
+      return state === INTENT ? 'sending' : state === DONE ? 'done' : 'doubted'
+    }
+  } catch {
+    return offset => (offset < committed.offset ? 'done' : 'unknown')
+  }
+}
+
+/** Null: it is not there, by retention or because the topic was made anew. */
+async function recordAt(bus: Bus, tp: TopicPartition, offset: number): Promise<BusRecord | null> {
+  const { promise: found, resolve } = Promise.withResolvers<BusRecord | null>()
+  const follower = await bus.follow(tp, { offset }, records => {
+    const [first] = records
+    if (first) resolve(first.offset === offset ? first : null)
+  })
+  void follower.caughtUp().then(() => resolve(null))
+  return found.finally(() => follower.close())
+}

@@ -1,0 +1,143 @@
+import { stringifyJson } from '../../protocol/index.ts'
+import type { SendResult, StatusEvent } from '../../records/generated.ts'
+import { lifecycleAfter, newLifecycle, verdictOf } from '../../statuses/lifecycle.ts'
+import { shown } from '../dlq/content.ts'
+import { placeText } from '../dlq/letter.ts'
+import { count } from '../words.ts'
+import type { Evidence, FoundCommand, SearchedLog, Sighting } from './evidence.ts'
+
+/** One thing that happened to a message. */
+export interface Event {
+  /** Milliseconds since 1970; -1: unknown. */
+  time: number
+  kind: 'command' | 'result' | 'doubt' | 'status' | 'dead letter' | 'gateway'
+  /** `topic/partition@offset`; null: from nowhere on the bus. */
+  place: string | null
+  text: string
+  /** All of it, for machines. */
+  detail: unknown
+}
+
+/** Fields of results and statuses that hold an answer to a recipient, or from one. */
+const personal: readonly string[] = ['code', 'hlr', 'payload', 'reply', 'replies']
+const hidden = '***'
+
+/** All that was found, in the order of time. @param show whether texts, phones and the like may be seen */
+export function storyOf(evidence: Evidence, show: boolean): Event[] {
+  const events = [
+    ...evidence.commands.map(one =>
+      event('command', one, commandText(one.value, show), commandDetail(one.value, show)),
+    ),
+    ...evidence.doubts.map(one => {
+      const { attempts, cause, postedAt, account } = one.value
+      const text = `in doubt: ${cause}, account ${account}, ${count(attempts, 'attempt')}, the last begun by ${time(postedAt)}`
+      return event('doubt', one, text, shown(one.value, show))
+    }),
+    ...evidence.results.map(one => event('result', one, resultText(one.value, show), masked(one.value, show))),
+    ...evidence.statuses.map(one => {
+      const verdict = isVerdict(one.value, evidence.statuses) ? ' ← the verdict' : ''
+      return event('status', one, `${statusText(one.value, show)}${verdict}`, {
+        ...masked(one.value, show),
+        isVerdict: verdict !== '',
+      })
+    }),
+    ...evidence.letters.map(one => {
+      const { code, message, origin, replayedFrom } = one.value
+      const from = [origin && `from ${placeText(origin)}`, replayedFrom && `replayed before, from ${replayedFrom}`]
+      return event('dead letter', one, [`${code}: ${message}`, ...from].filter(Boolean).join(', '), one.value)
+    }),
+  ]
+  return events.toSorted((a, b) => a.time - b.time)
+}
+
+export const time = (ms: number) => (ms < 0 ? 'at an unknown time' : new Date(ms).toISOString())
+
+/** What was looked through, and what is not there any more, in lines. */
+export function searchedText({ searched, gaps }: Evidence): string[] {
+  const topics = [...Map.groupBy(searched, ({ topic }) => topic)].map(([topic, logs]) => {
+    const partitions = new Set(logs.map(({ partition }) => partition))
+    const records = logs.reduce((sum, log) => sum + log.records, 0)
+    const where = partitions.size === 1 ? `${topic}/${[...partitions][0]}` : `${topic} (${partitions.size} partitions)`
+    return `${where}: ${count(records, 'record')}${sinceText(logs)}`
+  })
+  return ['Searched:', ...topics.map(line => `  ${line}`), ...gaps.map(gap => `  Not searched: ${gap}`)]
+}
+
+function sinceText(logs: readonly SearchedLog[]): string {
+  const times = logs.flatMap(({ since }) => since ?? [])
+  const unreadable = logs.reduce((sum, log) => sum + log.unreadable, 0)
+  const since = times.length === 0 ? '' : `, since ${time(times.reduce((a, b) => Math.min(a, b)))}`
+  const gone = logs.some(({ olderAreGone }) => olderAreGone) ? '; older ones are deleted (retention)' : ''
+  return `${since}${gone}${unreadable > 0 ? `; ${count(unreadable, 'batch')} cannot be read` : ''}`
+}
+
+function event<T>(kind: Event['kind'], { time, place }: Sighting<T>, text: string, detail: unknown): Event {
+  return { time, kind, place: placeText(place), text, detail }
+}
+
+const list = (parts: readonly (string | null | false | undefined)[]) => parts.filter(Boolean).join(', ')
+
+function commandText({ command, type, progress, replayedFrom }: FoundCommand, show: boolean): string {
+  const { account, tenant, correlationId, deadline, delivery } = command
+  const about = list([
+    `${type} for ${show ? command.phone : hidden}`,
+    `account ${account}`,
+    tenant !== null && `tenant ${tenant}`,
+    correlationId !== null && `correlation ${correlationId}`,
+    delivery !== 'DEFAULT' && delivery,
+    deadline !== null && `deadline ${time(deadline)}`,
+    replayedFrom !== null && `replayed from ${replayedFrom}`,
+    progress !== 'done' && progress !== 'unknown' && `progress: ${progress}`,
+  ])
+  return show ? `${about}: ${stringifyJson(Object.values(command.message)[0])}` : about
+}
+
+function commandDetail({ command, ...rest }: FoundCommand, show: boolean): unknown {
+  return { ...(shown(command, show) as object), ...rest }
+}
+
+function resultText(result: SendResult, show: boolean): string {
+  const { outcome, final, errorCode, error, msgId, parts, attempts, sentAt, price } = result
+  const place = { topic: result.commandTopic, partition: result.commandPartition, offset: result.commandOffset }
+  return list([
+    `${outcome}${final ? '' : ' (not final)'}${msgId === null ? '' : ` as ${msgId}`}`,
+    errorCode !== null && (error === null ? errorCode : `${errorCode}: ${error}`),
+    parts !== null && count(parts, 'part'),
+    price !== null && `price ${price}`,
+    attempts > 0 && count(attempts, 'attempt'),
+    sentAt !== null && `posted ${time(sentAt)}`,
+    show && result.code !== null && `code ${result.code}`,
+    `of ${placeText(place)}`,
+  ])
+}
+
+function statusText({ status, state, final, source, verified, error, updatedAt, reply }: StatusEvent, show: boolean) {
+  return list([
+    `${state}: ${status}`,
+    error,
+    final ? 'final' : 'not final',
+    source.toLowerCase(),
+    verified ? 'verified' : 'not verified',
+    updatedAt !== null && `since ${time(updatedAt)}`,
+    reply !== null && `reply ${show ? reply : hidden}`,
+  ])
+}
+
+function masked<T extends object>(value: T, show: boolean): object {
+  const entries = Object.entries(value).map(([name, one]) => {
+    const isEmpty = one === null || (Array.isArray(one) && one.length === 0)
+    return [name, !show && personal.includes(name) && !isEmpty ? hidden : one]
+  })
+  return Object.fromEntries(entries)
+}
+
+/** Whether this event, alone, tells as much as all of the same message and account do together. */
+function isVerdict(event: StatusEvent, statuses: Evidence['statuses']): boolean {
+  const ofMessage = statuses
+    .map(({ value }) => value)
+    .filter(one => one.id === event.id && one.account === event.account)
+  const all = ofMessage.reduce(lifecycleAfter, newLifecycle)
+  const alone = lifecycleAfter(newLifecycle, event)
+  if (verdictOf(all) === null || alone.stage !== all.stage) return false
+  return alone.since === all.since && alone.status === all.status
+}

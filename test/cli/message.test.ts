@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest'
+import { conclusionOf } from '../../src/cli/message/conclusion.ts'
+import { type Evidence, noEvidence, type Progress, type Sighting } from '../../src/cli/message/evidence.ts'
+import { searchedText, storyOf } from '../../src/cli/message/story.ts'
+import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
+import { busgate } from '../support/cli.ts'
+import { buildCommand } from '../support/commands.ts'
+import { buildResult } from '../support/results.ts'
+import { buildStatusEvent } from '../support/status-events.ts'
+
+const seen = <T>(topic: string, value: T, time = 0, offset = time): Sighting<T> => ({
+  place: { topic, partition: 0, offset },
+  time,
+  value,
+})
+
+interface Found {
+  results?: Partial<SendResult>[]
+  statuses?: Partial<StatusEvent>[]
+  progress?: Progress
+}
+
+/** Evidence about message 1001, in the order of time. */
+function evidenceOf({ results = [], statuses = [], progress }: Found): Evidence {
+  const command = { command: buildCommand(), type: 'sms', progress: progress ?? 'done', replayedFrom: null }
+  return {
+    ...noEvidence(),
+    commands: progress ? [seen('commands', command)] : [],
+    results: results.map((one, i) => seen('results', buildResult(one), i + 1)),
+    statuses: statuses.map((one, i) => seen('statuses', buildStatusEvent(one), i + 100)),
+  }
+}
+
+const conclusion = (found: Found) => conclusionOf(evidenceOf(found), 1001n, 'default')
+
+describe('what a story comes to', () => {
+  test.each<[string, Found, RegExp]>([
+    ['delivered', { results: [{}], statuses: [{}] }, /^Sent: .* as gw-1\. Delivered: DELIVERED /],
+    ['not delivered', { results: [{}], statuses: [{ status: 'EXPIRED' }] }, /Not delivered: EXPIRED .*under a new id/],
+    ['on its way', { results: [{}], statuses: [{ status: 'QUEUED' }] }, /Not delivered yet: QUEUED/],
+    ['sent without a status', { results: [{}] }, /No status has come yet/],
+    ['sent, of a type without statuses', { results: [{ type: 'hlr' }] }, /A hlr has no delivery status\.$/],
+    [
+      'refused',
+      { results: [{ outcome: 'REJECTED', errorCode: 'INSUFFICIENT_FUNDS', error: 'Not enough money' }] },
+      /^Not sent: the gateway refused it \(INSUFFICIENT_FUNDS: Not enough money\)\. Top up the account; .* under a new id\.$/,
+    ],
+    [
+      'invalid',
+      { results: [{ outcome: 'INVALID', errorCode: 'VALIDATION', error: 'phone' }] },
+      /^Not sent: the command breaks/,
+    ],
+    [
+      'too late',
+      { results: [{ outcome: 'EXPIRED', errorCode: 'DEADLINE' }] },
+      /^Not sent: it was too late \(DEADLINE\)/,
+    ],
+    ['in doubt', { results: [{ outcome: 'IN_DOUBT', final: false }] }, /^Perhaps sent: .*do not send it again/],
+    ['in doubt, then sent', { results: [{ outcome: 'IN_DOUBT', final: false }, {}] }, /^Sent: /],
+    ['unresolved', { results: [{ outcome: 'UNRESOLVED' }] }, /^Perhaps sent: nobody could tell .*--ask/],
+    [
+      'unresolved, but delivered',
+      { results: [{ outcome: 'UNRESOLVED' }], statuses: [{}] },
+      /until a status came\. Delivered/,
+    ],
+    ['only the repetition is known', { results: [{ outcome: 'DUPLICATE' }] }, /^Only a repetition .*--since 30d/],
+    ['waiting', { progress: 'waiting' }, /^Not sent yet: .* waits for its turn/],
+    ['not begun', { progress: 'unread' }, /no worker has begun/],
+    ['being sent', { progress: 'sending' }, /^Being sent now/],
+    ['only a status', { statuses: [{}] }, /^Delivered: /],
+  ])('%s', (_, found, expected) => {
+    expect(conclusion(found)).toMatch(expected)
+  })
+
+  test('of an id that came twice it is what became of the first, and names the command that was not sent', () => {
+    const text = conclusion({ results: [{ commandOffset: 4 }, { outcome: 'DUPLICATE', commandOffset: 9 }] })
+    expect(text).toMatch(
+      /^Sent: .*The id came 2 times: the command at busgate\.commands\/0@9 was not sent \(DUPLICATE\)/,
+    )
+  })
+})
+
+describe('a story', () => {
+  test('marks the status that is the verdict, also where another one came later', () => {
+    const story = storyOf(evidenceOf({ results: [{}], statuses: [{ status: 'READ' }, { status: 'QUEUED' }] }), false)
+    expect(story.map(({ kind, text }) => [kind, text.includes('← the verdict')])).toEqual([
+      ['result', false],
+      ['status', true],
+      ['status', false],
+    ])
+  })
+
+  test('hides codes, look-ups, replies, texts and phones until they are asked for', () => {
+    const hlr = { phone: 380671234567, status: null, imsi: null, mccmnc: null, ported: null, network: null }
+    const replies = [{ datetime: null, message: 'my secret', media: null }]
+    const evidence = evidenceOf({
+      progress: 'waiting',
+      results: [{ code: '0815', payload: '{"x":"secret"}', hlr }],
+      statuses: [{ reply: '5', replies }],
+    })
+    const secrets = ['0815', 'secret', '380671234567', String(buildCommand().phone), 'reply 5']
+    const written = (show: boolean) =>
+      JSON.stringify(storyOf(evidence, show), (_, value) => (typeof value === 'bigint' ? String(value) : value))
+    for (const secret of secrets) {
+      expect(written(false)).not.toContain(secret)
+      expect(written(true)).toContain(secret)
+    }
+  })
+
+  test('tells what was searched, and what is deleted or cannot be read', () => {
+    const log = { topic: 'results', partition: 2, records: 10, since: 0, olderAreGone: true, unreadable: 1 }
+    const evidence: Evidence = { ...noEvidence(), searched: [log], gaps: ['there is no topic doubts'] }
+    expect(searchedText(evidence)).toEqual([
+      'Searched:',
+      '  results/2: 10 records, since 1970-01-01T00:00:00.000Z; older ones are deleted (retention); 1 batch cannot be read',
+      '  Not searched: there is no topic doubts',
+    ])
+  })
+})
+
+describe('busgate message', () => {
+  test.each([
+    [['message'], 'message needs an ID, or --correlation-id'],
+    [['message', 'abc'], 'ID: expected an id, a whole number from 1 to 9223372036854775807'],
+    [['message', '9223372036854775808'], 'expected an id'],
+    [['message', '1', '2'], 'message takes no "2"'],
+    [['message', '1', '--since', 'yesterday'], '--since: expected how long ago, such as 30m, 12h or 7d, or a date'],
+    [['tail', 'results', '--until-end'], '--until-end needs --since TIME or --from-beginning'],
+    [['tail', 'results', '--outcome', 'GONE'], '--outcome: expected one of SENT, REJECTED'],
+  ])('%j is refused with what is expected', async (args, expected) => {
+    const env = { BUSGATE_KAFKA_BROKERS: '127.0.0.1:1', BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
+    const { code, stderr } = await busgate(args, { env })
+    expect(code).toBe(2)
+    expect(stderr).toContain(expected)
+  })
+
+  test('--help shows that the id needs no flag', async () => {
+    expect((await busgate(['message', '--help'])).stdout).toContain('Usage: busgate message [ID] [FLAGS]')
+  })
+})

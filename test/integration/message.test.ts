@@ -1,0 +1,153 @@
+import { expect, test } from 'vitest'
+import { until } from '../support/bus.ts'
+import { busgate, type CliResult } from '../support/cli.ts'
+import { buildCommand } from '../support/commands.ts'
+import { describeOnKafka } from '../support/integration.ts'
+import { startWorld, type World } from '../support/worker.ts'
+
+/** Variables with which a command line finds the same topics and gateway. */
+function environmentOf({ settings: { kafka, topics, registry, gateway } }: World) {
+  return {
+    BUSGATE_KAFKA_BROKERS: String(kafka.brokers),
+    BUSGATE_KAFKA_GROUP_ID: kafka.groupId,
+    BUSGATE_REGISTRY_URL: registry.url!,
+    BUSGATE_TOPICS_COMMANDS: topics.commands.join(','),
+    BUSGATE_TOPICS_RESULTS: topics.results,
+    BUSGATE_TOPICS_STATUSES: topics.statuses,
+    BUSGATE_TOPICS_DOUBTS: topics.doubts,
+    BUSGATE_TOPICS_OVERDUE: topics.overdue,
+    BUSGATE_TOPICS_DEAD_LETTERS: topics.deadLetters,
+    BUSGATE_GATEWAY_URL: gateway.url!,
+    BUSGATE_GATEWAY_API_KEY: gateway.accounts.get('default')!.apiKey.reveal(),
+  }
+}
+
+function jsonOf({ stdout }: CliResult) {
+  const lines = stdout.split('\n').filter(Boolean)
+  return lines.map(line => JSON.parse(line))
+}
+
+const kindsOf = (result: CliResult) => jsonOf(result).map(({ kind }) => kind)
+const text = 'A text that nobody else may read'
+const sms = (id: number, overrides: Parameters<typeof buildCommand>[0] = {}) =>
+  buildCommand({
+    id: BigInt(id),
+    message: { 'io.busgate.Sms': { ...smsFields, sms_message: text } },
+    ...overrides,
+  })
+const smsFields = { sms_signature: 'Shop', short_link: null, sms_lifetime: null, unsubscribe_link: null }
+const phone = 380501234567
+const withoutFunds = 380501234592
+
+describeOnKafka('what became of a message', brokers => {
+  test('message tells it from the command to the verdict, and hides what is personal', async () => {
+    const world = await startWorld({ brokers, partitions: 3 })
+    const env = environmentOf(world)
+    await world.send([
+      sms(1001, { correlationId: 'order-17', tenant: 'shop' }),
+      sms(1002),
+      sms(1003, { phone: withoutFunds }),
+    ])
+    await until(() => expect(world.statuses()).toHaveLength(2))
+    await world.finished(3)
+
+    const told = await busgate(['message', '1001'], { env })
+    expect(told.stderr).toContain(`${world.settings.topics.results}/0: `)
+    expect(told.code).toBe(0)
+    expect(told.stdout).toMatch(
+      / command +\S+-commands\/\d@0 +sms for \*\*\*, account default, tenant shop, correlation order-17\n/,
+    )
+    expect(told.stdout).toMatch(/ result +\S+ +SENT as \S+, 1 part, 1 attempt, posted \S+, of \S+-commands\/\d@0\n/)
+    expect(told.stdout).toMatch(/ status +\S+ +DELIVERED: DELIVERED, final, callback, verified.* ← the verdict\n/)
+    expect(told.stdout).toMatch(/\nSent: the gateway took it \S+ as \S+\. Delivered: DELIVERED \S+\.\n$/)
+
+    for (const extra of [[], ['--json']]) {
+      const { stdout, stderr } = await busgate(['message', '1001', ...extra], { env })
+      expect(stdout + stderr).not.toContain(text)
+      expect(stdout + stderr).not.toContain(String(phone))
+    }
+    const shown = await busgate(['message', '--id', '1001', '--show', '--json'], { env })
+    expect(shown.stdout).toContain(text)
+    expect(shown.stdout).toContain(String(phone))
+    expect(kindsOf(shown)).toEqual(['command', 'result', 'status', 'conclusion', 'searched'])
+
+    const refused = await busgate(['message', '1003'], { env })
+    expect(refused.stdout).toMatch(
+      /\nNot sent: the gateway refused it \(INSUFFICIENT_FUNDS: .*\)\. Top up the account; if it is still /,
+    )
+
+    const correlated = await busgate(['message', '--correlation-id', 'order-17', '--json'], { env })
+    expect(kindsOf(correlated)).toEqual(['command', 'result', 'status', 'conclusion', 'searched'])
+
+    const asked = await busgate(['message', '1002', '--ask', '--json'], { env })
+    expect(jsonOf(asked).find(({ kind }) => kind === 'gateway')).toMatchObject({ detail: { status: 'DELIVERED' } })
+
+    const other = await busgate(['message', '1001', '--tenant', 'bank'], { env })
+    expect(other.code).toBe(1)
+    const nothing = await busgate(['message', '9007199254740993'], { env })
+    expect(nothing.code).toBe(1)
+    expect(nothing.stdout).toContain('No trace of 9007199254740993')
+    expect(nothing.stderr).toMatch(/-commands \(3 partitions\): \d records/)
+  }, 120_000)
+
+  test('message shows both commands of an id that came twice, and says that the second was not sent', async () => {
+    const world = await startWorld({ brokers })
+    await world.send([sms(7)])
+    await world.finished(1)
+    await world.send([sms(7)])
+    await world.finished(2)
+    const twice = await busgate(['message', '7', '--json'], { env: environmentOf(world) })
+    const events = jsonOf(twice)
+    expect(events.filter(({ kind }) => kind === 'command')).toHaveLength(2)
+    const results = events.filter(({ kind }) => kind === 'result')
+    expect(results.map(({ detail }) => detail.outcome)).toEqual(['SENT', 'DUPLICATE'])
+    expect(events.find(({ kind }) => kind === 'conclusion').text).toMatch(
+      /^Sent: .* The id came 2 times: the command at \S+-commands\/0@1 was not sent \(DUPLICATE\)/,
+    )
+  }, 60_000)
+
+  test('message finds a command that waits, whatever its producer took for key and partition, and one that died', async () => {
+    const world = await startWorld({ brokers, partitions: 3 })
+    const env = environmentOf(world)
+    await world.send([sms(1)])
+    await world.finished(1)
+    await world.produceRaw(Buffer.from('garbage'), { key: Buffer.from('5') })
+    await until(() => expect(world.deadLetters()).toHaveLength(1))
+    await world.worker.stop()
+    await world.produceRaw(world.encode(sms(2)), { key: Buffer.from('customer-7'), partition: 2 })
+    await world.produceRaw(world.encode(sms(3)), { key: null, partition: 1 })
+    for (const id of ['2', '3']) {
+      const waiting = await busgate(['message', id, '--json'], { env })
+      expect(kindsOf(waiting)).toEqual(['command', 'conclusion', 'searched'])
+      expect(jsonOf(waiting)[1].text).toMatch(/^Not sent yet: /)
+    }
+    const died = await busgate(['message', '5'], { env })
+    expect(died.code).toBe(0)
+    expect(died.stdout).toMatch(
+      /\nNot sent: its record could not be read \(NOT_CONFLUENT: .*busgate dlq replay --at 0@0 sends it/,
+    )
+  }, 60_000)
+
+  test('tail ends by itself behind what is there, with what its filters let through', async () => {
+    const world = await startWorld({ brokers })
+    const env = environmentOf(world)
+    await world.send([sms(1, { tenant: 'shop' }), sms(2), sms(3, { phone: withoutFunds, tenant: 'shop' })])
+    await until(() => expect(world.statuses()).toHaveLength(2))
+    await world.finished(3)
+    const idsOf = async (...args: string[]) => {
+      const result = await busgate(['tail', ...args, '--until-end', '--json'], { env })
+      expect(result).toMatchObject({ code: 0, stderr: '' })
+      return jsonOf(result)
+        .map(({ id }) => id)
+        .toSorted()
+    }
+    expect(await idsOf('results', '--since', '1h')).toEqual([1, 2, 3])
+    expect(await idsOf('results', '--since', '1h', '--id', '2')).toEqual([2])
+    expect(await idsOf('results', '--from-beginning', '--outcome', 'REJECTED', '--tenant', 'shop')).toEqual([3])
+    expect(await idsOf('results', '--from-beginning', '--error-code', 'INSUFFICIENT_FUNDS')).toEqual([3])
+    expect(await idsOf('results', '--from-beginning', '--limit', '2')).toHaveLength(2)
+    expect(await idsOf('results', '--from-beginning', '--account', 'another')).toEqual([])
+    expect(await idsOf('statuses', '--from-beginning', '--state', 'DELIVERED', '--type', 'sms')).toEqual([1, 2])
+    expect(await idsOf('statuses', '--since', new Date(Date.now() + 3_600_000).toISOString())).toEqual([])
+  }, 120_000)
+})
