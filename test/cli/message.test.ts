@@ -109,11 +109,11 @@ describe('a story', () => {
 
   test('tells what was searched, and what is deleted or cannot be read', () => {
     const log = { topic: 'results', partition: 2, records: 10, since: 0, olderAreGone: true, unreadable: 1 }
-    const evidence: Evidence = { ...noEvidence(), searched: [log], gaps: ['there is no topic doubts'] }
+    const evidence: Evidence = { ...noEvidence(), searched: [log], gaps: ['There is no topic doubts.'] }
     expect(searchedText(evidence)).toEqual([
       'Searched:',
       '  results/2: 10 records, since 1970-01-01T00:00:00.000Z; older ones are deleted (retention); 1 batch cannot be read',
-      '  Not searched: there is no topic doubts',
+      '  There is no topic doubts.',
     ])
   })
 })

@@ -98,6 +98,7 @@ async function tell(all: Evidence, id: bigint, settings: Settings, options: Opti
   const evidence = only(all, options)
   const accounts = accountsOf(evidence)
   const events = storyOf(evidence, show)
+  const found = events.length > 0
   if (ask) {
     for (const account of accounts.length > 0 ? accounts : [options.account ?? 'default']) {
       events.push(await asked(settings, id, account))
@@ -113,7 +114,7 @@ async function tell(all: Evidence, id: bigint, settings: Settings, options: Opti
   }
   if (json) await printLine(stringifyJson({ kind: 'searched', logs: evidence.searched, gaps: evidence.gaps }))
   else process.stderr.write(lines(searchedText(evidence)))
-  return events.length > 0
+  return found
 }
 
 function withoutAccount(evidence: Evidence, id: bigint): string {

@@ -1,4 +1,6 @@
+import { partitionOf } from '../../bus/murmur2.ts'
 import { openBus } from '../../bus/open.ts'
+import type { Bus, From } from '../../bus/port.ts'
 import type { Taken } from '../../bus/reading/record-queue.ts'
 import { topicRecords } from '../../bus/reading/topic-stream.ts'
 import { systemClock } from '../../clock.ts'
@@ -57,14 +59,17 @@ function tail(
       const telemetry = new Telemetry()
       const bus = openBus(settings, telemetry)
       try {
-        if (!(await bus.partitions([topic])).has(topic)) {
-          throw new Error(`there is no topic ${topic}: busgate topics create makes it`)
-        }
+        const count = (await bus.partitions([topic])).get(topic)
+        if (count === undefined) throw new Error(`there is no topic ${topic}: busgate topics create makes it`)
         if (!untilEnd) process.stderr.write(`Reading ${topic}; Ctrl-C ends.\n`)
-        const begin = fromBeginning ? 'earliest' : (since ?? 'latest')
-        const options = { bus, topic, from: () => begin, untilEnd, clock: systemClock, telemetry, ending: end.signal }
+        const from = fromBeginning ? 'earliest' : (since ?? 'latest')
+        const ending = end.signal
+        const taking =
+          untilEnd && typeof filters.id === 'bigint'
+            ? recordsOf(bus, topic, { id: filters.id, from, ending, count })
+            : topicRecords({ bus, topic, from: () => from, untilEnd, clock: systemClock, telemetry, ending })
         let left = limit ?? Number.POSITIVE_INFINITY
-        for await (const taken of topicRecords(options)) {
+        for await (const taken of taking) {
           const [shown] = isReadable(taken) ? await show([taken.record], taken.from) : []
           if (!shown) continue
           await printLine(printed(shown, json))
@@ -76,6 +81,18 @@ function tail(
       }
     },
   })
+}
+
+/** Those of one id, which is the key of all of them: by their key they stand on one partition. */
+async function* recordsOf(
+  bus: Bus,
+  topic: string,
+  { id, from, ending, count }: { id: bigint; from: From; ending: AbortSignal; count: number },
+): AsyncGenerator<Taken, void> {
+  const key = Buffer.from(String(id))
+  const place = { topic, partition: partitionOf(key, count), owned: true, done() {} }
+  const { records } = await bus.search(place, { from, needles: [{ key }], ending })
+  for (const record of records) yield { from: place, record }
 }
 
 /** Says of a batch that cannot be read why. */

@@ -92,7 +92,7 @@ export class MessageSearch {
     const { commands, results, statuses, doubts, deadLetters } = settings.topics
     const topics = [...commands, results, statuses, doubts, deadLetters]
     this.#counts = await bus.partitions(topics)
-    for (const topic of topics) if (!this.#counts.has(topic)) this.#evidence.gaps.push(`there is no topic ${topic}`)
+    for (const topic of topics) if (!this.#counts.has(topic)) this.#evidence.gaps.push(`There is no topic ${topic}.`)
   }
 
   #count(topic: string): number {
@@ -188,7 +188,9 @@ export class MessageSearch {
       for (const [i, tp] of tps.entries()) this.#progress.set(nameOf(tp), progressOf(known[i] ?? null))
       return known.map(one => one?.offset ?? null)
     } catch (error) {
-      this.#evidence.gaps.push(`the progress of ${settings.kafka.groupId} is not known: ${(error as Error).message}`)
+      this.#evidence.gaps.push(
+        `How far the group ${settings.kafka.groupId} has come is not known: ${(error as Error).message}`,
+      )
       return tps.map(() => null)
     }
   }
@@ -215,7 +217,10 @@ export class MessageSearch {
         if (tp.partition >= this.#count(tp.topic)) return
         const record = await recordAt(this.#options.bus, tp, offset).catch(() => null)
         if (record) await this.#noteCommands(tp, [record], isOne)
-        else this.#evidence.gaps.push(`the command at ${placeText({ ...tp, offset })} is not there any more`)
+        else
+          this.#evidence.gaps.push(
+            `The command at ${placeText({ ...tp, offset })} is not there any more (retention, or the topic was made anew).`,
+          )
       }),
     )
   }

@@ -60,7 +60,7 @@ export function searchedText({ searched, gaps }: Evidence): string[] {
     const where = partitions.size === 1 ? `${topic}/${[...partitions][0]}` : `${topic} (${partitions.size} partitions)`
     return `${where}: ${count(records, 'record')}${sinceText(logs)}`
   })
-  return ['Searched:', ...topics.map(line => `  ${line}`), ...gaps.map(gap => `  Not searched: ${gap}`)]
+  return ['Searched:', ...topics.map(line => `  ${line}`), ...gaps.map(gap => `  ${gap}`)]
 }
 
 function sinceText(logs: readonly SearchedLog[]): string {
