@@ -1,4 +1,4 @@
-import { unpack } from './codecs.ts'
+import { unpack, unpackOnce } from './codecs.ts'
 import { crc32c } from './crc32c.ts'
 import type { DecodedMessage } from './messages.ts'
 import { RecordReader } from './record-reader.ts'
@@ -111,10 +111,11 @@ export function contextOf(bytes: Buffer) {
   }
 }
 
-/** The bytes of its records, unpacked. @throws UnreadableBatch */
-export function recordsOf(bytes: Buffer): Buffer {
+/** Whether these bytes stand among its records. @throws UnreadableBatch */
+export async function batchHolds(bytes: Buffer, patterns: readonly Buffer[]): Promise<boolean> {
   if (bytes.length < at.records) throw new UnreadableBatch('BATCH_CORRUPT', 'it is shorter than its header')
-  return unpack(bytes.readInt16BE(at.attributes) & attributes.codec, bytes.subarray(at.records))
+  const records = await unpackOnce(bytes.readInt16BE(at.attributes) & attributes.codec, bytes.subarray(at.records))
+  return patterns.some(pattern => records.includes(pattern))
 }
 
 export function isIntact(bytes: Buffer): boolean {
@@ -129,7 +130,8 @@ export function isIntact(bytes: Buffer): boolean {
 export function decodeBatch(bytes: Buffer, wanted: Wanted): RecordBatch {
   if (bytes.length < at.records) throw new UnreadableBatch('BATCH_CORRUPT', 'it is shorter than its header')
   if (!isIntact(bytes)) throw new UnreadableBatch('BATCH_CORRUPT', 'its checksum is wrong')
-  const reader = new RecordReader(recordsOf(bytes))
+  const flags = bytes.readInt16BE(at.attributes)
+  const reader = new RecordReader(unpack(flags & attributes.codec, bytes.subarray(at.records)))
   const { isControl, batchContext, hasAppendTime, timestamp } = contextOf(bytes)
   const { firstOffset } = prefixOf(bytes)
   const lastOffset = lastOffsetOf(bytes)

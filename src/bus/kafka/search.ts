@@ -1,4 +1,5 @@
-import { contextOf, headerBytes, lastOffsetOf, prefixBytes, prefixOf, recordsOf } from '../batches/record-batch.ts'
+import pLimit from 'p-limit'
+import { batchHolds, contextOf, headerBytes, lastOffsetOf, prefixBytes, prefixOf } from '../batches/record-batch.ts'
 import type { BusRecord, Needle, Query, Searched, TopicPartition } from '../port.ts'
 import { timestampOf } from '../record-time.ts'
 import { holds } from '../search.ts'
@@ -14,6 +15,8 @@ const limitMs = 30_000
 const offsetOutOfRange = 1
 /** The format of batches since Kafka 0.11. */
 const newestFormat = 2
+/** Batches that are unpacked at the same time: as many as Node has threads for it, and some that wait for one. */
+const batchesAtOnce = 8
 /** Bytes of memory that the records of one batch may take. */
 const batchRoom = 256 * 1024 * 1024
 
@@ -46,7 +49,7 @@ export async function searchLog(
     const next = behind(bytes, reached)
     fetching = next > reached && next < end ? fetchAt(next) : null
     since ??= timeOf(bytes)
-    for (const { first, last } of candidatesIn(bytes, patterns)) {
+    for (const { first, last } of await candidatesIn(bytes, patterns)) {
       if (first >= end || ending.aborted) break
       const found = await readBatch(brokers, tp, Math.max(first, reached), Math.min(last, end - 1))
       for (const record of found) if (record.unreadable || holds(record, needles)) records.push(record)
@@ -99,19 +102,19 @@ function timeOf(bytes: Buffer): number | null {
   return time < 0 ? null : time
 }
 
-function* candidatesIn(bytes: Buffer, patterns: readonly Buffer[]): Generator<Candidate> {
-  for (const batch of batchesIn(bytes)) {
-    if (mayHold(batch, patterns)) yield { first: prefixOf(batch).firstOffset, last: endOf(batch) }
-  }
+async function candidatesIn(bytes: Buffer, patterns: readonly Buffer[]): Promise<Candidate[]> {
+  const batches = [...batchesIn(bytes)]
+  const turns = pLimit(batchesAtOnce)
+  const may = await Promise.all(batches.map(batch => turns(() => mayHold(batch, patterns))))
+  return batches.filter((_, i) => may[i]).map(batch => ({ first: prefixOf(batch).firstOffset, last: endOf(batch) }))
 }
 
 /** What cannot be looked into may hold anything. */
-function mayHold(batch: Buffer, patterns: readonly Buffer[]): boolean {
+async function mayHold(batch: Buffer, patterns: readonly Buffer[]): Promise<boolean> {
   if (prefixOf(batch).magic !== newestFormat) return true
   if (contextOf(batch).isControl) return false
   try {
-    const records = recordsOf(batch)
-    return patterns.some(pattern => records.includes(pattern))
+    return await batchHolds(batch, patterns)
   } catch {
     return true
   }
