@@ -25,8 +25,10 @@ import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
 import { createTopics } from '../wire/admin-apis.ts'
 import { Brokers } from '../wire/brokers.ts'
 import { protocolError } from '../wire/errors.ts'
+import { fetchRecords } from '../wire/fetch-api.ts'
 import { IdempotentPublisher } from '../wire/publisher.ts'
 import { type KafkaClient, type KafkaConnection, producerKafka } from './client.ts'
+import type { Fetch } from './fetch.ts'
 import { Fetcher } from './fetcher.ts'
 import { joinKafkaGroup } from './group.ts'
 import { readKafkaGroup } from './group-reading.ts'
@@ -60,6 +62,8 @@ export interface KafkaBusOptions extends KafkaConnection {
 /** Of topics just made. */
 const leadersWithinMs = 30_000
 const createWithinMs = 10_000
+/** Of one answer, which holds some MiB. */
+const searchLimitMs = 30_000
 const topicAlreadyExists = 36
 
 /** The bus on Apache Kafka, over the wire. With the client kafkajs, what is written goes through that one's producers. */
@@ -141,7 +145,9 @@ export class KafkaBus implements Bus {
   }
 
   search(tp: TopicPartition, query: Query): Promise<Searched> {
-    return searchLog({ brokers: this.#brokers, logs: this.#logs }, tp, query)
+    const fetch: Fetch = request =>
+      this.#brokers.ask({ leader: tp }, fetchRecords, request, { lane: 'fetch', limitMs: searchLimitMs })
+    return searchLog({ fetch, logs: this.#logs }, tp, query)
   }
 
   async progress(groupId: string, tps: readonly TopicPartition[]): ReturnType<Bus['progress']> {

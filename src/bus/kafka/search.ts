@@ -3,15 +3,13 @@ import { batchHolds, contextOf, headerBytes, lastOffsetOf, prefixBytes, prefixOf
 import type { BusRecord, Needle, Query, Searched, TopicPartition } from '../port.ts'
 import { timestampOf } from '../record-time.ts'
 import { holds } from '../search.ts'
-import type { Brokers } from '../wire/brokers.ts'
 import { protocolError } from '../wire/errors.ts'
-import { type FetchedPartition, fetchRecords } from '../wire/fetch-api.ts'
-import { fetchCommitted } from './fetch.ts'
+import type { FetchedPartition } from '../wire/fetch-api.ts'
+import { type Fetch, fetchCommitted } from './fetch.ts'
 import type { Logs } from './logs.ts'
 
 /** Bytes that are asked for at once: less costs more answers, more waits longer for the first of them. */
 const fetchBytes = 8 * 1024 * 1024
-const limitMs = 30_000
 const offsetOutOfRange = 1
 /** The format of batches since Kafka 0.11. */
 const newestFormat = 2
@@ -22,50 +20,50 @@ const batchRoom = 256 * 1024 * 1024
 
 /** A batch that may hold a record that is looked for. */
 interface Candidate {
-  first: number
+  /** Behind the last batch: a set of the older formats does not state its first offset. */
+  from: number
   last: number
 }
 
+export interface SearchOptions {
+  /** Asks the partition's leader. */
+  fetch: Fetch
+  logs: Pick<Logs, 'locate' | 'end' | 'patiently'>
+}
+
 /**
- * Fetches a partition's log and looks for the bytes in its batches, unpacked but not taken apart: that costs a tenth of
+ * Fetches a partition's log and looks for the bytes in its batches, unpacked but not taken apart: that costs a fraction of
  * decoding their records. Only batches that hold the bytes are read as all others are, so that what was aborted or cannot
  * be read is treated in the same way.
  */
 export async function searchLog(
-  { brokers, logs }: { brokers: Brokers; logs: Logs },
+  options: SearchOptions,
   tp: TopicPartition,
   { from, needles, ending }: Query,
 ): Promise<Searched> {
+  const { fetch, logs } = options
   const patterns = needles.map(patternOf)
   const begin = await logs.locate(tp, from)
   const start = await logs.locate(tp, 'earliest')
   const end = await logs.end(tp)
-  const fetchAt = (offset: number) => fetchRaw(brokers, logs, tp, offset)
   const records: BusRecord[] = []
   let since: number | null = null
   let reached = begin
-  for (let fetching = begin < end ? fetchAt(begin) : null; fetching && !ending.aborted; ) {
+  for (let fetching = begin < end ? fetchRaw(options, tp, begin) : null; fetching && !ending.aborted; ) {
     const { bytes } = await fetching
     const next = behind(bytes, reached)
-    fetching = next > reached && next < end ? fetchAt(next) : null
+    fetching = next > reached && next < end ? fetchRaw(options, tp, next) : null
     since ??= timeOf(bytes)
-    for (const { first, last } of await candidatesIn(bytes, patterns)) {
-      if (first >= end || ending.aborted) break
-      const found = await readBatch(brokers, tp, Math.max(first, reached), Math.min(last, end - 1))
+    for (const candidate of await candidatesIn(bytes, reached, patterns)) {
+      if (candidate.from >= end || ending.aborted) break
+      const found = await readBatch(fetch, tp, candidate.from, Math.min(candidate.last, end - 1))
       for (const record of found) if (record.unreadable || holds(record, needles)) records.push(record)
     }
     reached = next
   }
   const unreadable = records.filter(record => record.unreadable).length
-  return {
-    ...tp,
-    from: begin,
-    until: Math.min(reached, end),
-    start,
-    since,
-    unreadable,
-    records: records.filter(one => !one.unreadable),
-  }
+  const readable = records.filter(record => !record.unreadable)
+  return { ...tp, from: begin, until: Math.min(reached, end), start, since, unreadable, records: readable }
 }
 
 /** A key stands behind its length, which no longer id shares with it. */
@@ -75,13 +73,12 @@ function patternOf(needle: Needle): Buffer {
   return key.length < 64 ? Buffer.concat([Buffer.from([key.length << 1]), key]) : key
 }
 
-async function fetchRaw(brokers: Brokers, logs: Logs, tp: TopicPartition, offset: number): Promise<FetchedPartition> {
+async function fetchRaw({ fetch, logs }: SearchOptions, tp: TopicPartition, offset: number): Promise<FetchedPartition> {
   let at = offset
   return logs.patiently(tp, async () => {
     const partitions = [{ tp, offset: at, maxBytes: fetchBytes }]
     const request = { waitMs: 0, maxBytes: fetchBytes, rack: '', partitions }
-    const answer = await brokers.ask({ leader: tp }, fetchRecords, request, { lane: 'fetch', limitMs })
-    const [found] = answer.partitions
+    const [found] = (await fetch(request)).partitions
     if (!found) throw new Error('the broker did not answer what it was asked for')
     if (found.errorCode === offsetOutOfRange) at = await logs.locate(tp, 'earliest') // retention went on meanwhile
     if (found.errorCode) throw protocolError(found.errorCode)
@@ -102,11 +99,15 @@ function timeOf(bytes: Buffer): number | null {
   return time < 0 ? null : time
 }
 
-async function candidatesIn(bytes: Buffer, patterns: readonly Buffer[]): Promise<Candidate[]> {
-  const batches = [...batchesIn(bytes)]
+async function candidatesIn(bytes: Buffer, offset: number, patterns: readonly Buffer[]): Promise<Candidate[]> {
   const turns = pLimit(batchesAtOnce)
-  const may = await Promise.all(batches.map(batch => turns(() => mayHold(batch, patterns))))
-  return batches.filter((_, i) => may[i]).map(batch => ({ first: prefixOf(batch).firstOffset, last: endOf(batch) }))
+  let from = offset
+  const looks = [...batchesIn(bytes)].map(batch => {
+    const candidate = { from, last: endOf(batch) }
+    from = Math.max(from, candidate.last + 1)
+    return turns(async () => ((await mayHold(batch, patterns)) ? [candidate] : []))
+  })
+  return (await Promise.all(looks)).flat()
 }
 
 /** What cannot be looked into may hold anything. */
@@ -136,14 +137,12 @@ function endOf(batch: Buffer): number {
 }
 
 /** What of a batch is committed, or what stands for it where it cannot be read. */
-async function readBatch(brokers: Brokers, tp: TopicPartition, first: number, last: number): Promise<BusRecord[]> {
+async function readBatch(fetch: Fetch, tp: TopicPartition, first: number, last: number): Promise<BusRecord[]> {
   const records: BusRecord[] = []
   for (let offset = first; offset <= last; ) {
     const position = { tp, offset }
     const limits = { waitMs: 0, bytesPerPartition: 1, roomPerPartition: batchRoom }
-    const ask: Parameters<typeof fetchCommitted>[0] = request =>
-      brokers.ask({ leader: tp }, fetchRecords, request, { lane: 'common', limitMs })
-    const fetched = (await fetchCommitted(ask, [position], limits)).get(position)
+    const fetched = (await fetchCommitted(fetch, [position], limits)).get(position)
     if (!fetched) throw new Error(`${tp.topic}/${tp.partition} cannot be read at offset ${offset}`)
     if (!fetched.ok) throw fetched.error
     records.push(...fetched.records.filter(record => record.offset <= last))

@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest'
+import type { Fetch } from '../../src/bus/kafka/fetch.ts'
+import { searchLog } from '../../src/bus/kafka/search.ts'
+import {
+  type BatchRecord,
+  buildBatch,
+  buildFetchAnswer,
+  buildOldMessage,
+  decodeFetch,
+  packingNames,
+  packings,
+} from '../support/batches.ts'
+
+interface Written {
+  last: number
+  bytes: Buffer
+}
+
+/** A partition's log, answered from the batch on that holds the offset, at most so many bytes; the first one is whole. */
+function search(log: readonly Written[], key: string, mostBytes = Number.POSITIVE_INFINITY) {
+  const end = log.at(-1)!.last + 1
+  const fetch: Fetch = async ({ partitions }) => {
+    const { offset } = partitions[0]!
+    const rest = log.filter(({ last }) => last >= offset).map(({ bytes }) => bytes)
+    const whole = Buffer.concat(rest)
+    const bytes = whole.subarray(0, Math.max(rest[0]?.length ?? 0, mostBytes))
+    return decodeFetch(buildFetchAnswer(11, [{ partition: 0, highWatermark: end, bytes }]), 11)
+  }
+  const logs: Parameters<typeof searchLog>[0]['logs'] = {
+    locate: async () => log[0]!.last - (log[0]!.last % 10),
+    end: async () => end,
+    patiently: (_tp, ask) => ask(),
+  }
+  const query = {
+    from: 'earliest' as const,
+    needles: [{ key: Buffer.from(key) }],
+    ending: new AbortController().signal,
+  }
+  return searchLog({ fetch, logs }, { topic: 'topic', partition: 0 }, query)
+}
+
+const recordsFrom = (offset: number): BatchRecord[] =>
+  Array.from({ length: 10 }, (_, i) => ({ offset: offset + i, key: `id-${offset + i}`, value: 'x'.repeat(50) }))
+const batchFrom = (offset: number, options: Parameters<typeof buildBatch>[1] = {}): Written => ({
+  last: offset + 9,
+  bytes: buildBatch(recordsFrom(offset), options),
+})
+const offsetsOf = ({ records }: Awaited<ReturnType<typeof search>>) => records.map(({ offset }) => offset)
+
+describe('a search through a log of Kafka', () => {
+  test.each(packingNames)('finds a record in batches packed as %s', async packing => {
+    const log = [0, 10, 20].map(offset => batchFrom(offset, { packing }))
+    expect(offsetsOf(await search(log, 'id-17'))).toEqual([17])
+    expect(offsetsOf(await search(log, 'id-7'))).toEqual([7])
+    expect(await search(log, 'id-30')).toMatchObject({ from: 0, until: 30, records: [], unreadable: 0 })
+  })
+
+  test('goes on with a batch that an answer has cut off, and with one that is larger than an answer', async () => {
+    const log = [0, 10, 20, 30].map(offset => batchFrom(offset))
+    for (const bytes of [1, log[0]!.bytes.length + 5, 2 * log[0]!.bytes.length + 70]) {
+      expect(offsetsOf(await search(log, 'id-35', bytes))).toEqual([35])
+    }
+  })
+
+  test('finds messages of the older formats, packed or not', async () => {
+    const set = Buffer.concat([0, 1, 2].map(offset => buildOldMessage(1, offset, Buffer.from('old'))))
+    const [codec, pack] = packings.gzip
+    const log = [
+      { last: 9, bytes: buildOldMessage(0, 9, Buffer.from('older')) },
+      { last: 12, bytes: buildOldMessage(1, 12, pack(set), codec) },
+      batchFrom(13),
+    ]
+    expect(offsetsOf(await search(log, 'key 9'))).toEqual([9])
+    expect(offsetsOf(await search(log, 'key 0'))).toEqual([10])
+    expect(offsetsOf(await search(log, 'id-15'))).toEqual([15])
+  })
+
+  test('counts a batch that cannot be read, since it may hold what is looked for, and goes on behind it', async () => {
+    const broken = batchFrom(10, { packing: 'gzip' })
+    broken.bytes.fill(0xff, 70, 90)
+    const found = await search([batchFrom(0), broken, batchFrom(20)], 'id-25')
+    expect(found).toMatchObject({ unreadable: 1, until: 30 })
+    expect(offsetsOf(found)).toEqual([25])
+  })
+})
