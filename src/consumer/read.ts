@@ -49,7 +49,10 @@ export interface ReaderOptions {
   registry?: SchemaRegistry
 }
 
-export type ReadOptions = ReaderOptions & {
+export interface ReadOptions extends ReaderOptions {
+  from: Beginning | FromOffsets | FromGroup
+  /** Ends behind the records that were there when the reading began, instead of waiting for more. Not from a group. */
+  untilEnd?: boolean
   /** Ends the reading, as a break out of its loop does: no error is thrown. */
   signal?: AbortSignal
   /**
@@ -57,14 +60,7 @@ export type ReadOptions = ReaderOptions & {
    * error. While the schema registry cannot be asked, the reading waits.
    */
   onUnreadable?: (error: UnreadableRecordError) => void
-} & (
-    | {
-        from: Beginning | FromOffsets
-        /** Ends behind the records that were there when the reading began, instead of waiting for more. */
-        untilEnd?: boolean
-      }
-    | { from: FromGroup; untilEnd?: never }
-  )
+}
 
 /** A record that is no result or status event, or that nobody can decode. The message holds nothing of its content. */
 export class UnreadableRecordError extends Error {
@@ -111,11 +107,15 @@ export function read<T>(
   wanted: (record: BusRecord) => boolean = () => true,
 ): Endable<Received<T>> {
   requireBrokers(settings)
-  const { from } = options
-  if (typeof from === 'object' && 'group' in from && from.group === settings.kafka.groupId) {
-    throw new Error(`${from.group} is the group of the workers (kafka.groupId): a reader needs one of its own`)
-  }
+  checkGroup(options, settings)
   return endable(ending => received<T>(settings, topic, schema, options, wanted, ending), options.signal)
+}
+
+function checkGroup({ from, untilEnd }: ReadOptions, { kafka }: Settings): void {
+  if (typeof from !== 'object' || !('group' in from)) return
+  if (untilEnd) throw new Error('untilEnd and a group: other members read a part of what is there, so it has no end')
+  if (from.group !== kafka.groupId) return
+  throw new Error(`${from.group} is the group of the workers (kafka.groupId): a reader needs one of its own`)
 }
 
 async function* received<T>(

@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { BusUnavailable } from '../../src/bus/errors.ts'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -138,6 +139,27 @@ describe('readResults', () => {
     expect(told.map(({ code }) => code)).toEqual(['NOT_CONFLUENT'])
   })
 
+  test('waits for brokers that are away, alone and in a group, and ends at once meanwhile', async () => {
+    const { bus, registry, result } = await startBus()
+    await result(buildResult({ id: 1n }))
+    const { partitions } = bus
+    let asked = 0
+    bus.partitions = async topics => {
+      if (++asked % 3 !== 0) throw new BusUnavailable('no broker answers')
+      return partitions.call(bus, topics)
+    }
+    for (const from of ['earliest', { group: 'patient' }] as const) {
+      const results = readResults(settings, { from, bus, registry })
+      expect(await results.next()).toMatchObject({ value: { value: { id: 1n } } })
+      await results.return!()
+    }
+    bus.partitions = () => Promise.reject(new BusUnavailable('no broker answers'))
+    const waiting = readResults(settings, { from: 'earliest', bus, registry })
+    const next = waiting.next()
+    await waiting.return!()
+    expect(await next).toEqual({ done: true, value: undefined })
+  })
+
   test('waits for a schema registry that is away', async () => {
     const { bus, registry, result } = await startBus()
     await result(buildResult({ id: 1n }))
@@ -161,6 +183,7 @@ describe('readResults', () => {
     expect(() => readResults(settings, { from: { group: 'busgate' } })).toThrow(
       'busgate is the group of the workers (kafka.groupId): a reader needs one of its own',
     )
+    expect(() => readResults(settings, { from: { group: 'billing' }, untilEnd: true })).toThrow('it has no end')
   })
 
   test('says that its topic does not exist', async () => {

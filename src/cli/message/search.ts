@@ -3,13 +3,14 @@ import type { Bus, BusRecord, From, Needle, Searched, TopicPartition } from '../
 import { unpackCheckpoint } from '../../bus/session/checkpoint.ts'
 import { DONE, INTENT, NEW } from '../../bus/session/window.ts'
 import type { Settings } from '../../config/index.ts'
+import { originOf } from '../../dispatch/doubts.ts'
 import { recordNames } from '../../records/command.ts'
 import { createDecoder, type Decoder } from '../../records/decoder.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
 import { decodeAll } from '../decode-all.ts'
-import { letterOf, placeText, replayedFromHeader, textOf } from '../dlq/letter.ts'
+import { letterOf, type Place, placeText, replayedFromHeader, textOf } from '../dlq/letter.ts'
 import { type Evidence, noEvidence, type Progress, type SearchedLog, type Sighting, sightingOf } from './evidence.ts'
 
 export interface Search {
@@ -208,38 +209,48 @@ export class MessageSearch {
     return [...new Map(places.map(place => [placeText(place), place])).values()]
   }
 
-  async #commandsAt(
-    places: readonly (TopicPartition & { offset: number })[],
-    isOne: (command: SendCommand) => boolean,
-  ): Promise<void> {
+  async #commandsAt(places: readonly Place[], isOne: (command: SendCommand) => boolean): Promise<void> {
     await Promise.all(
-      places.map(async ({ offset, ...tp }) => {
+      places.map(async place => {
+        const { offset, ...tp } = place
         if (tp.partition >= this.#count(tp.topic)) return
-        const record = await recordAt(this.#options.bus, tp, offset).catch(() => null)
-        if (record) await this.#noteCommands(tp, [record], isOne)
-        else
-          this.#evidence.gaps.push(
-            `The command at ${placeText({ ...tp, offset })} is not there any more (retention, or the topic was made anew).`,
-          )
+        const there = await recordAt(this.#options.bus, tp, offset).catch(() => null)
+        const record = there ?? this.#keptIn(place)
+        const found = record ? await this.#noteCommands(tp, [record], isOne) : 0
+        const why = record ? 'another one stands there: the topic was made anew, or mirrored' : 'retention'
+        if (found === 0) this.#evidence.gaps.push(`The command at ${placeText(place)} is not there any more (${why}).`)
       }),
     )
   }
 
+  /** A doubt keeps the record of its command. */
+  #keptIn({ topic, partition, offset }: Place): BusRecord | null {
+    const of = ({ value }: Sighting<Doubt>) =>
+      value.topic === topic && value.partition === partition && value.offset === offset && value.omitted === null
+    const doubt = this.#evidence.doubts.find(of)
+    return doubt ? originOf(doubt.value).record : null
+  }
+
+  /** @returns how many of the records are such commands */
   async #noteCommands(
     tp: TopicPartition,
     records: readonly BusRecord[],
     isOne: (command: SendCommand) => boolean,
-  ): Promise<void> {
-    const known = new Set(this.#evidence.commands.map(({ place }) => placeText(place)))
+  ): Promise<number> {
     const decoded = await decodeAll(this.#decoders.command, records)
+    const known = new Set(this.#evidence.commands.map(({ place }) => placeText(place)))
+    let found = 0
     for (const [i, one] of decoded.entries()) {
       const record = records[i]!
-      if (!one.ok || !isOne(one.value) || known.has(placeText({ ...tp, offset: record.offset }))) continue
+      if (!one.ok || !isOne(one.value)) continue
+      found++
+      if (known.has(placeText({ ...tp, offset: record.offset }))) continue
       const progress = this.#progress.get(nameOf(tp))?.(record.offset) ?? 'unknown'
       const replayedFrom = textOf(record.headers[replayedFromHeader])
       const value = { command: one.value, type: typeNameOf(one.value), progress, replayedFrom }
       this.#evidence.commands.push(sightingOf(tp, record, value))
     }
+    return found
   }
 }
 
