@@ -3,6 +3,7 @@ import { until } from '../support/bus.ts'
 import { busgate, type CliResult } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
 import { describeOnKafka } from '../support/integration.ts'
+import { plainKafka } from '../support/kafka.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
 /** Variables with which a command line finds the same topics and gateway. */
@@ -104,6 +105,14 @@ describeOnKafka('what became of a message', brokers => {
     expect(events.find(({ kind }) => kind === 'conclusion').text).toMatch(
       /^Sent: .* The id came 2 times: the command at \S+-commands\/0@1 was not sent \(DUPLICATE\)/,
     )
+
+    const admin = plainKafka(brokers.brokers).admin()
+    await admin.connect()
+    const topic = world.settings.topics.commands.at(-1)!
+    await until(() => admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '1' }] }))
+    await admin.disconnect()
+    const later = await busgate(['message', '7'], { env: environmentOf(world) })
+    expect(later.stderr).toContain(`The command at ${topic}/0@0 is not there any more (retention).`)
   }, 60_000)
 
   test('message finds a command that waits, whatever its producer took for key and partition, and one that died', async () => {
