@@ -161,6 +161,17 @@ export function groupReadingContract(harness: () => BusHarness): void {
       await until(() => expect(next.keys).toEqual(['1', '2']))
     })
 
+    test('in a group and is killed leaves its partitions to the others, with what it had in hand', async () => {
+      await publish(range(0, 5), 0)
+      const { bus, crash } = await harness().process(`${groupId}-workers`)
+      const killed = new Reader(ending => groupRecords({ ...optionsOf(bus, ending), groupId, startFrom: 'earliest' }))
+      killed.holdAt = '2'
+      await until(() => expect(killed.keys).toContain('2'))
+      await crash()
+      const next = await member()
+      await until(() => expect(next.keys.slice(-3)).toEqual(['2', '3', '4']), 40_000)
+    }, 60_000)
+
     test('in a group shares the partitions with a reader that comes, and both get each record once', async () => {
       await publish(range(0, 20))
       const first = await member()

@@ -296,7 +296,11 @@ export class MemoryBus implements Bus {
         locate: (tp, from) => this.#locate(tp, from),
       }),
     })
-    this.#closers.add(() => reader.close())
+    this.#closers.add(() => {
+      if (!this.#crashed) return reader.close()
+      reader.stop()
+      return group.leave(reader.memberId)
+    })
     return reader
   }
 

@@ -116,6 +116,19 @@ export class GroupReading implements GroupReader {
     return reading
   }
 
+  /** As the coordinator named it. */
+  get memberId(): string {
+    return this.#member.id
+  }
+
+  /** Nothing is committed, and the group is not told. */
+  stop(): void {
+    this.#closed = Promise.resolve()
+    this.#cancelCommit()
+    for (const partition of this.#partitions.values()) partition.giveUp()
+    this.#member.stop()
+  }
+
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
