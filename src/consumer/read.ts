@@ -44,7 +44,7 @@ export interface FromGroup {
 export interface ReaderOptions {
   /** Where log lines go; without it, nothing is logged. */
   logger?: Logger
-  /** Instead of those that the settings name. The reader does not close the bus. */
+  /** Instead of those that the settings name. Readers do not close the bus, and are to be ended before it is closed. */
   bus?: Bus
   registry?: SchemaRegistry
 }

@@ -1,7 +1,6 @@
 import { openBus } from '../../bus/open.ts'
 import type { Bus } from '../../bus/port.ts'
 import { requireGateway, type Settings } from '../../config/index.ts'
-import { GatewayClient } from '../../gateway/client.ts'
 import { stringifyJson } from '../../protocol/index.ts'
 import { registryOf } from '../../records/open.ts'
 import { Telemetry } from '../../telemetry/events.ts'
@@ -149,6 +148,7 @@ async function asked(settings: Settings, id: bigint, account: string): Promise<E
     const text = `gateway.accounts has no ${account} here, so it could not be asked`
     return { ...event, time: Date.now(), text, detail: null }
   }
+  const { GatewayClient } = await import('../../gateway/client.ts') // its HTTP client takes long to load
   const client = new GatewayClient({ url, apiKey, timeoutMs, errorTexts })
   try {
     const status = await client.status({ id })
