@@ -56,18 +56,14 @@ export const message = command({
   async run({ config, ...options }) {
     const settings = settingsWithBrokers(config)
     const ending = new AbortController()
-    let interrupted = false
-    void untilSignal().then(() => {
-      interrupted = true
+    const interrupted = untilSignal().then(() => {
       ending.abort()
+      return 130
     })
     const bus = openBus(settings, new Telemetry())
     try {
-      const found = await lookUp(bus, settings, options, ending.signal)
-      return interrupted ? 130 : found ? 0 : 1
-    } catch (error) {
-      if (interrupted) return 130
-      throw error
+      const lookedUp = lookUp(bus, settings, options, ending.signal).then(found => (found ? 0 : 1))
+      return await Promise.race([lookedUp, interrupted])
     } finally {
       await bus.close()
     }
@@ -80,14 +76,19 @@ async function lookUp(bus: Bus, settings: Settings, options: Options, ending: Ab
     throw new UsageError('message needs an ID, or --correlation-id')
   }
   const search = () => new MessageSearch({ bus, registry: registryOf(settings), settings, since, ending })
-  if (id !== undefined) return tell(await search().byId(id), id, settings, options)
+  const tellOf = async (one: bigint) => {
+    const evidence = await search().byId(one)
+    ending.throwIfAborted() // a part of it would tell another story
+    return tell(evidence, one, settings, options)
+  }
+  if (id !== undefined) return tellOf(id)
   const wide = search()
   const ids = await wide.idsOf(correlationId!)
+  ending.throwIfAborted()
   if (ids.length === 0) process.stderr.write(lines(['No trace of this correlationId.', ...searchedText(wide.evidence)]))
   if (ids.length > mostIds) process.stderr.write(`${ids.length} messages carry it; these are the first ${mostIds}.\n`)
   let found = false
-  for (const one of ids.slice(0, mostIds))
-    found = (await tell(await search().byId(one), one, settings, options)) || found
+  for (const one of ids.slice(0, mostIds)) found = (await tellOf(one)) || found
   return found
 }
 
