@@ -73,7 +73,7 @@ export function searchContract(harness: () => BusHarness): void {
 
     test('says that older records are deleted', async () => {
       await publish(range(0, 10))
-      await until(() => harness().deleteRecords(topic, 0, 4)) // its client may not know the new topic yet
+      await harness().deleteRecords(topic, 0, 4)
       expect(await search('earliest', bytes('('))).toMatchObject({ from: 4, start: 4, keys: range(4, 10) })
     })
 

@@ -124,6 +124,7 @@ describeOnKafka('on Kafka', ({ brokers }) => {
         },
 
         async deleteRecords(topic, partition, before) {
+          await admin.fetchTopicOffsets(topic) // so that kafkajs knows the topic
           await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(before) }] })
         },
 
