@@ -1,0 +1,138 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { MemoryBroker } from '../../src/bus/memory/broker.ts'
+import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import type { RecordHeaders } from '../../src/bus/port.ts'
+import { MessageSearch } from '../../src/cli/message/search.ts'
+import { systemClock } from '../../src/clock.ts'
+import { createEncoder } from '../../src/records/encoder.ts'
+import type { Doubt, SendCommand, SendResult } from '../../src/records/generated.ts'
+import { embeddedRegistry } from '../../src/records/registry.ts'
+import { schemas, subjectOf } from '../../src/records/schemas.ts'
+import { Telemetry } from '../../src/telemetry/events.ts'
+import { publishAll } from '../support/bus.ts'
+import { buildCommand } from '../support/commands.ts'
+import { buildResult } from '../support/results.ts'
+import { buildSettings } from '../support/settings.ts'
+
+const settings = buildSettings()
+const { topics } = settings
+const commandTopic = topics.commands.at(-1)!
+const all = [...topics.commands, topics.results, topics.statuses, topics.doubts, topics.deadLetters]
+
+/** All topics with three partitions, and what writes there. */
+async function startTopics(left: readonly string[] = []) {
+  const broker = new MemoryBroker()
+  broker.createTopics(all.filter(topic => !left.includes(topic)).map(topic => ({ topic, partitions: 3 })))
+  const options = { broker, groupId: settings.kafka.groupId, clock: systemClock, telemetry: new Telemetry() }
+  const bus = new MemoryBus({ ...options, drainMs: 1000, startFrom: 'earliest' })
+  onTestFinished(() => bus.close())
+  const registry = embeddedRegistry()
+  const encodeCommand = await createEncoder<SendCommand>(subjectOf(commandTopic), schemas.command, registry)
+  const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
+  const encodeDoubt = await createEncoder<Doubt>(subjectOf(topics.doubts), schemas.doubt, registry)
+  const write = (
+    topic: string,
+    key: string,
+    value: Buffer,
+    more: { partition?: number; headers?: RecordHeaders } = {},
+  ) => publishAll(bus, [{ topic, key: Buffer.from(key), value, ...more }])
+  return {
+    broker,
+    encodeCommand,
+    command: (command: SendCommand, key: string, partition: number) =>
+      write(commandTopic, key, encodeCommand(command), { partition }),
+    result: (result: SendResult) => write(topics.results, String(result.id), encodeResult(result)),
+    doubt: (doubt: Doubt, id: bigint) => write(topics.doubts, String(id), encodeDoubt(doubt)),
+    search: (since = 0) => new MessageSearch({ bus, registry, settings, since, ending: new AbortController().signal }),
+  }
+}
+
+const placesOf = (found: { commands: { place: { partition: number; offset: number } }[] }) =>
+  found.commands.map(({ place: { partition, offset } }) => [partition, offset])
+
+test('a command is found where its result says, whatever its key, and no other one that stands there', async () => {
+  const world = await startTopics()
+  await world.command(buildCommand({ id: 5n }), 'customer-1', 2)
+  await world.command(buildCommand({ id: 6n }), 'customer-1', 2)
+  world.broker.resetOffset('busgate', { topic: commandTopic, partition: 2 }, 2) // both are done
+  await world.result(buildResult({ id: 6n, commandTopic, commandPartition: 2, commandOffset: 1 }))
+  expect(placesOf(await world.search().byId(6n))).toEqual([[2, 1]])
+  await world.result(buildResult({ id: 9n, commandTopic, commandPartition: 2, commandOffset: 0 }))
+  expect(await world.search().byId(9n)).toMatchObject({
+    commands: [],
+    gaps: [
+      `The command at ${commandTopic}/2@0 is not there any more (another one stands there: the topic was made anew, or mirrored).`,
+    ],
+  })
+})
+
+test('a command without a result is found behind what the workers have done, by its id, be that short or long', async () => {
+  for (const id of [7n, 300n, 2n ** 62n]) {
+    const world = await startTopics()
+    await world.command(buildCommand({ id: 1n }), 'x', 1)
+    await world.command(buildCommand({ id }), 'customer-1', 1)
+    world.broker.resetOffset('busgate', { topic: commandTopic, partition: 1 }, 1)
+    const found = await world.search().byId(id)
+    expect(placesOf(found)).toEqual([[1, 1]])
+    expect(found.commands[0]!.value.progress).toBe('waiting')
+  }
+})
+
+test('a command that is done, whose result is gone, is found all the same', async () => {
+  const world = await startTopics()
+  await world.command(buildCommand({ id: 8n }), 'x', 0)
+  world.broker.resetOffset('busgate', { topic: commandTopic, partition: 0 }, 1)
+  const found = await world.search().byId(8n)
+  expect(found.commands.map(({ value }) => value.progress)).toEqual(['done'])
+})
+
+test('results are found, too, that were written before partitions were added', async () => {
+  const ids = [11n, 12n, 13n, 14n, 15n, 16n]
+  const world = await startTopics()
+  for (const id of ids) await world.result(buildResult({ id }))
+  world.broker.addPartitions(topics.results, 7)
+  for (const id of ids) expect((await world.search().byId(id)).results).toHaveLength(1)
+})
+
+test('a command in doubt is taken out of its doubt where its topic has lost it', async () => {
+  const world = await startTopics()
+  const command = buildCommand({ id: 21n })
+  const place = { topic: commandTopic, partition: 1, offset: 40, timestamp: 1_000 }
+  await world.doubt(
+    {
+      ...place,
+      key: null,
+      value: world.encodeCommand(command),
+      headers: [],
+      account: 'default',
+      attempts: 1,
+      postedAt: 2_000,
+      postedSince: 2_000,
+      cause: 'timeout',
+      type: 'sms',
+      correlationId: null,
+      tenant: null,
+      omitted: null,
+    },
+    21n,
+  )
+  const found = await world.search().byId(21n)
+  expect(found.commands).toMatchObject([{ place: { partition: 1, offset: 40 }, time: 1_000, value: { command } }])
+})
+
+test('all messages of a correlationId are found, with results or without', async () => {
+  const world = await startTopics()
+  await world.result(buildResult({ id: 31n, correlationId: 'order-1' }))
+  await world.result(buildResult({ id: 32n, correlationId: 'order-12' })) // holds the bytes, and is another one
+  expect(await world.search().idsOf('order-1')).toEqual([31n])
+  await world.command(buildCommand({ id: 33n, correlationId: 'order-9' }), 'x', 1)
+  expect(await world.search().idsOf('order-9')).toEqual([33n])
+})
+
+test('a topic that is missing is told, and the others are searched', async () => {
+  const world = await startTopics([topics.doubts])
+  await world.result(buildResult({ id: 41n }))
+  const found = await world.search().byId(41n)
+  expect(found.gaps).toContain(`There is no topic ${topics.doubts}.`)
+  expect(found.results).toHaveLength(1)
+})
