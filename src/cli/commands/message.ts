@@ -107,12 +107,12 @@ async function tell(all: Evidence, id: bigint, settings: Settings, options: Opti
   const conclusions = accounts.map(account => ({ account, text: conclusionOf(evidence, id, account) }))
   if (conclusions.length === 0) conclusions.push({ account: '', text: withoutAccount(evidence, id) })
   for (const event of events)
-    await printLine(json ? stringifyJson({ ...event, time: time(event.time) }) : lineOfEvent(event))
+    await print(json ? stringifyJson({ ...event, time: time(event.time) }) : lineOfEvent(event))
   for (const { account, text } of conclusions) {
     const several = accounts.length > 1 ? `Account ${account}: ` : ''
-    await printLine(json ? stringifyJson({ kind: 'conclusion', id, account, text }) : printable(`${several}${text}`))
+    await print(json ? stringifyJson({ kind: 'conclusion', id, account, text }) : `${several}${text}`)
   }
-  if (json) await printLine(stringifyJson({ kind: 'searched', logs: evidence.searched, gaps: evidence.gaps }))
+  if (json) await print(stringifyJson({ kind: 'searched', logs: evidence.searched, gaps: evidence.gaps }))
   else process.stderr.write(lines(searchedText(evidence)))
   return found
 }
@@ -162,7 +162,8 @@ async function asked(settings: Settings, id: bigint, account: string): Promise<E
 }
 
 function lineOfEvent({ time: at, kind, place, text }: Event): string {
-  return printable([time(at), kind.padEnd(11), place, text].filter(Boolean).join('  '))
+  return [time(at), kind.padEnd(11), place, text].filter(Boolean).join('  ')
 }
 
-const lines = (texts: readonly string[]) => texts.map(text => `${text}\n`).join('')
+const print = (line: string) => printLine(printable(line))
+const lines = (texts: readonly string[]) => texts.map(text => `${printable(text)}\n`).join('')
