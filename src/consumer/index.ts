@@ -1,5 +1,6 @@
 import '../supported-node.ts'
 
+export type { RecordHeaders } from '../bus/port.ts'
 export type * from '../records/generated.ts'
 export type { Endable } from './endable.ts'
 export { type CommandPlace, finalOf, type MessageId } from './final.ts'

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { openBus } from '../bus/open.ts'
-import type { Bus, BusRecord, From } from '../bus/port.ts'
+import type { Bus, BusRecord, From, RecordHeaders } from '../bus/port.ts'
 import type { Taken } from '../bus/reading/record-queue.ts'
 import { groupRecords, type TopicStreamOptions, topicRecords } from '../bus/reading/topic-stream.ts'
 import { systemClock } from '../clock.ts'
@@ -23,6 +23,8 @@ export interface Received<T> {
   offset: number
   /** When it was written, milliseconds since 1970; -1: unknown. */
   timestamp: number
+  /** Such as `busgate.hook` and `traceparent`. */
+  headers: RecordHeaders
 }
 
 /** The first record, what comes from now on, or the first record that was written at this time or later. */
@@ -137,7 +139,8 @@ async function* received<T>(
       const value = await decodedOf(decoder, taken, options, ending)
       if (ending.aborted) return
       const { partition } = from
-      if (value !== null) yield { value, topic, partition, offset: record.offset, timestamp: record.timestamp }
+      const { offset, timestamp, headers } = record
+      if (value !== null) yield { value, topic, partition, offset, timestamp, headers }
     }
   } finally {
     if (!options.bus) await bus.close()

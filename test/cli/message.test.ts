@@ -11,6 +11,7 @@ import { buildStatusEvent } from '../support/status-events.ts'
 const seen = <T>(topic: string, value: T, time = 0, offset = time): Sighting<T> => ({
   place: { topic, partition: 0, offset },
   time,
+  headers: {},
   value,
 })
 
@@ -37,6 +38,11 @@ describe('what a story comes to', () => {
   test.each<[string, Found, RegExp]>([
     ['delivered', { results: [{}], statuses: [{}] }, /^Sent: .* as gw-1\. Delivered: DELIVERED /],
     ['not delivered', { results: [{}], statuses: [{ status: 'EXPIRED' }] }, /Not delivered: EXPIRED .*under a new id/],
+    [
+      'told by an address that anybody may know',
+      { results: [{}], statuses: [{ verified: false }] },
+      /anybody can claim anything.*--ask/,
+    ],
     ['on its way', { results: [{}], statuses: [{ status: 'QUEUED' }] }, /Not delivered yet: QUEUED/],
     ['sent without a status', { results: [{}] }, /No status has come yet/],
     ['sent, of a type without statuses', { results: [{ type: 'hlr' }] }, /A hlr has no delivery status\.$/],
@@ -78,6 +84,13 @@ describe('what a story comes to', () => {
       /^Sent: .*The id came 2 times: the command at busgate\.commands\/0@9 was not sent \(DUPLICATE\)/,
     )
   })
+})
+
+test("what an account's own address is told counts for a message that had no hook of its own", () => {
+  const evidence = evidenceOf({ results: [{}], statuses: [{ verified: false }] })
+  evidence.results[0]!.headers['busgate.hook'] = 'none'
+  expect(conclusionOf(evidence, 1001n, 'default')).toMatch(/Delivered: DELIVERED/)
+  expect(storyOf(evidence, false).at(-1)!.text).toContain('← the verdict')
 })
 
 describe('a story', () => {

@@ -70,6 +70,7 @@ describe('readResults', () => {
       partition: expect.any(Number),
       offset: expect.any(Number),
       timestamp: expect.any(Number),
+      headers: {},
     })
   })
 

@@ -1,8 +1,9 @@
 import { finalOf } from '../../consumer/final.ts'
 import type { SendResult } from '../../records/generated.ts'
-import { lifecycleAfter, newLifecycle, verdictOf } from '../../statuses/lifecycle.ts'
+import { verdictOf } from '../../statuses/lifecycle.ts'
 import { placeText } from '../dlq/letter.ts'
 import type { Evidence, FoundCommand, Sighting } from './evidence.ts'
+import { lifeOf } from './life.ts'
 
 /** Of an errorCode, what helps. What is not here has no remedy beyond its own text. */
 const remedies: Partial<Record<string, string>> = {
@@ -55,7 +56,7 @@ function whatBecame(evidence: Evidence, id: bigint, account: string): string {
       `${partition}@${offset} sends it.`
     )
   }
-  if (!command) return verdictText(evidence, account) ?? 'No command and no result of it was found.'
+  if (!command) return verdictText(evidence, id, account) ?? 'No command and no result of it was found.'
   return ofCommand(command)
 }
 
@@ -75,14 +76,14 @@ function ofCommand({ value: { progress }, place }: Sighting<FoundCommand>): stri
 function ofFinal(final: SendResult, evidence: Evidence, id: bigint, account: string): string {
   const { outcome, errorCode, error, attempts } = final
   const reason = [errorCode, error].filter(Boolean).join(': ')
-  if (outcome === 'SENT') return sentText(final, evidence, account)
+  if (outcome === 'SENT') return sentText(final, evidence)
   if (outcome === 'REJECTED') {
     return `Not sent: the gateway refused it (${reason}). ${remedy(errorCode)}; ${anew}.`
   }
   if (outcome === 'INVALID') return `Not sent: the command breaks the interface (${reason}). Correct it; ${anew}.`
   if (outcome === 'EXPIRED') return `Not sent: it was too late (${reason}). ${remedy(errorCode)}; ${anew}.`
   if (outcome === 'UNRESOLVED') {
-    const told = verdictText(evidence, account)
+    const told = verdictText(evidence, id, account)
     if (told) return `Nobody could tell whether it was sent, until a status came. ${told}`
     return (
       `Perhaps sent: nobody could tell after ${attempts} attempt${attempts === 1 ? '' : 's'} (${reason}). Whoever sends it ` +
@@ -94,10 +95,10 @@ function ofFinal(final: SendResult, evidence: Evidence, id: bigint, account: str
 
 const remedy = (errorCode: string | null) => remedies[errorCode ?? ''] ?? 'Its text says why'
 
-function sentText({ sentAt, msgId, type, completedAt }: SendResult, evidence: Evidence, account: string): string {
+function sentText({ id, account, sentAt, msgId, type, completedAt }: SendResult, evidence: Evidence): string {
   const taken = `the gateway took it ${at(sentAt ?? completedAt)}${msgId === null ? '' : ` as ${msgId}`}`
   if (withoutStatus.includes(type)) return `Sent: ${taken}. A ${type} has no delivery status.`
-  const told = verdictText(evidence, account)
+  const told = verdictText(evidence, id, account)
   if (told) return `Sent: ${taken}. ${told}`
   return (
     `Sent: ${taken}. No status has come yet: it may still be on its way. --ask asks the gateway, as the reconciler does ` +
@@ -106,10 +107,16 @@ function sentText({ sentAt, msgId, type, completedAt }: SendResult, evidence: Ev
 }
 
 /** Null: nothing was told. */
-function verdictText({ statuses }: Evidence, account: string): string | null {
-  const events = statuses.map(({ value }) => value).filter(event => event.account === account)
+function verdictText(evidence: Evidence, id: bigint, account: string): string | null {
+  const events = evidence.statuses.map(({ value }) => value).filter(event => event.account === account)
   if (events.length === 0) return null
-  const life = events.reduce(lifecycleAfter, newLifecycle)
+  const life = lifeOf(evidence, { id, account })
+  if (life.status === null) {
+    return (
+      "Its statuses came to the account's own address, where anybody can claim anything, and tell nothing of a message that " +
+      'had a hook of its own: --ask asks the gateway.'
+    )
+  }
   const verdict = verdictOf(life)
   const since = life.since === null ? '' : ` ${at(life.since)}`
   if (verdict === 'DELIVERED') return `Delivered: ${life.status}${since}${life.read ? ', and it was read' : ''}.`

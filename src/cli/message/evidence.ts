@@ -1,4 +1,4 @@
-import type { BusRecord } from '../../bus/port.ts'
+import type { BusRecord, RecordHeaders } from '../../bus/port.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
 import type { Letter, Place } from '../dlq/letter.ts'
 
@@ -7,6 +7,7 @@ export interface Sighting<T> {
   place: Place
   /** When it was written, milliseconds since 1970; -1: unknown. */
   time: number
+  headers: RecordHeaders
   value: T
 }
 
@@ -56,5 +57,5 @@ export const noEvidence = (): Evidence => ({
 
 export function sightingOf<T>(place: Omit<Place, 'offset'>, record: BusRecord, value: T): Sighting<T> {
   const { topic, partition } = place
-  return { place: { topic, partition, offset: record.offset }, time: record.timestamp, value }
+  return { place: { topic, partition, offset: record.offset }, time: record.timestamp, headers: record.headers, value }
 }

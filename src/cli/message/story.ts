@@ -1,10 +1,11 @@
 import { stringifyJson } from '../../protocol/index.ts'
 import type { SendResult, StatusEvent } from '../../records/generated.ts'
-import { lifecycleAfter, newLifecycle, verdictOf } from '../../statuses/lifecycle.ts'
+import { lifecycleAfter, verdictOf } from '../../statuses/lifecycle.ts'
 import { shown } from '../dlq/content.ts'
 import { placeText } from '../dlq/letter.ts'
 import { count } from '../words.ts'
 import type { Evidence, FoundCommand, SearchedLog, Sighting } from './evidence.ts'
+import { lifeOf, sentLife } from './life.ts'
 
 /** One thing that happened to a message. */
 export interface Event {
@@ -35,7 +36,7 @@ export function storyOf(evidence: Evidence, show: boolean): Event[] {
     }),
     ...evidence.results.map(one => event('result', one, resultText(one.value, show), masked(one.value, show))),
     ...evidence.statuses.map(one => {
-      const verdict = isVerdict(one.value, evidence.statuses) ? ' ← the verdict' : ''
+      const verdict = isVerdict(one.value, evidence) ? ' ← the verdict' : ''
       return event('status', one, `${statusText(one.value, show)}${verdict}`, {
         ...masked(one.value, show),
         isVerdict: verdict !== '',
@@ -132,12 +133,9 @@ function masked<T extends object>(value: T, show: boolean): object {
 }
 
 /** Whether this event, alone, tells as much as all of the same message and account do together. */
-function isVerdict(event: StatusEvent, statuses: Evidence['statuses']): boolean {
-  const ofMessage = statuses
-    .map(({ value }) => value)
-    .filter(one => one.id === event.id && one.account === event.account)
-  const all = ofMessage.reduce(lifecycleAfter, newLifecycle)
-  const alone = lifecycleAfter(newLifecycle, event)
+function isVerdict(event: StatusEvent, evidence: Evidence): boolean {
+  const all = lifeOf(evidence, event)
+  const alone = lifecycleAfter(sentLife(evidence, event), event)
   if (verdictOf(all) === null || alone.stage !== all.stage) return false
   return alone.since === all.since && alone.status === all.status
 }

@@ -1,0 +1,20 @@
+import { hookHeader, noHook } from '../../records/result.ts'
+import { type Lifecycle, lifecycleAfter, newLifecycle, newUnhookedLifecycle } from '../../statuses/lifecycle.ts'
+import type { Evidence } from './evidence.ts'
+
+type Message = { id: bigint; account: string }
+
+/** What is known of a message of which nothing but its sending is: its result tells whether it had a hook of its own. */
+export function sentLife({ results }: Evidence, message: Message): Lifecycle {
+  const ofMessage = results.filter(({ value }) => isOf(value, message))
+  const unhooked = ofMessage.some(({ headers }) => headers[hookHeader]?.toString() === noHook)
+  return unhooked ? newUnhookedLifecycle : newLifecycle
+}
+
+/** What all status events about the message come to. */
+export function lifeOf(evidence: Evidence, message: Message): Lifecycle {
+  const events = evidence.statuses.map(({ value }) => value).filter(event => isOf(event, message))
+  return events.reduce(lifecycleAfter, sentLife(evidence, message))
+}
+
+const isOf = (one: Message, other: Message) => one.id === other.id && one.account === other.account
