@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, randomFillSync } from 'node:crypto'
 import { createDayKeys, type DayKey, type HookKey, TOKEN_VERSION } from './day-keys.ts'
+import { GcmSealer, NONCE_BYTES, TAG_BYTES } from './gcm.ts'
 import { DAY_MS, type HookSubject, type OpenedSubject, packSubject, subjectRoom, unpackSubject } from './subject.ts'
 
 /** Why a token does not open. `unknown_key`: perhaps a key that this process has not been given yet. */
@@ -30,8 +31,6 @@ export interface HookTokenOptions {
 }
 
 const ALGORITHM = 'aes-256-gcm'
-const NONCE_BYTES = 12
-const TAG_BYTES = 16
 const GCM = { authTagLength: TAG_BYTES }
 const ACCOUNT_DAY = 0
 
@@ -46,13 +45,18 @@ interface Parts {
 export function createHookTokens(options: HookTokenOptions): HookTokens {
   const { keys, tokenLifeMs, now = Date.now, random = randomFillSync } = options
   const dayKey = createDayKeys()
-  const nextNonce = createNonces(random)
   const scratch = Buffer.allocUnsafeSlow(1024)
+  let sealer: GcmSealer | null = null
 
   function issuingKey(day: number): DayKey {
     const first = keys()[0]
     if (first === undefined) throw new Error('callbacks.secret holds no key: hook addresses cannot be made')
     return dayKey(first, day)
+  }
+
+  function sealerOf({ key, header }: DayKey): GcmSealer {
+    if (sealer?.key !== key) sealer = new GcmSealer(key, header, random)
+    return sealer
   }
 
   function openingKey({ kid, day }: Parts): DayKey | null {
@@ -63,19 +67,14 @@ export function createHookTokens(options: HookTokenOptions): HookTokens {
   function issue(subject: HookSubject): string {
     const time = now()
     const day = Math.floor(time / DAY_MS)
-    const { key, header } = issuingKey(day)
+    const dayKey = issuingKey(day)
+    const { header } = dayKey
     const start = header.length + NONCE_BYTES
     const room = start + subjectRoom(subject) + TAG_BYTES
     const bytes = room <= scratch.length ? scratch : Buffer.allocUnsafe(room)
     const end = packSubject(bytes, start, subject, time - day * DAY_MS)
-    const nonce = nextNonce()
-    const cipher = createCipheriv(ALGORITHM, key, nonce, GCM).setAAD(header)
-    const sealed = cipher.update(bytes.subarray(start, end))
-    cipher.final()
     bytes.set(header)
-    bytes.set(nonce, header.length)
-    bytes.set(sealed, start)
-    bytes.set(cipher.getAuthTag(), end)
+    sealerOf(dayKey).seal(bytes, start, end)
     return bytes.toString('base64url', 0, end + TAG_BYTES)
   }
 
@@ -96,7 +95,8 @@ export function createHookTokens(options: HookTokenOptions): HookTokens {
 
   function issueAccount(account: string): string {
     const { key, header } = issuingKey(ACCOUNT_DAY)
-    const nonce = nextNonce()
+    const nonce = Buffer.alloc(NONCE_BYTES)
+    random(nonce)
     const cipher = createCipheriv(ALGORITHM, key, nonce, GCM).setAAD(accountData(header, account))
     cipher.final()
     return Buffer.concat([header, nonce, cipher.getAuthTag()]).toString('base64url')
@@ -139,19 +139,5 @@ function unseal({ bytes, at }: Parts, { key }: DayKey, clear: Buffer): Buffer | 
     return plain
   } catch {
     return null
-  }
-}
-
-/** Random bytes are asked for by the thousand nonces: one call each would cost as much as the encryption. */
-function createNonces(random: (bytes: Buffer) => unknown): () => Buffer {
-  const pool = Buffer.allocUnsafeSlow(NONCE_BYTES * 1024)
-  let used = pool.length
-  return () => {
-    if (used === pool.length) {
-      random(pool)
-      used = 0
-    }
-    used += NONCE_BYTES
-    return pool.subarray(used - NONCE_BYTES, used)
   }
 }

@@ -119,6 +119,12 @@ describe('a token of one message', () => {
     expect(tokenBench().tokens.open(garbage)).toEqual({ ok: false, reason: 'malformed' })
   })
 
+  test('made by an earlier version opens', () => {
+    const token = 'AQJrMVAuQax_Vr9XNkRBlRrjxYkleToXn7-wSGaI67K1uTB4m6EQV8Ic9J5nh_0j_I0Z8601ZggwKo-VuotD396iEr-O4ys'
+    const subject = { ...hookSubject(), issuedAt: NOON }
+    expect(tokenBench().tokens.open(token)).toEqual({ ok: true, subject })
+  })
+
   test('expires at the end of its life, to the millisecond', () => {
     const bench = tokenBench()
     const token = bench.tokens.issue(hookSubject())
@@ -192,6 +198,11 @@ describe('a token of an account', () => {
     const token = bench.tokens.issueAccount('shop')
     bench.now += 3000 * DAY
     expect(bench.tokens.openAccount('shop', token)).toEqual({ ok: true })
+  })
+
+  test('made by an earlier version opens', () => {
+    const token = 'AQJrMQAAoyVMU1MuwDEgA1bwFPBf5o_uRPdD6Qi_cYeIjQ'
+    expect(tokenBench().tokens.openAccount('default', token)).toEqual({ ok: true })
   })
 
   test('moved to another account is forged', () => {
