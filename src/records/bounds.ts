@@ -1,25 +1,11 @@
 import avro, { type Type } from 'avsc'
+import type { Codec, Tap } from './tap.ts'
 
 /**
  * Arrays and maps that a few bytes cannot blow up. avsc believes the count in front of a block: ten bytes that
  * claim 2^40 items keep it busy for days, and 200 million nulls fill the memory. Here a block may not claim more
  * items than bytes are left; one that does is read as cut short.
  */
-
-/** The part of avsc's cursor that is used here (lib/utils.js, 5.7.9). Past the end it reads zeros. */
-interface Tap {
-  buf: Buffer
-  pos: number
-  readLong(): number
-  skipLong(): void
-  readString(): string
-  skipString(): void
-}
-
-interface Codec {
-  _read(tap: Tap): unknown
-  _skip(tap: Tap): void
-}
 
 /** Items of one list: each takes memory, however few its bytes. A doubt has one for each header, of which no batch has more. */
 const mostItems = 1 << 20

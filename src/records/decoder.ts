@@ -63,7 +63,8 @@ export function createDecoder<T>(
   { clock = systemClock, patient = false }: DecoderOptions = {},
 ): Decoder<T> {
   const reader = typeOf(readerSchema)
-  const resolvers = new Map<number, Resolver>()
+  /** How each writer's records are read; null: as the reader's own. */
+  const resolvers = new Map<number, Resolver | null>()
   const refused = new Map<number, { error: DecodeError; until: number }>()
   const asked = new Map<number, Promise<void>>()
   const awaited = new Set<number>()
@@ -80,7 +81,7 @@ export function createDecoder<T>(
     }
     const schemaId = value.readUInt32BE(1)
     const resolver = resolvers.get(schemaId)
-    return resolver ? decodeBody(reader, resolver, value, schemaId) : withoutSchema(schemaId)
+    return resolver === undefined ? withoutSchema(schemaId) : decodeBody(reader, resolver, value, schemaId)
   }
 
   function withoutSchema(schemaId: number): Decoded<T> {
@@ -135,12 +136,12 @@ export function createDecoder<T>(
     return true
   }
 
-  function resolverFor(writerSchema: object, schemaId: number): Resolver {
+  function resolverFor(writerSchema: object, schemaId: number): Resolver | null {
     try {
       const writer = typeOf(writerSchema)
       refuseWeightlessItems(writer)
       refuseOtherUnits(readerSchema, writerSchema)
-      return reader.createResolver(writer, { ignoreNamespaces: true })
+      return reader.equals(writer) ? null : reader.createResolver(writer, { ignoreNamespaces: true })
     } catch (error) {
       const { message } = error as Error
       throw new SchemaUnreadable(
@@ -157,9 +158,9 @@ export function createDecoder<T>(
   return { decode, prepare }
 }
 
-function decodeBody<T>(reader: Type, resolver: Resolver, value: Buffer, schemaId: number): Decoded<T> {
+function decodeBody<T>(reader: Type, resolver: Resolver | null, value: Buffer, schemaId: number): Decoded<T> {
   try {
-    const { value: record, offset } = reader.decode(value, HEADER, resolver)
+    const { value: record, offset } = reader.decode(value, HEADER, resolver ?? undefined)
     if (offset === value.length) return { ok: true, value: record }
     if (offset === -1) return failed('TRUNCATED', `The record ends before its schema ${schemaId} does.`)
     return failed('TRAILING_BYTES', `${value.length - offset} bytes follow the record of schema ${schemaId}.`)

@@ -1,0 +1,19 @@
+/** What is used here of avsc and left out of its declarations (lib/utils.js and lib/types.js, 5.7.9). */
+
+/** Its cursor. Past the end it reads zeros. */
+export interface Tap {
+  buf: Buffer
+  pos: number
+  readLong(): number
+  writeLong(value: number): void
+  skipLong(): void
+  readString(): string
+  skipString(): void
+}
+
+/** Its types. */
+export interface Codec {
+  _read(tap: Tap): unknown
+  _write(tap: Tap, value: unknown): void
+  _skip(tap: Tap): void
+}
