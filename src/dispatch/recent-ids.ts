@@ -1,8 +1,7 @@
-/** Numbers are compared faster than bigints; what is beyond them is compared as text. */
-type Key = number | string
+import { IdOffsets } from './id-offsets.ts'
 
-/** Where each id stands; one that this session has let through stands before all others. */
-type Generation = Map<string, Map<Key, number>>
+/** Where each id of an account stands; one that this session has let through stands before all others. */
+type Generation = Map<string, IdOffsets>
 const LET_THROUGH = -1
 
 /**
@@ -35,14 +34,17 @@ export class RecentIds {
 
   #note(account: string, id: bigint, offset: number, standsAt: number): boolean {
     if (this.#size === 0) return false
-    const key = id <= Number.MAX_SAFE_INTEGER ? Number(id) : id.toString()
-    const young = this.#young.get(account) ?? new Map<Key, number>()
-    const inYoung = young.get(key)
-    const known = inYoung ?? this.#old.get(account)?.get(key)
+    const young = this.#youngOf(account)
+    const known = young.get(id) ?? this.#old.get(account)?.get(id)
     if (known !== undefined && known < offset) return true
-    this.#young.set(account, young.set(key, standsAt))
-    if (inYoung === undefined && ++this.#count >= this.#size) this.#age()
+    if (young.set(id, standsAt) && ++this.#count >= this.#size) this.#age()
     return false
+  }
+
+  #youngOf(account: string): IdOffsets {
+    const young = this.#young.get(account) ?? new IdOffsets()
+    this.#young.set(account, young)
+    return young
   }
 
   #age(): void {
