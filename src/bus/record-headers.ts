@@ -5,6 +5,10 @@ export function newHeaders(): Record<string, Buffer | Buffer[]> {
   return Object.create(null)
 }
 
+/** Those of a record that has none: one object for all such records, which are most. */
+export const noHeaders: RecordHeaders = Object.freeze(newHeaders())
+const noPairs: readonly [string, Buffer | string][] = []
+
 /** Another value under a name, in a time that does not grow with those that are there. */
 export function addHeader(headers: ReturnType<typeof newHeaders>, name: string, value: Buffer): void {
   const known = headers[name]
@@ -14,9 +18,12 @@ export function addHeader(headers: ReturnType<typeof newHeaders>, name: string, 
 }
 
 /** Each value with its name, which may stand for several. */
-export function* headerPairs(headers: RecordHeaders): Generator<[string, Buffer | string]> {
+export function headerPairs(headers: RecordHeaders): readonly [string, Buffer | string][] {
+  if (headers === noHeaders) return noPairs
+  const pairs: [string, Buffer | string][] = []
   for (const [name, values] of Object.entries(headers)) {
-    if (Array.isArray(values)) for (const value of values) yield [name, value]
-    else if (values !== undefined) yield [name, values]
+    if (Array.isArray(values)) for (const value of values) pairs.push([name, value])
+    else if (values !== undefined) pairs.push([name, values])
   }
+  return pairs
 }

@@ -1,5 +1,5 @@
 import type { RecordHeaders } from './port.ts'
-import { headerPairs } from './record-headers.ts'
+import { headerPairs, noHeaders } from './record-headers.ts'
 
 /** Sizes of records in Kafka's record format v2 (KIP-98). */
 
@@ -24,12 +24,8 @@ export function recordSize({ key = null, value, headers }: Content, index = 0): 
   return pairs.length === 0 ? own : own + sizeOfPairs(pairs)
 }
 
-const noPairs: readonly [string, Bytes][] = []
-
 /** A header's name may stand for several. */
-export function pairsOf(headers: RecordHeaders | undefined): readonly [string, Bytes][] {
-  return headers ? [...headerPairs(headers)] : noPairs
-}
+export const pairsOf = (headers = noHeaders): readonly [string, Bytes][] => headerPairs(headers)
 
 export const headersSize = (headers: RecordHeaders) => sizeOfPairs(pairsOf(headers))
 

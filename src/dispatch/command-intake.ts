@@ -137,8 +137,8 @@ export class CommandIntake {
       readyAt: clock.monotonic(),
       attempts: 0,
       doubted: false,
-      ...(postedSince > 0 && { postedSince }),
     }
+    if (postedSince > 0) pending.postedSince = postedSince
     if (kind === 'doubted') {
       outbox.doubt(pending, clock.now(), 'taken_over', tally)
       return null

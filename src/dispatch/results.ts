@@ -1,4 +1,5 @@
 import type { OutgoingRecord, RecordHeaders } from '../bus/port.ts'
+import { noHeaders } from '../bus/record-headers.ts'
 import { inVersions } from '../bus/shorter.ts'
 import type { ErrorCode } from '../protocol/index.ts'
 import type { SendResult } from '../records/generated.ts'
@@ -62,9 +63,14 @@ export function createResultWriter(
       account: subject.account,
       outcome,
       final: outcome !== 'IN_DOUBT',
-      ...payload,
+      msgId: payload.msgId,
+      parts: payload.parts,
       errorCode: errorCode ?? null,
       error: error?.slice(0, longestError) ?? null,
+      code: payload.code,
+      price: payload.price,
+      hlr: payload.hlr,
+      payload: payload.payload,
       attempts,
       commandTopic: origin.topic,
       commandPartition: origin.partition,
@@ -77,21 +83,19 @@ export function createResultWriter(
     return inVersions(resultShortenings.length, version => ({
       topic,
       key,
-      ...headersOf(subject),
-      value: encode(shortened(result, resultShortenings.slice(0, version))),
+      headers: headersOf(subject),
+      value: encode(version === 0 ? result : shortened(result, resultShortenings.slice(0, version))),
     }))
   }
 }
 
 /** What most results do without. */
-function headersOf({ lifetime = null, unhooked = false, trace }: ResultSubject): { headers?: RecordHeaders } {
-  if (lifetime === null && !unhooked && trace === null) return {}
+function headersOf({ lifetime = null, unhooked = false, trace }: ResultSubject): RecordHeaders {
+  if (lifetime === null && !unhooked && trace === null) return noHeaders
   return {
-    headers: {
-      ...(unhooked && { [hookHeader]: noHook }),
-      ...(lifetime !== null && { [lifetimeHeader]: String(lifetime) }),
-      ...(trace !== null && traceHeaders(trace)),
-    },
+    ...(unhooked && { [hookHeader]: noHook }),
+    ...(lifetime !== null && { [lifetimeHeader]: String(lifetime) }),
+    ...(trace !== null && traceHeaders(trace)),
   }
 }
 

@@ -3,7 +3,9 @@ export function envelopeBody(apiKey: string, operations: readonly string[]): str
   return `{"auth":${JSON.stringify(apiKey)},"data":[${operations.join(',')}]}`
 }
 
+const emptyEnvelope = envelopeBody('', []).length - JSON.stringify('').length
+
 /** Bytes of an envelope around its operations, commas left out. */
 export function envelopeOverhead(apiKey: string): number {
-  return Buffer.byteLength(envelopeBody(apiKey, []))
+  return emptyEnvelope + Buffer.byteLength(JSON.stringify(apiKey))
 }

@@ -1,4 +1,4 @@
-import { newHeaders } from '../record-headers.ts'
+import { noHeaders } from '../record-headers.ts'
 import type { DecodedMessage } from './messages.ts'
 import { decodeOldMessage, isIntactMessage, noContext } from './old-messages.ts'
 import {
@@ -212,6 +212,6 @@ export function unreadableFrom(
   lastOffset: number,
   { timestamp, batchContext }: Pick<DecodedMessage, 'timestamp' | 'batchContext'> = { ...noContext, timestamp: -1 },
 ): DecodedMessage {
-  const nothing = { key: null, value: null, headers: newHeaders(), isControlRecord: false }
+  const nothing = { key: null, value: null, headers: noHeaders, isControlRecord: false }
   return { ...nothing, offset, timestamp, batchContext, unreadable: { error, lastOffset } }
 }

@@ -1,5 +1,5 @@
 import * as zlib from 'node:zlib'
-import { newHeaders } from '../record-headers.ts'
+import { noHeaders } from '../record-headers.ts'
 import { unpack } from './codecs.ts'
 import type { DecodedMessage } from './messages.ts'
 import { lengthEnds, prefixBytes, prefixOf, type RecordBatch, takeRoom, type Wanted } from './record-batch.ts'
@@ -65,7 +65,7 @@ function decoded({ timestamp, key, value }: OldMessage, offset: number, appended
     timestamp: appendedAt ?? timestamp,
     key,
     value,
-    headers: newHeaders(),
+    headers: noHeaders,
     isControlRecord: false,
     ...noContext,
   }

@@ -1,5 +1,5 @@
 import type { RecordHeaders } from '../port.ts'
-import { addHeader, newHeaders } from '../record-headers.ts'
+import { addHeader, newHeaders, noHeaders } from '../record-headers.ts'
 import { mostHeaders, tooManyHeaders, UnreadableBatch } from './unreadable.ts'
 
 /** What a record holds, apart from where it stands. */
@@ -81,8 +81,9 @@ export class RecordReader {
   }
 
   #headers(): RecordHeaders {
-    const headers = newHeaders()
     this.headers = this.#headerCount()
+    if (this.headers === 0) return noHeaders
+    const headers = newHeaders()
     for (let left = this.headers; left > 0; left--) {
       const name = this.#view()?.toString() ?? ''
       addHeader(headers, name, this.#view() ?? Buffer.alloc(0)) // nobody behind the bus expects one without a value
