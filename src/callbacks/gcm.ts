@@ -53,9 +53,9 @@ export class GcmSealer {
   seal(bytes: Buffer, start: number, end: number): void {
     if (this.#used === TEXTS) this.#renew()
     const text = this.#used++
-    const nonce = this.#nonces.subarray(text * NONCE_BYTES, (text + 1) * NONCE_BYTES)
-    bytes.set(nonce, start - NONCE_BYTES)
-    if (end - start > TEXT_BLOCKS * BLOCK) this.#sealLong(nonce, bytes, start, end)
+    const nonce = text * NONCE_BYTES
+    for (let i = 0; i < NONCE_BYTES; i++) bytes[start - NONCE_BYTES + i] = this.#nonces[nonce + i]!
+    if (end - start > TEXT_BLOCKS * BLOCK) this.#sealLong(bytes, start, end)
     else this.#sealShort(text * PAD_BYTES, bytes, start, end)
   }
 
@@ -67,7 +67,8 @@ export class GcmSealer {
     for (let i = 0; i < TAG_BYTES; i++) bytes[end + i] = sum[i]! ^ pads[pad + i]!
   }
 
-  #sealLong(nonce: Buffer, bytes: Buffer, start: number, end: number): void {
+  #sealLong(bytes: Buffer, start: number, end: number): void {
+    const nonce = bytes.subarray(start - NONCE_BYTES, start)
     const cipher = createCipheriv('aes-256-gcm', this.key, nonce, { authTagLength: TAG_BYTES }).setAAD(this.#clear)
     bytes.set(cipher.update(bytes.subarray(start, end)), start)
     cipher.final()
