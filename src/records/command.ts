@@ -53,7 +53,7 @@ export interface HookSubject {
 }
 
 export interface ReadOptions {
-  /** The callback address of a command that names none; null: it gets none. */
+  /** The callback address of a command that names none, as it stands between the quotes of a JSON text; null: it gets none. */
   hookFor(subject: HookSubject): string | null
   /** `gateway.voiceHook`: whether voice gets one. The interface leaves it open. */
   voiceHook: boolean
@@ -119,7 +119,7 @@ export function readCommand(value: SendCommand, options: ReadOptions, trace: Tra
 
   const idText = id.toString()
   const hook = value.hook === null && takesHook(kind.type, options) ? options.hookFor(subject) : null
-  const hookText = hook === null ? '' : `,"hook":${JSON.stringify(hook)}`
+  const hookText = hook === null ? '' : `,"hook":"${hook}"`
   const hooked = takesHook(kind.type, options) && (value.hook ?? hook) !== null
   const json = `${kind.head}${idText},${text.slice(1, -1)}${hookText}${extra.text}}`
   return {
