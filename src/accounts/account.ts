@@ -88,6 +88,11 @@ export class Account {
     return { operations, probe: this.gate.leave(), grant, carries, begunAt: null }
   }
 
+  /** Whether a request that has leave may still go: the account has not paused since. */
+  admits({ probe }: Leave): boolean {
+    return probe || this.gate.state === 'closed'
+  }
+
   /** The request's first byte is about to be written. */
   begun(leave: Leave): void {
     leave.begunAt = this.#clock.monotonic()

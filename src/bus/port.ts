@@ -206,6 +206,8 @@ export interface SessionListener {
    * @param since no POST of them can have begun before, by the other process's clock, ms since 1970; 0: unknown
    */
   inDoubt(session: Session, records: readonly BusRecord[], since: number): void
+  /** `open` is false from now on, for the partition's hand-over: what is intended and has not begun is to be released. */
+  held?(session: Session): void
   /** `open` is true again after a re-join that kept the partition. */
   resumed(session: Session): void
   closed(session: Session): void

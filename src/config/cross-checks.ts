@@ -109,6 +109,11 @@ export const crossChecks: CrossCheck[] = [
     what: 'an account has a rate but no apiKey',
   },
   {
+    paths: ['delivery.maxIntents', 'gateway.maxOperations'],
+    broken: values => (values['delivery.maxIntents'] ?? Infinity) < 2 * values['gateway.maxOperations'],
+    what: 'must hold two envelopes, one of them of the most urgent topic: 2 × gateway.maxOperations at least',
+  },
+  {
     paths: ['reconciler.rate', 'gateway.rate', 'gateway.accounts.NAME.rate'],
     broken: values => ratesOf(values).some(rate => rate <= (values['reconciler.rate'] ?? 0)),
     what: 'must be below the rate of every account, or nothing is left to send with',

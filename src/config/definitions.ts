@@ -83,7 +83,7 @@ export const definitions = {
   'gateway.maxOperations': setting(kind.integer(1, longestEnvelope), 100, 'Most operations in an envelope.'),
   'gateway.maxBytes': setting(kind.integer(1024, 64 * 1024 * 1024), 262_144, 'Longest body of an envelope, in bytes.'),
   'gateway.lingerMs': setting(kind.milliseconds, 20, 'Longest wait for an envelope to fill.'),
-  'gateway.concurrency': setting(kind.integer(1, 1024), 8, 'Requests in flight in one process; the last one is kept for the most urgent topic.'),
+  'gateway.concurrency': setting(kind.integer(1, 1024), 32, 'Requests in flight in one process: what the gateway sees at a time. The last one is kept for the most urgent topic.'),
   'gateway.timeoutMs': setting(kind.integer(1, 600_000), 30_000, 'Longest wait for an answer of the gateway.'),
 
   'delivery.default': setting(policy, 'AT_LEAST_ONCE', 'What to do when nobody can tell whether a message was sent, for types without a rule of their own.'),
@@ -94,6 +94,7 @@ export const definitions = {
   'delivery.pollIntervalMs': setting(kind.milliseconds, 20_000, 'Wait between two status polls.'),
   'delivery.attempts': setting(kind.integer(1, 1000), 3, 'Most requests for one command under AT_LEAST_ONCE.'),
   'delivery.notFoundErrors': optional(kind.list(kind.text), 'Message not found', 'Texts by which the gateway says that it does not know an id; one with a comma needs the file.'),
+  'delivery.maxIntents': optional(kind.integer(2, 1_000_000), '6400', 'Most commands of one process that may have been sent and have no committed result yet, or are about to be sent: a kill leaves no more in doubt. Unless set 2 × gateway.concurrency × gateway.maxOperations, 6,400 at least.'),
   'delivery.dedupeWindow': setting(kind.integer(0, 10_000_000), 10_000, 'How many of its last ids a partition knows again; 0: none.'),
   'delivery.checkResults': setting(kind.flag, true, 'Whether the results are read for what was answered before, where the committed offset carries no window (it was reset, or the group is new); false sends all of that again.'),
 

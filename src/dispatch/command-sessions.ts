@@ -45,6 +45,7 @@ export function commandSessions(options: CommandSessionsOptions): SessionListene
       commands.get(session)?.take(records, 'doubted', since)
       doubts.get(session)?.take(records, true)
     },
+    held: session => dispatcher.hold(session),
     resumed: session => dispatcher.resume(session),
     closed(session) {
       commands.delete(session)

@@ -21,10 +21,15 @@ export interface Envelope {
   /** Their offsets, by the sessions that they are of. */
   parts: ReadonlyMap<Session, readonly number[]>
   leave: Leave
+  /** How its commands wait again if it is not sent. */
+  unsent: Return
 }
 
-/** How commands that were not sent wait again: the next to go, in halves that go each by itself, or as a suspect (one). */
-export type Return = 'first' | 'halved' | 'suspect'
+/**
+ * How commands that were not sent wait again: the next to go, as a half that goes by itself as before, in halves that go
+ * each by itself, or as a suspect (one).
+ */
+export type Return = 'first' | 'half' | 'halved' | 'suspect'
 
 export interface DeliveryOptions {
   connection: Connection
@@ -39,7 +44,7 @@ export interface DeliveryOptions {
   putBack: (pendings: readonly Pending[], how: Return) => void
 }
 
-/** One envelope's way: intent, POST, verdict, results, all of it committed. */
+/** An envelope's way in its steps: intents, POST and verdict, results; or back. */
 export class Delivery {
   readonly #options: DeliveryOptions
 
@@ -47,24 +52,28 @@ export class Delivery {
     this.#options = options
   }
 
-  /** Resolves when what became of it is committed. */
-  async deliver(envelope: Envelope): Promise<void> {
+  /**
+   * Has all sessions commit their intents. They are asked in one step, so that one commit can hold the whole envelope.
+   * @returns those that have not
+   */
+  async intend({ parts }: Envelope): Promise<Set<Session>> {
+    const committed = await Promise.all(Array.from(parts, ([session, offsets]) => session.intend(offsets)))
+    return new Set([...parts.keys()].filter((_, i) => !committed[i]))
+  }
+
+  /** POSTs it, if that may still be. Resolves when its answer is there and its sessions know what came of it. */
+  async send(envelope: Envelope): Promise<ResultTally> {
     const { account, pendings, leave } = envelope
+    const tally = new ResultTally()
     const [first] = pendings
+    const unheard = first ? await unheardOf(pendings) : null
+    if (!unheard || unheard.size > 0) {
+      account.withdraw(leave)
+      if (unheard) this.#holdBack(envelope, unheard, tally)
+      return tally
+    }
     // a probe proves nothing: what passed did so before the pause
     const counts = !leave.probe && first?.refusal !== undefined && isOvertaken(first.refusal, account)
-    const refusing = await intend(envelope)
-    if (refusing.size > 0) {
-      account.withdraw(leave)
-      await this.#takeBack(envelope, refusing)
-      return
-    }
-    const unheard = await unheardOf(pendings)
-    if (unheard.size > 0) {
-      account.withdraw(leave)
-      await this.#holdBack(envelope, unheard)
-      return
-    }
     const { connection, clock, errorTexts, telemetry } = this.#options
     const operations = pendings.map(({ command }) => command.json)
     const traces = tracesOf(pendings)
@@ -88,9 +97,29 @@ export class Delivery {
       seconds: (clock.now() - sentAt) / 1000,
       traceId: recordedTraceId(traces),
     })
-    const tally = new ResultTally()
     this.#apply(envelope, classified, sentAt, tally)
-    await this.#commit(envelope, tally)
+    return tally
+  }
+
+  /** Resolves when what came of it, or that it was taken back, is committed. */
+  async committed({ parts }: Envelope, tally: ResultTally): Promise<void> {
+    await Promise.all(Array.from(parts.keys(), session => session.committed()))
+    tally.announce(this.#options.telemetry)
+  }
+
+  /**
+   * It is not sent: its intents are taken back, and all wait again. Resolves when that is committed.
+   * @param refusing sessions that have not committed theirs
+   */
+  async takeBack(envelope: Envelope, refusing: ReadonlySet<Session> = new Set()): Promise<void> {
+    const { account, leave, pendings } = envelope
+    const tally = new ResultTally()
+    account.withdraw(leave)
+    for (const { session, offset, proof } of pendings) {
+      if (!proof && !refusing.has(session)) session.release(offset)
+    }
+    this.#putBack(pendings, envelope.unsent, tally)
+    await this.committed(envelope, tally)
   }
 
   /** Tells the account. @returns the same; a refusal counts as known if the envelope's only command is to blame for it */
@@ -116,20 +145,9 @@ export class Delivery {
     return pendings.some(pending => expiry(pending, now, maxAgeMs)) ? 'a command expired' : null
   }
 
-  /** Nothing is sent if one session has not committed its intents: the others take theirs back, and all wait again. */
-  async #takeBack(envelope: Envelope, refusing: ReadonlySet<Session>): Promise<void> {
-    const tally = new ResultTally()
-    for (const { session, offset, proof } of envelope.pendings) {
-      if (!proof && !refusing.has(session)) session.release(offset)
-    }
-    this.#putBack(envelope.pendings, 'first', tally)
-    await this.#commit(envelope, tally)
-  }
-
   /** Those whose callbacks cannot be heard now wait for that without a slot; the others are the next to go. */
-  async #holdBack(envelope: Envelope, unheard: ReadonlySet<Pending>): Promise<void> {
-    const tally = new ResultTally()
-    const others = envelope.pendings.filter(pending => pending.proof || !unheard.has(pending))
+  #holdBack({ pendings }: Envelope, unheard: ReadonlySet<Pending>, tally: ResultTally): void {
+    const others = pendings.filter(pending => pending.proof || !unheard.has(pending))
     if (others.length > 0) this.#release(others, 'first', tally)
     for (const pending of unheard) {
       if (pending.proof) continue
@@ -137,12 +155,6 @@ export class Delivery {
       pending.packed = false
       pending.hearing?.waitForIt()
     }
-    await this.#commit(envelope, tally)
-  }
-
-  async #commit({ parts }: Envelope, tally: ResultTally): Promise<void> {
-    await Promise.all(Array.from(parts.keys(), session => session.committed()))
-    tally.announce(this.#options.telemetry)
   }
 
   #apply(envelope: Envelope, classified: Classified, sentAt: number, tally: ResultTally): void {
@@ -156,7 +168,7 @@ export class Delivery {
     } else {
       // what the gateway refused for a known reason counts as an attempt; a refused envelope may pass in halves
       if (classified.outcome !== 'not_sent') for (const pending of pendings) pending.attempts++
-      this.#release(pendings, classified.outcome === 'refused' ? 'halved' : 'first', tally)
+      this.#release(pendings, classified.outcome === 'refused' ? 'halved' : envelope.unsent, tally)
     }
   }
 
@@ -195,15 +207,6 @@ export class Delivery {
     const others = pendings.filter(({ proof }) => !proof)
     if (others.length > 0) this.#options.putBack(others, how)
   }
-}
-
-/**
- * Has all sessions write their intents. They are asked in one step, so that one commit can hold the whole envelope.
- * @returns those that have not committed theirs
- */
-async function intend({ parts }: Envelope): Promise<Set<Session>> {
-  const committed = await Promise.all(Array.from(parts, ([session, offsets]) => session.intend(offsets)))
-  return new Set([...parts.keys()].filter((_, i) => !committed[i]))
 }
 
 /** Those that were POSTed before and whose callbacks cannot be heard now. */

@@ -1,15 +1,16 @@
-import pLimit from 'p-limit'
 import type { Account } from '../accounts/account.ts'
 import type { Session } from '../bus/port.ts'
 import { Delivery, type DeliveryOptions, type Return } from './delivery.ts'
 import { Disposal } from './disposal.ts'
 import { InFlight } from './in-flight.ts'
 import { Lanes } from './lanes.ts'
+import { Lead } from './lead.ts'
 import { Packer } from './packer.ts'
 import type { Pending } from './pending.ts'
 import { isSuspect } from './refusals.ts'
+import { Slots } from './slots.ts'
 import { SuspectedAccounts } from './suspected-accounts.ts'
-import { Turns } from './turns.ts'
+import { mostPassedOver, Turns } from './turns.ts'
 
 export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   accounts: ReadonlyMap<string, Account>
@@ -18,61 +19,72 @@ export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   maxOperations: number
   maxBytes: number
   lingerMs: number
-  /** Envelopes between their intent and their committed results. */
+  /** Requests in flight at most. */
   concurrency: number
+  /** Commands at most that have an intent, or are to get one, and no committed result; twice maxOperations at least. */
+  maxIntents: number
 }
 
 /**
- * Decides what is sent when. Commands wait in lanes, by account; whenever something changes, as many envelopes leave as
- * slots, accounts and rates allow, those of the urgent lane first but for the turns of the others.
+ * Decides what is sent when. Commands wait in lanes, by account; whenever something changes, as many envelopes are formed
+ * and prepared as accounts and rates allow and slots will soon have need of, those of the urgent lane first but for the
+ * turns of the others. Prepared ones are sent as slots become free, in the same order.
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions
   readonly #delivery: Delivery
-  readonly #slots: ReturnType<typeof pLimit>
+  readonly #slots: Slots
+  readonly #lead: Lead
   readonly #inFlight = new Set<InFlight>()
-  /** Requests that are no envelopes of commands and wait for a slot. */
-  readonly #requests: (() => void)[] = []
-  /** Whether one of them was the last to take a slot. */
-  #requestedLast = false
+  /** Commands of all envelopes on their way. */
+  #intents = 0
   readonly #lanes: Lanes
+  /** In which envelopes are formed: what the rate allows is dealt out there. */
   readonly #turns: Turns
   readonly #suspected: SuspectedAccounts
+  readonly #disposal: Disposal
   readonly #packer: Packer
   #cancelTimer: (() => void) | null = null
   #pumping = false
+  #stopped = false
 
   constructor(options: DispatcherOptions) {
     this.#options = options
-    this.#slots = pLimit(options.concurrency)
+    this.#slots = new Slots(options.concurrency, options.topics.length)
+    this.#lead = new Lead(options.concurrency)
     this.#lanes = new Lanes(options)
     this.#turns = new Turns(options.topics.length)
     this.#delivery = new Delivery({ ...options, putBack: (pendings, how) => this.#putBack(pendings, how) })
-    const disposal = new Disposal(options)
+    this.#disposal = new Disposal(options)
     this.#suspected = new SuspectedAccounts({
       clock: options.clock,
       queuesOf: account => this.#lanes.of(account),
-      isBusy: account => [...this.#inFlight].some(({ envelope }) => envelope?.account === account),
-      sweep: ({ suspects }) => disposal.during(accept => suspects.keep(accept)),
+      isBusy: account => [...this.#inFlight].some(({ envelope }) => envelope.account === account),
+      sweep: ({ suspects }) => this.#disposal.during(accept => suspects.keep(accept)),
     })
-    this.#packer = new Packer({ ...options, disposal, suspected: this.#suspected })
+    this.#packer = new Packer({ ...options, disposal: this.#disposal, suspected: this.#suspected })
   }
 
   get inFlight(): number {
-    return this.#slots.activeCount
+    return this.#slots.taken
+  }
+
+  /** Commands that a kill now would leave in doubt, at most. */
+  get intents(): number {
+    return this.#intents
   }
 
   /** Runs a request that is no envelope of commands when a slot is free. */
-  inSlot(request: () => Promise<void>): Promise<void> {
-    return new Promise(resolve => {
-      this.#requests.push(() => resolve(this.#run(new InFlight(null, false), request)))
-      queueMicrotask(() => this.pump())
-    })
+  async inSlot(request: () => Promise<void>): Promise<void> {
+    queueMicrotask(() => this.pump())
+    await this.#slots.request('a status poll', request)
+    this.pump()
   }
 
-  /** What holds a slot and could end. */
+  /** What is on its way and could end. */
   *underWay(): Iterable<{ what: string }> {
     for (const one of this.#inFlight) if (one.couldEnd) yield one
+    yield* this.#slots.underWay
   }
 
   /** Whether commands wait for an account that may not send now. */
@@ -95,9 +107,15 @@ export class Dispatcher {
     queueMicrotask(() => this.pump()) // when all that come back in this step are there: an envelope may hold them all
   }
 
+  /** No POST of the session may begin now: what is prepared is new again, so that nobody waits for it. */
+  hold(session: Session): void {
+    if (!session.open) this.#takeBack()
+  }
+
   /** What waits on the session is forgotten: whoever owns the partition next reads it again. */
   remove(session: Session): void {
     this.#lanes.remove(session)
+    this.#takeBack()
   }
 
   /** Commands of one session. */
@@ -112,51 +130,29 @@ export class Dispatcher {
     this.#pumping = true
     this.#cancelTimer?.()
     this.#cancelTimer = null
+    this.#takeBack()
+    const patient = this.#lead.isShort
+    while (this.#slots.next(flight => void this.#send(flight), patient));
     let wait = 0
-    while (wait === 0) wait = this.#next()
+    while (wait === 0) wait = this.#form()
     wait = Math.min(wait, this.#lanes.balance(), this.#suspected.check())
     if (Number.isFinite(wait)) this.#cancelTimer = this.#options.clock.after(Math.ceil(wait), () => this.pump())
     this.#pumping = false
   }
 
+  /** Nothing begins any more. */
   stop(): void {
     this.#cancelTimer?.()
     this.#pumping = true
+    this.#stopped = true
+    this.#takeBack()
   }
 
-  /**
-   * One slot is never taken by any but the most urgent topic, so that a slow gateway under bulk does not hold it up.
-   */
-  #hasSlot(isUrgent: boolean): boolean {
-    const { concurrency } = this.#options
-    const taken = this.#slots.activeCount + this.#slots.pendingCount
-    if (taken >= concurrency) return false
-    if (isUrgent || concurrency === 1) return true
-    const urgent = [...this.#inFlight].filter(({ isUrgent }) => isUrgent).length
-    return taken - urgent + 1 < concurrency
-  }
-
-  /** Lets one envelope or one request go: they take turns. @returns as `#leave` */
-  #next(): number {
-    if (!this.#requestedLast && this.#request()) return 0
-    const wait = this.#leave()
-    if (wait > 0) return this.#request() ? 0 : wait
-    this.#requestedLast = false
-    return 0
-  }
-
-  #request(): boolean {
-    const request = this.#hasSlot(false) ? this.#requests.shift() : undefined
-    request?.()
-    if (request) this.#requestedLast = true
-    return request !== undefined
-  }
-
-  /** Lets one envelope leave. @returns 0 when it did, else milliseconds until one may. */
-  #leave(): number {
+  /** Forms one envelope and has it prepared. @returns 0 when it did, else milliseconds until one may be. */
+  #form(): number {
     let wait = Number.POSITIVE_INFINITY
     for (const urgency of this.#turns.order()) {
-      if (!this.#hasSlot(urgency === 0)) continue
+      if (!this.#mayForm(urgency)) continue
       const lane = this.#lanes.at(urgency)
       for (const [name, queue] of lane.queues) {
         const envelope = this.#packer.form(this.#options.accounts.get(name)!, queue)
@@ -166,17 +162,83 @@ export class Dispatcher {
         }
         lane.turn(name)
         this.#turns.left(urgency)
-        void this.#run(new InFlight(envelope, urgency === 0), () => this.#delivery.deliver(envelope))
+        void this.#prepare(new InFlight(envelope, urgency))
         return 0
       }
     }
     return wait
   }
 
-  async #run(inFlight: InFlight, request: () => Promise<void>): Promise<void> {
-    this.#inFlight.add(inFlight)
-    await this.#slots(request)
-    this.#inFlight.delete(inFlight)
+  /**
+   * Whether the slots will soon have need of an envelope of the topic, and a kill would not leave too much in doubt. Those
+   * of less urgent topics are no reason against it, and more urgent ones leave it the part that is its turn. The room of
+   * one envelope is kept for the most urgent topic.
+   */
+  #mayForm(urgency: number): boolean {
+    const { maxOperations, maxIntents } = this.#options
+    const kept = urgency === 0 ? 0 : maxOperations
+    if (this.#intents + maxOperations + kept > maxIntents) return false
+    const own = this.#slots.ahead(urgency)
+    let all = own
+    for (let other = 0; other < urgency; other++) all += this.#slots.ahead(other)
+    const wanted = Math.max(0, this.#slots.free(urgency)) + this.#lead.envelopes
+    return all < wanted || own < Math.ceil(wanted / (mostPassedOver + 1))
+  }
+
+  /** Has its intents committed; then it waits for a slot. */
+  async #prepare(flight: InFlight): Promise<void> {
+    const { clock } = this.#options
+    const formedAt = clock.monotonic()
+    this.#inFlight.add(flight)
+    this.#intents += flight.size
+    this.#slots.expect(flight)
+    const refusing = await this.#delivery.intend(flight.envelope)
+    const isPrepared = refusing.size === 0
+    this.#slots.arrive(flight, isPrepared)
+    if (!isPrepared) {
+      await this.#return(flight, refusing)
+      return
+    }
+    this.#lead.prepared(clock.monotonic() - formedAt)
+    if (this.#stopped) this.#takeBack()
+    else this.pump()
+  }
+
+  /** Takes back what is prepared and may not be sent now. */
+  #takeBack(): void {
+    for (const flight of this.#slots.withdraw(flight => this.#mayGo(flight))) void this.#return(flight)
+  }
+
+  /** Since it was formed its account can have paused, a partition can have gone, or the group can join anew. */
+  #mayGo(flight: InFlight): boolean {
+    const { clock, leaseUntil } = this.#options
+    const { account, leave } = flight.envelope
+    return !this.#stopped && account.admits(leave) && clock.monotonic() < leaseUntil() && flight.isOpen
+  }
+
+  async #return(flight: InFlight, refusing?: ReadonlySet<Session>): Promise<void> {
+    flight.stage = 'finishing'
+    await this.#delivery.takeBack(flight.envelope, refusing)
+    this.#end(flight)
+  }
+
+  /** It has its slot. */
+  async #send(flight: InFlight): Promise<void> {
+    const { clock } = this.#options
+    const { envelope } = flight
+    const pendings = envelope.pendings
+    envelope.pendings = this.#disposal.during(accept => pendings.filter(pending => pending.proof || accept(pending)))
+    const startedAt = clock.monotonic()
+    const tally = await this.#slots.hold(flight, () => this.#delivery.send(envelope))
+    this.#lead.sent(clock.monotonic() - startedAt)
+    this.pump()
+    await this.#delivery.committed(envelope, tally)
+    this.#end(flight)
+  }
+
+  #end(flight: InFlight): void {
+    this.#inFlight.delete(flight)
+    this.#intents -= flight.size
     this.pump()
   }
 

@@ -67,5 +67,6 @@ export function* readGauges(
     yield { name: 'rate_headroom_ratio', labels, value: limiter?.headroom(clock.monotonic()) ?? 1 }
   }
   yield { name: 'doubts_open', labels: {}, value: resolver.open }
+  yield { name: 'intents_open', labels: {}, value: dispatcher.intents }
   yield { name: 'requests_in_flight', labels: {}, value: dispatcher.inFlight }
 }

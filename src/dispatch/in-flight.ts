@@ -4,30 +4,45 @@ import type { Envelope } from './delivery.ts'
 /** So many partitions are named. */
 const mostNamed = 5
 
-/** What holds a slot, or is about to. */
-export class InFlight {
-  /** null: a request that is no envelope of commands. */
-  readonly envelope: Envelope | null
-  readonly isUrgent: boolean
+/**
+ * Where an envelope is: its intents are being committed; it waits for a slot; it holds one; its results are being
+ * committed, or that it is taken back.
+ */
+export type Stage = 'preparing' | 'prepared' | 'sending' | 'finishing'
 
-  constructor(envelope: Envelope | null, isUrgent: boolean) {
+/** An envelope on its way, from the time it was formed to its committed results. */
+export class InFlight {
+  readonly envelope: Envelope
+  /** 0: of the most urgent topic. */
+  readonly urgency: number
+  /** Commands, those included that have expired since. */
+  readonly size: number
+  stage: Stage = 'preparing'
+
+  constructor(envelope: Envelope, urgency: number) {
     this.envelope = envelope
-    this.isUrgent = isUrgent
+    this.urgency = urgency
+    this.size = envelope.pendings.length
   }
 
   get what(): string {
-    if (!this.envelope) return 'a status poll'
     const names = this.#sessions.map(({ topic, partition }) => `${topic}/${partition}`)
     const others = names.length - mostNamed
     return `an envelope of ${names.slice(0, mostNamed).join(', ')}${others > 0 ? ` and ${others} more` : ''}`
   }
 
-  /** Whether nothing known keeps it: a session that is held while the group re-joins would. */
+  /** Whether nothing known keeps it: those that hold the slots would, or a session that is held while the group re-joins. */
   get couldEnd(): boolean {
-    return this.#sessions.every(({ open, alive }) => open || !alive)
+    return this.stage !== 'prepared' && this.#sessions.every(({ open, alive }) => open || !alive)
+  }
+
+  /** Whether all of its partitions may be sent from. */
+  get isOpen(): boolean {
+    for (const { open } of this.envelope.parts.keys()) if (!open) return false
+    return true
   }
 
   get #sessions(): Session[] {
-    return [...(this.envelope?.parts.keys() ?? [])]
+    return [...this.envelope.parts.keys()]
   }
 }

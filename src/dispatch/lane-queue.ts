@@ -66,6 +66,16 @@ export class LaneQueue {
     this.#halves.push(...halves.filter(({ length }) => length > 0))
   }
 
+  /** Takes back a half that was not sent: it goes by itself, as before. */
+  putBackHalf(pendings: readonly Pending[]): void {
+    this.#halves.unshift([...pendings])
+  }
+
+  /** Whether the next envelope is a half. */
+  get nextIsHalf(): boolean {
+    return this.#halves.length > 0
+  }
+
   /**
    * Takes a partition's youngest commands beyond what memory is to keep of it, but no doubts: called back, each would have
    * to be asked for anew, which can use up the rate that it waits for.

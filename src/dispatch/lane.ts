@@ -25,6 +25,7 @@ export class Lane {
     const [first] = pendings
     const queue = this.#queueOf(first!)
     if (how === 'first') queue.putBack(pendings)
+    else if (how === 'half') queue.putBackHalf(pendings)
     else if (how === 'halved') queue.putBackHalved(pendings)
     else queue.suspects.push(first!)
   }

@@ -42,10 +42,11 @@ export class Packer {
     const wait = Math.max(first, account.wait(carries))
     if (wait > 0) return wait
     if (now >= leaseUntil()) return leaseRetryMs // its intents would be taken back, again and again
+    const unsent = carries === 'commands' && queue.nextIsHalf ? 'half' : 'first'
     const pendings = carries === 'commands' ? this.#pack(account, queue) : this.#takeSuspect(account, queue)
     if (pendings.length === 0) return 1
     for (const pending of pendings) pending.packed = true
-    return { account, pendings, parts: partsOf(pendings), leave: account.leave(pendings.length, carries) }
+    return { account, pendings, parts: partsOf(pendings), leave: account.leave(pendings.length, carries), unsent }
   }
 
   #pack(account: Account, queue: LaneQueue): Pending[] {

@@ -52,6 +52,8 @@ export interface Sending {
 
 /** Requests that are not envelopes of commands: a balance. */
 const spareConnections = 1
+/** What all the slots send while their results are committed and the next is prepared, at a gateway that takes 20 ms. */
+const leastIntents = 6_400
 /** While an account pauses or its rate is used up, its balance is asked for this much later. */
 const balanceRetryMs = 10_000
 
@@ -65,7 +67,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const writeResult = createResultWriter(topics.results, encodeResult, () => clock.now())
   const doubts = createDoubtWriter(topics.doubts, encodeDoubt)
   const outbox = new Outbox(writeResult, doubts, telemetry)
-  const { url, timeoutMs, concurrency } = gateway
+  const { url, timeoutMs, concurrency, maxOperations } = gateway
   const connection =
     options.connection ?? connectGateway({ url, timeoutMs, connections: concurrency + spareConnections })
   const accounts = new Map(
@@ -80,7 +82,8 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const lanes = [urgent!, topics.doubts, ...others]
   const patience = { clock, patient: true }
   const common = { ...gateway, ...delivery, connection, accounts, outbox, clock, telemetry }
-  const dispatcher = new Dispatcher({ ...common, topics: lanes, leaseUntil })
+  const maxIntents = delivery.maxIntents ?? Math.max(leastIntents, 2 * concurrency * maxOperations)
+  const dispatcher = new Dispatcher({ ...common, maxIntents, topics: lanes, leaseUntil })
   const poller = new StatusPoller({ ...common, leaseUntil, inSlot: request => dispatcher.inSlot(request) })
   const resolver = new Resolver({
     ...common,

@@ -1,5 +1,5 @@
 /** An envelope lets at most so many more urgent ones leave before it. */
-const mostPassedOver = 7
+export const mostPassedOver = 7
 
 /**
  * Whose turn it is among topics of different urgency. The most urgent one goes first; one that has been passed over

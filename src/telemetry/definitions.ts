@@ -153,8 +153,17 @@ export const definitions = {
     type: 'gauge',
     asked: true,
     labels: {},
-    meaning: 'Requests to the gateway that are not settled yet.',
+    meaning: 'Requests to the gateway that are not answered yet.',
     action: 'At gateway.concurrency for long: the gateway is slow, or more concurrency (or another worker) is needed.',
+  },
+  intents_open: {
+    type: 'gauge',
+    asked: true,
+    labels: {},
+    meaning:
+      'Commands that a kill of the process now would leave in doubt, at most: sent or about to be, without a committed result.',
+    action:
+      'At delivery.maxIntents for long: commits to Kafka are slow, or the setting is too low for gateway.concurrency.',
   },
   breaker_state: {
     type: 'gauge',

@@ -97,11 +97,15 @@ async function deliver() {
       return [session as unknown as Session, offsets]
     }),
   )
-  const envelope: Envelope = { account, pendings, parts, leave: account.leave(pendings.length) }
+  const envelope: Envelope = { account, pendings, parts, leave: account.leave(pendings.length), unsent: 'first' }
   let over = false
-  void delivery.deliver(envelope).then(() => {
+  const pass = async () => {
+    const refusing = await delivery.intend(envelope)
+    if (refusing.size > 0) await delivery.takeBack(envelope, refusing)
+    else await delivery.committed(envelope, await delivery.send(envelope))
     over = true
-  })
+  }
+  void pass()
   return {
     sessions: sessions as [ScriptedSession, ScriptedSession, ScriptedSession],
     account,

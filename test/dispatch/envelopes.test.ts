@@ -31,7 +31,7 @@ test('an urgent backlog on one partition shuts out no command of another one', a
   await pass(second)
   const envelopes = posts.slice(before).map(({ ids }) => ids.includes(10_001))
   expect(envelopes.indexOf(true)).toBeGreaterThanOrEqual(0)
-  expect(envelopes.indexOf(true)).toBeLessThanOrEqual(3)
+  expect(envelopes.indexOf(true)).toBeLessThanOrEqual(4) // two were on their way, and two prepared
 })
 
 describe('one of the partitions of an envelope is lost', () => {
@@ -54,7 +54,7 @@ describe('one of the partitions of an envelope is lost', () => {
     await clock.pass(100)
     connected.resolve()
     await clock.pass(1)
-    expect(posts).toEqual([])
+    expect(posts.flatMap(({ operations }) => operations.map(({ id }) => id))).not.toContain(idOn(1))
     await clock.pass(5 * second)
     expect(ids.map(postsOf)).toEqual([1, 1, 1])
     expect(results().map(({ outcome }) => outcome)).toEqual(['SENT', 'SENT', 'SENT'])

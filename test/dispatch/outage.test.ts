@@ -305,7 +305,7 @@ test('commands that were refused in an outage expire soon after their deadline, 
 
 test('a command that only waited in an outage says so too when it has expired, but not the texts of others', async () => {
   const one = gateway()
-  const world = await startSendingWorld({ answer: one.answer })
+  const world = await startSendingWorld({ answer: one.answer, settings: { gateway: { concurrency: 8 } } })
   one.down = true
   const deadline = world.clock.now() + 5 * second
   for (const id of upTo(3000)) world.send(id, { deadline })

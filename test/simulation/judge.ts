@@ -21,6 +21,7 @@ export type Invariant =
   | 'the result tells the truth'
   | 'a doubt ends SENT or UNRESOLVED'
   | 'no doubt without a cause'
+  | 'a kill leaves few in doubt'
   | 'a callback answered 200 is kept'
   | 'only what is too large is left out'
   | 'what is gone is told'
@@ -51,6 +52,8 @@ interface Life {
   deleted: boolean
   /** Its record went with the end of its log: another one can be at its offset. */
   gone: boolean
+  /** Whether a connection was asked for to send it. */
+  asked: boolean
   /** When its last POST began, and the process that made it. */
   began: { at: number; owner: Owner } | null
   /** When that process heard what came of it. */
@@ -77,8 +80,12 @@ export interface JudgeOptions {
   rate: number
   /** Whether an owner that loses nothing finishes all it has begun before it hands a partition on. */
   drains: boolean
-  /** The most commands that a process may have begun and not finished. */
-  inFlight: number
+  /** The most commands that a process may have begun, or be about to begin, and not finished. */
+  maxIntents: number
+  /** Whether what an owner has not begun is free again before it hands a partition on, be the gateway slow. */
+  takesBack: boolean
+  /** Whether a process was stopped in the middle of its work until now, or kept from it. */
+  wasDisturbed: () => boolean
   /** Whether no envelope is refused by chance: then what only outages and bad neighbours refuse may not be blamed. */
   blamesOutages: boolean
   /** Bytes that a topic took at any time; 0 where some process may not know. */
@@ -140,6 +147,7 @@ export class Judge {
   /** Status events on the topic. */
   readonly #statuses = new Set<string>()
   #open = 0
+  #haveCommitted = false
 
   constructor(options: JudgeOptions) {
     this.#options = options
@@ -169,6 +177,7 @@ export class Judge {
       deadLetters: 0,
       deleted: isUnknowable,
       gone: false,
+      asked: false,
       began: null,
       endedAt: null,
     }
@@ -264,11 +273,34 @@ export class Judge {
 
   committed(owner: Owner, tp: TopicPartition, offset: number, metadata: string | null): void {
     this.#commits.set(tpOf(tp), { owner, offset, metadata })
+    this.#haveCommitted = true
+  }
+
+  /** Between two transactions. */
+  checkIntents(): void {
+    if (!this.#haveCommitted) return
+    this.#haveCommitted = false
+    const { drains, maxIntents, wasDisturbed } = this.#options
+    if (!drains || wasDisturbed()) return
+    const counts = new Map<Owner, number>()
+    for (const { owner, offset, metadata } of this.#commits.values()) {
+      const { window } = unpackCheckpoint(offset, metadata)
+      const states = Array.from({ length: window.length }, (_, i) => window.get(offset + i))
+      counts.set(owner, (counts.get(owner) ?? 0) + states.filter(state => state === INTENT).length)
+    }
+    for (const [owner, count] of counts) {
+      if (count > maxIntents) this.accuse('a kill leaves few in doubt', `${owner.name} has ${count} intents`)
+    }
   }
 
   /** An operator reset the group's offset there: its checkpoint is gone. */
   reset(tp: TopicPartition): void {
     this.#commits.delete(tpOf(tp))
+  }
+
+  /** A process wants a connection for a request. */
+  asked({ data }: Envelope): void {
+    for (const { phone } of data) if (phone !== undefined) this.#byPhone.get(phone)!.asked = true
   }
 
   /** A process writes the first byte of a request. */
@@ -378,6 +410,13 @@ export class Judge {
     life.places.push(place)
     this.counts.doubts++
     if (cause === 'taken_over') this.counts.takenOver++
+    const { takesBack, wasDisturbed } = this.#options
+    if (cause === 'taken_over' && !life.asked && takesBack && !wasDisturbed()) {
+      this.accuse(
+        'no doubt without a cause',
+        `${this.#name(life)} is in doubt, and nobody ever asked for a connection to send it`,
+      )
+    }
     if (omitted !== null) this.counts.omitted++
   }
 
@@ -536,7 +575,7 @@ export class Judge {
    * @param losses how often a process was stopped in the middle of its work, or kept from it
    */
   conclude(checkpointOf: (tp: TopicPartition) => Omit<Commit, 'owner'> | null, losses: number): void {
-    const { drains, inFlight } = this.#options
+    const { drains, maxIntents } = this.#options
     for (const life of this.#byPhone.values()) {
       if (life.deleted) continue
       this.#checkEnd(life)
@@ -546,7 +585,7 @@ export class Judge {
           this.accuse('one final result', `${this.#name(life)} is not done at ${placeOf(place)}`)
       }
     }
-    if (drains && this.counts.takenOver > losses * inFlight) {
+    if (drains && this.counts.takenOver > losses * maxIntents) {
       this.accuse('no doubt without a cause', `${this.counts.takenOver} in doubt, ${losses} processes lost or held up`)
     }
   }

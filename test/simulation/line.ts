@@ -17,6 +17,8 @@ export interface LineOptions {
   delay: () => number
   /** What becomes of the next POST. */
   fault: () => PostFault | null
+  /** Called when the process asks for a connection. */
+  asked: (envelope: Envelope) => void
   /** Called at the first byte. */
   began: (envelope: Envelope) => void
   /** Called when the process knows what came of it. */
@@ -52,7 +54,9 @@ class Post {
     this.#options = options
     this.#body = body
     this.#fault = options.fault()
-    this.#name = describe(readEnvelope(body).data)
+    const envelope = readEnvelope(body)
+    options.asked(envelope)
+    this.#name = describe(envelope.data)
     this.#resolve = resolve
     const { timeoutMs, random } = options
     const timeout = `no answer within ${timeoutMs} ms`

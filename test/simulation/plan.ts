@@ -91,6 +91,8 @@ export interface Plan {
   drainMs: number
   maxOperations: number
   concurrency: number
+  /** The most commands that a kill may leave in doubt; undefined: more than these worlds have. */
+  maxIntents: number | undefined
   lingerMs: number
   timeoutMs: number
   rate: number | undefined
@@ -155,6 +157,7 @@ export function planOf(seed: number): Plan {
     drainMs: gentle ? 700 : random.pick([100, 400, 700]),
     maxOperations: random.pick([1, 2, 3, 5, 100]),
     concurrency: random.pick([1, 2, 4, 8]),
+    maxIntents: undefined,
     lingerMs: random.pick([0, 5, 20]),
     timeoutMs: gentle ? random.pick([100, 400]) : random.pick([100, 400, 900, 3000]),
     rate: random.chance(0.25) ? random.int(6, 25) : undefined,
@@ -171,7 +174,8 @@ export function planOf(seed: number): Plan {
     http: random.pick(gentle ? quickLines : [...quickLines, ...slowLines]),
     faults,
   }
-  return spread(seed, parted(seed, torn(seed, narrow(seed, withCompany(gentle ? plan : cramped(seed, plan))))))
+  const adverse = torn(seed, narrow(seed, withCompany(gentle ? plan : cramped(seed, plan))))
+  return bounded(seed, spread(seed, queued(seed, parted(seed, adverse))))
 }
 
 /** Most worlds have processes of today alone; in some there are others among them, as in a rolling upgrade. */
@@ -355,6 +359,42 @@ function parted(seed: number, plan: Plan): Plan {
     http: { usual: random.pick([1000, 1400]), rare: 0, most: 0 },
     faults: { ...faults, until, kinds: partingFaults, rate: random.pick([0.01, 0.03]), most: random.int(3, 8) },
   }
+}
+
+/**
+ * In some worlds the gateway is slow, so that prepared envelopes wait for a slot while workers come and go as planned.
+ * Drawn apart, too.
+ */
+function queued(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x9e1d)
+  const { faults } = plan
+  if (!random.chance(0.15) || plan.backlog || faults.limits.length > 0 || faults.truncations.length > 0) return plan
+  const until = random.int(3000, 9000)
+  return {
+    ...withCompany({ ...plan, commands: commandsOf(random, until, { count: random.int(20, 60) }) }),
+    workers: random.int(1, 3),
+    drainMs: random.pick([100, 400]),
+    timeoutMs: 3000,
+    concurrency: random.pick([1, 2, 4]),
+    maxOperations: random.pick([1, 2, 5]),
+    bus: random.pick(quickWays),
+    http: { usual: random.pick([700, 1400]), rare: 0, most: 0 },
+    faults: {
+      ...faults,
+      until,
+      kinds: ['join', 'leave'],
+      rate: random.pick([0.01, 0.03]),
+      lostRate: 0,
+      groupLostRate: 0,
+    },
+  }
+}
+
+/** In some worlds a kill may leave few commands in doubt. Drawn apart, too. */
+function bounded(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0xb0d5)
+  if (!random.chance(0.5)) return plan
+  return { ...plan, maxIntents: random.int(2, 4) * plan.maxOperations }
 }
 
 /**

@@ -104,6 +104,7 @@ export class Ports {
       settleMs: plan.settleMs,
       delay: () => this.httpDelay(),
       fault: () => this.#postFault(),
+      asked: envelope => judge.asked(envelope),
       began: envelope => judge.began(owner, envelope),
       ended: envelope => judge.ended(envelope),
       underway: envelope => judge.underway(envelope),

@@ -33,7 +33,7 @@ const once = new Set(['telegram', 'call/otp', 'hlr'])
 /** The settings of a world's workers: the plan's times, hundreds of times shorter than real ones. */
 export function settingsOf(plan: Plan): Settings & { gateway: { url: string } } {
   const { sessionTimeoutMs, drainMs, maxOperations, concurrency, lingerMs, timeoutMs, rate } = plan
-  const { settleMs, polls, pollIntervalMs, attempts, maxAgeMs } = plan
+  const { settleMs, polls, pollIntervalMs, attempts, maxAgeMs, maxIntents } = plan
   const accounts = new Map([...base.gateway.accounts].map(([name, { apiKey }]) => [name, { apiKey, rate }]))
   const types = Object.fromEntries(sendTypes.map(type => [type, once.has(type) ? 'AT_MOST_ONCE' : plan.default]))
   return {
@@ -48,6 +48,7 @@ export function settingsOf(plan: Plan): Settings & { gateway: { url: string } } 
       pollIntervalMs,
       attempts,
       maxAgeMs,
+      maxIntents,
       notFoundErrors: plan.notFound ? [texts.notFound] : [],
     },
   }

@@ -42,6 +42,9 @@ export async function runSeed(seed: number, { trace = false } = {}): Promise<Out
   return new World(seed, planOf(seed), await sharedCodec(), trace).run()
 }
 
+/** Of a process whose settings name no bound. */
+const mostIntents = 6_400
+
 class World {
   readonly #seed: number
   readonly #plan: Plan
@@ -166,12 +169,12 @@ class World {
   async #until(condition: () => boolean, latest: number): Promise<void> {
     while (!this.#judge.violation && !condition() && this.#scheduler.now < latest) {
       if (!(await this.#scheduler.step())) return
+      this.#judge.checkIntents()
     }
   }
 
   #createJudge(): Judge {
-    const { attempts, maxAgeMs, sessionTimeoutMs, concurrency, maxOperations, drainMs, timeoutMs, bus, http } =
-      this.#plan
+    const { attempts, maxAgeMs, sessionTimeoutMs, maxIntents, drainMs, timeoutMs, bus, http } = this.#plan
     return new Judge({
       now: () => epoch + this.#scheduler.now,
       leaseMs: Math.min(sessionTimeoutMs, 10_000),
@@ -179,7 +182,9 @@ class World {
       attempts,
       rate: this.#plan.rate ?? Number.POSITIVE_INFINITY,
       drains: drainMs > timeoutMs + 100 && bus.most === 0 && http.most === 0,
-      inFlight: concurrency * maxOperations,
+      maxIntents: maxIntents ?? mostIntents,
+      takesBack: bus.most === 0,
+      wasDisturbed: () => this.#chaos.losses > 0,
       blamesOutages: !this.#plan.faults.posts.includes('refused'),
       leastTaken: topic => this.#leastTaken(topic),
     })

@@ -11,6 +11,7 @@ export const contract: Record<string, string[]> = {
   rate_wait_seconds: [],
   rate_headroom_ratio: ['account'],
   requests_in_flight: [],
+  intents_open: [],
   breaker_state: ['account'],
   oldest_unsent_command_age_seconds: ['topic'],
   consumer_lag_records: ['topic', 'partition'],

@@ -29,6 +29,7 @@ export interface SendingOptions {
   /** Over the defaults of `gateway` and the accounts' keys; accounts are named like their keys. */
   gateway?: { concurrency?: number; maxOperations?: number }
   maxAgeMs?: number
+  maxIntents?: number
   /** Operations a second of accounts; undefined: no limit. Default: the accounts `default` and `other`. */
   accounts?: Record<string, number | undefined>
   partitions?: number
@@ -53,12 +54,17 @@ const topics = {
 
 vi.setConfig({ testTimeout: 60_000 })
 
-function settingsOf({ gateway, maxAgeMs, accounts = { default: undefined, other: undefined } }: SendingOptions) {
+function settingsOf({
+  gateway,
+  maxAgeMs,
+  maxIntents,
+  accounts = { default: undefined, other: undefined },
+}: SendingOptions) {
   const keys = Object.entries(accounts).map(([name, rate]) => [name, { apiKey: name, ...(rate && { rate }) }])
   const overrides = {
     kafka: { brokers: 'embedded' },
     topics,
-    ...(maxAgeMs && { delivery: { maxAgeMs } }),
+    delivery: { ...(maxAgeMs && { maxAgeMs }), ...(maxIntents && { maxIntents }) },
     gateway: { url: 'http://127.0.0.1:1', balanceIntervalMs: 0, ...gateway, accounts: Object.fromEntries(keys) },
   }
   return loadSettings({ env: {}, overrides }) as Settings & { gateway: { url: string } }

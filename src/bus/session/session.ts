@@ -482,6 +482,7 @@ export class PartitionSession implements Session {
   async quiesce(ms: number): Promise<void> {
     this.#held = true
     if (!this.started) return
+    this.#options.listener.held?.(this)
     for (const offset of this.#commits.withdraw()) this.#window.set(offset, NEW)
     await this.#commits.idle(() => this.#options.ledger.size === 0, ms)
   }

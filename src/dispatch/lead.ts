@@ -1,0 +1,44 @@
+/** Of the way towards a longer time that one observation goes, and towards a shorter one. */
+const rise = 1 / 4
+const fall = 1 / 64
+/** The same of the usual time of a request. */
+const drift = 1 / 16
+
+/**
+ * How many envelopes are to be prepared ahead, so that no slot waits for a commit: as many as the slots send while one is
+ * prepared. So none waits for its slot longer than another one takes to be prepared, and nothing that comes meanwhile
+ * waits longer for those that are prepared than for its own commit.
+ */
+export class Lead {
+  readonly #slots: number
+  /** Milliseconds that it takes to prepare an envelope, when it takes long. */
+  #preparing = 0
+  /** Milliseconds for which a request holds its slot; 0: unknown. */
+  #sending = 0
+
+  /** @param slots requests in flight at most */
+  constructor(slots: number) {
+    this.#slots = slots
+  }
+
+  get envelopes(): number {
+    if (this.#sending === 0) return this.#slots
+    return Math.max(1, Math.ceil((this.#slots * this.#preparing) / this.#sending))
+  }
+
+  /** Whether it takes far less time to prepare an envelope than to send one. */
+  get isShort(): boolean {
+    return this.#preparing * 4 < this.#sending
+  }
+
+  /** The intents of an envelope are committed, so long after it was formed. */
+  prepared(ms: number): void {
+    this.#preparing += (ms - this.#preparing) * (ms > this.#preparing ? rise : fall)
+  }
+
+  /** A request has held its slot for so long. */
+  sent(ms: number): void {
+    const took = Math.max(1, ms)
+    this.#sending = this.#sending === 0 ? took : this.#sending + (took - this.#sending) * drift
+  }
+}

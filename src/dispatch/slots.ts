@@ -1,0 +1,139 @@
+import pLimit from 'p-limit'
+import type { InFlight } from './in-flight.ts'
+import { Turns } from './turns.ts'
+
+/** A request that is no envelope of commands. */
+interface Request {
+  what: string
+  send: () => Promise<void>
+}
+
+/**
+ * The requests that may be in flight, and who waits for one: envelopes whose intents are committed, by the urgency of
+ * their topics, and requests that are no envelopes. The two take turns. One slot is never taken by any but the most
+ * urgent topic, so that a slow gateway under bulk does not hold it up.
+ */
+export class Slots {
+  readonly #concurrency: number
+  readonly #limit: ReturnType<typeof pLimit>
+  readonly #turns: Turns
+  /** By urgency: how many are going to wait here, as soon as their intents are committed. */
+  readonly #preparing: number[]
+  /** By urgency. */
+  readonly #prepared: InFlight[][]
+  readonly #requests: Request[] = []
+  readonly #underWay = new Set<Request>()
+  /** Whether one of them was the last to take a slot. */
+  #requestedLast = false
+  #urgent = 0
+
+  /** @param topics how many there are, 0 being the most urgent one */
+  constructor(concurrency: number, topics: number) {
+    this.#concurrency = concurrency
+    this.#limit = pLimit(concurrency)
+    this.#turns = new Turns(topics)
+    this.#preparing = Array.from({ length: topics }, () => 0)
+    this.#prepared = Array.from({ length: topics }, () => [])
+  }
+
+  /** Slots that are taken. */
+  get taken(): number {
+    return this.#limit.activeCount + this.#limit.pendingCount
+  }
+
+  /** Requests that are no envelopes and hold a slot. */
+  get underWay(): Iterable<{ what: string }> {
+    return this.#underWay
+  }
+
+  /** How many slots are free for a topic. */
+  free(urgency: number): number {
+    const free = this.#concurrency - this.taken
+    if (urgency === 0 || this.#concurrency === 1) return free
+    return Math.min(free, this.#concurrency - 1 - (this.taken - this.#urgent))
+  }
+
+  /** Envelopes of a topic that wait for a slot, or are going to. */
+  ahead(urgency: number): number {
+    return this.#preparing[urgency]! + this.#prepared[urgency]!.length
+  }
+
+  /** The envelope is being prepared. */
+  expect({ urgency }: InFlight): void {
+    this.#preparing[urgency]!++
+  }
+
+  /** The envelope that was expected waits for a slot; or it does not come. */
+  arrive(flight: InFlight, isPrepared: boolean): void {
+    this.#preparing[flight.urgency]!--
+    if (!isPrepared) return
+    flight.stage = 'prepared'
+    this.#prepared[flight.urgency]!.push(flight)
+  }
+
+  /** A request that is no envelope. Resolves when it has had its slot. */
+  request(what: string, send: () => Promise<void>): Promise<void> {
+    return new Promise(resolve => {
+      this.#requests.push({ what, send: () => this.#limit(send).then(resolve) })
+    })
+  }
+
+  /** Takes out the envelopes that are not to be sent. */
+  withdraw(isToStay: (flight: InFlight) => boolean): InFlight[] {
+    const taken: InFlight[] = []
+    for (const [urgency, flights] of this.#prepared.entries()) {
+      const gone = flights.filter(flight => !isToStay(flight))
+      if (gone.length === 0) continue
+      taken.push(...gone)
+      this.#prepared[urgency] = flights.filter(flight => !gone.includes(flight))
+    }
+    return taken
+  }
+
+  /**
+   * Has whoever is next sent, if there is a slot.
+   * @param patient whether a slot waits for an envelope that is being prepared, if that is the next by its turn
+   * @returns whether anything was
+   */
+  next(send: (flight: InFlight) => void, patient: boolean): boolean {
+    if (!this.#requestedLast && this.#nextRequest()) return true
+    const flight = this.#nextPrepared(patient)
+    if (!flight) return this.#nextRequest()
+    this.#requestedLast = false
+    send(flight)
+    return true
+  }
+
+  /** Sends the envelope that is next. It holds a slot until what is called has resolved. */
+  async hold<T>(flight: InFlight, send: () => Promise<T>): Promise<T> {
+    flight.stage = 'sending'
+    if (flight.urgency === 0) this.#urgent++
+    const answer = await this.#limit(send)
+    if (flight.urgency === 0) this.#urgent--
+    flight.stage = 'finishing'
+    return answer
+  }
+
+  #nextPrepared(patient: boolean): InFlight | undefined {
+    let kept = 0
+    for (const urgency of this.#turns.order()) {
+      if (this.free(urgency) <= kept) continue
+      const flight = this.#prepared[urgency]!.shift()
+      if (flight) {
+        this.#turns.left(urgency)
+        return flight
+      }
+      if (patient) kept += this.#preparing[urgency]!
+    }
+    return undefined
+  }
+
+  #nextRequest(): boolean {
+    const request = this.free(1) > 0 ? this.#requests.shift() : undefined
+    if (!request) return false
+    this.#requestedLast = true
+    this.#underWay.add(request)
+    void request.send().then(() => this.#underWay.delete(request))
+    return true
+  }
+}

@@ -1,0 +1,162 @@
+import { describe, expect, test } from 'vitest'
+import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
+import { INTENT } from '../../src/bus/session/window.ts'
+import { buildCommand } from '../support/commands.ts'
+import { buildSending, type SendingOptions } from '../support/sending.ts'
+
+const urgentIds = 1_000_000
+
+const commands = (from: number, count: number, more: { deadline?: number | null; account?: string } = {}) =>
+  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i), ...more }))
+
+const numbers = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i)
+
+/** A worker whose commits take so many milliseconds each. */
+async function withCommitsOf(ms: number, options: SendingOptions) {
+  let wait: (ms: number) => Promise<void> = async () => {}
+  const isCommit = (step: string) => step.startsWith('commit')
+  const sending = await buildSending({ ...options, atBroker: step => (isCommit(step) ? wait(ms) : undefined) })
+  wait = ms => new Promise<void>(resolve => sending.clock.after(ms, resolve))
+  const intents = () => {
+    const committed = sending.broker.committed('busgate', { topic: 'bulk', partition: 0 })
+    const { offset, metadata } = committed ?? { offset: 0, metadata: null }
+    const { window } = unpackCheckpoint(offset, metadata)
+    return Array.from({ length: window.length }, (_, i) => window.get(offset + i)).filter(one => one === INTENT).length
+  }
+  return { ...sending, intents }
+}
+
+describe('the slots', () => {
+  test.each([
+    [4, 20],
+    [8, 20],
+    [2, 200],
+  ])('do not wait for commits: %i of them, a gateway that takes %i ms', async (concurrency, takes) => {
+    const { put, pass, posts } = await withCommitsOf(15, {
+      gateway: { maxOperations: 5, concurrency },
+      takes: () => takes,
+    })
+    for (let i = 0; i < 20; i++) put('bulk', commands(1 + 400 * i, 400))
+    await pass(1_000, 5)
+    const before = posts.length
+    await pass(2_000, 5)
+    const usable = concurrency - 1 // one is kept for the urgent topic
+    expect(posts.length - before).toBeGreaterThan(0.9 * usable * (2_000 / takes))
+  })
+})
+
+describe('what a kill can leave in doubt', () => {
+  test('is no more than delivery.maxIntents, however slow the commits are', async () => {
+    const { put, pass, intents, gauge, posts } = await withCommitsOf(300, {
+      gateway: { maxOperations: 5, concurrency: 8 },
+      maxIntents: 30,
+      takes: () => 1,
+    })
+    put('bulk', commands(1, 1_000))
+    const seen: number[] = []
+    for (let i = 0; i < 400; i++) {
+      await pass(20, 10)
+      seen.push(intents())
+      expect(gauge('intents_open')).toBeLessThanOrEqual(30)
+    }
+    expect(Math.max(...seen)).toBeGreaterThanOrEqual(20)
+    expect(Math.max(...seen)).toBeLessThanOrEqual(25) // the room of one envelope is kept for the urgent topic
+    expect(posts.length).toBeGreaterThan(25)
+  })
+
+  test('leaves room for an urgent envelope', async () => {
+    const { put, pass, sent, gauge } = await withCommitsOf(10, {
+      gateway: { maxOperations: 5, concurrency: 16 },
+      maxIntents: 30,
+      takes: ({ ids }) => (ids[0]! < urgentIds ? 60_000 : 10),
+    })
+    put('bulk', commands(1, 1_000))
+    await pass(1_000)
+    expect(gauge('intents_open')).toBe(25)
+    put('urgent', commands(urgentIds, 3))
+    await pass(200)
+    expect(sent('default').filter(id => id >= urgentIds)).toEqual(numbers(urgentIds, 3))
+  })
+})
+
+describe('an envelope that is prepared and waits for a slot', () => {
+  /** Both slots are taken for 25 s, by an envelope of each topic, and bulk is prepared. */
+  async function waiting(more: SendingOptions = {}) {
+    const sending = await withCommitsOf(5, {
+      gateway: { maxOperations: 5, concurrency: 2 },
+      takes: ({ ids }) => (ids.includes(1) || ids.includes(urgentIds) ? 25_000 : 10),
+      ...more,
+    })
+    sending.put('urgent', commands(urgentIds, 5))
+    sending.put('bulk', commands(1, 5))
+    await sending.pass(500)
+    expect(sending.posts).toHaveLength(2)
+    return sending
+  }
+
+  test('is taken back when its partition is handed over: it is not in doubt, though the gateway is slow', async () => {
+    const { put, pass, sending, intents, posts } = await waiting()
+    put('bulk', commands(6, 5))
+    await pass(500)
+    expect(intents()).toBe(10)
+    void sending.stop()
+    await pass(1_000)
+    expect(intents()).toBe(5)
+    await pass(60_000)
+    expect(posts).toHaveLength(2)
+  })
+
+  test('goes back while the group re-joins, and is sent once afterwards', async () => {
+    const { put, pass, intents, joinAnother, sent } = await waiting()
+    put('bulk', commands(6, 5))
+    await pass(500)
+    expect(intents()).toBe(10)
+    joinAnother()
+    await pass(1_000)
+    expect(intents()).toBe(5)
+    await pass(120_000)
+    const bulk = sent('default').filter(id => id < urgentIds)
+    expect(new Set(bulk).size).toBe(bulk.length)
+  })
+
+  test('is not sent while its account pauses, nor counts as in doubt then', async () => {
+    const { put, pass, denied, sent, intents, posts } = await waiting({
+      takes: ({ ids }) => (ids.includes(1) || ids.includes(urgentIds) ? 5_000 : 10),
+    })
+    put('bulk', commands(6, 50))
+    await pass(500)
+    denied.add('default')
+    put('urgent', commands(urgentIds + 10, 1))
+    await pass(5_000)
+    const probes = posts.slice(2)
+    await pass(30_000)
+    expect(probes.length).toBeGreaterThan(0)
+    const wholeEnvelopes = posts.slice(2).filter(({ ids }) => ids.length > 1)
+    expect(wholeEnvelopes.length).toBeLessThanOrEqual(2) // those that left together, before the first answer
+    expect(intents()).toBeLessThanOrEqual(1)
+    denied.clear()
+    await pass(60_000)
+    expect(sent('default').filter(id => id > 5 && id < urgentIds)).toEqual(numbers(6, 50))
+  })
+
+  test('goes without its commands whose deadline has passed meanwhile', async () => {
+    const { put, pass, clock, sent, results, posts } = await waiting()
+    put('bulk', [...commands(6, 2, { deadline: clock.now() + 5_000 }), ...commands(8, 3)])
+    await pass(40_000)
+    expect(posts).toHaveLength(3)
+    expect(sent('default').filter(id => id > 5 && id < urgentIds)).toEqual([8, 9, 10])
+    const outcomes = (await results()).map(({ id, outcome }) => `${id} ${outcome}`)
+    expect(outcomes).toContain('6 EXPIRED')
+    expect(outcomes).toContain('7 EXPIRED')
+    expect(outcomes).toHaveLength(15)
+  })
+
+  test('lets an urgent one go first that comes later', async () => {
+    const { put, pass, sent } = await waiting()
+    put('bulk', commands(6, 5))
+    await pass(5_000)
+    put('urgent', commands(urgentIds + 10, 2))
+    await pass(30_000)
+    expect(sent('default').slice(10)).toEqual([urgentIds + 10, urgentIds + 11, 6, 7, 8, 9, 10])
+  })
+})
