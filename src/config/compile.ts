@@ -10,6 +10,8 @@ export interface Account {
   apiKey: Secret
   /** Operations a second over the whole fleet, without what the reconciler takes; undefined: as many as the gateway takes. */
   rate: number | undefined
+  /** Envelopes in its turn. */
+  weight: number
 }
 
 export function compile(values: Values) {
@@ -20,7 +22,12 @@ export function compile(values: Values) {
     kafka: { ...section(values, 'kafka'), ssl: sslOf(values), sasl: saslOf(values) },
     registry: section(values, 'registry'),
     topics: section(values, 'topics'),
-    gateway: { ...gateway, errorTexts: gateway.errorTexts ?? {}, accounts: accountsOf(values) },
+    gateway: {
+      ...gateway,
+      errorTexts: gateway.errorTexts ?? {},
+      tenantWeights: gateway.tenantWeights ?? {},
+      accounts: accountsOf(values),
+    },
     delivery: { ...delivery, notFoundErrors: delivery.notFoundErrors ?? [], types: policiesOf(values) },
     callbacks: section(values, 'callbacks'),
     reconciler: { ...reconciler, expect: expectationsOf(values) },
@@ -67,12 +74,13 @@ function accountsOf(values: Values): ReadonlyMap<string, Account> {
   const keys = new Map(values['gateway.accounts.NAME.apiKey'])
   if (values['gateway.apiKey']) keys.set('default', values['gateway.apiKey'])
   const rates = values['gateway.accounts.NAME.rate']
+  const weights = values['gateway.accounts.NAME.weight']
   const taken = values['reconciler.rate'] ?? 0
   const rateOf = (name: string) => rates.get(name) ?? values['gateway.rate']
   return new Map(
     [...keys].map(([name, apiKey]) => {
       const rate = rateOf(name)
-      return [name, { apiKey, rate: rate === undefined ? undefined : rate - taken }]
+      return [name, { apiKey, rate: rate === undefined ? undefined : rate - taken, weight: weights.get(name) ?? 1 }]
     }),
   )
 }

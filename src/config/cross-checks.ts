@@ -109,6 +109,11 @@ export const crossChecks: CrossCheck[] = [
     what: 'an account has a rate but no apiKey',
   },
   {
+    paths: ['gateway.accounts.NAME.weight', 'gateway.accounts.NAME.apiKey', 'gateway.apiKey'],
+    broken: values => [...values['gateway.accounts.NAME.weight'].keys()].some(name => !hasKey(values, name)),
+    what: 'an account has a weight but no apiKey',
+  },
+  {
     paths: ['delivery.maxIntents', 'gateway.maxOperations'],
     broken: values => (values['delivery.maxIntents'] ?? Infinity) < 2 * values['gateway.maxOperations'],
     what: 'must hold two envelopes, one of them of the most urgent topic: 2 × gateway.maxOperations at least',

@@ -74,6 +74,8 @@ export const definitions = {
   'gateway.apiKey': secret(kind.secretText, 'an-api-key', 'API key of the account named default.'),
   'gateway.accounts.NAME.apiKey': secret(kind.secretText, 'an-api-key', 'API key of a further account.'),
   'gateway.accounts.NAME.rate': optional(kind.aboveZero, '50', 'Like gateway.rate, for this account alone.'),
+  'gateway.accounts.NAME.weight': optional(kind.integer(1, 100), '2', 'How many envelopes an account sends in its turn, while others wait; 1 unless set.'),
+  'gateway.tenantWeights': optional(kind.map(kind.integer(1, 100)), '{"shop-a":3}', 'Parts of an envelope that tenants may have, while others of their account wait; 1 unless set. In a variable a JSON object.'),
   'gateway.rate': optional(kind.aboveZero, '50', 'Operations a second that an account may use over the whole fleet, status polls included.'),
   'gateway.asyncUrl': optional(kind.httpUrl, 'https://gateway.example/v1/json', 'Full address of the asynchronous interface, its path included (library and busgate gateway --async only).'),
   'gateway.errorTexts': optional(kind.map(kind.choice(errorCodes)), '{"No such sender":"SENDER_INVALID"}', 'Error codes for further texts of the gateway; in a variable a JSON object.'),

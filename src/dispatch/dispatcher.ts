@@ -3,6 +3,7 @@ import type { Session } from '../bus/port.ts'
 import { Delivery, type DeliveryOptions, type Return } from './delivery.ts'
 import { Disposal } from './disposal.ts'
 import { InFlight } from './in-flight.ts'
+import type { Weights } from './lane.ts'
 import { Lanes } from './lanes.ts'
 import { Lead } from './lead.ts'
 import { Packer } from './packer.ts'
@@ -16,6 +17,7 @@ export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   accounts: ReadonlyMap<string, Account>
   /** Topics of commands, the doubts among them, in order of urgency. */
   topics: readonly string[]
+  weights: Weights
   maxOperations: number
   maxBytes: number
   lingerMs: number

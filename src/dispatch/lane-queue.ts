@@ -1,18 +1,25 @@
 import type { Backlog, Session } from '../bus/port.ts'
 import type { Pending } from './pending.ts'
 import { isSuspect } from './refusals.ts'
-import { type EnvelopeBounds, Rotation } from './rotation.ts'
+import type { EnvelopeBounds } from './rotation.ts'
 import { Suspects } from './suspects.ts'
+import { Tenants } from './tenants.ts'
 
 /** The commands of one account in one lane that wait in memory to be packed, of all the lane's partitions. */
 export class LaneQueue {
-  readonly #batched = new Rotation()
+  readonly #batched: Tenants
   /** call/otp: its answer names no id, and its subscriber waits on the line. */
-  readonly #alone = new Rotation()
+  readonly #alone: Tenants
   /** Halves of an envelope that was refused as a whole: each goes out as it is. */
   #halves: Pending[][] = []
   /** Refused each by itself, nobody knows why: they go out again alone, when `suspects` says so. */
   readonly suspects = new Suspects()
+
+  /** @param weights of tenants, where they are not 1 */
+  constructor(weights: ReadonlyMap<string, number> = new Map()) {
+    this.#batched = new Tenants(weights)
+    this.#alone = new Tenants(weights)
+  }
 
   /** How many may be packed now, suspects left out. */
   get length(): number {
@@ -39,10 +46,7 @@ export class LaneQueue {
   /** What waits of one partition, the halves of refused envelopes and the suspects left out. */
   on(session: Session): Backlog {
     const [batched, alone] = [this.#batched.on(session), this.#alone.on(session)]
-    return {
-      records: (batched?.length ?? 0) + (alone?.length ?? 0),
-      bytes: (batched?.bytes ?? 0) + (alone?.bytes ?? 0),
-    }
+    return { records: batched.records + alone.records, bytes: batched.bytes + alone.bytes }
   }
 
   push(pending: Pending): void {
@@ -81,11 +85,11 @@ export class LaneQueue {
    * to be asked for anew, which can use up the rate that it waits for.
    */
   cut(session: Session, kept: Backlog): Pending[] {
-    const first = this.#batched.on(session)?.first ?? this.#alone.on(session)?.first
+    const first = this.#batched.firstOn(session) ?? this.#alone.firstOn(session)
     if (!first || first.doubted) return []
     const alone = this.#alone.cut(session, kept)
-    const records = Math.max(0, kept.records - (this.#alone.on(session)?.length ?? 0))
-    return [...alone, ...this.#batched.cut(session, { ...kept, records })]
+    const records = Math.max(0, kept.records - this.#alone.on(session).records)
+    return [...alone, ...this.#batched.cut(session, { ...kept, records })].sort((a, b) => a.offset - b.offset)
   }
 
   /** The partition is open again: its commands have their turns. */

@@ -3,9 +3,22 @@ import type { Return } from './delivery.ts'
 import { LaneQueue } from './lane-queue.ts'
 import type { Pending } from './pending.ts'
 
-/** One topic's commands that wait to be sent, by account. The accounts take turns. */
+/** How often accounts have their turns, and how much tenants have of an account's, where it is not once. */
+export interface Weights {
+  accounts: ReadonlyMap<string, number>
+  tenants: ReadonlyMap<string, number>
+}
+
+/** One topic's commands that wait to be sent, by account. The accounts take turns, of as many envelopes as they weigh. */
 export class Lane {
+  readonly #weights: Weights
   readonly #queues = new Map<string, LaneQueue>()
+  /** Envelopes of the account that is the next one, in its turn. */
+  #left: { account: string; envelopes: number } | null = null
+
+  constructor(weights: Weights) {
+    this.#weights = weights
+  }
 
   /** The queues by the names of their accounts, the next one first. */
   get queues(): Iterable<[string, LaneQueue]> {
@@ -30,9 +43,14 @@ export class Lane {
     else queue.suspects.push(first!)
   }
 
-  /** An account's envelope left: the other accounts' turn comes first. */
+  /** An account's envelope left. At the end of its turn the others come first. */
   turn(account: string): void {
+    const before = this.#left?.account === account ? this.#left.envelopes : 0
+    const envelopes = before + 1
+    const isOver = envelopes >= (this.#weights.accounts.get(account) ?? 1)
+    this.#left = isOver ? null : { account, envelopes }
     const queue = this.#queues.get(account)!
+    if (!isOver) return
     this.#queues.delete(account)
     this.#queues.set(account, queue)
   }
@@ -46,7 +64,7 @@ export class Lane {
   }
 
   #queueOf({ command: { account } }: Pending): LaneQueue {
-    const queue = this.#queues.get(account) ?? new LaneQueue()
+    const queue = this.#queues.get(account) ?? new LaneQueue(this.#weights.tenants)
     this.#queues.set(account, queue)
     return queue
   }

@@ -1,7 +1,7 @@
 import type { Account } from '../accounts/account.ts'
 import type { Session } from '../bus/port.ts'
 import type { Return } from './delivery.ts'
-import { Lane } from './lane.ts'
+import { Lane, type Weights } from './lane.ts'
 import type { LaneQueue } from './lane-queue.ts'
 import { PartitionShelves, type PartitionShelvesOptions } from './partition-shelves.ts'
 import type { Pending } from './pending.ts'
@@ -9,6 +9,7 @@ import type { Pending } from './pending.ts'
 export interface LanesOptions extends PartitionShelvesOptions {
   /** Topics of commands, the doubts among them, in order of urgency. */
   topics: readonly string[]
+  weights: Weights
 }
 
 /** All commands that wait to be sent: in memory by lane and account, over the partitions; on shelves by partition. */
@@ -20,7 +21,7 @@ export class Lanes {
 
   constructor(options: LanesOptions) {
     this.#options = options
-    this.#lanes = options.topics.map(() => new Lane())
+    this.#lanes = options.topics.map(() => new Lane(options.weights))
   }
 
   at(urgency: number): Lane {

@@ -82,8 +82,12 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const lanes = [urgent!, topics.doubts, ...others]
   const patience = { clock, patient: true }
   const common = { ...gateway, ...delivery, connection, accounts, outbox, clock, telemetry }
+  const weights = {
+    accounts: new Map([...gateway.accounts].map(([name, { weight }]) => [name, weight])),
+    tenants: new Map(Object.entries(gateway.tenantWeights)),
+  }
   const maxIntents = delivery.maxIntents ?? Math.max(leastIntents, 2 * concurrency * maxOperations)
-  const dispatcher = new Dispatcher({ ...common, maxIntents, topics: lanes, leaseUntil })
+  const dispatcher = new Dispatcher({ ...common, maxIntents, weights, topics: lanes, leaseUntil })
   const poller = new StatusPoller({ ...common, leaseUntil, inSlot: request => dispatcher.inSlot(request) })
   const resolver = new Resolver({
     ...common,

@@ -68,12 +68,15 @@ export class Rotation {
 
   /**
    * Takes commands for an envelope: a partition's as far as there is room, then the next one's.
+   * @param taken what is in the envelope; what is taken comes behind
+   * @param most operations that it may hold
+   * @param room bytes that are left, each command's with a comma
    * @param accept may dispose of a command instead of having it taken
+   * @returns the bytes that are left then
    */
-  take(bounds: EnvelopeBounds, accept: (pending: Pending) => boolean): Pending[] {
-    const taken: Pending[] = []
-    let room = bounds.bytes + 1 // before the first one there is no comma
-    while (taken.length < bounds.operations) {
+  fill(taken: Pending[], most: number, room: number, accept: (pending: Pending) => boolean): number {
+    let left = room
+    for (let isOwn = true; taken.length < most; isOwn = false) {
       const turn = this.#turns.entries().next().value
       if (!turn) break
       const [session, queue] = turn
@@ -81,14 +84,13 @@ export class Rotation {
         this.#leaveTurn(session)
         continue
       }
-      const isOwn = taken.length === 0
-      room = this.#takeFrom(queue, bounds.operations, room, taken, accept)
+      left = this.#takeFrom(queue, most, left, taken, accept)
       if (isOwn || queue.length === 0) this.#turns.delete(session)
       if (queue.length === 0) continue
       this.#turns.set(session, queue)
       break
     }
-    return taken
+    return left
   }
 
   /** @returns the bytes that are left */

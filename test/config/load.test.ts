@@ -72,6 +72,7 @@ describe('settings', () => {
         allowEmpty: false,
         balanceIntervalMs: 300_000,
         maxOperations: 100,
+        tenantWeights: {},
         maxBytes: 262_144,
         lingerMs: 20,
         concurrency: 32,
@@ -232,6 +233,7 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
     const needed: Record<string, Record<string, string>> = {
       'kafka.brokers': { BUSGATE_REGISTRY_URL: 'http://registry:8081' },
       'gateway.accounts.NAME.rate': { BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' },
+      'gateway.accounts.NAME.weight': { BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' },
       'callbacks.publicUrl': { BUSGATE_CALLBACKS_SECRET: 'k1:at-least-16-characters' },
     }
     const wrong = problemsOf({ env: { [variableOf(name)]: example, ...needed[path] } })

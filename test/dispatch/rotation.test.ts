@@ -2,11 +2,22 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Session } from '../../src/bus/port.ts'
 import type { Pending } from '../../src/dispatch/pending.ts'
-import { Rotation } from '../../src/dispatch/rotation.ts'
+import { type EnvelopeBounds, Rotation } from '../../src/dispatch/rotation.ts'
 import { buildPartition, buildPending } from '../support/pendings.ts'
 
 const all = () => true
 const upTo = (operations: number) => ({ operations, bytes: 1_000_000 })
+
+function take(
+  rotation: Rotation,
+  { operations, bytes }: EnvelopeBounds,
+  accept: (pending: Pending) => boolean,
+): Pending[] {
+  const taken: Pending[] = []
+  rotation.fill(taken, operations, bytes + 1, accept)
+  return taken
+}
+
 const ids = (pendings: readonly Pending[]) => pendings.map(({ command }) => Number(command.id))
 const partitions = (count: number) => Array.from({ length: count }, (_, i) => buildPartition(i))
 
@@ -21,37 +32,37 @@ describe('an envelope over partitions', () => {
   test('holds what waits on all of them, those first that have waited longest', () => {
     const [a, b, c] = partitions(3)
     const rotation = rotationOf([1, b!], [2, a!], [3, c!], [4, b!])
-    expect(ids(rotation.take(upTo(10), all))).toEqual([1, 4, 2, 3])
+    expect(ids(take(rotation, upTo(10), all))).toEqual([1, 4, 2, 3])
     expect(rotation.length).toBe(0)
   })
 
   test('ends within a partition, which goes on as the first of the next one', () => {
     const [a, b, c] = partitions(3)
     const rotation = rotationOf([1, a!], [2, b!], [3, b!], [4, b!], [5, c!])
-    expect(ids(rotation.take(upTo(3), all))).toEqual([1, 2, 3])
-    expect(ids(rotation.take(upTo(3), all))).toEqual([4, 5])
+    expect(ids(take(rotation, upTo(3), all))).toEqual([1, 2, 3])
+    expect(ids(take(rotation, upTo(3), all))).toEqual([4, 5])
   })
 
   test('is no longer than its bytes, whichever partitions it is of', () => {
     const [a, b] = partitions(2)
     const rotation = new Rotation()
     for (const session of [a!, b!, b!]) rotation.push(buildPending({ session, bytes: 100 }))
-    expect([1, 2, 3].map(() => rotation.take({ operations: 9, bytes: 201 }, all).length)).toEqual([2, 1, 0])
+    expect([1, 2, 3].map(() => take(rotation, { operations: 9, bytes: 201 }, all).length)).toEqual([2, 1, 0])
   })
 
   test('that a partition fills is the last of it until the others had theirs: a backlog shuts nobody out', () => {
     const [busy, ...others] = partitions(9)
     const rotation = rotationOf(...Array.from({ length: 1_000 }, (_, i) => [i, busy!] as const))
     for (const [i, session] of others.entries()) rotation.push(buildPending({ id: BigInt(2_000 + i), session }))
-    expect(ids(rotation.take(upTo(10), all))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
-    expect(ids(rotation.take(upTo(10), all))).toEqual([2000, 2001, 2002, 2003, 2004, 2005, 2006, 2007, 10, 11])
+    expect(ids(take(rotation, upTo(10), all))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    expect(ids(take(rotation, upTo(10), all))).toEqual([2000, 2001, 2002, 2003, 2004, 2005, 2006, 2007, 10, 11])
   })
 })
 
 test('among partitions with backlogs each has its envelope in turn', () => {
   const [a, b, c] = partitions(3)
   const rotation = rotationOf(...Array.from({ length: 60 }, (_, i) => [i, [a!, b!, c!][i % 3]!] as const))
-  const taken = Array.from({ length: 6 }, () => rotation.take(upTo(5), all)[0]!.session.partition)
+  const taken = Array.from({ length: 6 }, () => take(rotation, upTo(5), all)[0]!.session.partition)
   expect(taken).toEqual([0, 1, 2, 0, 1, 2])
 })
 
@@ -59,10 +70,10 @@ describe('what comes back', () => {
   test('goes first, on its own partition and in its old order', () => {
     const [a, b] = partitions(2)
     const rotation = rotationOf([1, a!], [2, b!], [3, b!])
-    const envelope = rotation.take(upTo(10), all)
+    const envelope = take(rotation, upTo(10), all)
     rotation.push(buildPending({ id: 4n, session: a! }))
     rotation.putBack(envelope)
-    expect(ids(rotation.take(upTo(10), all))).toEqual([1, 4, 2, 3])
+    expect(ids(take(rotation, upTo(10), all))).toEqual([1, 4, 2, 3])
   })
 })
 
@@ -71,13 +82,13 @@ describe('a partition that is not open', () => {
     const [a, b] = partitions(2)
     const rotation = rotationOf([1, a!], [2, b!], [3, a!])
     a!.open = false
-    expect(ids(rotation.take(upTo(10), all))).toEqual([2])
+    expect(ids(take(rotation, upTo(10), all))).toEqual([2])
     rotation.push(buildPending({ id: 4n, session: a! }))
     expect([rotation.length, rotation.waiting, rotation.first]).toEqual([0, 3, undefined])
     a!.open = true
     rotation.resume(a!)
     expect(rotation.length).toBe(3)
-    expect(ids(rotation.take(upTo(10), all))).toEqual([1, 3, 4])
+    expect(ids(take(rotation, upTo(10), all))).toEqual([1, 3, 4])
   })
 
   test('is forgotten with all it had when it is lost', () => {
@@ -86,7 +97,7 @@ describe('a partition that is not open', () => {
     rotation.remove(a!)
     rotation.resume(a!)
     expect([rotation.length, rotation.waiting]).toEqual([1, 1])
-    expect(ids(rotation.take(upTo(10), all))).toEqual([2])
+    expect(ids(take(rotation, upTo(10), all))).toEqual([2])
   })
 })
 
@@ -107,7 +118,7 @@ test('whatever comes, goes and comes back, the count is right and each partition
           waiting[one.partition]!.push(++next)
           rotation.push(buildPending({ id: BigInt(next), session: sessions[one.partition]! }))
         } else if (one.kind === 'take') {
-          const taken = rotation.take(upTo(one.operations), all)
+          const taken = take(rotation, upTo(one.operations), all)
           expect(taken.every(({ session }) => session.open)).toBe(true)
           if (one.back) rotation.putBack(taken)
           else
@@ -128,7 +139,7 @@ test('whatever comes, goes and comes back, the count is right and each partition
         rotation.resume(session)
       }
       expect(rotation.length).toBe(waiting.flat().length)
-      while (rotation.length > 0) rotation.take(upTo(3), all)
+      while (rotation.length > 0) take(rotation, upTo(3), all)
       expect(rotation.waiting).toBe(0)
     }),
   )

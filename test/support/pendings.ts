@@ -8,6 +8,7 @@ export interface PendingOptions
   type?: Command['type']
   account?: string
   deadline?: number | null
+  tenant?: string | null
   /** When its record was appended. */
   timestamp?: number
   /** Length of its operation. */
@@ -29,6 +30,7 @@ export function buildPending(options: PendingOptions = {}): Pending {
     type = 'sms',
     account = 'default',
     deadline = null,
+    tenant = null,
     timestamp = 0,
     bytes = 40,
     ...rest
@@ -45,7 +47,7 @@ export function buildPending(options: PendingOptions = {}): Pending {
     lifetime: null,
     unhooked: false,
     correlationId: null,
-    tenant: null,
+    tenant,
     trace: null,
     json,
     bytes: json.length,

@@ -27,11 +27,13 @@ export interface Post {
 
 export interface SendingOptions {
   /** Over the defaults of `gateway` and the accounts' keys; accounts are named like their keys. */
-  gateway?: { concurrency?: number; maxOperations?: number }
+  gateway?: { concurrency?: number; maxOperations?: number; tenantWeights?: Record<string, number> }
   maxAgeMs?: number
   maxIntents?: number
   /** Operations a second of accounts; undefined: no limit. Default: the accounts `default` and `other`. */
   accounts?: Record<string, number | undefined>
+  /** Of accounts, where it is not 1. */
+  weights?: Record<string, number>
   partitions?: number
   /** Whether one commit carries all partitions. Default true. */
   sharesCommits?: boolean
@@ -59,8 +61,12 @@ function settingsOf({
   maxAgeMs,
   maxIntents,
   accounts = { default: undefined, other: undefined },
+  weights = {},
 }: SendingOptions) {
-  const keys = Object.entries(accounts).map(([name, rate]) => [name, { apiKey: name, ...(rate && { rate }) }])
+  const keys = Object.entries(accounts).map(([name, rate]) => [
+    name,
+    { apiKey: name, ...(rate && { rate }), ...(weights[name] && { weight: weights[name] }) },
+  ])
   const overrides = {
     kafka: { brokers: 'embedded' },
     topics,
