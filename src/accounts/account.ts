@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { Classified, Verdict } from '../gateway/classify.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { AccountGate, type PauseReason } from './gate.ts'
+import { LearntRate } from './learnt-rate.ts'
 import { type Grant, RateLimiter } from './limiter.ts'
 
 export interface AccountOptions {
@@ -38,12 +39,13 @@ export class Account {
   readonly name: string
   readonly apiKey: () => string
   readonly gate: AccountGate
-  /** null: no rate is set. */
-  readonly limiter: RateLimiter | null
+  /** null: no rate is set, and none was learnt. */
+  limiter: RateLimiter | null
   /** Monotonic milliseconds: when the last of the envelopes of commands began that were answered normally. */
   passedAt = Number.NEGATIVE_INFINITY
   /** Monotonic milliseconds: when it last paused, for all commands, because envelopes are refused as a whole. */
   refusedAt = Number.NEGATIVE_INFINITY
+  readonly #learnt = new LearntRate()
   readonly #clock: Clock
   readonly #telemetry: Telemetry
   /** Monotonic milliseconds: since when a request waits for the rate. */
@@ -53,9 +55,18 @@ export class Account {
     this.name = name
     this.apiKey = apiKey
     this.gate = new AccountGate(random)
-    this.limiter = rate === undefined ? null : new RateLimiter(rate)
+    this.limiter = rate === undefined ? null : this.#limiterOf(rate)
     this.#clock = clock
     this.#telemetry = telemetry
+  }
+
+  #limiterOf(rate: number): RateLimiter {
+    return new RateLimiter(rate, now => this.#learnt.limit(now))
+  }
+
+  /** Operations a second that throttling answers have left this process; Infinity: none came lately. */
+  get learntRate(): number {
+    return this.#learnt.limit(this.#clock.monotonic())
   }
 
   /** Milliseconds until a request may leave: 0 when now, Infinity while a probe is on its way. */
@@ -97,6 +108,7 @@ export class Account {
   begun(leave: Leave): void {
     leave.begunAt = this.#clock.monotonic()
     if (leave.grant) leave.grant.sentAt = leave.begunAt
+    this.#learnt.sent(leave.operations, leave.begunAt)
   }
 
   /** The request was never made, for a reason that says nothing about the account. */
@@ -110,6 +122,7 @@ export class Account {
     this.answered(leave)
     const verdicts = 'verdicts' in classified ? classified.verdicts : []
     const throttled = verdicts.filter(isThrottled).length
+    if (classified.outcome === 'answered') this.#learnt.passed(verdicts.length - throttled, this.#clock.monotonic())
     if (throttled === 0 || throttled < verdicts.length) this.#learn(leave, classified) // else nothing has passed
     if (throttled > 0) this.#pause({ ...leave, operations: throttled }, 'throttled', 'operations above the rate')
   }
@@ -159,10 +172,19 @@ export class Account {
     if (retryInMs !== null) this.#announcePause('refused', retryInMs, refusedForNoKnownReason)
   }
 
-  #pause({ probe, operations }: Leave, reason: PauseReason, error: string, retryAfterMs: number | null = null): void {
-    this.#telemetry.emit('gateway.retry', { reason, count: operations })
-    const retryInMs = this.gate.pause(reason, probe, this.#clock.monotonic(), retryAfterMs)
+  #pause(leave: Leave, reason: PauseReason, error: string, retryAfterMs: number | null = null): void {
+    this.#telemetry.emit('gateway.retry', { reason, count: leave.operations })
+    const now = this.#clock.monotonic()
+    if (reason === 'throttled') this.#slowDown(leave, now)
+    const retryInMs = this.gate.pause(reason, leave.probe, now, retryAfterMs)
     if (retryInMs !== null) this.#announcePause(reason, retryInMs, error)
+  }
+
+  #slowDown({ operations, begunAt }: Leave, now: number): void {
+    this.#learnt.throttled(operations, begunAt ?? now, now)
+    if (this.limiter) return
+    this.limiter = this.#limiterOf(Number.POSITIVE_INFINITY)
+    this.limiter.setShare(1, now)
   }
 
   #announcePause(reason: PauseReason, retryInMs: number, error: string): void {

@@ -20,6 +20,8 @@ export interface Grant {
 
 export class RateLimiter {
   readonly #rate: number
+  /** Operations a second beyond which this process does not go, whatever its share. */
+  readonly #ceiling: (now: number) => number
   /** In the order they were granted. */
   #grants: Grant[] = []
   #used = 0
@@ -29,9 +31,13 @@ export class RateLimiter {
   /** Milliseconds that an answer takes when nothing holds it up. Unknown at first: then every answer is late. */
   #usual = 0
 
-  /** @param rate operations a second over the whole fleet */
-  constructor(rate: number) {
+  /**
+   * @param rate operations a second over the whole fleet; Infinity: only the ceiling counts
+   * @param ceiling operations a second that this process may use at most
+   */
+  constructor(rate: number, ceiling: (now: number) => number = () => Number.POSITIVE_INFINITY) {
     this.#rate = rate
+    this.#ceiling = ceiling
   }
 
   /**
@@ -49,14 +55,14 @@ export class RateLimiter {
   available(now: number): number {
     this.#settleShare(now)
     this.#expire(now)
-    return Math.max(0, this.#perWindow() - this.#used)
+    return Math.max(0, this.#perWindow(now) - this.#used)
   }
 
   /** Milliseconds until something may be granted, as far as can be told now; 0 when now, Infinity without a share. */
   wait(now: number): number {
     if (this.available(now) > 0) return 0
     if (this.#nextShare === 0) return Number.POSITIVE_INFINITY
-    if (this.#perWindow() === 0) return Math.max(1, this.#shareRisesAt - now)
+    if (this.#perWindow(now) === 0) return Math.max(1, this.#shareRisesAt - now)
     const shareRises = this.#nextShare > this.#share ? this.#shareRisesAt : Number.POSITIVE_INFINITY
     const first = Math.min(shareRises, ...this.#grants.map(grant => this.#endOf(grant, now)))
     return Number.isFinite(first) ? Math.max(1, first - now) : 1
@@ -88,17 +94,24 @@ export class RateLimiter {
   /** Part of the rate that is unused, 0 to 1. */
   headroom(now: number): number {
     const available = this.available(now)
-    return available === 0 ? 0 : available / this.#perWindow()
+    return Number.isFinite(available) ? available / Math.max(1, this.#perWindow(now)) : 1
   }
 
   /** Whole operations a window; below one a second the window is longer instead. */
-  #perWindow(): number {
-    const rate = this.#rate * this.#share
+  #perWindow(now: number): number {
+    const rate = this.#ownRate(now)
+    if (rate === Number.POSITIVE_INFINITY) return rate
     return rate >= 1 ? Math.floor(rate + 1e-9) : rate > 0 ? 1 : 0
   }
 
-  #windowMs(): number {
-    const rate = this.#rate * this.#share
+  /** Operations a second. */
+  #ownRate(now: number): number {
+    const share = this.#rate === Number.POSITIVE_INFINITY ? this.#rate : this.#rate * this.#share
+    return Math.min(share, this.#ceiling(now))
+  }
+
+  #windowMs(now: number): number {
+    const rate = this.#ownRate(now)
     return (rate >= 1 ? secondMs : secondMs / rate) + marginMs
   }
 
@@ -110,7 +123,7 @@ export class RateLimiter {
   #endOf({ sentAt, answeredAt }: Grant, now: number): number {
     if (sentAt === null) return Number.POSITIVE_INFINITY
     const late = (answeredAt ?? now) - sentAt - this.#usual
-    return sentAt + Math.min(secondMs, Math.max(0, late)) + this.#windowMs()
+    return sentAt + Math.min(secondMs, Math.max(0, late)) + this.#windowMs(now)
   }
 
   #expire(now: number): void {

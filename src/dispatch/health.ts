@@ -61,10 +61,11 @@ export function* readGauges(
     const age = oldest === null ? 0 : Math.max(0, clock.now() - oldest) / 1000
     yield { name: 'oldest_unsent_command_age_seconds', labels: { topic }, value: age }
   }
-  for (const { name, gate, limiter } of accounts.values()) {
+  for (const { name, gate, limiter, learntRate } of accounts.values()) {
     const labels = { account: name }
     yield { name: 'breaker_state', labels, value: breakerStates[gate.state] }
     yield { name: 'rate_headroom_ratio', labels, value: limiter?.headroom(clock.monotonic()) ?? 1 }
+    yield { name: 'rate_learnt_per_second', labels, value: Number.isFinite(learntRate) ? learntRate : 0 }
   }
   yield { name: 'doubts_open', labels: {}, value: resolver.open }
   yield { name: 'intents_open', labels: {}, value: dispatcher.intents }

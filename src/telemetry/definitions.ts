@@ -149,6 +149,15 @@ export const definitions = {
     meaning: "Unused part of this process's share of an account's rate; 0 is at the limit, 1 where no rate is set.",
     action: 'At 0 for long: the account sends as much as it may, see rate_wait_seconds.',
   },
+  rate_learnt_per_second: {
+    type: 'gauge',
+    asked: true,
+    labels: { account: 'account' },
+    meaning:
+      'Operations a second that this process allows itself of an account since the gateway throttled it; 0 when it did not lately.',
+    action:
+      'Above 0 steadily: the gateway allows less than gateway.rate says (or none is set): set it to what all processes come to.',
+  },
   requests_in_flight: {
     type: 'gauge',
     asked: true,

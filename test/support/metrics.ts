@@ -10,6 +10,7 @@ export const contract: Record<string, string[]> = {
   commit_duration_seconds: [],
   rate_wait_seconds: [],
   rate_headroom_ratio: ['account'],
+  rate_learnt_per_second: ['account'],
   requests_in_flight: [],
   intents_open: [],
   breaker_state: ['account'],

@@ -245,6 +245,8 @@ const allGauges: GaugeSource = {
     { name: 'window_used_ratio', labels: partition, value: 1 },
     { name: 'requests_in_flight', labels: {}, value: 1 },
     { name: 'rate_headroom_ratio', labels: { account: 'default' }, value: 1 },
+    { name: 'rate_learnt_per_second', labels: { account: 'default' }, value: 0 },
+    { name: 'intents_open', labels: {}, value: 1 },
     { name: 'breaker_state', labels: { account: 'default' }, value: 1 },
     { name: 'doubts_open', labels: {}, value: 1 },
     { name: 'reconciler_delay_seconds', labels: {}, value: 1 },

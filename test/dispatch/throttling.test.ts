@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest'
+import type { Answer } from '../../src/gateway/answer.ts'
+import { buildCommand } from '../support/commands.ts'
+import { buildSending, type Post, type SendingOptions } from '../support/sending.ts'
+
+const commands = (from: number, count: number) =>
+  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i) }))
+
+/** A gateway that lets so many operations pass in any second and throttles the rest, item by item or with HTTP 429. */
+async function throttling(limit: number, how: 'items' | 'HTTP 429', options: SendingOptions = {}) {
+  const passed: { at: number; count: number }[] = []
+  let throttled = 0
+  const answers = ({ ids, at }: Post): Answer => {
+    const used = passed.filter(one => one.at > at - 1_000).reduce((sum, { count }) => sum + count, 0)
+    const room = Math.max(0, limit - used)
+    const whole = how === 'HTTP 429' && room < ids.length
+    const count = whole ? 0 : Math.min(ids.length, room)
+    passed.push({ at, count })
+    throttled += ids.length - count
+    if (whole) return { kind: 'response', status: 429, retryAfterMs: null, body: '' }
+    const data = ids.map((id, i) =>
+      i < count
+        ? { success: true, data: { id, msg_id: id } }
+        : { success: false, error: 'Too many requests', data: { id } },
+    )
+    return { kind: 'response', status: 200, retryAfterMs: null, body: JSON.stringify({ success: true, data }) }
+  }
+  const sending = await buildSending({ answers, ...options })
+  return {
+    ...sending,
+    passedIn: (from: number, to: number) =>
+      passed.filter(({ at }) => at >= from && at < to).reduce((sum, { count }) => sum + count, 0),
+    takeThrottled: () => {
+      const before = throttled
+      throttled = 0
+      return before
+    },
+  }
+}
+
+describe('an account that the gateway throttles', () => {
+  test.each(['items', 'HTTP 429'] as const)('is sent at about the rate that passes: %s', async how => {
+    const { clock, put, pass, passedIn, takeThrottled, gauge } = await throttling(200, how)
+    put('bulk', commands(1, 8_000))
+    await pass(10_000)
+    takeThrottled()
+    const from = clock.monotonic()
+    await pass(20_000)
+    const passed = passedIn(from, clock.monotonic())
+    expect(passed / 20).toBeGreaterThan(120)
+    expect(takeThrottled()).toBeLessThan(0.15 * passed)
+    expect(gauge('rate_learnt_per_second')).toBeGreaterThan(50)
+    expect(gauge('rate_learnt_per_second')).toBeLessThan(400)
+  })
+
+  test('is sent at its own rate where that is lower, and nothing is learnt', async () => {
+    const { put, pass, takeThrottled, gauge, sent } = await throttling(200, 'items', { accounts: { default: 100 } })
+    put('bulk', commands(1, 1_000))
+    await pass(15_000)
+    expect(sent('default')).toHaveLength(1_000)
+    expect(takeThrottled()).toBe(0)
+    expect(gauge('rate_learnt_per_second')).toBe(0)
+  })
+
+  test('is sent below its rate where the gateway allows less', async () => {
+    const { put, pass, takeThrottled, gauge, passedIn, clock } = await throttling(50, 'items', {
+      accounts: { default: 400 },
+    })
+    put('bulk', commands(1, 4_000))
+    await pass(10_000)
+    takeThrottled()
+    const from = clock.monotonic()
+    await pass(20_000)
+    const passed = passedIn(from, clock.monotonic())
+    expect(passed / 20).toBeGreaterThan(30)
+    expect(takeThrottled()).toBeLessThan(0.15 * passed)
+    expect(gauge('rate_learnt_per_second')).toBeGreaterThan(10)
+    expect(gauge('rate_learnt_per_second')).toBeLessThan(100)
+  })
+
+  test('is sent as fast as it goes a minute after the gateway has stopped throttling', async () => {
+    let limit = 50
+    const sending = await throttling(0, 'items', {
+      answers: ({ ids }) => {
+        if (limit === 0) return null
+        limit--
+        const data = ids.map(id => ({ success: false, error: 'Too many requests', data: { id } }))
+        return { kind: 'response', status: 200, retryAfterMs: null, body: JSON.stringify({ success: true, data }) }
+      },
+    })
+    const { put, pass, gauge, posts } = sending
+    put('bulk', commands(1, 300))
+    await pass(2_000)
+    limit = 0
+    await pass(100_000)
+    expect(gauge('rate_learnt_per_second')).toBe(0)
+    const before = posts.length
+    put('bulk', commands(10_001, 2_000))
+    await pass(2_000)
+    expect(posts.slice(before).flatMap(({ ids }) => ids)).toHaveLength(2_000)
+  })
+})
