@@ -184,7 +184,6 @@ export class Tenants {
 
   #forgetIdle(): void {
     if (this.#tenants.size === this.#turns.size) return
-    this.#last = null
     for (const [name, tenant] of this.#tenants) if (tenant.rotation.waiting === 0) this.#tenants.delete(name)
   }
 }

@@ -140,11 +140,14 @@ describe('an envelope that is prepared and waits for a slot', () => {
   })
 
   test('goes without its commands whose deadline has passed meanwhile', async () => {
-    const { put, pass, clock, sent, results, posts } = await waiting()
+    const { put, pass, clock, sent, results, posts, telemetry } = await waiting()
+    const outcomesOfEnvelopes: string[] = []
+    telemetry.on('envelope.finished', ({ outcome }) => outcomesOfEnvelopes.push(outcome))
     put('bulk', [...commands(6, 2, { deadline: clock.now() + 5_000 }), ...commands(8, 3)])
     await pass(40_000)
     expect(posts).toHaveLength(3)
     expect(sent('default').filter(id => id > 5 && id < urgentIds)).toEqual([8, 9, 10])
+    expect(outcomesOfEnvelopes).toEqual(['answered', 'answered', 'answered']) // it gave up no slot for that
     const outcomes = (await results()).map(({ id, outcome }) => `${id} ${outcome}`)
     expect(outcomes).toContain('6 EXPIRED')
     expect(outcomes).toContain('7 EXPIRED')
