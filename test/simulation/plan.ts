@@ -335,8 +335,10 @@ function torn(seed: number, plan: Plan): Plan {
   if (!random.chance(0.35) || plan.backlog || plan.faults.limits.length > 0 || plan.faults.untoldRate > 0) return plan
   const { faults } = plan
   const times = Array.from({ length: random.int(1, 6) }, () => random.int(100, faults.until))
+  // what is older when the partition is opened again has no result, as docs/delivery.md says
+  const maxAgeMs = Math.max(plan.maxAgeMs, 20_000)
   return {
-    ...withCompany({ ...plan, commands: commandsOf(random, faults.until, { count: random.int(20, 80) }) }),
+    ...withCompany({ ...plan, maxAgeMs, commands: commandsOf(random, faults.until, { count: random.int(20, 80) }) }),
     faults: { ...faults, truncations: times },
   }
 }
@@ -373,6 +375,7 @@ function queued(seed: number, plan: Plan): Plan {
   return {
     ...withCompany({ ...plan, commands: commandsOf(random, until, { count: random.int(20, 60) }) }),
     workers: random.int(1, 3),
+    rate: undefined, // more processes than operations a second could exceed it, as docs/delivery.md says
     drainMs: random.pick([100, 400]),
     timeoutMs: 3000,
     concurrency: random.pick([1, 2, 4]),
