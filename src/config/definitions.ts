@@ -85,7 +85,7 @@ export const definitions = {
   'gateway.maxOperations': setting(kind.integer(1, longestEnvelope), 100, 'Most operations in an envelope.'),
   'gateway.maxBytes': setting(kind.integer(1024, 64 * 1024 * 1024), 262_144, 'Longest body of an envelope, in bytes.'),
   'gateway.lingerMs': setting(kind.milliseconds, 20, 'Longest wait for an envelope to fill.'),
-  'gateway.concurrency': setting(kind.integer(1, 1024), 32, 'Requests in flight in one process: what the gateway sees at a time. The last one is kept for the most urgent topic.'),
+  'gateway.concurrency': setting(kind.integer(1, 1024), 8, 'Requests in flight in one process: what the gateway sees at a time. The last one is kept for the most urgent topic.'),
   'gateway.timeoutMs': setting(kind.integer(1, 600_000), 30_000, 'Longest wait for an answer of the gateway.'),
 
   'delivery.default': setting(policy, 'AT_LEAST_ONCE', 'What to do when nobody can tell whether a message was sent, for types without a rule of their own.'),
