@@ -1,3 +1,5 @@
+import { cp } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Audit } from './audit.ts'
 import { Fleet } from './fleet.ts'
 import { watchExecutions } from './gaps.ts'
@@ -35,7 +37,9 @@ export async function runScenario(options: RunOptions, { play, latencyMs, forbid
     const audit = await Audit.of(stage, options)
     const outcome = await reportOf(options, { stage, audit, fleet, faults, executedAt })
     const counts = { ...outcome.verdict, workersRestartedThemselves: fleet.restarts }
-    return { ...outcome, broken: [...outcome.broken, ...forbidden.filter(name => counts[name] > 0)] }
+    const broken = [...outcome.broken, ...forbidden.filter(name => counts[name] > 0)]
+    if (broken.length > 0) await cp(stage.kafka.folder, join(stage.folder, 'kafka'), { recursive: true }) // else its logs go
+    return { ...outcome, broken }
   } finally {
     await fleet.close()
     await stage.close()

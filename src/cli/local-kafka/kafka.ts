@@ -38,6 +38,8 @@ export interface LocalKafka {
    * Whoever comes to `brokers` instead may do everything and meets no proxy.
    */
   outerBrokers: string[]
+  /** Keeps a folder for each node, with its configuration, data and log; without `dataDir` until the stop. */
+  folder: string
   /**
    * As a crash: SIGKILL. A single node's return takes 11 s, until Kafka has given up its former session. Kafka 4.3.0
    * may then have skipped the marker of a transaction that was committed just before ("likely deleted already" in
@@ -114,6 +116,7 @@ export async function startKafka(options: LocalKafkaOptions = {}): Promise<Local
   return {
     brokers,
     outerBrokers,
+    folder,
     killNode: id => nodeOf(id).kill(),
     stopNode: id => nodeOf(id).stop(),
     startNode: id => nodeOf(id).start(),
