@@ -108,10 +108,12 @@ export class Slots {
   async hold<T>(flight: InFlight, send: () => Promise<T>): Promise<T> {
     flight.stage = 'sending'
     if (flight.urgency === 0) this.#urgent++
-    const answer = await this.#limit(send)
-    if (flight.urgency === 0) this.#urgent--
-    flight.stage = 'finishing'
-    return answer
+    try {
+      return await this.#limit(send)
+    } finally {
+      if (flight.urgency === 0) this.#urgent--
+      flight.stage = 'finishing'
+    }
   }
 
   #nextPrepared(patient: boolean): InFlight | undefined {
