@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { measureCallbacks } from './callbacks.ts'
+import { writePerformance } from './document.ts'
 import { measureHostile } from './hostile.ts'
 import { measure } from './measure.ts'
 import { findPlace } from './place.ts'
@@ -38,7 +39,8 @@ function chosen(): readonly Scenario[] {
   const { commands, rate, only } = values
   if (commands !== undefined) return [own({ commands: Number(commands) })]
   if (rate !== undefined) return [own({ rate: Number(rate), seconds: Number(values.seconds) })]
-  const found = scenarios.filter(({ name }) => !only || only.some(part => name.includes(part)))
+  if (!only) return scenarios
+  const found = scenarios.filter(({ name }) => only.some(part => name.includes(part)))
   if (found.length === 0) throw new Error(`no scenario is called so: ${scenarios.map(({ name }) => name).join('; ')}`)
   return found
 }
@@ -103,5 +105,8 @@ if (positionals[0] === 'callbacks') {
     `there is no benchmark ${positionals[0]}, only callbacks and hostile, and without a name the worker's`,
   )
 } else {
-  process.stdout.write(`${tableOf(await measureAll(chosen()))}\n`)
+  const wanted = chosen()
+  const rows = await measureAll(wanted)
+  process.stdout.write(`${tableOf(rows)}\n`)
+  if (wanted === scenarios && values.peer.length === 0) await writePerformance(rows, Number(values.repeat))
 }
