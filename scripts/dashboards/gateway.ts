@@ -93,7 +93,7 @@ const rate = row(
     title: 'Unused part of the rate',
     description:
       'The fullest process of each account. At 0 for long with commands late: agree on a higher rate with the gateway, or let bulk wait. 1: no rate is set, or nothing is sent.',
-    width: 12,
+    width: 8,
     unit: 'percentunit',
     max: 1,
     queries: [
@@ -107,20 +107,36 @@ const rate = row(
   lines({
     title: 'Waiting for the rate',
     description: 'How long an envelope waited for its turn. Minutes: the load is far above the rate.',
-    width: 12,
+    width: 8,
     unit: 's',
     queries: quantiles('rate_wait_seconds', [0.5, 0.95]),
     runbooks: ['BusgateRateSaturated'],
+  }),
+  lines({
+    title: 'Learnt from throttling',
+    description:
+      'Operations a second that the processes allow themselves of an account since the gateway throttled it. There for long: set gateway.rate to it. 0: it was not throttled lately.',
+    width: 8,
+    unit: 'ops',
+    queries: [[`sum by (account) (busgate_rate_learnt_per_second{${account}})`, '{{account}}']],
   }),
 )
 
 const doubts = row(
   'What nobody can tell',
   lines({
+    title: 'In doubt after a kill',
+    description:
+      'Commands that a kill of the process now would leave in doubt, at most. At delivery.maxIntents for long: commits to Kafka are slow.',
+    width: 6,
+    unit: 'short',
+    queries: [[`busgate_intents_open{${own}}`, '{{instance}}']],
+  }),
+  lines({
     title: 'New doubts by cause',
     description:
       'timeout, reset, response_cut: gateway or network. http_status, foreign_body: something in front of the gateway answers in its place. items_differ, contradiction: ask its people. taken_over: workers were killed.',
-    width: 8,
+    width: 6,
     unit: 'ops',
     stacked: true,
     queries: [[`sum by (cause) (rate(busgate_doubts_total{${own}}[$__rate_interval])) > 0`, '{{cause}}']],
@@ -130,7 +146,7 @@ const doubts = row(
     title: 'Doubts open, and how they end',
     description:
       'Open doubts stay for minutes. UNRESOLVED: nobody could tell, and the policy forbids another try; ask the gateway for these ids.',
-    width: 8,
+    width: 6,
     unit: 'short',
     queries: [
       [`sum(busgate_doubts_open{${own}})`, 'open'],
@@ -143,7 +159,7 @@ const doubts = row(
       title: 'Answers to questions for a status',
       description:
         'Of doubts and of missing verdicts. unanswered: the gateway is away or throttles. inconclusive, steadily: name its texts in delivery.notFoundErrors.',
-      width: 8,
+      width: 6,
       unit: 'ops',
       stacked: true,
       queries: [[`sum by (result) (rate(busgate_status_polls_total{${own}}[$__rate_interval])) > 0`, '{{result}}']],
