@@ -14,7 +14,7 @@ export default defineConfig({
           exclude: [...endToEnd, 'test/integration/**', 'test/simulation/**'],
         },
       },
-      { test: { name: 'end-to-end', include: endToEnd } },
+      { test: { name: 'end-to-end', include: endToEnd, testTimeout: 30_000 } },
       { test: { name: 'simulation', include: ['test/simulation/**/*.test.ts'], testTimeout: 300_000 } },
       {
         test: {
