@@ -79,6 +79,10 @@ export const commands: Record<string, Entry> = {
     summary: "Prints an account's callback address, to be entered at the gateway.",
     load: async () => (await import('./commands/hooks.ts')).hooksUrl,
   },
+  'hooks secret': {
+    summary: 'Prints a new random secret for callbacks.secret.',
+    load: async () => (await import('./commands/hooks.ts')).hooksSecret,
+  },
   doctor: {
     summary: 'Looks at everything that run needs, and says what is wrong and what mends it.',
     load: async () => (await import('./commands/doctor.ts')).doctor,

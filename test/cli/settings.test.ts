@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
+import { loadSettings } from '../../src/config/index.ts'
 import { busgate } from '../support/cli.ts'
 
 const enough = {
@@ -154,4 +155,23 @@ test('brokers that cannot be reached are an error with exit code 1 that says wha
   const { code, stderr } = await busgate(['topics', 'create'], { env })
   expect(code).toBe(1)
   expect(stderr).toMatch(/ECONNREFUSED 127\.0\.0\.1:1: check the kafka\.\* settings/)
+})
+
+describe('hooks secret', () => {
+  test('prints a secret of 32 random bytes that callbacks.secret takes, another one each time', async () => {
+    const [one, other] = await Promise.all([busgate(['hooks', 'secret']), busgate(['hooks', 'secret'])])
+    expect(one.code).toBe(0)
+    expect(one.stdout).toMatch(/^k\d{6}:[\w-]{43}\n$/)
+    expect(Buffer.from(one.stdout.trim().split(':')[1]!, 'base64url')).toHaveLength(32)
+    expect(other.stdout).not.toBe(one.stdout)
+    const { callbacks } = loadSettings({ env: { BUSGATE_CALLBACKS_SECRET: one.stdout } })
+    expect(callbacks.secret?.reveal()).toHaveLength(1)
+  })
+
+  test('takes a kid of yours, and refuses one that no setting takes', async () => {
+    expect((await busgate(['hooks', 'secret', '--kid', 'shop-2'])).stdout).toMatch(/^shop-2:/)
+    const { code, stdout, stderr } = await busgate(['hooks', 'secret', '--kid', 'far-too-long'])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('--kid: expected 1 to 8 letters, digits, - or _')
+  })
 })

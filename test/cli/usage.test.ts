@@ -58,6 +58,7 @@ test('--help goes to standard output and lists every command', async () => {
     'schemas register',
     'schemas check',
     'hooks url',
+    'hooks secret',
     'config check',
     'config print',
     'doctor',

@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { accountHookUrl } from '../../callbacks/hook-url.ts'
 import { tokensOf } from '../../callbacks/role.ts'
 import { type Settings, SettingsError, variableOf } from '../../config/index.ts'
-import { command, text } from '../command.ts'
+import { command, type Flag, text } from '../command.ts'
 import { configFlag, settingsFrom, unknownAccount } from '../settings.ts'
 import { UsageError } from '../usage-error.ts'
 
@@ -30,6 +31,28 @@ export const hooksUrl = command({
     return 0
   },
 })
+
+const secretBytes = 32
+
+export const hooksSecret = command({
+  about: [
+    'Prints a new secret for callbacks.secret: kid:secret, the secret of 32 random bytes. Nothing is changed; where there',
+    'is a secret already, add the new one behind it everywhere before it goes to the front (docs/callbacks.md).',
+  ].join('\n'),
+  flags: { kid: kidFlag('Names the secret in hook addresses. Default: k and the date of today, such as k261122.') },
+  async run({ kid = `k${new Date().toISOString().slice(2, 10).replaceAll('-', '')}` }) {
+    process.stdout.write(`${kid}:${randomBytes(secretBytes).toString('base64url')}\n`)
+    return 0
+  },
+})
+
+function kidFlag(help: string): Flag<string> {
+  const read = (given: string) => {
+    if (/^[A-Za-z0-9_-]{1,8}$/.test(given)) return given
+    throw new UsageError('expected 1 to 8 letters, digits, - or _')
+  }
+  return { value: 'KID', help, read }
+}
 
 /** A receiver alone may have no account's key: then any name is good that can be one. */
 function requireKnown(account: string, { gateway }: Settings): void {
