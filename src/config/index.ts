@@ -1,5 +1,5 @@
 export type { Settings } from './compile.ts'
-export { definitions } from './definitions.ts'
+export { definitions, type SettingPath } from './definitions.ts'
 export { SettingsError } from './errors.ts'
 export { leaseMs } from './lease.ts'
 export { type GivenSecret, givenSecrets, loadRunnableSettings, loadSettings, type SettingsSources } from './load.ts'

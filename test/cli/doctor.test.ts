@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -146,6 +147,94 @@ describe('settings and secrets', () => {
     expect(of('secrets')).toEqual([
       `warning: gateway.apiKey is given in ${file}:2, which everybody on this machine can read`,
     ])
+  })
+})
+
+describe('safety', () => {
+  const strong = `k1:${randomBytes(32).toString('base64url')}`
+  const only = ['settings', 'safety']
+  const fine = 'ok: nothing is sent in plain text, no secret is weak or an example'
+  const plain = {
+    BUSGATE_KAFKA_SASL_MECHANISM: 'plain',
+    BUSGATE_KAFKA_SASL_USERNAME: 'u',
+    BUSGATE_KAFKA_SASL_PASSWORD: 'p',
+  }
+
+  test.each([
+    [
+      'a gateway',
+      { BUSGATE_GATEWAY_URL: 'http://gateway.example' },
+      /^warning: gateway\.url begins with http: API keys/,
+    ],
+    [
+      'a registry with a password',
+      { BUSGATE_REGISTRY_URL: 'http://registry:8081', BUSGATE_REGISTRY_USERNAME: 'u', BUSGATE_REGISTRY_PASSWORD: 'pw' },
+      /^warning: registry\.url begins with http: registry\.password/,
+    ],
+    [
+      'PLAIN at the brokers',
+      { ...plain, BUSGATE_KAFKA_BROKERS: '127.0.0.1:9092,broker-1:9092' },
+      /^warning: kafka\.sasl\.mechanism is plain without TLS: the password can be read/,
+    ],
+    [
+      'the token endpoint',
+      {
+        BUSGATE_KAFKA_SASL_MECHANISM: 'oauthbearer',
+        BUSGATE_KAFKA_SASL_TOKEN_ENDPOINT: 'http://login.example/token',
+        BUSGATE_KAFKA_SASL_CLIENT_ID: 'u',
+        BUSGATE_KAFKA_SASL_CLIENT_SECRET: 'pw',
+      },
+      /^warning: kafka\.sasl\.tokenEndpoint begins with http: kafka\.sasl\.clientSecret/,
+    ],
+  ])('%s in plain text is a warning', async (_, env, expected) => {
+    const { of } = await diagnose({ ...enough, ...env }, only)
+    expect(of('safety')).toEqual([expect.stringMatching(expected)])
+  })
+
+  test.each([
+    [
+      'this machine itself',
+      { ...plain, BUSGATE_GATEWAY_URL: 'http://[::1]:8080', BUSGATE_KAFKA_BROKERS: 'localhost:9092' },
+    ],
+    ['a registry without a password', { BUSGATE_REGISTRY_URL: 'http://registry:8081' }],
+    [
+      'TLS everywhere',
+      { ...plain, BUSGATE_GATEWAY_URL: 'https://a.example', BUSGATE_KAFKA_BROKERS: 'b:1', BUSGATE_KAFKA_SSL: 'true' },
+    ],
+  ])('%s is none', async (_, env) => {
+    expect((await diagnose({ ...enough, ...env }, only)).of('safety')).toEqual([fine])
+  })
+
+  test.each([
+    ['k1:0123456789abcdef', 'the secret of k1'],
+    [`${strong},old:${randomBytes(31).toString('hex')}`, 'the secret of old'],
+    [`k1:${'aB3'.repeat(20)}`, 'the secret of k1'],
+  ])('a callbacks secret that can be guessed is a warning, and not shown', async (given, expected) => {
+    const { all, of } = await diagnose({ ...enough, BUSGATE_CALLBACKS_SECRET: given }, only)
+    expect(of('safety')).toEqual([`warning: callbacks.secret: ${expected} can hold less than 32 random bytes`])
+    expect(JSON.stringify(all)).not.toContain(given.slice(3))
+  })
+
+  test.each([strong, `k1:${randomBytes(32).toString('hex')}`, `k1:${randomBytes(32).toString('base64')}`])(
+    'a callbacks secret of 32 random bytes is strong',
+    async given => {
+      expect((await diagnose({ ...enough, BUSGATE_CALLBACKS_SECRET: given }, only)).of('safety')).toEqual([fine])
+    },
+  )
+
+  test('examples of the documentation fail', async () => {
+    const env = {
+      BUSGATE_GATEWAY_API_KEY: 'an-api-key',
+      BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'an-api-key',
+      BUSGATE_REGISTRY_USERNAME: 'u',
+      BUSGATE_REGISTRY_PASSWORD: 'a-password',
+      BUSGATE_CALLBACKS_SECRET: 'k1:at-least-16-characters',
+    }
+    const { of } = await diagnose({ ...enough, ...env }, only)
+    const known = (path: string) => `failed: ${path} is an example of the documentation, which everybody knows`
+    expect(of('safety').toSorted()).toEqual(
+      ['gateway.apiKey', 'gateway.accounts.shop.apiKey', 'registry.password', 'callbacks.secret'].map(known).toSorted(),
+    )
   })
 })
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import kafkajs, { type AclResourceTypes, type Admin } from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
@@ -14,7 +15,7 @@ function environmentOf(brokers: Brokers) {
     ...buildEnvironment(brokers),
     BUSGATE_GATEWAY_URL: 'http://127.0.0.1:1',
     BUSGATE_ROLES: 'worker,callbacks,reconciler',
-    BUSGATE_CALLBACKS_SECRET: 'k1:0123456789abcdef',
+    BUSGATE_CALLBACKS_SECRET: `k1:${randomBytes(32).toString('base64url')}`,
   }
 }
 

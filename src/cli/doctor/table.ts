@@ -8,6 +8,7 @@ import { limits } from './limits.ts'
 import { receiver } from './receiver.ts'
 import { registry } from './registry.ts'
 import { rights } from './rights.ts'
+import { safety } from './safety.ts'
 import { schemas } from './schemas.ts'
 import { secrets } from './secrets.ts'
 import { settings } from './settings.ts'
@@ -17,6 +18,7 @@ import { topics } from './topics.ts'
 export const checks: readonly Check[] = [
   settings,
   secrets,
+  safety,
   gateway,
   registry,
   brokers,
