@@ -8,5 +8,9 @@ const embedded = embeddedRegistry()
 export function registryOf({ registry }: Settings): SchemaRegistry {
   const { url, username, password } = registry
   if (url === undefined) return embedded
-  return confluentRegistry({ url, ...(username && { username }), ...(password && { password: password.reveal() }) })
+  return confluentRegistry({
+    url,
+    ...(username && { username }),
+    ...(password && { password: () => password.reveal() }),
+  })
 }

@@ -23,7 +23,8 @@ export interface ConfluentRegistryOptions {
   /** Address of the registry, with the path of its Confluent-compatible interface if it has one. */
   url: string
   username?: string
-  password?: string
+  /** A function is asked at each request, so that the password may change. */
+  password?: string | (() => string)
   /** Longest wait for an answer. Default 5000. Nothing is asked twice: whoever needs the answer tries again. */
   timeoutMs?: number
 }
@@ -47,20 +48,24 @@ export function confluentRegistry({
     host: url.replace(/\/+$/, ''),
     clientId: CLIENT_ID,
     retry: { retries: 0 },
-    ...(username === undefined ? {} : { auth: { username, password } }),
   })
+  const headers = () => {
+    if (username === undefined) return {}
+    const login = `${username}:${typeof password === 'string' ? password : password()}`
+    return { authorization: `Basic ${Buffer.from(login).toString('base64')}` }
+  }
   // Its upper layer insists on managing the subject's compatibility, and answers compiled types instead of schemas.
   // biome-ignore lint/complexity/useLiteralKeys: the lower layer is private, by TypeScript only.
   const api = client['api']
 
-  async function ask<T>(request: (signal: AbortSignal) => Promise<{ data(): T }>): Promise<T> {
+  async function ask<T>(request: (common: Common) => Promise<{ data(): T }>): Promise<T> {
     // The signal ends the request; the race ends a wait for an answer that was cut off, which the client misses.
     const signal = AbortSignal.timeout(timeoutMs)
-    const response = await Promise.race([request(signal), aborted(signal)])
+    const response = await Promise.race([request({ signal, headers: headers() }), aborted(signal)])
     return response.data()
   }
 
-  async function stored(request: (signal: AbortSignal) => Promise<{ data(): StoredSchema }>): Promise<StoredSchema> {
+  async function stored(request: (common: Common) => Promise<{ data(): StoredSchema }>): Promise<StoredSchema> {
     const answer = await ask(request)
     if (typeof answer?.schema !== 'string') throw new Error('the answer holds no schema')
     return answer
@@ -72,8 +77,8 @@ export function confluentRegistry({
 
   async function schemaOf(id: number): Promise<object> {
     try {
-      return await selfContained(await stored(signal => api.Schema.find({ id, signal })), ({ subject, version }) =>
-        stored(signal => api.Subject.version({ subject, version, signal })),
+      return await selfContained(await stored(common => api.Schema.find({ id, ...common })), ({ subject, version }) =>
+        stored(common => api.Subject.version({ subject, version, ...common })),
       )
     } catch (error) {
       if (error instanceof SchemaUnreadable) throw new SchemaUnreadable(`Schema ${id} cannot be read: ${error.message}`)
@@ -88,7 +93,7 @@ export function confluentRegistry({
     const body = { schema: JSON.stringify(schema) }
     for (let asked = 1; ; asked++) {
       try {
-        const { id } = await ask<{ id?: number }>(signal => api.Subject.register({ subject, body, signal }))
+        const { id } = await ask<{ id?: number }>(common => api.Subject.register({ subject, body, ...common }))
         if (id === undefined) throw new Error('the answer holds no id')
         return id
       } catch (error) {
@@ -126,6 +131,12 @@ export function embeddedRegistry(): SchemaRegistry {
 const CLIENT_ID = 'busgate'
 /** How the client words an answer whose body has no message; a lost connection is one, with status 400. */
 const NO_MESSAGE = /^Error, status \d+: /
+
+/** What each request bears. */
+interface Common {
+  signal: AbortSignal
+  headers: Record<string, string>
+}
 
 interface RegistryError extends Error {
   status?: number

@@ -14,7 +14,7 @@ interface Asked {
 }
 
 /** An endpoint that answers with this, and a client of it. */
-async function build(answer: (asked: number) => { status?: number; body: unknown }) {
+async function build(answer: (asked: number) => { status?: number; body: unknown }, secret = () => 'p:w') {
   const asked: Asked[] = []
   const server = createServer(async (request: IncomingMessage, response) => {
     asked.push({ authorization: request.headers.authorization, body: await text(request) })
@@ -25,7 +25,7 @@ async function build(answer: (asked: number) => { status?: number; body: unknown
   onTestFinished(() => void server.close())
   const tokenEndpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`
   const clock = new ManualClock()
-  const clientSecret = new Secret(() => 'p:w')
+  const clientSecret = new Secret(secret)
   const tokens = new Tokens({ tokenEndpoint, clientId: 'a client', clientSecret, scope: 'kafka' }, clock)
   return { asked, clock, tokens, server }
 }
@@ -42,6 +42,21 @@ test('a token is asked for with the credentials of the client, and kept until it
     body: 'grant_type=client_credentials&scope=kafka',
   })
   expect(asked).toHaveLength(2)
+})
+
+test('a secret of the client that has changed is used for the next token', async () => {
+  let secret = 'first'
+  const { asked, clock, tokens } = await build(
+    () => ({ body: { access_token: 'token', expires_in: 100 } }),
+    () => secret,
+  )
+  await tokens.get()
+  secret = 'second'
+  await clock.pass(81_000)
+  await tokens.get()
+  expect(asked.map(({ authorization }) => authorization)).toEqual(
+    ['first', 'second'].map(one => `Basic ${Buffer.from(`a%20client:${one}`).toString('base64')}`),
+  )
 })
 
 test.each([

@@ -57,6 +57,20 @@ describe('a Confluent registry', () => {
     expect(seen).toEqual([`Basic ${Buffer.from('busgate:secret').toString('base64')}`])
   })
 
+  test('a password that has changed is used from the next request on', async () => {
+    const seen: (string | undefined)[] = []
+    server.fail((request, response) => {
+      seen.push(request.headers.authorization)
+      response.writeHead(200).end('{"id":3}')
+    })
+    let password = 'first'
+    const rotating = confluentRegistry({ url: server.url, username: 'busgate', password: () => password })
+    await rotating.idOf('any', schemas.result)
+    password = 'second'
+    await rotating.idOf('any', schemas.result)
+    expect(seen).toEqual(['busgate:first', 'busgate:second'].map(one => `Basic ${Buffer.from(one).toString('base64')}`))
+  })
+
   test('an address that holds credentials is refused, since addresses are logged', () => {
     expect(() => confluentRegistry({ url: 'http://busgate:secret@localhost' })).toThrow(/registry\.password/)
   })

@@ -1,3 +1,4 @@
+import type { ConnectionOptions as TlsOptions } from 'node:tls'
 import kafkajs, { type ISocketFactory, type logCreator, type SASLOptions } from 'kafkajs'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { registerCodecs } from '../batches/codecs.ts'
@@ -36,7 +37,7 @@ export function producerKafka({
   return new kafkajs.Kafka({
     clientId,
     brokers: () => shuffled(brokers), // kafkajs never rotates away from a first broker that hangs
-    ...(ssl ? { ssl: ssl === true ? true : ssl() } : {}),
+    ...(ssl ? { ssl: ssl === true ? true : tlsOf(ssl) } : {}),
     ...(sasl ? { sasl: saslOf(sasl) } : {}),
     ...(socketFactory ? { socketFactory } : {}),
     ...producerTimes,
@@ -78,7 +79,28 @@ function saslOf(sasl: Sasl): SASLOptions {
     return { mechanism: 'oauthbearer', oauthBearerProvider: async () => ({ value: await sasl.token() }) }
   }
   const { mechanism, username, password } = sasl
-  return { mechanism, username, password: password() } as SASLOptions
+  return {
+    mechanism,
+    username,
+    get password() {
+      return password()
+    },
+  } as SASLOptions
+}
+
+/** kafkajs keeps the object and reads its properties at each connection, and each time it signs in. */
+function tlsOf(ssl: () => TlsOptions): TlsOptions {
+  return {
+    get ca() {
+      return ssl().ca
+    },
+    get cert() {
+      return ssl().cert
+    },
+    get key() {
+      return ssl().key
+    },
+  }
 }
 
 async function shuffled(brokers: readonly string[]): Promise<string[]> {
