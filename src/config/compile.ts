@@ -24,6 +24,7 @@ export function compile(values: Values) {
     topics: section(values, 'topics'),
     gateway: {
       ...gateway,
+      ssl: section(values, 'gateway.ssl'),
       errorTexts: gateway.errorTexts ?? {},
       tenantWeights: gateway.tenantWeights ?? {},
       accounts: accountsOf(values),

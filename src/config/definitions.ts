@@ -71,6 +71,7 @@ export const definitions = {
   'topics.overdue': setting(kind.topic, 'busgate.overdue', 'Topic of messages whose verdict is missing; only the reconciler uses it.'),
 
   'gateway.url': optional(kind.baseUrl, 'https://gateway.example', 'Base address of the gateway; /api/json.php is appended.'),
+  'gateway.ssl.ca': secret(kind.secretText, '-----BEGIN CERTIFICATE-----…', 'Certificates, in PEM, of who may vouch for the gateway, in place of those that Node trusts.'),
   'gateway.apiKey': secret(kind.secretText, 'an-api-key', 'API key of the account named default.'),
   'gateway.accounts.NAME.apiKey': secret(kind.secretText, 'an-api-key', 'API key of a further account.'),
   'gateway.accounts.NAME.rate': optional(kind.aboveZero, '50', 'Like gateway.rate, for this account alone.'),

@@ -67,9 +67,9 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const writeResult = createResultWriter(topics.results, encodeResult, () => clock.now())
   const doubts = createDoubtWriter(topics.doubts, encodeDoubt)
   const outbox = new Outbox(writeResult, doubts, telemetry)
-  const { url, timeoutMs, concurrency, maxOperations } = gateway
+  const { url, ssl, timeoutMs, concurrency, maxOperations } = gateway
   const connection =
-    options.connection ?? connectGateway({ url, timeoutMs, connections: concurrency + spareConnections })
+    options.connection ?? connectGateway({ url, ca: ssl.ca, timeoutMs, connections: concurrency + spareConnections })
   const accounts = new Map(
     [...gateway.accounts].map(([name, { apiKey, rate }]) => [
       name,

@@ -1,5 +1,6 @@
-import { type Dispatcher, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
 import type { Answer, LostCause, NotSentCause } from './answer.ts'
+import { type Authorities, dispatchTo } from './dispatching.ts'
 
 export interface ConnectionOptions {
   /** `{base_url}` of the gateway. */
@@ -11,6 +12,8 @@ export interface ConnectionOptions {
   /** Requests in flight at most; each has a connection to itself. */
   connections: number
   maxResponseBytes?: number
+  /** Who may vouch for the gateway, in place of those that Node trusts. */
+  ca?: Authorities | undefined
 }
 
 /** Asked right before the first byte: null lets the request begin, a reason withholds it. */
@@ -22,7 +25,6 @@ export interface Connection {
   close(): Promise<void>
 }
 
-const connectTimeoutMs = 5_000
 /** 100 answers with texts are some 30 KB. */
 const defaultMaxResponseBytes = 4 << 20
 /** Whoever asks for more is asked again all the same; a timer could not hold a month. */
@@ -32,22 +34,15 @@ const longestRetryAfterMs = 3_600_000
 export function connectGateway(options: ConnectionOptions): Connection {
   const base = new URL(options.url)
   const path = `${base.pathname.replace(/\/$/, '')}${options.path ?? '/api/json.php'}${base.search}` || '/'
-  const pool = new Pool(base.origin, {
-    connections: options.connections,
-    pipelining: 1,
-    allowH2: false,
-    connect: { timeout: connectTimeoutMs, rejectUnauthorized: true },
-    headersTimeout: 0, // one limit for the whole request, below
-    bodyTimeout: 0,
-  })
+  const { dispatcher, close } = dispatchTo({ origin: base.origin, connections: options.connections, ca: options.ca })
   return {
     post: (body, lastCheck, signal) =>
       new Promise(resolve => {
         const handler = new PostHandler(options, lastCheck, resolve, signal)
         const headers = { 'content-type': 'application/json', accept: 'application/json' }
-        pool.dispatch({ path, method: 'POST', headers, body }, handler)
+        dispatcher().dispatch({ origin: base.origin, path, method: 'POST', headers, body }, handler)
       }),
-    close: () => pool.destroy(),
+    close,
   }
 }
 

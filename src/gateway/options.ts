@@ -1,4 +1,5 @@
 import type { ErrorCode, OperationType } from '../protocol/index.ts'
+import type { Authorities } from './dispatching.ts'
 
 /** An API key, or what tells it at each request, so that it may change. */
 export type ApiKey = string | (() => string) | { reveal(): string }
@@ -11,10 +12,12 @@ export interface RequestInfo {
 }
 
 export interface GatewayClientOptions {
-  /** `{base_url}` of the gateway, without a query. Certificates are verified (NODE_EXTRA_CA_CERTS adds authorities of your own). */
+  /** `{base_url}` of the gateway, without a query. One of https is reached through HTTPS_PROXY, but for NO_PROXY. */
   url: string
   /** Of the account. Never part of an error or of anything that is printed. */
   apiKey: ApiKey
+  /** Who may vouch for the gateway, in PEM, in place of those that Node trusts; an object is asked at each request. */
+  ca?: Authorities | undefined
   /** Full address of the asynchronous interface, its path included; for sendAsync only. */
   asyncUrl?: string
   /** Milliseconds for one attempt, the wait for a free connection included. Default 30,000. */
@@ -35,11 +38,16 @@ const longestTimeoutMs = 2 ** 31 - 1
 
 /** @throws TypeError that names the option and what it must be. */
 export function checkOptions(options: GatewayClientOptions): void {
-  const { url, asyncUrl, apiKey, timeoutMs, connections, retries, maxResponseBytes } = options
+  const { url, asyncUrl, apiKey, ca, timeoutMs, connections, retries, maxResponseBytes } = options
   check('url', isHttpUrl(url) && !/[?#]/.test(url), `the http or https address of the gateway, ${alone}`)
   check('asyncUrl', asyncUrl === undefined || isHttpUrl(asyncUrl), 'an http or https address without user and password')
   const isKey = typeof apiKey === 'string' ? apiKey !== '' : typeof apiKey === 'function' || isSecret(apiKey)
   check('apiKey', isKey, 'text, a function that returns it, or an object with reveal()')
+  check(
+    'ca',
+    ca === undefined || (typeof ca === 'string' ? ca !== '' : isSecret(ca)),
+    'text, or an object with reveal()',
+  )
   check('timeoutMs', isWhole(timeoutMs, 1, longestTimeoutMs), `a whole number from 1 to ${longestTimeoutMs}`)
   check('connections', isWhole(connections, 1), 'a whole number, at least 1')
   check('retries', isWhole(retries, 0), 'a whole number, at least 0')

@@ -33,9 +33,9 @@ const longestErrorText = 1024
 /** @throws TypeError when an option cannot be used. */
 export function createTransport(options: GatewayClientOptions): Transport {
   checkOptions(options)
-  const { url, asyncUrl, apiKey, retries = 0, errorTexts = {}, onRequest } = options
+  const { url, asyncUrl, apiKey, ca, retries = 0, errorTexts = {}, onRequest } = options
   const { timeoutMs = defaultTimeoutMs, connections = defaultConnections, maxResponseBytes } = options
-  const shared = { timeoutMs, connections, ...(maxResponseBytes !== undefined && { maxResponseBytes }) }
+  const shared = { ca, timeoutMs, connections, ...(maxResponseBytes !== undefined && { maxResponseBytes }) }
   const connection = connectGateway({ url, ...shared })
   const asyncConnection = asyncUrl === undefined ? null : connectGateway({ url: asyncUrl, path: '', ...shared })
 

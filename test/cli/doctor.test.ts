@@ -1,13 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Duplex } from 'node:stream'
+import { createServer as createTlsServer } from 'node:tls'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { check } from '../../src/cli/doctor/check.ts'
 import { examine } from '../../src/cli/doctor/examine.ts'
 import { startSandbox } from '../../src/sandbox/index.ts'
+import { makeCertificates } from '../support/certificates.ts'
 import { busgate, startBusgate } from '../support/cli.ts'
 import { diagnose } from '../support/doctor.ts'
 import { startFront } from '../support/front.ts'
@@ -277,7 +281,45 @@ describe('the gateway', () => {
     const { port } = server.address() as AddressInfo
     const { of, mends } = await diagnose({ ...enough, BUSGATE_GATEWAY_URL: `https://127.0.0.1:${port}` }, only)
     expect(of('gateway')[0]).toMatch(/^failed: .* has a certificate that is not trusted here/)
-    expect(mends('gateway', 'failed')[0]).toContain('NODE_EXTRA_CA_CERTS')
+    expect(mends('gateway', 'failed')[0]).toContain('BUSGATE_GATEWAY_SSL_CA_FILE=')
+  })
+
+  test('a certificate of an authority that is named, directly and through a proxy', async () => {
+    const { url: inner } = await sandbox(7)
+    const certificates = await makeCertificates()
+    onTestFinished(() => certificates.remove())
+    const pem = readFileSync(certificates.brokerFile)
+    const pass = (one: Duplex, port: number) => {
+      const other = connect(port, '127.0.0.1').on('error', () => one.destroy())
+      one.on('error', () => other.destroy()).pipe(other)
+      other.pipe(one)
+    }
+    const front = createTlsServer({ key: pem, cert: pem }, socket => pass(socket, Number(new URL(inner).port)))
+    const proxy = createServer().on('connect', (_, socket: Duplex) => {
+      socket.write('HTTP/1.1 200 Here\r\n\r\n')
+      pass(socket, (front.address() as AddressInfo).port)
+    })
+    for (const server of [front, proxy]) {
+      await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+      onTestFinished(() => void server.close())
+    }
+    const { port } = front.address() as AddressInfo
+    const env = { ...enough, BUSGATE_GATEWAY_SSL_CA: certificates.ca }
+    const direct = await diagnose({ ...env, BUSGATE_GATEWAY_URL: `https://127.0.0.1:${port}` }, only)
+    expect(direct.of('gateway')[0]).toMatch(/takes connections; its certificate is good until/)
+    expect(direct.of('accounts')).toEqual(['ok: default: its key is taken; 7 UAH'])
+    vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`)
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const proxied = await diagnose({ ...env, BUSGATE_GATEWAY_URL: 'https://127.0.0.1:1' }, only)
+    expect(proxied.of('gateway')).toEqual(['ok: 127.0.0.1:1 answers, by the way that HTTPS_PROXY and NO_PROXY say'])
+    expect(proxied.of('accounts')).toEqual(['ok: default: its key is taken; 7 UAH'])
+    expect(proxied.of('clocks')[0]).toBe('ok: the gateway has the same time')
+    proxy.close()
+    proxy.closeAllConnections()
+    const away = await diagnose({ ...env, BUSGATE_GATEWAY_URL: 'https://127.0.0.1:1' }, only)
+    expect(away.of('gateway')[0]).toMatch(
+      /^failed: 127\.0\.0\.1:1 is not reached by the way that HTTPS_PROXY .*ECONNREFUSED/,
+    )
   })
 
   test.each([

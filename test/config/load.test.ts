@@ -72,6 +72,7 @@ describe('settings', () => {
         allowEmpty: false,
         balanceIntervalMs: 300_000,
         maxOperations: 100,
+        ssl: { ca: null },
         tenantWeights: {},
         maxBytes: 262_144,
         lingerMs: 20,

@@ -96,7 +96,7 @@ async function ask(options: Options, read: (signal: AbortSignal) => Promise<unkn
 
 function clientOf(settings: Settings, { account = 'default', async: queued }: Options): GatewayClient {
   requireGateway(settings)
-  const { url, asyncUrl, timeoutMs, errorTexts, accounts } = settings.gateway
+  const { url, asyncUrl, ssl, timeoutMs, errorTexts, accounts } = settings.gateway
   const { apiKey } = accounts.get(account) ?? {}
   if (!apiKey) throw unknownAccount(account, [...accounts.keys()])
   if (queued && asyncUrl === undefined) {
@@ -109,7 +109,14 @@ function clientOf(settings: Settings, { account = 'default', async: queued }: Op
       },
     ])
   }
-  return new GatewayClient({ url, apiKey, timeoutMs, errorTexts, ...(asyncUrl !== undefined && { asyncUrl }) })
+  return new GatewayClient({
+    url,
+    apiKey,
+    ca: ssl.ca,
+    timeoutMs,
+    errorTexts,
+    ...(asyncUrl !== undefined && { asyncUrl }),
+  })
 }
 
 function requireOneEnvelope(asked: readonly unknown[], { gateway: { maxOperations } }: Settings): void {

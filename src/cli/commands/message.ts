@@ -142,7 +142,7 @@ function accountsOf({ commands, results, statuses, doubts }: Evidence): string[]
 
 async function asked(settings: Settings, id: bigint, account: string): Promise<Event> {
   requireGateway(settings)
-  const { url, timeoutMs, errorTexts, accounts } = settings.gateway
+  const { url, ssl, timeoutMs, errorTexts, accounts } = settings.gateway
   const apiKey = accounts.get(account)?.apiKey
   const event = { kind: 'gateway' as const, place: null }
   if (!apiKey) {
@@ -150,7 +150,7 @@ async function asked(settings: Settings, id: bigint, account: string): Promise<E
     return { ...event, time: Date.now(), text, detail: null }
   }
   const { GatewayClient } = await import('../../gateway/client.ts') // its HTTP client takes long to load
-  const client = new GatewayClient({ url, apiKey, timeoutMs, errorTexts })
+  const client = new GatewayClient({ url, apiKey, ca: ssl.ca, timeoutMs, errorTexts })
   try {
     const status = await client.status({ id })
     return { ...event, time: Date.now(), text: lineOf(status), detail: status }

@@ -12,15 +12,21 @@ export const accounts = check({
   name: 'accounts',
   about: "The gateway takes every account's API key: each is asked for its balance, and there is some.",
   needs: ['settings', 'gateway'],
-  async look({ settings, gateway: url }) {
+  async look({ settings }) {
     const given = [...settings.gateway.accounts]
     if (given.length === 0) return { findings: [skipped('no account has a key')] }
-    return { findings: await Promise.all(given.map(([name, account]) => ofAccount(url, name, account))) }
+    return { findings: await Promise.all(given.map(([name, account]) => ofAccount(settings, name, account))) }
   },
 })
 
-async function ofAccount(url: string, name: string, { apiKey }: Account): Promise<Finding> {
-  const client = new GatewayClient({ url, apiKey, timeoutMs: limitMs, connections: 1 })
+async function ofAccount({ gateway }: Settings, name: string, { apiKey }: Account): Promise<Finding> {
+  const client = new GatewayClient({
+    url: gateway.url!,
+    ca: gateway.ssl.ca,
+    apiKey,
+    timeoutMs: limitMs,
+    connections: 1,
+  })
   try {
     const { amount, currency } = (await client.balance()) as { amount?: unknown; currency?: unknown }
     if (typeof amount !== 'number') return ok(`${name}: its key is taken; the gateway tells no balance`)

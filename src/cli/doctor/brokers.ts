@@ -12,9 +12,8 @@ export const brokers = check({
       return { findings: [skipped(`kafka.brokers is ${kafka.brokers ?? 'not set'}: there are none to look at`)] }
     }
     const tls = typeof kafka.ssl === 'boolean' ? kafka.ssl : tlsOf(kafka.ssl)
-    const findings = await Promise.all(
-      kafka.brokers.map(address => reach(placeOfBroker(address, tls, variableOf('kafka.brokers')))),
-    )
+    const of = { tls, givenBy: variableOf('kafka.brokers'), caGivenBy: `${variableOf('kafka.ssl.ca')}_FILE` }
+    const findings = await Promise.all(kafka.brokers.map(address => reach(placeOfBroker(address, of))))
     const answering = kafka.brokers.filter((_, i) => reached(findings[i]!))
     if (answering.length === 0) return { findings }
     return { findings: findings.map(tolerated), facts: { brokers: answering } }

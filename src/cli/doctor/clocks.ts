@@ -1,4 +1,5 @@
 import { check, type Finding, failed, ok, skipped, warning, without } from './check.ts'
+import { headersOf } from './gateway.ts'
 
 const limitMs = 4000
 /** Deadlines and ages are told in the clocks of producers, brokers and this machine. */
@@ -14,19 +15,26 @@ export const clocks = check({
   needs: ['settings'],
   async look({ settings, gateway, registry, brokersAheadMs }) {
     const findings = await Promise.all([
-      gateway === undefined ? skipped(without.gateway) : ofServer('the gateway', gateway),
-      registry === undefined ? skipped(without.registry) : ofServer('the registry', settings.registry.url!),
+      gateway === undefined ? skipped(without.gateway) : ofServer('the gateway', () => headersOf(gateway, settings)),
+      registry === undefined
+        ? skipped(without.registry)
+        : ofServer('the registry', () => headersAt(settings.registry.url!)),
       brokersAheadMs === undefined ? skipped(without.brokersAheadMs) : judged('a broker', brokersAheadMs),
     ])
     return { findings }
   },
 })
 
-async function ofServer(name: string, url: string): Promise<Finding> {
+async function headersAt(url: string): Promise<Record<string, unknown>> {
+  const { headers } = await fetch(url, { method: 'HEAD', redirect: 'manual', signal: AbortSignal.timeout(limitMs) })
+  return Object.fromEntries(headers)
+}
+
+async function ofServer(name: string, head: () => Promise<Record<string, unknown>>): Promise<Finding> {
   const before = Date.now()
   try {
-    const { headers } = await fetch(url, { method: 'HEAD', redirect: 'manual', signal: AbortSignal.timeout(limitMs) })
-    const told = Date.parse(headers.get('date') ?? '')
+    const { date } = await head()
+    const told = Date.parse(String(date))
     if (Number.isNaN(told)) return skipped(`${name} tells no time`)
     return judged(name, told + halfASecond - (before + Date.now()) / 2)
   } catch {

@@ -11,6 +11,8 @@ export interface Place {
   tls: boolean | TlsOptions
   /** What names this place, such as a variable. */
   givenBy: string
+  /** The variable that names a file of who may vouch for it. */
+  caGivenBy: string
 }
 
 /** Below the limit of a check, so that the places that answered are told. */
@@ -18,18 +20,18 @@ const limitMs = 4000
 const dayMs = 24 * 3_600_000
 const soonMs = 14 * dayMs
 
-export function placeOf(url: string, givenBy: string): Place {
+export function placeOf(url: string, { givenBy, caGivenBy }: Pick<Place, 'givenBy' | 'caGivenBy'>): Place {
   const { protocol, hostname, port } = new URL(url)
   const tls = protocol === 'https:'
   const host = hostname.replace(/^\[|\]$/g, '')
-  return { host, port: port === '' ? (tls ? 443 : 80) : Number(port), tls, givenBy }
+  return { host, port: port === '' ? (tls ? 443 : 80) : Number(port), tls, givenBy, caGivenBy }
 }
 
 /** `host:port`, with brackets around an IPv6 address. */
-export function placeOfBroker(address: string, tls: Place['tls'], givenBy: string): Place {
+export function placeOfBroker(address: string, of: Pick<Place, 'tls' | 'givenBy' | 'caGivenBy'>): Place {
   const colon = address.lastIndexOf(':')
   const host = address.slice(0, colon).replace(/^\[|\]$/g, '')
-  return { host, port: Number(address.slice(colon + 1)), tls, givenBy }
+  return { host, port: Number(address.slice(colon + 1)), ...of }
 }
 
 /** Looks the name up, connects, and shakes hands where TLS is spoken. */
@@ -58,14 +60,14 @@ export function reached({ state }: Finding): boolean {
   return state === 'ok' || state === 'warning'
 }
 
-function refused({ host, port, tls, givenBy }: Place, at: string, code: string): Finding {
+function refused({ host, port, tls, givenBy, caGivenBy }: Place, at: string, code: string): Finding {
   const reasons: [RegExp, what: string, mend: string][] = [
     [/HAS_EXPIRED/, 'has a certificate that has expired', `renew the certificate of ${host}`],
     [/ALTNAME/, `has a certificate for another name than ${host}`, `put a name into ${givenBy} that is in it`],
     [
       /SELF_SIGNED|UNABLE_TO|CERT_/,
       'has a certificate that is not trusted here',
-      'NODE_EXTRA_CA_CERTS=CA.pem busgate doctor, and the same for busgate run',
+      `${caGivenBy}=CA.pem busgate doctor, and the same for busgate run`,
     ],
     [/EPROTO|WRONG_VERSION|_SSL_|ECONNRESET/, 'speaks no TLS', `check ${givenBy}: does TLS belong there?`],
   ]

@@ -11,7 +11,7 @@ export const registry = check({
     const { url } = settings.registry
     if (url === undefined) return { findings: [skipped('registry.url is not set: the one in the process is used')] }
     const variable = variableOf('registry.url')
-    const finding = await reach(placeOf(url, variable))
+    const finding = await reach(placeOf(url, { givenBy: variable, caGivenBy: 'NODE_EXTRA_CA_CERTS' }))
     if (!reached(finding)) return { findings: [finding] }
     const admin = registryAdmin(settings)
     try {

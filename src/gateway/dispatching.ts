@@ -1,0 +1,75 @@
+import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
+
+export interface DispatchingOptions {
+  /** Scheme, host and port. */
+  origin: string
+  /** At most; each carries one request at a time. */
+  connections: number
+  /** Who may vouch for the server, in place of those that Node trusts: certificates in PEM, or what tells them now. */
+  ca?: Authorities | undefined
+}
+
+export type Authorities = string | { reveal(): string }
+
+/** Connections to one origin, which are opened as they are needed. */
+export interface Dispatching {
+  /** What takes the next request. It is another one when `ca` has changed; the one before ends with its last answer. */
+  dispatcher(): Dispatcher
+  /** Ends what is under way, too. */
+  close(): Promise<void>
+}
+
+/** For the connection to the server, and for what a proxy says to CONNECT. */
+const connectTimeoutMs = 5_000
+
+/**
+ * Through the proxy that HTTPS_PROXY names, but for NO_PROXY, where the origin begins with https.
+ * @throws Error when HTTPS_PROXY cannot be used
+ */
+export function dispatchTo({ origin, connections, ca }: DispatchingOptions): Dispatching {
+  const open = new Set<Dispatcher>()
+  const authorities = () => (typeof ca === 'object' ? ca.reveal() : ca)
+  let trusted = authorities()
+  let current = opened()
+
+  function opened(): Dispatcher {
+    const tls = { rejectUnauthorized: true, ...(trusted !== undefined && { ca: trusted }) }
+    const limits = { connections, pipelining: 1, allowH2: false, headersTimeout: 0, bodyTimeout: 0 }
+    const connect = { timeout: connectTimeoutMs, ...tls }
+    const made = isProxied(origin)
+      ? new EnvHttpProxyAgent({
+          ...limits,
+          connect,
+          httpProxy: '',
+          connectTimeout: connectTimeoutMs,
+          requestTls: { ...tls, allowH2: false },
+          clientFactory: (proxy, options) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
+        })
+      : new Pool(origin, { ...limits, connect })
+    open.add(made)
+    return made
+  }
+
+  return {
+    dispatcher() {
+      const now = authorities()
+      if (now === trusted) return current
+      const before = current
+      trusted = now
+      current = opened()
+      void before.close().then(() => open.delete(before))
+      return current
+    },
+    async close() {
+      await Promise.all([...open].map(one => one.destroy()))
+    },
+  }
+}
+
+/** Whether a proxy may be on the way there, NO_PROXY aside. @throws Error when HTTPS_PROXY cannot be used */
+export function isProxied(url: string): boolean {
+  const proxy = process.env.https_proxy ?? process.env.HTTPS_PROXY
+  if (!url.startsWith('https:') || !proxy) return false
+  if (/^https?:$/.test(URL.parse(proxy)?.protocol ?? '')) return true
+  throw new Error('HTTPS_PROXY is no address of a proxy: give it as http://host:port')
+}

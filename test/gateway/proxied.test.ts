@@ -1,0 +1,207 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import net, { type AddressInfo, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import tls from 'node:tls'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { classify } from '../../src/gateway/classify.ts'
+import { type ConnectionOptions, connectGateway } from '../../src/gateway/connection.ts'
+import { type Certificates, makeCertificates } from '../support/certificates.ts'
+import { answerWith, type Step, scriptedServer } from '../support/scripted-server.ts'
+
+const body = '{"auth":{"key":"any"},"data":[]}'
+const ok = '{"success":true,"data":[]}'
+const go = () => null
+const notSent = (message: RegExp) => ({
+  kind: 'not_sent',
+  cause: 'unreachable',
+  message: expect.stringMatching(message),
+})
+
+let certificates: Certificates
+let others: Certificates
+beforeAll(async () => {
+  ;[certificates, others] = await Promise.all([makeCertificates(), makeCertificates()])
+})
+afterAll(() => Promise.all([certificates.remove(), others.remove()]))
+
+beforeEach(() => {
+  for (const name of ['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY', 'https_proxy', 'http_proxy', 'no_proxy']) {
+    vi.stubEnv(name, undefined)
+  }
+})
+afterEach(() => {
+  vi.unstubAllEnvs()
+})
+
+/** A gateway behind TLS, with a certificate of an authority of its own. */
+async function tlsGateway(...steps: Step[]) {
+  const inner = await scriptedServer(...steps)
+  const pem = readFileSync(certificates.brokerFile)
+  const server = tls.createServer({ key: pem, cert: pem }, outer => join(outer, net.connect(inner.port, '127.0.0.1')))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  return { seen: inner.seen, sockets: inner.sockets, host: `127.0.0.1:${port}`, url: `https://127.0.0.1:${port}` }
+}
+
+function join(one: Duplex, other: Duplex): void {
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    from.on('error', () => to.destroy()).on('close', () => to.destroy())
+    from.pipe(to)
+  }
+}
+
+/** A proxy that opens tunnels, or does otherwise with who asks for one. */
+async function startProxy(instead?: (socket: Duplex) => void) {
+  const asked: { place: string; authorization: string | undefined }[] = []
+  const tunnels = new Set<Duplex>()
+  const server = createServer((_, response) => response.writeHead(501).end())
+  server.on('connect', ({ url = '', headers }, socket: Duplex) => {
+    asked.push({ place: url, authorization: headers['proxy-authorization'] })
+    tunnels.add(socket.on('error', () => {}))
+    if (instead) return instead(socket)
+    const [host, port] = url.split(':') as [string, string]
+    const there: Socket = net.connect(Number(port), host, () => {
+      socket.write('HTTP/1.1 200 Connection established\r\n\r\n')
+      join(socket, there)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    for (const tunnel of tunnels) tunnel.destroy()
+    server.close()
+  })
+  const place = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  vi.stubEnv('HTTPS_PROXY', `http://${place}`)
+  return { asked, tunnels, place }
+}
+
+function connect(url: string, options: Partial<ConnectionOptions> = {}) {
+  const connection = connectGateway({ url, timeoutMs: 8_000, connections: 2, ca: certificates.ca, ...options })
+  onTestFinished(() => connection.close())
+  return connection
+}
+
+describe('a gateway with a certificate of an authority of its own', () => {
+  test('is spoken to where that authority is named', async () => {
+    const { url } = await tlsGateway(answerWith(ok))
+    expect(await connect(url).post(body, go)).toMatchObject({ kind: 'response', status: 200 })
+  })
+
+  test.each([
+    ['none is named', () => undefined],
+    ['another one is named', () => others.ca],
+  ])('is sent nothing where %s', async (_, ca) => {
+    const { url, seen } = await tlsGateway(answerWith(ok))
+    expect(await connect(url, { ca: ca() }).post(body, go)).toEqual(notSent(/certificate|signature/))
+    expect(seen.requests).toEqual([])
+  })
+
+  test('is trusted by the authority that is named now, and what is under way ends in peace', async () => {
+    const waiting: Socket[] = []
+    const { url, seen } = await tlsGateway(socket => void waiting.push(socket), answerWith(ok))
+    let pem = certificates.ca
+    const connection = connect(url, { ca: { reveal: () => pem } })
+    const first = connection.post(body, go)
+    await expect.poll(() => waiting).toHaveLength(1)
+    pem = others.ca
+    expect(await connection.post(body, go)).toEqual(notSent(/certificate|signature/))
+    answerWith(ok)(waiting[0]!, seen.requests[0]!)
+    expect(await first).toMatchObject({ kind: 'response', status: 200 })
+    pem = certificates.ca
+    expect(await connection.post(body, go)).toMatchObject({ kind: 'response', status: 200 })
+  })
+})
+
+describe('a gateway behind a proxy', () => {
+  test('is reached through a tunnel, which is kept for the requests after it', async () => {
+    const { asked } = await startProxy()
+    const { url, host, seen } = await tlsGateway(answerWith(ok))
+    const connection = connect(url, { connections: 1 })
+    for (let i = 0; i < 3; i++) expect(await connection.post(body, go)).toMatchObject({ kind: 'response', status: 200 })
+    expect(asked).toEqual([{ place: host, authorization: undefined }])
+    expect(seen.requests).toHaveLength(3)
+  })
+
+  test('has a tunnel for each request in flight, and no more than there may be', async () => {
+    const { asked } = await startProxy()
+    const { url, seen, sockets } = await tlsGateway(() => {})
+    const connection = connect(url, { connections: 2 })
+    const all = [1, 2, 3].map(() => connection.post(body, go))
+    await expect.poll(() => seen.requests.length).toBe(2)
+    expect([asked.length, seen.mostOpen]).toEqual([2, 2])
+    for (const socket of sockets) answerWith(ok)(socket, seen.requests[0]!)
+    await expect.poll(() => seen.requests.length).toBe(3)
+    for (const socket of sockets) answerWith(ok)(socket, seen.requests[0]!)
+    await Promise.all(all)
+    expect([asked.length, seen.mostOpen]).toEqual([2, 2])
+  })
+
+  test('is signed in for at the proxy with user and password of its address', async () => {
+    const { asked, place } = await startProxy()
+    vi.stubEnv('HTTPS_PROXY', `http://me:pass%20word@${place}`)
+    const { url } = await tlsGateway(answerWith(ok))
+    await connect(url).post(body, go)
+    expect(asked[0]!.authorization).toBe(`Basic ${Buffer.from('me:pass word').toString('base64')}`)
+  })
+
+  test.each([
+    ['refuses', (socket: Duplex) => socket.end('HTTP/1.1 403 Forbidden\r\n\r\n'), /403/],
+    ['wants a password', (socket: Duplex) => socket.end('HTTP/1.1 407 Who are you\r\n\r\n'), /407/],
+    ['does not reach it', (socket: Duplex) => socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n'), /502/],
+    ['hangs up', (socket: Duplex) => socket.destroy(), /./],
+    ['never answers', () => {}, /HEADERS_TIMEOUT/],
+  ])('is known to have been sent nothing when the proxy %s', async (_, instead, message) => {
+    await startProxy(instead)
+    const { url, seen } = await tlsGateway(answerWith(ok))
+    const answer = await connect(url).post(body, go)
+    expect(answer).toEqual(notSent(message))
+    expect(classify(['1'], answer)).toMatchObject({ outcome: 'not_sent', reason: 'unreachable' })
+    expect(seen.requests).toEqual([])
+  })
+
+  test('is known to have been sent nothing when there is no proxy', async () => {
+    const { url } = await tlsGateway(answerWith(ok))
+    vi.stubEnv('HTTPS_PROXY', 'http://127.0.0.1:1')
+    expect(await connect(url).post(body, go)).toEqual(notSent(/ECONNREFUSED/))
+  })
+
+  test.each([502, 504])('may have been sent what was answered %i by somebody on the way', async status => {
+    await startProxy()
+    const { url } = await tlsGateway(answerWith('', { status }))
+    const answer = await connect(url).post(body, go)
+    expect(answer).toMatchObject({ kind: 'response', status })
+    expect(classify(['1'], answer)).toMatchObject({ outcome: 'unknown', cause: 'http_status' })
+  })
+
+  test('may have been sent what was under way when the tunnel broke', async () => {
+    const { tunnels } = await startProxy()
+    const { url } = await tlsGateway(() => {
+      for (const tunnel of tunnels) tunnel.destroy()
+    })
+    expect(await connect(url).post(body, go)).toMatchObject({ kind: 'lost', cause: 'reset' })
+  })
+
+  test.each(['127.0.0.1:3128', 'proxy:3128', 'ftp://proxy'])('is not spoken to where HTTPS_PROXY is %s', value => {
+    vi.stubEnv('HTTPS_PROXY', value)
+    expect(() => connect('https://gateway.example')).toThrow('HTTPS_PROXY is no address of a proxy')
+  })
+
+  test('is reached past it where NO_PROXY says so, and where its address begins with http', async () => {
+    const { asked } = await startProxy()
+    const plain = await scriptedServer(answerWith(ok))
+    vi.stubEnv('HTTP_PROXY', 'http://127.0.0.1:1')
+    expect(await connect(plain.url).post(body, go)).toMatchObject({ kind: 'response', status: 200 })
+    vi.stubEnv('NO_PROXY', '127.0.0.1')
+    const { url } = await tlsGateway(answerWith(ok))
+    expect(await connect(url).post(body, go)).toMatchObject({ kind: 'response', status: 200 })
+    expect(asked).toEqual([])
+  })
+})
