@@ -20,7 +20,7 @@ export function compile(values: Values) {
   const { expectMs: _expectMs, ...reconciler } = section(values, 'reconciler')
   return {
     kafka: { ...section(values, 'kafka'), ssl: sslOf(values), sasl: saslOf(values) },
-    registry: section(values, 'registry'),
+    registry: { ...section(values, 'registry'), ssl: section(values, 'registry.ssl') },
     topics: section(values, 'topics'),
     gateway: {
       ...gateway,

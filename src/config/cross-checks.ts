@@ -68,6 +68,16 @@ export const crossChecks: CrossCheck[] = [
     what: 'registry.username and registry.password go together: give both or none',
   },
   {
+    paths: ['registry.token', 'registry.username', 'registry.password'],
+    broken: values => values['registry.token'] !== undefined && values['registry.username'] !== undefined,
+    what: 'takes the place of registry.username and registry.password: give one of them',
+  },
+  {
+    paths: ['registry.ssl.cert', 'registry.ssl.key'],
+    broken: values => !allOrNone(values['registry.ssl.cert'], values['registry.ssl.key']),
+    what: 'registry.ssl.cert and registry.ssl.key go together: give both or none',
+  },
+  {
     paths: [
       'topics.commands',
       'topics.results',

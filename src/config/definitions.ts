@@ -60,6 +60,10 @@ export const definitions = {
   'kafka.sasl.scope': optional(kind.text, 'kafka', 'What the token is asked for, if the endpoint wants to be told.'),
 
   'registry.url': optional(kind.baseUrl, 'http://registry:8081', 'Confluent-compatible schema registry; required unless the bus is embedded.'),
+  'registry.ssl.ca': secret(kind.secretText, '-----BEGIN CERTIFICATE-----…', 'Certificates, in PEM, of who may vouch for the registry, in place of those that Node trusts.'),
+  'registry.ssl.cert': secret(kind.secretText, '-----BEGIN CERTIFICATE-----…', 'Certificate, in PEM, that tells the registry who this program is.'),
+  'registry.ssl.key': secret(kind.secretText, '-----BEGIN PRIVATE KEY-----…', 'Private key, in PEM, of registry.ssl.cert.'),
+  'registry.token': secret(kind.secretText, 'a-token', 'Bearer token for the registry, in place of user and password.'),
   'registry.username': optional(kind.text, 'busgate', 'User at the registry.'),
   'registry.password': secret(kind.secretText, 'a-password', 'Password at the registry.'),
 

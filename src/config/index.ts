@@ -6,4 +6,5 @@ export { type GivenSecret, givenSecrets, loadRunnableSettings, loadSettings, typ
 export { maskSettings } from './mask.ts'
 export { variableOf } from './names.ts'
 export { requireBrokers, requireGateway, requireRunnable } from './runnable.ts'
+export { type TlsTexts, tlsOf } from './tls.ts'
 export type { SettingsTree } from './tree.ts'

@@ -1,6 +1,9 @@
+import { Agent, type AgentOptions } from 'node:https'
+import type { Socket } from 'node:net'
 import { SchemaRegistry as RegistryClient } from '@kafkajs/confluent-schema-registry'
 import { RegistryUnavailable, SchemaNotFound, SchemaRefused, SchemaUnreadable } from './errors.ts'
 import { type StoredSchema, selfContained } from './references.ts'
+import { loginHeaders, loginSettings, type RegistryLogin } from './registry-login.ts'
 
 export { RegistryUnavailable, SchemaNotFound, SchemaRefused, SchemaUnreadable } from './errors.ts'
 
@@ -19,12 +22,9 @@ export interface SchemaRegistry {
   idOf(subject: string, schema: object): Promise<number>
 }
 
-export interface ConfluentRegistryOptions {
+export interface ConfluentRegistryOptions extends RegistryLogin {
   /** Address of the registry, with the path of its Confluent-compatible interface if it has one. */
   url: string
-  username?: string
-  /** A function is asked at each request, so that the password may change. */
-  password?: string | (() => string)
   /** Longest wait for an answer. Default 5000. Nothing is asked twice: whoever needs the answer tries again. */
   timeoutMs?: number
 }
@@ -33,12 +33,7 @@ export interface ConfluentRegistryOptions {
  * A schema registry that speaks Confluent's interface.
  * @throws Error when the address is none, or holds credentials.
  */
-export function confluentRegistry({
-  url,
-  username,
-  password = '',
-  timeoutMs = 5000,
-}: ConfluentRegistryOptions): SchemaRegistry {
+export function confluentRegistry({ url, timeoutMs = 5000, ...login }: ConfluentRegistryOptions): SchemaRegistry {
   const address = new URL(url)
   if (address.username !== '') {
     throw new Error('registry.url holds credentials: move them to registry.username and registry.password')
@@ -48,12 +43,8 @@ export function confluentRegistry({
     host: url.replace(/\/+$/, ''),
     clientId: CLIENT_ID,
     retry: { retries: 0 },
+    ...(login.tls && address.protocol === 'https:' && { agent: agentOf(login.tls) }),
   })
-  const headers = () => {
-    if (username === undefined) return {}
-    const login = `${username}:${typeof password === 'string' ? password : password()}`
-    return { authorization: `Basic ${Buffer.from(login).toString('base64')}` }
-  }
   // Its upper layer insists on managing the subject's compatibility, and answers compiled types instead of schemas.
   // biome-ignore lint/complexity/useLiteralKeys: the lower layer is private, by TypeScript only.
   const api = client['api']
@@ -61,7 +52,7 @@ export function confluentRegistry({
   async function ask<T>(request: (common: Common) => Promise<{ data(): T }>): Promise<T> {
     // The signal ends the request; the race ends a wait for an answer that was cut off, which the client misses.
     const signal = AbortSignal.timeout(timeoutMs)
-    const response = await Promise.race([request({ signal, headers: headers() }), aborted(signal)])
+    const response = await Promise.race([request({ signal, headers: loginHeaders(login) }), aborted(signal)])
     return response.data()
   }
 
@@ -72,7 +63,7 @@ export function confluentRegistry({
   }
 
   function unavailable(error: unknown): RegistryUnavailable {
-    return new RegistryUnavailable(`${registry} ${complaint(error as RegistryError, timeoutMs)}`)
+    return new RegistryUnavailable(`${registry} ${complaint(error as RegistryError, timeoutMs, login)}`)
   }
 
   async function schemaOf(id: number): Promise<object> {
@@ -132,6 +123,14 @@ const CLIENT_ID = 'busgate'
 /** How the client words an answer whose body has no message; a lost connection is one, with status 400. */
 const NO_MESSAGE = /^Error, status \d+: /
 
+/** Opens each connection with what is told then, and without what an earlier one left behind. */
+function agentOf(tls: NonNullable<RegistryLogin['tls']>): Agent {
+  const agent = new Agent({ maxCachedSessions: 0 })
+  const open = agent.createConnection.bind(agent)
+  agent.createConnection = (options: AgentOptions, done) => open({ ...options, ...tls() }, done) as Socket
+  return agent
+}
+
 /** What each request bears. */
 interface Common {
   signal: AbortSignal
@@ -156,10 +155,10 @@ function saysNotFound(error: unknown): boolean {
   return (error as RegistryError).status === 404 && !NO_MESSAGE.test(textOf(error))
 }
 
-function complaint(error: RegistryError, timeoutMs: number): string {
+function complaint(error: RegistryError, timeoutMs: number, login: RegistryLogin): string {
   if (error.name === 'TimeoutError') return `did not answer within ${timeoutMs} ms.`
   if (error.status === 401 || error.status === 403) {
-    return `refuses the credentials (${error.status}): check registry.username and registry.password.`
+    return `refuses the credentials (${error.status}): check ${loginSettings(login)}.`
   }
   if (error.status === 404) return 'answers 404 where a registry answers: check registry.url, its path included.'
   return `could not be asked: ${textOf(error).replace(NO_MESSAGE, '')}.`

@@ -54,7 +54,7 @@ describe('settings', () => {
         rack: null,
         sasl: null,
       },
-      registry: { url: null, username: null, password: null },
+      registry: { url: null, token: null, username: null, password: null, ssl: { ca: null, cert: null, key: null } },
       topics: {
         commands: ['busgate.commands.otp', 'busgate.commands'],
         results: 'busgate.results',
@@ -372,6 +372,16 @@ describe('wrong settings', () => {
       'half of a login at the registry',
       { BUSGATE_REGISTRY_PASSWORD: 'p' },
       'registry.username | BUSGATE_REGISTRY_PASSWORD | registry.username and registry.password go together: give both or none',
+    ],
+    [
+      'two logins at the registry',
+      { BUSGATE_REGISTRY_USERNAME: 'u', BUSGATE_REGISTRY_PASSWORD: 'p', BUSGATE_REGISTRY_TOKEN: 't' },
+      'registry.token | BUSGATE_REGISTRY_USERNAME, BUSGATE_REGISTRY_PASSWORD, BUSGATE_REGISTRY_TOKEN | takes the place of registry.username and registry.password: give one of them',
+    ],
+    [
+      'a key for the registry without its certificate',
+      { BUSGATE_REGISTRY_SSL_KEY: 'k' },
+      'registry.ssl.cert | BUSGATE_REGISTRY_SSL_KEY | registry.ssl.cert and registry.ssl.key go together: give both or none',
     ],
     [
       'two topics of one name',

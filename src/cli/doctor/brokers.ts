@@ -1,5 +1,4 @@
-import { tlsOf } from '../../bus/kafka/security.ts'
-import { variableOf } from '../../config/index.ts'
+import { tlsOf, variableOf } from '../../config/index.ts'
 import { check, type Finding, skipped } from './check.ts'
 import { placeOfBroker, reach, reached } from './reach.ts'
 

@@ -1,3 +1,5 @@
+import { Agent, request } from 'undici'
+import { type Settings, tlsOf } from '../../config/index.ts'
 import { check, type Finding, failed, ok, skipped, warning, without } from './check.ts'
 import { headersOf } from './gateway.ts'
 
@@ -18,16 +20,17 @@ export const clocks = check({
       gateway === undefined ? skipped(without.gateway) : ofServer('the gateway', () => headersOf(gateway, settings)),
       registry === undefined
         ? skipped(without.registry)
-        : ofServer('the registry', () => headersAt(settings.registry.url!)),
+        : ofServer('the registry', () => headersAt(settings.registry.url!, settings)),
       brokersAheadMs === undefined ? skipped(without.brokersAheadMs) : judged('a broker', brokersAheadMs),
     ])
     return { findings }
   },
 })
 
-async function headersAt(url: string): Promise<Record<string, unknown>> {
-  const { headers } = await fetch(url, { method: 'HEAD', redirect: 'manual', signal: AbortSignal.timeout(limitMs) })
-  return Object.fromEntries(headers)
+async function headersAt(url: string, { registry }: Settings): Promise<Record<string, unknown>> {
+  const dispatcher = new Agent({ connect: tlsOf(registry.ssl) })
+  const { headers } = await request(url, { method: 'HEAD', dispatcher, signal: AbortSignal.timeout(limitMs) })
+  return headers
 }
 
 async function ofServer(name: string, head: () => Promise<Record<string, unknown>>): Promise<Finding> {

@@ -1,4 +1,4 @@
-import { variableOf } from '../../config/index.ts'
+import { tlsOf, variableOf } from '../../config/index.ts'
 import { registryAdmin } from '../schemas/registry-admin.ts'
 import { check, failed, ok, skipped } from './check.ts'
 import { placeOf, reach, reached } from './reach.ts'
@@ -8,10 +8,11 @@ export const registry = check({
   about: "The schema registry's name, connection and certificate; that it is one, and takes the credentials.",
   needs: ['settings'],
   async look({ settings }) {
-    const { url } = settings.registry
+    const { url, ssl } = settings.registry
     if (url === undefined) return { findings: [skipped('registry.url is not set: the one in the process is used')] }
     const variable = variableOf('registry.url')
-    const finding = await reach(placeOf(url, { givenBy: variable, caGivenBy: 'NODE_EXTRA_CA_CERTS' }))
+    const place = placeOf(url, { givenBy: variable, caGivenBy: `${variableOf('registry.ssl.ca')}_FILE` })
+    const finding = await reach({ ...place, tls: place.tls && tlsOf(ssl) })
     if (!reached(finding)) return { findings: [finding] }
     const admin = registryAdmin(settings)
     try {

@@ -26,6 +26,7 @@ function plainText({ gateway, registry, kafka }: Settings): Finding[] {
   addWhereOpen('gateway.url', gateway.url, 'API keys, phones and texts')
   addWhereOpen('gateway.asyncUrl', gateway.asyncUrl, 'API keys, phones and texts')
   if (registry.password) addWhereOpen('registry.url', registry.url, 'registry.password')
+  if (registry.token) addWhereOpen('registry.url', registry.url, 'registry.token')
   const { sasl, ssl, brokers } = kafka
   if (sasl?.mechanism === 'oauthbearer') {
     addWhereOpen('kafka.sasl.tokenEndpoint', sasl.tokenEndpoint, 'kafka.sasl.clientSecret')
@@ -61,6 +62,7 @@ function examples({ gateway, registry, kafka, callbacks }: Settings): Finding[] 
     )
   }
   addIfExample('registry.password', registry.password?.reveal())
+  addIfExample('registry.token', registry.token?.reveal())
   if (kafka.sasl?.mechanism === 'oauthbearer') addIfExample('kafka.sasl.clientSecret', kafka.sasl.clientSecret.reveal())
   else addIfExample('kafka.sasl.password', kafka.sasl?.password.reveal())
   if (callbacks.secret?.reveal().some(({ secret }) => exampleKeys.includes(secret))) paths.push('callbacks.secret')

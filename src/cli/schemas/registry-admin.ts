@@ -1,4 +1,7 @@
+import { Agent, fetch } from 'undici'
 import type { Settings } from '../../config/index.ts'
+import { registryLogin } from '../../records/open.ts'
+import { loginHeaders, loginSettings } from '../../records/registry-login.ts'
 
 /** What Confluent's interface offers beside writing and reading records: subjects, their versions and their levels. */
 export interface RegistryAdmin {
@@ -21,10 +24,10 @@ export interface SchemaVersion {
 const limitMs = 4000
 
 /** Every method throws an Error that says what to check. */
-export function registryAdmin({ registry }: Settings): RegistryAdmin {
-  const { url, username, password } = registry
-  const login = username && password ? `${username}:${password.reveal()}` : null
-  const authorization = login && `Basic ${Buffer.from(login).toString('base64')}`
+export function registryAdmin(settings: Settings): RegistryAdmin {
+  const { url } = settings.registry
+  const login = registryLogin(settings)
+  const dispatcher = new Agent({ connect: login.tls?.() ?? {} })
 
   /** null for a 404 of the registry itself, which holds an error code. */
   async function ask<T>(path: string, body?: { method: 'POST' | 'PUT'; json: object }): Promise<T | null> {
@@ -33,9 +36,10 @@ export function registryAdmin({ registry }: Settings): RegistryAdmin {
       headers: {
         accept: 'application/vnd.schemaregistry.v1+json, application/json',
         'content-type': 'application/json',
-        ...(authorization && { authorization }),
+        ...loginHeaders(login),
       },
       ...(body && { body: JSON.stringify(body.json) }),
+      dispatcher,
       signal: AbortSignal.timeout(limitMs),
     }).catch(error => {
       throw new Error(`the registry could not be asked (${reasonOf(error)})`)
@@ -44,7 +48,7 @@ export function registryAdmin({ registry }: Settings): RegistryAdmin {
     if (response.ok && answer !== null) return answer
     if (response.status === 404 && answer?.error_code) return null
     if (response.status === 401 || response.status === 403) {
-      throw new Error(`the registry refuses registry.username and registry.password (${response.status})`)
+      throw new Error(`the registry refuses ${loginSettings(login)} (${response.status})`)
     }
     throw new Error(`what answers at registry.url is no schema registry (HTTP ${response.status} at ${path})`)
   }

@@ -1,0 +1,31 @@
+import type { TlsTexts } from '../config/index.ts'
+
+/** Text, or what tells it as it is now. */
+export type Told = string | (() => string)
+
+/** How to sign in at a registry: with user and password, a bearer token, or a certificate in `tls`. */
+export interface RegistryLogin {
+  username?: string
+  /** A function is asked at each request, so that it may change. */
+  password?: Told
+  /** In place of user and password. */
+  token?: Told
+  /** Whom to trust, and who this is; asked at each connection. */
+  tls?: () => TlsTexts
+}
+
+/** What a request that is made now bears. */
+export function loginHeaders({ username, password = '', token }: RegistryLogin): Record<string, string> {
+  if (token !== undefined) return { authorization: `Bearer ${told(token)}` }
+  if (username === undefined) return {}
+  return { authorization: `Basic ${Buffer.from(`${username}:${told(password)}`).toString('base64')}` }
+}
+
+/** What to look at when it is refused. */
+export function loginSettings({ token }: RegistryLogin): string {
+  return token === undefined ? 'registry.username and registry.password' : 'registry.token'
+}
+
+function told(text: Told): string {
+  return typeof text === 'string' ? text : text()
+}

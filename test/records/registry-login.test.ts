@@ -1,0 +1,109 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import net, { type AddressInfo } from 'node:net'
+import tls from 'node:tls'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { registryAdmin } from '../../src/cli/schemas/registry-admin.ts'
+import { loadSettings } from '../../src/config/index.ts'
+import { registryOf } from '../../src/records/open.ts'
+import { confluentRegistry } from '../../src/records/registry.ts'
+import { schemas } from '../../src/records/schemas.ts'
+import { type Certificates, makeCertificates } from '../support/certificates.ts'
+import { startRegistry } from './registry-server.ts'
+
+let certificates: Certificates
+let others: Certificates
+beforeAll(async () => {
+  ;[certificates, others] = await Promise.all([makeCertificates(), makeCertificates()])
+})
+afterAll(() => Promise.all([certificates.remove(), others.remove()]))
+
+/** A registry that answers whatever it is asked, and notes who asks; with `tls` only those whom it knows. */
+async function startSecure(options: { tls: boolean }) {
+  const registry = await startRegistry()
+  onTestFinished(() => registry.stop())
+  const logins: (string | undefined)[] = []
+  registry.fail((request, response) => {
+    logins.push(request.headers.authorization)
+    response.writeHead(200).end('{"id":3,"compatibilityLevel":"FULL"}')
+  })
+  if (!options.tls) return { url: registry.url, logins }
+  const pem = readFileSync(certificates.brokerFile)
+  const known = { key: pem, cert: pem, ca: certificates.ca, requestCert: true, rejectUnauthorized: true }
+  const server = tls.createServer(known, outer => {
+    const inner = net.connect(Number(new URL(registry.url).port), '127.0.0.1')
+    outer.on('error', () => inner.destroy()).pipe(inner)
+    inner.on('error', () => outer.destroy()).pipe(outer)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, logins }
+}
+
+/** Both ways in which busgate speaks to a registry: what a worker does, and what the command line asks besides. */
+async function ask(env: Record<string, string>) {
+  const settings = loadSettings({ env })
+  return [await registryOf(settings).idOf('any', schemas.result), await registryAdmin(settings).levelOfAll()]
+}
+
+test('a registry is shown a bearer token', async () => {
+  const { url, logins } = await startSecure({ tls: false })
+  expect(await ask({ BUSGATE_REGISTRY_URL: url, BUSGATE_REGISTRY_TOKEN: 'its-token' })).toEqual([3, 'FULL'])
+  expect(logins).toEqual(['Bearer its-token', 'Bearer its-token'])
+})
+
+test('a token that has changed is shown from the next request on', async () => {
+  const { url, logins } = await startSecure({ tls: false })
+  let token = 'first'
+  const registry = confluentRegistry({ url, token: () => token })
+  await registry.idOf('any', schemas.result)
+  token = 'second'
+  await registry.idOf('any', schemas.result)
+  expect(logins).toEqual(['Bearer first', 'Bearer second'])
+})
+
+test('a registry that refuses the token is told so by its setting', async () => {
+  const registry = await startRegistry()
+  onTestFinished(() => registry.stop())
+  registry.fail((_, response) => response.writeHead(401).end('{"error_code":401,"message":"no"}'))
+  const env = { BUSGATE_REGISTRY_URL: registry.url, BUSGATE_REGISTRY_TOKEN: 'its-token' }
+  await expect(ask(env)).rejects.toThrow(/refuses the credentials \(401\): check registry\.token\.$/)
+  await expect(registryAdmin(loadSettings({ env })).levelOfAll()).rejects.toThrow(/refuses registry\.token \(401\)/)
+})
+
+test('a registry of an authority of its own is shown a certificate', async () => {
+  const { url, logins } = await startSecure({ tls: true })
+  const answer = await ask({
+    BUSGATE_REGISTRY_URL: url,
+    BUSGATE_REGISTRY_USERNAME: 'u',
+    BUSGATE_REGISTRY_PASSWORD: 'p',
+    BUSGATE_REGISTRY_SSL_CA: certificates.ca,
+    BUSGATE_REGISTRY_SSL_CERT: certificates.cert,
+    BUSGATE_REGISTRY_SSL_KEY: certificates.key,
+  })
+  expect(answer).toEqual([3, 'FULL'])
+  const login = `Basic ${Buffer.from('u:p').toString('base64')}`
+  expect(logins).toEqual([login, login])
+})
+
+test.each([
+  ['nobody vouches for', () => ({})],
+  ['somebody else vouches for', () => ({ BUSGATE_REGISTRY_SSL_CA: others.ca })],
+  ['does not know us', () => ({ BUSGATE_REGISTRY_SSL_CA: certificates.ca })],
+])('a registry that %s is told nothing', async (_, env) => {
+  const { url, logins } = await startSecure({ tls: true })
+  const settings = loadSettings({ env: { BUSGATE_REGISTRY_URL: url, BUSGATE_REGISTRY_TOKEN: 'its-token', ...env() } })
+  await expect(registryOf(settings).idOf('any', schemas.result)).rejects.toThrow(/could not be asked/)
+  await expect(registryAdmin(settings).levelOfAll()).rejects.toThrow(/could not be asked/)
+  expect(logins).toEqual([])
+})
+
+test('a certificate that was renewed is shown at the next connection', async () => {
+  const { url } = await startSecure({ tls: true })
+  let mine = { ca: certificates.ca, cert: others.cert, key: others.key }
+  const registry = confluentRegistry({ url, tls: () => mine })
+  await expect(registry.idOf('any', schemas.result)).rejects.toThrow(/could not be asked/)
+  mine = certificates
+  expect(await registry.idOf('any', schemas.result)).toBe(3)
+})
