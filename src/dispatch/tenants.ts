@@ -119,6 +119,7 @@ export class Tenants {
         this.#turns.add(tenant)
       }
     }
+    if (this.#tenants.size >= mostTenants) this.#forgetIdle()
     return taken
   }
 
@@ -171,7 +172,6 @@ export class Tenants {
 
   /** One of its own, if there is room for it. */
   #create(name: string): Tenant {
-    if (name !== nobody && this.#tenants.size >= mostTenants) this.#forgetIdle()
     const key = this.#tenants.size < mostTenants ? name : nobody
     const tenant = this.#tenants.get(key) ?? {
       rotation: new Rotation(),
@@ -182,8 +182,10 @@ export class Tenants {
     return tenant
   }
 
+  /** Makes room for others. Not while commands are put back, for their tenants are idle until all of them are found. */
   #forgetIdle(): void {
     if (this.#tenants.size === this.#turns.size) return
+    this.#last = null
     for (const [name, tenant] of this.#tenants) if (tenant.rotation.waiting === 0) this.#tenants.delete(name)
   }
 }

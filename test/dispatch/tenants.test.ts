@@ -76,6 +76,23 @@ describe('among tenants with backlogs', () => {
   })
 })
 
+test('what comes back of tenants that were forgotten goes on, though 256 others wait and its partition was not open', () => {
+  const tenants = new Tenants(new Map())
+  const session = buildPartition()
+  const push = (tenant: string) => tenants.push(buildPending({ tenant, session }))
+  for (const tenant of ['a', 'b', 'c']) push(tenant)
+  const envelope = tenants.take(upTo(3), all)
+  for (let i = 0; i < 256; i++) push(`t${i}`)
+  tenants.take(upTo(1), all)
+  tenants.putBack(envelope)
+  expect(tenants.waiting).toBe(258)
+  session.open = false
+  expect(tenants.take(upTo(1_000), all)).toEqual([])
+  session.open = true
+  tenants.resume(session)
+  expect(tenants.take(upTo(1_000), all)).toHaveLength(258)
+})
+
 test('whatever comes, goes, comes back or waits for its partition is taken once', () => {
   const step = fc.oneof(
     fc.record({
