@@ -1,4 +1,3 @@
-import pLimit from 'p-limit'
 import type { InFlight } from './in-flight.ts'
 import { Turns } from './turns.ts'
 
@@ -15,7 +14,6 @@ interface Request {
  */
 export class Slots {
   readonly #concurrency: number
-  readonly #limit: ReturnType<typeof pLimit>
   readonly #turns: Turns
   /** By urgency: how many are going to wait here, as soon as their intents are committed. */
   readonly #preparing: number[]
@@ -25,12 +23,13 @@ export class Slots {
   readonly #underWay = new Set<Request>()
   /** Whether one of them was the last to take a slot. */
   #requestedLast = false
+  #taken = 0
+  /** Of the most urgent topic. */
   #urgent = 0
 
   /** @param topics how many there are, 0 being the most urgent one */
   constructor(concurrency: number, topics: number) {
     this.#concurrency = concurrency
-    this.#limit = pLimit(concurrency)
     this.#turns = new Turns(topics)
     this.#preparing = Array.from({ length: topics }, () => 0)
     this.#prepared = Array.from({ length: topics }, () => [])
@@ -38,7 +37,7 @@ export class Slots {
 
   /** Slots that are taken. */
   get taken(): number {
-    return this.#limit.activeCount + this.#limit.pendingCount
+    return this.#taken
   }
 
   /** Requests that are no envelopes and hold a slot. */
@@ -73,8 +72,8 @@ export class Slots {
 
   /** A request that is no envelope. Resolves when it has had its slot. */
   request(what: string, send: () => Promise<void>): Promise<void> {
-    return new Promise(resolve => {
-      this.#requests.push({ what, send: () => this.#limit(send).then(resolve) })
+    return new Promise((resolve, reject) => {
+      this.#requests.push({ what, send: () => this.#occupy(send, false).then(resolve, reject) })
     })
   }
 
@@ -107,12 +106,22 @@ export class Slots {
   /** Sends the envelope that is next. It holds a slot until what is called has resolved. */
   async hold<T>(flight: InFlight, send: () => Promise<T>): Promise<T> {
     flight.stage = 'sending'
-    if (flight.urgency === 0) this.#urgent++
     try {
-      return await this.#limit(send)
+      return await this.#occupy(send, flight.urgency === 0)
     } finally {
-      if (flight.urgency === 0) this.#urgent--
       flight.stage = 'finishing'
+    }
+  }
+
+  /** Both counts change in one step: whoever looks between them would find the most urgent topic's slot free for others. */
+  async #occupy<T>(send: () => Promise<T>, isUrgent: boolean): Promise<T> {
+    this.#taken++
+    if (isUrgent) this.#urgent++
+    try {
+      return await send()
+    } finally {
+      this.#taken--
+      if (isUrgent) this.#urgent--
     }
   }
 
