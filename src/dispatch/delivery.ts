@@ -135,8 +135,9 @@ export class Delivery {
   }
 
   /** Right before the first byte. Everything that could have changed since the intent was written. */
-  #lastCheck({ parts, pendings }: Envelope): string | null {
+  #lastCheck({ account, leave, parts, pendings }: Envelope): string | null {
     const { clock, leaseUntil, maxAgeMs } = this.#options
+    if (!account.admits(leave)) return 'the account pauses'
     for (const session of parts.keys()) if (!session.alive) return 'a partition was lost'
     if (clock.monotonic() >= leaseUntil()) return 'the lease on the partition is over'
     const now = clock.now()

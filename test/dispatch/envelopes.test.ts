@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { partitionOf } from '../../src/bus/murmur2.ts'
+import type { Answer } from '../../src/gateway/answer.ts'
 import { buildCommand } from '../support/commands.ts'
 import { buildSending } from '../support/sending.ts'
-import { startSendingWorld } from '../support/sending-world.ts'
+import { sentAll, startSendingWorld } from '../support/sending-world.ts'
 
 const second = 1000
 const commands = (from: number, count: number) =>
@@ -32,6 +33,35 @@ test('an urgent backlog on one partition shuts out no command of another one', a
   const envelopes = posts.slice(before).map(({ ids }) => ids.includes(10_001))
   expect(envelopes.indexOf(true)).toBeGreaterThanOrEqual(0)
   expect(envelopes.indexOf(true)).toBeLessThanOrEqual(4) // two were on their way, and two prepared
+})
+
+test('an envelope that waits for its connection is not POSTed after its account has paused, and once when it may go', async () => {
+  const connected = Promise.withResolvers<void>()
+  let denies = true
+  const denied: Answer = {
+    kind: 'response',
+    status: 200,
+    retryAfterMs: null,
+    body: '{"success":false,"error":"Access denied"}',
+  }
+  const { clock, send, postsOf, results } = await startSendingWorld({
+    connected: async ([first]) => {
+      if (first!.id === 1) await connected.promise
+    },
+    answer: operations => (denies ? denied : sentAll(operations)),
+  })
+  send(1)
+  await clock.pass(second)
+  send(2)
+  await clock.pass(100)
+  expect(postsOf(2)).toBe(1)
+  connected.resolve()
+  await clock.pass(100)
+  expect(postsOf(1)).toBe(0)
+  denies = false
+  await clock.pass(5 * second)
+  expect(postsOf(1)).toBe(1)
+  expect(results().map(({ outcome }) => outcome)).toEqual(['SENT', 'SENT'])
 })
 
 describe('one of the partitions of an envelope is lost', () => {
