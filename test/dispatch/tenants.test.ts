@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Pending } from '../../src/dispatch/pending.ts'
 import { Tenants } from '../../src/dispatch/tenants.ts'
+import { settled } from '../support/clock.ts'
 import { buildCommand } from '../support/commands.ts'
+import { collectGarbage } from '../support/garbage.ts'
 import { buildPartition, buildPending } from '../support/pendings.ts'
 import { buildSending } from '../support/sending.ts'
 
@@ -91,6 +93,20 @@ test('what comes back of tenants that were forgotten goes on, though 256 others 
   session.open = true
   tenants.resume(session)
   expect(tenants.take(upTo(1_000), all)).toHaveLength(258)
+})
+
+test('what was taken is not kept in memory', async () => {
+  const tenants = new Tenants(new Map())
+  const pushed = Array.from({ length: 50 }, (_, i) => {
+    const pending = buildPending({ tenant: `t${i % 5}`, session: one })
+    tenants.push(pending)
+    return new WeakRef(pending)
+  })
+  tenants.take(upTo(40), all)
+  await settled()
+  collectGarbage()
+  expect(pushed.filter(pending => pending.deref())).toHaveLength(10)
+  expect(tenants.waiting).toBe(10)
 })
 
 test('whatever comes, goes, comes back or waits for its partition is taken once', () => {
