@@ -208,7 +208,8 @@ export class Dispatcher {
 
   /** Takes back what is prepared and may not be sent now. */
   #takeBack(): void {
-    for (const flight of this.#slots.withdraw(flight => this.#mayGo(flight))) void this.#return(flight)
+    const withdrawn = this.#slots.withdraw(flight => this.#mayGo(flight))
+    for (const flight of withdrawn.reverse()) void this.#return(flight) // the one that goes back last is the next to go
   }
 
   /** Since it was formed its account can have paused, a partition can have gone, or the group can join anew. */

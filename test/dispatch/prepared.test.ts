@@ -119,6 +119,16 @@ describe('an envelope that is prepared and waits for a slot', () => {
     expect(new Set(bulk).size).toBe(bulk.length)
   })
 
+  test('goes back before what came later, those that were prepared after it included', async () => {
+    const { put, pass, intents, joinAnother, sent } = await waiting()
+    put('bulk', commands(6, 50))
+    await pass(500)
+    expect(intents()).toBeGreaterThanOrEqual(15)
+    joinAnother()
+    await pass(120_000)
+    expect(sent('default').filter(id => id < urgentIds)).toEqual(numbers(1, 55))
+  })
+
   test('is not sent while its account pauses, nor counts as in doubt then', async () => {
     const { put, pass, denied, sent, intents, posts } = await waiting({
       takes: ({ ids }) => (ids.includes(1) || ids.includes(urgentIds) ? 5_000 : 10),
