@@ -15,14 +15,15 @@ interface Request {
 export class Slots {
   readonly #concurrency: number
   readonly #turns: Turns
-  /** By urgency: how many are going to wait here, as soon as their intents are committed. */
-  readonly #preparing: number[]
+  /** By urgency: those that are going to wait here, as soon as their intents are committed. */
+  readonly #preparing: Set<InFlight>[]
   /** By urgency. */
   readonly #prepared: InFlight[][]
   readonly #requests: Request[] = []
   readonly #underWay = new Set<Request>()
   /** Whether one of them was the last to take a slot. */
   #requestedLast = false
+  #isKept = false
   #taken = 0
   /** Of the most urgent topic. */
   #urgent = 0
@@ -31,7 +32,7 @@ export class Slots {
   constructor(concurrency: number, topics: number) {
     this.#concurrency = concurrency
     this.#turns = new Turns(topics)
-    this.#preparing = Array.from({ length: topics }, () => 0)
+    this.#preparing = Array.from({ length: topics }, () => new Set())
     this.#prepared = Array.from({ length: topics }, () => [])
   }
 
@@ -52,19 +53,24 @@ export class Slots {
     return Math.min(free, this.#concurrency - 1 - (this.taken - this.#urgent))
   }
 
+  /** Whether a free one waits for an envelope that is being prepared, while others are there. */
+  get isKept(): boolean {
+    return this.#isKept
+  }
+
   /** Envelopes of a topic that wait for a slot, or are going to. */
   ahead(urgency: number): number {
-    return this.#preparing[urgency]! + this.#prepared[urgency]!.length
+    return this.#preparing[urgency]!.size + this.#prepared[urgency]!.length
   }
 
   /** The envelope is being prepared. */
-  expect({ urgency }: InFlight): void {
-    this.#preparing[urgency]!++
+  expect(flight: InFlight): void {
+    this.#preparing[flight.urgency]!.add(flight)
   }
 
   /** The envelope that was expected waits for a slot; or it does not come. */
   arrive(flight: InFlight, isPrepared: boolean): void {
-    this.#preparing[flight.urgency]!--
+    this.#preparing[flight.urgency]!.delete(flight)
     if (!isPrepared) return
     flight.stage = 'prepared'
     this.#prepared[flight.urgency]!.push(flight)
@@ -91,12 +97,13 @@ export class Slots {
 
   /**
    * Has whoever is next sent, if there is a slot.
-   * @param patient whether a slot waits for an envelope that is being prepared, if that is the next by its turn
+   * @param isSoon whether a slot waits for an envelope that is being prepared, if that is the next by its turn
    * @returns whether anything was
    */
-  next(send: (flight: InFlight) => void, patient: boolean): boolean {
+  next(send: (flight: InFlight) => void, isSoon: (flight: InFlight) => boolean): boolean {
+    this.#isKept = false
     if (!this.#requestedLast && this.#nextRequest()) return true
-    const flight = this.#nextPrepared(patient)
+    const flight = this.#nextPrepared(isSoon)
     if (!flight) return this.#nextRequest()
     this.#requestedLast = false
     send(flight)
@@ -125,7 +132,7 @@ export class Slots {
     }
   }
 
-  #nextPrepared(patient: boolean): InFlight | undefined {
+  #nextPrepared(isSoon: (flight: InFlight) => boolean): InFlight | undefined {
     let kept = 0
     for (const urgency of this.#turns.order()) {
       if (this.free(urgency) <= kept) continue
@@ -134,8 +141,9 @@ export class Slots {
         this.#turns.left(urgency)
         return flight
       }
-      if (patient) kept += this.#preparing[urgency]!
+      kept += [...this.#preparing[urgency]!].filter(isSoon).length
     }
+    this.#isKept = kept > 0 && this.#prepared.some(flights => flights.length > 0)
     return undefined
   }
 

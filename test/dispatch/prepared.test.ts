@@ -45,6 +45,31 @@ describe('the slots', () => {
   })
 })
 
+test('a commit that does not end holds up no envelope of another topic, however short commits are else', async () => {
+  const hanging = Promise.withResolvers<void>()
+  let hangs = false
+  const { put, pass, posts, sent } = await buildSending({
+    partitions: 2,
+    sharesCommits: false,
+    gateway: { maxOperations: 5, concurrency: 4 },
+    takes: () => 200,
+    atBroker: step => (hangs && step === 'commit urgent/0' ? hanging.promise : undefined),
+  })
+  put('bulk', commands(1, 100), 1)
+  await pass(3_000, 10)
+  const before = posts.length
+  hangs = true
+  put('urgent', commands(urgentIds, 40), 0)
+  await pass(100, 10)
+  put('bulk', commands(101, 500), 1)
+  await pass(9_000, 10)
+  expect(posts.length - before).toBe(100)
+  hangs = false
+  hanging.resolve()
+  await pass(30_000, 10)
+  expect(new Set(sent('default')).size).toBe(640)
+})
+
 describe('what a kill can leave in doubt', () => {
   test('is no more than delivery.maxIntents, however slow the commits are', async () => {
     const { put, pass, intents, gauge, posts } = await withCommitsOf(300, {

@@ -10,7 +10,7 @@ const [urgent, bulk] = [0, 1]
 test('the slot of the most urgent topic is not free for others at the moment when its request ends', async () => {
   const slots = new Slots(3, 2)
   const ended = Promise.withResolvers<void>()
-  const hold = (urgency: number, until: Promise<void>) => slots.hold(new InFlight(empty, urgency), () => until)
+  const hold = (urgency: number, until: Promise<void>) => slots.hold(new InFlight(empty, urgency, 0), () => until)
   const urgentEnds = hold(urgent, ended.promise)
   const bulkEnds = hold(bulk, ended.promise)
   void hold(bulk, new Promise(() => {}))
@@ -28,7 +28,12 @@ test('the slot of the most urgent topic is not free for others at the moment whe
 test('a request that fails gives its slot back, and whoever waits for it is told', async () => {
   const slots = new Slots(2, 2)
   const failing = slots.request('a status poll', () => Promise.reject(new Error('no key')))
-  expect(slots.next(() => {}, false)).toBe(true)
+  expect(
+    slots.next(
+      () => {},
+      () => false,
+    ),
+  ).toBe(true)
   expect([...slots.underWay]).toHaveLength(1)
   await expect(failing).rejects.toThrow('no key')
   expect(slots.taken).toBe(0)
