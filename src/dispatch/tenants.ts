@@ -123,12 +123,19 @@ export class Tenants {
     return taken
   }
 
-  /** Takes out the youngest ones of a partition; its tenants keep the same amount each. */
+  /** Takes out the youngest ones of a partition. Its tenants keep the same amount each, and what some leave the others. */
   cut(session: Session, kept: Backlog): Pending[] {
-    const sharers = [...this.#tenants.values()].filter(({ rotation }) => rotation.on(session)?.first)
-    const part = { records: Math.floor(kept.records / sharers.length), bytes: kept.bytes / sharers.length }
-    return sharers.flatMap(tenant => {
-      const cut = tenant.rotation.cut(session, part)
+    const sharers = [...this.#tenants.values()].flatMap(tenant => {
+      const queue = tenant.rotation.on(session)
+      return queue?.first ? { tenant, queue } : []
+    })
+    sharers.sort((a, b) => a.queue.length - b.queue.length)
+    let { records, bytes } = kept
+    return sharers.flatMap(({ tenant, queue }, i) => {
+      const sharing = sharers.length - i
+      const cut = tenant.rotation.cut(session, { records: Math.floor(records / sharing), bytes: bytes / sharing })
+      records -= queue.length
+      bytes -= queue.bytes
       if (tenant.rotation.length === 0) this.#leave(tenant)
       return cut
     })

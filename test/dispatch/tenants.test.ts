@@ -95,6 +95,18 @@ test('what comes back of tenants that were forgotten goes on, though 256 others 
   expect(tenants.take(upTo(1_000), all)).toHaveLength(258)
 })
 
+test.each([
+  { counts: { a: 10, b: 10, c: 10 }, kept: 2, left: { b: 1, c: 1 } },
+  { counts: { a: 10, b: 10, c: 10 }, kept: 14, left: { a: 4, b: 5, c: 5 } },
+  { counts: { a: 1_000, b: 1, c: 2 }, kept: 100, left: { a: 97, b: 1, c: 2 } },
+])('where memory keeps $kept of a partition, its tenants have equal parts of that and none is unused', example => {
+  const { counts, kept, left } = example
+  const tenants = tenantsOf(counts)
+  tenants.cut(one, { records: kept, bytes: 1_000_000 })
+  expect(tenants.length).toBe(kept)
+  expect(countsOf(tenants.take(upTo(1_000), all))).toEqual(left)
+})
+
 test('what was taken is not kept in memory', async () => {
   const tenants = new Tenants(new Map())
   const pushed = Array.from({ length: 50 }, (_, i) => {
