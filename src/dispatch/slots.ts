@@ -141,7 +141,8 @@ export class Slots {
         this.#turns.left(urgency)
         return flight
       }
-      kept += [...this.#preparing[urgency]!].filter(isSoon).length
+      const soon = [...this.#preparing[urgency]!].filter(isSoon).length
+      kept += this.#turns.isDue(urgency) ? Math.min(1, soon) : soon
     }
     this.#isKept = kept > 0 && this.#prepared.some(flights => flights.length > 0)
     return undefined

@@ -39,3 +39,29 @@ test('a request that fails gives its slot back, and whoever waits for it is told
   expect(slots.taken).toBe(0)
   expect([...slots.underWay]).toHaveLength(0)
 })
+
+test('no more than one slot is kept from urgent envelopes for bulk whose turn it is and that is being prepared', async () => {
+  const slots = new Slots(10, 2)
+  const sent: InFlight[] = []
+  const send = (flight: InFlight) => {
+    sent.push(flight)
+    void slots.hold(flight, () => new Promise(() => {}))
+  }
+  const prepare = (urgency: number) => {
+    const flight = new InFlight(empty, urgency, 0)
+    slots.expect(flight)
+    return flight
+  }
+  const goOn = () => {
+    while (slots.next(send, () => true));
+    return sent.splice(0).map(({ urgency }) => urgency)
+  }
+  const arrive = (flight: InFlight) => slots.arrive(flight, true)
+  for (let i = 0; i < 7; i++) arrive(prepare(urgent))
+  expect(goOn()).toHaveLength(7)
+  const [due] = [bulk, bulk, bulk].map(prepare)
+  for (let i = 0; i < 3; i++) arrive(prepare(urgent))
+  expect(goOn()).toEqual([urgent, urgent])
+  arrive(due!)
+  expect(goOn()).toEqual([bulk])
+})
