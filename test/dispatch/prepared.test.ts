@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { INTENT } from '../../src/bus/session/window.ts'
 import { buildCommand } from '../support/commands.ts'
@@ -68,6 +68,22 @@ test('a commit that does not end holds up no envelope of another topic, however 
   hanging.resolve()
   await pass(30_000, 10)
   expect(new Set(sent('default')).size).toBe(640)
+})
+
+test('a rate that is used up by what waits for a slot is not looked at all the time', async () => {
+  const { put, pass, posts, clock } = await buildSending({
+    accounts: { slow: undefined, rated: 5 },
+    gateway: { maxOperations: 5, concurrency: 8 },
+    takes: ({ auth }) => (auth === 'slow' ? 60_000 : 10),
+  })
+  put('bulk', commands(1, 35, { account: 'slow' }))
+  put('bulk', commands(1_001, 100, { account: 'rated' }))
+  await pass(2_000)
+  const timers = vi.spyOn(clock, 'after')
+  await pass(10_000)
+  expect(timers.mock.calls.length).toBeLessThan(100)
+  await pass(80_000)
+  expect(posts.filter(({ auth }) => auth === 'rated')).toHaveLength(20)
 })
 
 describe('what a kill can leave in doubt', () => {
