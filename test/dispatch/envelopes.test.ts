@@ -112,3 +112,36 @@ describe('one of the partitions of an envelope is lost', () => {
     expect([gauge('window_used_ratio'), gauge('requests_in_flight')]).toEqual([0, 0])
   })
 })
+
+test.each([true, false])('a lost answer to the commit of intents leaves no doubt (shared: %s)', async sharesCommits => {
+  const partitions = 2
+  const onEach = [0, 1].map(
+    partition => numbers(1, 100).find(id => partitionOf(Buffer.from(String(id)), partitions) === partition)!,
+  )
+  const [one, other] = onEach as [number, number]
+  const answered = Promise.withResolvers<void>()
+  let loses = false
+  const { clock, send, postsOf, results, takeOver } = await startSendingWorld({
+    partitions,
+    sharesCommits,
+    hop: async (step, way) => {
+      if (!loses || way !== 'back' || !step.startsWith(sharesCommits ? 'commit end' : 'commit')) return
+      loses = false
+      answered.resolve() // the account pauses for ten minutes before the partitions are open again
+      throw new Error('the answer is lost')
+    },
+    answer: async () => {
+      await answered.promise
+      return { kind: 'response', status: 429, retryAfterMs: 600 * second, body: '' }
+    },
+  })
+  send(one)
+  await clock.pass(second)
+  loses = true
+  send(other)
+  await clock.pass(10 * second)
+  expect([loses, postsOf(one), postsOf(other)]).toEqual([false, 1, 0])
+  await takeOver()
+  await clock.pass(10 * second)
+  expect(results()).toEqual([])
+})
