@@ -65,7 +65,7 @@ export class RateLimiter {
     if (this.#perWindow(now) === 0) return Math.max(1, this.#shareRisesAt - now)
     const shareRises = this.#nextShare > this.#share ? this.#shareRisesAt : Number.POSITIVE_INFINITY
     const first = Math.min(shareRises, ...this.#grants.map(grant => this.#endOf(grant, now)))
-    return Number.isFinite(first) ? Math.max(1, first - now) : 1
+    return Math.max(1, Math.min(first - now, this.#windowMs(now))) // what has not begun ends no earlier than if it began now
   }
 
   grant(operations: number): Grant {

@@ -135,12 +135,13 @@ export class Delivery {
   }
 
   /** Right before the first byte. Everything that could have changed since the intent was written. */
-  #lastCheck({ parts, pendings }: Envelope): string | null {
+  #lastCheck({ account, leave, parts, pendings }: Envelope): string | null {
     const { clock, leaseUntil, maxAgeMs } = this.#options
     for (const session of parts.keys()) if (!session.alive) return 'a partition was lost'
     if (clock.monotonic() >= leaseUntil()) return 'the lease on the partition is over'
     const now = clock.now()
     if (pendings.some(({ hearing }) => hearing?.isUpToNow() === false)) return 'callbacks may not have been heard'
+    if (!account.admits(leave)) return 'the account pauses'
     if (pendings.some(({ proof }) => proof)) return 'a callback proved that a command was sent before'
     return pendings.some(pending => expiry(pending, now, maxAgeMs)) ? 'a command expired' : null
   }

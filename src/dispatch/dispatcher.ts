@@ -133,11 +133,14 @@ export class Dispatcher {
     this.#cancelTimer?.()
     this.#cancelTimer = null
     this.#takeBack()
-    const patient = this.#lead.isShort
-    while (this.#slots.next(flight => void this.#send(flight), patient));
+    const { patienceMs } = this.#lead
+    const patientSince = this.#options.clock.monotonic() - patienceMs
+    const isSoon = ({ formedAt }: InFlight) => formedAt > patientSince
+    while (this.#slots.next(flight => void this.#send(flight), isSoon));
+    const patience = this.#slots.isKept ? patienceMs : Number.POSITIVE_INFINITY
     let wait = 0
     while (wait === 0) wait = this.#form()
-    wait = Math.min(wait, this.#lanes.balance(), this.#suspected.check())
+    wait = Math.min(wait, patience, this.#lanes.balance(), this.#suspected.check())
     if (Number.isFinite(wait)) this.#cancelTimer = this.#options.clock.after(Math.ceil(wait), () => this.pump())
     this.#pumping = false
   }
@@ -164,7 +167,7 @@ export class Dispatcher {
         }
         lane.turn(name)
         this.#turns.left(urgency)
-        void this.#prepare(new InFlight(envelope, urgency))
+        void this.#prepare(new InFlight(envelope, urgency, this.#options.clock.monotonic()))
         return 0
       }
     }
@@ -190,7 +193,6 @@ export class Dispatcher {
   /** Has its intents committed; then it waits for a slot. */
   async #prepare(flight: InFlight): Promise<void> {
     const { clock } = this.#options
-    const formedAt = clock.monotonic()
     this.#inFlight.add(flight)
     this.#intents += flight.size
     this.#slots.expect(flight)
@@ -201,14 +203,15 @@ export class Dispatcher {
       await this.#return(flight, refusing)
       return
     }
-    this.#lead.prepared(clock.monotonic() - formedAt)
+    this.#lead.prepared(clock.monotonic() - flight.formedAt)
     if (this.#stopped) this.#takeBack()
     else this.pump()
   }
 
   /** Takes back what is prepared and may not be sent now. */
   #takeBack(): void {
-    for (const flight of this.#slots.withdraw(flight => this.#mayGo(flight))) void this.#return(flight)
+    const withdrawn = this.#slots.withdraw(flight => this.#mayGo(flight))
+    for (const flight of withdrawn.reverse()) void this.#return(flight) // the one that goes back last is the next to go
   }
 
   /** Since it was formed its account can have paused, a partition can have gone, or the group can join anew. */

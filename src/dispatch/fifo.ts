@@ -3,7 +3,8 @@ import type { Pending } from './pending.ts'
 
 /** First in, first out; takes back at the front. */
 export class Fifo {
-  #items: Pending[] = []
+  /** Those before the head are undefined, so that nobody keeps them in memory: queues are many. */
+  #items: (Pending | undefined)[] = []
   #head = 0
   bytes = 0
 
@@ -22,7 +23,7 @@ export class Fifo {
 
   shift(): void {
     this.bytes -= this.first!.command.bytes
-    this.#head++
+    this.#items[this.#head++] = undefined
     if (this.#head > 1024 && this.#head * 2 > this.#items.length) {
       this.#items = this.#items.slice(this.#head)
       this.#head = 0
@@ -31,7 +32,7 @@ export class Fifo {
 
   /** Takes out the youngest ones beyond the bounds; one is never too large. */
   cut({ records, bytes }: Backlog): Pending[] {
-    const items = this.#items.slice(this.#head)
+    const items = this.#waiting
     let [kept, sum] = [0, 0]
     for (const { command } of items) {
       sum += command.bytes
@@ -47,15 +48,20 @@ export class Fifo {
 
   /** Takes out what is not to stay. */
   keep(stays: (pending: Pending) => boolean): void {
-    this.#items = this.#items.slice(this.#head).filter(stays)
+    const kept = this.#waiting.filter(stays)
+    this.#items = kept
     this.#head = 0
-    this.bytes = bytesOf(this.#items)
+    this.bytes = bytesOf(kept)
   }
 
   unshift(pendings: readonly Pending[]): void {
-    this.#items = [...pendings, ...this.#items.slice(this.#head)]
+    this.#items = [...pendings, ...this.#waiting]
     this.#head = 0
     this.bytes += bytesOf(pendings)
+  }
+
+  get #waiting(): Pending[] {
+    return this.#items.slice(this.#head) as Pending[]
   }
 }
 

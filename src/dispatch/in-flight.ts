@@ -17,12 +17,15 @@ export class InFlight {
   readonly urgency: number
   /** Commands, those included that have expired since. */
   readonly size: number
+  /** Monotonic milliseconds. */
+  readonly formedAt: number
   stage: Stage = 'preparing'
 
-  constructor(envelope: Envelope, urgency: number) {
+  constructor(envelope: Envelope, urgency: number, formedAt: number) {
     this.envelope = envelope
     this.urgency = urgency
     this.size = envelope.pendings.length
+    this.formedAt = formedAt
   }
 
   get what(): string {

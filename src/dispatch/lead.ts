@@ -26,9 +26,9 @@ export class Lead {
     return Math.max(1, Math.ceil((this.#slots * this.#preparing) / this.#sending))
   }
 
-  /** Whether it takes far less time to prepare an envelope than to send one. */
-  get isShort(): boolean {
-    return this.#preparing * 4 < this.#sending
+  /** Milliseconds that a slot may wait for an envelope from its forming on: no commit that takes longer keeps it idle. */
+  get patienceMs(): number {
+    return this.#preparing * 4 < this.#sending ? Math.max(1, 2 * this.#preparing) : 0
   }
 
   /** The intents of an envelope are committed, so long after it was formed. */

@@ -1,4 +1,3 @@
-import pLimit from 'p-limit'
 import type { InFlight } from './in-flight.ts'
 import { Turns } from './turns.ts'
 
@@ -15,30 +14,31 @@ interface Request {
  */
 export class Slots {
   readonly #concurrency: number
-  readonly #limit: ReturnType<typeof pLimit>
   readonly #turns: Turns
-  /** By urgency: how many are going to wait here, as soon as their intents are committed. */
-  readonly #preparing: number[]
+  /** By urgency: those that are going to wait here, as soon as their intents are committed. */
+  readonly #preparing: Set<InFlight>[]
   /** By urgency. */
   readonly #prepared: InFlight[][]
   readonly #requests: Request[] = []
   readonly #underWay = new Set<Request>()
   /** Whether one of them was the last to take a slot. */
   #requestedLast = false
+  #isKept = false
+  #taken = 0
+  /** Of the most urgent topic. */
   #urgent = 0
 
   /** @param topics how many there are, 0 being the most urgent one */
   constructor(concurrency: number, topics: number) {
     this.#concurrency = concurrency
-    this.#limit = pLimit(concurrency)
     this.#turns = new Turns(topics)
-    this.#preparing = Array.from({ length: topics }, () => 0)
+    this.#preparing = Array.from({ length: topics }, () => new Set())
     this.#prepared = Array.from({ length: topics }, () => [])
   }
 
   /** Slots that are taken. */
   get taken(): number {
-    return this.#limit.activeCount + this.#limit.pendingCount
+    return this.#taken
   }
 
   /** Requests that are no envelopes and hold a slot. */
@@ -53,19 +53,24 @@ export class Slots {
     return Math.min(free, this.#concurrency - 1 - (this.taken - this.#urgent))
   }
 
+  /** Whether a free one waits for an envelope that is being prepared, while others are there. */
+  get isKept(): boolean {
+    return this.#isKept
+  }
+
   /** Envelopes of a topic that wait for a slot, or are going to. */
   ahead(urgency: number): number {
-    return this.#preparing[urgency]! + this.#prepared[urgency]!.length
+    return this.#preparing[urgency]!.size + this.#prepared[urgency]!.length
   }
 
   /** The envelope is being prepared. */
-  expect({ urgency }: InFlight): void {
-    this.#preparing[urgency]!++
+  expect(flight: InFlight): void {
+    this.#preparing[flight.urgency]!.add(flight)
   }
 
   /** The envelope that was expected waits for a slot; or it does not come. */
   arrive(flight: InFlight, isPrepared: boolean): void {
-    this.#preparing[flight.urgency]!--
+    this.#preparing[flight.urgency]!.delete(flight)
     if (!isPrepared) return
     flight.stage = 'prepared'
     this.#prepared[flight.urgency]!.push(flight)
@@ -73,8 +78,8 @@ export class Slots {
 
   /** A request that is no envelope. Resolves when it has had its slot. */
   request(what: string, send: () => Promise<void>): Promise<void> {
-    return new Promise(resolve => {
-      this.#requests.push({ what, send: () => this.#limit(send).then(resolve) })
+    return new Promise((resolve, reject) => {
+      this.#requests.push({ what, send: () => this.#occupy(send, false).then(resolve, reject) })
     })
   }
 
@@ -92,12 +97,13 @@ export class Slots {
 
   /**
    * Has whoever is next sent, if there is a slot.
-   * @param patient whether a slot waits for an envelope that is being prepared, if that is the next by its turn
+   * @param isSoon whether a slot waits for an envelope that is being prepared, if that is the next by its turn
    * @returns whether anything was
    */
-  next(send: (flight: InFlight) => void, patient: boolean): boolean {
+  next(send: (flight: InFlight) => void, isSoon: (flight: InFlight) => boolean): boolean {
+    this.#isKept = false
     if (!this.#requestedLast && this.#nextRequest()) return true
-    const flight = this.#nextPrepared(patient)
+    const flight = this.#nextPrepared(isSoon)
     if (!flight) return this.#nextRequest()
     this.#requestedLast = false
     send(flight)
@@ -107,16 +113,26 @@ export class Slots {
   /** Sends the envelope that is next. It holds a slot until what is called has resolved. */
   async hold<T>(flight: InFlight, send: () => Promise<T>): Promise<T> {
     flight.stage = 'sending'
-    if (flight.urgency === 0) this.#urgent++
     try {
-      return await this.#limit(send)
+      return await this.#occupy(send, flight.urgency === 0)
     } finally {
-      if (flight.urgency === 0) this.#urgent--
       flight.stage = 'finishing'
     }
   }
 
-  #nextPrepared(patient: boolean): InFlight | undefined {
+  /** Both counts change in one step: whoever looks between them would find the most urgent topic's slot free for others. */
+  async #occupy<T>(send: () => Promise<T>, isUrgent: boolean): Promise<T> {
+    this.#taken++
+    if (isUrgent) this.#urgent++
+    try {
+      return await send()
+    } finally {
+      this.#taken--
+      if (isUrgent) this.#urgent--
+    }
+  }
+
+  #nextPrepared(isSoon: (flight: InFlight) => boolean): InFlight | undefined {
     let kept = 0
     for (const urgency of this.#turns.order()) {
       if (this.free(urgency) <= kept) continue
@@ -125,8 +141,10 @@ export class Slots {
         this.#turns.left(urgency)
         return flight
       }
-      if (patient) kept += this.#preparing[urgency]!
+      const soon = [...this.#preparing[urgency]!].filter(isSoon).length
+      kept += this.#turns.isDue(urgency) ? Math.min(1, soon) : soon
     }
+    this.#isKept = kept > 0 && this.#prepared.some(flights => flights.length > 0)
     return undefined
   }
 

@@ -119,15 +119,23 @@ export class Tenants {
         this.#turns.add(tenant)
       }
     }
+    if (this.#tenants.size >= mostTenants) this.#forgetIdle()
     return taken
   }
 
-  /** Takes out the youngest ones of a partition; its tenants keep the same amount each. */
+  /** Takes out the youngest ones of a partition. Its tenants keep the same amount each, and what some leave the others. */
   cut(session: Session, kept: Backlog): Pending[] {
-    const sharers = [...this.#tenants.values()].filter(({ rotation }) => rotation.on(session)?.first)
-    const part = { records: Math.floor(kept.records / sharers.length), bytes: kept.bytes / sharers.length }
-    return sharers.flatMap(tenant => {
-      const cut = tenant.rotation.cut(session, part)
+    const sharers = [...this.#tenants.values()].flatMap(tenant => {
+      const queue = tenant.rotation.on(session)
+      return queue?.first ? { tenant, queue } : []
+    })
+    sharers.sort((a, b) => a.queue.length - b.queue.length)
+    let { records, bytes } = kept
+    return sharers.flatMap(({ tenant, queue }, i) => {
+      const sharing = sharers.length - i
+      const cut = tenant.rotation.cut(session, { records: Math.floor(records / sharing), bytes: bytes / sharing })
+      records -= queue.length
+      bytes -= queue.bytes
       if (tenant.rotation.length === 0) this.#leave(tenant)
       return cut
     })
@@ -171,7 +179,6 @@ export class Tenants {
 
   /** One of its own, if there is room for it. */
   #create(name: string): Tenant {
-    if (name !== nobody && this.#tenants.size >= mostTenants) this.#forgetIdle()
     const key = this.#tenants.size < mostTenants ? name : nobody
     const tenant = this.#tenants.get(key) ?? {
       rotation: new Rotation(),
@@ -182,8 +189,10 @@ export class Tenants {
     return tenant
   }
 
+  /** Makes room for others. Not while commands are put back, for their tenants are idle until all of them are found. */
   #forgetIdle(): void {
     if (this.#tenants.size === this.#turns.size) return
+    this.#last = null
     for (const [name, tenant] of this.#tenants) if (tenant.rotation.waiting === 0) this.#tenants.delete(name)
   }
 }

@@ -17,8 +17,12 @@ export class Turns {
   /** Who may send the next envelope, if the ones before have none. */
   order(): number[] {
     const all = [...this.#passedOver.keys()]
-    const isDue = (urgency: number) => this.#passedOver[urgency]! >= mostPassedOver
-    return [...all.filter(isDue), ...all.filter(urgency => !isDue(urgency))]
+    return [...all.filter(urgency => this.isDue(urgency)), ...all.filter(urgency => !this.isDue(urgency))]
+  }
+
+  /** Whether one envelope of the topic goes before more urgent ones. */
+  isDue(urgency: number): boolean {
+    return this.#passedOver[urgency]! >= mostPassedOver
   }
 
   /** A topic's envelope left. */

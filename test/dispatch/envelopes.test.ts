@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { partitionOf } from '../../src/bus/murmur2.ts'
+import type { Answer } from '../../src/gateway/answer.ts'
 import { buildCommand } from '../support/commands.ts'
 import { buildSending } from '../support/sending.ts'
-import { startSendingWorld } from '../support/sending-world.ts'
+import { sentAll, startSendingWorld } from '../support/sending-world.ts'
 
 const second = 1000
 const commands = (from: number, count: number) =>
@@ -32,6 +33,35 @@ test('an urgent backlog on one partition shuts out no command of another one', a
   const envelopes = posts.slice(before).map(({ ids }) => ids.includes(10_001))
   expect(envelopes.indexOf(true)).toBeGreaterThanOrEqual(0)
   expect(envelopes.indexOf(true)).toBeLessThanOrEqual(4) // two were on their way, and two prepared
+})
+
+test('an envelope that waits for its connection is not POSTed after its account has paused, and once when it may go', async () => {
+  const connected = Promise.withResolvers<void>()
+  let denies = true
+  const denied: Answer = {
+    kind: 'response',
+    status: 200,
+    retryAfterMs: null,
+    body: '{"success":false,"error":"Access denied"}',
+  }
+  const { clock, send, postsOf, results } = await startSendingWorld({
+    connected: async ([first]) => {
+      if (first!.id === 1) await connected.promise
+    },
+    answer: operations => (denies ? denied : sentAll(operations)),
+  })
+  send(1)
+  await clock.pass(second)
+  send(2)
+  await clock.pass(100)
+  expect(postsOf(2)).toBe(1)
+  connected.resolve()
+  await clock.pass(100)
+  expect(postsOf(1)).toBe(0)
+  denies = false
+  await clock.pass(5 * second)
+  expect(postsOf(1)).toBe(1)
+  expect(results().map(({ outcome }) => outcome)).toEqual(['SENT', 'SENT'])
 })
 
 describe('one of the partitions of an envelope is lost', () => {
@@ -81,4 +111,37 @@ describe('one of the partitions of an envelope is lost', () => {
     expect(results().map(({ outcome }) => outcome)).toEqual(['SENT', 'SENT', 'SENT'])
     expect([gauge('window_used_ratio'), gauge('requests_in_flight')]).toEqual([0, 0])
   })
+})
+
+test.each([true, false])('a lost answer to the commit of intents leaves no doubt (shared: %s)', async sharesCommits => {
+  const partitions = 2
+  const onEach = [0, 1].map(
+    partition => numbers(1, 100).find(id => partitionOf(Buffer.from(String(id)), partitions) === partition)!,
+  )
+  const [one, other] = onEach as [number, number]
+  const answered = Promise.withResolvers<void>()
+  let loses = false
+  const { clock, send, postsOf, results, takeOver } = await startSendingWorld({
+    partitions,
+    sharesCommits,
+    hop: async (step, way) => {
+      if (!loses || way !== 'back' || !step.startsWith(sharesCommits ? 'commit end' : 'commit')) return
+      loses = false
+      answered.resolve() // the account pauses for ten minutes before the partitions are open again
+      throw new Error('the answer is lost')
+    },
+    answer: async () => {
+      await answered.promise
+      return { kind: 'response', status: 429, retryAfterMs: 600 * second, body: '' }
+    },
+  })
+  send(one)
+  await clock.pass(second)
+  loses = true
+  send(other)
+  await clock.pass(10 * second)
+  expect([loses, postsOf(one), postsOf(other)]).toEqual([false, 1, 0])
+  await takeOver()
+  await clock.pass(10 * second)
+  expect(results()).toEqual([])
 })

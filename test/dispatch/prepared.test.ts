@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { INTENT } from '../../src/bus/session/window.ts'
 import { buildCommand } from '../support/commands.ts'
@@ -43,6 +43,47 @@ describe('the slots', () => {
     const usable = concurrency - 1 // one is kept for the urgent topic
     expect(posts.length - before).toBeGreaterThan(0.9 * usable * (2_000 / takes))
   })
+})
+
+test('a commit that does not end holds up no envelope of another topic, however short commits are else', async () => {
+  const hanging = Promise.withResolvers<void>()
+  let hangs = false
+  const { put, pass, posts, sent } = await buildSending({
+    partitions: 2,
+    sharesCommits: false,
+    gateway: { maxOperations: 5, concurrency: 4 },
+    takes: () => 200,
+    atBroker: step => (hangs && step === 'commit urgent/0' ? hanging.promise : undefined),
+  })
+  put('bulk', commands(1, 100), 1)
+  await pass(3_000, 10)
+  const before = posts.length
+  hangs = true
+  put('urgent', commands(urgentIds, 40), 0)
+  await pass(100, 10)
+  put('bulk', commands(101, 500), 1)
+  await pass(9_000, 10)
+  expect(posts.length - before).toBe(100)
+  hangs = false
+  hanging.resolve()
+  await pass(30_000, 10)
+  expect(new Set(sent('default')).size).toBe(640)
+})
+
+test('a rate that is used up by what waits for a slot is not looked at all the time', async () => {
+  const { put, pass, posts, clock } = await buildSending({
+    accounts: { slow: undefined, rated: 5 },
+    gateway: { maxOperations: 5, concurrency: 8 },
+    takes: ({ auth }) => (auth === 'slow' ? 60_000 : 10),
+  })
+  put('bulk', commands(1, 35, { account: 'slow' }))
+  put('bulk', commands(1_001, 100, { account: 'rated' }))
+  await pass(2_000)
+  const timers = vi.spyOn(clock, 'after')
+  await pass(10_000)
+  expect(timers.mock.calls.length).toBeLessThan(100)
+  await pass(80_000)
+  expect(posts.filter(({ auth }) => auth === 'rated')).toHaveLength(20)
 })
 
 describe('what a kill can leave in doubt', () => {
@@ -117,6 +158,16 @@ describe('an envelope that is prepared and waits for a slot', () => {
     await pass(120_000)
     const bulk = sent('default').filter(id => id < urgentIds)
     expect(new Set(bulk).size).toBe(bulk.length)
+  })
+
+  test('goes back before what came later, those that were prepared after it included', async () => {
+    const { put, pass, intents, joinAnother, sent } = await waiting()
+    put('bulk', commands(6, 50))
+    await pass(500)
+    expect(intents()).toBeGreaterThanOrEqual(15)
+    joinAnother()
+    await pass(120_000)
+    expect(sent('default').filter(id => id < urgentIds)).toEqual(numbers(1, 55))
   })
 
   test('is not sent while its account pauses, nor counts as in doubt then', async () => {

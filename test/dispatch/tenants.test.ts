@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Pending } from '../../src/dispatch/pending.ts'
 import { Tenants } from '../../src/dispatch/tenants.ts'
+import { settled } from '../support/clock.ts'
 import { buildCommand } from '../support/commands.ts'
+import { collectGarbage } from '../support/garbage.ts'
 import { buildPartition, buildPending } from '../support/pendings.ts'
 import { buildSending } from '../support/sending.ts'
 
@@ -74,6 +76,49 @@ describe('among tenants with backlogs', () => {
     const taken = [1, 2, 3].map(() => tenants.take({ operations: 9, bytes: 201 }, all).length)
     expect(taken).toEqual([2, 2, 0])
   })
+})
+
+test('what comes back of tenants that were forgotten goes on, though 256 others wait and its partition was not open', () => {
+  const tenants = new Tenants(new Map())
+  const session = buildPartition()
+  const push = (tenant: string) => tenants.push(buildPending({ tenant, session }))
+  for (const tenant of ['a', 'b', 'c']) push(tenant)
+  const envelope = tenants.take(upTo(3), all)
+  for (let i = 0; i < 256; i++) push(`t${i}`)
+  tenants.take(upTo(1), all)
+  tenants.putBack(envelope)
+  expect(tenants.waiting).toBe(258)
+  session.open = false
+  expect(tenants.take(upTo(1_000), all)).toEqual([])
+  session.open = true
+  tenants.resume(session)
+  expect(tenants.take(upTo(1_000), all)).toHaveLength(258)
+})
+
+test.each([
+  { counts: { a: 10, b: 10, c: 10 }, kept: 2, left: { b: 1, c: 1 } },
+  { counts: { a: 10, b: 10, c: 10 }, kept: 14, left: { a: 4, b: 5, c: 5 } },
+  { counts: { a: 1_000, b: 1, c: 2 }, kept: 100, left: { a: 97, b: 1, c: 2 } },
+])('where memory keeps $kept of a partition, its tenants have equal parts of that and none is unused', example => {
+  const { counts, kept, left } = example
+  const tenants = tenantsOf(counts)
+  tenants.cut(one, { records: kept, bytes: 1_000_000 })
+  expect(tenants.length).toBe(kept)
+  expect(countsOf(tenants.take(upTo(1_000), all))).toEqual(left)
+})
+
+test('what was taken is not kept in memory', async () => {
+  const tenants = new Tenants(new Map())
+  const pushed = Array.from({ length: 50 }, (_, i) => {
+    const pending = buildPending({ tenant: `t${i % 5}`, session: one })
+    tenants.push(pending)
+    return new WeakRef(pending)
+  })
+  tenants.take(upTo(40), all)
+  await settled()
+  collectGarbage()
+  expect(pushed.filter(pending => pending.deref())).toHaveLength(10)
+  expect(tenants.waiting).toBe(10)
 })
 
 test('whatever comes, goes, comes back or waits for its partition is taken once', () => {

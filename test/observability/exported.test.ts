@@ -1,16 +1,10 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { until } from '../support/bus.ts'
+import { collectGarbage } from '../support/garbage.ts'
 import { contract, metricsIn, type Samples, scrape } from '../support/metrics.ts'
 import { startWorld } from '../support/worker.ts'
 import { namesIn } from './promql.ts'
 import { alerts, panels, rules } from './sources.ts'
-
-function collectGarbage(): void {
-  setFlagsFromString('--expose-gc')
-  runInNewContext('gc')()
-}
 
 /** What Prometheus adds to each series, and makes itself. */
 const ofTargets = ['namespace', 'job', 'instance']

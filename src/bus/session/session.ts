@@ -158,16 +158,16 @@ export class PartitionSession implements Session {
     this.#seq = checkpoint.seq
     this.#committedBase = this.#window.base
     this.#uncheckedUntil = checkpoint.uncheckedUntil
-    if (own) this.#takeBack()
-    else this.#takeOver(checkpoint.tag)
+    const takenBack = own && this.#takeBack()
+    if (!own) this.#takeOver(checkpoint.tag)
     this.#sinceOf(checkpoint)
     this.position = Math.max(low, this.#window.base - this.#options.lookBack)
     this.highWatermark = high
     listener.opened(this)
     ledger.listen(offset => this.#outcome(offset))
     for (const number of ledger.numbers()) this.#outcome(number)
-    // else a later owner would choose the start, or count what is gone from the log, anew
-    if (checkpoint !== newest || committed?.offset !== this.#window.base) this.#commits.touch()
+    // else a later owner would choose the start, or count what is gone from the log, anew, or doubt what was never POSTed
+    if (checkpoint !== newest || committed?.offset !== this.#window.base || takenBack) this.#commits.touch()
     driver.seek(this.position)
     this.#paused = false
     driver.resume()
@@ -234,15 +234,22 @@ export class PartitionSession implements Session {
     }
   }
 
-  /** This process's own intents: the ledger knows which of them were POSTed; the others never were. */
-  #takeBack(): void {
+  /**
+   * This process's own intents: the ledger knows which of them were POSTed; the others never were.
+   * @returns whether there were such others
+   */
+  #takeBack(): boolean {
     const { ledger } = this.#options
     const window = this.#window
+    let takenBack = false
     ledger.landed(this.#seq)
     for (let offset = window.base; offset < window.base + window.length; offset++) {
-      if (window.get(offset) === INTENT && !ledger.has(offset)) window.set(offset, NEW)
+      if (window.get(offset) !== INTENT || ledger.has(offset)) continue
+      window.set(offset, NEW)
+      takenBack = true
     }
     for (const offset of ledger.numbers()) if (offset >= 0 && window.get(offset) !== INTENT) ledger.remove(offset)
+    return takenBack
   }
 
   #sinceOf({ window, intentsSince }: Checkpoint): void {
