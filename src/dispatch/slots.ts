@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import type { InFlight } from './in-flight.ts'
 import { Turns } from './turns.ts'
 
@@ -14,6 +15,7 @@ interface Request {
  */
 export class Slots {
   readonly #concurrency: number
+  readonly #limit: ReturnType<typeof pLimit>
   readonly #turns: Turns
   /** By urgency: those that are going to wait here, as soon as their intents are committed. */
   readonly #preparing: Set<InFlight>[]
@@ -31,6 +33,7 @@ export class Slots {
   /** @param topics how many there are, 0 being the most urgent one */
   constructor(concurrency: number, topics: number) {
     this.#concurrency = concurrency
+    this.#limit = pLimit(concurrency)
     this.#turns = new Turns(topics)
     this.#preparing = Array.from({ length: topics }, () => new Set())
     this.#prepared = Array.from({ length: topics }, () => [])
@@ -125,7 +128,7 @@ export class Slots {
     this.#taken++
     if (isUrgent) this.#urgent++
     try {
-      return await send()
+      return await this.#limit(send)
     } finally {
       this.#taken--
       if (isUrgent) this.#urgent--
