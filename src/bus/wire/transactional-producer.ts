@@ -113,6 +113,7 @@ export class TransactionalProducer {
   async #find({ offsets, member }: Commit): Promise<void> {
     const { brokers, clock, groupId } = this.#options
     const patience = new Patience(clock)
+    const life = this.#lives
     for (let tries = 0; ; tries++) {
       const missing = await missingProgress({ brokers, groupId, patience }, offsets)
       if (missing.length === 0) break
@@ -120,7 +121,7 @@ export class TransactionalProducer {
         throw new Error(`group ${groupId} does not keep the progress that its coordinator confirmed`)
       await this.#commit({ records: [], offsets: missing, member })
     }
-    this.#found = true
+    if (life === this.#lives) this.#found = true
   }
 
   /**
