@@ -133,7 +133,9 @@ describe('when more waits than may be sent', () => {
   })
 
   test('every partition has its turn', async () => {
-    const { gateway, send, finished } = await watchedWorld({ maxOperations: 1, concurrency: 1 }, { partitions: 3 })
+    // a gateway that answers at once would get what is prepared of the partition that was read first
+    const slow = { partitions: 3, sandbox: { latencyMs: 40 } }
+    const { gateway, send, finished } = await watchedWorld({ maxOperations: 1, concurrency: 1 }, slow)
     await send(messages(24))
     const results = await finished(24)
     const partitionOf = new Map(results.map(({ id, commandPartition }) => [Number(id), commandPartition]))
