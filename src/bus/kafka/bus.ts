@@ -152,10 +152,7 @@ export class KafkaBus implements Bus {
 
   async progress(groupId: string, tps: readonly TopicPartition[]): ReturnType<Bus['progress']> {
     const found = await reachable(this.#logs.committed(groupId, tps))
-    return tps.map(tp => {
-      const one = found.find(({ topic, partition }) => topic === tp.topic && partition === tp.partition)
-      return one?.committed ?? null
-    })
+    return found.map(({ committed }) => committed)
   }
 
   async createTopics(specs: readonly TopicSpec[]): Promise<void> {

@@ -1,3 +1,4 @@
+import { type Clock, sleep } from '../../clock.ts'
 import type { TopicPartition } from '../port.ts'
 import type { Committed } from '../session/driver.ts'
 import type { Brokers } from '../wire/brokers.ts'
@@ -13,18 +14,44 @@ export interface Progress extends TopicPartition {
 }
 
 const limitMs = 3_000
+const settledWithinMs = 500
+const askAgainMs = 10
 
-/** Asks the group's coordinator once, and no other broker about the topics. @throws Error as it answers */
+/**
+ * Asks the group's coordinator once, and no other broker about the topics.
+ * @returns the progress on each partition, in their order
+ * @throws Error as it answers
+ */
 export async function committedOffsets(
   brokers: Brokers,
   groupId: string,
   tps: readonly TopicPartition[],
 ): Promise<Progress[]> {
   const { partitions } = await brokers.ask({ group: groupId }, offsetFetch, { groupId, tps }, { limitMs })
-  return partitions.map(({ topic, partition, offset, metadata, errorCode }) => ({
-    topic,
-    partition,
-    committed: offset < 0 ? null : { offset, metadata },
-    error: errorCode ? protocolError(errorCode) : null,
-  }))
+  const found = new Map(partitions.map(one => [`${one.topic}/${one.partition}`, one]))
+  return tps.map(({ topic, partition }) => {
+    const one = found.get(`${topic}/${partition}`)
+    if (!one) throw new Error(`the coordinator's answer left out ${topic}/${partition}`)
+    const { offset, metadata, errorCode } = one
+    return {
+      topic,
+      partition,
+      committed: offset < 0 ? null : { offset, metadata },
+      error: errorCode ? protocolError(errorCode) : null,
+    }
+  })
+}
+
+/** Whether a transaction is open that is to change it. */
+export const isUnstable = ({ error }: Progress): boolean => error?.type === 'UNSTABLE_OFFSET_COMMIT'
+
+/**
+ * Waits, before a producer writes progress, for what was committed last with the same one: coordinators before Kafka 4.0
+ * confirm it first and know it later, and the next transaction could take its place. The wait is short, because a broker
+ * that was restarted may have forgotten how a transaction ended (seen with Kafka 4.3.0 on one node), and only the next one
+ * of that producer takes away what it holds.
+ */
+export async function untilSettled(ask: () => Promise<readonly Progress[]>, clock: Clock): Promise<void> {
+  const started = clock.monotonic()
+  while ((await ask()).some(isUnstable) && clock.monotonic() - started < settledWithinMs) await sleep(clock, askAgainMs)
 }

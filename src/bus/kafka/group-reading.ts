@@ -36,10 +36,9 @@ export async function readKafkaGroup(options: KafkaGroupReadingOptions): Promise
       transport: coordinator,
       async committed(tps) {
         const progress = await logs.committed(groupId, tps)
-        return tps.map(({ topic, partition }) => {
-          const found = progress.find(one => one.topic === topic && one.partition === partition)
-          if (found?.error) throw found.error
-          return found?.committed?.offset ?? null
+        return progress.map(({ committed, error }) => {
+          if (error) throw error
+          return committed?.offset ?? null
         })
       },
       async commit(member, offsets) {

@@ -191,6 +191,5 @@ async function historyOf(
   const count = (await coordinator.partitions()).get(topic) ?? 0
   const tps = Array.from({ length: count }, (_, partition) => ({ topic, partition }))
   const progress = await logs.committed(groupId, tps)
-  const known = new Set(progress.filter(({ error, committed }) => error || committed).map(({ partition }) => partition))
-  return tps.map(tp => ({ ...tp, known: known.has(tp.partition) }))
+  return progress.map(({ partition, error, committed }) => ({ topic, partition, known: (error ?? committed) !== null }))
 }

@@ -4,6 +4,8 @@ import type { Compression } from '../batches/codecs.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import type { Acquired, Committed, PartitionDriver } from '../session/driver.ts'
+import { keepProgress } from '../wire/kept-progress.ts'
+import { isUnstable, untilSettled } from './committed-offsets.ts'
 import type { Logs } from './logs.ts'
 import { Routing } from './routing.ts'
 import type { KafkaSharedCommits } from './shared-commits.ts'
@@ -45,7 +47,6 @@ async function onlyShared(): Promise<void> {
 /** Above kafkajs's own retries: what it still repeats after being given up could fence this process's next session. */
 const stepLimitMs = 12_000
 const unstableMs = 5
-const settledWithinMs = 500
 const producerRetry = { initialRetryTime: 50, maxRetryTime: 500, retries: 10, multiplier: 1.5 }
 
 /** One epoch of a partition: a transactional producer of its own, whose initialisation fences the earlier owner. */
@@ -71,22 +72,12 @@ export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver 
     await inTime('connect', connecting)
     if (!producer) throw new Error('the partition was released')
     const first = await inTime('init', producer.transaction())
-    await settled()
+    await untilSettled(() => inTime('fetch offsets', logs.committed(groupId, [tp])), clock)
     await inTime('write to the group', sendOffsets(first, 0, ''))
     await inTime('abort', first.abort())
     const committed = await inTime('fetch offsets', committedOffset())
     const { low, high } = await inTime('list offsets', logs.ends(tp))
     return { committed, low, high }
-  }
-
-  /** As `KafkaSharedCommits` does it, which says why. */
-  async function settled(): Promise<void> {
-    const started = clock.monotonic()
-    for (;;) {
-      const [found] = await inTime('fetch offsets', logs.committed(groupId, [tp]))
-      if (found?.error?.type !== 'UNSTABLE_OFFSET_COMMIT' || clock.monotonic() - started > settledWithinMs) return
-      await sleep(clock, unstableMs)
-    }
   }
 
   /**
@@ -96,8 +87,9 @@ export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver 
   async function committedOffset(): Promise<Committed | null> {
     for (;;) {
       const [found] = await logs.committed(groupId, [tp])
-      if (!found?.error) return found?.committed ?? null
-      if (found.error.type !== 'UNSTABLE_OFFSET_COMMIT' || !producer) throw found.error
+      const { committed, error } = found!
+      if (!error) return committed
+      if (!isUnstable(found!) || !producer) throw error
       await options.bury()
       await sleep(clock, unstableMs) // the coordinator does not know yet that it was taken back
     }
@@ -108,14 +100,13 @@ export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver 
     if (!isFound) await inTime('find', find(offset, metadata))
   }
 
-  /** As `TransactionalProducer` does it, which says why. */
   async function find(offset: number, metadata: string): Promise<void> {
-    for (;;) {
+    const missing = async () => {
       const found = await committedOffset()
-      isFound = found?.offset === offset && found.metadata === metadata
-      if (isFound) return
-      await transact([], offset, metadata)
+      return found?.offset === offset && found.metadata === metadata ? [] : [offset]
     }
+    await keepProgress(groupId, missing, () => transact([], offset, metadata))
+    isFound = true
   }
 
   async function transact(records: readonly OutgoingRecord[], offset: number, metadata: string): Promise<void> {

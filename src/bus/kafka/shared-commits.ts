@@ -9,7 +9,7 @@ import type { GroupMember, MemberOf } from '../session/member.ts'
 import type { Brokers } from '../wire/brokers.ts'
 import type { CommittingMember } from '../wire/transaction-apis.ts'
 import { TransactionalProducer } from '../wire/transactional-producer.ts'
-import type { Progress } from './committed-offsets.ts'
+import { isUnstable, type Progress, untilSettled } from './committed-offsets.ts'
 import type { Logs } from './logs.ts'
 
 export interface KafkaSharedCommitsOptions {
@@ -28,7 +28,6 @@ export interface KafkaSharedCommitsOptions {
 const askAgainMs = 10
 /** A transaction of the dead is ended by brokers within 20 s, should nobody be let do it. */
 const unstableForMs = 60_000
-const settledWithinMs = 500
 
 /**
  * The transactional producer of a process, whose every transaction carries what all its partitions have to commit. Its id
@@ -76,9 +75,7 @@ export class KafkaSharedCommits implements SharedCommits {
   }
 
   async committed(tps: readonly TopicPartition[]): Promise<readonly (Committed | null)[]> {
-    const { logs, groupId } = this.#options
-    const found = await logs.committed(groupId, tps)
-    return tps.map(tp => settled(find(found, tp)))
+    return (await this.#ask(tps)).map(settled)
   }
 
   /** Takes the partition over, together with all others that are taken over now. */
@@ -97,19 +94,19 @@ export class KafkaSharedCommits implements SharedCommits {
 
   /** For one epoch of a partition that commits by itself: fenced by that epoch, whatever the group knows of this process. */
   apart(tp: TopicPartition): Pick<PartitionDriver, 'acquire' | 'commit'> {
-    const { logs, groupId } = this.#options
+    const { clock } = this.#options
     const producer = this.#producerOf(tp)
     this.#claims.forget(tp)
-    const ask = async () => find(await logs.committed(groupId, [tp]), tp)
+    const ask = () => this.#ask([tp])
     return {
       acquire: async () => {
         await this.#last // it may hold a part of the session that the partition had before
         await this.#initialised()
         await producer.init()
         await this.bury()
-        await this.#settled([tp])
+        await untilSettled(ask, clock)
         await producer.probe(tp)
-        return this.#whenStable(tp, ask)
+        return this.#whenStable(tp, async () => (await ask())[0]!)
       },
       commit: (records, offset, metadata) =>
         producer.commit({ records, offsets: [{ ...tp, offset, metadata }], member: null }),
@@ -157,29 +154,20 @@ export class KafkaSharedCommits implements SharedCommits {
    * offsets than were confirmed, until the first write that is confirmed to it (seen with Kafka 4.3.0).
    */
   async #readBehindWrite(tps: readonly TopicPartition[]): Promise<readonly Progress[]> {
-    const { logs, groupId } = this.#options
+    const { clock, member } = this.#options
+    const ask = () => this.#ask(tps)
     await this.bury()
     await this.#inTurn(async () => {
       await this.#initialised()
-      await this.#settled(tps)
-      await this.#producer.probe(tps[0]!, this.#committing(this.#options.member().synced))
+      await untilSettled(ask, clock)
+      await this.#producer.probe(tps[0]!, this.#committing(member().synced))
     })
-    const found = await logs.committed(groupId, tps)
-    return tps.map(tp => find(found, tp))
+    return ask()
   }
 
-  /**
-   * Waits for what was committed last with the same producer: coordinators before Kafka 4.0 confirm it first and know it
-   * later, and the next transaction could take its place. It is not waited for any longer, because a broker that was
-   * restarted may have forgotten how a transaction ended (seen with Kafka 4.3.0 on one node), and only the next one of that
-   * producer takes away what it holds.
-   */
-  async #settled(tps: readonly TopicPartition[]): Promise<void> {
-    const { clock, logs, groupId } = this.#options
-    const started = clock.monotonic()
-    while ((await logs.committed(groupId, tps)).some(isUnstable) && clock.monotonic() - started < settledWithinMs) {
-      await sleep(clock, askAgainMs)
-    }
+  #ask(tps: readonly TopicPartition[]): Promise<Progress[]> {
+    const { logs, groupId } = this.#options
+    return logs.committed(groupId, tps)
   }
 
   #committing({ memberId, generation }: MemberOf): CommittingMember {
@@ -207,16 +195,8 @@ export class KafkaSharedCommits implements SharedCommits {
   }
 }
 
-const isUnstable = ({ error }: Progress) => error?.type === 'UNSTABLE_OFFSET_COMMIT'
-
 /** @throws what the coordinator says of the partition */
 function settled({ committed, error }: Progress): Committed | null {
   if (error) throw error
   return committed
-}
-
-function find(found: readonly Progress[], { topic, partition }: TopicPartition): Progress {
-  const progress = found.find(one => one.partition === partition && one.topic === topic)
-  if (!progress) throw new Error(`the coordinator's answer left out ${topic}/${partition}`)
-  return progress
 }

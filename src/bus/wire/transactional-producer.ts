@@ -6,7 +6,7 @@ import type { Brokers } from './brokers.ts'
 import { Chunker } from './chunks.ts'
 import { ProtocolError } from './errors.ts'
 import { initialiseProducer } from './initialise.ts'
-import { missingProgress } from './missing-progress.ts'
+import { keepProgress, missingProgress } from './kept-progress.ts'
 import { Patience } from './patience.ts'
 import { Sequences } from './sequences.ts'
 import { type Epoch, Transaction } from './transaction.ts'
@@ -45,8 +45,6 @@ const fences = new Set(['ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID', 'FENCED_INSTA
 const epochIsOver = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED'])
 /** More rebalances than there can be between two of its tries. */
 const mostProofs = 10
-/** Late requests of the fenced come within some seconds, and not one after the other for ever. */
-const mostFinds = 20
 const isOneOf = (types: ReadonlySet<string>, error: unknown) => error instanceof ProtocolError && types.has(error.type)
 
 /**
@@ -104,23 +102,15 @@ export class TransactionalProducer {
     })
   }
 
-  /**
-   * Makes sure that the coordinator has what was committed. Those before Kafka 4.0 keep what open transactions are to change
-   * by producer and not by epoch, so that a late request of whoever was fenced takes it away, and the progress of a
-   * transaction whose end was confirmed is forgotten (seen with 3.9.1, in 286 of 300 tries). Without a late request there is
-   * nothing to be found missing.
-   */
   async #find({ offsets, member }: Commit): Promise<void> {
     const { brokers, clock, groupId } = this.#options
     const patience = new Patience(clock)
     const life = this.#lives
-    for (let tries = 0; ; tries++) {
-      const missing = await missingProgress({ brokers, groupId, patience }, offsets)
-      if (missing.length === 0) break
-      if (tries === mostFinds)
-        throw new Error(`group ${groupId} does not keep the progress that its coordinator confirmed`)
-      await this.#commit({ records: [], offsets: missing, member })
-    }
+    await keepProgress(
+      groupId,
+      () => missingProgress({ brokers, groupId, patience }, offsets),
+      missing => this.#commit({ records: [], offsets: missing, member }),
+    )
     if (life === this.#lives) this.#found = true
   }
 
