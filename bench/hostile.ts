@@ -11,6 +11,8 @@ import { Telemetry } from '../src/telemetry/events.ts'
 import type { Attack } from './attackers.ts'
 import { type CallbacksOptions, run, sender, untilReady } from './callbacks.ts'
 import { findPlace } from './place.ts'
+import { peakMemoryMiBOf } from './processes.ts'
+import { ranks } from './ranks.ts'
 
 export interface HostileOptions {
   /** Names of `attacks`; empty: each, and nobody. */
@@ -46,9 +48,9 @@ const spread = ' from 64 addresses'
  * run at a low priority: elsewhere they would not take the receiver's CPU. Linux only, for its loopback addresses.
  */
 export async function measureHostile(options: HostileOptions): Promise<Row[]> {
-  const infrastructure = options.embedded ? null : await findPlace()
-  const bus = infrastructure
-    ? { BUSGATE_KAFKA_BROKERS: infrastructure.brokers.join(), BUSGATE_REGISTRY_URL: infrastructure.registryUrl }
+  const place = options.embedded ? null : await findPlace()
+  const bus = place
+    ? { BUSGATE_KAFKA_BROKERS: place.brokers.join(), BUSGATE_REGISTRY_URL: place.registryUrl }
     : { BUSGATE_KAFKA_BROKERS: 'embedded' }
   const { attacks } = await import('./attackers.ts')
   const names =
@@ -57,7 +59,7 @@ export async function measureHostile(options: HostileOptions): Promise<Row[]> {
       : ['nobody', ...Object.keys(attacks), ...['forged', 'silent', 'heads', 'pipelined'].map(kind => kind + spread)]
   const rows: Row[] = []
   for (const name of names) rows.push(await beside(name, bus, options))
-  await infrastructure?.stop()
+  await place?.stop()
   return rows
 }
 
@@ -118,17 +120,16 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
   const { latencies, accepted, sent } = await run(load, 1e9, seconds, send)
   const outcome = end ?? 'lives'
   const told = attacker ? await farewell(attacker) : ''
-  const peakMiB = Math.round((group?.peak() ?? peakOf(receiver.pid)) / 2 ** 20)
+  const peakMiB = Math.round(group ? group.peak() / 2 ** 20 : end === null ? peakMemoryMiBOf(receiver.pid!) : 0)
   receiver.kill()
   if (end === null) await once(receiver, 'exit')
   group?.remove()
-  latencies.sort((a, b) => a - b)
-  const rank = (share: number) => Math.round((latencies[Math.floor((latencies.length - 1) * share)] ?? 0) * 10) / 10
+  const { p50, p99, max } = ranks(latencies)!
   return {
     beside: name,
-    p50Ms: rank(0.5),
-    p99Ms: rank(0.99),
-    maxMs: rank(1),
+    p50Ms: tenths(p50),
+    p99Ms: tenths(p99),
+    maxMs: tenths(max),
     lost: sent - accepted.size,
     receiver: outcome,
     peakMiB,
@@ -136,6 +137,8 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
     attacker: told,
   }
 }
+
+const tenths = (value: number) => Math.round(value * 10) / 10
 
 async function farewell(attacker: ReturnType<typeof fork>): Promise<string> {
   const told = once(attacker, 'message').then(([seen]) => JSON.stringify(seen))
@@ -174,9 +177,4 @@ function controlGroup(memory: string) {
     peak: () => Number(readFileSync(`${path}/memory.max_usage_in_bytes`, 'utf8')),
     remove: () => rmdirSync(path),
   }
-}
-
-function peakOf(pid: number | undefined): number {
-  const status = existsSync(`/proc/${pid}/status`) ? readFileSync(`/proc/${pid}/status`, 'utf8') : ''
-  return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1024
 }

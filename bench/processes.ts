@@ -32,7 +32,7 @@ export class Processes {
 
   /** The most that was ever resident, the sum of all processes. */
   peakMemoryMiB(): number {
-    return sum(this.pids.map(pid => statusOf(pid, 'VmHWM')))
+    return sum(this.pids.map(peakMemoryMiBOf))
   }
 
   sockets(): number {
@@ -59,8 +59,9 @@ function cpuOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * tickMicros
 }
 
-function statusOf(pid: number, name: string): number {
-  const kiB = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+/** The most that was ever resident. */
+export function peakMemoryMiBOf(pid: number): number {
+  const kiB = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return Number(kiB) / 1024
 }
 

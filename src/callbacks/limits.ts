@@ -1,4 +1,4 @@
-import type { Settings } from '../config/index.ts'
+import { definitions, type Settings } from '../config/index.ts'
 
 /** What operators may set. */
 type SettableLimits = Pick<
@@ -27,16 +27,18 @@ export interface ReceiverLimits extends SettableLimits {
   drainMs: number
 }
 
+const unlessSet = (name: keyof SettableLimits): number => Number(definitions[`callbacks.${name}`].default)
+
 /** A callback waits for the publish in flight and then for its own: together within 10 s, as senders usually wait. */
 export const receiverLimits: ReceiverLimits = {
-  connections: 4096,
-  inFlightBytes: 32 * 1024 * 1024,
-  addressShare: 0.25,
-  addressRefusals: 200,
-  bodyBytes: 64 * 1024,
-  headersMs: 5_000,
-  requestMs: 10_000,
-  keepAliveMs: 65_000,
+  connections: unlessSet('connections'),
+  inFlightBytes: unlessSet('inFlightBytes'),
+  addressShare: unlessSet('addressShare'),
+  addressRefusals: unlessSet('addressRefusals'),
+  bodyBytes: unlessSet('bodyBytes'),
+  headersMs: unlessSet('headersMs'),
+  requestMs: unlessSet('requestMs'),
+  keepAliveMs: unlessSet('keepAliveMs'),
   jsonDepth: 20,
   publishMs: 5_000,
   publishEveryMs: 5,

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { isMap, isPair, LineCounter, parseDocument } from 'yaml'
+import { isObject } from '../protocol/json.ts'
 import type { Problem } from './errors.ts'
 import { isSection, type Match, matchPath, nearestTo, pathOfVariable } from './names.ts'
 
@@ -53,10 +54,10 @@ export function treeLayer(tree: unknown, where: (keys: string[]) => string): Lay
   const layer: Layer = { given: [], problems: [] }
   const visit = (value: unknown, keys: string[]) => {
     const path = keys.join('.')
-    const match = isTree(value) && !isEmpty(value) && isSection(path) ? undefined : matchPath(path)
+    const match = isObject(value) && !isEmpty(value) && isSection(path) ? undefined : matchPath(path)
     if (match && value !== null && value !== undefined) return layer.given.push({ ...match, where: where(keys), value })
     if (match || (keys.length > 0 && isEmpty(value) && isSection(path))) return undefined
-    if (isTree(value) && (keys.length === 0 || !isEmpty(value))) {
+    if (isObject(value) && (keys.length === 0 || !isEmpty(value))) {
       for (const [key, child] of Object.entries(value)) visit(child, [...keys, key])
       return undefined
     }
@@ -67,12 +68,8 @@ export function treeLayer(tree: unknown, where: (keys: string[]) => string): Lay
   return layer
 }
 
-function isTree(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function isEmpty(value: unknown): boolean {
-  return value === null || value === undefined || (isTree(value) && Object.keys(value).length === 0)
+  return value === null || value === undefined || (isObject(value) && Object.keys(value).length === 0)
 }
 
 function isServiceLink(variable: string, value: string): boolean {

@@ -1,4 +1,5 @@
-import { type ErrorCode, errorCodeOf, knownErrorCode, parseJson } from '../protocol/index.ts'
+import { type ErrorCode, errorCodeOf, knownErrorCode } from '../protocol/index.ts'
+import { isObject, parseJson } from '../protocol/json.ts'
 import type { Answer } from './answer.ts'
 
 /** What became of one operation of an envelope. */
@@ -135,8 +136,5 @@ export function parseObject(body: string): Record<string, unknown> | null {
     return null
   }
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const textOf = (error: unknown): string => (typeof error === 'string' && error !== '' ? error : 'no reason given')

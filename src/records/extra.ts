@@ -1,5 +1,4 @@
-import { parseJson, stringifyJson } from '../protocol/index.ts'
-import { isObject } from './fields.ts'
+import { isObject, parseJson, stringifyJson } from '../protocol/json.ts'
 
 type Fields = Record<string, unknown>
 

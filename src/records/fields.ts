@@ -1,7 +1,4 @@
-import { stringifyJson } from '../protocol/index.ts'
-
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+import { isObject, stringifyJson } from '../protocol/json.ts'
 
 /**
  * The fields of an object that the gateway sent. Each known one is taken as what it is wanted as; what cannot be read as

@@ -1,5 +1,6 @@
 import type { SendType } from '../protocol/index.ts'
-import { Fields, flagOrNull, int32OrNull, intOrNull, isObject, jsonOrNull, numberOrNull, textOrNull } from './fields.ts'
+import { isObject } from '../protocol/json.ts'
+import { Fields, flagOrNull, int32OrNull, intOrNull, jsonOrNull, numberOrNull, textOrNull } from './fields.ts'
 import type {
   SendResult,
   SendResultHlr,

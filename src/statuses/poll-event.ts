@@ -1,5 +1,5 @@
 import type { Verdict } from '../gateway/classify.ts'
-import { isObject } from '../records/fields.ts'
+import { isObject } from '../protocol/json.ts'
 import type { SendResult, StatusEvent } from '../records/generated.ts'
 import { readStatus } from '../records/status.ts'
 

@@ -6,8 +6,7 @@
  * The bus is the embedded one, or that of KAFKA_BROKERS and REGISTRY_URL.
  */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -16,30 +15,16 @@ import type { Api, Span } from './look/api.ts'
 import { type Dashboard, look, readDashboards, type Shown } from './look/frames.ts'
 import { judge } from './look/judge.ts'
 import { pageOf } from './look/page.ts'
-import { startPrometheus } from './look/prometheus.ts'
-import { impatientRules } from './look/rules.ts'
-import { startRun } from './look/run.ts'
 import { drive } from './look/traffic.ts'
+import { watched } from './look/watched.ts'
 
 const { values: options } = parseArgs({
   options: { short: { type: 'boolean' }, seconds: { type: 'string' }, folder: { type: 'string' } },
 })
 const seconds = Number(options.seconds ?? (options.short ? 30 : 240))
 const folder = resolve(options.folder ?? fileURLToPath(new URL('../../.cache/look', import.meta.url)))
-const work = mkdtempSync(join(tmpdir(), 'busgate-look-'))
-const cleanups: (() => unknown)[] = [() => rmSync(work, { recursive: true })]
-try {
-  await main()
-} finally {
-  for (const end of cleanups.reverse()) await end()
-}
-process.exit() // a client of Kafka may leave a connection behind
 
-async function main(): Promise<void> {
-  const run = await startRun()
-  cleanups.push(run.stop)
-  const prometheus = await startPrometheus(work, run.targets, impatientRules(run.settings.topics.commands[0]!))
-  cleanups.push(prometheus.stop)
+await watched(async (run, prometheus) => {
   const from = Date.now() / 1000
   await drive(run, seconds)
   const span = { from, to: Date.now() / 1000 }
@@ -53,7 +38,7 @@ async function main(): Promise<void> {
   console.log(`${panels} panels of ${seen.length} dashboards after ${seconds} s: ${faults.length} faults`)
   process.exitCode = faults.length > 0 ? 1 : 0
   if (!options.short) draw(seen, span)
-}
+})
 
 /** On a busy machine a scrape may fail now and then. */
 async function lastingComplaints(prometheus: Api): Promise<string[]> {

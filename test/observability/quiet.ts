@@ -3,28 +3,10 @@
  * that wait for seconds only. Fails when one of them fires, or when a target or a rule fails. What takes hours is tested
  * with promtool (rules/quiet.test.yaml).
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { startPrometheus } from './look/prometheus.ts'
-import { impatientRules } from './look/rules.ts'
-import { startRun } from './look/run.ts'
+import { watched } from './look/watched.ts'
 
-const work = mkdtempSync(join(tmpdir(), 'busgate-quiet-'))
-const cleanups: (() => unknown)[] = [() => rmSync(work, { recursive: true })]
-try {
-  await main()
-} finally {
-  for (const end of cleanups.reverse()) await end()
-}
-process.exit() // a client of Kafka may leave a connection behind
-
-async function main(): Promise<void> {
-  const run = await startRun()
-  cleanups.push(run.stop)
-  const prometheus = await startPrometheus(work, run.targets, impatientRules(run.settings.topics.commands[0]!))
-  cleanups.push(prometheus.stop)
+await watched(async (run, prometheus) => {
   const from = Date.now() / 1000
   await setTimeout(15_000)
   await run.restartSecond(1000)
@@ -38,4 +20,4 @@ async function main(): Promise<void> {
   for (const fault of faults) console.error(fault)
   console.log(`an idle installation and a restart: ${faults.length} faults`)
   process.exitCode = faults.length > 0 ? 1 : 0
-}
+})

@@ -8,10 +8,11 @@ import {
   operationTypes,
   requiredFields,
 } from '../../protocol/index.ts'
+import { isObject } from '../../protocol/json.ts'
 import { type Command, command, text, toggle } from '../command.ts'
 import { fieldFlags, operationOfFlags } from '../gateway/fields.ts'
 import { readOperations } from '../gateway/input.ts'
-import { aligned, isObject } from '../gateway/output.ts'
+import { aligned } from '../gateway/output.ts'
 import { type Asked, complaints, jsonLines, type Result, textLines } from '../gateway/report.ts'
 import { configFlag, settingsFrom, unknownAccount } from '../settings.ts'
 import { untilSignal } from '../signals.ts'

@@ -1,4 +1,4 @@
-import { stringifyJson } from '../../protocol/index.ts'
+import { isObject, stringifyJson } from '../../protocol/json.ts'
 import { printable } from '../printable.ts'
 
 type Row = string[]
@@ -54,6 +54,3 @@ function cell(value: unknown): string {
   if (value === undefined || value === null) return ''
   return printable(typeof value === 'string' ? value : stringifyJson(value))
 }
-
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -4,6 +4,7 @@ import { unpackCheckpoint } from '../../bus/session/checkpoint.ts'
 import { DONE, INTENT, NEW } from '../../bus/session/window.ts'
 import type { Settings } from '../../config/index.ts'
 import { originOf } from '../../dispatch/doubts.ts'
+import { idBytes } from '../../records/avro.ts'
 import { recordNames } from '../../records/command.ts'
 import { createDecoder, type Decoder } from '../../records/decoder.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
@@ -65,14 +66,14 @@ export class MessageSearch {
     const ofKey = keyed.flatMap(topic =>
       this.#tps(topic).filter(tp => tp.partition === partitionOf(key, this.#count(topic))),
     )
-    await this.#look(ofKey, this.#options.since, [{ key }])
+    await this.#look(ofKey, [{ key }])
     const isKnown = () => this.#evidence.results.length + this.#evidence.doubts.length > 0
     if (!isKnown()) {
       // partitions that were added since move keys to other partitions
       const others = keyed.flatMap(topic => this.#tps(topic)).filter(tp => !ofKey.some(one => same(one, tp)))
-      await this.#look(others, this.#options.since, [{ key }])
+      await this.#look(others, [{ key }])
     }
-    await this.#commandsOf([{ key }, { bytes: avroLong(id) }], ({ id: found }) => found === id, !isKnown())
+    await this.#commandsOf([{ key }, { bytes: idBytes(id) }], ({ id: found }) => found === id, !isKnown())
     return this.#evidence
   }
 
@@ -81,7 +82,7 @@ export class MessageSearch {
     const { results, statuses } = this.#options.settings.topics
     await this.#begin()
     const needles = [{ bytes: Buffer.from(correlationId) }]
-    await this.#look([...this.#tps(results), ...this.#tps(statuses)], this.#options.since, needles)
+    await this.#look([...this.#tps(results), ...this.#tps(statuses)], needles)
     await this.#commandsOf(needles, found => found.correlationId === correlationId, this.#evidence.results.length === 0)
     const { results: found, statuses: told, commands } = this.#evidence
     const carrying = [...found, ...told].filter(({ value }) => value.correlationId === correlationId)
@@ -104,11 +105,27 @@ export class MessageSearch {
     return Array.from({ length: this.#count(topic) }, (_, partition) => ({ topic, partition }))
   }
 
-  async #look(tps: Tps, from: From, needles: readonly Needle[]): Promise<void> {
+  /** Looks through what is no older than is wanted, on any topics but those of commands. */
+  #look(tps: Tps, needles: readonly Needle[]): Promise<void> {
+    const { since } = this.#options
+    return this.#searchAll(
+      tps,
+      () => since,
+      needles,
+      found => this.#note(found),
+    )
+  }
+
+  async #searchAll(
+    tps: Tps,
+    from: (tp: TopicPartition) => From,
+    needles: readonly Needle[],
+    note: (found: Searched) => Promise<unknown>,
+  ): Promise<void> {
     await Promise.all(
       tps.map(async tp => {
-        const found = await this.#search(tp, from, needles)
-        if (found) await this.#note(found)
+        const found = await this.#search(tp, from(tp), needles)
+        if (found) await note(found)
       }),
     )
   }
@@ -164,36 +181,31 @@ export class MessageSearch {
     const tps = this.#options.settings.topics.commands.flatMap(topic => this.#tps(topic))
     const bases = await this.#basesOf(tps)
     await this.#commandsAt(this.#placesTold(), isOne)
-    await Promise.all(
-      tps.map(async (tp, i) => {
-        const base = bases[i] ?? null
-        const found = await this.#search(tp, base === null ? this.#options.since : { offset: base }, needles)
-        if (found) await this.#noteCommands(tp, found.records, isOne)
-      }),
-    )
+    const note = (found: Searched) => this.#noteCommands(found, found.records, isOne)
+    const { since } = this.#options
+    await this.#searchAll(tps, tp => (bases.has(tp) ? { offset: bases.get(tp)! } : since), needles, note)
     if (!further || this.#evidence.commands.length > 0) return
-    const before = tps.filter((_, i) => bases[i] !== null && bases[i] !== undefined)
-    await Promise.all(
-      before.map(async tp => {
-        const found = await this.#search(tp, this.#options.since, needles)
-        if (found) await this.#noteCommands(tp, found.records, isOne)
-      }),
-    )
+    const begun = tps.filter(tp => bases.has(tp))
+    await this.#searchAll(begun, () => since, needles, note)
   }
 
-  /** Where the workers' group is on each partition; null: it has not begun there. */
-  async #basesOf(tps: Tps): Promise<(number | null)[]> {
+  /** Where the workers' group is on each partition on which it has begun. */
+  async #basesOf(tps: Tps): Promise<Map<TopicPartition, number>> {
     const { bus, settings } = this.#options
+    const bases = new Map<TopicPartition, number>()
     try {
       const known = await bus.progress(settings.kafka.groupId, tps)
-      for (const [i, tp] of tps.entries()) this.#progress.set(nameOf(tp), progressOf(known[i] ?? null))
-      return known.map(one => one?.offset ?? null)
+      for (const [i, tp] of tps.entries()) {
+        const committed = known[i] ?? null
+        this.#progress.set(nameOf(tp), progressOf(committed))
+        if (committed) bases.set(tp, committed.offset)
+      }
     } catch (error) {
       this.#evidence.gaps.push(
         `How far the group ${settings.kafka.groupId} has come is not known: ${(error as Error).message}`,
       )
-      return tps.map(() => null)
     }
+    return bases
   }
 
   /** The commands that results and doubts are about. */
@@ -259,15 +271,6 @@ const same = (one: TopicPartition, other: TopicPartition) => nameOf(one) === nam
 
 function logOf({ topic, partition, from, until, start, since, unreadable }: Searched): SearchedLog {
   return { topic, partition, records: until - from, since, olderAreGone: from === start && start > 0, unreadable }
-}
-
-/** As Avro writes an id: zigzag, seven bits a byte. */
-function avroLong(id: bigint): Buffer {
-  const bytes: number[] = []
-  for (let rest = id << 1n; ; rest >>= 7n) {
-    if (rest < 0x80n) return Buffer.from([...bytes, Number(rest)])
-    bytes.push(Number(rest & 0x7fn) | 0x80)
-  }
 }
 
 function typeNameOf({ message }: SendCommand): string {
