@@ -93,7 +93,7 @@ export const attacks = {
         told.sent += 1000
       }),
     ),
-  /** The same without end, at an address that is nobody's, in as few bytes as possible. */
+  /** Sends such requests without end, to an address that is nobody's, in as few bytes as possible. */
   pipelinedForged: attack =>
     keep(50, again =>
       open(
@@ -169,7 +169,7 @@ export const attacks = {
         again,
       ),
     ),
-  /** As many valid ones at a time as connections can be had. */
+  /** Sends valid requests, as many at a time as connections can be had. */
   valid: attack =>
     keep(2000, again =>
       open(

@@ -6,7 +6,7 @@ import type { Outside } from './outside.ts'
 
 export type Kinds = 'sms' | 'mixed'
 
-/** Of commands whose time is not known, in the order of their appending. */
+/** Commands whose time is not known have ids from here on, in the order of their appending. */
 const firstPlainId = 10_000_000_000
 const batch = 2_000
 /** How often commands are appended at a steady rate. */
@@ -85,7 +85,7 @@ const rcs = {
   rcs_button: 'Show',
 }
 
-/** Of ten commands of mixed kinds, in turn. */
+/** Commands of mixed kinds carry these messages in turn. */
 const mixture: readonly Message[] = [
   { type: 'sms', message: sms },
   { type: 'viber+sms', message: { ...viber, ...sms } },

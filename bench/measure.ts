@@ -17,7 +17,7 @@ export interface Figures {
   commandsPerSecond?: number
   /** User and system time of all its processes, their start included. */
   cpuMicrosWithStart?: number
-  /** The same of the second half of the commands. */
+  /** User and system time of the second half of the commands. */
   cpuMicrosSteady?: number
   /** Shares of one core, at a steady rate. */
   core?: number
@@ -30,7 +30,7 @@ export interface Figures {
   /** From the start of the process to its first POST. */
   firstPostSeconds?: number
   peakMemoryMiB: number
-  /** Of all its processes. */
+  /** Sockets that all its processes have open at the end. */
   sockets: number
   /** Ids that the gateway got twice. */
   repeated: number

@@ -9,11 +9,11 @@ export interface Place {
   stop(): Promise<void>
 }
 
-/** As a broker of a company runs, but for its size. */
+/** The broker runs as one of a company does, but for its size. */
 const jvm = ['-Xmx1g', '-XX:+UseG1GC', '-XX:-UsePerfData']
 
 /**
- * Those that KAFKA_BROKERS and REGISTRY_URL name, or one broker and a registry of its own.
+ * Takes the brokers and the registry that KAFKA_BROKERS and REGISTRY_URL name, or starts one of each.
  * @throws Error that says what is missing for the latter
  */
 export async function findPlace(): Promise<Place> {

@@ -60,7 +60,7 @@ async function commitsOf(metricsUrl: string): Promise<number> {
 
 type Start = (options: StartOptions) => Promise<Running>
 
-/** By the names that `--peer` takes. */
+/** `--peer` takes these names. */
 export const programs: Readonly<Record<string, Start>> = {
   busgate: startBusgate,
   'busgate on kafkajs': options =>

@@ -23,7 +23,7 @@ const columns: readonly [name: string, of: (figures: Figures) => string][] = [
   ['twice', ({ repeated }) => whole(repeated)],
 ]
 
-/** In Markdown. */
+/** Writes the rows as a table in Markdown. */
 export function tableOf(rows: readonly Row[]): string {
   const programs = new Set(rows.map(({ program }) => program)).size
   const told = columns.filter(([, of]) => rows.some(({ figures }) => of(figures) !== ''))

@@ -100,7 +100,7 @@ export interface GroupReadOptions {
   startFrom: From
   /** Gives up a join that waits for its coordinator. */
   ending: AbortSignal
-  /** As of `follow`; how far they were worked on is told to the partition. */
+  /** Takes records as the handler of `follow` does, and tells the partition how far they were worked on. */
   onRecords(from: ReadPartition, records: readonly BusRecord[]): Promise<void>
   /** The group rebalances. Resolves when nothing is worked on any more; that is waited for up to kafka.drainMs. */
   pause(): Promise<void>

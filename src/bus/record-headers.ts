@@ -5,7 +5,7 @@ export function newHeaders(): Record<string, Buffer | Buffer[]> {
   return Object.create(null)
 }
 
-/** Those of a record that has none: one object for all such records, which are most. */
+/** A record without headers has this object; most records have none. */
 export const noHeaders: RecordHeaders = Object.freeze(newHeaders())
 const noPairs: readonly [string, Buffer | string][] = []
 

@@ -16,7 +16,7 @@ const NONCE_WORDS = NONCE_BYTES / WORD
 
 /** A hook address has room for no more; longer texts are sealed by node:crypto. */
 const TEXT_BLOCKS = 8
-/** Of each text: the block that covers its tag, then those that cover the text. */
+/** A pad holds the block that covers a text's tag, then those that cover the text. */
 const PAD_BYTES = (1 + TEXT_BLOCKS) * BLOCK
 /** Random bytes are asked for by so many texts at a time, too: one call each would cost as much as the encryption. */
 const TEXTS = 256
@@ -30,7 +30,7 @@ export class GcmSealer {
   readonly #encrypt: (blocks: Buffer) => Buffer
   readonly #nonces = Buffer.from(new ArrayBuffer(TEXTS * NONCE_BYTES))
   readonly #nonceWords = new Uint32Array(this.#nonces.buffer)
-  /** Of each text the blocks that its pad is encrypted from: its nonce and, in the last word, their number. */
+  /** Each pad is encrypted from blocks that hold the nonce of its text and, in the last word, their number. */
   readonly #counters = Buffer.from(new ArrayBuffer(TEXTS * PAD_BYTES))
   readonly #counterWords = new Uint32Array(this.#counters.buffer)
   #pads: Buffer = this.#counters
@@ -93,7 +93,7 @@ const BYTES = 256
 
 /** GHASH: a polynomial over GF(2^128) at a secret point, whose coefficients are the blocks of clear bytes and text. */
 class Ghash {
-  /** For each byte of a block, by its place and value: its product with the point. 64 KiB. */
+  /** The product of each byte with the point, by the byte's place in a block and its value: 64 KiB. */
   readonly #products = new Uint32Array(BLOCK * BYTES * WORDS)
   readonly #sum = new Uint8Array(BLOCK)
   readonly #sumWords = new Uint32Array(this.#sum.buffer)

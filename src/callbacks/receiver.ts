@@ -85,7 +85,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
     else void take(request, response, visitOf(request, response, visit), () => draining)
   }
 
-  /** Of a request that came through a trusted proxy, its client's; of others their connection's. */
+  /** A request that came through a trusted proxy is counted for its client, any other one for its connection. */
   function visitOf(request: IncomingMessage, response: ServerResponse, ofConnection: Visit): Visit | null {
     const isProxied = trusts(request.socket.remoteAddress ?? '')
     const client = isProxied ? forwardedFor(request.headers['x-forwarded-for'], trusts) : null

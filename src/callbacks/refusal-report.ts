@@ -27,7 +27,7 @@ export function reportRefusals(telemetry: Telemetry, clock: Clock): () => void {
   const note = (refused: { reason: string; error?: ErrorPlace }) => {
     counts[refused.reason] = (counts[refused.reason] ?? 0) + 1
     error = refused.error ?? error
-    // Those that come in the same moment are told together.
+    // Refusals that come in the same moment are told together.
     cancel ??= clock.after(0, tell)
   }
   telemetry.on('callback.refused', note)

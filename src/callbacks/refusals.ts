@@ -22,8 +22,8 @@ export const refusals = {
 
 export type Refusal = keyof typeof refusals
 
-/** Those of which the log warns, since there may be something to do about them here. */
+/** The log warns of these, since there may be something to do about them here. */
 export const ours: ReadonlySet<Refusal> = new Set(['overloaded', 'not_published', 'failed'])
 
-/** Those that no sender brings about at will: the others are answered to one address at a bounded pace. */
+/** No sender brings these about at will; all others are answered to one address at a bounded pace. */
 export const unpaced: ReadonlySet<Refusal> = new Set(['not_published', 'failed', 'aborted'])

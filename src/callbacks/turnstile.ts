@@ -55,7 +55,7 @@ export class Turnstile extends Duplex {
     return this.#socket.remoteAddress
   }
 
-  /** As of a socket, of which the HTTP server takes this one for. */
+  /** The HTTP server takes this for a socket, and sets its time-out. */
   setTimeout(ms: number): this {
     this.#socket.setTimeout(ms)
     return this

@@ -13,7 +13,7 @@ export interface TlsTexts {
   key?: string
 }
 
-/** For a connection of TLS that is opened now. */
+/** Reads the files for a TLS connection that is opened now. */
 export function tlsOf({ ca, cert, key }: TlsFiles): TlsTexts {
   return {
     ...(ca && { ca: ca.reveal() }),

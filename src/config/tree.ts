@@ -15,7 +15,7 @@ type Definition<P extends SettingPath> = (typeof definitions)[P]
 type Plain<S> = S extends { secret: true } ? string : Given<NonNullable<ValueOf<S>>>
 type SecretPath = { [P in SettingPath]: Definition<P> extends { secret: true } ? P : never }[SettingPath]
 
-/** By their paths; a secret also by its twin, which names a file. */
+/** Each setting stands under its path, a secret also under that of its twin, which names a file. */
 type ByPath = { [P in SettingPath]: Plain<Definition<P>> } & { [P in SecretPath as `${P}File`]: string }
 
 type HeadOf<P> = P extends `${infer Head}.${string}` ? Head : P

@@ -14,7 +14,7 @@ export interface MessageId {
   account?: string
 }
 
-/** Of several commands with one id, what tells most about whether the message was sent. */
+/** Among several commands with one id, an earlier outcome here tells more about whether the message was sent. */
 const tellsMost: readonly SendResult['outcome'][] = ['SENT', 'UNRESOLVED', 'REJECTED', 'EXPIRED', 'INVALID', 'UNKNOWN']
 
 /**

@@ -95,7 +95,10 @@ export function readResults(settings: Settings, options: ReadOptions): Endable<R
   return read<SendResult>(settings, settings.topics.results, schemas.result, options)
 }
 
-/** The same of delivery statuses, from `topics.statuses`. What several of them mean together, `lifecycleAfter` tells. */
+/**
+ * Reads delivery statuses from `topics.statuses`, as `readResults` reads results. `lifecycleAfter` tells what several of them
+ * mean together.
+ */
 export function readStatuses(settings: Settings, options: ReadOptions): Endable<Received<StatusEvent>> {
   return read<StatusEvent>(settings, settings.topics.statuses, schemas.status, options)
 }

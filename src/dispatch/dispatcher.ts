@@ -41,7 +41,7 @@ export class Dispatcher {
   /** Commands of all envelopes on their way. */
   #intents = 0
   readonly #lanes: Lanes
-  /** In which envelopes are formed: what the rate allows is dealt out there. */
+  /** Envelopes are formed in these turns: what the rate allows is dealt out there. */
   readonly #turns: Turns
   readonly #suspected: SuspectedAccounts
   readonly #disposal: Disposal

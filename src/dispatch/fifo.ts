@@ -3,7 +3,7 @@ import type { Pending } from './pending.ts'
 
 /** First in, first out; takes back at the front. */
 export class Fifo {
-  /** Those before the head are undefined, so that nobody keeps them in memory: queues are many. */
+  /** Items before the head are undefined, so that nobody keeps them in memory: queues are many. */
   #items: (Pending | undefined)[] = []
   #head = 0
   bytes = 0

@@ -1,7 +1,7 @@
-/** Of the way towards a longer time that one observation goes, and towards a shorter one. */
+/** One observation goes this part of the way towards a longer time of preparing, and this part towards a shorter one. */
 const rise = 1 / 4
 const fall = 1 / 64
-/** The same of the usual time of a request. */
+/** One observation goes this part of the way towards another usual time of a request. */
 const drift = 1 / 16
 
 /**

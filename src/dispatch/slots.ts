@@ -17,17 +17,17 @@ export class Slots {
   readonly #concurrency: number
   readonly #limit: ReturnType<typeof pLimit>
   readonly #turns: Turns
-  /** By urgency: those that are going to wait here, as soon as their intents are committed. */
+  /** Envelopes that are going to wait here as soon as their intents are committed, by urgency. */
   readonly #preparing: Set<InFlight>[]
-  /** By urgency. */
+  /** Envelopes that wait for a slot, by urgency. */
   readonly #prepared: InFlight[][]
   readonly #requests: Request[] = []
   readonly #underWay = new Set<Request>()
-  /** Whether one of them was the last to take a slot. */
+  /** Whether a request that is no envelope was the last to take a slot. */
   #requestedLast = false
   #isKept = false
   #taken = 0
-  /** Of the most urgent topic. */
+  /** Slots that the most urgent topic has taken. */
   #urgent = 0
 
   /** @param topics how many there are, 0 being the most urgent one */

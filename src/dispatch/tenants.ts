@@ -21,9 +21,9 @@ const nobody = ''
 export class Tenants {
   readonly #weights: ReadonlyMap<string, number>
   readonly #tenants = new Map<string, Tenant>()
-  /** Those that have something to be taken, the next one first. */
+  /** Tenants that have something to be taken, the next one first. */
   readonly #turns = new Set<Tenant>()
-  /** Of those in all. */
+  /** What the tenants that have turns weigh in all. */
   #weight = 0
   /** Whose command came last: mostly there is but one. */
   #last: { name: string; tenant: Tenant } | null = null
@@ -177,7 +177,7 @@ export class Tenants {
     return tenant
   }
 
-  /** One of its own, if there is room for it. */
+  /** Gives the name a tenant of its own, if there is room for it. */
   #create(name: string): Tenant {
     const key = this.#tenants.size < mostTenants ? name : nobody
     const tenant = this.#tenants.get(key) ?? {

@@ -19,7 +19,7 @@ export interface Dispatching {
   close(): Promise<void>
 }
 
-/** For the connection to the server, and for what a proxy says to CONNECT. */
+/** The connection to the server may take this long, and so may what a proxy says to CONNECT. */
 const connectTimeoutMs = 5_000
 
 /**

@@ -41,7 +41,7 @@ function missingInStages(operation: Operation): string | null {
   return empty === undefined ? null : `${empty}.message`
 }
 
-/** In one of the two shapes that the interface shows of voice there is no text. */
+/** Whether a stage tells nothing. One of the two shapes that the interface shows of voice has no text. */
 function isEmptyStage(channel: string, stage: Operation): boolean {
   const isWithoutText = channel === 'voice' && stage.voice === undefined
   return !isWithoutText && !stageContent.some(name => isFilled(stage[name]))

@@ -8,7 +8,7 @@ export interface RegistryLogin {
   username?: string
   /** A function is asked at each request, so that it may change. */
   password?: Told
-  /** In place of user and password. */
+  /** A bearer token, in place of user and password. */
   token?: Told
   /** Whom to trust, and who this is; asked at each connection. */
   tls?: () => TlsTexts

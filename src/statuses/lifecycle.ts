@@ -47,7 +47,7 @@ export const newLifecycle: Lifecycle = {
   replied: false,
 }
 
-/** The same of a message that had no hook of its own: its result has the header `busgate.hook` with the value `none`. */
+/** A message starts with this that had no hook of its own: its result has the header `busgate.hook` with the value `none`. */
 export const newUnhookedLifecycle: Lifecycle = { ...newLifecycle, unhooked: true }
 
 /**

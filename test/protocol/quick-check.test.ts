@@ -5,7 +5,7 @@ import { operations, type SendType, sendTypes } from '../../src/protocol/index.t
 import { quickCheck } from '../../src/protocol/quick-check.ts'
 import { anyOperation } from '../support/arbitraries.ts'
 
-/** Those whose rules are each about one field. The others, and these fields, are left to zod. */
+/** The rules of these types are each about one field. The other types, and these fields, are left to zod. */
 const known: readonly SendType[] = ['sms', 'rcs', 'rcs+sms', 'viber+sms', 'telegram', 'call/otp', 'hlr']
 const unknown = ['viber_carousel', 'viber_lifetime']
 

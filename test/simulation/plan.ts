@@ -393,7 +393,7 @@ function queued(seed: number, plan: Plan): Plan {
   }
 }
 
-/** In some worlds a kill may leave few commands in doubt. Drawn apart, too. */
+/** In some worlds a kill may leave few commands in doubt. Such worlds are drawn apart from the others. */
 function bounded(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0xb0d5)
   if (!random.chance(0.5)) return plan

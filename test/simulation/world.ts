@@ -42,7 +42,7 @@ export async function runSeed(seed: number, { trace = false } = {}): Promise<Out
   return new World(seed, planOf(seed), await sharedCodec(), trace).run()
 }
 
-/** Of a process whose settings name no bound. */
+/** A process whose settings name no bound has this one. */
 const mostIntents = 6_400
 
 class World {

@@ -32,7 +32,7 @@ export interface SendingOptions {
   maxIntents?: number
   /** Operations a second of accounts; undefined: no limit. Default: the accounts `default` and `other`. */
   accounts?: Record<string, number | undefined>
-  /** Of accounts, where it is not 1. */
+  /** The weights of accounts, where they are not 1. */
   weights?: Record<string, number>
   partitions?: number
   /** Whether one commit carries all partitions. Default true. */

@@ -206,7 +206,7 @@ describe('two workers of one group', () => {
   })
 })
 
-/** Of each role, as the metrics tell it. */
+/** Whether each role does its work, as the metrics tell it. */
 async function readiness(port: number): Promise<Record<string, number>> {
   const ofRoles = [...(await scrape(port))].filter(([series]) => series.startsWith('busgate_ready{'))
   return Object.fromEntries(ofRoles.map(([series, value]) => [/role="(\w+)"/.exec(series)![1], value]))

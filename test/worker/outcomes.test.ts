@@ -122,7 +122,7 @@ describe('a command that breaks the interface', () => {
     ['viber_message', 'or sms_message of viber+sms', emptyMessage()],
   ]
 
-  /** As a producer makes it that fills in no field of the message. */
+  /** A command whose producer has filled in no field of the message. */
   function emptyMessage(): SendCommand {
     const fields = Object.keys(Object.values(buildCommandOf('viber+sms').message)[0] as object)
     return buildCommandOf('viber+sms', {}, Object.fromEntries(fields.map(field => [field, null])))

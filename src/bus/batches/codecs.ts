@@ -45,7 +45,7 @@ const leastChunk = 16 * 1024
 const mostChunk = 1024 * 1024
 
 /**
- * For whoever looks at the bytes once and lets them go: gzip is unpacked beside the main thread, into as much room as its
+ * Serves whoever looks at the bytes once and lets them go: gzip is unpacked beside the main thread, into as much room as its
  * end says that it takes. Records that are kept would keep that room, whatever a hostile producer claims.
  * @throws UnreadableBatch as `unpack`
  */

@@ -62,7 +62,7 @@ export interface KafkaBusOptions extends KafkaConnection {
 /** Of topics just made. */
 const leadersWithinMs = 30_000
 const createWithinMs = 10_000
-/** Of one answer, which holds some MiB. */
+/** One answer to a search holds some MiB, and may take this long. */
 const searchLimitMs = 30_000
 const topicAlreadyExists = 36
 

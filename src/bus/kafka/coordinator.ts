@@ -39,7 +39,7 @@ const protocols = {
   together: 'busgate',
   apart: 'busgate-apart',
   older: 'RoundRobinAssigner',
-  /** Of groups that only read. */
+  /** Groups that only read offer this one. */
   readers: 'busgate-readers',
 }
 export type Offer = keyof typeof protocols

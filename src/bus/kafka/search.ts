@@ -20,7 +20,7 @@ const batchRoom = 256 * 1024 * 1024
 
 /** A batch that may hold a record that is looked for. */
 interface Candidate {
-  /** Behind the last batch: a set of the older formats does not state its first offset. */
+  /** The place behind the batch before, because a set of the older formats does not state its first offset. */
   from: number
   last: number
 }

@@ -82,7 +82,7 @@ export class MemorySharedCommits implements SharedCommits {
     return initialising
   }
 
-  /** For a session that commits by itself. */
+  /** Takes the partition over for a session that commits by itself. */
   acquireApart(tp: TopicPartition, fence: () => void): Promise<Acquired> {
     this.#claims.forget(tp)
     return this.#takeOverAfterCommits(tp, fence)

@@ -47,7 +47,7 @@ class OwnedPartition implements ReadPartition {
   readonly partition: number
   owned = true
   follower: Follower | null = null
-  /** As the group knows it; null: not asked for yet. */
+  /** The offset that the group knows; null: it was not asked for yet. */
   committed: number | null = null
   /** Where reading begins. */
   start = 0
@@ -62,7 +62,7 @@ class OwnedPartition implements ReadPartition {
     this.#done = { before, position: this.follower?.position ?? this.start }
   }
 
-  /** Behind the last record that was worked on, and behind what is no record if nothing stands before it. */
+  /** The offset to go on from: behind the last record that was worked on, and behind what is no record after it. */
   get position(): number {
     const position = this.follower?.position ?? this.start
     return this.#done?.position === position ? this.#done.before : position
@@ -116,7 +116,7 @@ export class GroupReading implements GroupReader {
     return reading
   }
 
-  /** As the coordinator named it. */
+  /** The name that the coordinator has given this member. */
   get memberId(): string {
     return this.#member.id
   }

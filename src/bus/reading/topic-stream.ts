@@ -63,8 +63,9 @@ export async function* topicRecords(
 }
 
 /**
- * The same, shared with the other members of a group. A record counts as worked on when the next one is asked for; what
- * does not count yet when the reading ends, or the partition is given to another member, is handed over again.
+ * Reads a topic's committed records as a member of a group, which shares them. A record counts as worked on when the next
+ * one is asked for; what does not count yet when the reading ends, or the partition is given to another member, is handed
+ * over again.
  * @param startFrom where to begin where the group has no progress
  * @throws Error when there is no such topic, or the group refuses this member
  */

@@ -83,7 +83,7 @@ function tail(
   })
 }
 
-/** Those of one id, which is the key of all of them: by their key they stand on one partition. */
+/** The records of one id stand on one partition, because the id is their key. */
 async function* recordsOf(
   bus: Bus,
   topic: string,

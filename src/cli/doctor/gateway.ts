@@ -24,7 +24,7 @@ export const gateway = check({
   },
 })
 
-/** By the way that requests take. Whatever it answers, it was reached. */
+/** Asks the gateway by the way that requests take. Whatever it answers, it was reached. */
 async function answers(url: string, settings: Settings): Promise<Finding> {
   const { host } = new URL(url)
   try {

@@ -46,7 +46,7 @@ function isOpen(url: string): boolean {
   return protocol === 'http:' && !/^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname)
 }
 
-/** Of docker-compose.yml, beside the example of the setting. */
+/** Everybody can read these: the example of the setting, and the secret in docker-compose.yml. */
 const exampleKeys = [definitions['callbacks.secret'].example.replace(/^k1:/, ''), 'nobody-outside-can-call']
 
 function examples({ gateway, registry, kafka, callbacks }: Settings): Finding[] {

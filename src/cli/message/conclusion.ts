@@ -5,7 +5,7 @@ import { placeText } from '../dlq/letter.ts'
 import type { Evidence, FoundCommand, Sighting } from './evidence.ts'
 import { lifeOf } from './life.ts'
 
-/** Of an errorCode, what helps. What is not here has no remedy beyond its own text. */
+/** What helps against an errorCode; those that are not here have no remedy beyond their own text. */
 const remedies: Partial<Record<string, string>> = {
   ACCESS_DENIED: "The account's key was refused: correct it",
   SENDER_INVALID: 'Register the signature with the gateway, or use another one',
