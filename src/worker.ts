@@ -7,6 +7,7 @@ import { hookForCommands, startReceiving, tokensOf } from './callbacks/role.ts'
 import { sleep, systemClock } from './clock.ts'
 import { requireGateway, requireRunnable, type Settings } from './config/index.ts'
 import { type Sending, startSending } from './dispatch/role.ts'
+import { pauseText } from './pauses/change.ts'
 import { registryOf } from './records/open.ts'
 import { RegistryUnavailable, type SchemaRegistry } from './records/registry.ts'
 import { type Reconciling, startReconciling } from './statuses/role.ts'
@@ -34,8 +35,8 @@ export interface Worker {
   telemetry: Telemetry
   /** Ports in use: where a setting is 0, the one that was free. */
   ports: { callbacks: number | null; telemetry: number }
-  /** Whether this process does its work now; the reasons say why not. */
-  ready(): { ready: boolean; reasons: string[] }
+  /** Whether this process does its work now; the reasons say why not. What operators have paused is no reason against it. */
+  ready(): { ready: boolean; reasons: string[]; paused: string[] }
   /** Rejects when the worker cannot go on by itself and has to be restarted; never resolves. */
   failed: Promise<never>
   /** Stops intake, finishes what is in flight, commits, closes. */
@@ -79,7 +80,8 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
       ...(stopped === null ? [] : ['stopping']),
       ...running.flatMap(role => reasonsOf(role) ?? []),
     ]
-    return { ready: reasons.length === 0, reasons }
+    const paused = [...(roles.sending?.pauses.inForce ?? [])].map(pauseText)
+    return { ready: reasons.length === 0, reasons, paused }
   }
   const server: TelemetryServer = await startTelemetryServer({
     ...settings.telemetry,

@@ -84,6 +84,7 @@ export const crossChecks: CrossCheck[] = [
       'topics.statuses',
       'topics.deadLetters',
       'topics.doubts',
+      'topics.control',
       'topics.overdue',
     ],
     broken: values => new Set(allTopics(values)).size < allTopics(values).length,
@@ -170,6 +171,7 @@ function allTopics(values: Values): string[] {
     values['topics.statuses'],
     values['topics.deadLetters'],
     values['topics.doubts'],
+    values['topics.control'],
     values['topics.overdue'],
   ]
 }

@@ -72,6 +72,7 @@ export const definitions = {
   'topics.statuses': setting(kind.topic, 'busgate.statuses', 'Topic of status events.'),
   'topics.deadLetters': setting(kind.topic, 'busgate.dead-letters', 'Topic of records that cannot be read.'),
   'topics.doubts': setting(kind.topic, 'busgate.doubts', 'Topic of commands of which nobody can tell whether they were sent.'),
+  'topics.control': setting(kind.topic, 'busgate.control', 'Topic of what operators have paused.'),
   'topics.overdue': setting(kind.topic, 'busgate.overdue', 'Topic of messages whose verdict is missing; only the reconciler uses it.'),
 
   'gateway.url': optional(kind.baseUrl, 'https://gateway.example', 'Base address of the gateway; /api/json.php is appended.'),

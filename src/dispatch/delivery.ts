@@ -4,13 +4,14 @@ import type { Clock } from '../clock.ts'
 import { type Classified, classify, type Verdict } from '../gateway/classify.ts'
 import type { Connection } from '../gateway/connection.ts'
 import { envelopeBody } from '../gateway/envelope.ts'
+import type { Pauses } from '../pauses/pauses.ts'
 import type { ErrorCode } from '../protocol/index.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { envelopeSpan } from '../telemetry/spans.ts'
 import { recordedTraceId, type TraceContext } from '../telemetry/trace.ts'
 import { conclude } from './conclusion.ts'
 import type { Outbox } from './outbox.ts'
-import { expiry, type Pending } from './pending.ts'
+import { expiry, hasPaused, type Pending } from './pending.ts'
 import { isOvertaken, noteRefusal } from './refusals.ts'
 import { ResultTally } from './results.ts'
 
@@ -34,6 +35,7 @@ export type Return = 'first' | 'half' | 'halved' | 'suspect'
 export interface DeliveryOptions {
   connection: Connection
   outbox: Outbox
+  pauses: Pauses
   /** POSTs may begin until this instant of the monotonic clock. */
   leaseUntil: () => number
   maxAgeMs: number
@@ -136,12 +138,13 @@ export class Delivery {
 
   /** Right before the first byte. Everything that could have changed since the intent was written. */
   #lastCheck({ account, leave, parts, pendings }: Envelope): string | null {
-    const { clock, leaseUntil, maxAgeMs } = this.#options
+    const { clock, leaseUntil, maxAgeMs, pauses } = this.#options
     for (const session of parts.keys()) if (!session.alive) return 'a partition was lost'
     if (clock.monotonic() >= leaseUntil()) return 'the lease on the partition is over'
     const now = clock.now()
     if (pendings.some(({ hearing }) => hearing?.isUpToNow() === false)) return 'callbacks may not have been heard'
     if (!account.admits(leave)) return 'the account pauses'
+    if (hasPaused(pendings, pauses)) return 'it is paused'
     if (pendings.some(({ proof }) => proof)) return 'a callback proved that a command was sent before'
     return pendings.some(pending => expiry(pending, now, maxAgeMs)) ? 'a command expired' : null
   }

@@ -1,5 +1,6 @@
 import type { Account } from '../accounts/account.ts'
 import type { Session } from '../bus/port.ts'
+import type { Pauses } from '../pauses/pauses.ts'
 import { Delivery, type DeliveryOptions, type Return } from './delivery.ts'
 import { Disposal } from './disposal.ts'
 import { InFlight } from './in-flight.ts'
@@ -7,7 +8,7 @@ import type { Weights } from './lane.ts'
 import { Lanes } from './lanes.ts'
 import { Lead } from './lead.ts'
 import { Packer } from './packer.ts'
-import type { Pending } from './pending.ts'
+import { hasPaused, type Pending } from './pending.ts'
 import { isSuspect } from './refusals.ts'
 import { Slots } from './slots.ts'
 import { SuspectedAccounts } from './suspected-accounts.ts'
@@ -18,6 +19,7 @@ export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   /** Topics of commands, the doubts among them, in order of urgency. */
   topics: readonly string[]
   weights: Weights
+  pauses: Pauses
   maxOperations: number
   maxBytes: number
   lingerMs: number
@@ -26,6 +28,9 @@ export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   /** Commands at most that have an intent, or are to get one, and no committed result; twice maxOperations at least. */
   maxIntents: number
 }
+
+/** Commands that have expired while they wait get their results this often. */
+const sweepMs = 5_000
 
 /**
  * Decides what is sent when. Commands wait in lanes, by account; whenever something changes, as many envelopes are formed
@@ -47,6 +52,8 @@ export class Dispatcher {
   readonly #disposal: Disposal
   readonly #packer: Packer
   #cancelTimer: (() => void) | null = null
+  /** Monotonic milliseconds. */
+  #sweptAt = Number.NEGATIVE_INFINITY
   #pumping = false
   #stopped = false
 
@@ -62,9 +69,9 @@ export class Dispatcher {
       clock: options.clock,
       queuesOf: account => this.#lanes.of(account),
       isBusy: account => [...this.#inFlight].some(({ envelope }) => envelope.account === account),
-      sweep: ({ suspects }) => this.#disposal.during(accept => suspects.keep(accept)),
     })
     this.#packer = new Packer({ ...options, disposal: this.#disposal, suspected: this.#suspected })
+    options.pauses.onChange(() => this.#pausesChanged())
   }
 
   get inFlight(): number {
@@ -140,7 +147,7 @@ export class Dispatcher {
     const patience = this.#slots.isKept ? patienceMs : Number.POSITIVE_INFINITY
     let wait = 0
     while (wait === 0) wait = this.#form()
-    wait = Math.min(wait, patience, this.#lanes.balance(), this.#suspected.check())
+    wait = Math.min(wait, patience, this.#lanes.balance(), this.#suspected.check(), this.#sweep())
     if (Number.isFinite(wait)) this.#cancelTimer = this.#options.clock.after(Math.ceil(wait), () => this.pump())
     this.#pumping = false
   }
@@ -208,17 +215,34 @@ export class Dispatcher {
     else this.pump()
   }
 
+  /** Nobody waits longer than that for the result of a command that has expired. @returns milliseconds until the next time */
+  #sweep(): number {
+    const now = this.#options.clock.monotonic()
+    if (now < this.#sweptAt + sweepMs) return this.#sweptAt + sweepMs - now
+    this.#sweptAt = now
+    const isLeft = this.#disposal.during(accept => this.#lanes.sweep(accept))
+    return isLeft ? sweepMs : Number.POSITIVE_INFINITY
+  }
+
+  /** What is stopped is not sent, what is prepared included; what goes on has its turns. */
+  #pausesChanged(): void {
+    this.#lanes.sortAnew()
+    for (const account of this.#options.accounts.values()) this.#suspected.add(account)
+    this.pump()
+  }
+
   /** Takes back what is prepared and may not be sent now. */
   #takeBack(): void {
     const withdrawn = this.#slots.withdraw(flight => this.#mayGo(flight))
     for (const flight of withdrawn.reverse()) void this.#return(flight) // the one that goes back last is the next to go
   }
 
-  /** Since it was formed its account can have paused, a partition can have gone, or the group can join anew. */
+  /** Since it was formed its account or an operator can have paused, a partition can have gone, or the group can join anew. */
   #mayGo(flight: InFlight): boolean {
-    const { clock, leaseUntil } = this.#options
-    const { account, leave } = flight.envelope
-    return !this.#stopped && account.admits(leave) && clock.monotonic() < leaseUntil() && flight.isOpen
+    const { clock, leaseUntil, pauses } = this.#options
+    const { account, leave, pendings } = flight.envelope
+    const goes = !this.#stopped && account.admits(leave) && clock.monotonic() < leaseUntil() && flight.isOpen
+    return goes && !hasPaused(pendings, pauses)
   }
 
   async #return(flight: InFlight, refusing?: ReadonlySet<Session>): Promise<void> {

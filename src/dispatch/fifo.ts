@@ -46,12 +46,14 @@ export class Fifo {
     return cut
   }
 
-  /** Takes out what is not to stay. */
-  keep(stays: (pending: Pending) => boolean): void {
-    const kept = this.#waiting.filter(stays)
+  /** Takes out those that are to go, wherever they stand. */
+  takeOut(goes: (pending: Pending) => boolean): Pending[] {
+    const { out = [], kept = [] } = Object.groupBy(this.#waiting, pending => (goes(pending) ? 'out' : 'kept'))
+    if (out.length === 0) return out
     this.#items = kept
     this.#head = 0
     this.bytes = bytesOf(kept)
+    return out
   }
 
   unshift(pendings: readonly Pending[]): void {

@@ -2,8 +2,10 @@ import type { Account } from '../accounts/account.ts'
 import type { AccountGate } from '../accounts/gate.ts'
 import type { Membership } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
+import type { Pauses } from '../pauses/pauses.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { GaugeSource } from '../telemetry/gauges.ts'
+import { pauseKinds } from '../telemetry/labels.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { Resolver } from './resolver.ts'
 
@@ -48,6 +50,7 @@ export function* readGauges(
   dispatcher: Dispatcher,
   resolver: Resolver,
   accounts: ReadonlyMap<string, Account>,
+  pauses: Pauses,
   topics: readonly string[],
   clock: Clock,
 ): ReturnType<GaugeSource['read']> & Generator {
@@ -66,6 +69,10 @@ export function* readGauges(
     yield { name: 'breaker_state', labels, value: breakerStates[gate.state] }
     yield { name: 'rate_headroom_ratio', labels, value: limiter?.headroom(clock.monotonic()) ?? 1 }
     yield { name: 'rate_learnt_per_second', labels, value: Number.isFinite(learntRate) ? learntRate : 0 }
+  }
+  const inForce = [...pauses.inForce]
+  for (const kind of pauseKinds) {
+    yield { name: 'pauses', labels: { kind }, value: inForce.filter(pause => pause.kind === kind).length }
   }
   yield { name: 'doubts_open', labels: {}, value: resolver.open }
   yield { name: 'intents_open', labels: {}, value: dispatcher.intents }

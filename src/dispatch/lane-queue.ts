@@ -31,6 +31,11 @@ export class LaneQueue {
     return this.#batched.waiting + this.#alone.waiting + this.#inHalves
   }
 
+  /** Whether it holds nothing at all. */
+  get isEmpty(): boolean {
+    return this.waiting === 0 && this.suspects.length === 0
+  }
+
   get #inHalves(): number {
     return this.#halves.reduce((sum, half) => sum + half.length, 0)
   }
@@ -102,9 +107,28 @@ export class LaneQueue {
   remove(session: Session): void {
     this.#batched.remove(session)
     this.#alone.remove(session)
-    this.suspects.keep(pending => pending.session !== session)
-    const halves = this.#halves.map(half => half.filter(pending => pending.session !== session))
+    const isOfIt = (pending: Pending) => pending.session === session
+    this.suspects.takeOut(isOfIt)
+    this.#takeOutOfHalves(isOfIt)
+  }
+
+  /** Takes out those that are to go, wherever they stand: suspects too, and those of partitions that are not open. */
+  takeOut(goes: (pending: Pending) => boolean): Pending[] {
+    return [
+      ...this.#takeOutOfHalves(goes),
+      ...this.suspects.takeOut(goes),
+      ...this.#alone.takeOut(goes),
+      ...this.#batched.takeOut(goes),
+    ]
+  }
+
+  #takeOutOfHalves(goes: (pending: Pending) => boolean): Pending[] {
+    const out = this.#halves.flat().filter(goes)
+    if (out.length === 0) return out
+    const gone = new Set(out)
+    const halves = this.#halves.map(half => half.filter(pending => !gone.has(pending)))
     this.#halves = halves.filter(({ length }) => length > 0)
+    return out
   }
 
   /** Milliseconds until an envelope is due: full, or its first command has waited for `lingerMs`. Infinity: nothing waits but suspects. */

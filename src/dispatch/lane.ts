@@ -1,4 +1,5 @@
 import type { Session } from '../bus/port.ts'
+import type { Pauses } from '../pauses/pauses.ts'
 import type { Return } from './delivery.ts'
 import { LaneQueue } from './lane-queue.ts'
 import type { Pending } from './pending.ts'
@@ -9,15 +10,21 @@ export interface Weights {
   tenants: ReadonlyMap<string, number>
 }
 
-/** One topic's commands that wait to be sent, by account. The accounts take turns, of as many envelopes as they weigh. */
+/**
+ * One topic's commands that wait to be sent, by account. The accounts take turns, of as many envelopes as they weigh.
+ * What is paused waits apart, by the key of the pause that stops it, so that it is in nobody's way.
+ */
 export class Lane {
   readonly #weights: Weights
+  readonly #pauses: Pauses
   readonly #queues = new Map<string, LaneQueue>()
+  readonly #paused = new Map<string, LaneQueue>()
   /** Envelopes of the account that is the next one, in its turn. */
   #left: { account: string; envelopes: number } | null = null
 
-  constructor(weights: Weights) {
+  constructor(weights: Weights, pauses: Pauses) {
     this.#weights = weights
+    this.#pauses = pauses
   }
 
   /** The queues by the names of their accounts, the next one first. */
@@ -25,8 +32,22 @@ export class Lane {
     return this.#queues
   }
 
-  of(account: string): LaneQueue | undefined {
-    return this.#queues.get(account)
+  /** The queues of what is paused, by the keys of the pauses. */
+  get paused(): Iterable<[string, LaneQueue]> {
+    return this.#paused
+  }
+
+  get all(): [string, LaneQueue][] {
+    return [...this.#queues, ...this.#paused]
+  }
+
+  /** Where a command waits: in the queue of its account, or of the pause that stops it. */
+  nameOf({ command, origin }: Pending): string {
+    return this.#pauses.stopping(command, origin.topic) ?? command.account
+  }
+
+  of(name: string): LaneQueue | undefined {
+    return this.#queues.get(name) ?? this.#paused.get(name)
   }
 
   push(pending: Pending): void {
@@ -35,12 +56,22 @@ export class Lane {
 
   /** Takes back what was in an envelope. */
   putBack(pendings: readonly Pending[], how: Return): void {
-    const [first] = pendings
-    const queue = this.#queueOf(first!)
-    if (how === 'first') queue.putBack(pendings)
-    else if (how === 'half') queue.putBackHalf(pendings)
-    else if (how === 'halved') queue.putBackHalved(pendings)
-    else queue.suspects.push(first!)
+    for (const [queue, own] of Map.groupBy(pendings, pending => this.#queueOf(pending))) {
+      if (how === 'first') queue.putBack(own)
+      else if (how === 'half') queue.putBackHalf(own)
+      else if (how === 'halved') queue.putBackHalved(own)
+      else queue.suspects.push(own[0]!)
+    }
+  }
+
+  /** Something was paused, or goes on: what waits in another's place goes to its own. */
+  sortAnew(): void {
+    for (const [name, queue] of this.all) {
+      const moved = queue.takeOut(pending => this.nameOf(pending) !== name)
+      moved.sort((a, b) => a.offset - b.offset)
+      this.putBack(moved, 'first')
+    }
+    for (const [name, queue] of this.#paused) if (queue.isEmpty) this.#paused.delete(name)
   }
 
   /** An account's envelope left. At the end of its turn the others come first. */
@@ -56,16 +87,18 @@ export class Lane {
   }
 
   resume(session: Session): void {
-    for (const queue of this.#queues.values()) queue.resume(session)
+    for (const [, queue] of this.all) queue.resume(session)
   }
 
   remove(session: Session): void {
-    for (const queue of this.#queues.values()) queue.remove(session)
+    for (const [, queue] of this.all) queue.remove(session)
   }
 
-  #queueOf({ command: { account } }: Pending): LaneQueue {
-    const queue = this.#queues.get(account) ?? new LaneQueue(this.#weights.tenants)
-    this.#queues.set(account, queue)
+  #queueOf(pending: Pending): LaneQueue {
+    const name = this.nameOf(pending)
+    const queues = name === pending.command.account ? this.#queues : this.#paused
+    const queue = queues.get(name) ?? new LaneQueue(this.#weights.tenants)
+    queues.set(name, queue)
     return queue
   }
 }

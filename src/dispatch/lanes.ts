@@ -1,5 +1,7 @@
 import type { Account } from '../accounts/account.ts'
 import type { Session } from '../bus/port.ts'
+import { keyOf } from '../pauses/change.ts'
+import type { Pauses } from '../pauses/pauses.ts'
 import type { Return } from './delivery.ts'
 import { Lane, type Weights } from './lane.ts'
 import type { LaneQueue } from './lane-queue.ts'
@@ -10,6 +12,7 @@ export interface LanesOptions extends PartitionShelvesOptions {
   /** Topics of commands, the doubts among them, in order of urgency. */
   topics: readonly string[]
   weights: Weights
+  pauses: Pauses
 }
 
 /** All commands that wait to be sent: in memory by lane and account, over the partitions; on shelves by partition. */
@@ -21,7 +24,7 @@ export class Lanes {
 
   constructor(options: LanesOptions) {
     this.#options = options
-    this.#lanes = options.topics.map(() => new Lane(options.weights))
+    this.#lanes = options.topics.map(() => new Lane(options.weights, options.pauses))
   }
 
   at(urgency: number): Lane {
@@ -62,11 +65,27 @@ export class Lanes {
     if (ours.length > 0) this.#laneOf(ours[0]!.session).putBack(ours, how)
   }
 
-  /** Keeps accounts that may not send from filling the memory. @returns milliseconds until it is to do so again */
+  /** Something was paused, or goes on. */
+  sortAnew(): void {
+    for (const lane of this.#lanes) lane.sortAnew()
+  }
+
+  /**
+   * Looks at all that waits in memory, and takes out what is not to be sent any more.
+   * @returns whether anything is left
+   */
+  sweep(accept: (pending: Pending) => boolean): boolean {
+    const queues = this.#lanes.flatMap(lane => lane.all.map(([, queue]) => queue))
+    for (const queue of queues) queue.takeOut(pending => !accept(pending))
+    return queues.some(({ isEmpty }) => !isEmpty)
+  }
+
+  /**
+   * Keeps accounts that may not send, and what is paused, from filling the memory.
+   * @returns milliseconds until it is to do so again
+   */
   balance(): number {
-    const { accounts } = this.#options
-    if (accounts.size === 1) return Number.POSITIVE_INFINITY // there is nobody to make room for
-    const held = new Set([...accounts.values()].filter(account => !account.mayGo).map(({ name }) => name))
+    const held = this.#held
     let wait = Number.POSITIVE_INFINITY
     for (const shelves of this.#shelves.values()) {
       if (held.size > 0 || shelves.isUsed) wait = Math.min(wait, shelves.balance(held))
@@ -74,8 +93,22 @@ export class Lanes {
     return wait
   }
 
-  /** Whether commands wait for an account that may not send now. */
+  /** The names of those that others need room beside: there are none beside the only account, or in a topic that is paused. */
+  get #held(): Set<string> {
+    const { accounts, pauses } = this.#options
+    const held = new Set<string>()
+    for (const pause of pauses.inForce) if (pause.kind !== 'topic') held.add(keyOf(pause))
+    if (accounts.size > 1) for (const account of accounts.values()) if (!account.mayGo) held.add(account.name)
+    return held
+  }
+
+  /** Whether commands wait that are paused, or for an account that may not send now. */
   get heldBack(): boolean {
+    const isPaused = this.#lanes.some(lane => [...lane.paused].some(([, queue]) => !queue.isEmpty))
+    return isPaused || this.#isAccountHeldBack
+  }
+
+  get #isAccountHeldBack(): boolean {
     return [...this.#options.accounts.values()].some(account => {
       const queues = this.of(account)
       const suspects = queues.some(queue => queue.suspects.length > 0)
@@ -91,7 +124,7 @@ export class Lanes {
   /** The append time, in milliseconds since 1970, of the oldest command of a topic that waits to be sent. */
   oldestTimestamp(topic: string): number | null {
     const lane = this.#lanes[this.#options.topics.indexOf(topic)]
-    const queues = [...(lane?.queues ?? [])].map(([, queue]) => queue)
+    const queues = (lane?.all ?? []).map(([, queue]) => queue)
     const shelves = [...this.#shelves].flatMap(([session, shelves]) => (session.topic === topic ? shelves : []))
     const times = [...queues, ...shelves].map(({ oldestTimestamp }) => oldestTimestamp ?? Number.POSITIVE_INFINITY)
     const least = Math.min(...times)

@@ -12,7 +12,7 @@ export interface PartitionShelvesOptions {
   clock: Clock
 }
 
-/** Accounts that may not send keep together this part of what a partition may hold in memory. */
+/** Accounts that may not send, and pauses, keep together this part of what a partition may hold in memory. */
 const keptPart = 1 / 4
 /** Records are called back at most this often: each time, those between them are fetched again too. */
 const recallMs = 50
@@ -20,16 +20,16 @@ const recallMs = 50
 const sweepMs = 5_000
 
 /**
- * The shelves of one partition, one for each account. What may be held in memory is bounded, so an account that may not
- * send would keep the others' commands from being read: when memory is full, the younger part of its commands goes on the
- * shelf, and is called back as the older part is sent.
+ * The shelves of one partition, one for each queue of its lane. What may be held in memory is bounded, so an account that
+ * may not send, or a pause, would keep the others' commands from being read: when memory is full, the younger part of its
+ * commands goes on the shelf, and is called back as the older part is sent.
  */
 export class PartitionShelves {
   readonly #session: Session
   /** Where the partition's commands wait in memory. */
   readonly #lane: Lane
   readonly #options: PartitionShelvesOptions
-  /** By account, those first from which least was called back lately. */
+  /** By the names of the queues, those first from which least was called back lately. */
   readonly #shelves = new Map<string, Shelf>()
   /** Whether anything may be on a shelf. */
   #shelved = false
@@ -55,14 +55,14 @@ export class PartitionShelves {
     return this.#shelved
   }
 
-  has(account: string): boolean {
-    return (this.#shelves.get(account)?.length ?? 0) > 0
+  has(name: string): boolean {
+    return (this.#shelves.get(name)?.length ?? 0) > 0
   }
 
-  /** Those of an account with a shelf go behind what is there. @returns the others */
+  /** Those of a queue with a shelf go behind what is there. @returns the others */
   takeIn(pendings: readonly Pending[]): readonly Pending[] {
     if (!this.#shelved) return pendings
-    const shelved = pendings.filter(pending => this.#shelves.get(pending.command.account)?.isBefore(pending))
+    const shelved = pendings.filter(pending => this.#shelves.get(this.#lane.nameOf(pending))?.isBefore(pending))
     if (shelved.length === 0) return pendings
     this.#put(shelved)
     return pendings.filter(({ over }) => !over)
@@ -70,7 +70,7 @@ export class PartitionShelves {
 
   /**
    * Calls back from the shelves what there is room for, and makes room.
-   * @param held the accounts that may not send now
+   * @param held the names of the queues of which nothing may be sent now
    * @returns milliseconds until it is to do so again, should nothing happen before
    */
   balance(held: ReadonlySet<string>): number {
@@ -78,7 +78,7 @@ export class PartitionShelves {
     if (!session.open) return Number.POSITIVE_INFINITY
     if (this.#shelved && !session.recalling && this.#recallIn() <= 0) this.#recall(held)
     if (held.size > 0 && session.full) this.#makeRoom(held)
-    return this.#shelved && !session.recalling ? this.#nextBalance() : Number.POSITIVE_INFINITY
+    return this.#shelved && !session.recalling ? this.#nextBalance(held) : Number.POSITIVE_INFINITY
   }
 
   #recallIn(): number {
@@ -127,9 +127,9 @@ export class PartitionShelves {
 
   #put(pendings: readonly Pending[]): void {
     for (const pending of pendings) {
-      const { account } = pending.command
-      const shelf = this.#shelves.get(account) ?? new Shelf()
-      this.#shelves.set(account, shelf)
+      const name = this.#lane.nameOf(pending)
+      const shelf = this.#shelves.get(name) ?? new Shelf()
+      this.#shelves.set(name, shelf)
       shelf.add(pending, this.#options.maxAgeMs)
       end(pending)
     }
@@ -137,31 +137,32 @@ export class PartitionShelves {
     this.#session.shelve(pendings.map(({ offset }) => offset))
   }
 
-  /** What each account that may not send, or has a shelf, keeps in memory. */
+  /** What each queue of which nothing may be sent, or that has a shelf, keeps in memory. */
   #kept(held: ReadonlySet<string>): Backlog {
     const { records, bytes } = this.#session.capacity
-    const sharers = [...this.#lane.queues].filter(
+    const sharers = this.#lane.all.filter(
       ([name]) => this.has(name) || (held.has(name) && this.#inMemory(name).records > 0),
     )
     const part = keptPart / Math.max(1, sharers.length)
     return { records: Math.floor(records * part), bytes: bytes * part }
   }
 
-  #nextBalance(): number {
+  #nextBalance(held: ReadonlySet<string>): number {
     const { accounts, clock } = this.#options
+    const pausedFor = (name: string) => (held.has(name) ? Number.POSITIVE_INFINITY : 0)
     const recallIn = this.#recallIn()
     if (recallIn > 0) return recallIn
     const sweepIn = this.#sweptAt + sweepMs - clock.monotonic()
     const waits = [...this.#shelves].map(([name, shelf]) => {
       const expiresIn = Math.max(1, sweepIn, shelf.nextExpiry - clock.now() + 1)
       const isAll = shelf.length > 0 && this.#inMemory(name).records === 0
-      const goesIn = isAll ? Math.max(1, accounts.get(name)!.wait()) : Number.POSITIVE_INFINITY
+      const goesIn = isAll ? Math.max(1, accounts.get(name)?.wait() ?? pausedFor(name)) : Number.POSITIVE_INFINITY
       return Math.min(expiresIn, goesIn)
     })
     return Math.min(...waits)
   }
 
-  #inMemory(account: string): Backlog {
-    return this.#lane.of(account)?.on(this.#session) ?? { records: 0, bytes: 0 }
+  #inMemory(name: string): Backlog {
+    return this.#lane.of(name)?.on(this.#session) ?? { records: 0, bytes: 0 }
   }
 }

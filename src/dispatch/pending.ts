@@ -1,4 +1,5 @@
 import type { BusRecord, Session, TopicPartition } from '../bus/port.ts'
+import type { Pauses } from '../pauses/pauses.ts'
 import type { Command } from '../records/command.ts'
 import type { Refusal } from './refusals.ts'
 import type { ResultDetails } from './results.ts'
@@ -56,6 +57,11 @@ export interface Pending {
 export function end(pending: Pending): void {
   pending.over = true
   pending.onOver?.()
+}
+
+/** Whether any of the commands is paused. */
+export function hasPaused(pendings: readonly Pending[], pauses: Pauses): boolean {
+  return !pauses.isEmpty && pendings.some(({ command, origin }) => pauses.stopping(command, origin.topic) !== null)
 }
 
 export type ExpiryCode = 'DEADLINE' | 'MAX_AGE'

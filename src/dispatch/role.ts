@@ -7,6 +7,8 @@ import type { Clock } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
 import { type Connection, connectGateway } from '../gateway/connection.ts'
 import { envelopeOverhead } from '../gateway/envelope.ts'
+import { followPauses } from '../pauses/follow.ts'
+import type { Pauses } from '../pauses/pauses.ts'
 import { type Command, type ReadOptions, readCommand } from '../records/command.ts'
 import { createDecoder } from '../records/decoder.ts'
 import { createEncoder } from '../records/encoder.ts'
@@ -46,6 +48,8 @@ export interface Sending {
   gauges: GaugeSource
   /** What keeps commands from being sent now; empty: nothing. */
   reasons(): string[]
+  /** What operators have paused. */
+  pauses: Pauses
   /** Finishes what is in flight within kafka.drainMs and leaves the group. */
   stop(): Promise<void>
 }
@@ -81,7 +85,9 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const [urgent, ...others] = topics.commands
   const lanes = [urgent!, topics.doubts, ...others]
   const patience = { clock, patient: true }
-  const common = { ...gateway, ...delivery, connection, accounts, outbox, clock, telemetry }
+  const followed = await followPauses({ bus, topic: topics.control, clock, telemetry })
+  const { pauses } = followed
+  const common = { ...gateway, ...delivery, connection, accounts, outbox, pauses, clock, telemetry }
   const weights = {
     accounts: new Map([...gateway.accounts].map(([name, { weight }]) => [name, weight])),
     tenants: new Map(Object.entries(gateway.tenantWeights)),
@@ -139,6 +145,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
       lookBackMs: delivery.maxAgeMs,
     })
     .catch(async error => {
+      await followed.close()
       await connection.close()
       throw error
     })
@@ -161,7 +168,8 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const stopAsking = askBalances(connection, accounts, gateway.balanceIntervalMs, options)
 
   return {
-    gauges: { read: () => readGauges(joined, dispatcher, resolver, accounts, topics.commands, clock) },
+    gauges: { read: () => readGauges(joined, dispatcher, resolver, accounts, pauses, topics.commands, clock) },
+    pauses,
     reasons: () => reasonsOf(joined, accounts, [registryTrouble(), answered?.reason ?? null]),
     async stop() {
       stopAsking()
@@ -169,6 +177,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
       poller.stop()
       answered?.stop()
       dispatcher.stop()
+      await followed.close()
       await joined.leave(Math.max(timeoutMs, settings.kafka.drainMs))
       await connection.close()
     },

@@ -123,6 +123,16 @@ export class Rotation {
     return cut
   }
 
+  /** Takes out those that are to go, wherever they stand. */
+  takeOut(goes: (pending: Pending) => boolean): Pending[] {
+    return [...this.#queues].flatMap(([session, queue]) => {
+      const out = queue.takeOut(goes)
+      if (this.#turns.has(session)) this.#length -= out.length
+      if (queue.length === 0) this.#turns.delete(session)
+      return out
+    })
+  }
+
   /** The partition is open again. */
   resume(session: Session): void {
     const queue = this.#queues.get(session)

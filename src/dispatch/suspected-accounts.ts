@@ -8,19 +8,12 @@ export interface SuspectedAccountsOptions {
   queuesOf: (account: Account) => LaneQueue[]
   /** Whether an envelope of the account is on its way. */
   isBusy: (account: Account) => boolean
-  /** Disposes of the commands that have expired. */
-  sweep: (queue: LaneQueue) => void
 }
-
-/** Expired suspects get their results this often. */
-const sweepMs = 5_000
 
 /** The accounts of which commands were refused alone, nobody knows why, and when those go out again. */
 export class SuspectedAccounts {
   readonly #options: SuspectedAccountsOptions
   readonly #accounts = new Set<Account>()
-  /** Monotonic milliseconds. */
-  #sweptAt = Number.NEGATIVE_INFINITY
 
   constructor(options: SuspectedAccountsOptions) {
     this.#options = options
@@ -45,14 +38,9 @@ export class SuspectedAccounts {
 
   /** Has accounts pause for which nothing but suspects waits. @returns milliseconds after which to call again */
   check(): number {
-    if (this.#accounts.size === 0) return Number.POSITIVE_INFINITY
-    const now = this.#options.clock.monotonic()
-    const sweeps = now >= this.#sweptAt + sweepMs
-    if (sweeps) this.#sweptAt = now
-    let wait = this.#sweptAt + sweepMs - now
+    let wait = Number.POSITIVE_INFINITY
     for (const account of this.#accounts) {
       const queues = this.#options.queuesOf(account)
-      if (sweeps) queues.forEach(this.#options.sweep)
       if (queues.some(({ suspects }) => suspects.mayGo)) wait = Math.min(wait, this.#holdBack(account, queues))
       else if (queues.every(({ suspects }) => suspects.length === 0)) this.#accounts.delete(account)
     }

@@ -58,9 +58,9 @@ export class Suspects {
     return this.#take(({ at }) => at, accept)
   }
 
-  /** Takes out what is not to stay. */
-  keep(stays: (pending: Pending) => boolean): void {
-    for (const list of this.#byCount) if (list.length > 0) list.keep(stays)
+  /** Takes out those that are to go, wherever they stand. */
+  takeOut(goes: (pending: Pending) => boolean): Pending[] {
+    return this.#byCount.flatMap(list => list.takeOut(goes))
   }
 
   #take(by: (refusal: Refusal) => number, accept: (pending: Pending) => boolean): Pending[] {

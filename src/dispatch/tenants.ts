@@ -141,6 +141,15 @@ export class Tenants {
     })
   }
 
+  /** Takes out those that are to go, wherever they stand. */
+  takeOut(goes: (pending: Pending) => boolean): Pending[] {
+    return [...this.#tenants.values()].flatMap(tenant => {
+      const out = tenant.rotation.takeOut(goes)
+      if (tenant.rotation.length === 0) this.#leave(tenant)
+      return out
+    })
+  }
+
   /** The partition is open again. */
   resume(session: Session): void {
     for (const tenant of this.#tenants.values()) {

@@ -300,6 +300,13 @@ export const definitions = {
     meaning: 'Hook addresses that left out correlation and tenant to stay within callbacks.urlMaxLength.',
     action: 'Raise callbacks.urlMaxLength if the gateway takes longer addresses, or use a shorter callbacks.publicUrl.',
   },
+  pauses: {
+    type: 'gauge',
+    asked: true,
+    labels: { kind: label.pauseKinds },
+    meaning: 'Accounts, topics and tenants that operators have paused; every worker tells the same.',
+    action: 'Not 0 for long: `busgate status` says who paused what, when and why, and `busgate resume` lets it go on.',
+  },
   ready: {
     type: 'gauge',
     asked: true,

@@ -78,6 +78,14 @@ export interface Events {
   'verdict.found': { type: string; state: string }
   /** Ids that the reconciler had to forget to stay within its memory. */
   'verdicts.forgotten': { count: number }
+  /** Operators have paused an account, a topic or a tenant. at, until: milliseconds since 1970. */
+  'pause.begun': { kind: string; name: string; by: string; at: number; until: number | null; reason: string | null }
+  /** It goes on: somebody said so, or its time is over. */
+  'pause.ended': { kind: string; name: string; by: string; at: number }
+  /** A record of the control topic tells of no pause that this version knows. */
+  'pause.unreadable': { topic: string; partition: number; offset: number; error: Error }
+  /** The control topic cannot be read: pauses are not heard of. */
+  'pauses.unavailable': { topic: string; error: Error }
   /** currency: three letters, or `other`. */
   'balance.read': { account: string; currency: string; amount: number }
 }

@@ -7,6 +7,8 @@ export const other = 'other'
 
 /** Parts of busgate that a process runs. */
 export const roles = ['worker', 'callbacks', 'reconciler']
+/** What operators may pause. */
+export const pauseKinds = ['account', 'topic', 'tenant'] as const
 
 export const types = 'sms viber viber+sms rcs rcs+sms rcs+viber+sms telegram voice pipeline call/otp hlr'.split(' ')
 

@@ -56,6 +56,10 @@ const levels: { [K in keyof Events]: LevelOf<K> } = {
   'callback.missing': 'debug',
   'verdict.found': 'debug',
   'verdicts.forgotten': 'warn',
+  'pause.begun': 'warn',
+  'pause.ended': 'info',
+  'pause.unreadable': 'warn',
+  'pauses.unavailable': 'warn',
   'balance.read': 'debug',
 }
 

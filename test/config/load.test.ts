@@ -59,6 +59,7 @@ describe('settings', () => {
         commands: ['busgate.commands.otp', 'busgate.commands'],
         results: 'busgate.results',
         statuses: 'busgate.statuses',
+        control: 'busgate.control',
         deadLetters: 'busgate.dead-letters',
         doubts: 'busgate.doubts',
         overdue: 'busgate.overdue',

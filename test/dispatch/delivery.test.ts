@@ -5,6 +5,7 @@ import { Delivery, type Envelope } from '../../src/dispatch/delivery.ts'
 import { Outbox } from '../../src/dispatch/outbox.ts'
 import type { Pending } from '../../src/dispatch/pending.ts'
 import type { Answer } from '../../src/gateway/answer.ts'
+import { Pauses } from '../../src/pauses/pauses.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { itemsAnswer, sentItem } from '../support/answers.ts'
 import { ManualClock, settled } from '../support/clock.ts'
@@ -81,6 +82,7 @@ async function deliver() {
   const delivery = new Delivery({
     connection: { post, close: async () => {} },
     outbox,
+    pauses: new Pauses(clock),
     leaseUntil: () => Number.POSITIVE_INFINITY,
     maxAgeMs: Number.POSITIVE_INFINITY,
     errorTexts: {},

@@ -1,10 +1,12 @@
 import { onTestFinished, vi } from 'vitest'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import type { OutgoingRecord } from '../../src/bus/port.ts'
 import { loadSettings, type Settings } from '../../src/config/index.ts'
 import { type Sending, startSending } from '../../src/dispatch/role.ts'
 import type { Answer } from '../../src/gateway/answer.ts'
 import type { Connection } from '../../src/gateway/connection.ts'
+import { type Change, writeChange } from '../../src/pauses/change.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendCommand, SendResult } from '../../src/records/generated.ts'
@@ -41,6 +43,8 @@ export interface SendingOptions {
   takes?: (post: Post) => number
   /** Instead of taking it; null: it is taken. */
   answers?: (post: Post) => Answer | null
+  /** What stands on the control topic when the worker starts; null: there is no such topic. */
+  control?: readonly OutgoingRecord[] | null
   /** Sees every step at the broker before it happens; what it answers is waited for. */
   atBroker?: (step: string) => Promise<void> | void
 }
@@ -51,6 +55,7 @@ const topics = {
   statuses: 'statuses',
   doubts: 'doubts',
   deadLetters: 'dead-letters',
+  control: 'control',
   overdue: 'overdue',
 }
 
@@ -78,10 +83,16 @@ function settingsOf({
 
 /** The role `worker` in time that passes only when the test says so; its gateway takes all but what denied keys send. */
 export async function buildSending(options: SendingOptions = {}) {
-  const { partitions = 1, sharesCommits = true, takes, answers, atBroker } = options
+  const { partitions = 1, sharesCommits = true, takes, answers, atBroker, control = [] } = options
   const clock = new ManualClock()
   const broker = new MemoryBroker(clock)
-  for (const topic of [...Object.values(topics)].flat()) broker.createTopics([{ topic, partitions }])
+  for (const topic of [...Object.values(topics)].flat()) {
+    if (topic !== topics.control || control) broker.createTopics([{ topic, partitions }])
+  }
+  broker.append(
+    (control ?? []).map(record => ({ partition: 0, ...record })),
+    clock.now(),
+  )
   const settings = settingsOf(options)
   const registry = embeddedRegistry()
   const telemetry = new Telemetry()
@@ -152,6 +163,13 @@ export async function buildSending(options: SendingOptions = {}) {
         }
       }
       return list
+    },
+    /** An operator pauses something, or lets it go on. */
+    control(...changes: Change[]) {
+      broker.append(
+        changes.map(change => ({ ...writeChange(topics.control, change), partition: 0 })),
+        clock.now(),
+      )
     },
     gauge(name: string, label?: string): number {
       const all = [...sending!.gauges.read()].filter(gauge => gauge.name === name)

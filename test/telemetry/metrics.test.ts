@@ -67,6 +67,10 @@ const events = (n: number): { [K in keyof Events]: Events[K] } => ({
   'callback.missing': { type: 'sms', count: 6 },
   'verdict.found': { type: 'sms', state: 'DELIVERED' },
   'verdicts.forgotten': { count: 7 },
+  'pause.begun': { kind: 'tenant', name: `made-up-${n}`, by: 'x', at: n, until: null, reason: null },
+  'pause.ended': { kind: 'tenant', name: `made-up-${n}`, by: 'x', at: n },
+  'pause.unreadable': { topic: 'busgate.control', partition: 0, offset: n, error: new Error(`${n}`) },
+  'pauses.unavailable': { topic: 'busgate.control', error: new Error(`${n}`) },
   'balance.read': { account: 'default', currency: 'other', amount: n },
 })
 

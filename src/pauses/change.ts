@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import type { BusRecord, OutgoingRecord } from '../bus/port.ts'
+import { pauseKinds } from '../telemetry/labels.ts'
+
+/** Whose commands a pause stops: an account's, a topic's, a tenant's. */
+export interface Scope {
+  kind: (typeof pauseKinds)[number]
+  name: string
+}
+
+/** Somebody paused a scope, or let it go on. */
+export interface Change extends Scope {
+  paused: boolean
+  /** Who did it, as they call themselves. */
+  by: string
+  /** Milliseconds since 1970. */
+  at: number
+  /** When the pause ends by itself, milliseconds since 1970. */
+  until: number | null
+  reason: string | null
+}
+
+const instant = z.iso.datetime({ offset: true }).transform(text => Date.parse(text))
+const body = z.object({
+  paused: z.boolean(),
+  by: z.string(),
+  at: instant,
+  until: instant.nullish(),
+  reason: z.string().nullish(),
+})
+
+/** The key of a scope's records: compaction keeps the last change of each. */
+export const keyOf = ({ kind, name }: Scope): string => `${kind}/${name}`
+
+/**
+ * A change as a record of the control topic. Its value is JSON, which can be written and read where there is no schema
+ * registry: who has to stop an account does so when other things have broken, too.
+ */
+export function writeChange(topic: string, change: Change): OutgoingRecord {
+  const { paused, by, at, until, reason } = change
+  const value = { paused, by, at: textOf(at), until: until === null ? null : textOf(until), reason }
+  return { topic, key: Buffer.from(keyOf(change)), value: Buffer.from(JSON.stringify(value)) }
+}
+
+/** @throws Error when the record is none */
+export function readChange({ key, value, timestamp }: BusRecord): Change {
+  const [, kind, name] = /^([^/]+)\/(.+)$/s.exec(key?.toString() ?? '') ?? []
+  const known = pauseKinds.find(one => one === kind)
+  if (!known || !name) throw new Error(`its key is none of ${pauseKinds.map(one => `${one}/NAME`).join(', ')}`)
+  const scope = { kind: known, name }
+  if (value === null)
+    return { ...scope, paused: false, by: 'a deleted record', at: timestamp, until: null, reason: null }
+  const { data } = body.safeParse(parsed(value))
+  if (!data) throw new Error('its value is no JSON of {paused, by, at, until, reason}')
+  return { ...scope, ...data, until: data.until ?? null, reason: data.reason ?? null }
+}
+
+function parsed(value: Buffer): unknown {
+  try {
+    return JSON.parse(value.toString())
+  } catch {
+    return undefined
+  }
+}
+
+/** What is paused, by whom and until when, in one line. */
+export function pauseText({ kind, name, by, at, until, reason }: Change): string {
+  const end = until === null ? 'until it is resumed' : `until ${textOf(until)}`
+  return `${kind} ${name} is paused by ${by} since ${textOf(at)} ${end}${reason === null ? '' : `: ${reason}`}`
+}
+
+const textOf = (ms: number) => new Date(ms).toISOString()

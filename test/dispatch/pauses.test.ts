@@ -1,0 +1,199 @@
+import { describe, expect, test } from 'vitest'
+import { writeChange } from '../../src/pauses/change.ts'
+import { buildCommand } from '../support/commands.ts'
+import { buildPause, buildResume } from '../support/pauses.ts'
+import { buildSending } from '../support/sending.ts'
+
+const commands = (from: number, count: number, overrides: Parameters<typeof buildCommand>[0] = {}) =>
+  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i), ...overrides }))
+const idsFrom = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i)
+const sorted = (ids: readonly number[]) => ids.toSorted((a, b) => a - b)
+
+const scopes = [
+  { kind: 'topic', name: 'bulk' },
+  { kind: 'account', name: 'other' },
+  { kind: 'tenant', name: 'acme' },
+] as const
+/** A command that each of these scopes stops. */
+const stopped = { account: 'other', tenant: 'acme' }
+
+describe.each(scopes)('a paused $kind', scope => {
+  test('sends nothing until it is resumed, then each command once, while others are sent', async () => {
+    const { put, pass, control, posts } = await buildSending()
+    control(buildPause(scope))
+    await pass(100)
+    put('bulk', commands(1, 300, stopped))
+    put('urgent', commands(1_001, 10))
+    await pass(10_000)
+    expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual(idsFrom(1_001, 10))
+    control(buildResume(scope))
+    await pass(2_000)
+    expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual([...idsFrom(1, 300), ...idsFrom(1_001, 10)])
+  })
+
+  test('that was paused before the worker started is paused from its first moment', async () => {
+    const before = [writeChange('control', buildPause(scope))]
+    const { put, pass, posts, control } = await buildSending({ control: before })
+    put('bulk', commands(1, 30, stopped))
+    await pass(5_000)
+    expect(posts).toEqual([])
+    control(buildResume(scope))
+    await pass(2_000)
+    expect(posts.flatMap(({ ids }) => ids)).toHaveLength(30)
+  })
+
+  test('keeps back what is prepared already, and finishes what is at the gateway', async () => {
+    const slots = { concurrency: 2, maxOperations: 10 }
+    const { put, pass, control, posts, results } = await buildSending({ gateway: slots, takes: () => 3_000 })
+    put('bulk', commands(1, 200, stopped))
+    await pass(1_000)
+    const before = posts.length
+    expect(before).toBeGreaterThan(0)
+    control(buildPause(scope))
+    await pass(30_000)
+    expect(posts).toHaveLength(before)
+    expect(await results()).toHaveLength(before * 10)
+    control(buildResume(scope))
+    await pass(90_000)
+    expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual(idsFrom(1, 200))
+  })
+
+  test('lets deadlines pass: their results come while it is paused', async () => {
+    const { clock, put, pass, control, posts, results } = await buildSending()
+    control(buildPause(scope))
+    await pass(100)
+    put('bulk', commands(1, 5, { ...stopped, deadline: clock.now() + 3_000 }))
+    await pass(10_000)
+    expect((await results()).map(({ outcome, errorCode }) => `${outcome} ${errorCode}`)).toEqual(
+      Array.from({ length: 5 }, () => 'EXPIRED DEADLINE'),
+    )
+    expect(posts).toEqual([])
+  })
+
+  test('goes on by itself when its time is over', async () => {
+    const { clock, put, pass, control, posts, gauge } = await buildSending()
+    control(buildPause({ ...scope, until: clock.now() + 60_000 }))
+    await pass(100)
+    put('bulk', commands(1, 5, stopped))
+    await pass(59_000)
+    expect(posts).toEqual([])
+    expect(gauge('pauses', scope.kind)).toBe(1)
+    await pass(2_000)
+    expect(posts.flatMap(({ ids }) => ids)).toHaveLength(5)
+    expect(gauge('pauses', scope.kind)).toBe(0)
+  })
+
+  test('is not taken for a worker that is stuck', async () => {
+    const { put, pass, control, fatals } = await buildSending()
+    control(buildPause(scope))
+    await pass(100)
+    put('bulk', commands(1, 5, stopped))
+    await pass(20 * 60_000, 10_000)
+    expect(fatals).toEqual([])
+  })
+})
+
+test.each([
+  { kind: 'account', name: 'other' },
+  { kind: 'tenant', name: 'acme' },
+] as const)('a paused $kind with thousands of commands keeps nobody else waiting', async scope => {
+  const { put, pass, control, posts } = await buildSending()
+  control(buildPause(scope))
+  await pass(100)
+  put('bulk', commands(1, 7_000, stopped))
+  put('bulk', commands(10_001, 100))
+  await pass(5_000)
+  expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual(idsFrom(10_001, 100))
+  control(buildResume(scope))
+  await pass(60_000)
+  expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual([...idsFrom(1, 7_000), ...idsFrom(10_001, 100)])
+})
+
+test('what two pauses stop goes on when both are over', async () => {
+  const { put, pass, control, posts } = await buildSending()
+  const [topic, account, tenant] = scopes
+  control(buildPause(topic), buildPause(account), buildPause(tenant))
+  await pass(100)
+  put('bulk', commands(1, 20, stopped))
+  for (const scope of [topic, tenant]) {
+    control(buildResume(scope))
+    await pass(2_000)
+    expect(posts).toEqual([])
+  }
+  control(buildResume(account))
+  await pass(2_000)
+  expect(posts.flatMap(({ ids }) => ids)).toEqual(idsFrom(1, 20))
+})
+
+test('urgent commands can be paused while bulk goes on', async () => {
+  const { put, pass, control, posts } = await buildSending()
+  control(buildPause({ name: 'urgent' }))
+  await pass(100)
+  put('urgent', commands(1, 10))
+  put('bulk', commands(1_001, 10))
+  await pass(2_000)
+  expect(posts.flatMap(({ ids }) => ids)).toEqual(idsFrom(1_001, 10))
+})
+
+test('commands that the gateway refuses alone, paused meanwhile, are still tried again', async () => {
+  let isRefusing = true
+  const refusal = { kind: 'response', status: 200, retryAfterMs: null, body: '{"success":false,"error":"?"}' } as const
+  const refused = (ids: number[]) => isRefusing && ids.includes(7)
+  const { put, pass, control, results } = await buildSending({ answers: ({ ids }) => (refused(ids) ? refusal : null) })
+  put('bulk', commands(1, 20))
+  await pass(1_000)
+  control(buildPause())
+  await pass(5_000)
+  isRefusing = false
+  control(buildResume())
+  await pass(100)
+  put('bulk', commands(101, 20))
+  await pass(60_000)
+  const outcomes = new Set((await results()).map(({ outcome }) => outcome))
+  expect([...outcomes]).toEqual(['SENT'])
+  expect(await results()).toHaveLength(40)
+})
+
+describe('the control topic', () => {
+  test('that does not exist stops nothing, and is heard as soon as it does', async () => {
+    const { broker, put, pass, control, posts } = await buildSending({ control: null })
+    put('bulk', commands(1, 5))
+    await pass(2_000)
+    expect(posts.flatMap(({ ids }) => ids)).toHaveLength(5)
+    broker.createTopics([{ topic: 'control', partitions: 1 }])
+    control(buildPause())
+    await pass(35_000, 500)
+    put('bulk', commands(101, 5))
+    await pass(5_000)
+    expect(posts.flatMap(({ ids }) => ids)).toHaveLength(5)
+  })
+
+  test.each([
+    ['of no scope', { key: Buffer.from('nonsense'), value: Buffer.from('{}') }],
+    ['of another kind', { key: Buffer.from('planet/mars'), value: Buffer.from('{}') }],
+    ['that is no JSON', { key: Buffer.from('topic/bulk'), value: Buffer.from('pause it!') }],
+    ['that says nothing', { key: Buffer.from('topic/bulk'), value: Buffer.from('{"paused":"yes"}') }],
+    ['without a key', { key: null, value: Buffer.from('{}') }],
+  ])('with a record %s is told and passed over', async (_, record) => {
+    const { telemetry, broker, pass, control, put, posts } = await buildSending()
+    const told: unknown[] = []
+    telemetry.on('pause.unreadable', event => told.push({ ...event, error: event.error.message }))
+    broker.append([{ topic: 'control', partition: 0, ...record }], 0)
+    control(buildPause())
+    await pass(100)
+    expect(told).toMatchObject([{ topic: 'control', partition: 0, offset: 0, error: expect.stringMatching(/^its /) }])
+    put('bulk', commands(1, 5))
+    await pass(1_000)
+    expect(posts).toEqual([])
+  })
+
+  test('lets go on what its last record was deleted of', async () => {
+    const { broker, put, pass, control, posts } = await buildSending()
+    control(buildPause())
+    await pass(100)
+    put('bulk', commands(1, 5))
+    broker.append([{ topic: 'control', partition: 0, key: Buffer.from('topic/bulk'), value: null }], 0)
+    await pass(1_000)
+    expect(posts.flatMap(({ ids }) => ids)).toHaveLength(5)
+  })
+})
