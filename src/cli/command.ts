@@ -51,15 +51,33 @@ export function idFlag(help: string): Flag<bigint> {
 
 const units: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 24 * 3_600_000 }
 
+const latestDate = Date.parse('9999-12-31T23:59:59Z')
+
 /** A time in the past, as milliseconds since 1970: how long ago (90s, 30m, 12h, 7d), or a date. */
 export function sinceFlag(help: string): Flag<number> {
   const read = (given: string) => {
-    const [, amount, unit = ''] = /^(\d{1,9})([smhd])$/.exec(given) ?? []
-    const time = amount === undefined ? Date.parse(given) : Date.now() - Number(amount) * units[unit]!
-    if (time >= 0 && (amount !== undefined || /^\d{4}-/.test(given))) return time
+    const time = dateOf(given, amountMs => Date.now() - amountMs)
+    if (time >= 0) return time
     throw new UsageError('expected how long ago, such as 30m, 12h or 7d, or a date such as 2026-11-22T10:00:00Z')
   }
   return { value: 'TIME', help, read }
+}
+
+/** A time to come, as milliseconds since 1970: in how long (90s, 30m, 12h, 7d), or a date. */
+export function untilFlag(help: string): Flag<number> {
+  const read = (given: string) => {
+    const time = dateOf(given, amountMs => Date.now() + amountMs)
+    if (time > Date.now() && time <= latestDate) return time
+    throw new UsageError('expected in how long, such as 30m, 12h or 7d, or a date to come such as 2036-11-22T10:00:00Z')
+  }
+  return { value: 'TIME', help, read }
+}
+
+/** Milliseconds since 1970; NaN: it is no time. @param at what an amount of time, in milliseconds, stands for */
+function dateOf(given: string, at: (amountMs: number) => number): number {
+  const [, amount, unit = ''] = /^(\d{1,9})([smhd])$/.exec(given) ?? []
+  if (amount !== undefined) return at(Number(amount) * units[unit]!)
+  return /^\d{4}-/.test(given) ? Date.parse(given) : Number.NaN
 }
 
 export function whole(value: string, help: string, min: number, max: number): Flag<number> {

@@ -41,6 +41,18 @@ export const commands: Record<string, Entry> = {
     summary: 'Shows what became of one message, from its command to its last status.',
     load: async () => (await import('./commands/message.ts')).message,
   },
+  pause: {
+    summary: 'Stops sending for an account, a topic or a tenant.',
+    load: async () => (await import('./commands/pause.ts')).pause,
+  },
+  resume: {
+    summary: 'Lets it go on.',
+    load: async () => (await import('./commands/pause.ts')).resume,
+  },
+  status: {
+    summary: 'Shows what is paused, and how much waits.',
+    load: async () => (await import('./commands/pause.ts')).status,
+  },
   'dlq list': {
     summary: 'Lists dead letters: records that could not be read.',
     load: async () => (await import('./commands/dlq.ts')).dlqList,

@@ -121,10 +121,10 @@ export class Lanes {
     return [...this.#shelves.values()].some(shelves => shelves.has(name))
   }
 
-  /** The append time, in milliseconds since 1970, of the oldest command of a topic that waits to be sent. */
+  /** The append time, in milliseconds since 1970, of the oldest command of a topic that waits to be sent and is not paused. */
   oldestTimestamp(topic: string): number | null {
     const lane = this.#lanes[this.#options.topics.indexOf(topic)]
-    const queues = (lane?.all ?? []).map(([, queue]) => queue)
+    const queues = [...(lane?.queues ?? [])].map(([, queue]) => queue)
     const shelves = [...this.#shelves].flatMap(([session, shelves]) => (session.topic === topic ? shelves : []))
     const times = [...queues, ...shelves].map(({ oldestTimestamp }) => oldestTimestamp ?? Number.POSITIVE_INFINITY)
     const least = Math.min(...times)

@@ -43,9 +43,10 @@ export class PartitionShelves {
     this.#options = options
   }
 
-  /** The append time of the oldest command on a shelf, milliseconds since 1970. */
+  /** The append time of the oldest command on a shelf of an account, milliseconds since 1970. */
   get oldestTimestamp(): number | null {
-    const oldest = [...this.#shelves.values()].map(shelf => shelf.oldestTimestamp ?? Number.POSITIVE_INFINITY)
+    const shelves = [...this.#shelves].flatMap(([name, shelf]) => (this.#options.accounts.has(name) ? shelf : []))
+    const oldest = shelves.map(shelf => shelf.oldestTimestamp ?? Number.POSITIVE_INFINITY)
     const least = Math.min(...oldest)
     return Number.isFinite(least) ? least : null
   }

@@ -76,7 +76,8 @@ export const definitions = {
     type: 'gauge',
     asked: true,
     labels: { topic: 'topic' },
-    meaning: 'Age of the oldest command read but not sent yet; 0 when none waits.',
+    meaning:
+      'Age of the oldest command read but not sent yet, those left out that operators have paused; 0 when none waits.',
     action:
       'Growing: see breaker_state (the gateway refuses), rate_headroom_ratio (the rate is used up), requests_in_flight (the gateway is slow).',
   },

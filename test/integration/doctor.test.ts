@@ -187,6 +187,7 @@ describe.skipIf(!java.ok)('busgate doctor on a Kafka that asks who it is', () =>
       `failed: WRITE of ${name}.statuses is missing`,
       `failed: READ of ${name}.overdue is missing`,
       `failed: WRITE of ${name}.overdue is missing`,
+      `failed: READ of ${name}.control is missing`,
       `failed: READ of ${name}.dead-letters is missing`,
       `failed: WRITE of ${name}.dead-letters is missing`,
       `failed: READ of the group ${name} is missing`,

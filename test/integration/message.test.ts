@@ -2,26 +2,10 @@ import { expect, test } from 'vitest'
 import { until } from '../support/bus.ts'
 import { busgate, type CliResult } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
+import { environmentOf } from '../support/environment.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { plainKafka } from '../support/kafka.ts'
-import { startWorld, type World } from '../support/worker.ts'
-
-/** Variables with which a command line finds the same topics and gateway. */
-function environmentOf({ settings: { kafka, topics, registry, gateway } }: World) {
-  return {
-    BUSGATE_KAFKA_BROKERS: String(kafka.brokers),
-    BUSGATE_KAFKA_GROUP_ID: kafka.groupId,
-    BUSGATE_REGISTRY_URL: registry.url!,
-    BUSGATE_TOPICS_COMMANDS: topics.commands.join(','),
-    BUSGATE_TOPICS_RESULTS: topics.results,
-    BUSGATE_TOPICS_STATUSES: topics.statuses,
-    BUSGATE_TOPICS_DOUBTS: topics.doubts,
-    BUSGATE_TOPICS_OVERDUE: topics.overdue,
-    BUSGATE_TOPICS_DEAD_LETTERS: topics.deadLetters,
-    BUSGATE_GATEWAY_URL: gateway.url!,
-    BUSGATE_GATEWAY_API_KEY: gateway.accounts.get('default')!.apiKey.reveal(),
-  }
-}
+import { startWorld } from '../support/worker.ts'
 
 function jsonOf({ stdout }: CliResult) {
   const lines = stdout.split('\n').filter(Boolean)

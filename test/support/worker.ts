@@ -188,6 +188,7 @@ function worldSettings({ settings = {}, brokers }: WorldOptions, sandbox: Sandbo
       statuses: `${name}-statuses`,
       deadLetters: `${name}-dead-letters`,
       doubts: `${name}-doubts`,
+      control: `${name}-control`,
       overdue: `${name}-overdue`,
     },
     gateway: { url: sandbox.url, balanceIntervalMs: 0, lingerMs: 5 },

@@ -12,8 +12,8 @@ import { count, span } from '../words.ts'
 
 export const topicsCreate = command({
   about: [
-    'Creates the topics of commands, doubts, results, statuses, overdue messages and dead letters that do not exist',
-    'yet, with the names that the settings give. Existing ones are left as they are; where they differ from what',
+    'Creates the topics of commands, doubts, results, statuses, overdue messages, pauses and dead letters that do not',
+    'exist yet, with the names that the settings give. Existing ones are left as they are; where they differ from what',
     'busgate wants, that is said with the command that mends it. Prints a line a topic.',
   ].join('\n'),
   flags: {
@@ -70,7 +70,7 @@ async function create(settings: Settings, missing: readonly PlannedTopic[]): Pro
 }
 
 function createdRow({ topic, partitions, replication, config }: PlannedTopic): Row {
-  const kept = `kept ${span(Number(config['retention.ms']))}`
+  const kept = config['retention.ms'] === undefined ? 'compacted' : `kept ${span(Number(config['retention.ms']))}`
   const what = [count(partitions, 'partition'), count(replication, 'replica'), kept].join(', ')
   return { topic, state: 'created', partitions, replicas: replication, details: [{ what }] }
 }

@@ -16,6 +16,7 @@ const accesses: Record<Role, Partial<Record<Use, readonly Access[]>>> = {
     doubts: ['READ', 'WRITE'],
     results: ['READ', 'WRITE'],
     statuses: ['READ'],
+    control: ['READ'],
     deadLetters: ['READ', 'WRITE'],
   },
   callbacks: { statuses: ['WRITE'], deadLetters: ['WRITE'] },

@@ -9,7 +9,7 @@ import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
 export const topics = check({
   name: 'topics',
   about:
-    'Every topic exists and has leaders, enough replicas and min.insync.replicas, and cleanup.policy delete. Commands and doubts have equal partition counts, and so have results, statuses and overdue messages.',
+    'Every topic exists and has leaders, enough replicas and min.insync.replicas, and the cleanup.policy that it needs: compact where pauses are, delete elsewhere. Commands and doubts have equal partition counts, and so have results, statuses and overdue messages.',
   needs: ['settings', 'cluster'],
   async look({ settings, cluster }) {
     const existing = await cluster.topics(usesOf(settings).map(([topic]) => topic))
@@ -24,7 +24,7 @@ function ofTopic(planned: PlannedTopic, topic: Topic, settings: Settings): Findi
   const { topic: name, use } = planned
   if (topic.state === 'missing') {
     const what = `${name} does not exist`
-    const idle = use === 'overdue' && !settings.roles.includes('reconciler')
+    const idle = use === 'control' || (use === 'overdue' && !settings.roles.includes('reconciler'))
     return [(idle ? warning : failed)(what, 'busgate topics create')]
   }
   if (topic.state === 'hidden')

@@ -17,6 +17,13 @@ export interface Mend {
   args: string
 }
 
+/** What comes of another cleanup.policy. */
+const harms: Partial<Record<PlannedTopic['use'] | 'others', string>> = {
+  results: 'compaction removes what tells that a command was answered, and a reset sends it again',
+  control: 'what is removed by its age takes pauses with it, and what is paused goes on',
+  others: 'compaction removes records that nobody has read yet',
+}
+
 type Rule = (planned: PlannedTopic, topic: Topic) => Difference | null
 
 /** Nearly what a broker takes that nobody has configured: a dead letter or a doubt holds a whole command. */
@@ -24,7 +31,7 @@ const wantedMessageBytes = 1_048_576
 
 const rules: Rule[] = [
   function partitions(planned, topic) {
-    if (topic.partitions === planned.partitions || planned.use === 'deadLetters') return null
+    if (topic.partitions === planned.partitions || ['deadLetters', 'control'].includes(planned.use)) return null
     const grave = planned.use === 'commands' || planned.use === 'doubts'
     const what = `${count(topic.partitions, 'partition')} instead of ${planned.partitions}`
     if (topic.partitions > planned.partitions) return { grave: false, what: `${what}; none can be removed`, mend: null }
@@ -46,13 +53,10 @@ const rules: Rule[] = [
   },
 
   function cleanup(planned, topic) {
-    const policy = topic.config?.get('cleanup.policy') ?? 'delete'
-    if (policy === 'delete') return null
-    const harm =
-      planned.use === 'results'
-        ? 'compaction removes what tells that a command was answered, and a reset sends it again'
-        : 'compaction removes records that nobody has read yet'
-    const what = `cleanup.policy is ${policy}: ${harm}`
+    const wanted = planned.config['cleanup.policy']
+    const policy = topic.config?.get('cleanup.policy') ?? wanted
+    if (policy === wanted) return null
+    const what = `cleanup.policy is ${policy}: ${harms[planned.use] ?? harms.others}`
     return { grave: true, what, mend: setting(planned, 'cleanup.policy') }
   },
 
@@ -74,7 +78,7 @@ const rules: Rule[] = [
 
   function messageBytes({ topic: name, use }, topic) {
     const most = Number(topic.config?.get('max.message.bytes') ?? wantedMessageBytes)
-    if (most >= wantedMessageBytes || use === 'commands') return null
+    if (most >= wantedMessageBytes || use === 'commands' || use === 'control') return null
     const grave = most < leastMessageBytes
     const what = grave
       ? `max.message.bytes is ${most}: records cannot be made so short, and their partition would stand still`

@@ -1,7 +1,7 @@
 import type { Settings } from '../../config/index.ts'
 import type { Topic } from '../kafka/cluster.ts'
 
-export type Use = 'commands' | 'doubts' | 'results' | 'statuses' | 'overdue' | 'deadLetters'
+export type Use = 'commands' | 'doubts' | 'results' | 'statuses' | 'overdue' | 'control' | 'deadLetters'
 
 /** A topic as busgate wants it. */
 export interface PlannedTopic {
@@ -10,7 +10,8 @@ export interface PlannedTopic {
   partitions: number
   replication: number
   /** By Kafka's names. */
-  config: Record<'cleanup.policy' | 'min.insync.replicas' | 'retention.ms', string>
+  config: Record<'cleanup.policy' | 'min.insync.replicas', string> &
+    Partial<Record<'retention.ms' | 'min.compaction.lag.ms', string>>
 }
 
 export interface Circumstances {
@@ -26,6 +27,8 @@ const dayMs = 24 * 3_600_000
 const weekMs = 7 * dayMs
 /** Somebody has to find the time to look at them. */
 const deadLettersMs = 30 * dayMs
+/** For so long at least it can be seen who paused what; the last change of each scope is kept for ever. */
+const pausesMs = 30 * dayMs
 const mostReplicas = 3
 
 export const defaultPartitions = 4
@@ -37,13 +40,14 @@ const groups: Use[][] = [
 ]
 
 export function usesOf({ topics }: Settings): [topic: string, use: Use][] {
-  const { commands, doubts, results, statuses, overdue, deadLetters } = topics
+  const { commands, doubts, results, statuses, overdue, control, deadLetters } = topics
   return [
     ...commands.map((topic): [string, Use] => [topic, 'commands']),
     [doubts, 'doubts'],
     [results, 'results'],
     [statuses, 'statuses'],
     [overdue, 'overdue'],
+    [control, 'control'],
     [deadLetters, 'deadLetters'],
   ]
 }
@@ -54,19 +58,17 @@ export function planTopics(settings: Settings, circumstances: Circumstances): Pl
   const uses = usesOf(settings)
   const most = (wanted: readonly Use[]) =>
     Math.max(0, ...uses.map(([topic, use]) => (wanted.includes(use) ? (existing.get(topic)?.partitions ?? 0) : 0)))
-  const partitionsOf = (use: Use) =>
-    circumstances.partitions ??
-    (most(groups.find(group => group.includes(use)) ?? [use]) || most(groups.flat()) || defaultPartitions)
+  const partitionsOf = (use: Use) => {
+    if (use === 'control') return 1
+    const group = groups.find(group => group.includes(use)) ?? [use]
+    return circumstances.partitions ?? (most(group) || most(groups.flat()) || defaultPartitions)
+  }
   return uses.map(([topic, use]) => ({
     topic,
     use,
     partitions: partitionsOf(use),
     replication,
-    config: {
-      'cleanup.policy': 'delete',
-      'min.insync.replicas': String(minInSync(replication)),
-      'retention.ms': String(keepMs(use, settings)),
-    },
+    config: { 'min.insync.replicas': String(minInSync(replication)), ...keeping(use, settings) },
   }))
 }
 
@@ -76,6 +78,8 @@ function minInSync(replication: number): number {
 }
 
 /** A command that is removed before it expires would have no result; the reconciler walks results some days old. */
-function keepMs(use: Use, { delivery }: Settings): number {
-  return use === 'deadLetters' ? deadLettersMs : Math.max(weekMs, 2 * delivery.maxAgeMs)
+function keeping(use: Use, { delivery }: Settings) {
+  if (use === 'control') return { 'cleanup.policy': 'compact', 'min.compaction.lag.ms': String(pausesMs) }
+  const ms = use === 'deadLetters' ? deadLettersMs : Math.max(weekMs, 2 * delivery.maxAgeMs)
+  return { 'cleanup.policy': 'delete', 'retention.ms': String(ms) }
 }

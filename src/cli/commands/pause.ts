@@ -1,0 +1,165 @@
+import { hostname, userInfo } from 'node:os'
+import { openBus } from '../../bus/open.ts'
+import type { Bus } from '../../bus/port.ts'
+import { systemClock } from '../../clock.ts'
+import type { Settings } from '../../config/index.ts'
+import { type Change, keyOf, pauseText, type Scope, writeChange } from '../../pauses/change.ts'
+import { Pauses } from '../../pauses/pauses.ts'
+import { stringifyJson } from '../../protocol/index.ts'
+import { Telemetry } from '../../telemetry/events.ts'
+import { pauseKinds } from '../../telemetry/labels.ts'
+import { command, text, toggle, untilFlag } from '../command.ts'
+import { backlogOf } from '../pauses/backlog.ts'
+import { readChanges } from '../pauses/read.ts'
+import { printLine } from '../print.ts'
+import { printable } from '../printable.ts'
+import { configFlag, settingsWithBrokers, unknownAccount } from '../settings.ts'
+import { UsageError } from '../usage-error.ts'
+import { count } from '../words.ts'
+
+const scopeFlags = {
+  account: text('NAME', 'All commands of an account.'),
+  topic: text('NAME', 'All commands of a topic: the urgent ones, or the bulk.'),
+  tenant: text('NAME', 'All commands of a tenant, of whatever account.'),
+}
+const by = text('NAME', 'Who does it, for those who look later. Default: the user of this machine.')
+
+export const pause = command({
+  about: [
+    'Stops sending the commands of an account, a topic or a tenant, on the whole fleet and within two seconds, until it is',
+    'resumed. What the gateway has already is finished; the rest waits, and its deadlines go on. Restarts change nothing.',
+  ].join('\n'),
+  flags: {
+    ...scopeFlags,
+    until: untilFlag('Resumes by itself after so long (30m, 12h, 7d), or at a date.'),
+    reason: text('TEXT', 'Shown to whoever asks. No phone and no text of a message, please: it is logged.'),
+    by,
+    config: configFlag,
+  },
+  run: ({ until = null, reason = null, by = ourselves(), config, ...names }) =>
+    onControl(config, async ({ settings, changes, write }) => {
+      const scope = scopeOf(names)
+      requireKnown(scope, settings)
+      const before = inForce(changes).find(one => keyOf(one) === keyOf(scope))
+      await write({ ...scope, paused: true, by, at: Date.now(), until, reason })
+      const resume = `busgate resume --${scope.kind} ${scope.name}`
+      const end = until === null ? 'until it is resumed' : `until ${new Date(until).toISOString()}`
+      const instead = before ? ` It was paused before: ${pauseText(before)}.` : ''
+      say(`${nameOf(scope)} is paused ${end}.${instead} To let it go on: ${resume}`)
+      return 0
+    }),
+})
+
+export const resume = command({
+  about: 'Lets an account, a topic or a tenant go on that was paused, within two seconds.',
+  flags: { ...scopeFlags, all: toggle('All that is paused.'), by, config: configFlag },
+  run: ({ all = false, by = ourselves(), config, ...names }) =>
+    onControl(config, async ({ changes, write }) => {
+      const paused = inForce(changes)
+      const wanted = all ? paused : paused.filter(one => keyOf(one) === keyOf(scopeOf(names)))
+      if (wanted.length === 0 && !all) {
+        const others = paused.length > 0 ? `paused are: ${paused.map(nameOf).join(', ')}` : 'nothing is'
+        throw new UsageError(`${nameOf(scopeOf(names))} is not paused; ${others}`)
+      }
+      for (const { kind, name } of wanted) {
+        await write({ kind, name, paused: false, by, at: Date.now(), until: null, reason: null })
+        say(`${nameOf({ kind, name })} goes on.`)
+      }
+      if (wanted.length === 0) say('Nothing is paused.')
+      return 0
+    }),
+})
+
+export const status = command({
+  about: [
+    'Shows what is paused, by whom and why, and how many commands of each topic are not done yet.',
+    'With --history who paused and resumed what before, as far back as the control topic tells.',
+  ].join('\n'),
+  flags: {
+    history: toggle('Shows each change, the newest at the end.'),
+    json: toggle('Prints one JSON object a line.'),
+    config: configFlag,
+  },
+  run: ({ history = false, json = false, config }) =>
+    onControl(config, async ({ settings, bus, changes }) => {
+      const shown = history ? changes : inForce(changes)
+      for (const change of shown) await printLine(printable(json ? jsonOf(change) : lineOf(change)))
+      if (!json && !history && shown.length === 0) await printLine('Nothing is paused.')
+      for (const { topic, commands } of await backlogOf(bus, settings)) {
+        await printLine(
+          json ? stringifyJson({ topic, commands }) : `${topic}: ${count(commands, 'command')} not done yet`,
+        )
+      }
+      return 0
+    }),
+})
+
+interface Control {
+  settings: Settings
+  bus: Bus
+  /** All that the control topic tells, in order. */
+  changes: readonly Change[]
+  write(change: Change): Promise<void>
+}
+
+async function onControl(config: string | undefined, work: (control: Control) => Promise<number>): Promise<number> {
+  const settings = settingsWithBrokers(config)
+  const bus = openBus(settings, new Telemetry())
+  const topic = settings.topics.control
+  const write = async (change: Change) => {
+    const publisher = await bus.publisher()
+    await publisher.publish([writeChange(topic, change)])
+    await publisher.close()
+  }
+  try {
+    return await work({ settings, bus, changes: await readChanges(bus, topic), write })
+  } finally {
+    await bus.close()
+  }
+}
+
+function scopeOf(names: Partial<Record<Scope['kind'], string>>): Scope {
+  const given = pauseKinds.flatMap(kind => (names[kind] === undefined ? [] : [{ kind, name: names[kind] }]))
+  const [scope, ...others] = given
+  if (!scope || others.length > 0) throw new UsageError('name one of --account NAME, --topic NAME, --tenant NAME')
+  if (scope.name === '') throw new UsageError(`--${scope.kind} needs a name`)
+  return scope
+}
+
+/** A pause of what does not exist would stop nothing. The settings may know no account: then any name is good. */
+function requireKnown({ kind, name }: Scope, { gateway, topics }: Settings): void {
+  const accounts = [...gateway.accounts.keys()]
+  if (kind === 'account' && accounts.length > 0 && !accounts.includes(name)) throw unknownAccount(name, accounts)
+  if (kind === 'topic' && !topics.commands.includes(name)) {
+    throw new UsageError(`--topic: commands come from ${topics.commands.join(', ')}, and from no ${name}`)
+  }
+}
+
+function inForce(changes: readonly Change[]): Change[] {
+  const pauses = new Pauses(systemClock)
+  for (const change of changes) pauses.apply(change)
+  pauses.close()
+  return [...pauses.inForce]
+}
+
+const nameOf = ({ kind, name }: Scope) => `${kind} ${name}`
+const say = (sentence: string) => process.stderr.write(`${printable(sentence)}\n`)
+const instant = (ms: number) => new Date(ms).toISOString()
+
+function lineOf(change: Change): string {
+  if (change.paused) return pauseText(change)
+  return `${nameOf(change)} was resumed by ${change.by} at ${instant(change.at)}`
+}
+
+function jsonOf({ at, until, ...change }: Change): string {
+  return stringifyJson({ ...change, at: instant(at), until: until === null ? null : instant(until) })
+}
+
+/** A container may run as a user that has no name. */
+function ourselves(): string {
+  try {
+    return `${userInfo().username}@${hostname()}`
+  } catch {
+    return `user ${process.getuid?.() ?? 'unknown'}@${hostname()}`
+  }
+}

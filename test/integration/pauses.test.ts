@@ -1,0 +1,110 @@
+import { expect, test } from 'vitest'
+import { until } from '../support/bus.ts'
+import { busgate } from '../support/cli.ts'
+import { buildCommand } from '../support/commands.ts'
+import { environmentOf } from '../support/environment.ts'
+import { describeOnKafka } from '../support/integration.ts'
+import { startWorld, type World } from '../support/worker.ts'
+
+const commands = (from: number, count: number) =>
+  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i) }))
+
+/** Resolves after so long; the test's subject is what does not happen meanwhile. */
+async function passed(ms: number): Promise<void> {
+  const end = performance.now() + ms
+  await until(() => expect(performance.now()).toBeGreaterThan(end))
+}
+
+async function readyz({ worker }: World) {
+  const response = await fetch(`http://127.0.0.1:${worker.ports.telemetry}/readyz`)
+  return { status: response.status, ...((await response.json()) as { paused: string[] }) }
+}
+
+describeOnKafka('pause, resume and status', brokers => {
+  test('stop a topic on all workers within two seconds, over restarts, until it goes on', async () => {
+    const world = await startWorld({ brokers, partitions: 4, workers: 2 })
+    const env = environmentOf(world)
+    const [urgent, bulk] = world.settings.topics.commands as [string, string]
+    const executed = () => world.sandbox.stats().executed
+    let next = 1
+    let isProducing = true
+    const producing = (async () => {
+      while (isProducing) {
+        await world.send(commands(next, 20))
+        next += 20
+        await passed(50)
+      }
+    })()
+    await until(() => expect(executed()).toBeGreaterThan(100))
+
+    const paused = await busgate(['pause', '--topic', bulk, '--reason', 'a stock-taking', '--by', 'olena'], { env })
+    expect(paused.stderr).toContain(`topic ${bulk} is paused until it is resumed`)
+    expect(paused.code).toBe(0)
+    await passed(2_000)
+    const before = executed()
+    await passed(2_000)
+    await world.worker.stop()
+    const third = await world.startWorker()
+    await until(() => expect(third.ready().ready).toBe(true))
+    expect(third.ready().paused).toEqual([expect.stringMatching(`^topic ${bulk} is paused by olena since `)])
+    isProducing = false
+    await producing
+    expect(executed()).toBe(before)
+
+    await world.send(commands(1_000_001, 10), urgent)
+    await until(() => expect(executed()).toBe(before + 10))
+    const status = await busgate(['status', '--json'], { env })
+    const [pause, ...backlogs] = status.stdout
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    expect(pause).toMatchObject({ kind: 'topic', name: bulk, paused: true, by: 'olena', reason: 'a stock-taking' })
+    const waiting = next - 1 - before
+    expect(backlogs).toContainEqual({ topic: bulk, commands: waiting })
+
+    expect((await busgate(['resume', '--topic', bulk], { env })).code).toBe(0)
+    await world.finished(next - 1 + 10)
+    await world.quiet()
+    expect(world.sandbox.stats()).toMatchObject({ executed: next - 1 + 10, billedTwice: 0 })
+    const history = await busgate(['status', '--history'], { env })
+    expect(history.stdout).toMatch(new RegExp(`^topic ${bulk} is paused by olena .*\\ntopic ${bulk} was resumed by `))
+  }, 120_000)
+
+  test('say what is wrong with a name, and change nothing', async () => {
+    const world = await startWorld({ brokers })
+    const env = environmentOf(world)
+    const wrong = async (...args: string[]) => {
+      const { code, stderr } = await busgate(args, { env })
+      return { code, stderr }
+    }
+    const [urgent] = world.settings.topics.commands
+    expect(await wrong('pause', '--topic', 'busgate.comands')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`commands come from ${urgent}`),
+    })
+    expect(await wrong('pause', '--account', 'defualt')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('the nearest is default'),
+    })
+    expect(await wrong('pause')).toMatchObject({ code: 2, stderr: expect.stringContaining('name one of --account') })
+    expect(await wrong('pause', '--account', 'default', '--tenant', 'acme')).toMatchObject({ code: 2 })
+    expect(await wrong('pause', '--account', 'default', '--until', 'yesterday')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--until: expected in how long'),
+    })
+    expect(await wrong('resume', '--tenant', 'acme')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('tenant acme is not paused; nothing is'),
+    })
+    expect(await wrong('resume', '--all')).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('Nothing is paused'),
+    })
+    expect((await busgate(['status'], { env })).stdout).toMatch(/^Nothing is paused\.\n/)
+    const nowhere = { ...env, BUSGATE_TOPICS_CONTROL: `${world.settings.topics.control}-gone` }
+    const missing = await busgate(['pause', '--tenant', 'acme'], { env: nowhere })
+    expect(missing.code).toBe(1)
+    expect(missing.stderr).toContain('busgate topics create makes it')
+    expect(await readyz(world)).toMatchObject({ status: 200, paused: [] })
+  }, 120_000)
+})
