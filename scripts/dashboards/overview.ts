@@ -148,7 +148,7 @@ const late = row(
     title: 'Age of the oldest unsent command',
     description:
       'By topic, against its limit (dashed). Rising by a second a second: nothing leaves; paused account, used-up rate or a stuck consumer. 0: nothing waits.',
-    width: 8,
+    width: 6,
     unit: 's',
     queries: [
       [`max by (topic) (busgate_oldest_unsent_command_age_seconds{${own}})`, '{{topic}}'],
@@ -161,7 +161,7 @@ const late = row(
     title: 'Records that wait',
     description:
       'Between the checkpoints and the ends of the partitions. Doubts wait on purpose. A command topic that never comes down: see the Kafka dashboard for its partitions.',
-    width: 8,
+    width: 6,
     unit: 'short',
     queries: [[`sum by (topic) (max by (topic, partition) (busgate_consumer_lag_records{${own}}))`, '{{topic}}']],
     runbooks: ['BusgateConsumerStuck'],
@@ -170,7 +170,7 @@ const late = row(
     title: 'From reading to delivered',
     description:
       'How long half, and nineteen of twenty, delivered messages took from the reading of their command to the callback. Slower than usual, with nothing waiting: an operator or the gateway; the Channels dashboard tells the channel.',
-    width: 8,
+    width: 6,
     unit: 's',
     queries: [0.5, 0.95].map(
       quantile =>
@@ -179,6 +179,14 @@ const late = row(
           `p${quantile * 100}`,
         ] as const,
     ),
+  }),
+  lines({
+    title: 'Paused by operators',
+    description: 'Accounts, topics and tenants. `busgate status` says who paused what, and why; their commands wait.',
+    width: 6,
+    unit: 'short',
+    queries: [[`max by (kind) (busgate_pauses{${own}})`, '{{kind}}']],
+    runbooks: ['BusgatePausedForLong'],
   }),
 )
 

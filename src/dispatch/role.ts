@@ -177,8 +177,8 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
       poller.stop()
       answered?.stop()
       dispatcher.stop()
-      await followed.close()
       await joined.leave(Math.max(timeoutMs, settings.kafka.drainMs))
+      await followed.close()
       await connection.close()
     },
   }

@@ -1,6 +1,7 @@
 import type { BusRecord, TopicPartition } from '../../src/bus/port.ts'
 import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { DONE, INTENT } from '../../src/bus/session/window.ts'
+import { keyOf, type Scope } from '../../src/pauses/change.ts'
 import type { Doubt, SendResult, StatusEvent } from '../../src/records/generated.ts'
 import { referencesOf, type SimCommand } from './commands.ts'
 import { type Envelope, texts } from './gateway.ts'
@@ -18,6 +19,7 @@ export type Invariant =
   | 'no POST after the lease'
   | 'no POST after a stop'
   | 'no POST above the rate'
+  | 'no POST of what is paused'
   | 'the result tells the truth'
   | 'a doubt ends SENT or UNRESOLVED'
   | 'no doubt without a cause'
@@ -90,6 +92,10 @@ export interface JudgeOptions {
   blamesOutages: boolean
   /** Bytes that a topic took at any time; 0 where some process may not know. */
   leastTaken: (topic: Limit['topic']) => number
+  /** Milliseconds after which a pause holds on every process that hears of it. */
+  pauseMs: number
+  /** Since when, milliseconds since 1970, nothing has kept a process from the bus, or from its work. */
+  hearsSince: (owner: Owner) => number
 }
 
 /** A record about a command has at most so many bytes besides what it copies from it. */
@@ -146,6 +152,8 @@ export class Judge {
   readonly #cut = new Set<string>()
   /** Status events on the topic. */
   readonly #statuses = new Set<string>()
+  /** What operators have paused, with the time when. */
+  readonly #paused = new Map<string, number>()
   #open = 0
   #haveCommitted = false
 
@@ -298,6 +306,25 @@ export class Judge {
     this.#commits.delete(tpOf(tp))
   }
 
+  /** Operators pause something, or let it go on. */
+  paused(change: Scope & { paused: boolean; at: number }): void {
+    if (!change.paused) this.#paused.delete(keyOf(change))
+    else if (!this.#paused.has(keyOf(change))) this.#paused.set(keyOf(change), change.at)
+  }
+
+  #checkPause(owner: Owner, { command: { plan, phone, topic } }: Life, name: string): void {
+    const { now, pauseMs, hearsSince } = this.#options
+    const { tenant } = referencesOf(plan, phone)
+    for (const key of [`topic/${topic}`, `account/${plan.account}`, `tenant/${tenant}`]) {
+      const since = this.#paused.get(key)
+      if (since === undefined || now() <= Math.max(since, hearsSince(owner)) + pauseMs) continue
+      this.accuse(
+        'no POST of what is paused',
+        `${owner.name} POSTs ${name}, and ${key} is paused since ${now() - since} ms`,
+      )
+    }
+  }
+
   /** A process wants a connection for a request. */
   asked({ data }: Envelope): void {
     for (const { phone } of data) if (phone !== undefined) this.#byPhone.get(phone)!.asked = true
@@ -326,6 +353,7 @@ export class Judge {
     if (this.#stopping.has(owner)) this.accuse('no POST after a stop', `${owner.name} POSTs ${this.#name(life)}`)
     if (places.length > 1) this.counts.sentAgain++
     const name = this.#name(life)
+    this.#checkPause(owner, life, name)
     if (life.doubt && life.doubt.omitted !== null) {
       this.accuse('sent again only in doubt', `${name} is POSTed, and its doubt is without the command`)
     }

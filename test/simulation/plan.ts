@@ -1,5 +1,6 @@
 import type { Backlog } from '../../src/bus/port.ts'
 import { leastMessageBytes } from '../../src/bus/record-limits.ts'
+import type { Scope } from '../../src/pauses/change.ts'
 import { type SendType, sendTypes } from '../../src/protocol/index.ts'
 import type { SendCommandDelivery } from '../../src/records/generated.ts'
 import { Random } from './random.ts'
@@ -58,6 +59,14 @@ export interface Limit {
   at: number
 }
 
+/** Operators pause something for a while. */
+export interface PausePlan extends Scope {
+  /** Virtual milliseconds. */
+  at: number
+  /** Milliseconds. */
+  lasts: number
+}
+
 export interface CommandPlan {
   /** valid; invalid by the interface; of an account nobody knows; bytes that are no Avro; of a schema nobody knows. */
   kind: 'valid' | 'invalid' | 'stranger' | 'garbage' | 'foreign schema'
@@ -87,6 +96,7 @@ export interface Plan {
   /** The most that all sessions of a process may hold undone in memory; undefined: more than these worlds have. */
   backlog: Backlog | undefined
   commands: CommandPlan[]
+  pauses: readonly PausePlan[]
   sessionTimeoutMs: number
   drainMs: number
   maxOperations: number
@@ -153,6 +163,7 @@ export function planOf(seed: number): Plan {
     fetchRecords: random.pick([1, 3, 500]),
     backlog: undefined,
     commands: commandsOf(random, faults.until),
+    pauses: [],
     sessionTimeoutMs: 1000,
     drainMs: gentle ? 700 : random.pick([100, 400, 700]),
     maxOperations: random.pick([1, 2, 3, 5, 100]),
@@ -175,7 +186,7 @@ export function planOf(seed: number): Plan {
     faults,
   }
   const adverse = torn(seed, narrow(seed, withCompany(gentle ? plan : cramped(seed, plan))))
-  return bounded(seed, spread(seed, queued(seed, parted(seed, adverse))))
+  return paused(seed, bounded(seed, spread(seed, queued(seed, parted(seed, adverse)))))
 }
 
 /** Most worlds have processes of today alone; in some there are others among them, as in a rolling upgrade. */
@@ -398,6 +409,31 @@ function bounded(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0xb0d5)
   if (!random.chance(0.5)) return plan
   return { ...plan, maxIntents: random.int(2, 4) * plan.maxOperations }
+}
+
+/** In some worlds operators pause accounts, topics and tenants, and let them go on. Drawn apart, too. */
+function paused(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x9a05)
+  if (!random.chance(0.2)) return plan
+  const { faults, commands } = plan
+  const tenant = 'tttt'
+  const ofTenant = new Set(commands.flatMap(({ id, bulk }) => (bulk.tenant || random.chance(0.5) ? [] : [id])))
+  const scopes: Scope[] = [
+    { kind: 'tenant', name: tenant },
+    ...['default', 'other'].map((name): Scope => ({ kind: 'account', name })),
+    ...['urgent', 'bulk'].map((name): Scope => ({ kind: 'topic', name })),
+  ]
+  return {
+    ...plan,
+    commands: commands.map(command =>
+      ofTenant.has(command.id) ? { ...command, bulk: { ...command.bulk, tenant: tenant.length } } : command,
+    ),
+    pauses: Array.from({ length: random.int(1, 5) }, () => ({
+      ...random.pick(scopes),
+      at: random.int(0, faults.until),
+      lasts: random.pick([random.int(1, 500), random.int(500, 4000), random.int(4000, 20_000)]),
+    })),
+  }
 }
 
 /**

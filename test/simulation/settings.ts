@@ -13,6 +13,7 @@ const base = loadSettings({
       statuses: 'statuses',
       deadLetters: 'dead-letters',
       doubts: 'doubts',
+      control: 'control',
     },
     gateway: {
       url: 'http://gateway.example',

@@ -2,6 +2,7 @@ import { partitionOf } from '../../src/bus/murmur2.ts'
 import type { BusRecord, TopicPartition } from '../../src/bus/port.ts'
 import { recordSize } from '../../src/bus/record-size.ts'
 import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
+import { writeChange } from '../../src/pauses/change.ts'
 import { WitnessedBroker } from './broker.ts'
 import { fleetTokens } from './callbacks.ts'
 import { Chaos } from './chaos.ts'
@@ -10,7 +11,7 @@ import { phoneOf, policyOf, recordOf } from './commands.ts'
 import { Fleet, textOf } from './fleet.ts'
 import { SimGateway } from './gateway.ts'
 import { goneMs, Judge, type Violation } from './judge.ts'
-import { type CommandPlan, type Limit, type Plan, planOf } from './plan.ts'
+import { type CommandPlan, type Limit, type PausePlan, type Plan, planOf } from './plan.ts'
 import { Ports } from './ports.ts'
 import { Postman } from './postman.ts'
 import { epoch, virtualClock } from './process.ts'
@@ -41,6 +42,9 @@ const aftermathMs = 2_000
 export async function runSeed(seed: number, { trace = false } = {}): Promise<Outcome> {
   return new World(seed, planOf(seed), await sharedCodec(), trace).run()
 }
+
+/** Milliseconds after which a pause holds on every process that hears of it. */
+const pauseMs = 2_000
 
 /** A process whose settings name no bound has this one. */
 const mostIntents = 6_400
@@ -120,6 +124,10 @@ class World {
     for (const at of faults.truncations) {
       scheduler.add('world', null, 'truncation', at, () => this.#truncations.begin())
     }
+    for (const pause of this.#plan.pauses) {
+      scheduler.add('world', null, 'pause', pause.at, () => this.#pause(pause, true))
+      scheduler.add('world', null, 'resume', pause.at + pause.lasts, () => this.#pause(pause, false))
+    }
     scheduler.add('world', null, 'calm', faults.until, () => this.#calm())
     for (let i = 0; i < workers; i++) this.#fleet.start()
     await this.#live()
@@ -187,6 +195,11 @@ class World {
       wasDisturbed: () => this.#chaos.losses > 0,
       blamesOutages: !this.#plan.faults.posts.includes('refused'),
       leastTaken: topic => this.#leastTaken(topic),
+      pauseMs: pauseMs + 4 * bus.most,
+      hearsSince: ({ cutUntil, frozenUntil }) => {
+        const { calm, movedUntil } = this.#ports
+        return epoch + Math.max(cutUntil, frozenUntil, movedUntil, calm ? this.#plan.faults.until : 0)
+      },
     })
   }
 
@@ -197,6 +210,7 @@ class World {
       ...[...topics.commands, topics.doubts].map(topic => [topic, partitions] as const),
       ...[topics.results, topics.statuses, topics.deadLetters].map(topic => [topic, 1] as const),
     ])
+    if (this.#plan.pauses.length > 0) all.set(topics.control, 1)
     const watched = [topics.results, topics.doubts, topics.deadLetters, topics.statuses]
     return new WitnessedBroker(virtualClock(this.#scheduler, null), all, watched, {
       committed: (tp, offset, metadata) => {
@@ -278,6 +292,14 @@ class World {
       `writes ${topic}/${partition}@${offset}: ${id} ${type} of ${account}, ${policy}, ${kind}, gateway ${reaction}${until}`,
     )
     this.#broker.append([record], now)
+  }
+
+  #pause({ kind, name }: PausePlan, isPaused: boolean): void {
+    const change = { kind, name, paused: isPaused, by: 'an operator', at: epoch + this.#scheduler.now }
+    const record = writeChange(this.#settings.topics.control, { ...change, until: null, reason: null })
+    this.#broker.append([{ ...record, partition: 0 }], change.at)
+    this.#judge.paused(change)
+    this.#story.trace('operator', `*** ${isPaused ? 'pauses' : 'resumes'} ${kind} ${name}`)
   }
 
   #limit({ topic, bytes }: Limit): void {

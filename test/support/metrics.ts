@@ -13,6 +13,7 @@ export const contract: Record<string, string[]> = {
   rate_learnt_per_second: ['account'],
   requests_in_flight: [],
   intents_open: [],
+  pauses: ['kind'],
   breaker_state: ['account'],
   oldest_unsent_command_age_seconds: ['topic'],
   consumer_lag_records: ['topic', 'partition'],
