@@ -20,6 +20,8 @@ export interface Position {
 export type Fetch = (request: FetchRequest) => Promise<FetchAnswer>
 
 export interface FetchLimits {
+  /** For a closer look at one partition, where `fetch` remembers what it was asked for. */
+  alone?: Fetch
   /** How long the broker may wait for a first record. */
   waitMs: number
   bytesPerPartition: number
@@ -76,7 +78,10 @@ export async function fetchCommitted(
     const wanted = { from: position.offset, room: Math.min(room, limits.roomPerPartition), mark: position.mark }
     const before = wanted.room
     const { unsure, ...read } = committedOf(found, wanted)
-    fetched.set(position, unsure ? await lookCloser(fetch, position, unsure, before).catch(failed) : read)
+    fetched.set(
+      position,
+      unsure ? await lookCloser(limits.alone ?? fetch, position, unsure, before).catch(failed) : read,
+    )
     room -= before - wanted.room
   }
   return fetched

@@ -4,7 +4,8 @@ import { type Mark, noMark } from '../batches/record-batch.ts'
 import type { TopicPartition } from '../port.ts'
 import type { LogEnds } from '../session/driver.ts'
 import type { Brokers } from '../wire/brokers.ts'
-import { fetchRecords } from '../wire/fetch-api.ts'
+import { type FetchRequest, fetchRecords } from '../wire/fetch-api.ts'
+import { FetchSession } from '../wire/fetch-session.ts'
 import { type Fetched, fetchCommitted } from './fetch.ts'
 import { logEnds } from './offsets.ts'
 import { restMs, textOf, typeOf, unknownPartition } from './reading-trouble.ts'
@@ -43,6 +44,8 @@ interface State {
   phase: 'ready' | 'asked' | 'busy' | 'resting'
   /** Of the reading, when it was asked for. */
   life: number
+  /** Whether it was told in that life where its log ends. */
+  isTold: boolean
   /** Who is read from until when, in monotonic milliseconds. */
   source: { node: number; until: number; isReplica: boolean } | null
   /** Until when it is read from leaders alone. */
@@ -86,6 +89,8 @@ export class Fetcher {
   readonly #options: FetcherOptions
   /** Those that were fetched longest ago come first, and of one fetch those that got nothing. */
   readonly #readings = new Map<Reading, State>()
+  /** By node. */
+  readonly #sessions = new Map<number, FetchSession>()
   /** Nodes with a fetch under way. */
   readonly #asked = new Set<number>()
   /** What has to end before the connections may be closed. */
@@ -179,28 +184,39 @@ export class Fetcher {
     for (const reading of asked) {
       const state = this.#readings.get(reading)!
       state.phase = 'asked'
+      if (state.life !== reading.life) state.isTold = false
       state.life = reading.life
       this.#toTheEnd(reading, state)
     }
     this.#asked.add(node)
-    const { brokers } = this.#options
-    const limits = { ...this.#limits(asked), waitMs: asked.length < ready.length ? 0 : this.#waitMs() }
+    const session = this.#sessionWith(node)
+    const alone = this.#asking(node)
+    const limits = { ...this.#limits(asked), alone, waitMs: asked.length < ready.length ? 0 : this.#waitMs() }
     const positions = shares.map(([first]) => {
       const { tp, offset } = first!
       return { tp, offset, mark: this.#readings.get(first!)!.mark }
     })
     try {
-      const answers = await fetchCommitted(
-        request => brokers.ask({ node }, fetchRecords, request, { lane: 'fetch' }),
-        positions,
-        limits,
-      )
-      for (const [i, share] of shares.entries()) this.#take(share, positions[i]!.offset, answers.get(positions[i]!))
+      const answers = await fetchCommitted(request => session.fetch(request), positions, limits)
+      for (const [i, share] of shares.entries()) {
+        const { tp, offset } = positions[i]!
+        this.#take(share, offset, answers.get(positions[i]!), session.highWatermark(tp))
+      }
     } catch (error) {
       this.#run(this.#recover(asked, error))
     }
     this.#asked.delete(node)
     this.#schedule()
+  }
+
+  #asking(node: number) {
+    return (request: FetchRequest) => this.#options.brokers.ask({ node }, fetchRecords, request, { lane: 'fetch' })
+  }
+
+  #sessionWith(node: number): FetchSession {
+    const session = this.#sessions.get(node) ?? new FetchSession(this.#asking(node))
+    this.#sessions.set(node, session)
+    return session
   }
 
   /** Who names its rack may be sent to a replica in place of an answer. */
@@ -220,19 +236,23 @@ export class Fetcher {
     return someAreReadySoon ? shortWaitMs : longWaitMs
   }
 
-  #take(share: readonly Reading[], from: number, answer: Fetched | undefined): void {
-    if (answer && !answer.ok) {
-      this.#run(this.#recover(share, answer.error))
+  /** @param fetched missing: there is nothing new */
+  #take(share: readonly Reading[], from: number, fetched: Fetched | undefined, highWatermark: number): void {
+    if (fetched && !fetched.ok) {
+      this.#run(this.#recover(share, fetched.error))
       return
     }
     for (const reading of share) {
       const state = this.#readings.get(reading)
       if (!state) continue
       state.phase = 'ready'
-      if (!answer || reading.offset !== from || reading.life !== state.life) continue // it was moved meanwhile
+      if (reading.offset !== from || reading.life !== state.life) continue // it was moved meanwhile
       state.failures = 0
       state.trouble = null
       state.told.clear()
+      if (!fetched && state.isTold) continue
+      state.isTold = true
+      const answer = fetched ?? { records: [], next: from, highWatermark, preferredReplica: -1, ok: true }
       if (answer.preferredReplica >= 0) this.#readFrom(answer.preferredReplica, state)
       if (answer.next > from) this.#toTheEnd(reading, state)
       reading.offset = answer.next
@@ -326,6 +346,7 @@ function newState(): State {
   return {
     phase: 'ready',
     life: 0,
+    isTold: false,
     source: null,
     leadersUntil: 0,
     busySince,

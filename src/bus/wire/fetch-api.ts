@@ -1,6 +1,7 @@
 import type { TopicPartition } from '../port.ts'
 import { defineApi } from './api.ts'
 import type { Decoder } from './fields.ts'
+import { byTopic } from './partition-codes.ts'
 
 export interface FetchRequest {
   /** How long the broker may wait for a first record. */
@@ -9,6 +10,8 @@ export interface FetchRequest {
   /** Where this client is, for brokers that know a nearer replica; '': not told. */
   rack: string
   partitions: readonly { tp: TopicPartition; offset: number; maxBytes: number }[]
+  /** Missing: the broker is to remember nothing. left: partitions that are asked for no more. */
+  session?: { id: number; epoch: number; left: readonly TopicPartition[] }
 }
 
 export interface AbortedTransaction {
@@ -30,6 +33,8 @@ export interface FetchedPartition {
 
 export interface FetchAnswer {
   errorCode: number
+  /** The id of the session that the broker keeps; 0: none. */
+  session: number
   partitions: FetchedPartition[]
 }
 
@@ -37,16 +42,17 @@ const nothing = Buffer.alloc(0)
 const client = -1
 const committed = 1
 const unknown = -1
+const noSession: NonNullable<FetchRequest['session']> = { id: 0, epoch: -1, left: [] }
 
-/** Committed records, without a session. Topics go by their names, as they do up to version 12. */
+/** Committed records. Topics go by their names, as they do up to version 12. */
 export const fetchRecords = defineApi<FetchRequest, FetchAnswer>({
   name: 'Fetch',
   key: 1,
   versions: [4, 12],
   flexible: 12,
-  write(to, { waitMs, maxBytes, rack, partitions }, version) {
+  write(to, { waitMs, maxBytes, rack, partitions, session = noSession }, version) {
     to.int32(client).int32(waitMs).int32(1).int32(maxBytes).int8(committed)
-    if (version >= 7) to.int32(0).int32(-1)
+    if (version >= 7) to.int32(session.id).int32(session.epoch)
     to.array([...Map.groupBy(partitions, ({ tp }) => tp.topic)], ([topic, ofTopic]) => {
       to.string(topic).array(ofTopic, ({ tp, offset, maxBytes }) => {
         to.int32(tp.partition)
@@ -57,7 +63,11 @@ export const fetchRecords = defineApi<FetchRequest, FetchAnswer>({
         to.int32(maxBytes)
       })
     })
-    if (version >= 7) to.array([], () => {})
+    if (version >= 7) {
+      to.array([...byTopic(session.left)], ([topic, left]) => {
+        to.string(topic).array(left, ({ partition }) => void to.int32(partition))
+      })
+    }
     if (version >= 11) to.string(rack)
   },
   read: readFetch,
@@ -66,12 +76,12 @@ export const fetchRecords = defineApi<FetchRequest, FetchAnswer>({
 export function readFetch(from: Decoder, version: number): FetchAnswer {
   from.skip(4) // throttle time
   const errorCode = version >= 7 ? from.int16() : 0
-  if (version >= 7) from.skip(4) // session
+  const session = version >= 7 ? from.int32() : 0
   const topics = from.array(() => {
     const topic = from.string()
     return from.array(() => readPartition(from, version, topic))
   })
-  return { errorCode, partitions: topics.flat() }
+  return { errorCode, session, partitions: topics.flat() }
 }
 
 function readPartition(from: Decoder, version: number, topic: string): FetchedPartition {
