@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { Fetcher, type Reading } from '../../src/bus/kafka/fetcher.ts'
+import { Fetcher } from '../../src/bus/kafka/fetcher.ts'
+import type { Reading } from '../../src/bus/kafka/reading.ts'
 import type { Brokers } from '../../src/bus/wire/brokers.ts'
 import { Unanswered } from '../../src/bus/wire/errors.ts'
 import type { FetchRequest } from '../../src/bus/wire/fetch-api.ts'

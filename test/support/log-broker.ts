@@ -16,10 +16,10 @@ export class LogBroker {
     this.#end = end
   }
 
-  readonly fetch: Fetch = async ({ partitions }) => {
-    const { offset, maxBytes } = partitions[0]!
+  readonly fetch: Fetch = async ({ partitions, partitionBytes }) => {
+    const { offset } = partitions[0]!
     this.asked.push(offset)
-    const bytes = this.#find(offset, maxBytes)
+    const bytes = this.#find(offset, partitionBytes)
     return decodeFetch(buildFetchAnswer(11, [{ partition: 0, highWatermark: this.#end, bytes }]), 11)
   }
 

@@ -2,6 +2,7 @@ import { decodeBatches, startOf, type Unsure, unreadableFrom } from '../batches/
 import type { DecodedMessage } from '../batches/messages.ts'
 import { headerBytes, type Mark, type Wanted } from '../batches/record-batch.ts'
 import { UnreadableBatch, unreadableOf } from '../batches/unreadable.ts'
+import { PartitionMap } from '../partition-map.ts'
 import type { BusRecord, TopicPartition } from '../port.ts'
 import { timestampOf } from '../record-time.ts'
 import { protocolError } from '../wire/errors.ts'
@@ -44,6 +45,8 @@ export type Fetched =
     }
   | { ok: false; error: unknown }
 
+export type FetchedRecords = Extract<Fetched, { ok: true }>
+
 type Lost = NonNullable<DecodedMessage['unreadable']>
 
 /** What one answer tells of a partition. */
@@ -73,7 +76,7 @@ export async function fetchCommitted(
   const fetched = new Map<Position, Fetched>()
   let room = roomAtOnce
   for (const position of positions) {
-    const found = answered.get(nameOf(position))
+    const found = answered.get(position.tp)
     if (!found || room <= 0) continue
     const wanted = { from: position.offset, room: Math.min(room, limits.roomPerPartition), mark: position.mark }
     const before = wanted.room
@@ -88,20 +91,22 @@ export async function fetchCommitted(
 }
 
 const failed = (error: unknown): Fetched => ({ ok: false, error })
-const nameOf = ({ tp }: Position) => `${tp.topic}/${tp.partition}`
 
 async function ask(
   fetch: Fetch,
   positions: readonly Position[],
   { waitMs, bytesPerPartition, rack = '' }: Omit<FetchLimits, 'roomPerPartition'>,
-): Promise<Map<string, FetchedPartition>> {
-  const { partitions } = await fetch({
+): Promise<PartitionMap<FetchedPartition>> {
+  const answer = await fetch({
     waitMs,
     maxBytes: Math.max(maxBytes, bytesPerPartition),
+    partitionBytes: bytesPerPartition,
     rack,
-    partitions: positions.map(({ tp, offset }) => ({ tp, offset, maxBytes: bytesPerPartition })),
+    partitions: positions,
   })
-  return new Map(partitions.map(one => [`${one.topic}/${one.partition}`, one]))
+  const partitions = new PartitionMap<FetchedPartition>()
+  for (const one of answer.partitions) partitions.set(one, one)
+  return partitions
 }
 
 function committedOf(fetched: FetchedPartition, wanted: Wanted, whole = false): Read {
@@ -177,7 +182,7 @@ async function askOne(
   bytes: number,
   expected: readonly number[] = [],
 ): Promise<FetchedPartition> {
-  const found = (await ask(fetch, [position], { waitMs: 0, bytesPerPartition: bytes })).get(nameOf(position))
+  const found = (await ask(fetch, [position], { waitMs: 0, bytesPerPartition: bytes })).get(position.tp)
   if (!found) throw new Error('the broker did not answer what it was asked for')
   if (found.errorCode && !expected.includes(found.errorCode)) throw protocolError(found.errorCode)
   return found

@@ -2,12 +2,12 @@ import { type Clock, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { type Mark, noMark } from '../batches/record-batch.ts'
 import type { TopicPartition } from '../port.ts'
-import type { LogEnds } from '../session/driver.ts'
 import type { Brokers } from '../wire/brokers.ts'
-import { type FetchRequest, fetchRecords } from '../wire/fetch-api.ts'
-import { FetchSession } from '../wire/fetch-session.ts'
-import { type Fetched, fetchCommitted } from './fetch.ts'
+import { fetchRecords } from '../wire/fetch-api.ts'
+import { type FetchedRecords, fetchCommitted } from './fetch.ts'
+import { type Place, Source } from './fetch-source.ts'
 import { logEnds } from './offsets.ts'
+import type { Reading } from './reading.ts'
 import { restMs, textOf, typeOf, unknownPartition } from './reading-trouble.ts'
 
 export interface FetcherOptions {
@@ -18,29 +18,9 @@ export interface FetcherOptions {
   rack?: string | undefined
 }
 
-export type FetchedRecords = Extract<Fetched, { ok: true }>
-
-/** One place in one partition that is read on from. */
-export interface Reading {
-  readonly tp: TopicPartition
-  /** Where the next fetch begins. */
-  offset: number
-  /** Whose fetches it takes: what was asked for in an earlier life it does not, be it from the same place. */
-  life: number
-  paused: boolean
-  /**
-   * A promise that it answers holds this reading back until it resolves.
-   * @param from the offset that the fetch began at
-   */
-  take(fetched: FetchedRecords, from: number): void | Promise<void>
-  /** The log does not hold the offset: says where to go on. */
-  cut(log: LogEnds): void
-  /** The partition is not there now: when it comes back it may be another one of its name. */
-  gone?(error: Error): void
-}
-
 /** asked: a broker is. busy: its records are being worked on. resting: in trouble, and waiting to try again. */
 interface State {
+  readonly reading: Reading
   phase: 'ready' | 'asked' | 'busy' | 'resting'
   /** Of the reading, when it was asked for. */
   life: number
@@ -87,12 +67,10 @@ const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
  */
 export class Fetcher {
   readonly #options: FetcherOptions
-  /** Those that were fetched longest ago come first, and of one fetch those that got nothing. */
+  /** Those that got something come last. */
   readonly #readings = new Map<Reading, State>()
   /** By node. */
-  readonly #sessions = new Map<number, FetchSession>()
-  /** Nodes with a fetch under way. */
-  readonly #asked = new Set<number>()
+  readonly #sources = new Map<number, Source>()
   /** What has to end before the connections may be closed. */
   readonly #running = new Set<Promise<unknown>>()
   readonly #closing = Promise.withResolvers<void>()
@@ -106,7 +84,7 @@ export class Fetcher {
   /** Begins to read; a reading that changed its offset or its pause is told again. */
   read(reading: Reading): void {
     if (this.#closed) return
-    if (!this.#readings.has(reading)) this.#readings.set(reading, newState())
+    if (!this.#readings.has(reading)) this.#readings.set(reading, newState(reading))
     this.#schedule()
   }
 
@@ -146,19 +124,20 @@ export class Fetcher {
 
   #fetchAll(): void {
     const now = this.#options.clock.monotonic()
-    const ready = new Map<number, Reading[]>()
-    for (const [reading, state] of this.#readings) {
-      if (state.phase !== 'ready' || reading.paused) continue
+    const ready = new Map<number, State[]>()
+    for (const state of this.#readings.values()) {
+      if (state.phase !== 'ready' || state.reading.paused) continue
       if (!state.source || state.source.until < now) {
-        this.#run(this.#findLeader(reading, state))
+        this.#run(this.#findLeader(state.reading, state))
         continue
       }
-      const { node } = state.source
-      if (!ready.has(node)) ready.set(node, [])
-      ready.get(node)!.push(reading)
+      const group = ready.get(state.source.node)
+      if (group) group.push(state)
+      else ready.set(state.source.node, [state])
     }
     for (const [node, group] of ready) {
-      if (!this.#asked.has(node)) this.#run(this.#fetch(node, group))
+      const source = this.#sourceOf(node)
+      if (!source.isAsked) this.#run(this.#fetch(source, group))
     }
   }
 
@@ -176,89 +155,83 @@ export class Fetcher {
   }
 
   /** Readings of one partition share an answer if they are at one offset; the others wait for the next fetch. */
-  async #fetch(node: number, ready: readonly Reading[]): Promise<void> {
-    const shares = [...Map.groupBy(ready, ({ tp }) => nameOf(tp)).values()].map(group =>
-      group.filter(({ offset }) => offset === group[0]!.offset),
-    )
-    const asked = shares.flat()
-    for (const reading of asked) {
-      const state = this.#readings.get(reading)!
+  async #fetch(source: Source, ready: readonly State[]): Promise<void> {
+    const fetch = source.begin()
+    const asked = ready.filter(state => {
+      const { reading, mark } = state
+      if (!fetch.add(reading.tp, reading.offset, mark)) return false
       state.phase = 'asked'
       if (state.life !== reading.life) state.isTold = false
       state.life = reading.life
-      this.#toTheEnd(reading, state)
-    }
-    this.#asked.add(node)
-    const session = this.#sessionWith(node)
-    const alone = this.#asking(node)
-    const limits = { ...this.#limits(asked), alone, waitMs: asked.length < ready.length ? 0 : this.#waitMs() }
-    const positions = shares.map(([first]) => {
-      const { tp, offset } = first!
-      return { tp, offset, mark: this.#readings.get(first!)!.mark }
+      return true
     })
+    const { alone, session } = source
+    const limits = { ...this.#limits(asked), alone, waitMs: asked.length < ready.length ? 0 : this.#waitMs() }
     try {
-      const answers = await fetchCommitted(request => session.fetch(request), positions, limits)
-      for (const [i, share] of shares.entries()) {
-        const { tp, offset } = positions[i]!
-        this.#take(share, offset, answers.get(positions[i]!), session.highWatermark(tp))
+      const answers = await fetchCommitted(request => session.fetch(request), fetch.places, limits)
+      for (const place of fetch.places) {
+        const answer = answers.get(place)
+        if (answer && !answer.ok) this.#run(this.#recover(readingsAt(asked, place), answer.error))
+      }
+      for (const state of asked) {
+        const place = source.placeOf(state.reading.tp)
+        const answer = answers.get(place)
+        if (answer?.ok !== false) this.#take(state, place.offset, answer, session.highWatermark(place.tp))
       }
     } catch (error) {
-      this.#run(this.#recover(asked, error))
+      this.#run(
+        this.#recover(
+          asked.map(({ reading }) => reading),
+          error,
+        ),
+      )
     }
-    this.#asked.delete(node)
+    source.end()
     this.#schedule()
   }
 
-  #asking(node: number) {
-    return (request: FetchRequest) => this.#options.brokers.ask({ node }, fetchRecords, request, { lane: 'fetch' })
-  }
-
-  #sessionWith(node: number): FetchSession {
-    const session = this.#sessions.get(node) ?? new FetchSession(this.#asking(node))
-    this.#sessions.set(node, session)
-    return session
+  #sourceOf(node: number): Source {
+    const { brokers } = this.#options
+    const source =
+      this.#sources.get(node) ?? new Source(request => brokers.ask({ node }, fetchRecords, request, { lane: 'fetch' }))
+    this.#sources.set(node, source)
+    return source
   }
 
   /** Who names its rack may be sent to a replica in place of an answer. */
-  #limits(asked: readonly Reading[]) {
+  #limits(asked: readonly State[]) {
     const { clock, rack = '' } = this.#options
     const now = clock.monotonic()
-    const leadersOnly = asked.some(reading => (this.#readings.get(reading)?.leadersUntil ?? 0) > now)
+    const leadersOnly = rack !== '' && asked.some(({ leadersUntil }) => leadersUntil > now)
     const roomPerPartition = Math.max(roomAtLeast, Math.min(roomAtMost, roomInAll / this.#readings.size))
     return { bytesPerPartition, roomPerPartition, rack: leadersOnly ? '' : rack }
   }
 
   #waitMs(): number {
     const soon = this.#options.clock.monotonic() - longWaitMs
-    const someAreReadySoon = [...this.#readings.values()].some(
-      ({ phase, busySince }) => phase === 'busy' && busySince > soon,
-    )
-    return someAreReadySoon ? shortWaitMs : longWaitMs
+    for (const { phase, busySince } of this.#readings.values()) {
+      if (phase === 'busy' && busySince > soon) return shortWaitMs
+    }
+    return longWaitMs
   }
 
   /** @param fetched missing: there is nothing new */
-  #take(share: readonly Reading[], from: number, fetched: Fetched | undefined, highWatermark: number): void {
-    if (fetched && !fetched.ok) {
-      this.#run(this.#recover(share, fetched.error))
-      return
-    }
-    for (const reading of share) {
-      const state = this.#readings.get(reading)
-      if (!state) continue
-      state.phase = 'ready'
-      if (reading.offset !== from || reading.life !== state.life) continue // it was moved meanwhile
-      state.failures = 0
-      state.trouble = null
-      state.told.clear()
-      if (!fetched && state.isTold) continue
-      state.isTold = true
-      const answer = fetched ?? { records: [], next: from, highWatermark, preferredReplica: -1, ok: true }
-      if (answer.preferredReplica >= 0) this.#readFrom(answer.preferredReplica, state)
-      if (answer.next > from) this.#toTheEnd(reading, state)
-      reading.offset = answer.next
-      const taken = reading.take(answer, from)
-      if (taken && answer.records.length > 0) this.#untilTaken(state, taken)
-    }
+  #take(state: State, from: number, fetched: FetchedRecords | undefined, highWatermark: number): void {
+    const { reading } = state
+    if (this.#readings.get(reading) !== state) return
+    state.phase = 'ready'
+    if (reading.offset !== from || reading.life !== state.life) return // it was moved meanwhile
+    state.failures = 0
+    state.trouble = null
+    if (state.told.size > 0) state.told.clear()
+    if (!fetched && state.isTold) return
+    state.isTold = true
+    const answer = fetched ?? { records: [], next: from, highWatermark, preferredReplica: -1, ok: true }
+    if (answer.preferredReplica >= 0) this.#readFrom(answer.preferredReplica, state)
+    if (answer.next > from) this.#toTheEnd(reading, state)
+    reading.offset = answer.next
+    const taken = reading.take(answer, from)
+    if (taken && answer.records.length > 0) this.#untilTaken(state, taken)
   }
 
   #readFrom(replica: number, state: State): void {
@@ -341,9 +314,15 @@ export class Fetcher {
   }
 }
 
-function newState(): State {
+const readingsAt = (asked: readonly State[], { tp }: Place): Reading[] =>
+  asked.flatMap(({ reading }) =>
+    reading.tp.topic === tp.topic && reading.tp.partition === tp.partition ? reading : [],
+  )
+
+function newState(reading: Reading): State {
   const busySince = Number.NEGATIVE_INFINITY
   return {
+    reading,
     phase: 'ready',
     life: 0,
     isTold: false,

@@ -9,10 +9,11 @@ import { GroupMember } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
 import type { Brokers } from '../wire/brokers.ts'
 import { Coordinator, type Offer } from './coordinator.ts'
-import type { Fetcher, Reading } from './fetcher.ts'
+import type { Fetcher } from './fetcher.ts'
 import type { Logs } from './logs.ts'
 import { kafkaPartition, wirePartition } from './partition.ts'
 import { reachable } from './reachable.ts'
+import type { Reading } from './reading.ts'
 import { KafkaSharedCommits } from './shared-commits.ts'
 
 export interface KafkaGroupOptions {

@@ -1,7 +1,8 @@
 import { HandOver, type HandOverOptions } from '../hand-over.ts'
 import type { Follower, From, OnRecords, TopicPartition } from '../port.ts'
-import type { Fetcher, Reading } from './fetcher.ts'
+import type { Fetcher } from './fetcher.ts'
 import type { Logs } from './logs.ts'
+import type { Reading } from './reading.ts'
 
 export interface LogReaderOptions extends Pick<HandOverOptions, 'clock' | 'telemetry'> {
   fetcher: Fetcher

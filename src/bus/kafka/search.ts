@@ -76,8 +76,8 @@ function patternOf(needle: Needle): Buffer {
 async function fetchRaw({ fetch, logs }: SearchOptions, tp: TopicPartition, offset: number): Promise<FetchedPartition> {
   let at = offset
   return logs.patiently(tp, async () => {
-    const partitions = [{ tp, offset: at, maxBytes: fetchBytes }]
-    const request = { waitMs: 0, maxBytes: fetchBytes, rack: '', partitions }
+    const bytes = { maxBytes: fetchBytes, partitionBytes: fetchBytes }
+    const request = { waitMs: 0, ...bytes, rack: '', partitions: [{ tp, offset: at }] }
     const [found] = (await fetch(request)).partitions
     if (!found) throw new Error('the broker did not answer what it was asked for')
     if (found.errorCode === offsetOutOfRange) at = await logs.locate(tp, 'earliest') // retention went on meanwhile

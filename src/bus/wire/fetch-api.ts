@@ -7,9 +7,11 @@ export interface FetchRequest {
   /** How long the broker may wait for a first record. */
   waitMs: number
   maxBytes: number
+  /** Of each partition. */
+  partitionBytes: number
   /** Where this client is, for brokers that know a nearer replica; '': not told. */
   rack: string
-  partitions: readonly { tp: TopicPartition; offset: number; maxBytes: number }[]
+  partitions: readonly { tp: TopicPartition; offset: number }[]
   /** Missing: the broker is to remember nothing. left: partitions that are asked for no more. */
   session?: { id: number; epoch: number; left: readonly TopicPartition[] }
 }
@@ -50,17 +52,17 @@ export const fetchRecords = defineApi<FetchRequest, FetchAnswer>({
   key: 1,
   versions: [4, 12],
   flexible: 12,
-  write(to, { waitMs, maxBytes, rack, partitions, session = noSession }, version) {
+  write(to, { waitMs, maxBytes, partitionBytes, rack, partitions, session = noSession }, version) {
     to.int32(client).int32(waitMs).int32(1).int32(maxBytes).int8(committed)
     if (version >= 7) to.int32(session.id).int32(session.epoch)
     to.array([...Map.groupBy(partitions, ({ tp }) => tp.topic)], ([topic, ofTopic]) => {
-      to.string(topic).array(ofTopic, ({ tp, offset, maxBytes }) => {
+      to.string(topic).array(ofTopic, ({ tp, offset }) => {
         to.int32(tp.partition)
         if (version >= 9) to.int32(unknown) // leader epoch
         to.int64(offset)
         if (version >= 12) to.int32(unknown) // epoch of the last fetch
         if (version >= 5) to.int64(unknown) // a replica's own beginning
-        to.int32(maxBytes)
+        to.int32(partitionBytes)
       })
     })
     if (version >= 7) {

@@ -1,3 +1,4 @@
+import { PartitionMap } from '../partition-map.ts'
 import type { TopicPartition } from '../port.ts'
 import { ProtocolError } from './errors.ts'
 import type { FetchAnswer, FetchRequest } from './fetch-api.ts'
@@ -7,11 +8,13 @@ const lastEpoch = 2 ** 31 - 1
 /** The broker has forgotten the session: it keeps those of so many clients, and none over a restart. */
 const forgotten = ['FETCH_SESSION_ID_NOT_FOUND', 'INVALID_FETCH_SESSION_EPOCH', 'FETCH_SESSION_TOPIC_ID_ERROR']
 
-type Asked = FetchRequest['partitions'][number]
-
 /** What the broker was asked for last of a partition, and the end of the log that it told last. */
-interface Known extends Asked {
+interface Known {
+  tp: TopicPartition
+  offset: number
   highWatermark: number
+  /** The number of the last fetch that it was wanted in. */
+  wantedIn: number
 }
 
 /**
@@ -23,7 +26,8 @@ export class FetchSession {
   readonly #ask: (request: FetchRequest) => Promise<FetchAnswer>
   /** The first epoch asks for a new session, in place of the one that is named. */
   #session = { id: 0, epoch: firstEpoch }
-  readonly #known = new Map<string, Known>()
+  readonly #known = new PartitionMap<Known>()
+  #fetches = 0
 
   /** @param ask throws ProtocolError for a code at the top of the answer */
   constructor(ask: (request: FetchRequest) => Promise<FetchAnswer>) {
@@ -43,36 +47,41 @@ export class FetchSession {
 
   /** The end of the log, as far as the broker has told. */
   highWatermark(tp: TopicPartition): number {
-    return this.#known.get(nameOf(tp))?.highWatermark ?? 0
+    return this.#known.get(tp)?.highWatermark ?? 0
   }
 
   async #fetch(request: FetchRequest): Promise<FetchAnswer> {
     const { id, epoch } = this.#session
     if (epoch === firstEpoch) this.#known.clear()
-    const wanted = new Map(request.partitions.map(asked => [nameOf(asked.tp), asked]))
-    const left = [...this.#known].flatMap(([name, { tp }]) => (wanted.has(name) ? [] : tp))
-    for (const tp of left) this.#known.delete(nameOf(tp))
-    const changed = [...wanted].filter(([name, asked]) => !isAlike(asked, this.#known.get(name)))
-    for (const [name, asked] of changed) {
-      this.#known.set(name, { ...asked, highWatermark: this.#known.get(name)?.highWatermark ?? 0 })
-    }
-    const answer = await this.#ask({
-      ...request,
-      partitions: changed.map(([, asked]) => asked),
-      session: { id, epoch, left },
-    })
-    for (const { topic, partition, highWatermark } of answer.partitions) {
-      const known = this.#known.get(nameOf({ topic, partition }))
-      if (known) known.highWatermark = highWatermark
+    this.#fetches++
+    const partitions = request.partitions.filter(asked => this.#isChanged(asked))
+    const answer = await this.#ask({ ...request, partitions, session: { id, epoch, left: this.#left(request) } })
+    for (const one of answer.partitions) {
+      const known = this.#known.get(one)
+      if (known) known.highWatermark = one.highWatermark
     }
     const next = epoch === lastEpoch ? firstEpoch + 1 : epoch + 1
     this.#session = { id: answer.session, epoch: answer.session === 0 ? firstEpoch : next }
     return answer
   }
-}
 
-const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
+  #isChanged({ tp, offset }: FetchRequest['partitions'][number]): boolean {
+    const known = this.#known.get(tp)
+    if (!known) {
+      this.#known.set(tp, { tp, offset, highWatermark: 0, wantedIn: this.#fetches })
+      return true
+    }
+    const isMoved = known.offset !== offset
+    known.offset = offset
+    known.wantedIn = this.#fetches
+    return isMoved
+  }
 
-function isAlike({ offset, maxBytes }: Asked, known: Known | undefined): boolean {
-  return known?.offset === offset && known.maxBytes === maxBytes
+  /** Those that are wanted no more. */
+  #left({ partitions }: FetchRequest): TopicPartition[] {
+    if (this.#known.size === partitions.length) return []
+    const left = [...this.#known].flatMap(({ tp, wantedIn }) => (wantedIn < this.#fetches ? tp : []))
+    for (const tp of left) this.#known.delete(tp)
+    return left
+  }
 }

@@ -61,8 +61,9 @@ const nothingElse = { abortedTransactions: [], preferredReplica: -1 }
 const request = (positions: readonly (readonly [partition: number, offset: number])[]): FetchRequest => ({
   waitMs: 0,
   maxBytes: 1,
+  partitionBytes: 1,
   rack: '',
-  partitions: positions.map(([partition, offset]) => ({ tp: { topic: 't', partition }, offset, maxBytes: 1 })),
+  partitions: positions.map(([partition, offset]) => ({ tp: { topic: 't', partition }, offset })),
 })
 const partitionsIn = ({ partitions }: { partitions: readonly { tp?: { partition: number }; partition?: number }[] }) =>
   partitions.map(({ tp, partition }) => tp?.partition ?? partition)
