@@ -78,7 +78,7 @@ export function createIntake(
       return { refusal: 'not_published', error: placeOf(error as Error) }
     }
     if (made.ok) reportEvent(telemetry, made.event, origin)
-    else telemetry.emit('deadLetter.published', { stage: 'callback', code: made.error.code, count: 1 })
+    else telemetry.emit('deadLetter.published', { stage: 'callback', code: made.error.code, count: 1, first: null })
     return null
   }
 

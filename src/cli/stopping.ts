@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { summaryOf } from '../telemetry/error.ts'
+import { logEvent } from '../telemetry/logs.ts'
 import type { Worker } from '../worker.ts'
 import { within } from './within.ts'
 
@@ -31,10 +31,10 @@ export async function stopWhileStarting(worker: StartingWorker): Promise<number>
   if (!hasBegun()) return 0
   try {
     await within(stopMs - stopWhileStartingMs, 'the stop', stopped)
-    logger.info({ event: 'worker.stopped' })
+    logEvent(logger, 'worker.stopped', {})
     return 0
   } catch (error) {
-    logger.fatal({ event: 'worker.failed', error: summaryOf(error as Error) })
+    logEvent(logger, 'worker.failed', { error: error as Error })
     return 1
   }
 }

@@ -2,7 +2,7 @@ import type { BusRecord, OutgoingRecord, Session, TopicPartition } from '../bus/
 import { headersSize } from '../bus/record-size.ts'
 import { inVersions } from '../bus/shorter.ts'
 import { longestError } from '../records/result.ts'
-import type { Telemetry } from '../telemetry/events.ts'
+import type { RecordPlace, Telemetry } from '../telemetry/events.ts'
 import type { Origin } from './pending.ts'
 
 /** On a dead letter whose key is not that of the record. */
@@ -72,7 +72,8 @@ export function originOfLetter({
 export class Graveyard {
   readonly #topic: string
   readonly #session: Session
-  readonly #counts = new Map<string, number>()
+  /** How many by their codes, and where the first of them stands. */
+  readonly #buried = new Map<string, { count: number; first: RecordPlace }>()
 
   constructor(topic: string, session: Session) {
     this.#topic = topic
@@ -80,7 +81,7 @@ export class Graveyard {
   }
 
   get isEmpty(): boolean {
-    return this.#counts.size === 0
+    return this.#buried.size === 0
   }
 
   bury(record: BusRecord, error: Unreadable): void {
@@ -92,11 +93,18 @@ export class Graveyard {
   buryInstead(offset: number, origin: Origin, error: Unreadable, others: readonly OutgoingRecord[] = []): void {
     const letter = deadLetter(this.#topic, origin, { stage: 'decode', ...error })
     this.#session.settle(offset, [letter, ...others])
-    this.#counts.set(error.code, (this.#counts.get(error.code) ?? 0) + 1)
+    const { topic, partition, record } = origin
+    const { count, first } = this.#buried.get(error.code) ?? {
+      count: 0,
+      first: { topic, partition, offset: record.offset },
+    }
+    this.#buried.set(error.code, { count: count + 1, first })
   }
 
   /** To be called when the dead letters are committed. */
   announce(telemetry: Telemetry): void {
-    for (const [code, count] of this.#counts) telemetry.emit('deadLetter.published', { stage: 'decode', code, count })
+    for (const [code, { count, first }] of this.#buried) {
+      telemetry.emit('deadLetter.published', { stage: 'decode', code, count, first })
+    }
   }
 }

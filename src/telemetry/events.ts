@@ -1,92 +1,130 @@
 import { EventEmitter } from 'node:events'
 import type { ErrorPlace } from './error.ts'
 
+/** Where a record stands. */
+export interface RecordPlace {
+  topic: string
+  partition: number
+  offset: number
+}
+
 /**
  * What the rooms tell the world. Metrics, logs and traces listen; no room calls them itself.
  * One event tells of a whole batch, envelope or cycle: nothing here is emitted once a command on the hot path.
  * No event carries a message's text, a phone number, a key or a token.
+ * docs/logs.md shows each docstring to whoever reads the log.
  */
 export interface Events {
   /** A role of the process does its work from now on; others may still start. */
   'role.started': { role: 'worker' | 'callbacks' | 'reconciler' }
+  /** All roles of the process have started. `callbacks` and `telemetry` are the ports that it listens on. */
+  'worker.started': { version: string; callbacks: number | null; telemetry: number }
+  /** A signal asked the process to stop: it finishes what is in flight. */
+  'worker.stopping': { signal: string }
+  /** What was in flight is finished; the process exits with 0. */
+  'worker.stopped': object
+  /** The process cannot go on by itself, or did not stop in time. It exits with 1, to be started again. */
+  'worker.failed': { error: Error }
+  /** An error that nobody caught ends the process at once. `frames` says where it was thrown. */
+  'worker.crashed': { error: Error; frames: readonly string[] }
+  /** Commands were read from a topic. */
   'commands.consumed': { topic: string; count: number }
-  /** After the transaction that holds them was committed. One event a group of equal labels. */
+  /** Results were committed, with the progress. There is one event for each group of equal labels. */
   'results.published': { type: string; outcome: string; errorCode: string | null; count: number }
-  /** outcome: answered, refused, denied, not_sent, unknown. seconds: from the first byte to the classified answer. */
+  /**
+   * A request ended. `outcome` is answered, refused, denied, not_sent or unknown; `seconds` go from the first byte to the
+   * classified answer; `traceId` is that of one of its commands, where one carried a trace.
+   */
   'envelope.finished': {
     account: string
     outcome: string
     operations: number
     seconds: number
-    /** Of one of its commands, where one carried a trace. */
     traceId?: string | null
   }
+  /** Operations that were not sent wait to be sent again. */
   'gateway.retry': { reason: string; count: number }
-  /** seconds: how long the next envelope had to wait for the account's rate. */
+  /** An envelope had to wait for the account's rate. */
   'rate.waited': { account: string; seconds: number }
+  /** Nothing of this account is sent but probes, until one passes. */
   'account.paused': { account: string; reason: string; retryInMs: number; error: string }
+  /** A probe of the account passed: its commands are sent again. */
   'account.resumed': { account: string }
-  /** stale: the bus told an older checkpoint than it had confirmed to this process; the confirmed one counts. */
+  /**
+   * This process works on the partition from now on, from `offset`. `inDoubt` counts what another owner may have sent;
+   * `took` is in seconds; `stale` says that the bus told an older checkpoint than it had confirmed to this process, and
+   * that the confirmed one counts.
+   */
   'session.opened': { topic: string; partition: number; offset: number; inDoubt: number; stale: boolean; took: number }
+  /** A session ended by a failure. The partition is opened again if this process still owns it. */
   'session.lost': { topic: string; partition: number; stage: string; error: Error }
+  /** This process does not work on the partition any more. */
   'session.closed': { topic: string; partition: number }
+  /** A partition could not be opened, which is tried again. */
   'session.openFailed': { topic: string; partition: number; error: Error }
+  /** The progress of one partition was committed. `windowUsed` is the used share of its window. */
   'cycle.committed': { topic: string; partition: number; records: number; windowUsed: number }
-  /** One transaction with the progress of so many partitions; seconds: until the brokers had confirmed it. */
+  /** One transaction held the progress of so many partitions. `seconds` go on until the brokers confirmed it. */
   'commit.confirmed': { partitions: number; records: number; seconds: number }
   /** So many offsets that were not worked on yet are gone from the log: retention, deleted records, an unclean election. */
   'log.cut': { topic: string; partition: number; lost: number }
+  /** Nobody can tell whether these commands were sent. */
   'doubt.opened': { cause: string; count: number }
-  /** outcome: SENT or UNRESOLVED; a doubt that was sent again is not resolved yet. */
+  /** A doubt ended SENT or UNRESOLVED, or with the result of a further request. */
   'doubt.resolved': { outcome: string }
-  /** result: sent, not_found, verdict, pending, inconclusive, unanswered. */
+  /** The gateway was asked what became of a message: sent, not_found, verdict, pending, inconclusive or unanswered. */
   'status.polled': { result: string }
   /** The committed offset carried no window: what is below `until` waits until the results tell what was answered before. */
   'session.unchecked': { topic: string; partition: number; until: number }
-  /** The results cannot be read for that. */
+  /** The results cannot be read for what was answered before; records that may have been answered wait. */
   'answered.unavailable': { error: Error }
-  /** They were read, for so many partitions. known: answers found about what waits. */
+  /** The results were read for so many partitions, and `known` answers found about what waits. `took` is in seconds. */
   'answered.read': { sessions: number; known: number; took: number }
-  /** Records that were answered before and are passed over. */
+  /** Records were answered before and are passed over. */
   'answered.found': { topic: string; count: number }
-  /** The reconciler cannot read the statuses; a record of the results cannot be read. */
+  /** The reconciler cannot read the statuses of a partition. */
   'statuses.unreadable': { topic: string; partition: number; error: Error }
-  /** error: of a batch that cannot be read, from that offset on; null: the record is no result. */
+  /** A record of the results is no result, or, where `error` says why, the batch that begins there cannot be read. */
   'result.unreadable': { topic: string; partition: number; offset: number; error: string | null }
-  /** Statuses cannot be read: callbacks do not help to resolve doubts meanwhile. partition: null where none can be seen. */
+  /** Statuses cannot be read, so callbacks do not help to resolve doubts meanwhile. Without a partition none can be seen. */
   'evidence.unavailable': { topic: string; partition: number | null; error: Error }
-  'deadLetter.published': { stage: string; code: string; count: number }
-  /** A record took the place of a longer one, which its topic does not take. Told at each attempt to write it. */
+  /** Records that nobody can read became dead letters. `first` is where the first of them stands; a callback has no place. */
+  'deadLetter.published': { stage: string; code: string; count: number; first: RecordPlace | null }
+  /** A record took the place of a longer one, which its topic does not take. Each attempt to write it tells so. */
   'record.shortened': { topic: string }
-  /** The registry could not be asked: records with that schema wait, their neighbours go on. null: at the start. */
+  /** The registry could not be asked: records with that schema wait, their neighbours go on. At the start there is no schema. */
   'registry.unavailable': { schemaId: number | null; error: Error }
+  /** The registry answers again. */
   'registry.available': { schemaId: number | null }
   /** The brokers cannot be reached at the start, which waits for them. */
   'bus.unavailable': { error: Error }
+  /** The client of the brokers, or the membership in the group, has something to say. */
   'bus.log': { level: 'error' | 'warn' | 'info' | 'debug'; message: string; error?: string }
   /** A hook address had to leave out correlation and tenant, to stay within callbacks.urlMaxLength. */
   'hook.shortened': object
+  /** A callback is on the bus. */
   'callback.accepted': { type: string; state: string; verified: boolean }
-  /** error: what made the publish fail, or went wrong here. */
+  /** A callback was refused. `error` is what made the publish fail, or went wrong here. */
   'callback.refused': { reason: string; error?: ErrorPlace }
-  /** What was refused since it was last told, by its reasons; isOurs: for some of them the sender can do nothing. */
+  /** What was refused since the last such event, by its reasons. `isOurs`: for some of them the sender can do nothing. */
   'callbacks.refused': { counts: Record<string, number>; error: ErrorPlace | null; isOurs: boolean }
+  /** The time from sending to the callback that said DELIVERED. */
   'delivery.latency': { type: string; seconds: number; traceId?: string | null }
   /** The verdict of these messages did not come in the expected time. */
   'callback.missing': { type: string; count: number }
-  /** The reconciler published a verdict. state: DELIVERED, FAILED, UNKNOWN. */
+  /** The reconciler published a verdict: DELIVERED, FAILED or UNKNOWN. */
   'verdict.found': { type: string; state: string }
-  /** Ids that the reconciler had to forget to stay within its memory. */
+  /** The reconciler had to forget ids to stay within its memory. */
   'verdicts.forgotten': { count: number }
-  /** Operators have paused an account, a topic or a tenant. at, until: milliseconds since 1970. */
+  /** Operators have paused an account, a topic or a tenant. `at` and `until` are milliseconds since 1970. */
   'pause.begun': { kind: string; name: string; by: string; at: number; until: number | null; reason: string | null }
-  /** It goes on: somebody said so, or its time is over. */
+  /** What operators had paused goes on: somebody said so, or its time is over. */
   'pause.ended': { kind: string; name: string; by: string; at: number }
   /** A record of the control topic tells of no pause that this version knows. */
   'pause.unreadable': { topic: string; partition: number; offset: number; error: Error }
   /** The control topic cannot be read: pauses are not heard of. */
   'pauses.unavailable': { topic: string; error: Error }
-  /** currency: three letters, or `other`. */
+  /** The gateway told the balance of an account. `currency` has three letters, or is `other`. */
   'balance.read': { account: string; currency: string; amount: number }
 }
 

@@ -1,7 +1,9 @@
 import type { LevelWithSilent } from 'pino'
 import { describe, expect, it } from 'vitest'
-import { Telemetry } from '../../src/telemetry/events.ts'
+import { type Events, Telemetry } from '../../src/telemetry/events.ts'
+import { logLines } from '../../src/telemetry/log-lines.ts'
 import { createLogger, logEvents } from '../../src/telemetry/logs.ts'
+import { buildEvents } from '../support/events.ts'
 
 function logging(level: LevelWithSilent = 'debug') {
   const lines: Record<string, unknown>[] = []
@@ -13,7 +15,7 @@ function logging(level: LevelWithSilent = 'debug') {
 const session = { topic: 'busgate.commands', partition: 3 }
 
 describe('the log', () => {
-  it('has one line an event, with its name, its level as text and an ISO time', () => {
+  it('has one line an event, with its name, its level as text, an ISO time and a sentence', () => {
     const { telemetry, lines } = logging()
     telemetry.emit('session.opened', { ...session, offset: 12, inDoubt: 2, stale: false, took: 0.4 })
     expect(lines).toEqual([
@@ -26,6 +28,7 @@ describe('the log', () => {
         inDoubt: 2,
         stale: false,
         took: 0.4,
+        msg: 'works on busgate.commands/3@12, with 2 commands that another owner may have sent',
       },
     ])
   })
@@ -54,7 +57,34 @@ describe('the log', () => {
     const { telemetry, lines } = logging('warn')
     telemetry.emit('bus.log', { level: 'info', message: 'joined' })
     telemetry.emit('bus.log', { level: 'error', message: 'broker gone' })
-    expect(lines).toMatchObject([{ level: 'error', event: 'bus.log', message: 'broker gone' }])
+    expect(lines).toMatchObject([{ level: 'error', event: 'bus.log', msg: 'broker gone' }])
+  })
+
+  it('says where a dead letter came from, of many the first', () => {
+    const { telemetry, lines } = logging('info')
+    const letters = { stage: 'decode', code: 'TRUNCATED', first: { ...session, offset: 1_234_567_890 } }
+    telemetry.emit('deadLetter.published', { ...letters, count: 1 })
+    telemetry.emit('deadLetter.published', { ...letters, count: 40 })
+    expect(lines.map(({ msg }) => msg)).toEqual([
+      'busgate.commands/3@1234567890 became a dead letter: TRUNCATED',
+      '40 records became dead letters, the first busgate.commands/3@1234567890: TRUNCATED',
+    ])
+  })
+
+  it('rounds its numbers, milliseconds to whole ones', () => {
+    const { telemetry, lines } = logging()
+    telemetry.emit('session.opened', { ...session, offset: 1, inDoubt: 0, stale: false, took: 0.123456789 })
+    telemetry.emit('account.paused', { account: 'a', reason: 'denied', retryInMs: 1234.5678, error: 'Access denied' })
+    telemetry.emit('balance.read', { account: 'a', currency: 'UAH', amount: 31_168.35 })
+    expect(lines).toMatchObject([{ took: 0.123 }, { retryInMs: 1235, msg: expect.stringContaining('in 1.235 s') }, {}])
+    expect(lines[2]).toMatchObject({ amount: 31_168.35, msg: 'account a has 31168.35 UAH' })
+  })
+
+  it('says what to do about every warning and error, and about nothing else but what may be one', () => {
+    for (const [name, line] of Object.entries(logLines)) {
+      if (line === null || line.level === 'debug') continue
+      expect([name, line.action !== undefined]).toEqual([name, line.level !== 'info'])
+    }
   })
 
   it('names an error by its name and code, with at most 300 characters of its message and no stack', () => {
@@ -68,14 +98,17 @@ describe('the log', () => {
     })
   })
 
-  it('holds no phone number and no quoted body of an error', () => {
-    const { telemetry, lines } = logging()
+  it('holds no phone number and no quoted body of an error, whatever the event', () => {
+    const { telemetry, lines } = logging('trace')
     const quoting = errorOf(() => JSON.parse('{"text": Ваш код 4711'))
-    telemetry.emit('session.openFailed', { ...session, error: new Error('cannot send to 380501234567') })
-    telemetry.emit('session.openFailed', { ...session, error: quoting })
-    telemetry.emit('bus.log', { level: 'warn', message: 'key 380501234567' })
+    for (const error of [new Error('cannot send to 380501234567'), quoting]) {
+      for (const [name, event] of Object.entries(buildEvents(1))) {
+        const hostile = { error: event && 'error' in event && event.error instanceof Error ? error : error.message }
+        telemetry.emit(name as keyof Events, ...([{ ...event, ...hostile, message: error.message }] as [never]))
+      }
+    }
     const text = JSON.stringify(lines)
-    expect(lines).toHaveLength(3)
+    expect(lines).toHaveLength(2 * Object.values(logLines).filter(line => line !== null).length)
     expect(text).not.toContain('380501234567')
     expect(text).not.toContain('код')
   })

@@ -4,6 +4,7 @@ import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 import type { GaugeSource } from '../../src/telemetry/gauges.ts'
 import { startTelemetryServer, type TelemetryServer } from '../../src/telemetry/http.ts'
 import { createMetrics, type MetricsOptions } from '../../src/telemetry/metrics.ts'
+import { buildEvents, fencedError } from '../support/events.ts'
 import { contract, metricsIn, ownSeries, samplesOf } from '../support/metrics.ts'
 
 let server: TelemetryServer | undefined
@@ -26,61 +27,8 @@ async function serveMetrics(options?: MetricsOptions) {
   return { telemetry, scrape, openMetrics, url }
 }
 
-/** One of each event, `n` standing for whatever varies from message to message. */
-const events = (n: number): { [K in keyof Events]: Events[K] } => ({
-  'role.started': { role: 'worker' },
-  'commands.consumed': { topic: 'busgate.commands', count: n },
-  'results.published': { type: 'sms', outcome: 'REJECTED', errorCode: 'VALIDATION', count: 2 },
-  'envelope.finished': { account: 'default', outcome: 'answered', operations: 7, seconds: n / 1000 },
-  'gateway.retry': { reason: 'throttled', count: 3 },
-  'rate.waited': { account: 'default', seconds: n / 1000 },
-  'account.paused': { account: 'default', reason: 'denied', retryInMs: n, error: `Access denied ${n}` },
-  'account.resumed': { account: 'default' },
-  'session.opened': { topic: 'busgate.commands', partition: 0, offset: n, inDoubt: n, stale: false, took: n },
-  'session.lost': { topic: 'busgate.commands', partition: 0, stage: 'commit', error: fencedError(n) },
-  'session.closed': { topic: 'busgate.commands', partition: 0 },
-  'session.openFailed': { topic: 'busgate.commands', partition: 0, error: new Error(`${n}`) },
-  'cycle.committed': { topic: 'busgate.commands', partition: 0, records: n, windowUsed: n },
-  'commit.confirmed': { partitions: n, records: n, seconds: n },
-  'doubt.opened': { cause: 'timeout', count: 4 },
-  'doubt.resolved': { outcome: 'SENT' },
-  'status.polled': { result: 'sent' },
-  'statuses.unreadable': { topic: 'busgate.statuses', partition: 0, error: new Error(`${n}`) },
-  'result.unreadable': { topic: 'busgate.results', partition: 0, offset: n, error: null },
-  'session.unchecked': { topic: 'busgate.commands', partition: 0, until: n },
-  'answered.unavailable': { error: new Error(`${n}`) },
-  'answered.read': { sessions: n, known: n, took: n },
-  'answered.found': { topic: 'busgate.commands', count: 8 },
-  'evidence.unavailable': { topic: 'busgate.statuses', partition: 0, error: new Error(`${n}`) },
-  'deadLetter.published': { stage: 'decode', code: 'SCHEMA_NOT_FOUND', count: 5 },
-  'record.shortened': { topic: 'busgate.results' },
-  'registry.available': { schemaId: n },
-  'registry.unavailable': { schemaId: n, error: new Error(`${n}`) },
-  'bus.unavailable': { error: new Error(`${n}`) },
-  'log.cut': { topic: 'busgate.commands', partition: 1, lost: n },
-  'bus.log': { level: 'info', message: `${n}` },
-  'hook.shortened': {},
-  'callback.accepted': { type: `made-up-${n}`, state: 'DELIVERED', verified: true },
-  'callback.refused': { reason: 'expired' },
-  'callbacks.refused': { counts: { expired: 1 }, error: null, isOurs: false },
-  'delivery.latency': { type: `made-up-${n}`, seconds: n },
-  'callback.missing': { type: 'sms', count: 6 },
-  'verdict.found': { type: 'sms', state: 'DELIVERED' },
-  'verdicts.forgotten': { count: 7 },
-  'pause.begun': { kind: 'tenant', name: `made-up-${n}`, by: 'x', at: n, until: null, reason: null },
-  'pause.ended': { kind: 'tenant', name: `made-up-${n}`, by: 'x', at: n },
-  'pause.unreadable': { topic: 'busgate.control', partition: 0, offset: n, error: new Error(`${n}`) },
-  'pauses.unavailable': { topic: 'busgate.control', error: new Error(`${n}`) },
-  'balance.read': { account: 'default', currency: 'other', amount: n },
-})
-
-function fencedError(n: number): Error {
-  const cause = Object.assign(new Error(`epoch ${n}`), { type: 'INVALID_PRODUCER_EPOCH' })
-  return new Error('commit failed', { cause })
-}
-
 function emitAll(telemetry: Telemetry, n: number): void {
-  const each = events(n)
+  const each = buildEvents(n)
   for (const name of Object.keys(each) as (keyof Events)[]) telemetry.emit(name, ...([each[name]] as [never]))
 }
 

@@ -34,6 +34,8 @@ describe('a record that cannot be read', () => {
       const world = await startWorld()
       const value = of(world)
       const before = Date.now()
+      const told: unknown[] = []
+      world.worker.telemetry.on('deadLetter.published', letter => told.push(letter))
       await world.send([buildCommand({ id: 1n })])
       await world.produceRaw(value, { key: Buffer.from('a key'), headers: { trace: 'abc', twice: ['one', 'two'] } })
       await world.send([buildCommand({ id: 2n })])
@@ -57,6 +59,8 @@ describe('a record that cannot be read', () => {
         'busgate.error.partition': '0',
         'busgate.error.offset': '1',
       })
+      const first = { topic: world.settings.topics.commands.at(-1), partition: 0, offset: 1 }
+      expect(told).toEqual([{ stage: 'decode', code, count: 1, first }])
       expect(Number(timestamp)).toBeGreaterThanOrEqual(before)
     },
   )

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
 import type { Settings } from '../../config/index.ts'
-import { framesOf, summaryOf } from '../../telemetry/error.ts'
+import { framesOf } from '../../telemetry/error.ts'
 import { Telemetry } from '../../telemetry/events.ts'
-import { createLogger } from '../../telemetry/logs.ts'
+import { createLogger, logEvent } from '../../telemetry/logs.ts'
 import { version } from '../../version.ts'
 import { createWorker, type Worker } from '../../worker.ts'
 import { command } from '../command.ts'
@@ -39,7 +39,7 @@ export const run = command({
     const started = await Promise.race([starting, stopAsked])
     const inAllMs = inFlightMs(settings) + stopMs
     if (typeof started !== 'string') return supervise(started, stopAsked, inAllMs, logger)
-    logger.info({ event: 'worker.stopping', signal: started })
+    logEvent(logger, 'worker.stopping', { signal: started })
     return stopWhileStarting({ starting, giveUp, hasBegun: () => hasBegun, stopMs: inAllMs, logger })
   },
 })
@@ -48,15 +48,15 @@ export const run = command({
 const inFlightMs = ({ kafka, gateway }: Settings) => Math.max(kafka.drainMs, gateway.timeoutMs)
 
 async function supervise(worker: Worker, stopAsked: Promise<Signal>, ms: number, logger: Logger): Promise<number> {
-  logger.info({ event: 'worker.started', version, ...worker.ports })
+  logEvent(logger, 'worker.started', { version, ...worker.ports })
   try {
     const signal = await Promise.race([stopAsked, worker.failed])
-    logger.info({ event: 'worker.stopping', signal })
+    logEvent(logger, 'worker.stopping', { signal })
     await within(ms, 'the stop', worker.stop())
-    logger.info({ event: 'worker.stopped' })
+    logEvent(logger, 'worker.stopped', {})
     return 0
   } catch (error) {
-    logger.fatal({ event: 'worker.failed', error: summaryOf(error as Error) })
+    logEvent(logger, 'worker.failed', { error: error as Error })
     await within(stopAfterFailureMs, 'the stop', worker.stop()).catch(() => {})
     return 1
   }
@@ -64,6 +64,6 @@ async function supervise(worker: Worker, stopAsked: Promise<Signal>, ms: number,
 
 /** What nobody caught. Node itself would print it as it is, with whatever its message quotes. */
 function crash(error: Error, logger: Logger): never {
-  logger.fatal({ event: 'worker.crashed', error: summaryOf(error), frames: framesOf(error) })
+  logEvent(logger, 'worker.crashed', { error, frames: framesOf(error) })
   process.exit(1)
 }

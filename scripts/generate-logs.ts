@@ -1,0 +1,85 @@
+/**
+ * Writes docs/logs.md from the events (src/telemetry/events.ts) and their lines (src/telemetry/log-lines.ts).
+ * With --check it writes nothing and fails when the file is stale.
+ */
+import { readFileSync } from 'node:fs'
+import type { Events } from '../src/telemetry/events.ts'
+import { logLines } from '../src/telemetry/log-lines.ts'
+import { createLogger, logEvent } from '../src/telemetry/logs.ts'
+import { buildEvents } from '../test/support/events.ts'
+import { writeGenerated } from './generated-file.ts'
+
+const header = `# Logs
+
+Made by scripts/generate-logs.ts from src/telemetry/events.ts and src/telemetry/log-lines.ts: change those and run it again.
+
+\`busgate run\` writes one JSON object a line to standard output: \`level\`, \`time\` (ISO 8601), \`event\`, the event's fields, and \`msg\`, the sentence for people. \`telemetry.logLevel\` says from which level on (\`info\` unless set). Names of events and fields are for programs; a \`msg\` may be worded better at any time. Fields that end in \`Ms\` are milliseconds; other times are seconds, with three digits behind the point.
+
+No line holds a message's text, a phone number, a key or a token: texts of others are cut to 300 characters, without runs of nine digits or more. An error is its \`name\`, its \`code\` where it has one, and its \`message\`. A record's place is written TOPIC/PARTITION@OFFSET.
+
+What is logged is about processes, partitions and accounts. What became of one message is on the topics: \`busgate message ID\` tells it. At debug a line tells of a batch or an envelope; the metrics count the same.
+
+## Lines
+
+The example of \`msg\` is what the program writes for made-up values. Where the last column is empty nothing is to be done.
+
+| event | level | \`msg\`, for example | fields | meaning | what to do |
+|---|---|---|---|---|---|
+`
+
+const notLogged = `
+## Events without a line
+
+A library's listener (\`worker.telemetry.on(…)\`) hears these, too, and the metrics count them.
+
+| event | fields | meaning |
+|---|---|---|
+`
+
+type Name = keyof Events
+
+const source = readFileSync(new URL('../src/telemetry/events.ts', import.meta.url), 'utf8')
+const docs = new Map(
+  [...source.matchAll(/\/\*\*((?:(?!\*\/).)*)\*\/\s+'([\w.]+)':/gs)].map(([, doc = '', name = '']) => [
+    name,
+    doc.replaceAll(/\s+(\* )?/g, ' ').trim(),
+  ]),
+)
+const examples = buildEvents(12)
+const levels = { 'deadLetter.published': 'warn, debug', 'bus.log': 'its own', 'callbacks.refused': 'warn, info' }
+
+function docOf(name: Name): string {
+  const doc = docs.get(name)
+  if (!doc) throw new Error(`src/telemetry/events.ts: ${name} has no docstring`)
+  return doc
+}
+
+const code = (fields: string[]): string => fields.map(field => `\`${field}\``).join(', ') || 'none'
+
+/** The line as it is written. */
+function lineOf<K extends Name>(name: K): { msg: string; fields: string[] } {
+  let written = ''
+  logEvent(createLogger('trace', { write: line => (written = line) }), name, examples[name])
+  const { level: _level, time: _time, event: _event, msg, ...fields } = JSON.parse(written)
+  return { msg, fields: Object.keys(fields) }
+}
+
+function levelOf(name: Name): string {
+  const level = logLines[name]?.level
+  if (typeof level === 'string') return level
+  const known = levels[name as keyof typeof levels]
+  if (!known) throw new Error(`${name} has several levels, which this script does not know`)
+  return known
+}
+
+function row(name: Name): string {
+  const { msg, fields } = lineOf(name)
+  const cells = [`\`${name}\``, levelOf(name), msg, code(fields), docOf(name), logLines[name]?.action ?? '']
+  return `| ${cells.join(' | ')} |\n`
+}
+
+const names = Object.keys(logLines) as Name[]
+const logged = names.filter(name => logLines[name] !== null).map(row)
+const others = names.filter(name => logLines[name] === null)
+const rest = others.map(name => `| \`${name}\` | ${code(Object.keys(examples[name]))} | ${docOf(name)} |\n`)
+writeGenerated('docs/logs.md', [header, ...logged, notLogged, ...rest].join(''))

@@ -1,0 +1,236 @@
+import type { Level } from 'pino'
+import { type ErrorPlace, safeText, summaryOf } from './error.ts'
+import type { Events, RecordPlace } from './events.ts'
+
+type OfEvent<K extends keyof Events, T> = T | ((event: Events[K]) => T)
+
+/** How an event is logged. */
+export interface LogLine<K extends keyof Events> {
+  level: OfEvent<K, Level>
+  /** The sentence that a person reads; it repeats nothing that `safeText` would hide. */
+  msg: OfEvent<K, string>
+  /** What an operator does about it; absent where nothing is to be done. */
+  action?: string
+}
+
+/**
+ * Every event's line in the log; null: it is not logged, because the metrics tell it better. What is seen many times a
+ * second, or at an outsider's will, stays below info. docs/logs.md is made from this.
+ */
+export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
+  'role.started': { level: 'info', msg: ({ role }) => `the role ${role} works from now on` },
+  'worker.started': { level: 'info', msg: ({ version }) => `busgate ${version} has started` },
+  'worker.stopping': { level: 'info', msg: ({ signal }) => `${signal}: finishing what is in flight` },
+  'worker.stopped': { level: 'info', msg: 'stopped, with nothing left in flight' },
+  'worker.failed': {
+    level: 'fatal',
+    msg: ({ error }) => `cannot go on: ${textOf(error)}`,
+    action:
+      'Nothing, if a supervisor starts it again and it stays up; else mend what the error names (`busgate doctor`).',
+  },
+  'worker.crashed': {
+    level: 'fatal',
+    msg: ({ error }) => `an error that nobody caught: ${textOf(error)}`,
+    action: "Keep the line and tell busgate's maintainers: it is a fault of the program.",
+  },
+  'commands.consumed': null,
+  'results.published': {
+    level: 'debug',
+    msg: ({ type, outcome, errorCode, count }) => `${count} × ${type}: ${outcome}${errorCode ? ` ${errorCode}` : ''}`,
+  },
+  'envelope.finished': {
+    level: 'debug',
+    msg: ({ account, outcome, operations, seconds }) =>
+      `${counts(operations, 'operation')} of account ${account}: ${outcome} after ${rounded('seconds', seconds)} s`,
+  },
+  'gateway.retry': {
+    level: 'debug',
+    msg: ({ reason, count }) => `${counts(count, 'operation')} to be sent again: ${reason}`,
+  },
+  'rate.waited': {
+    level: 'debug',
+    msg: ({ account, seconds }) => `account ${account} waited ${rounded('seconds', seconds)} s for its rate`,
+  },
+  'account.paused': {
+    level: 'warn',
+    msg: ({ account, reason, retryInMs, error }) =>
+      `account ${account} pauses (${reason}) and tries again in ${rounded('seconds', retryInMs / 1000)} s: ${safeText(error)}`,
+    action:
+      'denied: mend the key ([BusgateKeyRefused](runbooks/BusgateKeyRefused.md)); throttled: nothing, unless it lasts ([BusgateThrottled](runbooks/BusgateThrottled.md)); any other reason: [BusgateBreakerOpen](runbooks/BusgateBreakerOpen.md).',
+  },
+  'account.resumed': { level: 'info', msg: ({ account }) => `account ${account} sends again` },
+  'session.opened': {
+    level: 'info',
+    msg: ({ inDoubt, ...place }) =>
+      `works on ${at(place)}${inDoubt > 0 ? `, with ${counts(inDoubt, 'command')} that another owner may have sent` : ''}`,
+  },
+  'session.lost': {
+    level: 'warn',
+    msg: ({ topic, partition, stage, error }) =>
+      `the session of ${topic}/${partition} ended in ${stage}: ${textOf(error)}`,
+    action:
+      'Nothing after a rebalance or a restart; if it goes on: [BusgateSessionsFenced](runbooks/BusgateSessionsFenced.md).',
+  },
+  'session.closed': {
+    level: 'info',
+    msg: ({ topic, partition }) => `does not work on ${topic}/${partition} any more`,
+  },
+  'session.openFailed': {
+    level: 'warn',
+    msg: ({ topic, partition, error }) => `cannot open ${topic}/${partition}, tries again: ${textOf(error)}`,
+    action:
+      'Mend what the error names: rights, a coordinator that is away, too few in-sync replicas (`busgate doctor`).',
+  },
+  'cycle.committed': null,
+  'commit.confirmed': null,
+  'log.cut': {
+    level: 'error',
+    msg: ({ topic, partition, lost }) =>
+      `${counts(lost, 'offset')} of ${topic}/${partition} gone from the log before being worked on`,
+    action:
+      'Find out why (retention, deleted records, an unclean election) and ask the producer to send these commands anew: nobody can tell which they were.',
+  },
+  'doubt.opened': {
+    level: 'warn',
+    msg: ({ cause, count }) => `${counts(count, 'command')} in doubt (${cause}): perhaps sent, and resolved by itself`,
+    action: 'Nothing for a few; many: [BusgateDoubtsGrowing](runbooks/BusgateDoubtsGrowing.md).',
+  },
+  'doubt.resolved': { level: 'debug', msg: ({ outcome }) => `a doubt ended ${outcome}` },
+  'status.polled': { level: 'debug', msg: ({ result }) => `a status was asked for: ${result}` },
+  'session.unchecked': {
+    level: 'warn',
+    msg: ({ topic, partition, until }) =>
+      `${topic}/${partition}: what is below offset ${until} waits until the results tell what was answered before`,
+    action:
+      'Nothing after a reset of offsets that was meant; else find out who took the committed offset, or its metadata, away.',
+  },
+  'answered.unavailable': {
+    level: 'error',
+    msg: ({ error }) => `the results cannot be read for what was answered before: ${textOf(error)}`,
+    action: 'Give the process READ of the results and the dead letters, or bring back the schema that the error names.',
+  },
+  'answered.read': {
+    level: 'info',
+    msg: ({ sessions, known, took }) =>
+      `the results were read for ${counts(sessions, 'partition')} in ${rounded('took', took)} s: ${counts(known, 'answer')} found`,
+  },
+  'answered.found': {
+    level: 'debug',
+    msg: ({ topic, count }) => `${counts(count, 'record')} of ${topic} passed over: answered before`,
+  },
+  'evidence.unavailable': {
+    level: 'warn',
+    msg: ({ topic, partition, error }) =>
+      `callbacks do not help to resolve doubts: cannot read ${partition === null ? topic : `${topic}/${partition}`}: ${textOf(error)}`,
+    action: 'Give the process READ of the statuses, or mend what the error names. Doubts are asked for meanwhile.',
+  },
+  'statuses.unreadable': {
+    level: 'warn',
+    msg: ({ topic, partition, error }) => `cannot read the statuses of ${topic}/${partition}: ${textOf(error)}`,
+    action: 'Mend what the error names; the reconciler goes on by itself.',
+  },
+  'result.unreadable': {
+    level: 'warn',
+    msg: ({ error, ...place }) => `${at(place)} ${error ? `cannot be read: ${safeText(error)}` : 'is no result'}`,
+    action: 'Find out who else writes to the topic of results. The record is passed over.',
+  },
+  'deadLetter.published': {
+    level: ({ stage }) => (stage === 'callback' ? 'debug' : 'warn'), // of callbacks, an outsider decides
+    msg: ({ stage, code, count, first }) =>
+      stage === 'callback' || first === null
+        ? `${counts(count, 'callback')} kept as dead letter: ${code}`
+        : count === 1
+          ? `${at(first)} became a dead letter: ${code}`
+          : `${count} records became dead letters, the first ${at(first)}: ${code}`,
+    action: '`busgate dlq list` shows them; what to do: [BusgateDeadLetters](runbooks/BusgateDeadLetters.md).',
+  },
+  'record.shortened': {
+    level: 'debug', // of callbacks, an outsider decides
+    msg: ({ topic }) => `a record was shortened to what ${topic} takes`,
+    action: 'Nothing, unless readers miss something: then raise `max.message.bytes` of the topic.',
+  },
+  'registry.unavailable': {
+    level: 'warn',
+    msg: ({ schemaId, error }) =>
+      `the schema registry does not answer${schemaId === null ? '' : ` for schema ${schemaId}`}: ${textOf(error)}`,
+    action: 'Bring the registry back; records with that schema go on by themselves.',
+  },
+  'registry.available': { level: 'info', msg: 'the schema registry answers again' },
+  'bus.unavailable': {
+    level: 'warn',
+    msg: ({ error }) => `the brokers cannot be reached: ${textOf(error)}`,
+    action: 'Mend what the error names (`busgate doctor`); the start goes on by itself.',
+  },
+  'bus.log': {
+    level: ({ level }) => level,
+    msg: ({ message }) => safeText(message),
+    action:
+      'warn passes by itself, unless it is repeated for minutes; error: look at the brokers and `busgate doctor`.',
+  },
+  'hook.shortened': null,
+  'callback.accepted': {
+    level: 'debug',
+    msg: ({ type, state, verified }) => `a callback of ${type}: ${state}${verified ? '' : ', unverified'}`,
+  },
+  'callback.refused': { level: 'debug', msg: ({ reason }) => `a callback was refused: ${reason}` },
+  'callbacks.refused': {
+    level: ({ isOurs }) => (isOurs ? 'warn' : 'info'),
+    msg: ({ counts: byReason, error }) => {
+      const reasons = Object.entries(byReason).map(([reason, count]) => `${count} ${reason}`)
+      return `callbacks were refused: ${reasons.join(', ')}${error ? ` (${nameOf(error)})` : ''}`
+    },
+    action:
+      'warn: [BusgateCallbacksRefused](runbooks/BusgateCallbacksRefused.md); info: nothing, unless many ([BusgateHooksRefused](runbooks/BusgateHooksRefused.md)).',
+  },
+  'delivery.latency': null,
+  'callback.missing': {
+    level: 'debug',
+    msg: ({ type, count }) => `${counts(count, 'verdict')} of ${type} did not come in time`,
+  },
+  'verdict.found': {
+    level: 'debug',
+    msg: ({ type, state }) => `a verdict of ${type} was found by asking: ${state}`,
+  },
+  'verdicts.forgotten': {
+    level: 'warn',
+    msg: ({ count }) => `the reconciler forgot ${counts(count, 'id')}: its memory is full`,
+    action: 'Add processes of the role reconciler, or memory to them.',
+  },
+  'pause.begun': {
+    level: 'warn',
+    msg: ({ kind, name, by, until, reason }) =>
+      safeText(`${kind} ${name} is paused by ${by}${untilText(until)}${reason === null ? '' : `: ${reason}`}`),
+    action: 'Nothing, if it is meant; `busgate status` shows all pauses, `busgate resume` ends one.',
+  },
+  'pause.ended': { level: 'info', msg: ({ kind, name, by }) => safeText(`${kind} ${name} goes on, by ${by}`) },
+  'pause.unreadable': {
+    level: 'warn',
+    msg: ({ error, ...place }) => `${at(place)} tells of no pause: ${textOf(error)}`,
+    action:
+      'Find out who else writes to the control topic, or whether a newer busgate does. The record is passed over.',
+  },
+  'pauses.unavailable': {
+    level: 'warn',
+    msg: ({ topic, error }) => `pauses are not heard of, ${topic} cannot be read: ${textOf(error)}`,
+    action: 'Give the process READ of the control topic, or mend what the error names. What was paused stays paused.',
+  },
+  'balance.read': {
+    level: 'debug',
+    msg: ({ account, currency, amount }) => `account ${account} has ${rounded('amount', amount)} ${currency}`,
+  },
+}
+
+/** A number as it is logged: milliseconds are whole, all else has at most three digits behind the point. */
+export function rounded(field: string, value: number): number {
+  return field.endsWith('Ms') ? Math.round(value) : Math.round(value * 1000) / 1000
+}
+
+const untilText = (until: number | null): string => (until === null ? '' : ` until ${new Date(until).toISOString()}`)
+
+const at = ({ topic, partition, offset }: RecordPlace): string => `${topic}/${partition}@${offset}`
+
+const counts = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+
+const textOf = (error: Error): string => summaryOf(error).message
+
+const nameOf = ({ name, code }: ErrorPlace): string => code ?? name

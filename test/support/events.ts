@@ -1,0 +1,65 @@
+import type { Events } from '../../src/telemetry/events.ts'
+
+/** Makes one of each event, `n` standing for whatever varies from message to message. */
+export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
+  'role.started': { role: 'worker' },
+  'worker.started': { version: '0.1.0', callbacks: 8080, telemetry: 9464 },
+  'worker.stopping': { signal: 'SIGTERM' },
+  'worker.stopped': {},
+  'worker.failed': { error: new Error(`the stop took longer than ${n} s`) },
+  'worker.crashed': { error: new TypeError('x is not a function'), frames: [`at send (file:///app/dist/a.js:${n}:1)`] },
+  'commands.consumed': { topic: 'busgate.commands', count: n },
+  'results.published': { type: 'sms', outcome: 'REJECTED', errorCode: 'VALIDATION', count: 2 },
+  'envelope.finished': { account: 'default', outcome: 'answered', operations: 7, seconds: n / 1000, traceId: null },
+  'gateway.retry': { reason: 'throttled', count: 3 },
+  'rate.waited': { account: 'default', seconds: n / 1000 },
+  'account.paused': { account: 'default', reason: 'denied', retryInMs: n, error: `Access denied ${n}` },
+  'account.resumed': { account: 'default' },
+  'session.opened': { topic: 'busgate.commands', partition: 0, offset: n, inDoubt: n, stale: false, took: n },
+  'session.lost': { topic: 'busgate.commands', partition: 0, stage: 'commit', error: fencedError(n) },
+  'session.closed': { topic: 'busgate.commands', partition: 0 },
+  'session.openFailed': { topic: 'busgate.commands', partition: 0, error: unreachable(n) },
+  'cycle.committed': { topic: 'busgate.commands', partition: 0, records: n, windowUsed: n },
+  'commit.confirmed': { partitions: n, records: n, seconds: n },
+  'doubt.opened': { cause: 'timeout', count: 4 },
+  'doubt.resolved': { outcome: 'SENT' },
+  'status.polled': { result: 'sent' },
+  'statuses.unreadable': { topic: 'busgate.statuses', partition: 0, error: unreachable(n) },
+  'result.unreadable': { topic: 'busgate.results', partition: 0, offset: n, error: null },
+  'session.unchecked': { topic: 'busgate.commands', partition: 0, until: n },
+  'answered.unavailable': { error: unreachable(n) },
+  'answered.read': { sessions: n, known: n, took: n },
+  'answered.found': { topic: 'busgate.commands', count: 8 },
+  'evidence.unavailable': { topic: 'busgate.statuses', partition: 0, error: unreachable(n) },
+  'deadLetter.published': { stage: 'decode', code: 'SCHEMA_NOT_FOUND', count: 5, first: place(n) },
+  'record.shortened': { topic: 'busgate.results' },
+  'registry.available': { schemaId: n },
+  'registry.unavailable': { schemaId: n, error: unreachable(n) },
+  'bus.unavailable': { error: unreachable(n) },
+  'log.cut': { topic: 'busgate.commands', partition: 1, lost: n },
+  'bus.log': { level: 'warn', message: `the broker 127.0.0.1:${n} ended the connection` },
+  'hook.shortened': {},
+  'callback.accepted': { type: `made-up-${n}`, state: 'DELIVERED', verified: true },
+  'callback.refused': { reason: 'expired' },
+  'callbacks.refused': { counts: { expired: 1 }, error: null, isOurs: false },
+  'delivery.latency': { type: `made-up-${n}`, seconds: n },
+  'callback.missing': { type: 'sms', count: 6 },
+  'verdict.found': { type: 'sms', state: 'DELIVERED' },
+  'verdicts.forgotten': { count: 7 },
+  'pause.begun': { kind: 'tenant', name: `made-up-${n}`, by: 'x', at: n, until: null, reason: null },
+  'pause.ended': { kind: 'tenant', name: `made-up-${n}`, by: 'x', at: n },
+  'pause.unreadable': { topic: 'busgate.control', partition: 0, offset: n, error: unreachable(n) },
+  'pauses.unavailable': { topic: 'busgate.control', error: unreachable(n) },
+  'balance.read': { account: 'default', currency: 'other', amount: n },
+})
+
+/** What ends a session whose partition has a newer owner. */
+export function fencedError(n: number): Error {
+  const cause = Object.assign(new Error(`epoch ${n}`), { type: 'INVALID_PRODUCER_EPOCH' })
+  return new Error('commit failed', { cause })
+}
+
+const place = (offset: number) => ({ topic: 'busgate.commands', partition: 0, offset })
+
+const unreachable = (n: number): Error =>
+  Object.assign(new Error(`connect ECONNREFUSED 127.0.0.1:${n}`), { code: 'ECONNREFUSED' })
