@@ -41,7 +41,7 @@ function propertiesOf(prefix: string, key: string): [string, Schema][] {
 
 function schemaOf({ type, secret, doc }: Setting): Schema {
   if (secret) return { $ref: '#/definitions/inSecret' }
-  const { $schema: _, ...schema } = z.toJSONSchema(type, { io: 'input' })
+  const { $schema: _, description: _kind, ...schema } = z.toJSONSchema(type, { io: 'input' })
   const forms = schema.anyOf ?? [schema]
   if (!forms.some(form => form.type === 'array')) return { description: doc, ...schema }
   return { description: doc, anyOf: [...forms, { type: 'string', minLength: 1 }] } // with commas

@@ -107,4 +107,8 @@ export const commands: Record<string, Entry> = {
     summary: 'Prints the settings in effect, secrets as ***.',
     load: async () => (await import('./commands/config.ts')).configPrint,
   },
+  'config explain': {
+    summary: 'Says what a setting is for, what its value may be, and the variable that sets it.',
+    load: async () => (await import('./commands/config.ts')).configExplain,
+  },
 }

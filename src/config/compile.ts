@@ -1,9 +1,8 @@
 import { type SendType, sendTypes } from '../protocol/index.ts'
 import type { Values } from './check.ts'
+import type { Sections } from './generated.ts'
 import type { Secret } from './secret.ts'
 
-/** What the program works with: one section a room, with what a user may leave out or write in several ways resolved. */
-export type Settings = ReturnType<typeof compile>
 export type Policy = Values['delivery.default']
 
 export interface Account {
@@ -14,7 +13,50 @@ export interface Account {
   weight: number
 }
 
-export function compile(values: Values) {
+type Sasl = NonNullable<ReturnType<typeof saslOf>>
+
+/** What the program works with: one section a room, with what a user may leave out or write in several ways resolved. */
+export interface Settings {
+  /** The brokers, and how this process works with them. */
+  kafka: Sections['kafka'] & {
+    /** Whether TLS is spoken to the brokers, and with which certificates. */
+    ssl: boolean | Sections['kafka.ssl']
+    /** The login at the brokers; undefined: none. */
+    sasl: Sasl | undefined
+  }
+  /** The schema registry. */
+  registry: Sections['registry'] & {
+    /** The certificates with which TLS is spoken to the registry. */
+    ssl: Sections['registry.ssl']
+  }
+  /** Names of the topics. */
+  topics: Sections['topics']
+  /** The messaging gateway and its accounts. */
+  gateway: Sections['gateway'] & {
+    /** The certificates with which TLS is spoken to the gateway. */
+    ssl: Sections['gateway.ssl']
+    /** Every account by its name; `gateway.apiKey` is the key of the one named default. */
+    accounts: ReadonlyMap<string, Account>
+  }
+  /** What is sent again, and what is not. */
+  delivery: Sections['delivery'] & {
+    /** What to do with each type when nobody can tell whether a message was sent. */
+    types: Record<SendType, Policy>
+  }
+  /** The receiver of callbacks, and the hook addresses that lead to it. */
+  callbacks: Sections['callbacks']
+  /** How missing verdicts are asked for. */
+  reconciler: Sections['reconciler'] & {
+    /** Milliseconds after sending until a verdict is overdue, for each type. */
+    expect: Record<SendType, number>
+  }
+  /** Metrics, readiness and logs. */
+  telemetry: Sections['telemetry']
+  /** Which parts this process runs. */
+  roles: Values['roles']
+}
+
+export function compile(values: Values): Settings {
   const { apiKey: _apiKey, rate: _rate, ...gateway } = section(values, 'gateway')
   const { default: _default, ...delivery } = section(values, 'delivery')
   const { expectMs: _expectMs, ...reconciler } = section(values, 'reconciler')

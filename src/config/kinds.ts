@@ -9,105 +9,138 @@ import { z } from 'zod'
 /** The longest time that a timer of Node can wait. */
 const longestTimer = 2 ** 31 - 1
 
-export const text = z.string('expected text, in quotes if it looks like a number').trim().min(1, 'expected text')
+/**
+ * A kind of value, which tells what it is in its metadata: `config explain`, docs/settings.md and the chart show that.
+ * @param make is given the message of a value that is something else
+ */
+function kind<T extends z.ZodType>(description: string, make: (message: string) => T): T {
+  return make(`expected ${description}`).meta({ description })
+}
+
+/** What a value of this kind is. */
+export function descriptionOf(type: z.ZodType): string {
+  const { description } = type.meta() ?? {}
+  if (!description) throw new Error('a kind of setting without a description')
+  return description
+}
+
+const quoted = 'expected text, in quotes if it looks like a number'
+
+export const text = kind('text', message => z.string(quoted).trim().min(1, message))
 
 /** Text whose only tolerated slip is the newline at the end of a file. */
-export const secretText = z
-  .string('expected text, in quotes if it looks like a number')
-  .overwrite(value => value.replace(/[\r\n]+$/, ''))
-  .min(1, 'is empty')
+export const secretText = kind('text', () =>
+  z
+    .string(quoted)
+    .overwrite(value => value.replace(/[\r\n]+$/, ''))
+    .min(1, 'is empty'),
+)
 
-export const flag = z.preprocess(
-  value => (value === 'true' ? true : value === 'false' ? false : value),
-  z.boolean('expected true or false'),
+export const flag = kind('true or false', message =>
+  z.preprocess(value => (value === 'true' ? true : value === 'false' ? false : value), z.boolean(message)),
 )
 
 export function integer(min: number, max: number) {
-  const message = `expected a whole number from ${min} to ${max}`
-  return z.preprocess(numberFromText, z.int(message).min(min, message).max(max, message))
+  return kind(`a whole number from ${min} to ${max}`, message =>
+    z.preprocess(numberFromText, z.int(message).min(min, message).max(max, message)),
+  )
 }
 
 export const port = integer(0, 65_535)
 export const milliseconds = integer(0, longestTimer)
 export const longMilliseconds = integer(1, 366 * 24 * 3_600_000)
 
-export const aboveZero = z.preprocess(
-  numberFromText,
-  z.number('expected a number above 0').positive('expected a number above 0'),
+export const aboveZero = kind('a number above 0', message =>
+  z.preprocess(numberFromText, z.number(message).positive(message)),
 )
 
-const shareMessage = 'expected a number above 0 and at most 1'
-export const share = z.preprocess(numberFromText, z.number(shareMessage).gt(0, shareMessage).max(1, shareMessage))
+export const share = kind('a number above 0 and at most 1', message =>
+  z.preprocess(numberFromText, z.number(message).gt(0, message).max(1, message)),
+)
 
-/** An IP address, or a range of them such as 10.0.0.0/8. */
-export const addressRange = text.refine(value => {
-  const [address = '', bits = '0', ...more] = value.split('/')
-  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
-  return more.length === 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= most
-}, 'expected an IP address, or a range such as 10.0.0.0/8')
+export const addressRange = kind('an IP address, or a range such as 10.0.0.0/8', message =>
+  text.refine(value => {
+    const [address = '', bits = '0', ...more] = value.split('/')
+    const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
+    return more.length === 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= most
+  }, message),
+)
 
 export function choice<const T extends readonly string[]>(values: T) {
-  return z.enum(values, `expected one of ${values.join(', ')}`)
+  return kind(`one of ${values.join(', ')}`, message => z.enum(values, message))
 }
 
 /** In a variable: separated by commas or lines. */
 export function list<T extends z.ZodType>(item: T) {
-  return z.preprocess(
-    value =>
-      typeof value === 'string'
-        ? value
-            .split(/[,\n]/)
-            .map(part => part.trim())
-            .filter(Boolean)
-        : value,
-    z
-      .array(item, 'expected a list')
-      .min(1, 'expected at least one')
-      .refine(items => new Set(items).size === items.length, 'holds the same value twice'),
+  return kind(`a list, each ${descriptionOf(item)}`, () =>
+    z.preprocess(
+      value =>
+        typeof value === 'string'
+          ? value
+              .split(/[,\n]/)
+              .map(part => part.trim())
+              .filter(Boolean)
+          : value,
+      z
+        .array(item, 'expected a list')
+        .min(1, 'expected at least one')
+        .refine(items => new Set(items).size === items.length, 'holds the same value twice'),
+    ),
   )
 }
 
 /** In a variable: a JSON object. */
 export function map<T extends z.ZodType>(value: T) {
-  return z.preprocess(
-    given => (typeof given === 'string' ? parseJson(given) : given),
-    z.record(z.string(), value, 'expected a map (in a variable: a JSON object)'),
+  return kind(`a map (in a variable: a JSON object), each value ${descriptionOf(value)}`, () =>
+    z.preprocess(
+      given => (typeof given === 'string' ? parseJson(given) : given),
+      z.record(z.string(), value, 'expected a map (in a variable: a JSON object)'),
+    ),
   )
 }
 
 /** An address without a slash at its end. Credentials have settings of their own, which are masked. */
-export const httpUrl = text
-  .refine(value => /^https?:$/.test(URL.parse(value)?.protocol ?? ''), 'expected an http or https address')
-  .refine(value => !URL.parse(value)?.username && !URL.parse(value)?.password, 'must hold no user name and no password')
-  .transform(value => value.replace(/\/+$/, ''))
+export const httpUrl = kind('an http or https address', message =>
+  text
+    .refine(value => /^https?:$/.test(URL.parse(value)?.protocol ?? ''), message)
+    .refine(
+      value => !URL.parse(value)?.username && !URL.parse(value)?.password,
+      'must hold no user name and no password',
+    )
+    .transform(value => value.replace(/\/+$/, '')),
+)
 
 /** An address that paths are appended to: a query would swallow them. */
-export const baseUrl = httpUrl.refine(value => !/[?#]/.test(value), 'must have no query (?) and no fragment (#)')
+export const baseUrl = kind('an http or https address, without query and fragment', () =>
+  httpUrl.refine(value => !/[?#]/.test(value), 'must have no query (?) and no fragment (#)'),
+)
 
-const topicMessage = 'expected a topic name: letters, digits, dot, dash, underscore'
 /** What Kafka takes. */
-export const topic = text
-  .regex(/^[A-Za-z0-9._-]{1,249}$/, `${topicMessage}, 249 of them at most`)
-  .refine(value => value !== '.' && value !== '..', `${topicMessage}, but not . or .. alone`)
+export const topic = kind('a topic name: letters, digits, dot, dash, underscore', message =>
+  text
+    .regex(/^[A-Za-z0-9._-]{1,249}$/, `${message}, 249 of them at most`)
+    .refine(value => value !== '.' && value !== '..', `${message}, but not . or .. alone`),
+)
 
-const brokersMessage = 'expected addresses of the form host:port, or the word embedded'
-const broker = z.string(brokersMessage).regex(/^(\[[0-9a-fA-F:.]+\]|[^\s:/@]+):\d{1,5}$/, brokersMessage)
-export const brokers = z.union([z.literal('embedded'), list(broker)], brokersMessage)
+export const brokers = kind('addresses of the form host:port, or the word embedded', message => {
+  const broker = z.string(message).regex(/^(\[[0-9a-fA-F:.]+\]|[^\s:/@]+):\d{1,5}$/, message)
+  return z.union([z.literal('embedded'), list(broker.meta({ description: 'host:port' }))], message)
+})
 
 export interface SigningKey {
   kid: string
   secret: string
 }
 
+const signingKeyText = 'kid:secret, the kid of 1 to 8 letters, digits, - or _, the secret of at least 16 characters'
+const signingKeyEntry = kind(signingKeyText, message => secretText.regex(/^[A-Za-z0-9_-]{1,8}:.{16,}$/, message))
+
 /** The first key signs, all verify. */
-export const signingKeys = list(
-  secretText.regex(
-    /^[A-Za-z0-9_-]{1,8}:.{16,}$/,
-    'expected kid:secret, the kid of 1 to 8 letters, digits, - or _, the secret of at least 16 characters',
-  ),
+export const signingKeys = kind(`a list, each ${signingKeyText}`, () =>
+  list(signingKeyEntry)
+    .transform(entries => entries.map(signingKey))
+    .refine(keys => new Set(keys.map(key => key.kid)).size === keys.length, 'holds the same kid twice'),
 )
-  .transform(entries => entries.map(signingKey))
-  .refine(keys => new Set(keys.map(key => key.kid)).size === keys.length, 'holds the same kid twice')
 
 function signingKey(entry: string): SigningKey {
   const colon = entry.indexOf(':')

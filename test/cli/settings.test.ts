@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
-import { loadSettings } from '../../src/config/index.ts'
+import { definitions, loadSettings } from '../../src/config/index.ts'
 import { busgate } from '../support/cli.ts'
 
 const enough = {
@@ -173,5 +173,44 @@ describe('hooks secret', () => {
     const { code, stdout, stderr } = await busgate(['hooks', 'secret', '--kid', 'far-too-long'])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain('--kid: expected 1 to 8 letters, digits, - or _')
+  })
+})
+
+describe('config explain', () => {
+  test('says of a setting, by its path or its variable, what it is for and what it may be', async () => {
+    for (const name of ['kafka.sasl.password', 'BUSGATE_KAFKA_SASL_PASSWORD_FILE']) {
+      const { code, stdout } = await busgate(['config', 'explain', name])
+      expect(code).toBe(0)
+      expect(stdout.split('\n')).toEqual([
+        'kafka.sasl.password',
+        '  Password at the brokers.',
+        '  variable    BUSGATE_KAFKA_SASL_PASSWORD',
+        '  or its file kafka.sasl.passwordFile, BUSGATE_KAFKA_SASL_PASSWORD_FILE',
+        '  a value is  a secret: text',
+        '  default     none',
+        '  example     a-password',
+        '',
+      ])
+    }
+  })
+
+  test('takes the beginning of a name for all that begin so', async () => {
+    const pathsOf = async (...args: string[]) => {
+      const { stdout } = await busgate(['config', 'explain', ...args, '--json'])
+      return stdout
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line).path)
+    }
+    expect(await pathsOf('telemetry')).toEqual(['telemetry.port', 'telemetry.host', 'telemetry.logLevel'])
+    expect(await pathsOf('BUSGATE_GATEWAY_MAX')).toEqual(['gateway.maxOperations', 'gateway.maxBytes'])
+    expect(await pathsOf('gateway.accounts.shop.rate')).toEqual(['gateway.accounts.NAME.rate'])
+    expect((await pathsOf()).length).toBe(Object.keys(definitions).length)
+  })
+
+  test('names the nearest of a setting that does not exist', async () => {
+    const { code, stdout, stderr } = await busgate(['config', 'explain', 'gatway.lingerms'])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('there is no setting gatway.lingerms; the nearest is gateway.lingerMs')
   })
 })

@@ -1,8 +1,10 @@
 import { stringify } from 'yaml'
-import { maskSettings } from '../../config/index.ts'
-import { command, toggle } from '../command.ts'
+import { type Explanation, maskSettings, nearestTo, settingsNamed } from '../../config/index.ts'
+import { command, type Flag, toggle } from '../command.ts'
+import { printLine } from '../print.ts'
 import { runnableSettings } from '../runnable.ts'
 import { configFlag, settingsFrom, sourcesOf } from '../settings.ts'
+import { UsageError } from '../usage-error.ts'
 
 export const configCheck = command({
   about: 'Says whether run could start with these settings; if not, everything that is wrong with them, and exits 2.',
@@ -23,3 +25,36 @@ export const configPrint = command({
     return 0
   },
 })
+
+const nameFlag: Flag<string> = {
+  value: 'NAME',
+  help: 'A setting or its variable, or the beginning of several; all of them when left out.',
+  bare: true,
+  read: given => given,
+}
+
+export const configExplain = command({
+  about: [
+    'Says what a setting is for, what its value may be, its default, and the variable that sets it. The beginning of a',
+    'name stands for all that begin so, such as kafka or gateway.accounts. docs/settings.md has all of them.',
+  ].join('\n'),
+  flags: { name: nameFlag, json: toggle('Prints one JSON object a line.') },
+  async run({ name, json }) {
+    const found = settingsNamed(name)
+    if (found.length === 0) throw new UsageError(`there is no setting ${name}; the nearest is ${nearestTo(name ?? '')}`)
+    if (json) for (const one of found) await printLine(JSON.stringify(one))
+    else await printLine(found.map(explained).join('\n\n'))
+    return 0
+  },
+})
+
+function explained({ path, variable, file, type, default: fallback, example, secret, doc }: Explanation): string {
+  const rows: [string, string][] = [
+    ['variable', variable],
+    ...(file ? [['or its file', `${file.path}, ${file.variable}`] as [string, string]] : []),
+    ['a value is', secret ? `a secret: ${type}` : type],
+    ['default', fallback ?? 'none'],
+    ...(fallback === null ? [['example', example] as [string, string]] : []),
+  ]
+  return [path, `  ${doc}`, ...rows.map(([left, right]) => `  ${left.padEnd(12)}${right}`)].join('\n')
+}

@@ -1,0 +1,47 @@
+import { definitions, type Setting, type SettingPath } from './definitions.ts'
+import { descriptionOf } from './kinds.ts'
+import { matchPath, pathOfVariable, variableOf } from './names.ts'
+
+/** What there is to know about a setting before it has a value. */
+export interface Explanation {
+  path: string
+  variable: string
+  /** The setting and the variable that name a file instead; null: it is no secret. */
+  file: { path: string; variable: string } | null
+  /** What a value is. */
+  type: string
+  /** As a user would write it; null: there is none. */
+  default: string | null
+  example: string
+  secret: boolean
+  doc: string
+}
+
+const all = Object.keys(definitions) as SettingPath[]
+
+export function explain(path: SettingPath): Explanation {
+  const { type, default: fallback, example, doc, secret }: Setting = definitions[path]
+  return {
+    path,
+    variable: variableOf(path),
+    file: secret ? { path: `${path}File`, variable: variableOf(`${path}File`) } : null,
+    type: descriptionOf(type),
+    default: fallback === undefined ? null : String(fallback),
+    example,
+    secret,
+    doc,
+  }
+}
+
+/**
+ * The settings that a name stands for: that of the path or variable, with those below it, or else all that begin so.
+ * Without a name they are all of them.
+ */
+export function settingsNamed(name = ''): Explanation[] {
+  const path = name.startsWith('BUSGATE_') ? pathOfVariable(name) : name
+  const exact = path === undefined ? undefined : matchPath(path)?.setting
+  const found = exact
+    ? all.filter(one => one === exact || one.startsWith(`${exact}.`))
+    : all.filter(one => one.startsWith(name) || variableOf(one).startsWith(name))
+  return found.map(explain)
+}
