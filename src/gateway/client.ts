@@ -1,12 +1,10 @@
-import type { OperationObject, OperationType, Payload } from '../protocol/index.ts'
+import type { OperationFields, OperationObject, OperationType, Payload } from '../protocol/index.ts'
 import type { GatewayClientOptions } from './options.ts'
 import type { ItemResult } from './outcome.ts'
 import { type CallOptions, createTransport, type Transport } from './transport.ts'
 
 /** The fields of an operation without its type; additional properties pass through. */
-export type Fields<T extends OperationType> = {
-  [K in keyof OperationObject<T> as K extends 'type' ? never : K]: OperationObject<T>[K]
-}
+export type Fields<T extends OperationType> = OperationFields[T]
 
 /**
  * One operation in a request of its own.

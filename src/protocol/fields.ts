@@ -1,59 +1,71 @@
 import { z } from 'zod'
 import { messageId } from './ids.ts'
-import { must } from './messages.ts'
+import { expecting, must } from './messages.ts'
 import type { OperationType } from './operation.ts'
 
 /** An operation object of one type; additional properties pass through (specification: Operation object). */
 export const operationObject = <T extends OperationType, S extends z.ZodRawShape>(type: T, fields: S) =>
   z.looseObject({ type: z.literal(type, { error: must(`'${type}'`) }), ...fields }, { error: must('an object') })
 
-export const text = z.string({ error: must('text') })
+export const text = expecting('text', error => z.string({ error }))
 
-export const flag = z.boolean({ error: must('true or false') })
+export const flag = expecting('true or false', error => z.boolean({ error }))
 
 /** A whole number of seconds within bounds. */
-export const seconds = (min: number, max?: number) => {
-  const error = must(
-    max === undefined
-      ? `a whole number of seconds, at least ${min}`
-      : `a whole number of seconds from ${min} to ${max}`,
-  )
-  const atLeast = z.int({ error }).min(min, { error })
-  return max === undefined ? atLeast : atLeast.max(max, { error })
+const seconds = (min: number, max?: number) => {
+  const bounds = max === undefined ? `, at least ${min}` : ` from ${min} to ${max}`
+  return expecting(`a whole number of seconds${bounds}`, error => {
+    const atLeast = z.int({ error }).min(min, { error })
+    return max === undefined ? atLeast : atLeast.max(max, { error })
+  })
 }
 
-const phoneError = must('a number: digits only, international format, without a plus sign, at most 15 digits')
+/** How long a message may be tried. */
+export const lifetime = (min: number, max?: number) =>
+  seconds(min, max).describe('How long the message may be tried; 172800 when left out.')
 
 /** The recipient's number. 15 digits are the most that E.164 allows. */
-const phone = z.int({ error: phoneError }).min(1, { error: phoneError }).max(999_999_999_999_999, { error: phoneError })
+const phone = expecting('a number: digits only, international format, without a plus sign, at most 15 digits', error =>
+  z.int({ error }).min(1, { error }).max(999_999_999_999_999, { error }),
+).describe("The recipient's number.")
+
+export const object = <S extends z.ZodRawShape>(fields: S) =>
+  expecting('an object', error => z.looseObject(fields, { error }))
 
 /** Every message's identifier and recipient. */
 export const addressed = { id: messageId, phone }
 
 /** The address that the delivery status is POSTed to. */
-export const hook = z.string({ error: must('an http or https URL') }).regex(/^https?:\/\/\S+$/i, {
-  error: must('an http or https URL'),
-})
+export const hook = expecting('an http or https URL', error =>
+  z.string({ error }).regex(/^https?:\/\/\S+$/i, { error }),
+).describe('The address that the delivery status is POSTed to.')
+
+export const shortLink = flag.describe('Whether links in the text are shortened and tracked, according to the tariff.')
 
 /** Fields of `sms` that the chains with SMS require too. */
-export const smsFields = { sms_message: text, sms_signature: text }
+export const smsFields = {
+  sms_message: text.describe('Text of the SMS.'),
+  sms_signature: text.describe('Sender signature (alpha-name) of the SMS.'),
+}
 
-/** Fields of `rcs` and of the chains that begin with it. `rcs_lifetime` in seconds, 172800 when left out. */
+/** Fields of `rcs` and of the chains that begin with it. */
 export const rcsFields = {
   ...addressed,
-  rcs_message: text,
-  rcs_signature: text,
-  rcs_image: text,
-  rcs_link: text,
-  rcs_button: text,
+  rcs_message: text.describe('Text of the RCS message.'),
+  rcs_signature: text.describe('Sender signature of the RCS message.'),
+  rcs_image: text.describe('Link to the image.'),
+  rcs_link: text.describe('Link followed after pressing the button.'),
+  rcs_button: text.describe('Caption of the button.'),
   hook: hook.optional(),
-  rcs_lifetime: seconds(60).optional(),
-  short_link: flag.optional(),
+  rcs_lifetime: lifetime(60).optional(),
+  short_link: shortLink.optional(),
 }
 
-/** A model of a voice that reads a message aloud. `language` is a language tag. */
+/** A model of a voice that reads a message aloud. */
 export const voiceModelFields = {
-  gender: z.enum(['male', 'female'], { error: must('male or female') }),
-  language: text,
-  name: text,
+  gender: expecting('male or female', error => z.enum(['male', 'female'], { error })).describe('Gender of the voice.'),
+  language: text.describe('Language tag of the voice.'),
+  name: text.describe('Name of the voice model.'),
 }
+
+export const dtmf = flag.describe('Whether the digit that the recipient presses comes back as `reply` of the callback.')

@@ -7,10 +7,12 @@ const isMessageId = (value: unknown): boolean =>
   typeof value === 'bigint' ? value >= 1n && value <= LARGEST : Number.isSafeInteger(value) && (value as number) >= 1
 
 /** The caller's own unique identifier of a message: 1 to 2^63-1, as a bigint where a number would lose digits. */
-export const messageId = z.custom<number | bigint>(isMessageId, {
-  error: must(`a whole number from 1 to ${LARGEST} (a bigint beyond ${Number.MAX_SAFE_INTEGER})`),
-  abort: true,
-})
+export const messageId = z
+  .custom<number | bigint>(isMessageId, {
+    error: must(`a whole number from 1 to ${LARGEST} (a bigint beyond ${Number.MAX_SAFE_INTEGER})`),
+    abort: true,
+  })
+  .meta({ expects: `a whole number from 1 to ${LARGEST}`, description: "The caller's own unique id of the message." })
 
 /** The id that a decimal text names; null: it is none. */
 export function idIn(text: string): bigint | null {

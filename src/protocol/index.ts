@@ -11,10 +11,12 @@ export {
   responseEnvelope,
   responseItem,
 } from './envelope.ts'
+export type { OperationFields } from './generated.ts'
 export { messageId, sameId } from './ids.ts'
 export { instantOf } from './instant.ts'
 export { parseJson, stringifyJson } from './json.ts'
 export { lifetimeOf, usualLifetime } from './lifetime.ts'
+export { meaningOf } from './messages.ts'
 export { type Operation, type OperationType, operationTypes } from './operation.ts'
 export type { BalanceOperation, BalancePayload } from './operations/balance.ts'
 export type { CallOtpOperation, CallOtpPayload } from './operations/call-otp.ts'

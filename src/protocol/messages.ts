@@ -1,5 +1,13 @@
 import type { z } from 'zod'
 
+/** What the metadata of a schema tells help texts and docstrings. */
+interface Meta {
+  /** What the value is for. */
+  description?: string
+  /** What it must be, as its refusals word it. */
+  expects?: string
+}
+
 type Issue = Pick<z.core.$ZodRawIssue, 'path' | 'input'>
 
 /**
@@ -8,6 +16,22 @@ type Issue = Pick<z.core.$ZodRawIssue, 'path' | 'input'>
  */
 export const must = (allowed: string) => (issue: Issue) =>
   `${fieldName(issue.path)} ${issue.input === undefined ? 'is required and must be' : 'must be'} ${allowed}`
+
+/** A schema whose refusals say what is expected, and whose metadata says it to help texts. @param make is given the wording */
+export const expecting = <T extends z.ZodType>(expects: string, make: (error: ReturnType<typeof must>) => T): T =>
+  make(must(expects)).meta({ expects })
+
+/** What a field is for, and what it must be where its type does not say that: for help texts and docstrings. */
+export function meaningOf(field: z.ZodType): string {
+  const { description = '', expects = '' } = metaOf(field)
+  const isPlain = ['', 'text', 'an object', 'true or false'].includes(expects)
+  return isPlain ? description : `${description} It is ${expects}.`
+}
+
+/** The metadata of a field that may be left out is inside. */
+const metaOf = (field: z.ZodType): Meta =>
+  (field.meta() as Meta | undefined) ??
+  (field.def.type === 'optional' ? metaOf((field as z.ZodOptional<z.ZodType>).unwrap()) : {})
 
 /** Such as `viber_carousel[1].caption`. */
 export const fieldName = (path: PropertyKey[] = []): string =>

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { OperationFields } from './generated.ts'
 import type { Operation, OperationType } from './operation.ts'
 import { balance } from './operations/balance.ts'
 import { callOtp } from './operations/call-otp.ts'
@@ -63,7 +64,9 @@ export const sendTypes = [
 export type SendType = (typeof sendTypes)[number]
 
 /** The operation object of a type. */
-export type OperationObject<T extends OperationType = OperationType> = z.infer<(typeof operations)[T]['schema']>
+export type OperationObject<T extends OperationType = OperationType> = {
+  [K in OperationType]: OperationFields[K] & { type: K }
+}[T]
 
 /** `data` of a successful response item of a type. */
 export type Payload<T extends OperationType = OperationType> = z.infer<(typeof operations)[T]['payload']>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { text } from './fields.ts'
-import { must } from './messages.ts'
+import { object, text } from './fields.ts'
+import { expecting } from './messages.ts'
 
 /** What each viber_type requires (specification: rcs+viber+sms). */
 const requirements = {
@@ -16,34 +16,41 @@ type ViberField = (typeof requirements)[ViberType][number]
 
 const viberTypes = Object.keys(requirements) as ViberType[]
 
-export const viberType = z.enum(viberTypes, { error: must(`one of ${viberTypes.join(', ')}`) })
+export const viberTypeMeaning = 'Variant of the Viber message; it decides which viber_ fields are required.'
 
-/** Which fields of a slide are required is not shown: only their types are checked. */
-const slide = z.looseObject(
-  {
-    caption: text.optional(),
-    image: text.optional(),
-    button: text.optional(),
-    url: text.optional(),
-    button2: text.optional(),
-    url2: text.optional(),
-  },
-  { error: must('an object') },
+export const viberType = expecting(`one of ${viberTypes.join(', ')}`, error => z.enum(viberTypes, { error })).describe(
+  viberTypeMeaning,
 )
 
-const slides = must('a list of 2 to 5 slides')
+export const viberSignature = text.describe('Sender signature of the Viber message.')
+
+/** Which fields of a slide are required is not shown: only their types are checked. */
+const slide = object({
+  caption: text.describe('Text under the image.').optional(),
+  image: text.describe('Link to the image.').optional(),
+  button: text.describe('Caption of the button.').optional(),
+  url: text.describe('Link of the button.').optional(),
+  button2: text.describe('Caption of the additional button.').optional(),
+  url2: text.describe('Link of the additional button.').optional(),
+})
+
+const slides = expecting('a list of 2 to 5 slides', error =>
+  z.array(slide, { error }).min(2, { error }).max(5, { error }),
+)
 
 /** The content of a Viber message; what is required depends on viber_type. */
 export const viberContent = {
-  viber_message: text.optional(),
-  viber_image: text.optional(),
-  viber_link: text.optional(),
-  viber_button: text.optional(),
-  viber_carousel: z.array(slide, { error: slides }).min(2, { error: slides }).max(5, { error: slides }).optional(),
+  viber_message: text.describe('Text of the Viber message.').optional(),
+  viber_image: text.describe('Link to the image.').optional(),
+  viber_link: text.describe('Link followed after pressing the button.').optional(),
+  viber_button: text.describe('Caption of the button.').optional(),
+  viber_carousel: slides.describe('Slides of the carousel, 2 to 5.').optional(),
 }
 
 /** Unit and bounds are not shown; the vendor's documentation says seconds, at least 60, and 172800 when left out. */
-export const viberLifetime = z.number({ error: must('a number') })
+export const viberLifetime = expecting('a number', error => z.number({ error })).describe(
+  'How long the message may be tried; the specification names neither unit nor bounds.',
+)
 
 /**
  * A check that the fields which the viber_type requires are there. `shown` narrows it to those that the operation's own

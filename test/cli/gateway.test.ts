@@ -290,10 +290,22 @@ describe('--help', () => {
   test.each<[OperationType, RegExp[]]>([
     [
       'sms',
-      [/--id NUMBER +Required: a whole number/, /--sms_lifetime NUMBER +A whole .* 3600 to 259200\./, /--account/],
+      [
+        /--id NUMBER +Required\. The caller's own .* a whole number/,
+        /--sms_lifetime NUMBER +How long .* 3600 to 259200\./,
+        /--sms_message TEXT +Required\. Text of the SMS\.$/m,
+        /--account/,
+      ],
     ],
-    ['pipeline', [/--pipeline NAME,NAME +Required: a list/, /--sms\.signature TEXT/, /--voice\.voice\.gender TEXT/]],
-    ['template/create', [/--template TEXT +Required\./, /--name TEXT/]],
+    [
+      'pipeline',
+      [
+        /--pipeline NAME,NAME +Required\. The channels, .* a list/,
+        /--sms\.signature TEXT/,
+        /--voice\.voice\.gender TEXT/,
+      ],
+    ],
+    ['template/create', [/--template TEXT +Required\. Text of the template\.$/m, /--name TEXT/]],
   ])('of %s lists its fields', async (type, expected) => {
     const { code, stdout } = await busgate(['gateway', type, '--help'])
     expect(code).toBe(0)

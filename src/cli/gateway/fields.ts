@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { type OperationType, operations, parseJson, requiredFields } from '../../protocol/index.ts'
+import { meaningOf, type OperationType, operations, parseJson, requiredFields } from '../../protocol/index.ts'
 import { type Flag, type Flags, text, toggle } from '../command.ts'
 import { parseQuietly } from '../quiet-json.ts'
 import { UsageError } from '../usage-error.ts'
@@ -13,7 +13,7 @@ export function fieldFlags(type: OperationType): Flags {
   return Object.fromEntries(
     flagsBelow('', fields).map(([path, flag]) => [
       path,
-      { ...flag, help: sentence(required.includes(path) ? ['required', flag.help] : [flag.help]) },
+      required.includes(path) ? { ...flag, help: `Required. ${flag.help}` } : flag,
     ]),
   )
 }
@@ -41,20 +41,13 @@ function flagsBelow(prefix: string, shape: Shape): [path: string, Flag<unknown>]
 
 /** A field of another kind than these is given as JSON. */
 function flagOf(field: z.ZodType): Flag<unknown> {
-  const help = allowed(field)
+  const help = meaningOf(field)
   const { def } = inner(field)
   if (def.type === 'string' || def.type === 'enum') return text('TEXT', help)
-  if (def.type === 'boolean') return toggle('sets it to true')
+  if (def.type === 'boolean') return toggle(help)
   if (def.type === 'number' || def.type === 'custom') return { value: 'NUMBER', help, read: number }
   if (def.type === 'array' && def.element.def.type === 'enum') return { value: 'NAME,NAME', help, read: names }
   return { value: 'JSON', help, read: json }
-}
-
-/** What the schema says a value must be; that text is text, and that long ids are bigints in code, is left out. */
-function allowed(field: z.ZodType): string {
-  const { message } = field.safeParse(Symbol('wrong')).error!.issues[0]!
-  const [, what = ''] = message.split(' must be ')
-  return what === 'text' ? '' : what.replace(/ \(a bigint .*\)/, '')
 }
 
 /** The fields of a nested object, in each of the forms that it may have. */
@@ -102,9 +95,4 @@ function put(operation: Record<string, unknown>, path: string, value: unknown): 
     target = target[step] as Record<string, unknown>
   }
   target[last] = value
-}
-
-function sentence(clauses: readonly string[]): string {
-  const text = clauses.filter(Boolean).join(': ')
-  return text && `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 }

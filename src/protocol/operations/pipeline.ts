@@ -1,30 +1,41 @@
 import { z } from 'zod'
-import { addressed, flag, hook, operationObject, text, voiceModelFields } from '../fields.ts'
-import { must } from '../messages.ts'
+import { addressed, dtmf, hook, object, operationObject, text, voiceModelFields } from '../fields.ts'
+import { expecting, must } from '../messages.ts'
 import type { Operation } from '../operation.ts'
 import { sendPayload } from '../send-payload.ts'
+import { viberTypeMeaning } from '../viber.ts'
 
 const channels = ['voice', 'telegram', 'viber', 'rcs', 'sms', 'whatsapp'] as const
 
-const channelList = must(`a list of at least one of ${channels.join(', ')}, none of them twice`)
+const channelList = expecting(`a list of at least one of ${channels.join(', ')}, none of them twice`, error =>
+  z
+    .array(z.enum(channels, { error: must(`one of ${channels.join(', ')}`) }), { error })
+    .min(1, { error })
+    .refine(list => new Set(list).size === list.length, { error, abort: true }),
+)
 
-const channelObject = <S extends z.ZodRawShape>(fields: S) =>
-  z.looseObject(fields, { error: must('an object') }).optional()
+const message = text.describe('Text of the message.')
+const signature = text.describe('Sender signature of the message.')
+
+const stage = <S extends z.ZodRawShape>(channel: string, fields: S) =>
+  object(fields).describe(`What is sent by ${channel}; required when \`pipeline\` names it.`)
 
 /** The table has the model's fields in the object itself, the example in a nested `voice`: both are accepted. */
-const voiceObject = z
-  .union(
-    [
-      z.looseObject(voiceModelFields),
-      z.looseObject({
-        message: text.optional(),
-        voice: z.looseObject(voiceModelFields, { error: must('an object') }),
-        dtmf: flag.optional(),
-      }),
-    ],
-    { error: must('an object with gender (male or female), language and name, in itself or in a nested voice') },
-  )
-  .optional()
+const voiceObject = expecting(
+  'an object with gender (male or female), language and name, in itself or in a nested voice',
+  error =>
+    z.union(
+      [
+        z.looseObject(voiceModelFields),
+        z.looseObject({
+          message: message.optional(),
+          voice: object(voiceModelFields).describe('The voice that speaks.'),
+          dtmf: dtmf.optional(),
+        }),
+      ],
+      { error },
+    ),
+).describe('What is spoken by voice; required when `pipeline` names it.')
 
 /**
  * Tries channels in the order of `pipeline`. The contract lists the objects of all channels but rcs as required and the
@@ -38,17 +49,16 @@ export const pipeline = {
   schema: operationObject('pipeline', {
     id: addressed.id.optional(),
     phone: addressed.phone,
-    pipeline: z
-      .array(z.enum(channels, { error: must(`one of ${channels.join(', ')}`) }), { error: channelList })
-      .min(1, { error: channelList })
-      .refine(list => new Set(list).size === list.length, { error: channelList, abort: true }),
+    pipeline: channelList.describe('The channels, in the order in which they are tried.'),
     hook: hook.optional(),
-    sms: channelObject({ message: text, signature: text }),
-    telegram: channelObject({ message: text }),
-    viber: channelObject({ message: text, signature: text, type: text }),
-    voice: voiceObject,
-    whatsapp: channelObject({ message: text.optional(), signature: text.optional() }),
-    rcs: channelObject({ message: text.optional(), signature: text.optional() }),
+    sms: stage('sms', { message, signature }).optional(),
+    telegram: stage('telegram', { message }).optional(),
+    viber: stage('viber', { message, signature, type: text.describe(viberTypeMeaning) }).optional(),
+    voice: voiceObject.optional(),
+    whatsapp: stage('whatsapp', { message: message.optional(), signature: signature.optional() }).optional(),
+    rcs: stage('rcs', { message: message.optional(), signature: signature.optional() })
+      .describe('What is sent by rcs.')
+      .optional(),
   }).check(({ value, issues }) => {
     for (const channel of value.pipeline) {
       if (channel === 'rcs' || value[channel] !== undefined) continue

@@ -1,8 +1,8 @@
 import type { z } from 'zod'
-import { operationObject, rcsFields, smsFields, text } from '../fields.ts'
+import { operationObject, rcsFields, smsFields } from '../fields.ts'
 import type { Operation } from '../operation.ts'
 import { sendPayload } from '../send-payload.ts'
-import { requiresViberContent, viberContent, viberType } from '../viber.ts'
+import { requiresViberContent, viberContent, viberSignature, viberType } from '../viber.ts'
 
 /**
  * RCS, then Viber, then SMS. What the Viber part requires depends on `viber_type`; a carousel has 2 to 5 slides.
@@ -13,7 +13,7 @@ export const rcsViberSms = {
   schema: operationObject('rcs+viber+sms', {
     ...rcsFields,
     ...smsFields,
-    viber_signature: text,
+    viber_signature: viberSignature,
     viber_type: viberType,
     ...viberContent,
   }).check(requiresViberContent()),

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { addressed, flag, hook, operationObject, seconds, smsFields } from '../fields.ts'
+import { addressed, flag, hook, lifetime, operationObject, shortLink, smsFields } from '../fields.ts'
 import type { Operation } from '../operation.ts'
 import { sendPayload } from '../send-payload.ts'
 
@@ -13,9 +13,9 @@ export const sms = {
     ...addressed,
     ...smsFields,
     hook: hook.optional(),
-    short_link: flag.optional(),
-    sms_lifetime: seconds(3600, 259_200).optional(),
-    unsubscribe_link: flag.optional(),
+    short_link: shortLink.optional(),
+    sms_lifetime: lifetime(3600, 259_200).optional(),
+    unsubscribe_link: flag.describe('Whether a link to unsubscribe is added, according to the tariff.').optional(),
   }),
   payload: sendPayload,
   section: 'sms',

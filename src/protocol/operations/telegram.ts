@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { addressed, hook, operationObject, seconds } from '../fields.ts'
-import { must } from '../messages.ts'
+import { addressed, hook, lifetime, operationObject } from '../fields.ts'
+import { expecting } from '../messages.ts'
 import type { Operation } from '../operation.ts'
 import { sendPayload } from '../send-payload.ts'
 
-const digits = must('text of 4 to 8 digits')
+const password = expecting('text of 4 to 8 digits', error => z.string({ error }).regex(/^\d{4,8}$/, { error }))
 
 /**
  * A one-time password over Telegram: `message` holds 4 to 8 digits. `telegram_lifetime` in seconds, at least 60, 172800
@@ -14,9 +14,9 @@ const digits = must('text of 4 to 8 digits')
 export const telegram = {
   schema: operationObject('telegram', {
     ...addressed,
-    message: z.string({ error: digits }).regex(/^\d{4,8}$/, { error: digits }),
+    message: password.describe('The one-time password.'),
     hook: hook.optional(),
-    telegram_lifetime: seconds(60).optional(),
+    telegram_lifetime: lifetime(60).optional(),
   }),
   payload: sendPayload,
   section: 'telegram (one-time password only)',

@@ -8,7 +8,10 @@ import type { Operation } from '../operation.ts'
  * Specification: template/create.
  */
 export const templateCreate = {
-  schema: operationObject('template/create', { template: text, name: text.optional() }),
+  schema: operationObject('template/create', {
+    template: text.describe('Text of the template.'),
+    name: text.describe('Name of the template.').optional(),
+  }),
   payload: z.unknown(),
   section: 'template/create',
   hook: 'none',

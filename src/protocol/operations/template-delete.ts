@@ -8,7 +8,10 @@ import type { Operation } from '../operation.ts'
  * Specification: template/delete.
  */
 export const templateDelete = {
-  schema: operationObject('template/delete', { id: text.optional(), template: text.optional() }),
+  schema: operationObject('template/delete', {
+    id: text.describe('Identifier of the template.').optional(),
+    template: text.describe('Exact text of the template.').optional(),
+  }),
   payload: z.unknown(),
   section: 'template/delete',
   hook: 'none',

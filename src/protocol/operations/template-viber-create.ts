@@ -8,7 +8,10 @@ import type { Operation } from '../operation.ts'
  * Specification: template/viber/create.
  */
 export const templateViberCreate = {
-  schema: operationObject('template/viber/create', { template: text, signature: text.optional() }),
+  schema: operationObject('template/viber/create', {
+    template: text.describe('Text of the template.'),
+    signature: text.describe('Sender signature of the template.').optional(),
+  }),
   payload: z.unknown(),
   section: 'template/viber/create',
   hook: 'none',

@@ -14,8 +14,11 @@ const error = must(`a whole number (a bigint beyond ${Number.MAX_SAFE_INTEGER})`
  */
 export const templateViberDelete = {
   schema: operationObject('template/viber/delete', {
-    id: z.custom<number | bigint>(isInteger, { error }).optional(),
-    template: text.optional(),
+    id: z
+      .custom<number | bigint>(isInteger, { error })
+      .meta({ expects: 'a whole number', description: 'Identifier of the template.' })
+      .optional(),
+    template: text.describe('Exact text of the template.').optional(),
   }),
   payload: z.unknown(),
   section: 'template/viber/delete',

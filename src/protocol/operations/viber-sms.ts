@@ -1,8 +1,8 @@
 import type { z } from 'zod'
-import { addressed, flag, hook, operationObject, smsFields, text } from '../fields.ts'
+import { addressed, hook, operationObject, shortLink, smsFields, text } from '../fields.ts'
 import type { Operation } from '../operation.ts'
 import { sendPayload } from '../send-payload.ts'
-import { viberContent, viberLifetime } from '../viber.ts'
+import { viberContent, viberLifetime, viberSignature, viberTypeMeaning } from '../viber.ts'
 
 /**
  * Viber, and SMS where Viber fails. Which fields are required is not shown: `id` and `phone` are, as of every message,
@@ -14,11 +14,11 @@ export const viberSms = {
     ...addressed,
     sms_message: smsFields.sms_message.optional(),
     sms_signature: smsFields.sms_signature.optional(),
-    viber_type: text.optional(),
-    viber_signature: text.optional(),
+    viber_type: text.describe(viberTypeMeaning).optional(),
+    viber_signature: viberSignature.optional(),
     ...viberContent,
     viber_lifetime: viberLifetime.optional(),
-    short_link: flag.optional(),
+    short_link: shortLink.optional(),
     hook: hook.optional(),
   }),
   payload: sendPayload,

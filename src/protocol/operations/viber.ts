@@ -1,8 +1,8 @@
 import type { z } from 'zod'
-import { addressed, flag, hook, operationObject, text } from '../fields.ts'
+import { addressed, hook, operationObject, shortLink } from '../fields.ts'
 import type { Operation } from '../operation.ts'
 import { sendPayload } from '../send-payload.ts'
-import { requiresViberContent, viberContent, viberLifetime, viberType } from '../viber.ts'
+import { requiresViberContent, viberContent, viberLifetime, viberSignature, viberType } from '../viber.ts'
 
 /**
  * A Viber message of the variant that `viber_type` names. Its section requires the button of `text+link` and
@@ -14,11 +14,11 @@ export const viber = {
   schema: operationObject('viber', {
     ...addressed,
     viber_type: viberType,
-    viber_signature: text.optional(),
+    viber_signature: viberSignature.optional(),
     ...viberContent,
     viber_lifetime: viberLifetime.optional(),
     hook: hook.optional(),
-    short_link: flag.optional(),
+    short_link: shortLink.optional(),
   }).check(requiresViberContent(['viber_button', 'viber_carousel'])),
   payload: sendPayload,
   section: 'viber',

@@ -1,6 +1,5 @@
-import { z } from 'zod'
-import { addressed, flag, operationObject, text, voiceModelFields } from '../fields.ts'
-import { must } from '../messages.ts'
+import type { z } from 'zod'
+import { addressed, dtmf, object, operationObject, text, voiceModelFields } from '../fields.ts'
 import type { Operation } from '../operation.ts'
 import { sendPayload } from '../send-payload.ts'
 
@@ -13,12 +12,12 @@ import { sendPayload } from '../send-payload.ts'
 export const voice = {
   schema: operationObject('voice', {
     ...addressed,
-    message: text.optional(),
-    voice: z
-      .looseObject(voiceModelFields, { error: must('an object') })
+    message: text.describe('Text to be spoken.').optional(),
+    voice: object(voiceModelFields)
       .partial()
+      .meta({ expects: 'an object', description: 'The voice that speaks.' })
       .optional(),
-    dtmf: flag.optional(),
+    dtmf: dtmf.optional(),
   }),
   payload: sendPayload,
   section: 'voice',
