@@ -8,7 +8,9 @@ export async function partitionsOf(
   const partitions = await bus.partitions(topics)
   const missing = topics.filter(topic => !partitions.has(topic))
   if (missing.length > 0) {
-    throw new Error(`missing on the bus: ${missing.join(', ')}; create them, or name others in the topics.* settings`)
+    throw new Error(
+      `missing on the bus: ${missing.join(', ')}; busgate topics create makes them, unless the topics.* settings should name others`,
+    )
   }
   return partitions
 }

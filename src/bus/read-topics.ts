@@ -9,7 +9,7 @@ export async function readTopics(
 ): Promise<Reader> {
   const counts = await bus.partitions(topics)
   const missing = topics.filter(topic => !counts.has(topic))
-  if (missing.length > 0) throw new Error(`there is no topic ${missing.join(', ')}: create it first`)
+  if (missing.length > 0) throw new Error(`there is no topic ${missing.join(', ')}: busgate topics create makes it`)
   const places = [...counts].flatMap(([topic, count]) =>
     Array.from({ length: count }, (_, partition) => ({ topic, partition })),
   )

@@ -1,0 +1,23 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '../..')
+
+/** Names that are none of headers: topics, a file, attributes of spans, a prefix. */
+const others =
+  /^busgate\.(commands.*|results|statuses|doubts|overdue|control|dead-letters|yaml|account|operations|outcome|error\.)$/
+
+const written = globSync('src/**/*.ts', { cwd: root }).flatMap(file =>
+  [...readFileSync(join(root, file), 'utf8').matchAll(/'(busgate\.[a-z.-]+)'/g)].map(([, name]) => name!),
+)
+const headers = [...new Set(written)].filter(name => !others.test(name))
+
+const page = readFileSync(join(root, 'docs/headers.md'), 'utf8')
+const firstCells = [...page.matchAll(/^\| (`.*?`) \|/gm)].map(([, cell]) => cell!)
+const explained = firstCells.flatMap(cell => [...cell.matchAll(/`(busgate\.[^`]+)`/g)].map(([, name]) => name!))
+
+test('the page of headers explains every header that busgate writes, and no other', () => {
+  expect(headers.length).toBeGreaterThan(10)
+  expect(explained.sort()).toEqual(headers.sort())
+})
