@@ -80,9 +80,12 @@ test('--version prints the version of the package', async () => {
   expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
 })
 
-test('the binary says in one sentence that Node is too old', async () => {
+test.each([
+  ['that reads TypeScript', ''],
+  ['that reads no TypeScript', '--no-experimental-strip-types'],
+])('the binary says in one sentence that a Node %s is too old', async (_, option) => {
   const old = "Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.11.0'}})"
-  const env = { NODE_OPTIONS: `--import=data:text/javascript,${old}` }
+  const env = { NODE_OPTIONS: `${option} --import=data:text/javascript,${old}` }
   expect(await busgate(['--version'], { entry: 'bin', env })).toEqual({
     code: 1,
     stdout: '',

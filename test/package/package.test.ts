@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Project, projectWithPackage } from '../support/packed.ts'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type Project, projectWithPackage, runProgram } from '../support/packed.ts'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -78,6 +79,14 @@ describe('the packed package', { timeout: 30_000 }, () => {
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
     expect(await project.run('npx', '--offline', 'busgate', '--version')).toBe(`${version}\n`)
     expect(await project.run('npx', '--offline', 'busgate', 'gateway', '--help')).toContain('template/viber/create')
+  })
+
+  test('is not needed in a checkout, where the command line runs without a build', async () => {
+    const checkout = await mkdtemp(join(tmpdir(), 'busgate-checkout-'))
+    onTestFinished(() => rm(checkout, { recursive: true }))
+    for (const name of ['bin', 'package.json']) await cp(join(root, name), join(checkout, name), { recursive: true })
+    for (const name of ['src', 'node_modules']) await symlink(join(root, name), join(checkout, name))
+    expect(await runProgram(checkout, 'npx', ['--offline', 'busgate', '--version'])).toMatch(/^\d+\.\d+\.\d+\n$/)
   })
 
   test.each([

@@ -24,11 +24,14 @@ export interface CliOptions {
   /** Variables beside the machine's own; of those none begins with BUSGATE_. */
   env?: Record<string, string>
   input?: string
-  /** `bin` is what is published. Default `main`. */
+  /** `bin` is what `npx busgate` runs. Default `main`. */
   entry?: 'main' | 'bin'
 }
 
-const cli = join(import.meta.dirname, '../../src/cli')
+const entries = {
+  main: join(import.meta.dirname, '../../src/cli/main.ts'),
+  bin: join(import.meta.dirname, '../../bin/busgate.js'),
+}
 /** Halves the time that a command line takes to start. */
 const compileCache = join(import.meta.dirname, '../../.cache/compiled')
 
@@ -40,7 +43,7 @@ export function busgate(args: string[], options?: CliOptions): Promise<CliResult
 /** Starts a command line; it ends with its test at the latest. */
 export function startBusgate(args: string[], { env = {}, input = '', entry = 'main' }: CliOptions = {}): RunningCli {
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('BUSGATE_'))
-  const child = spawn(process.execPath, [join(cli, `${entry}.ts`), ...args], {
+  const child = spawn(process.execPath, [entries[entry], ...args], {
     env: { ...Object.fromEntries(own), NO_COLOR: '1', NODE_COMPILE_CACHE: compileCache, ...env },
   })
   const stdout = textOf(child.stdout)

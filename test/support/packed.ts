@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 
 const root = join(import.meta.dirname, '../..')
 const sources = [
+  'bin',
   'package.json',
   'package-lock.json',
   'README.md',
@@ -34,12 +35,12 @@ export async function projectWithPackage(): Promise<Project> {
   const tarball = await pack(home)
   await writeFile(join(folder, 'package.json'), '{"type":"module","private":true}')
   await copyDependencies(folder)
-  await run(folder, 'npm', ['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', tarball])
+  await runProgram(folder, 'npm', ['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', tarball])
   return {
     folder,
     tarball,
     write: (file, text) => writeFile(join(folder, file), text),
-    run: (program, ...args) => run(folder, program, args),
+    run: (program, ...args) => runProgram(folder, program, args),
     remove: () => rm(home, { recursive: true }),
   }
 }
@@ -49,7 +50,7 @@ async function pack(home: string): Promise<string> {
   const copy = join(home, 'busgate')
   for (const source of sources) await cp(join(root, source), join(copy, source), { recursive: true })
   await symlink(join(root, 'node_modules'), join(copy, 'node_modules'))
-  await run(copy, 'npm', ['pack', '--pack-destination', home])
+  await runProgram(copy, 'npm', ['pack', '--pack-destination', home])
   const tarball = (await readdir(home)).find(file => file.endsWith('.tgz'))
   return join(home, tarball!)
 }
@@ -76,7 +77,7 @@ async function copyDependencies(folder: string): Promise<void> {
 }
 
 /** Without what npm tells its scripts, which would make it act on this package instead. */
-async function run(cwd: string, program: string, args: string[]): Promise<string> {
+export async function runProgram(cwd: string, program: string, args: string[]): Promise<string> {
   const { PATH = '', ...others } = process.env
   const env = Object.fromEntries(Object.entries(others).filter(([name]) => !/^(npm_|BUSGATE_|NODE_)/i.test(name)))
   const path = [dirname(process.execPath), join(root, 'node_modules/.bin'), PATH].join(delimiter)
