@@ -3,6 +3,7 @@ import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { blocks } from '../support/documents.ts'
 import { type Project, projectWithPackage, runProgram } from '../support/packed.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -13,11 +14,13 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => project?.remove())
 
-/** The blocks of TypeScript in a document. */
-function examplesOf(document: string): string[] {
-  const text = readFileSync(join(root, document), 'utf8')
-  return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = '']) => code)
-}
+/** The blocks of TypeScript in all documents, each as a file that says where it stands, with the same numbers of lines. */
+const examples = blocks
+  .filter(({ language, excuse }) => language === 'ts' && excuse === null)
+  .map(({ file, line, text }) => ({
+    name: `${file.replaceAll('/', '.')}.${line}.ts`,
+    code: '\n'.repeat(line - 1) + text,
+  }))
 
 const everything = `
 import {
@@ -93,20 +96,20 @@ describe('the packed package', { timeout: 30_000 }, () => {
     ['node16', 'node16'],
     ['esnext', 'bundler'],
   ])('has types under module %s, resolution %s, with which the documented examples compile', async (module, way) => {
-    const examples = ['README.md', 'docs/sandbox.md'].flatMap(examplesOf)
-    expect(examples.length).toBeGreaterThanOrEqual(4)
-    for (const [i, code] of [everything, ...examples].entries()) await project.write(`example-${i}.ts`, code)
+    expect(examples.length).toBeGreaterThanOrEqual(8)
+    const all = [{ name: 'everything.ts', code: everything }, ...examples]
+    for (const { name, code } of all) await project.write(name, code)
     const compilerOptions = {
       ...{ module, moduleResolution: way, target: 'es2023', noEmit: true, types: ['node'], skipLibCheck: false },
       ...{ strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, noImplicitOverride: true },
     }
-    await project.write('tsconfig.json', JSON.stringify({ compilerOptions, include: ['example-*.ts'] }))
+    await project.write('tsconfig.json', JSON.stringify({ compilerOptions, files: all.map(({ name }) => name) }))
     expect(await project.run('tsc', '-p', '.')).toBe('')
   })
 
   test('runs the test of the README as it stands there', async () => {
-    const example = examplesOf('README.md').find(code => code.includes('node:test'))
-    await project.write('readme.test.ts', example!)
+    const example = examples.find(({ name, code }) => name.startsWith('README') && code.includes('node:test'))
+    await project.write('readme.test.ts', example!.code)
     expect(await project.run('node', '--test', 'readme.test.ts')).toMatch(/^. pass 1$/m)
   })
 

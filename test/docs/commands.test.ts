@@ -1,0 +1,106 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { commands } from '../../src/cli/commands.ts'
+import { findCommand } from '../../src/cli/find-command.ts'
+import { parseFlags } from '../../src/cli/parse.ts'
+import { pathOfVariable } from '../../src/config/names.ts'
+import { blocks, type Excerpt, quoted } from '../support/documents.ts'
+
+const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+
+/** What a document writes where a value of the reader's own goes. */
+const placeholders: Record<string, string> = {
+  'PARTITION@OFFSET': '0@1',
+  N: '1001',
+  ID: '1001',
+  OPERATION: 'balance',
+}
+
+const shellBlocks = blocks.filter(({ language }) => language === 'sh')
+/** Each line of each block of shell, with what continues it. */
+const shellLines = shellBlocks
+  .filter(({ excuse }) => excuse === null)
+  .flatMap(({ file, line, text }) =>
+    text.split('\n').map((one, i): Excerpt => ({ file, line: line + i, text: one.trim() })),
+  )
+  .filter(({ text }) => text !== '' && !text.startsWith('#'))
+const sentences = quoted.filter(({ text }) => /^(npx )?busgate [a-z]|^npm (run )?[a-z]/.test(text))
+
+const named = ({ file, line, text }: Excerpt) => [`${file}:${line}`, text] as const
+
+describe('each command in the documents can be given as it stands there', () => {
+  test.each([...shellLines, ...sentences].map(named))('%s: %s', async (_, line) => {
+    for (const words of commandsIn(line)) await check(words)
+  })
+})
+
+test.each(
+  quoted.filter(({ file, text }) => file.startsWith('docs/runbooks/') && /^busgate tail /.test(text)).map(named),
+)('%s: %s ends by itself', async (_, line) => {
+  const [words = []] = commandsIn(line)
+  expect(await valuesOf(words.slice(1))).toHaveProperty('until-end', true)
+})
+
+test('each variable in the documents is one of a setting', () => {
+  const variables = [...quoted, ...shellLines].flatMap(({ file, line, text }) =>
+    [...text.matchAll(/\bBUSGATE_[A-Z_]+[A-Z]/g)].map(([name]) => ({ where: `${file}:${line}`, name })),
+  )
+  const unknown = variables.filter(
+    ({ name }) => name !== 'BUSGATE_CONFIG' && !pathOfVariable(name.replace(/_TYPE$/, '_SMS')),
+  )
+  expect(unknown).toEqual([])
+})
+
+test('every block of code that nobody checks says why, in a line before it', () => {
+  const checked = ['ts', 'sh'] // the packed package compiles TypeScript, in test/package
+  expect(blocks.filter(({ language, excuse }) => !checked.includes(language) && excuse === null)).toEqual([])
+  expect(shellBlocks.length).toBeGreaterThan(5)
+  expect(sentences.length).toBeGreaterThan(50)
+})
+
+/** The words of each command of a line, without variables and comment. */
+function commandsIn(line: string): string[][] {
+  const found: string[][] = [[]]
+  for (const [word] of line.replace(/(^| )# .*$/, '').matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)) {
+    if (word === '&&' || word === '|') found.push([])
+    else found.at(-1)!.push(word.replaceAll(/['"]/g, ''))
+  }
+  return found.map(words =>
+    words.slice(
+      Math.max(
+        0,
+        words.findIndex(word => !/^[A-Z_]+=/.test(word)),
+      ),
+    ),
+  )
+}
+
+/** @throws Error that says what is wrong with it */
+async function check([program = '', ...args]: string[]): Promise<void> {
+  if (program === 'npx') return check(args)
+  if (program === 'busgate') return void (await valuesOf(args))
+  if (program === 'npm') return checkScript(args)
+  if (program !== 'export')
+    throw new Error(`nobody checks ${program}: say so before the block, <!-- not checked: WHY -->`)
+  expect(args.join()).toMatch(/^[A-Z_]+=./) // which variables there are, another test knows
+}
+
+async function checkScript([command = '', name = '', dashes, ...args]: string[]): Promise<void> {
+  if (command !== 'run') {
+    expect(['ci', 'test', 'link', 'install']).toContain(command)
+    return
+  }
+  expect(Object.keys(scripts)).toContain(name)
+  if (dashes !== undefined) expect(dashes).toBe('--')
+  if (name === 'cli') await valuesOf(args)
+  if (name === 'demo') await valuesOf(['demo', ...args])
+}
+
+/** What the command line itself makes of these words. @throws UsageError */
+async function valuesOf(words: string[]): Promise<Record<string, unknown>> {
+  const given = words.map(word => placeholders[word] ?? word)
+  const isFamily = Object.keys(commands).some(name => name.startsWith(`${given.join(' ')} `))
+  if (isFamily || given.join() === '--help') return {}
+  const { name, load, rest } = findCommand(given)
+  return parseFlags(name, (await load()).flags, rest).values
+}
