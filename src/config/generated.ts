@@ -227,6 +227,12 @@ export interface Sections {
      */
     doubts: Values['topics.doubts']
     /**
+     * Topic of what operators have paused.
+     *
+     * `topics.control`, variable `BUSGATE_TOPICS_CONTROL`. Default: `busgate.control`.
+     */
+    control: Values['topics.control']
+    /**
      * Topic of messages whose verdict is missing; only the reconciler uses it.
      *
      * `topics.overdue`, variable `BUSGATE_TOPICS_OVERDUE`. Default: `busgate.overdue`.
@@ -758,6 +764,12 @@ export interface SettingsTree {
      * `topics.doubts`, variable `BUSGATE_TOPICS_DOUBTS`. Default: `busgate.doubts`.
      */
     readonly doubts?: GivenValues['topics.doubts'] | undefined
+    /**
+     * Topic of what operators have paused.
+     *
+     * `topics.control`, variable `BUSGATE_TOPICS_CONTROL`. Default: `busgate.control`.
+     */
+    readonly control?: GivenValues['topics.control'] | undefined
     /**
      * Topic of messages whose verdict is missing; only the reconciler uses it.
      *
