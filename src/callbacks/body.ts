@@ -35,7 +35,7 @@ export function readBody(
         return
       }
       if (size + piece.length > body.length) {
-        const room = Math.min(maxBytes, Math.max(size + piece.length, 2 * body.length, LEAST_ROOM))
+        const room = Math.min(maxBytes, Math.max(size + piece.length, 2 * body.length, leastRoom))
         if (!reserve(room - body.length)) {
           refuse('overloaded')
           return
@@ -53,7 +53,7 @@ export function readBody(
   })
 }
 
-const LEAST_ROOM = 1024
+const leastRoom = 1024
 
 /** Whether more is to come of a refused request than is worth the while to read: its connection ends with the answer. */
 export function isEndless({ complete, headers }: IncomingMessage, maxBytes: number): boolean {
@@ -90,7 +90,7 @@ function flawOf(text: string, maxDepth: number): 'too_deep' | 'duplicate_name' |
   let isName = false
   for (let i = 0; i < text.length; i++) {
     const char = text.charCodeAt(i)
-    if (char === QUOTE) {
+    if (char === quoteMark) {
       const end = endOfString(text, i)
       const names = open.at(-1)
       if (isName && names) {
@@ -100,14 +100,14 @@ function flawOf(text: string, maxDepth: number): 'too_deep' | 'duplicate_name' |
       }
       isName = false
       i = end
-    } else if (char === BRACE || char === BRACKET) {
+    } else if (char === brace || char === bracket) {
       if (open.length === maxDepth) return 'too_deep'
-      open.push(char === BRACE ? new Set() : null)
-      isName = char === BRACE
-    } else if (char === END_BRACE || char === END_BRACKET) {
+      open.push(char === brace ? new Set() : null)
+      isName = char === brace
+    } else if (char === endBrace || char === endBracket) {
       open.pop()
       isName = false
-    } else if (char === COMMA) isName = open.at(-1) instanceof Set
+    } else if (char === comma) isName = open.at(-1) instanceof Set
   }
   return null
 }
@@ -115,7 +115,7 @@ function flawOf(text: string, maxDepth: number): 'too_deep' | 'duplicate_name' |
 /** Where the string that begins here has its second quote; the text's length where it has none. */
 function endOfString(text: string, start: number): number {
   let at = start + 1
-  while (at < text.length && text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1
+  while (at < text.length && text.charCodeAt(at) !== quoteMark) at += text.charCodeAt(at) === backslash ? 2 : 1
   return Math.min(at, text.length)
 }
 
@@ -129,10 +129,10 @@ function unescaped(quoted: string): string {
   }
 }
 
-const QUOTE = 0x22
-const COMMA = 0x2c
-const BACKSLASH = 0x5c
-const BRACKET = 0x5b
-const END_BRACKET = 0x5d
-const BRACE = 0x7b
-const END_BRACE = 0x7d
+const quoteMark = 0x22
+const comma = 0x2c
+const backslash = 0x5c
+const bracket = 0x5b
+const endBracket = 0x5d
+const brace = 0x7b
+const endBrace = 0x7d

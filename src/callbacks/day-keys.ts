@@ -15,10 +15,10 @@ export interface DayKey {
   header: Buffer
 }
 
-export const TOKEN_VERSION = 1
+export const tokenVersion = 1
 
-const MOST_DAYS = 1000
-const MOST_KEYS_A_DAY = 16
+const mostDays = 1000
+const mostKeysADay = 16
 
 interface CachedKey extends HookKey, DayKey {}
 
@@ -31,9 +31,9 @@ export function createDayKeys(): (from: HookKey, day: number) => DayKey {
     const known = ofDay?.find(cached => cached.kid === from.kid && cached.secret === from.secret)
     if (known !== undefined) return known
     const made = { ...from, key: derive(from.secret, day), header: headerOf(from.kid, day) }
-    if (ofDay !== undefined && ofDay.length < MOST_KEYS_A_DAY) ofDay.push(made)
+    if (ofDay !== undefined && ofDay.length < mostKeysADay) ofDay.push(made)
     else {
-      if (cache.size >= MOST_DAYS) cache.clear()
+      if (cache.size >= mostDays) cache.clear()
       cache.set(day, [made])
     }
     return made
@@ -50,7 +50,7 @@ function headerOf(kid: string, day: number): Buffer {
     throw new RangeError('callbacks.secret: a key id must have 1 to 255 bytes, as in `kid:secret`')
   }
   const header = Buffer.alloc(name.length + 4)
-  header[0] = TOKEN_VERSION
+  header[0] = tokenVersion
   header[1] = name.length
   name.copy(header, 2)
   header.writeUInt16BE(day, header.length - 2)

@@ -7,19 +7,19 @@ import { createCipheriv, type KeyObject } from 'node:crypto'
  * and GHASH, the sum that authenticates a text, is looked up in a table (20 ns for 16 bytes).
  */
 
-export const NONCE_BYTES = 12
-export const TAG_BYTES = 16
-const BLOCK = 16
-const WORD = 4
-const WORDS = BLOCK / WORD
-const NONCE_WORDS = NONCE_BYTES / WORD
+export const nonceBytes = 12
+export const tagBytes = 16
+const blockBytes = 16
+const wordBytes = 4
+const blockWords = blockBytes / wordBytes
+const wordsOfNonce = nonceBytes / wordBytes
 
 /** A hook address has room for no more; longer texts are sealed by node:crypto. */
-const TEXT_BLOCKS = 8
+const textBlocks = 8
 /** A pad holds the block that covers a text's tag, then those that cover the text. */
-const PAD_BYTES = (1 + TEXT_BLOCKS) * BLOCK
+const padBytes = (1 + textBlocks) * blockBytes
 /** Random bytes are asked for by so many texts at a time, too: one call each would cost as much as the encryption. */
-const TEXTS = 256
+const textsAtOnce = 256
 
 /** Seals texts under one key, each with the same clear bytes in front of it, which are authenticated with it. */
 export class GcmSealer {
@@ -28,13 +28,13 @@ export class GcmSealer {
   readonly #random: (bytes: Buffer) => unknown
   readonly #hash: Ghash
   readonly #encrypt: (blocks: Buffer) => Buffer
-  readonly #nonces = Buffer.from(new ArrayBuffer(TEXTS * NONCE_BYTES))
+  readonly #nonces = Buffer.from(new ArrayBuffer(textsAtOnce * nonceBytes))
   readonly #nonceWords = new Uint32Array(this.#nonces.buffer)
   /** Each pad is encrypted from blocks that hold the nonce of its text and, in the last word, their number. */
-  readonly #counters = Buffer.from(new ArrayBuffer(TEXTS * PAD_BYTES))
+  readonly #counters = Buffer.from(new ArrayBuffer(textsAtOnce * padBytes))
   readonly #counterWords = new Uint32Array(this.#counters.buffer)
   #pads: Buffer = this.#counters
-  #used = TEXTS
+  #used = textsAtOnce
 
   /** @param random fills a buffer with random bytes */
   constructor(key: KeyObject, clear: Buffer, random: (bytes: Buffer) => unknown) {
@@ -43,33 +43,33 @@ export class GcmSealer {
     this.#random = random
     const cipher = createCipheriv('aes-256-ecb', key, null).setAutoPadding(false)
     this.#encrypt = blocks => cipher.update(blocks)
-    this.#hash = new Ghash(this.#encrypt(Buffer.alloc(BLOCK)), clear)
-    for (let at = 0; at < this.#counters.length; at += BLOCK) {
-      this.#counters.writeUInt32BE(1 + (at % PAD_BYTES) / BLOCK, at + NONCE_BYTES)
+    this.#hash = new Ghash(this.#encrypt(Buffer.alloc(blockBytes)), clear)
+    for (let at = 0; at < this.#counters.length; at += blockBytes) {
+      this.#counters.writeUInt32BE(1 + (at % padBytes) / blockBytes, at + nonceBytes)
     }
   }
 
   /** Encrypts `bytes` from `start` to `end` in place, and writes the nonce before and the tag behind them. */
   seal(bytes: Buffer, start: number, end: number): void {
-    if (this.#used === TEXTS) this.#renew()
+    if (this.#used === textsAtOnce) this.#renew()
     const text = this.#used++
-    const nonce = text * NONCE_BYTES
-    for (let i = 0; i < NONCE_BYTES; i++) bytes[start - NONCE_BYTES + i] = this.#nonces[nonce + i]!
-    if (end - start > TEXT_BLOCKS * BLOCK) this.#sealLong(bytes, start, end)
-    else this.#sealShort(text * PAD_BYTES, bytes, start, end)
+    const nonce = text * nonceBytes
+    for (let i = 0; i < nonceBytes; i++) bytes[start - nonceBytes + i] = this.#nonces[nonce + i]!
+    if (end - start > textBlocks * blockBytes) this.#sealLong(bytes, start, end)
+    else this.#sealShort(text * padBytes, bytes, start, end)
   }
 
   #sealShort(pad: number, bytes: Buffer, start: number, end: number): void {
     const pads = this.#pads
-    const shift = pad + BLOCK - start
+    const shift = pad + blockBytes - start
     for (let at = start; at < end; at++) bytes[at]! ^= pads[at + shift]!
     const sum = this.#hash.of(bytes, start, end)
-    for (let i = 0; i < TAG_BYTES; i++) bytes[end + i] = sum[i]! ^ pads[pad + i]!
+    for (let i = 0; i < tagBytes; i++) bytes[end + i] = sum[i]! ^ pads[pad + i]!
   }
 
   #sealLong(bytes: Buffer, start: number, end: number): void {
-    const nonce = bytes.subarray(start - NONCE_BYTES, start)
-    const cipher = createCipheriv('aes-256-gcm', this.key, nonce, { authTagLength: TAG_BYTES }).setAAD(this.#clear)
+    const nonce = bytes.subarray(start - nonceBytes, start)
+    const cipher = createCipheriv('aes-256-gcm', this.key, nonce, { authTagLength: tagBytes }).setAAD(this.#clear)
     bytes.set(cipher.update(bytes.subarray(start, end)), start)
     cipher.final()
     bytes.set(cipher.getAuthTag(), end)
@@ -80,25 +80,25 @@ export class GcmSealer {
     this.#random(this.#nonces)
     const nonces = this.#nonceWords
     const counters = this.#counterWords
-    for (let at = 0; at < counters.length; at += WORDS) {
-      const nonce = Math.floor((at * WORD) / PAD_BYTES) * NONCE_WORDS
-      for (let word = 0; word < NONCE_WORDS; word++) counters[at + word] = nonces[nonce + word]!
+    for (let at = 0; at < counters.length; at += blockWords) {
+      const nonce = Math.floor((at * wordBytes) / padBytes) * wordsOfNonce
+      for (let word = 0; word < wordsOfNonce; word++) counters[at + word] = nonces[nonce + word]!
     }
     this.#pads = this.#encrypt(this.#counters)
     this.#used = 0
   }
 }
 
-const BYTES = 256
+const byteValues = 256
 
 /** GHASH: a polynomial over GF(2^128) at a secret point, whose coefficients are the blocks of clear bytes and text. */
 class Ghash {
   /** The product of each byte with the point, by the byte's place in a block and its value: 64 KiB. */
-  readonly #products = new Uint32Array(BLOCK * BYTES * WORDS)
-  readonly #sum = new Uint8Array(BLOCK)
+  readonly #products = new Uint32Array(blockBytes * byteValues * blockWords)
+  readonly #sum = new Uint8Array(blockBytes)
   readonly #sumWords = new Uint32Array(this.#sum.buffer)
-  readonly #ofClear = new Uint8Array(BLOCK)
-  readonly #lengths = Buffer.alloc(BLOCK)
+  readonly #ofClear = new Uint8Array(blockBytes)
+  readonly #lengths = Buffer.alloc(blockBytes)
 
   constructor(point: Buffer, clear: Buffer) {
     this.#multiply(point)
@@ -112,19 +112,19 @@ class Ghash {
     this.#sum.set(this.#ofClear)
     this.#add(bytes, start, end)
     this.#lengths.writeUInt32BE((end - start) * 8, 12)
-    this.#add(this.#lengths, 0, BLOCK)
+    this.#add(this.#lengths, 0, blockBytes)
     return this.#sum
   }
 
   #add(bytes: Buffer, start: number, end: number): void {
     const sum = this.#sum
     const products = this.#products
-    for (let block = start; block < end; block += BLOCK) {
-      const length = Math.min(BLOCK, end - block)
+    for (let block = start; block < end; block += blockBytes) {
+      const length = Math.min(blockBytes, end - block)
       for (let i = 0; i < length; i++) sum[i]! ^= bytes[block + i]!
       let [a, b, c, d] = [0, 0, 0, 0]
-      for (let i = 0; i < BLOCK; i++) {
-        const product = (i * BYTES + sum[i]!) * WORDS
+      for (let i = 0; i < blockBytes; i++) {
+        const product = (i * byteValues + sum[i]!) * blockWords
         a ^= products[product]!
         b ^= products[product + 1]!
         c ^= products[product + 2]!
@@ -142,19 +142,19 @@ class Ghash {
     const products = this.#products
     const view = new DataView(products.buffer)
     let product = (point.readBigUInt64BE(0) << 64n) | point.readBigUInt64BE(8)
-    for (let bit = 0; bit < BLOCK * 8; bit++) {
-      const at = ((bit >> 3) * BYTES + (0x80 >> (bit & 7))) * BLOCK
+    for (let bit = 0; bit < blockBytes * 8; bit++) {
+      const at = ((bit >> 3) * byteValues + (0x80 >> (bit & 7))) * blockBytes
       view.setBigUint64(at, product >> 64n)
       view.setBigUint64(at + 8, product & 0xffff_ffff_ffff_ffffn)
       product = (product >> 1n) ^ (product & 1n ? 0xe1n << 120n : 0n)
     }
-    for (let place = 0; place < BLOCK * BYTES; place += BYTES) {
-      for (let value = 1; value < BYTES; value++) {
+    for (let place = 0; place < blockBytes * byteValues; place += byteValues) {
+      for (let value = 1; value < byteValues; value++) {
         const lowest = value & -value
         const rest = value ^ lowest
-        for (let word = 0; word < WORDS && rest !== 0; word++) {
-          products[(place + value) * WORDS + word] =
-            products[(place + lowest) * WORDS + word]! ^ products[(place + rest) * WORDS + word]!
+        for (let word = 0; word < blockWords && rest !== 0; word++) {
+          products[(place + value) * blockWords + word] =
+            products[(place + lowest) * blockWords + word]! ^ products[(place + rest) * blockWords + word]!
         }
       }
     }

@@ -15,7 +15,7 @@ export interface HookUrlOptions {
 }
 
 /** The longest subject without correlation, but for its account. */
-const LARGE_SUBJECT = { id: 2n ** 63n - 1n, type: 'rcs+viber+sms', correlationId: null, tenant: null, trace: null }
+const largeSubject = { id: 2n ** 63n - 1n, type: 'rcs+viber+sms', correlationId: null, tenant: null, trace: null }
 
 /**
  * Makes the `hook` of a command, as it stands between the quotes of a JSON text. From an address that would grow too long the trace is left out first, then correlation
@@ -25,7 +25,7 @@ const LARGE_SUBJECT = { id: 2n ** 63n - 1n, type: 'rcs+viber+sms', correlationId
 export function hookUrl(options: HookUrlOptions): (subject: HookSubject) => string | null {
   const { urlMaxLength, tokens, onCorrelationDropped } = options
   const base = JSON.stringify(`${withoutSlash(options.publicUrl)}/hooks/`).slice(1, -1)
-  const lengths = options.accounts.map(account => base.length + tokens.issue({ ...LARGE_SUBJECT, account }).length)
+  const lengths = options.accounts.map(account => base.length + tokens.issue({ ...largeSubject, account }).length)
   const needed = Math.max(0, ...lengths)
   if (needed > urlMaxLength) throw tooLong(needed, urlMaxLength)
 

@@ -9,7 +9,7 @@ import { callbackSpan } from '../telemetry/spans.ts'
 import { recordedTraceId, type TraceContext } from '../telemetry/trace.ts'
 import { isEndless, parseCallback, readBody, unfitHeaders } from './body.ts'
 import { statusEvent } from './event.ts'
-import { REQUEST_BYTES, type ReceiverLimits } from './limits.ts'
+import { type ReceiverLimits, requestBytes } from './limits.ts'
 import { type CallbackOrigin, originOf } from './origin.ts'
 import { type Refusal, refusals, unpaced } from './refusals.ts'
 import type { Visit } from './senders.ts'
@@ -47,7 +47,7 @@ export function createIntake(
   shared: SharedPublish<OutgoingRecord>,
 ): Intake {
   async function receive(request: IncomingMessage, response: ServerResponse, reserve: Reserve): Promise<Outcome> {
-    if (!reserve(REQUEST_BYTES + headBytes(request))) return 'overloaded'
+    if (!reserve(requestBytes + headBytes(request))) return 'overloaded'
     if (request.method !== 'POST') return 'method'
     const origin = originOf(request.url ?? '', tokens)
     if (typeof origin === 'string') return origin

@@ -48,4 +48,4 @@ export const receiverLimits: ReceiverLimits = {
 }
 
 /** What a request takes of `inFlightBytes` beside its headers and its body, as measured. */
-export const REQUEST_BYTES = 13 * 1024
+export const requestBytes = 13 * 1024

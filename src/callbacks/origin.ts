@@ -5,8 +5,8 @@ import type { HookTokens } from './token.ts'
 /** Which address was called: one message's own, or an account's. */
 export type CallbackOrigin = { kind: 'message'; subject: OpenedSubject } | { kind: 'account'; account: string }
 
-const MESSAGE_PATH = /\/hooks\/([^/]+)$/
-const ACCOUNT_PATH = /\/hooks\/account\/([^/]+)\/([^/]+)$/
+const messagePattern = /\/hooks\/([^/]+)$/
+const accountPattern = /\/hooks\/account\/([^/]+)\/([^/]+)$/
 
 /**
  * Reads the request's target. What stands before /hooks/ is ignored, be it the path of callbacks.publicUrl, which a
@@ -14,12 +14,12 @@ const ACCOUNT_PATH = /\/hooks\/account\/([^/]+)\/([^/]+)$/
  */
 export function originOf(url: string, tokens: Pick<HookTokens, 'open' | 'openAccount'>): CallbackOrigin | Refusal {
   const [path = ''] = url.split('?', 1)
-  const [, account, accountToken] = ACCOUNT_PATH.exec(path) ?? []
+  const [, account, accountToken] = accountPattern.exec(path) ?? []
   if (account !== undefined && accountToken !== undefined) {
     const opened = tokens.openAccount(account, accountToken)
     return opened.ok ? { kind: 'account', account } : opened.reason
   }
-  const token = MESSAGE_PATH.exec(path)?.[1]
+  const token = messagePattern.exec(path)?.[1]
   if (token === undefined) return 'path'
   const opened = tokens.open(token)
   return opened.ok ? { kind: 'message', subject: opened.subject } : opened.reason

@@ -31,9 +31,9 @@ export interface Receiver {
 }
 
 /** Many headers cost more than their bytes; callbacks come with a dozen. */
-const MOST_HEADERS = 100
+const mostHeaders = 100
 /** Finding the idle connections takes a look at all of them. */
-const MAKE_ROOM_EVERY_MS = 1000
+const makeRoomEveryMs = 1000
 
 /**
  * Serves `POST /hooks/TOKEN` and `POST /hooks/account/ACCOUNT/TOKEN`. 200 is answered only when the event is on the bus.
@@ -97,12 +97,12 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
 
   server.removeAllListeners('connection').on('connection', enter)
   server.on('request', begin).on('checkContinue', begin)
-  server.maxHeadersCount = MOST_HEADERS
+  server.maxHeadersCount = mostHeaders
   server.maxConnections = limits.connections
   let roomMadeAt = Number.NEGATIVE_INFINITY
   server.on('drop', () => {
     telemetry.emit('callback.refused', { reason: 'overloaded' })
-    if (clock.monotonic() < roomMadeAt + MAKE_ROOM_EVERY_MS) return
+    if (clock.monotonic() < roomMadeAt + makeRoomEveryMs) return
     roomMadeAt = clock.monotonic()
     server.closeIdleConnections() // so that the next one gets in
   })

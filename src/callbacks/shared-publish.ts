@@ -23,7 +23,7 @@ export interface ShareOptions {
 }
 
 // All that a publish carries waits for all of it.
-const MOST_BYTES = 512 * 1024
+const mostBytes = 512 * 1024
 
 /**
  * One publish is in flight; the next takes all that wait by then, up to 512 KiB. A publish that fails fails what it
@@ -85,7 +85,7 @@ function batchLength(waiting: readonly { bytes: number }[]): number {
   let bytes = 0
   const first = waiting.findIndex((next, index) => {
     bytes += next.bytes
-    return bytes > MOST_BYTES && index > 0
+    return bytes > mostBytes && index > 0
   })
   return first === -1 ? waiting.length : first
 }

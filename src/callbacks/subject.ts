@@ -18,25 +18,25 @@ export interface OpenedSubject extends HookSubject {
   issuedAt: number
 }
 
-export const DAY_MS = 86_400_000
+export const dayMs = 86_400_000
 
 // Neither byte occurs in UTF-8, so fields need no lengths and may hold any text.
-const FIELD_END = 0xff
-const NULL_FIELD = 0xfe
+const fieldEnd = 0xff
+const nullField = 0xfe
 
-const FIXED_BYTES = 12
-const MOST_BYTES_PER_UNIT = 3
-const FIELDS = 4
+const fixedBytes = 12
+const mostBytesPerUnit = 3
+const fieldCount = 4
 
-const TRACE_ID_BYTES = 16
-const SPAN_ID_BYTES = 8
-const TRACE_BYTES = TRACE_ID_BYTES + SPAN_ID_BYTES + 1
+const traceIdBytes = 16
+const spanIdBytes = 8
+const traceBytes = traceIdBytes + spanIdBytes + 1
 
 /** Room that `packSubject` may need, in bytes. */
 export function subjectRoom(subject: HookSubject): number {
   const { account, type, correlationId, tenant } = subject
   const units = account.length + type.length + (correlationId?.length ?? 0) + (tenant?.length ?? 0)
-  return FIXED_BYTES + FIELDS + units * MOST_BYTES_PER_UNIT + 2 + TRACE_BYTES
+  return fixedBytes + fieldCount + units * mostBytesPerUnit + 2 + traceBytes
 }
 
 /**
@@ -47,7 +47,7 @@ export function packSubject(into: Buffer, start: number, subject: HookSubject, m
   into.writeUInt32BE(Number(subject.id >> 32n), start)
   into.writeUInt32BE(Number(subject.id & 0xffffffffn), start + 4)
   into.writeUInt32BE(msOfDay, start + 8)
-  let end = packText(into, start + FIXED_BYTES, subject.account)
+  let end = packText(into, start + fixedBytes, subject.account)
   end = packText(into, end, subject.type)
   end = packText(into, end, subject.correlationId)
   end = packText(into, end, subject.tenant)
@@ -56,39 +56,39 @@ export function packSubject(into: Buffer, start: number, subject: HookSubject, m
 
 /** The reverse of `packSubject`; null when the bytes are not a subject. */
 export function unpackSubject(bytes: Buffer, day: number): OpenedSubject | null {
-  if (bytes.length < FIXED_BYTES) return null
+  if (bytes.length < fixedBytes) return null
   const fields: (string | null)[] = []
-  let start = FIXED_BYTES
-  while (fields.length < FIELDS) {
-    const end = bytes.indexOf(FIELD_END, start)
+  let start = fixedBytes
+  while (fields.length < fieldCount) {
+    const end = bytes.indexOf(fieldEnd, start)
     if (end === -1) return null
-    fields.push(bytes[start] === NULL_FIELD ? null : bytes.toString('utf8', start, end))
+    fields.push(bytes[start] === nullField ? null : bytes.toString('utf8', start, end))
     start = end + 1
   }
   const [account, type, correlationId, tenant] = fields
   const rest = bytes.subarray(start)
-  if (account == null || type == null || (rest.length !== 0 && rest.length !== TRACE_BYTES)) return null
+  if (account == null || type == null || (rest.length !== 0 && rest.length !== traceBytes)) return null
   return {
     account,
     id: bytes.readBigUInt64BE(0),
     type,
     correlationId: correlationId ?? null,
     tenant: tenant ?? null,
-    issuedAt: day * DAY_MS + bytes.readUInt32BE(8),
+    issuedAt: day * dayMs + bytes.readUInt32BE(8),
     trace: rest.length === 0 ? null : unpackTrace(rest),
   }
 }
 
 function packTrace(into: Buffer, start: number, { traceId, spanId, flags }: TraceContext): number {
-  const spanAt = start + into.write(traceId, start, TRACE_ID_BYTES, 'hex')
-  return into.writeUInt8(flags, spanAt + into.write(spanId, spanAt, SPAN_ID_BYTES, 'hex'))
+  const spanAt = start + into.write(traceId, start, traceIdBytes, 'hex')
+  return into.writeUInt8(flags, spanAt + into.write(spanId, spanAt, spanIdBytes, 'hex'))
 }
 
 function unpackTrace(bytes: Buffer): TraceContext {
-  const spanEnd = TRACE_ID_BYTES + SPAN_ID_BYTES
+  const spanEnd = traceIdBytes + spanIdBytes
   return {
-    traceId: bytes.toString('hex', 0, TRACE_ID_BYTES),
-    spanId: bytes.toString('hex', TRACE_ID_BYTES, spanEnd),
+    traceId: bytes.toString('hex', 0, traceIdBytes),
+    spanId: bytes.toString('hex', traceIdBytes, spanEnd),
     flags: bytes[spanEnd]!,
     state: null,
   }
@@ -96,8 +96,8 @@ function unpackTrace(bytes: Buffer): TraceContext {
 
 function packText(into: Buffer, start: number, text: string | null): number {
   let end = start
-  if (text === null) into[end++] = NULL_FIELD
+  if (text === null) into[end++] = nullField
   else end += into.write(text, start)
-  into[end++] = FIELD_END
+  into[end++] = fieldEnd
   return end
 }

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomFillSync } from 'node:crypto'
-import { createDayKeys, type DayKey, type HookKey, TOKEN_VERSION } from './day-keys.ts'
-import { GcmSealer, NONCE_BYTES, TAG_BYTES } from './gcm.ts'
-import { DAY_MS, type HookSubject, type OpenedSubject, packSubject, subjectRoom, unpackSubject } from './subject.ts'
+import { createDayKeys, type DayKey, type HookKey, tokenVersion } from './day-keys.ts'
+import { GcmSealer, nonceBytes, tagBytes } from './gcm.ts'
+import { dayMs, type HookSubject, type OpenedSubject, packSubject, subjectRoom, unpackSubject } from './subject.ts'
 
 /** Why a token does not open. `unknown_key`: perhaps a key that this process has not been given yet. */
 export type TokenFault = 'malformed' | 'unknown_key' | 'forged' | 'expired'
@@ -30,9 +30,9 @@ export interface HookTokenOptions {
   random?: (bytes: Buffer) => unknown
 }
 
-const ALGORITHM = 'aes-256-gcm'
-const GCM = { authTagLength: TAG_BYTES }
-const ACCOUNT_DAY = 0
+const algorithm = 'aes-256-gcm'
+const gcmOptions = { authTagLength: tagBytes }
+const accountDay = 0
 
 interface Parts {
   kid: string
@@ -66,25 +66,25 @@ export function createHookTokens(options: HookTokenOptions): HookTokens {
 
   function issue(subject: HookSubject): string {
     const time = now()
-    const day = Math.floor(time / DAY_MS)
+    const day = Math.floor(time / dayMs)
     const dayKey = issuingKey(day)
     const { header } = dayKey
-    const start = header.length + NONCE_BYTES
-    const room = start + subjectRoom(subject) + TAG_BYTES
+    const start = header.length + nonceBytes
+    const room = start + subjectRoom(subject) + tagBytes
     const bytes = room <= scratch.length ? scratch : Buffer.allocUnsafe(room)
-    const end = packSubject(bytes, start, subject, time - day * DAY_MS)
+    const end = packSubject(bytes, start, subject, time - day * dayMs)
     bytes.set(header)
     sealerOf(dayKey).seal(bytes, start, end)
-    return bytes.toString('base64url', 0, end + TAG_BYTES)
+    return bytes.toString('base64url', 0, end + tagBytes)
   }
 
   function open(token: string): Opened<{ subject: OpenedSubject }> {
     const parts = split(token)
     if (parts === null) return { ok: false, reason: 'malformed' }
     // Told before any key is derived: a stranger cannot make us derive keys for days that never were.
-    const today = Math.floor(now() / DAY_MS)
+    const today = Math.floor(now() / dayMs)
     if (parts.day > today + 1) return { ok: false, reason: 'forged' }
-    if ((parts.day + 1) * DAY_MS + tokenLifeMs < now()) return { ok: false, reason: 'expired' }
+    if ((parts.day + 1) * dayMs + tokenLifeMs < now()) return { ok: false, reason: 'expired' }
     const key = openingKey(parts)
     if (key === null) return { ok: false, reason: 'unknown_key' }
     const plain = unseal(parts, key, key.header)
@@ -94,17 +94,17 @@ export function createHookTokens(options: HookTokenOptions): HookTokens {
   }
 
   function issueAccount(account: string): string {
-    const { key, header } = issuingKey(ACCOUNT_DAY)
-    const nonce = Buffer.alloc(NONCE_BYTES)
+    const { key, header } = issuingKey(accountDay)
+    const nonce = Buffer.alloc(nonceBytes)
     random(nonce)
-    const cipher = createCipheriv(ALGORITHM, key, nonce, GCM).setAAD(accountData(header, account))
+    const cipher = createCipheriv(algorithm, key, nonce, gcmOptions).setAAD(accountData(header, account))
     cipher.final()
     return Buffer.concat([header, nonce, cipher.getAuthTag()]).toString('base64url')
   }
 
   function openAccount(account: string, token: string): Opened<object> {
     const parts = split(token)
-    if (parts === null || parts.day !== ACCOUNT_DAY) return { ok: false, reason: 'malformed' }
+    if (parts === null || parts.day !== accountDay) return { ok: false, reason: 'malformed' }
     const key = openingKey(parts)
     if (key === null) return { ok: false, reason: 'unknown_key' }
     const plain = unseal(parts, key, accountData(key.header, account))
@@ -124,14 +124,14 @@ function split(token: string): Parts | null {
   // Node decodes leniently; only the one true spelling of a token is taken.
   if (bytes.toString('base64url') !== token) return null
   const kidEnd = 2 + (bytes[1] ?? 0)
-  if (bytes[0] !== TOKEN_VERSION || bytes.length < kidEnd + 2 + NONCE_BYTES + TAG_BYTES) return null
+  if (bytes[0] !== tokenVersion || bytes.length < kidEnd + 2 + nonceBytes + tagBytes) return null
   return { kid: bytes.toString('utf8', 2, kidEnd), day: bytes.readUInt16BE(kidEnd), at: kidEnd + 2, bytes }
 }
 
 function unseal({ bytes, at }: Parts, { key }: DayKey, clear: Buffer): Buffer | null {
-  const start = at + NONCE_BYTES
-  const end = bytes.length - TAG_BYTES
-  const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(at, start), GCM)
+  const start = at + nonceBytes
+  const end = bytes.length - tagBytes
+  const decipher = createDecipheriv(algorithm, key, bytes.subarray(at, start), gcmOptions)
   decipher.setAAD(clear).setAuthTag(bytes.subarray(end))
   const plain = decipher.update(bytes.subarray(start, end))
   try {

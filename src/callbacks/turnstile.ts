@@ -11,8 +11,8 @@ export interface TurnstileOptions {
   lingerBytes: number
 }
 
-const END_OF_HEAD = '\r\n\r\n'
-const PIECE_BYTES = 4096
+const endOfHead = '\r\n\r\n'
+const pieceBytes = 4096
 
 /**
  * Stands between a connection and Node's HTTP server, which parses as many requests as it is given at once: each of them
@@ -37,7 +37,7 @@ export class Turnstile extends Duplex {
   #hasEnded = false
 
   constructor(socket: Socket, options: TurnstileOptions) {
-    super({ readableHighWaterMark: PIECE_BYTES })
+    super({ readableHighWaterMark: pieceBytes })
     this.#socket = socket
     this.#options = options
     socket.on('data', piece => this.#take(piece))
@@ -144,13 +144,13 @@ export class Turnstile extends Duplex {
 
   /** Up to the end of the next head, or all of it where none ends here. */
   #headLength(waiting: Buffer): number {
-    const end = waiting.indexOf(END_OF_HEAD)
+    const end = waiting.indexOf(endOfHead)
     this.#isHeadWhole = end !== -1
-    return end === -1 ? waiting.length : end + END_OF_HEAD.length
+    return end === -1 ? waiting.length : end + endOfHead.length
   }
 
   #bodyLength(waiting: Buffer): number {
-    const length = Math.min(this.#bodyLeft || PIECE_BYTES, PIECE_BYTES, waiting.length)
+    const length = Math.min(this.#bodyLeft || pieceBytes, pieceBytes, waiting.length)
     if (this.#bodyLeft !== null) this.#bodyLeft -= length
     return length
   }

@@ -1,24 +1,24 @@
 import { z } from 'zod'
 import { must } from './messages.ts'
 
-const LARGEST = 2n ** 63n - 1n
+const largestId = 2n ** 63n - 1n
 
 const isMessageId = (value: unknown): boolean =>
-  typeof value === 'bigint' ? value >= 1n && value <= LARGEST : Number.isSafeInteger(value) && (value as number) >= 1
+  typeof value === 'bigint' ? value >= 1n && value <= largestId : Number.isSafeInteger(value) && (value as number) >= 1
 
 /** The caller's own unique identifier of a message: 1 to 2^63-1, as a bigint where a number would lose digits. */
 export const messageId = z
   .custom<number | bigint>(isMessageId, {
-    error: must(`a whole number from 1 to ${LARGEST} (a bigint beyond ${Number.MAX_SAFE_INTEGER})`),
+    error: must(`a whole number from 1 to ${largestId} (a bigint beyond ${Number.MAX_SAFE_INTEGER})`),
     abort: true,
   })
-  .meta({ expects: `a whole number from 1 to ${LARGEST}`, description: "The caller's own unique id of the message." })
+  .meta({ expects: `a whole number from 1 to ${largestId}`, description: "The caller's own unique id of the message." })
 
 /** The id that a decimal text names; null: it is none. */
 export function idIn(text: string): bigint | null {
   if (!/^[1-9]\d{0,18}$/.test(text)) return null
   const id = BigInt(text)
-  return id <= LARGEST ? id : null
+  return id <= largestId ? id : null
 }
 
 /**

@@ -1,7 +1,7 @@
-const DATE = String.raw`(?<year>\d{4})(?<dash>-?)(?:(?<month>\d\d)\k<dash>(?<day>\d\d)|(?<ordinal>\d{3})|W(?<week>\d\d)\k<dash>(?<weekday>[1-7]))`
-const TIME = String.raw`(?<hour>\d\d)(?:(?<colon>:?)(?<minute>\d\d)(?:\k<colon>(?<second>\d\d))?)?(?:[.,](?<fraction>\d+))?`
-const OFFSET = String.raw`Z|(?<sign>[+\-\u2212])(?<offsetHour>\d\d)(?::?(?<offsetMinute>\d\d))?`
-const DATE_TIME = new RegExp(`^${DATE}[T ]${TIME}(?:${OFFSET})$`, 'i')
+const datePattern = String.raw`(?<year>\d{4})(?<dash>-?)(?:(?<month>\d\d)\k<dash>(?<day>\d\d)|(?<ordinal>\d{3})|W(?<week>\d\d)\k<dash>(?<weekday>[1-7]))`
+const timePattern = String.raw`(?<hour>\d\d)(?:(?<colon>:?)(?<minute>\d\d)(?:\k<colon>(?<second>\d\d))?)?(?:[.,](?<fraction>\d+))?`
+const offsetPattern = String.raw`Z|(?<sign>[+\-\u2212])(?<offsetHour>\d\d)(?::?(?<offsetMinute>\d\d))?`
+const dateTimePattern = new RegExp(`^${datePattern}[T ]${timePattern}(?:${offsetPattern})$`, 'i')
 
 const second = 1000
 const minute = 60 * second
@@ -17,7 +17,7 @@ type Parts = Readonly<Record<string, string | undefined>>
  * null: it is none, or has no offset from UTC, so that nobody can tell which instant is meant.
  */
 export function instantOf(text: string): number | null {
-  const parts: Parts | undefined = DATE_TIME.exec(text.trim())?.groups
+  const parts: Parts | undefined = dateTimePattern.exec(text.trim())?.groups
   if (parts === undefined) return null
   const date = dateOf(parts)
   const time = timeOf(parts)

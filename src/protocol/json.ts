@@ -6,11 +6,11 @@ const { parse, rawJSON } = JSON as unknown as {
 }
 
 /** True when a number of 16 digits or more may begin somewhere: rare, and read the slow way. */
-const LONG_NUMBER = /^\d{16}|[:[,\s-]\d{16}/
-const INTEGER = /^-?\d+$/
+const longNumberPattern = /^\d{16}|[:[,\s-]\d{16}/
+const integerPattern = /^-?\d+$/
 
 const exactInteger: SourceReviver = (_key, value, { source }) =>
-  typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && INTEGER.test(source)
+  typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && integerPattern.test(source)
     ? BigInt(source)
     : value
 
@@ -18,7 +18,8 @@ const exactInteger: SourceReviver = (_key, value, { source }) =>
  * JSON.parse that keeps identifiers whole: an integer literal beyond 2^53-1 becomes a bigint.
  * @throws SyntaxError when the text is not JSON, RangeError when it is nested thousands of levels deep.
  */
-export const parseJson = (text: string): unknown => (LONG_NUMBER.test(text) ? parse(text, exactInteger) : parse(text))
+export const parseJson = (text: string): unknown =>
+  longNumberPattern.test(text) ? parse(text, exactInteger) : parse(text)
 
 const bigintAsDigits = (_key: string, value: unknown): unknown =>
   typeof value === 'bigint' ? rawJSON(value.toString()) : value

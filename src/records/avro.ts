@@ -3,8 +3,8 @@ import { BoundedArray, BoundedMap } from './bounds.ts'
 import { isOptionalPrimitive, OptionalPrimitive } from './optional.ts'
 import type { Codec, Tap } from './tap.ts'
 
-const MAX_LONG = 2n ** 63n - 1n
-const MIN_LONG = -(2n ** 63n)
+const largestLong = 2n ** 63n - 1n
+const smallestLong = -(2n ** 63n)
 
 /** A long as a bigint: avsc's own refuses what does not fit a number exactly. */
 const anyLong = avro.types.LongType.__with({
@@ -16,7 +16,7 @@ const anyLong = avro.types.LongType.__with({
   },
   fromJSON: BigInt,
   toJSON: String,
-  isValid: (value: unknown) => typeof value === 'bigint' && value >= MIN_LONG && value <= MAX_LONG,
+  isValid: (value: unknown) => typeof value === 'bigint' && value >= smallestLong && value <= largestLong,
   compare: (a: bigint, b: bigint) => (a === b ? 0 : a < b ? -1 : 1),
 })
 

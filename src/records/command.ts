@@ -91,12 +91,12 @@ const kinds = new Map(
 )
 
 /** A note in CallOtp and Hlr for those who read the topic. */
-const NOT_SENT = 'comment'
+const notSentField = 'comment'
 
 /** No list of the interface has nearly as many items, and each beyond its own bound would be a problem of its own. */
-const MAX_ITEMS = 1000
+const mostItems = 1000
 /** More problems of one command are not told: its sender can send thousands. */
-const MAX_PROBLEMS = 3
+const mostProblems = 3
 
 /**
  * Checks a command against the gateway's interface and writes its operation object.
@@ -157,7 +157,7 @@ function isRecord({ type }: AvroField): boolean {
 function copyWithoutNulls(record: Fields, copy: Fields = {}): Fields {
   for (const key of Object.keys(record)) {
     const value = record[key]
-    if (value !== null && value !== undefined && key !== NOT_SENT) copy[key] = withoutNulls(value)
+    if (value !== null && value !== undefined && key !== notSentField) copy[key] = withoutNulls(value)
   }
   return copy
 }
@@ -174,12 +174,12 @@ function problemOf(kind: Kind, id: bigint, fields: Fields, { allowEmpty }: ReadO
   fields.id = id
   for (const name in fields) {
     const value = fields[name]
-    if (Array.isArray(value) && value.length > MAX_ITEMS) return `${name} must have at most ${MAX_ITEMS} items`
+    if (Array.isArray(value) && value.length > mostItems) return `${name} must have at most ${mostItems} items`
   }
   const error = isSurelyValid(fields) ? undefined : operations[type].schema.safeParse(fields).error
   if (error === undefined) return allowEmpty ? null : emptiness(type, fields)
   return error.issues
-    .slice(0, MAX_PROBLEMS)
+    .slice(0, mostProblems)
     .map(issue => issue.message)
     .join('; ')
 }

@@ -5,18 +5,18 @@ import { refuseWeightlessItems } from './bounds.ts'
 import { SchemaNotFound, type SchemaRegistry, SchemaUnreadable } from './registry.ts'
 
 /** So long, and after these pauses, a schema that the registry does not have is asked for again: a replica may lag. */
-const PATIENCE_MS = 10_000
-const FIRST_PAUSE_MS = 250
+const patienceMs = 10_000
+const firstPauseMs = 250
 /** How long a "there is no such schema" of the registry is believed after that. */
-const NOT_FOUND_MS = 60_000
+const notFoundMs = 60_000
 /** Foreign bytes can name any number of schemas: at most so many are asked for again at the same time. */
-const MAX_AWAITED = 64
+const mostAwaited = 64
 /** And none while so many that were asked for again are believed to be missing. */
-const MAX_MISSED = 4
+const mostMissed = 4
 /** Foreign bytes can name any number of schemas; more refusals than this are not worth remembering. */
-const MAX_REFUSED = 10_000
+const mostRefused = 10_000
 /** Confluent wire format: a zero byte, the schema's id in 4 bytes, the body. */
-const HEADER = 5
+const headerBytes = 5
 
 export type DecodeCode =
   | 'NO_VALUE'
@@ -73,7 +73,7 @@ export function createDecoder<T>(
 
   function decode(value: Buffer | null): Decoded<T> {
     if (value === null) return failed('NO_VALUE', 'The record has no value: a command topic takes no tombstones.')
-    if (value.length < HEADER || value[0] !== 0) {
+    if (value.length < headerBytes || value[0] !== 0) {
       return failed(
         'NOT_CONFLUENT',
         'The value does not begin with a zero byte and a schema id: write it with the serializer of a schema registry.',
@@ -102,7 +102,7 @@ export function createDecoder<T>(
       resolvers.set(schemaId, resolverFor(await schemaOf(schemaId), schemaId))
       refused.delete(schemaId)
     } catch (error) {
-      if (error instanceof SchemaNotFound) refuse(schemaId, 'SCHEMA_NOT_FOUND', error.message, NOT_FOUND_MS)
+      if (error instanceof SchemaNotFound) refuse(schemaId, 'SCHEMA_NOT_FOUND', error.message, notFoundMs)
       else if (error instanceof SchemaUnreadable) refuse(schemaId, 'SCHEMA_INCOMPATIBLE', error.message, Infinity)
       else throw error
     } finally {
@@ -112,15 +112,15 @@ export function createDecoder<T>(
 
   /** @throws SchemaNotFound when the registry has said so for long enough, or when there is no patience for it now. */
   async function schemaOf(schemaId: number): Promise<object> {
-    const until = clock.monotonic() + PATIENCE_MS
-    for (let pause = FIRST_PAUSE_MS; ; pause *= 2) {
+    const until = clock.monotonic() + patienceMs
+    for (let pause = firstPauseMs; ; pause *= 2) {
       try {
         return await registry.schemaOf(schemaId)
       } catch (error) {
         if (!(error instanceof SchemaNotFound) || !isAwaited(schemaId)) throw error
         const left = until - clock.monotonic()
         if (left <= 0) {
-          missed.push(clock.monotonic() + NOT_FOUND_MS)
+          missed.push(clock.monotonic() + notFoundMs)
           throw error
         }
         await sleep(clock, Math.min(pause, left))
@@ -131,7 +131,7 @@ export function createDecoder<T>(
   function isAwaited(schemaId: number): boolean {
     if (awaited.has(schemaId)) return true
     missed = missed.filter(until => clock.monotonic() < until)
-    if (!patient || awaited.size >= MAX_AWAITED || missed.length >= MAX_MISSED) return false
+    if (!patient || awaited.size >= mostAwaited || missed.length >= mostMissed) return false
     awaited.add(schemaId)
     return true
   }
@@ -151,7 +151,7 @@ export function createDecoder<T>(
   }
 
   function refuse(schemaId: number, code: DecodeCode, message: string, forMs: number): void {
-    if (refused.size >= MAX_REFUSED) refused.clear()
+    if (refused.size >= mostRefused) refused.clear()
     refused.set(schemaId, { error: { code, message }, until: clock.monotonic() + forMs })
   }
 
@@ -160,7 +160,7 @@ export function createDecoder<T>(
 
 function decodeBody<T>(reader: Type, resolver: Resolver | null, value: Buffer, schemaId: number): Decoded<T> {
   try {
-    const { value: record, offset } = reader.decode(value, HEADER, resolver ?? undefined)
+    const { value: record, offset } = reader.decode(value, headerBytes, resolver ?? undefined)
     if (offset === value.length) return { ok: true, value: record }
     if (offset === -1) return failed('TRUNCATED', `The record ends before its schema ${schemaId} does.`)
     return failed('TRAILING_BYTES', `${value.length - offset} bytes follow the record of schema ${schemaId}.`)

@@ -2,7 +2,7 @@ import type { Type } from 'avsc'
 import { typeOf } from './avro.ts'
 import type { SchemaRegistry } from './registry.ts'
 
-const HEADER = 5
+const headerBytes = 5
 /** Records are written one behind the other into a slab, which is left to them when it is full. */
 const slabBytes = 64 * 1024
 
@@ -27,11 +27,11 @@ export async function createEncoder<T>(
   }
 
   return value => {
-    if (slab.length - start <= HEADER) renew(slabBytes)
-    let end = write(type, value, slab, start + HEADER)
+    if (slab.length - start <= headerBytes) renew(slabBytes)
+    let end = write(type, value, slab, start + headerBytes)
     if (end < 0) {
       renew(Math.max(slabBytes, slab.length - start - end))
-      end = write(type, value, slab, HEADER)
+      end = write(type, value, slab, headerBytes)
     }
     slab[start] = 0
     slab.writeUInt32BE(schemaId, start + 1)

@@ -76,11 +76,11 @@ export const textOrNull = (value: unknown): string | null =>
 
 export const flagOrNull = (value: unknown): boolean | null => (typeof value === 'boolean' ? value : null)
 
-const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
+const decimalPattern = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
 
 /** A number, or text that is one. */
 export function numberOrNull(value: unknown): number | null {
-  const number = typeof value === 'string' && DECIMAL.test(value.trim()) ? Number(value) : value
+  const number = typeof value === 'string' && decimalPattern.test(value.trim()) ? Number(value) : value
   return typeof number === 'number' && Number.isFinite(number) ? number : null
 }
 

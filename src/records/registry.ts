@@ -41,7 +41,7 @@ export function confluentRegistry({ url, timeoutMs = 5000, ...login }: Confluent
   const registry = `The schema registry at ${address.host}`
   const client = new RegistryClient({
     host: url.replace(/\/+$/, ''),
-    clientId: CLIENT_ID,
+    clientId: ourClientId,
     retry: { retries: 0 },
     ...(login.tls && address.protocol === 'https:' && { agent: agentOf(login.tls) }),
   })
@@ -119,9 +119,9 @@ export function embeddedRegistry(): SchemaRegistry {
 }
 
 /** Begins every message of the client's errors. */
-const CLIENT_ID = 'busgate'
+const ourClientId = 'busgate'
 /** How the client words an answer whose body has no message; a lost connection is one, with status 400. */
-const NO_MESSAGE = /^Error, status \d+: /
+const noMessagePattern = /^Error, status \d+: /
 
 /** Opens each connection with what is told then, and without what an earlier one left behind. */
 function agentOf(tls: NonNullable<RegistryLogin['tls']>): Agent {
@@ -147,12 +147,12 @@ function aborted(signal: AbortSignal): Promise<never> {
 
 function textOf(error: unknown): string {
   const text = (error as Error).message
-  return text.startsWith(`${CLIENT_ID} - `) ? text.slice(CLIENT_ID.length + 3) : text
+  return text.startsWith(`${ourClientId} - `) ? text.slice(ourClientId.length + 3) : text
 }
 
 /** A 404 with a message. One without is not the registry's: a wrong path, or something in front of it. */
 function saysNotFound(error: unknown): boolean {
-  return (error as RegistryError).status === 404 && !NO_MESSAGE.test(textOf(error))
+  return (error as RegistryError).status === 404 && !noMessagePattern.test(textOf(error))
 }
 
 function complaint(error: RegistryError, timeoutMs: number, login: RegistryLogin): string {
@@ -161,5 +161,5 @@ function complaint(error: RegistryError, timeoutMs: number, login: RegistryLogin
     return `refuses the credentials (${error.status}): check ${loginSettings(login)}.`
   }
   if (error.status === 404) return 'answers 404 where a registry answers: check registry.url, its path included.'
-  return `could not be asked: ${textOf(error).replace(NO_MESSAGE, '')}.`
+  return `could not be asked: ${textOf(error).replace(noMessagePattern, '')}.`
 }

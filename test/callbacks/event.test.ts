@@ -8,15 +8,15 @@ import { createEncoder } from '../../src/records/encoder.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
-import { callback, hookSubject, NOON } from '../support/callbacks.ts'
+import { callback, hookSubject, noonMs } from '../support/callbacks.ts'
 
-const ofMessage: CallbackOrigin = { kind: 'message', subject: { ...hookSubject(), issuedAt: NOON - 1000 } }
+const ofMessage: CallbackOrigin = { kind: 'message', subject: { ...hookSubject(), issuedAt: noonMs - 1000 } }
 const ofAccount: CallbackOrigin = { kind: 'account', account: 'shop' }
 
 function made(body: Record<string, unknown> | string, origin = ofMessage) {
   const parsed = parseCallback(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), 20)
   if (typeof parsed === 'string') throw new Error(`refused: ${parsed}`)
-  return statusEvent(origin, parsed, NOON)
+  return statusEvent(origin, parsed, noonMs)
 }
 
 function event(body: Record<string, unknown> | string, origin = ofMessage) {
@@ -54,7 +54,7 @@ describe('a callback of one message', () => {
       source: 'CALLBACK',
       verified: true,
       updatedAt: Date.UTC(2026, 2, 14, 10),
-      receivedAt: NOON,
+      receivedAt: noonMs,
       reply: '5',
       duration: 12.5,
       requestId: 'r-1',
@@ -86,7 +86,7 @@ describe('a callback of one message', () => {
       source: 'CALLBACK',
       verified: true,
       updatedAt: null,
-      receivedAt: NOON,
+      receivedAt: noonMs,
       reply: null,
       duration: null,
       requestId: null,
@@ -107,7 +107,7 @@ describe('a callback of one message', () => {
   })
 
   test('accepts an id that a number cannot hold', () => {
-    const subject = { ...hookSubject({ id: 2n ** 63n - 1n }), issuedAt: NOON }
+    const subject = { ...hookSubject({ id: 2n ** 63n - 1n }), issuedAt: noonMs }
     const origin: CallbackOrigin = { kind: 'message', subject }
     expect(event('{"success":true,"id":9223372036854775807}', origin).id).toBe(2n ** 63n - 1n)
     expect(made('{"success":true,"id":9223372036854775806}', origin)).toEqual({ ok: false, reason: 'other_id' })

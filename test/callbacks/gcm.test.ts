@@ -1,16 +1,16 @@
 import { createCipheriv, createSecretKey, randomFillSync } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { GcmSealer, NONCE_BYTES, TAG_BYTES } from '../../src/callbacks/gcm.ts'
+import { GcmSealer, nonceBytes, tagBytes } from '../../src/callbacks/gcm.ts'
 
 const bytes = (minLength: number, maxLength: number) => fc.uint8Array({ minLength, maxLength }).map(Buffer.from)
 const keys = bytes(32, 32).map(key => createSecretKey(key))
 
 /** The nonce, what was sealed, and the tag. */
 function seal(sealer: GcmSealer, text: Buffer): Buffer {
-  const room = Buffer.alloc(NONCE_BYTES + text.length + TAG_BYTES)
-  room.set(text, NONCE_BYTES)
-  sealer.seal(room, NONCE_BYTES, NONCE_BYTES + text.length)
+  const room = Buffer.alloc(nonceBytes + text.length + tagBytes)
+  room.set(text, nonceBytes)
+  sealer.seal(room, nonceBytes, nonceBytes + text.length)
   return room
 }
 
@@ -20,9 +20,9 @@ test('what is sealed is what AES-256-GCM of node:crypto makes of it, whatever it
       const sealer = new GcmSealer(key, clear, randomFillSync)
       for (const text of texts) {
         const sealed = seal(sealer, text)
-        const cipher = createCipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE_BYTES)).setAAD(clear)
+        const cipher = createCipheriv('aes-256-gcm', key, sealed.subarray(0, nonceBytes)).setAAD(clear)
         const expected = Buffer.concat([cipher.update(text), cipher.final(), cipher.getAuthTag()])
-        expect(sealed.subarray(NONCE_BYTES)).toEqual(expected)
+        expect(sealed.subarray(nonceBytes)).toEqual(expected)
       }
     }),
   )
@@ -31,15 +31,15 @@ test('what is sealed is what AES-256-GCM of node:crypto makes of it, whatever it
 test('the 14th test case of the GCM specification is met', () => {
   const sealer = new GcmSealer(createSecretKey(Buffer.alloc(32)), Buffer.alloc(0), nonces => nonces.fill(0))
   const expected = 'cea7403d4d606b6e074ec5d3baf39d18d0d1c8a799996bf0265b98b5d48ab919'
-  expect(seal(sealer, Buffer.alloc(16)).toString('hex', NONCE_BYTES)).toBe(expected)
+  expect(seal(sealer, Buffer.alloc(16)).toString('hex', nonceBytes)).toBe(expected)
 })
 
 test('no two texts have the same nonce, however many there are and whatever their length', () => {
   let next = 0
   const inTurn = (nonces: Buffer) => {
-    for (let at = 0; at < nonces.length; at += NONCE_BYTES) nonces.writeUInt32BE(next++, at)
+    for (let at = 0; at < nonces.length; at += nonceBytes) nonces.writeUInt32BE(next++, at)
   }
   const sealer = new GcmSealer(createSecretKey(Buffer.alloc(32)), Buffer.alloc(6), inTurn)
   const sealed = Array.from({ length: 2000 }, (_, i) => seal(sealer, Buffer.alloc(i % 200)))
-  expect(new Set(sealed.map(bytes => bytes.toString('hex', 0, NONCE_BYTES))).size).toBe(sealed.length)
+  expect(new Set(sealed.map(bytes => bytes.toString('hex', 0, nonceBytes))).size).toBe(sealed.length)
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { REQUEST_BYTES } from '../../src/callbacks/limits.ts'
+import { requestBytes } from '../../src/callbacks/limits.ts'
 import { startReceiver } from '../../src/callbacks/receiver.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import {
@@ -118,7 +118,7 @@ describe('limits', () => {
   })
 
   test('a sender that goes away in the middle of a body leaves nothing behind', async () => {
-    const bench = await receiverBench({ inFlightBytes: REQUEST_BYTES + 3000, addressShare: 1 })
+    const bench = await receiverBench({ inFlightBytes: requestBytes + 3000, addressShare: 1 })
     for (let round = 0; round < 5; round++) {
       const raw = rawConnection(bench.receiver.port)
       raw.say(`${head(bench.url(), 'Content-Length: 1900')}${' '.repeat(1800)}`)
@@ -131,7 +131,7 @@ describe('limits', () => {
   })
 
   test('more bytes than may be in flight are answered 503, until there is room again', async () => {
-    const bench = await receiverBench({ inFlightBytes: REQUEST_BYTES + 3000, addressShare: 1 })
+    const bench = await receiverBench({ inFlightBytes: requestBytes + 3000, addressShare: 1 })
     bench.bus.held = true
     const large = callback({ error: 'x'.repeat(1500) })
     const first = post(bench.url(), large)

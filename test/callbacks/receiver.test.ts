@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import {
   callback,
-  DAY,
+  dayMs,
   eventually,
   head,
   hookKey,
@@ -174,7 +174,7 @@ describe('an address', () => {
   test('that has expired is not found', async () => {
     const bench = await receiverBench()
     const url = bench.url()
-    bench.now += 31 * DAY
+    bench.now += 31 * dayMs
     expect((await post(url)).status).toBe(404)
     expect(bench.refused).toEqual(['expired'])
   })

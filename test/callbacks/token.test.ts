@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { DAY, hookKey, hookSubject, NOON, tokenBench } from '../support/callbacks.ts'
+import { dayMs, hookKey, hookSubject, noonMs, tokenBench } from '../support/callbacks.ts'
 
 const text = fc.string({ unit: 'binary', maxLength: 60 })
 const subjects = fc.record({
@@ -24,7 +24,7 @@ describe('a token of one message', () => {
     const { tokens } = tokenBench()
     fc.assert(
       fc.property(subjects, subject => {
-        expect(tokens.open(tokens.issue(subject))).toEqual({ ok: true, subject: { ...subject, issuedAt: NOON } })
+        expect(tokens.open(tokens.issue(subject))).toEqual({ ok: true, subject: { ...subject, issuedAt: noonMs } })
       }),
     )
   })
@@ -121,37 +121,37 @@ describe('a token of one message', () => {
 
   test('made by an earlier version opens', () => {
     const token = 'AQJrMVAuQax_Vr9XNkRBlRrjxYkleToXn7-wSGaI67K1uTB4m6EQV8Ic9J5nh_0j_I0Z8601ZggwKo-VuotD396iEr-O4ys'
-    const subject = { ...hookSubject(), issuedAt: NOON }
+    const subject = { ...hookSubject(), issuedAt: noonMs }
     expect(tokenBench().tokens.open(token)).toEqual({ ok: true, subject })
   })
 
   test('expires at the end of its life, to the millisecond', () => {
     const bench = tokenBench()
     const token = bench.tokens.issue(hookSubject())
-    bench.now = NOON + 30 * DAY
+    bench.now = noonMs + 30 * dayMs
     expect(bench.tokens.open(token)).toMatchObject({ ok: true })
     bench.now += 1
     expect(bench.tokens.open(token)).toEqual({ ok: false, reason: 'expired' })
-    bench.now += 400 * DAY
+    bench.now += 400 * dayMs
     expect(bench.tokens.open(token)).toEqual({ ok: false, reason: 'expired' })
   })
 
   test('opens on the next day, and on a machine whose clock is a little behind', () => {
     const bench = tokenBench()
-    bench.now = NOON + DAY / 2
+    bench.now = noonMs + dayMs / 2
     const token = bench.tokens.issue(hookSubject())
     bench.now -= 5_000
     expect(bench.tokens.open(token)).toMatchObject({ ok: true })
-    bench.now += DAY
+    bench.now += dayMs
     expect(bench.tokens.open(token)).toMatchObject({ ok: true })
   })
 })
 
 test('a token from days ahead is not believed', () => {
   const bench = tokenBench()
-  bench.now = NOON + 3 * DAY
+  bench.now = noonMs + 3 * dayMs
   const token = bench.tokens.issue(hookSubject())
-  bench.now = NOON
+  bench.now = noonMs
   expect(bench.tokens.open(token)).toEqual({ ok: false, reason: 'forged' })
 })
 
@@ -196,7 +196,7 @@ describe('a token of an account', () => {
   test('opens for that account, and years later too', () => {
     const bench = tokenBench()
     const token = bench.tokens.issueAccount('shop')
-    bench.now += 3000 * DAY
+    bench.now += 3000 * dayMs
     expect(bench.tokens.openAccount('shop', token)).toEqual({ ok: true })
   })
 

@@ -9,10 +9,10 @@ import { buildResult } from '../support/results.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 import { decodeWith } from './codec.ts'
 
-const LARGEST = 2n ** 63n - 1n
+const largestLong = 2n ** 63n - 1n
 
 const result = buildResult({
-  id: LARGEST,
+  id: largestLong,
   type: 'hlr',
   msgId: null,
   parts: null,
@@ -33,7 +33,7 @@ const result = buildResult({
 })
 
 const status = buildStatusEvent({
-  id: LARGEST,
+  id: largestLong,
   msgId: '77',
   type: 'viber',
   status: 'READ',
@@ -82,6 +82,6 @@ describe('writing a record', () => {
     expect(complaint({ outcome: 'LOST', id: 380501234567 })).toBe(
       'Not a io.busgate.SendResult: id is no "long"; outcome is no io.busgate.SendResultOutcome',
     )
-    expect(complaint({ id: LARGEST + 1n })).toMatch(/^Not a io\.busgate\.SendResult: id is no/)
+    expect(complaint({ id: largestLong + 1n })).toMatch(/^Not a io\.busgate\.SendResult: id is no/)
   })
 })

@@ -13,9 +13,9 @@ import { embeddedRegistry } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 
-export const DAY = 86_400_000
+export const dayMs = 86_400_000
 /** 2026-03-14, noon. */
-export const NOON = Date.UTC(2026, 2, 14, 12)
+export const noonMs = Date.UTC(2026, 2, 14, 12)
 
 export function hookSubject(changes: Partial<HookSubject> = {}): HookSubject {
   return { account: 'default', id: 42n, type: 'sms', correlationId: 'order-7', tenant: 'acme', trace: null, ...changes }
@@ -29,8 +29,8 @@ export const hookKey = (kid = 'k1'): HookKey => ({ kid, secret: `secret of ${kid
 
 /** Tokens whose clock and keys a test can change. */
 export function tokenBench(keys: HookKey[] = [hookKey()]) {
-  const bench = { now: NOON, keys }
-  const tokens = createHookTokens({ keys: () => bench.keys, tokenLifeMs: 30 * DAY, now: () => bench.now })
+  const bench = { now: noonMs, keys }
+  const tokens = createHookTokens({ keys: () => bench.keys, tokenLifeMs: 30 * dayMs, now: () => bench.now })
   return Object.assign(bench, { tokens })
 }
 
