@@ -47,11 +47,11 @@ interface Options {
   title: string
   /** What it shows, and what to do about it. */
   description: string
-  /** Of 24 columns. */
+  /** Number of the grid's 24 columns that it takes. */
   width: number
   /** Default 7. */
   height?: number
-  /** Of Grafana: s, percentunit, reqps, … */
+  /** A unit as Grafana names it: s, percentunit, reqps, … */
   unit: string
   queries: readonly Query[]
   /** Names of pages in docs/runbooks. */

@@ -169,7 +169,7 @@ export interface Session extends Readonly<TopicPartition> {
   committed(): Promise<void>
   /** What it may hold undone in memory, however much other partitions hold. */
   readonly capacity: Backlog
-  /** The same as long as the others hold no more than now. */
+  /** What it may hold undone in memory as long as the other partitions hold no more than now. */
   readonly room: Backlog
   /** Whether it takes nothing more in until some of what it holds is settled or shelved. */
   readonly full: boolean

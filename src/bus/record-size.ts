@@ -44,7 +44,7 @@ function sizeOfBytes(value: Bytes | null): number {
 const longestVarint = 5
 const largestIndex = 2 ** 20 - 1
 
-/** Of a number that is not negative: zigzag doubles it. */
+/** Bytes of a number that is not negative, which zigzag doubles. */
 export function sizeOfVarint(value: number): number {
   return value < 2 ** 6 ? 1 : value < 2 ** 13 ? 2 : value < 2 ** 20 ? 3 : value < 2 ** 27 ? 4 : 5
 }

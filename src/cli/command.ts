@@ -98,7 +98,7 @@ export function choice<const T extends string>(value: string, values: readonly T
   return { value, help: `${help} One of ${values.join(', ')}.`, read }
 }
 
-/** The same object without the keys whose value is undefined. */
+/** Copies an object without the keys whose value is undefined. */
 export function given<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never
 }

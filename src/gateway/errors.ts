@@ -13,7 +13,7 @@ interface Facts {
 /** Why an operation failed. Holds no key, no phone and no message text of the request. */
 export class GatewayError extends Error {
   readonly code: GatewayErrorCode
-  /** The same call, unchanged, does no harm and may pass later. Never true of what is not definite. */
+  /** Whether the call may be made again, unchanged, and may pass later. Never true of what is not definite. */
   readonly retryable: boolean
   /** true: this call is known not to have been executed. false: it may have been, and then it was billed. */
   readonly definite: boolean

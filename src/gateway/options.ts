@@ -14,7 +14,7 @@ export interface RequestInfo {
 export interface GatewayClientOptions {
   /** `{base_url}` of the gateway, without a query. One of https is reached through HTTPS_PROXY, but for NO_PROXY. */
   url: string
-  /** Of the account. Never part of an error or of anything that is printed. */
+  /** The account's API key. Never part of an error or of anything that is printed. */
   apiKey: ApiKey
   /** Who may vouch for the gateway, in PEM, in place of those that Node trusts; an object is asked at each request. */
   ca?: Authorities | undefined

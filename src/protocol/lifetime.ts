@@ -12,7 +12,7 @@ const lifetimeFields = new Map(sendTypes.map(type => [type, type.split('+').map(
 export const usualLifetime = (type: SendType): number => lifetimeFields.get(type)!.length * defaultLifetime
 
 /**
- * The same for one message that says something of it; null: the usual one. The channels of a chain are tried one after
+ * The lifetime that one message says itself, in seconds; null: the usual one. The channels of a chain are tried one after
  * the other, so their lifetimes add up.
  * @param operation the operation object
  */

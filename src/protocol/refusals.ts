@@ -60,6 +60,6 @@ export const knownErrorCode = (text: string, own: Readonly<Record<string, ErrorC
   return ownMatch?.[1] ?? known.get(folded) ?? null
 }
 
-/** The same; a text that nobody knows is REJECTED. */
+/** The code of a refusal in words; a text that nobody knows is REJECTED. */
 export const errorCodeOf = (text: string, own: Readonly<Record<string, ErrorCode>> = {}): ErrorCode =>
   knownErrorCode(text, own) ?? 'REJECTED'

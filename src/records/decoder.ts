@@ -68,7 +68,7 @@ export function createDecoder<T>(
   const refused = new Map<number, { error: DecodeError; until: number }>()
   const asked = new Map<number, Promise<void>>()
   const awaited = new Set<number>()
-  /** Of the schemas that were asked for again in vain, until when that is believed. */
+  /** Until when it is believed that schemas which were asked for again in vain are not there. */
   let missed: number[] = []
 
   function decode(value: Buffer | null): Decoded<T> {

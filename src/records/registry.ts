@@ -102,7 +102,7 @@ export function confluentRegistry({ url, timeoutMs = 5000, ...login }: Confluent
   return { schemaOf, idOf }
 }
 
-/** The same in memory, for the embedded bus. */
+/** A registry in memory, for the embedded bus. */
 export function embeddedRegistry(): SchemaRegistry {
   const texts: string[] = []
   return {

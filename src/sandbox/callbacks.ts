@@ -18,7 +18,7 @@ export interface Callbacks {
   counts: Readonly<CallbackCounts>
   /** POSTs `body()` to the address after a delay, again until it is answered 200. The body is made when it is first sent. */
   schedule(url: string, body: () => string, delayMs: number): void
-  /** The same at once; resolves when the first try has ended, well or badly. */
+  /** Sends a callback at once; resolves when the first try has ended, well or badly. */
   sendNow(url: string, body: () => string): Promise<void>
   /** Resolves when none is pending. */
   drained(): Promise<void>

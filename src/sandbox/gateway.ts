@@ -33,7 +33,7 @@ export interface Exchange {
   now: number
   /** What the answer waits for. */
   holds: Promise<void>[]
-  /** Of the asynchronous interface; its callbacks repeat it. */
+  /** The asynchronous interface answers with it, and callbacks repeat it. */
   requestId?: string
 }
 

@@ -27,7 +27,7 @@ export function exposition(registry: MetricRegistry): Exposition {
 }
 
 /**
- * The same metrics in a registry of the text format. An OpenMetrics registry takes the `_total` from the names of the
+ * Puts the metrics into a registry of the text format. An OpenMetrics registry takes the `_total` from the names of the
  * counters it shows, for good; so this one holds stand-ins that keep a name of their own.
  */
 function plainRegistry(registry: MetricRegistry): Registry {

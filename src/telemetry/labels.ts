@@ -12,7 +12,7 @@ export const pauseKinds = ['account', 'topic', 'tenant'] as const
 
 export const types = 'sms viber viber+sms rcs rcs+sms rcs+viber+sms telegram voice pipeline call/otp hlr'.split(' ')
 
-/** Of results. */
+/** Outcomes of results. */
 export const outcomes = ['SENT', 'REJECTED', 'INVALID', 'EXPIRED', 'DUPLICATE', 'IN_DOUBT', 'UNRESOLVED']
 
 /** errorCode of a refusal by the gateway. */
@@ -59,7 +59,7 @@ export const doubtCauses = [
 /** What a status poll told: of a doubt (sent, not_found), or the reconciler (verdict, pending). */
 export const pollResults = ['sent', 'not_found', 'verdict', 'pending', 'inconclusive', 'unanswered']
 
-/** Of messages, as callbacks and polls tell them. */
+/** States of messages, as callbacks and polls tell them. */
 export const states = ['PENDING', 'DELIVERED', 'FAILED', 'UNKNOWN']
 
 export const callbackRefusals = [

@@ -38,7 +38,7 @@ export function traceOf(headers: Readonly<Record<string, unknown>>): TraceContex
   }
 }
 
-/** The same as headers, for records that follow from the one that carried it. */
+/** Headers that carry a trace on, for records that follow from the one that carried it. */
 export function traceHeaders({ traceId, spanId, flags, state }: TraceContext): TraceHeaders {
   const traceparent = `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`
   return state === null ? { traceparent } : { traceparent, tracestate: state }

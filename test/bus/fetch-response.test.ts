@@ -38,7 +38,7 @@ async function readFrom(broker: Fetch, offset = 0, limits = ample) {
   return fetched
 }
 
-/** Of each partition what was fetched; undefined: nothing yet. */
+/** What was fetched of each partition; undefined: nothing yet. */
 async function readPartitions(broker: Fetch, partitions: number[], offset = 0, limits = ample) {
   const positions = partitions.map(partition => ({ tp: { topic: 'topic', partition }, offset }))
   const fetched = await fetchCommitted(broker, positions, limits)

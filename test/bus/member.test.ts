@@ -17,7 +17,7 @@ function buildGroup({ partitions = 2 } = {}) {
     /** Called before a request reaches the coordinator, and after it answered: may throw what the member hears instead. */
     const wire = { there: (_request: string) => {}, back: (_request: string) => {} }
     const told: { partitions: number[]; unbroken: boolean }[] = []
-    /** The same with their topics. */
+    /** The partitions that were given, with their topics. */
     const given: string[][] = []
     const warnings: string[] = []
     const telemetry = new Telemetry()

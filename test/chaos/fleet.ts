@@ -20,7 +20,7 @@ export interface Member {
 }
 
 export interface FleetOptions {
-  /** Of its members, a number behind it. */
+  /** The beginning of its members' names, each of which has a number behind it. */
   name: string
   env: Record<string, string>
   /** For their logs. */

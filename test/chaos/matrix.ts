@@ -1,7 +1,7 @@
 import { kafkaVersions } from '../../src/cli/local-kafka/index.ts'
 import type { Outcome } from './stage.ts'
 
-/** Of the commands, which run into every sort of trouble; the others are for scenarios. */
+/** The share of the commands that run into every sort of trouble; the others are for scenarios. */
 const shareOfFaults = 0.8
 const outageMs = 300_000
 /** So that the load lasts longer than the trouble. */

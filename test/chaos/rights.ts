@@ -39,7 +39,7 @@ export async function grantRights(brokers: string[], { topics, kafka }: Settings
   }
 }
 
-/** Of every name that begins so: the reconciler's group and the transactional ids have names of their own behind it. */
+/** Allows it for every name that begins so: the reconciler's group and the transactional ids have more behind it. */
 function allow(resourceType: number, resourceName: string, operation: number): AclEntry {
   return {
     resourceType,

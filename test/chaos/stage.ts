@@ -20,7 +20,7 @@ export interface RunOptions {
   rate: number
   nodes: 1 | 3
   kafka: KafkaVersion
-  /** Of the commands' batches, which Kafka's own client then writes. Null: busgate's producer writes them. */
+  /** The codec of the commands' batches, which Kafka's own client then writes. Null: busgate's producer writes them. */
   codec: Codec | 'mixed' | null
   seed: number
   /** What writes to Kafka in the processes. */

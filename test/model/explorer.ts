@@ -3,7 +3,7 @@ export interface Model {
   readonly initial: Uint8Array
   /** Calls back for each step from the state: its number among all steps, the state after it, and what it breaks. */
   expand(state: Uint8Array, found: (step: number, next: Uint8Array, broken: string | null) => void): void
-  /** The same for all states that differ by nothing but names. */
+  /** A form that is the same for all states which differ by nothing but names. */
   canonical(state: Uint8Array): Uint32Array
 }
 

@@ -42,7 +42,7 @@ export class Layout {
 const namesOfPartition = (['owner', 'tag', 'epoch', 'taker', 'lostBy'] as const).map(name => ofPartition.indexOf(name))
 const tagOfSeat = ofSeat.indexOf('tag')
 
-/** The same world under other names. */
+/** Shows the world under other names. */
 export class Order {
   /** Where each word comes from. */
   readonly #from: Uint16Array

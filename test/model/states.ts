@@ -12,7 +12,7 @@ export const NONE = 0
 export const FENCED = 1
 export const TOLD = 2
 export const OPEN = 3
-/** Of a claim: it is under way; it is done, and the earlier owner is fenced once more. */
+/** A claim is under way; or it is done, and the earlier owner is fenced once more. */
 export const CLAIMING = 4
 export const CLAIMED = 5
 

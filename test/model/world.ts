@@ -6,7 +6,7 @@ export type { Broker, Cell, Offset }
 export type Process = InstanceType<typeof ProcessView> & {
   readonly id: number
   readonly cells: readonly Cell[]
-  /** The same process as it sees each of the partitions. */
+  /** The process as it sees each of the partitions. */
   readonly seats: readonly Process[]
 }
 
@@ -29,7 +29,7 @@ export function spend(broker: Broker, bound: keyof Bounds & keyof Broker): boole
 export interface Bounds {
   processes: number
   partitions: number
-  /** Of each partition. */
+  /** Offsets that each partition has. */
   offsets: number
   /** Whether processes commit for all their partitions together from the beginning; else for each one apart. */
   together: number

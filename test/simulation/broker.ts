@@ -7,7 +7,7 @@ export interface BrokerEvents {
   committed(tp: TopicPartition, offset: number, metadata: string | null): void
   /** A record that can be read from now on. */
   written(place: TopicPartition, record: BusRecord): void
-  /** Of commands: somebody was given records up to `next`. */
+  /** Somebody was given commands up to `next`. */
   read(tp: TopicPartition, next: number): void
   /** Somebody fenced the others. */
   fenced(id: string): void

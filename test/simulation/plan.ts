@@ -81,7 +81,7 @@ export interface CommandPlan {
   /** Milliseconds after that. */
   deadline: number | null
   reaction: Reaction
-  /** The same for all commands with its id. */
+  /** How large all commands with its id are. */
   bulk: Bulk
 }
 
@@ -89,7 +89,7 @@ export interface CommandPlan {
 export interface Plan {
   workers: number
   partitions: number
-  /** Of each process in turn: whether it can commit for all its partitions together. One that cannot keeps all from it. */
+  /** Whether each process in turn can commit for all its partitions together. One that cannot keeps all from it. */
   shares: readonly boolean[]
   /** Most records in one fetch. */
   fetchRecords: number
@@ -126,24 +126,24 @@ export interface Plan {
 export interface Faults {
   /** Virtual milliseconds: from then on nothing goes wrong any more. */
   until: number
-  /** Of something happening to a process at a step at one of its ports. */
+  /** The chance that something happens to a process at a step at one of its ports. */
   rate: number
   most: number
   kinds: readonly ProcessFault[]
-  /** Of a POST going wrong. */
+  /** The chance that a POST goes wrong. */
   postRate: number
   posts: PostFault[]
-  /** Of an acquisition or a commit whose caller hears an error; whether it happened is chance. */
+  /** The chance that the caller of an acquisition or a commit hears an error; whether it happened is chance, too. */
   lostRate: number
-  /** Of a join or a sync whose caller hears an error; whether the coordinator saw it is chance. */
+  /** The chance that the caller of a join or a sync hears an error; whether the coordinator saw it is chance, too. */
   groupLostRate: number
-  /** Of the registry not answering. */
+  /** The chance that the registry does not answer. */
   registryRate: number
   /** How often the gateway turns the keys away or cannot be reached for a while. */
   outages: number
   /** A topic takes records of any size before its first limit. */
   limits: readonly Limit[]
-  /** Of a topic's limit not being told; 1: the right to see it is missing. */
+  /** The chance that a topic's limit is not told; 1: the right to see it is missing. */
   untoldRate: number
   /** Virtual milliseconds when a log of commands loses its end. */
   truncations: readonly number[]

@@ -341,7 +341,7 @@ class World {
     return `${this.#settings.kafka.groupId}-${topic}-${partition}`
   }
 
-  /** Of all that the group consumes. */
+  /** The partitions of all that the group consumes. */
   get #partitions(): TopicPartition[] {
     const { commands, doubts } = this.#settings.topics
     return [...commands, doubts].flatMap(topic =>

@@ -42,7 +42,7 @@ interface SentOptions {
   lifetime?: number
   /** Others of its record. */
   headers?: RecordHeaders
-  /** Of the clock of whoever writes the result. */
+  /** How far the clock of whoever writes the result is ahead. */
   aheadMs?: number
 }
 

@@ -135,7 +135,7 @@ export function buildCrowdedRecord(headers: number): Buffer {
   return Buffer.concat([varint(body.length), body])
 }
 
-/** Of a number that is not negative. */
+/** Encodes a number that is not negative. */
 function varint(value: number): Buffer {
   const bytes: number[] = []
   let rest = value * 2

@@ -11,7 +11,7 @@ export interface Certificates {
   caFile: string
   brokerFile: string
   ca: string
-  /** Of a client. */
+  /** A client's certificate. */
   cert: string
   key: string
   remove(): Promise<void>

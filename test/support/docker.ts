@@ -14,7 +14,7 @@ export async function dockerAnswers(): Promise<boolean> {
   )
 }
 
-/** The same Kafka and the same registry as without Docker, from their images. */
+/** Starts the Kafka and the registry that are used without Docker, too, from their images. */
 export async function startContainers(): Promise<RunningBrokers> {
   const host = (await getContainerRuntimeClient()).info.containerRuntime.host
   const [kafka, registry] = await Promise.all([startKafkaContainer(host), startRegistryContainer(host)])

@@ -20,7 +20,7 @@ type Answer = unknown | ((request: never) => unknown)
 export class ScriptedBrokers {
   readonly asked: Asked[] = []
   nodeIds = [1]
-  /** Of transaction.version. */
+  /** The level of transaction.version that the brokers have. */
   level = 0
   /** Partitions of each topic. */
   counts = new Map<string, number>()

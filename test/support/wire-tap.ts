@@ -27,7 +27,7 @@ export interface Passage {
   kind: 'request' | 'answer'
   /** Null: another one than those that have a name here. */
   api: Api | null
-  /** Of the request. */
+  /** The version of the request. */
   version: number
   /** From 0, in the order of the connections. */
   connection: number
@@ -48,7 +48,7 @@ export interface WireTap {
   leadTo(address: string): void
   /** How many there were so far. */
   connections(): number
-  /** Of several rules the first that decides counts. @returns what takes the rule away */
+  /** Adds a rule; the first one that decides counts. @returns what takes the rule away */
   addRule(rule: Rule): () => void
   close(): void
 }

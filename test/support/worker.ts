@@ -30,12 +30,12 @@ export interface WorldOptions {
   brokers?: Brokers
   /** Instead of the embedded one. */
   registry?: SchemaRegistry
-  /** Of the topics of commands and doubts; every other topic has one. Default 1, so that envelopes are easy to foretell. */
+  /** Partitions of the topics of commands and doubts; every other topic has one. Default 1: envelopes are easy to foretell. */
   partitions?: number
   /** max.message.bytes of the topics, by their names in the settings; default is the broker's. */
   maxMessageBytes?: Partial<Record<keyof Settings['topics'], number>>
   logger?: Logger
-  /** Of every topic, as Kafka names the settings. */
+  /** Settings of every topic, as Kafka names them. */
   topicConfig?: Record<string, string>
   /** Instead of one of its own, where no real Kafka is used. */
   broker?: MemoryBroker

@@ -15,7 +15,7 @@ export interface BatchFrame extends ProducerIdentity {
   sequence: number
   transactional: boolean
   compression: Compression
-  /** Of all its records, milliseconds since 1970. */
+  /** The one timestamp that all its records get, milliseconds since 1970. */
   timestamp: number
 }
 

@@ -101,7 +101,7 @@ export function contextOf(bytes: Buffer) {
   const hasAppendTime = (flags & attributes.logAppendTime) !== 0
   return {
     hasAppendTime,
-    /** Of its first record, or of all where the broker has stamped them. */
+    /** The timestamp of its first record, or of all records where the broker has stamped them. */
     timestamp: Number(bytes.readBigInt64BE(hasAppendTime ? at.maxTimestamp : at.firstTimestamp)),
     isControl: (flags & attributes.control) !== 0,
     batchContext: {

@@ -54,12 +54,12 @@ export interface KafkaBusOptions extends KafkaConnection {
   drainMs: number
   startFrom: OwnershipOptions['startFrom']
   onDataLoss: OwnershipOptions['onDataLoss']
-  /** Of what is written; every codec is read. */
+  /** What is written is packed so; every codec is read. */
   compression: Compression
   clock: Clock
 }
 
-/** Of topics just made. */
+/** How long topics that were just made may be without leaders. */
 const leadersWithinMs = 30_000
 const createWithinMs = 10_000
 /** One answer to a search holds some MiB, and may take this long. */

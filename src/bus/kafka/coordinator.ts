@@ -78,7 +78,7 @@ const hints: Record<string, string> = {
 /** Speaks to the coordinator of a group, whoever that is at the time. */
 export class Coordinator implements GroupTransport {
   readonly #options: CoordinatorOptions
-  /** Of the generation that was joined last. */
+  /** The protocol of the generation that was joined last. */
   #protocol = protocols.apart
 
   private constructor(options: CoordinatorOptions) {

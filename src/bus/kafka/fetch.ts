@@ -13,7 +13,7 @@ import { markAborted } from './aborted.ts'
 export interface Position {
   tp: TopicPartition
   offset: number
-  /** Of whoever reads on from here, kept from fetch to fetch. */
+  /** Whoever reads on from here keeps it from fetch to fetch. */
   mark?: Mark
 }
 

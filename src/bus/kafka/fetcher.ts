@@ -22,7 +22,7 @@ export interface FetcherOptions {
 interface State {
   readonly reading: Reading
   phase: 'ready' | 'asked' | 'busy' | 'resting'
-  /** Of the reading, when it was asked for. */
+  /** The life that the reading had when it was asked for. */
   life: number
   /** Whether it was told in that life where its log ends. */
   isTold: boolean

@@ -40,7 +40,7 @@ export interface KafkaGroupOptions {
 
 /** Members hear of a rebalance by their next heartbeat, and partitions rest until the last one has heard. */
 export const longestHeartbeatMs = 500
-/** The same request that finds leaders which have moved. */
+/** How long what is known of the partitions is good. The request that asks anew also finds leaders which have moved. */
 export const partitionsAgeMs = 10_000
 /** With the connections to brokers that are away it could take minutes. */
 const leaveLimitMs = 3_000

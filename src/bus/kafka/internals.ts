@@ -50,7 +50,7 @@ interface InternalMetadata {
   topicMetadata: { topicErrorCode: number }[]
 }
 
-/** Of requests for metadata that kafkajs makes. */
+/** The versions in which kafkajs asks for metadata. */
 const metadataVersions = [0, 1, 2, 3, 4, 5, 6]
 
 /**

@@ -36,7 +36,7 @@ export function packCheckpoint({ tag, seq, window, uncheckedUntil, intentsSince 
 const nobodys = '~'
 
 /**
- * The same checkpoint as nobody's: its intents are no process's own, not even of the one that claims it.
+ * Makes the checkpoint nobody's: its intents are no process's own, not even of the one that claims it.
  * null: no process other than this one can take it for its own as it is.
  */
 export function claimOf({ offset, metadata }: Committed, tag: string): Committed | null {

@@ -101,7 +101,7 @@ export interface GroupDriver {
   partition(tp: TopicPartition, apart?: 'apart'): PartitionDriver
   /** null: in this generation of the group each partition commits by itself. */
   readonly shared: SharedCommits | null
-  /** Of all the topic's partitions. */
+  /** Tells the history of all the topic's partitions. */
   history(topic: string): Promise<readonly PartitionHistory[]>
   ends(tp: TopicPartition): Promise<LogEnds>
   /** Whether any process is a member of the group, or about to become one. */

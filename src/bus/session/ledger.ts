@@ -4,7 +4,7 @@ import type { OutgoingRecord } from '../port.ts'
 export type Outcome = readonly OutgoingRecord[] | 'released'
 
 interface Post {
-  /** Of its record, when it began. */
+  /** The offset that its record had when it began. */
   offset: number
   /** The session that began it: no other one can say what came of it. */
   session: object

@@ -14,7 +14,7 @@ export interface MemberOf {
 /** The answer to a join. Only the leader is told of the other members: it assigns the partitions. */
 export interface Joined extends MemberOf {
   leaderId: string
-  /** Of each member, by its id. */
+  /** The subscription of each member, by its id. */
   subscriptions: ReadonlyMap<string, Subscription>
   /** How all members of this generation commit. */
   commits: CommitScheme
@@ -152,7 +152,7 @@ export class GroupMember {
     return this.#total
   }
 
-  /** Of which of its topics the last assignment leaves out what is not given to this process, and why. */
+  /** Which topics of its own the last assignment leaves out, but for what is given to this process, and why. */
   get unread(): readonly string[] {
     return this.#unread
   }

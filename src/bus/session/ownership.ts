@@ -83,7 +83,7 @@ export class Ownership implements GroupEvents, Membership {
   /** Where each partition's log ended when the group first started on its topic; only those start where kafka.startFrom says. */
   readonly #endsAtFirst = new Map<string, number>()
   #group!: GroupDriver
-  /** Of the sessions that commit together. */
+  /** The cycle of the sessions that commit together. */
   #cycle: CommitCycle | null = null
   /** Monotonic milliseconds of the last shared commit that failed. */
   #failedAt = Number.NEGATIVE_INFINITY

@@ -53,11 +53,11 @@ export const resourceTypes = { topic: 2, broker: 4 }
 export interface DescribeConfigsRequest {
   type: keyof typeof resourceTypes
   name: string
-  /** Of the settings. */
+  /** Names of the settings that are asked for. */
   keys: readonly string[]
 }
 
-/** Of one resource, whose code is that of the answer. Values by their names in Kafka. */
+/** Asks for the settings of one resource, whose code is that of the answer. The values come by their names in Kafka. */
 export const describeConfigs = defineApi<
   DescribeConfigsRequest,
   { errorCode: number; errorMessage: string | null; values: Map<string, string> }

@@ -51,7 +51,7 @@ export class Chunker {
     return key ? partitionOf(key, count) : this.#turn++ % count
   }
 
-  /** Of the records' topics. @throws Error when one of them is not there */
+  /** Numbers of the partitions of the records' topics. @throws Error when one of them is not there */
   async partitionCounts(records: readonly OutgoingRecord[]): Promise<Map<string, number>> {
     const topics = [...new Set(records.map(({ topic }) => topic))]
     return new Map(await Promise.all(topics.map(async topic => [topic, await this.#countOf(topic)] as const)))

@@ -17,7 +17,7 @@ export interface ListOffsetRequest extends TopicPartition {
 const client = -1
 const unknown = -1
 
-/** Of one partition, whose code is that of the answer. */
+/** Asks for an offset of one partition, whose code is that of the answer. */
 export const listOffset = defineApi<ListOffsetRequest, { errorCode: number; offset: number }>({
   name: 'ListOffsets',
   key: 2,

@@ -18,7 +18,7 @@ export interface IdempotentPublisherOptions {
   limits: RecordLimits
 }
 
-/** Of one round, but for what was given at once. */
+/** The most records of one round; what was given at once stays together. */
 const roundRecords = 5000
 
 interface Waiting extends PromiseWithResolvers<void> {

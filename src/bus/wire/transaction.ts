@@ -25,7 +25,7 @@ import {
 /** A producer between two transactions. */
 export interface Epoch {
   identity: ProducerIdentity
-  /** Of what it has written. */
+  /** The sequence numbers of what the producer has written. */
   sequences: Sequences
   /** Whether brokers add to a transaction what is written in it, and every transaction is an epoch (KIP-890). */
   implicit: boolean
@@ -41,7 +41,7 @@ export interface TransactionOptions {
   patience: Patience
 }
 
-/** Of metadata in one request: brokers take no batch above their message.max.bytes, and write it as one. */
+/** The most bytes of metadata in one request: brokers take no batch above their message.max.bytes, and write it as one. */
 const offsetsBytes = 500_000
 /** What an offset takes beside its metadata, with long names. */
 const offsetBytes = 500

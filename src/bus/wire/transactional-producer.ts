@@ -33,7 +33,7 @@ export interface Commit {
   member: CommittingMember | null
 }
 
-/** Of one broker for its transactions: the others are not waited for any longer than it. */
+/** How long one broker may take to list its transactions; the others are not waited for any longer. */
 const listMs = 1000
 
 const implicitSince = 2
@@ -199,7 +199,7 @@ export class TransactionalProducer {
   }
 
   /**
-   * Of several brokers each adds to an implicit transaction what it holds, all at once, and all but one of them have to
+   * Whether transactions begin by themselves. With several brokers each adds what it holds, all at once, and all but one have to
    * wait for 20 ms: with three it takes three times as long as an explicit one, with one broker three quarters.
    */
   get #isImplicit(): boolean {

@@ -88,7 +88,7 @@ export function judge(count: number, audit: Audit, sandbox: Sandbox): Verdict {
   return { ...verdict, ok: isAsPromised(verdict) }
 }
 
-/** Of the callbacks that the messages executed so far owe, how many status events are not on the topic. */
+/** How many status events are not on the topic that the callbacks of the messages executed so far owe. */
 export function missingStatuses(count: number, audit: Audit, sandbox: Sandbox): number {
   let missing = 0
   for (let index = 0; index < count; index++) {

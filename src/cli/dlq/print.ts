@@ -16,7 +16,7 @@ export function jsonOf({ place, time, stage, code, message, origin, replayedFrom
   }
 }
 
-/** The same in one line. */
+/** Shows a letter in one line. */
 export function lineOf(letter: Letter): string {
   const { at, time, stage, code, message, origin, replayedFrom } = jsonOf(letter)
   const again = replayedFrom && `(replayed from ${replayedFrom})`

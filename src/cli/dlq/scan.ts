@@ -21,7 +21,7 @@ export async function scanPartition(
   await Promise.race([follower.caughtUp(), failed]).finally(() => follower.close())
 }
 
-/** The same of all partitions of a topic. @throws Error when there is no such topic */
+/** Reads all partitions of a topic to their ends. @throws Error when there is no such topic */
 export async function scanTopic(
   bus: Pick<Bus, 'follow' | 'partitions'>,
   topic: string,

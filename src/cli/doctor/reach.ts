@@ -95,7 +95,7 @@ async function connect({ host, port, tls }: Place): Promise<Date | null> {
   }
 }
 
-/** Of several addresses that were tried, the first one's. */
+/** The code of an error; where several addresses were tried, that of the first one. */
 function codeOf(error: unknown): string {
   const { code, errors } = error as { code?: string; errors?: { code?: string }[] }
   return code ?? errors?.[0]?.code ?? (error as Error).message

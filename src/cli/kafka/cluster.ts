@@ -38,7 +38,7 @@ export interface Topic {
   /** hidden: this account may not even see whether it is there. */
   state: 'exists' | 'missing' | 'hidden'
   partitions: number
-  /** Of the partition that has the fewest. */
+  /** How many replicas the partition has that has the fewest. */
   replicas: number
   inSync: number
   leaderless: number

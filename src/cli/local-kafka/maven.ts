@@ -22,7 +22,7 @@ const registryFolder = join(cache, `apicurio-registry-${registryVersion}`)
 
 const dependencyPlugin = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1'
 
-// Of Kafka's tools the console consumer is used, which needs nothing of what they depend on.
+// Only the console consumer of Kafka's tools is used, which needs nothing of what they depend on.
 function pom(version: KafkaVersion): string {
   const [group, artifact, loggerVersion] = loggers[version]
   return `<project xmlns="http://maven.apache.org/POM/4.0.0">

@@ -15,7 +15,7 @@ export interface PlannedSubject {
 
 /** A subject as it is. */
 export interface SubjectState extends PlannedSubject {
-  /** Of the local schema; null: it is not registered. */
+  /** The version of the local schema; null: it is not registered. */
   version: number | null
   /** The newest one; null: there is none at all. */
   latest: number | null

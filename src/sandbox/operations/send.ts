@@ -98,7 +98,7 @@ function callbackUrl({ type, hook }: Operation, { gateway, account }: Exchange):
   return typeof url === 'string' ? url : url[account.name]
 }
 
-/** Of a chain, the third digit of the phone from its end chooses the channel that reaches it. */
+/** The channel of a chain that reaches the phone, chosen by the phone's third digit from its end. */
 function channelOf({ type, phone, pipeline }: Operation): string {
   const tried = Array.isArray(pipeline) && type === 'pipeline' ? pipeline : channels[type]!
   return tried[(Math.floor(Number(phone) / 100) % 10) % tried.length] ?? type

@@ -28,7 +28,7 @@ const content = fc.record(
 const read = (batch: Buffer, count: number) =>
   decodeBatches(batch, count, { from: 0, room: Number.POSITIVE_INFINITY }).messages
 
-/** Of headers, what came over the wire is bytes, and several of one name may be in another order than written. */
+/** Headers as they come over the wire: bytes, and several of one name perhaps in another order than written. */
 const toBytes = (record: Pick<Content, 'headers'>) =>
   pairsOf(record.headers).map(([name, value]) => [name, Buffer.from(value as string).toString('hex')])
 

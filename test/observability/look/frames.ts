@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Api, Series, Span } from './api.ts'
 
-/** Of a dashboard's JSON, what is used here. */
+/** What is used here of a dashboard's JSON. */
 export interface Dashboard {
   uid: string
   title: string
@@ -48,7 +48,7 @@ export interface Frame {
   expr: string
   /** As the panel asks for it, with the name that the legend gives. */
   series: (Series & { name: string })[]
-  /** The same over the whole time, also of a panel that shows only what is now. */
+  /** Its series over the whole time, also of a panel that shows only what is now. */
   ever: Series[]
 }
 

@@ -8,7 +8,7 @@ export interface OutsideConsumerOptions {
   topic: string
   /** Ends after so many records. */
   records: number
-  /** Of the consumer. Default 4.3.0. */
+  /** The version of the consumer. Default 4.3.0. */
   version?: KafkaVersion
   /** Ends when no record came for so long. Default 20 s. */
   timeoutMs?: number
