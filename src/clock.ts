@@ -23,7 +23,7 @@ export function sleep(clock: Clock, ms: number): Promise<void> {
   })
 }
 
-/** What the work comes to. @throws Error with this message where it takes longer than `ms`; the work itself goes on */
+/** Waits for work to end. @throws Error with this message where it takes longer than `ms`; the work itself goes on */
 export function limited<T>(
   clock: Clock,
   ms: number,

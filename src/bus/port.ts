@@ -11,7 +11,7 @@ export interface OutgoingRecord {
   headers?: RecordHeaders
   partition?: number
   /**
-   * What stands in its place where its topic does not take so many bytes (max.message.bytes); it may have a shorter one
+   * Makes a record to stand in its place where its topic does not take so many bytes (max.message.bytes); it may have a shorter one
    * in its turn. Without it a record that is too large is refused.
    */
   shorter?: () => OutgoingRecord
@@ -110,7 +110,7 @@ export interface GroupReadOptions {
   failed(error: Error): void
 }
 
-/** What a record is to hold: this key, or these bytes somewhere in its key or value. */
+/** A mark that records are searched for: this key, or these bytes somewhere in its key or value. */
 export type Needle = { key: Buffer } | { bytes: Buffer }
 
 export interface Query {
@@ -226,7 +226,7 @@ export interface Membership {
   /** Why the group cannot be asked now; null: it can. While it cannot, what is known waits to be committed. */
   trouble(): string | null
   /**
-   * What is not read, and why: topics that nobody reads beyond what is given to this process, and partitions given to it
+   * Tells what is not read, and why: topics that nobody reads beyond what is given to this process, and partitions given to it
    * that have been in trouble for some seconds. Empty: nothing.
    */
   unread(): readonly string[]

@@ -36,9 +36,9 @@ export class RecordLimits {
   readonly #asking = new Map<string, Promise<void>>()
   /** Topics that nobody could tell of, and the monotonic milliseconds from which on they are asked for again. */
   readonly #untold = new Map<string, { pauseMs: number; until: number }>()
-  /** What was answered last. */
+  /** The limit of each topic as the brokers answered last. */
   readonly #told = new Map<string, number>()
-  /** What counts: the last answer, or what was tried since. */
+  /** The limit of each topic that counts: the last answer, or what was tried since. */
   readonly #limits = new Map<string, number>()
   #changes = 0
 

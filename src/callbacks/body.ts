@@ -7,7 +7,7 @@ import type { Refusal } from './refusals.ts'
 /** The body of a callback as it came: an object with `success`. */
 export type Callback = Readonly<Record<string, unknown>>
 
-/** What the headers alone tell: `too_large`, or null to go on. Senders call their JSON all kinds of things. */
+/** Refuses a body by its headers alone: `too_large`, or null to go on. Senders call their JSON all kinds of things. */
 export function unfitHeaders(headers: IncomingMessage['headers'], maxBytes: number): Refusal | null {
   return Number(headers['content-length'] ?? 0) > maxBytes ? 'too_large' : null
 }
@@ -81,7 +81,7 @@ function startsWithMark(bytes: Buffer): boolean {
 }
 
 /**
- * What JSON.parse passes over. Depth is looked at before parsing, so that nothing that walks the parsed body can run out of
+ * Finds what JSON.parse passes over. Depth is looked at before parsing, so that nothing that walks the parsed body can run out of
  * stack. Of a name that stands twice in one object, another reader on the way may have taken the other value.
  */
 function flawOf(text: string, maxDepth: number): 'too_deep' | 'duplicate_name' | null {

@@ -18,9 +18,9 @@ import type { HookTokens } from './token.ts'
 
 export interface IntakeOptions {
   tokens: Pick<HookTokens, 'open' | 'openAccount'>
-  /** What an event becomes on the bus, with the trace of its command where that is known. */
+  /** Makes the record of an event, with the trace of its command where that is known. */
   statusRecord: WriteStatus
-  /** What a callback to an account's address becomes that belongs to no command of ours. */
+  /** Makes the record of a callback to an account's address that belongs to no command of ours. */
   deadLetter: (body: Buffer, error: { code: string; message: string }) => OutgoingRecord
   telemetry: Telemetry
   now?: () => number
@@ -40,7 +40,7 @@ export type Intake = (
 
 type Reserve = (bytes: number) => boolean
 
-/** What becomes of a request. 200 is answered only when `shared` has its record on the bus. */
+/** Makes the handler of requests. 200 is answered only when `shared` has its record on the bus. */
 export function createIntake(
   { tokens, statusRecord, deadLetter, telemetry, now = Date.now }: IntakeOptions,
   limits: ReceiverLimits,
@@ -107,7 +107,7 @@ type Outcome = Refusal | { refusal: Refusal; error: ErrorPlace } | null
 
 const failed = (error: unknown): Outcome => ({ refusal: 'failed', error: placeOf(error as Error) })
 
-/** What the texts of the head take, two bytes a character at most. */
+/** The memory that the texts of the head take, two bytes a character at most. */
 function headBytes({ url = '', rawHeaders }: IncomingMessage): number {
   return 2 * rawHeaders.reduce((sum, text) => sum + text.length, url.length)
 }

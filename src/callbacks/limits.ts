@@ -47,5 +47,5 @@ export const receiverLimits: ReceiverLimits = {
   drainMs: 10_000,
 }
 
-/** What a request takes of `inFlightBytes` beside its headers and its body, as measured. */
+/** The bytes that a request takes of `inFlightBytes` beside its headers and its body, as measured. */
 export const requestBytes = 13 * 1024

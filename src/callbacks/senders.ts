@@ -46,7 +46,7 @@ export class Senders {
   readonly #byAddress = new Map<string, Sender>()
   #bytes = 0
   #visits = 0
-  /** What waits for its time. */
+  /** Calls that wait for their time. */
   readonly #due = new Set<() => void>()
   #isHurried = false
 

@@ -22,13 +22,13 @@ const pieceBytes = 4096
 export class Turnstile extends Duplex {
   readonly #socket: Socket
   readonly #options: TurnstileOptions
-  /** What has arrived and may not pass yet. */
+  /** Bytes that have arrived and may not pass yet. */
   #waiting: Buffer | null = null
   #reserved = 0
   /** The last request that passed, until it is both complete and answered. */
   #request: IncomingMessage | null = null
   #isAnswered = false
-  /** What is still to come of its body; null: nobody can tell, since its head did not end where it was looked for. */
+  /** How many bytes of the request's body are still to come; null: nobody can tell, since its head did not end where it was looked for. */
   #bodyLeft: number | null = null
   /** Whether the last head passed alone, without any of its body. */
   #isHeadWhole = false

@@ -115,7 +115,7 @@ export const baseUrl = kind('an http or https address, without query and fragmen
   httpUrl.refine(value => !/[?#]/.test(value), 'must have no query (?) and no fragment (#)'),
 )
 
-/** What Kafka takes. */
+/** The name of a topic, as Kafka takes it. */
 export const topic = kind('a topic name: letters, digits, dot, dash, underscore', message =>
   text
     .regex(/^[A-Za-z0-9._-]{1,249}$/, `${message}, 249 of them at most`)

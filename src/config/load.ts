@@ -103,7 +103,7 @@ function problemOf({ paths, what }: CrossCheck, given: Given[]): Problem {
   return { path, where: places.join(', ') || variable, variable, what, example: definitions[path].example }
 }
 
-/** What stands in for values that are wrong, to see what is missing besides. */
+/** Values that stand in for wrong ones, to see what is missing besides. */
 function examplesOf(failed: ReadonlySet<SettingPath>): Partial<Values> {
   const exampleOf = ({ type, example, secret }: Setting) => {
     const value = type.parse(example)

@@ -6,7 +6,7 @@ import { variableOf } from './names.ts'
 export type WithBrokers = { kafka: { brokers: NonNullable<Settings['kafka']['brokers']> } }
 export type WithGateway = { gateway: { url: string } }
 
-/** What `run` needs for the roles of this process. @throws SettingsError that names all that is missing. */
+/** Requires what `run` needs for the roles of this process. @throws SettingsError that names all that is missing. */
 export function requireRunnable(settings: Settings): asserts settings is Settings & WithBrokers {
   const asks = settings.roles.filter(role => role !== 'callbacks')
   const problems: Problem[] = []
@@ -25,12 +25,12 @@ export function requireRunnable(settings: Settings): asserts settings is Setting
   if (problems.length > 0) throw new SettingsError(problems)
 }
 
-/** What it takes to read what is on the bus. @throws SettingsError when it is missing. */
+/** Requires what it takes to read from the bus. @throws SettingsError when it is missing. */
 export function requireBrokers(settings: Settings): asserts settings is Settings & WithBrokers {
   if (settings.kafka.brokers === undefined) throw new SettingsError([missing('kafka.brokers', [])])
 }
 
-/** What it takes to speak to the gateway. @throws SettingsError that names all that is missing. */
+/** Requires what it takes to speak to the gateway. @throws SettingsError that names all that is missing. */
 export function requireGateway(settings: Settings): asserts settings is Settings & WithGateway {
   const problems = missingOfGateway(settings, [])
   if (problems.length > 0) throw new SettingsError(problems)

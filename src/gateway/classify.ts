@@ -32,7 +32,7 @@ type Ids = readonly (string | null)[]
 const refusedBeforeTheGateway = new Set([401, 404, 405, 411, 413, 414, 415, 429, 431])
 
 /**
- * What an answer means for each operation that was sent.
+ * Says what an answer means for each operation that was sent.
  * @param ids the operations' ids as decimal text, in the order they were sent; null where the item echoes none, such as
  * that of a template, whose own id it may hold
  * @param errorTexts the user's own refusal texts

@@ -11,7 +11,7 @@ const tooMany = 429
 const failures = 500
 
 /**
- * What an answer of the asynchronous interface means: queued under a request id, or not. Unlike the synchronous
+ * Says what an answer of the asynchronous interface means: queued under a request id, or not. Unlike the synchronous
  * endpoint it speaks in HTTP statuses (an assumption, from the vendor's documentation), and an answer that says
  * `success: false` is a definite refusal with any of them below 500. Of 500 and above nobody can tell, whatever the body
  * says: 503 is said to mean that the queue is unavailable, but who answered, and when, does not show.

@@ -7,7 +7,7 @@ import { isObject, stringifyJson } from '../protocol/json.ts'
 export class Fields {
   readonly #object: Readonly<Record<string, unknown>>
   readonly #taken: string[] = []
-  /** What is left of nested objects. */
+  /** The parts of nested objects that nobody took. */
   #parts: Record<string, unknown> | null = null
 
   constructor(object: Readonly<Record<string, unknown>>) {
@@ -45,7 +45,7 @@ export class Fields {
     return results
   }
 
-  /** What is left; null: nothing. */
+  /** All that nobody took; null: nothing. */
   get rest(): object | null {
     let rest: Record<string, unknown> | null = null
     for (const name of Object.keys(this.#object)) {
@@ -60,7 +60,7 @@ export class Fields {
   }
 }
 
-/** What is nested thousands of levels deep can be parsed, but not be written: it is left out. */
+/** The JSON of a value; null for one nested thousands of levels deep, which can be parsed, but not be written. */
 export function jsonOrNull(value: unknown): string | null {
   if (value === undefined || value === null) return null
   try {

@@ -14,14 +14,14 @@ export interface RegistryLogin {
   tls?: () => TlsTexts
 }
 
-/** What a request that is made now bears. */
+/** The headers of a request that is made now. */
 export function loginHeaders({ username, password = '', token }: RegistryLogin): Record<string, string> {
   if (token !== undefined) return { authorization: `Bearer ${told(token)}` }
   if (username === undefined) return {}
   return { authorization: `Basic ${Buffer.from(`${username}:${told(password)}`).toString('base64')}` }
 }
 
-/** What to look at when it is refused. */
+/** Names the settings to look at when the login is refused. */
 export function loginSettings({ token }: RegistryLogin): string {
   return token === undefined ? 'registry.username and registry.password' : 'registry.token'
 }

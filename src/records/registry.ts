@@ -131,7 +131,7 @@ function agentOf(tls: NonNullable<RegistryLogin['tls']>): Agent {
   return agent
 }
 
-/** What each request bears. */
+/** Options that each request has. */
 interface Common {
   signal: AbortSignal
   headers: Record<string, string>

@@ -28,7 +28,7 @@ export function statusCallback(operation: Operation, message: Message, outcome: 
   })
 }
 
-/** What the recipient of a two-way Viber message wrote back (public facts): a text, then a picture. */
+/** Makes the replies of a two-way Viber message's recipient (public facts): a text, then a picture. */
 export function repliesTo({ finalAt, msgId }: Message): object[] {
   const at = (seconds: number) => new Date(finalAt + seconds * 1000).toISOString()
   const picture = { url: `https://media.example/${msgId}.jpg`, filename: `${msgId}.jpg`, filesize: 20_480 }

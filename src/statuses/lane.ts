@@ -38,7 +38,7 @@ interface Message {
 const togetherMs = { least: 100, most: 5_000, ofDelay: 1 / 50 }
 /** An account whose key is not accepted keeps other accounts' messages waiting this long at most; longer than its pauses. */
 const deniedPatienceMs = 60_000
-/** What a timer of Node can wait. */
+/** The longest time that a timer of Node can wait. */
 const longestWaitMs = 2 ** 31 - 1
 
 /**

@@ -51,7 +51,7 @@ export const newLifecycle: Lifecycle = {
 export const newUnhookedLifecycle: Lifecycle = { ...newLifecycle, unhooked: true }
 
 /**
- * What is known after one more event. The order of events makes no difference, nor does an event that comes twice:
+ * Adds one more event to what is known. The order of events makes no difference, nor does an event that comes twice:
  * the result is the most that any of them tells.
  */
 export function lifecycleAfter(life: Lifecycle, event: StatusFacts): Lifecycle {

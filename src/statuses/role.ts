@@ -33,7 +33,7 @@ export interface ReconcilingOptions {
 /** The role `reconciler`: results in, and a status event for each message whose callback never comes. */
 export interface Reconciling {
   gauges: GaugeSource
-  /** What keeps it from its work now; empty: nothing. */
+  /** Reasons that keep the role from its work now; empty: none. */
   reasons(): string[]
   stop(): Promise<void>
 }

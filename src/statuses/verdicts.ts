@@ -26,7 +26,7 @@ const aheadMs = 5 * 60_000
 const slicesPerDelay = 8
 const leastSliceMs = 5_000
 const usualMostIds = 2 << 20
-/** What of them came to an account's address, where a stranger who has learned it can name any id, is bounded apart. */
+/** The share of verdicts from an account's address, where a stranger who has learned it can name any id: bounded apart. */
 const unverifiedShare = 1 / 4
 /** With fewer in memory, reading goes on beyond the window: who is asked late asks for what is known by then. */
 const mostIdsAhead = 1 << 18

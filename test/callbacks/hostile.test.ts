@@ -87,7 +87,7 @@ describe('honest callbacks go on, about as fast,', () => {
     })
     await patiently(() => expect(pouring.filter(({ closed }) => !closed)).toHaveLength(0))
     expect(pouring.every(({ heard }) => heard.startsWith(`HTTP/1.1 ${status} `))).toBe(true)
-    // What the system's own buffers take.
+    // Only the system's own buffers take some.
     for (const { socket } of pouring) expect(socket.bytesWritten).toBeLessThan(20_000_000)
   })
 })

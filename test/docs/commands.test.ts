@@ -8,7 +8,7 @@ import { blocks, type Excerpt, quoted } from '../support/documents.ts'
 
 const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 
-/** What a document writes where a value of the reader's own goes. */
+/** Words that documents write where a value of the reader's own goes. */
 const placeholders: Record<string, string> = {
   'PARTITION@OFFSET': '0@1',
   N: '1001',
@@ -96,7 +96,7 @@ async function checkScript([command = '', name = '', dashes, ...args]: string[])
   if (name === 'demo') await valuesOf(['demo', ...args])
 }
 
-/** What the command line itself makes of these words. @throws UsageError */
+/** Lets the command line itself read these words. @throws UsageError */
 async function valuesOf(words: string[]): Promise<Record<string, unknown>> {
   const given = words.map(word => placeholders[word] ?? word)
   const isFamily = Object.keys(commands).some(name => name.startsWith(`${given.join(' ')} `))

@@ -238,7 +238,7 @@ describeOnKafka('dead letters on a real Kafka', brokers => {
   })
 })
 
-/** What is on a topic now. */
+/** Reads what is on a topic now. */
 async function recordsOf(env: Record<string, string>, topic: string): Promise<BusRecord[]> {
   const bus = openBus(loadSettings({ env }), new Telemetry())
   const records: BusRecord[] = []

@@ -6,7 +6,7 @@ export const JOINED = 3
 export const IN_SYNC = 4
 export const MEMBER = 5
 
-/** What a session is. */
+/** The states of a session. */
 export const NONE = 0
 /** One of the two steps of a take-over is done: the fence and the reading of the checkpoint. */
 export const FENCED = 1
@@ -39,7 +39,7 @@ export const SESSION_OVER = 3
 export const GONE = 14
 export const NOBODYS = 15
 
-/** What a commit does to an offset. */
+/** The effects of a commit on an offset. */
 export const INTENDED = 1
 export const SETTLED = 2
 

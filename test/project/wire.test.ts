@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 
-/** What a file names in its imports, and in whatever else loads a module. */
+/** Modules that a file names in its imports, and in whatever else loads one. */
 function modulesOf(source: string): string[] {
   return [...source.matchAll(/(?:\bfrom|\bimport|\brequire|\bresolve)\s*\(?\s*['"`]([^'"`]+)['"`]/g)].map(
     ([, name]) => name!,

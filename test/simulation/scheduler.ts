@@ -56,7 +56,7 @@ export class Scheduler {
     return () => this.#remove(entry)
   }
 
-  /** What of a dead process's is kept: requests that it had written already. */
+  /** Drops what waits for a dead process, but for requests that it had written already. */
   bury(owner: Owner, keep: (entry: Entry) => boolean): void {
     owner.dead = true
     this.#entries = this.#entries.filter(entry => entry.owner !== owner || keep(entry))

@@ -315,7 +315,7 @@ class World {
     return untoldRate > 0 ? 0 : Math.min(Number.POSITIVE_INFINITY, ...bytes)
   }
 
-  /** What is in flight has no result that could tell of it: an operator leaves such a partition alone. */
+  /** Resets an offset. An operator leaves a partition with requests in flight alone: no result could tell of them. */
   #reset(): void {
     const { topics, kafka } = this.#settings
     for (const topic of [...topics.commands, topics.doubts]) {

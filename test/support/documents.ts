@@ -33,7 +33,7 @@ export const blocks: readonly Block[] = documents.flatMap(file => {
   })
 })
 
-/** What stands between backticks in the sentences of all documents, on one line each. */
+/** The texts between backticks in the sentences of all documents, on one line each. */
 export const quoted: readonly Excerpt[] = documents.flatMap(file => {
   const page = readFileSync(join(root, file), 'utf8').replace(fence, whole => whole.replaceAll(/[^\n]/g, ' '))
   return [...page.matchAll(/`([^`]+)`/g)].map(match => ({

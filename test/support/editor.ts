@@ -16,7 +16,7 @@ interface Message {
 
 /** An editor that has opened a TypeScript file of the project: it speaks to the compiler's language server. */
 export interface Editor {
-  /** What it shows over the last letter of the first place where `code` stands. */
+  /** Shows what is known of the last letter of the first place where `code` stands. */
   hover(code: string): Promise<string>
 }
 

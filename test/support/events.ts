@@ -53,7 +53,7 @@ export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
   'balance.read': { account: 'default', currency: 'other', amount: n },
 })
 
-/** What ends a session whose partition has a newer owner. */
+/** The error that ends a session whose partition has a newer owner. */
 export function fencedError(n: number): Error {
   const cause = Object.assign(new Error(`epoch ${n}`), { type: 'INVALID_PRODUCER_EPOCH' })
   return new Error('commit failed', { cause })

@@ -16,7 +16,7 @@ const whole = JSON.stringify(
 const text = (what: string, ...bodies: string[]): Malformed[] =>
   bodies.map(body => ({ what: `${what}: ${body.slice(0, 60)}`, body: Buffer.from(body) }))
 
-/** What another reader of JSON says to it; the receiver has to say the same. */
+/** Whether another reader of JSON takes it; the receiver has to say the same. */
 function isJson(body: string): boolean {
   try {
     JSON.parse(body)

@@ -62,7 +62,7 @@ interface Locked {
   bin?: Record<string, string>
 }
 
-/** What npm would have fetched: it keeps what is there already. */
+/** Copies what npm would have fetched: it keeps what is there already. */
 async function copyDependencies(folder: string): Promise<void> {
   const lock: { packages: Record<string, Locked> } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8'))
   const bin = join(folder, 'node_modules/.bin')

@@ -148,7 +148,7 @@ async function passBothWays(client: Socket, broker: Socket, connection: number, 
   ])
 }
 
-/** What has come passes, however its sender has ended. */
+/** Passes on what has come, however its sender has ended. */
 async function pass(from: Socket, to: Socket, decide: (frame: Buffer) => Promise<Fate>, cut: () => void) {
   try {
     for await (const frame of frames(from)) {

@@ -26,7 +26,7 @@ export interface DecodedBatches {
 export interface Unsure {
   /** Why the batch cannot be read, where it ends nobody knows; null: it is not all there. */
   damage: unknown
-  /** What the broker has to answer for more to be known. */
+  /** How many bytes the broker has to answer with for more to be known. */
   bytesNeeded: number
 }
 
@@ -205,7 +205,7 @@ function unreadable({ rest, least }: Place, error: unknown, lastOffset: number, 
 
 const noPrefix: Prefix = { firstOffset: -1, bytes: 0, magic: -1 }
 
-/** What stands for offsets that cannot be read. */
+/** Makes the message that stands for offsets which cannot be read. */
 export function unreadableFrom(
   offset: number,
   error: unknown,

@@ -76,11 +76,11 @@ export interface Mark {
 export const noMark = (): Mark => ({ header: Buffer.alloc(0), offset: -1, at: 0, left: 0 })
 
 /**
- * What a record takes in memory beside its bytes, with what the worker makes of it: the smallest are packed into less than
+ * The memory that a record takes beside its bytes, with what the worker makes of it: the smallest are packed into less than
  * one byte each.
  */
 const recordBytes = 512
-/** What a header takes, likewise. */
+/** The memory that a header takes beside its bytes. */
 const headerMemory = 250
 
 /** Takes the room of a record. @returns whether there was some */

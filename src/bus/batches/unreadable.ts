@@ -34,7 +34,7 @@ const advice: Record<Unreadable['code'], string> = {
   BATCH_TOO_LARGE: 'Lower batch.size of the producer, and have these records produced again in smaller batches.',
 }
 
-/** What is told of the batch with these offsets, the last one included. */
+/** Says why the batch with these offsets, the last one included, cannot be read. */
 export function unreadableOf(error: unknown, first: number, last: number): Unreadable {
   const { code, message } =
     error instanceof UnreadableBatch ? error : new UnreadableBatch('BATCH_CORRUPT', (error as Error).message)

@@ -12,7 +12,7 @@ export function encodeSubscription({ topics, process }: Subscription): Buffer {
   return to.values(topics, topic => to.string(topic)).buffer(Buffer.from(JSON.stringify({ process }))).bytes
 }
 
-/** What cannot be read is another program's: it is given nothing. */
+/** Reads a member's subscription. One that cannot be read is another program's, which is given nothing. */
 export function decodeSubscription(metadata: Buffer): Subscription {
   try {
     const from = new Decoder(metadata, false)
@@ -49,7 +49,7 @@ export function decodeAssignment(bytes: Buffer): Given {
   return { partitions: partitions.flat(), counts: counts ? new Map(Object.entries(counts)) : null, processes }
 }
 
-/** What an older version, or another program, says there is passed over. */
+/** Reads our own words. Those of an older version, or of another program, are passed over. */
 function told<T>(userData: Buffer | null): Partial<T> {
   try {
     return (JSON.parse(String(userData)) ?? {}) as Partial<T>

@@ -35,7 +35,7 @@ interface State {
   failures: number
   /** The last failure, and since when there were no others, in monotonic milliseconds. */
   trouble: { text: string; since: number } | null
-  /** What was told of the trouble it is in. */
+  /** Texts that were told already of the trouble that the partition is in. */
   told: Set<string>
   mark: Mark
 }
@@ -253,7 +253,7 @@ export class Fetcher {
     })
   }
 
-  /** What a replica cannot answer its leader can; whom the leader cannot answer either rests. */
+  /** Asks the leader for what a replica cannot answer; partitions for which the leader has no answer either rest. */
   async #recover(troubled: readonly Reading[], error: unknown): Promise<void> {
     const still = troubled.filter(reading => this.#readings.has(reading))
     const ofReplicas = still.filter(reading => this.#readings.get(reading)!.source?.isReplica)

@@ -5,7 +5,7 @@ import type { OutgoingRecord } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import { sizeInBatch } from '../record-size.ts'
 
-/** What one request carries at most; kafkajs's time for it grows with the square of the records. */
+/** The most bytes that one request carries; kafkajs's time for it grows with the square of the records. */
 const chunkBytes = 400_000
 const chunkRecords = 500
 

@@ -110,7 +110,7 @@ async function candidatesIn(bytes: Buffer, offset: number, patterns: readonly Bu
   return (await Promise.all(looks)).flat()
 }
 
-/** What cannot be looked into may hold anything. */
+/** Whether the batch may hold one of the patterns: one that cannot be looked into may. */
 async function mayHold(batch: Buffer, patterns: readonly Buffer[]): Promise<boolean> {
   if (prefixOf(batch).magic !== newestFormat) return true
   if (contextOf(batch).isControl) return false
@@ -136,7 +136,7 @@ function endOf(batch: Buffer): number {
   return magic === newestFormat ? lastOffsetOf(batch) : firstOffset
 }
 
-/** What of a batch is committed, or what stands for it where it cannot be read. */
+/** Reads what of a batch is committed; where it cannot be read, the record that stands for it. */
 async function readBatch(fetch: Fetch, tp: TopicPartition, first: number, last: number): Promise<BusRecord[]> {
   const records: BusRecord[] = []
   for (let offset = first; offset <= last; ) {

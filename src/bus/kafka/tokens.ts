@@ -70,7 +70,7 @@ export class Tokens {
   }
 }
 
-/** What is no JSON holds no token. */
+/** Reads an answer as JSON; one that is none holds no token. */
 function parsed(text: string): { access_token?: unknown; expires_in?: unknown; error?: unknown } {
   try {
     return JSON.parse(text)

@@ -95,7 +95,7 @@ export class MemoryBroker {
   }
 
   /**
-   * What a transaction is to change; nobody sees it until the transaction ends. One that stays open ends as if it had
+   * Writes into a transaction; nobody sees that until the transaction ends. One that stays open ends as if it had
    * never been, after a while.
    */
   write(producer: Producer, groupId: string, parts: readonly Part[], now: number): void {
@@ -153,7 +153,7 @@ export class MemoryBroker {
     return this.#offsets.get(`${group}/${topic}/${partition}`) ?? null
   }
 
-  /** What `kafka-consumer-groups --reset-offsets` does: the offset is committed without metadata. */
+  /** Does what `kafka-consumer-groups --reset-offsets` does: the offset is committed without metadata. */
   resetOffset(group: string, { topic, partition }: TopicPartition, offset: number): void {
     this.#offsets.set(`${group}/${topic}/${partition}`, { offset, metadata: '' })
   }

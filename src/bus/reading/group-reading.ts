@@ -8,7 +8,7 @@ export interface Progress extends TopicPartition {
   offset: number
 }
 
-/** What an adapter has to offer for it. */
+/** What an adapter has to offer for records to be read in a group. */
 export interface ReadingGroup {
   transport: GroupTransport
   /** Null where there is none. */
@@ -141,7 +141,7 @@ export class GroupReading implements GroupReader {
     await limited(this.#options.clock, leaveLimitMs, this.#member.leave()).catch(error => this.#tell('leave', error))
   }
 
-  /** What is still worked on afterwards is handed over again, to whoever has its partition then. */
+  /** Waits for records in hand. Those still worked on afterwards are handed over again, to whoever has their partition then. */
   async #drain(): Promise<void> {
     const { clock, drainMs, pause } = this.#options
     await limited(clock, drainMs, pause()).catch(() => {})

@@ -3,7 +3,7 @@ import type { Backlog } from '../port.ts'
 export interface SharedBacklogOptions {
   /** What all sessions of the process may hold together. */
   inAll: Backlog
-  /** What one of them may hold at most. */
+  /** What one session may hold at most. */
   atMost: Backlog
 }
 
@@ -29,13 +29,13 @@ export class SharedBacklog {
     return new BacklogShare(this)
   }
 
-  /** What is guaranteed to each. */
+  /** How much is guaranteed to each session. */
   least(unit: keyof Backlog): number {
     const { inAll, atMost } = this.#options
     return Math.min(atMost[unit], Math.max(1, inAll[unit] / 2 / Math.max(1, this.#sharers)))
   }
 
-  /** What one may hold now that holds so much of it. */
+  /** How much a session may hold now that holds `own` of it. */
   most(unit: keyof Backlog, own: number): number {
     const { inAll, atMost } = this.#options
     const rest = inAll[unit] / 2 - (this.#held[unit] - own)
@@ -52,7 +52,7 @@ export class SharedBacklog {
   }
 }
 
-/** What one session holds of it. */
+/** The part of one session. */
 export class BacklogShare {
   readonly #all: SharedBacklog
   #records = 0
@@ -63,12 +63,12 @@ export class BacklogShare {
     this.#all = all
   }
 
-  /** What it may hold however much the others hold. */
+  /** What the session may hold however much the others hold. */
   get least(): Backlog {
     return { records: this.#all.least('records'), bytes: this.#all.least('bytes') }
   }
 
-  /** What it may hold now. */
+  /** What the session may hold now. */
   get most(): Backlog {
     return { records: this.#all.most('records', this.#records), bytes: this.#all.most('bytes', this.#bytes) }
   }

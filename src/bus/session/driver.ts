@@ -34,7 +34,7 @@ export interface SharedCommits {
    * @throws whatever happened: any error ends all sessions of the process, and whether it was committed is then unknown.
    */
   commit(parts: readonly Part[]): Promise<void>
-  /** What the group has committed on each of them; it waits for what other processes have not ended. */
+  /** Tells what the group has committed on each partition; it waits for what other processes have not ended. */
   committed(tps: readonly TopicPartition[]): Promise<readonly (Committed | null)[]>
 }
 

@@ -91,7 +91,7 @@ export class Ledger {
     return this.#posts.size
   }
 
-  /** What each POST stands under that is in flight or whose outcome is not committed. */
+  /** Numbers of the POSTs that are in flight or whose outcome is not committed. */
   numbers(): number[] {
     return [...this.#posts.keys()]
   }

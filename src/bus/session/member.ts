@@ -92,7 +92,7 @@ export class GroupMember {
   #synced: MemberOf = nobody
   /** The last generation that it was let in to, perhaps without hearing of its partitions. */
   #entered: MemberOf = nobody
-  /** What to join with. */
+  /** The id with which it joins. */
   #memberId = ''
   /** Resolves when the coordinator has named this member, or the join that would have told has ended. */
   #naming: Promise<void> = Promise.resolve()

@@ -268,7 +268,7 @@ export class Ownership implements GroupEvents, Membership {
     this.#options.telemetry.emit('bus.log', { level: 'warn', message })
   }
 
-  /** What is known is committed by now: a group that does not answer finds out by itself. */
+  /** Leaves the group. All that is known is committed by now: a group that does not answer finds out by itself. */
   #leaveGroup(): Promise<void> {
     return limited(this.#options.clock, leaveLimitMs, this.#group.member.leave()).catch(() => {})
   }

@@ -10,7 +10,7 @@ import { GroupCommit } from './group-commit.ts'
 import type { Ledger } from './ledger.ts'
 import { DONE, IN_DOUBT, INTENT, NEW, Window, windowSize } from './window.ts'
 
-/** What the structures of a record, and of each of its headers, take in memory. */
+/** The memory that the structures of a record, and of each of its headers, take. */
 const structureBytes = 200
 
 function sizeOf({ key, value, headers }: BusRecord): number {
@@ -37,7 +37,7 @@ export interface SessionOptions {
   clock: Clock
   /** Commits, perhaps together with other sessions. */
   cycle: CommitCycle
-  /** What it may hold undone in memory. */
+  /** What the session may hold undone in memory. */
   backlog: BacklogShare
   /** Offsets below the checkpoint that are read again for the listener's history. */
   lookBack: number

@@ -119,7 +119,7 @@ export class Brokers {
     return (await this.#channelTo(target, 'common')).versionOf(api) !== null
   }
 
-  /** What is under way fails. */
+  /** Closes all connections; requests under way fail. */
   async close(): Promise<void> {
     this.#channels.close()
   }

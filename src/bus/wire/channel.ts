@@ -118,7 +118,7 @@ export class Channel {
     return known
   }
 
-  /** What is sent while the connection signs in anew gets ILLEGAL_SASL_STATE. */
+  /** Waits while the connection signs in anew: a request sent meanwhile gets ILLEGAL_SASL_STATE. */
   async #send<Q, A>(api: Api<Q, A>, version: number, request: Q): Promise<A> {
     while (this.#connection.status === 'reauthenticating') await this.#connection.ready()
     return api.ask(this.#connection, version, request)

@@ -88,7 +88,7 @@ export class Channels {
     return this.#eachUntil(async address => this.ask(await this.to(address, 'common'), api, request, limitMs))
   }
 
-  /** What is under way fails. */
+  /** Closes the connections; requests under way fail. */
   close(): void {
     this.#closed = true
     for (const channel of this.#open) channel.close()

@@ -4,7 +4,7 @@ import type { RecordLimits } from '../record-limits.ts'
 import { sizeInBatch } from '../record-size.ts'
 import type { Brokers } from './brokers.ts'
 
-/** What one request carries at most. */
+/** The most bytes that one request carries. */
 const chunkBytes = 400_000
 const chunkRecords = 5000
 

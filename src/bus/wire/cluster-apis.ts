@@ -15,7 +15,7 @@ export interface Versions {
 
 const finalizedFeatures = 2
 
-/** What a broker speaks. One that does not know the version it is asked in answers in version 0. */
+/** Asks a broker which versions it speaks. One that does not know the version it is asked in answers in version 0. */
 export const apiVersions = defineApi<{ software: string }, Versions>({
   name: 'ApiVersions',
   key: 18,

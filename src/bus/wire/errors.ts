@@ -43,7 +43,7 @@ export class Unanswered extends Error {
 /** The code of the protocol for a sign-in that failed. */
 const signInFailed = 58
 
-/** What the library throws, in our words. @param where the broker */
+/** Says in our words what the library throws. @param where the broker */
 export function translated(error: unknown, where: string): Error {
   const chain = [...causesOf(error)]
   const own = chain.find(one => one instanceof ProtocolError || one instanceof Unanswered)

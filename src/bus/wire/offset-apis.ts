@@ -3,7 +3,7 @@ import { defineApi } from './api.ts'
 import type { Member } from './group-apis.ts'
 import { type Answer, byTopic, readPartitionCodes, refusalIn } from './partition-codes.ts'
 
-/** What ListOffsets takes for a timestamp. */
+/** Values that ListOffsets takes in place of a timestamp. */
 export const latest = -1
 export const earliest = -2
 

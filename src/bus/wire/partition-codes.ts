@@ -24,7 +24,7 @@ export function readPartitionCodes(from: Decoder): PartitionCode[] {
   return topics.flat()
 }
 
-/** What the others were left undone for. */
+/** The code of partitions that were left alone since another one failed. */
 const notAttempted = 55
 
 export function refusalIn(codes: readonly PartitionCode[]): Answer {

@@ -43,7 +43,7 @@ export interface TransactionOptions {
 
 /** The most bytes of metadata in one request: brokers take no batch above their message.max.bytes, and write it as one. */
 const offsetsBytes = 500_000
-/** What an offset takes beside its metadata, with long names. */
+/** The bytes that an offset takes beside its metadata, with long names. */
 const offsetBytes = 500
 
 /** Progress that no generation of the group is asked about. */

@@ -44,7 +44,7 @@ export const run = command({
   },
 })
 
-/** What is in flight when the stop begins may be answered as late as this. */
+/** How late a request may be answered that is in flight when the stop begins. */
 const inFlightMs = ({ kafka, gateway }: Settings) => Math.max(kafka.drainMs, gateway.timeoutMs)
 
 async function supervise(worker: Worker, stopAsked: Promise<Signal>, ms: number, logger: Logger): Promise<number> {
@@ -62,7 +62,7 @@ async function supervise(worker: Worker, stopAsked: Promise<Signal>, ms: number,
   }
 }
 
-/** What nobody caught. Node itself would print it as it is, with whatever its message quotes. */
+/** Ends the process after an error that nobody caught. Node itself would print it as it is, with whatever its message quotes. */
 function crash(error: Error, logger: Logger): never {
   logEvent(logger, 'worker.crashed', { error, frames: framesOf(error) })
   process.exit(1)

@@ -23,7 +23,7 @@ export function lineOf(letter: Letter): string {
   return printable([at, time, stage, code, origin, message, again].filter(Boolean).join('  '))
 }
 
-/** What becomes of it in a replay, in one line. */
+/** Says in one line what becomes of a letter in a replay. */
 export function replayLineOf(state: string, { place, origin }: Letter, why: string | undefined): string {
   const to = origin && `→ ${origin.topic}/${origin.partition}`
   return printable([state.padEnd(8), shortPlace(place), to, why].filter(Boolean).join('  '))

@@ -8,7 +8,7 @@ export type State = 'ok' | 'warning' | 'failed' | 'skipped'
 export interface Finding {
   state: State
   what: string
-  /** What mends it: a command where there is one. */
+  /** How to mend what is wrong: a command where there is one. */
   mend?: string
 }
 
@@ -47,7 +47,7 @@ export interface Report {
 export interface Check<N extends FactName = FactName> {
   /** The first word of its lines. */
   name: string
-  /** What it looks at and why, for people: docs/doctor.md is made of it. */
+  /** Says for people what the check looks at and why; docs/doctor.md is made of it. */
   about: string
   /** Without these it is skipped. */
   needs: readonly N[]

@@ -39,7 +39,7 @@ async function answers(url: string, settings: Settings): Promise<Finding> {
   }
 }
 
-/** What the gateway says of itself to HEAD. */
+/** Asks the gateway for the headers with which it answers HEAD. */
 export async function headersOf(url: string, { gateway }: Settings): Promise<Record<string, unknown>> {
   const { dispatcher, close } = dispatchTo({ origin: new URL(url).origin, connections: 1, ca: gateway.ssl.ca })
   try {

@@ -128,7 +128,7 @@ function says({ status, text }: Answer, refusal: keyof typeof refusals): boolean
   return status === refusals[refusal].status && text === refusals[refusal].text
 }
 
-/** What the gateway may think of the address. */
+/** Finds what the gateway may have against the address. */
 async function exposure(url: string): Promise<Finding[]> {
   const { protocol, hostname } = new URL(url)
   const findings: Finding[] = []

@@ -16,7 +16,7 @@ export const settings = check({
       return { findings: error.problems.map(finding), facts: usable() }
     }
 
-    /** What is only missing is no reason not to look at the rest. */
+    /** Reads settings that can be used: a missing one is no reason not to look at the rest. */
     function usable(): Partial<Facts> {
       try {
         return { settings: loadSettings(sources) }

@@ -39,7 +39,7 @@ export function textLines(asked: readonly Asked[], results: readonly Result[]): 
   return aligned([['#', 'type', 'id', 'result', 'answer'], ...rows])
 }
 
-/** What went wrong, with what is known of it: one line, or one for each operation that has an error of its own. */
+/** Says what went wrong, with what is known of it: one line, or one for each operation that has an error of its own. */
 export function complaints(asked: readonly Asked[], results: readonly Result[]): string[] {
   const errors = results.map(result => (result.ok ? null : result.error))
   const [shared] = errors
@@ -67,7 +67,7 @@ function certainty(error: GatewayError, asked: readonly Asked[]): string {
   return error.definite ? `; known not to have been ${done}` : `; perhaps ${done}: find out before you try again`
 }
 
-/** What the gateway answered although it cannot be read: it may have been paid for. */
+/** The answer of the gateway that could not be read: it may have been paid for. */
 function payloadOf(error: GatewayError): unknown[] {
   return error instanceof UnreadablePayloadError ? [error.payload()] : []
 }

@@ -39,7 +39,7 @@ function missing(reason: string): Availability {
   return { ok: false, reason }
 }
 
-/** What a program writes, empty when it cannot be run. */
+/** Runs a program and gives what it writes; empty when it cannot be run. */
 async function output(command: string, argument: string): Promise<string> {
   return promisify(execFile)(command, [argument]).then(
     ({ stdout, stderr }) => stdout + stderr,

@@ -17,7 +17,7 @@ export interface Mend {
   args: string
 }
 
-/** What comes of another cleanup.policy. */
+/** The harm that another cleanup.policy does. */
 const harms: Partial<Record<PlannedTopic['use'] | 'others', string>> = {
   results: 'compaction removes what tells that a command was answered, and a reset sends it again',
   control: 'what is removed by its age takes pauses with it, and what is paused goes on',
@@ -87,7 +87,7 @@ const rules: Rule[] = [
   },
 ]
 
-/** What this account may not see is passed over. */
+/** Compares a topic with its plan. Settings that this account may not see are passed over. */
 export function differences(planned: PlannedTopic, topic: Topic): Difference[] {
   return rules.flatMap(rule => rule(planned, topic) ?? [])
 }

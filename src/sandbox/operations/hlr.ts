@@ -8,7 +8,7 @@ const networks = [
 
 const country = { name: 'Ukraine', prefix: 380 }
 
-/** What a look-up of this phone answers: the same each time. */
+/** Looks a phone up, with the same answer each time. */
 export function lookUp({ phone }: Operation, status: string, { chance }: Gateway): string {
   const origin = pick(chance('origin', phone))
   const ported = chance('ported', phone) < 0.2

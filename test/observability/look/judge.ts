@@ -13,7 +13,7 @@ const quiet: readonly (readonly [dashboard: string, panel: string, query: string
   ['busgate-kafka', 'Sessions ended by a newer owner', 'A', 'takes a process that stalls, not one that stops'],
 ]
 
-/** What is wrong with what was seen; empty: nothing. */
+/** Says what is wrong with what was seen; empty: nothing. */
 export function judge(seen: readonly [Dashboard, Shown[]][], alerts: readonly Alert[]): string[] {
   return [
     ...seen.flatMap(([dashboard, shown]) => shown.flatMap(one => emptiness(dashboard, one))),
