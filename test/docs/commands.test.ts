@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { commands } from '../../src/cli/commands.ts'
 import { findCommand } from '../../src/cli/find-command.ts'
@@ -6,7 +7,8 @@ import { parseFlags } from '../../src/cli/parse.ts'
 import { pathOfVariable } from '../../src/config/names.ts'
 import { blocks, type Excerpt, quoted } from '../support/documents.ts'
 
-const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+const root = join(import.meta.dirname, '../..')
+const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
 /** Words that documents write where a value of the reader's own goes. */
 const placeholders: Record<string, string> = {
@@ -39,6 +41,20 @@ test.each(
 )('%s: %s ends by itself', async (_, line) => {
   const [words = []] = commandsIn(line)
   expect(await valuesOf(words.slice(1))).toHaveProperty('until-end', true)
+})
+
+test('each command that a message or a help text of the program names is there', () => {
+  const families = new Set(Object.keys(commands).map(name => name.split(' ')[0]!))
+  const hints = globSync('src/**/*.ts', { cwd: root }).flatMap(file =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(/\bbusgate ([a-z]+)(?: ([a-z-]+))?/g)].flatMap(
+      ([hint, first, second]) =>
+        families.has(first!)
+          ? [{ file, hint, isThere: [first, `${first} ${second}`].some(name => Object.hasOwn(commands, name!)) }]
+          : [],
+    ),
+  )
+  expect(hints.length).toBeGreaterThan(20)
+  expect(hints.filter(({ isThere }) => !isThere)).toEqual([])
 })
 
 test('each variable in the documents is one of a setting', () => {
