@@ -1,6 +1,6 @@
 import { definitions, type Setting, type SettingPath } from './definitions.ts'
 import { descriptionOf } from './kinds.ts'
-import { matchPath, pathOfVariable, variableOf } from './names.ts'
+import { matchPath, pathOfVariable, settingsBelow, variableOf } from './names.ts'
 
 /** What there is to know about a setting before it has a value. */
 export interface Explanation {
@@ -38,10 +38,8 @@ export function explain(path: SettingPath): Explanation {
  * Without a name they are all of them.
  */
 export function settingsNamed(name = ''): Explanation[] {
-  const path = name.startsWith('BUSGATE_') ? pathOfVariable(name) : name
-  const exact = path === undefined ? undefined : matchPath(path)?.setting
-  const found = exact
-    ? all.filter(one => one === exact || one.startsWith(`${exact}.`))
-    : all.filter(one => one.startsWith(name) || variableOf(one).startsWith(name))
+  const path = pathOfVariable(name) ?? name
+  const exact = [matchPath(path)?.setting ?? [], settingsBelow(path)].flat()
+  const found = exact.length > 0 ? exact : all.filter(one => one.startsWith(name) || variableOf(one).startsWith(name))
   return found.map(explain)
 }

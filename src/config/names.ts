@@ -65,10 +65,15 @@ export function pathOfVariable(variable: string): string | undefined {
   return undefined
 }
 
-/** Whether settings exist below this path. */
-export function isSection(path: string): boolean {
+/** The settings below this path; none: it is no section. */
+export function settingsBelow(path: string): SettingPath[] {
   const parts = path.split('.')
-  return writable.some(known => known.parts.length > parts.length && parts.every(fits(known.parts)))
+  const below = writable.filter(known => known.parts.length > parts.length && parts.every(fits(known.parts)))
+  return [...new Set(below.map(({ setting }) => setting))]
+}
+
+export function isSection(path: string): boolean {
+  return settingsBelow(path).length > 0
 }
 
 export function hasPlaceholder(setting: SettingPath): boolean {
