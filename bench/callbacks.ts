@@ -24,7 +24,7 @@ export interface CallbacksOptions {
 /** What one run of the receiver as a process of its own gave. */
 export interface CallbackFigures {
   callbacksPerSecond: number
-  /** From the instant a callback was due to its answer. */
+  /** The time from the instant a callback was due to its answer. */
   p50Ms: number
   p99Ms: number
   maxMs: number

@@ -13,7 +13,9 @@ import type { TopicMaker } from './topics.ts'
 
 /** What one run of one program gave. What a scenario does not tell is left out. */
 export interface Figures {
-  /** From the first POST, or result where the gateway is not the benchmark's own, to the last result. */
+  /**
+   * Commands a second from the first POST, or result where the gateway is not the benchmark's own, to the last result.
+   */
   commandsPerSecond?: number
   /** User and system time of all its processes, their start included. */
   cpuMicrosWithStart?: number
@@ -27,7 +29,7 @@ export interface Figures {
   /** Milliseconds. */
   appendToPost?: Ranks
   answerToReadable?: Ranks
-  /** From the start of the process to its first POST. */
+  /** The time from the start of the process to its first POST. */
   firstPostSeconds?: number
   peakMemoryMiB: number
   /** Sockets that all its processes have open at the end. */

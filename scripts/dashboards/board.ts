@@ -31,7 +31,7 @@ export interface BoardOptions {
   title: string
   description: string
   rows: readonly Row[]
-  /** Beside the ones that all have. */
+  /** Variables beside the ones that all dashboards have. */
   choices?: readonly QueryVariableBuilder[]
 }
 

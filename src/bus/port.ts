@@ -75,7 +75,7 @@ export interface Follower {
   caughtUp(behindOpen?: 'behind open transactions'): Promise<void>
   /** Everything before this offset was handed over and worked on. */
   readonly position: number
-  /** After it no records are handed over any more. Does not wait for those that are being worked on. */
+  /** Ends the handing over of records, without a wait for those that are being worked on. */
   close(): Promise<void>
 }
 
@@ -136,7 +136,7 @@ export interface Searched extends TopicPartition {
 
 /** Follows every partition that the topics had when it began. */
 export interface Reader {
-  /** As `Follower.caughtUp`, of all partitions. */
+  /** Waits as `Follower.caughtUp` does, for all partitions. */
   caughtUp: Follower['caughtUp']
   close(): Promise<void>
 }
@@ -231,7 +231,7 @@ export interface Membership {
    */
   unread(): readonly string[]
   /**
-   * From the call on no POST may begin. Finishes what is in flight, commits, leaves the group.
+   * Leaves the group. From the call on no POST may begin. Finishes what is in flight, commits, leaves the group.
    * @param finishMs how long that may take, default kafka.drainMs
    */
   leave(finishMs?: number): Promise<void>
@@ -290,7 +290,7 @@ export interface Bus {
   createTopics(specs: readonly TopicSpec[]): Promise<void>
   /** Number of partitions of each topic; a topic that does not exist is left out. */
   partitions(topics: readonly string[]): Promise<Map<string, number>>
-  /** Those of the topics that are compacted, as far as this client may know. */
+  /** Tells which of the topics are compacted, as far as this client may know. */
   compacted(topics: readonly string[]): Promise<string[]>
   close(): Promise<void>
 }

@@ -12,7 +12,10 @@ export interface Content {
   headers?: RecordHeaders
 }
 
-/** The most bytes that a record takes of its batch: its own bytes, and its length and place, which vary with its neighbours. */
+/**
+ * The most bytes that a record takes of its batch: its own bytes, and its length and place, which vary with its
+ * neighbours.
+ */
 export function sizeInBatch(record: Content): number {
   return longestVarint + recordSize(record, largestIndex)
 }

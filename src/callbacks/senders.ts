@@ -18,7 +18,7 @@ export interface Visit {
   release(bytes: number): void
   /** Counts a refusal. Resolves when it may be answered. */
   refused(): Promise<void>
-  /** Its place is free when its last refusal may be answered, so that coming again does not make it sooner. */
+  /** Frees the sender's place when its last refusal may be answered, so that coming again does not make it sooner. */
   leave(): void
 }
 

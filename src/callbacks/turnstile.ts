@@ -28,7 +28,10 @@ export class Turnstile extends Duplex {
   /** The last request that passed, until it is both complete and answered. */
   #request: IncomingMessage | null = null
   #isAnswered = false
-  /** How many bytes of the request's body are still to come; null: nobody can tell, since its head did not end where it was looked for. */
+  /**
+   * How many bytes of the request's body are still to come; null: nobody can tell, since its head did not end where it
+   * was looked for.
+   */
   #bodyLeft: number | null = null
   /** Whether the last head passed alone, without any of its body. */
   #isHeadWhole = false

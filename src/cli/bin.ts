@@ -5,6 +5,6 @@ if (nodeComplaint !== null) {
   console.error(nodeComplaint)
   process.exitCode = 1
 } else {
-  // Not a static import: those are loaded before the first line is run, and an older Node fails at them.
+  // A static import would be loaded before the first line is run, and an older Node fails at it.
   await import('./main.ts')
 }

@@ -23,7 +23,7 @@ export function parseFlags(commandName: string, own: Flags, args: string[]): Par
     ]),
   )
   Object.assign(options.help!, { short: 'h' })
-  // Not strict: its own messages know no nearest name.
+  // The parser is not strict, because its own messages know no nearest name.
   const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true })
   const values: Record<string, unknown> = {}
   for (const token of tokens) {

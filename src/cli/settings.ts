@@ -13,7 +13,10 @@ export function settingsFrom(file: string | undefined): Settings {
   return loadSettings(sourcesOf(file))
 }
 
-/** For commands that look at a bus from outside. @throws SettingsError when the settings name none that can be reached. */
+/**
+ * Reads the settings for commands that look at a bus from outside. @throws SettingsError when the settings name none
+ * that can be reached.
+ */
 export function settingsWithBrokers(file: string | undefined): Settings {
   const settings = settingsFrom(file)
   const { brokers } = settings.kafka

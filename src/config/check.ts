@@ -83,7 +83,10 @@ function described({ path, message }: z.core.$ZodIssue): string {
   return `${path.map(part => (typeof part === 'number' ? `item ${part + 1}` : String(part))).join(', ')}: ${message}`
 }
 
-/** Not the message of a file system's error: it repeats the file's name, which may be a secret given in the wrong place. */
+/**
+ * Says why a value is refused. The message of a file system's error is left out: it repeats the file's name, which may be
+ * a secret given in the wrong place.
+ */
 function reason(error: unknown): string {
   return error instanceof Refused ? error.message : ((error as NodeJS.ErrnoException).code ?? 'it cannot be read')
 }

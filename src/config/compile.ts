@@ -15,7 +15,9 @@ export interface Account {
 
 type Sasl = NonNullable<ReturnType<typeof saslOf>>
 
-/** What the program works with: one section a room, with what a user may leave out or write in several ways resolved. */
+/**
+ * What the program works with: one section a room, with what a user may leave out or write in several ways resolved.
+ */
 export interface Settings {
   /** The brokers, and how this process works with them. */
   kafka: Sections['kafka'] & {

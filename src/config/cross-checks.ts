@@ -143,7 +143,7 @@ function meet(...hosts: [string, string]): boolean {
   return all.includes('0.0.0.0') || all.includes('[::]') || one.some(address => other.includes(address))
 }
 
-/** In one spelling each. What other names stand for is known only where they are looked up. */
+/** Addresses of a host, in one spelling each. What other names stand for is known only where they are looked up. */
 function addressesOf(host: string): string[] {
   const spelled = URL.parse(`http://${isIPv6(host) ? `[${host}]` : host}`)?.hostname ?? host
   if (spelled === 'localhost') return ['127.0.0.1', '[::1]']

@@ -10,7 +10,7 @@ export interface Explanation {
   file: { path: string; variable: string } | null
   /** What a value is. */
   type: string
-  /** As a user would write it; null: there is none. */
+  /** The default as a user would write it; null: there is none. */
   default: string | null
   example: string
   secret: boolean

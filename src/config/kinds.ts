@@ -70,7 +70,7 @@ export function choice<const T extends readonly string[]>(values: T) {
   return kind(`one of ${values.join(', ')}`, message => z.enum(values, message))
 }
 
-/** In a variable: separated by commas or lines. */
+/** A list, whose items are separated by commas or lines in a variable. */
 export function list<T extends z.ZodType>(item: T) {
   return kind(`a list, each ${descriptionOf(item)}`, () =>
     z.preprocess(
@@ -89,7 +89,7 @@ export function list<T extends z.ZodType>(item: T) {
   )
 }
 
-/** In a variable: a JSON object. */
+/** A map, which is a JSON object in a variable. */
 export function map<T extends z.ZodType>(value: T) {
   return kind(`a map (in a variable: a JSON object), each value ${descriptionOf(value)}`, () =>
     z.preprocess(

@@ -23,7 +23,7 @@ export interface Received<T> {
   offset: number
   /** When it was written, milliseconds since 1970; -1: unknown. */
   timestamp: number
-  /** Such as `busgate.hook` and `traceparent`. */
+  /** Headers of the record, such as `busgate.hook` and `traceparent`. */
   headers: RecordHeaders
 }
 
@@ -46,7 +46,10 @@ export interface FromGroup {
 export interface ReaderOptions {
   /** Where log lines go; without it, nothing is logged. */
   logger?: Logger
-  /** Instead of those that the settings name. Readers do not close the bus, and are to be ended before it is closed. */
+  /**
+   * The bus to read from, instead of the one that the settings name. Readers do not close the bus, and are to be ended
+   * before it is closed.
+   */
   bus?: Bus
   registry?: SchemaRegistry
 }

@@ -7,7 +7,7 @@ export interface ConnectionOptions {
   url: string
   /** Below `url`. Default: the specification's only endpoint. */
   path?: string
-  /** From handing over to the last byte of the answer. */
+  /** The limit from handing over to the last byte of the answer. */
   timeoutMs: number
   /** Requests in flight at most; each has a connection to itself. */
   connections: number

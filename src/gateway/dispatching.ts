@@ -3,7 +3,7 @@ import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
 export interface DispatchingOptions {
   /** Scheme, host and port. */
   origin: string
-  /** At most; each carries one request at a time. */
+  /** The most connections; each carries one request at a time. */
   connections: number
   /** Who may vouch for the server, in place of those that Node trusts: certificates in PEM, or what tells them now. */
   ca?: Authorities | undefined

@@ -33,7 +33,7 @@ export class GatewayError extends Error {
 export interface Problem {
   /** Place in the list of operations that was given. */
   index: number
-  /** Such as `sms_message` or `viber_carousel[1].caption`; empty when the operation as a whole is meant. */
+  /** The field, such as `sms_message` or `viber_carousel[1].caption`; empty when the operation as a whole is meant. */
   field: string
   /** Names the field and says what it must be, never what it was. */
   message: string
@@ -100,7 +100,7 @@ export class AbortedError extends GatewayError {
  * for the callback, before sending again: the gateway may bill a repeated id twice.
  */
 export class InDoubtError extends GatewayError {
-  /** Such as timeout, reset, http_status, foreign_body, items_differ. */
+  /** Why nobody can tell, such as timeout, reset, http_status, foreign_body, items_differ. */
   readonly reason: string
 
   constructor(message: string, reason: string) {

@@ -7,7 +7,7 @@ import { type Circumstances, errorOf, refusalOf } from './outcome.ts'
 /** What these statuses of the asynchronous interface mean, by the vendor's documentation. */
 const codes: Readonly<Record<number, ErrorCode>> = { 400: 'VALIDATION', 401: 'ACCESS_DENIED' }
 const tooMany = 429
-/** From here on a status may also come from something in front, after the request has been passed on. */
+/** The first HTTP status that may come from something in front, after the request has been passed on. */
 const failures = 500
 
 /**
@@ -32,7 +32,7 @@ export function queuedOf(
       return { error: refusalOf(errorCodeOf(text, errorTexts), text) }
     }
   }
-  // Not `answered`: a body that says success was accepted above, unless its status is none of 2xx.
+  // The answer cannot be `answered`: a body that says success was accepted above, unless its status is none of 2xx.
   const classified = classify([null], answer, errorTexts) as Exclude<Classified, { outcome: 'answered' }>
   return { error: errorOf(classified, circumstances) }
 }

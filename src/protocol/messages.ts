@@ -17,7 +17,10 @@ type Issue = Pick<z.core.$ZodRawIssue, 'path' | 'input'>
 export const must = (allowed: string) => (issue: Issue) =>
   `${fieldName(issue.path)} ${issue.input === undefined ? 'is required and must be' : 'must be'} ${allowed}`
 
-/** A schema whose refusals say what is expected, and whose metadata says it to help texts. @param make is given the wording */
+/**
+ * A schema whose refusals say what is expected, and whose metadata says it to help texts. @param make is given the
+ * wording
+ */
 export const expecting = <T extends z.ZodType>(expects: string, make: (error: ReturnType<typeof must>) => T): T =>
   make(must(expects)).meta({ expects })
 
@@ -33,7 +36,7 @@ const metaOf = (field: z.ZodType): Meta =>
   (field.meta() as Meta | undefined) ??
   (field.def.type === 'optional' ? metaOf((field as z.ZodOptional<z.ZodType>).unwrap()) : {})
 
-/** Such as `viber_carousel[1].caption`. */
+/** The name of a field, such as `viber_carousel[1].caption`. */
 export const fieldName = (path: PropertyKey[] = []): string =>
   path.reduce<string>((name, step) => {
     if (typeof step === 'number') return `${name}[${step}]`

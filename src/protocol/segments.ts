@@ -2,7 +2,10 @@
 export interface Segments {
   /** GSM-7 where every character has a place in GSM 03.38 and its extension table, UCS-2 otherwise. */
   encoding: 'GSM-7' | 'UCS-2'
-  /** As they count towards a part: those of the extension table (such as € and [) and those beyond the BMP count 2. */
+  /**
+   * The characters as they count towards a part: those of the extension table (such as € and [) and those beyond the
+   * BMP count 2.
+   */
   characters: number
   /** SMS parts, at least 1. */
   parts: number

@@ -47,7 +47,7 @@ const bigintLong: Type = Object.create(anyLong, {
 /** An id as it stands in a record's bytes. */
 export const idBytes = (id: bigint): Buffer => bigintLong.toBuffer(id)
 
-/** As much of a schema's JSON as is looked at here. */
+/** The part of a schema's JSON that is looked at here. */
 interface RecordSchema {
   fields?: { name: string; type: unknown }[]
 }

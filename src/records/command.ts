@@ -85,7 +85,7 @@ interface Kind extends ExtraRules {
   isSurelyValid: (operation: object) => boolean
 }
 
-/** By the record's full name. */
+/** The kinds of messages, by the record's full name. */
 const kinds = new Map(
   Object.entries(recordNames).map(([type, name]) => [`io.busgate.${name}`, kindOf(type as SendType, name)]),
 )

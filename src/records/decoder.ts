@@ -4,14 +4,14 @@ import { refuseOtherUnits, typeOf } from './avro.ts'
 import { refuseWeightlessItems } from './bounds.ts'
 import { SchemaNotFound, type SchemaRegistry, SchemaUnreadable } from './registry.ts'
 
-/** So long, and after these pauses, a schema that the registry does not have is asked for again: a replica may lag. */
+/** How long, and after which pauses, a schema that the registry does not have is asked for again: a replica may lag. */
 const patienceMs = 10_000
 const firstPauseMs = 250
 /** How long a "there is no such schema" of the registry is believed after that. */
 const notFoundMs = 60_000
 /** Foreign bytes can name any number of schemas: at most so many are asked for again at the same time. */
 const mostAwaited = 64
-/** And none while so many that were asked for again are believed to be missing. */
+/** No schema is asked for again while so many of them are believed to be missing. */
 const mostMissed = 4
 /** Foreign bytes can name any number of schemas; more refusals than this are not worth remembering. */
 const mostRefused = 10_000

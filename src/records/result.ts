@@ -10,10 +10,13 @@ import type {
 } from './generated.ts'
 import type { Shortening } from './shorten.ts'
 
-/** On results of messages whose lifetime is not the usual one of their type: seconds, as decimal text. */
+/** The header on results of messages whose lifetime is not the usual one of their type: seconds, as decimal text. */
 export const lifetimeHeader = 'busgate.lifetime'
 
-/** On results of messages that went without a hook of their own: `none`. Only for these does an unverified status count. */
+/**
+ * The header on results of messages that went without a hook of their own, `none`. Only for these does an unverified
+ * status count.
+ */
 export const hookHeader = 'busgate.hook'
 export const noHook = 'none'
 

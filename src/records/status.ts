@@ -9,7 +9,7 @@ export type ToldStatus = Omit<
   'id' | 'account' | 'source' | 'verified' | 'receivedAt' | 'correlationId' | 'tenant' | 'type'
 > & { type: string | null }
 
-/** Never fails, and loses nothing: what is not as the specification says stays in `extra`. */
+/** Reads a status. It never fails, and loses nothing: what is not as the specification says stays in `extra`. */
 export function readStatus(body: Readonly<Record<string, unknown>>): ToldStatus {
   const fields = new Fields(body)
   fields.take('id', textOrNull) // the echo of the command's

@@ -1,6 +1,6 @@
 /** What is used here of avsc and left out of its declarations (lib/utils.js and lib/types.js, 5.7.9). */
 
-/** Its cursor. Past the end it reads zeros. */
+/** The cursor of avsc. Past the end it reads zeros. */
 export interface Tap {
   buf: Buffer
   pos: number
@@ -11,7 +11,7 @@ export interface Tap {
   skipString(): void
 }
 
-/** Its types. */
+/** The types of avsc. */
 export interface Codec {
   _read(tap: Tap): unknown
   _write(tap: Tap, value: unknown): void

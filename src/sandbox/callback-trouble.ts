@@ -1,6 +1,6 @@
 /** What becomes of callbacks on their way: shares of all messages, 0 to 1, chosen by the seed. */
 export interface CallbackTrouble {
-  /** Never sent; the status operation tells. */
+  /** The share that is never sent; the status operation tells. */
   drop?: number
   /** Sent `lateMs` after their time. */
   late?: number

@@ -17,7 +17,7 @@ export interface Endpoint {
   handle(request: IncomingMessage, response: ServerResponse): void
   /** The asynchronous interface. */
   handleAsync(request: IncomingMessage, response: ServerResponse): void
-  /** To either of them. */
+  /** Counts the requests to both addresses. */
   requests(): number
 }
 

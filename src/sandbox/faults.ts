@@ -25,7 +25,7 @@ export interface Incoming {
 }
 
 interface Fault {
-  /** For the table in docs/sandbox.md. */
+  /** A sentence for the table in docs/sandbox.md. */
   meaning: string
   /** Whether the operations are executed (and billed). */
   executes: boolean

@@ -3,7 +3,7 @@ import { texts } from './texts.ts'
 
 /** What happens to a send operation, chosen by the last two digits of its phone. */
 export interface Outcome {
-  /** For the table in docs/sandbox.md. */
+  /** A sentence for the table in docs/sandbox.md. */
   meaning: string
   /** The types it applies to; default: all. Other types are delivered. */
   types?: readonly SendType[]

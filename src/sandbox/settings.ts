@@ -29,7 +29,7 @@ export interface SandboxOptions {
   currency?: string
   /** Everything that looks random (delays, codes, prices, networks, message identifiers) follows from it. Default 1. */
   seed?: number | string
-  /** From the execution of a message to its final state and first callback. Default 50 to 500. */
+  /** The time from a message's execution to its final state and first callback. Default 50 to 500. */
   callbackDelayMs?: number | Span
   /** Tries of one callback until it is answered 200; the pause doubles. Default 5 tries, first pause 200 ms. */
   callbackRetry?: { tries: number; firstDelayMs: number }

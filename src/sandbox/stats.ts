@@ -2,7 +2,7 @@ import type { Account } from './accounts.ts'
 import type { CallbackCounts } from './callbacks.ts'
 
 interface Counts {
-  /** In envelopes that were read; those that a fault kept from being read are not counted. */
+  /** Operations in envelopes that were read; those that a fault kept from being read are not counted. */
   operations: number
   /** Executions of send operations, each billed. */
   executed: number

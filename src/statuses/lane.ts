@@ -50,7 +50,7 @@ export class Lane {
   readonly #session: Session
   /** How old a record must be for the next walk to begin. */
   readonly #walkAtAge: number
-  /** In the order of their records, each to be looked at when it is `delayMs` old. */
+  /** Messages in the order of their records, each to be looked at when it is `delayMs` old. */
   readonly #queue: Message[] = []
   readonly #asking = new Set<Message>()
   #taken = Promise.resolve()

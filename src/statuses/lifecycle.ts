@@ -79,7 +79,9 @@ function stageOf({ state, final, verified }: StatusFacts): Stage {
 
 type Told = Pick<Lifecycle, 'stage' | 'status' | 'since'>
 
-/** Whether what is told replaces what is known. Between equals the earlier one stays, then the first in the alphabet. */
+/**
+ * Whether what is told replaces what is known. Between equals the earlier one stays, then the first in the alphabet.
+ */
 function tellsMore(told: Told, known: Told): boolean {
   const more = stages.indexOf(told.stage) - stages.indexOf(known.stage)
   if (more !== 0 || known.since === null) return more >= 0

@@ -3,7 +3,10 @@ import { isObject } from '../protocol/json.ts'
 import type { SendResult, StatusEvent } from '../records/generated.ts'
 import { readStatus } from '../records/status.ts'
 
-/** Makes a status event of the gateway's answer to a question for a message's status. null: nothing definite, or no status. */
+/**
+ * Makes a status event of the gateway's answer to a question for a message's status. null: nothing definite, or no
+ * status.
+ */
 export function eventOfPoll(result: SendResult, answer: Verdict, receivedAt: number): StatusEvent | null {
   if (answer.kind !== 'sent' || !isObject(answer.data)) return null
   const told = readStatus(answer.data)

@@ -25,7 +25,7 @@ export interface ReconcilingOptions {
   clock: Clock
   /** 0 to 1, spreads pauses. */
   random: () => number
-  /** Instead of one to gateway.url. */
+  /** A connection to be used instead of one to gateway.url. */
   connection?: Connection
   fatal: (error: Error) => void
 }

@@ -39,7 +39,10 @@ export function scheduleOf(
   }
 }
 
-/** After an answer that was no verdict: each wait is twice the one before, and the last question comes at the end. */
+/**
+ * The schedule after an answer that was no verdict: each wait is twice the one before, and the last question comes at
+ * the end.
+ */
 export function askedAgain({ asked, endsAt }: Schedule, now: number, { delayMs }: ScheduleOptions): Schedule {
   const wait = Math.min(delayMs * 2 ** asked, Math.max(longestWaitMs, delayMs))
   return { askAt: Math.min(now + wait, Math.max(now, endsAt)), asked: asked + 1, endsAt }

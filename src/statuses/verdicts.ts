@@ -26,9 +26,14 @@ const aheadMs = 5 * 60_000
 const slicesPerDelay = 8
 const leastSliceMs = 5_000
 const usualMostIds = 2 << 20
-/** The share of verdicts from an account's address, where a stranger who has learned it can name any id: bounded apart. */
+/**
+ * The share of verdicts from an account's address, where a stranger who has learned it can name any id: bounded apart.
+ */
 const unverifiedShare = 1 / 4
-/** With fewer in memory, reading goes on beyond the window: who is asked late asks for what is known by then. */
+/**
+ * With fewer ids than this in memory, reading goes on beyond the window: who is asked late asks for what is known by
+ * then.
+ */
 const mostIdsAhead = 1 << 18
 const retryMs = 5_000
 

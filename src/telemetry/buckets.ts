@@ -14,5 +14,8 @@ export const commitSeconds = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 
 /** Waiting for an account's rate, in seconds: below 20 ms it hides in the envelope's linger, past minutes the rate is too low. */
 export const rateWaitSeconds = [0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900]
 
-/** From sending to the final status, in seconds: a code should arrive within 10 s; the longest life of a message is 3 days. */
+/**
+ * Buckets of the time from sending to the final status, in seconds: a code should arrive within 10 s; the longest life
+ * of a message is 3 days.
+ */
 export const deliverySeconds = [1, 2, 5, 10, 20, 30, 60, 300, 900, 3600, 14_400, 43_200, 86_400, 259_200]

@@ -26,7 +26,7 @@ export function placeOf(error: Error): ErrorPlace {
   return { name: error.name, ...(code === undefined ? {} : { code }), at: framesOf(error).slice(0, 3) }
 }
 
-/** Where it was thrown: the stack without the message in front of it. */
+/** Tells where an error was thrown: the stack without the message in front of it. */
 export function framesOf(error: Error): string[] {
   const lines = error.stack?.split('\n') ?? []
   return lines.filter(line => /^ {4}at /.test(line)).map(line => line.trim())

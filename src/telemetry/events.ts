@@ -86,13 +86,22 @@ export interface Events {
   'statuses.unreadable': { topic: string; partition: number; error: Error }
   /** A record of the results is no result, or, where `error` says why, the batch that begins there cannot be read. */
   'result.unreadable': { topic: string; partition: number; offset: number; error: string | null }
-  /** Statuses cannot be read, so callbacks do not help to resolve doubts meanwhile. Without a partition none can be seen. */
+  /**
+   * Statuses cannot be read, so callbacks do not help to resolve doubts meanwhile. Without a partition none can be
+   * seen.
+   */
   'evidence.unavailable': { topic: string; partition: number | null; error: Error }
-  /** Records that nobody can read became dead letters. `first` is where the first of them stands; a callback has no place. */
+  /**
+   * Records that nobody can read became dead letters. `first` is where the first of them stands; a callback has no
+   * place.
+   */
   'deadLetter.published': { stage: string; code: string; count: number; first: RecordPlace | null }
   /** A record took the place of a longer one, which its topic does not take. Each attempt to write it tells so. */
   'record.shortened': { topic: string }
-  /** The registry could not be asked: records with that schema wait, their neighbours go on. At the start there is no schema. */
+  /**
+   * The registry could not be asked: records with that schema wait, their neighbours go on. At the start there is no
+   * schema.
+   */
   'registry.unavailable': { schemaId: number | null; error: Error }
   /** The registry answers again. */
   'registry.available': { schemaId: number | null }
@@ -106,7 +115,9 @@ export interface Events {
   'callback.accepted': { type: string; state: string; verified: boolean }
   /** A callback was refused. `error` is what made the publish fail, or went wrong here. */
   'callback.refused': { reason: string; error?: ErrorPlace }
-  /** What was refused since the last such event, by its reasons. `isOurs`: for some of them the sender can do nothing. */
+  /**
+   * What was refused since the last such event, by its reasons. `isOurs`: for some of them the sender can do nothing.
+   */
   'callbacks.refused': { counts: Record<string, number>; error: ErrorPlace | null; isOurs: boolean }
   /** The time from sending to the callback that said DELIVERED. */
   'delivery.latency': { type: string; seconds: number; traceId?: string | null }

@@ -64,7 +64,9 @@ export function createMeters(known: KnownLabels, sources: Iterable<GaugeSource>)
   }
 }
 
-/** At each scrape the readings of all sources, those for the same labels added up; what no source names has ended. */
+/**
+ * Shows at each scrape the readings of all sources, those for the same labels added up; what no source names has ended.
+ */
 function registerAsked(
   name: MetricName,
   config: { name: string; help: string; labelNames: string[]; registers: MetricRegistry[] },

@@ -9,7 +9,7 @@ import { createMeters, type KnownLabels, type Meters } from './meters.ts'
 export interface MetricsOptions extends Partial<KnownLabels> {
   /** Version of the program, for build_info. */
   version?: string
-  /** That this process runs, for build_info. */
+  /** Roles that this process runs, for build_info. */
   roles?: readonly string[]
   /** Asked anew at each scrape; may grow and shrink meanwhile. */
   gauges?: Iterable<GaugeSource>

@@ -16,7 +16,9 @@ export interface Evidence {
   figures?: object
 }
 
-/** Tells what every run does: where it ran, what was counted, and how many commands' results another client can read. */
+/**
+ * Tells what every run does: where it ran, what was counted, and how many commands' results another client can read.
+ */
 export async function reportOf(options: RunOptions, evidence: Evidence): Promise<Outcome> {
   const { stage, audit, fleet, faults, executedAt, figures } = evidence
   const { kafka, nodes, codec, commands } = options

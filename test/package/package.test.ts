@@ -14,7 +14,9 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => project?.remove())
 
-/** The blocks of TypeScript in all documents, each as a file that says where it stands, with the same numbers of lines. */
+/**
+ * The blocks of TypeScript in all documents, each as a file that says where it stands, with the same numbers of lines.
+ */
 const examples = blocks
   .filter(({ language, excuse }) => language === 'ts' && excuse === null)
   .map(({ file, line, text }) => ({

@@ -92,7 +92,10 @@ export class SimGateway {
     return { success: true, data: payloadOf(operation, msgId) }
   }
 
-  /** Answers that an executed message has a status and any other one is not found; sometimes that it is unknown, of both. */
+  /**
+   * Answers that an executed message has a status and any other one is not found; sometimes that it is unknown, of
+   * both.
+   */
   #status({ id }: Operation, account: string): object {
     const { random } = this.#options
     if (random.chance(0.15)) return { success: true, data: { id, type: 'sms', status: 'UNKNOWN' } }

@@ -30,7 +30,10 @@ export interface WorldOptions {
   brokers?: Brokers
   /** Instead of the embedded one. */
   registry?: SchemaRegistry
-  /** Partitions of the topics of commands and doubts; every other topic has one. Default 1: envelopes are easy to foretell. */
+  /**
+   * Partitions of the topics of commands and doubts; every other topic has one. Default 1: envelopes are easy to
+   * foretell.
+   */
   partitions?: number
   /** max.message.bytes of the topics, by their names in the settings; default is the broker's. */
   maxMessageBytes?: Partial<Record<keyof Settings['topics'], number>>

@@ -90,7 +90,7 @@ interface Place {
 
 type Read = { ok: true; batch: RecordBatch } | { ok: false; error: unknown; misplaced: boolean }
 
-/** As it states; no checksum holds that. */
+/** The size that a batch states of itself; no checksum holds that. */
 function sizeOf(rest: Buffer): number {
   return rest.length < prefixBytes ? leastMore : Math.max(prefixOf(rest).bytes, prefixBytes)
 }

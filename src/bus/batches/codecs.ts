@@ -21,7 +21,7 @@ export const largestBatch = 64 * 1024 * 1024
 type Unpack = (bytes: Buffer, most: number) => Buffer
 
 /**
- * By their numbers in a batch's attributes. All of them work at once: handing a batch to a thread costs ten times what
+ * The unpackers by their numbers in a batch's attributes. All of them work at once: handing a batch to a thread costs ten times what
  * unpacking one of usual size does.
  */
 const unpacks: readonly (Unpack | undefined)[] = [
@@ -100,7 +100,7 @@ const { GZIP, Snappy, LZ4, ZSTD } = kafkajs.CompressionTypes
 /** kafkajs's number of a codec. */
 export const compressionTypes = { none: kafkajs.CompressionTypes.None, gzip: GZIP, zstd: ZSTD } as const
 
-/** At level 1: higher ones cost twice as much and make results no smaller (docs/design.md). */
+/** The packers, at level 1: higher ones cost twice as much and make results no smaller (docs/design.md). */
 const packs: Partial<Record<number, (bytes: Buffer) => Buffer>> = {
   [GZIP]: bytes => zlib.gzipSync(bytes, { level: 1 }),
   [ZSTD]: bytes => zlib.zstdCompressSync(bytes, { params: { [zlib.constants.ZSTD_c_compressionLevel]: 1 } }),

@@ -64,7 +64,7 @@ export class RecordReader {
     return { key, value, headers }
   }
 
-  /** As `content`, but makes nothing of it. @throws UnreadableBatch when it is no record */
+  /** Passes over a record without making anything of it. @throws UnreadableBatch when it is no record */
   pass(): void {
     this.#span()
     this.#span()

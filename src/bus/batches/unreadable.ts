@@ -18,7 +18,10 @@ export function tooLarge(most: number): UnreadableBatch {
   return new UnreadableBatch('BATCH_TOO_LARGE', `it unpacks to more than ${most} bytes`)
 }
 
-/** The most headers that one record may have: in memory each takes hundreds of bytes, and packed by a hostile hand next to none. */
+/**
+ * The most headers that one record may have: in memory each takes hundreds of bytes, and packed by a hostile hand next
+ * to none.
+ */
 export const mostHeaders = 1 << 17
 
 export function tooManyHeaders(): UnreadableBatch {

@@ -21,7 +21,7 @@ export interface KafkaConnection extends Security {
 const producerTimes = { connectionTimeout: 2000, requestTimeout: 3000 }
 const producerRetry = { initialRetryTime: 50, maxRetryTime: 500, retries: 5, multiplier: 1.5 }
 
-/** For what is written. */
+/** Makes the client of kafkajs with which records are written. */
 export function producerKafka({
   brokers,
   clientId,

@@ -45,7 +45,9 @@ const protocols = {
 export type Offer = keyof typeof protocols
 /** A coordinator that does not answer for this long is looked for anew. */
 const heartbeatLimitMs = 4_000
-/** For the way there and back of an answer that the group itself may hold up for as long as its time-outs say. */
+/**
+ * The time for the way there and back of an answer that the group itself may hold up for as long as its time-outs say.
+ */
 const wayMs = 5_000
 
 /** What the coordinator's errors ask of a member; any other one: to ask again. */

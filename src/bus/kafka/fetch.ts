@@ -21,7 +21,7 @@ export interface Position {
 export type Fetch = (request: FetchRequest) => Promise<FetchAnswer>
 
 export interface FetchLimits {
-  /** For a closer look at one partition, where `fetch` remembers what it was asked for. */
+  /** Asks for one partition alone, for a closer look, where `fetch` remembers what it was asked for. */
   alone?: Fetch
   /** How long the broker may wait for a first record. */
   waitMs: number
@@ -60,7 +60,7 @@ const maxBytes = 4 * 1024 * 1024
 const roomAtOnce = 64 * 1024 * 1024
 /** Most that is asked for to look at one batch; one that is larger is answered whole all the same, if it comes first. */
 const closestLook = 64 * 1024 * 1024
-/** Its disk holds no batch where it looked for one. */
+/** The code of a broker whose disk holds no batch where it looked for one. */
 const corruptMessage = 2
 
 /**

@@ -67,9 +67,9 @@ const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
  */
 export class Fetcher {
   readonly #options: FetcherOptions
-  /** Those that got something come last. */
+  /** All readings; those that got something come last. */
   readonly #readings = new Map<Reading, State>()
-  /** By node. */
+  /** The source of each node. */
   readonly #sources = new Map<number, Source>()
   /** What has to end before the connections may be closed. */
   readonly #running = new Set<Promise<unknown>>()
@@ -112,7 +112,7 @@ export class Fetcher {
     work.then(ended, ended)
   }
 
-  /** After this turn of the event loop, so that handlers that are done at once are in for the next fetch. */
+  /** Fetches after this turn of the event loop, so that handlers that are done at once are in for the next fetch. */
   #schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true

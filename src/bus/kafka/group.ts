@@ -42,7 +42,7 @@ export interface KafkaGroupOptions {
 export const longestHeartbeatMs = 500
 /** How long what is known of the partitions is good. The request that asks anew also finds leaders which have moved. */
 export const partitionsAgeMs = 10_000
-/** With the connections to brokers that are away it could take minutes. */
+/** How long leaving may take: with connections to brokers that are away it could take minutes. */
 const leaveLimitMs = 3_000
 
 /**

@@ -121,7 +121,10 @@ export function kafkaPartition(options: KafkaPartitionOptions): PartitionDriver 
     await inTime('end', transaction.commit())
   }
 
-  /** Before any send: kafkajs does not repeat the request that meets CONCURRENT_TRANSACTIONS, so it is repeated here. */
+  /**
+   * Adds offsets before anything is sent. kafkajs does not repeat the request that meets CONCURRENT_TRANSACTIONS, so
+   * this does.
+   */
   async function sendOffsets(transaction: Transaction, offset: number, metadata: string): Promise<void> {
     const partitions = [{ partition: tp.partition, offset: String(offset), metadata }] // its types lack metadata
     for (let wait = 2; ; wait = Math.min(wait * 2, 50)) {

@@ -92,7 +92,10 @@ export class KafkaSharedCommits implements SharedCommits {
     })
   }
 
-  /** For one epoch of a partition that commits by itself: fenced by that epoch, whatever the group knows of this process. */
+  /**
+   * Commits for one epoch of a partition that commits by itself: fenced by that epoch, whatever the group knows of this
+   * process.
+   */
   apart(tp: TopicPartition): Pick<PartitionDriver, 'acquire' | 'commit'> {
     const { clock } = this.#options
     const producer = this.#producerOf(tp)
@@ -150,7 +153,7 @@ export class KafkaSharedCommits implements SharedCommits {
   }
 
   /**
-   * Behind a write of this process, though of one that is taken back: a coordinator that has just begun answers with older
+   * Reads behind a write of this process, which is taken back: a coordinator that has just begun answers with older
    * offsets than were confirmed, until the first write that is confirmed to it (seen with Kafka 4.3.0).
    */
   async #readBehindWrite(tps: readonly TopicPartition[]): Promise<readonly Progress[]> {

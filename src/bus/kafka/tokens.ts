@@ -9,7 +9,7 @@ export type TokenSource = Omit<Extract<Settings['kafka']['sasl'], { mechanism: '
 const limitMs = 2_500
 /** A token is used for this part of its life, so that what begins with it does not end with it. */
 const usedPart = 0.8
-/** Where the endpoint does not say how long a token lives. */
+/** How long a token is taken to live where the endpoint does not say. */
 const usualLifeMs = 60_000
 
 /** Tokens for a client with credentials of its own (RFC 6749, 4.4), each kept until it nears its end. */

@@ -52,7 +52,7 @@ export class MemoryBroker {
     this.clock = clock
   }
 
-  /** Only told of: nothing is ever compacted here. */
+  /** Topics that are told to be compacted; nothing ever is here. */
   readonly compacted = new Set<string>()
 
   createTopics(specs: readonly TopicSpec[]): void {

@@ -64,7 +64,10 @@ export class MemorySharedCommits implements SharedCommits {
     await atBroker(`commit end ${name}`, () => broker.endTransaction(producer))
   }
 
-  /** Its transaction is ended at once, though no partition may be left to this process: others wait for what it holds. */
+  /**
+   * Ends the process's transaction at once, though no partition may be left to this process: others wait for what it
+   * holds.
+   */
   #giveUp(error: unknown): never {
     this.#initialising = null
     void this.#producer().catch(() => {})

@@ -36,7 +36,7 @@ export interface GroupReadingOptions extends Omit<GroupReadOptions, 'groupId'> {
 
 const commitMs = 1000
 const retryMs = 1000
-/** With the connections to brokers that are away it could take minutes. */
+/** How long leaving may take: with connections to brokers that are away it could take minutes. */
 const leaveLimitMs = 3000
 
 const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
@@ -141,7 +141,10 @@ export class GroupReading implements GroupReader {
     await limited(this.#options.clock, leaveLimitMs, this.#member.leave()).catch(error => this.#tell('leave', error))
   }
 
-  /** Waits for records in hand. Those still worked on afterwards are handed over again, to whoever has their partition then. */
+  /**
+   * Waits for records in hand. Those still worked on afterwards are handed over again, to whoever has their partition
+   * then.
+   */
   async #drain(): Promise<void> {
     const { clock, drainMs, pause } = this.#options
     await limited(clock, drainMs, pause()).catch(() => {})

@@ -61,7 +61,7 @@ export class RecordQueue {
     this.#changed()
   }
 
-  /** Until `finish`, or the signal. @throws the error of `fail` */
+  /** Hands records out until `finish`, or the signal. @throws the error of `fail` */
   async *records(): AsyncGenerator<Taken, void> {
     for (;;) {
       const next = await this.#next()

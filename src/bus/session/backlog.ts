@@ -23,7 +23,7 @@ export class SharedBacklog {
     this.#options = options
   }
 
-  /** For a session, until it says `end`. */
+  /** Makes the share of a session, which has it until it says `end`. */
   share(): BacklogShare {
     this.#sharers++
     return new BacklogShare(this)

@@ -7,7 +7,7 @@ import type { GroupMember, MemberOf } from './member.ts'
 export interface ClaimSteps {
   /** Reads what was committed last, once no transaction holds it back. */
   read(): Promise<Acquired>
-  /** Before that, and once, fences whoever has the partition and commits apart. */
+  /** Reads the checkpoint. Before that it fences, once, whoever has the partition and commits apart. */
   fenceAndRead(): Promise<Acquired>
   /**
    * Commits as the owner of that fence, and as the member that took the partition over.

@@ -19,7 +19,10 @@ export interface Participant {
   done(part: Part): void
 }
 
-/** After EndTxn the broker still finishes the transaction; asking again at once meets CONCURRENT_TRANSACTIONS. */
+/**
+ * The pause after EndTxn, when the broker still finishes the transaction; asking again at once meets
+ * CONCURRENT_TRANSACTIONS.
+ */
 const pauseAfterCommit = 3
 
 /**

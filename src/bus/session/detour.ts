@@ -3,9 +3,9 @@ import type { Batch } from './driver.ts'
 
 /** A batch as it is read on a detour. */
 interface Sorted {
-  /** Those that were wanted again. */
+  /** Records that were wanted again. */
   recalled: BusRecord[]
-  /** Those that are read for the first time. */
+  /** Records that are read for the first time. */
   onward: readonly BusRecord[]
   /** Wanted offsets that are not on the log any more. None of a batch that cannot be read any more: each is a record then. */
   gone: number[]

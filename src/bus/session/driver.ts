@@ -70,7 +70,7 @@ export interface Batch extends TopicPartition {
 
 /** What a group tells of itself; implemented by Ownership, called by the adapter. */
 export interface GroupEvents {
-  /** Before this member (re-)joins: finish what is in flight. Resolves when the join may go on. */
+  /** Is called before this member (re-)joins, to finish what is in flight. Resolves when the join may go on. */
   joining(): Promise<void>
   /** This member asks now to be let in to the next generation: the last one may be over at any time. */
   entering(): void

@@ -97,7 +97,7 @@ export class GroupMember {
   /** Resolves when the coordinator has named this member, or the join that would have told has ended. */
   #naming: Promise<void> = Promise.resolve()
   #leads = false
-  /** As this process sees them: of its own topics, and where it leads of all the group's. */
+  /** Numbers of partitions as this process sees them: of its own topics, and where it leads of all the group's. */
   #partitions: ReadonlyMap<string, number> = new Map()
   #total = 0
   #processes: readonly string[] | null = null
@@ -117,7 +117,7 @@ export class GroupMember {
     this.#options = options
   }
 
-  /** As the coordinator named it; '' until it did, or when it forgot. */
+  /** The name that the coordinator gave it; '' until it did, or when it forgot. */
   get id(): string {
     return this.#memberId
   }
@@ -175,7 +175,7 @@ export class GroupMember {
     this.#endPause()
   }
 
-  /** From now on no lease is given and no generation is joined; heartbeats go on until it leaves. */
+  /** Gives no lease and joins no generation from now on; heartbeats go on until it leaves. */
   retire(): void {
     this.#retiring = true
   }
@@ -186,7 +186,7 @@ export class GroupMember {
     if (this.#memberId) await this.#options.transport.leave(this.#memberId)
   }
 
-  /** Never to be heard of again. */
+  /** Ends at once, without a word to the group. */
   stop(): void {
     this.#retiring = true
     this.#left = true

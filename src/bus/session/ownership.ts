@@ -35,7 +35,7 @@ const reopenAfterLoss = 200
 const lastFailureMs = 1_000
 const reopenAfterFailure = 500
 const finishCheckMs = 50
-/** With the connections to brokers that are away or frozen it could take minutes. */
+/** How long leaving may take: with connections to brokers that are away or frozen it could take minutes. */
 const leaveLimitMs = 3_000
 /** Another process that starts at the same time may be about to commit where the group begins. */
 const firstStartPatienceMs = 3_000
@@ -71,7 +71,7 @@ interface Slot {
 
 const keyOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 
-/** From assignments to sessions: opens one for each partition the group gives, and again whenever one is lost. */
+/** Makes sessions of assignments: opens one for each partition the group gives, and again whenever one is lost. */
 export class Ownership implements GroupEvents, Membership {
   readonly #options: OwnershipOptions
   readonly #tag = randomBytes(6).toString('base64url')

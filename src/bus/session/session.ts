@@ -54,7 +54,7 @@ export interface SessionOptions {
   shortTo: (end: number, high: number) => number
   /** How far back to begin, in milliseconds, where the log ends before the checkpoint. */
   lookBackMs: number
-  /** So many offsets that were not done are gone from the log. @throws Error when the session may not go on */
+  /** Is told how many offsets that were not done are gone from the log. @throws Error when the session may not go on */
   dataLost: (count: number) => void
   committed: (records: number, windowUsed: number, checkpoint: Committed) => void
   /** The sequence number that was found when the partition was taken over; null: it is being taken over. */

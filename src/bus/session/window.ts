@@ -10,7 +10,7 @@ const mask = windowSize - 1
 export const NEW = 0
 /** A POST may begin or may have begun. */
 export const INTENT = 1
-/** Its final result (or doubt) is published, or it is a gap in the log. */
+/** The final result (or doubt) is published, or the offset is a gap in the log. */
 export const DONE = 2
 /** Another process left it as an intent and this one has not yet published its doubt. */
 export const IN_DOUBT = 3

@@ -17,7 +17,10 @@ export interface ApiDefinition<Q, A> extends Omit<Api<Q, A>, 'ask'> {
   read(from: Decoder, version: number): A
 }
 
-/** So that brokers of before Kafka 2.4 can read the answer that tells what they speak, its header is never flexible. */
+/**
+ * The API that tells what a broker speaks. The header of its answer is never flexible, so that every client can read
+ * it.
+ */
 const apiVersionsKey = 18
 
 export function defineApi<Q, A>({ flexible, write, read, ...api }: ApiDefinition<Q, A>): Api<Q, A> {

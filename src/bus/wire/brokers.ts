@@ -18,13 +18,13 @@ export type Target =
   | 'any'
   | 'controller'
 
-/** Where nothing else is asked for. */
+/** The limit of a request where no other one is asked for. */
 const usualLimitMs = 10_000
-/** For what is asked of one broker after the other. */
+/** The limit of a question that one broker after the other is asked. */
 const lookLimitMs = 3_000
 const metadataAgeMs = 30_000
 
-/** After these the cluster is not what it was taken for. */
+/** Codes after which the cluster is not what it was taken for. */
 const moved = new Set(['NOT_LEADER_OR_FOLLOWER', 'LEADER_NOT_AVAILABLE', 'FENCED_LEADER_EPOCH', 'NOT_CONTROLLER'])
 const otherCoordinator = new Set(['NOT_COORDINATOR', 'COORDINATOR_NOT_AVAILABLE'])
 

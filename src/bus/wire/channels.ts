@@ -26,11 +26,11 @@ const repeatAfterMs = 10_000
 export class Channels {
   readonly #options: ChannelsOptions
   readonly #seeds: readonly Address[]
-  /** Those that take requests, by lane and address. */
+  /** Channels that take requests, by lane and address. */
   readonly #usable = new Map<string, Channel>()
-  /** Those on which something may be under way. */
+  /** Channels on which something may be under way. */
   readonly #open = new Set<Channel>()
-  /** Until when others are asked first, by address. */
+  /** Addresses, and until when others are asked before them. */
   readonly #avoided = new Map<string, number>()
   readonly #toldAt = new Map<string, number>()
   #nodes: readonly Address[] = []
@@ -65,7 +65,7 @@ export class Channels {
     return channel
   }
 
-  /** To the first broker that can be reached. */
+  /** Opens a channel to the first broker that can be reached. */
   toAny(lane: Lane): Promise<Channel> {
     return this.#eachUntil(address => this.to(address, lane))
   }

@@ -7,7 +7,7 @@ export interface VersionRange {
 
 export interface Versions {
   errorCode: number
-  /** By number of the API. */
+  /** The versions that are spoken, by the number of the API. */
   ranges: Map<number, VersionRange>
   /** Levels of the cluster's finalised features. */
   features: Map<string, number>

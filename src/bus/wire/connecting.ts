@@ -21,7 +21,7 @@ export interface Security {
   sasl?: Sasl | undefined
 }
 
-/** For TCP, TLS and signing in together, and then for what the broker speaks. */
+/** The limit for TCP, TLS and signing in together, and again for asking what the broker speaks. */
 export const connectLimitMs = 3000
 /** The library ends a connection when a request takes longer, whatever else is on it: our own limits come first. */
 const longestRequestMs = 3_600_000

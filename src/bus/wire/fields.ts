@@ -137,7 +137,7 @@ export class Decoder {
     return this.#bytes.readInt32BE(this.#past(4))
   }
 
-  /** For offsets and times, which stay below 2^53. */
+  /** Reads an offset or a time, which stay below 2^53. */
   int64(): number {
     const at = this.#past(8)
     return this.#bytes.readInt32BE(at) * 2 ** 32 + this.#bytes.readUInt32BE(at + 4)
@@ -197,7 +197,7 @@ export class Decoder {
     return this
   }
 
-  /** As `tags`, and hands each tag's bytes over. */
+  /** Reads tags, and hands each one's bytes over. */
   tagged(each: (tag: number, fields: Decoder) => void): void {
     for (let left = this.uvarint(); left > 0; left--) {
       const tag = this.uvarint()

@@ -4,7 +4,7 @@ import { ProtocolError } from './errors.ts'
 import { askPatiently, type Patience } from './patience.ts'
 import { initProducerId } from './transaction-apis.ts'
 
-/** After which brokers end a transaction of a process that is gone. They look every 10 s. */
+/** The age at which brokers end a transaction of a process that is gone. They look every 10 s. */
 const transactionTimeoutMs = 10_000
 
 const mayPass = (error: unknown) => error instanceof ProtocolError && error.retriable

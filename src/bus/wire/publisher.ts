@@ -80,7 +80,7 @@ export class IdempotentPublisher implements Publisher {
     return this.#waiting.splice(0, rest < 0 ? this.#waiting.length : rest)
   }
 
-  /** Those whose topics are there; the others are told, and hold up nobody. */
+  /** Picks those whose topics are there; the others are told, and hold up nobody. */
   async #withTopics(round: readonly Waiting[]): Promise<Waiting[]> {
     const looks = await Promise.allSettled(round.map(({ records }) => this.#chunker.partitionCounts(records)))
     for (const [i, look] of looks.entries()) if (look.status === 'rejected') round[i]!.reject(look.reason)

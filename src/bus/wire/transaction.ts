@@ -41,7 +41,9 @@ export interface TransactionOptions {
   patience: Patience
 }
 
-/** The most bytes of metadata in one request: brokers take no batch above their message.max.bytes, and write it as one. */
+/**
+ * The most bytes of metadata in one request: brokers take no batch above their message.max.bytes, and write it as one.
+ */
 const offsetsBytes = 500_000
 /** The bytes that an offset takes beside its metadata, with long names. */
 const offsetBytes = 500

@@ -27,7 +27,7 @@ export interface TransactionalProducerOptions {
 
 export interface Commit {
   records: readonly OutgoingRecord[]
-  /** At least one: a transaction in which nothing was written cannot be ended everywhere. */
+  /** Offsets to commit, at least one: a transaction in which nothing was written cannot be ended everywhere. */
   offsets: readonly CommittedOffset[]
   /** Progress of an older generation than the group's is refused, and the records with it; null: nobody asks. */
   member: CommittingMember | null

@@ -126,7 +126,9 @@ function requireOneEnvelope(asked: readonly unknown[], { gateway: { maxOperation
   throw new UsageError(`${most}, and these are ${asked.length}: send them in parts`)
 }
 
-/** Sends operations, and tells what became of each. @throws UsageError for what breaks the interface: nothing was sent. */
+/**
+ * Sends operations, and tells what became of each. @throws UsageError for what breaks the interface: nothing was sent.
+ */
 async function send(client: GatewayClient, asked: OperationObject[], signal: AbortSignal): Promise<Result[]> {
   return client.send(asked, { signal }).catch(caught => {
     const error = failure(caught)
@@ -134,7 +136,9 @@ async function send(client: GatewayClient, asked: OperationObject[], signal: Abo
   })
 }
 
-/** Hands operations to the asynchronous interface, and tells what became of the request. @throws UsageError as send does */
+/**
+ * Hands operations to the asynchronous interface, and tells what became of the request. @throws UsageError as send does
+ */
 async function queue(client: GatewayClient, asked: OperationObject[], signal: AbortSignal): Promise<Result[]> {
   return client.sendAsync(asked, { signal }).then(
     ({ requestId }) => [{ ok: true, data: { request_id: requestId } }],

@@ -12,9 +12,12 @@ import { type Signal, untilSignal } from '../signals.ts'
 import { stopWhileStarting } from '../stopping.ts'
 import { within } from '../within.ts'
 
-/** Beyond what is in flight: the receiver's own drain (10 s) and a last commit. */
+/** The time for a stop beyond what is in flight: the receiver's own drain (10 s) and a last commit. */
 const stopMs = 15_000
-/** After a failure nothing can be relied on: whatever does not stop by then is left as it is. */
+/**
+ * The time for a stop after a failure, when nothing can be relied on: whatever has not stopped by then is left as it
+ * is.
+ */
 const stopAfterFailureMs = 3_000
 export const run = command({
   about: [
@@ -62,7 +65,10 @@ async function supervise(worker: Worker, stopAsked: Promise<Signal>, ms: number,
   }
 }
 
-/** Ends the process after an error that nobody caught. Node itself would print it as it is, with whatever its message quotes. */
+/**
+ * Ends the process after an error that nobody caught. Node itself would print it as it is, with whatever its message
+ * quotes.
+ */
 function crash(error: Error, logger: Logger): never {
   logEvent(logger, 'worker.crashed', { error, frames: framesOf(error) })
   process.exit(1)

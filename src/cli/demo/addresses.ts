@@ -1,6 +1,6 @@
 import type { Stage } from './stage.ts'
 
-/** Where everything is, for a look around. */
+/** Tells where everything is, for a look around. */
 export function addressesOf({ demo, sandbox, logFile }: Stage): string {
   const { kafka, registry, topics, callbacks, telemetry } = demo.settings
   const embedded = 'in this process: no other one can reach it'

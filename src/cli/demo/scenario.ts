@@ -16,7 +16,10 @@ const mix: readonly SendType[] = [
   ...repeated('viber+sms', 5),
   ...repeated('rcs', 4),
 ]
-/** Last digits of a phone that decide what becomes of a message (docs/sandbox.md): refused, undelivered, callbacks that never come, come twice, come early. */
+/**
+ * Last digits of a phone that decide what becomes of a message (docs/sandbox.md): refused, undelivered, callbacks that
+ * never come, come twice, come early.
+ */
 const endings = [89, 90, 91, 92, 93, 94, 95, 96, 97, 99]
 const everySoMany = 7
 const plainEndings = 89

@@ -19,7 +19,7 @@ export interface Verdict {
   commands: number
   kinds: KindRow[]
   results: {
-    /** By outcome, each command once. */
+    /** Numbers of commands by outcome, each command once. */
     outcomes: Counts
     errorCodes: Counts
     missing: number

@@ -12,7 +12,7 @@ import type { DemoSettings } from './settings.ts'
 export interface DemoWorker {
   /** Rejects when it ends without having been told to; never resolves. */
   failed: Promise<never>
-  /** As kill -9. Only a worker in a process of its own can be killed. */
+  /** Kills it as kill -9 does. Only a worker in a process of its own can be killed. */
   kill(): Promise<void>
   stop(): Promise<void>
 }

@@ -49,7 +49,7 @@ export interface Check<N extends FactName = FactName> {
   name: string
   /** Says for people what the check looks at and why; docs/doctor.md is made of it. */
   about: string
-  /** Without these it is skipped. */
+  /** Facts without which the check is skipped. */
   needs: readonly N[]
   /** @throws Error when it could not look; that is one failed line. */
   look(facts: Partial<Facts> & Pick<Facts, N>, sources: SettingsSources): Promise<Report>

@@ -31,7 +31,7 @@ const spoken: readonly Spoken[] = [
   syncGroup,
   describeConfigs,
 ]
-/** Those of its producers, by kafka.client. */
+/** The APIs that its producers speak, by kafka.client. */
 const spokenBy: Record<KafkaClient, readonly Spoken[]> = {
   wire: [produce, initProducerId, addPartitionsToTxn, addOffsetsToTxn, txnOffsetCommit, endTxn],
   kafkajs: [

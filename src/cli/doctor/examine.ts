@@ -7,7 +7,7 @@ export interface Examined extends Finding {
   check: string
 }
 
-/** For a whole check. What it asks of others has shorter limits of its own. */
+/** The limit of a whole check. Its questions to others have shorter limits of their own. */
 const checkLimitMs = 5000
 
 /** Runs checks one after the other, each with what those before it have found out. */

@@ -5,7 +5,7 @@ import { fetched } from './maven.ts'
 
 export type Availability = { ok: true } | { ok: false; reason: string }
 
-/** For a short life beside other work: no second compiler, no collector threads, no files in /tmp. */
+/** Flags for a short life beside other work: no second compiler, no collector threads, no files in /tmp. */
 export const jvmFlags = ['-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-XX:-UsePerfData']
 
 export function javaCommand(): string {

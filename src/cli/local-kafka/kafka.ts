@@ -41,16 +41,16 @@ export interface LocalKafka {
   /** Keeps a folder for each node, with its configuration, data and log; without `dataDir` until the stop. */
   folder: string
   /**
-   * As a crash: SIGKILL. A single node's return takes 11 s, until Kafka has given up its former session. Kafka 4.3.0
+   * Kills a node as a crash does: SIGKILL. A single node's return takes 11 s, until Kafka has given up its former session. Kafka 4.3.0
    * may then have skipped the marker of a transaction that was committed just before ("likely deleted already" in
    * node.log), so that readers of committed records wait for ever: use three nodes to test exactly-once.
    */
   killNode(id?: number): Promise<void>
-  /** As a planned shutdown: SIGTERM. */
+  /** Stops a node as a planned shutdown does: SIGTERM. */
   stopNode(id?: number): Promise<void>
   /** Starts a node that was killed or stopped, over its data; resolves when it has joined again, maybe behind. */
   startNode(id?: number): Promise<void>
-  /** As a hang: SIGSTOP. Connections stay open and nothing answers. */
+  /** Halts a node as a hang does: SIGSTOP. Connections stay open and nothing answers. */
   freezeNode(id?: number): void
   thawNode(id?: number): void
   /** The node's process. @throws Error when it does not run */

@@ -15,7 +15,7 @@ export const kafkaVersions = Object.keys(loggers) as KafkaVersion[]
 
 export const registryVersion = '2.6.13.Final'
 
-/** At the root of the project, ignored by git. To fetch everything afresh, delete it. */
+/** A folder at the root of the project, ignored by git. To fetch everything afresh, delete it. */
 const cache = join(import.meta.dirname, '../../../.cache')
 const kafkaFolder = (version: KafkaVersion) => join(cache, `kafka-${version}`)
 const registryFolder = join(cache, `apicurio-registry-${registryVersion}`)

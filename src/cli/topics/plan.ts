@@ -9,7 +9,7 @@ export interface PlannedTopic {
   use: Use
   partitions: number
   replication: number
-  /** By Kafka's names. */
+  /** Settings of the topic, by Kafka's names. */
   config: Record<'cleanup.policy' | 'min.insync.replicas', string> &
     Partial<Record<'retention.ms' | 'min.compaction.lag.ms', string>>
 }

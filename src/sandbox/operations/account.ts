@@ -13,7 +13,7 @@ export const sender: Handler = (_operation, { gateway }) => {
   return accepted(JSON.stringify({ senders: names.map(name => ({ name, status: 'ACTIVE' })) }))
 }
 
-/** Before its final state a message is ACCEPTED. */
+/** Tells a message's state, which is ACCEPTED before the final one. */
 export const status: Handler = ({ id }, { account, gateway, now }) => {
   const message = account.ledger.messageOf(id!)
   const echoed = idText(id!, gateway)
