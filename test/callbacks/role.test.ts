@@ -115,7 +115,7 @@ test('a receiver that stops is not ready first; it answers what is in flight, th
 
   const stopping = worker.stop()
   const readyz = await at('/readyz')
-  expect([readyz.status, await readyz.json()]).toEqual([503, { ready: false, reasons: ['stopping'] }])
+  expect([readyz.status, await readyz.json()]).toEqual([503, { ready: false, reasons: ['stopping'], paused: [] }])
   await eventually(async () => {
     const [error] = await once(connect(worker.ports.callbacks!, '127.0.0.1'), 'error')
     expect(error.code).toBe('ECONNREFUSED')

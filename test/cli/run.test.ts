@@ -54,7 +54,10 @@ const readyz = async (url: string) => (await fetch(`${url}/readyz`, { headers: {
 
 test('while run drains it is not ready; it finishes what is in flight, then exits 0', async () => {
   const { run, callback, telemetryUrl } = await startWithCallbackInFlight()
-  await vi.waitFor(async () => expect(await readyz(telemetryUrl)).toEqual({ ready: true, reasons: [] }), 5000)
+  await vi.waitFor(
+    async () => expect(await readyz(telemetryUrl)).toEqual({ ready: true, reasons: [], paused: [] }),
+    5000,
+  )
   run.signal('SIGTERM')
   await run.line('worker.stopping')
   expect(await readyz(telemetryUrl)).toMatchObject({ ready: false, reasons: expect.arrayContaining(['stopping']) })

@@ -203,5 +203,6 @@ const allGauges: GaugeSource = {
     { name: 'doubts_open', labels: {}, value: 1 },
     { name: 'reconciler_delay_seconds', labels: {}, value: 1 },
     { name: 'ready', labels: { role: 'worker' }, value: 1 },
+    { name: 'pauses', labels: { kind: 'account' }, value: 1 },
   ],
 }

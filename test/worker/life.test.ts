@@ -235,7 +235,7 @@ describe('health', () => {
 
     await until(() => expect(asked).not.toHaveLength(0))
     const readyz = await at(port!, '/readyz')
-    expect([readyz.status, await readyz.json()]).toEqual([503, { ready: false, reasons: ['starting'] }])
+    expect([readyz.status, await readyz.json()]).toEqual([503, { ready: false, reasons: ['starting'], paused: [] }])
     expect((await at(port!, '/healthz')).status).toBe(200)
     expect(await readiness(port!)).toEqual({ worker: 0 })
 
@@ -257,6 +257,7 @@ describe('health', () => {
     expect(await (await at(telemetry, '/readyz')).json()).toEqual({
       ready: false,
       reasons: ['account default pauses: unreachable'],
+      paused: [],
     })
     expect((await at(telemetry, '/healthz')).status).toBe(200)
     expect(await readiness(telemetry)).toEqual({ worker: 0, callbacks: 1 })
