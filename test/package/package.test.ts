@@ -115,6 +115,12 @@ describe('the packed package', { timeout: 30_000 }, () => {
     expect(await project.run('node', '--test', 'readme.test.ts')).toMatch(/^. pass 1$/m)
   })
 
+  test('runs the whole way in one process, as the README shows it for tests', async () => {
+    const example = examples.find(({ name, code }) => name.startsWith('README') && code.includes('createWorker'))
+    await project.write('whole-way.ts', example!.code)
+    expect(await project.run('node', 'whole-way.ts')).toBe('SENT\n')
+  })
+
   test.each(['busgate', 'busgate/consumer', 'busgate/producer', 'busgate/sandbox'])(
     'says in one sentence that Node is too old for %s',
     async entry => {
