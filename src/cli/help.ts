@@ -10,7 +10,8 @@ export function overview(): string {
     ...table(rows),
     '',
     'busgate COMMAND --help tells more; busgate --version prints the version.',
-    'Settings come from --config FILE or BUSGATE_CONFIG, and from variables such as BUSGATE_KAFKA_BROKERS.',
+    'Settings come from --config FILE or BUSGATE_CONFIG, and from variables such as BUSGATE_KAFKA_BROKERS;',
+    'busgate config explain NAME says what one is for.',
   ].join('\n')
 }
 
