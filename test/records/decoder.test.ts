@@ -121,6 +121,14 @@ describe('a record of another version', () => {
     expect(decoded).toEqual(refusedWith('SCHEMA_INCOMPATIBLE', /Schema 1 cannot be read as io\.busgate\.SendCommand/))
   })
 
+  test('with a schema that has a kind of message which busgate does not know, all are refused, an SMS too', async () => {
+    const schema = changedCommandSchema(changed => {
+      const kinds = fieldOf(changed, 'message').type as AvroRecord[]
+      kinds.push({ type: 'record', name: 'Fax', doc: '', fields: [{ name: 'page', type: 'string', doc: '' }] })
+    })
+    expect(await throughTheBus(buildCommand(), schema)).toEqual(refusedWith('SCHEMA_INCOMPATIBLE', /Fax/))
+  })
+
   test('a writer without a field that has no default is refused', async () => {
     const schema = changedCommandSchema(changed => without(changed, 'phone'))
     expect(await throughTheBus(buildCommand(), schema)).toEqual(refusedWith('SCHEMA_INCOMPATIBLE', /phone/))
