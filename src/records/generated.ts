@@ -329,7 +329,7 @@ export interface Hlr {
 /** What to do when nobody can tell whether the message was sent. DEFAULT: as configured for the type. AT_MOST_ONCE: never send again. AT_LEAST_ONCE: send again under the same id. Without a default on purpose: an unknown policy must fail. */
 export type SendCommandDelivery = 'DEFAULT' | 'AT_MOST_ONCE' | 'AT_LEAST_ONCE'
 
-/** What became of a command. Every command ends with exactly one final result; one that is not final (IN_DOUBT) can come before it. */
+/** What became of a command record. Each record ends with exactly one final result; one that is not final (IN_DOUBT) can come before it. An id that came in two records has two final results. */
 export interface SendResult {
   /** Id of the command. */
   id: bigint
@@ -339,7 +339,7 @@ export interface SendResult {
   account: string
   /** What became of the command. */
   outcome: SendResultOutcome
-  /** Whether no other result of this command follows. */
+  /** Whether no other result of this command record (commandTopic, commandPartition, commandOffset) follows. Of an id that came twice the later record ends as DUPLICATE, which is final for that record and says nothing of the id. */
   final: boolean
   /** Identifier that the gateway gave to the message. */
   msgId: string | null
@@ -375,7 +375,7 @@ export interface SendResult {
   tenant: string | null
 }
 
-/** What became of a command. SENT: the gateway took it. REJECTED: the gateway refused it. INVALID: never sent, the command breaks the interface. EXPIRED: never sent, too late. DUPLICATE: this record was not sent, its id was seen before. IN_DOUBT: perhaps sent, a final result follows. UNRESOLVED: perhaps sent, nobody could tell. UNKNOWN: newer than the reader. */
+/** What became of a command. SENT: the gateway took it. REJECTED: the gateway refused it. INVALID: never sent, the command breaks the interface. EXPIRED: never sent, too late. DUPLICATE: this record was not sent, its id was seen before; it says nothing of what became of the id. IN_DOUBT: perhaps sent, a final result follows. UNRESOLVED: perhaps sent, nobody could tell. UNKNOWN: newer than the reader. */
 export type SendResultOutcome = 'SENT' | 'REJECTED' | 'INVALID' | 'EXPIRED' | 'DUPLICATE' | 'IN_DOUBT' | 'UNRESOLVED' | 'UNKNOWN'
 
 /** The answer to an hlr. What the gateway leaves out is null. */
