@@ -25,6 +25,8 @@ interface Transaction {
   groupId: string
   parts: readonly Part[]
   now: number
+  /** Stops the wait for its time-out. */
+  cancelTimeout: () => void
 }
 
 const transactionTimeoutMs = 10_000
@@ -100,12 +102,10 @@ export class MemoryBroker {
    */
   write(producer: Producer, groupId: string, parts: readonly Part[], now: number): void {
     this.#checkEpoch(producer)
-    const transaction = { groupId, parts, now }
     for (const { records } of parts) for (const record of records) this.#target(record)
-    this.#open.set(producer.id, transaction)
-    this.clock.after(transactionTimeoutMs, () => {
-      if (this.#open.get(producer.id) === transaction) this.fence(producer.id)
-    })
+    this.#forget(producer.id)
+    const cancelTimeout = this.clock.after(transactionTimeoutMs, () => this.fence(producer.id))
+    this.#open.set(producer.id, { groupId, parts, now, cancelTimeout })
   }
 
   /** A transaction in one step. */
@@ -120,7 +120,7 @@ export class MemoryBroker {
     const { groupId, parts, now } = this.#open.get(producer.id)!
     const records = parts.flatMap(part => part.records)
     const touched = this.#write(records, now)
-    this.#open.delete(producer.id)
+    this.#forget(producer.id)
     for (const log of touched) log.end++
     for (const { topic, partition, offset, metadata } of parts) {
       this.#offsets.set(`${groupId}/${topic}/${partition}`, { offset, metadata })
@@ -145,8 +145,14 @@ export class MemoryBroker {
   fence(id: string): number {
     const epoch = (this.#epochs.get(id) ?? 0) + 1
     this.#epochs.set(id, epoch)
-    this.#open.delete(id)
+    this.#forget(id)
     return epoch
+  }
+
+  /** A transaction is over. Its timer goes too, which would keep the process alive for its time. */
+  #forget(id: string): void {
+    this.#open.get(id)?.cancelTimeout()
+    this.#open.delete(id)
   }
 
   committed(group: string, { topic, partition }: TopicPartition): Committed | null {
