@@ -24,6 +24,12 @@ const examples = blocks
     code: '\n'.repeat(line - 1) + text,
   }))
 
+/** The example of a worker inside a service, which a stranger would have in a project of theirs. */
+const embedded = ['service.ts', 'embedded.test.ts'].map(name => ({
+  name,
+  code: readFileSync(join(root, 'examples/embedded', name), 'utf8'),
+}))
+
 const everything = `
 import {
   confluentRegistry, createWorker, embeddedRegistry, GatewayClient, loadSettings, openBus, type Settings, Telemetry,
@@ -99,7 +105,7 @@ describe('the packed package', { timeout: 30_000 }, () => {
     ['esnext', 'bundler'],
   ])('has types under module %s, resolution %s, with which the documented examples compile', async (module, way) => {
     expect(examples.length).toBeGreaterThanOrEqual(8)
-    const all = [{ name: 'everything.ts', code: everything }, ...examples]
+    const all = [{ name: 'everything.ts', code: everything }, ...examples, ...embedded]
     for (const { name, code } of all) await project.write(name, code)
     const compilerOptions = {
       ...{ module, moduleResolution: way, target: 'es2023', noEmit: true, types: ['node'], skipLibCheck: false },
@@ -119,6 +125,11 @@ describe('the packed package', { timeout: 30_000 }, () => {
     const example = examples.find(({ name, code }) => name.startsWith('README') && code.includes('createWorker'))
     await project.write('whole-way.ts', example!.code)
     expect(await project.run('node', 'whole-way.ts')).toBe('SENT\n')
+  })
+
+  test('runs the example of a worker inside a service, and its tests', async () => {
+    for (const { name, code } of embedded) await project.write(name, code)
+    expect(await project.run('node', '--test', 'embedded.test.ts')).toMatch(/^. pass 3$/m)
   })
 
   test.each(['busgate', 'busgate/consumer', 'busgate/producer', 'busgate/sandbox'])(

@@ -1,0 +1,80 @@
+// Tests of a service that sends through busgate, without Kafka and without the gateway: node --test embedded.test.ts
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { type TestContext, test } from 'node:test'
+import { createWorker, loadSettings, Telemetry } from 'busgate'
+import { waitForResult } from 'busgate/consumer'
+import { createProducer } from 'busgate/producer'
+import { startSandbox } from 'busgate/sandbox'
+
+/** A worker between a bus and a gateway, all in this process. */
+async function startAll(t: TestContext) {
+  const sandbox = await startSandbox({ callbackDelayMs: 0 })
+  const settings = loadSettings({
+    env: {},
+    overrides: {
+      kafka: { brokers: 'embedded' },
+      gateway: { url: sandbox.url, apiKey: 'sandbox-key' },
+      telemetry: { port: 0 },
+    },
+  })
+  const telemetry = new Telemetry()
+  const worker = await createWorker(settings, { telemetry })
+  const producer = await createProducer(settings)
+  t.after(async () => {
+    await producer.close()
+    await worker.stop()
+    await sandbox.close()
+  })
+  return { sandbox, settings, telemetry, worker, producer }
+}
+
+const message = { sms_message: 'Your order is ready', sms_signature: 'Shop' }
+const patience = () => AbortSignal.timeout(10_000)
+
+test('an order that is ready is told by one SMS', async t => {
+  const { sandbox, settings, telemetry, producer } = await startAll(t)
+  const published = once(telemetry, 'results.published')
+  await producer.send([{ id: 1001, phone: 380671234567, type: 'sms', message, correlationId: 'order-17' }])
+  const { outcome, correlationId } = await waitForResult(settings, 1001, { signal: patience() })
+  assert.deepEqual({ outcome, correlationId }, { outcome: 'SENT', correlationId: 'order-17' })
+  assert.equal(sandbox.executions(1001), 1)
+  const [event] = await published
+  assert.deepEqual(event, { type: 'sms', outcome: 'SENT', errorCode: null, count: 1 })
+})
+
+test('a refused sender is told with its code', async t => {
+  const { settings, producer } = await startAll(t)
+  const refused = 380671234590 // the sandbox goes by the last two digits: docs/sandbox.md
+  await producer.send([{ id: 1002, phone: refused, type: 'sms', message }])
+  const { outcome, errorCode } = await waitForResult(settings, 1002, { signal: patience() })
+  assert.deepEqual({ outcome, errorCode }, { outcome: 'REJECTED', errorCode: 'SENDER_INVALID' })
+})
+
+test('the service works with one process, and ends in order when it is told to', async t => {
+  const sandbox = await startSandbox()
+  t.after(() => sandbox.close())
+  const env = {
+    ...process.env,
+    BUSGATE_KAFKA_BROKERS: 'embedded',
+    BUSGATE_GATEWAY_URL: sandbox.url,
+    BUSGATE_GATEWAY_API_KEY: 'sandbox-key',
+    BUSGATE_TELEMETRY_PORT: '0',
+  }
+  const service = spawn(process.execPath, [`${import.meta.dirname}/service.ts`], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.after(() => service.kill('SIGKILL'))
+  const ended = once(service, 'exit')
+  const told: string[] = []
+  for await (const line of createInterface(service.stdout)) {
+    const { msg } = JSON.parse(line)
+    if (msg) told.push(msg)
+    if (msg === 'the service works') service.kill('SIGTERM')
+  }
+  assert.deepEqual(told, ['the service works', 'the service has ended'])
+  assert.deepEqual(await ended, [0, null])
+})
