@@ -20,13 +20,16 @@ telemetry.on('account.paused', ({ account, reason, retryInMs }) => {
 try {
   // Waits for brokers and registry as long as it takes, or until the signal.
   const worker = await createWorker(loadSettings({ env: process.env }), { logger, telemetry, signal: stop.signal })
+  worker.failed.catch(error => {
+    logger.fatal({ error: error.message }, 'the worker cannot go on')
+    process.exitCode = 1 // so that a supervisor starts it anew
+    setTimeout(() => process.exit(), 3000).unref() // nothing can be relied on: what does not stop by then is left as it is
+    stop.abort()
+  })
   logger.info({ ports: worker.ports }, 'the service works')
-  try {
-    await Promise.race([once(stop.signal, 'abort'), worker.failed])
-  } finally {
-    await worker.stop() // what is in flight is finished and committed
-  }
+  if (!stop.signal.aborted) await once(stop.signal, 'abort')
+  await worker.stop() // what is in flight is finished and committed
   logger.info(sent, 'the service has ended')
 } catch (error) {
-  if (!stop.signal.aborted) throw error // it ends with code 1, and its supervisor starts it anew
+  if (!stop.signal.aborted) throw error
 }

@@ -17,7 +17,7 @@ function blocksOf(document: string): string[] {
   return [...text.matchAll(/^```(python|java|go|js|ts|sql)\n(.*?)^```$/gms)].map(([, , code = '']) => code)
 }
 
-const documents = ['producers.md', 'analytics.md']
+const documents = ['producers.md', 'analytics.md', 'embedding.md']
 
 test.each(documents)('what %s shows stands in an example, which a test runs', document => {
   const shown = blocksOf(document).filter(code => !notRun.test(code))
