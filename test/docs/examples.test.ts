@@ -1,26 +1,36 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { commandsOf } from '../support/example-programs.ts'
 
 const root = join(import.meta.dirname, '../..')
-/** Begins the blocks of languages that nothing here can run; each says so. */
-const notRun = /^-- .*\(not run by a test\)/
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
 
-const programs = readdirSync(join(root, 'examples'), { recursive: true, withFileTypes: true })
-  .filter(entry => entry.isFile() && /\.(py|java|go|js|ts|sql)$/.test(entry.name))
-  .filter(({ parentPath }) => !/node_modules|target/.test(parentPath))
-  .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'utf8'))
+/** A block of code with what stands in the line before it. */
+const fence = /^<!-- not checked: ([^\n]+) -->\n```(\w+)\n(.*?)^```$/gms
 
-/** The blocks of code in a document, without what is typed into a shell. */
-function blocksOf(document: string): string[] {
-  const text = readFileSync(join(root, 'docs', document), 'utf8')
-  return [...text.matchAll(/^```(python|java|go|js|ts|sql)\n(.*?)^```$/gms)].map(([, , code = '']) => code)
-}
+const blocks = ['producers.md', 'analytics.md', 'embedding.md'].flatMap(document =>
+  [...read(`docs/${document}`).matchAll(fence)].map(([, why = '', language = '', code = '']) => ({
+    document,
+    why,
+    language,
+    code,
+  })),
+)
+const parts = blocks.flatMap(block => {
+  const [, file] = /^it is a part of (\S+), which a test runs$/.exec(block.why) ?? []
+  return file === undefined ? [] : { ...block, file }
+})
 
-const documents = ['producers.md', 'analytics.md', 'embedding.md']
+test.each(parts)('$document shows a part of $file as it stands there', ({ file, code }) => {
+  expect(read(file)).toContain(code)
+})
 
-test.each(documents)('what %s shows stands in an example, which a test runs', document => {
-  const shown = blocksOf(document).filter(code => !notRun.test(code))
-  expect(shown.length).toBeGreaterThan(2)
-  expect(shown.filter(code => !programs.some(program => program.includes(code)))).toEqual([])
+test.each(['producers.md', 'analytics.md', 'embedding.md'])('%s shows parts of examples', document => {
+  expect(parts.filter(part => part.document === document).length).toBeGreaterThan(2)
+})
+
+test('what is to be typed for the example of SQL is what its README says', () => {
+  const [typed] = blocks.filter(({ language }) => language === 'sh')
+  expect(typed!.code.trim().split('\n').slice(1)).toEqual(commandsOf('analytics'))
 })

@@ -10,7 +10,7 @@ type Role = Settings['roles'][number]
 type Access = 'READ' | 'WRITE'
 
 /** What each role does with topics. */
-const accesses: Record<Role, Partial<Record<Use, readonly Access[]>>> = {
+export const accesses: Record<Role, Partial<Record<Use, readonly Access[]>>> = {
   worker: {
     commands: ['READ'],
     doubts: ['READ', 'WRITE'],
