@@ -29,9 +29,9 @@ const refused = buildResult({ outcome: 'REJECTED', errorCode: 'SENDER_INVALID', 
 const strictly = "python3 -c 'import json, sys, send; [send.send(json.loads(line)) for line in sys.stdin]'"
 const careless = `python3 ${join(import.meta.dirname, '../support/careless.py')}`
 
-/** A command of each message, as JSON lines; ids from 1. */
-const linesOf = (messages: unknown[]) =>
-  messages.map((message, i) => `${JSON.stringify({ id: i + 1, phone: 380671234567, message })}\n`).join('')
+/** A command of each message, as JSON lines. */
+const linesOf = (messages: unknown[], firstId = 1) =>
+  messages.map((message, i) => `${JSON.stringify({ id: firstId + i, phone: 380671234567, message })}\n`).join('')
 
 describeOnKafka('producers in other languages', brokers => {
   const kafka = plainKafka(brokers.brokers)
@@ -83,15 +83,21 @@ describeOnKafka('producers in other languages', brokers => {
     async context => {
       const env = await prepare('python', context)
       const world = await startWorld({ brokers })
-      const untagged = [{ sms_mesage: 'Your order is ready', sms_signature: 'Shop' }, { comment: null }]
       Object.assign(env, placesOf(brokers, world.settings))
+      const mistyped = { sms_mesage: 'Your order is ready', sms_signature: 'Shop' }
+      const untagged = [mistyped, { comment: null }, {}, { message: '123456' }]
       await runLine('python', careless, { env, input: linesOf(untagged) })
-      await world.finished(2)
+      await world.finished(4)
       expect(world.resultOf(1)).toMatchObject({ type: 'viber+sms', outcome: 'INVALID', final: true })
       expect(world.resultOf(2)).toMatchObject({ type: 'call/otp', outcome: 'SENT', price: expect.any(Number) })
+      expect(world.resultOf(3)).toMatchObject({ type: 'viber+sms', outcome: 'INVALID', final: true })
+      expect(world.resultOf(4)).toMatchObject({ type: 'telegram', outcome: 'SENT' })
 
-      const careful = runLine('python', strictly, { env, input: linesOf(untagged) })
+      // The example's settings refuse the typing error, and cannot see that no call was meant.
+      const careful = runLine('python', strictly, { env, input: linesOf([{ comment: null }, mistyped], 5) })
       await expect(careful).rejects.toThrow('record contains more fields than the schema specifies: sms_mesage')
+      await world.finished(5)
+      expect(world.resultOf(5)).toMatchObject({ type: 'call/otp', outcome: 'SENT' })
     },
   )
 
