@@ -142,4 +142,19 @@ export interface Events {
 type Listeners = { [K in keyof Events]: [event: Events[K]] }
 
 /** The typed emitter that is handed to every room. */
-export class Telemetry extends EventEmitter<Listeners> {}
+export class Telemetry extends EventEmitter<Listeners> {
+  /**
+   * Never throws: what a listener throws ends the process, like any error that nobody catches, but not in the middle of
+   * what the event tells of.
+   */
+  override emit: EventEmitter<Listeners>['emit'] = (name, ...event) => {
+    try {
+      return super.emit(name, ...event)
+    } catch (error) {
+      process.nextTick(() => {
+        throw error
+      })
+      return true
+    }
+  }
+}

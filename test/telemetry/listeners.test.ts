@@ -1,0 +1,19 @@
+import { spawnSync } from 'node:child_process'
+import { expect, test } from 'vitest'
+
+const events = new URL('../../src/telemetry/events.ts', import.meta.url)
+
+test('what a listener throws ends the process, but nothing of what it was told of', () => {
+  const program = `
+    import { Telemetry } from '${events}'
+    const telemetry = new Telemetry()
+    telemetry.on('account.resumed', () => { throw new Error('the listener is wrong') })
+    telemetry.emit('account.resumed', { account: 'default' })
+    console.log('the worker goes on')`
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
+    encoding: 'utf8',
+  })
+  expect(stdout).toBe('the worker goes on\n')
+  expect(stderr).toContain('the listener is wrong')
+  expect(status).toBe(1)
+})
