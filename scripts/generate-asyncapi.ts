@@ -19,17 +19,17 @@ const traceHeaders = {
   tracestate: text('Likewise, at most 512 characters.'),
 }
 
-/** What a dead letter's headers say, each behind `busgate.error.`. */
+/** What a dead letter's headers say, each behind `busgate.error.`; docs/headers.md has more. A callback has no place. */
 const errorHeaders = {
-  stage: 'Where it failed: decode or callback.',
-  code: 'Why, e.g. NOT_CONFLUENT or SCHEMA_NOT_FOUND.',
-  message: 'The same in words.',
+  stage: 'Where it could not be read: decode, as a record of a topic; callback, as the body of a callback.',
+  code: 'Why, e.g. TRUNCATED or SCHEMA_NOT_FOUND.',
+  message: 'Why, for a person.',
   topic: 'Where the record stood: its topic.',
   partition: 'Its partition.',
   offset: 'Its offset; of a batch that could not be read, the first one.',
   'last-offset': 'The last offset, where the letter stands for more than one record.',
-  timestamp: 'Its timestamp, milliseconds since 1970; -1: none.',
-  key: 'Where the record had no key: then the key of the letter is its coordinates.',
+  timestamp: 'The timestamp of the record, or when the callback came, milliseconds since 1970; -1: none.',
+  key: 'none: the key of the letter is the place of the record, which had no key, or one that is too large.',
 }
 
 const avro = (schema: object) => ({ schemaFormat: 'application/vnd.apache.avro+json;version=1.9.0', schema })

@@ -1,36 +1,25 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { blocks } from '../support/documents.ts'
 import { commandsOf } from '../support/example-programs.ts'
 
 const root = join(import.meta.dirname, '../..')
-const read = (file: string) => readFileSync(join(root, file), 'utf8')
 
-/** A block of code with what stands in the line before it. */
-const fence = /^<!-- not checked: ([^\n]+) -->\n```(\w+)\n(.*?)^```$/gms
-
-const blocks = ['producers.md', 'analytics.md', 'embedding.md'].flatMap(document =>
-  [...read(`docs/${document}`).matchAll(fence)].map(([, why = '', language = '', code = '']) => ({
-    document,
-    why,
-    language,
-    code,
-  })),
-)
 const parts = blocks.flatMap(block => {
-  const [, file] = /^it is a part of (\S+), which a test runs$/.exec(block.why) ?? []
-  return file === undefined ? [] : { ...block, file }
+  const [, example] = /^it is a part of (\S+), which a test runs$/.exec(block.excuse ?? '') ?? []
+  return example === undefined ? [] : { ...block, example }
 })
 
-test.each(parts)('$document shows a part of $file as it stands there', ({ file, code }) => {
-  expect(read(file)).toContain(code)
+test.each(parts)('$file:$line is a part of $example as it stands there', ({ example, text }) => {
+  expect(readFileSync(join(root, example), 'utf8')).toContain(text)
 })
 
 test.each(['producers.md', 'analytics.md', 'embedding.md'])('%s shows parts of examples', document => {
-  expect(parts.filter(part => part.document === document).length).toBeGreaterThan(2)
+  expect(parts.filter(({ file }) => file === `docs/${document}`).length).toBeGreaterThan(2)
 })
 
 test('what is to be typed for the example of SQL is what its README says', () => {
-  const [typed] = blocks.filter(({ language }) => language === 'sh')
-  expect(typed!.code.trim().split('\n').slice(1)).toEqual(commandsOf('analytics'))
+  const [typed] = blocks.filter(({ file, language }) => file === 'docs/analytics.md' && language === 'sh')
+  expect(typed!.text.trim().split('\n').slice(1)).toEqual(commandsOf('analytics'))
 })

@@ -21,7 +21,7 @@ export interface Block extends Excerpt {
   excuse: string | null
 }
 
-const fence = /(?: *<!-- not checked: (.+) -->\n)?^( *)```(\w+)\n(.*?)^ *```$/gms
+const fence = /(?: *<!-- not checked: ([^\n]+) -->\n)?^( *)```(\w+)\n(.*?)^ *```$/gms
 
 /** The blocks of code in all documents. */
 export const blocks: readonly Block[] = documents.flatMap(file => {
