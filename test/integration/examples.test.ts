@@ -129,7 +129,8 @@ describeOnKafka('producers in other languages', brokers => {
     await outer.abort()
     await world.send([])
     const registry = new SchemaRegistry({ host: brokers.registryUrl })
-    const consumer = kafka.consumer({ groupId: `${world.settings.kafka.groupId}-kafkajs`, readUncommitted: false })
+    const groupId = `${world.settings.kafka.groupId}-kafkajs`
+    const consumer = kafka.consumer({ groupId, readUncommitted: false, maxWaitTimeInMs: 100 })
     const seen: unknown[] = []
     await consumer.connect()
     await consumer.subscribe({ topic: world.settings.topics.results, fromBeginning: true })
