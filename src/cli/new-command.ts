@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import type { NewCommand } from '../producer.ts'
 import { parseJson, type SendType, sendTypes } from '../protocol/index.ts'
-import { isObject } from '../protocol/json.ts'
+import { isObject, parseQuietly } from '../protocol/json.ts'
 import { recordNames } from '../records/command.ts'
 import { type AvroRecord, type AvroType, schemas } from '../records/schemas.ts'
 import { nearest } from './nearest.ts'
-import { parseQuietly } from './quiet-json.ts'
 import { UsageError } from './usage-error.ts'
 
 /** A command as JSON: what the gateway's interface asks of it is the producer's to check. */

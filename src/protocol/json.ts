@@ -30,3 +30,12 @@ export const stringifyJson = (value: unknown): string => JSON.stringify(value, b
 /** Whether a value is what JSON calls an object. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** @throws Error with the complaint alone: that of JSON.parse quotes what it was given, which may be somebody's message */
+export function parseQuietly(text: string, complaint: string): unknown {
+  try {
+    return parseJson(text)
+  } catch {
+    throw new Error(complaint)
+  }
+}

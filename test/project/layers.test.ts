@@ -22,6 +22,8 @@ const allowed: Record<string, string[]> = {
   callbacks: ['bus', 'records', 'statuses', 'protocol', 'telemetry', 'config'],
   consumer: ['bus', 'records', 'protocol', 'telemetry', 'config'],
   sandbox: ['protocol'],
+  inspect: ['bus', 'dispatch', 'records', 'statuses', 'consumer', 'protocol', 'telemetry', 'config'],
+  ui: ['inspect', 'bus', 'records', 'statuses', 'protocol', 'telemetry', 'config'],
 }
 const rooms = Object.keys(allowed)
 const pairs = rooms.flatMap(from => [...rooms, 'cli'].filter(to => to !== from).map(to => [from, to] as const))

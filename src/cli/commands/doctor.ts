@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import { count } from '../../words.ts'
 import { command, toggle } from '../command.ts'
 import type { State } from '../doctor/check.ts'
 import { type Examined, examine } from '../doctor/examine.ts'
@@ -6,7 +7,6 @@ import { checks } from '../doctor/table.ts'
 import { printable } from '../printable.ts'
 import { configFlag, sourcesOf } from '../settings.ts'
 import { untilSignal } from '../signals.ts'
-import { count } from '../words.ts'
 
 const colours: Record<State, 'green' | 'yellow' | 'red' | 'gray'> = {
   ok: 'green',

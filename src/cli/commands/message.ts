@@ -1,24 +1,19 @@
 import { openBus } from '../../bus/open.ts'
 import type { Bus } from '../../bus/port.ts'
 import { requireGateway, type Settings } from '../../config/index.ts'
+import { MessageSearch } from '../../inspect/message/search.ts'
+import { type Event, searchedText, time } from '../../inspect/message/story.ts'
+import { linesOf, mostIds, type Story, tell, weekMs } from '../../inspect/message/tell.ts'
 import { stringifyJson } from '../../protocol/index.ts'
 import { registryOf } from '../../records/open.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { command, idFlag, sinceFlag, text, toggle } from '../command.ts'
 import { lineOf } from '../gateway/output.ts'
-import { conclusionOf } from '../message/conclusion.ts'
-import type { Evidence } from '../message/evidence.ts'
-import { MessageSearch } from '../message/search.ts'
-import { type Event, searchedText, storyOf, time } from '../message/story.ts'
 import { printLine } from '../print.ts'
 import { printable } from '../printable.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 import { untilSignal } from '../signals.ts'
 import { UsageError } from '../usage-error.ts'
-
-const weekMs = 7 * 24 * 3_600_000
-/** More would be a list, which tail is for. */
-const mostIds = 20
 
 interface Options {
   id?: bigint
@@ -79,7 +74,7 @@ async function lookUp(bus: Bus, settings: Settings, options: Options, ending: Ab
   const tellOf = async (one: bigint) => {
     const evidence = await search().byId(one)
     ending.throwIfAborted() // a part of it would tell another story
-    return tell(evidence, one, settings, options)
+    return show(tell(evidence, one, options), settings, options)
   }
   if (id !== undefined) return tellOf(id)
   const wide = search()
@@ -93,51 +88,24 @@ async function lookUp(bus: Bus, settings: Settings, options: Options, ending: Ab
 }
 
 /** @returns whether there was something to tell */
-async function tell(all: Evidence, id: bigint, settings: Settings, options: Options): Promise<boolean> {
-  const { show = false, json = false, ask = false } = options
-  const evidence = only(all, options)
-  const accounts = accountsOf(evidence)
-  const events = storyOf(evidence, show)
-  const found = events.length > 0
-  if (ask) {
-    for (const account of accounts.length > 0 ? accounts : [options.account ?? 'default']) {
-      events.push(await asked(settings, id, account))
-    }
+async function show(
+  story: Story,
+  settings: Settings,
+  { account: wanted = 'default', ask, json }: Options,
+): Promise<boolean> {
+  const { id, accounts, events, conclusions } = story
+  if (ask)
+    for (const account of accounts.length > 0 ? accounts : [wanted]) events.push(await asked(settings, id, account))
+  if (json) {
+    for (const line of linesOf(story)) await print(stringifyJson(line))
+    return story.found
   }
-  const conclusions = accounts.map(account => ({ account, text: conclusionOf(evidence, id, account) }))
-  if (conclusions.length === 0) conclusions.push({ account: '', text: withoutAccount(evidence, id) })
-  for (const event of events)
-    await print(json ? stringifyJson({ ...event, time: time(event.time) }) : lineOfEvent(event))
+  for (const event of events) await print(lineOfEvent(event))
   for (const { account, text } of conclusions) {
-    const several = accounts.length > 1 ? `Account ${account}: ` : ''
-    await print(json ? stringifyJson({ kind: 'conclusion', id, account, text }) : `${several}${text}`)
+    await print(accounts.length > 1 ? `Account ${account}: ${text}` : text)
   }
-  if (json) await print(stringifyJson({ kind: 'searched', logs: evidence.searched, gaps: evidence.gaps }))
-  else process.stderr.write(lines(searchedText(evidence)))
-  return found
-}
-
-function withoutAccount(evidence: Evidence, id: bigint): string {
-  if (evidence.letters.length > 0) return conclusionOf(evidence, id, '')
-  return `No trace of ${id} in what was searched. Is the id right, and did its producer write to these brokers? --since 30d looks further back.`
-}
-
-/** Dead letters tell neither account nor tenant. */
-function only(evidence: Evidence, { account, tenant }: Options): Evidence {
-  const fits = (value: { account: string; tenant: string | null }) =>
-    (account === undefined || value.account === account) && (tenant === undefined || value.tenant === tenant)
-  return {
-    ...evidence,
-    commands: evidence.commands.filter(({ value }) => fits(value.command)),
-    results: evidence.results.filter(({ value }) => fits(value)),
-    statuses: evidence.statuses.filter(({ value }) => fits(value)),
-    doubts: evidence.doubts.filter(({ value }) => fits(value)),
-  }
-}
-
-function accountsOf({ commands, results, statuses, doubts }: Evidence): string[] {
-  const named = [...results, ...statuses, ...doubts].map(({ value }) => value.account)
-  return [...new Set([...commands.map(({ value }) => value.command.account), ...named])].sort()
+  process.stderr.write(lines(searchedText(story)))
+  return story.found
 }
 
 async function asked(settings: Settings, id: bigint, account: string): Promise<Event> {

@@ -1,6 +1,7 @@
 import { openBus } from '../../bus/open.ts'
 import type { Settings } from '../../config/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
+import { count, span } from '../../words.ts'
 import { command, given, toggle, whole } from '../command.ts'
 import { connectCluster, type Topic } from '../kafka/cluster.ts'
 import { kafkaTool } from '../kafka/tools.ts'
@@ -8,7 +9,6 @@ import { printable, printableLines } from '../printable.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 import { differences } from '../topics/differences.ts'
 import { defaultPartitions, type PlannedTopic, planTopics, usesOf } from '../topics/plan.ts'
-import { count, span } from '../words.ts'
 
 export const topicsCreate = command({
   about: [

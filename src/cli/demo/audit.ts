@@ -1,10 +1,10 @@
 import type { Bus, BusRecord, TopicPartition } from '../../bus/port.ts'
 import type { Settings } from '../../config/index.ts'
+import { decodeAll } from '../../inspect/decode-all.ts'
 import { createDecoder, type Decoded } from '../../records/decoder.ts'
 import type { SendResult, StatusEvent } from '../../records/generated.ts'
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
-import { decodeAll } from '../decode-all.ts'
 import { indexOf } from './scenario.ts'
 
 /** What is on the topics, as a consumer from outside reads it; by the number of the command. */

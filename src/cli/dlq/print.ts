@@ -1,7 +1,15 @@
 import type { Settings } from '../../config/index.ts'
+import { contentOf, rawOf, shown } from '../../inspect/dead-letters/content.ts'
+import {
+  type FullLetter,
+  type Letter,
+  originalHeaders,
+  originalKey,
+  placeText,
+  shortPlace,
+  textOf,
+} from '../../inspect/dead-letters/letter.ts'
 import { printable, printableLines } from '../printable.ts'
-import { contentOf, rawOf, shown } from './content.ts'
-import { type FullLetter, type Letter, originalHeaders, originalKey, placeText, shortPlace, textOf } from './letter.ts'
 
 /** A dead letter without its content. */
 export function jsonOf({ place, time, stage, code, message, origin, replayedFrom }: Letter) {

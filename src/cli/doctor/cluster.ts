@@ -14,8 +14,8 @@ import {
 } from '../../bus/wire/transaction-apis.ts'
 import { variableOf } from '../../config/index.ts'
 import { codeOf, safeText } from '../../telemetry/error.ts'
+import { count } from '../../words.ts'
 import { type Cluster, connectCluster, type Spoken } from '../kafka/cluster.ts'
-import { count } from '../words.ts'
 import { check, type Finding, failed, ok, warning } from './check.ts'
 
 /** Kinds of requests that a worker makes, whatever writes. */

@@ -1,9 +1,9 @@
 import type { Settings } from '../../config/index.ts'
+import { span } from '../../words.ts'
 import type { Config, Topic } from '../kafka/cluster.ts'
 import { grantingAcl, kafkaTool } from '../kafka/tools.ts'
 import { altering } from '../topics/differences.ts'
 import { type PlannedTopic, planTopics } from '../topics/plan.ts'
-import { span } from '../words.ts'
 import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
 
 /** A limit of the brokers that a setting must respect. */

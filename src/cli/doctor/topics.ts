@@ -1,9 +1,9 @@
 import type { Settings } from '../../config/index.ts'
+import { count } from '../../words.ts'
 import type { Topic } from '../kafka/cluster.ts'
 import { grantingAcl, kafkaTool } from '../kafka/tools.ts'
 import { differences } from '../topics/differences.ts'
 import { type PlannedTopic, planTopics, usesOf } from '../topics/plan.ts'
-import { count } from '../words.ts'
 import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
 
 export const topics = check({

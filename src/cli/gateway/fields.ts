@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { meaningOf, type OperationType, operations, parseJson, requiredFields } from '../../protocol/index.ts'
+import { parseQuietly } from '../../protocol/json.ts'
 import { type Flag, type Flags, text, toggle } from '../command.ts'
-import { parseQuietly } from '../quiet-json.ts'
 import { UsageError } from '../usage-error.ts'
 
 type Shape = Readonly<Record<string, z.ZodType>>

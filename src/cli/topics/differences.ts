@@ -1,6 +1,6 @@
 import { leastMessageBytes } from '../../bus/record-limits.ts'
+import { count } from '../../words.ts'
 import type { Topic } from '../kafka/cluster.ts'
-import { count } from '../words.ts'
 import type { PlannedTopic } from './plan.ts'
 
 /** Where an existing topic is not as busgate wants it. */

@@ -1,9 +1,9 @@
 import { stringifyJson } from '../../protocol/index.ts'
 import type { SendResult, StatusEvent } from '../../records/generated.ts'
 import { lifecycleAfter, verdictOf } from '../../statuses/lifecycle.ts'
-import { shown } from '../dlq/content.ts'
-import { placeText } from '../dlq/letter.ts'
-import { count } from '../words.ts'
+import { count } from '../../words.ts'
+import { shown } from '../dead-letters/content.ts'
+import { placeText } from '../dead-letters/letter.ts'
 import type { Evidence, FoundCommand, SearchedLog, Sighting } from './evidence.ts'
 import { lifeOf, sentLife } from './life.ts'
 
@@ -54,7 +54,7 @@ export function storyOf(evidence: Evidence, show: boolean): Event[] {
 export const time = (ms: number) => (ms < 0 ? 'at an unknown time' : new Date(ms).toISOString())
 
 /** What was looked through, and what is not there any more, in lines. */
-export function searchedText({ searched, gaps }: Evidence): string[] {
+export function searchedText({ searched, gaps }: Pick<Evidence, 'searched' | 'gaps'>): string[] {
   const topics = [...Map.groupBy(searched, ({ topic }) => topic)].map(([topic, logs]) => {
     const partitions = new Set(logs.map(({ partition }) => partition))
     const records = logs.reduce((sum, log) => sum + log.records, 0)

@@ -1,7 +1,7 @@
 import { finalOf } from '../../consumer/final.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { verdictOf } from '../../statuses/lifecycle.ts'
-import { placeText } from '../dlq/letter.ts'
+import { placeText } from '../dead-letters/letter.ts'
 import type { Evidence, FoundCommand, Sighting } from './evidence.ts'
 import { lifeOf } from './life.ts'
 

@@ -1,6 +1,6 @@
 import type { BusRecord, RecordHeaders } from '../../bus/port.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
-import type { Letter, Place } from '../dlq/letter.ts'
+import type { Letter, Place } from '../dead-letters/letter.ts'
 
 /** A record that was found. */
 export interface Sighting<T> {

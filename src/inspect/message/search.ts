@@ -10,8 +10,8 @@ import { createDecoder, type Decoder } from '../../records/decoder.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
+import { letterOf, type Place, placeText, replayedFromHeader, textOf } from '../dead-letters/letter.ts'
 import { decodeAll } from '../decode-all.ts'
-import { letterOf, type Place, placeText, replayedFromHeader, textOf } from '../dlq/letter.ts'
 import { type Evidence, noEvidence, type Progress, type SearchedLog, type Sighting, sightingOf } from './evidence.ts'
 
 export interface Search {

@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import type { Settings } from '../../config/index.ts'
+import { parseQuietly } from '../../protocol/json.ts'
 import { createDecoder } from '../../records/decoder.ts'
 import { registryOf } from '../../records/open.ts'
 import { schemas } from '../../records/schemas.ts'
 import { decodeAll } from '../decode-all.ts'
-import { parseQuietly } from '../quiet-json.ts'
 import type { FullLetter } from './letter.ts'
 
 /** What a dead letter holds, ready to be printed as JSON. */

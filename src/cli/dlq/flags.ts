@@ -1,6 +1,6 @@
 import { choice, type Flag, text } from '../command.ts'
-import { type Letter, shortPlace } from './letter.ts'
 
+/** Filters of dead letters, by the names that `Filters` has for them. */
 export const filterFlags = {
   stage: choice('STAGE', ['decode', 'callback'], 'Only those that died there.'),
   code: text('CODE', 'Only those with this code, such as SCHEMA_NOT_FOUND.'),
@@ -16,21 +16,4 @@ export const atFlag: Flag<string[]> = {
     if (places.every(place => /^\d+@\d+$/.test(place))) return places
     throw new Error('expected partition@offset, such as 0@12; several with commas between')
   },
-}
-
-export interface Filters {
-  stage?: string
-  code?: string
-  topic?: string
-  at?: string[]
-}
-
-export function matches(letter: Letter, filters: Filters): boolean {
-  const { stage, code, topic, at } = filters
-  return (
-    (stage === undefined || letter.stage === stage) &&
-    (code === undefined || letter.code === code) &&
-    (topic === undefined || letter.origin?.topic === topic) &&
-    (at === undefined || at.includes(shortPlace(letter.place)))
-  )
 }

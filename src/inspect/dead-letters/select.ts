@@ -1,0 +1,21 @@
+import { type Letter, shortPlace } from './letter.ts'
+
+/** Which dead letters are meant. */
+export interface Filters {
+  stage?: string
+  code?: string
+  /** Where they came from. */
+  topic?: string
+  /** `partition@offset`, where they stand. */
+  at?: string[]
+}
+
+export function matches(letter: Letter, filters: Filters): boolean {
+  const { stage, code, topic, at } = filters
+  return (
+    (stage === undefined || letter.stage === stage) &&
+    (code === undefined || letter.code === code) &&
+    (topic === undefined || letter.origin?.topic === topic) &&
+    (at === undefined || at.includes(shortPlace(letter.place)))
+  )
+}

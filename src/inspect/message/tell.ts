@@ -1,0 +1,74 @@
+import { conclusionOf } from './conclusion.ts'
+import type { Evidence, SearchedLog } from './evidence.ts'
+import { type Event, storyOf, time } from './story.ts'
+
+/** How far back is looked unless told otherwise. */
+export const weekMs = 7 * 24 * 3_600_000
+/** Of so many messages that a correlationId leads to the stories are told: more would be a list, which tail is for. */
+export const mostIds = 20
+
+/** Which messages of an id are meant, and who is looking. */
+export interface Wanted {
+  /** Ids are unique within one. Default: any. */
+  account?: string
+  tenant?: string
+  /** Whether texts, phones, codes and replies may be seen. Default: no. */
+  show?: boolean
+}
+
+/** All about the messages with one id, and what it comes to. */
+export interface Story {
+  id: bigint
+  /** Whether there is any trace of it. */
+  found: boolean
+  /** Those that have a message with this id. */
+  accounts: string[]
+  /** In the order of time. */
+  events: Event[]
+  /** For each account, or of account '' where none is known. */
+  conclusions: { account: string; text: string }[]
+  searched: SearchedLog[]
+  gaps: string[]
+}
+
+export function tell(all: Evidence, id: bigint, wanted: Wanted): Story {
+  const evidence = only(all, wanted)
+  const accounts = accountsOf(evidence)
+  const events = storyOf(evidence, wanted.show ?? false)
+  const conclusions = accounts.map(account => ({ account, text: conclusionOf(evidence, id, account) }))
+  if (conclusions.length === 0) conclusions.push({ account: '', text: withoutAccount(evidence, id) })
+  const { searched, gaps } = evidence
+  return { id, found: events.length > 0, accounts, events, conclusions, searched, gaps }
+}
+
+/** The story for machines, an object a line. */
+export function linesOf({ id, events, conclusions, searched, gaps }: Story): object[] {
+  return [
+    ...events.map(event => ({ ...event, time: time(event.time) })),
+    ...conclusions.map(({ account, text }) => ({ kind: 'conclusion', id, account, text })),
+    { kind: 'searched', logs: searched, gaps },
+  ]
+}
+
+function withoutAccount(evidence: Evidence, id: bigint): string {
+  if (evidence.letters.length > 0) return conclusionOf(evidence, id, '')
+  return `No trace of ${id} in what was searched. Is the id right, and did its producer write to these brokers? --since 30d looks further back.`
+}
+
+/** Dead letters tell neither account nor tenant. */
+function only(evidence: Evidence, { account, tenant }: Wanted): Evidence {
+  const fits = (value: { account: string; tenant: string | null }) =>
+    (account === undefined || value.account === account) && (tenant === undefined || value.tenant === tenant)
+  return {
+    ...evidence,
+    commands: evidence.commands.filter(({ value }) => fits(value.command)),
+    results: evidence.results.filter(({ value }) => fits(value)),
+    statuses: evidence.statuses.filter(({ value }) => fits(value)),
+    doubts: evidence.doubts.filter(({ value }) => fits(value)),
+  }
+}
+
+function accountsOf({ commands, results, statuses, doubts }: Evidence): string[] {
+  const named = [...results, ...statuses, ...doubts].map(({ value }) => value.account)
+  return [...new Set([...commands.map(({ value }) => value.command.account), ...named])].sort()
+}
