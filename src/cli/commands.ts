@@ -53,6 +53,10 @@ export const commands: Record<string, Entry> = {
     summary: 'Shows what is paused, and how much waits.',
     load: async () => (await import('./commands/pause.ts')).status,
   },
+  ui: {
+    summary: 'Shows what goes on, and what became of a message, on a page of this machine.',
+    load: async () => (await import('./commands/ui.ts')).ui,
+  },
   'dlq list': {
     summary: 'Lists dead letters: records that could not be read.',
     load: async () => (await import('./commands/dlq.ts')).dlqList,

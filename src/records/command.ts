@@ -76,6 +76,12 @@ export const recordNames = {
   hlr: 'Hlr',
 } satisfies Record<SendType, string>
 
+/** The type of a command's message, or the name of its record where that is none of these. */
+export function typeOfMessage({ message }: SendCommand): string {
+  const [name = ''] = Object.keys(message)
+  return kinds.get(name)?.type ?? name
+}
+
 /** How one record of the union is read. */
 interface Kind extends ExtraRules {
   type: SendType

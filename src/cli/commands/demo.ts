@@ -1,12 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { startUi } from '../../ui/server.ts'
 import { command, toggle, whole } from '../command.ts'
 import { addressesOf } from '../demo/addresses.ts'
+import { goOn } from '../demo/go-on.ts'
 import { brokersAreNamed } from '../demo/place.ts'
 import { play } from '../demo/play.ts'
 import { createProgress, type Progress } from '../demo/progress.ts'
-import { setStage } from '../demo/stage.ts'
+import { type Stage, setStage } from '../demo/stage.ts'
 import { count, summaryOf } from '../demo/summary.ts'
 import { judge } from '../demo/verdict.ts'
 import { untilSignal } from '../signals.ts'
@@ -43,7 +45,7 @@ export const demo = command({
     kill: toggle(
       'Loses an answer, and kills the worker half-way (kill -9) and starts another. With a real Kafka only.',
     ),
-    keep: toggle('Leaves everything running until it is interrupted, and prints the addresses.'),
+    keep: toggle('Goes on until it is interrupted, and prints the addresses; first of a page that shows all of it.'),
     json: toggle('Prints the summary as one JSON object.'),
   },
   async run({ count: total = defaultCount, kafka = false, kill = false, keep = false, json = false }) {
@@ -80,6 +82,7 @@ async function showDemo(options: DemoOptions, progress: Progress, cleanups: Clea
 
   const stage = await setStage({ count: total, kafka, folder, say: progress.say, cleanups })
   interrupted.throwIfAborted()
+  const page = keep ? await startPage(stage, cleanups) : ''
   progress.say(`Ready. ${count(total)} commands of all eleven kinds:`)
   const started = performance.now()
   await play(stage, { total, kill }, progress)
@@ -91,6 +94,18 @@ async function showDemo(options: DemoOptions, progress: Progress, cleanups: Clea
   process.stdout.write(json ? `${JSON.stringify({ ...verdict, seconds })}\n` : `\n${summaryOf(verdict)}\n`)
   progress.say(`${count(total)} commands in ${seconds.toFixed(1)} s.`)
   if (!ok) progress.say(`Not all is as promised. The worker's log: ${stage.logFile}`)
-  if (keep) progress.say(`\n${addressesOf(stage)}\nCtrl-C ends.`)
+  if (!keep) return ok
+  progress.say(`\n${addressesOf(stage, page)}\nSome commands go on being sent. Ctrl-C ends.`)
+  const going = goOn(stage, total, interrupted)
+  cleanups.push(() => going)
   return ok
+}
+
+/** Everything in the demo is made up, so that texts and phones may be shown. @returns its address */
+async function startPage({ bus, registry, demo: { settings } }: Stage, cleanups: Cleanups): Promise<string> {
+  const { host, port } = settings.telemetry
+  const workers = [new URL(`http://${host}:${port}`)]
+  const page = await startUi({ bus, registry, settings, workers, port: 0, show: true })
+  cleanups.push(() => page.close())
+  return page.url
 }

@@ -1,10 +1,11 @@
 import type { Stage } from './stage.ts'
 
-/** Tells where everything is, for a look around. */
-export function addressesOf({ demo, sandbox, logFile }: Stage): string {
+/** Tells where everything is, for a look around. @param page the address of the page that shows it */
+export function addressesOf({ demo, sandbox, logFile }: Stage, page: string): string {
   const { kafka, registry, topics, callbacks, telemetry } = demo.settings
   const embedded = 'in this process: no other one can reach it'
   const rows = [
+    ['page', `${page} (open it in a browser: what goes on, and what became of each message)`],
     ['gateway', `${sandbox.url} (counts at /_stats, requests at /_log)`],
     ['receiver', callbacks.publicUrl],
     ['metrics', `http://${telemetry.host}:${telemetry.port}/metrics`],

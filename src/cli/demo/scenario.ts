@@ -21,8 +21,10 @@ const mix: readonly SendType[] = [
  * never come, come twice, come early.
  */
 const endings = [89, 90, 91, 92, 93, 94, 95, 96, 97, 99]
+const silentEnding = 96
 const everySoMany = 7
 const plainEndings = 89
+const tenants = ['shop', 'bank', 'clinic', 'school']
 /** Throttled the first time. Once only: the whole account pauses for it. */
 const throttled = { index: 500, ending: 98 }
 
@@ -36,7 +38,17 @@ export function typeOf(index: number): SendType {
 export function commandOf(index: number): NewCommand {
   const type = typeOf(index)
   const command = { id: idOf(index), phone: phoneOf(index), type, message: messages[type] }
-  return { ...command, correlationId: `order-${idOf(index)}` } as NewCommand
+  return { ...command, correlationId: `order-${idOf(index)}`, tenant: tenants[index % tenants.length] } as NewCommand
+}
+
+/** The same to a phone of which no callback comes. */
+export function silentOf(index: number): NewCommand {
+  return {
+    ...commandOf(index),
+    type: 'sms',
+    message: messages.sms,
+    phone: 380_670_000_000 + silentEnding,
+  } as NewCommand
 }
 
 /** How many callbacks the gateway owes for this command once it has executed it. */

@@ -1,9 +1,11 @@
 import { join } from 'node:path'
 import { openBus } from '../../bus/open.ts'
+import type { Bus } from '../../bus/port.ts'
 import { accountHookUrl } from '../../callbacks/hook-url.ts'
 import { tokensOf } from '../../callbacks/role.ts'
 import { type CommandProducer, createProducer } from '../../producer.ts'
 import { registryOf } from '../../records/open.ts'
+import type { SchemaRegistry } from '../../records/registry.ts'
 import { type Sandbox, startSandbox } from '../../sandbox/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { type Audit, startAudit } from './audit.ts'
@@ -26,6 +28,8 @@ export interface StageOptions {
 /** The demo's parts, running. */
 export interface Stage {
   demo: DemoSettings
+  bus: Bus
+  registry: SchemaRegistry
   sandbox: Sandbox
   audit: Audit
   producer: CommandProducer
@@ -72,6 +76,8 @@ export async function setStage({ count, kafka, folder, say, cleanups }: StageOpt
   }
   const stage: Stage = {
     demo,
+    bus,
+    registry,
     sandbox,
     audit,
     producer,

@@ -2,29 +2,16 @@ import type { Settings } from '../../config/index.ts'
 import { contentOf, rawOf, shown } from '../../inspect/dead-letters/content.ts'
 import {
   type FullLetter,
+  jsonOf,
   type Letter,
   originalHeaders,
   originalKey,
-  placeText,
   shortPlace,
   textOf,
 } from '../../inspect/dead-letters/letter.ts'
 import { printable, printableLines } from '../printable.ts'
 
-/** A dead letter without its content. */
-export function jsonOf({ place, time, stage, code, message, origin, replayedFrom }: Letter) {
-  return {
-    at: shortPlace(place),
-    time: new Date(time).toISOString(),
-    stage,
-    code,
-    message,
-    origin: origin && placeText(origin),
-    replayedFrom,
-  }
-}
-
-/** Shows a letter in one line. */
+/** Shows a letter, without its content, in one line. */
 export function lineOf(letter: Letter): string {
   const { at, time, stage, code, message, origin, replayedFrom } = jsonOf(letter)
   const again = replayedFrom && `(replayed from ${replayedFrom})`

@@ -1,6 +1,6 @@
 import type { Bus } from '../../bus/port.ts'
+import { scanTopic } from '../scan.ts'
 import { type FullLetter, type Letter, letterOf, shortPlace } from './letter.ts'
-import { scanTopic } from './scan.ts'
 import { type Filters, matches } from './select.ts'
 
 type Source = Pick<Bus, 'follow' | 'partitions'>

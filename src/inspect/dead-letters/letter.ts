@@ -43,6 +43,19 @@ export function letterOf({ topic, partition }: TopicPartition, record: BusRecord
   }
 }
 
+/** A dead letter without its content. */
+export function jsonOf({ place, time, stage, code, message, origin, replayedFrom }: Letter) {
+  return {
+    at: shortPlace(place),
+    time: new Date(time).toISOString(),
+    stage,
+    code,
+    message,
+    origin: origin && placeText(origin),
+    replayedFrom,
+  }
+}
+
 /** The key that the record had before it died. A dead letter always has one. */
 export function originalKey({ key, headers }: BusRecord): Buffer | null {
   return headers[`${errorHeader}key`] === undefined ? key : null

@@ -1,4 +1,5 @@
-import { type Bus, type OutgoingRecord, unreadableCodes } from '../../bus/port.ts'
+import { type Bus, type OutgoingRecord, type RecordsHandler, unreadableCodes } from '../../bus/port.ts'
+import { scanPartition, scanTopic } from '../scan.ts'
 import {
   type FullLetter,
   type Letter,
@@ -9,7 +10,6 @@ import {
   replayedFromHeader,
   textOf,
 } from './letter.ts'
-import { scanPartition, scanTopic } from './scan.ts'
 import { type Filters, matches } from './select.ts'
 
 /** What a replay would do. */
@@ -23,12 +23,15 @@ const neverRead: ReadonlySet<string> = new Set(unreadableCodes)
 /** Clocks of whoever replays and whoever wrote the dead letter differ by less. */
 const skewMs = 300_000
 
-/** Which of the dead letters can be replayed. What was replayed before is found where it went, as long as it is there. */
-export async function planReplay(bus: Bus, topic: string, filters: Filters): Promise<ReplayPlan> {
+/**
+ * Which of the dead letters can be replayed. What was replayed before is found where it went, as long as it is there.
+ * @param ending gives up
+ */
+export async function planReplay(bus: Bus, topic: string, filters: Filters, ending?: AbortSignal): Promise<ReplayPlan> {
   const refused: ReplayPlan['refused'] = []
   const selected: Letter[] = []
   const replayed = new Set<string>()
-  await scanTopic(bus, topic, (from, records) => {
+  const note: RecordsHandler = (from, records) => {
     for (const found of records) {
       const { record, ...letter } = letterOf(from, found)
       if (letter.replayedFrom !== null) replayed.add(letter.replayedFrom)
@@ -37,9 +40,10 @@ export async function planReplay(bus: Bus, topic: string, filters: Filters): Pro
       if (why === null) selected.push(letter)
       else refused.push({ letter, why })
     }
-  })
+  }
+  await scanTopic(bus, topic, note, ending)
   const possible = await withOrigin(bus, selected, refused)
-  await findReplayed(bus, possible, replayed)
+  await findReplayed(bus, possible, replayed, ending)
   const ready = possible.filter(letter => {
     const again = replayed.has(placeText(letter.place))
     if (again) refused.push({ letter, why: 'it was replayed before' })
@@ -65,16 +69,22 @@ async function withOrigin(bus: Bus, letters: Letter[], refused: ReplayPlan['refu
 }
 
 /** Reads the partitions that they came from, since the oldest of them died. */
-async function findReplayed(bus: Bus, letters: readonly Letter[], replayed: Set<string>): Promise<void> {
+async function findReplayed(
+  bus: Bus,
+  letters: readonly Letter[],
+  replayed: Set<string>,
+  ending: AbortSignal | undefined,
+): Promise<void> {
   const groups = Map.groupBy(letters, ({ origin }) => `${origin!.topic}/${origin!.partition}`)
   for (const group of groups.values()) {
     const since = group.reduce((oldest, { time }) => Math.min(oldest, time), Number.POSITIVE_INFINITY) - skewMs
-    await scanPartition(bus, group[0]!.origin!, since, (_from, records) => {
+    const note: RecordsHandler = (_from, records) => {
       for (const { headers } of records) {
         const from = textOf(headers[replayedFromHeader])
         if (from !== null) replayed.add(from)
       }
-    })
+    }
+    await scanPartition(bus, group[0]!.origin!, since, note, ending)
   }
 }
 

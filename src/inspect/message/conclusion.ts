@@ -6,7 +6,7 @@ import type { Evidence, FoundCommand, Sighting } from './evidence.ts'
 import { lifeOf } from './life.ts'
 
 /** What helps against an errorCode; those that are not here have no remedy beyond their own text. */
-const remedies: Partial<Record<string, string>> = {
+export const remedies: Partial<Record<string, string>> = {
   ACCESS_DENIED: "The account's key was refused: correct it",
   SENDER_INVALID: 'Register the signature with the gateway, or use another one',
   OPERATOR_UNSUPPORTED: 'The gateway does not reach the network of this number by this channel: use another one',

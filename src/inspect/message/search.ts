@@ -5,7 +5,7 @@ import { DONE, INTENT, NEW } from '../../bus/session/window.ts'
 import type { Settings } from '../../config/index.ts'
 import { originOf } from '../../dispatch/doubts.ts'
 import { idBytes } from '../../records/avro.ts'
-import { recordNames } from '../../records/command.ts'
+import { typeOfMessage } from '../../records/command.ts'
 import { createDecoder, type Decoder } from '../../records/decoder.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
 import type { SchemaRegistry } from '../../records/registry.ts'
@@ -259,7 +259,7 @@ export class MessageSearch {
       if (known.has(placeText({ ...tp, offset: record.offset }))) continue
       const progress = this.#progress.get(nameOf(tp))?.(record.offset) ?? 'unknown'
       const replayedFrom = textOf(record.headers[replayedFromHeader])
-      const value = { command: one.value, type: typeNameOf(one.value), progress, replayedFrom }
+      const value = { command: one.value, type: typeOfMessage(one.value), progress, replayedFrom }
       this.#evidence.commands.push(sightingOf(tp, record, value))
     }
     return found
@@ -271,11 +271,6 @@ const same = (one: TopicPartition, other: TopicPartition) => nameOf(one) === nam
 
 function logOf({ topic, partition, from, until, start, since, unreadable }: Searched): SearchedLog {
   return { topic, partition, records: until - from, since, olderAreGone: from === start && start > 0, unreadable }
-}
-
-function typeNameOf({ message }: SendCommand): string {
-  const [name = ''] = Object.keys(message)
-  return Object.entries(recordNames).find(([, record]) => `io.busgate.${record}` === name)?.[0] ?? name
 }
 
 function progressOf(committed: { offset: number; metadata: string | null } | null): (offset: number) => Progress {

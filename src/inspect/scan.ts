@@ -1,12 +1,18 @@
-import type { Bus, From, RecordsHandler, TopicPartition } from '../../bus/port.ts'
+import type { Bus, From, RecordsHandler, TopicPartition } from '../bus/port.ts'
 
-/** Hands over what is in a partition now, from there on. @throws what `onRecords` throws, and then hands over no more */
+/**
+ * Hands over what is in a partition now, from there on.
+ * @param ending gives up
+ * @throws what `onRecords` throws, and then hands over no more; the signal's reason
+ */
 export async function scanPartition(
   bus: Pick<Bus, 'follow'>,
   tp: TopicPartition,
   from: From,
   onRecords: RecordsHandler,
+  ending?: AbortSignal,
 ): Promise<void> {
+  ending?.throwIfAborted()
   const { promise: failed, reject } = Promise.withResolvers<never>()
   let broken = false
   const follower = await bus.follow(tp, from, async records => {
@@ -18,7 +24,14 @@ export async function scanPartition(
       reject(error)
     }
   })
-  await Promise.race([follower.caughtUp(), failed]).finally(() => follower.close())
+  const giveUp = () => reject(ending?.reason)
+  ending?.addEventListener('abort', giveUp, { once: true })
+  try {
+    await Promise.race([follower.caughtUp(), failed])
+  } finally {
+    ending?.removeEventListener('abort', giveUp)
+    await follower.close()
+  }
 }
 
 /** Reads all partitions of a topic to their ends. @throws Error when there is no such topic */
@@ -26,12 +39,13 @@ export async function scanTopic(
   bus: Pick<Bus, 'follow' | 'partitions'>,
   topic: string,
   onRecords: RecordsHandler,
+  ending?: AbortSignal,
 ): Promise<void> {
   const partitions = (await bus.partitions([topic])).get(topic)
   if (partitions === undefined) throw new Error(`there is no topic ${topic}: busgate topics create makes it`)
   await Promise.all(
     Array.from({ length: partitions }, (_, partition) =>
-      scanPartition(bus, { topic, partition }, 'earliest', onRecords),
+      scanPartition(bus, { topic, partition }, 'earliest', onRecords, ending),
     ),
   )
 }

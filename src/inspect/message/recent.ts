@@ -1,0 +1,85 @@
+import type { Bus, RecordsHandler } from '../../bus/port.ts'
+import { typeOfMessage } from '../../records/command.ts'
+import { createDecoder } from '../../records/decoder.ts'
+import type { SendCommand } from '../../records/generated.ts'
+import { schemas } from '../../records/schemas.ts'
+import { decodeAll } from '../decode-all.ts'
+import { scanPartition } from '../scan.ts'
+import { noEvidence, type SearchedLog } from './evidence.ts'
+import type { Search } from './search.ts'
+
+/** A command that was found, in short. */
+export interface RecentCommand {
+  id: bigint
+  account: string
+  type: string
+  tenant: string | null
+  correlationId: string | null
+  phone: number
+  /** When it was written, milliseconds since 1970. */
+  time: number
+}
+
+export interface RecentCommands {
+  /** The newest first. */
+  newest: RecentCommand[]
+  matching: number
+  searched: SearchedLog[]
+  gaps: string[]
+}
+
+/**
+ * The newest commands of some kind: every command that is no older than `since` is decoded, since their topics have no
+ * order to look things up by.
+ */
+export async function recentCommands(
+  { bus, registry, settings, since, ending }: Search,
+  isOne: (command: SendCommand) => boolean,
+  most: number,
+): Promise<RecentCommands> {
+  const decoder = createDecoder<SendCommand>(schemas.command, registry)
+  const { searched, gaps } = noEvidence()
+  let newest: RecentCommand[] = []
+  let matching = 0
+  const keepNewest = () => {
+    newest = newest.toSorted((a, b) => b.time - a.time).slice(0, most)
+  }
+
+  async function scan(topic: string, partition: number): Promise<void> {
+    const log: SearchedLog = { topic, partition, records: 0, since: null, olderAreGone: false, unreadable: 0 }
+    const note: RecordsHandler = async (_, records) => {
+      const decoded = await decodeAll(decoder, records)
+      log.records += records.length
+      log.since ??= records[0]?.timestamp ?? null
+      for (const [i, one] of decoded.entries()) {
+        if (records[i]!.unreadable) log.unreadable++
+        if (!one.ok || !isOne(one.value)) continue
+        const { id, account, tenant, correlationId, phone } = one.value
+        const time = records[i]!.timestamp
+        newest.push({ id, account, type: typeOfMessage(one.value), tenant, correlationId, phone, time })
+        matching++
+      }
+      if (newest.length > 2 * most) keepNewest()
+    }
+    await scanPartition(bus, { topic, partition }, since, note, ending)
+    searched.push(log)
+  }
+
+  const places = await placesOf(bus, settings.topics.commands, gaps)
+  await Promise.all(
+    places.map(([topic, partition]) =>
+      scan(topic, partition).catch(error => {
+        if (!ending.aborted) gaps.push(`${topic}/${partition} could not be searched: ${(error as Error).message}`)
+      }),
+    ),
+  )
+  ending.throwIfAborted()
+  keepNewest()
+  return { newest, matching, searched, gaps }
+}
+
+async function placesOf(bus: Bus, topics: readonly string[], gaps: string[]): Promise<[string, number][]> {
+  const counts = await bus.partitions(topics)
+  for (const topic of topics) if (!counts.has(topic)) gaps.push(`There is no topic ${topic}.`)
+  return [...counts].flatMap(([topic, count]) => Array.from({ length: count }, (_, i): [string, number] => [topic, i]))
+}

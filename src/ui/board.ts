@@ -1,0 +1,216 @@
+import type { Bus } from '../bus/port.ts'
+import type { Settings } from '../config/index.ts'
+import { remedies } from '../inspect/message/conclusion.ts'
+import type { SchemaRegistry } from '../records/registry.ts'
+import { DeadLetterCauses } from './dead-letter-causes.ts'
+import type { FollowedTopic } from './followed-topic.ts'
+import { groupProgress } from './group-progress.ts'
+import type { AccountNow, ChannelRow, Failure, FunnelRow, History, Now, PartitionNow, Pause, Source } from './now.ts'
+import { OpenDoubtList } from './open-doubts.ts'
+import { followTraffic } from './topic-traffic.ts'
+import { stepMs, steps, Traffic, windowMs } from './traffic.ts'
+import { WorkerPages } from './worker-pages.ts'
+
+export interface BoardOptions {
+  bus: Bus
+  registry: SchemaRegistry
+  settings: Settings
+  /** Addresses of workers' telemetry ports; without any the topics are counted instead. */
+  workers: readonly URL[]
+  show: boolean
+}
+
+/** The workers' group is asked for its progress every so many steps. */
+const progressSteps = 2
+const mostPartitions = 256
+
+/** What goes on, kept up to date while somebody may look. */
+export class Board {
+  readonly #options: BoardOptions
+  readonly #since = Date.now()
+  readonly #traffic = new Traffic()
+  readonly #workers: WorkerPages | null
+  readonly #topics: { commands: FollowedTopic[]; others: FollowedTopic[] }
+  readonly #doubts: OpenDoubtList
+  readonly #deadLetters: DeadLetterCauses
+  readonly #watchers = new Set<(now: Now) => void>()
+  #partitions: PartitionNow[] = []
+  #trouble: string | null = null
+  #timer: NodeJS.Timeout
+  #steps = 0
+
+  constructor(options: BoardOptions) {
+    const { bus, registry, settings, workers } = options
+    this.#options = options
+    this.#workers = workers.length > 0 ? new WorkerPages(workers, this.#traffic) : null
+    this.#topics = this.#workers ? { commands: [], others: [] } : followTraffic(bus, registry, settings, this.#traffic)
+    this.#doubts = new OpenDoubtList(bus, registry, settings)
+    this.#deadLetters = new DeadLetterCauses(bus, settings.topics.deadLetters)
+    this.#timer = setTimeout(() => void this.#step(), 0)
+  }
+
+  /** Calls back with each new state. @returns what ends that */
+  watch(watcher: (now: Now) => void): () => void {
+    this.#watchers.add(watcher)
+    return () => this.#watchers.delete(watcher)
+  }
+
+  history(): History {
+    const { commands } = this.#options.settings.topics
+    const lanes = commands.map(topic => [topic, this.#traffic.line('command', topic)] as const)
+    return { room: steps, stepMs, series: Object.fromEntries([...lanes, ['results', this.#traffic.line('result')]]) }
+  }
+
+  now(): Now {
+    const { settings, show } = this.#options
+    const at = Date.now()
+    const workers = this.#workers?.now()
+    const doubts = this.#doubts.now(at)
+    return {
+      at,
+      since: Math.max(this.#since, at - windowMs),
+      windowMs,
+      show,
+      figures: workers ? 'workers' : 'topics',
+      sources: this.#sources(),
+      lanes: settings.topics.commands.map(topic => ({
+        topic,
+        perSecond: this.#traffic.perSecond('command', topic),
+        commands: this.#counted('command', ([of]) => of === topic),
+      })),
+      funnel: this.#funnel(),
+      channels: workers ? this.#channels() : null,
+      failures: this.#failures(),
+      doubts,
+      accounts: this.#accounts(workers?.accounts ?? []),
+      pauses: this.#pauses(workers?.pauses ?? []),
+      partitions: (workers?.partitions ?? this.#partitions).toSorted(fullestFirst).slice(0, mostPartitions),
+      deadLetters: this.#deadLetters.now(),
+      points: Object.fromEntries(Object.entries(this.history().series).map(([name, line]) => [name, line.at(-1) ?? 0])),
+    }
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#watchers.clear()
+    const topics = [...this.#topics.commands, ...this.#topics.others]
+    await Promise.all([...topics, this.#doubts, this.#deadLetters].map(one => one.close()))
+  }
+
+  async #step(): Promise<void> {
+    const began = performance.now()
+    await Promise.all([this.#workers?.ask(), this.#steps++ % progressSteps === 0 && this.#askGroup()])
+    this.#traffic.step()
+    const now = this.now()
+    for (const watcher of this.#watchers) watcher(now)
+    this.#timer = setTimeout(() => void this.#step(), Math.max(0, stepMs - (performance.now() - began)))
+  }
+
+  async #askGroup(): Promise<void> {
+    const { bus, settings } = this.#options
+    try {
+      await this.#doubts.refresh()
+      this.#partitions = await groupProgress(bus, settings.kafka.groupId, this.#topics.commands)
+      this.#trouble = null
+    } catch (error) {
+      this.#trouble = (error as Error).message
+    }
+  }
+
+  #sources(): Source[] {
+    const { kafka } = this.#options.settings
+    const name = Array.isArray(kafka.brokers) ? kafka.brokers.join(', ') : 'the bus inside this process'
+    const parts = [...this.#topics.commands, ...this.#topics.others, this.#doubts, this.#deadLetters]
+    const troubles = [this.#trouble, ...parts.map(({ trouble }) => trouble)].filter(trouble => trouble !== null)
+    const trouble = troubles.length > 0 ? [...new Set(troubles)].join('; ') : null
+    return [{ name, kind: 'brokers', trouble, reasons: [] }, ...(this.#workers?.sources ?? [])]
+  }
+
+  #counted(kind: string, fits: (labels: string[]) => boolean): number {
+    return this.#traffic.counts(kind).reduce((sum, { labels, count }) => sum + (fits(labels) ? count : 0), 0)
+  }
+
+  #funnel(): FunnelRow[] {
+    const rows = new Map<string, FunnelRow>()
+    const none = this.#workers ? null : 0
+    const empty = { sent: 0, notSent: 0, inDoubt: 0, unresolved: 0 }
+    const rowOf = (type = '') => {
+      const row = rows.get(type) ?? { type, commands: none, ...empty, delivered: none, notDelivered: none }
+      rows.set(type, row)
+      return row
+    }
+    for (const { labels, count } of this.#traffic.counts('result')) {
+      const [type, outcome = ''] = labels
+      rowOf(type)[columns[outcome] ?? 'notSent'] += count
+    }
+    if (none === 0) {
+      for (const { labels, count } of this.#traffic.counts('command')) rowOf(labels[1]).commands! += count
+      for (const { channel, delivered, notDelivered } of this.#channels()) {
+        Object.assign(rowOf(channel), { delivered, notDelivered })
+      }
+    }
+    return [...rows.values()].toSorted(
+      (a, b) => b.sent + b.notSent - a.sent - a.notSent || a.type.localeCompare(b.type),
+    )
+  }
+
+  #channels(): ChannelRow[] {
+    const verdicts = this.#traffic.counts('verdict')
+    const counted = (channel: string, wanted: string) =>
+      verdicts.reduce(
+        (sum, { labels: [of, state], count }) => sum + (of === channel && state === wanted ? count : 0),
+        0,
+      )
+    const channels = new Set(verdicts.map(({ labels: [channel = ''] }) => channel))
+    return [...channels]
+      .map(channel => ({
+        channel,
+        delivered: counted(channel, 'DELIVERED'),
+        notDelivered: counted(channel, 'FAILED'),
+      }))
+      .filter(({ delivered, notDelivered }) => delivered + notDelivered > 0)
+      .toSorted((a, b) => b.delivered - a.delivered)
+  }
+
+  #failures(): Failure[] {
+    const failures = this.#traffic
+      .counts('result')
+      .flatMap(({ labels: [, outcome = '', errorCode = ''], count }) =>
+        outcome === 'SENT' || outcome === 'IN_DOUBT' ? [] : [{ outcome, errorCode, count }],
+      )
+    const groups = Map.groupBy(failures, ({ outcome, errorCode }) => `${outcome} ${errorCode}`)
+    return [...groups.values()]
+      .map(group => ({
+        ...group[0]!,
+        count: group.reduce((sum, { count }) => sum + count, 0),
+        remedy: remedies[group[0]!.errorCode] ?? null,
+      }))
+      .toSorted((a, b) => b.count - a.count)
+  }
+
+  #accounts(told: readonly Omit<AccountNow, 'perSecond' | 'rate'>[]): AccountNow[] {
+    const { accounts } = this.#options.settings.gateway
+    const used = this.#traffic.counts('use').map(({ labels: [name = ''] }) => name)
+    const names = new Set([...accounts.keys(), ...used, ...told.map(({ account }) => account)])
+    return [...names].sort().map(account => {
+      const perSecond = this.#traffic.perSecond('use', account)
+      const rate = accounts.get(account)?.rate ?? null
+      const known = told.find(one => one.account === account)
+      return { account, headroom: null, learnt: null, state: null, ...known, perSecond, rate }
+    })
+  }
+
+  /** Accounts that the gateway does not let send. What operators have paused (`busgate pause`) belongs here as well. */
+  #pauses(ofGateway: readonly Pause[]): Pause[] {
+    return [...ofGateway]
+  }
+}
+
+const columns: Record<string, 'sent' | 'inDoubt' | 'unresolved'> = {
+  SENT: 'sent',
+  IN_DOUBT: 'inDoubt',
+  UNRESOLVED: 'unresolved',
+}
+
+const fullestFirst = (a: PartitionNow, b: PartitionNow) =>
+  b.window - a.window || (b.lag ?? 0) - (a.lag ?? 0) || a.topic.localeCompare(b.topic) || a.partition - b.partition

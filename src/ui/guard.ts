@@ -1,0 +1,52 @@
+import type { IncomingMessage } from 'node:http'
+
+/** Names of this machine for itself, whatever the port: a tunnel may lead here from another one. */
+const ownNames = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i
+
+/** Sent with everything. What the page runs, draws and asks comes from this server alone. */
+export const safetyHeaders = {
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    'trusted-types lit-html',
+  ].join('; '),
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-store',
+}
+
+export interface Refusal {
+  status: number
+  /** For people. */
+  text: string
+  headers?: Record<string, string>
+}
+
+/**
+ * Why a request is not answered; null: it is. A page of somebody else's, open in the same browser, can ask this server:
+ * under its own name, which it lets lead to 127.0.0.1 (DNS rebinding), or as another site. Neither is answered.
+ */
+export function refusalOf({ method, headers }: IncomingMessage): Refusal | null {
+  if (!ownNames.test(headers.host ?? '')) {
+    const text =
+      'This page answers only to the names localhost, 127.0.0.1 and [::1], so that no web site can read it under a name of ' +
+      'its own. Open it under one of these; from another machine, through a tunnel (ssh -L).'
+    return { status: 403, text }
+  }
+  const site = headers['sec-fetch-site']
+  const isOpened = headers['sec-fetch-mode'] === 'navigate' // by a link, which shows it to nobody but its reader
+  if ((site === 'cross-site' || site === 'same-site') && !isOpened) {
+    return { status: 403, text: 'This page answers no other web site.' }
+  }
+  if (method !== 'GET') return { status: 405, text: 'This page only reads: GET is allowed.', headers: { allow: 'GET' } }
+  return null
+}

@@ -1,0 +1,155 @@
+/*
+ * What the page shows of this moment. Only types, since the browser reads them, too.
+ */
+
+/** How it is now; sent to the page every other second. */
+export interface Now {
+  /** Milliseconds since 1970. */
+  at: number
+  /** Counts below are of what came since then: since the page was started, but at most `windowMs`. */
+  since: number
+  windowMs: number
+  /** Whether texts and phones are shown. */
+  show: boolean
+  /** Where counts, rates, lag and window come from. */
+  figures: 'workers' | 'topics'
+  sources: Source[]
+  /** In order of urgency. */
+  lanes: Lane[]
+  /** By type of message. */
+  funnel: FunnelRow[]
+  /** Workers count verdicts by the channel that delivered, and each status event; null: the funnel has them, by type. */
+  channels: ChannelRow[] | null
+  failures: Failure[]
+  doubts: OpenDoubts
+  accounts: AccountNow[]
+  pauses: Pause[]
+  /** The fullest first. */
+  partitions: PartitionNow[]
+  deadLetters: DeadLetters
+  /** A second, of the newest points of `History`. */
+  points: Record<string, number>
+}
+
+/** What the chart begins with. */
+export interface History {
+  /** How many points there are room for. */
+  room: number
+  /** Milliseconds between two points. */
+  stepMs: number
+  /** A second, the oldest first; all of the same length, the last ones of now. By the topics of the lanes, and `results`. */
+  series: Record<string, number[]>
+}
+
+/** Brokers, the registry, or a worker. */
+export interface Source {
+  name: string
+  kind: 'brokers' | 'worker'
+  /** Why it cannot be read now; null: it can. */
+  trouble: string | null
+  /** Why a worker says that it does not do its work now. */
+  reasons: string[]
+}
+
+export interface Lane {
+  topic: string
+  /** Commands, over the last ten seconds. */
+  perSecond: number
+  commands: number
+}
+
+/** Messages of one type. */
+export interface FunnelRow {
+  type: string
+  /** null: workers do not count commands by type. */
+  commands: number | null
+  sent: number
+  /** REJECTED, INVALID, EXPIRED, DUPLICATE. */
+  notSent: number
+  inDoubt: number
+  unresolved: number
+  /** null, both: see `channels`. */
+  delivered: number | null
+  notDelivered: number | null
+}
+
+export interface ChannelRow {
+  channel: string
+  delivered: number
+  notDelivered: number
+}
+
+export interface Failure {
+  outcome: string
+  errorCode: string
+  count: number
+  /** What helps; null: its own text says it. */
+  remedy: string | null
+}
+
+export interface OpenDoubts {
+  /** null: not known yet. */
+  open: number | null
+  /** The oldest first, not all of them. */
+  oldest: OpenDoubt[]
+}
+
+export interface OpenDoubt {
+  id: string
+  account: string
+  type: string | null
+  cause: string
+  attempts: number
+  /** When the last request for it can have begun, milliseconds since 1970. */
+  postedAt: number
+  waitsFor: string
+}
+
+export interface AccountNow {
+  account: string
+  /** Requests a second of workers, or messages a second of topics, over the last ten seconds. */
+  perSecond: number
+  /** Operations a second that the settings allow it; null: no limit. */
+  rate: number | null
+  /** The unused part of the rate, of the process that has the least left; null: not known. */
+  headroom: number | null
+  /** What the workers have learnt that the gateway allows, a second; null: they were not throttled, or it is not known. */
+  learnt: number | null
+  /** null: not known. */
+  state: 'sending' | 'probing' | 'paused' | null
+}
+
+/** Something that sends nothing now. */
+export interface Pause {
+  what: string
+  why: string
+}
+
+export interface PartitionNow {
+  topic: string
+  partition: number
+  /** Records that are not done; null: nobody has begun on it. */
+  lag: number | null
+  /** The used part of its 8,192 offsets, 0 to 1. */
+  window: number
+}
+
+export interface DeadLetters {
+  /** Whether those that were there when the page was started have been read. */
+  complete: boolean
+  total: number
+  /** The latest first. */
+  causes: DeadLetterCause[]
+}
+
+export interface DeadLetterCause {
+  stage: string
+  code: string
+  /** Where they came from; null: they were callbacks. */
+  topic: string | null
+  count: number
+  /** Of the newest of them: milliseconds since 1970, where it stands, and what is wrong with it. */
+  newest: number
+  at: string
+  message: string
+}

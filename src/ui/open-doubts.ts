@@ -1,0 +1,124 @@
+import type { Bus, BusRecord, From, TopicPartition } from '../bus/port.ts'
+import { type Checkpoint, unpackCheckpoint } from '../bus/session/checkpoint.ts'
+import { DONE, INTENT } from '../bus/session/window.ts'
+import type { Settings } from '../config/index.ts'
+import { decodeAll } from '../inspect/decode-all.ts'
+import { createDecoder } from '../records/decoder.ts'
+import type { Doubt } from '../records/generated.ts'
+import type { SchemaRegistry } from '../records/registry.ts'
+import { schemas } from '../records/schemas.ts'
+import { FollowedTopic } from './followed-topic.ts'
+import type { OpenDoubt, OpenDoubts } from './now.ts'
+
+/** More are counted, and not looked at. */
+const mostKept = 10_000
+const mostShown = 20
+
+interface Kept extends TopicPartition {
+  offset: number
+  id: string
+  /** null: it cannot be read. */
+  doubt: Doubt | null
+}
+
+/** The doubts that no result has settled: on their topic, those that the workers' group is not done with. */
+export class OpenDoubtList {
+  readonly #bus: Bus
+  readonly #settings: Settings
+  readonly #topic: FollowedTopic
+  #kept: Kept[] = []
+  #left = 0
+  #checkpoints = new Map<number, Checkpoint | null>()
+
+  constructor(bus: Bus, registry: SchemaRegistry, settings: Settings) {
+    this.#bus = bus
+    this.#settings = settings
+    const decoder = createDecoder<Doubt>(schemas.doubt, registry)
+    this.#topic = new FollowedTopic(
+      bus,
+      settings.topics.doubts,
+      tps => this.#begin(tps),
+      async (tp, records) => {
+        const decoded = await decodeAll(decoder, records)
+        this.#keep(tp, records, i => (decoded[i]!.ok ? decoded[i]!.value : null))
+      },
+    )
+  }
+
+  get trouble(): string | null {
+    return this.#topic.trouble
+  }
+
+  /** Asks how far the group has come, and forgets what is settled. */
+  async refresh(): Promise<void> {
+    const tps = this.#topic.positions.map((_, partition) => ({ topic: this.#topic.topic, partition }))
+    if (tps.length === 0) return
+    await this.#ask(tps)
+    this.#kept = this.#kept.filter(one => this.#stateOf(one) !== DONE)
+    if (this.#kept.length === 0) this.#left = 0
+  }
+
+  now(at: number): OpenDoubts {
+    const oldest = this.#kept.toSorted((a, b) => timeOf(a) - timeOf(b)).slice(0, mostShown)
+    return {
+      open: this.#topic.complete ? this.#kept.length + this.#left : null,
+      oldest: oldest.map(one => this.#shown(one, at)),
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#topic.close()
+  }
+
+  async #begin(tps: readonly TopicPartition[]): Promise<From[]> {
+    await this.#ask(tps)
+    return tps.map(({ partition }) => {
+      const base = this.#checkpoints.get(partition)?.window.base
+      return base === undefined ? 'earliest' : { offset: base }
+    })
+  }
+
+  async #ask(tps: readonly TopicPartition[]): Promise<void> {
+    const progress = await this.#bus.progress(this.#settings.kafka.groupId, tps)
+    for (const [i, { partition }] of tps.entries()) {
+      const committed = progress[i] ?? null
+      this.#checkpoints.set(partition, committed && unpackCheckpoint(committed.offset, committed.metadata))
+    }
+  }
+
+  #keep(tp: TopicPartition, records: readonly BusRecord[], doubtOf: (i: number) => Doubt | null): void {
+    for (const [i, { offset, key }] of records.entries()) {
+      if (this.#kept.length < mostKept) this.#kept.push({ ...tp, offset, id: String(key ?? ''), doubt: doubtOf(i) })
+      else this.#left++
+    }
+  }
+
+  #stateOf({ partition, offset }: Kept) {
+    return this.#checkpoints.get(partition)?.window.get(offset)
+  }
+
+  #shown(one: Kept, at: number): OpenDoubt {
+    const { doubt, id } = one
+    return {
+      id,
+      account: doubt?.account ?? '',
+      type: doubt?.type ?? null,
+      cause: doubt?.cause ?? 'it cannot be read',
+      attempts: doubt?.attempts ?? 0,
+      postedAt: timeOf(one),
+      waitsFor: this.#waitsFor(one, at),
+    }
+  }
+
+  /** As the settings here tell, which are those of the workers if they were started with the same. */
+  #waitsFor(one: Kept, at: number): string {
+    const { gateway, delivery } = this.#settings
+    if (!this.#checkpoints.get(one.partition)) return 'a worker: none has begun on its partition'
+    if (this.#stateOf(one) === INTENT) return 'the answer to another request, which is under way'
+    const settled = timeOf(one) + gateway.timeoutMs + delivery.settleMs
+    if (at < settled) return `its callback; the gateway is asked in ${Math.ceil((settled - at) / 1000)} s`
+    return `the gateway's answer about its status, or a callback; then its policy decides`
+  }
+}
+
+const timeOf = ({ doubt }: Kept) => doubt?.postedAt ?? 0

@@ -1,0 +1,57 @@
+import { html } from '/lit-html.js'
+
+const whole = new Intl.NumberFormat('en')
+const oneDigit = new Intl.NumberFormat('en', { maximumFractionDigits: 1, minimumFractionDigits: 1 })
+const dayAndTime = new Intl.DateTimeFormat('en-GB', {
+  ...{ year: 'numeric', month: 'short', day: 'numeric' },
+  ...{ hour: '2-digit', minute: '2-digit', second: '2-digit' },
+})
+const timeOfDay = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+
+/** @param {number | null} number */
+export const count = number => (number === null ? '–' : whole.format(Math.round(number)))
+
+/** Something a second, with as many digits as matter. @param {number} number */
+export const perSecond = number =>
+  number > 0 && number < 10 ? oneDigit.format(number) : whole.format(Math.round(number))
+
+/** @param {number} ratio */
+export const percent = ratio => `${Math.round(ratio * 100)} %`
+
+/** @param {number} ms since 1970 */
+export const clockTime = ms => timeOfDay.format(ms)
+
+/** @param {number} ms since 1970 */
+export const dateTime = ms => dayAndTime.format(ms)
+
+/** How long something takes or has lasted, in the two largest units. @param {number} ms */
+export function span(ms) {
+  const seconds = Math.max(0, ms) / 1000
+  if (seconds < 1) return `${Math.round(Math.max(0, ms))} ms`
+  if (seconds < 60) return `${oneDigit.format(seconds)} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`
+  const hours = Math.floor(minutes / 60)
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days ${hours % 24} h`
+}
+
+const instant = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)/
+
+/** A text in which times, written as ISO 8601, are read as those of this place. @param {string} text */
+export const withTimes = text =>
+  visible(text)
+    .split(instant)
+    .map(part =>
+      instant.test(part) ? html`<time datetime=${part} title=${part}>${dateTime(Date.parse(part))}</time>` : part,
+    )
+
+/**
+ * What others wrote, with its control characters visible: those that turn the direction of what follows would let one text
+ * pass for another.
+ * @param {string} text
+ */
+export const visible = text =>
+  text.replaceAll(
+    /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu,
+    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )

@@ -1,0 +1,137 @@
+import pLimit from 'p-limit'
+import type { Bus } from '../bus/port.ts'
+import type { Settings } from '../config/index.ts'
+import { jsonOf } from '../inspect/dead-letters/letter.ts'
+import { planReplay } from '../inspect/dead-letters/replay.ts'
+import type { Filters } from '../inspect/dead-letters/select.ts'
+import type { Evidence } from '../inspect/message/evidence.ts'
+import { type RecentCommand, recentCommands } from '../inspect/message/recent.ts'
+import { MessageSearch } from '../inspect/message/search.ts'
+import { searchedText } from '../inspect/message/story.ts'
+import { linesOf, mostIds, tell } from '../inspect/message/tell.ts'
+import type { SendCommand } from '../records/generated.ts'
+import type { SchemaRegistry } from '../records/registry.ts'
+
+/** What is looked for. `phone`: its last digits. */
+export interface Question {
+  by: 'id' | 'correlation' | 'tenant' | 'phone'
+  text: string
+  /** Ids are unique within one. Default: any. */
+  account?: string
+  /** Milliseconds since 1970. */
+  since: number
+}
+
+export interface Answer {
+  /** Of single messages, each as the lines of `busgate message --json`. */
+  stories: { id: bigint; found: boolean; lines: object[]; searched: string[] }[]
+  /** Where messages are listed only; the newest first. */
+  commands: Omit<RecentCommand, 'phone'>[]
+  /** How many there are, of which those are some. */
+  matching: number
+  /** What was looked through beside that, in lines. */
+  searched: string[]
+}
+
+export interface ReplayPreview {
+  ready: number
+  /** The first of them. */
+  examples: object[]
+  refused: { why: string; count: number }[]
+  command: string
+}
+
+export interface SearchOptions {
+  bus: Bus
+  registry: SchemaRegistry
+  settings: Settings
+  /** Whether texts and phones may be seen. */
+  show: boolean
+}
+
+/** So many wait for their turn at most. */
+const mostWaiting = 8
+const mostListed = 50
+const mostExamples = 10
+
+/** Too many want to search. */
+export class Busy extends Error {
+  override readonly name = 'Busy'
+}
+
+/** Answers what the page is asked, one after the other: each search reads as fast as the brokers and one core can. */
+export class Searches {
+  readonly #options: SearchOptions
+  readonly #turns = pLimit(1)
+
+  constructor(options: SearchOptions) {
+    this.#options = options
+  }
+
+  /** @throws Busy; the signal's reason, when it gives up */
+  find(question: Question, ending: AbortSignal): Promise<Answer> {
+    return this.#inTurn(ending, () => this.#find(question, ending))
+  }
+
+  /** What `busgate dlq replay --all` would do with these dead letters. Nothing is written. @throws as `find` */
+  previewReplay(filters: Filters, ending: AbortSignal): Promise<ReplayPreview> {
+    return this.#inTurn(ending, async () => {
+      const { bus, settings } = this.#options
+      const { ready, refused } = await planReplay(bus, settings.topics.deadLetters, filters, ending)
+      const reasons = Map.groupBy(refused, ({ why }) => why)
+      return {
+        ready: ready.length,
+        examples: ready.slice(0, mostExamples).map(jsonOf),
+        refused: [...reasons].map(([why, { length: count }]) => ({ why, count })),
+        command: replayCommand(filters),
+      }
+    })
+  }
+
+  async #inTurn<T>(ending: AbortSignal, work: () => Promise<T>): Promise<T> {
+    if (this.#turns.pendingCount >= mostWaiting) throw new Busy('too many searches wait: try again in some seconds')
+    return this.#turns(async () => {
+      ending.throwIfAborted()
+      return work()
+    })
+  }
+
+  async #find({ by, text, account, since }: Question, ending: AbortSignal): Promise<Answer> {
+    const { show, ...options } = this.#options
+    if (by === 'tenant') return this.#list(since, ending, command => command.tenant === text)
+    if (by === 'phone') return this.#list(since, ending, command => String(command.phone).endsWith(text))
+    const wide = new MessageSearch({ ...options, since, ending })
+    const ids = by === 'id' ? [BigInt(text)] : await wide.idsOf(text)
+    const stories: Answer['stories'] = []
+    for (const id of ids.slice(0, mostIds)) {
+      const evidence = await new MessageSearch({ ...options, since, ending }).byId(id)
+      ending.throwIfAborted() // a part of it would tell another story
+      const story = tell(evidence, id, { ...(account !== undefined && { account }), show })
+      stories.push({ id, found: story.found, lines: linesOf(story), searched: searchedText(story) })
+    }
+    ending.throwIfAborted()
+    const searched = by === 'id' ? [] : searchedText(wide.evidence)
+    return { stories, commands: [], matching: ids.length, searched }
+  }
+
+  async #list(since: number, ending: AbortSignal, isOne: (command: SendCommand) => boolean): Promise<Answer> {
+    const found = await recentCommands({ ...this.#options, since, ending }, isOne, mostListed)
+    const commands = found.newest.map(({ phone: _, ...command }) => command)
+    return {
+      stories: [],
+      commands,
+      matching: found.matching,
+      searched: searchedText(found satisfies Partial<Evidence>),
+    }
+  }
+}
+
+/** What a person types to have it done. */
+function replayCommand({ stage, code, topic }: Filters): string {
+  const flags = Object.entries({ stage, code, topic }).flatMap(([name, value]) =>
+    value === undefined
+      ? []
+      : [`--${name} ${/^[\w.@/-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`}`],
+  )
+  return ['busgate dlq replay --all', ...flags].join(' ')
+}

@@ -1,0 +1,120 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Board, type BoardOptions } from './board.ts'
+import { pageFiles } from './files.ts'
+import { type Refusal, refusalOf, safetyHeaders } from './guard.ts'
+import { filtersOf, questionOf, WrongQuestion } from './questions.ts'
+import { Busy, Searches } from './searches.ts'
+
+export interface UiOptions extends BoardOptions {
+  /** 0: any free one. */
+  port: number
+}
+
+export interface Ui {
+  url: string
+  close(): Promise<void>
+}
+
+const host = '127.0.0.1'
+const mostWatchers = 32
+/** What one page may not have read yet of what goes on; behind that it is ended, and comes again by itself. */
+const mostUnread = 1024 * 1024
+const files = pageFiles()
+
+/** Serves the page on this machine alone. @throws Error when the port cannot be had */
+export async function startUi(options: UiOptions): Promise<Ui> {
+  const { port: wanted } = options
+  let watching = 0
+  const server = createServer({ headersTimeout: 5_000, requestTimeout: 10_000 }, (request, response) => {
+    answer(request, response).catch(error => fail(response, error))
+  })
+  server.listen(wanted, host)
+  try {
+    await once(server, 'listening')
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new Error(`cannot serve the page on ${host}:${wanted} (${code}): choose another --port`, { cause })
+  }
+  const { port } = server.address() as AddressInfo
+  const board = new Board(options)
+  const searches = new Searches(options)
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const refusal = refusalOf(request)
+    if (refusal) return refuse(response, refusal)
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://page')
+    const file = files.get(pathname)
+    if (file) {
+      response.writeHead(200, { ...safetyHeaders, 'content-type': file.contentType }).end(file.body)
+      return
+    }
+    if (pathname === '/api/now') return watch(response)
+    if (pathname === '/api/messages') {
+      const question = questionOf(searchParams, options.show)
+      return sendJson(response, 200, await searches.find(question, gone(response)))
+    }
+    if (pathname === '/api/replay') {
+      return sendJson(response, 200, await searches.previewReplay(filtersOf(searchParams), gone(response)))
+    }
+    refuse(response, { status: 404, text: 'There is nothing here: the page is at /.' })
+  }
+
+  /** Server-sent events: what was, and then what is, every other second. */
+  function watch(response: ServerResponse): void {
+    if (watching >= mostWatchers) {
+      refuse(response, { status: 503, text: 'Too many pages are open.' })
+      return
+    }
+    watching++
+    response.writeHead(200, { ...safetyHeaders, 'content-type': 'text/event-stream' })
+    const send = (event: string, data: object) => {
+      if (response.writableLength > mostUnread) response.destroy()
+      else response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+    }
+    send('history', board.history())
+    send('now', board.now())
+    const unwatch = board.watch(now => send('now', now))
+    response.on('close', () => {
+      watching--
+      unwatch()
+    })
+  }
+
+  return {
+    url: `http://${host}:${port}/`,
+    async close() {
+      server.closeAllConnections()
+      await Promise.all([new Promise(resolve => server.close(resolve)), board.close()])
+    },
+  }
+}
+
+/** Aborted when whoever asked is not there any more. */
+function gone(response: ServerResponse): AbortSignal {
+  const ending = new AbortController()
+  response.on('close', () => ending.abort())
+  return ending.signal
+}
+
+function refuse(response: ServerResponse, { status, text, headers }: Refusal): void {
+  response
+    .writeHead(status, { ...safetyHeaders, ...headers, 'content-type': 'text/plain; charset=utf-8' })
+    .end(`${text}\n`)
+}
+
+function fail(response: ServerResponse, error: Error): void {
+  if (response.destroyed || response.headersSent) return
+  const status = error instanceof WrongQuestion ? 400 : error instanceof Busy ? 503 : 500
+  sendJson(response, status, { error: error.message })
+}
+
+/** JSON for a browser, to which a whole number beyond 2^53 is a string. */
+function sendJson(response: ServerResponse, status: number, body: object): void {
+  const readable = (_key: string, one: unknown) =>
+    typeof one === 'bigint' ? (Number.isSafeInteger(Number(one)) ? Number(one) : String(one)) : one
+  response
+    .writeHead(status, { ...safetyHeaders, 'content-type': 'application/json' })
+    .end(JSON.stringify(body, readable))
+}
