@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config'
 
 /** Whole workers and command lines, on the embedded bus. */
-const endToEnd = ['test/worker/**/*.test.ts', 'test/cli/**/*.test.ts', 'test/package/**/*.test.ts']
+const endToEnd = ['worker', 'cli', 'ui', 'package'].map(room => `test/${room}/**/*.test.ts`)
 
 export default defineConfig({
   test: {

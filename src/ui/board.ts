@@ -3,11 +3,11 @@ import type { Settings } from '../config/index.ts'
 import { remedies } from '../inspect/message/conclusion.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { DeadLetterCauses } from './dead-letter-causes.ts'
-import type { FollowedTopic } from './followed-topic.ts'
 import { groupProgress } from './group-progress.ts'
-import type { AccountNow, ChannelRow, Failure, FunnelRow, History, Now, PartitionNow, Pause, Source } from './now.ts'
+import type { AccountNow, ChannelRow, Failure, FunnelRow, History, Now, PartitionNow, Source } from './now.ts'
 import { OpenDoubtList } from './open-doubts.ts'
-import { followTraffic } from './topic-traffic.ts'
+import { OperatorPauses } from './operator-pauses.ts'
+import { followTraffic, type TopicTraffic } from './topic-traffic.ts'
 import { stepMs, steps, Traffic, windowMs } from './traffic.ts'
 import { WorkerPages } from './worker-pages.ts'
 
@@ -30,9 +30,11 @@ export class Board {
   readonly #since = Date.now()
   readonly #traffic = new Traffic()
   readonly #workers: WorkerPages | null
-  readonly #topics: { commands: FollowedTopic[]; others: FollowedTopic[] }
+  /** null: the workers tell. */
+  readonly #topics: TopicTraffic | null
   readonly #doubts: OpenDoubtList
   readonly #deadLetters: DeadLetterCauses
+  readonly #pauses: OperatorPauses
   readonly #watchers = new Set<(now: Now) => void>()
   #partitions: PartitionNow[] = []
   #trouble: string | null = null
@@ -43,9 +45,10 @@ export class Board {
     const { bus, registry, settings, workers } = options
     this.#options = options
     this.#workers = workers.length > 0 ? new WorkerPages(workers, this.#traffic) : null
-    this.#topics = this.#workers ? { commands: [], others: [] } : followTraffic(bus, registry, settings, this.#traffic)
+    this.#topics = this.#workers ? null : followTraffic(bus, registry, settings, this.#traffic)
     this.#doubts = new OpenDoubtList(bus, registry, settings)
     this.#deadLetters = new DeadLetterCauses(bus, settings.topics.deadLetters)
+    this.#pauses = new OperatorPauses(bus, settings.topics.control)
     this.#timer = setTimeout(() => void this.#step(), 0)
   }
 
@@ -83,7 +86,7 @@ export class Board {
       failures: this.#failures(),
       doubts,
       accounts: this.#accounts(workers?.accounts ?? []),
-      pauses: this.#pauses(workers?.pauses ?? []),
+      pauses: [...this.#pauses.now(), ...(workers?.pauses ?? [])],
       partitions: (workers?.partitions ?? this.#partitions).toSorted(fullestFirst).slice(0, mostPartitions),
       deadLetters: this.#deadLetters.now(),
       points: Object.fromEntries(Object.entries(this.history().series).map(([name, line]) => [name, line.at(-1) ?? 0])),
@@ -93,13 +96,14 @@ export class Board {
   async close(): Promise<void> {
     clearTimeout(this.#timer)
     this.#watchers.clear()
-    const topics = [...this.#topics.commands, ...this.#topics.others]
-    await Promise.all([...topics, this.#doubts, this.#deadLetters].map(one => one.close()))
+    await Promise.all(this.#parts().map(one => one.close()))
   }
 
   async #step(): Promise<void> {
     const began = performance.now()
-    await Promise.all([this.#workers?.ask(), this.#steps++ % progressSteps === 0 && this.#askGroup()])
+    const isTime = this.#steps++ % progressSteps === 0 || this.#partitions.length === 0
+    await Promise.all([this.#workers?.ask(), isTime && this.#askGroup()])
+    this.#topics?.verdicts.countEarly()
     this.#traffic.step()
     const now = this.now()
     for (const watcher of this.#watchers) watcher(now)
@@ -110,18 +114,23 @@ export class Board {
     const { bus, settings } = this.#options
     try {
       await this.#doubts.refresh()
-      this.#partitions = await groupProgress(bus, settings.kafka.groupId, this.#topics.commands)
+      this.#partitions = await groupProgress(bus, settings.kafka.groupId, this.#topics?.commands ?? [])
       this.#trouble = null
     } catch (error) {
       this.#trouble = (error as Error).message
     }
   }
 
+  /** All that reads topics. */
+  #parts() {
+    const { commands = [], others = [] } = this.#topics ?? {}
+    return [...commands, ...others, this.#doubts, this.#deadLetters, this.#pauses]
+  }
+
   #sources(): Source[] {
     const { kafka } = this.#options.settings
     const name = Array.isArray(kafka.brokers) ? kafka.brokers.join(', ') : 'the bus inside this process'
-    const parts = [...this.#topics.commands, ...this.#topics.others, this.#doubts, this.#deadLetters]
-    const troubles = [this.#trouble, ...parts.map(({ trouble }) => trouble)].filter(trouble => trouble !== null)
+    const troubles = [this.#trouble, ...this.#parts().map(({ trouble }) => trouble)].filter(trouble => trouble !== null)
     const trouble = troubles.length > 0 ? [...new Set(troubles)].join('; ') : null
     return [{ name, kind: 'brokers', trouble, reasons: [] }, ...(this.#workers?.sources ?? [])]
   }
@@ -198,11 +207,6 @@ export class Board {
       const known = told.find(one => one.account === account)
       return { account, headroom: null, learnt: null, state: null, ...known, perSecond, rate }
     })
-  }
-
-  /** Accounts that the gateway does not let send. What operators have paused (`busgate pause`) belongs here as well. */
-  #pauses(ofGateway: readonly Pause[]): Pause[] {
-    return [...ofGateway]
   }
 }
 

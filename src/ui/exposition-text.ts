@@ -5,7 +5,7 @@ export interface Sample {
   value: number
 }
 
-const line = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/
+const line = /^([a-zA-Z_:][\w:]*)(?:\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\})? (\S+)/
 const label = /(\w+)="((?:[^"\\]|\\.)*)"/g
 const escapes: Record<string, string> = { '\\n': '\n', '\\"': '"', '\\\\': '\\' }
 

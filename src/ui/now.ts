@@ -119,7 +119,7 @@ export interface AccountNow {
   state: 'sending' | 'probing' | 'paused' | null
 }
 
-/** Something that sends nothing now. */
+/** Something of which nothing is sent now: operators have paused it, or the gateway does not take it. */
 export interface Pause {
   what: string
   why: string

@@ -13,6 +13,8 @@ import type { OpenDoubt, OpenDoubts } from './now.ts'
 /** More are counted, and not looked at. */
 const mostKept = 10_000
 const mostShown = 20
+/** Workers begin on a partition, and tell so, within this time. */
+const beginMs = 15_000
 
 interface Kept extends TopicPartition {
   offset: number
@@ -113,7 +115,8 @@ export class OpenDoubtList {
   /** As the settings here tell, which are those of the workers if they were started with the same. */
   #waitsFor(one: Kept, at: number): string {
     const { gateway, delivery } = this.#settings
-    if (!this.#checkpoints.get(one.partition)) return 'a worker: none has begun on its partition'
+    const isBegun = this.#checkpoints.get(one.partition)
+    if (!isBegun && at - timeOf(one) > beginMs) return 'a worker: none has begun on its partition'
     if (this.#stateOf(one) === INTENT) return 'the answer to another request, which is under way'
     const settled = timeOf(one) + gateway.timeoutMs + delivery.settleMs
     if (at < settled) return `its callback; the gateway is asked in ${Math.ceil((settled - at) / 1000)} s`

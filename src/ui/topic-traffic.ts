@@ -8,11 +8,15 @@ import type { SchemaRegistry } from '../records/registry.ts'
 import { schemas } from '../records/schemas.ts'
 import { FollowedTopic } from './followed-topic.ts'
 import type { Traffic } from './traffic.ts'
-
-/** Messages whose verdict is awaited; the oldest are forgotten. */
-const mostAwaited = 100_000
+import { Verdicts } from './verdicts.ts'
 
 const now = async (tps: readonly unknown[]) => tps.map(() => 'latest' as const)
+
+export interface TopicTraffic {
+  commands: FollowedTopic[]
+  others: FollowedTopic[]
+  verdicts: Verdicts
+}
 
 /** Counts what comes onto the topics of commands, results and statuses from now on. */
 export function followTraffic(
@@ -20,14 +24,13 @@ export function followTraffic(
   registry: SchemaRegistry,
   { topics }: Settings,
   traffic: Traffic,
-): { commands: FollowedTopic[]; others: FollowedTopic[] } {
+): TopicTraffic {
   const decoders = {
     command: createDecoder<SendCommand>(schemas.command, registry),
     result: createDecoder<SendResult>(schemas.result, registry),
     status: createDecoder<StatusEvent>(schemas.status, registry),
   }
-  /** Types of sent messages without a verdict. */
-  const awaited = new Map<string, string>()
+  const verdicts = new Verdicts(traffic)
 
   async function countCommands(topic: string, records: readonly BusRecord[]): Promise<void> {
     for (const one of await decodeAll(decoders.command, records)) {
@@ -41,26 +44,18 @@ export function followTraffic(
       const { type, outcome, errorCode, account, attempts, final } = one.value
       traffic.add(['result', type, outcome, errorCode ?? ''])
       if (attempts > 0 && final) traffic.add(['use', account])
-      if (outcome !== 'SENT') continue
-      awaited.set(nameOf(one.value), type)
-      if (awaited.size > mostAwaited) awaited.delete(awaited.keys().next().value!)
+      if (outcome === 'SENT') verdicts.sent(nameOf(one.value), type)
     }
   }
 
-  /** A message has one verdict, however many events tell it; one that was sent earlier counts by its first words. */
   async function countVerdicts(records: readonly BusRecord[]): Promise<void> {
     for (const one of await decodeAll(decoders.status, records)) {
-      if (!one.ok || !one.value.final) continue
-      const { type, state, status } = one.value
-      const name = nameOf(one.value)
-      const sentAs = awaited.get(name)
-      if (sentAs === undefined && /^(READ|REPLIED)$/i.test(status)) continue
-      awaited.delete(name)
-      traffic.add(['verdict', sentAs ?? type, state])
+      if (one.ok && one.value.final) verdicts.told(nameOf(one.value), one.value)
     }
   }
 
   return {
+    verdicts,
     commands: topics.commands.map(
       topic => new FollowedTopic(bus, topic, now, (_, records) => countCommands(topic, records)),
     ),

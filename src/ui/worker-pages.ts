@@ -166,7 +166,8 @@ function pausesOf(worker: string, samples: readonly Sample[], reasons: readonly 
   return of(samples, 'busgate_breaker_state').flatMap(({ labels: { account = '' }, value }) => {
     if (value === 0) return []
     const prefix = `account ${account} pauses: `
-    const reason = reasons.find(one => one.startsWith(prefix))?.slice(prefix.length) ?? 'the gateway does not take it'
+    const reason =
+      reasons.find(one => one.startsWith(prefix))?.slice(prefix.length) ?? 'the gateway does not let it send'
     const state = value === 1 ? ', and probes with one message' : ''
     return [{ what: `account ${account}`, why: `${reason}${state} (worker ${worker})` }]
   })

@@ -23,7 +23,7 @@ const allowed: Record<string, string[]> = {
   consumer: ['bus', 'records', 'protocol', 'telemetry', 'config'],
   sandbox: ['protocol'],
   inspect: ['bus', 'dispatch', 'records', 'statuses', 'consumer', 'protocol', 'telemetry', 'config'],
-  ui: ['inspect', 'bus', 'records', 'statuses', 'protocol', 'telemetry', 'config'],
+  ui: ['inspect', 'pauses', 'bus', 'records', 'statuses', 'protocol', 'telemetry', 'config'],
 }
 const rooms = Object.keys(allowed)
 const pairs = rooms.flatMap(from => [...rooms, 'cli'].filter(to => to !== from).map(to => [from, to] as const))

@@ -8,6 +8,7 @@ import { Pauses } from '../../pauses/pauses.ts'
 import { stringifyJson } from '../../protocol/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { pauseKinds } from '../../telemetry/labels.ts'
+import { count } from '../../words.ts'
 import { command, text, toggle, untilFlag } from '../command.ts'
 import { backlogOf } from '../pauses/backlog.ts'
 import { readChanges } from '../pauses/read.ts'
@@ -15,7 +16,6 @@ import { printLine } from '../print.ts'
 import { printable } from '../printable.ts'
 import { configFlag, settingsWithBrokers, unknownAccount } from '../settings.ts'
 import { UsageError } from '../usage-error.ts'
-import { count } from '../words.ts'
 
 const scopeFlags = {
   account: text('NAME', 'All commands of an account.'),

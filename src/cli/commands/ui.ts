@@ -50,6 +50,9 @@ export const ui = command({
 /** @throws Error that says what is expected */
 function addressOf(text: string): URL {
   const url = URL.parse(text)
-  if (url && (url.protocol === 'http:' || url.protocol === 'https:')) return url
-  throw new Error(`expected addresses such as http://worker-1:9464, with commas between, and not ${text}`)
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    throw new Error('expected addresses such as http://worker-1:9464, with commas between')
+  }
+  if (url.username || url.password) throw new Error('expected addresses without a user and a password')
+  return url
 }

@@ -48,10 +48,11 @@ function namesOf(name: string, { kafka }: { kafka?: object }): object {
       statuses: `${name}.statuses`,
       deadLetters: `${name}.dead-letters`,
       doubts: `${name}.doubts`,
+      control: `${name}.control`,
     },
   }
 }
 
 export function topicsOf({ topics }: Settings): string[] {
-  return [...topics.commands, topics.results, topics.statuses, topics.deadLetters, topics.doubts]
+  return [...topics.commands, topics.results, topics.statuses, topics.deadLetters, topics.doubts, topics.control]
 }

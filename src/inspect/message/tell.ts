@@ -37,8 +37,8 @@ export function tell(all: Evidence, id: bigint, wanted: Wanted): Story {
   const events = storyOf(evidence, wanted.show ?? false)
   const conclusions = accounts.map(account => ({ account, text: conclusionOf(evidence, id, account) }))
   if (conclusions.length === 0) conclusions.push({ account: '', text: withoutAccount(evidence, id) })
-  const { searched, gaps } = evidence
-  return { id, found: events.length > 0, accounts, events, conclusions, searched, gaps }
+  const searched = evidence.searched.toSorted(byPlace) // they end in any order
+  return { id, found: events.length > 0, accounts, events, conclusions, searched, gaps: evidence.gaps.toSorted() }
 }
 
 /** The story for machines, an object a line. */
@@ -49,6 +49,9 @@ export function linesOf({ id, events, conclusions, searched, gaps }: Story): obj
     { kind: 'searched', logs: searched, gaps },
   ]
 }
+
+const byPlace = (a: SearchedLog, b: SearchedLog) =>
+  a.topic.localeCompare(b.topic) || (a.partition ?? 0) - (b.partition ?? 0) || a.records - b.records
 
 function withoutAccount(evidence: Evidence, id: bigint): string {
   if (evidence.letters.length > 0) return conclusionOf(evidence, id, '')

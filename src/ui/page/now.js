@@ -1,7 +1,7 @@
 import { html, nothing, svg } from '/lit-html.js'
 import { linkTo } from './address.js'
 import { chart } from './chart.js'
-import { clockTime, count, dateTime, percent, perSecond, span, visible } from './format.js'
+import { clockTime, count, dateTime, percent, perSecond, span, visible, withTimes } from './format.js'
 
 /** @import { AccountNow, ChannelRow, DeadLetterCause, FunnelRow, History, Now, PartitionNow } from '../now.ts' */
 /** @typedef {{ ready: number, examples: { at: string }[], refused: { why: string, count: number }[], command: string }} ReplayPreview */
@@ -53,7 +53,7 @@ function pauses({ pauses }) {
   return html`
     <section class="notice warn" aria-label="Pauses">
       <h2>Paused</h2>
-      <ul>${pauses.map(({ what, why }) => html`<li><b>${visible(what)}</b> ${visible(why)}</li>`)}</ul>
+      <ul>${pauses.map(({ what, why }) => html`<li><b>${visible(what)}</b> ${withTimes(why)}</li>`)}</ul>
     </section>`
 }
 

@@ -1,0 +1,38 @@
+import type { Bus, TopicPartition } from '../bus/port.ts'
+import { systemClock } from '../clock.ts'
+import { pauseText, readChange } from '../pauses/change.ts'
+import { Pauses } from '../pauses/pauses.ts'
+import { FollowedTopic } from './followed-topic.ts'
+import type { Pause } from './now.ts'
+
+/** What operators have paused, as the control topic tells. It is small: what it tells is compacted. */
+export class OperatorPauses {
+  readonly #pauses = new Pauses(systemClock)
+  readonly #topic: FollowedTopic
+
+  constructor(bus: Bus, topic: string) {
+    const earliest = async (tps: readonly TopicPartition[]) => tps.map(() => 'earliest' as const)
+    this.#topic = new FollowedTopic(bus, topic, earliest, (_, records) => {
+      for (const record of records) {
+        try {
+          this.#pauses.apply(readChange(record))
+        } catch {
+          // no change of ours: the workers pass it over, and log it
+        }
+      }
+    })
+  }
+
+  get trouble(): string | null {
+    return this.#topic.trouble
+  }
+
+  now(): Pause[] {
+    return [...this.#pauses.inForce].map(pause => ({ what: `${pause.kind} ${pause.name}`, why: pauseText(pause) }))
+  }
+
+  close(): Promise<void> {
+    this.#pauses.close()
+    return this.#topic.close()
+  }
+}

@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest'
+import { parseJson } from '../../src/protocol/index.ts'
+import { describeInBrowser, openInBrowser } from '../support/browser.ts'
+import { until } from '../support/bus.ts'
+import { busgate, startBusgate } from '../support/cli.ts'
+import { buildCommand } from '../support/commands.ts'
+import { environmentOf } from '../support/environment.ts'
+import { describeOnKafka } from '../support/integration.ts'
+import { ask, nowThat, telemetryOf } from '../support/ui.ts'
+import { startWorld } from '../support/worker.ts'
+
+describeOnKafka('the page on a real Kafka', brokers => {
+  test('tells the same of a message as the command line, and ends with its process', async () => {
+    const world = await startWorld({ brokers, partitions: 2 })
+    const env = environmentOf(world)
+    await world.send([
+      buildCommand({ id: 1n, correlationId: 'order-1' }),
+      buildCommand({ id: 2n, correlationId: 'order-2' }),
+    ])
+    await world.finished(2)
+    await until(() => expect(world.statuses()).toHaveLength(2))
+    const page = startBusgate(['ui', '--port', '0'], { env })
+    const url = await page.line('http://127.0.0.1:')
+    for (const [args, asked] of [
+      [['1'], 'by=id&text=1'],
+      [['--correlation-id', 'order-2'], 'by=correlation&text=order-2'],
+    ] as const) {
+      const told = await busgate(['message', ...args, '--json'], { env })
+      const { body } = await ask(`${url}api/messages?${asked}`)
+      const [story] = (parseJson(body) as { stories: { lines: object[] }[] }).stories
+      expect(story!.lines).toEqual(told.stdout.trim().split('\n').map(parseJson))
+    }
+    page.signal('SIGINT')
+    expect(await page.ended).toMatchObject({ code: 0, stdout: `${url}\n` })
+  })
+
+  test('follows the topics while they grow, with lag and window', async () => {
+    const world = await startWorld({ brokers, partitions: 2 })
+    const page = startBusgate(['ui', '--port', '0'], { env: environmentOf(world) })
+    const url = await page.line('http://127.0.0.1:')
+    await nowThat(url, ({ partitions }) => partitions.length === 4)
+    await world.send([1n, 2n, 3n].map(id => buildCommand({ id })))
+    const now = await nowThat(url, ({ funnel }) => funnel[0]?.delivered === 3)
+    expect(now.sources).toEqual([
+      { name: String(world.settings.kafka.brokers), kind: 'brokers', trouble: null, reasons: [] },
+    ])
+    expect(now.funnel).toMatchObject([{ type: 'sms', commands: 3, sent: 3 }])
+    await nowThat(url, ({ partitions }) => partitions.filter(({ lag }) => lag === 0).length === 4)
+  })
+
+  describeInBrowser('in a browser', () => {
+    test('a message is found, and the figures of its worker are shown', async () => {
+      const world = await startWorld({ brokers })
+      const page = startBusgate(['ui', '--port', '0', '--workers', telemetryOf(world).href], {
+        env: environmentOf(world),
+      })
+      const browser = await openInBrowser(await page.line('http://127.0.0.1:'))
+      await browser.getByRole('region', { name: 'Accounts' }).getByText('sending').waitFor({ timeout: 30_000 })
+      await world.send([buildCommand({ id: 2n ** 60n + 1n })])
+      await world.finished(1)
+      await browser.keyboard.press('/')
+      await browser.keyboard.type(String(2n ** 60n + 1n))
+      await browser.keyboard.press('Enter')
+      await browser.getByText(/Sent: the gateway took it/).waitFor({ timeout: 30_000 })
+      await browser.getByRole('heading', { name: String(2n ** 60n + 1n) }).waitFor()
+    })
+  })
+})
+
+test('brokers that cannot be reached are told of on the page, and in the answer to a search', async () => {
+  const env = { BUSGATE_KAFKA_BROKERS: '127.0.0.1:1', BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
+  const page = startBusgate(['ui', '--port', '0'], { env })
+  const url = await page.line('http://127.0.0.1:')
+  const { sources } = await nowThat(url, now => now.sources[0]!.trouble !== null)
+  expect(sources[0]).toMatchObject({ name: '127.0.0.1:1', trouble: expect.stringContaining('ECONNREFUSED') })
+  const { status, body } = await ask(`${url}api/messages?by=id&text=1`)
+  expect(status).toBe(500)
+  expect(body).toContain('no broker answers')
+})

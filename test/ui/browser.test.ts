@@ -1,0 +1,126 @@
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { describeInBrowser, looksOf, openInBrowser } from '../support/browser.ts'
+import { startBusgate } from '../support/cli.ts'
+import { buildCommand } from '../support/commands.ts'
+import { startPage } from '../support/ui.ts'
+import { startWorld } from '../support/worker.ts'
+
+const timeout = 30_000
+const part = (page: Page, name: string) => page.getByRole('region', { name })
+
+describeInBrowser('the page of the demo', () => {
+  async function openDemo(): Promise<Page> {
+    const demo = startBusgate(['demo', '--keep', '--count', '100'])
+    await expect.poll(demo.stderr, { timeout }).toContain('Ctrl-C ends.')
+    return openInBrowser(/page +(\S+)/.exec(demo.stderr())![1]!)
+  }
+
+  test('shows what goes on, and a message from its command to its verdict, all by keyboard', async () => {
+    const page = await openDemo()
+    await part(page, 'Commands a second').getByRole('img').waitFor({ timeout })
+    await part(page, 'Failures by reason').getByText('INSUFFICIENT_FUNDS').waitFor({ timeout })
+    await part(page, 'Open doubts').getByText('its callback').waitFor({ timeout })
+    await part(page, 'Accounts').getByText('sending').waitFor({ timeout })
+
+    await page.keyboard.press('/')
+    await page.keyboard.type('order-1')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Correlation id order-1' }).waitFor({ timeout })
+    await page.getByText(/Sent: the gateway took it/).waitFor({ timeout })
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page
+      .getByText(/"correlationId": "order-1"/)
+      .first()
+      .waitFor({ timeout })
+
+    await page.keyboard.press('Escape')
+    await part(page, 'Dead letters by cause').waitFor({ timeout })
+    expect(new URL(page.url()).hash).toBe('')
+    await page.goBack()
+    await page.getByRole('heading', { name: 'Correlation id order-1' }).waitFor({ timeout })
+  })
+
+  test('says what a replay would do, and lists the messages of a tenant and of a phone', async () => {
+    const page = await openDemo()
+    const letters = part(page, 'Dead letters by cause')
+    await letters.getByRole('button', { name: 'What would a replay do?' }).click({ timeout })
+    await letters.getByText('busgate dlq replay --all --stage decode --code NOT_CONFLUENT').waitFor({ timeout })
+    await letters.getByText('Nothing was replayed').waitFor()
+
+    const find = async (by: string, text: string) => {
+      await page.getByLabel('Search by').selectOption(by)
+      await page.getByLabel('What to search for').fill(text)
+      await page.getByRole('button', { name: 'Find' }).click()
+    }
+    await find('tenant', 'bank')
+    await page
+      .getByRole('link', { name: /tenant bank/ })
+      .first()
+      .waitFor({ timeout })
+    await find('phone', '000101')
+    await page.getByRole('heading', { name: 'Phone ends with 000101' }).waitFor({ timeout })
+    await page.getByRole('link', { name: 'order-2' }).click({ timeout })
+    await page
+      .getByText(/380670000101/)
+      .first()
+      .waitFor({ timeout })
+    expect(new URL(page.url()).hash).toContain('by=id&text=2')
+  })
+})
+
+describeInBrowser('the page', () => {
+  test.each([
+    { screen: 'a phone', viewport: { width: 360, height: 740 }, colorScheme: 'dark' as const },
+    { screen: 'a desk', viewport: { width: 1440, height: 900 }, colorScheme: 'light' as const },
+  ])('fits the screen of $screen, and is $colorScheme where that is wished', async ({ screen: _, ...options }) => {
+    const world = await startWorld()
+    const { url } = await startPage(world)
+    const page = await openInBrowser(url, options)
+    await part(page, 'Lag and window').getByText('behind').first().waitFor({ timeout })
+    await world.send([buildCommand({ id: 1n }), buildCommand({ id: 2n, phone: 380501234592 })])
+    await part(page, 'From command to verdict').getByText('not delivered').waitFor({ timeout })
+    const { brightness, overflow } = await looksOf(page)
+    expect(overflow).toBeLessThanOrEqual(0)
+    expect(brightness < 60).toBe(options.colorScheme === 'dark')
+  })
+
+  test('obeys nothing that others wrote', async () => {
+    const world = await startWorld()
+    const evil = '<img src=x onerror="document.title=1"><script>document.title=1</script>\u202eecho'
+    await world.send([buildCommand({ id: 1n, correlationId: evil, tenant: evil })])
+    await world.finished(1)
+    const { url } = await startPage(world)
+    const page = await openInBrowser(`${url}#by=id&text=1`)
+    await page.getByText('<script>document.title=1</script>\\u202eecho').first().waitFor({ timeout })
+    expect(await page.title()).toBe('busgate')
+  })
+
+  test('has neither text nor phone of a message, and offers no search by phone', async () => {
+    const world = await startWorld()
+    await world.send([buildCommand({ id: 1n, phone: 380671239999 })])
+    await world.finished(1)
+    const { url } = await startPage(world)
+    const page = await openInBrowser(`${url}#by=id&text=1`)
+    await page.getByText(/Sent: the gateway took it/).waitFor({ timeout })
+    for (const summary of await page.locator('summary').all()) await summary.click()
+    expect(await page.content()).not.toContain('380671239999')
+    const kinds = await page.getByLabel('Search by').locator('option').allTextContents()
+    expect(kinds).toEqual(['Id', 'Correlation id', 'Tenant'])
+  })
+
+  test('says when nothing was found, and when it is not served any more', async () => {
+    const world = await startWorld()
+    const served = await startPage(world)
+    const page = await openInBrowser(`${served.url}#by=tenant&text=nobody`)
+    await page.getByText('No trace in what was searched.').waitFor({ timeout })
+    await page.keyboard.press('Escape')
+    await part(page, 'Open doubts').waitFor({ timeout })
+    await page.keyboard.press('/')
+    await page.locator('#text:focus').waitFor()
+    page.removeAllListeners('console') // the browser complains of what follows
+    await served.close()
+    await page.getByText('busgate ui does not answer any more.').waitFor({ timeout })
+  })
+})

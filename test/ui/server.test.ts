@@ -1,0 +1,205 @@
+import { networkInterfaces } from 'node:os'
+import { describe, expect, test } from 'vitest'
+import type { Bus } from '../../src/bus/port.ts'
+import { publishAll, until } from '../support/bus.ts'
+import { buildCommand } from '../support/commands.ts'
+import { ask, startPage } from '../support/ui.ts'
+import { startWorld } from '../support/worker.ts'
+
+const text = 'a text that is nobody else’s'
+const secretSms = (id: bigint, phone = 380671234501) =>
+  buildCommand({ id, phone, tenant: 'shop', correlationId: 'order-7', message: sms(text) })
+const sms = (sms_message: string) => ({
+  'io.busgate.Sms': { ...(Object.values(buildCommand().message)[0] as object), sms_message } as never,
+})
+
+describe('whom the page answers', () => {
+  test.each([
+    ['a name of somebody else', 'evil.example'],
+    ['one that begins like its own', '127.0.0.1.evil.example'],
+    ['one that ends like its own', 'evil-localhost:80'],
+    ['another address', '10.0.0.1:9465'],
+  ])('not under %s, whatever is asked', async (_, host) => {
+    const { url } = await startPage(await startWorld())
+    for (const path of ['', 'main.js', 'api/now', 'api/messages?by=id&text=1']) {
+      const { status, body } = await ask(url + path, { host })
+      expect([path, status]).toEqual([path, 403])
+      expect(body).toMatch(/^This page answers only to the names localhost, 127\.0\.0\.1 and \[::1\]/)
+    }
+  })
+
+  test.each(['localhost', 'LOCALHOST:1234', '127.0.0.1:80', '[::1]:9465'])(
+    'under %s, as through a tunnel',
+    async host => {
+      const { url } = await startPage(await startWorld())
+      expect((await ask(url, { host })).status).toBe(200)
+    },
+  )
+
+  test('no script of another site, but a link on it', async () => {
+    const { url } = await startPage(await startWorld())
+    const foreign = { 'sec-fetch-site': 'cross-site' }
+    expect((await ask(`${url}api/messages?by=id&text=1`, { ...foreign, 'sec-fetch-mode': 'no-cors' })).status).toBe(403)
+    expect((await ask(url, { ...foreign, 'sec-fetch-mode': 'navigate' })).status).toBe(200)
+    expect((await ask(`${url}main.js`, { 'sec-fetch-site': 'same-origin' })).status).toBe(200)
+  })
+
+  test('nobody on another machine', async () => {
+    const { url } = await startPage(await startWorld())
+    const outside = Object.values(networkInterfaces()).flatMap(
+      list => list?.filter(one => !one.internal && one.family === 'IPv4') ?? [],
+    )
+    for (const { address } of outside) {
+      await expect(ask(url.replace('127.0.0.1', address), { host: 'localhost' })).rejects.toThrow('ECONNREFUSED')
+    }
+  })
+
+  test.each(['POST', 'PUT', 'DELETE', 'HEAD'])('nobody who comes with %s', async method => {
+    const { url } = await startPage(await startWorld())
+    const { status, headers } = await ask(`${url}api/replay`, {}, method)
+    expect([status, headers.allow]).toEqual([405, 'GET'])
+  })
+})
+
+test('the page is allowed nothing but its own files, and asks for nothing else', async () => {
+  const { url } = await startPage(await startWorld())
+  const page = await ask(url)
+  expect(page.headers['content-security-policy']).toContain("default-src 'none'; script-src 'self'; style-src 'self'")
+  expect(page.headers['content-security-policy']).not.toContain('unsafe')
+  expect(page.headers['x-content-type-options']).toBe('nosniff')
+  expect(page.body).not.toMatch(/<script(?![^>]* src="\/)|<style| style=| on\w+=/)
+  const seen = new Set<string>()
+  const follow = async (path: string): Promise<void> => {
+    if (seen.has(path)) return
+    seen.add(path)
+    const { status, body } = await ask(new URL(path, url).href)
+    expect([path, status]).toEqual([path, 200])
+    for (const [, named] of body.matchAll(/(?:src|href)="(\/[^"]+)"|from ['"](\.?\/[^'"]+)['"]/g)) {
+      if (named) await follow(named)
+    }
+    for (const [, named = ''] of body.matchAll(/from ['"]\.?(\/[^'"]+)['"]/g)) await follow(named)
+    expect(body.replaceAll('http://www.w3.org/2000/svg', '')).not.toMatch(/(src|href)="https?:|from ['"]https?:|url\(/)
+  }
+  await follow('/')
+  expect([...seen]).toEqual(expect.arrayContaining(['/main.js', '/style.css', '/lit-html.js', '/story.js']))
+})
+
+describe('what is asked of it', () => {
+  test.each([
+    ['by=name&text=1', 'by: expected one of id, correlation, tenant, phone'],
+    ['by=id&text=', 'text: expected what to look for'],
+    ['by=id&text=abc', 'text: expected an id, a whole number from 1 to 9223372036854775807'],
+    ['by=id&text=9223372036854775808', 'text: expected an id'],
+    ['by=id&text=1&back=never', 'back: expected how far to look back'],
+    ['by=phone&text=4567', 'phones are hidden: busgate ui --show lets them be looked for'],
+  ])('%s is refused with what is expected', async (asked, expected) => {
+    const { url } = await startPage(await startWorld())
+    const { status, body } = await ask(`${url}api/messages?${asked}`)
+    expect(status).toBe(400)
+    expect(JSON.parse(body).error).toContain(expected)
+  })
+
+  test('a phone is looked for by four digits at least', async () => {
+    const { url } = await startPage(await startWorld(), { show: true })
+    expect((await ask(`${url}api/messages?by=phone&text=567`)).status).toBe(400)
+  })
+})
+
+test('a message is told of without its phone and text, unless these may be seen', async () => {
+  const world = await startWorld()
+  await world.send([secretSms(11n)])
+  await world.finished(1)
+  await until(() => expect(world.statuses().length).toBeGreaterThan(0))
+  const hidden = await startPage(world)
+  const open = await startPage(world, { show: true })
+  const told = await ask(`${hidden.url}api/messages?by=id&text=11`)
+  expect(told.body).toContain('Sent: ')
+  for (const secret of ['380671234501', text]) {
+    expect(told.body).not.toContain(secret)
+    expect((await ask(`${open.url}api/messages?by=id&text=11`)).body).toContain(secret)
+  }
+})
+
+test('messages are found by id, correlation id, tenant, and the last digits of a phone', async () => {
+  const world = await startWorld()
+  await world.send([secretSms(21n), secretSms(22n, 380671239999), buildCommand({ id: 23n })])
+  await world.finished(3)
+  const { url } = await startPage(world, { show: true })
+  const find = async (asked: string) => JSON.parse((await ask(`${url}api/messages?${asked}`)).body)
+  expect((await find('by=id&text=21')).stories).toMatchObject([{ id: 21, found: true }])
+  expect((await find('by=id&text=77')).stories).toMatchObject([{ id: 77, found: false }])
+  const ofOrder = (await find('by=correlation&text=order-7')).stories.map(({ id }: { id: number }) => id)
+  expect(ofOrder.toSorted()).toEqual([21, 22])
+  const ids = async (asked: string) => (await find(asked)).commands.map(({ id }: { id: number }) => id).toSorted()
+  expect(await ids('by=tenant&text=shop')).toEqual([21, 22])
+  expect(await ids('by=tenant&text=sho')).toEqual([])
+  expect(await ids('by=phone&text=9999')).toEqual([22])
+  expect(JSON.stringify(await find('by=phone&text=9999'))).not.toContain('380671239999')
+})
+
+test('an id beyond what a browser counts to is told digit by digit', async () => {
+  const id = 2n ** 62n + 1n
+  const world = await startWorld()
+  await world.send([buildCommand({ id })])
+  await world.finished(1)
+  const { url } = await startPage(world)
+  const { stories } = JSON.parse((await ask(`${url}api/messages?by=id&text=${id}`)).body)
+  expect(stories[0].id).toBe(String(id))
+  expect(stories[0].lines.map(({ detail }: { detail?: { id: string } }) => detail?.id).filter(Boolean)).toEqual(
+    expect.arrayContaining([String(id)]),
+  )
+})
+
+test('one search goes on at a time, and ends when nobody waits for it any more', async () => {
+  const world = await startWorld()
+  await world.send([buildCommand({ id: 31n })])
+  await world.finished(1)
+  let searching = 0
+  let most = 0
+  let holds = true
+  const search: Bus['search'] = async (tp, query) => {
+    most = Math.max(most, ++searching)
+    try {
+      if (!holds) return await world.bus.search(tp, query)
+      return await new Promise<never>((_, reject) => {
+        query.ending.addEventListener('abort', () => reject(query.ending.reason))
+      })
+    } finally {
+      searching--
+    }
+  }
+  const bus = new Proxy(world.bus, {
+    get: (target, name) => {
+      const own = Reflect.get(target, name)
+      return name === 'search' ? search : typeof own === 'function' ? own.bind(target) : own
+    },
+  })
+  const { url } = await startPage(world, { bus })
+  const leaves = new AbortController()
+  const first = fetch(`${url}api/messages?by=id&text=31`, { signal: leaves.signal })
+  await until(() => expect(searching).toBeGreaterThan(0))
+  const ofOne = most
+  const second = fetch(`${url}api/messages?by=id&text=31`)
+  await until(async () => expect((await ask(url)).status).toBe(200)) // it goes on answering
+  holds = false
+  leaves.abort()
+  await expect(first).rejects.toThrow()
+  const { stories } = (await (await second).json()) as { stories: { found: boolean }[] }
+  expect(stories).toMatchObject([{ found: true }])
+  expect(most).toBe(ofOne)
+})
+
+test('what a replay would do is told, and nothing is replayed', async () => {
+  const world = await startWorld()
+  await world.produceRaw(Buffer.from('no Avro'), { key: Buffer.from('k') })
+  await until(() => expect(world.deadLetters()).toHaveLength(1))
+  const { url } = await startPage(world)
+  const topic = world.settings.topics.commands.at(-1)!
+  const asked = new URLSearchParams({ stage: 'decode', code: 'NOT_CONFLUENT', topic })
+  const preview = JSON.parse((await ask(`${url}api/replay?${asked}`)).body)
+  expect(preview).toMatchObject({ ready: 1, refused: [], examples: [{ code: 'NOT_CONFLUENT' }] })
+  expect(preview.command).toBe(`busgate dlq replay --all --stage decode --code NOT_CONFLUENT --topic ${topic}`)
+  await publishAll(world.bus, []) // nothing but what is written above
+  await world.quiet()
+  expect(world.deadLetters()).toHaveLength(1) // a replay would have made another one
+})

@@ -1,0 +1,44 @@
+import { beforeEach, expect, test, vi } from 'vitest'
+import { Traffic } from '../../src/ui/traffic.ts'
+import { Verdicts } from '../../src/ui/verdicts.ts'
+
+const delivered = { type: 'viber', state: 'DELIVERED', status: 'DELIVERED' }
+const read = { ...delivered, status: 'READ' }
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  return () => vi.useRealTimers()
+})
+
+function build() {
+  const traffic = new Traffic()
+  const counted = () => traffic.counts('verdict').map(({ labels: [type], count }) => `${type} ${count}`)
+  return { verdicts: new Verdicts(traffic), counted }
+}
+
+test.each([
+  ['after its result', ['sent', 'told']],
+  ['before its result', ['told', 'sent']],
+  ['twice, around its result', ['told', 'told', 'sent', 'told']],
+])('a verdict that is told %s counts once, by the type of the message', (_, steps) => {
+  const { verdicts, counted } = build()
+  for (const step of steps) {
+    if (step === 'sent') verdicts.sent('default/1', 'viber+sms')
+    else verdicts.told('default/1', delivered)
+  }
+  verdicts.told('default/1', read)
+  vi.advanceTimersByTime(60_000)
+  verdicts.countEarly()
+  expect(counted()).toEqual(['viber+sms 1'])
+})
+
+test('of a message that was sent before, the channel counts, and not that it was read as well', () => {
+  const { verdicts, counted } = build()
+  verdicts.told('default/1', delivered)
+  verdicts.told('default/2', read)
+  verdicts.countEarly()
+  expect(counted()).toEqual([])
+  vi.advanceTimersByTime(10_000)
+  verdicts.countEarly()
+  expect(counted()).toEqual(['viber 1'])
+})
