@@ -119,6 +119,11 @@ export interface Query {
   needles: readonly Needle[]
   /** Gives up. */
   ending: AbortSignal
+  /**
+   * Takes what is found, some records at a time and waited for, instead of `Searched.records`: it may be more than memory
+   * holds. When it fails, the search does.
+   */
+  take?: (records: readonly BusRecord[]) => Promise<void>
 }
 
 export interface Searched extends TopicPartition {
@@ -131,6 +136,7 @@ export interface Searched extends TopicPartition {
   since: number | null
   /** Batches that cannot be read. */
   unreadable: number
+  /** Empty where the query takes them. */
   records: BusRecord[]
 }
 

@@ -27,8 +27,8 @@ export interface Answer {
   stories: { id: bigint; found: boolean; lines: object[]; searched: string[] }[]
   /** Where messages are listed only; the newest first. */
   commands: Omit<RecentCommand, 'phone'>[]
-  /** How many there are, of which those are some. */
-  matching: number
+  /** Whether there are others. */
+  more: boolean
   /** What was looked through beside that, in lines. */
   searched: string[]
 }
@@ -101,9 +101,9 @@ export class Searches {
     if (by === 'tenant') return this.#list(since, ending, command => command.tenant === text)
     if (by === 'phone') return this.#list(since, ending, command => String(command.phone).endsWith(text))
     const wide = new MessageSearch({ ...options, since, ending })
-    const ids = by === 'id' ? [BigInt(text)] : await wide.idsOf(text)
+    const { ids, more } = by === 'id' ? { ids: [BigInt(text)], more: false } : await wide.idsOf(text, mostIds)
     const stories: Answer['stories'] = []
-    for (const id of ids.slice(0, mostIds)) {
+    for (const id of ids) {
       const evidence = await new MessageSearch({ ...options, since, ending }).byId(id)
       ending.throwIfAborted() // a part of it would tell another story
       const story = tell(evidence, id, { ...(account !== undefined && { account }), show })
@@ -111,7 +111,7 @@ export class Searches {
     }
     ending.throwIfAborted()
     const searched = by === 'id' ? [] : searchedText(wide.evidence)
-    return { stories, commands: [], matching: ids.length, searched }
+    return { stories, commands: [], more, searched }
   }
 
   async #list(since: number, ending: AbortSignal, isOne: (command: SendCommand) => boolean): Promise<Answer> {
@@ -120,7 +120,7 @@ export class Searches {
     return {
       stories: [],
       commands,
-      matching: found.matching,
+      more: found.matching > commands.length,
       searched: searchedText(found satisfies Partial<Evidence>),
     }
   }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { Bus, From, Needle } from '../../src/bus/port.ts'
+import type { Bus, BusRecord, From, Needle } from '../../src/bus/port.ts'
 import { type BusHarness, buildRecord, publishAll, until } from '../support/bus.ts'
 
 /** What every adapter of the bus promises to those who look for records by what is in them. */
@@ -69,6 +69,19 @@ export function searchContract(harness: () => BusHarness): void {
       expect((await search('earliest', key('wanted'))).keys).toEqual(['wanted'])
       await transaction.commit()
       await until(async () => expect((await search('earliest', key('wanted'))).keys).toEqual(['wanted', 'wanted']))
+    })
+
+    test('hands over what it finds as it goes, where that is wished, and keeps none of it', async () => {
+      await publish(range(1000, 9000), 4000)
+      const taken: string[] = []
+      const take = async (records: readonly BusRecord[]) => {
+        taken.push(...records.map(({ key }) => String(key)))
+      }
+      const query = { from: 'earliest', needles: [bytes('(')], ending: new AbortController().signal, take } as const
+      expect((await bus.search(tp(), query)).records).toEqual([])
+      expect(taken).toEqual(range(1000, 9000))
+      const refuse = async () => Promise.reject(new Error('enough'))
+      await expect(bus.search(tp(), { ...query, take: refuse })).rejects.toThrow('enough')
     })
 
     test('says that older records are deleted', async () => {

@@ -124,9 +124,9 @@ test('all messages of a correlationId are found, with results or without', async
   const world = await startTopics()
   await world.result(buildResult({ id: 31n, correlationId: 'order-1' }))
   await world.result(buildResult({ id: 32n, correlationId: 'order-12' })) // holds the bytes, and is another one
-  expect(await world.search().idsOf('order-1')).toEqual([31n])
+  expect(await world.search().idsOf('order-1', 20)).toEqual({ ids: [31n], more: false })
   await world.command(buildCommand({ id: 33n, correlationId: 'order-9' }), 'x', 1)
-  expect(await world.search().idsOf('order-9')).toEqual([33n])
+  expect(await world.search().idsOf('order-9', 20)).toEqual({ ids: [33n], more: false })
 })
 
 test('a topic that is missing is told, and the others are searched', async () => {
@@ -135,4 +135,12 @@ test('a topic that is missing is told, and the others are searched', async () =>
   const found = await world.search().byId(41n)
   expect(found.gaps).toContain(`There is no topic ${topics.doubts}.`)
   expect(found.results).toHaveLength(1)
+})
+
+test('of the messages of a whole campaign no more are kept than are asked for', async () => {
+  const world = await startTopics()
+  for (let id = 1n; id <= 9n; id++) await world.result(buildResult({ id, correlationId: 'spring' }))
+  const { ids, more } = await world.search().idsOf('spring', 4)
+  expect([ids.length, more]).toEqual([4, true])
+  expect((await world.search().idsOf('spring', 9)).more).toBe(false)
 })

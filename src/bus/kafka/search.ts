@@ -39,7 +39,7 @@ export interface SearchOptions {
 export async function searchLog(
   options: SearchOptions,
   tp: TopicPartition,
-  { from, needles, ending }: Query,
+  { from, needles, ending, take }: Query,
 ): Promise<Searched> {
   const { fetch, logs } = options
   const patterns = needles.map(patternOf)
@@ -47,6 +47,7 @@ export async function searchLog(
   const start = await logs.locate(tp, 'earliest')
   const end = await logs.end(tp)
   const records: BusRecord[] = []
+  let unreadable = 0
   let since: number | null = null
   let reached = begin
   for (let fetching = begin < end ? fetchRaw(options, tp, begin) : null; fetching && !ending.aborted; ) {
@@ -57,13 +58,14 @@ export async function searchLog(
     for (const candidate of await candidatesIn(bytes, reached, patterns)) {
       if (candidate.from >= end || ending.aborted) break
       const found = await readBatch(fetch, tp, candidate.from, Math.min(candidate.last, end - 1))
-      for (const record of found) if (record.unreadable || holds(record, needles)) records.push(record)
+      const wanted = found.filter(record => !record.unreadable && holds(record, needles))
+      unreadable += found.filter(record => record.unreadable).length
+      if (take && wanted.length > 0) await take(wanted)
+      else records.push(...wanted)
     }
     reached = next
   }
-  const unreadable = records.filter(record => record.unreadable).length
-  const readable = records.filter(record => !record.unreadable)
-  return { ...tp, from: begin, until: Math.min(reached, end), start, since, unreadable, records: readable }
+  return { ...tp, from: begin, until: Math.min(reached, end), start, since, unreadable, records }
 }
 
 /** A key stands behind its length, which no longer id shares with it. */

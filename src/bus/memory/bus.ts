@@ -308,14 +308,17 @@ export class MemoryBus implements Bus {
     return readTopics(this, topics, from, onRecords)
   }
 
-  async search(tp: TopicPartition, { from, needles }: Query): Promise<Searched> {
+  async search(tp: TopicPartition, { from, needles, take }: Query): Promise<Searched> {
     const begin = await this.#locate(tp, from)
-    return this.#atBroker(`look through ${tp.topic}/${tp.partition}`, broker => {
+    const searched = await this.#atBroker(`look through ${tp.topic}/${tp.partition}`, broker => {
       const { records, next } = broker.read(tp, begin, Number.POSITIVE_INFINITY)
       const found = records.filter(record => holds(record, needles))
       const since = records[0]?.timestamp ?? null
       return { ...tp, from: begin, until: next, start: broker.start(tp), since, unreadable: 0, records: found }
     })
+    if (!take) return searched
+    if (searched.records.length > 0) await take(searched.records)
+    return { ...searched, records: [] }
   }
 
   async progress(groupId: string, tps: readonly TopicPartition[]): ReturnType<Bus['progress']> {

@@ -78,12 +78,12 @@ async function lookUp(bus: Bus, settings: Settings, options: Options, ending: Ab
   }
   if (id !== undefined) return tellOf(id)
   const wide = search()
-  const ids = await wide.idsOf(correlationId!)
+  const { ids, more } = await wide.idsOf(correlationId!, mostIds)
   ending.throwIfAborted()
   if (ids.length === 0) process.stderr.write(lines(['No trace of this correlationId.', ...searchedText(wide.evidence)]))
-  if (ids.length > mostIds) process.stderr.write(`${ids.length} messages carry it; these are the first ${mostIds}.\n`)
+  if (more) process.stderr.write(`More than ${mostIds} messages carry it; these are ${mostIds} of them.\n`)
   let found = false
-  for (const one of ids.slice(0, mostIds)) found = (await tellOf(one)) || found
+  for (const one of ids) found = (await tellOf(one)) || found
   return found
 }
 

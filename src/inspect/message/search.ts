@@ -24,6 +24,7 @@ export interface Search {
 }
 
 type Tps = readonly TopicPartition[]
+type Take = (tp: TopicPartition, records: readonly BusRecord[]) => Promise<void>
 
 /** Looks for one message, or for messages, at all places where something about them can stand. */
 export class MessageSearch {
@@ -77,16 +78,30 @@ export class MessageSearch {
     return this.#evidence
   }
 
-  /** The ids of the messages that carry this correlationId: every partition is looked through. */
-  async idsOf(correlationId: string): Promise<bigint[]> {
-    const { results, statuses } = this.#options.settings.topics
+  /**
+   * The ids of messages that carry this correlationId: every partition is looked through. A whole campaign may carry one, so
+   * only ids are kept, `mostIds` at most.
+   */
+  async idsOf(correlationId: string, mostIds: number): Promise<{ ids: bigint[]; more: boolean }> {
+    const { topics } = this.#options.settings
     await this.#begin()
     const needles = [{ bytes: Buffer.from(correlationId) }]
-    await this.#look([...this.#tps(results), ...this.#tps(statuses)], needles)
-    await this.#commandsOf(needles, found => found.correlationId === correlationId, this.#evidence.results.length === 0)
-    const { results: found, statuses: told, commands } = this.#evidence
-    const carrying = [...found, ...told].filter(({ value }) => value.correlationId === correlationId)
-    return [...new Set([...carrying.map(({ value }) => value.id), ...commands.map(({ value }) => value.command.id)])]
+    const ids = new Set<bigint>()
+    const taking =
+      <T extends { id: bigint; correlationId: string | null }>(decoder: Decoder<T>): Take =>
+      async (_, records) => {
+        for (const one of await decodeAll(decoder, records)) {
+          if (one.ok && one.value.correlationId === correlationId && ids.size <= mostIds) ids.add(one.value.id)
+        }
+      }
+    const { since } = this.#options
+    const { command, result, status } = this.#decoders
+    await Promise.all([
+      this.#searchAll(this.#tps(topics.results), () => since, needles, taking<SendResult>(result)),
+      this.#searchAll(this.#tps(topics.statuses), () => since, needles, taking<StatusEvent>(status)),
+    ])
+    await this.#searchCommands(needles, taking<SendCommand>(command), () => ids.size === 0)
+    return { ids: [...ids].slice(0, mostIds), more: ids.size > mostIds }
   }
 
   async #begin(): Promise<void> {
@@ -112,38 +127,30 @@ export class MessageSearch {
       tps,
       () => since,
       needles,
-      found => this.#note(found),
+      (tp, records) => this.#note(tp, records),
     )
   }
 
+  /** What one partition refuses leaves the others to be looked at. */
   async #searchAll(
     tps: Tps,
     from: (tp: TopicPartition) => From,
     needles: readonly Needle[],
-    note: (found: Searched) => Promise<unknown>,
+    take: Take,
   ): Promise<void> {
-    await Promise.all(
-      tps.map(async tp => {
-        const found = await this.#search(tp, from(tp), needles)
-        if (found) await note(found)
-      }),
-    )
-  }
-
-  /** What one topic refuses leaves the others to be looked at. */
-  async #search(tp: TopicPartition, from: From, needles: readonly Needle[]): Promise<Searched | null> {
     const { bus, ending } = this.#options
-    try {
-      const found = await bus.search(tp, { from, needles, ending })
-      this.#evidence.searched.push(logOf(found))
-      return found
-    } catch (error) {
-      this.#evidence.gaps.push(`${tp.topic}/${tp.partition} could not be searched: ${(error as Error).message}`)
-      return null
+    const search = async (tp: TopicPartition) => {
+      try {
+        const query = { from: from(tp), needles, ending, take: (records: readonly BusRecord[]) => take(tp, records) }
+        this.#evidence.searched.push(logOf(await bus.search(tp, query)))
+      } catch (error) {
+        this.#evidence.gaps.push(`${tp.topic}/${tp.partition} could not be searched: ${(error as Error).message}`)
+      }
     }
+    await Promise.all(tps.map(search))
   }
 
-  async #note({ records, ...tp }: Searched): Promise<void> {
+  async #note(tp: TopicPartition, records: readonly BusRecord[]): Promise<void> {
     const { results, statuses, doubts, deadLetters } = this.#options.settings.topics
     const { result, status, doubt } = this.#decoders
     if (tp.topic === results) await this.#decode(result, tp, records, one => this.#evidence.results.push(one))
@@ -178,15 +185,27 @@ export class MessageSearch {
    * @param further whether those that are done are looked through too, where none of the others is one
    */
   async #commandsOf(needles: readonly Needle[], isOne: (command: SendCommand) => boolean, further: boolean) {
+    const note: Take = async (tp, records) => {
+      await this.#noteCommands(tp, records, isOne)
+    }
+    await this.#searchCommands(
+      needles,
+      note,
+      () => further && this.#evidence.commands.length === 0,
+      () => this.#commandsAt(this.#placesTold(), isOne),
+    )
+  }
+
+  /** @param further asked when those that are not done have been looked through: whether the others are as well */
+  async #searchCommands(needles: readonly Needle[], take: Take, further: () => boolean, first?: () => Promise<void>) {
     const tps = this.#options.settings.topics.commands.flatMap(topic => this.#tps(topic))
     const bases = await this.#basesOf(tps)
-    await this.#commandsAt(this.#placesTold(), isOne)
-    const note = (found: Searched) => this.#noteCommands(found, found.records, isOne)
+    await first?.()
     const { since } = this.#options
-    await this.#searchAll(tps, tp => (bases.has(tp) ? { offset: bases.get(tp)! } : since), needles, note)
-    if (!further || this.#evidence.commands.length > 0) return
+    await this.#searchAll(tps, tp => (bases.has(tp) ? { offset: bases.get(tp)! } : since), needles, take)
+    if (!further()) return
     const begun = tps.filter(tp => bases.has(tp))
-    await this.#searchAll(begun, () => since, needles, note)
+    await this.#searchAll(begun, () => since, needles, take)
   }
 
   /** Where the workers' group is on each partition on which it has begun. */

@@ -6,21 +6,17 @@ import { dateTime, span, visible, withTimes } from './format.js'
 /** @typedef {{ kind: 'conclusion', id: number | string, account: string, text: string }} Conclusion */
 /** @typedef {{ id: number | string, found: boolean, lines: { kind: string }[], searched: string[] }} Story */
 /** @typedef {{ id: number | string, account: string, type: string, tenant: string | null, correlationId: string | null, time: number }} FoundCommand */
-/** @typedef {{ stories: Story[], commands: FoundCommand[], matching: number, searched: string[] }} Answer */
+/** @typedef {{ stories: Story[], commands: FoundCommand[], more: boolean, searched: string[] }} Answer */
 
 /** What a search found: the story of one message, or a list of messages. @param {Answer} answer @param {string} back */
-export function answerView({ stories, commands, matching, searched }, back) {
+export function answerView({ stories, commands, more, searched }, back) {
   const [story, ...others] = stories
   if (story && others.length === 0) return storyView(story)
   const listed =
     stories.length > 0 ? stories.map(one => storyLink(one, back)) : commands.map(one => commandLink(one, back))
-  const shown =
-    matching > listed.length
-      ? `${matching} messages; these are ${commands.length > 0 ? 'the newest' : 'the first'} ${listed.length}.`
-      : ''
   return html`
     ${listed.length === 0 ? html`<p class="conclusion">No trace in what was searched.</p>` : html`<ul class="found">${listed}</ul>`}
-    ${shown ? html`<p class="note">${shown}</p>` : nothing}
+    ${more ? html`<p class="note">There are more: these are ${commands.length > 0 ? 'the newest' : 'some'} ${listed.length}.</p>` : nothing}
     ${searchedView(searched)}`
 }
 
