@@ -109,9 +109,9 @@ describe('a story', () => {
     const evidence = evidenceOf({
       progress: 'waiting',
       results: [{ code: '0815', payload: '{"x":"secret"}', hlr }],
-      statuses: [{ reply: '5', replies }],
+      statuses: [{ reply: '5', replies, extra: '{"to":380509998877}' }],
     })
-    const secrets = ['0815', 'secret', '380671234567', String(buildCommand().phone), 'reply 5']
+    const secrets = ['0815', 'secret', '380671234567', '380509998877', String(buildCommand().phone), 'reply 5']
     const written = (show: boolean) =>
       JSON.stringify(storyOf(evidence, show), (_, value) => (typeof value === 'bigint' ? String(value) : value))
     for (const secret of secrets) {

@@ -100,6 +100,22 @@ describe('the packed package', { timeout: 30_000 }, () => {
     expect(await runProgram(checkout, 'npx', ['--offline', 'busgate', '--version'])).toMatch(/^\d+\.\d+\.\d+\n$/)
   })
 
+  test('brings the page of busgate ui, with all that a browser needs', async () => {
+    const script = `
+      import { spawn } from 'node:child_process'
+      const env = { ...process.env, BUSGATE_KAFKA_BROKERS: '127.0.0.1:1', BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
+      const ui = spawn(process.execPath, ['node_modules/.bin/busgate', 'ui', '--port', '0'], { env })
+      for await (const line of ui.stdout) {
+        const answers = await Promise.all(['', 'main.js', 'style.css', 'lit-html.js'].map(file => fetch(String(line).trim() + file)))
+        console.log(answers.map(({ status }) => status).join())
+        break
+      }
+      ui.kill('SIGINT')
+    `
+    await project.write('page.js', script)
+    expect(await project.run('node', 'page.js')).toBe('200,200,200,200\n')
+  })
+
   test.each([
     ['node16', 'node16'],
     ['esnext', 'bundler'],

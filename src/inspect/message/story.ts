@@ -19,8 +19,8 @@ export interface Event {
   detail: unknown
 }
 
-/** Fields of results and statuses that hold an answer to a recipient, or from one. */
-const personal: readonly string[] = ['code', 'hlr', 'payload', 'reply', 'replies']
+/** Fields of results and statuses that hold an answer to a recipient, or from one, or what nobody has foreseen. */
+const personal: readonly string[] = ['code', 'hlr', 'payload', 'reply', 'replies', 'extra']
 const hidden = '***'
 
 /** All that was found, in the order of time. @param show whether texts, phones and the like may be seen */

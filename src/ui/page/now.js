@@ -194,7 +194,7 @@ function doubts({ doubts, at }) {
   return html`
     <p class="big"><b>${count(doubts.open)}</b> perhaps sent</p>
     <div class="scroll"><table>
-      <thead><tr><th scope="col">id</th><th scope="col" class="text">because of</th><th scope="col">since</th><th scope="col" class="text">waits for</th></tr></thead>
+      <thead><tr><th scope="col">id</th><th scope="col" class="text">cause</th><th scope="col">since</th><th scope="col" class="text">waits for</th></tr></thead>
       <tbody>
         ${doubts.oldest.map(
           ({ id, cause, attempts, postedAt, waitsFor, account }) => html`
