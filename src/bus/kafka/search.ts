@@ -18,11 +18,17 @@ const batchesAtOnce = 8
 /** Bytes of memory that the records of one batch may take. */
 const batchRoom = 256 * 1024 * 1024
 
-/** A batch that may hold a record that is looked for. */
+/** Bytes that are asked for at once where batch after batch may hold a record that is looked for. */
+const stretchBytes = 1024 * 1024
+/** Batches so many offsets apart are read together: their records in between cost less than another request. */
+const nearOffsets = 500
+
+/** A part of a log that may hold a record that is looked for: a batch, or several that are near each other. */
 interface Candidate {
   /** The place behind the batch before, because a set of the older formats does not state its first offset. */
   from: number
   last: number
+  batches: number
 }
 
 export interface SearchOptions {
@@ -55,13 +61,15 @@ export async function searchLog(
     const next = behind(bytes, reached)
     fetching = next > reached && next < end ? fetchRaw(options, tp, next) : null
     since ??= timeOf(bytes)
-    for (const candidate of await candidatesIn(bytes, reached, patterns)) {
-      if (candidate.from >= end || ending.aborted) break
-      const found = await readBatch(fetch, tp, candidate.from, Math.min(candidate.last, end - 1))
-      const wanted = found.filter(record => !record.unreadable && holds(record, needles))
-      unreadable += found.filter(record => record.unreadable).length
-      if (take && wanted.length > 0) await take(wanted)
-      else records.push(...wanted)
+    for (const candidate of joined(await candidatesIn(bytes, reached, patterns))) {
+      for await (const found of recordsIn(fetch, tp, candidate, end)) {
+        const wanted = found.filter(record => !record.unreadable && holds(record, needles))
+        unreadable += found.filter(record => record.unreadable).length
+        if (take && wanted.length > 0) await take(wanted)
+        else records.push(...wanted)
+        if (ending.aborted) break
+      }
+      if (ending.aborted) break
     }
     reached = next
   }
@@ -105,11 +113,22 @@ async function candidatesIn(bytes: Buffer, offset: number, patterns: readonly Bu
   const turns = pLimit(batchesAtOnce)
   let from = offset
   const looks = [...batchesIn(bytes)].map(batch => {
-    const candidate = { from, last: endOf(batch) }
+    const candidate = { from, last: endOf(batch), batches: 1 }
     from = Math.max(from, candidate.last + 1)
     return turns(async () => ((await mayHold(batch, patterns)) ? [candidate] : []))
   })
   return (await Promise.all(looks)).flat()
+}
+
+/** The same with those joined that are near each other. */
+function joined(candidates: readonly Candidate[]): Candidate[] {
+  const stretches: Candidate[] = []
+  for (const { from, last } of candidates) {
+    const before = stretches.at(-1)
+    if (before && from - before.last <= nearOffsets) Object.assign(before, { last, batches: before.batches + 1 })
+    else stretches.push({ from, last, batches: 1 })
+  }
+  return stretches
 }
 
 /** Whether the batch may hold one of the patterns: one that cannot be looked into may. */
@@ -138,18 +157,23 @@ function endOf(batch: Buffer): number {
   return magic === newestFormat ? lastOffsetOf(batch) : firstOffset
 }
 
-/** Reads what of a batch is committed; where it cannot be read, the record that stands for it. */
-async function readBatch(fetch: Fetch, tp: TopicPartition, first: number, last: number): Promise<BusRecord[]> {
-  const records: BusRecord[] = []
-  for (let offset = first; offset <= last; ) {
+/** Reads what is committed there, below `end`, some records at a time; where a batch cannot be read, what stands for it. */
+async function* recordsIn(
+  fetch: Fetch,
+  tp: TopicPartition,
+  { from, last, batches }: Candidate,
+  end: number,
+): AsyncGenerator<BusRecord[]> {
+  const behind = Math.min(last + 1, end)
+  const bytesPerPartition = batches === 1 ? 1 : stretchBytes
+  for (let offset = from; offset < behind; ) {
     const position = { tp, offset }
-    const limits = { waitMs: 0, bytesPerPartition: 1, roomPerPartition: batchRoom }
+    const limits = { waitMs: 0, bytesPerPartition, roomPerPartition: batchRoom }
     const fetched = (await fetchCommitted(fetch, [position], limits)).get(position)
     if (!fetched) throw new Error(`${tp.topic}/${tp.partition} cannot be read at offset ${offset}`)
     if (!fetched.ok) throw fetched.error
-    records.push(...fetched.records.filter(record => record.offset <= last))
-    if (fetched.next <= offset) break
+    yield fetched.records.filter(record => record.offset < behind)
+    if (fetched.next <= offset) return
     offset = fetched.next
   }
-  return records
 }
