@@ -24,7 +24,7 @@ export interface BoardOptions {
 const progressSteps = 2
 const mostPartitions = 256
 
-/** What goes on, kept up to date while somebody may look. */
+/** Keeps up to date what the page shows of this moment. */
 export class Board {
   readonly #options: BoardOptions
   readonly #since = Date.now()

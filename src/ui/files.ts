@@ -14,7 +14,7 @@ const types: Record<string, string> = {
   '.svg': 'image/svg+xml',
 }
 
-/** What the browser gets, by its path: the files of page/ as they are, and lit-html as its package has it. */
+/** Reads the files that the browser gets, by their paths: those of page/ as they are, and lit-html as its package has it. */
 export function pageFiles(): ReadonlyMap<string, PageFile> {
   const folder = new URL('./page/', import.meta.url)
   const files = readdirSync(folder).map((name): [string, URL] => [`/${name}`, new URL(name, folder)])

@@ -26,7 +26,7 @@ export const safetyHeaders = {
 
 export interface Refusal {
   status: number
-  /** For people. */
+  /** A sentence for people. */
   text: string
   headers?: Record<string, string>
 }

@@ -2,7 +2,7 @@
  * What the page shows of this moment. Only types, since the browser reads them, too.
  */
 
-/** How it is now; sent to the page every other second. */
+/** The state of this moment, which is sent to the page every other second. */
 export interface Now {
   /** Milliseconds since 1970. */
   at: number
@@ -31,7 +31,7 @@ export interface Now {
   points: Record<string, number>
 }
 
-/** What the chart begins with. */
+/** The points that a chart begins with. */
 export interface History {
   /** How many points there are room for. */
   room: number
@@ -83,7 +83,7 @@ export interface Failure {
   outcome: string
   errorCode: string
   count: number
-  /** What helps; null: its own text says it. */
+  /** A sentence that says what helps; null: the error text says it. */
   remedy: string | null
 }
 

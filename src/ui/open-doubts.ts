@@ -112,7 +112,7 @@ export class OpenDoubtList {
     }
   }
 
-  /** As the settings here tell, which are those of the workers if they were started with the same. */
+  /** Says it by the settings of this process, which are those of the workers if they were started with the same. */
   #waitsFor(one: Kept, at: number): string {
     const { gateway, delivery } = this.#settings
     const isBegun = this.#checkpoints.get(one.partition)

@@ -5,7 +5,7 @@ import { Pauses } from '../pauses/pauses.ts'
 import { FollowedTopic } from './followed-topic.ts'
 import type { Pause } from './now.ts'
 
-/** What operators have paused, as the control topic tells. It is small: what it tells is compacted. */
+/** Follows the control topic for what operators have paused. It is read from its beginning, for it is compacted and small. */
 export class OperatorPauses {
   readonly #pauses = new Pauses(systemClock)
   readonly #topic: FollowedTopic

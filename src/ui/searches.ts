@@ -12,7 +12,7 @@ import { linesOf, mostIds, tell } from '../inspect/message/tell.ts'
 import type { SendCommand } from '../records/generated.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 
-/** What is looked for. `phone`: its last digits. */
+/** A question for messages. By `phone`, the text is its last digits. */
 export interface Question {
   by: 'id' | 'correlation' | 'tenant' | 'phone'
   text: string
@@ -23,13 +23,13 @@ export interface Question {
 }
 
 export interface Answer {
-  /** Of single messages, each as the lines of `busgate message --json`. */
+  /** The stories of single messages, each as the lines of `busgate message --json`. */
   stories: { id: bigint; found: boolean; lines: object[]; searched: string[] }[]
-  /** Where messages are listed only; the newest first. */
+  /** Commands of messages that are listed only, the newest first. */
   commands: Omit<RecentCommand, 'phone'>[]
-  /** Whether there are others. */
+  /** Whether there are more messages than these. */
   more: boolean
-  /** What was looked through beside that, in lines. */
+  /** Lines that say what was looked through, beside the lines of each story. */
   searched: string[]
 }
 
@@ -73,7 +73,7 @@ export class Searches {
     return this.#inTurn(ending, () => this.#find(question, ending))
   }
 
-  /** What `busgate dlq replay --all` would do with these dead letters. Nothing is written. @throws as `find` */
+  /** Says what `busgate dlq replay --all` would do with these dead letters. Nothing is written. @throws as `find` */
   previewReplay(filters: Filters, ending: AbortSignal): Promise<ReplayPreview> {
     return this.#inTurn(ending, async () => {
       const { bus, settings } = this.#options
@@ -126,7 +126,7 @@ export class Searches {
   }
 }
 
-/** What a person types to have it done. */
+/** The command line with which a person replays them. */
 function replayCommand({ stage, code, topic }: Filters): string {
   const flags = Object.entries({ stage, code, topic }).flatMap(([name, value]) =>
     value === undefined

@@ -19,7 +19,7 @@ export interface Ui {
 
 const host = '127.0.0.1'
 const mostWatchers = 32
-/** What one page may not have read yet of what goes on; behind that it is ended, and comes again by itself. */
+/** Bytes that one page may leave unread; with more its connection is ended, and it comes again by itself. */
 const mostUnread = 1024 * 1024
 const files = pageFiles()
 

@@ -2,7 +2,7 @@
 export const stepMs = 2000
 /** Steps that are kept. */
 export const steps = 300
-/** How far back counts go. */
+/** The time that counts go back. */
 export const windowMs = steps * stepMs
 /** Rates are those of the last steps. */
 const rateSteps = 5
@@ -53,7 +53,7 @@ export class Traffic {
     })
   }
 
-  /** How many of a kind, with this label first, come in a second now. */
+  /** The rate, a second, of a kind and, where it is given, of this first label. */
   perSecond(kind: string, label?: string): number {
     const past = this.#steps.slice(-1 - rateSteps, -1)
     if (past.length === 0) return 0

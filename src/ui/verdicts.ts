@@ -5,7 +5,7 @@ const mostKnown = 100_000
 const mostEarly = 10_000
 /** A status can be read before the result of its message, by less than this. */
 const earlyMs = 5000
-/** What may be said of a message after its verdict. */
+/** Statuses that may be told of a message after its verdict. */
 const laterWords = /^(READ|REPLIED)$/i
 
 /**

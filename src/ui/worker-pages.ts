@@ -25,7 +25,7 @@ const wanted: ReadonlySet<string> = new Set([...Object.keys(counters), ...gauges
 
 type Labels = Record<string, string>
 
-/** What the workers' own pages tell of accounts and partitions. */
+/** The present state of accounts and partitions, as the workers' own pages tell it. */
 export interface WorkersNow {
   accounts: Omit<AccountNow, 'perSecond' | 'rate'>[]
   pauses: Pause[]
@@ -128,7 +128,7 @@ function whyNot({ name, message, cause }: Error): string {
   return (cause as { code?: string } | undefined)?.code ?? message
 }
 
-/** What /readyz says. */
+/** The reasons in an answer of /readyz. */
 function reasonsIn(text: string): string[] {
   try {
     const state = parseJson(text)

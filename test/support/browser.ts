@@ -50,7 +50,7 @@ export async function openInBrowser(url: string, options: BrowserContextOptions 
   return page
 }
 
-/** What a test asks of the window; the tests are checked without the types of a browser. */
+/** The part of a window that tests ask; they are checked without the types of a browser. */
 interface BrowserWindow {
   document: { body: object; documentElement: { scrollWidth: number } }
   innerWidth: number

@@ -18,7 +18,7 @@ export async function startPage(
   return page
 }
 
-/** Where a world's worker tells its metrics. */
+/** The address at which a world's worker tells its metrics. */
 export const telemetryOf = ({ worker }: World) => new URL(`http://127.0.0.1:${worker.ports.telemetry}`)
 
 export interface HttpAnswer {

@@ -120,7 +120,7 @@ async function candidatesIn(bytes: Buffer, offset: number, patterns: readonly Bu
   return (await Promise.all(looks)).flat()
 }
 
-/** The same with those joined that are near each other. */
+/** Joins candidates that are near each other. */
 function joined(candidates: readonly Candidate[]): Candidate[] {
   const stretches: Candidate[] = []
   for (const { from, last } of candidates) {

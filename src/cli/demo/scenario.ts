@@ -41,7 +41,7 @@ export function commandOf(index: number): NewCommand {
   return { ...command, correlationId: `order-${idOf(index)}`, tenant: tenants[index % tenants.length] } as NewCommand
 }
 
-/** The same to a phone of which no callback comes. */
+/** A command to a phone of which no callback comes. */
 export function silentOf(index: number): NewCommand {
   return {
     ...commandOf(index),

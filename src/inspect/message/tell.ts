@@ -4,7 +4,7 @@ import { type Event, storyOf, time } from './story.ts'
 
 /** How far back is looked unless told otherwise. */
 export const weekMs = 7 * 24 * 3_600_000
-/** Of so many messages that a correlationId leads to the stories are told: more would be a list, which tail is for. */
+/** The most messages of one correlationId whose stories are told: more would be a list, which tail is for. */
 export const mostIds = 20
 
 /** Which messages of an id are meant, and who is looking. */

@@ -6,7 +6,7 @@ export function linkTo(question) {
   return `#${new URLSearchParams(given)}`
 }
 
-/** What an address asks for; null: how it is now. @param {string} hash @returns {Question | null} */
+/** The question that an address asks; null: it asks how it is now. @param {string} hash @returns {Question | null} */
 export function questionIn(hash) {
   const given = new URLSearchParams(hash.slice(1))
   const by = given.get('by')

@@ -24,7 +24,7 @@ export const clockTime = ms => timeOfDay.format(ms)
 /** @param {number} ms since 1970 */
 export const dateTime = ms => dayAndTime.format(ms)
 
-/** How long something takes or has lasted, in the two largest units. @param {number} ms */
+/** A duration in its two largest units. @param {number} ms */
 export function span(ms) {
   const seconds = Math.max(0, ms) / 1000
   if (seconds < 1) return `${Math.round(Math.max(0, ms))} ms`

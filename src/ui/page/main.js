@@ -106,7 +106,7 @@ function sources() {
     </ul>`
 }
 
-/** What keeps the page from telling all. */
+/** Lists what keeps the page from telling all. */
 function notices() {
   const { now, connected } = state
   const lines = (now?.sources ?? []).flatMap(({ name, kind, trouble, reasons }) => {

@@ -17,7 +17,7 @@ import { clockTime, count, dateTime, percent, perSecond, span, visible, withTime
  * @property {(cause: DeadLetterCause) => void} onPreview
  */
 
-/** What goes on. @param {NowView} view */
+/** Draws what goes on. @param {NowView} view */
 export function nowPanels(view) {
   const { now } = view
   const told = now.figures === 'workers' ? "from the workers' metrics" : 'from the topics'
@@ -47,7 +47,7 @@ function panel(title, source, content, kind = '') {
 /** @param {string} text */
 const empty = text => html`<p class="empty">${text}</p>`
 
-/** What is paused stands above everything else. @param {Now} now */
+/** Draws what is paused, above everything else. @param {Now} now */
 function pauses({ pauses }) {
   if (pauses.length === 0) return nothing
   return html`

@@ -8,7 +8,7 @@ import { dateTime, span, visible, withTimes } from './format.js'
 /** @typedef {{ id: number | string, account: string, type: string, tenant: string | null, correlationId: string | null, time: number }} FoundCommand */
 /** @typedef {{ stories: Story[], commands: FoundCommand[], more: boolean, searched: string[] }} Answer */
 
-/** What a search found: the story of one message, or a list of messages. @param {Answer} answer @param {string} back */
+/** Draws what a search found: the story of one message, or a list of messages. @param {Answer} answer @param {string} back */
 export function answerView({ stories, commands, more, searched }, back) {
   const [story, ...others] = stories
   if (story && others.length === 0) return storyView(story)
