@@ -17,13 +17,15 @@ interface Written {
 }
 
 /** A partition's log, answered from the batch on that holds the offset, at most so many bytes; the first one is whole. */
-function search(log: readonly Written[], key: string, mostBytes = Number.POSITIVE_INFINITY) {
+async function search(log: readonly Written[], key: string, mostBytes = Number.POSITIVE_INFINITY) {
   const end = log.at(-1)!.last + 1
-  const fetch: Fetch = async ({ partitions }) => {
+  let fetches = 0
+  const fetch: Fetch = async ({ partitions, partitionBytes }) => {
     const { offset } = partitions[0]!
+    fetches++
     const rest = log.filter(({ last }) => last >= offset).map(({ bytes }) => bytes)
     const whole = Buffer.concat(rest)
-    const bytes = whole.subarray(0, Math.max(rest[0]?.length ?? 0, mostBytes))
+    const bytes = whole.subarray(0, Math.max(rest[0]?.length ?? 0, Math.min(mostBytes, partitionBytes)))
     return decodeFetch(buildFetchAnswer(11, [{ partition: 0, highWatermark: end, bytes }]), 11)
   }
   const logs: Parameters<typeof searchLog>[0]['logs'] = {
@@ -36,7 +38,7 @@ function search(log: readonly Written[], key: string, mostBytes = Number.POSITIV
     needles: [{ key: Buffer.from(key) }],
     ending: new AbortController().signal,
   }
-  return searchLog({ fetch, logs }, { topic: 'topic', partition: 0 }, query)
+  return { ...(await searchLog({ fetch, logs }, { topic: 'topic', partition: 0 }, query)), fetches }
 }
 
 const recordsFrom = (offset: number): BatchRecord[] =>
@@ -45,6 +47,8 @@ const batchFrom = (offset: number, options: Parameters<typeof buildBatch>[1] = {
   last: offset + 9,
   bytes: buildBatch(recordsFrom(offset), options),
 })
+const batchOf = (offset: number, key: string) =>
+  buildBatch(recordsFrom(offset).map((record, i) => (i === 0 ? { ...record, key } : record)))
 const offsetsOf = ({ records }: Awaited<ReturnType<typeof search>>) => records.map(({ offset }) => offset)
 
 describe('a search through a log of Kafka', () => {
@@ -73,6 +77,13 @@ describe('a search through a log of Kafka', () => {
     expect(offsetsOf(await search(log, 'key 9'))).toEqual([9])
     expect(offsetsOf(await search(log, 'key 0'))).toEqual([10])
     expect(offsetsOf(await search(log, 'id-15'))).toEqual([15])
+  })
+
+  test('reads batches together where one after the other may hold what is looked for', async () => {
+    const log = Array.from({ length: 300 }, (_, i) => ({ ...batchFrom(10 * i), bytes: batchOf(10 * i, 'wanted') }))
+    const { fetches, records } = await search(log, 'wanted')
+    expect(records.map(({ offset }) => offset)).toEqual(log.map((_, i) => 10 * i))
+    expect(fetches).toBeLessThan(10)
   })
 
   test('counts a batch that cannot be read, since it may hold what is looked for, and goes on behind it', async () => {
