@@ -38,6 +38,7 @@ export class Board {
   readonly #watchers = new Set<(now: Now) => void>()
   #partitions: PartitionNow[] = []
   #trouble: string | null = null
+  #isAsking = false
   #timer: NodeJS.Timeout
   #steps = 0
 
@@ -102,7 +103,8 @@ export class Board {
   async #step(): Promise<void> {
     const began = performance.now()
     const isTime = this.#steps++ % progressSteps === 0 || this.#partitions.length === 0
-    await Promise.all([this.#workers?.ask(), isTime && this.#askGroup()])
+    if (isTime && !this.#isAsking) void this.#askGroup() // brokers may take their time: the rest is told meanwhile
+    await this.#workers?.ask()
     this.#topics?.verdicts.countEarly()
     this.#traffic.step()
     const now = this.now()
@@ -112,12 +114,15 @@ export class Board {
 
   async #askGroup(): Promise<void> {
     const { bus, settings } = this.#options
+    this.#isAsking = true
     try {
       await this.#doubts.refresh()
       this.#partitions = await groupProgress(bus, settings.kafka.groupId, this.#topics?.commands ?? [])
       this.#trouble = null
     } catch (error) {
       this.#trouble = (error as Error).message
+    } finally {
+      this.#isAsking = false
     }
   }
 
