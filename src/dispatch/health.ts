@@ -1,5 +1,6 @@
 import type { Account } from '../accounts/account.ts'
 import type { AccountGate } from '../accounts/gate.ts'
+import { notOpen } from '../bus/not-open.ts'
 import type { Membership } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import type { Pauses } from '../pauses/pauses.ts'
@@ -31,13 +32,12 @@ export function reasonsOf(
   accounts: ReadonlyMap<string, Account>,
   waits: readonly (string | null)[],
 ): string[] {
-  const closed = [...membership.sessions()].filter(({ open }) => !open)
   const trouble = membership.trouble()
   return [
     ...(trouble ? [trouble] : []),
     ...membership.unread(),
     ...waits.filter(reason => reason !== null),
-    ...closed.map(({ topic, partition }) => `${topic}/${partition} is not open`),
+    ...notOpen(membership.sessions()),
     ...[...accounts.values()].flatMap(({ name, gate }) =>
       gate.reason ? [`account ${name} pauses: ${gate.reason}`] : [],
     ),

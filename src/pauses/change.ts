@@ -64,9 +64,12 @@ function parsed(value: Buffer): unknown {
 }
 
 /** What is paused, by whom and until when, in one line. */
-export function pauseText({ kind, name, by, at, until, reason }: Change): string {
+export const pauseText = (change: Change): string => `${change.kind} ${change.name} is paused ${pausedBy(change)}`
+
+/** By whom, since and until when, and why. */
+export function pausedBy({ by, at, until, reason }: Change): string {
   const end = until === null ? 'until it is resumed' : `until ${textOf(until)}`
-  return `${kind} ${name} is paused by ${by} since ${textOf(at)} ${end}${reason === null ? '' : `: ${reason}`}`
+  return `by ${by} since ${textOf(at)} ${end}${reason === null ? '' : `: ${reason}`}`
 }
 
 const textOf = (ms: number) => new Date(ms).toISOString()

@@ -1,5 +1,6 @@
 import { Account, shareRates } from '../accounts/account.ts'
 import { StatusPoller } from '../accounts/poller.ts'
+import { notOpen } from '../bus/not-open.ts'
 import { partitionsOf } from '../bus/partitions-of.ts'
 import type { Bus, Membership, Session, SessionListener } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
@@ -120,13 +121,7 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
     },
     reasons: () => {
       const trouble = joined.trouble()
-      return [
-        ...(trouble ? [trouble] : []),
-        ...joined.unread(),
-        ...[...joined.sessions()]
-          .filter(({ open }) => !open)
-          .map(({ topic, partition }) => `${topic}/${partition} is not open`),
-      ]
+      return [...(trouble ? [trouble] : []), ...joined.unread(), ...notOpen(joined.sessions())]
     },
     async stop() {
       poller.stop()

@@ -1,6 +1,6 @@
 import type { Bus, TopicPartition } from '../bus/port.ts'
 import { systemClock } from '../clock.ts'
-import { pauseText, readChange } from '../pauses/change.ts'
+import { pausedBy, readChange } from '../pauses/change.ts'
 import { Pauses } from '../pauses/pauses.ts'
 import { FollowedTopic } from './followed-topic.ts'
 import type { Pause } from './now.ts'
@@ -28,7 +28,7 @@ export class OperatorPauses {
   }
 
   now(): Pause[] {
-    return [...this.#pauses.inForce].map(pause => ({ what: `${pause.kind} ${pause.name}`, why: pauseText(pause) }))
+    return [...this.#pauses.inForce].map(pause => ({ what: `${pause.kind} ${pause.name}`, why: pausedBy(pause) }))
   }
 
   close(): Promise<void> {
