@@ -8,16 +8,18 @@ import { Telemetry } from '../../src/telemetry/events.ts'
 import { type AnsweredPartition, buildBatch, buildFetchAnswer, decodeFetch } from '../support/batches.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 
-type Answer = Omit<AnsweredPartition, 'partition'> | Error | null
+/** null: not yet. 'throttled': nothing, of no partition. */
+type Answer = Omit<AnsweredPartition, 'partition'> | Error | null | 'throttled'
 
 const nothing = Buffer.alloc(0)
 const leader = 1
 
-/** Reads one partition, led by node 1, of brokers that answer as the test says; null: not yet. */
+/** Reads one partition, led by node 1, of brokers that answer as the test says. */
 function build(answer: (node: number, request: FetchRequest) => Answer, rack?: string) {
   const clock = new ManualClock()
   const asked: [node: number, rack: string, offset: number][] = []
   const offsets: number[] = []
+  const ends: number[] = []
   const brokers = {
     leader: async () => leader,
     refresh: async () => {},
@@ -27,24 +29,29 @@ function build(answer: (node: number, request: FetchRequest) => Answer, rack?: s
       const answered = answer(node, request)
       if (answered instanceof Error) throw answered
       if (answered === null) return new Promise(() => {})
-      return decodeFetch(buildFetchAnswer(12, [{ partition: 0, ...answered }]), 12)
+      const partitions = answered === 'throttled' ? [] : [{ partition: 0, ...answered }]
+      return decodeFetch(buildFetchAnswer(12, partitions), 12)
     },
   } as unknown as Brokers
   const fetcher = new Fetcher({ brokers, clock, telemetry: new Telemetry(), rack })
   onTestFinished(() => void fetcher.close())
-  const reading: Reading = {
-    tp: { topic: 'topic', partition: 0 },
-    offset: 0,
-    life: 0,
-    paused: false,
-    take: ({ records }) => void offsets.push(...records.map(({ offset }) => offset)),
-    cut: () => {},
-  }
-  fetcher.read(reading)
+  const readFrom = (offset: number, take: Reading['take']) =>
+    fetcher.read({
+      tp: { topic: 'topic', partition: 0 },
+      offset,
+      life: 0,
+      paused: false,
+      take,
+      cut: () => {},
+    })
+  readFrom(0, ({ records, highWatermark }) => {
+    offsets.push(...records.map(({ offset }) => offset))
+    ends.push(highWatermark)
+  })
   const settle = async () => {
     for (let i = 0; i < 30; i++) await settled()
   }
-  return { asked, offsets, settle }
+  return { asked, offsets, ends, settle, readFrom }
 }
 
 test('who names no rack is answered by leaders', async () => {
@@ -96,4 +103,29 @@ test('a replica that does not have the offset yet does not make anybody believe 
   }, 'near')
   await settle()
   expect(asked.at(-1)).toEqual([leader, '', 0])
+})
+
+test('a reading that is at the end of a log leaves the next fetch to one of the same partition that is behind', async () => {
+  const waits: number[] = []
+  const { asked, settle, readFrom } = build((_, { waitMs, partitions: [first] }) => {
+    if (waits.push(waitMs) > 10) return null
+    return first!.offset === 1_000 ? { bytes: buildBatch([1_000]) } : { bytes: nothing }
+  })
+  const behind: number[] = []
+  readFrom(1_000, ({ records }) => void behind.push(...records.map(({ offset }) => offset)))
+  await settle()
+  expect(asked.slice(0, 2).map(([, , offset]) => offset)).toEqual([0, 1_000])
+  expect(behind).toEqual([1_000])
+  expect(waits).not.toContain(0)
+})
+
+test('where a log ends is not told before its broker has: one that throttles answers nothing', async () => {
+  let fetches = 0
+  const { ends, settle } = build(() => {
+    fetches++
+    if (fetches === 1) return 'throttled'
+    return fetches === 2 ? { bytes: nothing, highWatermark: 7 } : null
+  })
+  await settle()
+  expect(ends).toEqual([7])
 })

@@ -44,7 +44,7 @@ interface State {
 const lastingMs = 3_000
 /** A partition that is newly read, or ready again, waits so long at most for the fetch under way. */
 const longWaitMs = 200
-/** While some may be ready soon. */
+/** While some may be ready soon, or wait for their turn; less would ask without a rest where nothing is new for any. */
 const shortWaitMs = 10
 const bytesPerPartition = 256 * 1024
 /**
@@ -165,8 +165,9 @@ export class Fetcher {
       state.life = reading.life
       return true
     })
+    if (asked.length < ready.length) for (const state of asked) this.#toTheEnd(state.reading, state)
     const { alone, session } = source
-    const limits = { ...this.#limits(asked), alone, waitMs: asked.length < ready.length ? 0 : this.#waitMs() }
+    const limits = { ...this.#limits(asked), alone, waitMs: asked.length < ready.length ? shortWaitMs : this.#waitMs() }
     try {
       const answers = await fetchCommitted(request => session.fetch(request), fetch.places, limits)
       for (const place of fetch.places) {
@@ -215,8 +216,11 @@ export class Fetcher {
     return longWaitMs
   }
 
-  /** @param fetched missing: there is nothing new */
-  #take(state: State, from: number, fetched: FetchedRecords | undefined, highWatermark: number): void {
+  /**
+   * @param fetched missing: there is nothing new
+   * @param highWatermark null: the broker has not told it yet
+   */
+  #take(state: State, from: number, fetched: FetchedRecords | undefined, highWatermark: number | null): void {
     const { reading } = state
     if (this.#readings.get(reading) !== state) return
     state.phase = 'ready'
@@ -224,9 +228,9 @@ export class Fetcher {
     state.failures = 0
     state.trouble = null
     if (state.told.size > 0) state.told.clear()
-    if (!fetched && state.isTold) return
+    const answer = fetched ?? (state.isTold ? null : emptyAt(from, highWatermark))
+    if (!answer) return
     state.isTold = true
-    const answer = fetched ?? { records: [], next: from, highWatermark, preferredReplica: -1, ok: true }
     if (answer.preferredReplica >= 0) this.#readFrom(answer.preferredReplica, state)
     if (answer.next > from) this.#toTheEnd(reading, state)
     reading.offset = answer.next
@@ -313,6 +317,9 @@ export class Fetcher {
     this.#options.telemetry.emit('bus.log', { level: 'warn', message: `cannot read ${names} now: ${text}` })
   }
 }
+
+const emptyAt = (next: number, highWatermark: number | null): FetchedRecords | null =>
+  highWatermark === null ? null : { ok: true, records: [], next, highWatermark, preferredReplica: -1 }
 
 const readingsAt = (asked: readonly State[], { tp }: Place): Reading[] =>
   asked.flatMap(({ reading }) =>

@@ -12,7 +12,7 @@ const forgotten = ['FETCH_SESSION_ID_NOT_FOUND', 'INVALID_FETCH_SESSION_EPOCH', 
 interface Known {
   tp: TopicPartition
   offset: number
-  highWatermark: number
+  highWatermark: number | null
   /** The number of the last fetch that it was wanted in. */
   wantedIn: number
 }
@@ -45,9 +45,9 @@ export class FetchSession {
     }
   }
 
-  /** The end of the log, as far as the broker has told. */
-  highWatermark(tp: TopicPartition): number {
-    return this.#known.get(tp)?.highWatermark ?? 0
+  /** The end of the log that the broker told last; null: none yet, for one that throttles answers nothing. */
+  highWatermark(tp: TopicPartition): number | null {
+    return this.#known.get(tp)?.highWatermark ?? null
   }
 
   async #fetch(request: FetchRequest): Promise<FetchAnswer> {
@@ -58,7 +58,7 @@ export class FetchSession {
     const answer = await this.#ask({ ...request, partitions, session: { id, epoch, left: this.#left(request) } })
     for (const one of answer.partitions) {
       const known = this.#known.get(one)
-      if (known) known.highWatermark = one.highWatermark
+      if (known && !one.errorCode) known.highWatermark = one.highWatermark
     }
     const next = epoch === lastEpoch ? firstEpoch + 1 : epoch + 1
     this.#session = { id: answer.session, epoch: answer.session === 0 ? firstEpoch : next }
@@ -68,7 +68,7 @@ export class FetchSession {
   #isChanged({ tp, offset }: FetchRequest['partitions'][number]): boolean {
     const known = this.#known.get(tp)
     if (!known) {
-      this.#known.set(tp, { tp, offset, highWatermark: 0, wantedIn: this.#fetches })
+      this.#known.set(tp, { tp, offset, highWatermark: null, wantedIn: this.#fetches })
       return true
     }
     const isMoved = known.offset !== offset
