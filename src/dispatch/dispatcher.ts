@@ -55,6 +55,8 @@ export class Dispatcher {
   /** Monotonic milliseconds. */
   #sweptAt = Number.NEGATIVE_INFINITY
   #pumping = false
+  /** Whether a change of what is paused is about to be heeded. */
+  #isSorting = false
   #stopped = false
 
   constructor(options: DispatcherOptions) {
@@ -224,11 +226,19 @@ export class Dispatcher {
     return isLeft ? sweepMs : Number.POSITIVE_INFINITY
   }
 
-  /** What is stopped is not sent, what is prepared included; what goes on has its turns. */
+  /**
+   * What is stopped is not sent, what is prepared included; what goes on has its turns. Each time all that waits is looked
+   * through, so changes that come in one step are heeded together.
+   */
   #pausesChanged(): void {
-    this.#lanes.sortAnew()
-    for (const account of this.#options.accounts.values()) this.#suspected.add(account)
-    this.pump()
+    if (this.#isSorting) return
+    this.#isSorting = true
+    queueMicrotask(() => {
+      this.#isSorting = false
+      this.#lanes.sortAnew()
+      for (const account of this.#options.accounts.values()) this.#suspected.add(account)
+      this.pump()
+    })
   }
 
   /** Takes back what is prepared and may not be sent now. */

@@ -93,11 +93,11 @@ export class Lanes {
     return wait
   }
 
-  /** The names of those that others need room beside: there are none beside the only account, or in a topic that is paused. */
+  /** The names of those that others need room beside: none does beside the only account, unless it is paused and deadlines go on. */
   get #held(): Set<string> {
     const { accounts, pauses } = this.#options
     const held = new Set<string>()
-    for (const pause of pauses.inForce) if (pause.kind !== 'topic') held.add(keyOf(pause))
+    for (const pause of pauses.inForce) held.add(keyOf(pause))
     if (accounts.size > 1) for (const account of accounts.values()) if (!account.mayGo) held.add(account.name)
     return held
   }

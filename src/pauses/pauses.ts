@@ -16,6 +16,8 @@ export class Pauses {
   readonly #inForce = new Map<string, Change>()
   readonly #listeners = new Set<(change: Change) => void>()
   #cancelTimer = () => {}
+  /** When the timer looks for pauses that are over, milliseconds since 1970; Infinity: there is none. */
+  #looksAt = Number.POSITIVE_INFINITY
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -51,7 +53,7 @@ export class Pauses {
     if (!holds && !this.#inForce.has(key)) return
     if (holds) this.#inForce.set(key, change)
     else this.#inForce.delete(key)
-    this.#awaitEnd()
+    if (holds) this.#lookAt(change.until ?? Number.POSITIVE_INFINITY)
     for (const listener of this.#listeners) listener(holds ? change : { ...change, paused: false })
   }
 
@@ -60,18 +62,25 @@ export class Pauses {
     this.#listeners.clear()
   }
 
-  #awaitEnd(): void {
+  #lookAt(end: number): void {
+    const now = this.#clock.now()
+    const at = Math.min(end, now + longestTimerMs)
+    if (end === Number.POSITIVE_INFINITY || at >= this.#looksAt) return
     this.#cancelTimer()
-    const ends = [...this.#inForce.values()].map(({ until }) => until ?? Number.POSITIVE_INFINITY)
-    const wait = Math.min(...ends) - this.#clock.now()
-    if (!Number.isFinite(wait)) return
-    this.#cancelTimer = this.#clock.after(Math.min(Math.max(0, wait), longestTimerMs), () => this.#end())
+    this.#looksAt = at
+    this.#cancelTimer = this.#clock.after(Math.max(0, at - now), () => this.#look())
   }
 
-  #end(): void {
+  /** Ends what is over. */
+  #look(): void {
+    this.#looksAt = Number.POSITIVE_INFINITY
     const now = this.#clock.now()
-    const over = [...this.#inForce.values()].filter(({ until }) => until !== null && until <= now)
-    for (const change of over) this.apply({ ...change, paused: false })
-    if (over.length === 0) this.#awaitEnd()
+    let next = Number.POSITIVE_INFINITY
+    for (const change of [...this.#inForce.values()]) {
+      if (change.until === null) continue
+      if (change.until <= now) this.apply({ ...change, paused: false })
+      else next = Math.min(next, change.until)
+    }
+    this.#lookAt(next)
   }
 }
