@@ -1,6 +1,5 @@
 import type { Account } from '../accounts/account.ts'
 import type { Session } from '../bus/port.ts'
-import { keyOf } from '../pauses/change.ts'
 import type { Pauses } from '../pauses/pauses.ts'
 import type { Return } from './delivery.ts'
 import { Lane, type Weights } from './lane.ts'
@@ -93,11 +92,14 @@ export class Lanes {
     return wait
   }
 
-  /** The names of those that others need room beside: none does beside the only account, unless it is paused and deadlines go on. */
+  /**
+   * The names of the queues of which nothing may be sent now. Nobody needs room beside the only account, but behind what is
+   * paused deadlines go on. Pauses of which nothing waits have no queue: they may be many.
+   */
   get #held(): Set<string> {
-    const { accounts, pauses } = this.#options
+    const { accounts } = this.#options
     const held = new Set<string>()
-    for (const pause of pauses.inForce) held.add(keyOf(pause))
+    for (const lane of this.#lanes) for (const [key] of lane.paused) held.add(key)
     if (accounts.size > 1) for (const account of accounts.values()) if (!account.mayGo) held.add(account.name)
     return held
   }

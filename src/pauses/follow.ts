@@ -38,7 +38,6 @@ export async function followPauses({ bus, topic, clock, telemetry }: FollowPause
     const begun = await bus.read([topic], 'earliest', ({ partition }, records) => {
       for (const record of records) take(record, partition)
     })
-    if (isClosed) return begun.close()
     const unread = `the pauses on ${topic} could not be read within ${readMs / 1000} s`
     try {
       await limited(clock, readMs, begun.caughtUp(), unread)
@@ -46,6 +45,7 @@ export async function followPauses({ bus, topic, clock, telemetry }: FollowPause
       await begun.close()
       throw new BusUnavailable(unread)
     }
+    if (isClosed) return begun.close()
     reader = begun
     for (const change of pauses.inForce) tell(change)
     pauses.onChange(tell)
@@ -80,8 +80,9 @@ export async function followPauses({ bus, topic, clock, telemetry }: FollowPause
   }
 
   await read().catch(error => {
-    if (error instanceof BusUnavailable) throw error
-    unavailable(error)
+    if (!(error instanceof BusUnavailable)) return unavailable(error)
+    pauses.close()
+    throw error
   })
   return {
     pauses,

@@ -7,8 +7,8 @@ export interface Sendable {
   tenant: string | null
 }
 
-/** A timer can be no longer than that. */
-const longestTimerMs = 24 * 3_600_000
+/** Clocks are set, and machines sleep: a pause ends no later than this behind its time. */
+const longestTimerMs = 60_000
 
 /** What is paused now. */
 export class Pauses {
