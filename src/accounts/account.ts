@@ -124,7 +124,10 @@ export class Account {
     const throttled = verdicts.filter(isThrottled).length
     if (classified.outcome === 'answered') this.#learnt.passed(verdicts.length - throttled, this.#clock.monotonic())
     if (throttled === 0 || throttled < verdicts.length) this.#learn(leave, classified) // else nothing has passed
-    if (throttled > 0) this.#pause({ ...leave, operations: throttled }, 'throttled', 'operations above the rate')
+    if (throttled === 0) return
+    const areFew = this.#learnt.refused(throttled, this.#clock.monotonic()) && !leave.probe
+    if (areFew) this.#telemetry.emit('gateway.retry', { reason: 'throttled', count: throttled })
+    else this.#pause({ ...leave, operations: throttled }, 'throttled', 'operations above the rate')
   }
 
   /** The request came to its end, in a way that says nothing about the account. */

@@ -5,6 +5,11 @@ const recovery = 10
 const leastIncrease = 1
 /** What was learnt counts no more when nothing was throttled for so long: the gateway may allow far more by then. */
 const forgottenMs = 60_000
+/**
+ * Where no more of the last second's operations were throttled than this part, the rate is not why: gateways throttle
+ * single recipients, too, however slowly they are sent to.
+ */
+const fewPart = 1 / 10
 const secondMs = 1_000
 const steps = 10
 
@@ -15,6 +20,7 @@ const steps = 10
 export class LearntRate {
   readonly #sent = new LastSecond()
   readonly #passed = new LastSecond()
+  readonly #refused = new LastSecond()
   /** Right after the last decrease. */
   #base = Number.POSITIVE_INFINITY
   #increase = 0
@@ -35,6 +41,13 @@ export class LearntRate {
   /** Operations were answered that were not throttled. */
   passed(operations: number, now: number): void {
     this.#passed.add(operations, now)
+  }
+
+  /** Operations were answered that were throttled. @returns whether so few were lately that the rate is not why */
+  refused(operations: number, now: number): boolean {
+    this.#refused.add(operations, now)
+    const refused = this.#refused.count(now)
+    return refused <= fewPart * (this.#passed.count(now) + refused)
   }
 
   /** A request of so many operations was throttled, in part at least. One from before the last decrease says nothing new. */

@@ -27,10 +27,14 @@ export interface Envelope {
 }
 
 /**
- * How commands that were not sent wait again: the next to go, as a half that goes by itself as before, in halves that go
- * each by itself, or as a suspect (one).
+ * How commands that were not sent wait again: the next to go, when they are ready again, as a half that goes by itself as
+ * before, in halves that go each by itself, or as a suspect (one).
  */
-export type Return = 'first' | 'half' | 'halved' | 'suspect'
+export type Return = 'first' | 'later' | 'half' | 'halved' | 'suspect'
+
+/** A command that is throttled while others pass waits so long before it goes again, and for longer each time. */
+const throttledMs = 1_000
+const longestThrottledMs = 30_000
 
 export interface DeliveryOptions {
   connection: Connection
@@ -177,14 +181,25 @@ export class Delivery {
   }
 
   #settleAll(
-    { pendings }: Envelope,
+    { account, pendings }: Envelope,
     classified: Classified & { verdicts: Verdict[] },
     sentAt: number,
     tally: ResultTally,
   ): void {
     const cause = classified.outcome === 'unknown' ? classified.cause : ''
     const again = pendings.filter((pending, i) => !this.#settle(pending, classified.verdicts[i]!, sentAt, cause, tally))
-    if (again.length > 0) this.#release(again, 'first', tally)
+    if (again.length > 0) this.#throttled(account, again, tally)
+  }
+
+  /** Where their account goes on they wait by themselves, for they would be throttled again at once. */
+  #throttled(account: Account, pendings: readonly Pending[], tally: ResultTally): void {
+    const goesOn = account.gate.state === 'closed'
+    const now = this.#options.clock.monotonic()
+    for (const pending of goesOn ? pendings : []) {
+      pending.throttled = (pending.throttled ?? 0) + 1
+      pending.readyAt = now + Math.min(longestThrottledMs, throttledMs * 2 ** (pending.throttled - 1))
+    }
+    this.#release(pendings, goesOn ? 'later' : 'first', tally)
   }
 
   /** @returns false when the command was not sent and has to wait again. */

@@ -12,6 +12,8 @@ export class LaneQueue {
   readonly #alone: Tenants
   /** Halves of an envelope that was refused as a whole: each goes out as it is. */
   #halves: Pending[][] = []
+  /** They are not ready yet, by the time when they are. */
+  #later: Pending[] = []
   /** Refused each by itself, nobody knows why: they go out again alone, when `suspects` says so. */
   readonly suspects = new Suspects()
 
@@ -28,7 +30,7 @@ export class LaneQueue {
 
   /** The same with those of partitions that are not open. */
   get waiting(): number {
-    return this.#batched.waiting + this.#alone.waiting + this.#inHalves
+    return this.#batched.waiting + this.#alone.waiting + this.#inHalves + this.#later.length
   }
 
   /** Whether it holds nothing at all. */
@@ -43,12 +45,12 @@ export class LaneQueue {
   /** The append time of the oldest command, roughly: queues are in order but for what was taken back. */
   get oldestTimestamp(): number | null {
     const halves = this.#halves.flatMap(half => half[0] ?? [])
-    const firsts = [...this.#batched.firsts, ...this.#alone.firsts, ...halves, ...this.suspects.firsts]
+    const firsts = [...this.#batched.firsts, ...this.#alone.firsts, ...halves, ...this.#later, ...this.suspects.firsts]
     const oldest = firsts.reduce((least, { since }) => Math.min(least, since), Number.POSITIVE_INFINITY)
     return Number.isFinite(oldest) ? oldest : null
   }
 
-  /** What waits of one partition, the halves of refused envelopes and the suspects left out. */
+  /** What waits of one partition, the halves of refused envelopes, the suspects and those that are not ready yet left out. */
   on(session: Session): Backlog {
     const [batched, alone] = [this.#batched.on(session), this.#alone.on(session)]
     return { records: batched.records + alone.records, bytes: batched.bytes + alone.bytes }
@@ -66,6 +68,11 @@ export class LaneQueue {
     const others = pendings.filter(pending => !isSuspect(pending))
     this.#alone.putBack(others.filter(isAlone))
     this.#batched.putBack(others.filter(pending => !isAlone(pending)))
+  }
+
+  /** Takes commands back that go again when they are ready. */
+  putBackLater(pendings: readonly Pending[]): void {
+    this.#later = [...this.#later, ...pendings].sort((a, b) => a.readyAt - b.readyAt)
   }
 
   /** Takes back an envelope that was refused as a whole, in two halves. */
@@ -110,16 +117,24 @@ export class LaneQueue {
     const isOfIt = (pending: Pending) => pending.session === session
     this.suspects.takeOut(isOfIt)
     this.#takeOutOfHalves(isOfIt)
+    this.#takeOutOfLater(isOfIt)
   }
 
   /** Takes out those that are to go, wherever they stand: suspects too, and those of partitions that are not open. */
   takeOut(goes: (pending: Pending) => boolean): Pending[] {
     return [
       ...this.#takeOutOfHalves(goes),
+      ...this.#takeOutOfLater(goes),
       ...this.suspects.takeOut(goes),
       ...this.#alone.takeOut(goes),
       ...this.#batched.takeOut(goes),
     ]
+  }
+
+  #takeOutOfLater(goes: (pending: Pending) => boolean): Pending[] {
+    const { out = [], kept = [] } = Object.groupBy(this.#later, pending => (goes(pending) ? 'out' : 'kept'))
+    this.#later = kept
+    return out
   }
 
   #takeOutOfHalves(goes: (pending: Pending) => boolean): Pending[] {
@@ -133,8 +148,9 @@ export class LaneQueue {
 
   /** Milliseconds until an envelope is due: full, or its first command has waited for `lingerMs`. Infinity: nothing waits but suspects. */
   due(now: number, lingerMs: number, operations: number): number {
+    while (this.#later[0] && this.#later[0].readyAt <= now) this.push(this.#later.shift()!)
     if (this.#halves.length > 0 || this.#alone.length > 0 || this.#batched.length >= operations) return 0
-    const { first } = this.#batched
+    const first = this.#batched.first ?? this.#later[0]
     return first ? Math.max(0, first.readyAt + lingerMs - now) : Number.POSITIVE_INFINITY
   }
 

@@ -58,6 +58,7 @@ export class Lane {
   putBack(pendings: readonly Pending[], how: Return): void {
     for (const [queue, own] of Map.groupBy(pendings, pending => this.#queueOf(pending))) {
       if (how === 'first') queue.putBack(own)
+      else if (how === 'later') queue.putBackLater(own)
       else if (how === 'half') queue.putBackHalf(own)
       else if (how === 'halved') queue.putBackHalved(own)
       else queue.suspects.push(own[0]!)

@@ -29,8 +29,10 @@ export interface Pending {
   origin: Origin
   /** Milliseconds since 1970 from which its age counts: when its record was appended, as far as that can be told. */
   since: number
-  /** Monotonic milliseconds: when it was ready to be packed. */
+  /** Monotonic milliseconds: when it was ready to be packed, or is going to be. */
   readyAt: number
+  /** How often it was throttled while others of its account passed. Missing: never. */
+  throttled?: number
   /** POSTs made that may have reached the gateway. */
   attempts: number
   /** Whether one of them may have been executed: what a later one comes to says nothing about that. */

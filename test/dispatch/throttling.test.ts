@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/answer.ts'
 import { buildCommand } from '../support/commands.ts'
+import { buildPause } from '../support/pauses.ts'
 import { buildSending, type Post, type SendingOptions } from '../support/sending.ts'
 
 const commands = (from: number, count: number) =>
@@ -99,5 +100,59 @@ describe('an account that the gateway throttles', () => {
     put('bulk', commands(10_001, 2_000))
     await pass(2_000)
     expect(posts.slice(before).flatMap(({ ids }) => ids)).toHaveLength(2_000)
+  })
+})
+
+describe('a recipient that the gateway throttles, however slowly its account is sent to', () => {
+  const refusal = (id: number) => ({ success: false, error: 'Too many requests', data: { id } })
+  const acceptance = (id: number) => ({ success: true, data: { id, msg_id: id } })
+
+  /** The gateway throttles each id that is divisible by a hundred, so often. */
+  async function throttlingSome(times: number) {
+    const tries = new Map<number, number[]>()
+    const answers = ({ ids, at }: Post): Answer => {
+      const data = ids.map(id => {
+        const tried = [...(tries.get(id) ?? []), at]
+        tries.set(id, tried)
+        return id % 100 === 0 && tried.length <= times ? refusal(id) : acceptance(id)
+      })
+      return { kind: 'response', status: 200, retryAfterMs: null, body: JSON.stringify({ success: true, data }) }
+    }
+    return { ...(await buildSending({ answers })), tries }
+  }
+
+  test('slows nobody else down, and gets its message a second later', async () => {
+    const { put, pass, results, tries, gauge } = await throttlingSome(1)
+    put('bulk', commands(1, 3_000))
+    await pass(3_000)
+    const sent = (await results()).filter(({ outcome }) => outcome === 'SENT')
+    expect(sent).toHaveLength(3_000)
+    expect(gauge('rate_learnt_per_second')).toBe(0)
+    for (let id = 100; id <= 3_000; id += 100) {
+      const [first, second] = tries.get(id)!
+      expect(second! - first!).toBeGreaterThanOrEqual(1_000)
+    }
+  })
+
+  test('is tried less and less often', async () => {
+    const { put, pass, results, tries } = await throttlingSome(Number.POSITIVE_INFINITY)
+    put('bulk', commands(1, 200))
+    await pass(5 * 60_000, 500)
+    expect(await results()).toHaveLength(198)
+    expect(tries.get(100)!.length).toBeGreaterThan(10)
+    expect(tries.get(100)!.length).toBeLessThan(25)
+  })
+
+  test('waits as all others do while it is paused, and expires in time', async () => {
+    const { clock, put, pass, control, results, tries } = await throttlingSome(Number.POSITIVE_INFINITY)
+    put('bulk', commands(1, 99))
+    put('bulk', [buildCommand({ id: 100n, deadline: clock.now() + 20_000 })])
+    await pass(3_000)
+    const before = tries.get(100)!.length
+    control(buildPause())
+    await pass(15_000)
+    expect(tries.get(100)).toHaveLength(before)
+    await pass(10_000)
+    expect((await results()).filter(({ id }) => id === 100n)).toMatchObject([{ outcome: 'EXPIRED' }])
   })
 })
