@@ -78,6 +78,13 @@ describe('what a story comes to', () => {
     expect(conclusion(found)).toMatch(expected)
   })
 
+  test('of an id that was sent twice, far apart, it says so', () => {
+    const text = conclusion({ results: [{ commandOffset: 4 }, { commandOffset: 90_000 }] })
+    expect(text).toMatch(
+      /^Sent: .*2 commands that were all sent, and paid for: busgate\.commands\/0@4 and busgate\.commands\/0@90000\. .*dedupeWindow/,
+    )
+  })
+
   test('of an id that came twice it is what became of the first, and names the command that was not sent', () => {
     const text = conclusion({ results: [{ commandOffset: 4 }, { outcome: 'DUPLICATE', commandOffset: 9 }] })
     expect(text).toMatch(

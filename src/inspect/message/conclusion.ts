@@ -129,15 +129,23 @@ function verdictText(evidence: Evidence, id: bigint, account: string): string | 
 }
 
 function repetition({ results }: Evidence, id: bigint, account: string): string[] {
-  const repeated = results
-    .map(({ value }) => value)
-    .filter(one => one.id === id && one.account === account && one.outcome === 'DUPLICATE')
-  if (repeated.length === 0) return []
-  const places = repeated.map(one =>
-    placeText({ topic: one.commandTopic, partition: one.commandPartition, offset: one.commandOffset }),
-  )
-  return [
-    `The id came ${repeated.length + 1} times: the command at ${places.join(' and ')} was not sent (DUPLICATE), because the ` +
-      'first one counts. Another message needs an id of its own.',
+  const own = results.map(({ value }) => value).filter(one => one.id === id && one.account === account)
+  const placesOf = (outcome: SendResult['outcome']) => [
+    ...new Set(
+      own
+        .filter(one => one.outcome === outcome)
+        .map(({ commandTopic: topic, commandPartition: partition, commandOffset: offset }) =>
+          placeText({ topic, partition, offset }),
+        ),
+    ),
   ]
+  const [sent, repeated] = [placesOf('SENT'), placesOf('DUPLICATE')]
+  const twice =
+    `The id came with ${sent.length} commands that were all sent, and paid for: ${sent.join(' and ')}. An id is known again ` +
+    'on its own partition, among as many ids as delivery.dedupeWindow says.'
+  const once =
+    `The id came ${repeated.length + 1} times: the command at ${repeated.join(' and ')} was not sent (DUPLICATE), because the ` +
+    'first one counts.'
+  const said = [...(sent.length > 1 ? [twice] : []), ...(repeated.length > 0 ? [once] : [])]
+  return said.length > 0 ? [...said, 'Another message needs an id of its own.'] : []
 }
