@@ -1,5 +1,5 @@
 import { systemClock } from '../clock.ts'
-import type { Settings } from '../config/index.ts'
+import { type Settings, topicsIn } from '../config/index.ts'
 import { Telemetry } from '../telemetry/events.ts'
 import { KafkaBus } from './kafka/bus.ts'
 import { securityOf } from './kafka/security.ts'
@@ -17,9 +17,7 @@ export function openBus({ kafka, topics }: Settings, telemetry = new Telemetry()
   const common = { groupId, drainMs, onDataLoss, clock: systemClock, telemetry }
   if (!brokers) throw new Error('kafka.brokers is not set: name brokers, or the word embedded')
   if (brokers === 'embedded') {
-    const { commands, ...others } = topics
-    const names = [...commands, ...Object.values(others)]
-    embeddedBroker.createTopics(names.map(topic => ({ topic, partitions: embeddedPartitions })))
+    embeddedBroker.createTopics(topicsIn(topics).map(({ topic }) => ({ topic, partitions: embeddedPartitions })))
     // its progress goes with this process, so a group of it is always new
     return new MemoryBus({ ...common, startFrom: 'earliest', broker: embeddedBroker, sessionTimeoutMs })
   }

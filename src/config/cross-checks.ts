@@ -2,6 +2,7 @@ import { isIPv6 } from 'node:net'
 import type { Values } from './check.ts'
 import type { SettingPath } from './definitions.ts'
 import { leaseMs } from './lease.ts'
+import { topicUses } from './topology.ts'
 
 /** A rule over several settings. It is asked only when each of `paths` is fine by itself; the first one is blamed. */
 export interface CrossCheck {
@@ -78,16 +79,11 @@ export const crossChecks: CrossCheck[] = [
     what: 'registry.ssl.cert and registry.ssl.key go together: give both or none',
   },
   {
-    paths: [
-      'topics.commands',
-      'topics.results',
-      'topics.statuses',
-      'topics.deadLetters',
-      'topics.doubts',
-      'topics.control',
-      'topics.overdue',
-    ],
-    broken: values => new Set(allTopics(values)).size < allTopics(values).length,
+    paths: ['topics.commands', ...topicUses.map(use => `topics.${use}` as const)],
+    broken: values => {
+      const names = topicUses.flatMap(use => values[`topics.${use}`])
+      return new Set(names).size < names.length
+    },
     what: 'each topic needs a name of its own, and two of them are the same',
   },
   {
@@ -162,18 +158,6 @@ function hasKey(values: Values, account: string): boolean {
     values['gateway.accounts.NAME.apiKey'].has(account) ||
     (account === 'default' && values['gateway.apiKey'] !== undefined)
   )
-}
-
-function allTopics(values: Values): string[] {
-  return [
-    ...values['topics.commands'],
-    values['topics.results'],
-    values['topics.statuses'],
-    values['topics.deadLetters'],
-    values['topics.doubts'],
-    values['topics.control'],
-    values['topics.overdue'],
-  ]
 }
 
 function allOrNone(...values: unknown[]): boolean {

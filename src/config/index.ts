@@ -9,3 +9,13 @@ export { maskSettings } from './mask.ts'
 export { nearestTo, variableOf } from './names.ts'
 export { requireBrokers, requireGateway, requireRunnable } from './runnable.ts'
 export { type TlsTexts, tlsOf } from './tls.ts'
+export {
+  type Role,
+  rightsOf,
+  type TopicRight,
+  type TopicUse,
+  topicsIn,
+  topicsWhere,
+  topicUses,
+  topology,
+} from './topology.ts'

@@ -4,7 +4,7 @@ import { StatusPoller } from '../accounts/poller.ts'
 import { partitionsOf } from '../bus/partitions-of.ts'
 import type { Bus, Membership } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
-import type { Settings } from '../config/index.ts'
+import { type Settings, topicsWhere } from '../config/index.ts'
 import { type Connection, connectGateway } from '../gateway/connection.ts'
 import { envelopeOverhead } from '../gateway/envelope.ts'
 import { followPauses } from '../pauses/follow.ts'
@@ -196,23 +196,26 @@ async function evidenceIn({ settings, bus, registry, clock, telemetry }: Sending
  * @returns how many partitions of commands and doubts there are
  */
 async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<number> {
-  const { commands, results, doubts, deadLetters } = topics
-  const partitions = await partitionsOf(bus, [...commands, doubts, results, deadLetters])
-  const unequal = commands.filter(topic => partitions.get(topic) !== partitions.get(doubts))
+  const { doubts } = topics
+  const lasting = topicsWhere(topics, ({ lostByCompaction }) => lostByCompaction !== null)
+  const partitions = await partitionsOf(bus, lasting)
+  const joined = topicsWhere(topics, ({ partitions }) => partitions === 'of commands')
+  const unequal = joined.filter(topic => partitions.get(topic) !== partitions.get(doubts))
   if (unequal.length > 0) {
     throw new Error(
       `${doubts} has ${partitions.get(doubts)} partitions, but ${unequal.map(topic => `${topic} has ${partitions.get(topic)}`).join(', ')}: ` +
         'give the doubts and every command topic the same number',
     )
   }
-  const compacted = await bus.compacted([...commands, doubts, results, deadLetters])
+  const compacted = await bus.compacted(lasting)
   if (compacted.length > 0) {
-    const why = compacted.every(topic => topic === results)
+    const answers = topicsWhere(topics, ({ lostByCompaction }) => lostByCompaction === 'answers')
+    const why = compacted.every(topic => answers.includes(topic))
       ? 'or they no longer tell what was answered, and a reset of the progress sends it again'
       : 'or records are lost that nobody has read'
     throw new Error(`${compacted.join(', ')} must not be compacted, ${why}: set cleanup.policy=delete`)
   }
-  return (commands.length + 1) * partitions.get(doubts)!
+  return joined.length * partitions.get(doubts)!
 }
 
 function objection(

@@ -4,7 +4,7 @@ import { notOpen } from '../bus/not-open.ts'
 import { partitionsOf } from '../bus/partitions-of.ts'
 import type { Bus, Membership, Session, SessionListener } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
-import type { Settings } from '../config/index.ts'
+import { type Settings, topicsWhere } from '../config/index.ts'
 import { type Connection, connectGateway } from '../gateway/connection.ts'
 import { createDecoder } from '../records/decoder.ts'
 import { createEncoder } from '../records/encoder.ts'
@@ -132,8 +132,8 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
 }
 
 /** Results, statuses and overdue messages are keyed alike, so that one partition of each speaks of the same messages. */
-async function checkTopics(bus: Bus, { results, statuses, overdue }: Settings['topics']): Promise<void> {
-  const wanted = [results, statuses, overdue]
+async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<void> {
+  const wanted = topicsWhere(topics, ({ partitions }) => partitions === 'of messages')
   const partitions = await partitionsOf(bus, wanted)
   if (new Set(partitions.values()).size > 1) {
     const counts = wanted.map(topic => `${topic} has ${partitions.get(topic)}`).join(', ')

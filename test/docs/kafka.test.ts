@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { accesses } from '../../src/cli/doctor/rights.ts'
-import { usesOf } from '../../src/cli/topics/plan.ts'
-import { loadSettings } from '../../src/config/index.ts'
+import { loadSettings, topicsIn, topicUses, topology } from '../../src/config/index.ts'
 
 const page = readFileSync(new URL('../../docs/kafka.md', import.meta.url), 'utf8')
 const section = (title: string) => page.split(`## ${title}\n`)[1]!.split('\n## ')[0]!
@@ -13,16 +11,18 @@ const names = { deadLetters: 'dead letters' } as Record<string, string>
 const roles = ['worker', 'callbacks', 'reconciler'] as const
 
 test('docs/kafka.md names the rights of each role that busgate doctor asks for', () => {
-  const uses = [...new Set(usesOf(loadSettings({ env: {} })).map(([, use]) => use))]
-  const wanted = uses.map(use => [names[use] ?? use, ...roles.map(role => (accesses[role][use] ?? []).join(', '))])
+  const wanted = topicUses.map(use => [
+    names[use] ?? use,
+    ...roles.map(role => (topology[use].rights[role] ?? []).join(', ')),
+  ])
   expect(rows('Rights').toSorted()).toEqual(wanted.toSorted())
 })
 
 test('it names every topic', () => {
   const named = [...section('Topics').matchAll(/`(busgate\.[a-z.-]+)`/g)].map(([, name]) => name)
   expect([...new Set(named)].toSorted()).toEqual(
-    usesOf(loadSettings({ env: {} }))
-      .map(([topic]) => topic)
+    topicsIn(loadSettings({ env: {} }).topics)
+      .map(({ topic }) => topic)
       .toSorted(),
   )
 })

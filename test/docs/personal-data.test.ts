@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { planTopics } from '../../src/cli/topics/plan.ts'
-import { loadSettings } from '../../src/config/index.ts'
+import { loadSettings, topicUses, topology } from '../../src/config/index.ts'
 import { schemas } from '../../src/records/schemas.ts'
 
 const page = readFileSync(new URL('../../docs/personal-data.md', import.meta.url), 'utf8')
@@ -15,7 +15,8 @@ const rows = [...section.matchAll(/^\| (`busgate\..*) \|$/gm)].map(([, cells]) =
 const quoted = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)
 const rowOf = (topic: string) => rows.find(([topics]) => quoted(topics).includes(topic))!
 
-const planned = planTopics(loadSettings({ env: {} }), { existing: new Map(), nodes: 3 })
+const settings = loadSettings({ env: {} })
+const planned = planTopics(settings, { existing: new Map(), nodes: 3 })
 
 test('the page of personal data names every topic that busgate uses, and how long it is kept', () => {
   expect(rows.flatMap(([topics]) => quoted(topics)).sort()).toEqual(planned.map(({ topic }) => topic).sort())
@@ -26,13 +27,13 @@ test('the page of personal data names every topic that busgate uses, and how lon
   }
 })
 
-test.each([
-  ['busgate.commands', schemas.command],
-  ['busgate.doubts', schemas.doubt],
-  ['busgate.results', schemas.result],
-  ['busgate.statuses', schemas.status],
-] as const)('of %s it says of each field, once, whether it tells of a person', (topic, { fields }) => {
-  const [, , of, nothing] = rowOf(topic)
+const withSchemas = topicUses.flatMap(use => {
+  const { schema } = topology[use]
+  return schema === null ? [] : [[use, schemas[schema]] as const]
+})
+
+test.each(withSchemas)('of %s it says of each field, once, whether it tells of a person', (use, { fields }) => {
+  const [, , of, nothing] = rowOf([settings.topics[use]].flat()[0]!)
   const known = fields.map(({ name }) => name as string)
   expect([...quoted(of), ...quoted(nothing)].sort()).toEqual([...known].sort())
 })

@@ -1,5 +1,5 @@
 import { openBus } from '../../bus/open.ts'
-import type { Settings } from '../../config/index.ts'
+import { type Settings, topicsIn } from '../../config/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { count, span } from '../../words.ts'
 import { command, given, toggle, whole } from '../command.ts'
@@ -8,7 +8,7 @@ import { kafkaTool } from '../kafka/tools.ts'
 import { printable, printableLines } from '../printable.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 import { differences } from '../topics/differences.ts'
-import { defaultPartitions, type PlannedTopic, planTopics, usesOf } from '../topics/plan.ts'
+import { defaultPartitions, type PlannedTopic, planTopics } from '../topics/plan.ts'
 
 export const topicsCreate = command({
   about: [
@@ -53,7 +53,7 @@ async function look(settings: Settings, wanted: { partitions?: number; replicati
   const { brokers } = settings.kafka
   const cluster = await connectCluster(settings, Array.isArray(brokers) ? brokers : [])
   try {
-    const existing = await cluster.topics(usesOf(settings).map(([topic]) => topic))
+    const existing = await cluster.topics(topicsIn(settings.topics).map(({ topic }) => topic))
     return { existing, planned: planTopics(settings, { existing, nodes: cluster.nodes.length, ...wanted }) }
   } finally {
     await cluster.close()

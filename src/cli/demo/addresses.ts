@@ -1,8 +1,9 @@
+import { topicsOf } from './settings.ts'
 import type { Stage } from './stage.ts'
 
 /** Tells where everything is, for a look around. @param page the address of the page that shows it */
 export function addressesOf({ demo, sandbox, logFile }: Stage, page: string): string {
-  const { kafka, registry, topics, callbacks, telemetry } = demo.settings
+  const { kafka, registry, callbacks, telemetry } = demo.settings
   const embedded = 'in this process: no other one can reach it'
   const rows = [
     ['page', `${page} (open it in a browser: what goes on, and what became of each message)`],
@@ -11,10 +12,7 @@ export function addressesOf({ demo, sandbox, logFile }: Stage, page: string): st
     ['metrics', `http://${telemetry.host}:${telemetry.port}/metrics`],
     ['brokers', Array.isArray(kafka.brokers) ? kafka.brokers.join(',') : embedded],
     ['registry', registry.url ?? embedded],
-    [
-      'topics',
-      [...topics.commands, topics.results, topics.statuses, topics.deadLetters, topics.doubts].join('\n            '),
-    ],
+    ['topics', topicsOf(demo.settings).join('\n            ')],
     ['log', logFile],
     ['settings', `${demo.file} (for example: busgate tail results --config ${demo.file})`],
   ]

@@ -1,32 +1,13 @@
-import type { Settings } from '../../config/index.ts'
+import { type Role, rightsOf, type Settings, type TopicRight, type TopicUse, topicsIn } from '../../config/index.ts'
 import { codeOf } from '../../telemetry/error.ts'
 import type { Cluster, Topic } from '../kafka/cluster.ts'
 import type { Right } from '../kafka/questions.ts'
 import { grantingAcl } from '../kafka/tools.ts'
-import { type Use, usesOf } from '../topics/plan.ts'
 import { check, type Finding, failed, ok } from './check.ts'
 
-type Role = Settings['roles'][number]
-type Access = 'READ' | 'WRITE'
-
-/** What each role does with topics. */
-export const accesses: Record<Role, Partial<Record<Use, readonly Access[]>>> = {
-  worker: {
-    commands: ['READ'],
-    doubts: ['READ', 'WRITE'],
-    results: ['READ', 'WRITE'],
-    statuses: ['READ'],
-    control: ['READ'],
-    deadLetters: ['READ', 'WRITE'],
-  },
-  callbacks: { statuses: ['WRITE'], deadLetters: ['WRITE'] },
-  reconciler: { results: ['READ'], statuses: ['READ', 'WRITE'], overdue: ['READ', 'WRITE'] },
-}
-/** What the worker reads only where no window tells what was answered before. */
-const answers: readonly Use[] = ['results', 'deadLetters']
 /** Roles whose partitions are owned: they join the group and write in transactions. */
 const owners: readonly Role[] = ['worker', 'reconciler']
-const operations: Record<Access, string> = { READ: 'Read', WRITE: 'Write' }
+const operations: Record<TopicRight, string> = { READ: 'Read', WRITE: 'Write' }
 
 export const rights = check({
   name: 'rights',
@@ -34,7 +15,9 @@ export const rights = check({
     'What the login may do, for the roles of this process: READ and WRITE of the topics, READ of the group, WRITE of the transactional ids. A transaction is begun and aborted under an id that no worker uses; no record is written.',
   needs: ['settings', 'cluster', 'topics'],
   async look({ settings, cluster, topics }) {
-    const ofTopics = usesOf(settings).flatMap(([topic, use]) => ofTopic(topic, use, topics.get(topic)!, settings))
+    const ofTopics = topicsIn(settings.topics).flatMap(({ topic, use }) =>
+      ofTopic(topic, use, topics.get(topic)!, settings),
+    )
     const idempotence = ofTopics.some(({ state }) => state === 'failed') ? [] : await ofIdempotence(settings, cluster)
     if (!settings.roles.some(role => owners.includes(role))) return { findings: [...ofTopics, ...idempotence] }
     const [ofGroups, transaction] = await Promise.all([
@@ -48,17 +31,12 @@ export const rights = check({
   },
 })
 
-function ofTopic(topic: string, use: Use, { rights }: Topic, settings: Settings): Finding[] {
-  const needed = [...new Set(settings.roles.flatMap(role => accessesOf(role, use, settings)))]
-  const missing = needed.filter(access => !rights.has(access))
+function ofTopic(topic: string, use: TopicUse, { rights }: Topic, settings: Settings): Finding[] {
+  const needed = rightsOf(use, settings)
+  const missing = needed.filter(right => !rights.has(right))
   if (needed.length === 0) return []
   if (missing.length === 0) return [ok(`${needed.join(' and ')} of ${topic}`)]
-  return missing.map(access => lacking(settings, access, topic, `--topic ${topic}`))
-}
-
-function accessesOf(role: Role, use: Use, { delivery }: Settings): readonly Access[] {
-  const all = accesses[role][use] ?? []
-  return role === 'worker' && answers.includes(use) && !delivery.checkResults ? ['WRITE'] : all
+  return missing.map(right => lacking(settings, right, topic, `--topic ${topic}`))
 }
 
 /** The reconciler has a group of its own. */
@@ -111,6 +89,6 @@ async function ofIdempotence(settings: Settings, cluster: Cluster): Promise<Find
   }
 }
 
-function lacking(settings: Settings, access: Access, name: string, resource: string): Finding {
-  return failed(`${access} of ${name} is missing`, grantingAcl(settings, operations[access], resource))
+function lacking(settings: Settings, right: TopicRight, name: string, resource: string): Finding {
+  return failed(`${right} of ${name} is missing`, grantingAcl(settings, operations[right], resource))
 }

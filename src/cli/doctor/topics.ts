@@ -1,9 +1,9 @@
-import type { Settings } from '../../config/index.ts'
+import { type Settings, topicsIn } from '../../config/index.ts'
 import { count } from '../../words.ts'
 import type { Topic } from '../kafka/cluster.ts'
 import { grantingAcl, kafkaTool } from '../kafka/tools.ts'
 import { differences } from '../topics/differences.ts'
-import { type PlannedTopic, planTopics, usesOf } from '../topics/plan.ts'
+import { type PlannedTopic, planTopics } from '../topics/plan.ts'
 import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
 
 export const topics = check({
@@ -12,7 +12,7 @@ export const topics = check({
     'Every topic exists and has leaders, enough replicas and min.insync.replicas, and the cleanup.policy that it needs: compact where pauses are, delete elsewhere. Commands and doubts have equal partition counts, and so have results, statuses and overdue messages.',
   needs: ['settings', 'cluster'],
   async look({ settings, cluster }) {
-    const existing = await cluster.topics(usesOf(settings).map(([topic]) => topic))
+    const existing = await cluster.topics(topicsIn(settings.topics).map(({ topic }) => topic))
     const planned = planTopics(settings, { existing, nodes: cluster.nodes.length })
     const findings = planned.flatMap(one => ofTopic(one, existing.get(one.topic)!, settings))
     const veiled = planned.flatMap(({ topic }) => (isVeiled(existing.get(topic)!) ? [topic] : []))

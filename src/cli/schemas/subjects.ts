@@ -1,4 +1,4 @@
-import type { Settings } from '../../config/index.ts'
+import { type Settings, type TopicUse, topicsIn, topology } from '../../config/index.ts'
 import { refuseOtherUnits, typeOf } from '../../records/avro.ts'
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { schemas, subjectOf } from '../../records/schemas.ts'
@@ -6,7 +6,7 @@ import type { RegistryAdmin } from './registry-admin.ts'
 
 type Level = 'BACKWARD_TRANSITIVE' | 'FULL_TRANSITIVE'
 
-/** A subject as busgate wants it: commands are only read here, the rest is read by consumers of any age too. */
+/** A subject as busgate wants it. */
 export interface PlannedSubject {
   subject: string
   schema: object
@@ -27,20 +27,16 @@ export interface SubjectState extends PlannedSubject {
 }
 
 export function plannedSubjects({ topics }: Settings): PlannedSubject[] {
-  const { commands, results, statuses, doubts } = topics
-  const full = (topic: string, schema: object): PlannedSubject => ({
-    subject: subjectOf(topic),
-    schema,
-    level: 'FULL_TRANSITIVE',
+  return topicsIn(topics).flatMap(({ topic, use }) => {
+    const { schema } = topology[use]
+    return schema === null ? [] : [{ subject: subjectOf(topic), schema: schemas[schema], level: levelOf(use) }]
   })
-  return [
-    ...commands.map(
-      (topic): PlannedSubject => ({ subject: subjectOf(topic), schema: schemas.command, level: 'BACKWARD_TRANSITIVE' }),
-    ),
-    full(results, schemas.result),
-    full(statuses, schemas.status),
-    full(doubts, schemas.doubt),
-  ]
+}
+
+/** Records that are only read here (commands) may come from older producers; the rest has readers of any age, too. */
+function levelOf(use: TopicUse): Level {
+  const isWritten = Object.values(topology[use].rights).some(rights => rights.includes('WRITE'))
+  return isWritten ? 'FULL_TRANSITIVE' : 'BACKWARD_TRANSITIVE'
 }
 
 /** @throws Error when the registry could not be asked */

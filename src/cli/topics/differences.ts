@@ -1,4 +1,5 @@
 import { leastMessageBytes } from '../../bus/record-limits.ts'
+import { topology } from '../../config/index.ts'
 import { count } from '../../words.ts'
 import type { Topic } from '../kafka/cluster.ts'
 import type { PlannedTopic } from './plan.ts'
@@ -31,8 +32,9 @@ const wantedMessageBytes = 1_048_576
 
 const rules: Rule[] = [
   function partitions(planned, topic) {
-    if (topic.partitions === planned.partitions || ['deadLetters', 'control'].includes(planned.use)) return null
-    const grave = planned.use === 'commands' || planned.use === 'doubts'
+    const { partitions } = topology[planned.use]
+    if (topic.partitions === planned.partitions || partitions === 'alone' || partitions === 'single') return null
+    const grave = partitions === 'of commands'
     const what = `${count(topic.partitions, 'partition')} instead of ${planned.partitions}`
     if (topic.partitions > planned.partitions) return { grave: false, what: `${what}; none can be removed`, mend: null }
     const args = `--alter --topic ${planned.topic} --partitions ${planned.partitions}`

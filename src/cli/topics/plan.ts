@@ -1,12 +1,10 @@
-import type { Settings } from '../../config/index.ts'
+import { type Settings, type TopicUse, topicsIn, topicUses, topology } from '../../config/index.ts'
 import type { Topic } from '../kafka/cluster.ts'
-
-export type Use = 'commands' | 'doubts' | 'results' | 'statuses' | 'overdue' | 'control' | 'deadLetters'
 
 /** A topic as busgate wants it. */
 export interface PlannedTopic {
   topic: string
-  use: Use
+  use: TopicUse
   partitions: number
   replication: number
   /** Settings of the topic, by Kafka's names. */
@@ -33,37 +31,17 @@ const mostReplicas = 3
 
 export const defaultPartitions = 4
 
-/** Whose partitions must be as many as each other's: a partition of one stands for a partition of the other. */
-const groups: Use[][] = [
-  ['commands', 'doubts'],
-  ['results', 'statuses', 'overdue'],
-]
-
-export function usesOf({ topics }: Settings): [topic: string, use: Use][] {
-  const { commands, doubts, results, statuses, overdue, control, deadLetters } = topics
-  return [
-    ...commands.map((topic): [string, Use] => [topic, 'commands']),
-    [doubts, 'doubts'],
-    [results, 'results'],
-    [statuses, 'statuses'],
-    [overdue, 'overdue'],
-    [control, 'control'],
-    [deadLetters, 'deadLetters'],
-  ]
-}
-
 /** Partitions can only be added: the topic of a group that has the most is the measure for the others. */
 export function planTopics(settings: Settings, circumstances: Circumstances): PlannedTopic[] {
   const { existing, nodes, replication = Math.min(mostReplicas, nodes) } = circumstances
-  const uses = usesOf(settings)
-  const most = (wanted: readonly Use[]) =>
-    Math.max(0, ...uses.map(([topic, use]) => (wanted.includes(use) ? (existing.get(topic)?.partitions ?? 0) : 0)))
-  const partitionsOf = (use: Use) => {
-    if (use === 'control') return 1
-    const group = groups.find(group => group.includes(use)) ?? [use]
-    return circumstances.partitions ?? (most(group) || most(groups.flat()) || defaultPartitions)
+  const topics = topicsIn(settings.topics)
+  const most = (uses: readonly TopicUse[]) =>
+    Math.max(0, ...topics.map(({ topic, use }) => (uses.includes(use) ? (existing.get(topic)?.partitions ?? 0) : 0)))
+  const partitionsOf = (use: TopicUse) => {
+    if (topology[use].partitions === 'single') return 1
+    return circumstances.partitions ?? (most(sharing(use)) || most(grouped) || defaultPartitions)
   }
-  return uses.map(([topic, use]) => ({
+  return topics.map(({ topic, use }) => ({
     topic,
     use,
     partitions: partitionsOf(use),
@@ -72,14 +50,21 @@ export function planTopics(settings: Settings, circumstances: Circumstances): Pl
   }))
 }
 
+const grouped = topicUses.filter(use => topology[use].partitions.startsWith('of '))
+
+/** Those that must have as many partitions as this one, itself among them. */
+function sharing(use: TopicUse): TopicUse[] {
+  return grouped.includes(use) ? grouped.filter(one => topology[one].partitions === topology[use].partitions) : [use]
+}
+
 /** One replica may be away. With fewer than three there is none to spare. */
 function minInSync(replication: number): number {
   return replication >= 3 ? replication - 1 : 1
 }
 
-/** A command that is removed before it expires would have no result; the reconciler walks results some days old. */
-function keeping(use: Use, { delivery }: Settings) {
-  if (use === 'control') return { 'cleanup.policy': 'compact', 'min.compaction.lag.ms': String(pausesMs) }
-  const ms = use === 'deadLetters' ? deadLettersMs : Math.max(weekMs, 2 * delivery.maxAgeMs)
+function keeping(use: TopicUse, { delivery }: Settings) {
+  const { kept } = topology[use]
+  if (kept === 'last of a key') return { 'cleanup.policy': 'compact', 'min.compaction.lag.ms': String(pausesMs) }
+  const ms = kept === 'until seen' ? deadLettersMs : Math.max(weekMs, 2 * delivery.maxAgeMs)
   return { 'cleanup.policy': 'delete', 'retention.ms': String(ms) }
 }
