@@ -1,11 +1,11 @@
-import type { Bus, OutgoingRecord } from '../bus/port.ts'
-import { inVersions } from '../bus/shorter.ts'
+import type { Bus } from '../bus/port.ts'
 import type { Settings } from '../config/index.ts'
+import { callbackLetter } from '../records/dead-letter.ts'
 import { createEncoder } from '../records/encoder.ts'
 import type { StatusEvent } from '../records/generated.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { schemas, subjectOf } from '../records/schemas.ts'
-import { createStatusWriter } from '../statuses/status-record.ts'
+import { createStatusWriter } from '../records/status.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { hookUrl } from './hook-url.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
@@ -61,7 +61,7 @@ export async function startReceiving({
     limits: callbacks,
     trustedProxies: callbacks.trustedProxies ?? [],
     statusRecord: createStatusWriter(topics.statuses, encode),
-    deadLetter: (body, error) => deadLetterRecord(topics.deadLetters, body, error),
+    deadLetter: (body, error) => callbackLetter(topics.deadLetters, body, error),
     publish: records => publisher.publish(records),
   })
   return {
@@ -71,21 +71,4 @@ export async function startReceiving({
       await publisher.close()
     },
   }
-}
-
-/** The body as it came, or where that is too large for the topic, that it came. */
-function deadLetterRecord(topic: string, body: Buffer, error: { code: string; message: string }): OutgoingRecord {
-  const timestamp = String(Date.now())
-  return inVersions(1, version => ({
-    topic,
-    key: null,
-    value: version === 0 ? body : null,
-    headers: {
-      'busgate.error.stage': 'callback',
-      'busgate.error.code': error.code,
-      'busgate.error.message':
-        version === 0 ? error.message : `${error.message} (too large to be kept: its body of ${body.length} bytes)`,
-      'busgate.error.timestamp': timestamp,
-    },
-  }))
 }

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { BusRecord, TopicPartition } from '../bus/port.ts'
+import { originOfLetter } from '../records/dead-letter.ts'
 import type { Doubt, SendResult } from '../records/generated.ts'
 import { IdSet } from '../records/id-set.ts'
-import { originOfLetter } from './dead-letter.ts'
 
 /** Whom a result is about. A topic that was made anew has other commands at the same offsets. */
 export interface Subject {

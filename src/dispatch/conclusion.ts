@@ -1,7 +1,7 @@
 import type { Verdict } from '../gateway/classify.ts'
-import { readPayload } from '../records/result.ts'
+import type { ResultDetails } from '../records/result.ts'
+import { readPayload } from '../records/result-payload.ts'
 import type { ExpiryCode, Pending } from './pending.ts'
-import type { ResultDetails } from './results.ts'
 
 /** What a verdict means for a command, with what is known of its earlier POSTs. */
 export type Conclusion =
@@ -41,4 +41,10 @@ export function concludeExpired(
   const outcome = doubted ? 'UNRESOLVED' : 'EXPIRED'
   const error = refusal?.error ?? waitedFor
   return { outcome, attempts, errorCode, ...(error !== undefined && { error }) }
+}
+
+/** @param unreadable why it could not be sent again, where that is so */
+export function nobodyCouldTell(unreadable?: string): string {
+  const text = 'nobody could tell whether it was sent'
+  return unreadable === undefined ? text : `${text}, and it could not be sent again: ${unreadable}`
 }

@@ -13,7 +13,7 @@ import { conclude } from './conclusion.ts'
 import type { Outbox } from './outbox.ts'
 import { expiry, hasPaused, type Pending } from './pending.ts'
 import { isOvertaken, noteRefusal } from './refusals.ts'
-import { ResultTally } from './results.ts'
+import { ResultTally } from './result-tally.ts'
 
 /** Commands of one account and one lane that go out together. */
 export interface Envelope {

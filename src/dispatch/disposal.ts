@@ -5,7 +5,7 @@ import type { Telemetry } from '../telemetry/events.ts'
 import { concludeExpired } from './conclusion.ts'
 import type { Outbox } from './outbox.ts'
 import { expiry, type Pending } from './pending.ts'
-import { ResultTally } from './results.ts'
+import { ResultTally } from './result-tally.ts'
 
 export interface DisposalOptions {
   accounts: ReadonlyMap<string, Account>

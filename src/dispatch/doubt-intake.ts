@@ -4,19 +4,23 @@ import type { Clock } from '../clock.ts'
 import { idIn } from '../protocol/ids.ts'
 import { sendTypes } from '../protocol/index.ts'
 import { type Command, isNeverHooked, type Reading } from '../records/command.ts'
+import type { DeadLetterReason } from '../records/dead-letter.ts'
 import type { Decoder } from '../records/decoder.ts'
+import { type DoubtWriter, originOf } from '../records/doubt.ts'
 import type { Doubt, SendCommand } from '../records/generated.ts'
+import type { Origin } from '../records/origin.ts'
+import type { ResultDetails, WriteResult } from '../records/result.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { type TraceContext, traceOf } from '../telemetry/trace.ts'
 import type { Answered } from './answered.ts'
 import type { Answers } from './answers.ts'
-import { Graveyard, type Unreadable } from './dead-letter.ts'
+import { nobodyCouldTell } from './conclusion.ts'
 import { decodeRecord } from './decode-record.ts'
-import { type DoubtWriter, originOf } from './doubts.ts'
+import { Graveyard } from './graveyard.ts'
 import type { Outbox } from './outbox.ts'
-import type { Origin, Pending } from './pending.ts'
+import type { Pending } from './pending.ts'
 import type { Resolver } from './resolver.ts'
-import { nobodyCouldTell, type ResultDetails, ResultTally, type WriteResult } from './results.ts'
+import { ResultTally } from './result-tally.ts'
 import { SchemaWait } from './schema-wait.ts'
 import { Unchecked } from './unchecked.ts'
 
@@ -134,7 +138,7 @@ export class DoubtIntake {
   }
 
   /** What can be read no more becomes a dead letter, and the doubt goes on without it. */
-  #omitCommand(arrival: Arrival, doubt: Doubt, error: Unreadable): void {
+  #omitCommand(arrival: Arrival, doubt: Doubt, error: DeadLetterReason): void {
     const { record, doubted } = arrival
     const { doubts, clock } = this.#options
     const id = idOf(record)
@@ -150,7 +154,7 @@ export class DoubtIntake {
   }
 
   /** Too little is left to ask anybody. As long as the key names the command, its producer is told so. */
-  #giveUp(record: BusRecord, doubt: Doubt | null, error: Unreadable): void {
+  #giveUp(record: BusRecord, doubt: Doubt | null, error: DeadLetterReason): void {
     const { writeResult, telemetry } = this.#options
     const id = idOf(record)
     const { topic, partition } = this.#session
@@ -187,7 +191,13 @@ export class DoubtIntake {
     void this.#session.committed().then(() => tally.announce(telemetry))
   }
 
-  #bury(record: BusRecord, origin: Origin, error: Unreadable, others: OutgoingRecord[], tally?: ResultTally): void {
+  #bury(
+    record: BusRecord,
+    origin: Origin,
+    error: DeadLetterReason,
+    others: OutgoingRecord[],
+    tally?: ResultTally,
+  ): void {
     const { deadLetterTopic, telemetry } = this.#options
     const graveyard = new Graveyard(deadLetterTopic, this.#session)
     graveyard.buryInstead(record.offset, origin, error, others)

@@ -1,7 +1,8 @@
+import type { DoubtWriter } from '../records/doubt.ts'
+import type { ResultDetails, WriteResult } from '../records/result.ts'
 import type { Telemetry } from '../telemetry/events.ts'
-import type { DoubtWriter } from './doubts.ts'
 import { end, type Pending } from './pending.ts'
-import type { ResultDetails, ResultTally, WriteResult } from './results.ts'
+import type { ResultTally } from './result-tally.ts'
 
 /** Settles commands on their sessions: with a result, or by moving them to the doubts. */
 export class Outbox {

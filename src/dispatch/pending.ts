@@ -1,13 +1,9 @@
-import type { BusRecord, Session, TopicPartition } from '../bus/port.ts'
+import type { Session } from '../bus/port.ts'
 import type { Pauses } from '../pauses/pauses.ts'
 import type { Command } from '../records/command.ts'
+import type { Origin } from '../records/origin.ts'
+import type { ResultDetails } from '../records/result.ts'
 import type { Refusal } from './refusals.ts'
-import type { ResultDetails } from './results.ts'
-
-/** The record on a command topic that a command came from. */
-export interface Origin extends TopicPartition {
-  record: BusRecord
-}
 
 /** What callbacks say of a command in doubt, before it is POSTed again. */
 export interface Hearing {

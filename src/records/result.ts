@@ -1,29 +1,47 @@
-import type { SendType } from '../protocol/index.ts'
-import { isObject } from '../protocol/json.ts'
-import { Fields, flagOrNull, int32OrNull, intOrNull, jsonOrNull, numberOrNull, textOrNull } from './fields.ts'
-import type {
-  SendResult,
-  SendResultHlr,
-  SendResultHlrCountry,
-  SendResultHlrNetwork,
-  SendResultHlrOperator,
-} from './generated.ts'
-import type { Shortening } from './shorten.ts'
+import type { OutgoingRecord, RecordHeaders } from '../bus/port.ts'
+import { noHeaders } from '../bus/record-headers.ts'
+import { inVersions } from '../bus/shorter.ts'
+import type { ErrorCode } from '../protocol/index.ts'
+import { type TraceContext, traceHeaders, traceOf } from '../telemetry/trace.ts'
+import type { SendResult } from './generated.ts'
+import { numberIn } from './headers.ts'
+import type { Origin } from './origin.ts'
+import { noPayload, type ResultPayload } from './result-payload.ts'
+import { type Shortening, shortened } from './shorten.ts'
 
 /** The header on results of messages whose lifetime is not the usual one of their type: seconds, as decimal text. */
-export const lifetimeHeader = 'busgate.lifetime'
+const lifetimeHeader = 'busgate.lifetime'
 
 /**
  * The header on results of messages that went without a hook of their own, `none`. Only for these does an unverified
  * status count.
  */
-export const hookHeader = 'busgate.hook'
-export const noHook = 'none'
+const hookHeader = 'busgate.hook'
+const noHook = 'none'
 
-/** What an item's data of a successful operation says, in a result's words. */
-export type ResultPayload = Pick<SendResult, 'msgId' | 'parts' | 'code' | 'price' | 'hlr' | 'payload'>
+/** Whom a result is about: a command, or what could be read of an invalid one. */
+export interface ResultSubject {
+  id: bigint
+  type: string
+  account: string
+  correlationId: string | null
+  tenant: string | null
+  /** Seconds, where the command says so. */
+  lifetime?: number | null
+  /** Whether no hook of its own went with it. */
+  unhooked?: boolean
+  trace: TraceContext | null
+}
 
-export const noPayload: ResultPayload = { msgId: null, parts: null, code: null, price: null, hlr: null, payload: null }
+export interface ResultDetails {
+  outcome: SendResult['outcome']
+  attempts: number
+  errorCode?: ErrorCode
+  error?: string
+  payload?: ResultPayload
+  /** Milliseconds since 1970 of the first byte of the POST. */
+  sentAt?: number
+}
 
 /** An error text is cut at this many characters. */
 export const longestError = 1024
@@ -38,55 +56,75 @@ export const resultShortenings: readonly Shortening<SendResult>[] = [
   { out: tellable, cut: needed, longest: 64 },
 ]
 
-/**
- * Reads the data of a successful item. Never fails, and loses nothing: what is not as the specification says stays in
- * `payload`, since the message was sent all the same.
- */
-export function readPayload(type: SendType, data: unknown): ResultPayload {
-  if (!isObject(data)) return { ...noPayload, payload: jsonOrNull(data) }
-  const fields = new Fields(data)
-  fields.take('id', textOrNull) // the echo of the command's
-  if (type === 'hlr') {
-    const hlr = readHlr(fields)
-    return { ...noPayload, hlr, payload: jsonOrNull(hlr ? fields.rest : data) }
+export type WriteResult = (subject: ResultSubject, origin: Origin, details: ResultDetails) => OutgoingRecord
+
+/** Writes results as records of the results topic, keyed by the command's id. */
+export function createResultWriter(
+  topic: string,
+  encode: (result: SendResult) => Buffer,
+  now: () => number,
+): WriteResult {
+  return (subject, origin, { outcome, attempts, errorCode, error, payload = noPayload, sentAt }) => {
+    const key = Buffer.from(String(subject.id))
+    const result: SendResult = {
+      id: subject.id,
+      type: subject.type,
+      account: subject.account,
+      outcome,
+      final: outcome !== 'IN_DOUBT',
+      msgId: payload.msgId,
+      parts: payload.parts,
+      errorCode: errorCode ?? null,
+      error: error?.slice(0, longestError) ?? null,
+      code: payload.code,
+      price: payload.price,
+      hlr: payload.hlr,
+      payload: payload.payload,
+      attempts,
+      commandTopic: origin.topic,
+      commandPartition: origin.partition,
+      commandOffset: origin.record.offset,
+      sentAt: sentAt ?? null,
+      completedAt: now(),
+      correlationId: subject.correlationId,
+      tenant: subject.tenant,
+    }
+    return inVersions(resultShortenings.length, version => ({
+      topic,
+      key,
+      headers: headersOf(subject),
+      value: encode(version === 0 ? result : shortened(result, resultShortenings.slice(0, version))),
+    }))
   }
-  const read: ResultPayload =
-    type === 'call/otp'
-      ? { ...noPayload, code: fields.take('code', textOrNull), price: fields.take('price', numberOrNull) }
-      : { ...noPayload, msgId: fields.take('msg_id', textOrNull), parts: fields.take('parts', int32OrNull) }
-  read.payload = jsonOrNull(fields.rest)
-  return read
 }
 
-function readHlr(fields: Fields): SendResultHlr | null {
-  const phone = fields.take('phone', intOrNull)
-  if (phone === null) return null
+/** What most results do without. */
+function headersOf({ lifetime = null, unhooked = false, trace }: ResultSubject): RecordHeaders {
+  if (lifetime === null && !unhooked && trace === null) return noHeaders
   return {
-    phone,
-    status: fields.take('status', textOrNull),
-    imsi: fields.take('imsi', textOrNull),
-    mccmnc: fields.take('mccmnc', networkCode),
-    ported: fields.take('ported', flagOrNull),
-    network: fields.object('network', readNetwork),
+    ...(unhooked && { [hookHeader]: noHook }),
+    ...(lifetime !== null && { [lifetimeHeader]: String(lifetime) }),
+    ...(trace !== null && traceHeaders(trace)),
   }
 }
 
-const readNetwork = (fields: Fields): SendResultHlrNetwork => ({
-  origin: fields.object('origin', readOperator),
-  ported: fields.object('ported', readOperator),
-})
+/** Seconds that the message lives, where that is not the usual lifetime of its type. */
+export function lifetimeIn(headers: RecordHeaders): number | null {
+  return numberIn(headers, lifetimeHeader)
+}
 
-const readOperator = (fields: Fields): SendResultHlrOperator => ({
-  name: fields.take('name', textOrNull),
-  prefix: fields.take('prefix', intOrNull),
-  country: fields.object('country', readCountry),
-})
+/** Whether the message went without a hook of its own. */
+export function isUnhooked(headers: RecordHeaders): boolean {
+  return headers[hookHeader]?.toString() === noHook
+}
 
-const readCountry = (fields: Fields): SendResultHlrCountry => ({
-  name: fields.take('name', textOrNull),
-  prefix: fields.take('prefix', intOrNull),
-})
-
-/** A number would lose the zeros that a code may begin with. */
-const networkCode = (value: unknown): number | null =>
-  typeof value === 'string' && value.startsWith('0') ? null : int32OrNull(value)
+/** Those of a result's headers that busgate makes use of. */
+export function resultHeadersIn(headers: RecordHeaders): RecordHeaders {
+  const { [lifetimeHeader]: lifetime, [hookHeader]: hook } = headers
+  const trace = traceOf(headers)
+  return {
+    ...(lifetime && { [lifetimeHeader]: lifetime }),
+    ...(hook && { [hookHeader]: hook }),
+    ...(trace && traceHeaders(trace)),
+  }
+}

@@ -1,7 +1,10 @@
+import type { OutgoingRecord } from '../bus/port.ts'
+import { inVersions } from '../bus/shorter.ts'
 import { instantOf, stateOf } from '../protocol/index.ts'
+import { type TraceContext, traceHeaders } from '../telemetry/trace.ts'
 import { Fields, flagOrNull, intOrNull, jsonOrNull, numberOrNull, textOrNull } from './fields.ts'
 import type { StatusEvent, StatusEventReply, StatusEventReplyMedia } from './generated.ts'
-import type { Shortening } from './shorten.ts'
+import { type Shortening, shortened } from './shorten.ts'
 
 /** What the gateway itself says of a message, in a callback or when it is asked, in a status event's words. */
 export type ToldStatus = Omit<
@@ -54,8 +57,21 @@ const tellable = ['extra', 'replies', 'reply', 'requestId', 'msgId', 'correlatio
 const needed = ['error', 'status', 'type', 'account'] as const
 
 /** How a status event becomes shorter. What it means for which message is told by each. */
-export const statusShortenings: readonly Shortening<StatusEvent>[] = [
+const statusShortenings: readonly Shortening<StatusEvent>[] = [
   { out: ['extra', 'replies'], longest: 512 },
   { out: tellable, cut: needed, longest: 512 },
   { out: tellable, cut: needed, longest: 64 },
 ]
+
+export type WriteStatus = (event: StatusEvent, trace: TraceContext | null) => OutgoingRecord
+
+/** Writes status events as records of their topic, keyed by the command's id, with its trace where that is known. */
+export function createStatusWriter(topic: string, encode: (event: StatusEvent) => Buffer): WriteStatus {
+  return (event, trace) =>
+    inVersions(statusShortenings.length, version => ({
+      topic,
+      key: Buffer.from(String(event.id)),
+      value: encode(shortened(event, statusShortenings.slice(0, version))),
+      ...(trace && { headers: { ...traceHeaders(trace) } }),
+    }))
+}

@@ -6,14 +6,14 @@ import type { Clock } from '../clock.ts'
 import { operations, type SendType, sendTypes } from '../protocol/index.ts'
 import type { Decoder } from '../records/decoder.ts'
 import type { SendResult, StatusEvent } from '../records/generated.ts'
+import type { WriteOverdue } from '../records/overdue.ts'
 import { decodePatiently } from '../records/patient.ts'
-import { hookHeader, noHook } from '../records/result.ts'
+import { isUnhooked } from '../records/result.ts'
+import type { WriteStatus } from '../records/status.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { traceOf } from '../telemetry/trace.ts'
-import type { WriteOverdue } from './overdue-record.ts'
 import { eventOfPoll, givenUp } from './poll-event.ts'
 import { askedAgain, type Schedule, type ScheduleOptions, scheduleOf } from './schedule.ts'
-import type { WriteStatus } from './status-record.ts'
 import type { Verdicts } from './verdicts.ts'
 
 export interface LaneOptions extends ScheduleOptions {
@@ -132,7 +132,7 @@ export class Lane {
   }
 
   #hasVerdict({ record, result }: Message): boolean {
-    const unhooked = record.headers[hookHeader]?.toString() === noHook
+    const unhooked = isUnhooked(record.headers)
     return this.#options.verdicts.has(result.account, result.id, unhooked)
   }
 

@@ -1,13 +1,11 @@
 import type { RecordHeaders } from '../bus/port.ts'
 import { type SendType, usualLifetime } from '../protocol/index.ts'
 import type { SendResult } from '../records/generated.ts'
-import { lifetimeHeader } from '../records/result.ts'
+import { type Questions, questionsIn } from '../records/overdue.ts'
+import { lifetimeIn } from '../records/result.ts'
 
 /** When a message without a verdict is asked for. All times in milliseconds since 1970. */
-export interface Schedule {
-  askAt: number
-  /** Definite answers so far. */
-  asked: number
+export interface Schedule extends Questions {
   /** Given up after this, with a final status UNKNOWN. */
   endsAt: number
 }
@@ -19,8 +17,6 @@ export interface ScheduleOptions {
   graceMs: number
 }
 
-const askAtHeader = 'busgate.ask-at'
-const askedHeader = 'busgate.asked'
 /** The longest wait between two questions: a phone that was off is on again some time of the day. */
 const longestWaitMs = 6 * 3_600_000
 
@@ -31,10 +27,11 @@ export function scheduleOf(
   { expect, graceMs }: ScheduleOptions,
 ): Schedule {
   const sentAt = result.sentAt ?? result.completedAt
-  const lifeMs = 1000 * (numberIn(headers, lifetimeHeader) ?? usualLifetime(result.type))
+  const { askAt, asked } = questionsIn(headers)
+  const lifeMs = 1000 * (lifetimeIn(headers) ?? usualLifetime(result.type))
   return {
-    askAt: numberIn(headers, askAtHeader) ?? sentAt + Math.min(lifeMs, expect[result.type]),
-    asked: numberIn(headers, askedHeader) ?? 0,
+    askAt: askAt ?? sentAt + Math.min(lifeMs, expect[result.type]),
+    asked: asked ?? 0,
     endsAt: sentAt + lifeMs + graceMs,
   }
 }
@@ -46,16 +43,4 @@ export function scheduleOf(
 export function askedAgain({ asked, endsAt }: Schedule, now: number, { delayMs }: ScheduleOptions): Schedule {
   const wait = Math.min(delayMs * 2 ** asked, Math.max(longestWaitMs, delayMs))
   return { askAt: Math.min(now + wait, Math.max(now, endsAt)), asked: asked + 1, endsAt }
-}
-
-/** The headers of an overdue message: its result's own, and the schedule. */
-export function withSchedule(headers: RecordHeaders, { askAt, asked }: Schedule): RecordHeaders {
-  return { ...headers, [askAtHeader]: String(Math.round(askAt)), [askedHeader]: String(asked) }
-}
-
-function numberIn(headers: RecordHeaders, name: string): number | null {
-  const value = headers[name]
-  if (value === undefined || Array.isArray(value)) return null
-  const number = Number(value.toString())
-  return Number.isFinite(number) && number >= 0 ? number : null
 }

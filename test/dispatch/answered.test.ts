@@ -3,8 +3,8 @@ import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import type { Bus, BusRecord, From, OutgoingRecord, Session, TopicPartition } from '../../src/bus/port.ts'
 import { Answered } from '../../src/dispatch/answered.ts'
 import type { Answers } from '../../src/dispatch/answers.ts'
-import { deadLetter } from '../../src/dispatch/dead-letter.ts'
 import { Unchecked } from '../../src/dispatch/unchecked.ts'
+import { deadLetter } from '../../src/records/dead-letter.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { Doubt, SendResult } from '../../src/records/generated.ts'
@@ -155,7 +155,7 @@ describe('a look into the results', () => {
     const { take, session, settled, fresh } = open({ until: 9 })
     const [first, second, third] = [0, 1, 2].map(recordAt)
     result({ ...answerTo(0), outcome: 'IN_DOUBT', final: false })
-    const reason = { stage: 'decode', code: 'DECODE', message: 'no' } as const
+    const reason = { code: 'DECODE', message: 'no' } as const
     append(deadLetter(topics.deadLetters, { ...session, record: second! }, reason))
     append(deadLetter(topics.deadLetters, { ...session, record: { ...third!, timestamp: 1 } }, reason)) // of a topic before this one
     take(first!, second!, third!)

@@ -9,7 +9,7 @@ import { createHookTokens, type HookTokens } from '../../src/callbacks/token.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { SendingOptions } from '../../src/dispatch/role.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
-import { createStatusWriter } from '../../src/statuses/status-record.ts'
+import { createStatusWriter } from '../../src/records/status.ts'
 
 const publicUrl = 'https://hooks.example'
 const depth = 20

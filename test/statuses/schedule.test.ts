@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type SendType, sendTypes } from '../../src/protocol/index.ts'
-import { askedAgain, type Schedule, scheduleOf, withSchedule } from '../../src/statuses/schedule.ts'
+import { withQuestions } from '../../src/records/overdue.ts'
+import { askedAgain, type Schedule, scheduleOf } from '../../src/statuses/schedule.ts'
 import { buildResult } from '../support/results.ts'
 
 const minute = 60_000
@@ -39,7 +40,7 @@ describe('a message without a verdict', () => {
 
   it('carries its schedule in the headers of its record, beside those of its result', () => {
     const schedule = { askAt: sentAt + hour, asked: 3, endsAt: sentAt + minute + hour }
-    const headers = withSchedule({ 'busgate.lifetime': '60', traceparent: 'x' }, schedule)
+    const headers = withQuestions({ 'busgate.lifetime': '60', traceparent: 'x' }, schedule)
     expect(headers).toMatchObject({ 'busgate.lifetime': '60', traceparent: 'x' })
     expect(scheduleOf(smsSent, headers, options)).toEqual(schedule)
   })

@@ -1,4 +1,4 @@
-import { hookHeader, noHook } from '../../records/result.ts'
+import { isUnhooked } from '../../records/result.ts'
 import { type Lifecycle, lifecycleAfter, newLifecycle, newUnhookedLifecycle } from '../../statuses/lifecycle.ts'
 import type { Evidence } from './evidence.ts'
 
@@ -7,7 +7,7 @@ type Message = { id: bigint; account: string }
 /** What is known of a message of which nothing but its sending is: its result tells whether it had a hook of its own. */
 export function sentLife({ results }: Evidence, message: Message): Lifecycle {
   const ofMessage = results.filter(({ value }) => isOf(value, message))
-  const unhooked = ofMessage.some(({ headers }) => headers[hookHeader]?.toString() === noHook)
+  const unhooked = ofMessage.some(({ headers }) => isUnhooked(headers))
   return unhooked ? newUnhookedLifecycle : newLifecycle
 }
 

@@ -1,14 +1,24 @@
 import type { OutgoingRecord, RecordHeaders } from '../bus/port.ts'
 import { addHeader, headerPairs, newHeaders } from '../bus/record-headers.ts'
 import { inVersions } from '../bus/shorter.ts'
-import type { Doubt, DoubtHeader } from '../records/generated.ts'
 import { traceHeaders, traceOf } from '../telemetry/trace.ts'
-import type { Origin, Pending } from './pending.ts'
+import type { Command } from './command.ts'
+import type { Doubt, DoubtHeader } from './generated.ts'
+import type { Origin } from './origin.ts'
+
+/** A command whose POST may have been executed, and what is known of its POSTs before that one. */
+export interface DoubtSubject {
+  command: Pick<Command, 'id' | 'account' | 'type' | 'correlationId' | 'tenant'>
+  origin: Origin
+  attempts: number
+  doubted: boolean
+  postedSince?: number
+}
 
 /** Writes doubts as records of the doubts topic, keyed by the command's id. */
 export interface DoubtWriter {
   /** The command's own record, untouched, and what is known of its POSTs. */
-  write(pending: Pending, postedAt: number, cause: string): OutgoingRecord
+  write(subject: DoubtSubject, postedAt: number, cause: string): OutgoingRecord
   /** A doubt whose command cannot be read, without it. */
   writeWithoutCommand(doubt: Doubt, id: bigint, why: string): OutgoingRecord
 }

@@ -2,15 +2,15 @@ import { describe, expect, test } from 'vitest'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
 import { leastMessageBytes } from '../../src/bus/record-limits.ts'
 import { sizeInBatch } from '../../src/bus/record-size.ts'
-import { deadLetter } from '../../src/dispatch/dead-letter.ts'
-import { createDoubtWriter } from '../../src/dispatch/doubts.ts'
-import { createResultWriter } from '../../src/dispatch/results.ts'
+import { deadLetter } from '../../src/records/dead-letter.ts'
+import { createDoubtWriter } from '../../src/records/doubt.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { Doubt, SendResult, StatusEvent } from '../../src/records/generated.ts'
+import { createOverdueWriter } from '../../src/records/overdue.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
+import { createResultWriter } from '../../src/records/result.ts'
 import { schemas } from '../../src/records/schemas.ts'
-import { createOverdueWriter } from '../../src/statuses/overdue-record.ts'
-import { createStatusWriter } from '../../src/statuses/status-record.ts'
+import { createStatusWriter } from '../../src/records/status.ts'
 import { buildPending } from '../support/pendings.ts'
 import { buildResult } from '../support/results.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
@@ -65,8 +65,7 @@ const writers: Record<string, () => OutgoingRecord> = {
       }),
       trace,
     ),
-  'dead letter': () =>
-    deadLetter(topic, origin, { stage: 'decode', code: 'SCHEMA_INCOMPATIBLE', message: 'x'.repeat(100_000) }),
+  'dead letter': () => deadLetter(topic, origin, { code: 'SCHEMA_INCOMPATIBLE', message: 'x'.repeat(100_000) }),
   doubt: () => createDoubtWriter(topic, encoders.doubt).write(inDoubt, 2 ** 41, 'response_too_large'),
   'message that is overdue': () => {
     const result = buildResult({ ...marks, ...payload, account: long, error: long })

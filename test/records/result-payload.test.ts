@@ -4,7 +4,7 @@ import type { SendType } from '../../src/protocol/index.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult } from '../../src/records/generated.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
-import { readPayload } from '../../src/records/result.ts'
+import { readPayload } from '../../src/records/result-payload.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import { buildResult } from '../support/results.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { BusRecord } from '../../src/bus/port.ts'
-import { deadLetter } from '../../src/dispatch/dead-letter.ts'
+import { deadLetter } from '../../src/records/dead-letter.ts'
 
 const from = { topic: 'busgate.commands', partition: 3 }
 const record: BusRecord = {
@@ -10,7 +10,7 @@ const record: BusRecord = {
   value: Buffer.from([0, 0, 0, 0, 9, 1, 2, 3]),
   headers: { trace: ['a', 'b'], origin: Buffer.from('shop') },
 }
-const reason = { stage: 'decode' as const, code: 'SCHEMA_NOT_FOUND', message: 'the registry knows no schema 9' }
+const reason = { code: 'SCHEMA_NOT_FOUND', message: 'the registry knows no schema 9' }
 
 test('a dead letter is the record as it came, with headers that say why it is here and where it was', () => {
   expect(deadLetter('busgate.dead-letters', { ...from, record }, reason)).toMatchObject({

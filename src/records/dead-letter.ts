@@ -1,0 +1,96 @@
+import type { BusRecord, OutgoingRecord, TopicPartition } from '../bus/port.ts'
+import { headersSize } from '../bus/record-size.ts'
+import { inVersions } from '../bus/shorter.ts'
+import type { Origin } from './origin.ts'
+import { longestError } from './result.ts'
+
+/** Headers that say why a record is a dead letter, and where it came from. */
+export const errorHeaders = {
+  stage: 'busgate.error.stage',
+  code: 'busgate.error.code',
+  message: 'busgate.error.message',
+  topic: 'busgate.error.topic',
+  partition: 'busgate.error.partition',
+  offset: 'busgate.error.offset',
+  lastOffset: 'busgate.error.last-offset',
+  timestamp: 'busgate.error.timestamp',
+  /** Only where the dead letter's key is not that of the record. */
+  key: 'busgate.error.key',
+} as const
+
+/** Why something cannot be worked on; nothing of its content. */
+export interface DeadLetterReason {
+  code: string
+  message: string
+}
+
+/**
+ * The record as it came, with headers that say why it is here. Where that is too large for the topic, its value is left
+ * out, then its own headers, then its key: its coordinates tell where all of it is. For a batch that cannot be read stands
+ * one dead letter without a value. Where there is no key its coordinates are one: a topic that somebody has set to be
+ * compacted refuses records without a key, and the partition would stand still for ever.
+ */
+export function deadLetter(topic: string, { record, ...from }: Origin, reason: DeadLetterReason): OutgoingRecord {
+  const { key, value, headers, offset, timestamp, unreadable } = record
+  const lastOffset = unreadable?.lastOffset ?? offset
+  const parts = Object.entries({ value: value?.length, headers: headersSize(headers), key: key?.length })
+  const present = parts.filter(([, bytes = 0]) => bytes > 0)
+  return inVersions(present.length, version => {
+    const missing = Object.fromEntries(present.slice(0, version))
+    const letterKey = missing.key ? null : key
+    return {
+      topic,
+      key: letterKey ?? Buffer.from(`${from.topic}/${from.partition}@${offset}`),
+      value: missing.value ? null : value,
+      headers: {
+        ...(missing.headers ? {} : headers),
+        [errorHeaders.stage]: 'decode',
+        [errorHeaders.code]: reason.code,
+        [errorHeaders.message]: reason.message.slice(0, longestError) + noteOn(missing),
+        [errorHeaders.topic]: from.topic,
+        [errorHeaders.partition]: String(from.partition),
+        [errorHeaders.offset]: String(offset),
+        ...(lastOffset > offset && { [errorHeaders.lastOffset]: String(lastOffset) }),
+        [errorHeaders.timestamp]: String(timestamp),
+        ...(letterKey === null && { [errorHeaders.key]: 'none' }),
+      },
+    }
+  })
+}
+
+function noteOn(missing: Record<string, number | undefined>): string {
+  const parts = Object.entries(missing).map(([part, bytes]) => `its ${part} of ${bytes} bytes`)
+  return parts.length === 0 ? '' : ` (too large to be copied: ${parts.join(', ')})`
+}
+
+/** The body of a callback as it came, or where that is too large for the topic, that it came. */
+export function callbackLetter(topic: string, body: Buffer, reason: DeadLetterReason): OutgoingRecord {
+  const timestamp = String(Date.now())
+  return inVersions(1, version => ({
+    topic,
+    key: null,
+    value: version === 0 ? body : null,
+    headers: {
+      [errorHeaders.stage]: 'callback',
+      [errorHeaders.code]: reason.code,
+      [errorHeaders.message]:
+        version === 0 ? reason.message : `${reason.message} (too large to be kept: its body of ${body.length} bytes)`,
+      [errorHeaders.timestamp]: timestamp,
+    },
+  }))
+}
+
+/** The record that a dead letter is about; null where its headers do not say. */
+export function originOfLetter({
+  headers,
+}: BusRecord): (TopicPartition & { offset: number; timestamp: number }) | null {
+  const { topic: topicHeader, partition, offset, timestamp } = errorHeaders
+  const topic = headers[topicHeader]
+  if (!topic) return null
+  return {
+    topic: String(topic),
+    partition: Number(headers[partition]),
+    offset: Number(headers[offset]),
+    timestamp: Number(headers[timestamp]),
+  }
+}
