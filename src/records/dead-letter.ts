@@ -1,4 +1,4 @@
-import type { BusRecord, OutgoingRecord, TopicPartition } from '../bus/port.ts'
+import type { BusRecord, OutgoingRecord, RecordHeaders, TopicPartition } from '../bus/port.ts'
 import { headersSize } from '../bus/record-size.ts'
 import { inVersions } from '../bus/shorter.ts'
 import type { Origin } from './origin.ts'
@@ -17,6 +17,12 @@ export const errorHeaders = {
   /** Only where the dead letter's key is not that of the record. */
   key: 'busgate.error.key',
 } as const
+
+/** What begins with this belongs to the dead letter. */
+const errorPrefix = 'busgate.error.'
+
+/** On a record that was replayed: the dead letter that it was, as `topic/partition@offset`. */
+export const replayedFromHeader = 'busgate.replayed.from'
 
 /** Why something cannot be worked on; nothing of its content. */
 export interface DeadLetterReason {
@@ -93,4 +99,14 @@ export function originOfLetter({
     offset: Number(headers[offset]),
     timestamp: Number(headers[timestamp]),
   }
+}
+
+/** The key that the record had before it died. A dead letter always has one. */
+export function originalKey({ key, headers }: BusRecord): Buffer | null {
+  return headers[errorHeaders.key] === undefined ? key : null
+}
+
+/** The headers that the record had before it died. */
+export function originalHeaders({ headers }: BusRecord): RecordHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(errorPrefix)))
 }

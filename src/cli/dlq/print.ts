@@ -1,14 +1,7 @@
 import type { Settings } from '../../config/index.ts'
 import { contentOf, rawOf, shown } from '../../inspect/dead-letters/content.ts'
-import {
-  type FullLetter,
-  jsonOf,
-  type Letter,
-  originalHeaders,
-  originalKey,
-  shortPlace,
-  textOf,
-} from '../../inspect/dead-letters/letter.ts'
+import { type FullLetter, jsonOf, type Letter, shortPlace, textOf } from '../../inspect/dead-letters/letter.ts'
+import { originalHeaders, originalKey } from '../../records/dead-letter.ts'
 import { printable, printableLines } from '../printable.ts'
 
 /** Shows a letter, without its content, in one line. */

@@ -1,4 +1,5 @@
 import type { BusRecord, TopicPartition } from '../../bus/port.ts'
+import { errorHeaders, replayedFromHeader } from '../../records/dead-letter.ts'
 
 /** Where a record stands. */
 export interface Place extends TopicPartition {
@@ -23,21 +24,20 @@ export interface FullLetter extends Letter {
   record: BusRecord
 }
 
-const errorHeader = 'busgate.error.'
-export const replayedFromHeader = 'busgate.replayed.from'
-
 export function letterOf({ topic, partition }: TopicPartition, record: BusRecord): FullLetter {
   const header = (name: string) => textOf(record.headers[name])
-  const about = (name: string) => header(`${errorHeader}${name}`)
-  const from = about('topic')
+  const from = header(errorHeaders.topic)
+  const numberOf = (name: string) => Number(header(name))
   const { unreadable } = record
   return {
     place: { topic, partition, offset: record.offset },
     time: record.timestamp,
-    stage: about('stage') ?? '',
-    code: unreadable?.code ?? about('code') ?? '',
-    message: unreadable?.message ?? about('message') ?? '',
-    origin: from ? { topic: from, partition: Number(about('partition')), offset: Number(about('offset')) } : null,
+    stage: header(errorHeaders.stage) ?? '',
+    code: unreadable?.code ?? header(errorHeaders.code) ?? '',
+    message: unreadable?.message ?? header(errorHeaders.message) ?? '',
+    origin: from
+      ? { topic: from, partition: numberOf(errorHeaders.partition), offset: numberOf(errorHeaders.offset) }
+      : null,
     replayedFrom: header(replayedFromHeader),
     record,
   }
@@ -54,16 +54,6 @@ export function jsonOf({ place, time, stage, code, message, origin, replayedFrom
     origin: origin && placeText(origin),
     replayedFrom,
   }
-}
-
-/** The key that the record had before it died. A dead letter always has one. */
-export function originalKey({ key, headers }: BusRecord): Buffer | null {
-  return headers[`${errorHeader}key`] === undefined ? key : null
-}
-
-/** The headers that the record had before it died. */
-export function originalHeaders({ headers }: BusRecord): BusRecord['headers'] {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(errorHeader)))
 }
 
 /** `topic/partition@offset` */

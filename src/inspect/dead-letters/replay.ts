@@ -1,15 +1,7 @@
 import { type Bus, type OutgoingRecord, type RecordsHandler, unreadableCodes } from '../../bus/port.ts'
+import { originalHeaders, originalKey, replayedFromHeader } from '../../records/dead-letter.ts'
 import { scanPartition, scanTopic } from '../scan.ts'
-import {
-  type FullLetter,
-  type Letter,
-  letterOf,
-  originalHeaders,
-  originalKey,
-  placeText,
-  replayedFromHeader,
-  textOf,
-} from './letter.ts'
+import { type FullLetter, type Letter, letterOf, placeText, textOf } from './letter.ts'
 import { type Filters, matches } from './select.ts'
 
 /** What a replay would do. */
