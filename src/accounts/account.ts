@@ -1,7 +1,8 @@
 import type { Clock } from '../clock.ts'
 import type { Classified, Verdict } from '../gateway/classify.ts'
 import type { Telemetry } from '../telemetry/events.ts'
-import { AccountGate, type PauseReason } from './gate.ts'
+import type { PauseReason, RetryReason } from '../telemetry/labels.ts'
+import { AccountGate } from './gate.ts'
 import { LearntRate } from './learnt-rate.ts'
 import { type Grant, RateLimiter } from './limiter.ts'
 
@@ -175,7 +176,7 @@ export class Account {
     if (retryInMs !== null) this.#announcePause('refused', retryInMs, refusedForNoKnownReason)
   }
 
-  #pause(leave: Leave, reason: PauseReason, error: string, retryAfterMs: number | null = null): void {
+  #pause(leave: Leave, reason: RetryReason, error: string, retryAfterMs: number | null = null): void {
     this.#telemetry.emit('gateway.retry', { reason, count: leave.operations })
     const now = this.#clock.monotonic()
     if (reason === 'throttled') this.#slowDown(leave, now)

@@ -1,5 +1,4 @@
-/** Why an account pauses. */
-export type PauseReason = 'denied' | 'throttled' | 'unreachable' | 'undecided' | 'refused'
+import type { PauseReason } from '../telemetry/labels.ts'
 
 export interface Admission {
   /** Milliseconds until the next envelope may be formed; Infinity while a probe is on its way. */

@@ -1,4 +1,5 @@
 import { idIn } from '../protocol/ids.ts'
+import type { DeadLetterReason } from '../records/dead-letter.ts'
 import { textOrNull } from '../records/fields.ts'
 import type { StatusEvent } from '../records/generated.ts'
 import { readStatus } from '../records/status.ts'
@@ -10,7 +11,7 @@ export type Made =
   /** The body speaks of another message than the address. */
   | { ok: false; reason: 'other_id' }
   /** The body came to an account's address and its id cannot be a command's. */
-  | { ok: false; reason: 'no_id'; error: { code: string; message: string } }
+  | { ok: false; reason: 'no_id'; error: DeadLetterReason }
 
 /** The event that a callback tells of. `receivedAt`: milliseconds since 1970. */
 export function statusEvent(origin: CallbackOrigin, body: Callback, receivedAt: number): Made {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { OutgoingRecord } from '../bus/port.ts'
 import { isOperationType } from '../protocol/registry.ts'
+import type { DeadLetterReason } from '../records/dead-letter.ts'
 import type { StatusEvent } from '../records/generated.ts'
 import type { WriteStatus } from '../records/status.ts'
 import { type ErrorPlace, placeOf } from '../telemetry/error.ts'
@@ -21,7 +22,7 @@ export interface IntakeOptions {
   /** Makes the record of an event, with the trace of its command where that is known. */
   statusRecord: WriteStatus
   /** Makes the record of a callback to an account's address that belongs to no command of ours. */
-  deadLetter: (body: Buffer, error: { code: string; message: string }) => OutgoingRecord
+  deadLetter: (body: Buffer, reason: DeadLetterReason) => OutgoingRecord
   telemetry: Telemetry
   now?: () => number
 }

@@ -11,7 +11,7 @@ const everyMs = 60_000
  * @returns to be called at the end: tells what was not told yet
  */
 export function reportRefusals(telemetry: Telemetry, clock: Clock): () => void {
-  let counts: Record<string, number> = {}
+  let counts: Partial<Record<Refusal, number>> = {}
   let error: ErrorPlace | null = null
   let cancel: (() => void) | null = null
 
@@ -24,7 +24,7 @@ export function reportRefusals(telemetry: Telemetry, clock: Clock): () => void {
     error = null
     cancel = clock.after(everyMs, tell)
   }
-  const note = (refused: { reason: string; error?: ErrorPlace }) => {
+  const note = (refused: { reason: Refusal; error?: ErrorPlace }) => {
     counts[refused.reason] = (counts[refused.reason] ?? 0) + 1
     error = refused.error ?? error
     // Refusals that come in the same moment are told together.

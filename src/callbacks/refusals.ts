@@ -1,4 +1,6 @@
-/** Why a callback was not taken, and what its sender is told. The names are the `reason` of telemetry and metrics. */
+import type { CallbackRefusal } from '../telemetry/labels.ts'
+
+/** Why a callback was not taken, and what its sender is told. */
 export const refusals = {
   method: { status: 405, text: 'only POST is answered here', headers: { Allow: 'POST' } },
   path: { status: 404, text: 'no such address', headers: {} },
@@ -18,7 +20,7 @@ export const refusals = {
   failed: { status: 503, text: 'something failed here, try again', headers: { 'Retry-After': '5' } },
   /** The sender went away, or was too slow, before the body was complete: nobody is left to be told. */
   aborted: { status: 408, text: 'the body did not arrive', headers: {} },
-} satisfies Record<string, { status: number; text: string; headers: Record<string, string> }>
+} satisfies Record<CallbackRefusal, { status: number; text: string; headers: Record<string, string> }>
 
 export type Refusal = keyof typeof refusals
 

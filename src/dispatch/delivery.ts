@@ -1,7 +1,7 @@
 import type { Account, Leave } from '../accounts/account.ts'
 import type { Session } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
-import { type Classified, classify, type Verdict } from '../gateway/classify.ts'
+import { type Classified, classify, type UnknownCause, type Verdict } from '../gateway/classify.ts'
 import type { Connection } from '../gateway/connection.ts'
 import { envelopeBody } from '../gateway/envelope.ts'
 import type { Pauses } from '../pauses/pauses.ts'
@@ -172,7 +172,7 @@ export class Delivery {
     } else if (classified.outcome === 'refused' && !classified.known) {
       this.#release(pendings, pendings.length === 1 ? 'suspect' : 'halved', tally)
     } else if (classified.outcome === 'refused' && pendings.length === 1) {
-      this.#settle(pendings[0]!, { kind: 'refused', ...classified }, sentAt, '', tally)
+      this.#settle(pendings[0]!, { kind: 'refused', ...classified }, sentAt, null, tally)
     } else {
       // what the gateway refused for a known reason counts as an attempt; a refused envelope may pass in halves
       if (classified.outcome !== 'not_sent') for (const pending of pendings) pending.attempts++
@@ -186,7 +186,7 @@ export class Delivery {
     sentAt: number,
     tally: ResultTally,
   ): void {
-    const cause = classified.outcome === 'unknown' ? classified.cause : ''
+    const cause = classified.outcome === 'unknown' ? classified.cause : null
     const again = pendings.filter((pending, i) => !this.#settle(pending, classified.verdicts[i]!, sentAt, cause, tally))
     if (again.length > 0) this.#throttled(account, again, tally)
   }
@@ -203,7 +203,7 @@ export class Delivery {
   }
 
   /** @returns false when the command was not sent and has to wait again. */
-  #settle(pending: Pending, verdict: Verdict, sentAt: number, cause: string, tally: ResultTally): boolean {
+  #settle(pending: Pending, verdict: Verdict, sentAt: number, cause: UnknownCause | null, tally: ResultTally): boolean {
     const { outbox } = this.#options
     if (pending.proof && verdict.kind !== 'sent') {
       outbox.settle(pending, { ...pending.proof, attempts: pending.attempts + 1 }, tally)
@@ -211,7 +211,7 @@ export class Delivery {
     }
     const conclusion = conclude(pending, verdict, sentAt)
     if (conclusion.kind === 'result') outbox.settle(pending, conclusion.details, tally)
-    else if (conclusion.kind === 'doubt') outbox.doubt(pending, sentAt, cause, tally)
+    else if (conclusion.kind === 'doubt') outbox.doubt(pending, sentAt, cause!, tally) // only what is unknown is in doubt
     return conclusion.kind !== 'again'
   }
 

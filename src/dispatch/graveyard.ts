@@ -8,7 +8,7 @@ export class Graveyard {
   readonly #topic: string
   readonly #session: Session
   /** How many by their codes, and where the first of them stands. */
-  readonly #buried = new Map<string, { count: number; first: RecordPlace }>()
+  readonly #buried = new Map<DeadLetterReason['code'], { count: number; first: RecordPlace }>()
 
   constructor(topic: string, session: Session) {
     this.#topic = topic

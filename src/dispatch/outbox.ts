@@ -1,6 +1,7 @@
 import type { DoubtWriter } from '../records/doubt.ts'
 import type { ResultDetails, WriteResult } from '../records/result.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import type { DoubtCause } from '../telemetry/labels.ts'
 import { end, type Pending } from './pending.ts'
 import type { ResultTally } from './result-tally.ts'
 
@@ -28,11 +29,11 @@ export class Outbox {
    * Nobody can tell: the command moves to the doubts, and its producer hears so the first time.
    * @param postedAt when its POST can have begun at the latest
    */
-  doubt(pending: Pending, postedAt: number, cause: string, tally: ResultTally): void {
+  doubt(pending: Pending, postedAt: number, cause: DoubtCause, tally: ResultTally): void {
     const { command, session, offset, origin, doubted, attempts } = pending
     const records = [this.#doubts.write(pending, postedAt, cause)]
     if (!doubted) {
-      const error = doubtTexts[cause] ?? 'nobody can tell whether it was sent'
+      const error = doubtTexts[cause]
       const details: ResultDetails = {
         outcome: 'IN_DOUBT',
         attempts: attempts + 1,
@@ -49,10 +50,11 @@ export class Outbox {
   }
 }
 
-const doubtTexts: Record<string, string> = {
+const doubtTexts: Readonly<Record<DoubtCause, string>> = {
   taken_over: 'another worker may have sent it before it stopped',
   timeout: 'the gateway did not answer in time',
   reset: 'the connection broke before the answer',
+  aborted: 'the request was given up before the answer',
   response_cut: 'the connection broke within the answer',
   response_too_large: 'the answer was too long to be read',
   http_status: 'something in front of the gateway answered in its place',

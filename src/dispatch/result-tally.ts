@@ -1,23 +1,19 @@
-import type { Telemetry } from '../telemetry/events.ts'
+import type { Events, Telemetry } from '../telemetry/events.ts'
+import type { DoubtCause } from '../telemetry/labels.ts'
 
-interface TallyGroup {
-  type: string
-  outcome: string
-  errorCode: string | null
-  count: number
-}
+type TallyGroup = Events['results.published']
 
 /** Counts results and doubts that are published together, so that telemetry hears once a group. */
 export class ResultTally {
   /** Few: the types, outcomes and codes of one envelope. */
   readonly #groups: TallyGroup[] = []
-  readonly #doubts = new Map<string, number>()
+  readonly #doubts = new Map<DoubtCause, number>()
 
   get isEmpty(): boolean {
     return this.#groups.length === 0 && this.#doubts.size === 0
   }
 
-  add(type: string, outcome: string, errorCode: string | null): void {
+  add(type: string, outcome: TallyGroup['outcome'], errorCode: TallyGroup['errorCode']): void {
     const group = this.#groups.find(
       group => group.type === type && group.outcome === outcome && group.errorCode === errorCode,
     )
@@ -25,7 +21,7 @@ export class ResultTally {
     else this.#groups.push({ type, outcome, errorCode, count: 1 })
   }
 
-  addDoubt(cause: string): void {
+  addDoubt(cause: DoubtCause): void {
     this.#doubts.set(cause, (this.#doubts.get(cause) ?? 0) + 1)
   }
 

@@ -1,6 +1,6 @@
 import { type ErrorCode, errorCodeOf, knownErrorCode } from '../protocol/index.ts'
 import { isObject, parseJson } from '../protocol/json.ts'
-import type { Answer } from './answer.ts'
+import type { Answer, LostCause } from './answer.ts'
 
 /** What became of one operation of an envelope. */
 export type Verdict =
@@ -24,7 +24,10 @@ export type Classified =
       retryAfterMs: number | null
     }
   /** Nobody can tell, but for the operations whose items match by id. */
-  | { outcome: 'unknown'; cause: string; error: string; verdicts: Verdict[] }
+  | { outcome: 'unknown'; cause: UnknownCause; error: string; verdicts: Verdict[] }
+
+/** Why nobody can tell. */
+export type UnknownCause = LostCause | 'http_status' | 'foreign_body' | 'contradiction' | 'items_differ'
 
 type Ids = readonly (string | null)[]
 
@@ -116,7 +119,7 @@ function matchById(ids: Ids, items: unknown[], errorTexts: Readonly<Record<strin
   })
 }
 
-function unknown(ids: Ids, cause: string, error: string): Classified {
+function unknown(ids: Ids, cause: UnknownCause, error: string): Classified {
   return { outcome: 'unknown', cause, error, verdicts: ids.map(() => ({ kind: 'in_doubt' })) }
 }
 

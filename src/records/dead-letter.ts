@@ -1,6 +1,7 @@
 import type { BusRecord, OutgoingRecord, RecordHeaders, TopicPartition } from '../bus/port.ts'
 import { headersSize } from '../bus/record-size.ts'
 import { inVersions } from '../bus/shorter.ts'
+import type { DeadLetterCode } from '../telemetry/labels.ts'
 import type { Origin } from './origin.ts'
 import { longestError } from './result.ts'
 
@@ -26,7 +27,7 @@ export const replayedFromHeader = 'busgate.replayed.from'
 
 /** Why something cannot be worked on; nothing of its content. */
 export interface DeadLetterReason {
-  code: string
+  code: DeadLetterCode
   message: string
 }
 

@@ -1,6 +1,7 @@
 import type { OutgoingRecord, RecordHeaders } from '../bus/port.ts'
 import { addHeader, headerPairs, newHeaders } from '../bus/record-headers.ts'
 import { inVersions } from '../bus/shorter.ts'
+import type { DoubtCause } from '../telemetry/labels.ts'
 import { traceHeaders, traceOf } from '../telemetry/trace.ts'
 import type { Command } from './command.ts'
 import type { Doubt, DoubtHeader } from './generated.ts'
@@ -18,7 +19,7 @@ export interface DoubtSubject {
 /** Writes doubts as records of the doubts topic, keyed by the command's id. */
 export interface DoubtWriter {
   /** The command's own record, untouched, and what is known of its POSTs. */
-  write(subject: DoubtSubject, postedAt: number, cause: string): OutgoingRecord
+  write(subject: DoubtSubject, postedAt: number, cause: DoubtCause): OutgoingRecord
   /** A doubt whose command cannot be read, without it. */
   writeWithoutCommand(doubt: Doubt, id: bigint, why: string): OutgoingRecord
 }

@@ -34,7 +34,8 @@ export interface ResultSubject {
 }
 
 export interface ResultDetails {
-  outcome: SendResult['outcome']
+  /** Readers alone know UNKNOWN, which stands for outcomes of later versions. */
+  outcome: Exclude<SendResult['outcome'], 'UNKNOWN'>
   attempts: number
   errorCode?: ErrorCode
   error?: string

@@ -11,6 +11,7 @@ import { decodePatiently } from '../records/patient.ts'
 import { isUnhooked } from '../records/result.ts'
 import type { WriteStatus } from '../records/status.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import type { PollResult } from '../telemetry/labels.ts'
 import { traceOf } from '../telemetry/trace.ts'
 import { eventOfPoll, givenUp } from './poll-event.ts'
 import { askedAgain, type Schedule, type ScheduleOptions, scheduleOf } from './schedule.ts'
@@ -189,7 +190,7 @@ function awaitsVerdict(result: SendResult): result is Message['result'] {
   return result.outcome === 'SENT' && type !== undefined && operations[type].hook !== 'none'
 }
 
-function pollResult(event: StatusEvent | null, unanswered: boolean): string {
+function pollResult(event: StatusEvent | null, unanswered: boolean): PollResult {
   if (event?.final) return 'verdict'
   if (event?.state === 'PENDING') return 'pending'
   return unanswered ? 'unanswered' : 'inconclusive'

@@ -1,5 +1,20 @@
 import { EventEmitter } from 'node:events'
 import type { ErrorPlace } from './error.ts'
+import type {
+  CallbackRefusal,
+  DeadLetterCode,
+  DeadLetterStage,
+  DoubtCause,
+  EnvelopeOutcome,
+  ErrorCodeLabel,
+  MessageState,
+  Outcome,
+  PauseKind,
+  PauseReason,
+  PollResult,
+  RetryReason,
+  Role,
+} from './labels.ts'
 
 /** Where a record stands. */
 export interface RecordPlace {
@@ -7,6 +22,9 @@ export interface RecordPlace {
   partition: number
   offset: number
 }
+
+/** Where a session failed: when its partitions were dealt out, in reading, in committing. */
+export type SessionStage = 'assigned' | 'fetch' | 'commit'
 
 /**
  * What the rooms tell the world. Metrics, logs and traces listen; no room calls them itself.
@@ -16,7 +34,7 @@ export interface RecordPlace {
  */
 export interface Events {
   /** A role of the process does its work from now on; others may still start. */
-  'role.started': { role: 'worker' | 'callbacks' | 'reconciler' }
+  'role.started': { role: Role }
   /** All roles of the process have started. `callbacks` and `telemetry` are the ports that it listens on. */
   'worker.started': { version: string; callbacks: number | null; telemetry: number }
   /** A signal asked the process to stop: it finishes what is in flight. */
@@ -30,24 +48,24 @@ export interface Events {
   /** Commands were read from a topic. */
   'commands.consumed': { topic: string; count: number }
   /** Results were committed, with the progress. There is one event for each group of equal labels. */
-  'results.published': { type: string; outcome: string; errorCode: string | null; count: number }
+  'results.published': { type: string; outcome: Outcome; errorCode: ErrorCodeLabel | null; count: number }
   /**
    * A request ended. `outcome` is answered, refused, denied, not_sent or unknown; `seconds` go from the first byte to the
    * classified answer; `traceId` is that of one of its commands, where one carried a trace.
    */
   'envelope.finished': {
     account: string
-    outcome: string
+    outcome: EnvelopeOutcome
     operations: number
     seconds: number
     traceId?: string | null
   }
   /** Operations that were not sent wait to be sent again. */
-  'gateway.retry': { reason: string; count: number }
+  'gateway.retry': { reason: RetryReason; count: number }
   /** An envelope had to wait for the account's rate. */
   'rate.waited': { account: string; seconds: number }
   /** Nothing of this account is sent but probes, until one passes. */
-  'account.paused': { account: string; reason: string; retryInMs: number; error: string }
+  'account.paused': { account: string; reason: PauseReason; retryInMs: number; error: string }
   /** A probe of the account passed: its commands are sent again. */
   'account.resumed': { account: string }
   /**
@@ -57,7 +75,7 @@ export interface Events {
    */
   'session.opened': { topic: string; partition: number; offset: number; inDoubt: number; stale: boolean; took: number }
   /** A session ended by a failure. The partition is opened again if this process still owns it. */
-  'session.lost': { topic: string; partition: number; stage: string; error: Error }
+  'session.lost': { topic: string; partition: number; stage: SessionStage; error: Error }
   /** This process does not work on the partition any more. */
   'session.closed': { topic: string; partition: number }
   /** A partition could not be opened, which is tried again. */
@@ -69,11 +87,11 @@ export interface Events {
   /** So many offsets that were not worked on yet are gone from the log: retention, deleted records, an unclean election. */
   'log.cut': { topic: string; partition: number; lost: number }
   /** Nobody can tell whether these commands were sent. */
-  'doubt.opened': { cause: string; count: number }
+  'doubt.opened': { cause: DoubtCause; count: number }
   /** A doubt ended SENT or UNRESOLVED, or with the result of a further request. */
-  'doubt.resolved': { outcome: string }
+  'doubt.resolved': { outcome: Outcome }
   /** The gateway was asked what became of a message: sent, not_found, verdict, pending, inconclusive or unanswered. */
-  'status.polled': { result: string }
+  'status.polled': { result: PollResult }
   /** The committed offset carried no window: what is below `until` waits until the results tell what was answered before. */
   'session.unchecked': { topic: string; partition: number; until: number }
   /** The results cannot be read for what was answered before; records that may have been answered wait. */
@@ -95,7 +113,7 @@ export interface Events {
    * Records that nobody can read became dead letters. `first` is where the first of them stands; a callback has no
    * place.
    */
-  'deadLetter.published': { stage: string; code: string; count: number; first: RecordPlace | null }
+  'deadLetter.published': { stage: DeadLetterStage; code: DeadLetterCode; count: number; first: RecordPlace | null }
   /** A record took the place of a longer one, which its topic does not take. Each attempt to write it tells so. */
   'record.shortened': { topic: string }
   /**
@@ -112,25 +130,25 @@ export interface Events {
   /** A hook address had to leave out correlation and tenant, to stay within callbacks.urlMaxLength. */
   'hook.shortened': object
   /** A callback is on the bus. */
-  'callback.accepted': { type: string; state: string; verified: boolean }
+  'callback.accepted': { type: string; state: MessageState; verified: boolean }
   /** A callback was refused. `error` is what made the publish fail, or went wrong here. */
-  'callback.refused': { reason: string; error?: ErrorPlace }
+  'callback.refused': { reason: CallbackRefusal; error?: ErrorPlace }
   /**
    * What was refused since the last such event, by its reasons. `isOurs`: for some of them the sender can do nothing.
    */
-  'callbacks.refused': { counts: Record<string, number>; error: ErrorPlace | null; isOurs: boolean }
+  'callbacks.refused': { counts: Partial<Record<CallbackRefusal, number>>; error: ErrorPlace | null; isOurs: boolean }
   /** The time from sending to the callback that said DELIVERED. */
   'delivery.latency': { type: string; seconds: number; traceId?: string | null }
   /** The verdict of these messages did not come in the expected time. */
   'callback.missing': { type: string; count: number }
   /** The reconciler published a verdict: DELIVERED, FAILED or UNKNOWN. */
-  'verdict.found': { type: string; state: string }
+  'verdict.found': { type: string; state: MessageState }
   /** The reconciler had to forget ids to stay within its memory. */
   'verdicts.forgotten': { count: number }
   /** Operators have paused an account, a topic or a tenant. `at` and `until` are milliseconds since 1970. */
-  'pause.begun': { kind: string; name: string; by: string; at: number; until: number | null; reason: string | null }
+  'pause.begun': { kind: PauseKind; name: string; by: string; at: number; until: number | null; reason: string | null }
   /** What operators had paused goes on: somebody said so, or its time is over. */
-  'pause.ended': { kind: string; name: string; by: string; at: number }
+  'pause.ended': { kind: PauseKind; name: string; by: string; at: number }
   /** A record of the control topic tells of no pause that this version knows. */
   'pause.unreadable': { topic: string; partition: number; offset: number; error: Error }
   /** The control topic cannot be read: pauses are not heard of. */

@@ -6,14 +6,14 @@
 export const other = 'other'
 
 /** Parts of busgate that a process runs. */
-export const roles = ['worker', 'callbacks', 'reconciler']
+export const roles = ['worker', 'callbacks', 'reconciler'] as const
 /** What operators may pause. */
 export const pauseKinds = ['account', 'topic', 'tenant'] as const
 
 export const types = 'sms viber viber+sms rcs rcs+sms rcs+viber+sms telegram voice pipeline call/otp hlr'.split(' ')
 
 /** Outcomes of results. */
-export const outcomes = ['SENT', 'REJECTED', 'INVALID', 'EXPIRED', 'DUPLICATE', 'IN_DOUBT', 'UNRESOLVED']
+export const outcomes = ['SENT', 'REJECTED', 'INVALID', 'EXPIRED', 'DUPLICATE', 'IN_DOUBT', 'UNRESOLVED'] as const
 
 /** errorCode of a refusal by the gateway. */
 export const refusalCodes = [
@@ -26,7 +26,7 @@ export const refusalCodes = [
   'DUPLICATE_ID',
   'VALIDATION',
   'REJECTED',
-]
+] as const
 
 /** errorCode of a result; empty where there is no error. */
 export const errorCodes = [
@@ -37,12 +37,12 @@ export const errorCodes = [
   'RESPONSE_LOST',
   'ATTEMPTS_EXHAUSTED',
   'SPEND_LIMIT',
-]
+] as const
 
-export const envelopeOutcomes = ['answered', 'refused', 'denied', 'not_sent', 'unknown']
+export const envelopeOutcomes = ['answered', 'refused', 'denied', 'not_sent', 'unknown'] as const
 
 /** Why commands that were not sent are sent again. */
-export const retryReasons = ['throttled', 'unreachable', 'denied', 'refused']
+export const retryReasons = ['throttled', 'unreachable', 'denied', 'refused'] as const
 
 export const doubtCauses = [
   'timeout',
@@ -54,13 +54,13 @@ export const doubtCauses = [
   'contradiction',
   'items_differ',
   'taken_over',
-]
+] as const
 
 /** What a status poll told: of a doubt (sent, not_found), or the reconciler (verdict, pending). */
-export const pollResults = ['sent', 'not_found', 'verdict', 'pending', 'inconclusive', 'unanswered']
+export const pollResults = ['sent', 'not_found', 'verdict', 'pending', 'inconclusive', 'unanswered'] as const
 
 /** States of messages, as callbacks and polls tell them. */
-export const states = ['PENDING', 'DELIVERED', 'FAILED', 'UNKNOWN']
+export const states = ['PENDING', 'DELIVERED', 'FAILED', 'UNKNOWN'] as const
 
 export const callbackRefusals = [
   'method',
@@ -80,9 +80,9 @@ export const callbackRefusals = [
   'not_published',
   'failed',
   'aborted',
-]
+] as const
 
-/** Codes of dead letters by the stage where they were found. INVALID: the command in a doubt. */
+/** Codes of dead letters by the stage where they were found. INVALID: the command in a doubt. OMITTED: a doubt without it. */
 export const deadLetterCodes = {
   decode: [
     'NO_VALUE',
@@ -93,9 +93,28 @@ export const deadLetterCodes = {
     'TRAILING_BYTES',
     'DECODE',
     'INVALID',
+    'OMITTED',
     'CODEC_UNKNOWN',
     'BATCH_CORRUPT',
     'BATCH_TOO_LARGE',
   ],
   callback: ['NO_NUMERIC_ID'],
-}
+} as const
+
+type OneOf<L extends readonly string[]> = L[number]
+
+export type Role = OneOf<typeof roles>
+export type PauseKind = OneOf<typeof pauseKinds>
+export type Outcome = OneOf<typeof outcomes>
+export type ErrorCodeLabel = Exclude<OneOf<typeof errorCodes>, ''>
+export type EnvelopeOutcome = OneOf<typeof envelopeOutcomes>
+export type RetryReason = OneOf<typeof retryReasons>
+/** Why an account pauses. `undecided`: nobody can tell of many requests in a row. */
+export type PauseReason = RetryReason | 'undecided'
+/** `aborted`: by the caller of the client. No worker aborts a request, so no metric has it. */
+export type DoubtCause = OneOf<typeof doubtCauses> | 'aborted'
+export type PollResult = OneOf<typeof pollResults>
+export type MessageState = OneOf<typeof states>
+export type CallbackRefusal = OneOf<typeof callbackRefusals>
+export type DeadLetterStage = keyof typeof deadLetterCodes
+export type DeadLetterCode = OneOf<(typeof deadLetterCodes)[DeadLetterStage]>

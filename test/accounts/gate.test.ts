@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { AccountGate, type PauseReason } from '../../src/accounts/gate.ts'
+import { AccountGate } from '../../src/accounts/gate.ts'
+import type { PauseReason } from '../../src/telemetry/labels.ts'
 
 /** A gate whose pauses are not shortened by chance. */
 const fullGate = () => new AccountGate(() => 1)

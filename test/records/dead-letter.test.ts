@@ -10,7 +10,7 @@ const record: BusRecord = {
   value: Buffer.from([0, 0, 0, 0, 9, 1, 2, 3]),
   headers: { trace: ['a', 'b'], origin: Buffer.from('shop') },
 }
-const reason = { code: 'SCHEMA_NOT_FOUND', message: 'the registry knows no schema 9' }
+const reason = { code: 'SCHEMA_NOT_FOUND', message: 'the registry knows no schema 9' } as const
 
 test('a dead letter is the record as it came, with headers that say why it is here and where it was', () => {
   expect(deadLetter('busgate.dead-letters', { ...from, record }, reason)).toMatchObject({

@@ -100,7 +100,7 @@ export async function receiverBench(
     host: '127.0.0.1',
     tokens: counted,
     statusRecord: event => ({ topic: 'statuses', key: null, value: codec.encode(event) }),
-    deadLetter: (body, error) => ({ topic: 'dead-letters', key: null, value: body, headers: error }),
+    deadLetter: (body, error) => ({ topic: 'dead-letters', key: null, value: body, headers: { ...error } }),
     publish: bus.publish,
     telemetry,
     limits,

@@ -62,7 +62,7 @@ describe('the log', () => {
 
   it('says where a dead letter came from, of many the first', () => {
     const { telemetry, lines } = logging('info')
-    const letters = { stage: 'decode', code: 'TRUNCATED', first: { ...session, offset: 1_234_567_890 } }
+    const letters = { stage: 'decode', code: 'TRUNCATED', first: { ...session, offset: 1_234_567_890 } } as const
     telemetry.emit('deadLetter.published', { ...letters, count: 1 })
     telemetry.emit('deadLetter.published', { ...letters, count: 40 })
     expect(lines.map(({ msg }) => msg)).toEqual([

@@ -3,6 +3,7 @@ import { sendTypes } from '../../src/protocol/index.ts'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 import type { GaugeSource } from '../../src/telemetry/gauges.ts'
 import { startTelemetryServer, type TelemetryServer } from '../../src/telemetry/http.ts'
+import type { DoubtCause } from '../../src/telemetry/labels.ts'
 import { createMetrics, type MetricsOptions } from '../../src/telemetry/metrics.ts'
 import { buildEvents, fencedError } from '../support/events.ts'
 import { contract, metricsIn, ownSeries, samplesOf } from '../support/metrics.ts'
@@ -68,7 +69,7 @@ describe('metrics', () => {
 
   it('count a label value that nobody foresaw as other', async () => {
     const { telemetry, scrape } = await serveMetrics()
-    for (const cause of ['made', 'up']) telemetry.emit('doubt.opened', { cause, count: 1 })
+    for (const cause of ['made', 'up'] as unknown[] as DoubtCause[]) telemetry.emit('doubt.opened', { cause, count: 1 })
     expect((await scrape()).get('busgate_doubts_total{cause="other"}')).toBe(2)
   })
 
@@ -102,7 +103,7 @@ describe('metrics', () => {
 
   it('count a session as fenced only when a newer owner ended it', async () => {
     const { telemetry, scrape } = await serveMetrics()
-    const lost = { topic: 'a', partition: 0, stage: 'commit' }
+    const lost = { topic: 'a', partition: 0, stage: 'commit' } as const
     telemetry.emit('session.lost', { ...lost, error: Object.assign(new Error('reset'), { code: 'ECONNRESET' }) })
     expect((await scrape()).get('busgate_sessions_fenced_total')).toBe(0)
     telemetry.emit('session.lost', { ...lost, error: fencedError(1) })
@@ -152,7 +153,7 @@ describe('metrics', () => {
   it('show the trace of a command as exemplar to those who accept OpenMetrics, and to no one else', async () => {
     const { telemetry, openMetrics, scrape } = await serveMetrics()
     const traceId = '0af7651916cd43dd8448eb211c80319c'
-    const envelope = { account: 'default', outcome: 'answered', operations: 1, seconds: 0.15 }
+    const envelope = { account: 'default', outcome: 'answered', operations: 1, seconds: 0.15 } as const
     telemetry.emit('envelope.finished', { ...envelope, traceId })
     telemetry.emit('envelope.finished', { ...envelope, seconds: 3 })
     telemetry.emit('delivery.latency', { type: 'sms', seconds: 4, traceId })

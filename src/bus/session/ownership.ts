@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import pLimit from 'p-limit'
 import { type Clock, limited, sleep } from '../../clock.ts'
-import type { Telemetry } from '../../telemetry/events.ts'
+import type { SessionStage, Telemetry } from '../../telemetry/events.ts'
 import { BusUnavailable } from '../errors.ts'
 import type { Backlog, Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
 import { SharedBacklog } from './backlog.ts'
@@ -401,7 +401,7 @@ export class Ownership implements GroupEvents, Membership {
     if (first) for (const slot of together) if (!slot.session) this.#reopen(slot, 0)
   }
 
-  #lost(slot: Slot, stage: string, error: Error): void {
+  #lost(slot: Slot, stage: SessionStage, error: Error): void {
     this.#options.telemetry.emit('session.lost', { ...slot.tp, stage, error })
     if (this.#owns(slot)) this.#reopen(slot, reopenAfterLoss)
   }

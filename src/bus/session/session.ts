@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts'
+import type { SessionStage } from '../../telemetry/events.ts'
 import type { Backlog, BusRecord, OutgoingRecord, Session, SessionListener } from '../port.ts'
 import { headerPairs } from '../record-headers.ts'
 import type { BacklogShare } from './backlog.ts'
@@ -62,7 +63,7 @@ export interface SessionOptions {
   /** The last commit that was confirmed since then; null: none was. */
   confirmed: Committed | null
   /** The session is over; an error says why, at which stage. */
-  lost: (stage: string, error: Error) => void
+  lost: (stage: SessionStage, error: Error) => void
 }
 
 /**
@@ -505,7 +506,7 @@ export class PartitionSession implements Session {
     listener.resumed(this)
   }
 
-  end(stage: string, error: Error): void {
+  end(stage: SessionStage, error: Error): void {
     if (!this.alive) return
     this.close()
     this.#options.lost(stage, error)
