@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { Classified, Verdict } from '../gateway/classify.ts'
+import type { Classified, ItemAnswer } from '../gateway/classify.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { PauseReason, RetryReason } from '../telemetry/labels.ts'
 import { AccountGate } from './gate.ts'
@@ -121,10 +121,10 @@ export class Account {
   /** Learns from what a request came to. */
   observe(leave: Leave, classified: Classified): void {
     this.answered(leave)
-    const verdicts = 'verdicts' in classified ? classified.verdicts : []
-    const throttled = verdicts.filter(isThrottled).length
-    if (classified.outcome === 'answered') this.#learnt.passed(verdicts.length - throttled, this.#clock.monotonic())
-    if (throttled === 0 || throttled < verdicts.length) this.#learn(leave, classified) // else nothing has passed
+    const items = 'items' in classified ? classified.items : []
+    const throttled = items.filter(isThrottled).length
+    if (classified.outcome === 'answered') this.#learnt.passed(items.length - throttled, this.#clock.monotonic())
+    if (throttled === 0 || throttled < items.length) this.#learn(leave, classified) // else nothing has passed
     if (throttled === 0) return
     const areFew = this.#learnt.refused(throttled, this.#clock.monotonic()) && !leave.probe
     if (areFew) this.#telemetry.emit('gateway.retry', { reason: 'throttled', count: throttled })
@@ -205,9 +205,9 @@ export function shareRates(
   for (const { limiter } of accounts.values()) limiter?.setShare(total > 0 ? owned / total : 0, now)
 }
 
-const isThrottled = (verdict: Verdict): boolean => verdict.kind === 'refused' && verdict.code === 'THROTTLED'
+const isThrottled = (answer: ItemAnswer): boolean => answer.kind === 'refused' && answer.code === 'THROTTLED'
 
 /** Whether every item could be told by its id, whatever else was wrong with the answer. */
 function isDecided(classified: Classified): boolean {
-  return classified.outcome === 'unknown' && classified.verdicts.every(({ kind }) => kind !== 'in_doubt')
+  return classified.outcome === 'unknown' && classified.items.every(({ kind }) => kind !== 'in_doubt')
 }

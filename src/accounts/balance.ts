@@ -28,12 +28,9 @@ export async function readBalance({ connection, account, clock, telemetry }: Bal
   if (grant?.sentAt === null) limiter?.giveBack(grant)
   else if (grant) limiter?.answered(grant, clock.monotonic())
   const classified = classify([null], answer)
-  const verdict = classified.outcome === 'answered' ? classified.verdicts[0] : undefined
-  if (verdict?.kind !== 'sent') return true
-  const { amount, currency } = (operations.balance.payload.safeParse(verdict.data).data ?? {}) as Record<
-    string,
-    unknown
-  >
+  const item = classified.outcome === 'answered' ? classified.items[0] : undefined
+  if (item?.kind !== 'sent') return true
+  const { amount, currency } = (operations.balance.payload.safeParse(item.data).data ?? {}) as Record<string, unknown>
   if (typeof amount !== 'number') return true
   telemetry.emit('balance.read', { account: name, currency: isCode(currency) ? currency : 'other', amount })
   return true

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { classify, type Verdict } from '../gateway/classify.ts'
+import { classify, type ItemAnswer } from '../gateway/classify.ts'
 import type { Connection } from '../gateway/connection.ts'
 import { envelopeBody } from '../gateway/envelope.ts'
 import type { ErrorCode } from '../protocol/index.ts'
@@ -17,12 +17,12 @@ export interface PollerOptions {
 }
 
 /** in_doubt: the question was not answered for whatever reason; ask again. */
-export type PollAnswer = Verdict
+export type PollAnswer = ItemAnswer
 
 interface Question {
   id: string
   wanted: () => boolean
-  answer: (verdict: PollAnswer) => void
+  answer: (answer: PollAnswer) => void
 }
 
 interface Asked {
@@ -110,8 +110,8 @@ export class StatusPoller {
       asked.questions.unshift(...questions) // nobody was asked
       return
     }
-    const verdicts = 'verdicts' in classified ? classified.verdicts : []
-    for (const [i, question] of questions.entries()) question.answer(verdicts[i] ?? { kind: 'in_doubt' })
+    const items = 'items' in classified ? classified.items : []
+    for (const [i, question] of questions.entries()) question.answer(items[i] ?? { kind: 'in_doubt' })
   }
 }
 

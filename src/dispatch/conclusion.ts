@@ -1,9 +1,9 @@
-import type { Verdict } from '../gateway/classify.ts'
+import type { ItemAnswer } from '../gateway/classify.ts'
 import type { ResultDetails } from '../records/result.ts'
 import { readPayload } from '../records/result-payload.ts'
 import type { ExpiryCode, Pending } from './pending.ts'
 
-/** What a verdict means for a command, with what is known of its earlier POSTs. */
+/** What the answer means for a command, with what is known of its earlier POSTs. */
 export type Conclusion =
   /** Its final result. */
   | { kind: 'result'; details: ResultDetails }
@@ -13,14 +13,14 @@ export type Conclusion =
   | { kind: 'again' }
 
 /** The table of outcomes. Once in doubt, a command ends only SENT or UNRESOLVED. */
-export function conclude(pending: Pending, verdict: Verdict, sentAt: number): Conclusion {
+export function conclude(pending: Pending, answer: ItemAnswer, sentAt: number): Conclusion {
   const attempts = pending.attempts + 1
-  if (verdict.kind === 'in_doubt') return { kind: 'doubt' }
-  if (verdict.kind === 'sent') {
-    const payload = readPayload(pending.command.type, verdict.data)
+  if (answer.kind === 'in_doubt') return { kind: 'doubt' }
+  if (answer.kind === 'sent') {
+    const payload = readPayload(pending.command.type, answer.data)
     return { kind: 'result', details: { outcome: 'SENT', attempts, payload, sentAt } }
   }
-  const { code, error } = verdict
+  const { code, error } = answer
   if (code === 'THROTTLED') return { kind: 'again' }
   if (!pending.doubted)
     return { kind: 'result', details: { outcome: 'REJECTED', attempts, errorCode: code, error, sentAt } }

@@ -1,7 +1,7 @@
 import type { Account, Leave } from '../accounts/account.ts'
 import type { Session } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
-import { type Classified, classify, type UnknownCause, type Verdict } from '../gateway/classify.ts'
+import { type Classified, classify, type ItemAnswer, type UnknownCause } from '../gateway/classify.ts'
 import type { Connection } from '../gateway/connection.ts'
 import { envelopeBody } from '../gateway/envelope.ts'
 import type { Pauses } from '../pauses/pauses.ts'
@@ -50,7 +50,7 @@ export interface DeliveryOptions {
   putBack: (pendings: readonly Pending[], how: Return) => void
 }
 
-/** An envelope's way in its steps: intents, POST and verdict, results; or back. */
+/** An envelope's way in its steps: intents, POST and answer, results; or back. */
 export class Delivery {
   readonly #options: DeliveryOptions
 
@@ -182,12 +182,12 @@ export class Delivery {
 
   #settleAll(
     { account, pendings }: Envelope,
-    classified: Classified & { verdicts: Verdict[] },
+    classified: Classified & { items: ItemAnswer[] },
     sentAt: number,
     tally: ResultTally,
   ): void {
     const cause = classified.outcome === 'unknown' ? classified.cause : null
-    const again = pendings.filter((pending, i) => !this.#settle(pending, classified.verdicts[i]!, sentAt, cause, tally))
+    const again = pendings.filter((pending, i) => !this.#settle(pending, classified.items[i]!, sentAt, cause, tally))
     if (again.length > 0) this.#throttled(account, again, tally)
   }
 
@@ -203,13 +203,19 @@ export class Delivery {
   }
 
   /** @returns false when the command was not sent and has to wait again. */
-  #settle(pending: Pending, verdict: Verdict, sentAt: number, cause: UnknownCause | null, tally: ResultTally): boolean {
+  #settle(
+    pending: Pending,
+    answer: ItemAnswer,
+    sentAt: number,
+    cause: UnknownCause | null,
+    tally: ResultTally,
+  ): boolean {
     const { outbox } = this.#options
-    if (pending.proof && verdict.kind !== 'sent') {
+    if (pending.proof && answer.kind !== 'sent') {
       outbox.settle(pending, { ...pending.proof, attempts: pending.attempts + 1 }, tally)
       return true
     }
-    const conclusion = conclude(pending, verdict, sentAt)
+    const conclusion = conclude(pending, answer, sentAt)
     if (conclusion.kind === 'result') outbox.settle(pending, conclusion.details, tally)
     else if (conclusion.kind === 'doubt') outbox.doubt(pending, sentAt, cause!, tally) // only what is unknown is in doubt
     return conclusion.kind !== 'again'

@@ -3,15 +3,15 @@ import { isObject, parseJson } from '../protocol/json.ts'
 import type { Answer, LostCause } from './answer.ts'
 
 /** What became of one operation of an envelope. */
-export type Verdict =
+export type ItemAnswer =
   | { kind: 'sent'; data: unknown }
   | { kind: 'refused'; code: ErrorCode; error: string }
   | { kind: 'in_doubt' }
 
 /** What became of an envelope, by the table in docs/delivery. */
 export type Classified =
-  /** Every operation has a definite verdict. */
-  | { outcome: 'answered'; verdicts: Verdict[] }
+  /** Every operation has a definite answer. */
+  | { outcome: 'answered'; items: ItemAnswer[] }
   /** The key was not accepted: none sent. */
   | { outcome: 'denied'; error: string }
   /** The envelope was refused as a whole: none sent; its halves may pass. `known`: what its text means. */
@@ -24,7 +24,7 @@ export type Classified =
       retryAfterMs: number | null
     }
   /** Nobody can tell, but for the operations whose items match by id. */
-  | { outcome: 'unknown'; cause: UnknownCause; error: string; verdicts: Verdict[] }
+  | { outcome: 'unknown'; cause: UnknownCause; error: string; items: ItemAnswer[] }
 
 /** Why nobody can tell. */
 export type UnknownCause = LostCause | 'http_status' | 'foreign_body' | 'contradiction' | 'items_differ'
@@ -74,9 +74,9 @@ function classifyBody(ids: Ids, body: string, errorTexts: Readonly<Record<string
     return { outcome: 'refused', code: code ?? 'REJECTED', known: code !== null, error }
   }
   const inOrder = items.length === ids.length && items.every((item, i) => answers(item, ids[i] ?? null))
-  if (inOrder) return { outcome: 'answered', verdicts: items.map(item => verdictOf(item as Item, errorTexts)) }
+  if (inOrder) return { outcome: 'answered', items: items.map(item => answerOf(item as Item, errorTexts)) }
   const error = `${items.length} items for ${ids.length} operations, or other ids`
-  return { outcome: 'unknown', cause: 'items_differ', error, verdicts: matchById(ids, items, errorTexts) }
+  return { outcome: 'unknown', cause: 'items_differ', error, items: matchById(ids, items, errorTexts) }
 }
 
 interface Item {
@@ -93,17 +93,17 @@ function answers(item: unknown, id: string | null): item is Item {
   return echoed === undefined || echoed === id
 }
 
-function verdictOf(item: Item, errorTexts: Readonly<Record<string, ErrorCode>>): Verdict {
+function answerOf(item: Item, errorTexts: Readonly<Record<string, ErrorCode>>): ItemAnswer {
   if (item.success) return { kind: 'sent', data: item.data }
   const error = textOf(item.error)
   return { kind: 'refused', code: errorCodeOf(error, errorTexts), error }
 }
 
 /**
- * Only an id that exactly one item names, and exactly one operation has, makes a verdict definite; none does where an
+ * Only an id that exactly one item names, and exactly one operation has, makes an answer definite; none does where an
  * item may hold an id that is no echo.
  */
-function matchById(ids: Ids, items: unknown[], errorTexts: Readonly<Record<string, ErrorCode>>): Verdict[] {
+function matchById(ids: Ids, items: unknown[], errorTexts: Readonly<Record<string, ErrorCode>>): ItemAnswer[] {
   const byId = new Map<string, Item | null>()
   for (const item of items) {
     if (!isObject(item) || typeof item.success !== 'boolean') continue
@@ -115,12 +115,12 @@ function matchById(ids: Ids, items: unknown[], errorTexts: Readonly<Record<strin
   for (const id of ids) (seen.has(id) ? sentTwice : seen).add(id)
   return ids.map(id => {
     const item = id === null || seen.has(null) || sentTwice.has(id) ? null : byId.get(id)
-    return item ? verdictOf(item, errorTexts) : { kind: 'in_doubt' }
+    return item ? answerOf(item, errorTexts) : { kind: 'in_doubt' }
   })
 }
 
 function unknown(ids: Ids, cause: UnknownCause, error: string): Classified {
-  return { outcome: 'unknown', cause, error, verdicts: ids.map(() => ({ kind: 'in_doubt' })) }
+  return { outcome: 'unknown', cause, error, items: ids.map(() => ({ kind: 'in_doubt' })) }
 }
 
 /** Ids are echoed as numbers or as text. A number that lost digits on its way names nobody. */

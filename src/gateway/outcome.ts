@@ -1,5 +1,5 @@
 import { type ErrorCode, type OperationType, operations, type Payload } from '../protocol/index.ts'
-import type { Classified, Verdict } from './classify.ts'
+import type { Classified, ItemAnswer } from './classify.ts'
 import {
   AbortedError,
   AccessDeniedError,
@@ -35,7 +35,7 @@ export function outcomeOf(
 ): { results: ItemResult[] } | { error: GatewayError } {
   if (classified.outcome === 'answered' || (classified.outcome === 'unknown' && classified.cause === 'items_differ')) {
     const doubt = classified.outcome === 'unknown' ? classified.error : ''
-    return { results: classified.verdicts.map((verdict, i) => resultOf(types[i]!, verdict, doubt, circumstances)) }
+    return { results: classified.items.map((answer, i) => resultOf(types[i]!, answer, doubt, circumstances)) }
   }
   return { error: errorOf(classified, circumstances) }
 }
@@ -62,11 +62,11 @@ export function refusalOf(code: ErrorCode, message: string): GatewayError {
   return code === 'ACCESS_DENIED' ? new AccessDeniedError(message) : new RefusedError(message, code)
 }
 
-function resultOf(type: OperationType, verdict: Verdict, doubt: string, { clean }: Circumstances): ItemResult {
-  if (verdict.kind === 'in_doubt') return { ok: false, error: new InDoubtError(doubt, 'items_differ') }
-  if (verdict.kind === 'refused') return { ok: false, error: refusalOf(verdict.code, clean(verdict.error)) }
-  const { success, data, error } = operations[type].payload.safeParse(verdict.data)
+function resultOf(type: OperationType, answer: ItemAnswer, doubt: string, { clean }: Circumstances): ItemResult {
+  if (answer.kind === 'in_doubt') return { ok: false, error: new InDoubtError(doubt, 'items_differ') }
+  if (answer.kind === 'refused') return { ok: false, error: refusalOf(answer.code, clean(answer.error)) }
+  const { success, data, error } = operations[type].payload.safeParse(answer.data)
   if (success) return { ok: true, type, data } as ItemResult
   const problem = error.issues[0]?.message ?? 'the payload is of another shape'
-  return { ok: false, error: new UnreadablePayloadError(`executed, but in the answer ${problem}`, verdict.data) }
+  return { ok: false, error: new UnreadablePayloadError(`executed, but in the answer ${problem}`, answer.data) }
 }

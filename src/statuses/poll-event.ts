@@ -1,4 +1,4 @@
-import type { Verdict } from '../gateway/classify.ts'
+import type { ItemAnswer } from '../gateway/classify.ts'
 import { isObject } from '../protocol/json.ts'
 import type { SendResult, StatusEvent } from '../records/generated.ts'
 import { readStatus } from '../records/status.ts'
@@ -7,7 +7,7 @@ import { readStatus } from '../records/status.ts'
  * Makes a status event of the gateway's answer to a question for a message's status. null: nothing definite, or no
  * status.
  */
-export function eventOfPoll(result: SendResult, answer: Verdict, receivedAt: number): StatusEvent | null {
+export function eventOfPoll(result: SendResult, answer: ItemAnswer, receivedAt: number): StatusEvent | null {
   if (answer.kind !== 'sent' || !isObject(answer.data)) return null
   const told = readStatus(answer.data)
   if (told.status === '' && told.success === null) return null

@@ -1,21 +1,25 @@
 import { describe, expect, test } from 'vitest'
 import { conclude } from '../../src/dispatch/conclusion.ts'
-import type { Verdict } from '../../src/gateway/classify.ts'
+import type { ItemAnswer } from '../../src/gateway/classify.ts'
 import { buildPending } from '../support/pendings.ts'
 
 const sentAt = 1_763_000_000_000
-const refused = (code: (Verdict & { kind: 'refused' })['code']): Verdict => ({ kind: 'refused', code, error: 'text' })
+const refused = (code: (ItemAnswer & { kind: 'refused' })['code']): ItemAnswer => ({
+  kind: 'refused',
+  code,
+  error: 'text',
+})
 
 describe.each([
   ['on its first POST', false],
   ['after a doubt', true],
 ])('%s', (_, doubted) => {
-  const concluded = (verdict: Verdict) => conclude(buildPending({ attempts: 1, doubted }), verdict, sentAt)
+  const concluded = (answer: ItemAnswer) => conclude(buildPending({ attempts: 1, doubted }), answer, sentAt)
   const result = (details: object) => ({ kind: 'result', details: { attempts: 2, sentAt, ...details } })
 
   test('what the gateway took is sent', () => {
-    const verdict: Verdict = { kind: 'sent', data: { id: 1, msg_id: 9001 } }
-    expect(concluded(verdict)).toEqual(result({ outcome: 'SENT', payload: expect.objectContaining({ msgId: '9001' }) }))
+    const answer: ItemAnswer = { kind: 'sent', data: { id: 1, msg_id: 9001 } }
+    expect(concluded(answer)).toEqual(result({ outcome: 'SENT', payload: expect.objectContaining({ msgId: '9001' }) }))
   })
 
   test('of what nobody can tell there is no result', () => {

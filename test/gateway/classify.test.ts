@@ -13,7 +13,7 @@ const allInDoubt = (cause: string) => ({
   outcome: 'unknown',
   cause,
   error: expect.stringMatching(/./),
-  verdicts: [inDoubt, inDoubt, inDoubt],
+  items: [inDoubt, inDoubt, inDoubt],
 })
 const notSent = (reason: string, error: string, retryAfterMs: number | null = null) => ({
   outcome: 'not_sent',
@@ -26,14 +26,14 @@ describe('a definite answer', () => {
   test('says of each operation whether it was sent or refused, and why', () => {
     expect(classify(ids, itemsAnswer(sentItem(1), refusedItem(2), sentItem(3)))).toEqual({
       outcome: 'answered',
-      verdicts: [sent(1), refused('SENDER_INVALID', 'Error in Alpha-name'), sent(3)],
+      items: [sent(1), refused('SENDER_INVALID', 'Error in Alpha-name'), sent(3)],
     })
   })
 
   test.each([['1'], [1], [1n]])('may echo an id as %o', id => {
     expect(classify(['1'], itemsAnswer(sentItem(id)))).toEqual({
       outcome: 'answered',
-      verdicts: [sent(expect.anything())],
+      items: [sent(expect.anything())],
     })
   })
 
@@ -42,12 +42,12 @@ describe('a definite answer', () => {
     const items = [sentItem(long[0]), refusedItem(BigInt(long[1]!)), sentItem(BigInt(long[2]!))]
     expect(classify(long, itemsAnswer(...items))).toMatchObject({
       outcome: 'answered',
-      verdicts: [{ kind: 'sent' }, { kind: 'refused' }, { kind: 'sent' }],
+      items: [{ kind: 'sent' }, { kind: 'refused' }, { kind: 'sent' }],
     })
     const swapped = itemsAnswer(items[1], items[0], items[2])
     expect(classify(long, swapped)).toMatchObject({
       outcome: 'unknown',
-      verdicts: [{ kind: 'sent' }, { kind: 'refused' }, { kind: 'sent' }],
+      items: [{ kind: 'sent' }, { kind: 'refused' }, { kind: 'sent' }],
     })
   })
 
@@ -56,7 +56,7 @@ describe('a definite answer', () => {
     const items = [otp, { success: false, error: 'Operator not supported' }, { success: true, data: [] }]
     expect(classify(ids, itemsAnswer(...items))).toEqual({
       outcome: 'answered',
-      verdicts: [
+      items: [
         { kind: 'sent', data: otp.data },
         refused('OPERATOR_UNSUPPORTED', 'Operator not supported'),
         { kind: 'sent', data: [] },
@@ -70,7 +70,7 @@ describe('a definite answer', () => {
       refusedItem(i + 1, error),
     )
     expect(classify(ids, itemsAnswer(...items), texts)).toMatchObject({
-      verdicts: [{ code: 'THROTTLED' }, { code: 'VALIDATION' }, { code: 'REJECTED', error: 'Kaput' }],
+      items: [{ code: 'THROTTLED' }, { code: 'VALIDATION' }, { code: 'REJECTED', error: 'Kaput' }],
     })
   })
 
@@ -78,7 +78,7 @@ describe('a definite answer', () => {
     const item = { success: false, error, data: { id: 1 } }
     expect(classify(['1'], itemsAnswer(item))).toEqual({
       outcome: 'answered',
-      verdicts: [refused('REJECTED', 'no reason given')],
+      items: [refused('REJECTED', 'no reason given')],
     })
   })
 })
@@ -213,13 +213,17 @@ describe('an answer of which nobody can tell', () => {
     ['names another id at one place', [one, sentItem(7), three], [sent(1), inDoubt, sent(3)]],
     ['has an item without success', [one, { data: { id: 2 } }, three], [sent(1), inDoubt, sent(3)]],
     ['has an item without an id among others that moved', [{ success: true }, one, three], [sent(1), inDoubt, sent(3)]],
-  ])('%s: only those that match by id are definite', (_, items, verdicts) => {
-    expect(classify(ids, itemsAnswer(...items))).toMatchObject({ outcome: 'unknown', cause: 'items_differ', verdicts })
+  ])('%s: only those that match by id are definite', (_, items, answers) => {
+    expect(classify(ids, itemsAnswer(...items))).toMatchObject({
+      outcome: 'unknown',
+      cause: 'items_differ',
+      items: answers,
+    })
   })
 
   test('does not take an id that lost its digits for another one', () => {
     const answer = answered('{"success":true,"data":[{"success":true,"data":{"id":9007199254740993.0}}]}')
-    expect(classify(['9007199254740993', '9007199254740992'], answer)).toMatchObject({ verdicts: [inDoubt, inDoubt] })
+    expect(classify(['9007199254740993', '9007199254740992'], answer)).toMatchObject({ items: [inDoubt, inDoubt] })
   })
 })
 
@@ -284,18 +288,18 @@ describe('whatever is done to a valid answer', () => {
       fc.property(mutated, ({ sentIds, items }) => {
         const classified = classify(sentIds, itemsAnswer(...items))
         if (classified.outcome !== 'answered' && classified.outcome !== 'unknown') throw new Error(classified.outcome)
-        expect(classified.verdicts).toHaveLength(sentIds.length)
+        expect(classified.items).toHaveLength(sentIds.length)
         const read = (parseJson(stringifyJson(items)) ?? []) as unknown[]
         const fits =
           read.length === sentIds.length && read.every((item, i) => [undefined, sentIds[i]].includes(echoed(item)))
-        for (const [i, { kind }] of classified.verdicts.entries()) {
+        for (const [i, { kind }] of classified.items.entries()) {
           if (kind === 'in_doubt') continue
           const saying = fits ? [read[i]] : read.filter(item => echoed(item) === sentIds[i])
           expect(saying.map(successOf)).toEqual([kind === 'sent'])
         }
         if (classified.outcome === 'answered') {
           expect(fits).toBe(true)
-          expect(classified.verdicts.map(({ kind }) => kind)).not.toContain('in_doubt')
+          expect(classified.items.map(({ kind }) => kind)).not.toContain('in_doubt')
         }
       }),
       { numRuns: 2_000 },
@@ -312,7 +316,7 @@ describe('whatever is done to a valid answer', () => {
     fc.assert(
       fc.property(body, fc.integer({ min: 100, max: 599 }), fc.boolean(), (body, status, ok) => {
         const classified = classify(ids, answered(body, { status: ok ? 200 : status }))
-        if ('verdicts' in classified) expect(classified.verdicts).toHaveLength(ids.length)
+        if ('items' in classified) expect(classified.items).toHaveLength(ids.length)
       }),
       { numRuns: 2_000 },
     )
