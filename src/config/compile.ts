@@ -5,7 +5,7 @@ import type { Secret } from './secret.ts'
 
 export type Policy = Values['delivery.default']
 
-export interface Account {
+export interface AccountSettings {
   apiKey: Secret
   /** Operations a second over the whole fleet, without what the reconciler takes; undefined: as many as the gateway takes. */
   rate: number | undefined
@@ -38,7 +38,7 @@ export interface Settings {
     /** The certificates with which TLS is spoken to the gateway. */
     ssl: Sections['gateway.ssl']
     /** Every account by its name; `gateway.apiKey` is the key of the one named default. */
-    accounts: ReadonlyMap<string, Account>
+    accounts: ReadonlyMap<string, AccountSettings>
   }
   /** What is sent again, and what is not. */
   delivery: Sections['delivery'] & {
@@ -115,7 +115,7 @@ function saslOf(values: Values) {
 }
 
 /** Every account by its name. `gateway.apiKey` is the key of the one named default. */
-function accountsOf(values: Values): ReadonlyMap<string, Account> {
+function accountsOf(values: Values): ReadonlyMap<string, AccountSettings> {
   const keys = new Map(values['gateway.accounts.NAME.apiKey'])
   if (values['gateway.apiKey']) keys.set('default', values['gateway.apiKey'])
   const rates = values['gateway.accounts.NAME.rate']

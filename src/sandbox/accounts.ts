@@ -5,7 +5,7 @@ import type { SandboxKeys } from './settings.ts'
 import { createTemplates, type Templates } from './templates.ts'
 
 /** What the gateway keeps for one account, whichever of its keys is used. */
-export interface Account {
+export interface SandboxAccount {
   name: string
   /** Operations received in envelopes that were read. */
   operations: number
@@ -21,17 +21,17 @@ export interface Account {
 }
 
 export interface Accounts {
-  byKey(key: string): Account | undefined
-  byName(name: string): Account | undefined
-  list(): Account[]
+  byKey(key: string): SandboxAccount | undefined
+  byName(name: string): SandboxAccount | undefined
+  list(): SandboxAccount[]
   setKeys(keys: SandboxKeys): void
 }
 
 export function createAccounts(keys: SandboxKeys, balance: number): Accounts {
-  const accounts = new Map<string, Account>()
-  let byKey = new Map<string, Account>()
+  const accounts = new Map<string, SandboxAccount>()
+  let byKey = new Map<string, SandboxAccount>()
 
-  function open(name: string): Account {
+  function open(name: string): SandboxAccount {
     const account = accounts.get(name) ?? createAccount(name, balance)
     accounts.set(name, account)
     return account
@@ -60,7 +60,7 @@ function named(keys: SandboxKeys): Readonly<Record<string, string | readonly str
     : (keys as Record<string, string | readonly string[]>)
 }
 
-function createAccount(name: string, balance: number): Account {
+function createAccount(name: string, balance: number): SandboxAccount {
   return {
     name,
     operations: 0,

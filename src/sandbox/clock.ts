@@ -1,18 +1,7 @@
-/** Time as the sandbox sees it. */
-export interface Clock {
-  /** Milliseconds since 1970. */
-  now(): number
-  /** Calls `run` once after `ms` milliseconds; the answer takes the call back. */
-  after(ms: number, run: () => void): () => void
-}
+import type { Clock } from '../clock.ts'
 
-export const systemClock: Clock = {
-  now: Date.now,
-  after(ms, run) {
-    const timer = setTimeout(run, ms)
-    return () => clearTimeout(timer)
-  },
-}
+/** Time as the sandbox sees it: milliseconds since 1970, and calls after some. */
+export type SandboxClock = Pick<Clock, 'now' | 'after'>
 
 /** The timers of one sandbox: after `stop` none fires and none starts. */
 export interface Timers {
@@ -21,7 +10,7 @@ export interface Timers {
   stop(): void
 }
 
-export function createTimers(clock: Clock): Timers {
+export function createTimers(clock: SandboxClock): Timers {
   const pending = new Set<() => void>()
   let stopped = false
   return {

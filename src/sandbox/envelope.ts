@@ -1,5 +1,5 @@
 import { isOperationType, operations, parseJson, stringifyJson } from '../protocol/index.ts'
-import type { Account, Accounts } from './accounts.ts'
+import type { Accounts, SandboxAccount } from './accounts.ts'
 import type { Processed } from './faults.ts'
 import type { Exchange, Operation } from './gateway.ts'
 import { refused } from './items.ts'
@@ -9,7 +9,7 @@ import type { Settings } from './settings.ts'
 import { texts } from './texts.ts'
 
 export interface Envelope {
-  account: Account
+  account: SandboxAccount
   data: unknown[]
 }
 

@@ -1,5 +1,5 @@
 import type { OperationType } from '../protocol/index.ts'
-import type { Account } from './accounts.ts'
+import type { SandboxAccount } from './accounts.ts'
 import type { Callbacks } from './callbacks.ts'
 import type { Chance } from './chance.ts'
 import type { Id } from './id-index.ts'
@@ -28,7 +28,7 @@ export interface Operation {
 /** One request on its way. */
 export interface Exchange {
   gateway: Gateway
-  account: Account
+  account: SandboxAccount
   /** When the request was processed, milliseconds since 1970. */
   now: number
   /** What the answer waits for. */

@@ -1,7 +1,7 @@
 import '../supported-node.ts'
 
 export type { CallbackCounts } from './callbacks.ts'
-export type { Clock } from './clock.ts'
+export type { SandboxClock as Clock } from './clock.ts'
 export type { FaultQueue } from './fault-queue.ts'
 export { type FaultName, faults } from './faults.ts'
 export type { LogEntry } from './log.ts'

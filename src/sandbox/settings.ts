@@ -1,5 +1,6 @@
+import { systemClock } from '../clock.ts'
 import type { CallbackTrouble } from './callback-trouble.ts'
-import { type Clock, systemClock } from './clock.ts'
+import type { SandboxClock } from './clock.ts'
 
 /** The accepted keys: a list is one account named `default`; an object names the accounts, each with its key or keys. */
 export type SandboxKeys = readonly string[] | Readonly<Record<string, string | readonly string[]>>
@@ -55,7 +56,7 @@ export interface SandboxOptions {
   /** Whether operations are checked against the schemas. Default true; false spares the time in benchmarks. */
   validate?: boolean
   /** Time and timers, to be replaced in simulations. Default: the system's. */
-  clock?: Clock
+  clock?: SandboxClock
 }
 
 export interface Settings extends Required<Omit<SandboxOptions, 'latencyMs' | 'callbackDelayMs' | 'senders'>> {

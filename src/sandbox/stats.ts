@@ -1,4 +1,4 @@
-import type { Account } from './accounts.ts'
+import type { SandboxAccount } from './accounts.ts'
 import type { CallbackCounts } from './callbacks.ts'
 
 interface Counts {
@@ -21,7 +21,7 @@ export interface SandboxStats extends Counts {
   accounts: Record<string, Counts>
 }
 
-export function statsOf(requests: number, callbacks: CallbackCounts, accounts: Account[]): SandboxStats {
+export function statsOf(requests: number, callbacks: CallbackCounts, accounts: SandboxAccount[]): SandboxStats {
   const each = accounts.map(countsOf)
   const sum = (pick: (counts: Counts) => number) => each.reduce((total, counts) => total + pick(counts), 0)
   return {
@@ -36,7 +36,7 @@ export function statsOf(requests: number, callbacks: CallbackCounts, accounts: A
   }
 }
 
-function countsOf(account: Account): Counts {
+function countsOf(account: SandboxAccount): Counts {
   return {
     operations: account.operations,
     ...account.ledger.counts(),

@@ -15,7 +15,7 @@ import { schemas, subjectOf } from '../records/schemas.ts'
 import { createStatusWriter } from '../records/status.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { GaugeSource } from '../telemetry/gauges.ts'
-import { Lane } from './lane.ts'
+import { ResultsWalk } from './results-walk.ts'
 import { Verdicts } from './verdicts.ts'
 
 export interface ReconcilingOptions {
@@ -69,9 +69,9 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
     leaseUntil: () => membership?.leaseUntil() ?? Number.NEGATIVE_INFINITY,
     inSlot: request => request(),
   })
-  const lanes = new Map<Session, Lane>()
-  const laneOf = (session: Session) =>
-    new Lane(session, {
+  const walks = new Map<Session, ResultsWalk>()
+  const walkOf = (session: Session) =>
+    new ResultsWalk(session, {
       ...reconciler,
       verdicts: new Verdicts({
         bus,
@@ -94,13 +94,13 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
   }
   const listener: SessionListener = {
     shareChanged,
-    opened: session => void lanes.set(session, laneOf(session)),
-    records: (session, records) => lanes.get(session)?.take(records),
-    inDoubt: (session, records) => lanes.get(session)?.take(records),
+    opened: session => void walks.set(session, walkOf(session)),
+    records: (session, records) => walks.get(session)?.take(records),
+    inDoubt: (session, records) => walks.get(session)?.take(records),
     resumed: () => {},
     closed(session) {
-      lanes.get(session)?.close()
-      lanes.delete(session)
+      walks.get(session)?.close()
+      walks.delete(session)
     },
     fatal: options.fatal,
   }
@@ -115,7 +115,7 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
   return {
     gauges: {
       *read() {
-        const behindMs = Math.max(0, ...[...lanes.values()].map(lane => lane.behindMs))
+        const behindMs = Math.max(0, ...[...walks.values()].map(walk => walk.behindMs))
         yield { name: 'reconciler_delay_seconds', labels: {}, value: behindMs / 1000 }
       },
     },

@@ -66,7 +66,7 @@ export async function joinAlone(brokers: Brokers, groupId: string): Promise<Memb
   const join = (memberId: string) => {
     const own = { groupId, memberId, instanceId: null, protocols: [{ name: 'test', metadata }] }
     const limits = { sessionTimeoutMs: 30_000, rebalanceTimeoutMs: 30_000 }
-    return brokers.ask({ group: groupId }, joinGroup, { ...own, ...limits }, { lane: 'join' })
+    return brokers.ask({ group: groupId }, joinGroup, { ...own, ...limits }, { line: 'join' })
   }
   const { memberId, generation } = await join('').catch(error => {
     if (error instanceof ProtocolError && error.type === 'MEMBER_ID_REQUIRED') {
@@ -76,7 +76,7 @@ export async function joinAlone(brokers: Brokers, groupId: string): Promise<Memb
   })
   const member = { groupId, memberId, generation, instanceId: null }
   const assignments = [{ memberId, assignment: Buffer.alloc(0) }]
-  await brokers.ask({ group: groupId }, syncGroup, { ...member, protocol: 'test', assignments }, { lane: 'join' })
+  await brokers.ask({ group: groupId }, syncGroup, { ...member, protocol: 'test', assignments }, { line: 'join' })
   return member
 }
 

@@ -2,7 +2,7 @@ import { type Clock, limited } from '../../clock.ts'
 import { BusUnavailable } from '../errors.ts'
 import type { Assignment, Given } from '../session/assignment.ts'
 import { GroupError, type GroupTransport, type Joined, type MemberOf } from '../session/member.ts'
-import type { Brokers, Lane } from '../wire/brokers.ts'
+import type { Brokers, Line } from '../wire/brokers.ts'
 import { ProtocolError } from '../wire/errors.ts'
 import {
   describeGroup,
@@ -129,14 +129,14 @@ export class Coordinator implements GroupTransport {
       assignment: encodeAssignment(partitions, assignment!),
     }))
     const request = { ...this.#as(member), protocol: this.#protocol, assignments }
-    const how = { lane: 'join', limitMs: sessionTimeoutMs + wayMs } as const
+    const how = { line: 'join', limitMs: sessionTimeoutMs + wayMs } as const
     const answer = await translating(brokers.ask({ group: groupId }, syncGroup, request, how))
     return decodeAssignment(answer.assignment)
   }
 
   async heartbeat(member: MemberOf): Promise<void> {
     const { brokers, groupId, clock } = this.#options
-    const how = { lane: 'group' as Lane, limitMs: heartbeatLimitMs }
+    const how = { line: 'group' as Line, limitMs: heartbeatLimitMs }
     const asked = brokers.ask({ group: groupId }, heartbeat, this.#as(member), how)
     await translating(limited(clock, heartbeatLimitMs, asked))
   }
@@ -146,7 +146,7 @@ export class Coordinator implements GroupTransport {
     const { brokers, groupId, instanceId } = this.#options
     if (instanceId !== undefined) return
     const request = { groupId, memberId, instanceId: null }
-    await translating(brokers.ask({ group: groupId }, leaveGroup, request, { lane: 'group' }))
+    await translating(brokers.ask({ group: groupId }, leaveGroup, request, { line: 'group' }))
   }
 
   async partitions(topics = this.#options.topics): Promise<Map<string, number>> {
@@ -174,7 +174,7 @@ export class Coordinator implements GroupTransport {
     const metadata = encodeSubscription({ topics, process })
     const offered = offers.map(offer => ({ name: protocols[offer], metadata }))
     const request = { groupId, memberId, instanceId, sessionTimeoutMs, rebalanceTimeoutMs, protocols: offered }
-    const how = { lane: 'join', limitMs: rebalanceTimeoutMs + wayMs } as const
+    const how = { line: 'join', limitMs: rebalanceTimeoutMs + wayMs } as const
     return brokers.ask({ group: groupId }, joinGroup, request, how)
   }
 

@@ -194,7 +194,7 @@ export class Fetcher {
   #sourceOf(node: number): Source {
     const { brokers } = this.#options
     const source =
-      this.#sources.get(node) ?? new Source(request => brokers.ask({ node }, fetchRecords, request, { lane: 'fetch' }))
+      this.#sources.get(node) ?? new Source(request => brokers.ask({ node }, fetchRecords, request, { line: 'fetch' }))
     this.#sources.set(node, source)
     return source
   }

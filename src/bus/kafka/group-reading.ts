@@ -43,7 +43,7 @@ export async function readKafkaGroup(options: KafkaGroupReadingOptions): Promise
       },
       async commit(member, offsets) {
         const request = { groupId, ...member, instanceId: null, offsets }
-        await brokers.ask({ group: groupId }, offsetCommit, request, { lane: 'group', limitMs: commitLimitMs })
+        await brokers.ask({ group: groupId }, offsetCommit, request, { line: 'group', limitMs: commitLimitMs })
       },
       locate: (tp, from) => logs.locate(tp, from),
     }),

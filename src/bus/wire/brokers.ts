@@ -1,14 +1,14 @@
 import type { TopicPartition } from '../port.ts'
 import type { Api } from './api.ts'
 import type { Channel } from './channel.ts'
-import { Channels, type ChannelsOptions, type Lane } from './channels.ts'
+import { Channels, type ChannelsOptions, type Line } from './channels.ts'
 import { type CoordinatorKind, findCoordinator, metadata } from './cluster-apis.ts'
 import { ClusterView } from './cluster-view.ts'
 import type { Address } from './connecting.ts'
 import { ProtocolError, Unanswered } from './errors.ts'
 
 export type { Api } from './api.ts'
-export type { Lane } from './channels.ts'
+export type { Line } from './channels.ts'
 
 export type Target =
   | { node: number }
@@ -58,11 +58,11 @@ export class Brokers {
     target: Target,
     api: Api<Q, A>,
     request: Q,
-    { lane = 'common', limitMs = usualLimitMs }: { lane?: Lane; limitMs?: number } = {},
+    { line = 'common', limitMs = usualLimitMs }: { line?: Line; limitMs?: number } = {},
   ): Promise<A> {
     try {
-      let channel = await this.#channelTo(target, lane)
-      if (channel.ended) channel = await this.#channelTo(target, lane)
+      let channel = await this.#channelTo(target, line)
+      if (channel.ended) channel = await this.#channelTo(target, line)
       return await this.#channels.ask(channel, api, request, limitMs)
     } catch (error) {
       this.#learn(target, error)
@@ -124,13 +124,13 @@ export class Brokers {
     this.#channels.close()
   }
 
-  async #channelTo(target: Target, lane: Lane): Promise<Channel> {
-    if (target === 'any') return this.#channels.toAny(lane)
+  async #channelTo(target: Target, line: Line): Promise<Channel> {
+    if (target === 'any') return this.#channels.toAny(line)
     const address = await this.#addressOf(target)
     return this.#channels.to(
       address,
-      lane,
-      lane === 'join' && typeof target === 'object' && 'group' in target ? target.group : '',
+      line,
+      line === 'join' && typeof target === 'object' && 'group' in target ? target.group : '',
     )
   }
 

@@ -6,7 +6,7 @@ import { type Address, addressOf, type Connect, type Security } from './connecti
 import { ProtocolError, protocolError, Unanswered } from './errors.ts'
 
 /** A broker works on one request of a connection at a time, so what may wait has a connection of its own. */
-export type Lane = 'common' | 'fetch' | 'group' | 'join' | 'commit'
+export type Line = 'common' | 'fetch' | 'group' | 'join' | 'commit'
 
 export interface ChannelsOptions extends Security {
   clientId: string
@@ -22,11 +22,11 @@ const avoidedMs = 5_000
 /** A broker that is away is complained of many times a second. */
 const repeatAfterMs = 10_000
 
-/** The connections of one process to the brokers of a cluster, one for each broker and lane that is used. */
+/** The connections of one process to the brokers of a cluster, one for each broker and line that is used. */
 export class Channels {
   readonly #options: ChannelsOptions
   readonly #seeds: readonly Address[]
-  /** Channels that take requests, by lane and address. */
+  /** Channels that take requests, by line and address. */
   readonly #usable = new Map<string, Channel>()
   /** Channels on which something may be under way. */
   readonly #open = new Set<Channel>()
@@ -50,11 +50,11 @@ export class Channels {
 
   /**
    * Resolves when requests may be sent.
-   * @param of whose requests wait for each other on this lane
+   * @param of whose requests wait for each other on this line
    */
-  async to(address: Address, lane: Lane, of = ''): Promise<Channel> {
+  async to(address: Address, line: Line, of = ''): Promise<Channel> {
     if (this.#closed) throw new Unanswered('the connections to the brokers are closed')
-    const key = `${lane} ${of && `${of} `}${nameOf(address)}`
+    const key = `${line} ${of && `${of} `}${nameOf(address)}`
     const channel = this.#usable.get(key) ?? this.#connect(address, key)
     try {
       await channel.opened
@@ -66,8 +66,8 @@ export class Channels {
   }
 
   /** Opens a channel to the first broker that can be reached. */
-  toAny(lane: Lane): Promise<Channel> {
-    return this.#eachUntil(address => this.to(address, lane))
+  toAny(line: Line): Promise<Channel> {
+    return this.#eachUntil(address => this.to(address, line))
   }
 
   /** @throws ProtocolError for a code at the top of the answer; Unanswered */

@@ -60,7 +60,7 @@ export async function askPatiently<Q, A>(
 ): Promise<A> {
   for (let tries = 0; ; tries++) {
     try {
-      return await brokers.ask(target, api, request, { lane: 'commit', limitMs: patience.within(answerMs) })
+      return await brokers.ask(target, api, request, { line: 'commit', limitMs: patience.within(answerMs) })
     } catch (error) {
       if (!mayPass(error) || !(await patience.pause(tries, longestPauseMs))) throw error
     }

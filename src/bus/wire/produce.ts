@@ -90,7 +90,7 @@ async function send<B extends EncodedBatch>(
   try {
     const request = { transactionalId, timeoutMs: replicationMs, batches }
     const limitMs = patience.within(answerMs)
-    const answer = await brokers.ask({ node: leader }, api, request, { lane: 'commit', limitMs })
+    const answer = await brokers.ask({ node: leader }, api, request, { line: 'commit', limitMs })
     return batches.flatMap(batch => {
       const error = errorOf(batch, answer)
       return error ? [{ batch, error }] : []

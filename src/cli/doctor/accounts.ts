@@ -1,10 +1,8 @@
-import { type Settings, variableOf } from '../../config/index.ts'
+import { type AccountSettings, type Settings, variableOf } from '../../config/index.ts'
 import { GatewayClient } from '../../gateway/client.ts'
 import { AccessDeniedError, type GatewayError } from '../../gateway/errors.ts'
 import { safeText } from '../../telemetry/error.ts'
 import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
-
-type Account = Settings['gateway']['accounts'] extends ReadonlyMap<string, infer A> ? A : never
 
 const limitMs = 4000
 
@@ -19,7 +17,7 @@ export const accounts = check({
   },
 })
 
-async function ofAccount({ gateway }: Settings, name: string, { apiKey }: Account): Promise<Finding> {
+async function ofAccount({ gateway }: Settings, name: string, { apiKey }: AccountSettings): Promise<Finding> {
   const client = new GatewayClient({
     url: gateway.url!,
     ca: gateway.ssl.ca,

@@ -124,7 +124,7 @@ describe('a request', () => {
     const [broker] = await startCluster()
     const { brokers } = open([broker])
     broker.on(keys.heartbeat, never)
-    const waiting = [brokers.ask(group, heartbeat, beat), brokers.ask(group, heartbeat, beat, { lane: 'join' })]
+    const waiting = [brokers.ask(group, heartbeat, beat), brokers.ask(group, heartbeat, beat, { line: 'join' })]
     const failed = Promise.all(waiting.map(one => expect(one).rejects.toBeInstanceOf(Unanswered)))
     await expect.poll(() => broker.count(keys.heartbeat)).toBeGreaterThan(0)
     await brokers.close()
@@ -133,14 +133,14 @@ describe('a request', () => {
     await expect.poll(() => broker.connections).toBe(0)
   })
 
-  test('of one lane does not wait for one of another', async () => {
+  test('of one line does not wait for one of another', async () => {
     const [broker] = await startCluster()
     const { brokers } = open([broker])
     broker.on(keys.heartbeat, never)
-    const stuck = brokers.ask(group, heartbeat, beat, { lane: 'join' }).catch(() => {})
+    const stuck = brokers.ask(group, heartbeat, beat, { line: 'join' }).catch(() => {})
     await expect.poll(() => broker.count(keys.heartbeat)).toBe(1)
     broker.on(keys.heartbeat, answering())
-    await brokers.ask(group, heartbeat, beat, { lane: 'group' })
+    await brokers.ask(group, heartbeat, beat, { line: 'group' })
     await brokers.close()
     await stuck
   })

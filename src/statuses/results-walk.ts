@@ -17,7 +17,7 @@ import { eventOfPoll, givenUp } from './poll-event.ts'
 import { askedAgain, type Schedule, type ScheduleOptions, scheduleOf } from './schedule.ts'
 import type { Verdicts } from './verdicts.ts'
 
-export interface LaneOptions extends ScheduleOptions {
+export interface ResultsWalkOptions extends ScheduleOptions {
   verdicts: Verdicts
   decoder: Decoder<SendResult>
   poller: Pick<StatusPoller, 'ask'>
@@ -46,8 +46,8 @@ const longestWaitMs = 2 ** 31 - 1
  * Walks one partition of results, or of overdue messages, `delayMs` behind now. What has a verdict by then is done with;
  * what has none is asked for when its time has come, or moves to the end of the overdue messages to be looked at again.
  */
-export class Lane {
-  readonly #options: LaneOptions
+export class ResultsWalk {
+  readonly #options: ResultsWalkOptions
   readonly #session: Session
   /** How old a record must be for the next walk to begin. */
   readonly #walkAtAge: number
@@ -58,7 +58,7 @@ export class Lane {
   #walking = false
   #cancelTimer = () => {}
 
-  constructor(session: Session, options: LaneOptions) {
+  constructor(session: Session, options: ResultsWalkOptions) {
     this.#session = session
     this.#options = options
     const together = Math.min(Math.max(options.delayMs * togetherMs.ofDelay, togetherMs.least), togetherMs.most)
