@@ -3,8 +3,9 @@
  * With --check it writes nothing and fails when the file is stale.
  */
 import { stringify } from 'yaml'
-import { planTopics, type Use } from '../src/cli/topics/plan.ts'
-import { loadSettings } from '../src/config/index.ts'
+import { planTopics } from '../src/cli/topics/plan.ts'
+import { loadSettings, type TopicUse } from '../src/config/index.ts'
+import { errorHeaders } from '../src/records/dead-letter.ts'
 import { hookHeader, lifetimeHeader } from '../src/records/result.ts'
 import { schemas } from '../src/records/schemas.ts'
 import { version } from '../src/version.ts'
@@ -19,15 +20,15 @@ const traceHeaders = {
   tracestate: text('Likewise, at most 512 characters.'),
 }
 
-/** What a dead letter's headers say, each behind `busgate.error.`; docs/headers.md has more. A callback has no place. */
-const errorHeaders = {
+/** What a dead letter's headers say; docs/headers.md has more. A callback has no place. */
+const errorTexts: Record<keyof typeof errorHeaders, string> = {
   stage: 'Where it could not be read: decode, as a record of a topic; callback, as the body of a callback.',
   code: 'Why, e.g. TRUNCATED or SCHEMA_NOT_FOUND.',
   message: 'Why, for a person.',
   topic: 'Where the record stood: its topic.',
   partition: 'Its partition.',
   offset: 'Its offset; of a batch that could not be read, the first one.',
-  'last-offset': 'The last offset, where the letter stands for more than one record.',
+  lastOffset: 'The last offset, where the letter stands for more than one record.',
   timestamp: 'The timestamp of the record, or when the callback came, milliseconds since 1970; -1: none.',
   key: 'none: the key of the letter is the place of the record, which had no key, or one that is too large.',
 }
@@ -69,7 +70,10 @@ const messages = {
     headers: {
       type: 'object',
       properties: Object.fromEntries(
-        Object.entries(errorHeaders).map(([name, description]) => [`busgate.error.${name}`, text(description)]),
+        Object.entries(errorHeaders).map(([name, header]) => [
+          header,
+          text(errorTexts[name as keyof typeof errorTexts]),
+        ]),
       ),
     },
   },
@@ -83,7 +87,7 @@ interface Channel {
 }
 
 /** Of each public use of a topic; doubts and overdue messages are busgate's own. */
-const channelsByUse: Partial<Record<Use, Channel>> = {
+const channelsByUse: Partial<Record<TopicUse, Channel>> = {
   commands: {
     message: 'SendCommand',
     action: 'receive',

@@ -10,13 +10,13 @@ import { noPayload, type ResultPayload } from './result-payload.ts'
 import { type Shortening, shortened } from './shorten.ts'
 
 /** The header on results of messages whose lifetime is not the usual one of their type: seconds, as decimal text. */
-const lifetimeHeader = 'busgate.lifetime'
+export const lifetimeHeader = 'busgate.lifetime'
 
 /**
  * The header on results of messages that went without a hook of their own, `none`. Only for these does an unverified
  * status count.
  */
-const hookHeader = 'busgate.hook'
+export const hookHeader = 'busgate.hook'
 const noHook = 'none'
 
 /** Whom a result is about: a command, or what could be read of an invalid one. */
