@@ -2,13 +2,13 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { callbackBody } from '../protocol/callback.ts'
 import { parseJson } from '../protocol/json.ts'
-import type { Refusal } from './refusals.ts'
+import type { CallbackRefusal } from '../telemetry/labels.ts'
 
 /** The body of a callback as it came: an object with `success`. */
 export type Callback = Readonly<Record<string, unknown>>
 
 /** Refuses a body by its headers alone: `too_large`, or null to go on. Senders call their JSON all kinds of things. */
-export function unfitHeaders(headers: IncomingMessage['headers'], maxBytes: number): Refusal | null {
+export function unfitHeaders(headers: IncomingMessage['headers'], maxBytes: number): CallbackRefusal | null {
   return Number(headers['content-length'] ?? 0) > maxBytes ? 'too_large' : null
 }
 
@@ -20,11 +20,11 @@ export function readBody(
   request: IncomingMessage,
   maxBytes: number,
   reserve: (bytes: number) => boolean,
-): Promise<Buffer | Refusal> {
+): Promise<Buffer | CallbackRefusal> {
   return new Promise(resolve => {
     let body: Buffer | null = Buffer.alloc(0)
     let size = 0
-    const refuse = (reason: Refusal) => {
+    const refuse = (reason: CallbackRefusal) => {
       body = null
       resolve(reason)
     }
@@ -61,7 +61,7 @@ export function isEndless({ complete, headers }: IncomingMessage, maxBytes: numb
 }
 
 /** The body as a callback, or why it can never become an event. */
-export function parseCallback(bytes: Buffer, maxDepth: number): Callback | Refusal {
+export function parseCallback(bytes: Buffer, maxDepth: number): Callback | CallbackRefusal {
   if (!isUtf8(bytes)) return 'not_utf8'
   const text = bytes.toString('utf8', startsWithMark(bytes) ? 3 : 0)
   const flaw = flawOf(text, maxDepth)

@@ -6,13 +6,14 @@ import type { StatusEvent } from '../records/generated.ts'
 import type { WriteStatus } from '../records/status.ts'
 import { type ErrorPlace, placeOf } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import type { CallbackRefusal } from '../telemetry/labels.ts'
 import { callbackSpan } from '../telemetry/spans.ts'
 import { recordedTraceId, type TraceContext } from '../telemetry/trace.ts'
 import { isEndless, parseCallback, readBody, unfitHeaders } from './body.ts'
 import { statusEvent } from './event.ts'
 import { type ReceiverLimits, requestBytes } from './limits.ts'
 import { type CallbackOrigin, originOf } from './origin.ts'
-import { type Refusal, refusals, unpaced } from './refusals.ts'
+import { refusals, unpaced } from './refusals.ts'
 import type { Visit } from './senders.ts'
 import type { SharedPublish } from './shared-publish.ts'
 import type { HookTokens } from './token.ts'
@@ -104,7 +105,7 @@ export function createIntake(
 }
 
 /** Null when the callback is on the bus; an error says more about a refusal. */
-type Outcome = Refusal | { refusal: Refusal; error: ErrorPlace } | null
+type Outcome = CallbackRefusal | { refusal: CallbackRefusal; error: ErrorPlace } | null
 
 const failed = (error: unknown): Outcome => ({ refusal: 'failed', error: placeOf(error as Error) })
 
@@ -114,7 +115,7 @@ function headBytes({ url = '', rawHeaders }: IncomingMessage): number {
 }
 
 /** A status, and for people a sentence that repeats nothing of what was sent. */
-function answer(response: ServerResponse, refusal: Refusal | null, last: boolean): void {
+function answer(response: ServerResponse, refusal: CallbackRefusal | null, last: boolean): void {
   if (last) response.setHeader('Connection', 'close')
   if (refusal === null) {
     response.writeHead(200, { 'Content-Length': 0 }).end()

@@ -1,4 +1,4 @@
-import type { Refusal } from './refusals.ts'
+import type { CallbackRefusal } from '../telemetry/labels.ts'
 import type { OpenedSubject } from './subject.ts'
 import type { HookTokens } from './token.ts'
 
@@ -12,7 +12,10 @@ const accountPattern = /\/hooks\/account\/([^/]+)\/([^/]+)$/
  * Reads the request's target. What stands before /hooks/ is ignored, be it the path of callbacks.publicUrl, which a
  * proxy may leave as it is, or the host of an absolute target; and so is what is hung on behind a question mark.
  */
-export function originOf(url: string, tokens: Pick<HookTokens, 'open' | 'openAccount'>): CallbackOrigin | Refusal {
+export function originOf(
+  url: string,
+  tokens: Pick<HookTokens, 'open' | 'openAccount'>,
+): CallbackOrigin | CallbackRefusal {
   const [path = ''] = url.split('?', 1)
   const [, account, accountToken] = accountPattern.exec(path) ?? []
   if (account !== undefined && accountToken !== undefined) {

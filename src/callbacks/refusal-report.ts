@@ -1,7 +1,8 @@
 import type { Clock } from '../clock.ts'
 import type { ErrorPlace } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
-import { ours, type Refusal } from './refusals.ts'
+import type { CallbackRefusal } from '../telemetry/labels.ts'
+import { ours } from './refusals.ts'
 
 const everyMs = 60_000
 
@@ -11,20 +12,20 @@ const everyMs = 60_000
  * @returns to be called at the end: tells what was not told yet
  */
 export function reportRefusals(telemetry: Telemetry, clock: Clock): () => void {
-  let counts: Partial<Record<Refusal, number>> = {}
+  let counts: Partial<Record<CallbackRefusal, number>> = {}
   let error: ErrorPlace | null = null
   let cancel: (() => void) | null = null
 
   const tell = () => {
     cancel = null
-    const reasons = Object.keys(counts) as Refusal[]
+    const reasons = Object.keys(counts) as CallbackRefusal[]
     if (reasons.length === 0) return
     telemetry.emit('callbacks.refused', { counts, error, isOurs: reasons.some(reason => ours.has(reason)) })
     counts = {}
     error = null
     cancel = clock.after(everyMs, tell)
   }
-  const note = (refused: { reason: Refusal; error?: ErrorPlace }) => {
+  const note = (refused: { reason: CallbackRefusal; error?: ErrorPlace }) => {
     counts[refused.reason] = (counts[refused.reason] ?? 0) + 1
     error = refused.error ?? error
     // Refusals that come in the same moment are told together.

@@ -22,10 +22,8 @@ export const refusals = {
   aborted: { status: 408, text: 'the body did not arrive', headers: {} },
 } satisfies Record<CallbackRefusal, { status: number; text: string; headers: Record<string, string> }>
 
-export type Refusal = keyof typeof refusals
-
 /** The log warns of these, since there may be something to do about them here. */
-export const ours: ReadonlySet<Refusal> = new Set(['overloaded', 'not_published', 'failed'])
+export const ours: ReadonlySet<CallbackRefusal> = new Set(['overloaded', 'not_published', 'failed'])
 
 /** No sender brings these about at will; all others are answered to one address at a bounded pace. */
-export const unpaced: ReadonlySet<Refusal> = new Set(['not_published', 'failed', 'aborted'])
+export const unpaced: ReadonlySet<CallbackRefusal> = new Set(['not_published', 'failed', 'aborted'])

@@ -1,4 +1,4 @@
-export type { AccountSettings, Settings } from './compile.ts'
+export type { AccountSettings, Policy, Settings } from './compile.ts'
 export { definitions, type SettingPath } from './definitions.ts'
 export { SettingsError } from './errors.ts'
 export { type Explanation, settingsNamed } from './explain.ts'

@@ -2,6 +2,7 @@ import type { Account } from '../accounts/account.ts'
 import type { PollAnswer, StatusPoller } from '../accounts/poller.ts'
 import type { Session } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
+import type { Policy } from '../config/index.ts'
 import { type SendType, stateOf } from '../protocol/index.ts'
 import { isObject } from '../protocol/json.ts'
 import type { StatusEvent } from '../records/generated.ts'
@@ -14,8 +15,6 @@ import type { Evidence, Seeking } from './evidence.ts'
 import type { Outbox } from './outbox.ts'
 import { expiry, type Pending } from './pending.ts'
 import { ResultTally } from './result-tally.ts'
-
-export type Policy = 'AT_MOST_ONCE' | 'AT_LEAST_ONCE'
 
 export interface ResolverOptions {
   poller: StatusPoller

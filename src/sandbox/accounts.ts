@@ -1,5 +1,5 @@
+import { createExecutions, type Executions } from './executions.ts'
 import type { Id } from './id-index.ts'
-import { createLedger, type Ledger } from './ledger.ts'
 import { createMeter, type Meter } from './meter.ts'
 import type { SandboxKeys } from './settings.ts'
 import { createTemplates, type Templates } from './templates.ts'
@@ -13,7 +13,7 @@ export interface SandboxAccount {
   /** Operations that the rate let through. */
   admitted: Meter
   balance: number
-  ledger: Ledger
+  executions: Executions
   /** Identifiers that were refused once on purpose. */
   refusedOnce: Set<Id>
   smsTemplates: Templates
@@ -67,7 +67,7 @@ function createAccount(name: string, balance: number): SandboxAccount {
     received: createMeter(),
     admitted: createMeter(),
     balance,
-    ledger: createLedger(),
+    executions: createExecutions(),
     refusedOnce: new Set(),
     smsTemplates: createTemplates(),
     viberTemplates: createTemplates(),

@@ -1,5 +1,5 @@
+import type { Message } from './executions.ts'
 import type { Exchange, Operation } from './gateway.ts'
-import type { Message } from './ledger.ts'
 import type { Outcome } from './outcomes.ts'
 
 const callbackTypes = ['sms', 'viber', 'voice', 'rcs']

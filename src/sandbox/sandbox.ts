@@ -90,7 +90,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     url,
     asyncUrl: url + asyncPath,
     port,
-    executions: (id, account = 'default') => accounts.byName(account)?.ledger.executionsOf(asParsed(id)) ?? 0,
+    executions: (id, account = 'default') => accounts.byName(account)?.executions.executionsOf(asParsed(id)) ?? 0,
     setKeys: accounts.setKeys,
     setAccountCallbackUrl(url) {
       settings.accountCallbackUrl = url

@@ -39,7 +39,7 @@ export function statsOf(requests: number, callbacks: CallbackCounts, accounts: S
 function countsOf(account: SandboxAccount): Counts {
   return {
     operations: account.operations,
-    ...account.ledger.counts(),
+    ...account.executions.counts(),
     maxOperationsInAnySecond: account.received.max(),
   }
 }

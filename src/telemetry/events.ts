@@ -8,12 +8,12 @@ import type {
   EnvelopeOutcome,
   ErrorCodeLabel,
   MessageState,
-  Outcome,
   PauseKind,
   PauseReason,
   PollResult,
+  ResultOutcome,
   RetryReason,
-  Role,
+  RoleLabel,
 } from './labels.ts'
 
 /** Where a record stands. */
@@ -34,7 +34,7 @@ export type SessionStage = 'assigned' | 'fetch' | 'commit'
  */
 export interface Events {
   /** A role of the process does its work from now on; others may still start. */
-  'role.started': { role: Role }
+  'role.started': { role: RoleLabel }
   /** All roles of the process have started. `callbacks` and `telemetry` are the ports that it listens on. */
   'worker.started': { version: string; callbacks: number | null; telemetry: number }
   /** A signal asked the process to stop: it finishes what is in flight. */
@@ -48,7 +48,7 @@ export interface Events {
   /** Commands were read from a topic. */
   'commands.consumed': { topic: string; count: number }
   /** Results were committed, with the progress. There is one event for each group of equal labels. */
-  'results.published': { type: string; outcome: Outcome; errorCode: ErrorCodeLabel | null; count: number }
+  'results.published': { type: string; outcome: ResultOutcome; errorCode: ErrorCodeLabel | null; count: number }
   /**
    * A request ended. `outcome` is answered, refused, denied, not_sent or unknown; `seconds` go from the first byte to the
    * classified answer; `traceId` is that of one of its commands, where one carried a trace.
@@ -89,7 +89,7 @@ export interface Events {
   /** Nobody can tell whether these commands were sent. */
   'doubt.opened': { cause: DoubtCause; count: number }
   /** A doubt ended SENT or UNRESOLVED, or with the result of a further request. */
-  'doubt.resolved': { outcome: Outcome }
+  'doubt.resolved': { outcome: ResultOutcome }
   /** The gateway was asked what became of a message: sent, not_found, verdict, pending, inconclusive or unanswered. */
   'status.polled': { result: PollResult }
   /** The committed offset carried no window: what is below `until` waits until the results tell what was answered before. */

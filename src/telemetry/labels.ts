@@ -103,9 +103,9 @@ export const deadLetterCodes = {
 
 type OneOf<L extends readonly string[]> = L[number]
 
-export type Role = OneOf<typeof roles>
+export type RoleLabel = OneOf<typeof roles>
 export type PauseKind = OneOf<typeof pauseKinds>
-export type Outcome = OneOf<typeof outcomes>
+export type ResultOutcome = OneOf<typeof outcomes>
 export type ErrorCodeLabel = Exclude<OneOf<typeof errorCodes>, ''>
 export type EnvelopeOutcome = OneOf<typeof envelopeOutcomes>
 export type RetryReason = OneOf<typeof retryReasons>

@@ -15,7 +15,7 @@ export const sender: Handler = (_operation, { gateway }) => {
 
 /** Tells a message's state, which is ACCEPTED before the final one. */
 export const status: Handler = ({ id }, { account, gateway, now }) => {
-  const message = account.ledger.messageOf(id!)
+  const message = account.executions.messageOf(id!)
   const echoed = idText(id!, gateway)
   if (!message) return refused(texts.notFound, echoed)
   const state = now < message.finalAt ? 'ACCEPTED' : message.status

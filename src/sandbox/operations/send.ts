@@ -2,9 +2,9 @@ import { operations as protocol, type SendType, segmentsOf, sendTypes } from '..
 import { statusCallback } from '../callback.ts'
 import { troubled } from '../callback-trouble.ts'
 import { within } from '../chance.ts'
+import type { Message } from '../executions.ts'
 import { type Exchange, type Handler, idText, type Operation } from '../gateway.ts'
 import { accepted, refused } from '../items.ts'
-import type { Message } from '../ledger.ts'
 import { type Outcome, outcomeOf } from '../outcomes.ts'
 import { texts } from '../texts.ts'
 import { lookUp } from './hlr.ts'
@@ -42,7 +42,7 @@ export const send: Handler = (operation, exchange) => {
 function refusalOf(operation: Operation, outcome: Outcome, price: number, exchange: Exchange): string | undefined {
   const { account, gateway } = exchange
   const { id } = operation
-  if (gateway.settings.duplicates === 'refuse' && id !== undefined && account.ledger.executionsOf(id) > 0)
+  if (gateway.settings.duplicates === 'refuse' && id !== undefined && account.executions.executionsOf(id) > 0)
     return texts.duplicate
   if (!sendersAccepted(operation, gateway.settings.senders)) return texts.alphaName
   if (outcome.refused && !(outcome.refusedOnce && wasRefused(operation, exchange))) return outcome.refused
@@ -66,7 +66,7 @@ function execute(operation: Operation, outcome: Outcome, exchange: Exchange): Me
     status: outcome.status,
     finalAt: now + delay,
   }
-  account.ledger.add(id, message)
+  account.executions.add(id, message)
   const url = callbackUrl(operation, exchange)
   if (url) callBack(url, operation, message, outcome, exchange)
   return message

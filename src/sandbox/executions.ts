@@ -13,14 +13,14 @@ export interface Message {
  * How often each identifier was executed (billed), and what became of its latest message.
  * Columns instead of objects: a million identifiers stay below 60 MB and out of the garbage collector's way.
  */
-export interface Ledger {
+export interface Executions {
   add(id: Id | undefined, message: Message): void
   executionsOf(id: Id): number
   messageOf(id: Id): Message | undefined
   counts(): { executed: number; ids: number; billedTwice: number }
 }
 
-export function createLedger(): Ledger {
+export function createExecutions(): Executions {
   const ids = createIdIndex()
   const words: string[] = []
   const wordIndex = new Map<string, number>()
