@@ -90,6 +90,18 @@ export function searchContract(harness: () => BusHarness): void {
       expect(await search('earliest', bytes('('))).toMatchObject({ from: 4, start: 4, keys: range(4, 10) })
     })
 
+    test('does not wait for the records that a follower of the same process waits for', async () => {
+      await publish(['1', '2'])
+      const followers = await Promise.all(
+        [0, 1].map(partition => bus.follow({ topic, partition }, 'earliest', () => {})),
+      )
+      await Promise.all(followers.map(follower => follower.caughtUp()))
+      const began = performance.now()
+      for (let i = 0; i < 4; i++) expect((await search('earliest', key('2'))).keys).toEqual(['2'])
+      expect(performance.now() - began).toBeLessThan(4000) // a follower's fetch waits for some seconds
+      await Promise.all(followers.map(follower => follower.close()))
+    })
+
     test('needs a partition that exists', async () => {
       const nowhere = bus.search(
         { topic, partition: 9 },

@@ -146,7 +146,7 @@ export class KafkaBus implements Bus {
 
   search(tp: TopicPartition, query: Query): Promise<Searched> {
     const fetch: Fetch = request =>
-      this.#brokers.ask({ leader: tp }, fetchRecords, request, { line: 'fetch', limitMs: searchLimitMs })
+      this.#brokers.ask({ leader: tp }, fetchRecords, request, { line: 'search', limitMs: searchLimitMs })
     return searchLog({ fetch, logs: this.#logs }, tp, query)
   }
 

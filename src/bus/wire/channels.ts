@@ -6,7 +6,7 @@ import { type Address, addressOf, type Connect, type Security } from './connecti
 import { ProtocolError, protocolError, Unanswered } from './errors.ts'
 
 /** A broker works on one request of a connection at a time, so what may wait has a connection of its own. */
-export type Line = 'common' | 'fetch' | 'group' | 'join' | 'commit'
+export type Line = 'common' | 'fetch' | 'search' | 'group' | 'join' | 'commit'
 
 export interface ChannelsOptions extends Security {
   clientId: string
