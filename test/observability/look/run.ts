@@ -3,6 +3,7 @@ import { accountHookUrl } from '../../../src/callbacks/hook-url.ts'
 import { tokensOf } from '../../../src/callbacks/role.ts'
 import { freePorts } from '../../../src/cli/local-kafka/ports.ts'
 import { loadSettings, type Settings } from '../../../src/config/index.ts'
+import { writeChange } from '../../../src/pauses/change.ts'
 import { type CommandProducer, createProducer } from '../../../src/producer.ts'
 import { registryOf } from '../../../src/records/open.ts'
 import { type Sandbox, startSandbox } from '../../../src/sandbox/index.ts'
@@ -20,6 +21,8 @@ export interface Run {
   strangersUrl: string
   /** Writes a record that is no command. */
   spoil(value: Buffer): Promise<void>
+  /** An operator pauses the bulk for so long. */
+  pauseBulk(forMs: number): Promise<void>
   /** Ends the second process and, after that long, starts it again. */
   restartSecond(pauseMs: number): Promise<void>
   stop(): Promise<void>
@@ -51,8 +54,11 @@ export async function startRun(): Promise<Run> {
   const bus = openBus(settingsOfFirst, new Telemetry())
   cleanups.push(() => bus.close())
   const { topics } = settingsOfFirst
-  const names = [...topics.commands, topics.results, topics.statuses, topics.deadLetters, topics.doubts, topics.overdue]
-  await bus.createTopics(names.map(topic => ({ topic, partitions: 4 })))
+  await bus.createTopics(
+    Object.values(topics)
+      .flat()
+      .map(topic => ({ topic, partitions: 4 })),
+  )
   const registry = registryOf(settingsOfFirst)
   const publisher = await bus.publisher()
   cleanups.push(() => publisher.close())
@@ -70,6 +76,12 @@ export async function startRun(): Promise<Run> {
     targets: [first, second].map(port => `127.0.0.1:${port}`),
     strangersUrl: accountHookUrl(settingsOfFirst.callbacks.publicUrl!, tokensOf(settingsOfStranger)!, 'default'),
     spoil: value => publisher.publish([{ topic: topics.commands.at(-1)!, key: null, value }]),
+    async pauseBulk(forMs) {
+      const now = Date.now()
+      const scope = { kind: 'topic', name: topics.commands.at(-1)! } as const
+      const change = { ...scope, paused: true, by: 'somebody', at: now, until: now + forMs, reason: null }
+      await publisher.publish([writeChange(topics.control, change)])
+    },
     async restartSecond(pauseMs) {
       await other.stop()
       await new Promise(resolve => setTimeout(resolve, pauseMs))
@@ -114,7 +126,7 @@ function settings(
 
 /** On brokers that others use too. The rules know the urgent topic by another name. */
 function ownTopics(): object {
-  const others = ['results', 'statuses', 'deadLetters', 'doubts', 'overdue']
+  const others = ['results', 'statuses', 'deadLetters', 'doubts', 'control', 'overdue']
   return {
     commands: [`${name}.commands.otp`, `${name}.commands`],
     ...Object.fromEntries(others.map(topic => [topic, `${name}.${topic}`])),

@@ -24,6 +24,7 @@ const troubles: readonly (readonly [at: number, what: Trouble])[] = [
   [0.24, fault('envelope-refused', 2)],
   [0.28, fault('reset-before', 3)],
   [0.34, refuseKey],
+  [0.46, (run, seconds) => run.pauseBulk(seconds * 60)],
   [0.52, ({ producer }) => producer.send(Array.from({ length: burst }, (_, i) => ordinary(1_000_000 + i)))],
   [0.74, fault('truncated-json', 2)],
   [0.78, fault('fewer-items', 2)],
