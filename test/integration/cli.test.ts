@@ -62,15 +62,18 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     const env = await environmentWithGateway(brokers)
     await createTopics(brokers.brokers, [{ topic: env.BUSGATE_TOPICS_DOUBTS, partitions: 3 }])
     const first = jsonOf(await busgate(['topics', 'create', '--json'], { env }))
-    expect(first.map(({ state, partitions }) => [state, partitions])).toEqual([
-      ['created', 3],
-      ['created', 3],
-      ['exists', 3],
-      ['created', 3],
-      ['created', 3],
-      ['created', 3],
-      ['created', 3],
-    ])
+    const made = Object.fromEntries(first.map(({ topic, state, partitions }) => [topic, `${state} ${partitions}`]))
+    const [urgent, bulk] = env.BUSGATE_TOPICS_COMMANDS.split(',')
+    expect(made).toEqual({
+      [urgent!]: 'created 3',
+      [bulk!]: 'created 3',
+      [env.BUSGATE_TOPICS_DOUBTS]: 'exists 3',
+      [env.BUSGATE_TOPICS_RESULTS]: 'created 3',
+      [env.BUSGATE_TOPICS_STATUSES]: 'created 3',
+      [env.BUSGATE_TOPICS_OVERDUE]: 'created 3',
+      [env.BUSGATE_TOPICS_CONTROL]: 'created 1',
+      [env.BUSGATE_TOPICS_DEAD_LETTERS]: 'created 3',
+    })
     const second = await busgate(['topics', 'create'], { env })
     expect(second).toMatchObject({ code: 0, stderr: '' })
     expect(second.stdout).not.toContain('created')
