@@ -86,7 +86,7 @@ interface Channel {
   description: string
 }
 
-/** Of each public use of a topic; doubts and overdue messages are busgate's own. */
+/** The channel of each public use of a topic; doubts and overdue messages are busgate's own. */
 const channelsByUse: Partial<Record<TopicUse, Channel>> = {
   commands: {
     message: 'SendCommand',

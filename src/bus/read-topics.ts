@@ -1,3 +1,4 @@
+import { allPartitions } from './all-partitions.ts'
 import type { Bus, From, Reader, RecordsHandler } from './port.ts'
 
 /** Follows all partitions of the topics. @throws Error when one of the topics does not exist */
@@ -10,9 +11,7 @@ export async function readTopics(
   const counts = await bus.partitions(topics)
   const missing = topics.filter(topic => !counts.has(topic))
   if (missing.length > 0) throw new Error(`there is no topic ${missing.join(', ')}: busgate topics create makes it`)
-  const places = [...counts].flatMap(([topic, count]) =>
-    Array.from({ length: count }, (_, partition) => ({ topic, partition })),
-  )
+  const places = [...counts].flatMap(([topic, count]) => allPartitions(topic, count))
   const begun = await Promise.allSettled(places.map(tp => bus.follow(tp, from, records => onRecords(tp, records))))
   const followers = begun.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))
   const close = async () => {

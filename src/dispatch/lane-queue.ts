@@ -12,7 +12,7 @@ export class LaneQueue {
   readonly #alone: Tenants
   /** Halves of an envelope that was refused as a whole: each goes out as it is. */
   #halves: Pending[][] = []
-  /** They are not ready yet, by the time when they are. */
+  /** Commands that are not ready yet, those first that are ready first. */
   #later: Pending[] = []
   /** Refused each by itself, nobody knows why: they go out again alone, when `suspects` says so. */
   readonly suspects = new Suspects()

@@ -29,7 +29,7 @@ export class PartitionShelves {
   /** Where the partition's commands wait in memory. */
   readonly #lane: Lane
   readonly #options: PartitionShelvesOptions
-  /** By the names of the queues, those first from which least was called back lately. */
+  /** The shelves by the names of their queues; those come first from which least was called back lately. */
   readonly #shelves = new Map<string, Shelf>()
   /** Whether anything may be on a shelf. */
   #shelved = false

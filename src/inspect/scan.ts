@@ -1,3 +1,4 @@
+import { allPartitions } from '../bus/all-partitions.ts'
 import type { Bus, From, RecordsHandler, TopicPartition } from '../bus/port.ts'
 
 /**
@@ -43,9 +44,5 @@ export async function scanTopic(
 ): Promise<void> {
   const partitions = (await bus.partitions([topic])).get(topic)
   if (partitions === undefined) throw new Error(`there is no topic ${topic}: busgate topics create makes it`)
-  await Promise.all(
-    Array.from({ length: partitions }, (_, partition) =>
-      scanPartition(bus, { topic, partition }, 'earliest', onRecords, ending),
-    ),
-  )
+  await Promise.all(allPartitions(topic, partitions).map(tp => scanPartition(bus, tp, 'earliest', onRecords, ending)))
 }

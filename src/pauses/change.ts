@@ -55,6 +55,17 @@ export function readChange({ key, value, timestamp }: BusRecord): Change {
   return { ...scope, ...data, until: data.until ?? null, reason: data.reason ?? null }
 }
 
+/** The changes that records tell of. What is none is passed over, as the workers do, who log it. */
+export function changesIn(records: readonly BusRecord[]): Change[] {
+  return records.flatMap(record => {
+    try {
+      return readChange(record)
+    } catch {
+      return []
+    }
+  })
+}
+
 function parsed(value: Buffer): unknown {
   try {
     return JSON.parse(value.toString())

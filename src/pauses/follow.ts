@@ -20,7 +20,7 @@ export interface FollowedPauses {
 
 /** A topic that cannot be read is looked for again after this long. */
 const retryMs = 30_000
-/** So long its records are waited for. */
+/** The records of the topic are waited for this long. */
 const readMs = 10_000
 
 /**

@@ -60,9 +60,13 @@ export class Board {
   }
 
   history(): History {
-    const { commands } = this.#options.settings.topics
-    const lanes = commands.map(topic => [topic, this.#traffic.line('command', topic)] as const)
-    return { room: steps, stepMs, series: Object.fromEntries([...lanes, ['results', this.#traffic.line('result')]]) }
+    return { room: steps, stepMs, series: this.#series((...name) => this.#traffic.line(...name)) }
+  }
+
+  /** What is drawn of each lane and of the results. */
+  #series<T>(of: (kind: string, label?: string) => T): Record<string, T> {
+    const lanes = this.#options.settings.topics.commands.map(topic => [topic, of('command', topic)] as const)
+    return Object.fromEntries([...lanes, ['results', of('result')]])
   }
 
   now(): Now {
@@ -90,7 +94,7 @@ export class Board {
       pauses: [...this.#pauses.now(), ...(workers?.pauses ?? [])],
       partitions: (workers?.partitions ?? this.#partitions).toSorted(fullestFirst).slice(0, mostPartitions),
       deadLetters: this.#deadLetters.now(),
-      points: Object.fromEntries(Object.entries(this.history().series).map(([name, line]) => [name, line.at(-1) ?? 0])),
+      points: this.#series((...name) => this.#traffic.point(...name)),
     }
   }
 

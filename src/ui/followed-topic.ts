@@ -1,3 +1,4 @@
+import { allPartitions } from '../bus/all-partitions.ts'
 import type { Bus, Follower, From, RecordsHandler, TopicPartition } from '../bus/port.ts'
 
 const retryMs = 5000
@@ -41,7 +42,7 @@ export class FollowedTopic {
     try {
       const count = (await this.#bus.partitions([topic])).get(topic)
       if (count === undefined) throw new Error(`there is no topic ${topic}: busgate topics create makes it`)
-      const tps = Array.from({ length: count }, (_, partition) => ({ topic, partition }))
+      const tps = allPartitions(topic, count)
       const beginnings = await from(tps)
       for (const [i, tp] of tps.entries()) {
         begun.push(await this.#bus.follow(tp, beginnings[i]!, records => this.#take(() => onRecords(tp, records))))

@@ -16,7 +16,7 @@ export interface Now {
   sources: Source[]
   /** In order of urgency. */
   lanes: Lane[]
-  /** By type of message. */
+  /** What became of commands, by type of message. */
   funnel: FunnelRow[]
   /** Workers count verdicts by the channel that delivered, and each status event; null: the funnel has them, by type. */
   channels: ChannelRow[] | null
@@ -148,7 +148,7 @@ export interface DeadLetterCause {
   /** Where they came from; null: they were callbacks. */
   topic: string | null
   count: number
-  /** Of the newest of them: milliseconds since 1970, where it stands, and what is wrong with it. */
+  /** When the newest of them was written, milliseconds since 1970; `at` and what follows tell where it stands and what is wrong with it. */
   newest: number
   at: string
   message: string

@@ -1,6 +1,6 @@
 import type { Bus, TopicPartition } from '../bus/port.ts'
 import { systemClock } from '../clock.ts'
-import { pausedBy, readChange } from '../pauses/change.ts'
+import { changesIn, pausedBy } from '../pauses/change.ts'
 import { Pauses } from '../pauses/pauses.ts'
 import { FollowedTopic } from './followed-topic.ts'
 import type { Pause } from './now.ts'
@@ -13,13 +13,7 @@ export class OperatorPauses {
   constructor(bus: Bus, topic: string) {
     const earliest = async (tps: readonly TopicPartition[]) => tps.map(() => 'earliest' as const)
     this.#topic = new FollowedTopic(bus, topic, earliest, (_, records) => {
-      for (const record of records) {
-        try {
-          this.#pauses.apply(readChange(record))
-        } catch {
-          // no change of ours: the workers pass it over, and log it
-        }
-      }
+      for (const change of changesIn(records)) this.#pauses.apply(change)
     })
   }
 

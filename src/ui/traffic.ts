@@ -61,10 +61,20 @@ export class Traffic {
     return (sum * 1000) / (past.length * stepMs)
   }
 
-  /** A second, of each step that is over, the oldest first. */
+  /** The rate, a second, in each step that is over, the oldest first. */
   line(kind: string, label?: string): number[] {
-    return this.#steps.slice(0, -1).map(step => (sumOf(step, kind, label) * 1000) / stepMs)
+    return this.#steps.slice(0, -1).map(step => rateIn(step, kind, label))
   }
+
+  /** The rate, a second, in the last step that is over. */
+  point(kind: string, label?: string): number {
+    const last = this.#steps.at(-2)
+    return last ? rateIn(last, kind, label) : 0
+  }
+}
+
+function rateIn(step: Counts, kind: string, label: string | undefined): number {
+  return (sumOf(step, kind, label) * 1000) / stepMs
 }
 
 function sumOf(step: Counts, kind: string, label: string | undefined): number {

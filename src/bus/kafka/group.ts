@@ -1,6 +1,7 @@
 import type { Kafka } from 'kafkajs'
 import { type Clock, limited } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
+import { allPartitions } from '../all-partitions.ts'
 import type { Compression } from '../batches/codecs.ts'
 import type { TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
@@ -190,7 +191,6 @@ async function historyOf(
   coordinator: Coordinator,
 ): Promise<PartitionHistory[]> {
   const count = (await coordinator.partitions()).get(topic) ?? 0
-  const tps = Array.from({ length: count }, (_, partition) => ({ topic, partition }))
-  const progress = await logs.committed(groupId, tps)
+  const progress = await logs.committed(groupId, allPartitions(topic, count))
   return progress.map(({ partition, error, committed }) => ({ topic, partition, known: (error ?? committed) !== null }))
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
+import { allPartitions } from '../all-partitions.ts'
 import { HandOver } from '../hand-over.ts'
 import type {
   Backlog,
@@ -368,8 +369,7 @@ export class MemoryBus implements Bus {
 }
 
 function historyOf(broker: MemoryBroker, groupId: string, topic: string): PartitionHistory[] {
-  const tps = Array.from({ length: broker.partitions(topic)! }, (_, partition) => ({ topic, partition }))
-  return tps.map(tp => ({
+  return allPartitions(topic, broker.partitions(topic)!).map(tp => ({
     ...tp,
     known: broker.committed(groupId, tp) !== null,
   }))

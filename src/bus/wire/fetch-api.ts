@@ -7,7 +7,7 @@ export interface FetchRequest {
   /** How long the broker may wait for a first record. */
   waitMs: number
   maxBytes: number
-  /** Of each partition. */
+  /** The most bytes that one partition has in the answer. */
   partitionBytes: number
   /** Where this client is, for brokers that know a nearer replica; '': not told. */
   rack: string

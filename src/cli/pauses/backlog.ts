@@ -1,3 +1,4 @@
+import { allPartitions } from '../../bus/all-partitions.ts'
 import { partitionsOf } from '../../bus/partitions-of.ts'
 import type { Bus } from '../../bus/port.ts'
 import type { Settings } from '../../config/index.ts'
@@ -7,7 +8,7 @@ export async function backlogOf(bus: Bus, { kafka, topics }: Settings): Promise<
   const counts = await partitionsOf(bus, topics.commands)
   const ending = AbortSignal.timeout(10_000)
   const backlog = async (topic: string) => {
-    const tps = Array.from({ length: counts.get(topic)! }, (_, partition) => ({ topic, partition }))
+    const tps = allPartitions(topic, counts.get(topic)!)
     const progress = await bus.progress(kafka.groupId, tps)
     const ends = await Promise.all(tps.map(tp => bus.search(tp, { from: 'latest', needles: [], ending })))
     const left = ends.map(({ until, start }, i) => until - Math.max(start, progress[i]?.offset ?? start))

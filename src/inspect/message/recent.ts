@@ -1,4 +1,5 @@
-import type { Bus, RecordsHandler } from '../../bus/port.ts'
+import { allPartitions } from '../../bus/all-partitions.ts'
+import type { Bus, RecordsHandler, TopicPartition } from '../../bus/port.ts'
 import { typeOfMessage } from '../../records/command.ts'
 import { createDecoder } from '../../records/decoder.ts'
 import type { SendCommand } from '../../records/generated.ts'
@@ -67,7 +68,7 @@ export async function recentCommands(
 
   const places = await placesOf(bus, settings.topics.commands, gaps)
   await Promise.all(
-    places.map(([topic, partition]) =>
+    places.map(({ topic, partition }) =>
       scan(topic, partition).catch(error => {
         if (!ending.aborted) gaps.push(`${topic}/${partition} could not be searched: ${(error as Error).message}`)
       }),
@@ -78,8 +79,8 @@ export async function recentCommands(
   return { newest, matching, searched, gaps }
 }
 
-async function placesOf(bus: Bus, topics: readonly string[], gaps: string[]): Promise<[string, number][]> {
+async function placesOf(bus: Bus, topics: readonly string[], gaps: string[]): Promise<TopicPartition[]> {
   const counts = await bus.partitions(topics)
   for (const topic of topics) if (!counts.has(topic)) gaps.push(`There is no topic ${topic}.`)
-  return [...counts].flatMap(([topic, count]) => Array.from({ length: count }, (_, i): [string, number] => [topic, i]))
+  return [...counts].flatMap(([topic, count]) => allPartitions(topic, count))
 }

@@ -1,3 +1,4 @@
+import { allPartitions } from '../../bus/all-partitions.ts'
 import { partitionOf } from '../../bus/murmur2.ts'
 import type { Bus, BusRecord, From, Needle, Searched, TopicPartition } from '../../bus/port.ts'
 import { unpackCheckpoint } from '../../bus/session/checkpoint.ts'
@@ -118,7 +119,7 @@ export class MessageSearch {
   }
 
   #tps(topic: string): TopicPartition[] {
-    return Array.from({ length: this.#count(topic) }, (_, partition) => ({ topic, partition }))
+    return allPartitions(topic, this.#count(topic))
   }
 
   /** Looks through what is no older than is wanted, on any topics but those of commands. */
