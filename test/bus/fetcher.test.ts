@@ -51,7 +51,7 @@ function build(answer: (node: number, request: FetchRequest) => Answer, rack?: s
   const settle = async () => {
     for (let i = 0; i < 30; i++) await settled()
   }
-  return { asked, offsets, ends, settle, readFrom }
+  return { clock, asked, offsets, ends, settle, readFrom }
 }
 
 test('who names no rack is answered by leaders', async () => {
@@ -128,4 +128,29 @@ test('where a log ends is not told before its broker has: one that throttles ans
   })
   await settle()
   expect(ends).toEqual([7])
+})
+
+test('where records come one by one, the next fetch begins 15 ms after the last one began', async () => {
+  const begunAt: number[] = []
+  const { clock, settle } = build((_, { partitions: [first] }) => {
+    const { offset } = first!
+    begunAt.push(clock.monotonic())
+    return { bytes: buildBatch([offset]), highWatermark: offset + 1 }
+  })
+  for (let i = 0; i < 40; i++) {
+    await settle()
+    await clock.pass(1)
+  }
+  expect(begunAt).toEqual([0, 15, 30])
+})
+
+test('a fetch that left records behind is followed by the next one at once', async () => {
+  const { clock, offsets, settle } = build((_, { partitions: [first] }) => {
+    const { offset } = first!
+    return offset < 10 ? { bytes: buildBatch([offset]), highWatermark: 10 } : null
+  })
+  await settle()
+  await settle()
+  expect(offsets).toHaveLength(10)
+  expect(clock.monotonic()).toBe(0)
 })

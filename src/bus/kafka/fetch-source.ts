@@ -28,6 +28,8 @@ export class Source {
   readonly alone: Fetch
   /** Whether a fetch is under way. */
   isAsked = false
+  /** The next fetch begins no sooner, in monotonic milliseconds. */
+  restsUntil = 0
   readonly #places = new PartitionMap<Place>()
   #fetches = 0
 

@@ -13,6 +13,7 @@ import { Coordinator, type Offer } from './coordinator.ts'
 import type { Fetcher } from './fetcher.ts'
 import type { Logs } from './logs.ts'
 import { kafkaPartition, wirePartition } from './partition.ts'
+import { Pieces } from './pieces.ts'
 import { reachable } from './reachable.ts'
 import type { Reading } from './reading.ts'
 import { KafkaSharedCommits } from './shared-commits.ts'
@@ -59,6 +60,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
   const coordinator = await Coordinator.connect({ ...options, process, offers })
   const shared = new KafkaSharedCommits({ ...options, process, member: () => member })
   const readings = new Map<string, Reading>()
+  const pieces = new Pieces()
   const close = () => {
     for (const reading of readings.values()) fetcher.forget(reading)
   }
@@ -105,7 +107,7 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
   }
   const partition = (tp: TopicPartition, apart?: 'apart') => {
     const key = `${tp.topic}/${tp.partition}`
-    const reading = readings.get(key) ?? readingOf(tp, ownership)
+    const reading = readings.get(key) ?? readingOf(tp, ownership, pieces)
     readings.set(key, reading)
     reading.life++ // another session reads
     const cursor = cursorOf(fetcher, reading)
@@ -147,14 +149,20 @@ function offersOf({ producers, olderMembers }: KafkaGroupOptions): Offer[] {
   return olderMembers ? [...own, 'older'] : own
 }
 
-function readingOf(tp: TopicPartition, ownership: Ownership): Reading {
+function readingOf(tp: TopicPartition, ownership: Ownership, pieces: Pieces): Reading {
   const reading: Reading = {
     tp,
     offset: 0,
     life: 0,
     paused: true,
-    take({ records, next, highWatermark }, fetchedOffset) {
-      ownership.batch({ ...tp, fetchedOffset, records, nextOffset: next, highWatermark })
+    take(fetched, from) {
+      const { next: end, highWatermark } = fetched
+      const { life } = reading
+      return pieces.give(fetched, from, ({ records, from: fetchedOffset, next: nextOffset }) => {
+        if (reading.life !== life || reading.offset !== end) return false // it was moved meanwhile
+        ownership.batch({ ...tp, fetchedOffset, records, nextOffset, highWatermark })
+        return true
+      })
     },
     cut: ends => ownership.cut(ends),
     gone: error => ownership.gone(tp, error),

@@ -1,0 +1,67 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import type { FetchedRecords } from '../../src/bus/kafka/fetch.ts'
+import { type Piece, Pieces } from '../../src/bus/kafka/pieces.ts'
+import { noHeaders } from '../../src/bus/record-headers.ts'
+
+/** What a fetch brought from an offset on, and a gap of ten offsets behind it. */
+function fetched(from: number, count: number): FetchedRecords {
+  const ordinary = { key: null, value: null, headers: noHeaders, timestamp: 0 }
+  const records = Array.from({ length: count }, (_, i) => ({ ...ordinary, offset: from + i }))
+  return { ok: true, records, next: from + count + 10, highWatermark: 100_000, preferredReplica: -1 }
+}
+
+const offsetsOf = (pieces: readonly Piece[]) => pieces.flatMap(({ records }) => records.map(({ offset }) => offset))
+
+test('a large fetch is taken in over several turns of the event loop, each record once and in order', async () => {
+  const given: Piece[] = []
+  let turns = 0
+  let isDone = false
+  const taken = new Pieces().give(fetched(100, 1_000), 90, piece => given.push(piece) > 0)
+  void taken!.then(() => {
+    isDone = true
+  })
+  while (!isDone) {
+    const before = given.length
+    await setImmediate()
+    turns++
+    expect(given.length - before).toBeLessThanOrEqual(1)
+  }
+  expect(turns).toBeGreaterThan(2)
+  expect(offsetsOf(given)).toEqual(Array.from({ length: 1_000 }, (_, i) => 100 + i))
+  expect(given[0]!.from).toBe(90)
+  expect(given.at(-1)!.next).toBe(1_110)
+  for (const [i, { from }] of given.slice(1).entries()) expect(from).toBe(given[i]!.next)
+})
+
+test('a small fetch is taken in at once, and one of no records whatever is under way', () => {
+  const pieces = new Pieces()
+  const given: Piece[] = []
+  const give = (piece: Piece) => given.push(piece) > 0
+  expect(pieces.give(fetched(0, 3), 0, give)).toBeUndefined()
+  expect(pieces.give(fetched(0, 5_000), 0, give)).toBeInstanceOf(Promise)
+  expect(pieces.give(fetched(7, 0), 7, give)).toBeUndefined()
+  expect(given.map(({ from, next }) => [from, next])).toEqual([
+    [0, 13],
+    [7, 17],
+  ])
+})
+
+test('partitions that have much take turns, and a small fetch does not wait for the end of a large one', async () => {
+  const pieces = new Pieces()
+  const order: string[] = []
+  const giveAs = (name: string) => () => order.push(name) > 0
+  await Promise.all([
+    pieces.give(fetched(0, 2_000), 0, giveAs('large')),
+    pieces.give(fetched(0, 2_000), 0, giveAs('other')),
+    pieces.give(fetched(0, 1), 0, giveAs('small')),
+  ])
+  expect(order.indexOf('small')).toBe(2)
+  expect(order.slice(0, 6)).toEqual(['large', 'other', 'small', 'large', 'other', 'large'])
+})
+
+test('whoever moved meanwhile is given no more', async () => {
+  let given = 0
+  await new Pieces().give(fetched(0, 2_000), 0, () => ++given < 2)
+  expect(given).toBe(2)
+})
