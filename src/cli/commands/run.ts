@@ -11,6 +11,7 @@ import { configFlag, sourcesOf } from '../settings.ts'
 import { type Signal, untilSignal } from '../signals.ts'
 import { stopWhileStarting } from '../stopping.ts'
 import { within } from '../within.ts'
+import { boundYoungGeneration } from '../young-generation.ts'
 
 /** The time for a stop beyond what is in flight: the receiver's own drain (10 s) and a last commit. */
 const stopMs = 15_000
@@ -30,6 +31,7 @@ export const run = command({
   async run({ config }) {
     const settings = runnableSettings(sourcesOf(config))
     const logger = createLogger(settings.telemetry.logLevel)
+    boundYoungGeneration()
     process.on('uncaughtException', error => crash(error, logger))
     const stopAsked = untilSignal()
     const giveUp = new AbortController()
