@@ -3,8 +3,8 @@ import './supported-node.ts'
 import { openBus } from './bus/open.ts'
 import type { Bus, OutgoingRecord } from './bus/port.ts'
 import type { Settings } from './config/index.ts'
-import type { SendType } from './protocol/index.ts'
-import { readCommand, recordNames } from './records/command.ts'
+import { operations, type SendType } from './protocol/index.ts'
+import { branchOf, readCommand } from './records/command.ts'
 import { createEncoder } from './records/encoder.ts'
 import type * as generated from './records/generated.ts'
 import { registryOf } from './records/open.ts'
@@ -14,20 +14,11 @@ import { Telemetry } from './telemetry/events.ts'
 import { activeTrace } from './telemetry/spans.ts'
 import { type TraceHeaders, traceHeaders } from './telemetry/trace.ts'
 
-/** The Avro record of each kind of message. */
-interface Messages {
-  sms: generated.Sms
-  viber: generated.Viber
-  'viber+sms': generated.ViberSms
-  rcs: generated.Rcs
-  'rcs+sms': generated.RcsSms
-  'rcs+viber+sms': generated.RcsViberSms
-  telegram: generated.Telegram
-  voice: generated.Voice
-  pipeline: generated.Pipeline
-  'call/otp': generated.CallOtp
-  hlr: generated.Hlr
-}
+/** The Avro record of a kind of message. */
+type MessageOf<T extends SendType> =
+  Extract<generated.SendCommand['message'], Record<Branch<T>, unknown>> extends Record<Branch<T>, infer M> ? M : never
+
+type Branch<T extends SendType> = `io.busgate.${(typeof operations)[T]['record']}`
 
 /** Fields that may be null may be left out, at every depth. */
 type Optional<T> = T extends readonly (infer E)[]
@@ -48,7 +39,7 @@ export type NewCommand = {
     /** Digits only, international. */
     phone: number
     type: T
-    message: Optional<Messages[T]>
+    message: Optional<MessageOf<T>>
     /** Goes to the most urgent of the command topics. Default: call/otp and telegram do, all else goes to the last. */
     urgent?: boolean
   } & Partial<Envelope>
@@ -75,8 +66,6 @@ export interface ProducerOptions {
   registry?: SchemaRegistry
 }
 
-const urgentTypes: readonly SendType[] = ['call/otp', 'telegram']
-
 /** A typed producer of commands for upstream services, in the Confluent wire format. */
 export async function createProducer(settings: Settings, options: ProducerOptions = {}): Promise<CommandProducer> {
   const bus = options.bus ?? openBus(settings, new Telemetry())
@@ -94,7 +83,7 @@ export async function createProducer(settings: Settings, options: ProducerOption
   const publisher = await bus.publisher()
 
   function toRecord(command: NewCommand, headers: TraceHeaders | null): OutgoingRecord {
-    const { urgent = urgentTypes.includes(command.type) } = command
+    const { urgent = operations[command.type].urgent } = command
     const topic = (urgent ? topics[0] : topics.at(-1))!
     const value = complete(command)
     const read = readCommand(value, readOptions)
@@ -127,6 +116,6 @@ function complete({ id, type, message, urgent: _urgent, ...rest }: NewCommand): 
     tenant: null,
     extra: {},
     ...rest,
-    message: { [`io.busgate.${recordNames[type]}`]: message } as unknown as generated.SendCommand['message'],
+    message: { [branchOf(type)]: message } as unknown as generated.SendCommand['message'],
   }
 }

@@ -1,4 +1,5 @@
 import { SettingsError, variableOf } from '../config/index.ts'
+import { sendTypes } from '../protocol/index.ts'
 import type { HookSubject } from './subject.ts'
 import type { HookTokens } from './token.ts'
 
@@ -14,8 +15,10 @@ export interface HookUrlOptions {
   onCorrelationDropped: () => void
 }
 
+const longestType = sendTypes.reduce((longest, type) => (type.length > longest.length ? type : longest), '')
+
 /** The longest subject without correlation, but for its account. */
-const largeSubject = { id: 2n ** 63n - 1n, type: 'rcs+viber+sms', correlationId: null, tenant: null, trace: null }
+const largeSubject = { id: 2n ** 63n - 1n, type: longestType, correlationId: null, tenant: null, trace: null }
 
 /**
  * Makes the `hook` of a command, as it stands between the quotes of a JSON text. From an address that would grow too long the trace is left out first, then correlation

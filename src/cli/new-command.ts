@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import type { NewCommand } from '../producer.ts'
-import { parseJson, type SendType, sendTypes } from '../protocol/index.ts'
+import { operations, parseJson, type SendType, sendTypes } from '../protocol/index.ts'
 import { isObject, parseQuietly } from '../protocol/json.ts'
-import { recordNames } from '../records/command.ts'
 import { type AvroRecord, type AvroType, schemas } from '../records/schemas.ts'
 import { nearest } from './nearest.ts'
 import { UsageError } from './usage-error.ts'
@@ -58,7 +57,7 @@ function complaint({ path, message }: z.core.$ZodIssue): string {
 
 function recordOf(type: SendType): AvroRecord {
   const union = schemas.command.fields.find(({ name }) => name === 'message')!.type as AvroRecord[]
-  return union.find(({ name }) => name === recordNames[type])!
+  return union.find(({ name }) => name === operations[type].record)!
 }
 
 /** Avro would leave out what the record has no field for. @param name of the message, or of what is inside it */

@@ -1,4 +1,4 @@
-import { type SendType, sendTypes } from '../protocol/index.ts'
+import { operations, type SendType, sendTypes } from '../protocol/index.ts'
 import type { Values } from './check.ts'
 import type { Sections } from './generated.ts'
 import type { Secret } from './secret.ts'
@@ -136,11 +136,8 @@ function expectationsOf(values: Values): Record<SendType, number> {
   return Object.fromEntries(sendTypes.map(type => [type, expectationOf(type)])) as Record<SendType, number>
 }
 
-/** These cost money or a login each time, and a lost answer of the last two cannot be asked for. */
-const atMostOnce: readonly SendType[] = ['telegram', 'call/otp', 'hlr']
-
 function policiesOf(values: Values): Record<SendType, Policy> {
   const policyOf = (type: SendType) =>
-    values['delivery.types.TYPE'].get(type) ?? (atMostOnce.includes(type) ? 'AT_MOST_ONCE' : values['delivery.default'])
+    values['delivery.types.TYPE'].get(type) ?? operations[type].policy ?? values['delivery.default']
   return Object.fromEntries(sendTypes.map(type => [type, policyOf(type)])) as Record<SendType, Policy>
 }

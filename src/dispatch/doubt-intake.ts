@@ -2,7 +2,7 @@ import type { BusRecord, OutgoingRecord, Session } from '../bus/port.ts'
 import { appendedBy } from '../bus/record-time.ts'
 import type { Clock } from '../clock.ts'
 import { idIn } from '../protocol/ids.ts'
-import { sendTypes } from '../protocol/index.ts'
+import { isSendType } from '../protocol/index.ts'
 import { type Command, isNeverHooked, type Reading } from '../records/command.ts'
 import type { DeadLetterReason } from '../records/dead-letter.ts'
 import type { Decoder } from '../records/decoder.ts'
@@ -124,8 +124,8 @@ export class DoubtIntake {
     const id = idOf(record)
     if (id !== null && this.#keeps(arrival, answers => answers.isResolved(doubt, { id, account: doubt.account })))
       return
-    const type = sendTypes.find(type => type === doubt.type)
-    if (id === null || type === undefined) {
+    const { type } = doubt
+    if (id === null || !isSendType(type)) {
       this.#giveUp(record, doubt, { code: 'OMITTED', message: why })
       return
     }

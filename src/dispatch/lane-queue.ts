@@ -1,4 +1,5 @@
 import type { Backlog, Session } from '../bus/port.ts'
+import { operations } from '../protocol/index.ts'
 import type { Pending } from './pending.ts'
 import { isSuspect } from './refusals.ts'
 import type { EnvelopeBounds } from './rotation.ts'
@@ -172,4 +173,4 @@ export class LaneQueue {
   }
 }
 
-const isAlone = ({ command }: Pending) => command.type === 'call/otp'
+const isAlone = ({ command }: Pending) => operations[command.type].alone

@@ -3,7 +3,7 @@ import type { PollAnswer, StatusPoller } from '../accounts/poller.ts'
 import type { Session } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import type { Policy } from '../config/index.ts'
-import { type SendType, stateOf } from '../protocol/index.ts'
+import { operations, type SendType, stateOf } from '../protocol/index.ts'
 import { isObject } from '../protocol/json.ts'
 import type { StatusEvent } from '../records/generated.ts'
 import type { ResultDetails } from '../records/result.ts'
@@ -36,9 +36,6 @@ export interface ResolverOptions {
   clock: Clock
   telemetry: Telemetry
 }
-
-/** Their payload goes with the lost answer, and the gateway keeps no status of them. */
-const withoutStatus: readonly SendType[] = ['call/otp', 'hlr']
 
 /** What a status poll tells about a message in doubt. */
 export type PollEvidence = 'sent' | 'not_found' | 'inconclusive' | 'unanswered'
@@ -95,7 +92,7 @@ export class Resolver {
    */
   resolve(pending: Pending, postedAt: number, since: number): void {
     const { clock, settleMs } = this.#options
-    const canBeAsked = !withoutStatus.includes(pending.command.type)
+    const canBeAsked = operations[pending.command.type].hasStatus
     const doubt: Doubt = { pending, postedAt, inconclusive: 0, over: false, seeking: null }
     const ofSession = this.#bySession.get(pending.session) ?? new Set()
     this.#bySession.set(pending.session, ofSession.add(doubt))

@@ -46,5 +46,5 @@ function prepare(operation: unknown, index: number): Prepared | Problem[] {
 
 /** The id of a template is not a message's, and what has no id of its own may be answered with one. */
 function echoedId(type: OperationType, id: unknown): string | null {
-  return type.startsWith('template/') || type === 'balance' || type === 'sender' || id === undefined ? null : String(id)
+  return !operations[type].echoesId || id === undefined ? null : String(id)
 }

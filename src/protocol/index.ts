@@ -1,6 +1,5 @@
 /** The gateway's language: schemas and types of every operation, response and callback, and what its texts mean. */
 export { type CallbackBody, callbackBody } from './callback.ts'
-export { missingContent } from './content.ts'
 export {
   type AsyncResponse,
   asyncResponse,
@@ -17,7 +16,7 @@ export { instantOf } from './instant.ts'
 export { parseJson, stringifyJson } from './json.ts'
 export { lifetimeOf, usualLifetime } from './lifetime.ts'
 export { meaningOf } from './messages.ts'
-export { type Operation, type OperationType, operationTypes } from './operation.ts'
+export { type Operation, type OperationType, operationTypes, type SendOperation } from './operation.ts'
 export type { BalanceOperation, BalancePayload } from './operations/balance.ts'
 export type { CallOtpOperation, CallOtpPayload } from './operations/call-otp.ts'
 export type { HlrOperation, HlrPayload } from './operations/hlr.ts'
@@ -38,9 +37,11 @@ export type { TemplateViberListOperation, TemplateViberListPayload } from './ope
 export type { ViberOperation } from './operations/viber.ts'
 export type { ViberSmsOperation } from './operations/viber-sms.ts'
 export type { VoiceOperation } from './operations/voice.ts'
-export { type ErrorCode, errorCodeOf, errorCodes, knownErrorCode } from './refusals.ts'
+export { type ErrorCode, errorCodeOf, errorCodes, knownErrorCode, refusalCodes } from './refusals.ts'
 export {
   isOperationType,
+  isSendType,
+  missingContent,
   type OperationObject,
   operations,
   type Payload,
@@ -51,5 +52,5 @@ export {
 export type { Reply } from './reply.ts'
 export { type Segments, segmentsOf } from './segments.ts'
 export type { SendPayload } from './send-payload.ts'
-export { type State, stateOf } from './states.ts'
+export { type State, stateOf, states } from './states.ts'
 export type { ViberType } from './viber.ts'

@@ -1,4 +1,5 @@
-import { type SendType, sendTypes } from './registry.ts'
+import type { SendOperation } from './operation.ts'
+import { operations, type SendType, sendTypes } from './registry.ts'
 
 /**
  * Seconds that a channel tries to deliver when a message does not say: specified for SMS, RCS and Telegram (Limits), assumed
@@ -6,10 +7,13 @@ import { type SendType, sendTypes } from './registry.ts'
  */
 const defaultLifetime = 172_800
 
-const lifetimeFields = new Map(sendTypes.map(type => [type, type.split('+').map(channel => `${channel}_lifetime`)]))
+const fieldsOf = ({ channels }: SendOperation) => channels?.map(channel => `${channel}_lifetime`) ?? null
+
+/** The fields by which a message of the type says it; null: each of its stages has one of its own. */
+const lifetimeFields = new Map(sendTypes.map(type => [type, fieldsOf(operations[type])]))
 
 /** Seconds from sending until the gateway must have come to a verdict, where a message of the type says nothing of it. */
-export const usualLifetime = (type: SendType): number => lifetimeFields.get(type)!.length * defaultLifetime
+export const usualLifetime = (type: SendType): number => (lifetimeFields.get(type)?.length ?? 1) * defaultLifetime
 
 /**
  * The lifetime that one message says itself, in seconds; null: the usual one. The channels of a chain are tried one after
@@ -17,13 +21,13 @@ export const usualLifetime = (type: SendType): number => lifetimeFields.get(type
  * @param operation the operation object
  */
 export function lifetimeOf(type: SendType, operation: Readonly<Record<string, unknown>>): number | null {
-  if (type === 'pipeline') return lifetimeOfPipeline(operation)
-  const fields = lifetimeFields.get(type)!
+  const fields = lifetimeFields.get(type)
+  if (!fields) return lifetimeOfStages(operation)
   if (fields.every(field => operation[field] === undefined)) return null
   return fields.reduce((sum, field) => sum + (seconds(operation[field]) ?? defaultLifetime), 0)
 }
 
-function lifetimeOfPipeline(operation: Readonly<Record<string, unknown>>): number {
+function lifetimeOfStages(operation: Readonly<Record<string, unknown>>): number {
   const channels = Array.isArray(operation.pipeline) ? operation.pipeline : []
   return channels.reduce((sum: number, channel) => {
     const part = operation[channel] as { lifetime?: unknown } | null | undefined

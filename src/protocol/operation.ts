@@ -39,4 +39,29 @@ export interface Operation<S extends z.ZodType = z.ZodType, P extends z.ZodType 
    * account's settings. `not shown`: the specification does not say.
    */
   hook: 'accepted' | 'not kept' | 'not shown' | 'none'
+  /** Whether the item repeats the operation's `id`, so that another id in its place is an answer to something else. */
+  echoesId: boolean
+  /** Whether it changes nothing at the gateway, so that a second request does no harm. */
+  readOnly: boolean
+}
+
+/** An operation that is addressed to one phone, so that a command can carry it, and all that busgate does differently for it. */
+export interface SendOperation<S extends z.ZodType = z.ZodType, P extends z.ZodType = z.ZodType>
+  extends Operation<S, P> {
+  /** The record of schemas/send-command.avsc that carries it, in the namespace io.busgate. */
+  record: string
+  /** The channels in the order in which they are tried; null: those that its own field `pipeline` lists. */
+  channels: readonly string[] | null
+  /** The name of the field by which an operation object without any content would have some; null: it has, or needs none. */
+  missingContent(operation: Readonly<Record<string, unknown>>): string | null
+  /** What a successful item tells: the identifier of a message, a one-time code, or what is known of the number. */
+  answer: 'message' | 'code' | 'lookup'
+  /** Whether the gateway keeps a status of it, which the operation `status` asks for. */
+  hasStatus: boolean
+  /** Whether it takes an envelope of its own, because the refusal of one may be the refusal of the envelope. */
+  alone: boolean
+  /** The delivery rule of commands and settings that name none; null: `delivery.default`. */
+  policy: 'AT_MOST_ONCE' | null
+  /** Whether `busgate/producer` puts it on the most urgent topic unless told otherwise. */
+  urgent: boolean
 }

@@ -1,5 +1,5 @@
-/** Every value of `errorCode` in a result. The gateway's texts map to the first eight and to REJECTED. */
-export const errorCodes = [
+/** What the gateway's texts of refusal map to. */
+export const refusalCodes = [
   'ACCESS_DENIED',
   'SENDER_INVALID',
   'OPERATOR_UNSUPPORTED',
@@ -8,12 +8,17 @@ export const errorCodes = [
   'INSUFFICIENT_FUNDS',
   'DUPLICATE_ID',
   'VALIDATION',
+  'REJECTED',
+] as const
+
+/** Every value of `errorCode` in a result. */
+export const errorCodes = [
+  ...refusalCodes,
   'DEADLINE',
   'MAX_AGE',
   'RESPONSE_LOST',
   'ATTEMPTS_EXHAUSTED',
   'SPEND_LIMIT',
-  'REJECTED',
 ] as const
 
 export type ErrorCode = (typeof errorCodes)[number]

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { OperationFields } from './generated.ts'
-import type { Operation, OperationType } from './operation.ts'
+import type { Operation, OperationType, SendOperation } from './operation.ts'
 import { balance } from './operations/balance.ts'
 import { callOtp } from './operations/call-otp.ts'
 import { hlr } from './operations/hlr.ts'
@@ -22,46 +22,42 @@ import { viber } from './operations/viber.ts'
 import { viberSms } from './operations/viber-sms.ts'
 import { voice } from './operations/voice.ts'
 
-/** Everything the gateway can be asked, by the `type` that asks for it. */
+/** Everything the gateway can be asked, by the `type` that asks for it; what can be sent stands first. */
 export const operations = {
-  balance,
-  'call/otp': callOtp,
-  hlr,
-  pipeline,
+  sms,
+  viber,
+  'viber+sms': viberSms,
   rcs,
   'rcs+sms': rcsSms,
   'rcs+viber+sms': rcsViberSms,
-  sender,
-  sms,
-  status,
   telegram,
+  voice,
+  pipeline,
+  'call/otp': callOtp,
+  hlr,
+  balance,
+  sender,
+  status,
   'template/create': templateCreate,
   'template/delete': templateDelete,
   'template/list': templateList,
   'template/viber/create': templateViberCreate,
   'template/viber/delete': templateViberDelete,
   'template/viber/list': templateViberList,
-  viber,
-  'viber+sms': viberSms,
-  voice,
 } satisfies Record<OperationType, Operation>
 
-/** The types that a command can carry: the sends, the voice code and the lookup, each addressed to one phone. */
-export const sendTypes = [
-  'sms',
-  'viber',
-  'viber+sms',
-  'rcs',
-  'rcs+sms',
-  'rcs+viber+sms',
-  'telegram',
-  'voice',
-  'pipeline',
-  'call/otp',
-  'hlr',
-] as const satisfies readonly OperationType[]
+/** A type that a command can carry: a send, the voice code or the lookup, each addressed to one phone. */
+export type SendType = {
+  [T in OperationType]: (typeof operations)[T] extends SendOperation ? T : never
+}[OperationType]
 
-export type SendType = (typeof sendTypes)[number]
+export const isOperationType = (type: unknown): type is OperationType =>
+  typeof type === 'string' && Object.hasOwn(operations, type)
+
+export const isSendType = (type: unknown): type is SendType => isOperationType(type) && 'record' in operations[type]
+
+/** The types that a command can carry. */
+export const sendTypes: readonly SendType[] = Object.keys(operations).filter(isSendType)
 
 /** The operation object of a type. */
 export type OperationObject<T extends OperationType = OperationType> = {
@@ -71,11 +67,15 @@ export type OperationObject<T extends OperationType = OperationType> = {
 /** `data` of a successful response item of a type. */
 export type Payload<T extends OperationType = OperationType> = z.infer<(typeof operations)[T]['payload']>
 
-export const isOperationType = (type: unknown): type is OperationType =>
-  typeof type === 'string' && Object.hasOwn(operations, type)
-
 /** The fields that an operation must have beside its type. Those that another field's value asks for are not among them. */
 export const requiredFields = (type: OperationType): string[] =>
   Object.entries<z.ZodType>(operations[type].schema.shape)
     .filter(([name, field]) => name !== 'type' && !field.safeParse(undefined).success)
     .map(([name]) => name)
+
+/**
+ * The name of the field by which a message without any content would have some; null: it has.
+ * @param operation an operation object that its type's schema has passed
+ */
+export const missingContent = (type: SendType, operation: Readonly<Record<string, unknown>>): string | null =>
+  operations[type].missingContent(operation)

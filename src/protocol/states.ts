@@ -1,11 +1,13 @@
 /** What a gateway status means. UNKNOWN is inconclusive: ask again. */
-export type State = 'PENDING' | 'DELIVERED' | 'FAILED' | 'UNKNOWN'
+export const states = ['PENDING', 'DELIVERED', 'FAILED', 'UNKNOWN'] as const
+
+export type State = (typeof states)[number]
 
 /**
  * The vendor's public list of statuses; the specification names DELIVERED and REJECTED only. Which of them are final is
  * known from public clients.
  */
-const states: ReadonlyMap<string, State> = new Map([
+const known: ReadonlyMap<string, State> = new Map([
   ['ACCEPTED', 'PENDING'],
   ['QUEUED', 'PENDING'],
   ['ROUTING', 'PENDING'],
@@ -38,7 +40,7 @@ const fold = (status: string): string =>
  * the state is UNKNOWN and not final.
  */
 export const stateOf = (status: string, success: boolean | null = null): { state: State; final: boolean } => {
-  const listed = states.get(status) ?? states.get(fold(status))
+  const listed = known.get(status) ?? known.get(fold(status))
   const told = success === null ? 'UNKNOWN' : success ? 'DELIVERED' : 'FAILED'
   const state = listed ?? told
   return { state, final: state === 'DELIVERED' || state === 'FAILED' }

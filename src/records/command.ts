@@ -1,4 +1,4 @@
-import { lifetimeOf, missingContent, operations, type SendType } from '../protocol/index.ts'
+import { lifetimeOf, missingContent, operations, type SendType, sendTypes } from '../protocol/index.ts'
 import { quickCheck } from '../protocol/quick-check.ts'
 import type { TraceContext } from '../telemetry/trace.ts'
 import { type ExtraRules, readExtra } from './extra.ts'
@@ -61,20 +61,8 @@ export interface ReadOptions {
   allowEmpty: boolean
 }
 
-/** The record of SendCommand's union for each kind of message, in the namespace io.busgate. */
-export const recordNames = {
-  sms: 'Sms',
-  viber: 'Viber',
-  'viber+sms': 'ViberSms',
-  rcs: 'Rcs',
-  'rcs+sms': 'RcsSms',
-  'rcs+viber+sms': 'RcsViberSms',
-  telegram: 'Telegram',
-  voice: 'Voice',
-  pipeline: 'Pipeline',
-  'call/otp': 'CallOtp',
-  hlr: 'Hlr',
-} satisfies Record<SendType, string>
+/** The branch of SendCommand's union that carries a message of the type. */
+export const branchOf = (type: SendType): string => `io.busgate.${operations[type].record}`
 
 /** The type of a command's message, or the name of its record where that is none of these. */
 export function typeOfMessage({ message }: SendCommand): string {
@@ -92,9 +80,7 @@ interface Kind extends ExtraRules {
 }
 
 /** The kinds of messages, by the record's full name. */
-const kinds = new Map(
-  Object.entries(recordNames).map(([type, name]) => [`io.busgate.${name}`, kindOf(type as SendType, name)]),
-)
+const kinds = new Map(sendTypes.map(type => [branchOf(type), kindOf(type)]))
 
 /** A note in CallOtp and Hlr for those who read the topic. */
 const notSentField = 'comment'
@@ -145,9 +131,9 @@ export function readCommand(value: SendCommand, options: ReadOptions, trace: Tra
 
 type Fields = Record<string, unknown>
 
-function kindOf(type: SendType, name: string): Kind {
+function kindOf(type: SendType): Kind {
   const message = schemas.command.fields.find(field => field.name === 'message')?.type as AvroRecord[]
-  const own = message.find(record => record.name === name)?.fields ?? []
+  const own = message.find(record => record.name === operations[type].record)?.fields ?? []
   const objects = new Set(own.filter(isRecord).map(field => field.name))
   const others = own.map(field => field.name).filter(name => !objects.has(name))
   const common = ['type', 'id', 'phone', 'hook', 'auth', 'data', '__proto__']
@@ -201,5 +187,6 @@ function emptiness(type: SendType, fields: Fields): string | null {
 export const isNeverHooked = (type: SendType): boolean => operations[type].hook === 'not kept'
 
 function takesHook(type: SendType, { voiceHook }: ReadOptions): boolean {
-  return operations[type].hook === 'accepted' || (type === 'voice' && voiceHook)
+  const { hook } = operations[type]
+  return hook === 'accepted' || (hook === 'not shown' && voiceHook)
 }

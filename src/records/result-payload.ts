@@ -1,4 +1,4 @@
-import type { SendType } from '../protocol/index.ts'
+import { operations, type SendType } from '../protocol/index.ts'
 import { isObject } from '../protocol/json.ts'
 import { Fields, flagOrNull, int32OrNull, intOrNull, jsonOrNull, numberOrNull, textOrNull } from './fields.ts'
 import type {
@@ -22,12 +22,13 @@ export function readPayload(type: SendType, data: unknown): ResultPayload {
   if (!isObject(data)) return { ...noPayload, payload: jsonOrNull(data) }
   const fields = new Fields(data)
   fields.take('id', textOrNull) // the echo of the command's
-  if (type === 'hlr') {
+  const { answer } = operations[type]
+  if (answer === 'lookup') {
     const hlr = readHlr(fields)
     return { ...noPayload, hlr, payload: jsonOrNull(hlr ? fields.rest : data) }
   }
   const read: ResultPayload =
-    type === 'call/otp'
+    answer === 'code'
       ? { ...noPayload, code: fields.take('code', textOrNull), price: fields.take('price', numberOrNull) }
       : { ...noPayload, msgId: fields.take('msg_id', textOrNull), parts: fields.take('parts', int32OrNull) }
   read.payload = jsonOrNull(fields.rest)

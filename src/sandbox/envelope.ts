@@ -1,9 +1,9 @@
-import { isOperationType, operations, parseJson, stringifyJson } from '../protocol/index.ts'
+import { isOperationType, isSendType, operations, parseJson, stringifyJson } from '../protocol/index.ts'
 import type { Accounts, SandboxAccount } from './accounts.ts'
 import type { Processed } from './faults.ts'
 import type { Exchange, Operation } from './gateway.ts'
 import { refused } from './items.ts'
-import { handlers } from './operations/handlers.ts'
+import { handlerOf } from './operations/handlers.ts'
 import { outcomeOf } from './outcomes.ts'
 import type { Settings } from './settings.ts'
 import { texts } from './texts.ts'
@@ -58,7 +58,7 @@ function executeOne(raw: unknown, exchange: Exchange): string {
     const problem = problemOf(type, raw)
     if (problem !== undefined) return refused(problem, rawId(raw))
   }
-  return handlers[type](raw as Operation, exchange)
+  return handlerOf(type)(raw as Operation, exchange)
 }
 
 const fieldTexts: Readonly<Record<string, string>> = { phone: texts.phone, sms_message: texts.smsText }
@@ -73,7 +73,7 @@ function problemOf(type: Operation['type'], raw: unknown): string | undefined {
 
 function isOtpRefused(raw: unknown): boolean {
   const { type, phone } = (raw ?? {}) as Partial<Operation>
-  return type === 'call/otp' && outcomeOf(type, phone ?? 0).refused === texts.operator
+  return isSendType(type) && operations[type].alone && outcomeOf(type, phone ?? 0).refused === texts.operator
 }
 
 /** The identifier of an operation that was not checked, as JSON text. */

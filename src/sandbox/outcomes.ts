@@ -1,4 +1,5 @@
-import type { SendType } from '../protocol/index.ts'
+import { operations, type SendType, sendTypes } from '../protocol/index.ts'
+import { isSenderField } from './senders.ts'
 import { texts } from './texts.ts'
 
 /** What happens to a send operation, chosen by the last two digits of its phone. */
@@ -23,7 +24,10 @@ export interface Outcome {
   early?: boolean
 }
 
-const signed: readonly SendType[] = ['sms', 'viber', 'viber+sms', 'rcs', 'rcs+sms', 'rcs+viber+sms', 'pipeline']
+/** The types with a sender name of their own, or stages that may have one. */
+const signed = sendTypes.filter(
+  type => operations[type].channels === null || Object.keys(operations[type].schema.shape).some(isSenderField),
+)
 
 const delivered: Outcome = {
   meaning: 'delivered: status DELIVERED, one callback',

@@ -3,7 +3,7 @@ import type { PollAnswer, StatusPoller } from '../accounts/poller.ts'
 import type { BusRecord, Session } from '../bus/port.ts'
 import { appendedBy } from '../bus/record-time.ts'
 import type { Clock } from '../clock.ts'
-import { operations, type SendType, sendTypes } from '../protocol/index.ts'
+import { isSendType, operations, type SendType } from '../protocol/index.ts'
 import type { Decoder } from '../records/decoder.ts'
 import type { SendResult, StatusEvent } from '../records/generated.ts'
 import type { WriteOverdue } from '../records/overdue.ts'
@@ -186,8 +186,7 @@ export class ResultsWalk {
 }
 
 function awaitsVerdict(result: SendResult): result is Message['result'] {
-  const type = sendTypes.find(type => type === result.type)
-  return result.outcome === 'SENT' && type !== undefined && operations[type].hook !== 'none'
+  return result.outcome === 'SENT' && isSendType(result.type) && operations[result.type].hook !== 'none'
 }
 
 function pollResult(event: StatusEvent | null, unanswered: boolean): PollResult {

@@ -1,5 +1,5 @@
 import { type GatewayError, UnreadablePayloadError } from '../../gateway/errors.ts'
-import { isOperationType, sendTypes, stringifyJson } from '../../protocol/index.ts'
+import { isOperationType, isSendType, operations, stringifyJson } from '../../protocol/index.ts'
 import { printable } from '../printable.ts'
 import { aligned, lineOf, linesOf } from './output.ts'
 
@@ -56,14 +56,12 @@ function complaint(error: GatewayError, asked: readonly Asked[]): string {
   return `${printable(error.message)} (${error.code})${certainty(error, asked)}`
 }
 
-const reading = ['balance', 'sender', 'status', 'template/list', 'template/viber/list']
-
 /** Whether it may have been executed, where that makes a difference. */
 function certainty(error: GatewayError, asked: readonly Asked[]): string {
   if (error instanceof UnreadablePayloadError) return ''
   const types = asked.map(({ type }) => type).filter(isOperationType)
-  if (types.every(type => reading.includes(type))) return ''
-  const done = types.some(type => sendTypes.some(sent => sent === type)) ? 'sent' : 'executed'
+  if (types.every(type => operations[type].readOnly)) return ''
+  const done = types.some(isSendType) ? 'sent' : 'executed'
   return error.definite ? `; known not to have been ${done}` : `; perhaps ${done}: find out before you try again`
 }
 

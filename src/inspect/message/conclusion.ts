@@ -1,4 +1,5 @@
 import { finalOf } from '../../consumer/final.ts'
+import { isSendType, operations } from '../../protocol/index.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { verdictOf } from '../../statuses/lifecycle.ts'
 import { placeText } from '../dead-letters/letter.ts'
@@ -15,9 +16,6 @@ export const remedies: Partial<Record<string, string>> = {
   DEADLINE: 'It was not sent before its deadline: give it a later one',
   MAX_AGE: 'It waited longer than delivery.maxAgeMs',
 }
-
-/** These answer at once, and the gateway keeps no delivery status of them. */
-const withoutStatus: readonly string[] = ['call/otp', 'hlr']
 
 const at = (ms: number) => new Date(ms).toISOString()
 const anew = 'if it is still wanted, send it under a new id'
@@ -97,7 +95,7 @@ const remedy = (errorCode: string | null) => remedies[errorCode ?? ''] ?? 'Its t
 
 function sentText({ id, account, sentAt, msgId, type, completedAt }: SendResult, evidence: Evidence): string {
   const taken = `the gateway took it ${at(sentAt ?? completedAt)}${msgId === null ? '' : ` as ${msgId}`}`
-  if (withoutStatus.includes(type)) return `Sent: ${taken}. A ${type} has no delivery status.`
+  if (isSendType(type) && !operations[type].hasStatus) return `Sent: ${taken}. A ${type} has no delivery status.`
   const told = verdictText(evidence, id, account)
   if (told) return `Sent: ${taken}. ${told}`
   return (

@@ -13,6 +13,8 @@ export const balance = {
   payload: openPayload({ amount: tolerantNumber, currency: tolerantText }),
   section: 'balance, sender, template/list, template/viber/list',
   hook: 'none',
+  echoesId: false,
+  readOnly: true,
 } satisfies Operation
 
 export type BalanceOperation = z.infer<typeof balance.schema>

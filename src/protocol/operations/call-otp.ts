@@ -1,7 +1,9 @@
 import { z } from 'zod'
+import { noContent } from '../content.ts'
 import { addressed, operationObject } from '../fields.ts'
+import { message } from '../message.ts'
 import { must } from '../messages.ts'
-import type { Operation } from '../operation.ts'
+import type { SendOperation } from '../operation.ts'
 import { tolerantNumber } from '../tolerant.ts'
 
 /**
@@ -10,6 +12,7 @@ import { tolerantNumber } from '../tolerant.ts'
  * Specification: hlr and call/otp; Voice OTP result payload.
  */
 export const callOtp = {
+  ...message,
   schema: operationObject('call/otp', addressed),
   payload: z.looseObject(
     { code: z.string({ error: must('text') }), price: tolerantNumber },
@@ -17,7 +20,16 @@ export const callOtp = {
   ),
   section: 'hlr and call/otp',
   hook: 'none',
-} satisfies Operation
+  record: 'CallOtp',
+  channels: ['voice'],
+  missingContent: noContent,
+  answer: 'code',
+  hasStatus: false,
+  alone: true,
+  // The code goes with a lost answer, which cannot be asked for.
+  policy: 'AT_MOST_ONCE',
+  urgent: true,
+} as const satisfies SendOperation
 
 export type CallOtpOperation = z.infer<typeof callOtp.schema>
 export type CallOtpPayload = z.infer<typeof callOtp.payload>

@@ -1,7 +1,9 @@
 import { z } from 'zod'
+import { noContent } from '../content.ts'
 import { addressed, operationObject } from '../fields.ts'
+import { message } from '../message.ts'
 import { must } from '../messages.ts'
-import type { Operation } from '../operation.ts'
+import type { SendOperation } from '../operation.ts'
 import { tolerantFlag, tolerantId, tolerantNumber, tolerantObject, tolerantText } from '../tolerant.ts'
 
 const network = tolerantObject(
@@ -18,6 +20,7 @@ const network = tolerantObject(
  * Specification: hlr and call/otp; HLR result payload.
  */
 export const hlr = {
+  ...message,
   schema: operationObject('hlr', addressed),
   payload: z.looseObject(
     {
@@ -32,7 +35,14 @@ export const hlr = {
   ),
   section: 'hlr and call/otp',
   hook: 'none',
-} satisfies Operation
+  record: 'Hlr',
+  channels: ['hlr'],
+  missingContent: noContent,
+  answer: 'lookup',
+  hasStatus: false,
+  // What is known of the number goes with a lost answer, which cannot be asked for.
+  policy: 'AT_MOST_ONCE',
+} as const satisfies SendOperation
 
 export type HlrOperation = z.infer<typeof hlr.schema>
 export type HlrPayload = z.infer<typeof hlr.payload>

@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { isFilled } from '../content.ts'
 import { addressed, dtmf, hook, object, operationObject, text, voiceModelFields } from '../fields.ts'
+import { message } from '../message.ts'
 import { expecting, must } from '../messages.ts'
-import type { Operation } from '../operation.ts'
-import { sendPayload } from '../send-payload.ts'
+import type { SendOperation } from '../operation.ts'
 import { viberTypeMeaning } from '../viber.ts'
 
 const channels = ['voice', 'telegram', 'viber', 'rcs', 'sms', 'whatsapp'] as const
@@ -14,7 +15,7 @@ const channelList = expecting(`a list of at least one of ${channels.join(', ')},
     .refine(list => new Set(list).size === list.length, { error, abort: true }),
 )
 
-const message = text.describe('Text of the message.')
+const stageText = text.describe('Text of the message.')
 const signature = text.describe('Sender signature of the message.')
 
 const stage = <S extends z.ZodRawShape>(channel: string, fields: S) =>
@@ -28,7 +29,7 @@ const voiceObject = expecting(
       [
         z.looseObject(voiceModelFields),
         z.looseObject({
-          message: message.optional(),
+          message: stageText.optional(),
           voice: object(voiceModelFields).describe('The voice that speaks.'),
           dtmf: dtmf.optional(),
         }),
@@ -36,6 +37,22 @@ const voiceObject = expecting(
       { error },
     ),
 ).describe('What is spoken by voice; required when `pipeline` names it.')
+
+type Fields = Readonly<Record<string, unknown>>
+
+const stageContentNames = ['message', 'image', 'link', 'carousel']
+
+function missingInStages(operation: Fields): string | null {
+  const listed = operation.pipeline as string[]
+  const empty = listed.find(channel => isEmptyStage(channel, (operation[channel] ?? {}) as Fields))
+  return empty === undefined ? null : `${empty}.message`
+}
+
+/** Whether a stage tells nothing. One of the two shapes that the interface shows of voice has no text. */
+function isEmptyStage(channel: string, stage: Fields): boolean {
+  const isWithoutText = channel === 'voice' && stage.voice === undefined
+  return !isWithoutText && !stageContentNames.some(name => isFilled(stage[name]))
+}
 
 /**
  * Tries channels in the order of `pipeline`. The contract lists the objects of all channels but rcs as required and the
@@ -46,17 +63,18 @@ const voiceObject = expecting(
  * Specification: pipeline.
  */
 export const pipeline = {
+  ...message,
   schema: operationObject('pipeline', {
     id: addressed.id.optional(),
     phone: addressed.phone,
     pipeline: channelList.describe('The channels, in the order in which they are tried.'),
     hook: hook.optional(),
-    sms: stage('sms', { message, signature }).optional(),
-    telegram: stage('telegram', { message }).optional(),
-    viber: stage('viber', { message, signature, type: text.describe(viberTypeMeaning) }).optional(),
+    sms: stage('sms', { message: stageText, signature }).optional(),
+    telegram: stage('telegram', { message: stageText }).optional(),
+    viber: stage('viber', { message: stageText, signature, type: text.describe(viberTypeMeaning) }).optional(),
     voice: voiceObject.optional(),
-    whatsapp: stage('whatsapp', { message: message.optional(), signature: signature.optional() }).optional(),
-    rcs: stage('rcs', { message: message.optional(), signature: signature.optional() })
+    whatsapp: stage('whatsapp', { message: stageText.optional(), signature: signature.optional() }).optional(),
+    rcs: stage('rcs', { message: stageText.optional(), signature: signature.optional() })
       .describe('What is sent by rcs.')
       .optional(),
   }).check(({ value, issues }) => {
@@ -66,9 +84,11 @@ export const pipeline = {
       issues.push({ code: 'custom', path: [channel], input: undefined, message })
     }
   }),
-  payload: sendPayload,
   section: 'pipeline',
   hook: 'not kept',
-} satisfies Operation
+  record: 'Pipeline',
+  channels: null,
+  missingContent: missingInStages,
+} as const satisfies SendOperation
 
 export type PipelineOperation = z.infer<typeof pipeline.schema>

@@ -1,17 +1,20 @@
 import type { z } from 'zod'
+import { contentIn, rcsContentNames } from '../content.ts'
 import { operationObject, rcsFields, smsFields } from '../fields.ts'
-import type { Operation } from '../operation.ts'
-import { sendPayload } from '../send-payload.ts'
+import { message } from '../message.ts'
+import type { SendOperation } from '../operation.ts'
 
 /**
  * RCS, and SMS where RCS fails. `rcs_lifetime` in seconds, at least 60, 172800 when left out.
  * Specification: rcs+sms.
  */
 export const rcsSms = {
+  ...message,
   schema: operationObject('rcs+sms', { ...rcsFields, ...smsFields }),
-  payload: sendPayload,
   section: 'rcs+sms',
-  hook: 'accepted',
-} satisfies Operation
+  record: 'RcsSms',
+  channels: ['rcs', 'sms'],
+  missingContent: contentIn(...rcsContentNames, 'sms_message'),
+} as const satisfies SendOperation
 
 export type RcsSmsOperation = z.infer<typeof rcsSms.schema>

@@ -1,7 +1,8 @@
 import type { z } from 'zod'
+import { contentIn, rcsContentNames, viberContentNames } from '../content.ts'
 import { operationObject, rcsFields, smsFields } from '../fields.ts'
-import type { Operation } from '../operation.ts'
-import { sendPayload } from '../send-payload.ts'
+import { message } from '../message.ts'
+import type { SendOperation } from '../operation.ts'
 import { requiresViberContent, viberContent, viberSignature, viberType } from '../viber.ts'
 
 /**
@@ -10,6 +11,7 @@ import { requiresViberContent, viberContent, viberSignature, viberType } from '.
  * Specification: rcs+viber+sms.
  */
 export const rcsViberSms = {
+  ...message,
   schema: operationObject('rcs+viber+sms', {
     ...rcsFields,
     ...smsFields,
@@ -17,9 +19,10 @@ export const rcsViberSms = {
     viber_type: viberType,
     ...viberContent,
   }).check(requiresViberContent()),
-  payload: sendPayload,
   section: 'rcs+viber+sms',
-  hook: 'accepted',
-} satisfies Operation
+  record: 'RcsViberSms',
+  channels: ['rcs', 'viber', 'sms'],
+  missingContent: contentIn(...rcsContentNames, ...viberContentNames, 'sms_message'),
+} as const satisfies SendOperation
 
 export type RcsViberSmsOperation = z.infer<typeof rcsViberSms.schema>

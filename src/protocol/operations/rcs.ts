@@ -1,7 +1,8 @@
 import type { z } from 'zod'
+import { contentIn, rcsContentNames } from '../content.ts'
 import { operationObject, rcsFields } from '../fields.ts'
-import type { Operation } from '../operation.ts'
-import { sendPayload } from '../send-payload.ts'
+import { message } from '../message.ts'
+import type { SendOperation } from '../operation.ts'
 
 /**
  * An RCS message with an image and a button: `rcs_link` is followed when the button is pressed. `rcs_lifetime` in
@@ -9,10 +10,12 @@ import { sendPayload } from '../send-payload.ts'
  * Specification: rcs.
  */
 export const rcs = {
+  ...message,
   schema: operationObject('rcs', rcsFields),
-  payload: sendPayload,
   section: 'rcs',
-  hook: 'accepted',
-} satisfies Operation
+  record: 'Rcs',
+  channels: ['rcs'],
+  missingContent: contentIn(...rcsContentNames),
+} as const satisfies SendOperation
 
 export type RcsOperation = z.infer<typeof rcs.schema>

@@ -11,6 +11,8 @@ export const sender = {
   payload: z.unknown(),
   section: 'balance, sender, template/list, template/viber/list',
   hook: 'none',
+  echoesId: false,
+  readOnly: true,
 } satisfies Operation
 
 export type SenderOperation = z.infer<typeof sender.schema>

@@ -1,7 +1,8 @@
 import type { z } from 'zod'
+import { contentIn } from '../content.ts'
 import { addressed, flag, hook, lifetime, operationObject, shortLink, smsFields } from '../fields.ts'
-import type { Operation } from '../operation.ts'
-import { sendPayload } from '../send-payload.ts'
+import { message } from '../message.ts'
+import type { SendOperation } from '../operation.ts'
 
 /**
  * A text message. `sms_lifetime` in seconds, 3600 to 259200, 172800 when left out. `short_link` and `unsubscribe_link`
@@ -9,6 +10,7 @@ import { sendPayload } from '../send-payload.ts'
  * Specification: sms.
  */
 export const sms = {
+  ...message,
   schema: operationObject('sms', {
     ...addressed,
     ...smsFields,
@@ -17,9 +19,10 @@ export const sms = {
     sms_lifetime: lifetime(3600, 259_200).optional(),
     unsubscribe_link: flag.describe('Whether a link to unsubscribe is added, according to the tariff.').optional(),
   }),
-  payload: sendPayload,
   section: 'sms',
-  hook: 'accepted',
-} satisfies Operation
+  record: 'Sms',
+  channels: ['sms'],
+  missingContent: contentIn('sms_message'),
+} as const satisfies SendOperation
 
 export type SmsOperation = z.infer<typeof sms.schema>

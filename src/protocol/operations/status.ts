@@ -15,6 +15,8 @@ export const status = {
   payload: openPayload({ id: tolerantId, type: tolerantText, status: tolerantText, replies }),
   section: 'status',
   hook: 'none',
+  echoesId: true,
+  readOnly: true,
 } satisfies Operation
 
 export type StatusOperation = z.infer<typeof status.schema>

@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { contentIn } from '../content.ts'
 import { addressed, hook, lifetime, operationObject } from '../fields.ts'
+import { message } from '../message.ts'
 import { expecting } from '../messages.ts'
-import type { Operation } from '../operation.ts'
-import { sendPayload } from '../send-payload.ts'
+import type { SendOperation } from '../operation.ts'
 
 const password = expecting('text of 4 to 8 digits', error => z.string({ error }).regex(/^\d{4,8}$/, { error }))
 
@@ -12,15 +13,20 @@ const password = expecting('text of 4 to 8 digits', error => z.string({ error })
  * Specification: telegram (one-time password only).
  */
 export const telegram = {
+  ...message,
   schema: operationObject('telegram', {
     ...addressed,
     message: password.describe('The one-time password.'),
     hook: hook.optional(),
     telegram_lifetime: lifetime(60).optional(),
   }),
-  payload: sendPayload,
   section: 'telegram (one-time password only)',
-  hook: 'accepted',
-} satisfies Operation
+  record: 'Telegram',
+  channels: ['telegram'],
+  missingContent: contentIn('message'),
+  // Each one costs a log-in.
+  policy: 'AT_MOST_ONCE',
+  urgent: true,
+} as const satisfies SendOperation
 
 export type TelegramOperation = z.infer<typeof telegram.schema>

@@ -15,6 +15,8 @@ export const templateCreate = {
   payload: z.unknown(),
   section: 'template/create',
   hook: 'none',
+  echoesId: false,
+  readOnly: false,
 } satisfies Operation
 
 export type TemplateCreateOperation = z.infer<typeof templateCreate.schema>

@@ -15,6 +15,8 @@ export const templateDelete = {
   payload: z.unknown(),
   section: 'template/delete',
   hook: 'none',
+  echoesId: false,
+  readOnly: false,
 } satisfies Operation
 
 export type TemplateDeleteOperation = z.infer<typeof templateDelete.schema>

@@ -22,6 +22,8 @@ export const templateList = {
   payload: z.array(template, { error: must('a list of templates') }),
   section: 'balance, sender, template/list, template/viber/list',
   hook: 'none',
+  echoesId: false,
+  readOnly: true,
 } satisfies Operation
 
 export type TemplateListOperation = z.infer<typeof templateList.schema>

@@ -15,6 +15,8 @@ export const templateViberCreate = {
   payload: z.unknown(),
   section: 'template/viber/create',
   hook: 'none',
+  echoesId: false,
+  readOnly: false,
 } satisfies Operation
 
 export type TemplateViberCreateOperation = z.infer<typeof templateViberCreate.schema>

@@ -23,6 +23,8 @@ export const templateViberDelete = {
   payload: z.unknown(),
   section: 'template/viber/delete',
   hook: 'none',
+  echoesId: false,
+  readOnly: false,
 } satisfies Operation
 
 export type TemplateViberDeleteOperation = z.infer<typeof templateViberDelete.schema>

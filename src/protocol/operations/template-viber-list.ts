@@ -12,6 +12,8 @@ export const templateViberList = {
   payload: z.unknown(),
   section: 'balance, sender, template/list, template/viber/list',
   hook: 'none',
+  echoesId: false,
+  readOnly: true,
 } satisfies Operation
 
 export type TemplateViberListOperation = z.infer<typeof templateViberList.schema>

@@ -1,7 +1,8 @@
 import type { z } from 'zod'
+import { contentIn, viberContentNames } from '../content.ts'
 import { addressed, hook, operationObject, shortLink, smsFields, text } from '../fields.ts'
-import type { Operation } from '../operation.ts'
-import { sendPayload } from '../send-payload.ts'
+import { message } from '../message.ts'
+import type { SendOperation } from '../operation.ts'
 import { viberContent, viberLifetime, viberSignature, viberTypeMeaning } from '../viber.ts'
 
 /**
@@ -10,6 +11,7 @@ import { viberContent, viberLifetime, viberSignature, viberTypeMeaning } from '.
  * Specification: viber+sms.
  */
 export const viberSms = {
+  ...message,
   schema: operationObject('viber+sms', {
     ...addressed,
     sms_message: smsFields.sms_message.optional(),
@@ -21,9 +23,10 @@ export const viberSms = {
     short_link: shortLink.optional(),
     hook: hook.optional(),
   }),
-  payload: sendPayload,
   section: 'viber+sms',
-  hook: 'accepted',
-} satisfies Operation
+  record: 'ViberSms',
+  channels: ['viber', 'sms'],
+  missingContent: contentIn(...viberContentNames, 'sms_message'),
+} as const satisfies SendOperation
 
 export type ViberSmsOperation = z.infer<typeof viberSms.schema>

@@ -1,7 +1,8 @@
 import type { z } from 'zod'
+import { contentIn, viberContentNames } from '../content.ts'
 import { addressed, hook, operationObject, shortLink } from '../fields.ts'
-import type { Operation } from '../operation.ts'
-import { sendPayload } from '../send-payload.ts'
+import { message } from '../message.ts'
+import type { SendOperation } from '../operation.ts'
 import { requiresViberContent, viberContent, viberLifetime, viberSignature, viberType } from '../viber.ts'
 
 /**
@@ -11,6 +12,7 @@ import { requiresViberContent, viberContent, viberLifetime, viberSignature, vibe
  * Specification: viber.
  */
 export const viber = {
+  ...message,
   schema: operationObject('viber', {
     ...addressed,
     viber_type: viberType,
@@ -20,9 +22,10 @@ export const viber = {
     hook: hook.optional(),
     short_link: shortLink.optional(),
   }).check(requiresViberContent(['viber_button', 'viber_carousel'])),
-  payload: sendPayload,
   section: 'viber',
-  hook: 'accepted',
-} satisfies Operation
+  record: 'Viber',
+  channels: ['viber'],
+  missingContent: contentIn(...viberContentNames),
+} as const satisfies SendOperation
 
 export type ViberOperation = z.infer<typeof viber.schema>

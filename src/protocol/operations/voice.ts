@@ -1,7 +1,8 @@
 import type { z } from 'zod'
+import { contentIn } from '../content.ts'
 import { addressed, dtmf, object, operationObject, text, voiceModelFields } from '../fields.ts'
-import type { Operation } from '../operation.ts'
-import { sendPayload } from '../send-payload.ts'
+import { message } from '../message.ts'
+import type { SendOperation } from '../operation.ts'
 
 /**
  * A call that speaks `message`. With `dtmf` the digit that the recipient presses comes back as `reply` of the callback.
@@ -10,6 +11,7 @@ import { sendPayload } from '../send-payload.ts'
  * Specification: voice.
  */
 export const voice = {
+  ...message,
   schema: operationObject('voice', {
     ...addressed,
     message: text.describe('Text to be spoken.').optional(),
@@ -19,9 +21,11 @@ export const voice = {
       .optional(),
     dtmf: dtmf.optional(),
   }),
-  payload: sendPayload,
   section: 'voice',
   hook: 'not shown',
-} satisfies Operation
+  record: 'Voice',
+  channels: ['voice'],
+  missingContent: contentIn('message'),
+} as const satisfies SendOperation
 
 export type VoiceOperation = z.infer<typeof voice.schema>

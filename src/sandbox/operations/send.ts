@@ -1,4 +1,4 @@
-import { operations as protocol, type SendType, segmentsOf, sendTypes } from '../../protocol/index.ts'
+import { operations as protocol, type SendType, segmentsOf } from '../../protocol/index.ts'
 import { statusCallback } from '../callback.ts'
 import { troubled } from '../callback-trouble.ts'
 import { within } from '../chance.ts'
@@ -6,34 +6,29 @@ import type { Message } from '../executions.ts'
 import { type Exchange, type Handler, idText, type Operation } from '../gateway.ts'
 import { accepted, refused } from '../items.ts'
 import { type Outcome, outcomeOf } from '../outcomes.ts'
+import { sendersAccepted } from '../senders.ts'
 import { texts } from '../texts.ts'
 import { lookUp } from './hlr.ts'
-import { sendersAccepted } from './senders.ts'
 
 const otpPrice = 1.5
 
-/** The channels of each type in the order in which they are tried; a pipeline names its own. */
-const channels: Readonly<Record<string, readonly string[]>> = {
-  ...Object.fromEntries(sendTypes.map(type => [type, type.split('+')])),
-  'call/otp': ['voice'],
-}
-
-/** The eleven send operations: refused, or executed, counted, paid and called back. */
+/** Every send: refused, or executed, counted, paid and called back. */
 export const send: Handler = (operation, exchange) => {
   const { account, gateway } = exchange
   const type = operation.type as SendType
   const id = operation.id === undefined ? undefined : idText(operation.id, gateway)
   const outcome = outcomeOf(type, operation.phone ?? 0)
   const parts = partsOfOperation(operation)
-  const price = type === 'call/otp' ? otpPrice : parts
+  const { answer } = protocol[type]
+  const price = answer === 'code' ? otpPrice : parts
 
   const refusal = refusalOf(operation, outcome, price, exchange)
   if (refusal) return refused(refusal, id)
 
   account.balance -= price
   const message = execute(operation, outcome, exchange)
-  if (type === 'hlr') return accepted(lookUp(operation, message.status, gateway))
-  if (type === 'call/otp') return accepted(`{"code":"${codeOf(id, exchange)}","price":${otpPrice}}`)
+  if (answer === 'lookup') return accepted(lookUp(operation, message.status, gateway))
+  if (answer === 'code') return accepted(`{"code":"${codeOf(id, exchange)}","price":${otpPrice}}`)
   return accepted(
     `{${id === undefined ? '' : `"id":${id},`}"msg_id":${idText(message.msgId, gateway)},"parts":${parts},"data":0}`,
   )
@@ -100,7 +95,7 @@ function callbackUrl({ type, hook }: Operation, { gateway, account }: Exchange):
 
 /** The channel of a chain that reaches the phone, chosen by the phone's third digit from its end. */
 function channelOf({ type, phone, pipeline }: Operation): string {
-  const tried = Array.isArray(pipeline) && type === 'pipeline' ? pipeline : channels[type]!
+  const tried = protocol[type as SendType].channels ?? (Array.isArray(pipeline) ? pipeline : [])
   return tried[(Math.floor(Number(phone) / 100) % 10) % tried.length] ?? type
 }
 

@@ -1,4 +1,7 @@
-import type { Operation } from '../gateway.ts'
+import { isSendType, operations } from '../protocol/index.ts'
+import type { Operation } from './gateway.ts'
+
+export const isSenderField = (name: string): boolean => name.endsWith('_signature')
 
 const wellFormed = /^[A-Za-z0-9._-]{3,11}$/
 const signedStages = ['sms', 'viber', 'rcs'] as const
@@ -8,8 +11,8 @@ export function sendersAccepted(operation: Operation, senders: ReadonlySet<strin
   const accepts = (name: unknown): boolean =>
     name === undefined || (typeof name === 'string' && (senders ? senders.has(name) : wellFormed.test(name)))
 
-  if (operation.type !== 'pipeline')
-    return accepts(operation.sms_signature) && accepts(operation.viber_signature) && accepts(operation.rcs_signature)
+  if (!isSendType(operation.type) || operations[operation.type].channels !== null)
+    return Object.keys(operation).every(name => !isSenderField(name) || accepts(operation[name]))
   const stages = operation.pipeline as string[]
   return signedStages.every(
     stage => !stages.includes(stage) || accepts((operation[stage] as { signature?: unknown } | undefined)?.signature),
