@@ -1,3 +1,4 @@
+import { refusalCodes, sendTypes, states } from '../protocol/index.ts'
 import { commitSeconds, deliverySeconds, operations, rateWaitSeconds, requestSeconds } from './buckets.ts'
 import * as label from './labels.ts'
 
@@ -28,21 +29,21 @@ interface Definition {
   start?: readonly Readonly<Record<string, readonly string[]>>[]
 }
 
-const receivedTypes = [...label.types, label.other]
+const receivedTypes = [...sendTypes, label.other]
 
 /** What can become of a command, with the codes that go with it. */
 const resultCombinations = [
   { outcome: ['SENT'], error_code: [''] },
-  { outcome: ['REJECTED'], error_code: label.refusalCodes },
+  { outcome: ['REJECTED'], error_code: refusalCodes },
   { outcome: ['INVALID'], error_code: ['VALIDATION'] },
   { outcome: ['EXPIRED'], error_code: ['DEADLINE', 'MAX_AGE'] },
   { outcome: ['DUPLICATE'], error_code: ['DUPLICATE_ID'] },
   { outcome: ['IN_DOUBT'], error_code: ['RESPONSE_LOST'] },
   {
     outcome: ['UNRESOLVED'],
-    error_code: [...label.refusalCodes, 'RESPONSE_LOST', 'ATTEMPTS_EXHAUSTED', 'DEADLINE', 'MAX_AGE'],
+    error_code: [...refusalCodes, 'RESPONSE_LOST', 'ATTEMPTS_EXHAUSTED', 'DEADLINE', 'MAX_AGE'],
   },
-].map(combination => ({ type: label.types, ...combination }))
+].map(combination => ({ type: sendTypes, ...combination }))
 
 /**
  * Every metric, once, without the prefix busgate_. The registry and docs/metrics.md are made from this; the names are
@@ -66,7 +67,7 @@ export const definitions = {
   },
   results_published_total: {
     type: 'counter',
-    labels: { type: label.types, outcome: label.outcomes, error_code: label.errorCodes },
+    labels: { type: sendTypes, outcome: label.outcomes, error_code: label.resultCodes },
     start: resultCombinations,
     meaning: 'Results committed to the results topic; a command in doubt has an IN_DOUBT result before its final one.',
     action:
@@ -233,7 +234,7 @@ export const definitions = {
   },
   callbacks_total: {
     type: 'counter',
-    labels: { type: receivedTypes, state: label.states, verified: ['true', 'false'] },
+    labels: { type: receivedTypes, state: states, verified: ['true', 'false'] },
     meaning: 'Callbacks of the gateway whose status event is on the bus; verified: came to the address of one message.',
     action:
       'Zero while messages are sent: the gateway does not reach callbacks.publicUrl. FAILED rising: a channel or a sender name has trouble.',
@@ -247,14 +248,14 @@ export const definitions = {
   },
   callbacks_missing_total: {
     type: 'counter',
-    labels: { type: label.types },
+    labels: { type: sendTypes },
     meaning: 'Messages whose verdict did not come in the expected time, so that the reconciler asks for it.',
     action:
       'Rising: callbacks get lost on the way; check the ingress in front of callbacks.publicUrl and callback_rejections_total.',
   },
   verdicts_found_total: {
     type: 'counter',
-    labels: { type: label.types, state: ['DELIVERED', 'FAILED', 'UNKNOWN'] },
+    labels: { type: sendTypes, state: ['DELIVERED', 'FAILED', 'UNKNOWN'] },
     meaning: 'Verdicts that the reconciler published in place of a callback; UNKNOWN: the gateway never told one.',
     action: "DELIVERED and FAILED are mended losses of callbacks. UNKNOWN: give the ids to the gateway's people.",
   },

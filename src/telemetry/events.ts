@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import type { ErrorCode, State } from '../protocol/index.ts'
 import type { ErrorPlace } from './error.ts'
 import type {
   CallbackRefusal,
@@ -6,8 +7,6 @@ import type {
   DeadLetterStage,
   DoubtCause,
   EnvelopeOutcome,
-  ErrorCodeLabel,
-  MessageState,
   PauseKind,
   PauseReason,
   PollResult,
@@ -48,7 +47,7 @@ export interface Events {
   /** Commands were read from a topic. */
   'commands.consumed': { topic: string; count: number }
   /** Results were committed, with the progress. There is one event for each group of equal labels. */
-  'results.published': { type: string; outcome: ResultOutcome; errorCode: ErrorCodeLabel | null; count: number }
+  'results.published': { type: string; outcome: ResultOutcome; errorCode: ErrorCode | null; count: number }
   /**
    * A request ended. `outcome` is answered, refused, denied, not_sent or unknown; `seconds` go from the first byte to the
    * classified answer; `traceId` is that of one of its commands, where one carried a trace.
@@ -130,7 +129,7 @@ export interface Events {
   /** A hook address had to leave out correlation and tenant, to stay within callbacks.urlMaxLength. */
   'hook.shortened': object
   /** A callback is on the bus. */
-  'callback.accepted': { type: string; state: MessageState; verified: boolean }
+  'callback.accepted': { type: string; state: State; verified: boolean }
   /** A callback was refused. `error` is what made the publish fail, or went wrong here. */
   'callback.refused': { reason: CallbackRefusal; error?: ErrorPlace }
   /**
@@ -142,7 +141,7 @@ export interface Events {
   /** The verdict of these messages did not come in the expected time. */
   'callback.missing': { type: string; count: number }
   /** The reconciler published a verdict: DELIVERED, FAILED or UNKNOWN. */
-  'verdict.found': { type: string; state: MessageState }
+  'verdict.found': { type: string; state: State }
   /** The reconciler had to forget ids to stay within its memory. */
   'verdicts.forgotten': { count: number }
   /** Operators have paused an account, a topic or a tenant. `at` and `until` are milliseconds since 1970. */

@@ -1,6 +1,8 @@
+import { errorCodes } from '../protocol/index.ts'
+
 /*
  * Labels whose values are a closed list. A value off its list is counted as `other`, so that no outsider makes series.
- * The lists repeat what other rooms define, as this one imports none; test/telemetry/labels.test.ts holds them together.
+ * What the rooms behind this one define is repeated here; test/telemetry/labels.test.ts holds the lists together.
  */
 
 export const other = 'other'
@@ -10,34 +12,11 @@ export const roles = ['worker', 'callbacks', 'reconciler'] as const
 /** What operators may pause. */
 export const pauseKinds = ['account', 'topic', 'tenant'] as const
 
-export const types = 'sms viber viber+sms rcs rcs+sms rcs+viber+sms telegram voice pipeline call/otp hlr'.split(' ')
-
 /** Outcomes of results. */
 export const outcomes = ['SENT', 'REJECTED', 'INVALID', 'EXPIRED', 'DUPLICATE', 'IN_DOUBT', 'UNRESOLVED'] as const
 
-/** errorCode of a refusal by the gateway. */
-export const refusalCodes = [
-  'ACCESS_DENIED',
-  'SENDER_INVALID',
-  'OPERATOR_UNSUPPORTED',
-  'TYPE_INVALID',
-  'THROTTLED',
-  'INSUFFICIENT_FUNDS',
-  'DUPLICATE_ID',
-  'VALIDATION',
-  'REJECTED',
-] as const
-
 /** errorCode of a result; empty where there is no error. */
-export const errorCodes = [
-  '',
-  ...refusalCodes,
-  'DEADLINE',
-  'MAX_AGE',
-  'RESPONSE_LOST',
-  'ATTEMPTS_EXHAUSTED',
-  'SPEND_LIMIT',
-] as const
+export const resultCodes = ['', ...errorCodes] as const
 
 export const envelopeOutcomes = ['answered', 'refused', 'denied', 'not_sent', 'unknown'] as const
 
@@ -58,9 +37,6 @@ export const doubtCauses = [
 
 /** What a status poll told: of a doubt (sent, not_found), or the reconciler (verdict, pending). */
 export const pollResults = ['sent', 'not_found', 'verdict', 'pending', 'inconclusive', 'unanswered'] as const
-
-/** States of messages, as callbacks and polls tell them. */
-export const states = ['PENDING', 'DELIVERED', 'FAILED', 'UNKNOWN'] as const
 
 export const callbackRefusals = [
   'method',
@@ -106,7 +82,6 @@ type OneOf<L extends readonly string[]> = L[number]
 export type RoleLabel = OneOf<typeof roles>
 export type PauseKind = OneOf<typeof pauseKinds>
 export type ResultOutcome = OneOf<typeof outcomes>
-export type ErrorCodeLabel = Exclude<OneOf<typeof errorCodes>, ''>
 export type EnvelopeOutcome = OneOf<typeof envelopeOutcomes>
 export type RetryReason = OneOf<typeof retryReasons>
 /** Why an account pauses. `undecided`: nobody can tell of many requests in a row. */
@@ -114,7 +89,6 @@ export type PauseReason = RetryReason | 'undecided'
 /** `aborted`: by the caller of the client. No worker aborts a request, so no metric has it. */
 export type DoubtCause = OneOf<typeof doubtCauses> | 'aborted'
 export type PollResult = OneOf<typeof pollResults>
-export type MessageState = OneOf<typeof states>
 export type CallbackRefusal = OneOf<typeof callbackRefusals>
 export type DeadLetterStage = keyof typeof deadLetterCodes
 export type DeadLetterCode = OneOf<(typeof deadLetterCodes)[DeadLetterStage]>

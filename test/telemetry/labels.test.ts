@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { refusals } from '../../src/callbacks/refusals.ts'
 import { definitions } from '../../src/config/definitions.ts'
-import { errorCodes, sendTypes } from '../../src/protocol/index.ts'
+import { states } from '../../src/protocol/index.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import * as label from '../../src/telemetry/labels.ts'
 
@@ -13,11 +13,9 @@ function symbolsOf(schema: { fields: readonly { name: string; type: unknown }[] 
   return (type as { symbols: string[] }).symbols
 }
 
-test('the types, codes, outcomes, states, reasons and roles that metrics know are those there are', () => {
+test('the outcomes, states, reasons and roles that metrics know are those there are', () => {
   expect(definitions.roles.type.parse(label.roles)).toEqual(label.roles)
-  expect(sorted(label.types)).toEqual(sorted(sendTypes))
-  expect(sorted(label.errorCodes)).toEqual(sorted(['', ...errorCodes]))
   expect(sorted([...label.outcomes, 'UNKNOWN'])).toEqual(sorted(symbolsOf(schemas.result, 'outcome')))
-  expect(sorted(label.states)).toEqual(sorted(symbolsOf(schemas.status, 'state')))
+  expect(sorted(states)).toEqual(sorted(symbolsOf(schemas.status, 'state')))
   expect(sorted(label.callbackRefusals)).toEqual(sorted(Object.keys(refusals)))
 })
