@@ -2,7 +2,7 @@
  * Writes docs/metrics.md from the definitions of the metrics.
  * With --check it writes nothing and fails when the file is stale.
  */
-import { definitionOf, definitions, type MetricName, openLabels, type Values } from '../src/telemetry/definitions.ts'
+import { definitionOf, definitions, type MetricName, openLabels, type LabelValues } from '../src/telemetry/definitions.ts'
 import { writeGenerated } from './generated-file.ts'
 
 const header = `# Metrics
@@ -23,7 +23,7 @@ function row(name: MetricName): string {
   return `| ${cells.join(' | ')} |\n`
 }
 
-function labelsOf(labels: Readonly<Record<string, Values>>): string {
+function labelsOf(labels: Readonly<Record<string, LabelValues>>): string {
   const names = Object.keys(labels)
   return names.length === 0 ? 'none' : names.map(label => `\`${label}\``).join(', ')
 }

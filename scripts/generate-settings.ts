@@ -86,7 +86,7 @@ function sectionBelow(prefix: string): string[] {
   return direct
     .filter(path => !compiled.includes(path))
     .flatMap(path => {
-      const type = `Values['${path}']`
+      const type = `CheckedValues['${path}']`
       const field = `${path.slice(prefix.length)}: ${filled.includes(path) ? `NonNullable<${type}>` : type}`
       return [...docOf(explain(path)), field]
     })
@@ -135,7 +135,7 @@ sectionNames.delete('') // these stand in the tree itself
 const declarations = [
   '// Made by scripts/generate-settings.ts from src/config/definitions.ts: change that and run it again.',
   "import type { SendType } from '../protocol/index.ts'",
-  "import type { Values } from './check.ts'",
+  "import type { CheckedValues } from './check.ts'",
   "import type { GivenValues } from './tree.ts'",
   '',
   '/** The checked settings that stand directly below a path, but for those that `compile` makes something else of. */',

@@ -5,7 +5,7 @@ export type { Bus } from './bus/port.ts'
 export { loadSettings, type Settings, SettingsError, type SettingsSources, type SettingsTree } from './config/index.ts'
 export {
   type Ask,
-  type Fields,
+  type FieldsOf,
   GatewayClient,
   type ItemResults,
   type Send,

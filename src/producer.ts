@@ -29,7 +29,7 @@ type Optional<T> = T extends readonly (infer E)[]
       }
     : T
 
-type Envelope = Omit<generated.SendCommand, 'id' | 'phone' | 'message'>
+type CommandFields = Omit<generated.SendCommand, 'id' | 'phone' | 'message'>
 
 /** A command as an upstream service writes it. See schemas/send-command.avsc for every field. */
 export type NewCommand = {
@@ -42,7 +42,7 @@ export type NewCommand = {
     message: Optional<MessageOf<T>>
     /** Goes to the most urgent of the command topics. Default: call/otp and telegram do, all else goes to the last. */
     urgent?: boolean
-  } & Partial<Envelope>
+  } & Partial<CommandFields>
 }[SendType]
 
 export interface CommandProducer {

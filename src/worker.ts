@@ -5,7 +5,7 @@ import type { Bus } from './bus/port.ts'
 import type { Receiver } from './callbacks/receiver.ts'
 import { hookForCommands, startReceiving, tokensOf } from './callbacks/role.ts'
 import { sleep, systemClock } from './clock.ts'
-import { requireGateway, requireRunnable, type Settings } from './config/index.ts'
+import { type Role, requireGateway, requireRunnable, type Settings } from './config/index.ts'
 import { type Sending, startSending } from './dispatch/role.ts'
 import { pauseText } from './pauses/change.ts'
 import { registryOf } from './records/open.ts'
@@ -42,8 +42,6 @@ export interface Worker {
   /** Stops intake, finishes what is in flight, commits, closes. */
   stop(): Promise<void>
 }
-
-type Role = Settings['roles'][number]
 
 interface Roles {
   sending: Sending | null

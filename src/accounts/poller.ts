@@ -19,7 +19,7 @@ export interface PollerOptions {
 /** in_doubt: the question was not answered for whatever reason; ask again. */
 export type PollAnswer = ItemAnswer
 
-interface Question {
+interface StatusQuestion {
   id: string
   wanted: () => boolean
   answer: (answer: PollAnswer) => void
@@ -27,7 +27,7 @@ interface Question {
 
 interface Asked {
   account: Account
-  questions: Question[]
+  questions: StatusQuestion[]
   busy: boolean
 }
 
@@ -116,9 +116,9 @@ export class StatusPoller {
 }
 
 /** One envelope never holds an id twice. */
-function takeDistinct(questions: Question[], most: number): Question[] {
-  const taken = new Map<string, Question>()
-  const left: Question[] = []
+function takeDistinct(questions: StatusQuestion[], most: number): StatusQuestion[] {
+  const taken = new Map<string, StatusQuestion>()
+  const left: StatusQuestion[] = []
   for (const question of questions) {
     if (taken.size < most && !taken.has(question.id)) taken.set(question.id, question)
     else left.push(question)

@@ -29,9 +29,9 @@ export function statusEvent(origin: CallbackOrigin, body: Callback, receivedAt: 
   return { ok: true, event: eventOf(body, command, false, receivedAt) }
 }
 
-type Command = Pick<StatusEvent, 'id' | 'account' | 'type' | 'correlationId' | 'tenant'>
+type HookedCommand = Pick<StatusEvent, 'id' | 'account' | 'type' | 'correlationId' | 'tenant'>
 
-function eventOf(body: Callback, command: Command, verified: boolean, receivedAt: number): StatusEvent {
+function eventOf(body: Callback, command: HookedCommand, verified: boolean, receivedAt: number): StatusEvent {
   const { id, account, correlationId, tenant } = command
   const told = readStatus(body)
   const type = told.type ?? command.type

@@ -1,6 +1,6 @@
 import { SettingsError, variableOf } from '../config/index.ts'
 import { sendTypes } from '../protocol/index.ts'
-import type { HookSubject } from './subject.ts'
+import type { TokenSubject } from './subject.ts'
 import type { HookTokens } from './token.ts'
 
 export interface HookUrlOptions {
@@ -25,14 +25,14 @@ const largeSubject = { id: 2n ** 63n - 1n, type: longestType, correlationId: nul
  * and tenant; null when it is too long even so, which no account of `accounts` has to fear.
  * @throws SettingsError when the settings leave no room for a token.
  */
-export function hookUrl(options: HookUrlOptions): (subject: HookSubject) => string | null {
+export function hookUrl(options: HookUrlOptions): (subject: TokenSubject) => string | null {
   const { urlMaxLength, tokens, onCorrelationDropped } = options
   const base = JSON.stringify(`${withoutSlash(options.publicUrl)}/hooks/`).slice(1, -1)
   const lengths = options.accounts.map(account => base.length + tokens.issue({ ...largeSubject, account }).length)
   const needed = Math.max(0, ...lengths)
   if (needed > urlMaxLength) throw tooLong(needed, urlMaxLength)
 
-  const fitting = (subject: HookSubject): string | null => {
+  const fitting = (subject: TokenSubject): string | null => {
     const url = base + tokens.issue(subject)
     return url.length <= urlMaxLength ? url : null
   }

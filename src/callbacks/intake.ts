@@ -48,7 +48,7 @@ export function createIntake(
   limits: ReceiverLimits,
   shared: SharedPublish<OutgoingRecord>,
 ): Intake {
-  async function receive(request: IncomingMessage, response: ServerResponse, reserve: Reserve): Promise<Outcome> {
+  async function receive(request: IncomingMessage, response: ServerResponse, reserve: Reserve): Promise<IntakeOutcome> {
     if (!reserve(requestBytes + headBytes(request))) return 'overloaded'
     if (request.method !== 'POST') return 'method'
     const origin = originOf(request.url ?? '', tokens)
@@ -60,7 +60,7 @@ export function createIntake(
     return typeof bytes === 'string' ? bytes : traced(origin, bytes)
   }
 
-  async function traced(origin: CallbackOrigin, bytes: Buffer): Promise<Outcome> {
+  async function traced(origin: CallbackOrigin, bytes: Buffer): Promise<IntakeOutcome> {
     const span = callbackSpan(traceFrom(origin))
     const outcome = await keep(origin, bytes).catch(failed)
     span.end(typeof outcome === 'object' && outcome !== null ? outcome.refusal : outcome)
@@ -68,7 +68,7 @@ export function createIntake(
   }
 
   /** Null when the callback is on the bus. */
-  async function keep(origin: CallbackOrigin, bytes: Buffer): Promise<Outcome> {
+  async function keep(origin: CallbackOrigin, bytes: Buffer): Promise<IntakeOutcome> {
     const body = parseCallback(bytes, limits.jsonDepth)
     if (typeof body === 'string') return body
     const made = statusEvent(origin, body, now())
@@ -105,9 +105,9 @@ export function createIntake(
 }
 
 /** Null when the callback is on the bus; an error says more about a refusal. */
-type Outcome = CallbackRefusal | { refusal: CallbackRefusal; error: ErrorPlace } | null
+type IntakeOutcome = CallbackRefusal | { refusal: CallbackRefusal; error: ErrorPlace } | null
 
-const failed = (error: unknown): Outcome => ({ refusal: 'failed', error: placeOf(error as Error) })
+const failed = (error: unknown): IntakeOutcome => ({ refusal: 'failed', error: placeOf(error as Error) })
 
 /** The memory that the texts of the head take, two bytes a character at most. */
 function headBytes({ url = '', rawHeaders }: IncomingMessage): number {

@@ -1,7 +1,7 @@
 import type { TraceContext } from '../telemetry/trace.ts'
 
 /** What a hook address stands for: one command, without its phone or text. */
-export interface HookSubject {
+export interface TokenSubject {
   account: string
   id: bigint
   /** The gateway's `type` of the command, e.g. `viber+sms`. */
@@ -13,7 +13,7 @@ export interface HookSubject {
 }
 
 /** A subject as it comes out of a token. */
-export interface OpenedSubject extends HookSubject {
+export interface OpenedSubject extends TokenSubject {
   /** When the address was made, milliseconds since 1970. */
   issuedAt: number
 }
@@ -33,7 +33,7 @@ const spanIdBytes = 8
 const traceBytes = traceIdBytes + spanIdBytes + 1
 
 /** Room that `packSubject` may need, in bytes. */
-export function subjectRoom(subject: HookSubject): number {
+export function subjectRoom(subject: TokenSubject): number {
   const { account, type, correlationId, tenant } = subject
   const units = account.length + type.length + (correlationId?.length ?? 0) + (tenant?.length ?? 0)
   return fixedBytes + fieldCount + units * mostBytesPerUnit + 2 + traceBytes
@@ -43,7 +43,7 @@ export function subjectRoom(subject: HookSubject): number {
  * Writes id (8 bytes), millisecond of the day (4), four fields of text, and the trace if there is one (25), at `start`;
  * answers where it ended.
  */
-export function packSubject(into: Buffer, start: number, subject: HookSubject, msOfDay: number): number {
+export function packSubject(into: Buffer, start: number, subject: TokenSubject, msOfDay: number): number {
   into.writeUInt32BE(Number(subject.id >> 32n), start)
   into.writeUInt32BE(Number(subject.id & 0xffffffffn), start + 4)
   into.writeUInt32BE(msOfDay, start + 8)

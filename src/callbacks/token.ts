@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomFillSync } from 'node:crypto'
 import { createDayKeys, type DayKey, type HookKey, tokenVersion } from './day-keys.ts'
 import { GcmSealer, nonceBytes, tagBytes } from './gcm.ts'
-import { dayMs, type HookSubject, type OpenedSubject, packSubject, subjectRoom, unpackSubject } from './subject.ts'
+import { dayMs, type OpenedSubject, packSubject, subjectRoom, type TokenSubject, unpackSubject } from './subject.ts'
 
 /** Why a token does not open. `unknown_key`: perhaps a key that this process has not been given yet. */
 export type TokenFault = 'malformed' | 'unknown_key' | 'forged' | 'expired'
@@ -15,7 +15,7 @@ type Opened<T> = ({ ok: true } & T) | { ok: false; reason: TokenFault }
  */
 export interface HookTokens {
   /** @throws Error when there is no key at all. */
-  issue(subject: HookSubject): string
+  issue(subject: TokenSubject): string
   open(token: string): Opened<{ subject: OpenedSubject }>
   issueAccount(account: string): string
   openAccount(account: string, token: string): Opened<object>
@@ -64,7 +64,7 @@ export function createHookTokens(options: HookTokenOptions): HookTokens {
     return named === undefined ? null : dayKey(named, day)
   }
 
-  function issue(subject: HookSubject): string {
+  function issue(subject: TokenSubject): string {
     const time = now()
     const day = Math.floor(time / dayMs)
     const dayKey = issuingKey(day)

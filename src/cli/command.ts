@@ -16,19 +16,19 @@ export interface Flag<T> {
 export type Flags = Record<string, Flag<unknown>>
 
 /** What was given, by the flags' names; a flag that was not given is left out. */
-export type Values<F extends Flags> = { [K in keyof F]?: F[K] extends Flag<infer T> ? T : never }
+export type FlagValues<F extends Flags> = { [K in keyof F]?: F[K] extends Flag<infer T> ? T : never }
 
-export interface Command<F extends Flags = Flags> {
+export interface CliCommand<F extends Flags = Flags> {
   /** What the command does, in whole sentences, at the top of its help. */
   about: string
   flags: F
   /** @returns the exit code */
-  run(values: Values<F>): Promise<number>
+  run(values: FlagValues<F>): Promise<number>
 }
 
 /** A command, with its values' types taken from its flags. */
-export function command<F extends Flags>(definition: Command<F>): Command {
-  return definition as unknown as Command
+export function command<F extends Flags>(definition: CliCommand<F>): CliCommand {
+  return definition as unknown as CliCommand
 }
 
 export function toggle(help: string): Flag<true> {

@@ -1,11 +1,11 @@
 import { operationTypes } from '../protocol/operation.ts'
-import type { Command } from './command.ts'
+import type { CliCommand } from './command.ts'
 
 interface Entry {
   /** One line for the list of commands; null: not listed. */
   summary: string | null
   /** Commands are loaded when they are run: a sandbox needs no Kafka client. */
-  load: () => Promise<Command>
+  load: () => Promise<CliCommand>
 }
 
 export const commands: Record<string, Entry> = {

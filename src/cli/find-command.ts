@@ -1,11 +1,11 @@
-import type { Command } from './command.ts'
+import type { CliCommand } from './command.ts'
 import { commands } from './commands.ts'
 import { nearest } from './nearest.ts'
 import { UsageError } from './usage-error.ts'
 
 interface Found {
   name: string
-  load: () => Promise<Command>
+  load: () => Promise<CliCommand>
   /** What follows the command's name. */
   rest: string[]
 }

@@ -1,4 +1,4 @@
-import type { Command } from './command.ts'
+import type { CliCommand } from './command.ts'
 import { commands } from './commands.ts'
 
 /** What `busgate --help` says. */
@@ -16,7 +16,7 @@ export function overview(): string {
 }
 
 /** What `busgate COMMAND --help` says. */
-export function commandHelp(name: string, { about, flags }: Command): string {
+export function commandHelp(name: string, { about, flags }: CliCommand): string {
   const rows = Object.entries(flags).map(
     ([flag, { value, help }]): Row => [`--${flag}${value === null ? '' : ` ${value}`}`, help],
   )

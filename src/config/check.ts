@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { definitions, type Setting, type SettingPath } from './definitions.ts'
-import type { Problem } from './errors.ts'
-import type { Given } from './layers.ts'
+import type { SettingProblem } from './errors.ts'
+import type { GivenValue } from './layers.ts'
 import { hasPlaceholder, variableOf } from './names.ts'
 import { Secret, secretFromFile } from './secret.ts'
 
@@ -16,23 +16,23 @@ export type ValueOf<S> = S extends { secret: true; type: z.ZodType<infer T> }
       : never
 
 /** The checked value of every setting by its path; one with a placeholder has a map from the names that stand for it. */
-export type Values = {
+export type CheckedValues = {
   [P in SettingPath]: P extends `${string}.NAME.${string}` | `${string}.TYPE`
     ? ReadonlyMap<string, NonNullable<ValueOf<Definitions[P]>>>
     : ValueOf<Definitions[P]>
 }
 
 interface Checked {
-  values: Values
-  problems: Problem[]
+  values: CheckedValues
+  problems: SettingProblem[]
   /** Settings whose value is wrong and so missing from `values`. */
   failed: Set<SettingPath>
 }
 
 /** Checks each setting by itself. @param given at most one value for each path and each twin. */
-export function check(given: readonly Given[]): Checked {
+export function check(given: readonly GivenValue[]): Checked {
   const values: Partial<Record<SettingPath, unknown>> = {}
-  const problems: Problem[] = []
+  const problems: SettingProblem[] = []
   for (const setting of Object.keys(definitions) as SettingPath[]) {
     const mine = given.filter(one => one.setting === setting)
     if (!hasPlaceholder(setting)) {
@@ -43,10 +43,10 @@ export function check(given: readonly Given[]): Checked {
     values[setting] = new Map([...byKey].map(([key, its]) => [key, checkOne(definitions[setting], its, problems)]))
   }
   const failed = new Set(problems.flatMap(problem => given.find(one => one.path === problem.path)?.setting ?? []))
-  return { values: values as Values, problems, failed }
+  return { values: values as CheckedValues, problems, failed }
 }
 
-function checkOne(setting: Setting, given: Given[], problems: Problem[]): unknown {
+function checkOne(setting: Setting, given: GivenValue[], problems: SettingProblem[]): unknown {
   const [one, twin] = given
   if (!one) return setting.default === undefined ? undefined : setting.type.parse(setting.default)
   const { path: written, where } = one

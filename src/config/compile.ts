@@ -1,9 +1,9 @@
 import { operations, type SendType, sendTypes } from '../protocol/index.ts'
-import type { Values } from './check.ts'
+import type { CheckedValues } from './check.ts'
 import type { Sections } from './generated.ts'
 import type { Secret } from './secret.ts'
 
-export type Policy = Values['delivery.default']
+export type Policy = CheckedValues['delivery.default']
 
 export interface AccountSettings {
   apiKey: Secret
@@ -13,7 +13,7 @@ export interface AccountSettings {
   weight: number
 }
 
-type Sasl = NonNullable<ReturnType<typeof saslOf>>
+type SaslSettings = NonNullable<ReturnType<typeof saslOf>>
 
 /**
  * What the program works with: one section a room, with what a user may leave out or write in several ways resolved.
@@ -24,7 +24,7 @@ export interface Settings {
     /** Whether TLS is spoken to the brokers, and with which certificates. */
     ssl: boolean | Sections['kafka.ssl']
     /** The login at the brokers; undefined: none. */
-    sasl: Sasl | undefined
+    sasl: SaslSettings | undefined
   }
   /** The schema registry. */
   registry: Sections['registry'] & {
@@ -55,10 +55,10 @@ export interface Settings {
   /** Metrics, readiness and logs. */
   telemetry: Sections['telemetry']
   /** Which parts this process runs. */
-  roles: Values['roles']
+  roles: CheckedValues['roles']
 }
 
-export function compile(values: Values): Settings {
+export function compile(values: CheckedValues): Settings {
   const { apiKey: _apiKey, rate: _rate, ...gateway } = section(values, 'gateway')
   const { default: _default, ...delivery } = section(values, 'delivery')
   const { expectMs: _expectMs, ...reconciler } = section(values, 'reconciler')
@@ -82,15 +82,15 @@ export function compile(values: Values): Settings {
 }
 
 type Section<S extends string> = {
-  [P in keyof Values as P extends `${S}.${infer Key}`
+  [P in keyof CheckedValues as P extends `${S}.${infer Key}`
     ? Key extends `${string}.${string}`
       ? never
       : Key
-    : never]: Values[P]
+    : never]: CheckedValues[P]
 }
 
 /** The settings directly below a path, without those further down. */
-function section<S extends string>(values: Values, name: S): Section<S> {
+function section<S extends string>(values: CheckedValues, name: S): Section<S> {
   const prefix = `${name}.`
   const own = Object.entries(values)
     .filter(([path]) => path.startsWith(prefix) && !path.includes('.', prefix.length))
@@ -99,12 +99,12 @@ function section<S extends string>(values: Values, name: S): Section<S> {
 }
 
 /** False: no TLS. */
-function sslOf(values: Values) {
+function sslOf(values: CheckedValues) {
   const { ca, cert, key } = section(values, 'kafka.ssl')
   return ca || (cert && key) ? { ca, cert, key } : values['kafka.ssl']
 }
 
-function saslOf(values: Values) {
+function saslOf(values: CheckedValues) {
   const { mechanism, username, password, tokenEndpoint, clientId, clientSecret, scope } = section(values, 'kafka.sasl')
   if (mechanism === 'oauthbearer') {
     return tokenEndpoint && clientId && clientSecret
@@ -115,7 +115,7 @@ function saslOf(values: Values) {
 }
 
 /** Every account by its name. `gateway.apiKey` is the key of the one named default. */
-function accountsOf(values: Values): ReadonlyMap<string, AccountSettings> {
+function accountsOf(values: CheckedValues): ReadonlyMap<string, AccountSettings> {
   const keys = new Map(values['gateway.accounts.NAME.apiKey'])
   if (values['gateway.apiKey']) keys.set('default', values['gateway.apiKey'])
   const rates = values['gateway.accounts.NAME.rate']
@@ -131,12 +131,12 @@ function accountsOf(values: Values): ReadonlyMap<string, AccountSettings> {
 }
 
 /** Milliseconds after sending until a verdict is overdue, for each type. */
-function expectationsOf(values: Values): Record<SendType, number> {
+function expectationsOf(values: CheckedValues): Record<SendType, number> {
   const expectationOf = (type: SendType) => values['reconciler.expect.TYPE'].get(type) ?? values['reconciler.expectMs']
   return Object.fromEntries(sendTypes.map(type => [type, expectationOf(type)])) as Record<SendType, number>
 }
 
-function policiesOf(values: Values): Record<SendType, Policy> {
+function policiesOf(values: CheckedValues): Record<SendType, Policy> {
   const policyOf = (type: SendType) =>
     values['delivery.types.TYPE'].get(type) ?? operations[type].policy ?? values['delivery.default']
   return Object.fromEntries(sendTypes.map(type => [type, policyOf(type)])) as Record<SendType, Policy>

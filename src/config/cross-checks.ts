@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net'
-import type { Values } from './check.ts'
+import type { CheckedValues } from './check.ts'
 import type { SettingPath } from './definitions.ts'
 import { leaseMs } from './lease.ts'
 import { topicUses } from './topology.ts'
@@ -7,7 +7,7 @@ import { topicUses } from './topology.ts'
 /** A rule over several settings. It is asked only when each of `paths` is fine by itself; the first one is blamed. */
 export interface CrossCheck {
   paths: [SettingPath, ...SettingPath[]]
-  broken(values: Values): boolean
+  broken(values: CheckedValues): boolean
   what: string
 }
 
@@ -149,11 +149,11 @@ function addressesOf(host: string): string[] {
   return [bytes.join('.')]
 }
 
-function ratesOf(values: Values): number[] {
+function ratesOf(values: CheckedValues): number[] {
   return [values['gateway.rate'] ?? [], ...values['gateway.accounts.NAME.rate'].values()].flat()
 }
 
-function hasKey(values: Values, account: string): boolean {
+function hasKey(values: CheckedValues, account: string): boolean {
   return (
     values['gateway.accounts.NAME.apiKey'].has(account) ||
     (account === 'default' && values['gateway.apiKey'] !== undefined)

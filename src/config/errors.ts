@@ -1,5 +1,5 @@
 /** One thing that is wrong with the settings. Holds no value that was given: it could be a secret. */
-export interface Problem {
+export interface SettingProblem {
   /** Path of the setting, such as `gateway.maxOperations`. */
   path: string
   /** Where it was given or is to be given: a variable's name, `file:line`, or `code`. */
@@ -14,21 +14,21 @@ export interface Problem {
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'
   readonly code = 'SETTINGS_INVALID'
-  readonly problems: readonly Problem[]
+  readonly problems: readonly SettingProblem[]
 
-  constructor(problems: readonly Problem[]) {
+  constructor(problems: readonly SettingProblem[]) {
     const title = problems.length === 1 ? '1 setting is wrong:' : `${problems.length} settings are wrong:`
     super([title, ...problems.map(line)].join('\n'))
     this.problems = problems
   }
 }
 
-function line(problem: Problem): string {
+function line(problem: SettingProblem): string {
   const { path, what, example } = problem
   return `  ${path} (${placesOf(problem)}): ${what}.${example === undefined ? '' : ` Example: ${example}`}`
 }
 
 /** Where it was given, and the variable that sets it. */
-function placesOf({ where, variable }: Problem): string {
+function placesOf({ where, variable }: SettingProblem): string {
   return variable === undefined || where.includes(variable) ? where : `${where}; variable ${variable}`
 }

@@ -1,6 +1,6 @@
 // Made by scripts/generate-settings.ts from src/config/definitions.ts: change that and run it again.
 import type { SendType } from '../protocol/index.ts'
-import type { Values } from './check.ts'
+import type { CheckedValues } from './check.ts'
 import type { GivenValues } from './tree.ts'
 
 /** The checked settings that stand directly below a path, but for those that `compile` makes something else of. */
@@ -11,79 +11,79 @@ export interface Sections {
      *
      * `kafka.brokers`, variable `BUSGATE_KAFKA_BROKERS`. No default; an example: `broker-1:9092,broker-2:9092`.
      */
-    brokers: Values['kafka.brokers']
+    brokers: CheckedValues['kafka.brokers']
     /**
      * What writes to Kafka: wire, one transaction for all partitions of a process, on brokers since 2.8 that fence members of generations that are over (KIP-447); kafkajs, one transaction for each partition, for brokers that do not.
      *
      * `kafka.client`, variable `BUSGATE_KAFKA_CLIENT`. Default: `wire`.
      */
-    client: Values['kafka.client']
+    client: CheckedValues['kafka.client']
     /**
      * Whether processes of busgate 0.1 may be in the group, as in a rolling upgrade: set it until all of them are replaced. Any other program that assigns partitions as kafkajs does could join the group meanwhile.
      *
      * `kafka.olderMembers`, variable `BUSGATE_KAFKA_OLDER_MEMBERS`. Default: `false`.
      */
-    olderMembers: Values['kafka.olderMembers']
+    olderMembers: CheckedValues['kafka.olderMembers']
     /**
      * Name of this program in the logs and quotas of the brokers.
      *
      * `kafka.clientId`, variable `BUSGATE_KAFKA_CLIENT_ID`. Default: `busgate`.
      */
-    clientId: Values['kafka.clientId']
+    clientId: CheckedValues['kafka.clientId']
     /**
      * Consumer group, and the prefix of the transactional ids.
      *
      * `kafka.groupId`, variable `BUSGATE_KAFKA_GROUP_ID`. Default: `busgate`.
      */
-    groupId: Values['kafka.groupId']
+    groupId: CheckedValues['kafka.groupId']
     /**
      * Without a heartbeat for this long, a member loses its partitions.
      *
      * `kafka.sessionTimeoutMs`, variable `BUSGATE_KAFKA_SESSION_TIMEOUT_MS`. Default: `10000`.
      */
-    sessionTimeoutMs: Values['kafka.sessionTimeoutMs']
+    sessionTimeoutMs: CheckedValues['kafka.sessionTimeoutMs']
     /**
      * How long a rebalance waits for a member to join again.
      *
      * `kafka.rebalanceTimeoutMs`, variable `BUSGATE_KAFKA_REBALANCE_TIMEOUT_MS`. Default: `30000`.
      */
-    rebalanceTimeoutMs: Values['kafka.rebalanceTimeoutMs']
+    rebalanceTimeoutMs: CheckedValues['kafka.rebalanceTimeoutMs']
     /**
      * How long requests in flight may finish before partitions are given up.
      *
      * `kafka.drainMs`, variable `BUSGATE_KAFKA_DRAIN_MS`. Default: `5000`.
      */
-    drainMs: Values['kafka.drainMs']
+    drainMs: CheckedValues['kafka.drainMs']
     /**
      * Where to begin on a topic of which the group has no checkpoint; fail: only if it is empty.
      *
      * `kafka.startFrom`, variable `BUSGATE_KAFKA_START_FROM`. Default: `fail`.
      */
-    startFrom: Values['kafka.startFrom']
+    startFrom: CheckedValues['kafka.startFrom']
     /**
      * Whether to go on when records that were not worked on yet are gone from the log, by retention or an unclean election.
      *
      * `kafka.onDataLoss`, variable `BUSGATE_KAFKA_ON_DATA_LOSS`. Default: `continue`.
      */
-    onDataLoss: Values['kafka.onDataLoss']
+    onDataLoss: CheckedValues['kafka.onDataLoss']
     /**
      * Compression of what busgate writes to Kafka. Every Kafka client reads gzip; zstd costs half as much, and kafkajs and some others need a codec for it.
      *
      * `kafka.compression`, variable `BUSGATE_KAFKA_COMPRESSION`. Default: `gzip`.
      */
-    compression: Values['kafka.compression']
+    compression: CheckedValues['kafka.compression']
     /**
      * Makes this process a static member of its group: one that is back within kafka.sessionTimeoutMs finds its partitions, and the others do not notice. It does not leave the group when it stops, so its partitions wait for it so long. No two processes may have the same.
      *
      * `kafka.instanceId`, variable `BUSGATE_KAFKA_INSTANCE_ID`. No default; an example: `busgate-0`.
      */
-    instanceId: Values['kafka.instanceId']
+    instanceId: CheckedValues['kafka.instanceId']
     /**
      * Where this process is, as broker.rack of the brokers that are near: it reads from replicas there, if they have a replica.selector.class.
      *
      * `kafka.rack`, variable `BUSGATE_KAFKA_RACK`. No default; an example: `zone-a`.
      */
-    rack: Values['kafka.rack']
+    rack: CheckedValues['kafka.rack']
   }
   'kafka.ssl': {
     /**
@@ -91,19 +91,19 @@ export interface Sections {
      *
      * `kafka.ssl.ca`, variable `BUSGATE_KAFKA_SSL_CA`. A secret.
      */
-    ca: Values['kafka.ssl.ca']
+    ca: CheckedValues['kafka.ssl.ca']
     /**
      * Certificate, in PEM, that tells the brokers who this program is.
      *
      * `kafka.ssl.cert`, variable `BUSGATE_KAFKA_SSL_CERT`. A secret.
      */
-    cert: Values['kafka.ssl.cert']
+    cert: CheckedValues['kafka.ssl.cert']
     /**
      * Private key, in PEM, of kafka.ssl.cert.
      *
      * `kafka.ssl.key`, variable `BUSGATE_KAFKA_SSL_KEY`. A secret.
      */
-    key: Values['kafka.ssl.key']
+    key: CheckedValues['kafka.ssl.key']
   }
   'kafka.sasl': {
     /**
@@ -111,43 +111,43 @@ export interface Sections {
      *
      * `kafka.sasl.mechanism`, variable `BUSGATE_KAFKA_SASL_MECHANISM`. No default; an example: `scram-sha-512`.
      */
-    mechanism: Values['kafka.sasl.mechanism']
+    mechanism: CheckedValues['kafka.sasl.mechanism']
     /**
      * User at the brokers.
      *
      * `kafka.sasl.username`, variable `BUSGATE_KAFKA_SASL_USERNAME`. No default; an example: `busgate`.
      */
-    username: Values['kafka.sasl.username']
+    username: CheckedValues['kafka.sasl.username']
     /**
      * Password at the brokers.
      *
      * `kafka.sasl.password`, variable `BUSGATE_KAFKA_SASL_PASSWORD`. A secret.
      */
-    password: Values['kafka.sasl.password']
+    password: CheckedValues['kafka.sasl.password']
     /**
      * Where oauthbearer gets its tokens, as a client with credentials of its own.
      *
      * `kafka.sasl.tokenEndpoint`, variable `BUSGATE_KAFKA_SASL_TOKEN_ENDPOINT`. No default; an example: `https://login.example/oauth2/token`.
      */
-    tokenEndpoint: Values['kafka.sasl.tokenEndpoint']
+    tokenEndpoint: CheckedValues['kafka.sasl.tokenEndpoint']
     /**
      * Client at the token endpoint.
      *
      * `kafka.sasl.clientId`, variable `BUSGATE_KAFKA_SASL_CLIENT_ID`. No default; an example: `busgate`.
      */
-    clientId: Values['kafka.sasl.clientId']
+    clientId: CheckedValues['kafka.sasl.clientId']
     /**
      * Secret of that client.
      *
      * `kafka.sasl.clientSecret`, variable `BUSGATE_KAFKA_SASL_CLIENT_SECRET`. A secret.
      */
-    clientSecret: Values['kafka.sasl.clientSecret']
+    clientSecret: CheckedValues['kafka.sasl.clientSecret']
     /**
      * What the token is asked for, if the endpoint wants to be told.
      *
      * `kafka.sasl.scope`, variable `BUSGATE_KAFKA_SASL_SCOPE`. No default; an example: `kafka`.
      */
-    scope: Values['kafka.sasl.scope']
+    scope: CheckedValues['kafka.sasl.scope']
   }
   'registry': {
     /**
@@ -155,25 +155,25 @@ export interface Sections {
      *
      * `registry.url`, variable `BUSGATE_REGISTRY_URL`. No default; an example: `http://registry:8081`.
      */
-    url: Values['registry.url']
+    url: CheckedValues['registry.url']
     /**
      * Bearer token for the registry, in place of user and password.
      *
      * `registry.token`, variable `BUSGATE_REGISTRY_TOKEN`. A secret.
      */
-    token: Values['registry.token']
+    token: CheckedValues['registry.token']
     /**
      * User at the registry.
      *
      * `registry.username`, variable `BUSGATE_REGISTRY_USERNAME`. No default; an example: `busgate`.
      */
-    username: Values['registry.username']
+    username: CheckedValues['registry.username']
     /**
      * Password at the registry.
      *
      * `registry.password`, variable `BUSGATE_REGISTRY_PASSWORD`. A secret.
      */
-    password: Values['registry.password']
+    password: CheckedValues['registry.password']
   }
   'registry.ssl': {
     /**
@@ -181,19 +181,19 @@ export interface Sections {
      *
      * `registry.ssl.ca`, variable `BUSGATE_REGISTRY_SSL_CA`. A secret.
      */
-    ca: Values['registry.ssl.ca']
+    ca: CheckedValues['registry.ssl.ca']
     /**
      * Certificate, in PEM, that tells the registry who this program is.
      *
      * `registry.ssl.cert`, variable `BUSGATE_REGISTRY_SSL_CERT`. A secret.
      */
-    cert: Values['registry.ssl.cert']
+    cert: CheckedValues['registry.ssl.cert']
     /**
      * Private key, in PEM, of registry.ssl.cert.
      *
      * `registry.ssl.key`, variable `BUSGATE_REGISTRY_SSL_KEY`. A secret.
      */
-    key: Values['registry.ssl.key']
+    key: CheckedValues['registry.ssl.key']
   }
   'topics': {
     /**
@@ -201,43 +201,43 @@ export interface Sections {
      *
      * `topics.commands`, variable `BUSGATE_TOPICS_COMMANDS`. Default: `busgate.commands.otp,busgate.commands`.
      */
-    commands: Values['topics.commands']
+    commands: CheckedValues['topics.commands']
     /**
      * Topic of results.
      *
      * `topics.results`, variable `BUSGATE_TOPICS_RESULTS`. Default: `busgate.results`.
      */
-    results: Values['topics.results']
+    results: CheckedValues['topics.results']
     /**
      * Topic of status events.
      *
      * `topics.statuses`, variable `BUSGATE_TOPICS_STATUSES`. Default: `busgate.statuses`.
      */
-    statuses: Values['topics.statuses']
+    statuses: CheckedValues['topics.statuses']
     /**
      * Topic of records that cannot be read.
      *
      * `topics.deadLetters`, variable `BUSGATE_TOPICS_DEAD_LETTERS`. Default: `busgate.dead-letters`.
      */
-    deadLetters: Values['topics.deadLetters']
+    deadLetters: CheckedValues['topics.deadLetters']
     /**
      * Topic of commands of which nobody can tell whether they were sent.
      *
      * `topics.doubts`, variable `BUSGATE_TOPICS_DOUBTS`. Default: `busgate.doubts`.
      */
-    doubts: Values['topics.doubts']
+    doubts: CheckedValues['topics.doubts']
     /**
      * Topic of what operators have paused.
      *
      * `topics.control`, variable `BUSGATE_TOPICS_CONTROL`. Default: `busgate.control`.
      */
-    control: Values['topics.control']
+    control: CheckedValues['topics.control']
     /**
      * Topic of messages whose verdict is missing; only the reconciler uses it.
      *
      * `topics.overdue`, variable `BUSGATE_TOPICS_OVERDUE`. Default: `busgate.overdue`.
      */
-    overdue: Values['topics.overdue']
+    overdue: CheckedValues['topics.overdue']
   }
   'gateway': {
     /**
@@ -245,73 +245,73 @@ export interface Sections {
      *
      * `gateway.url`, variable `BUSGATE_GATEWAY_URL`. No default; an example: `https://gateway.example`.
      */
-    url: Values['gateway.url']
+    url: CheckedValues['gateway.url']
     /**
      * Parts of an envelope that tenants may have, while others of their account wait; 1 unless set. In a variable a JSON object.
      *
      * `gateway.tenantWeights`, variable `BUSGATE_GATEWAY_TENANT_WEIGHTS`. No default; an example: `{"shop-a":3}`.
      */
-    tenantWeights: NonNullable<Values['gateway.tenantWeights']>
+    tenantWeights: NonNullable<CheckedValues['gateway.tenantWeights']>
     /**
      * Full address of the asynchronous interface, its path included (library and busgate gateway --async only).
      *
      * `gateway.asyncUrl`, variable `BUSGATE_GATEWAY_ASYNC_URL`. No default; an example: `https://gateway.example/v1/json`.
      */
-    asyncUrl: Values['gateway.asyncUrl']
+    asyncUrl: CheckedValues['gateway.asyncUrl']
     /**
      * Error codes for further texts of the gateway; in a variable a JSON object.
      *
      * `gateway.errorTexts`, variable `BUSGATE_GATEWAY_ERROR_TEXTS`. No default; an example: `{"No such sender":"SENDER_INVALID"}`.
      */
-    errorTexts: NonNullable<Values['gateway.errorTexts']>
+    errorTexts: NonNullable<CheckedValues['gateway.errorTexts']>
     /**
      * Whether voice gets a hook. The specification does not list one among its fields, but takes additional properties, and returns the digit pressed by callback; with false its statuses are expected at the address of the account.
      *
      * `gateway.voiceHook`, variable `BUSGATE_GATEWAY_VOICE_HOOK`. Default: `true`.
      */
-    voiceHook: Values['gateway.voiceHook']
+    voiceHook: CheckedValues['gateway.voiceHook']
     /**
      * Whether a message without any text, image, link or carousel may be sent; otherwise its command is INVALID.
      *
      * `gateway.allowEmpty`, variable `BUSGATE_GATEWAY_ALLOW_EMPTY`. Default: `false`.
      */
-    allowEmpty: Values['gateway.allowEmpty']
+    allowEmpty: CheckedValues['gateway.allowEmpty']
     /**
      * How often the balance is asked for; 0: never.
      *
      * `gateway.balanceIntervalMs`, variable `BUSGATE_GATEWAY_BALANCE_INTERVAL_MS`. Default: `300000`.
      */
-    balanceIntervalMs: Values['gateway.balanceIntervalMs']
+    balanceIntervalMs: CheckedValues['gateway.balanceIntervalMs']
     /**
      * Most operations in an envelope.
      *
      * `gateway.maxOperations`, variable `BUSGATE_GATEWAY_MAX_OPERATIONS`. Default: `100`.
      */
-    maxOperations: Values['gateway.maxOperations']
+    maxOperations: CheckedValues['gateway.maxOperations']
     /**
      * Longest body of an envelope, in bytes.
      *
      * `gateway.maxBytes`, variable `BUSGATE_GATEWAY_MAX_BYTES`. Default: `262144`.
      */
-    maxBytes: Values['gateway.maxBytes']
+    maxBytes: CheckedValues['gateway.maxBytes']
     /**
      * Longest wait for an envelope to fill.
      *
      * `gateway.lingerMs`, variable `BUSGATE_GATEWAY_LINGER_MS`. Default: `20`.
      */
-    lingerMs: Values['gateway.lingerMs']
+    lingerMs: CheckedValues['gateway.lingerMs']
     /**
      * Requests in flight in one process: what the gateway sees at a time. The last one is kept for the most urgent topic.
      *
      * `gateway.concurrency`, variable `BUSGATE_GATEWAY_CONCURRENCY`. Default: `8`.
      */
-    concurrency: Values['gateway.concurrency']
+    concurrency: CheckedValues['gateway.concurrency']
     /**
      * Longest wait for an answer of the gateway.
      *
      * `gateway.timeoutMs`, variable `BUSGATE_GATEWAY_TIMEOUT_MS`. Default: `30000`.
      */
-    timeoutMs: Values['gateway.timeoutMs']
+    timeoutMs: CheckedValues['gateway.timeoutMs']
   }
   'gateway.ssl': {
     /**
@@ -319,7 +319,7 @@ export interface Sections {
      *
      * `gateway.ssl.ca`, variable `BUSGATE_GATEWAY_SSL_CA`. A secret.
      */
-    ca: Values['gateway.ssl.ca']
+    ca: CheckedValues['gateway.ssl.ca']
   }
   'delivery': {
     /**
@@ -327,55 +327,55 @@ export interface Sections {
      *
      * `delivery.maxAgeMs`, variable `BUSGATE_DELIVERY_MAX_AGE_MS`. Default: `86400000`.
      */
-    maxAgeMs: Values['delivery.maxAgeMs']
+    maxAgeMs: CheckedValues['delivery.maxAgeMs']
     /**
      * How long a request in doubt is left alone before its status is asked for.
      *
      * `delivery.settleMs`, variable `BUSGATE_DELIVERY_SETTLE_MS`. Default: `60000`.
      */
-    settleMs: Values['delivery.settleMs']
+    settleMs: CheckedValues['delivery.settleMs']
     /**
      * How many definite answers to a status poll settle a doubt.
      *
      * `delivery.polls`, variable `BUSGATE_DELIVERY_POLLS`. Default: `3`.
      */
-    polls: Values['delivery.polls']
+    polls: CheckedValues['delivery.polls']
     /**
      * Wait between two status polls.
      *
      * `delivery.pollIntervalMs`, variable `BUSGATE_DELIVERY_POLL_INTERVAL_MS`. Default: `20000`.
      */
-    pollIntervalMs: Values['delivery.pollIntervalMs']
+    pollIntervalMs: CheckedValues['delivery.pollIntervalMs']
     /**
      * Most requests for one command under AT_LEAST_ONCE.
      *
      * `delivery.attempts`, variable `BUSGATE_DELIVERY_ATTEMPTS`. Default: `3`.
      */
-    attempts: Values['delivery.attempts']
+    attempts: CheckedValues['delivery.attempts']
     /**
      * Texts by which the gateway says that it does not know an id; one with a comma needs the file.
      *
      * `delivery.notFoundErrors`, variable `BUSGATE_DELIVERY_NOT_FOUND_ERRORS`. No default; an example: `Message not found`.
      */
-    notFoundErrors: NonNullable<Values['delivery.notFoundErrors']>
+    notFoundErrors: NonNullable<CheckedValues['delivery.notFoundErrors']>
     /**
      * Most commands of one process that may have been sent and have no committed result yet, or are about to be sent: a kill leaves no more in doubt. Unless set 2 × gateway.concurrency × gateway.maxOperations, 6,400 at least.
      *
      * `delivery.maxIntents`, variable `BUSGATE_DELIVERY_MAX_INTENTS`. No default; an example: `6400`.
      */
-    maxIntents: Values['delivery.maxIntents']
+    maxIntents: CheckedValues['delivery.maxIntents']
     /**
      * How many of its last ids a partition knows again; 0: none.
      *
      * `delivery.dedupeWindow`, variable `BUSGATE_DELIVERY_DEDUPE_WINDOW`. Default: `10000`.
      */
-    dedupeWindow: Values['delivery.dedupeWindow']
+    dedupeWindow: CheckedValues['delivery.dedupeWindow']
     /**
      * Whether the results are read for what was answered before, where the committed offset carries no window (it was reset, or the group is new); false sends all of that again.
      *
      * `delivery.checkResults`, variable `BUSGATE_DELIVERY_CHECK_RESULTS`. Default: `true`.
      */
-    checkResults: Values['delivery.checkResults']
+    checkResults: CheckedValues['delivery.checkResults']
   }
   'callbacks': {
     /**
@@ -383,91 +383,91 @@ export interface Sections {
      *
      * `callbacks.port`, variable `BUSGATE_CALLBACKS_PORT`. Default: `8080`.
      */
-    port: Values['callbacks.port']
+    port: CheckedValues['callbacks.port']
     /**
      * Address the callback receiver listens on.
      *
      * `callbacks.host`, variable `BUSGATE_CALLBACKS_HOST`. Default: `0.0.0.0`.
      */
-    host: Values['callbacks.host']
+    host: CheckedValues['callbacks.host']
     /**
      * Address at which the gateway reaches the receiver; without it no hook is set.
      *
      * `callbacks.publicUrl`, variable `BUSGATE_CALLBACKS_PUBLIC_URL`. No default; an example: `https://hooks.example`.
      */
-    publicUrl: Values['callbacks.publicUrl']
+    publicUrl: CheckedValues['callbacks.publicUrl']
     /**
      * Signs hook addresses: a list of kid:secret, the first signs, all verify.
      *
      * `callbacks.secret`, variable `BUSGATE_CALLBACKS_SECRET`. A secret.
      */
-    secret: Values['callbacks.secret']
+    secret: CheckedValues['callbacks.secret']
     /**
      * Longest hook address; correlation is left out of one that would be longer.
      *
      * `callbacks.urlMaxLength`, variable `BUSGATE_CALLBACKS_URL_MAX_LENGTH`. Default: `255`.
      */
-    urlMaxLength: Values['callbacks.urlMaxLength']
+    urlMaxLength: CheckedValues['callbacks.urlMaxLength']
     /**
      * How long a hook address is good for.
      *
      * `callbacks.tokenLifeMs`, variable `BUSGATE_CALLBACKS_TOKEN_LIFE_MS`. Default: `2592000000`.
      */
-    tokenLifeMs: Values['callbacks.tokenLifeMs']
+    tokenLifeMs: CheckedValues['callbacks.tokenLifeMs']
     /**
      * Most connections of the receiver; beyond, new ones are closed, and idle ones to make room.
      *
      * `callbacks.connections`, variable `BUSGATE_CALLBACKS_CONNECTIONS`. Default: `4096`.
      */
-    connections: Values['callbacks.connections']
+    connections: CheckedValues['callbacks.connections']
     /**
      * Memory for callbacks that are not answered yet, in bytes: some 13 KiB each, with their headers and bodies. Beyond, they are answered 503.
      *
      * `callbacks.inFlightBytes`, variable `BUSGATE_CALLBACKS_IN_FLIGHT_BYTES`. Default: `33554432`.
      */
-    inFlightBytes: Values['callbacks.inFlightBytes']
+    inFlightBytes: CheckedValues['callbacks.inFlightBytes']
     /**
      * Largest part of callbacks.connections and callbacks.inFlightBytes that one address may take, or one /64 of IPv6; less where others take much. 1: no bound.
      *
      * `callbacks.addressShare`, variable `BUSGATE_CALLBACKS_ADDRESS_SHARE`. Default: `0.25`.
      */
-    addressShare: Values['callbacks.addressShare']
+    addressShare: CheckedValues['callbacks.addressShare']
     /**
      * Most refusals a second that one address is answered; the answers to further ones wait.
      *
      * `callbacks.addressRefusals`, variable `BUSGATE_CALLBACKS_ADDRESS_REFUSALS`. Default: `200`.
      */
-    addressRefusals: Values['callbacks.addressRefusals']
+    addressRefusals: CheckedValues['callbacks.addressRefusals']
     /**
      * Addresses of proxies in front of the receiver: the last address in X-Forwarded-For that is none of these is counted instead of theirs.
      *
      * `callbacks.trustedProxies`, variable `BUSGATE_CALLBACKS_TRUSTED_PROXIES`. No default; an example: `10.0.0.0/8,192.0.2.7`.
      */
-    trustedProxies: Values['callbacks.trustedProxies']
+    trustedProxies: CheckedValues['callbacks.trustedProxies']
     /**
      * Longest body of a callback.
      *
      * `callbacks.bodyBytes`, variable `BUSGATE_CALLBACKS_BODY_BYTES`. Default: `65536`.
      */
-    bodyBytes: Values['callbacks.bodyBytes']
+    bodyBytes: CheckedValues['callbacks.bodyBytes']
     /**
      * How long the headers of a request may take to arrive.
      *
      * `callbacks.headersMs`, variable `BUSGATE_CALLBACKS_HEADERS_MS`. Default: `5000`.
      */
-    headersMs: Values['callbacks.headersMs']
+    headersMs: CheckedValues['callbacks.headersMs']
     /**
      * How long a whole request may take to arrive.
      *
      * `callbacks.requestMs`, variable `BUSGATE_CALLBACKS_REQUEST_MS`. Default: `10000`.
      */
-    requestMs: Values['callbacks.requestMs']
+    requestMs: CheckedValues['callbacks.requestMs']
     /**
      * How long a connection is kept between two requests; proxies should close theirs before.
      *
      * `callbacks.keepAliveMs`, variable `BUSGATE_CALLBACKS_KEEP_ALIVE_MS`. Default: `65000`.
      */
-    keepAliveMs: Values['callbacks.keepAliveMs']
+    keepAliveMs: CheckedValues['callbacks.keepAliveMs']
   }
   'reconciler': {
     /**
@@ -475,19 +475,19 @@ export interface Sections {
      *
      * `reconciler.delayMs`, variable `BUSGATE_RECONCILER_DELAY_MS`. Default: `900000`.
      */
-    delayMs: Values['reconciler.delayMs']
+    delayMs: CheckedValues['reconciler.delayMs']
     /**
      * How long after the end of its life a message without a verdict is given up, with a final status UNKNOWN.
      *
      * `reconciler.graceMs`, variable `BUSGATE_RECONCILER_GRACE_MS`. Default: `3600000`.
      */
-    graceMs: Values['reconciler.graceMs']
+    graceMs: CheckedValues['reconciler.graceMs']
     /**
      * Status polls a second that the reconciler may use of each account, over the whole fleet; taken off the rate that workers use. Required by the reconciler for accounts with a rate; 10 for the others.
      *
      * `reconciler.rate`, variable `BUSGATE_RECONCILER_RATE`. No default; an example: `5`.
      */
-    rate: Values['reconciler.rate']
+    rate: CheckedValues['reconciler.rate']
   }
   'telemetry': {
     /**
@@ -495,19 +495,19 @@ export interface Sections {
      *
      * `telemetry.port`, variable `BUSGATE_TELEMETRY_PORT`. Default: `9464`.
      */
-    port: Values['telemetry.port']
+    port: CheckedValues['telemetry.port']
     /**
      * Address the telemetry server listens on.
      *
      * `telemetry.host`, variable `BUSGATE_TELEMETRY_HOST`. Default: `0.0.0.0`.
      */
-    host: Values['telemetry.host']
+    host: CheckedValues['telemetry.host']
     /**
      * Least serious level that is logged.
      *
      * `telemetry.logLevel`, variable `BUSGATE_TELEMETRY_LOG_LEVEL`. Default: `info`.
      */
-    logLevel: Values['telemetry.logLevel']
+    logLevel: CheckedValues['telemetry.logLevel']
   }
 }
 

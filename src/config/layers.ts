@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs'
 import { isMap, isPair, LineCounter, parseDocument } from 'yaml'
 import { isObject } from '../protocol/json.ts'
-import type { Problem } from './errors.ts'
+import type { SettingProblem } from './errors.ts'
 import { isSection, type Match, matchPath, nearestTo, pathOfVariable } from './names.ts'
 
 /** One value as somebody gave it, not checked yet. */
-export interface Given extends Match {
+export interface GivenValue extends Match {
   where: string
   value: unknown
 }
 
 /** What one source of settings says, and what of it names no setting. */
 export interface Layer {
-  given: Given[]
-  problems: Problem[]
+  given: GivenValue[]
+  problems: SettingProblem[]
 }
 
 /** A YAML file. @param origin what named the file: `--config` or BUSGATE_CONFIG. */
@@ -98,7 +98,7 @@ function yamlLayer(source: string, file: string): Layer {
 }
 
 /** The parser's message up to the place where it quotes the file, which may hold secrets. */
-function yamlProblem(message: string, where: string): Problem {
+function yamlProblem(message: string, where: string): SettingProblem {
   return { path: 'YAML', where, what: message.split(': ')[0]! }
 }
 

@@ -1,10 +1,10 @@
-import { check, type Values } from './check.ts'
+import { type CheckedValues, check } from './check.ts'
 import { compile, type Settings } from './compile.ts'
 import { type CrossCheck, crossChecks } from './cross-checks.ts'
 import { definitions, type Setting, type SettingPath } from './definitions.ts'
-import { type Problem, SettingsError } from './errors.ts'
+import { type SettingProblem, SettingsError } from './errors.ts'
 import type { SettingsTree } from './generated.ts'
-import { environmentLayer, fileLayer, type Given, type Layer, treeLayer } from './layers.ts'
+import { environmentLayer, fileLayer, type GivenValue, type Layer, treeLayer } from './layers.ts'
 import { hasPlaceholder, variableOf } from './names.ts'
 import { requireRunnable, type WithBrokers } from './runnable.ts'
 import { Secret } from './secret.ts'
@@ -54,7 +54,7 @@ export function loadRunnableSettings(
   return settings as Settings & WithBrokers
 }
 
-function complaintsOf(look: () => void): readonly Problem[] {
+function complaintsOf(look: () => void): readonly SettingProblem[] {
   try {
     look()
   } catch (error) {
@@ -90,13 +90,13 @@ function fileLayers(file: string | undefined, env: SettingsSources['env']): Laye
 }
 
 /** A secret and its twin keep a place each, so that giving both shows, wherever they were given. */
-function strongest(layers: Layer[]): Given[] {
-  const byName = new Map<string, Given>()
+function strongest(layers: Layer[]): GivenValue[] {
+  const byName = new Map<string, GivenValue>()
   for (const given of layers.flatMap(layer => layer.given)) byName.set(`${given.path} ${given.isFile}`, given)
   return [...byName.values()]
 }
 
-function problemOf({ paths, what }: CrossCheck, given: Given[]): Problem {
+function problemOf({ paths, what }: CrossCheck, given: GivenValue[]): SettingProblem {
   const [path] = paths
   const variable = variableOf(path)
   const places = given.filter(one => paths.includes(one.setting)).map(one => one.where)
@@ -104,7 +104,7 @@ function problemOf({ paths, what }: CrossCheck, given: Given[]): Problem {
 }
 
 /** Values that stand in for wrong ones, to see what is missing besides. */
-function examplesOf(failed: ReadonlySet<SettingPath>): Partial<Values> {
+function examplesOf(failed: ReadonlySet<SettingPath>): Partial<CheckedValues> {
   const exampleOf = ({ type, example, secret }: Setting) => {
     const value = type.parse(example)
     return secret ? new Secret(() => value) : value

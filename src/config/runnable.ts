@@ -1,6 +1,6 @@
 import type { Settings } from './compile.ts'
 import { definitions, type SettingPath } from './definitions.ts'
-import { type Problem, SettingsError } from './errors.ts'
+import { type SettingProblem, SettingsError } from './errors.ts'
 import { variableOf } from './names.ts'
 
 export type WithBrokers = { kafka: { brokers: NonNullable<Settings['kafka']['brokers']> } }
@@ -9,7 +9,7 @@ export type WithGateway = { gateway: { url: string } }
 /** Requires what `run` needs for the roles of this process. @throws SettingsError that names all that is missing. */
 export function requireRunnable(settings: Settings): asserts settings is Settings & WithBrokers {
   const asks = settings.roles.filter(role => role !== 'callbacks')
-  const problems: Problem[] = []
+  const problems: SettingProblem[] = []
   if (settings.kafka.brokers === undefined) problems.push(missing('kafka.brokers', settings.roles))
   if (settings.kafka.brokers !== 'embedded' && settings.registry.url === undefined) {
     problems.push({ ...missing('registry.url', []), what: 'is required unless kafka.brokers is embedded' })
@@ -36,7 +36,7 @@ export function requireGateway(settings: Settings): asserts settings is Settings
   if (problems.length > 0) throw new SettingsError(problems)
 }
 
-function missingOfGateway({ gateway }: Settings, roles: string[]): Problem[] {
+function missingOfGateway({ gateway }: Settings, roles: string[]): SettingProblem[] {
   return [
     ...(gateway.url === undefined ? [missing('gateway.url', roles)] : []),
     ...(gateway.accounts.size === 0 ? [missing('gateway.apiKey', roles)] : []),
@@ -47,7 +47,7 @@ function hasRates({ gateway }: Settings): boolean {
   return [...gateway.accounts.values()].some(({ rate }) => rate !== undefined)
 }
 
-function missing(path: SettingPath, roles: string[]): Problem {
+function missing(path: SettingPath, roles: string[]): SettingProblem {
   const what = roles.length > 0 ? `is not set, and needed by ${roles.join(', ')}` : 'is not set'
   return { path, where: variableOf(path), what, example: definitions[path].example }
 }

@@ -4,13 +4,13 @@ import type { ItemResult } from './outcome.ts'
 import { type CallOptions, createTransport, type Transport } from './transport.ts'
 
 /** The fields of an operation without its type; additional properties pass through. */
-export type Fields<T extends OperationType> = OperationFields[T]
+export type FieldsOf<T extends OperationType> = OperationFields[T]
 
 /**
  * One operation in a request of its own.
  * @throws ValidationError before anything is sent; any other GatewayError when it was not executed or nobody can tell.
  */
-export type Send<T extends OperationType> = (fields: Fields<T>, options?: CallOptions) => Promise<Payload<T>>
+export type Send<T extends OperationType> = (fields: FieldsOf<T>, options?: CallOptions) => Promise<Payload<T>>
 
 /**
  * One operation without fields, in a request of its own.

@@ -2,7 +2,7 @@ import type { ErrorCode } from '../protocol/index.ts'
 
 export type GatewayErrorCode = ErrorCode | 'UNREACHABLE' | 'ABORTED' | 'PAYLOAD_UNREADABLE'
 
-interface Facts {
+interface ErrorFacts {
   code: GatewayErrorCode
   retryable?: boolean
   definite: boolean
@@ -20,7 +20,7 @@ export class GatewayError extends Error {
   /** How long the other side asks to wait, where it says so. */
   readonly retryAfterMs: number | null
 
-  constructor(message: string, { code, retryable = false, definite, retryAfterMs = null, ...options }: Facts) {
+  constructor(message: string, { code, retryable = false, definite, retryAfterMs = null, ...options }: ErrorFacts) {
     super(message, options)
     this.name = new.target.name
     this.code = code

@@ -1,21 +1,21 @@
 import type { $ZodChecks, $ZodType, $ZodTypes } from 'zod/v4/core'
 
-type Check = (value: unknown) => boolean
+type Predicate = (value: unknown) => boolean
 
-const never: Check = () => false
+const never: Predicate = () => false
 
 /**
  * Compiles a schema to a check that answers true only for what the schema accepts, and makes no garbage: zod makes a copy of
  * each object, a tenth of what a command leaves behind. What it does not know is never true: then zod has to say.
  */
-export function quickCheck(schema: $ZodType): Check {
+export function quickCheck(schema: $ZodType): Predicate {
   const { def } = (schema as $ZodTypes)._zod
   const rules = (def.checks ?? []).map(check => ruleOf((check as unknown as $ZodChecks)._zod.def))
   const type = 'coerce' in def && def.coerce ? never : typeCheck(def)
   return rules.length === 0 ? type : value => type(value) && rules.every(rule => rule(value))
 }
 
-function typeCheck(def: $ZodTypes['_zod']['def']): Check {
+function typeCheck(def: $ZodTypes['_zod']['def']): Predicate {
   switch (def.type) {
     case 'object':
       return def.catchall?._zod.def.type === 'unknown' ? objectCheck(def.shape) : never
@@ -38,7 +38,7 @@ function typeCheck(def: $ZodTypes['_zod']['def']): Check {
   }
 }
 
-function objectCheck(shape: Readonly<Record<string, $ZodType>>): Check {
+function objectCheck(shape: Readonly<Record<string, $ZodType>>): Predicate {
   const fields = Object.entries(shape).map(([name, schema]) => ({ name, check: quickCheck(schema) }))
   return value => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
@@ -48,7 +48,7 @@ function objectCheck(shape: Readonly<Record<string, $ZodType>>): Check {
   }
 }
 
-function ruleOf(rule: $ZodChecks['_zod']['def']): Check {
+function ruleOf(rule: $ZodChecks['_zod']['def']): Predicate {
   switch (rule.check) {
     case 'greater_than':
       return value => (value as number) > Number(rule.value) || (rule.inclusive && value === rule.value)

@@ -4,7 +4,7 @@ import { isObject, stringifyJson } from '../protocol/json.ts'
  * The fields of an object that the gateway sent. Each known one is taken as what it is wanted as; what cannot be read as
  * that, and what nobody takes, is left and goes on as it came. So nothing is lost over an unexpected form.
  */
-export class Fields {
+export class PayloadFields {
   readonly #object: Readonly<Record<string, unknown>>
   readonly #taken: string[] = []
   /** The parts of nested objects that nobody took. */
@@ -23,10 +23,10 @@ export class Fields {
   }
 
   /** A nested object, of which the part that is not read is left. */
-  object<T>(name: string, read: (fields: Fields) => T): T | null {
+  object<T>(name: string, read: (fields: PayloadFields) => T): T | null {
     const value = this.#object[name]
     if (!isObject(value)) return this.take<T>(name, () => null)
-    const inner = new Fields(value)
+    const inner = new PayloadFields(value)
     const result = read(inner)
     const { rest } = inner
     if (rest === null) this.#taken.push(name)
@@ -35,10 +35,10 @@ export class Fields {
   }
 
   /** A list of objects, without what is none. It is left as a whole where any of it was not read. */
-  list<T>(name: string, read: (fields: Fields) => T): T[] {
+  list<T>(name: string, read: (fields: PayloadFields) => T): T[] {
     const value = this.#object[name]
     if (!Array.isArray(value)) return this.take<T[]>(name, () => null) ?? []
-    const items = value.filter(isObject).map(item => new Fields(item))
+    const items = value.filter(isObject).map(item => new PayloadFields(item))
     const results = items.map(read)
     const isWhole = items.length === value.length && items.every(({ rest }) => rest === null)
     if (isWhole) this.#taken.push(name)

@@ -1,6 +1,6 @@
 import { operations, type SendType } from '../protocol/index.ts'
 import { isObject } from '../protocol/json.ts'
-import { Fields, flagOrNull, int32OrNull, intOrNull, jsonOrNull, numberOrNull, textOrNull } from './fields.ts'
+import { flagOrNull, int32OrNull, intOrNull, jsonOrNull, numberOrNull, PayloadFields, textOrNull } from './fields.ts'
 import type {
   SendResult,
   SendResultHlr,
@@ -20,7 +20,7 @@ export const noPayload: ResultPayload = { msgId: null, parts: null, code: null, 
  */
 export function readPayload(type: SendType, data: unknown): ResultPayload {
   if (!isObject(data)) return { ...noPayload, payload: jsonOrNull(data) }
-  const fields = new Fields(data)
+  const fields = new PayloadFields(data)
   fields.take('id', textOrNull) // the echo of the command's
   const { answer } = operations[type]
   if (answer === 'lookup') {
@@ -35,7 +35,7 @@ export function readPayload(type: SendType, data: unknown): ResultPayload {
   return read
 }
 
-function readHlr(fields: Fields): SendResultHlr | null {
+function readHlr(fields: PayloadFields): SendResultHlr | null {
   const phone = fields.take('phone', intOrNull)
   if (phone === null) return null
   return {
@@ -48,18 +48,18 @@ function readHlr(fields: Fields): SendResultHlr | null {
   }
 }
 
-const readNetwork = (fields: Fields): SendResultHlrNetwork => ({
+const readNetwork = (fields: PayloadFields): SendResultHlrNetwork => ({
   origin: fields.object('origin', readOperator),
   ported: fields.object('ported', readOperator),
 })
 
-const readOperator = (fields: Fields): SendResultHlrOperator => ({
+const readOperator = (fields: PayloadFields): SendResultHlrOperator => ({
   name: fields.take('name', textOrNull),
   prefix: fields.take('prefix', intOrNull),
   country: fields.object('country', readCountry),
 })
 
-const readCountry = (fields: Fields): SendResultHlrCountry => ({
+const readCountry = (fields: PayloadFields): SendResultHlrCountry => ({
   name: fields.take('name', textOrNull),
   prefix: fields.take('prefix', intOrNull),
 })

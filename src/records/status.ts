@@ -2,7 +2,7 @@ import type { OutgoingRecord } from '../bus/port.ts'
 import { inVersions } from '../bus/shorter.ts'
 import { instantOf, stateOf } from '../protocol/index.ts'
 import { type TraceContext, traceHeaders } from '../telemetry/trace.ts'
-import { Fields, flagOrNull, intOrNull, jsonOrNull, numberOrNull, textOrNull } from './fields.ts'
+import { flagOrNull, intOrNull, jsonOrNull, numberOrNull, PayloadFields, textOrNull } from './fields.ts'
 import type { StatusEvent, StatusEventReply, StatusEventReplyMedia } from './generated.ts'
 import { type Shortening, shortened } from './shorten.ts'
 
@@ -14,7 +14,7 @@ export type ToldStatus = Omit<
 
 /** Reads a status. It never fails, and loses nothing: what is not as the specification says stays in `extra`. */
 export function readStatus(body: Readonly<Record<string, unknown>>): ToldStatus {
-  const fields = new Fields(body)
+  const fields = new PayloadFields(body)
   fields.take('id', textOrNull) // the echo of the command's
   const status = fields.take('status', textOrNull) ?? ''
   const success = fields.take('success', flagOrNull)
@@ -36,13 +36,13 @@ export function readStatus(body: Readonly<Record<string, unknown>>): ToldStatus 
 
 const instantOrNull = (value: unknown): number | null => (typeof value === 'string' ? instantOf(value) : null)
 
-const readReply = (fields: Fields): StatusEventReply => ({
+const readReply = (fields: PayloadFields): StatusEventReply => ({
   datetime: fields.take('datetime', textOrNull),
   message: fields.take('message', textOrNull),
   media: fields.object('media', readMedia),
 })
 
-const readMedia = (fields: Fields): StatusEventReplyMedia => ({
+const readMedia = (fields: PayloadFields): StatusEventReplyMedia => ({
   url: fields.take('url', textOrNull),
   filename: fields.take('filename', textOrNull),
   filesize: fields.take('filesize', wholeBytes),

@@ -1,6 +1,6 @@
-import type { Message } from './executions.ts'
-import type { Exchange, Operation } from './gateway.ts'
-import type { Outcome } from './outcomes.ts'
+import type { Ending } from './endings.ts'
+import type { ExecutedMessage } from './executions.ts'
+import type { Exchange, GivenOperation } from './gateway.ts'
 
 const callbackTypes = ['sms', 'viber', 'voice', 'rcs']
 
@@ -8,18 +8,23 @@ const callbackTypes = ['sms', 'viber', 'voice', 'rcs']
  * The body of a status callback (specification, Events). `type` is left out for channels off the specification's list
  * (telegram, whatsapp): only `success` is required.
  */
-export function statusCallback(operation: Operation, message: Message, outcome: Outcome, exchange: Exchange): string {
+export function statusCallback(
+  operation: GivenOperation,
+  message: ExecutedMessage,
+  ending: Ending,
+  exchange: Exchange,
+): string {
   const { id, dtmf } = operation
   const { gateway, requestId } = exchange
   const { channel } = message
-  const spoken = channel === 'voice' && outcome.success
+  const spoken = channel === 'voice' && ending.success
   return JSON.stringify({
-    success: outcome.success,
+    success: ending.success,
     ...(id !== undefined && { id: String(id) }),
     msg_id: String(message.msgId),
     ...(callbackTypes.includes(channel) && { type: channel }),
-    status: outcome.status,
-    ...(outcome.error !== undefined && { error: outcome.error }),
+    status: ending.status,
+    ...(ending.error !== undefined && { error: ending.error }),
     updated: new Date(message.finalAt).toISOString(),
     ...(spoken && { duration: 1 + Math.floor(gateway.chance('duration', id) * 60) }),
     ...(spoken && dtmf === true && { reply: String(Math.floor(gateway.chance('reply', id) * 10)) }),
@@ -29,7 +34,7 @@ export function statusCallback(operation: Operation, message: Message, outcome: 
 }
 
 /** Makes the replies of a two-way Viber message's recipient (public facts): a text, then a picture. */
-export function repliesTo({ finalAt, msgId }: Message): object[] {
+export function repliesTo({ finalAt, msgId }: ExecutedMessage): object[] {
   const at = (seconds: number) => new Date(finalAt + seconds * 1000).toISOString()
   const picture = { url: `https://media.example/${msgId}.jpg`, filename: `${msgId}.jpg`, filesize: 20_480 }
   return [
@@ -39,7 +44,7 @@ export function repliesTo({ finalAt, msgId }: Message): object[] {
 }
 
 /** The body of the callback that tells of a refusal: there is no message, and so no msg_id. */
-export function refusalCallback({ id, type }: Operation, error: string, { gateway, requestId }: Exchange): string {
+export function refusalCallback({ id, type }: GivenOperation, error: string, { gateway, requestId }: Exchange): string {
   return JSON.stringify({
     success: false,
     ...(id !== undefined && { id: String(id) }),

@@ -7,7 +7,7 @@ import { type FaultName, faults, type Incoming, type Processed } from './faults.
 import type { Exchange, Gateway } from './gateway.ts'
 import { readText, sendAnswer } from './http.ts'
 import { isRefused } from './items.ts'
-import type { Log, LogEntry } from './log.ts'
+import type { LogEntry, RequestLog } from './log.ts'
 import { callBackRefusals } from './refusals.ts'
 import { answered, queued } from './replies.ts'
 import { texts } from './texts.ts'
@@ -26,12 +26,18 @@ export function createEndpoint(
   gateway: Gateway,
   accounts: Accounts,
   timers: Timers,
-  log: Log,
+  log: RequestLog,
   takeFault: () => FaultName | undefined,
 ): Endpoint {
   let requests = 0
 
-  function process(request: IncomingMessage, text: string, visit: Visit, entry: LogEntry, refusal?: string): Processed {
+  function process(
+    request: IncomingMessage,
+    text: string,
+    visit: EndpointVisit,
+    entry: LogEntry,
+    refusal?: string,
+  ): Processed {
     if (request.method !== 'POST') return { error: texts.method }
     const envelope = readEnvelope(request.headers['content-type'], text, accounts, gateway.settings)
     if ('error' in envelope) return envelope
@@ -49,7 +55,7 @@ export function createEndpoint(
     const fault = takeFault()
     const entry = entryOf(gateway.now(), fault)
     log.add(entry)
-    const visit: Visit = { holds: [], ...(requestId !== undefined && { requestId }) }
+    const visit: EndpointVisit = { holds: [], ...(requestId !== undefined && { requestId }) }
     const incoming: Incoming = {
       process: refusal => noted(process(request, text, visit, entry, refusal), entry),
       reply: processed => (requestId === undefined ? answered(processed) : queued(processed, requestId)),
@@ -71,7 +77,7 @@ export function createEndpoint(
   }
 }
 
-type Visit = Pick<Exchange, 'holds' | 'requestId'>
+type EndpointVisit = Pick<Exchange, 'holds' | 'requestId'>
 
 function entryOf(now: number, fault: FaultName | undefined): LogEntry {
   return {

@@ -1,14 +1,14 @@
 import { isOperationType, isSendType, operations, parseJson, stringifyJson } from '../protocol/index.ts'
 import type { Accounts, SandboxAccount } from './accounts.ts'
+import { endingOf } from './endings.ts'
 import type { Processed } from './faults.ts'
-import type { Exchange, Operation } from './gateway.ts'
+import type { Exchange, GivenOperation } from './gateway.ts'
 import { refused } from './items.ts'
 import { handlerOf } from './operations/handlers.ts'
-import { outcomeOf } from './outcomes.ts'
-import type { Settings } from './settings.ts'
+import type { SandboxSettings } from './settings.ts'
 import { texts } from './texts.ts'
 
-export interface Envelope {
+export interface AdmittedEnvelope {
   account: SandboxAccount
   data: unknown[]
 }
@@ -18,8 +18,8 @@ export function readEnvelope(
   contentType: string | undefined,
   text: string,
   accounts: Accounts,
-  settings: Settings,
-): Envelope | { error: string } {
+  settings: SandboxSettings,
+): AdmittedEnvelope | { error: string } {
   if (!/^application\/json\s*(;|$)/i.test(contentType ?? '')) return { error: texts.contentType }
   let body: { auth?: unknown; data?: unknown } | null
   try {
@@ -58,13 +58,13 @@ function executeOne(raw: unknown, exchange: Exchange): string {
     const problem = problemOf(type, raw)
     if (problem !== undefined) return refused(problem, rawId(raw))
   }
-  return handlerOf(type)(raw as Operation, exchange)
+  return handlerOf(type)(raw as GivenOperation, exchange)
 }
 
 const fieldTexts: Readonly<Record<string, string>> = { phone: texts.phone, sms_message: texts.smsText }
 
 /** A short text that names the first wrong field and never its value. */
-function problemOf(type: Operation['type'], raw: unknown): string | undefined {
+function problemOf(type: GivenOperation['type'], raw: unknown): string | undefined {
   const parsed = operations[type].schema.safeParse(raw)
   if (parsed.success) return undefined
   const path = parsed.error.issues[0]?.path.join('.') ?? ''
@@ -72,8 +72,8 @@ function problemOf(type: Operation['type'], raw: unknown): string | undefined {
 }
 
 function isOtpRefused(raw: unknown): boolean {
-  const { type, phone } = (raw ?? {}) as Partial<Operation>
-  return isSendType(type) && operations[type].alone && outcomeOf(type, phone ?? 0).refused === texts.operator
+  const { type, phone } = (raw ?? {}) as Partial<GivenOperation>
+  return isSendType(type) && operations[type].alone && endingOf(type, phone ?? 0).refused === texts.operator
 }
 
 /** The identifier of an operation that was not checked, as JSON text. */

@@ -1,7 +1,7 @@
 import { createIdIndex, type Id } from './id-index.ts'
 
 /** What an account's executed message looks like from outside. */
-export interface Message {
+export interface ExecutedMessage {
   msgId: number
   channel: string
   status: string
@@ -14,9 +14,9 @@ export interface Message {
  * Columns instead of objects: a million identifiers stay below 60 MB and out of the garbage collector's way.
  */
 export interface Executions {
-  add(id: Id | undefined, message: Message): void
+  add(id: Id | undefined, message: ExecutedMessage): void
   executionsOf(id: Id): number
-  messageOf(id: Id): Message | undefined
+  messageOf(id: Id): ExecutedMessage | undefined
   counts(): { executed: number; ids: number; billedTwice: number }
 }
 

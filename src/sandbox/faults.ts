@@ -4,7 +4,7 @@ import { texts } from './texts.ts'
 /** What processing an envelope gave: its items as JSON texts, or the envelope's refusal. */
 export type Processed = { items: string[] } | { error: string }
 
-export interface Reply {
+export interface HttpReply {
   end: 'reply'
   status: number
   headers: Record<string, string>
@@ -14,14 +14,14 @@ export interface Reply {
 }
 
 /** How a request ends. */
-export type Answer = Reply | { end: 'reset' } | { end: 'stall' }
+export type RequestEnd = HttpReply | { end: 'reset' } | { end: 'stall' }
 
 /** A request that was read, and how its interface answers. */
 export interface Incoming {
   /** Processes the request's envelope; with a text, every item is refused with it instead. */
   process(refusal?: string): Processed
   /** The interface's ordinary answer. */
-  reply(processed: Processed): Reply
+  reply(processed: Processed): HttpReply
 }
 
 interface Fault {
@@ -29,7 +29,7 @@ interface Fault {
   meaning: string
   /** Whether the operations are executed (and billed). */
   executes: boolean
-  answer(incoming: Incoming): Answer
+  answer(incoming: Incoming): RequestEnd
 }
 
 const json = { 'Content-Type': 'application/json' }
@@ -141,21 +141,21 @@ export function isFaultName(name: unknown): name is FaultName {
 
 const badGateway = '<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>'
 
-function page(status: number, headers: Record<string, string>, body: string): Reply {
+function page(status: number, headers: Record<string, string>, body: string): HttpReply {
   return { end: 'reply', status, headers, body }
 }
 
-function after(incoming: Incoming, answer: Answer): Answer {
+function after(incoming: Incoming, answer: RequestEnd): RequestEnd {
   incoming.process()
   return answer
 }
 
-function body(incoming: Incoming, change: (text: string) => string): Answer {
+function body(incoming: Incoming, change: (text: string) => string): RequestEnd {
   const answer = incoming.reply(incoming.process())
   return { ...answer, body: change(answer.body) }
 }
 
-function items(incoming: Incoming, change: (items: string[]) => string[]): Answer {
+function items(incoming: Incoming, change: (items: string[]) => string[]): RequestEnd {
   const processed = incoming.process()
   return incoming.reply('items' in processed ? { items: change(processed.items) } : processed)
 }

@@ -3,11 +3,11 @@ import type { SandboxAccount } from './accounts.ts'
 import type { Callbacks } from './callbacks.ts'
 import type { Chance } from './chance.ts'
 import type { Id } from './id-index.ts'
-import type { Settings } from './settings.ts'
+import type { SandboxSettings } from './settings.ts'
 
 /** What every request shares. */
 export interface Gateway {
-  settings: Settings
+  settings: SandboxSettings
   chance: Chance
   callbacks: Callbacks
   now(): number
@@ -17,7 +17,7 @@ export interface Gateway {
 }
 
 /** One element of `data`, once it was checked. */
-export interface Operation {
+export interface GivenOperation {
   type: OperationType
   id?: Id
   phone?: number | bigint
@@ -38,7 +38,7 @@ export interface Exchange {
 }
 
 /** Executes one operation and answers its item as a JSON text. */
-export type Handler = (operation: Operation, exchange: Exchange) => string
+export type Handler = (operation: GivenOperation, exchange: Exchange) => string
 
 /** An identifier as it stands in an answer. */
 export function idText(id: Id, { settings }: Gateway): string {

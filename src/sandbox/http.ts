@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Timers } from './clock.ts'
-import type { Answer, Reply } from './faults.ts'
+import type { HttpReply, RequestEnd } from './faults.ts'
 
 const dripPieces = 10
 const dripPauseMs = 100
@@ -11,7 +11,7 @@ export function readText(request: IncomingMessage, done: (text: string) => void)
   request.on('end', () => done((chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)).toString()))
 }
 
-export function sendAnswer(response: ServerResponse, answer: Answer, timers: Timers): void {
+export function sendAnswer(response: ServerResponse, answer: RequestEnd, timers: Timers): void {
   if (answer.end === 'reset') response.socket?.resetAndDestroy()
   if (answer.end === 'reply' && answer.dripping) drip(response, answer, timers)
   else if (answer.end === 'reply') sendReply(response, answer)
@@ -22,7 +22,7 @@ export function sendJson(response: ServerResponse, status: number, value: unknow
   sendReply(response, { end: 'reply', status, headers, body: `${JSON.stringify(value, null, 2)}\n` })
 }
 
-function sendReply(response: ServerResponse, { status, headers, body }: Reply): void {
+function sendReply(response: ServerResponse, { status, headers, body }: HttpReply): void {
   writeHead(response, status, headers, Buffer.byteLength(body))
   response.end(body)
 }
@@ -31,7 +31,7 @@ function writeHead(response: ServerResponse, status: number, headers: Record<str
   response.writeHead(status, { ...headers, 'Content-Length': length })
 }
 
-function drip(response: ServerResponse, { status, headers, body }: Reply, timers: Timers): void {
+function drip(response: ServerResponse, { status, headers, body }: HttpReply, timers: Timers): void {
   const bytes = Buffer.from(body)
   const size = Math.ceil(bytes.length / dripPieces)
   const next = (offset: number): void => {

@@ -10,14 +10,14 @@ export interface LogEntry {
   fault: string | null
 }
 
-export interface Log {
+export interface RequestLog {
   add(entry: LogEntry): void
   /** Oldest first. */
   list(): LogEntry[]
 }
 
 /** Keeps the last `size` entries. */
-export function createLog(size: number): Log {
+export function createLog(size: number): RequestLog {
   const entries: LogEntry[] = []
   let next = 0
   return {

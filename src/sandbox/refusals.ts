@@ -1,7 +1,7 @@
 import { isOperationType, operations as protocol } from '../protocol/index.ts'
 import { refusalCallback } from './callback.ts'
 import { within } from './chance.ts'
-import type { Exchange, Operation } from './gateway.ts'
+import type { Exchange, GivenOperation } from './gateway.ts'
 import { isRefused } from './items.ts'
 
 /**
@@ -11,7 +11,7 @@ import { isRefused } from './items.ts'
 export function callBackRefusals(operations: unknown[], items: string[], exchange: Exchange): void {
   const { callbacks, settings, chance } = exchange.gateway
   for (const [i, item] of items.entries()) {
-    const operation = operations[i] as Operation | null
+    const operation = operations[i] as GivenOperation | null
     const url = isRefused(item) ? hookOf(operation, settings.voiceHook) : undefined
     if (!operation || url === undefined) continue
     const { error } = JSON.parse(item) as { error: string }
@@ -20,7 +20,7 @@ export function callBackRefusals(operations: unknown[], items: string[], exchang
   }
 }
 
-function hookOf(operation: Operation | null, voiceHook: boolean): string | undefined {
+function hookOf(operation: GivenOperation | null, voiceHook: boolean): string | undefined {
   const { type, hook } = operation ?? {}
   if (!isOperationType(type) || typeof hook !== 'string') return undefined
   const kept = protocol[type].hook

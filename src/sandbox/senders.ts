@@ -1,5 +1,5 @@
 import { isSendType, operations } from '../protocol/index.ts'
-import type { Operation } from './gateway.ts'
+import type { GivenOperation } from './gateway.ts'
 
 export const isSenderField = (name: string): boolean => name.endsWith('_signature')
 
@@ -7,7 +7,7 @@ const wellFormed = /^[A-Za-z0-9._-]{3,11}$/
 const signedStages = ['sms', 'viber', 'rcs'] as const
 
 /** Whether every sender name of an operation is accepted. WhatsApp's is not looked at, as the specification says. */
-export function sendersAccepted(operation: Operation, senders: ReadonlySet<string> | null): boolean {
+export function sendersAccepted(operation: GivenOperation, senders: ReadonlySet<string> | null): boolean {
   const accepts = (name: unknown): boolean =>
     name === undefined || (typeof name === 'string' && (senders ? senders.has(name) : wellFormed.test(name)))
 

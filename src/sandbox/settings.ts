@@ -59,13 +59,13 @@ export interface SandboxOptions {
   clock?: SandboxClock
 }
 
-export interface Settings extends Required<Omit<SandboxOptions, 'latencyMs' | 'callbackDelayMs' | 'senders'>> {
+export interface SandboxSettings extends Required<Omit<SandboxOptions, 'latencyMs' | 'callbackDelayMs' | 'senders'>> {
   latencyMs: Span
   callbackDelayMs: Span
   senders: ReadonlySet<string> | null
 }
 
-export function settingsOf(options: SandboxOptions): Settings {
+export function settingsOf(options: SandboxOptions): SandboxSettings {
   return {
     port: 0,
     host: '127.0.0.1',

@@ -15,13 +15,13 @@ const stages = [
   'delivered',
 ] as const
 
-type Stage = (typeof stages)[number]
+type LifecycleStage = (typeof stages)[number]
 
 /** What is known of one message. Made by `newLifecycle`, `newUnhookedLifecycle` and `lifecycleAfter` only. */
 export interface Lifecycle {
   /** Whether the message went without a hook of its own: only then do unverified events tell anything about it. */
   unhooked: boolean
-  stage: Stage
+  stage: LifecycleStage
   /** The gateway's own word for it; null until an event came. */
   status: string | null
   /** When the stage was reached, milliseconds since 1970: the earliest time that was told. Null until an event came. */
@@ -70,7 +70,7 @@ export function verdictOf({ stage }: Lifecycle): 'DELIVERED' | 'FAILED' | 'UNKNO
   return stage === 'given up' ? 'UNKNOWN' : null
 }
 
-function stageOf({ state, final, verified }: StatusFacts): Stage {
+function stageOf({ state, final, verified }: StatusFacts): LifecycleStage {
   if (state === 'DELIVERED') return verified ? 'delivered' : 'delivered, unverified'
   if (state === 'FAILED') return verified ? 'failed' : 'failed, unverified'
   if (state === 'UNKNOWN') return final ? 'given up' : 'sent'

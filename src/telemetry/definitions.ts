@@ -3,7 +3,7 @@ import { commitSeconds, deliverySeconds, operations, rateWaitSeconds, requestSec
 import * as label from './labels.ts'
 
 /** A label's values: a closed list, or what it is that they name. */
-export type Values = readonly string[] | keyof typeof openLabels
+export type LabelValues = readonly string[] | keyof typeof openLabels
 
 /** Labels whose values are not listed here, and what bounds them. */
 export const openLabels = {
@@ -16,7 +16,7 @@ export const openLabels = {
 
 interface Definition {
   type: 'counter' | 'histogram' | 'gauge'
-  labels: Readonly<Record<string, Values>>
+  labels: Readonly<Record<string, LabelValues>>
   /** One sentence. */
   meaning: string
   /** What somebody who looks at it does about it. */

@@ -5,9 +5,9 @@ import {
   definitions,
   type HistogramName,
   type LabelsOf,
+  type LabelValues,
   type MetricName,
   type ToldGaugeName,
-  type Values,
 } from './definitions.ts'
 import { createRegistry, type MetricRegistry } from './exposition.ts'
 import type { GaugeSource } from './gauges.ts'
@@ -103,7 +103,7 @@ function startsOf(name: MetricName, known: KnownLabels): Labels[] {
   )
 }
 
-function valuesOf(values: Values, known: KnownLabels): readonly string[] {
+function valuesOf(values: LabelValues, known: KnownLabels): readonly string[] {
   if (values === 'topic' || values === 'account') return known[values]
   return typeof values === 'string' ? [] : values
 }

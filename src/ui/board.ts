@@ -4,7 +4,7 @@ import { remedies } from '../inspect/message/conclusion.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { DeadLetterCauses } from './dead-letter-causes.ts'
 import { groupProgress } from './group-progress.ts'
-import type { AccountNow, ChannelRow, Failure, FunnelRow, History, Now, PartitionNow, Source } from './now.ts'
+import type { AccountNow, ChannelRow, Failure, FunnelRow, History, Now, PartitionNow, SourceState } from './now.ts'
 import { OpenDoubtList } from './open-doubts.ts'
 import { OperatorPauses } from './operator-pauses.ts'
 import { followTraffic, type TopicTraffic } from './topic-traffic.ts'
@@ -136,7 +136,7 @@ export class Board {
     return [...commands, ...others, this.#doubts, this.#deadLetters, this.#pauses]
   }
 
-  #sources(): Source[] {
+  #sources(): SourceState[] {
     const { kafka } = this.#options.settings
     const name = Array.isArray(kafka.brokers) ? kafka.brokers.join(', ') : 'the bus inside this process'
     const troubles = [this.#trouble, ...this.#parts().map(({ trouble }) => trouble)].filter(trouble => trouble !== null)

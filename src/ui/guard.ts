@@ -24,7 +24,7 @@ export const safetyHeaders = {
   'cache-control': 'no-store',
 }
 
-export interface Refusal {
+export interface PageRefusal {
   status: number
   /** A sentence for people. */
   text: string
@@ -35,7 +35,7 @@ export interface Refusal {
  * Why a request is not answered; null: it is. A page of somebody else's, open in the same browser, can ask this server:
  * under its own name, which it lets lead to 127.0.0.1 (DNS rebinding), or as another site. Neither is answered.
  */
-export function refusalOf({ method, headers }: IncomingMessage): Refusal | null {
+export function refusalOf({ method, headers }: IncomingMessage): PageRefusal | null {
   if (!ownNames.test(headers.host ?? '')) {
     const text =
       'This page answers only to the names localhost, 127.0.0.1 and [::1], so that no web site can read it under a name of ' +

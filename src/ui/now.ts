@@ -13,9 +13,9 @@ export interface Now {
   show: boolean
   /** Where counts, rates, lag and window come from. */
   figures: 'workers' | 'topics'
-  sources: Source[]
+  sources: SourceState[]
   /** In order of urgency. */
-  lanes: Lane[]
+  lanes: LaneState[]
   /** What became of commands, by type of message. */
   funnel: FunnelRow[]
   /** Workers count verdicts by the channel that delivered, and each status event; null: the funnel has them, by type. */
@@ -42,7 +42,7 @@ export interface History {
 }
 
 /** Brokers, the registry, or a worker. */
-export interface Source {
+export interface SourceState {
   name: string
   kind: 'brokers' | 'worker'
   /** Why it cannot be read now; null: it can. */
@@ -51,7 +51,7 @@ export interface Source {
   reasons: string[]
 }
 
-export interface Lane {
+export interface LaneState {
   topic: string
   /** Commands, over the last ten seconds. */
   perSecond: number

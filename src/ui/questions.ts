@@ -1,6 +1,6 @@
-import type { Filters } from '../inspect/dead-letters/select.ts'
+import type { LetterFilters } from '../inspect/dead-letters/select.ts'
 import { weekMs } from '../inspect/message/tell.ts'
-import type { Question } from './searches.ts'
+import type { SearchQuestion } from './searches.ts'
 
 /** The page asked for something that makes no sense; the message says what would. */
 export class WrongQuestion extends Error {
@@ -15,7 +15,7 @@ const mostMs = 10 * 365 * 24 * 3_600_000
  * @param show whether phones may be looked for
  * @throws WrongQuestion
  */
-export function questionOf(asked: URLSearchParams, show: boolean): Question {
+export function questionOf(asked: URLSearchParams, show: boolean): SearchQuestion {
   const text = (asked.get('text') ?? '').trim()
   const by = asked.get('by')
   const account = asked.get('account')
@@ -39,7 +39,7 @@ export function questionOf(asked: URLSearchParams, show: boolean): Question {
 const isId = (text: string) => /^\d{1,19}$/.test(text) && BigInt(text) >= 1n && BigInt(text) < 2n ** 63n
 
 /** Which dead letters `/api/replay?stage=…&code=…&topic=…` is about. */
-export function filtersOf(asked: URLSearchParams): Filters {
+export function filtersOf(asked: URLSearchParams): LetterFilters {
   const names = ['stage', 'code', 'topic'] as const
   return Object.fromEntries(names.flatMap(name => (asked.has(name) ? [[name, asked.get(name)!]] : [])))
 }

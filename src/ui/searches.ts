@@ -3,8 +3,8 @@ import type { Bus } from '../bus/port.ts'
 import type { Settings } from '../config/index.ts'
 import { jsonOf } from '../inspect/dead-letters/letter.ts'
 import { planReplay } from '../inspect/dead-letters/replay.ts'
-import type { Filters } from '../inspect/dead-letters/select.ts'
-import type { Evidence } from '../inspect/message/evidence.ts'
+import type { LetterFilters } from '../inspect/dead-letters/select.ts'
+import type { Findings } from '../inspect/message/findings.ts'
 import { type RecentCommand, recentCommands } from '../inspect/message/recent.ts'
 import { MessageSearch } from '../inspect/message/search.ts'
 import { searchedText } from '../inspect/message/story.ts'
@@ -13,7 +13,7 @@ import type { SendCommand } from '../records/generated.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 
 /** A question for messages. By `phone`, the text is its last digits. */
-export interface Question {
+export interface SearchQuestion {
   by: 'id' | 'correlation' | 'tenant' | 'phone'
   text: string
   /** Ids are unique within one. Default: any. */
@@ -22,7 +22,7 @@ export interface Question {
   since: number
 }
 
-export interface Answer {
+export interface SearchAnswer {
   /** The stories of single messages, each as the lines of `busgate message --json`. */
   stories: { id: bigint; found: boolean; lines: object[]; searched: string[] }[]
   /** Commands of messages that are listed only, the newest first. */
@@ -41,7 +41,7 @@ export interface ReplayPreview {
   command: string
 }
 
-export interface SearchOptions {
+export interface SearchesOptions {
   bus: Bus
   registry: SchemaRegistry
   settings: Settings
@@ -61,20 +61,20 @@ export class Busy extends Error {
 
 /** Answers what the page is asked, one after the other: each search reads as fast as the brokers and one core can. */
 export class Searches {
-  readonly #options: SearchOptions
+  readonly #options: SearchesOptions
   readonly #turns = pLimit(1)
 
-  constructor(options: SearchOptions) {
+  constructor(options: SearchesOptions) {
     this.#options = options
   }
 
   /** @throws Busy; the signal's reason, when it gives up */
-  find(question: Question, ending: AbortSignal): Promise<Answer> {
+  find(question: SearchQuestion, ending: AbortSignal): Promise<SearchAnswer> {
     return this.#inTurn(ending, () => this.#find(question, ending))
   }
 
   /** Says what `busgate dlq replay --all` would do with these dead letters. Nothing is written. @throws as `find` */
-  previewReplay(filters: Filters, ending: AbortSignal): Promise<ReplayPreview> {
+  previewReplay(filters: LetterFilters, ending: AbortSignal): Promise<ReplayPreview> {
     return this.#inTurn(ending, async () => {
       const { bus, settings } = this.#options
       const { ready, refused } = await planReplay(bus, settings.topics.deadLetters, filters, ending)
@@ -96,38 +96,38 @@ export class Searches {
     })
   }
 
-  async #find({ by, text, account, since }: Question, ending: AbortSignal): Promise<Answer> {
+  async #find({ by, text, account, since }: SearchQuestion, ending: AbortSignal): Promise<SearchAnswer> {
     const { show, ...options } = this.#options
     if (by === 'tenant') return this.#list(since, ending, command => command.tenant === text)
     if (by === 'phone') return this.#list(since, ending, command => String(command.phone).endsWith(text))
     const wide = new MessageSearch({ ...options, since, ending })
     const { ids, more } = by === 'id' ? { ids: [BigInt(text)], more: false } : await wide.idsOf(text, mostIds)
-    const stories: Answer['stories'] = []
+    const stories: SearchAnswer['stories'] = []
     for (const id of ids) {
-      const evidence = await new MessageSearch({ ...options, since, ending }).byId(id)
+      const findings = await new MessageSearch({ ...options, since, ending }).byId(id)
       ending.throwIfAborted() // a part of it would tell another story
-      const story = tell(evidence, id, { ...(account !== undefined && { account }), show })
+      const story = tell(findings, id, { ...(account !== undefined && { account }), show })
       stories.push({ id, found: story.found, lines: linesOf(story), searched: searchedText(story) })
     }
     ending.throwIfAborted()
-    const searched = by === 'id' ? [] : searchedText(wide.evidence)
+    const searched = by === 'id' ? [] : searchedText(wide.findings)
     return { stories, commands: [], more, searched }
   }
 
-  async #list(since: number, ending: AbortSignal, isOne: (command: SendCommand) => boolean): Promise<Answer> {
+  async #list(since: number, ending: AbortSignal, isOne: (command: SendCommand) => boolean): Promise<SearchAnswer> {
     const found = await recentCommands({ ...this.#options, since, ending }, isOne, mostListed)
     const commands = found.newest.map(({ phone: _, ...command }) => command)
     return {
       stories: [],
       commands,
       more: found.matching > commands.length,
-      searched: searchedText(found satisfies Partial<Evidence>),
+      searched: searchedText(found satisfies Partial<Findings>),
     }
   }
 }
 
 /** The command line with which a person replays them. */
-function replayCommand({ stage, code, topic }: Filters): string {
+function replayCommand({ stage, code, topic }: LetterFilters): string {
   const flags = Object.entries({ stage, code, topic }).flatMap(([name, value]) =>
     value === undefined
       ? []

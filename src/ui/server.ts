@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { Board, type BoardOptions } from './board.ts'
 import { pageFiles } from './files.ts'
-import { type Refusal, refusalOf, safetyHeaders } from './guard.ts'
+import { type PageRefusal, refusalOf, safetyHeaders } from './guard.ts'
 import { filtersOf, questionOf, WrongQuestion } from './questions.ts'
 import { Busy, Searches } from './searches.ts'
 
@@ -98,7 +98,7 @@ function gone(response: ServerResponse): AbortSignal {
   return ending.signal
 }
 
-function refuse(response: ServerResponse, { status, text, headers }: Refusal): void {
+function refuse(response: ServerResponse, { status, text, headers }: PageRefusal): void {
   response
     .writeHead(status, { ...safetyHeaders, ...headers, 'content-type': 'text/plain; charset=utf-8' })
     .end(`${text}\n`)

@@ -8,14 +8,14 @@ import type { SchemaRegistry } from '../records/registry.ts'
 import { schemas } from '../records/schemas.ts'
 import { FollowedTopic } from './followed-topic.ts'
 import type { Traffic } from './traffic.ts'
-import { Verdicts } from './verdicts.ts'
+import { VerdictCounter } from './verdicts.ts'
 
 const now = async (tps: readonly unknown[]) => tps.map(() => 'latest' as const)
 
 export interface TopicTraffic {
   commands: FollowedTopic[]
   others: FollowedTopic[]
-  verdicts: Verdicts
+  verdicts: VerdictCounter
 }
 
 /** Counts what comes onto the topics of commands, results and statuses from now on. */
@@ -30,7 +30,7 @@ export function followTraffic(
     result: createDecoder<SendResult>(schemas.result, registry),
     status: createDecoder<StatusEvent>(schemas.status, registry),
   }
-  const verdicts = new Verdicts(traffic)
+  const verdicts = new VerdictCounter(traffic)
 
   async function countCommands(topic: string, records: readonly BusRecord[]): Promise<void> {
     for (const one of await decodeAll(decoders.command, records)) {

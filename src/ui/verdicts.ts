@@ -12,7 +12,7 @@ const laterWords = /^(READ|REPLIED)$/i
  * Counts one verdict for each message, by the type of the message: status events name the channel, come several times, and
  * may come before the result. Of a message that was sent before, or whose result was forgotten, the channel is counted.
  */
-export class Verdicts {
+export class VerdictCounter {
   readonly #traffic: Traffic
   /** Types of messages that were sent; null: its verdict has been counted. */
   readonly #known = new Map<string, string | null>()

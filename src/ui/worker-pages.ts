@@ -1,6 +1,6 @@
 import { isObject, parseJson } from '../protocol/json.ts'
 import { type Sample, samplesIn } from './exposition-text.ts'
-import type { AccountNow, PartitionNow, Pause, Source } from './now.ts'
+import type { AccountNow, PartitionNow, Pause, SourceState } from './now.ts'
 import { stepMs, type Traffic } from './traffic.ts'
 
 const answerMs = 1500
@@ -47,7 +47,7 @@ export class WorkerPages {
     await Promise.all(this.#pages.map(page => page.ask()))
   }
 
-  get sources(): Source[] {
+  get sources(): SourceState[] {
     return this.#pages.map(({ url, trouble, reasons }) => ({ name: url.host, kind: 'worker', trouble, reasons }))
   }
 

@@ -1,6 +1,6 @@
 import type { NewCommand } from '../../src/producer.ts'
 import { stateOf } from '../../src/protocol/index.ts'
-import { outcomes } from '../../src/sandbox/index.ts'
+import { endings as sandboxEndings } from '../../src/sandbox/index.ts'
 import { idOf, policyOf } from './ids.ts'
 
 /** The last two digits of phones, in turn; they choose what becomes of a message (docs/sandbox.md). */
@@ -25,4 +25,4 @@ export function buildMessage(index: number): NewCommand {
 }
 
 /** What the gateway knows to have become of a message that it took. */
-export const truthOf = (index: number) => stateOf(outcomes[endingOf(index)]?.status ?? 'DELIVERED').state
+export const truthOf = (index: number) => stateOf(sandboxEndings[endingOf(index)]?.status ?? 'DELIVERED').state

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { conclusionOf } from '../../src/inspect/message/conclusion.ts'
-import { type Evidence, noEvidence, type Progress, type Sighting } from '../../src/inspect/message/evidence.ts'
+import { type CommandProgress, type Findings, noFindings, type Sighting } from '../../src/inspect/message/findings.ts'
 import { searchedText, storyOf } from '../../src/inspect/message/story.ts'
 import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
 import { busgate } from '../support/cli.ts'
@@ -18,14 +18,14 @@ const seen = <T>(topic: string, value: T, time = 0, offset = time): Sighting<T> 
 interface Found {
   results?: Partial<SendResult>[]
   statuses?: Partial<StatusEvent>[]
-  progress?: Progress
+  progress?: CommandProgress
 }
 
 /** Evidence about message 1001, in the order of time. */
-function evidenceOf({ results = [], statuses = [], progress }: Found): Evidence {
+function evidenceOf({ results = [], statuses = [], progress }: Found): Findings {
   const command = { command: buildCommand(), type: 'sms', progress: progress ?? 'done', replayedFrom: null }
   return {
-    ...noEvidence(),
+    ...noFindings(),
     commands: progress ? [seen('commands', command)] : [],
     results: results.map((one, i) => seen('results', buildResult(one), i + 1)),
     statuses: statuses.map((one, i) => seen('statuses', buildStatusEvent(one), i + 100)),
@@ -129,7 +129,7 @@ describe('a story', () => {
 
   test('tells what was searched, and what is deleted or cannot be read', () => {
     const log = { topic: 'results', partition: 2, records: 10, since: 0, olderAreGone: true, unreadable: 1 }
-    const evidence: Evidence = { ...noEvidence(), searched: [log], gaps: ['There is no topic doubts.'] }
+    const evidence: Findings = { ...noFindings(), searched: [log], gaps: ['There is no topic doubts.'] }
     expect(searchedText(evidence)).toEqual([
       'Searched:',
       '  results/2: 10 records, since 1970-01-01T00:00:00.000Z; older ones are deleted (retention); 1 batch cannot be read',

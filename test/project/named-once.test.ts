@@ -15,6 +15,6 @@ test('types of messages are named where they are defined, and where each needs s
     'src/gateway/client.ts', // a method for each
     'src/protocol/operation.ts', // the specification's list
     'src/protocol/registry.ts',
-    'src/sandbox/outcomes.ts', // phones that one type is refused to
+    'src/sandbox/endings.ts', // phones that one type is refused to
   ])
 })

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { faults, outcomes } from '../../src/sandbox/index.ts'
+import { endings, faults } from '../../src/sandbox/index.ts'
 
 const doc = readFileSync(new URL('../../docs/sandbox.md', import.meta.url), 'utf8')
 
@@ -20,7 +20,7 @@ function tableUnder(heading: string): string[][] {
 }
 
 test('the documented endings of phones are those of the code', () => {
-  const rows = Object.entries(outcomes).map(([ending, { meaning }]) => [ending, meaning])
+  const rows = Object.entries(endings).map(([ending, { meaning }]) => [ending, meaning])
   expect(tableUnder('What a phone decides').slice(1)).toEqual(rows)
 })
 

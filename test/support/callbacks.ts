@@ -4,7 +4,7 @@ import type { OutgoingRecord } from '../../src/bus/port.ts'
 import type { HookKey } from '../../src/callbacks/day-keys.ts'
 import type { ReceiverLimits } from '../../src/callbacks/limits.ts'
 import { type ReceiverOptions, startReceiver } from '../../src/callbacks/receiver.ts'
-import type { HookSubject } from '../../src/callbacks/subject.ts'
+import type { TokenSubject } from '../../src/callbacks/subject.ts'
 import { createHookTokens, type HookTokens } from '../../src/callbacks/token.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
@@ -17,7 +17,7 @@ export const dayMs = 86_400_000
 /** 2026-03-14, noon. */
 export const noonMs = Date.UTC(2026, 2, 14, 12)
 
-export function hookSubject(changes: Partial<HookSubject> = {}): HookSubject {
+export function hookSubject(changes: Partial<TokenSubject> = {}): TokenSubject {
   return { account: 'default', id: 42n, type: 'sms', correlationId: 'order-7', tenant: 'acme', trace: null, ...changes }
 }
 
@@ -112,7 +112,7 @@ export async function receiverBench(
     return receiver.close()
   })
   const origin = `http://127.0.0.1:${receiver.port}`
-  const url = (changes: Partial<HookSubject> = {}) => `${origin}/hooks/${bench.tokens.issue(hookSubject(changes))}`
+  const url = (changes: Partial<TokenSubject> = {}) => `${origin}/hooks/${bench.tokens.issue(hookSubject(changes))}`
   const accountUrl = (account: string) => `${origin}/hooks/account/${account}/${bench.tokens.issueAccount(account)}`
   const events = () => bus.recordsOf('statuses').map(({ value }) => codec.read(value))
   const deadLetters = () =>

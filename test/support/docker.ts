@@ -1,7 +1,7 @@
 import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers'
 import { kafkaVersion, registryVersion } from '../../src/cli/local-kafka/maven.ts'
 import { freePorts } from '../../src/cli/local-kafka/ports.ts'
-import { type NodeAddress, serverProperties } from '../../src/cli/local-kafka/properties.ts'
+import { type NodeListeners, serverProperties } from '../../src/cli/local-kafka/properties.ts'
 import { nodesSeenFrom, untilReady, warmUp } from '../../src/cli/local-kafka/ready.ts'
 import { confluentApi } from '../../src/cli/local-kafka/registry.ts'
 import type { RunningBrokers } from './integration.ts'
@@ -53,7 +53,7 @@ async function startRegistryContainer(host: string) {
  * The node speaks to itself through a listener of its own: the address for clients does not lead into the container.
  */
 function kafkaEnvironment(clientAddress: string): Record<string, string> {
-  const node: NodeAddress = { id: 1, host: '127.0.0.1', port: 19092, controllerPort: 19093 }
+  const node: NodeListeners = { id: 1, host: '127.0.0.1', port: 19092, controllerPort: 19093 }
   const properties = {
     ...serverProperties(node, [node], '/tmp/kafka-data'),
     listeners: 'PLAINTEXT://0.0.0.0:9092,INTERNAL://127.0.0.1:19092,CONTROLLER://127.0.0.1:19093',

@@ -1,4 +1,4 @@
-import type { State } from '../../src/cli/doctor/check.ts'
+import type { CheckState } from '../../src/cli/doctor/check.ts'
 import { type Examined, examine } from '../../src/cli/doctor/examine.ts'
 import { checks } from '../../src/cli/doctor/table.ts'
 
@@ -8,7 +8,7 @@ export interface Diagnosis {
   /** Lines of one check, as `state: what`. */
   of(check: string): string[]
   /** What mends the lines that are in this state. */
-  mends(check: string, state: State): (string | undefined)[]
+  mends(check: string, state: CheckState): (string | undefined)[]
 }
 
 /** @param only the checks that matter; the others are left out. Default: all. */

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test, vi } from 'vitest'
 import { Traffic } from '../../src/ui/traffic.ts'
-import { Verdicts } from '../../src/ui/verdicts.ts'
+import { VerdictCounter } from '../../src/ui/verdicts.ts'
 
 const delivered = { type: 'viber', state: 'DELIVERED', status: 'DELIVERED' }
 const read = { ...delivered, status: 'READ' }
@@ -13,7 +13,7 @@ beforeEach(() => {
 function build() {
   const traffic = new Traffic()
   const counted = () => traffic.counts('verdict').map(({ labels: [type], count }) => `${type} ${count}`)
-  return { verdicts: new Verdicts(traffic), counted }
+  return { verdicts: new VerdictCounter(traffic), counted }
 }
 
 test.each([

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { startUi } from '../../ui/server.ts'
 import { command, toggle, whole } from '../command.ts'
 import { addressesOf } from '../demo/addresses.ts'
+import { brokersAreNamed } from '../demo/bus.ts'
 import { goOn } from '../demo/go-on.ts'
-import { brokersAreNamed } from '../demo/place.ts'
 import { play } from '../demo/play.ts'
-import { createProgress, type Progress } from '../demo/progress.ts'
-import { type Stage, setStage } from '../demo/stage.ts'
+import { createProgress, type ProgressDisplay } from '../demo/progress.ts'
+import { type RunningDemo, setStage } from '../demo/stage.ts'
 import { count, summaryOf } from '../demo/summary.ts'
 import { judge } from '../demo/verdict.ts'
 import { untilSignal } from '../signals.ts'
@@ -74,7 +74,7 @@ export const demo = command({
 })
 
 /** @returns whether everything was as promised */
-async function showDemo(options: DemoOptions, progress: Progress, cleanups: Cleanups): Promise<boolean> {
+async function showDemo(options: DemoOptions, progress: ProgressDisplay, cleanups: Cleanups): Promise<boolean> {
   const { total, kafka, kill, keep, json, interrupted } = options
   const folder = await mkdtemp(join(tmpdir(), 'busgate-demo-'))
   let ok = true
@@ -102,7 +102,7 @@ async function showDemo(options: DemoOptions, progress: Progress, cleanups: Clea
 }
 
 /** Everything in the demo is made up, so that texts and phones may be shown. @returns its address */
-async function startPage({ bus, registry, demo: { settings } }: Stage, cleanups: Cleanups): Promise<string> {
+async function startPage({ bus, registry, demo: { settings } }: RunningDemo, cleanups: Cleanups): Promise<string> {
   const { host, port } = settings.telemetry
   const workers = [new URL(`http://${host}:${port}`)]
   const page = await startUi({ bus, registry, settings, workers, port: 0, show: true })

@@ -1,14 +1,14 @@
 import { styleText } from 'node:util'
 import { count } from '../../words.ts'
 import { command, toggle } from '../command.ts'
-import type { State } from '../doctor/check.ts'
+import type { CheckState } from '../doctor/check.ts'
 import { type Examined, examine } from '../doctor/examine.ts'
 import { checks } from '../doctor/table.ts'
 import { printable } from '../printable.ts'
 import { configFlag, sourcesOf } from '../settings.ts'
 import { untilSignal } from '../signals.ts'
 
-const colours: Record<State, 'green' | 'yellow' | 'red' | 'gray'> = {
+const colours: Record<CheckState, 'green' | 'yellow' | 'red' | 'gray'> = {
   ok: 'green',
   warning: 'yellow',
   failed: 'red',

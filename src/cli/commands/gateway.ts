@@ -9,11 +9,11 @@ import {
   requiredFields,
 } from '../../protocol/index.ts'
 import { isObject } from '../../protocol/json.ts'
-import { type Command, command, text, toggle } from '../command.ts'
+import { type CliCommand, command, text, toggle } from '../command.ts'
 import { fieldFlags, operationOfFlags } from '../gateway/fields.ts'
 import { readOperations } from '../gateway/input.ts'
 import { aligned } from '../gateway/output.ts'
-import { type Asked, complaints, jsonLines, type Result, textLines } from '../gateway/report.ts'
+import { type AskedOperation, complaints, jsonLines, type OperationResult, textLines } from '../gateway/report.ts'
 import { configFlag, settingsFrom, unknownAccount } from '../settings.ts'
 import { untilSignal } from '../signals.ts'
 import { UsageError } from '../usage-error.ts'
@@ -45,7 +45,7 @@ export const gateway = command({
     ask(options, signal => readOperations('gateway needs an OPERATION, or JSON on standard input', signal)),
 })
 
-export function gatewayOperation(type: OperationType): Command {
+export function gatewayOperation(type: OperationType): CliCommand {
   const fields = fieldFlags(type)
   const names = Object.keys(fields)
   return command({
@@ -78,7 +78,7 @@ async function ask(options: Options, read: (signal: AbortSignal) => Promise<unkn
   void untilSignal().then(() => interruption.abort())
   const { signal } = interruption
   try {
-    const asked = (await read(signal)) as Asked[]
+    const asked = (await read(signal)) as AskedOperation[]
     requireOneEnvelope(asked, settings)
     const [deliver, shown] = options.async ? [queue, [{}]] : [send, asked]
     const results = await deliver(client, asked as OperationObject[], signal)
@@ -129,7 +129,7 @@ function requireOneEnvelope(asked: readonly unknown[], { gateway: { maxOperation
 /**
  * Sends operations, and tells what became of each. @throws UsageError for what breaks the interface: nothing was sent.
  */
-async function send(client: GatewayClient, asked: OperationObject[], signal: AbortSignal): Promise<Result[]> {
+async function send(client: GatewayClient, asked: OperationObject[], signal: AbortSignal): Promise<OperationResult[]> {
   return client.send(asked, { signal }).catch(caught => {
     const error = failure(caught)
     return asked.map(() => ({ ok: false, error }))
@@ -139,7 +139,7 @@ async function send(client: GatewayClient, asked: OperationObject[], signal: Abo
 /**
  * Hands operations to the asynchronous interface, and tells what became of the request. @throws UsageError as send does
  */
-async function queue(client: GatewayClient, asked: OperationObject[], signal: AbortSignal): Promise<Result[]> {
+async function queue(client: GatewayClient, asked: OperationObject[], signal: AbortSignal): Promise<OperationResult[]> {
   return client.sendAsync(asked, { signal }).then(
     ({ requestId }) => [{ ok: true, data: { request_id: requestId } }],
     error => [{ ok: false, error: failure(error) }],

@@ -72,15 +72,15 @@ async function lookUp(bus: Bus, settings: Settings, options: Options, ending: Ab
   }
   const search = () => new MessageSearch({ bus, registry: registryOf(settings), settings, since, ending })
   const tellOf = async (one: bigint) => {
-    const evidence = await search().byId(one)
+    const findings = await search().byId(one)
     ending.throwIfAborted() // a part of it would tell another story
-    return show(tell(evidence, one, options), settings, options)
+    return show(tell(findings, one, options), settings, options)
   }
   if (id !== undefined) return tellOf(id)
   const wide = search()
   const { ids, more } = await wide.idsOf(correlationId!, mostIds)
   ending.throwIfAborted()
-  if (ids.length === 0) process.stderr.write(lines(['No trace of this correlationId.', ...searchedText(wide.evidence)]))
+  if (ids.length === 0) process.stderr.write(lines(['No trace of this correlationId.', ...searchedText(wide.findings)]))
   if (more) process.stderr.write(`More than ${mostIds} messages carry it; these are ${mostIds} of them.\n`)
   let found = false
   for (const one of ids) found = (await tellOf(one)) || found

@@ -1,8 +1,8 @@
 import { topicsOf } from './settings.ts'
-import type { Stage } from './stage.ts'
+import type { RunningDemo } from './stage.ts'
 
 /** Tells where everything is, for a look around. @param page the address of the page that shows it */
-export function addressesOf({ demo, sandbox, logFile }: Stage, page: string): string {
+export function addressesOf({ demo, sandbox, logFile }: RunningDemo, page: string): string {
   const { kafka, registry, callbacks, telemetry } = demo.settings
   const embedded = 'in this process: no other one can reach it'
   const rows = [

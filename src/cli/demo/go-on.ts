@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { commandOf, silentOf } from './scenario.ts'
-import type { Stage } from './stage.ts'
+import type { RunningDemo } from './stage.ts'
 
 const turnMs = 500
 /** Turns after which another answer of the gateway is lost. */
@@ -10,7 +10,7 @@ const lossTurns = 40
  * Gives whoever looks around something to see once the verdict is there: some commands a second, now and then an answer
  * that is lost (and no callback tells what became of its message), and a record that nobody can read. Resolves when it is interrupted; what fails is in the worker's log.
  */
-export async function goOn(stage: Stage, first: number, interrupted: AbortSignal): Promise<void> {
+export async function goOn(stage: RunningDemo, first: number, interrupted: AbortSignal): Promise<void> {
   try {
     await writeNonsense(stage)
     let next = first
@@ -28,7 +28,7 @@ export async function goOn(stage: Stage, first: number, interrupted: AbortSignal
 }
 
 /** It becomes a dead letter. */
-async function writeNonsense({ bus, demo: { settings } }: Stage): Promise<void> {
+async function writeNonsense({ bus, demo: { settings } }: RunningDemo): Promise<void> {
   const publisher = await bus.publisher()
   const topic = settings.topics.commands.at(-1)!
   await publisher.publish([{ topic, key: Buffer.from('order-0'), value: Buffer.from('{"id": "this is no Avro"}') }])

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
-import type { Progress } from './progress.ts'
+import type { ProgressDisplay } from './progress.ts'
 import { commandOf } from './scenario.ts'
-import type { Stage } from './stage.ts'
+import type { RunningDemo } from './stage.ts'
 import { count, listOf } from './summary.ts'
 import { missingStatuses } from './verdict.ts'
 
@@ -20,7 +20,7 @@ const stalledMs = 30_000
 const quietMs = 1000
 
 /** Produces the commands and waits until all that they lead to is on the topics, or nothing comes any more. */
-export async function play(stage: Stage, { total, kill }: PlayOptions, progress: Progress): Promise<void> {
+export async function play(stage: RunningDemo, { total, kill }: PlayOptions, progress: ProgressDisplay): Promise<void> {
   const { audit, sandbox } = stage
   let produced = 0
   progress.show(() => [
@@ -50,7 +50,7 @@ export async function play(stage: Stage, { total, kill }: PlayOptions, progress:
 }
 
 /** An answer is lost at a quarter of the way; at half of it the worker is killed. */
-async function disturb(stage: Stage, total: number, progress: Progress): Promise<void> {
+async function disturb(stage: RunningDemo, total: number, progress: ProgressDisplay): Promise<void> {
   const executed = async (share: number) => {
     while (stage.sandbox.stats().executed < total * share) await setTimeout(pollMs)
   }
@@ -62,7 +62,7 @@ async function disturb(stage: Stage, total: number, progress: Progress): Promise
   await stage.replaceWorker()
 }
 
-function isComplete({ audit, sandbox }: Stage, total: number): boolean {
+function isComplete({ audit, sandbox }: RunningDemo, total: number): boolean {
   if (audit.finished < total || sandbox.stats().callbacks.pending > 0) return false
   return missingStatuses(total, audit, sandbox) === 0
 }

@@ -2,7 +2,7 @@ const redrawMs = 100
 const lineMs = 1000
 
 /** What happens now, on standard error: some lines that are rewritten on a terminal, else a line every second. */
-export interface Progress {
+export interface ProgressDisplay {
   /** A line that stays. */
   say(line: string): void
   /** Shows the parts again and again until `stop`. */
@@ -10,7 +10,7 @@ export interface Progress {
   stop(): void
 }
 
-export function createProgress(stream: NodeJS.WriteStream): Progress {
+export function createProgress(stream: NodeJS.WriteStream): ProgressDisplay {
   let parts: (() => string[]) | null = null
   let timer: NodeJS.Timeout | undefined
   let drawn = 0

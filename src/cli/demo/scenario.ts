@@ -1,6 +1,6 @@
 import type { NewCommand } from '../../producer.ts'
 import { operations, type SendType, sendTypes } from '../../protocol/index.ts'
-import { outcomeOf } from '../../sandbox/outcomes.ts'
+import { endingOf } from '../../sandbox/endings.ts'
 import { messages } from './messages.ts'
 
 /*
@@ -20,7 +20,7 @@ const mix: readonly SendType[] = [
  * Last digits of a phone that decide what becomes of a message (docs/sandbox.md): refused, undelivered, callbacks that
  * never come, come twice, come early.
  */
-const endings = [89, 90, 91, 92, 93, 94, 95, 96, 97, 99]
+const lastDigits = [89, 90, 91, 92, 93, 94, 95, 96, 97, 99]
 const silentEnding = 96
 const everySoMany = 7
 const plainEndings = 89
@@ -54,17 +54,17 @@ export function silentOf(index: number): NewCommand {
 /** How many callbacks the gateway owes for this command once it has executed it. */
 export function callbacksOf(index: number): number {
   const type = typeOf(index)
-  return operations[type].hook === 'none' ? 0 : outcomeOf(type, phoneOf(index)).callbacks
+  return operations[type].hook === 'none' ? 0 : endingOf(type, phoneOf(index)).callbacks
 }
 
 function phoneOf(index: number): number {
-  return 380_670_000_000 + (index % 100_000) * 100 + endingOf(index)
+  return 380_670_000_000 + (index % 100_000) * 100 + lastDigitsOf(index)
 }
 
-function endingOf(index: number): number {
+function lastDigitsOf(index: number): number {
   if (index === throttled.index) return throttled.ending
   const special = Math.floor(index / everySoMany)
-  return index % everySoMany === 3 ? endings[special % endings.length]! : index % plainEndings
+  return index % everySoMany === 3 ? lastDigits[special % lastDigits.length]! : index % plainEndings
 }
 
 function repeated(type: SendType, times: number): SendType[] {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { loadSettings, type Settings } from '../../config/index.ts'
 import { freePorts } from '../local-kafka/ports.ts'
-import type { Place } from './place.ts'
+import type { DemoBus } from './bus.ts'
 
 /** The demo's settings, and the file that a worker of its own process and the reader's own commands take them from. */
 export interface DemoSettings {
@@ -19,11 +19,11 @@ const shortSessionMs = 6_000
 const shortWaits = { gateway: { timeoutMs: 8_000 }, delivery: { settleMs: 1_000, pollIntervalMs: 500 } }
 
 /** Settings of a run of its own: free ports, a new secret, and on real brokers topics and a group with new names. */
-export async function writeSettings(place: Place, gatewayUrl: string, folder: string): Promise<DemoSettings> {
+export async function writeSettings(bus: DemoBus, gatewayUrl: string, folder: string): Promise<DemoSettings> {
   const [callbacks, telemetry] = await freePorts([0, 0])
   const tree = {
-    ...place.settings,
-    ...(place.real && namesOf(`busgate-demo-${Date.now().toString(36)}`, place.settings)),
+    ...bus.settings,
+    ...(bus.real && namesOf(`busgate-demo-${Date.now().toString(36)}`, bus.settings)),
     delivery: shortWaits.delivery,
     gateway: { ...shortWaits.gateway, url: gatewayUrl, apiKey: 'sandbox-key' },
     callbacks: {
@@ -36,7 +36,7 @@ export async function writeSettings(place: Place, gatewayUrl: string, folder: st
   }
   const file = join(folder, 'demo.yaml')
   writeFileSync(file, stringify(tree), { mode: 0o600 })
-  return { settings: loadSettings({ file, env: place.env }), file }
+  return { settings: loadSettings({ file, env: bus.env }), file }
 }
 
 function namesOf(name: string, { kafka }: { kafka?: object }): object {

@@ -9,7 +9,7 @@ import type { SchemaRegistry } from '../../records/registry.ts'
 import { type Sandbox, startSandbox } from '../../sandbox/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { type Audit, startAudit } from './audit.ts'
-import { findPlace } from './place.ts'
+import { findBus } from './bus.ts'
 import { type DemoSettings, topicsOf, writeSettings } from './settings.ts'
 import { type DemoWorker, startDemoWorker } from './worker.ts'
 
@@ -26,7 +26,7 @@ export interface StageOptions {
 }
 
 /** The demo's parts, running. */
-export interface Stage {
+export interface RunningDemo {
   demo: DemoSettings
   bus: Bus
   registry: SchemaRegistry
@@ -47,13 +47,13 @@ const gatewayLatencyMs = 20
 const callbackRetry = { tries: 8, firstDelayMs: 200 }
 
 /** Starts everything that is missing. @throws Error that says what could not be started */
-export async function setStage({ count, kafka, folder, say, cleanups }: StageOptions): Promise<Stage> {
-  const place = await findPlace(kafka, say)
-  cleanups.push(place.stop)
+export async function setStage({ count, kafka, folder, say, cleanups }: StageOptions): Promise<RunningDemo> {
+  const found = await findBus(kafka, say)
+  cleanups.push(found.stop)
   const sandbox = await startSandbox({ latencyMs: gatewayLatencyMs, callbackRetry })
   cleanups.push(() => sandbox.close())
   say('Gateway: a simulator; nobody is sent anything.')
-  const demo = await writeSettings(place, sandbox.url, folder)
+  const demo = await writeSettings(found, sandbox.url, folder)
   const { settings } = demo
   sandbox.setAccountCallbackUrl(accountHookUrl(settings.callbacks.publicUrl!, tokensOf(settings)!, 'default'))
 
@@ -70,11 +70,11 @@ export async function setStage({ count, kafka, folder, say, cleanups }: StageOpt
   const { promise: failed, reject: fail } = Promise.withResolvers<never>()
   failed.catch(() => {}) // nobody may be looking at that moment
   const startWorker = async () => {
-    const worker = await startDemoWorker(place, demo, logFile)
+    const worker = await startDemoWorker(found, demo, logFile)
     worker.failed.catch(fail)
     return worker
   }
-  const stage: Stage = {
+  const stage: RunningDemo = {
     demo,
     bus,
     registry,

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import type { Counts, Verdict } from './verdict.ts'
+import type { CountByName, Verdict } from './verdict.ts'
 
 /** The verdict for people: a table that adds up, and what it proves. */
 export function summaryOf(verdict: Verdict): string {
@@ -29,7 +29,7 @@ export function count(number: number): string {
 }
 
 /** "SENT 940, REJECTED 60" */
-export function listOf(counts: Counts): string {
+export function listOf(counts: CountByName): string {
   const parts = Object.entries(counts).map(([name, number]) => `${name} ${count(number)}`)
   return parts.join(', ') || 'none yet'
 }
@@ -37,7 +37,7 @@ export function listOf(counts: Counts): string {
 function tableOf({ kinds, commands, results, statuses }: Verdict): string[] {
   const outcomes = Object.keys(results.outcomes)
   const states = Object.keys(statuses.states)
-  const rowOf = (name: string, all: number, ofOutcome: Counts, ofState: Counts) => [
+  const rowOf = (name: string, all: number, ofOutcome: CountByName, ofState: CountByName) => [
     name,
     count(all),
     ...outcomes.map(outcome => count(ofOutcome[outcome] ?? 0)),
@@ -57,11 +57,11 @@ function tableOf({ kinds, commands, results, statuses }: Verdict): string[] {
   return [lines[0]!, rule, ...lines.slice(1, -1), rule, lines.at(-1)!]
 }
 
-function refusals(errorCodes: Counts): string[] {
+function refusals(errorCodes: CountByName): string[] {
   return Object.keys(errorCodes).length > 0 ? [`  REJECTED by the gateway: ${listOf(errorCodes)}`] : []
 }
 
-function doubts(afterDoubt: Counts): string[] {
+function doubts(afterDoubt: CountByName): string[] {
   const all = Object.values(afterDoubt).reduce((sum, number) => sum + number, 0)
   return all > 0 ? [`  IN_DOUBT for a while ${count(all)}, then ${listOf(afterDoubt)}`] : []
 }

@@ -4,14 +4,14 @@ import type { Sandbox } from '../../sandbox/index.ts'
 import type { Audit } from './audit.ts'
 import { callbacksOf, idOf, typeOf } from './scenario.ts'
 
-export type Counts = Record<string, number>
+export type CountByName = Record<string, number>
 
 /** Commands of one kind: how many, with which outcome each, and their status events. */
 export interface KindRow {
   kind: SendType
   commands: number
-  outcomes: Counts
-  states: Counts
+  outcomes: CountByName
+  states: CountByName
 }
 
 /** What became of the demo's commands, the topics held against the gateway's own books. */
@@ -20,12 +20,12 @@ export interface Verdict {
   kinds: KindRow[]
   results: {
     /** Numbers of commands by outcome, each command once. */
-    outcomes: Counts
-    errorCodes: Counts
+    outcomes: CountByName
+    errorCodes: CountByName
     missing: number
     moreThanOneFinal: number
     /** What became of those that were in doubt for a while. */
-    afterDoubt: Counts
+    afterDoubt: CountByName
   }
   gateway: {
     /** Messages executed, each billed. */
@@ -35,7 +35,7 @@ export interface Verdict {
     contradicted: number
   }
   statuses: {
-    states: Counts
+    states: CountByName
     /** Callbacks that were answered 200. */
     accepted: number
     /** Callbacks that the gateway has given up. */
@@ -58,7 +58,7 @@ export function judge(count: number, audit: Audit, sandbox: Sandbox): Verdict {
   const stats = sandbox.stats()
   const kinds = new Map(sendTypes.map(kind => [kind, { kind, commands: 0, outcomes: {}, states: {} } as KindRow]))
   const results = { outcomes: {}, errorCodes: {}, afterDoubt: {}, missing: 0, moreThanOneFinal: 0 }
-  const states: Counts = {}
+  const states: CountByName = {}
   let contradicted = 0
   for (let index = 0; index < count; index++) {
     const row = kinds.get(typeOf(index))!
@@ -112,6 +112,6 @@ function isAsPromised({ results, gateway, statuses, strays }: Omit<Verdict, 'ok'
   return wrong.every(count => count === 0)
 }
 
-function increment(counts: Counts, key: string): void {
+function increment(counts: CountByName, key: string): void {
   counts[key] = (counts[key] ?? 0) + 1
 }

@@ -5,7 +5,7 @@ import { createLogger } from '../../telemetry/logs.ts'
 import { createWorker } from '../../worker.ts'
 import { startChild } from '../local-kafka/child.ts'
 import { within } from '../within.ts'
-import type { Place } from './place.ts'
+import type { DemoBus } from './bus.ts'
 import type { DemoSettings } from './settings.ts'
 
 /** The worker of the demo. */
@@ -21,8 +21,8 @@ const readyPollMs = 20
 const readyLimitMs = 60_000
 
 /** Starts the real worker: `busgate run` where the bus is real, else in this process. Resolves when it is ready. */
-export async function startDemoWorker(place: Place, demo: DemoSettings, logFile: string): Promise<DemoWorker> {
-  const worker = place.real ? inOwnProcess(place, demo.file, logFile) : await inThisProcess(demo.settings, logFile)
+export async function startDemoWorker(bus: DemoBus, demo: DemoSettings, logFile: string): Promise<DemoWorker> {
+  const worker = bus.real ? inOwnProcess(bus, demo.file, logFile) : await inThisProcess(demo.settings, logFile)
   await within(readyLimitMs, "the worker's start", Promise.race([untilReady(demo.settings), worker.failed]))
   return worker
 }
@@ -33,7 +33,7 @@ async function inThisProcess(settings: Settings, logFile: string): Promise<DemoW
   return { failed, kill: async () => {}, stop }
 }
 
-function inOwnProcess({ env }: Place, file: string, logFile: string): DemoWorker {
+function inOwnProcess({ env }: DemoBus, file: string, logFile: string): DemoWorker {
   const others = Object.entries(process.env).filter(([name]) => !name.startsWith('BUSGATE_'))
   const child = startChild(process.execPath, [process.argv[1]!, 'run', '--config', file], {
     cwd: process.cwd(),

@@ -2,11 +2,11 @@ import type { Settings, SettingsSources } from '../../config/index.ts'
 import type { Cluster, Topic } from '../kafka/cluster.ts'
 import type { RegistryAdmin } from '../schemas/registry-admin.ts'
 
-export type State = 'ok' | 'warning' | 'failed' | 'skipped'
+export type CheckState = 'ok' | 'warning' | 'failed' | 'skipped'
 
 /** One thing that was looked at: a line of the report. Holds no secret. */
 export interface Finding {
-  state: State
+  state: CheckState
   what: string
   /** How to mend what is wrong: a command where there is one. */
   mend?: string

@@ -4,7 +4,7 @@ import { type TLSSocket, type ConnectionOptions as TlsOptions, connect as tlsCon
 import { type Finding, failed, ok, warning } from './check.ts'
 
 /** Where somebody has to listen. */
-export interface Place {
+export interface ListeningAddress {
   host: string
   port: number
   /** Whether TLS is spoken, or how. */
@@ -20,7 +20,10 @@ const limitMs = 4000
 const dayMs = 24 * 3_600_000
 const soonMs = 14 * dayMs
 
-export function placeOf(url: string, { givenBy, caGivenBy }: Pick<Place, 'givenBy' | 'caGivenBy'>): Place {
+export function placeOf(
+  url: string,
+  { givenBy, caGivenBy }: Pick<ListeningAddress, 'givenBy' | 'caGivenBy'>,
+): ListeningAddress {
   const { protocol, hostname, port } = new URL(url)
   const tls = protocol === 'https:'
   const host = hostname.replace(/^\[|\]$/g, '')
@@ -28,14 +31,17 @@ export function placeOf(url: string, { givenBy, caGivenBy }: Pick<Place, 'givenB
 }
 
 /** `host:port`, with brackets around an IPv6 address. */
-export function placeOfBroker(address: string, of: Pick<Place, 'tls' | 'givenBy' | 'caGivenBy'>): Place {
+export function placeOfBroker(
+  address: string,
+  of: Pick<ListeningAddress, 'tls' | 'givenBy' | 'caGivenBy'>,
+): ListeningAddress {
   const colon = address.lastIndexOf(':')
   const host = address.slice(0, colon).replace(/^\[|\]$/g, '')
   return { host, port: Number(address.slice(colon + 1)), ...of }
 }
 
 /** Looks the name up, connects, and shakes hands where TLS is spoken. */
-export async function reach(place: Place): Promise<Finding> {
+export async function reach(place: ListeningAddress): Promise<Finding> {
   const { host, port, givenBy } = place
   const at = `${host}:${port}`
   let address: string
@@ -60,7 +66,7 @@ export function reached({ state }: Finding): boolean {
   return state === 'ok' || state === 'warning'
 }
 
-function refused({ host, port, tls, givenBy, caGivenBy }: Place, at: string, code: string): Finding {
+function refused({ host, port, tls, givenBy, caGivenBy }: ListeningAddress, at: string, code: string): Finding {
   const reasons: [RegExp, what: string, mend: string][] = [
     [/HAS_EXPIRED/, 'has a certificate that has expired', `renew the certificate of ${host}`],
     [/ALTNAME/, `has a certificate for another name than ${host}`, `put a name into ${givenBy} that is in it`],
@@ -77,7 +83,7 @@ function refused({ host, port, tls, givenBy, caGivenBy }: Place, at: string, cod
 }
 
 /** Resolves with the end of the certificate's life; null without TLS. */
-async function connect({ host, port, tls }: Place): Promise<Date | null> {
+async function connect({ host, port, tls }: ListeningAddress): Promise<Date | null> {
   const socket: Socket = tls
     ? tlsConnect({ ...(tls === true ? {} : tls), host, port, ...(!isIP(host) && { servername: host }) })
     : tcpConnect({ host, port })

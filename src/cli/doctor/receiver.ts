@@ -60,13 +60,13 @@ async function startOwn(settings: Settings): Promise<OwnReceiver | null> {
   }
 }
 
-interface Answer {
+interface HttpAnswer {
   status: number
   text: string
 }
 
 /** The token is good for some minutes and stands for no command; the body is no callback's. */
-async function call(url: string, { callbacks }: Settings): Promise<Answer | Error> {
+async function call(url: string, { callbacks }: Settings): Promise<HttpAnswer | Error> {
   const { secret, tokenLifeMs } = callbacks
   const now = () => Date.now() - tokenLifeMs + 5 * minuteMs
   const token = createHookTokens({ keys: () => secret!.reveal(), tokenLifeMs, now }).issue({
@@ -91,7 +91,7 @@ async function call(url: string, { callbacks }: Settings): Promise<Answer | Erro
   }
 }
 
-function judge(url: string, answer: Answer | Error, own: OwnReceiver | null, isOurs: boolean): Finding {
+function judge(url: string, answer: HttpAnswer | Error, own: OwnReceiver | null, isOurs: boolean): Finding {
   const secret = variableOf('callbacks.secret')
   if (answer instanceof Error) {
     const { code, message } = (answer.cause ?? {}) as { code?: string; message?: string }
@@ -124,7 +124,7 @@ function whom(own: OwnReceiver | null, isOurs: boolean): string {
   return isOurs ? 'one that runs already' : 'one elsewhere, for this process runs none'
 }
 
-function says({ status, text }: Answer, refusal: keyof typeof refusals): boolean {
+function says({ status, text }: HttpAnswer, refusal: keyof typeof refusals): boolean {
   return status === refusals[refusal].status && text === refusals[refusal].text
 }
 

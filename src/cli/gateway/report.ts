@@ -4,16 +4,16 @@ import { printable } from '../printable.ts'
 import { aligned, lineOf, linesOf } from './output.ts'
 
 /** What became of one operation. */
-export type Result = { ok: true; data: unknown } | { ok: false; error: GatewayError }
+export type OperationResult = { ok: true; data: unknown } | { ok: false; error: GatewayError }
 
 /** An operation as it was given. */
-export interface Asked {
+export interface AskedOperation {
   type?: unknown
   id?: unknown
 }
 
 /** One JSON object an operation. */
-export function jsonLines(asked: readonly Asked[], results: readonly Result[]): string[] {
+export function jsonLines(asked: readonly AskedOperation[], results: readonly OperationResult[]): string[] {
   return results.map((result, i) => {
     const { type, id } = asked[i]!
     if (result.ok) return printable(stringifyJson({ type, id, ok: true, data: result.data }))
@@ -24,7 +24,7 @@ export function jsonLines(asked: readonly Asked[], results: readonly Result[]): 
 }
 
 /** The payload of one operation, or a row for each of several. */
-export function textLines(asked: readonly Asked[], results: readonly Result[]): string[] {
+export function textLines(asked: readonly AskedOperation[], results: readonly OperationResult[]): string[] {
   const [first] = results
   if (results.length === 1 && first) return first.ok ? linesOf(first.data) : payloadOf(first.error).flatMap(linesOf)
   const rows = results.map((result, i) => [
@@ -40,7 +40,7 @@ export function textLines(asked: readonly Asked[], results: readonly Result[]): 
 }
 
 /** Says what went wrong, with what is known of it: one line, or one for each operation that has an error of its own. */
-export function complaints(asked: readonly Asked[], results: readonly Result[]): string[] {
+export function complaints(asked: readonly AskedOperation[], results: readonly OperationResult[]): string[] {
   const errors = results.map(result => (result.ok ? null : result.error))
   const [shared] = errors
   if (shared && errors.every(error => error === shared)) return [complaint(shared, asked)]
@@ -52,12 +52,12 @@ export function complaints(asked: readonly Asked[], results: readonly Result[]):
   })
 }
 
-function complaint(error: GatewayError, asked: readonly Asked[]): string {
+function complaint(error: GatewayError, asked: readonly AskedOperation[]): string {
   return `${printable(error.message)} (${error.code})${certainty(error, asked)}`
 }
 
 /** Whether it may have been executed, where that makes a difference. */
-function certainty(error: GatewayError, asked: readonly Asked[]): string {
+function certainty(error: GatewayError, asked: readonly AskedOperation[]): string {
   if (error instanceof UnreadablePayloadError) return ''
   const types = asked.map(({ type }) => type).filter(isOperationType)
   if (types.every(type => operations[type].readOnly)) return ''
@@ -70,6 +70,6 @@ function payloadOf(error: GatewayError): unknown[] {
   return error instanceof UnreadablePayloadError ? [error.payload()] : []
 }
 
-function idText({ id }: Asked): string {
+function idText({ id }: AskedOperation): string {
   return id === undefined ? '' : printable(String(id))
 }

@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 
 /** A process of another program that ends with this one. Its output goes to a file. */
 export interface Child {
-  ended: Promise<Ending>
+  ended: Promise<ProcessExit>
   /** 0: it could not be run. */
   pid: number
   running(): boolean
@@ -12,7 +12,7 @@ export interface Child {
   tail(): string
 }
 
-export interface Ending {
+export interface ProcessExit {
   ok: boolean
   /** "ended with code 1", to follow the name of the program. */
   how: string
@@ -40,7 +40,7 @@ export function startChild(command: string, args: string[], options: ChildOption
   const child = spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', log, log] })
   closeSync(log)
 
-  const { promise: ended, resolve } = Promise.withResolvers<Ending>()
+  const { promise: ended, resolve } = Promise.withResolvers<ProcessExit>()
   child.once('error', error => resolve({ ok: false, how: `could not be run (${error.message})` }))
   child.once('exit', (code, signal) =>
     resolve({ ok: code === 0, how: signal ? `was ended by ${signal}` : `ended with code ${code}` }),

@@ -5,7 +5,7 @@ import { jvmFlags, requireJava } from './java.ts'
 import { type KafkaVersion, kafkaClassPath, kafkaVersion } from './maven.ts'
 import { localNode } from './node.ts'
 import { freePorts } from './ports.ts'
-import type { NodeAddress, Users } from './properties.ts'
+import type { NodeListeners, Users } from './properties.ts'
 import { nodesSeenFrom, untilReady, warmUp } from './ready.ts'
 
 export interface LocalKafkaOptions {
@@ -132,7 +132,7 @@ interface Places extends Pick<LocalKafkaOptions, 'port' | 'proxies'> {
   outer: boolean
 }
 
-async function addresses(count: number, { port = 0, outer, proxies }: Places): Promise<NodeAddress[]> {
+async function addresses(count: number, { port = 0, outer, proxies }: Places): Promise<NodeListeners[]> {
   const ids = Array.from({ length: count }, (_, i) => i + 1)
   const ports = await freePorts(ids.flatMap(id => [port && port + id - 1, 0, 0]))
   return ids.map((id, i) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { type Child, startChild } from './child.ts'
 import { javaCommand } from './java.ts'
-import { type NodeAddress, serverProperties, type Users } from './properties.ts'
+import { type NodeListeners, serverProperties, type Users } from './properties.ts'
 import { nodesSeenFrom, untilReady } from './ready.ts'
 
 /** One node of the cluster: a JVM that comes and goes over the same data, at the same address. */
@@ -21,8 +21,8 @@ export interface LocalNode {
 }
 
 export interface NodeOptions {
-  node: NodeAddress
-  cluster: NodeAddress[]
+  node: NodeListeners
+  cluster: NodeListeners[]
   /** Keeps the node's configuration, data and log. */
   folder: string
   classPath: string

@@ -1,5 +1,5 @@
 /** Where a node listens: for clients and other nodes, and for the controllers' quorum. */
-export interface NodeAddress {
+export interface NodeListeners {
   id: number
   host: string
   port: number
@@ -19,8 +19,8 @@ export type Users = Readonly<Record<string, string>>
  * one partition: they are made faster, and a test knows which node coordinates.
  */
 export function serverProperties(
-  node: NodeAddress,
-  cluster: NodeAddress[],
+  node: NodeListeners,
+  cluster: NodeListeners[],
   dataDir: string,
   users: Users = {},
 ): Record<string, string> {

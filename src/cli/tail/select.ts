@@ -26,7 +26,7 @@ export const statusFilters = {
 }
 
 /** Values of the flags above, by their names. */
-export interface Filters {
+export interface RecordFilters {
   id?: bigint
   account?: string
   tenant?: string
@@ -37,14 +37,14 @@ export interface Filters {
 }
 
 /** Whether the record can be one of them. Every result and status event has its id as its key. */
-export function mayMatch({ key }: BusRecord, { id }: Filters): boolean {
+export function mayMatch({ key }: BusRecord, { id }: RecordFilters): boolean {
   return id === undefined || key?.toString() === String(id)
 }
 
-export function matches(value: SendResult | StatusEvent, filters: Filters): boolean {
+export function matches(value: SendResult | StatusEvent, filters: RecordFilters): boolean {
   const { outcome, errorCode, state } = value as Partial<SendResult & StatusEvent>
-  const own: Record<keyof Filters, unknown> = { ...value, outcome, 'error-code': errorCode, state }
+  const own: Record<keyof RecordFilters, unknown> = { ...value, outcome, 'error-code': errorCode, state }
   return Object.entries(filters).every(
-    ([name, wanted]) => wanted === undefined || own[name as keyof Filters] === wanted,
+    ([name, wanted]) => wanted === undefined || own[name as keyof RecordFilters] === wanted,
   )
 }

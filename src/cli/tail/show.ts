@@ -1,7 +1,7 @@
 import type { BusRecord, TopicPartition } from '../../bus/port.ts'
 import type { Settings } from '../../config/index.ts'
 import { letterOf, placeText } from '../../inspect/dead-letters/letter.ts'
-import { type Filters as LetterFilters, matches as letterMatches } from '../../inspect/dead-letters/select.ts'
+import { type LetterFilters, matches as letterMatches } from '../../inspect/dead-letters/select.ts'
 import { decodeAll } from '../../inspect/decode-all.ts'
 import { stringifyJson } from '../../protocol/index.ts'
 import { createDecoder } from '../../records/decoder.ts'
@@ -9,7 +9,7 @@ import type { SendResult, StatusEvent } from '../../records/generated.ts'
 import { registryOf } from '../../records/open.ts'
 import { schemas } from '../../records/schemas.ts'
 import { printable } from '../printable.ts'
-import { type Filters, matches, mayMatch } from './select.ts'
+import { matches, mayMatch, type RecordFilters } from './select.ts'
 
 /** Makes records of one topic readable: what is printed of each, as an object and as a line. */
 export type Show = (records: readonly BusRecord[], from: TopicPartition) => Promise<Shown[]>
@@ -22,14 +22,14 @@ interface Shown {
 /** One record as it goes to a terminal, with nothing in it that a terminal would obey. */
 export const printed = ({ json, line }: Shown, asJson = false): string => printable(asJson ? stringifyJson(json) : line)
 
-export function showResults(settings: Settings, filters: Filters = {}): Show {
+export function showResults(settings: Settings, filters: RecordFilters = {}): Show {
   return showDecoded<SendResult>(settings, schemas.result, filters, result => {
     const { completedAt, id, type, outcome, errorCode, error, msgId } = result
     return [instant(completedAt), id, type, outcome, msgId, errorCode, error]
   })
 }
 
-export function showStatuses(settings: Settings, filters: Filters = {}): Show {
+export function showStatuses(settings: Settings, filters: RecordFilters = {}): Show {
   return showDecoded<StatusEvent>(settings, schemas.status, filters, event => {
     const { receivedAt, id, type, state, status, source, error } = event
     return [instant(receivedAt), id, type, state, status, source, error]
@@ -39,7 +39,7 @@ export function showStatuses(settings: Settings, filters: Filters = {}): Show {
 function showDecoded<T extends SendResult | StatusEvent>(
   settings: Settings,
   schema: object,
-  filters: Filters,
+  filters: RecordFilters,
   cellsOf: (value: T) => unknown[],
 ): Show {
   const decoder = createDecoder<T>(schema, registryOf(settings))

@@ -12,7 +12,7 @@ export interface PlannedTopic {
     Partial<Record<'retention.ms' | 'min.compaction.lag.ms', string>>
 }
 
-export interface Circumstances {
+export interface ClusterState {
   existing: ReadonlyMap<string, Topic>
   /** How many brokers there are. */
   nodes: number
@@ -32,7 +32,7 @@ const mostReplicas = 3
 export const defaultPartitions = 4
 
 /** Partitions can only be added: the topic of a group that has the most is the measure for the others. */
-export function planTopics(settings: Settings, circumstances: Circumstances): PlannedTopic[] {
+export function planTopics(settings: Settings, circumstances: ClusterState): PlannedTopic[] {
   const { existing, nodes, replication = Math.min(mostReplicas, nodes) } = circumstances
   const topics = topicsIn(settings.topics)
   const most = (uses: readonly TopicUse[]) =>

@@ -8,7 +8,7 @@ import { decodeAll } from '../decode-all.ts'
 import type { FullLetter } from './letter.ts'
 
 /** What a dead letter holds, ready to be printed as JSON. */
-export interface Content {
+export interface LetterContent {
   bytes: number
   /** null: it can still not be decoded, or there is no value. */
   decoded: unknown
@@ -25,7 +25,7 @@ const harmless = new Set([
 const hidden = '***'
 
 /** Decodes with what is known by now: a schema may have been registered since. */
-export async function contentOf(letter: FullLetter, settings: Settings): Promise<Content> {
+export async function contentOf(letter: FullLetter, settings: Settings): Promise<LetterContent> {
   const { value } = letter.record
   if (value === null) return { bytes: 0, decoded: null, error: 'it has no value' }
   const bytes = value.length

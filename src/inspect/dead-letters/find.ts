@@ -1,15 +1,15 @@
 import type { Bus } from '../../bus/port.ts'
 import { scanTopic } from '../scan.ts'
 import { type FullLetter, type Letter, letterOf, shortPlace } from './letter.ts'
-import { type Filters, matches } from './select.ts'
+import { type LetterFilters, matches } from './select.ts'
 
-type Source = Pick<Bus, 'follow' | 'partitions'>
+type LetterSource = Pick<Bus, 'follow' | 'partitions'>
 
 /** The newest that match, the newest at the end, and how many match in all. */
 export async function newestLetters(
-  bus: Source,
+  bus: LetterSource,
   topic: string,
-  filters: Filters,
+  filters: LetterFilters,
   limit: number,
 ): Promise<{ newest: Letter[]; matching: number }> {
   let newest: Letter[] = []
@@ -31,7 +31,7 @@ export async function newestLetters(
 }
 
 /** @param place `partition@offset` @throws Error when it is not there */
-export async function findLetter(bus: Source, topic: string, place: string): Promise<FullLetter> {
+export async function findLetter(bus: LetterSource, topic: string, place: string): Promise<FullLetter> {
   let found: FullLetter | undefined
   await scanTopic(bus, topic, (from, records) => {
     found ??= records.map(record => letterOf(from, record)).find(letter => shortPlace(letter.place) === place)

@@ -2,20 +2,20 @@ import type { BusRecord, TopicPartition } from '../../bus/port.ts'
 import { errorHeaders, replayedFromHeader } from '../../records/dead-letter.ts'
 
 /** Where a record stands. */
-export interface Place extends TopicPartition {
+export interface RecordPosition extends TopicPartition {
   offset: number
 }
 
 /** A dead letter, as its headers tell of it; or what stands for a batch of dead letters that cannot be read. */
 export interface Letter {
-  place: Place
+  place: RecordPosition
   /** When it was written, milliseconds since 1970. */
   time: number
   stage: string
   code: string
   message: string
   /** Where the record came from; null: from a callback. */
-  origin: Place | null
+  origin: RecordPosition | null
   /** The dead letter that it was replayed from, before it came back. */
   replayedFrom: string | null
 }
@@ -57,12 +57,12 @@ export function jsonOf({ place, time, stage, code, message, origin, replayedFrom
 }
 
 /** `topic/partition@offset` */
-export function placeText({ topic, partition, offset }: Place): string {
+export function placeText({ topic, partition, offset }: RecordPosition): string {
   return `${topic}/${partition}@${offset}`
 }
 
 /** `partition@offset`, where the topic is known. */
-export function shortPlace({ partition, offset }: Place): string {
+export function shortPlace({ partition, offset }: RecordPosition): string {
   return `${partition}@${offset}`
 }
 

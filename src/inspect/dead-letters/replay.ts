@@ -2,7 +2,7 @@ import { type Bus, type OutgoingRecord, type RecordsHandler, unreadableCodes } f
 import { originalHeaders, originalKey, replayedFromHeader } from '../../records/dead-letter.ts'
 import { scanPartition, scanTopic } from '../scan.ts'
 import { type FullLetter, type Letter, letterOf, placeText, textOf } from './letter.ts'
-import { type Filters, matches } from './select.ts'
+import { type LetterFilters, matches } from './select.ts'
 
 /** What a replay would do. */
 export interface ReplayPlan {
@@ -19,7 +19,12 @@ const skewMs = 300_000
  * Which of the dead letters can be replayed. What was replayed before is found where it went, as long as it is there.
  * @param ending gives up
  */
-export async function planReplay(bus: Bus, topic: string, filters: Filters, ending?: AbortSignal): Promise<ReplayPlan> {
+export async function planReplay(
+  bus: Bus,
+  topic: string,
+  filters: LetterFilters,
+  ending?: AbortSignal,
+): Promise<ReplayPlan> {
   const refused: ReplayPlan['refused'] = []
   const selected: Letter[] = []
   const replayed = new Set<string>()

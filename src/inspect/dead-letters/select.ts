@@ -1,7 +1,7 @@
 import { type Letter, shortPlace } from './letter.ts'
 
 /** Which dead letters are meant. */
-export interface Filters {
+export interface LetterFilters {
   stage?: string
   code?: string
   /** Where they came from. */
@@ -10,7 +10,7 @@ export interface Filters {
   at?: string[]
 }
 
-export function matches(letter: Letter, filters: Filters): boolean {
+export function matches(letter: Letter, filters: LetterFilters): boolean {
   const { stage, code, topic, at } = filters
   return (
     (stage === undefined || letter.stage === stage) &&

@@ -3,7 +3,7 @@ import { isSendType, operations } from '../../protocol/index.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { verdictOf } from '../../statuses/lifecycle.ts'
 import { placeText } from '../dead-letters/letter.ts'
-import type { Evidence, FoundCommand, Sighting } from './evidence.ts'
+import type { Findings, FoundCommand, Sighting } from './findings.ts'
 import { lifeOf } from './life.ts'
 
 /** What helps against an errorCode; those that are not here have no remedy beyond their own text. */
@@ -21,16 +21,16 @@ const at = (ms: number) => new Date(ms).toISOString()
 const anew = 'if it is still wanted, send it under a new id'
 
 /** What happened to one message, and what to do, if anything, in plain sentences. */
-export function conclusionOf(evidence: Evidence, id: bigint, account: string): string {
-  return [whatBecame(evidence, id, account), ...repetition(evidence, id, account)].join(' ')
+export function conclusionOf(findings: Findings, id: bigint, account: string): string {
+  return [whatBecame(findings, id, account), ...repetition(findings, id, account)].join(' ')
 }
 
-function whatBecame(evidence: Evidence, id: bigint, account: string): string {
-  const results = evidence.results.map(({ value }) => value).filter(one => one.id === id && one.account === account)
+function whatBecame(findings: Findings, id: bigint, account: string): string {
+  const results = findings.results.map(({ value }) => value).filter(one => one.id === id && one.account === account)
   const final = finalOf(results, { id, account })
-  if (final) return ofFinal(final, evidence, id, account)
+  if (final) return ofFinal(final, findings, id, account)
   const doubted = results.some(({ outcome }) => outcome === 'IN_DOUBT')
-  const doubts = evidence.doubts.filter(({ value }) => value.account === account)
+  const doubts = findings.doubts.filter(({ value }) => value.account === account)
   if (doubted || doubts.length > 0) {
     const cause = doubts.at(-1)?.value.cause
     return (
@@ -38,14 +38,14 @@ function whatBecame(evidence: Evidence, id: bigint, account: string): string {
       'A final result will follow: do not send it again. --ask asks the gateway now.'
     )
   }
-  const command = evidence.commands.find(({ value }) => value.command.account === account)
+  const command = findings.commands.find(({ value }) => value.command.account === account)
   if (results.length > 0) {
     return (
       'Only a repetition of it was found: its id was known, so this one was not sent. What became of the first one is ' +
       'older than what was searched: --since 30d looks further back.'
     )
   }
-  const [letter] = evidence.letters
+  const [letter] = findings.letters
   if (!command && letter) {
     const { code, message } = letter.value
     const { partition, offset } = letter.place
@@ -54,7 +54,7 @@ function whatBecame(evidence: Evidence, id: bigint, account: string): string {
       `${partition}@${offset} sends it.`
     )
   }
-  if (!command) return verdictText(evidence, id, account) ?? 'No command and no result of it was found.'
+  if (!command) return verdictText(findings, id, account) ?? 'No command and no result of it was found.'
   return ofCommand(command)
 }
 
@@ -71,17 +71,17 @@ function ofCommand({ value: { progress }, place }: Sighting<FoundCommand>): stri
   return texts[progress]
 }
 
-function ofFinal(final: SendResult, evidence: Evidence, id: bigint, account: string): string {
+function ofFinal(final: SendResult, findings: Findings, id: bigint, account: string): string {
   const { outcome, errorCode, error, attempts } = final
   const reason = [errorCode, error].filter(Boolean).join(': ')
-  if (outcome === 'SENT') return sentText(final, evidence)
+  if (outcome === 'SENT') return sentText(final, findings)
   if (outcome === 'REJECTED') {
     return `Not sent: the gateway refused it (${reason}). ${remedy(errorCode)}; ${anew}.`
   }
   if (outcome === 'INVALID') return `Not sent: the command breaks the interface (${reason}). Correct it; ${anew}.`
   if (outcome === 'EXPIRED') return `Not sent: it was too late (${reason}). ${remedy(errorCode)}; ${anew}.`
   if (outcome === 'UNRESOLVED') {
-    const told = verdictText(evidence, id, account)
+    const told = verdictText(findings, id, account)
     if (told) return `Nobody could tell whether it was sent, until a status came. ${told}`
     return (
       `Perhaps sent: nobody could tell after ${attempts} attempt${attempts === 1 ? '' : 's'} (${reason}). Whoever sends it ` +
@@ -93,10 +93,10 @@ function ofFinal(final: SendResult, evidence: Evidence, id: bigint, account: str
 
 const remedy = (errorCode: string | null) => remedies[errorCode ?? ''] ?? 'Its text says why'
 
-function sentText({ id, account, sentAt, msgId, type, completedAt }: SendResult, evidence: Evidence): string {
+function sentText({ id, account, sentAt, msgId, type, completedAt }: SendResult, findings: Findings): string {
   const taken = `the gateway took it ${at(sentAt ?? completedAt)}${msgId === null ? '' : ` as ${msgId}`}`
   if (isSendType(type) && !operations[type].hasStatus) return `Sent: ${taken}. A ${type} has no delivery status.`
-  const told = verdictText(evidence, id, account)
+  const told = verdictText(findings, id, account)
   if (told) return `Sent: ${taken}. ${told}`
   return (
     `Sent: ${taken}. No status has come yet: it may still be on its way. --ask asks the gateway, as the reconciler does ` +
@@ -105,10 +105,10 @@ function sentText({ id, account, sentAt, msgId, type, completedAt }: SendResult,
 }
 
 /** Null: nothing was told. */
-function verdictText(evidence: Evidence, id: bigint, account: string): string | null {
-  const events = evidence.statuses.map(({ value }) => value).filter(event => event.account === account)
+function verdictText(findings: Findings, id: bigint, account: string): string | null {
+  const events = findings.statuses.map(({ value }) => value).filter(event => event.account === account)
   if (events.length === 0) return null
-  const life = lifeOf(evidence, { id, account })
+  const life = lifeOf(findings, { id, account })
   if (life.status === null) {
     return (
       "Its statuses came to the account's own address, where anybody can claim anything, and tell nothing of a message that " +
@@ -126,7 +126,7 @@ function verdictText(evidence: Evidence, id: bigint, account: string): string | 
   return `Not delivered yet: ${life.status}${since} is the last that is known.`
 }
 
-function repetition({ results }: Evidence, id: bigint, account: string): string[] {
+function repetition({ results }: Findings, id: bigint, account: string): string[] {
   const own = results.map(({ value }) => value).filter(one => one.id === id && one.account === account)
   const placesOf = (outcome: SendResult['outcome']) => [
     ...new Set(

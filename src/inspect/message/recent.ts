@@ -6,8 +6,8 @@ import type { SendCommand } from '../../records/generated.ts'
 import { schemas } from '../../records/schemas.ts'
 import { decodeAll } from '../decode-all.ts'
 import { scanPartition } from '../scan.ts'
-import { noEvidence, type SearchedLog } from './evidence.ts'
-import type { Search } from './search.ts'
+import { noFindings, type SearchedLog } from './findings.ts'
+import type { MessageSearchOptions } from './search.ts'
 
 /** A command that was found, in short. */
 export interface RecentCommand {
@@ -34,12 +34,12 @@ export interface RecentCommands {
  * order to look things up by.
  */
 export async function recentCommands(
-  { bus, registry, settings, since, ending }: Search,
+  { bus, registry, settings, since, ending }: MessageSearchOptions,
   isOne: (command: SendCommand) => boolean,
   most: number,
 ): Promise<RecentCommands> {
   const decoder = createDecoder<SendCommand>(schemas.command, registry)
-  const { searched, gaps } = noEvidence()
+  const { searched, gaps } = noFindings()
   let newest: RecentCommand[] = []
   let matching = 0
   const keepNewest = () => {

@@ -12,11 +12,18 @@ import { originOf } from '../../records/doubt.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
-import { letterOf, type Place, placeText, textOf } from '../dead-letters/letter.ts'
+import { letterOf, placeText, type RecordPosition, textOf } from '../dead-letters/letter.ts'
 import { decodeAll } from '../decode-all.ts'
-import { type Evidence, noEvidence, type Progress, type SearchedLog, type Sighting, sightingOf } from './evidence.ts'
+import {
+  type CommandProgress,
+  type Findings,
+  noFindings,
+  type SearchedLog,
+  type Sighting,
+  sightingOf,
+} from './findings.ts'
 
-export interface Search {
+export interface MessageSearchOptions {
   bus: Bus
   registry: SchemaRegistry
   settings: Settings
@@ -30,18 +37,18 @@ type Take = (tp: TopicPartition, records: readonly BusRecord[]) => Promise<void>
 
 /** Looks for one message, or for messages, at all places where something about them can stand. */
 export class MessageSearch {
-  readonly #options: Search
+  readonly #options: MessageSearchOptions
   readonly #decoders: {
     command: Decoder<SendCommand>
     result: Decoder<SendResult>
     status: Decoder<StatusEvent>
     doubt: Decoder<Doubt>
   }
-  readonly #evidence = noEvidence()
+  readonly #findings = noFindings()
   #counts = new Map<string, number>()
-  #progress = new Map<string, (offset: number) => Progress>()
+  #progress = new Map<string, (offset: number) => CommandProgress>()
 
-  constructor(options: Search) {
+  constructor(options: MessageSearchOptions) {
     const { registry } = options
     this.#options = options
     this.#decoders = {
@@ -52,8 +59,8 @@ export class MessageSearch {
     }
   }
 
-  get evidence(): Evidence {
-    return this.#evidence
+  get findings(): Findings {
+    return this.#findings
   }
 
   /**
@@ -61,7 +68,7 @@ export class MessageSearch {
    * command's producer may have chosen any key and partition: its place is in its result, or it is among those that are
    * not done yet.
    */
-  async byId(id: bigint): Promise<Evidence> {
+  async byId(id: bigint): Promise<Findings> {
     const { results, statuses, doubts, deadLetters } = this.#options.settings.topics
     await this.#begin()
     const key = Buffer.from(String(id))
@@ -70,14 +77,14 @@ export class MessageSearch {
       this.#tps(topic).filter(tp => tp.partition === partitionOf(key, this.#count(topic))),
     )
     await this.#look(ofKey, [{ key }])
-    const isKnown = () => this.#evidence.results.length + this.#evidence.doubts.length > 0
+    const isKnown = () => this.#findings.results.length + this.#findings.doubts.length > 0
     if (!isKnown()) {
       // partitions that were added since move keys to other partitions
       const others = keyed.flatMap(topic => this.#tps(topic)).filter(tp => !ofKey.some(one => same(one, tp)))
       await this.#look(others, [{ key }])
     }
     await this.#commandsOf([{ key }, { bytes: idBytes(id) }], ({ id: found }) => found === id, !isKnown())
-    return this.#evidence
+    return this.#findings
   }
 
   /**
@@ -111,7 +118,7 @@ export class MessageSearch {
     const { commands, results, statuses, doubts, deadLetters } = settings.topics
     const topics = [...commands, results, statuses, doubts, deadLetters]
     this.#counts = await bus.partitions(topics)
-    for (const topic of topics) if (!this.#counts.has(topic)) this.#evidence.gaps.push(`There is no topic ${topic}.`)
+    for (const topic of topics) if (!this.#counts.has(topic)) this.#findings.gaps.push(`There is no topic ${topic}.`)
   }
 
   #count(topic: string): number {
@@ -144,9 +151,9 @@ export class MessageSearch {
     const search = async (tp: TopicPartition) => {
       try {
         const query = { from: from(tp), needles, ending, take: (records: readonly BusRecord[]) => take(tp, records) }
-        this.#evidence.searched.push(logOf(await bus.search(tp, query)))
+        this.#findings.searched.push(logOf(await bus.search(tp, query)))
       } catch (error) {
-        this.#evidence.gaps.push(`${tp.topic}/${tp.partition} could not be searched: ${(error as Error).message}`)
+        this.#findings.gaps.push(`${tp.topic}/${tp.partition} could not be searched: ${(error as Error).message}`)
       }
     }
     await Promise.all(tps.map(search))
@@ -155,13 +162,13 @@ export class MessageSearch {
   async #note(tp: TopicPartition, records: readonly BusRecord[]): Promise<void> {
     const { results, statuses, doubts, deadLetters } = this.#options.settings.topics
     const { result, status, doubt } = this.#decoders
-    if (tp.topic === results) await this.#decode(result, tp, records, one => this.#evidence.results.push(one))
-    if (tp.topic === statuses) await this.#decode(status, tp, records, one => this.#evidence.statuses.push(one))
-    if (tp.topic === doubts) await this.#decode(doubt, tp, records, one => this.#evidence.doubts.push(one))
+    if (tp.topic === results) await this.#decode(result, tp, records, one => this.#findings.results.push(one))
+    if (tp.topic === statuses) await this.#decode(status, tp, records, one => this.#findings.statuses.push(one))
+    if (tp.topic === doubts) await this.#decode(doubt, tp, records, one => this.#findings.doubts.push(one))
     if (tp.topic !== deadLetters) return
     for (const found of records) {
       const { record: _, ...letter } = letterOf(tp, found)
-      this.#evidence.letters.push(sightingOf(tp, found, letter))
+      this.#findings.letters.push(sightingOf(tp, found, letter))
     }
   }
 
@@ -177,7 +184,7 @@ export class MessageSearch {
       if (one.ok) found(sightingOf(tp, record, one.value), record)
       else {
         const why = 'error' in one ? one.error.message : 'Its schema is not known.'
-        this.#evidence.gaps.push(`${placeText({ ...tp, offset: record.offset })} cannot be read: ${why}`)
+        this.#findings.gaps.push(`${placeText({ ...tp, offset: record.offset })} cannot be read: ${why}`)
       }
     }
   }
@@ -193,7 +200,7 @@ export class MessageSearch {
     await this.#searchCommands(
       needles,
       note,
-      () => further && this.#evidence.commands.length === 0,
+      () => further && this.#findings.commands.length === 0,
       () => this.#commandsAt(this.#placesTold(), isOne),
     )
   }
@@ -222,7 +229,7 @@ export class MessageSearch {
         if (committed) bases.set(tp, committed.offset)
       }
     } catch (error) {
-      this.#evidence.gaps.push(
+      this.#findings.gaps.push(
         `How far the group ${settings.kafka.groupId} has come is not known: ${(error as Error).message}`,
       )
     }
@@ -231,7 +238,7 @@ export class MessageSearch {
 
   /** The commands that results and doubts are about. */
   #placesTold() {
-    const { results, doubts } = this.#evidence
+    const { results, doubts } = this.#findings
     const places = [
       ...results.map(({ value }) => {
         const { commandTopic: topic, commandPartition: partition, commandOffset: offset } = value
@@ -242,7 +249,7 @@ export class MessageSearch {
     return [...new Map(places.map(place => [placeText(place), place])).values()]
   }
 
-  async #commandsAt(places: readonly Place[], isOne: (command: SendCommand) => boolean): Promise<void> {
+  async #commandsAt(places: readonly RecordPosition[], isOne: (command: SendCommand) => boolean): Promise<void> {
     await Promise.all(
       places.map(async place => {
         const { offset, ...tp } = place
@@ -251,16 +258,16 @@ export class MessageSearch {
         const record = there ?? this.#keptIn(place)
         const found = record ? await this.#noteCommands(tp, [record], isOne) : 0
         const why = record ? 'another one stands there: the topic was made anew, or mirrored' : 'retention'
-        if (found === 0) this.#evidence.gaps.push(`The command at ${placeText(place)} is not there any more (${why}).`)
+        if (found === 0) this.#findings.gaps.push(`The command at ${placeText(place)} is not there any more (${why}).`)
       }),
     )
   }
 
   /** A doubt keeps the record of its command. */
-  #keptIn({ topic, partition, offset }: Place): BusRecord | null {
+  #keptIn({ topic, partition, offset }: RecordPosition): BusRecord | null {
     const of = ({ value }: Sighting<Doubt>) =>
       value.topic === topic && value.partition === partition && value.offset === offset && value.omitted === null
-    const doubt = this.#evidence.doubts.find(of)
+    const doubt = this.#findings.doubts.find(of)
     return doubt ? originOf(doubt.value).record : null
   }
 
@@ -271,7 +278,7 @@ export class MessageSearch {
     isOne: (command: SendCommand) => boolean,
   ): Promise<number> {
     const decoded = await decodeAll(this.#decoders.command, records)
-    const known = new Set(this.#evidence.commands.map(({ place }) => placeText(place)))
+    const known = new Set(this.#findings.commands.map(({ place }) => placeText(place)))
     let found = 0
     for (const [i, one] of decoded.entries()) {
       const record = records[i]!
@@ -281,7 +288,7 @@ export class MessageSearch {
       const progress = this.#progress.get(nameOf(tp))?.(record.offset) ?? 'unknown'
       const replayedFrom = textOf(record.headers[replayedFromHeader])
       const value = { command: one.value, type: typeOfMessage(one.value), progress, replayedFrom }
-      this.#evidence.commands.push(sightingOf(tp, record, value))
+      this.#findings.commands.push(sightingOf(tp, record, value))
     }
     return found
   }
@@ -294,7 +301,9 @@ function logOf({ topic, partition, from, until, start, since, unreadable }: Sear
   return { topic, partition, records: until - from, since, olderAreGone: from === start && start > 0, unreadable }
 }
 
-function progressOf(committed: { offset: number; metadata: string | null } | null): (offset: number) => Progress {
+function progressOf(
+  committed: { offset: number; metadata: string | null } | null,
+): (offset: number) => CommandProgress {
   if (committed === null) return () => 'unread'
   try {
     const { window } = unpackCheckpoint(committed.offset, committed.metadata)

@@ -4,7 +4,7 @@ import { lifecycleAfter, verdictOf } from '../../statuses/lifecycle.ts'
 import { count } from '../../words.ts'
 import { shown } from '../dead-letters/content.ts'
 import { placeText } from '../dead-letters/letter.ts'
-import type { Evidence, FoundCommand, SearchedLog, Sighting } from './evidence.ts'
+import type { Findings, FoundCommand, SearchedLog, Sighting } from './findings.ts'
 import { lifeOf, sentLife } from './life.ts'
 
 /** One thing that happened to a message. */
@@ -24,25 +24,25 @@ const personal: readonly string[] = ['code', 'hlr', 'payload', 'reply', 'replies
 const hidden = '***'
 
 /** All that was found, in the order of time. @param show whether texts, phones and the like may be seen */
-export function storyOf(evidence: Evidence, show: boolean): Event[] {
+export function storyOf(findings: Findings, show: boolean): Event[] {
   const events = [
-    ...evidence.commands.map(one =>
+    ...findings.commands.map(one =>
       event('command', one, commandText(one.value, show), commandDetail(one.value, show)),
     ),
-    ...evidence.doubts.map(one => {
+    ...findings.doubts.map(one => {
       const { attempts, cause, postedAt, account } = one.value
       const text = `in doubt: ${cause}, account ${account}, ${count(attempts, 'attempt')}, the last begun by ${time(postedAt)}`
       return event('doubt', one, text, shown(one.value, show))
     }),
-    ...evidence.results.map(one => event('result', one, resultText(one.value, show), masked(one.value, show))),
-    ...evidence.statuses.map(one => {
-      const verdict = isVerdict(one.value, evidence) ? ' ← the verdict' : ''
+    ...findings.results.map(one => event('result', one, resultText(one.value, show), masked(one.value, show))),
+    ...findings.statuses.map(one => {
+      const verdict = isVerdict(one.value, findings) ? ' ← the verdict' : ''
       return event('status', one, `${statusText(one.value, show)}${verdict}`, {
         ...masked(one.value, show),
         isVerdict: verdict !== '',
       })
     }),
-    ...evidence.letters.map(one => {
+    ...findings.letters.map(one => {
       const { code, message, origin, replayedFrom } = one.value
       const from = [origin && `from ${placeText(origin)}`, replayedFrom && `replayed before, from ${replayedFrom}`]
       return event('dead letter', one, [`${code}: ${message}`, ...from].filter(Boolean).join(', '), one.value)
@@ -54,7 +54,7 @@ export function storyOf(evidence: Evidence, show: boolean): Event[] {
 export const time = (ms: number) => (ms < 0 ? 'at an unknown time' : new Date(ms).toISOString())
 
 /** What was looked through, and what is not there any more, in lines. */
-export function searchedText({ searched, gaps }: Pick<Evidence, 'searched' | 'gaps'>): string[] {
+export function searchedText({ searched, gaps }: Pick<Findings, 'searched' | 'gaps'>): string[] {
   const topics = [...Map.groupBy(searched, ({ topic }) => topic)].map(([topic, logs]) => {
     const partitions = new Set(logs.map(({ partition }) => partition))
     const records = logs.reduce((sum, log) => sum + log.records, 0)
@@ -133,9 +133,9 @@ function masked<T extends object>(value: T, show: boolean): object {
 }
 
 /** Whether this event, alone, tells as much as all of the same message and account do together. */
-function isVerdict(event: StatusEvent, evidence: Evidence): boolean {
-  const all = lifeOf(evidence, event)
-  const alone = lifecycleAfter(sentLife(evidence, event), event)
+function isVerdict(event: StatusEvent, findings: Findings): boolean {
+  const all = lifeOf(findings, event)
+  const alone = lifecycleAfter(sentLife(findings, event), event)
   if (verdictOf(all) === null || alone.stage !== all.stage) return false
   return alone.since === all.since && alone.status === all.status
 }

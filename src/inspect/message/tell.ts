@@ -1,5 +1,5 @@
 import { conclusionOf } from './conclusion.ts'
-import type { Evidence, SearchedLog } from './evidence.ts'
+import type { Findings, SearchedLog } from './findings.ts'
 import { type Event, storyOf, time } from './story.ts'
 
 /** How far back is looked unless told otherwise. */
@@ -8,7 +8,7 @@ export const weekMs = 7 * 24 * 3_600_000
 export const mostIds = 20
 
 /** Which messages of an id are meant, and who is looking. */
-export interface Wanted {
+export interface WantedMessage {
   /** Ids are unique within one. Default: any. */
   account?: string
   tenant?: string
@@ -31,14 +31,14 @@ export interface Story {
   gaps: string[]
 }
 
-export function tell(all: Evidence, id: bigint, wanted: Wanted): Story {
-  const evidence = only(all, wanted)
-  const accounts = accountsOf(evidence)
-  const events = storyOf(evidence, wanted.show ?? false)
-  const conclusions = accounts.map(account => ({ account, text: conclusionOf(evidence, id, account) }))
-  if (conclusions.length === 0) conclusions.push({ account: '', text: withoutAccount(evidence, id) })
-  const searched = evidence.searched.toSorted(byPlace) // they end in any order
-  return { id, found: events.length > 0, accounts, events, conclusions, searched, gaps: evidence.gaps.toSorted() }
+export function tell(all: Findings, id: bigint, wanted: WantedMessage): Story {
+  const findings = only(all, wanted)
+  const accounts = accountsOf(findings)
+  const events = storyOf(findings, wanted.show ?? false)
+  const conclusions = accounts.map(account => ({ account, text: conclusionOf(findings, id, account) }))
+  if (conclusions.length === 0) conclusions.push({ account: '', text: withoutAccount(findings, id) })
+  const searched = findings.searched.toSorted(byPlace) // they end in any order
+  return { id, found: events.length > 0, accounts, events, conclusions, searched, gaps: findings.gaps.toSorted() }
 }
 
 /** The story for machines, an object a line. */
@@ -53,25 +53,25 @@ export function linesOf({ id, events, conclusions, searched, gaps }: Story): obj
 const byPlace = (a: SearchedLog, b: SearchedLog) =>
   a.topic.localeCompare(b.topic) || (a.partition ?? 0) - (b.partition ?? 0) || a.records - b.records
 
-function withoutAccount(evidence: Evidence, id: bigint): string {
-  if (evidence.letters.length > 0) return conclusionOf(evidence, id, '')
+function withoutAccount(findings: Findings, id: bigint): string {
+  if (findings.letters.length > 0) return conclusionOf(findings, id, '')
   return `No trace of ${id} in what was searched. Is the id right, and did its producer write to these brokers? --since 30d looks further back.`
 }
 
 /** Dead letters tell neither account nor tenant. */
-function only(evidence: Evidence, { account, tenant }: Wanted): Evidence {
+function only(findings: Findings, { account, tenant }: WantedMessage): Findings {
   const fits = (value: { account: string; tenant: string | null }) =>
     (account === undefined || value.account === account) && (tenant === undefined || value.tenant === tenant)
   return {
-    ...evidence,
-    commands: evidence.commands.filter(({ value }) => fits(value.command)),
-    results: evidence.results.filter(({ value }) => fits(value)),
-    statuses: evidence.statuses.filter(({ value }) => fits(value)),
-    doubts: evidence.doubts.filter(({ value }) => fits(value)),
+    ...findings,
+    commands: findings.commands.filter(({ value }) => fits(value.command)),
+    results: findings.results.filter(({ value }) => fits(value)),
+    statuses: findings.statuses.filter(({ value }) => fits(value)),
+    doubts: findings.doubts.filter(({ value }) => fits(value)),
   }
 }
 
-function accountsOf({ commands, results, statuses, doubts }: Evidence): string[] {
+function accountsOf({ commands, results, statuses, doubts }: Findings): string[] {
   const named = [...results, ...statuses, ...doubts].map(({ value }) => value.account)
   return [...new Set([...commands.map(({ value }) => value.command.account), ...named])].sort()
 }

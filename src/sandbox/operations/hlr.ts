@@ -1,4 +1,4 @@
-import type { Gateway, Operation } from '../gateway.ts'
+import type { Gateway, GivenOperation } from '../gateway.ts'
 
 const networks = [
   { name: 'Kyivstar', prefix: 38067, mccmnc: 25503 },
@@ -9,7 +9,7 @@ const networks = [
 const country = { name: 'Ukraine', prefix: 380 }
 
 /** Looks a phone up, with the same answer each time. */
-export function lookUp({ phone }: Operation, status: string, { chance }: Gateway): string {
+export function lookUp({ phone }: GivenOperation, status: string, { chance }: Gateway): string {
   const origin = pick(chance('origin', phone))
   const ported = chance('ported', phone) < 0.2
   const current = ported ? pick(chance('network', phone)) : origin

@@ -2,10 +2,10 @@ import { operations as protocol, type SendType, segmentsOf } from '../../protoco
 import { statusCallback } from '../callback.ts'
 import { troubled } from '../callback-trouble.ts'
 import { within } from '../chance.ts'
-import type { Message } from '../executions.ts'
-import { type Exchange, type Handler, idText, type Operation } from '../gateway.ts'
+import { type Ending, endingOf } from '../endings.ts'
+import type { ExecutedMessage } from '../executions.ts'
+import { type Exchange, type GivenOperation, type Handler, idText } from '../gateway.ts'
 import { accepted, refused } from '../items.ts'
-import { type Outcome, outcomeOf } from '../outcomes.ts'
 import { sendersAccepted } from '../senders.ts'
 import { texts } from '../texts.ts'
 import { lookUp } from './hlr.ts'
@@ -17,16 +17,16 @@ export const send: Handler = (operation, exchange) => {
   const { account, gateway } = exchange
   const type = operation.type as SendType
   const id = operation.id === undefined ? undefined : idText(operation.id, gateway)
-  const outcome = outcomeOf(type, operation.phone ?? 0)
+  const ending = endingOf(type, operation.phone ?? 0)
   const parts = partsOfOperation(operation)
   const { answer } = protocol[type]
   const price = answer === 'code' ? otpPrice : parts
 
-  const refusal = refusalOf(operation, outcome, price, exchange)
+  const refusal = refusalOf(operation, ending, price, exchange)
   if (refusal) return refused(refusal, id)
 
   account.balance -= price
-  const message = execute(operation, outcome, exchange)
+  const message = execute(operation, ending, exchange)
   if (answer === 'lookup') return accepted(lookUp(operation, message.status, gateway))
   if (answer === 'code') return accepted(`{"code":"${codeOf(id, exchange)}","price":${otpPrice}}`)
   return accepted(
@@ -34,58 +34,64 @@ export const send: Handler = (operation, exchange) => {
   )
 }
 
-function refusalOf(operation: Operation, outcome: Outcome, price: number, exchange: Exchange): string | undefined {
+function refusalOf(operation: GivenOperation, ending: Ending, price: number, exchange: Exchange): string | undefined {
   const { account, gateway } = exchange
   const { id } = operation
   if (gateway.settings.duplicates === 'refuse' && id !== undefined && account.executions.executionsOf(id) > 0)
     return texts.duplicate
   if (!sendersAccepted(operation, gateway.settings.senders)) return texts.alphaName
-  if (outcome.refused && !(outcome.refusedOnce && wasRefused(operation, exchange))) return outcome.refused
+  if (ending.refused && !(ending.refusedOnce && wasRefused(operation, exchange))) return ending.refused
   return account.balance < price ? texts.money : undefined
 }
 
 /** Whether this operation's identifier was refused before; from now on it was. */
-function wasRefused({ id }: Operation, { account }: Exchange): boolean {
+function wasRefused({ id }: GivenOperation, { account }: Exchange): boolean {
   if (id === undefined || account.refusedOnce.has(id)) return true
   account.refusedOnce.add(id)
   return false
 }
 
-function execute(operation: Operation, outcome: Outcome, exchange: Exchange): Message {
+function execute(operation: GivenOperation, ending: Ending, exchange: Exchange): ExecutedMessage {
   const { account, gateway, now } = exchange
   const { id } = operation
-  const delay = outcome.early ? 0 : within(gateway.settings.callbackDelayMs, gateway.chance('delay', id))
-  const message: Message = {
+  const delay = ending.early ? 0 : within(gateway.settings.callbackDelayMs, gateway.chance('delay', id))
+  const message: ExecutedMessage = {
     msgId: gateway.nextMsgId(),
     channel: channelOf(operation),
-    status: outcome.status,
+    status: ending.status,
     finalAt: now + delay,
   }
   account.executions.add(id, message)
   const url = callbackUrl(operation, exchange)
-  if (url) callBack(url, operation, message, outcome, exchange)
+  if (url) callBack(url, operation, message, ending, exchange)
   return message
 }
 
-function callBack(url: string, operation: Operation, message: Message, outcome: Outcome, exchange: Exchange): void {
+function callBack(
+  url: string,
+  operation: GivenOperation,
+  message: ExecutedMessage,
+  ending: Ending,
+  exchange: Exchange,
+): void {
   const { gateway, now } = exchange
   let text: string | undefined
   const body = () => {
-    text ??= statusCallback(operation, message, outcome, exchange)
+    text ??= statusCallback(operation, message, ending, exchange)
     return text
   }
-  if (outcome.early) {
+  if (ending.early) {
     exchange.holds.push(gateway.callbacks.sendNow(url, body))
     return
   }
-  const times = Array.from({ length: outcome.callbacks }, () => message.finalAt - now)
+  const times = Array.from({ length: ending.callbacks }, () => message.finalAt - now)
   const chance = gateway.chance('callback', operation.id)
   for (const time of troubled(times, gateway.settings.callbackTrouble, chance)) {
     gateway.callbacks.schedule(url, body, time)
   }
 }
 
-function callbackUrl({ type, hook }: Operation, { gateway, account }: Exchange): string | undefined {
+function callbackUrl({ type, hook }: GivenOperation, { gateway, account }: Exchange): string | undefined {
   const kept = protocol[type].hook
   if (kept === 'none') return undefined
   if (kept === 'accepted' || (kept === 'not shown' && gateway.settings.voiceHook)) return hook
@@ -94,13 +100,13 @@ function callbackUrl({ type, hook }: Operation, { gateway, account }: Exchange):
 }
 
 /** The channel of a chain that reaches the phone, chosen by the phone's third digit from its end. */
-function channelOf({ type, phone, pipeline }: Operation): string {
+function channelOf({ type, phone, pipeline }: GivenOperation): string {
   const tried = protocol[type as SendType].channels ?? (Array.isArray(pipeline) ? pipeline : [])
   return tried[(Math.floor(Number(phone) / 100) % 10) % tried.length] ?? type
 }
 
 /** Parts of the SMS text, where there is one; every other message is one part. */
-function partsOfOperation({ sms_message, sms }: Operation): number {
+function partsOfOperation({ sms_message, sms }: GivenOperation): number {
   const text = sms_message ?? (sms as { message?: unknown } | undefined)?.message
   return typeof text === 'string' ? segmentsOf(text).parts : 1
 }

@@ -1,5 +1,5 @@
 import { segmentsOf } from '../../protocol/index.ts'
-import type { Handler, Operation } from '../gateway.ts'
+import type { GivenOperation, Handler } from '../gateway.ts'
 import { accepted } from '../items.ts'
 import type { Template } from '../templates.ts'
 
@@ -39,12 +39,12 @@ function deleted(count: number): string {
   return accepted(`{"deleted":${count}}`)
 }
 
-function criteria({ id, template }: Operation): { id?: number; text?: string } {
+function criteria({ id, template }: GivenOperation): { id?: number; text?: string } {
   return {
     ...(id !== undefined && { id: Number(id) }),
     ...(typeof template === 'string' && { text: template }),
   }
 }
 
-const text = ({ template }: Operation): string => String(template)
+const text = ({ template }: GivenOperation): string => String(template)
 const label = (value: unknown): string => (typeof value === 'string' ? value : '')

@@ -3,7 +3,7 @@ import { isSenderField } from './senders.ts'
 import { texts } from './texts.ts'
 
 /** What happens to a send operation, chosen by the last two digits of its phone. */
-export interface Outcome {
+export interface Ending {
   /** A sentence for the table in docs/sandbox.md. */
   meaning: string
   /** The types it applies to; default: all. Other types are delivered. */
@@ -29,7 +29,7 @@ const signed = sendTypes.filter(
   type => operations[type].channels === null || Object.keys(operations[type].schema.shape).some(isSenderField),
 )
 
-const delivered: Outcome = {
+const delivered: Ending = {
   meaning: 'delivered: status DELIVERED, one callback',
   status: 'DELIVERED',
   success: true,
@@ -37,7 +37,7 @@ const delivered: Outcome = {
 }
 
 /** The endings that differ; every other one is `delivered`. */
-export const outcomes: Readonly<Record<string, Outcome>> = {
+export const endings: Readonly<Record<string, Ending>> = {
   '88': {
     ...delivered,
     meaning: 'answered by the recipient: status REPLIED with two replies (viber)',
@@ -78,7 +78,7 @@ export const outcomes: Readonly<Record<string, Outcome>> = {
   '99': { ...delivered, meaning: 'delivered, and the callback arrives before the answer', early: true },
 }
 
-export function outcomeOf(type: SendType, phone: number | bigint): Outcome {
-  const outcome = outcomes[String(Number(phone) % 100)]
-  return outcome && (outcome.types?.includes(type) ?? true) ? outcome : delivered
+export function endingOf(type: SendType, phone: number | bigint): Ending {
+  const ending = endings[String(Number(phone) % 100)]
+  return ending && (ending.types?.includes(type) ?? true) ? ending : delivered
 }

@@ -1,10 +1,10 @@
 import type { BusRecord, RecordHeaders } from '../../bus/port.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
-import type { Letter, Place } from '../dead-letters/letter.ts'
+import type { Letter, RecordPosition } from '../dead-letters/letter.ts'
 
 /** A record that was found. */
 export interface Sighting<T> {
-  place: Place
+  place: RecordPosition
   /** When it was written, milliseconds since 1970; -1: unknown. */
   time: number
   headers: RecordHeaders
@@ -15,12 +15,12 @@ export interface Sighting<T> {
  * What the group of the workers knows of a command. unread: nobody has begun on its partition. waiting: it was not sent
  * yet. sending: a request for it was about to begin. doubted: a request was begun, and its doubt is not written yet.
  */
-export type Progress = 'unread' | 'waiting' | 'sending' | 'doubted' | 'done' | 'unknown'
+export type CommandProgress = 'unread' | 'waiting' | 'sending' | 'doubted' | 'done' | 'unknown'
 
 export interface FoundCommand {
   command: SendCommand
   type: string
-  progress: Progress
+  progress: CommandProgress
   /** The dead letter that it was replayed from. */
   replayedFrom: string | null
 }
@@ -39,7 +39,7 @@ export interface SearchedLog {
 }
 
 /** All that was found about some messages. */
-export interface Evidence {
+export interface Findings {
   commands: Sighting<FoundCommand>[]
   results: Sighting<SendResult>[]
   statuses: Sighting<StatusEvent>[]
@@ -50,12 +50,12 @@ export interface Evidence {
   gaps: string[]
 }
 
-export const noEvidence = (): Evidence => ({
+export const noFindings = (): Findings => ({
   ...{ commands: [], results: [], statuses: [], doubts: [], letters: [] },
   ...{ searched: [], gaps: [] },
 })
 
-export function sightingOf<T>(place: Omit<Place, 'offset'>, record: BusRecord, value: T): Sighting<T> {
+export function sightingOf<T>(place: Omit<RecordPosition, 'offset'>, record: BusRecord, value: T): Sighting<T> {
   const { topic, partition } = place
   return { place: { topic, partition, offset: record.offset }, time: record.timestamp, headers: record.headers, value }
 }

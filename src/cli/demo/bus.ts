@@ -1,7 +1,7 @@
 import { javaAvailable, startKafka, startRegistry } from '../local-kafka/index.ts'
 
 /** The bus that the demo plays on. */
-export interface Place {
+export interface DemoBus {
   /** A tree of settings that names it. */
   settings: object
   /** Variables that name it and stay as they are, credentials included. */
@@ -21,7 +21,7 @@ export function brokersAreNamed(): boolean {
  * The brokers that the variables name; else with `kafka` local ones, started here; else the embedded bus.
  * @throws Error that says what is missing
  */
-export async function findPlace(kafka: boolean, say: (line: string) => void): Promise<Place> {
+export async function findBus(kafka: boolean, say: (line: string) => void): Promise<DemoBus> {
   if (brokersAreNamed()) {
     say('Bus: the brokers of BUSGATE_KAFKA_BROKERS; the topics busgate-demo-… stay there.')
     return { settings: {}, env: connectionOf(process.env), real: true, stop: async () => {} }
@@ -37,7 +37,7 @@ export async function findPlace(kafka: boolean, say: (line: string) => void): Pr
   return startLocally(say)
 }
 
-async function startLocally(say: (line: string) => void): Promise<Place> {
+async function startLocally(say: (line: string) => void): Promise<DemoBus> {
   say('Bus: a Kafka of its own.')
   const log = (line: string) => say(`  ${line}`)
   const starting = [startKafka({ log }), startRegistry({ log })] as const
