@@ -2,7 +2,13 @@
  * Writes docs/metrics.md from the definitions of the metrics.
  * With --check it writes nothing and fails when the file is stale.
  */
-import { definitionOf, definitions, type MetricName, openLabels, type LabelValues } from '../src/telemetry/definitions.ts'
+import {
+  definitionOf,
+  definitions,
+  type LabelValues,
+  type MetricName,
+  openLabels,
+} from '../src/telemetry/definitions.ts'
 import { writeGenerated } from './generated-file.ts'
 
 const header = `# Metrics

@@ -2,7 +2,7 @@ import type { BusRecord, Session } from '../bus/port.ts'
 import { appendedBy } from '../bus/record-time.ts'
 import { windowSize } from '../bus/session/window.ts'
 import type { Clock } from '../clock.ts'
-import type { Command, InvalidCommand, Reading } from '../records/command.ts'
+import type { Command, CommandReading, InvalidCommand } from '../records/command.ts'
 import type { Decoder } from '../records/decoder.ts'
 import type { SendCommand } from '../records/generated.ts'
 import type { ResultDetails, WriteResult } from '../records/result.ts'
@@ -22,7 +22,7 @@ import { Unchecked } from './unchecked.ts'
 
 export interface CommandIntakeOptions {
   decoder: Decoder<SendCommand>
-  readCommand: (value: SendCommand, trace: TraceContext | null) => Reading
+  readCommand: (value: SendCommand, trace: TraceContext | null) => CommandReading
   /** Why a valid command cannot be sent as this worker is set up, with what to do; null: it can. */
   objection: (command: Command) => string | null
   outbox: Outbox

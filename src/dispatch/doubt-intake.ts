@@ -3,7 +3,7 @@ import { appendedBy } from '../bus/record-time.ts'
 import type { Clock } from '../clock.ts'
 import { idIn } from '../protocol/ids.ts'
 import { isSendType } from '../protocol/index.ts'
-import { type Command, isNeverHooked, type Reading } from '../records/command.ts'
+import { type Command, type CommandReading, isNeverHooked } from '../records/command.ts'
 import type { DeadLetterReason } from '../records/dead-letter.ts'
 import type { Decoder } from '../records/decoder.ts'
 import { type DoubtWriter, originOf } from '../records/doubt.ts'
@@ -27,7 +27,7 @@ import { Unchecked } from './unchecked.ts'
 export interface DoubtIntakeOptions {
   doubtDecoder: Decoder<Doubt>
   decoder: Decoder<SendCommand>
-  readCommand: (value: SendCommand, trace: TraceContext | null) => Reading
+  readCommand: (value: SendCommand, trace: TraceContext | null) => CommandReading
   outbox: Outbox
   doubts: DoubtWriter
   writeResult: WriteResult

@@ -133,14 +133,14 @@ export class Evidence {
 /** What is wanted, and the one reading that has looked or will look at all that can be about it. */
 interface Sought extends Wanted {
   /** null: none has begun yet. */
-  reading: Reading | null
+  reading: StatusReading | null
   /** Monotonic milliseconds. */
   heardAt: number
   /** Events about it that could not be read yet, by their offsets: the registry does not have their schema. */
   unread: Map<number, BusRecord>
 }
 
-interface Reading {
+interface StatusReading {
   sought: Set<Sought>
   /** null: it was refused. */
   follower: Promise<Follower | null>
@@ -160,9 +160,9 @@ class Search {
   readonly #options: EvidenceOptions
   readonly #tp: TopicPartition
   readonly #wanted = new Map<string, Set<Sought>>()
-  readonly #readings = new Set<Reading>()
+  readonly #readings = new Set<StatusReading>()
   /** The one that has come to the end and goes on. */
-  #tail: Reading | null = null
+  #tail: StatusReading | null = null
   #cancelBegin: (() => void) | null = null
   /** Monotonic milliseconds of the first refusal; null: the last reading that tried could begin. */
   #refusedAt: number | null = null
@@ -228,7 +228,7 @@ class Search {
   }
 
   /** Resolves when it has read what is there now, or is read no more. All that ask at once have one answer. */
-  #untilCaughtUp(reading: Reading, follower: Follower): Promise<void> {
+  #untilCaughtUp(reading: StatusReading, follower: Follower): Promise<void> {
     if (!reading.caughtUp) {
       reading.caughtUp = this.#catchUp(reading, follower)
       queueMicrotask(() => {
@@ -238,7 +238,7 @@ class Search {
     return reading.caughtUp
   }
 
-  async #catchUp(reading: Reading, follower: Follower): Promise<void> {
+  async #catchUp(reading: StatusReading, follower: Follower): Promise<void> {
     const { looked } = reading
     const cancel = this.#options.clock.after(stallMs, () => {
       if (reading.looked === looked) this.#lose(reading, 0)
@@ -277,7 +277,7 @@ class Search {
     const unread = this.#unread()
     if (unread.length === 0 || this.#readings.size >= mostReadings) return
     const since = unread.reduce((least, sought) => Math.min(least, sought.since), Number.POSITIVE_INFINITY)
-    const reading: Reading = { sought: new Set(), follower: noFollower, caughtUp: null, readTo: since, looked: 0 }
+    const reading: StatusReading = { sought: new Set(), follower: noFollower, caughtUp: null, readTo: since, looked: 0 }
     this.#readings.add(reading)
     for (const sought of unread) assign(sought, reading)
     reading.follower = this.#options.bus
@@ -297,7 +297,7 @@ class Search {
   }
 
   /** Come to the end, it hands those that it serves over to the one that had been there before. */
-  async #join(reading: Reading, follower: Follower): Promise<void> {
+  async #join(reading: StatusReading, follower: Follower): Promise<void> {
     while (this.#readings.has(reading)) {
       const tail = this.#tail
       await this.#untilCaughtUp(reading, follower)
@@ -309,7 +309,7 @@ class Search {
     }
   }
 
-  #refuse(reading: Reading, error: Error): void {
+  #refuse(reading: StatusReading, error: Error): void {
     const { clock, telemetry } = this.#options
     if (!this.#readings.has(reading)) return
     telemetry.emit('evidence.unavailable', { ...this.#tp, error })
@@ -318,21 +318,21 @@ class Search {
     this.#lose(reading, retryMs)
   }
 
-  #lose(reading: Reading, retryInMs: number): void {
+  #lose(reading: StatusReading, retryInMs: number): void {
     if (!this.#readings.has(reading)) return
     for (const sought of reading.sought) sought.reading = null
     this.#beginIn(retryInMs)
     this.#close(reading)
   }
 
-  #close(reading: Reading): void {
+  #close(reading: StatusReading): void {
     this.#readings.delete(reading)
     if (this.#tail === reading) this.#tail = null
     void reading.follower.then(follower => follower?.close())
     if (this.#unread().length > 0) this.#beginIn(lookBackMs) // there may have been too many readings for them
   }
 
-  async #look(reading: Reading, records: readonly BusRecord[]): Promise<void> {
+  async #look(reading: StatusReading, records: readonly BusRecord[]): Promise<void> {
     for (const record of records) {
       if (!this.#readings.has(reading)) return
       const wanted = record.key && this.#wanted.get(record.key.toString())
@@ -342,7 +342,7 @@ class Search {
     }
   }
 
-  async #consider(record: BusRecord, wanted: readonly Sought[], reading: Reading): Promise<void> {
+  async #consider(record: BusRecord, wanted: readonly Sought[], reading: StatusReading): Promise<void> {
     const { decoder, clock, telemetry } = this.#options
     const decoded = await decodePatiently(decoder, record.value, clock, () => this.#readings.has(reading))
     if (!decoded) return
@@ -361,7 +361,7 @@ class Search {
 
 const noFollower = Promise.resolve(null)
 
-function assign(sought: Sought, reading: Reading): void {
+function assign(sought: Sought, reading: StatusReading): void {
   sought.reading = reading
   reading.sought.add(sought)
 }

@@ -9,7 +9,7 @@ import { type Connection, connectGateway } from '../gateway/connection.ts'
 import { envelopeOverhead } from '../gateway/envelope.ts'
 import { followPauses } from '../pauses/follow.ts'
 import type { Pauses } from '../pauses/pauses.ts'
-import { type Command, type ReadOptions, readCommand } from '../records/command.ts'
+import { type Command, type CommandOptions, readCommand } from '../records/command.ts'
 import { createDecoder } from '../records/decoder.ts'
 import { createDoubtWriter } from '../records/doubt.ts'
 import { createEncoder } from '../records/encoder.ts'
@@ -35,7 +35,7 @@ export interface SendingOptions {
   registry: SchemaRegistry
   telemetry: Telemetry
   clock: Clock
-  hookFor: ReadOptions['hookFor']
+  hookFor: CommandOptions['hookFor']
   /** 0 to 1, spreads pauses. */
   random: () => number
   /** Instead of one to gateway.url. */

@@ -40,7 +40,7 @@ export interface InvalidCommand {
   error: string
 }
 
-export type Reading = { ok: true; command: Command } | InvalidCommand
+export type CommandReading = { ok: true; command: Command } | InvalidCommand
 
 /** What a callback address is made for. */
 export interface HookSubject {
@@ -52,7 +52,7 @@ export interface HookSubject {
   trace: TraceContext | null
 }
 
-export interface ReadOptions {
+export interface CommandOptions {
   /** The callback address of a command that names none, as it stands between the quotes of a JSON text; null: it gets none. */
   hookFor(subject: HookSubject): string | null
   /** `gateway.voiceHook`: whether voice gets one. The interface leaves it open. */
@@ -94,7 +94,11 @@ const mostProblems = 3
  * Checks a command against the gateway's interface and writes its operation object.
  * @throws Error when `message` is no record of SendCommand; what the decoder made always is.
  */
-export function readCommand(value: SendCommand, options: ReadOptions, trace: TraceContext | null = null): Reading {
+export function readCommand(
+  value: SendCommand,
+  options: CommandOptions,
+  trace: TraceContext | null = null,
+): CommandReading {
   const [name = ''] = Object.keys(value.message)
   const kind = kinds.get(name)
   if (kind === undefined) throw new Error('message is no record of SendCommand')
@@ -160,7 +164,7 @@ function withoutNulls(value: unknown): unknown {
 }
 
 /** Completes the fields to the operation object and asks the protocol. */
-function problemOf(kind: Kind, id: bigint, fields: Fields, { allowEmpty }: ReadOptions): string | null {
+function problemOf(kind: Kind, id: bigint, fields: Fields, { allowEmpty }: CommandOptions): string | null {
   const { type, isSurelyValid } = kind
   fields.type = type
   fields.id = id
@@ -186,7 +190,7 @@ function emptiness(type: SendType, fields: Fields): string | null {
 /** Whether no message of the type has a hook of its own, whatever the settings were when it was sent. */
 export const isNeverHooked = (type: SendType): boolean => operations[type].hook === 'not kept'
 
-function takesHook(type: SendType, { voiceHook }: ReadOptions): boolean {
+function takesHook(type: SendType, { voiceHook }: CommandOptions): boolean {
   const { hook } = operations[type]
   return hook === 'accepted' || (hook === 'not shown' && voiceHook)
 }

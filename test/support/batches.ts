@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { crc32, gzipSync, zstdCompressSync } from 'node:zlib'
 import { lz4Compress, snappyCompress } from '@platformatic/wasm-utils'
 import { type FetchAnswer, readFetch } from '../../src/bus/wire/fetch-api.ts'
-import { Decoder, Encoder as WireEncoder } from '../../src/bus/wire/fields.ts'
+import { WireWriter as WireEncoder, WireReader } from '../../src/bus/wire/fields.ts'
 
 /*
  * Record batches as the protocol has them: made by kafkajs's encoders and by Rust's compressors, not by the code that reads
@@ -179,5 +179,5 @@ export function buildFetchAnswer(version: number, partitions: readonly AnsweredP
 
 /** The answer as busgate reads it. */
 export function decodeFetch(payload: Buffer, version: number): FetchAnswer {
-  return readFetch(new Decoder(payload, version >= 12), version)
+  return readFetch(new WireReader(payload, version >= 12), version)
 }

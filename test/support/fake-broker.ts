@@ -1,20 +1,20 @@
 import { once } from 'node:events'
 import net, { type AddressInfo, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
-import { Decoder, Encoder } from '../../src/bus/wire/fields.ts'
+import { WireReader, WireWriter } from '../../src/bus/wire/fields.ts'
 
 /** A request as it came. */
 export interface Asked {
   key: number
   version: number
-  body: Decoder
+  body: WireReader
   socket: Socket
   /** Begins an answer to it. */
-  fields(): Encoder
+  fields(): WireWriter
 }
 
 /** Gives the fields of the answer; null: there is none. */
-export type Handler = (asked: Asked) => Encoder | null | Promise<Encoder | null>
+export type Handler = (asked: Asked) => WireWriter | null | Promise<WireWriter | null>
 
 export const keys = {
   fetch: 1,
@@ -110,17 +110,17 @@ export class FakeBroker {
     const [key, version, correlation] = [request.readInt16BE(0), request.readInt16BE(2), request.readInt32BE(4)]
     const isFlexible = version >= (flexibleFrom[key] ?? Number.POSITIVE_INFINITY)
     const bodyAt = 10 + Math.max(0, request.readInt16BE(8)) + (isFlexible ? 1 : 0)
-    const body = new Decoder(request.subarray(bodyAt), isFlexible)
+    const body = new WireReader(request.subarray(bodyAt), isFlexible)
     if (key !== keys.apiVersions) this.asked.push([key, version])
     const fields = () => {
-      const header = new Encoder(isFlexible).int32(correlation)
+      const header = new WireWriter(isFlexible).int32(correlation)
       return isFlexible && key !== keys.apiVersions ? header.tags() : header
     }
     const answer = await this.#handlers.get(key)?.({ key, version, body, socket, fields })
     if (answer) socket.write(framed(answer.tags().bytes))
   }
 
-  #tellVersions({ version, fields }: Asked): Encoder {
+  #tellVersions({ version, fields }: Asked): WireWriter {
     const to = fields()
     to.int16(0).array([...this.speaks], ([key, [min, max]]) => void to.int16(key).int16(min).int16(max))
     return version >= 1 ? to.int32(0) : to

@@ -10,7 +10,7 @@ import {
   prefixBytes,
   prefixOf,
   type RecordBatch,
-  type Wanted,
+  type WantedRecords,
 } from './record-batch.ts'
 import { UnreadableBatch } from './unreadable.ts'
 
@@ -48,7 +48,7 @@ const searchEffort = 16
  * @param end the high watermark: no batch reaches it, or not far beyond
  * @param whole whether the broker cannot have cut off the first one: it never does where one partition alone is asked for
  */
-export function decodeBatches(bytes: Buffer, end: number, wanted: Wanted, whole = false): DecodedBatches {
+export function decodeBatches(bytes: Buffer, end: number, wanted: WantedRecords, whole = false): DecodedBatches {
   const messages: DecodedMessage[] = []
   let next: number | null = null
   const stopped = (unsure: Unsure): DecodedBatches =>
@@ -95,7 +95,7 @@ function sizeOf(rest: Buffer): number {
   return rest.length < prefixBytes ? leastMore : Math.max(prefixOf(rest).bytes, prefixBytes)
 }
 
-function decodeAt({ rest, least, end }: Place, wanted: Wanted): Read {
+function decodeAt({ rest, least, end }: Place, wanted: WantedRecords): Read {
   const size = sizeOf(rest)
   if (size > rest.length) return damaged('it is longer than what its broker has of it')
   const prefix = prefixOf(rest)
@@ -114,7 +114,7 @@ function decodeAt({ rest, least, end }: Place, wanted: Wanted): Read {
   return { ...damaged('its offsets are not those of its place in the log'), misplaced: true }
 }
 
-function decode(batch: Buffer, { magic }: Prefix, wanted: Wanted): RecordBatch {
+function decode(batch: Buffer, { magic }: Prefix, wanted: WantedRecords): RecordBatch {
   if (magic === newestFormat) return decodeBatch(batch, wanted)
   if (magic < newestFormat) return decodeOldMessage(batch, wanted)
   throw new UnreadableBatch('BATCH_CORRUPT', `it has the unknown format v${magic}`)

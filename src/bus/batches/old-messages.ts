@@ -2,7 +2,7 @@ import * as zlib from 'node:zlib'
 import { noHeaders } from '../record-headers.ts'
 import { unpack } from './codecs.ts'
 import type { DecodedMessage } from './messages.ts'
-import { lengthEnds, prefixBytes, prefixOf, type RecordBatch, takeRoom, type Wanted } from './record-batch.ts'
+import { lengthEnds, prefixBytes, prefixOf, type RecordBatch, takeRoom, type WantedRecords } from './record-batch.ts'
 import { UnreadableBatch } from './unreadable.ts'
 
 /*
@@ -25,7 +25,7 @@ interface OldMessage {
 }
 
 /** @throws Error when it is none, or its set is not */
-export function decodeOldMessage(bytes: Buffer, wanted: Wanted): RecordBatch {
+export function decodeOldMessage(bytes: Buffer, wanted: WantedRecords): RecordBatch {
   if (!isIntactMessage(bytes)) throw new UnreadableBatch('BATCH_CORRUPT', 'its checksum is wrong')
   const { magic } = prefixOf(bytes)
   const flags = bytes[at.attributes]!

@@ -56,7 +56,7 @@ export interface RecordBatch {
 }
 
 /** Which records are wanted. */
-export interface Wanted {
+export interface WantedRecords {
   /** The first offset. */
   from: number
   /** Bytes of memory that are left for them; the last one may take more, and the first one always has room. */
@@ -84,7 +84,7 @@ const recordBytes = 512
 const headerMemory = 250
 
 /** Takes the room of a record. @returns whether there was some */
-export function takeRoom(wanted: Wanted, bytes: number): boolean {
+export function takeRoom(wanted: WantedRecords, bytes: number): boolean {
   if (wanted.room <= 0) return false
   wanted.room -= bytes + recordBytes
   return true
@@ -127,7 +127,7 @@ export function isIntact(bytes: Buffer): boolean {
  * not wherever reading it begins.
  * @throws UnreadableBatch
  */
-export function decodeBatch(bytes: Buffer, wanted: Wanted): RecordBatch {
+export function decodeBatch(bytes: Buffer, wanted: WantedRecords): RecordBatch {
   if (bytes.length < at.records) throw new UnreadableBatch('BATCH_CORRUPT', 'it is shorter than its header')
   if (!isIntact(bytes)) throw new UnreadableBatch('BATCH_CORRUPT', 'its checksum is wrong')
   const flags = bytes.readInt16BE(at.attributes)

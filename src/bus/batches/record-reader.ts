@@ -3,7 +3,7 @@ import { addHeader, newHeaders, noHeaders } from '../record-headers.ts'
 import { mostHeaders, tooManyHeaders, UnreadableBatch } from './unreadable.ts'
 
 /** What a record holds, apart from where it stands. */
-interface Content {
+interface RecordContent {
   key: Buffer | null
   value: Buffer | null
   headers: RecordHeaders
@@ -52,7 +52,7 @@ export class RecordReader {
   }
 
   /** @throws UnreadableBatch when it is no record */
-  content(): Content {
+  content(): RecordContent {
     if (this.#end > this.#pieceStart + this.#piece.length) {
       this.#pieceStart = this.at
       this.#piece = Buffer.from(this.#bytes.subarray(this.at, Math.max(this.#end, this.at + pieceBytes)))

@@ -1,6 +1,6 @@
 import type { TopicPartition } from '../port.ts'
 import type { Assignment, Given, Subscription } from '../session/assignment.ts'
-import { Decoder, Encoder } from '../wire/fields.ts'
+import { WireReader, WireWriter } from '../wire/fields.ts'
 
 /** What members and leaders tell each other through the coordinator: version 0 of the protocol of consumers. */
 
@@ -8,14 +8,14 @@ const version = 0
 
 /** Beside the topics, as user data that older versions pass over, stands the process. */
 export function encodeSubscription({ topics, process }: Subscription): Buffer {
-  const to = new Encoder(false).int16(version)
+  const to = new WireWriter(false).int16(version)
   return to.values(topics, topic => to.string(topic)).buffer(Buffer.from(JSON.stringify({ process }))).bytes
 }
 
 /** Reads a member's subscription. One that cannot be read is another program's, which is given nothing. */
 export function decodeSubscription(metadata: Buffer): Subscription {
   try {
-    const from = new Decoder(metadata, false)
+    const from = new WireReader(metadata, false)
     const topics = from.skip(2).values(() => from.string())
     const { process } = told<{ process: string }>(from.buffer())
     return { topics, process: process ?? null }
@@ -29,7 +29,7 @@ export function encodeAssignment(
   partitions: readonly TopicPartition[],
   { counts, processes }: Pick<Assignment, 'counts' | 'processes'>,
 ): Buffer {
-  const to = new Encoder(false).int16(version)
+  const to = new WireWriter(false).int16(version)
   to.array([...Map.groupBy(partitions, ({ topic }) => topic)], ([topic, ofTopic]) => {
     to.string(topic).values(ofTopic, ({ partition }) => to.int32(partition))
   })
@@ -38,7 +38,7 @@ export function encodeAssignment(
 
 export function decodeAssignment(bytes: Buffer): Given {
   if (bytes.length === 0) return { partitions: [], counts: null, processes: null }
-  const from = new Decoder(bytes, false).skip(2)
+  const from = new WireReader(bytes, false).skip(2)
   const partitions = from.array(() => {
     const topic = from.string()
     return from.values(() => ({ topic, partition: from.int32() }))

@@ -6,7 +6,7 @@ import { type ProtocolError, protocolError } from '../wire/errors.ts'
 import { offsetFetch } from '../wire/offset-apis.ts'
 
 /** A group's progress on one partition. */
-export interface Progress extends TopicPartition {
+export interface GroupProgress extends TopicPartition {
   /** Null: there is none. */
   committed: Committed | null
   /** UNSTABLE_OFFSET_COMMIT while a transaction is open that is to change it. */
@@ -26,7 +26,7 @@ export async function committedOffsets(
   brokers: Brokers,
   groupId: string,
   tps: readonly TopicPartition[],
-): Promise<Progress[]> {
+): Promise<GroupProgress[]> {
   const { partitions } = await brokers.ask({ group: groupId }, offsetFetch, { groupId, tps }, { limitMs })
   const found = new Map(partitions.map(one => [`${one.topic}/${one.partition}`, one]))
   return tps.map(({ topic, partition }) => {
@@ -43,7 +43,7 @@ export async function committedOffsets(
 }
 
 /** Whether a transaction is open that is to change it. */
-export const isUnstable = ({ error }: Progress): boolean => error?.type === 'UNSTABLE_OFFSET_COMMIT'
+export const isUnstable = ({ error }: GroupProgress): boolean => error?.type === 'UNSTABLE_OFFSET_COMMIT'
 
 /**
  * Waits, before a producer writes progress, for what was committed last with the same one: coordinators before Kafka 4.0
@@ -51,7 +51,7 @@ export const isUnstable = ({ error }: Progress): boolean => error?.type === 'UNS
  * that was restarted may have forgotten how a transaction ended (seen with Kafka 4.3.0 on one node), and only the next one
  * of that producer takes away what it holds.
  */
-export async function untilSettled(ask: () => Promise<readonly Progress[]>, clock: Clock): Promise<void> {
+export async function untilSettled(ask: () => Promise<readonly GroupProgress[]>, clock: Clock): Promise<void> {
   const started = clock.monotonic()
   while ((await ask()).some(isUnstable) && clock.monotonic() - started < settledWithinMs) await sleep(clock, askAgainMs)
 }

@@ -5,7 +5,7 @@ import { FetchSession } from '../wire/fetch-session.ts'
 import type { Fetch, Position } from './fetch.ts'
 
 /** Where a partition is read at a source. */
-export class Place implements Position {
+export class FetchPosition implements Position {
   readonly tp: TopicPartition
   offset = 0
   mark: Mark = noMark()
@@ -30,7 +30,7 @@ export class Source {
   isAsked = false
   /** The next fetch begins no sooner, in monotonic milliseconds. */
   restsUntil = 0
-  readonly #places = new PartitionMap<Place>()
+  readonly #places = new PartitionMap<FetchPosition>()
   #fetches = 0
 
   constructor(ask: Fetch) {
@@ -42,7 +42,7 @@ export class Source {
   begin() {
     this.isAsked = true
     const number = ++this.#fetches
-    const places: Place[] = []
+    const places: FetchPosition[] = []
     const add = (tp: TopicPartition, offset: number, mark: Mark): boolean => {
       const place = this.placeOf(tp)
       if (place.askedIn === number) return place.offset === offset
@@ -59,10 +59,10 @@ export class Source {
     this.isAsked = false
   }
 
-  placeOf(tp: TopicPartition): Place {
+  placeOf(tp: TopicPartition): FetchPosition {
     const known = this.#places.get(tp)
     if (known) return known
-    const place = new Place(tp)
+    const place = new FetchPosition(tp)
     this.#places.set(tp, place)
     return place
   }

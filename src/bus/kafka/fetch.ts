@@ -1,6 +1,6 @@
 import { decodeBatches, startOf, type Unsure, unreadableFrom } from '../batches/batches.ts'
 import type { DecodedMessage } from '../batches/messages.ts'
-import { headerBytes, type Mark, type Wanted } from '../batches/record-batch.ts'
+import { headerBytes, type Mark, type WantedRecords } from '../batches/record-batch.ts'
 import { UnreadableBatch, unreadableOf } from '../batches/unreadable.ts'
 import { PartitionMap } from '../partition-map.ts'
 import type { BusRecord, TopicPartition } from '../port.ts'
@@ -109,7 +109,7 @@ async function ask(
   return partitions
 }
 
-function committedOf(fetched: FetchedPartition, wanted: Wanted, whole = false): Read {
+function committedOf(fetched: FetchedPartition, wanted: WantedRecords, whole = false): Read {
   const { errorCode, abortedTransactions, highWatermark, preferredReplica, bytes } = fetched
   if (errorCode) return { ok: false, error: protocolError(errorCode) }
   const { from } = wanted

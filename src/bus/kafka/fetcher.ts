@@ -5,7 +5,7 @@ import type { TopicPartition } from '../port.ts'
 import type { Brokers } from '../wire/brokers.ts'
 import { fetchRecords } from '../wire/fetch-api.ts'
 import { type FetchedRecords, fetchCommitted } from './fetch.ts'
-import { type Place, Source } from './fetch-source.ts'
+import { type FetchPosition, Source } from './fetch-source.ts'
 import { logEnds } from './offsets.ts'
 import type { Reading } from './reading.ts'
 import { restMs, textOf, typeOf, unknownPartition } from './reading-trouble.ts'
@@ -19,7 +19,7 @@ export interface FetcherOptions {
 }
 
 /** asked: a broker is. busy: its records are being worked on. resting: in trouble, and waiting to try again. */
-interface State {
+interface ReadingState {
   readonly reading: Reading
   phase: 'ready' | 'asked' | 'busy' | 'resting'
   /** The life that the reading had when it was asked for. */
@@ -74,7 +74,7 @@ const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 export class Fetcher {
   readonly #options: FetcherOptions
   /** All readings; those that got something come last. */
-  readonly #readings = new Map<Reading, State>()
+  readonly #readings = new Map<Reading, ReadingState>()
   /** The source of each node. */
   readonly #sources = new Map<number, Source>()
   /** What has to end before the connections may be closed. */
@@ -132,7 +132,7 @@ export class Fetcher {
 
   #fetchAll(): void {
     const now = this.#options.clock.monotonic()
-    const ready = new Map<number, State[]>()
+    const ready = new Map<number, ReadingState[]>()
     for (const state of this.#readings.values()) {
       if (state.phase !== 'ready' || state.reading.paused) continue
       if (!state.source || state.source.until < now) {
@@ -158,7 +158,7 @@ export class Fetcher {
     })
   }
 
-  async #findLeader(reading: Reading, state: State): Promise<void> {
+  async #findLeader(reading: Reading, state: ReadingState): Promise<void> {
     const { brokers, clock } = this.#options
     state.phase = 'asked'
     try {
@@ -172,7 +172,7 @@ export class Fetcher {
   }
 
   /** Readings of one partition share an answer if they are at one offset; the others wait for the next fetch. */
-  async #fetch(source: Source, ready: readonly State[]): Promise<void> {
+  async #fetch(source: Source, ready: readonly ReadingState[]): Promise<void> {
     const beganAt = this.#options.clock.monotonic()
     const fetch = source.begin()
     const asked = ready.filter(state => {
@@ -224,7 +224,7 @@ export class Fetcher {
   }
 
   /** Who names its rack may be sent to a replica in place of an answer. */
-  #limits(asked: readonly State[]) {
+  #limits(asked: readonly ReadingState[]) {
     const { clock, rack = '' } = this.#options
     const now = clock.monotonic()
     const leadersOnly = rack !== '' && asked.some(({ leadersUntil }) => leadersUntil > now)
@@ -244,7 +244,7 @@ export class Fetcher {
    * @param fetched missing: there is nothing new
    * @param highWatermark null: the broker has not told it yet
    */
-  #take(state: State, from: number, fetched: FetchedRecords | undefined, highWatermark: number | null): void {
+  #take(state: ReadingState, from: number, fetched: FetchedRecords | undefined, highWatermark: number | null): void {
     const { reading } = state
     if (this.#readings.get(reading) !== state) return
     state.phase = 'ready'
@@ -262,17 +262,17 @@ export class Fetcher {
     if (taken && answer.records.length > 0) this.#untilTaken(state, taken)
   }
 
-  #readFrom(replica: number, state: State): void {
+  #readFrom(replica: number, state: ReadingState): void {
     state.source = { node: replica, until: this.#options.clock.monotonic() + replicaAgeMs, isReplica: true }
   }
 
   /** A broker fills its answer in the order of the request, so the first places go round. */
-  #toTheEnd(reading: Reading, state: State): void {
+  #toTheEnd(reading: Reading, state: ReadingState): void {
     this.#readings.delete(reading)
     this.#readings.set(reading, state)
   }
 
-  #untilTaken(state: State, taken: Promise<void>): void {
+  #untilTaken(state: ReadingState, taken: Promise<void>): void {
     state.phase = 'busy'
     state.busySince = this.#options.clock.monotonic()
     void taken.then(() => {
@@ -291,7 +291,7 @@ export class Fetcher {
     if (ofLeaders.length > 0) await this.#recoverFromLeader(ofLeaders, error)
   }
 
-  #leaveReplica(state: State): void {
+  #leaveReplica(state: ReadingState): void {
     state.source = null
     state.leadersUntil = this.#options.clock.monotonic() + replicaAgeMs
     state.phase = 'ready'
@@ -345,12 +345,12 @@ export class Fetcher {
 const emptyAt = (next: number, highWatermark: number | null): FetchedRecords | null =>
   highWatermark === null ? null : { ok: true, records: [], next, highWatermark, preferredReplica: -1 }
 
-const readingsAt = (asked: readonly State[], { tp }: Place): Reading[] =>
+const readingsAt = (asked: readonly ReadingState[], { tp }: FetchPosition): Reading[] =>
   asked.flatMap(({ reading }) =>
     reading.tp.topic === tp.topic && reading.tp.partition === tp.partition ? reading : [],
   )
 
-function newState(reading: Reading): State {
+function newState(reading: Reading): ReadingState {
   const busySince = Number.NEGATIVE_INFINITY
   return {
     reading,

@@ -4,7 +4,7 @@ import type { From, TopicPartition } from '../port.ts'
 import type { LogEnds } from '../session/driver.ts'
 import type { Brokers } from '../wire/brokers.ts'
 import { fetchRecords } from '../wire/fetch-api.ts'
-import { committedOffsets, type Progress } from './committed-offsets.ts'
+import { committedOffsets, type GroupProgress } from './committed-offsets.ts'
 import { fetchCommitted } from './fetch.ts'
 import { endOf, firstOffset, logEnds, offsetAt, stableEndOf } from './offsets.ts'
 import { restMs, textOf, typeOf, unknownPartition } from './reading-trouble.ts'
@@ -67,7 +67,7 @@ export class Logs {
   }
 
   /** The group's progress as of a moment after this call. Asks once. @throws Error as the coordinator answers */
-  committed(groupId: string, tps: readonly TopicPartition[]): Promise<Progress[]> {
+  committed(groupId: string, tps: readonly TopicPartition[]): Promise<GroupProgress[]> {
     return committedOffsets(this.#options.brokers, groupId, tps)
   }
 

@@ -31,7 +31,7 @@ interface Candidate {
   batches: number
 }
 
-export interface SearchOptions {
+export interface PartitionSearchOptions {
   /** Asks the partition's leader. */
   fetch: Fetch
   logs: Pick<Logs, 'locate' | 'end' | 'patiently'>
@@ -43,7 +43,7 @@ export interface SearchOptions {
  * be read is treated in the same way.
  */
 export async function searchLog(
-  options: SearchOptions,
+  options: PartitionSearchOptions,
   tp: TopicPartition,
   { from, needles, ending, take }: Query,
 ): Promise<Searched> {
@@ -83,7 +83,11 @@ function patternOf(needle: Needle): Buffer {
   return key.length < 64 ? Buffer.concat([Buffer.from([key.length << 1]), key]) : key
 }
 
-async function fetchRaw({ fetch, logs }: SearchOptions, tp: TopicPartition, offset: number): Promise<FetchedPartition> {
+async function fetchRaw(
+  { fetch, logs }: PartitionSearchOptions,
+  tp: TopicPartition,
+  offset: number,
+): Promise<FetchedPartition> {
   let at = offset
   return logs.patiently(tp, async () => {
     const bytes = { maxBytes: fetchBytes, partitionBytes: fetchBytes }

@@ -9,7 +9,7 @@ import type { GroupMember, MemberOf } from '../session/member.ts'
 import type { Brokers } from '../wire/brokers.ts'
 import type { CommittingMember } from '../wire/transaction-apis.ts'
 import { TransactionalProducer } from '../wire/transactional-producer.ts'
-import { isUnstable, type Progress, untilSettled } from './committed-offsets.ts'
+import { type GroupProgress, isUnstable, untilSettled } from './committed-offsets.ts'
 import type { Logs } from './logs.ts'
 
 export interface KafkaSharedCommitsOptions {
@@ -38,7 +38,7 @@ export class KafkaSharedCommits implements SharedCommits {
   readonly #prefix: string
   readonly #producer: TransactionalProducer
   readonly #claims: Claims
-  readonly #progress: Gathered<TopicPartition, Progress>
+  readonly #progress: Gathered<TopicPartition, GroupProgress>
   #ready: Promise<void> | null = null
   #last: Promise<unknown> = Promise.resolve()
 
@@ -138,7 +138,7 @@ export class KafkaSharedCommits implements SharedCommits {
     return this.#whenStable(tp, () => this.#progress.get(tp))
   }
 
-  async #whenStable(tp: TopicPartition, ask: () => Promise<Progress>): Promise<Acquired> {
+  async #whenStable(tp: TopicPartition, ask: () => Promise<GroupProgress>): Promise<Acquired> {
     const { clock, logs } = this.#options
     const started = clock.monotonic()
     for (;;) {
@@ -156,7 +156,7 @@ export class KafkaSharedCommits implements SharedCommits {
    * Reads behind a write of this process, which is taken back: a coordinator that has just begun answers with older
    * offsets than were confirmed, until the first write that is confirmed to it (seen with Kafka 4.3.0).
    */
-  async #readBehindWrite(tps: readonly TopicPartition[]): Promise<readonly Progress[]> {
+  async #readBehindWrite(tps: readonly TopicPartition[]): Promise<readonly GroupProgress[]> {
     const { clock, member } = this.#options
     const ask = () => this.#ask(tps)
     await this.bury()
@@ -168,7 +168,7 @@ export class KafkaSharedCommits implements SharedCommits {
     return ask()
   }
 
-  #ask(tps: readonly TopicPartition[]): Promise<Progress[]> {
+  #ask(tps: readonly TopicPartition[]): Promise<GroupProgress[]> {
     const { logs, groupId } = this.#options
     return logs.committed(groupId, tps)
   }
@@ -199,7 +199,7 @@ export class KafkaSharedCommits implements SharedCommits {
 }
 
 /** @throws what the coordinator says of the partition */
-function settled({ committed, error }: Progress): Committed | null {
+function settled({ committed, error }: GroupProgress): Committed | null {
   if (error) throw error
   return committed
 }

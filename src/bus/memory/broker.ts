@@ -4,7 +4,7 @@ import type { BusRecord, OutgoingRecord, TopicPartition, TopicSpec } from '../po
 import { batchFrameBytes } from '../record-limits.ts'
 import { recordSize } from '../record-size.ts'
 import { timestampOf } from '../record-time.ts'
-import type { Part } from '../session/driver.ts'
+import type { Committed, Part } from '../session/driver.ts'
 
 /** A partition's log. Offsets without a record are gaps, as the markers of transactions are in Kafka. */
 interface Log {
@@ -16,12 +16,12 @@ interface Log {
 const newLog = (): Log => ({ records: [], start: 0, end: 0 })
 
 /** An epoch of a transactional id. */
-export interface Producer {
+export interface ProducerEpoch {
   id: string
   epoch: number
 }
 
-interface Transaction {
+interface OpenTransaction {
   groupId: string
   parts: readonly Part[]
   now: number
@@ -30,11 +30,6 @@ interface Transaction {
 }
 
 const transactionTimeoutMs = 10_000
-
-interface Committed {
-  offset: number
-  metadata: string | null
-}
 
 /**
  * Topics, committed offsets and fencing in this process's memory. Every change is one synchronous step, so that a
@@ -45,7 +40,7 @@ export class MemoryBroker {
   readonly #logs = new Map<string, Log[]>()
   readonly #offsets = new Map<string, Committed>()
   readonly #epochs = new Map<string, number>()
-  readonly #open = new Map<string, Transaction>()
+  readonly #open = new Map<string, OpenTransaction>()
   readonly #watchers = new Set<() => void>()
   readonly #maxMessageBytes = new Map<string, number>()
   #roundRobin = 0
@@ -100,7 +95,7 @@ export class MemoryBroker {
    * Writes into a transaction; nobody sees that until the transaction ends. One that stays open ends as if it had
    * never been, after a while.
    */
-  write(producer: Producer, groupId: string, parts: readonly Part[], now: number): void {
+  write(producer: ProducerEpoch, groupId: string, parts: readonly Part[], now: number): void {
     this.#checkEpoch(producer)
     for (const { records } of parts) for (const record of records) this.#target(record)
     this.#forget(producer.id)
@@ -109,13 +104,13 @@ export class MemoryBroker {
   }
 
   /** A transaction in one step. */
-  commit(producer: Producer, groupId: string, parts: readonly Part[], now: number): void {
+  commit(producer: ProducerEpoch, groupId: string, parts: readonly Part[], now: number): void {
     this.write(producer, groupId, parts, now)
     this.endTransaction(producer)
   }
 
   /** Commits what was written: the records, a marker on each partition they touch, and the group's progress. @returns it */
-  endTransaction(producer: Producer): readonly Part[] {
+  endTransaction(producer: ProducerEpoch): readonly Part[] {
     this.#checkEpoch(producer)
     const { groupId, parts, now } = this.#open.get(producer.id)!
     const records = parts.flatMap(part => part.records)
@@ -221,7 +216,7 @@ export class MemoryBroker {
     return log
   }
 
-  #checkEpoch({ id, epoch }: Producer): void {
+  #checkEpoch({ id, epoch }: ProducerEpoch): void {
     if (this.#epochs.get(id) !== epoch) {
       throw Object.assign(new Error(`${id} was taken over by another owner`), { type: 'INVALID_PRODUCER_EPOCH' })
     }

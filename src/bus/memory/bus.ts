@@ -29,7 +29,7 @@ import type { PartitionDriver, PartitionHistory } from '../session/driver.ts'
 import { GroupMember, type GroupTransport } from '../session/member.ts'
 import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
 import type { MemoryBroker } from './broker.ts'
-import { Cursor, type CursorOptions } from './cursor.ts'
+import { type CursorOptions, LogCursor } from './cursor.ts'
 import { type Joiner, MemoryGroup } from './group.ts'
 import { MemorySharedCommits } from './shared-commits.ts'
 
@@ -149,7 +149,7 @@ export class MemoryBus implements Bus {
       clock,
       atBroker: (step, act) => this.#atBroker(step, act),
     })
-    const cursors = new Map<string, Cursor>()
+    const cursors = new Map<string, LogCursor>()
     let joined = false
     const close = () => {
       for (const cursor of cursors.values()) cursor.close()
@@ -194,7 +194,7 @@ export class MemoryBus implements Bus {
   #partition(
     tp: TopicPartition,
     groupId: string,
-    cursors: Map<string, Cursor>,
+    cursors: Map<string, LogCursor>,
     ownership: Ownership,
     shared: MemorySharedCommits,
   ): PartitionDriver {
@@ -350,11 +350,11 @@ export class MemoryBus implements Bus {
     this.#closers.clear()
   }
 
-  #cursor(tp: TopicPartition, deliver: CursorOptions['deliver'], outOfRange: () => void): Cursor {
+  #cursor(tp: TopicPartition, deliver: CursorOptions['deliver'], outOfRange: () => void): LogCursor {
     const { broker, fetchRecords = 500 } = this.#options
     const step = `fetch ${tp.topic}/${tp.partition}`
     const hop: CursorOptions['hop'] = way => this.#hop(step, way)
-    return new Cursor({ broker, tp, hop, mostRecords: fetchRecords, deliver, outOfRange })
+    return new LogCursor({ broker, tp, hop, mostRecords: fetchRecords, deliver, outOfRange })
   }
 
   async #atBroker<T>(name: string, step: (broker: MemoryBroker) => T | Promise<T>): Promise<T> {

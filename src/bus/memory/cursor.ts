@@ -1,7 +1,7 @@
 import type { BusRecord, TopicPartition } from '../port.ts'
 import type { MemoryBroker } from './broker.ts'
 
-interface Fetched {
+interface LogSlice {
   records: BusRecord[]
   next: number
 }
@@ -11,13 +11,13 @@ export interface CursorOptions {
   tp: TopicPartition
   hop: (way: 'there' | 'back') => Promise<void>
   mostRecords: number
-  deliver: (fetchedOffset: number, fetched: Fetched) => void | Promise<void>
+  deliver: (fetchedOffset: number, fetched: LogSlice) => void | Promise<void>
   /** The log does not hold the position any more. */
   outOfRange: () => void
 }
 
 /** Reads one partition's log onward, a batch at a time, while there is something to read and nobody has paused it. */
-export class Cursor {
+export class LogCursor {
   readonly #options: CursorOptions
   readonly #unwatch: () => void
   #position = 0

@@ -4,7 +4,7 @@ import type { RecordLimits } from '../record-limits.ts'
 import { Claims } from '../session/claims.ts'
 import type { Acquired, Committed, Part, SharedCommits } from '../session/driver.ts'
 import type { GroupMember, MemberOf } from '../session/member.ts'
-import type { MemoryBroker, Producer } from './broker.ts'
+import type { MemoryBroker, ProducerEpoch } from './broker.ts'
 import type { MemoryGroup } from './group.ts'
 
 export interface MemorySharedCommitsOptions {
@@ -27,7 +27,7 @@ export class MemorySharedCommits implements SharedCommits {
   readonly #options: MemorySharedCommitsOptions
   readonly #prefix: string
   readonly #claims: Claims
-  #initialising: Promise<Producer> | null = null
+  #initialising: Promise<ProducerEpoch> | null = null
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(options: MemorySharedCommitsOptions) {
@@ -50,7 +50,7 @@ export class MemorySharedCommits implements SharedCommits {
     await this.#write(await this.#producer(), parts, of)
   }
 
-  async #write(producer: Producer, parts: readonly Part[], of: MemberOf): Promise<void> {
+  async #write(producer: ProducerEpoch, parts: readonly Part[], of: MemberOf): Promise<void> {
     const { broker, groupId, group, limits, clock, atBroker } = this.#options
     const name = parts.map(nameOf).join(' ')
     const records = parts.flatMap(part => part.records)
@@ -74,7 +74,7 @@ export class MemorySharedCommits implements SharedCommits {
     throw error
   }
 
-  #producer(): Promise<Producer> {
+  #producer(): Promise<ProducerEpoch> {
     const { broker, tag, atBroker } = this.#options
     const id = this.#prefix + tag
     const initialising = this.#initialising ?? atBroker(`acquire ${id}`, () => ({ id, epoch: broker.fence(id) }))

@@ -1,5 +1,5 @@
 import { type API, type Connection, createAPI, type Reader, Writer } from '@platformatic/kafka'
-import { Decoder, Encoder } from './fields.ts'
+import { WireReader, WireWriter } from './fields.ts'
 
 /** A kind of request in the versions that busgate speaks. */
 export interface Api<Q, A> {
@@ -12,9 +12,9 @@ export interface Api<Q, A> {
 export interface ApiDefinition<Q, A> extends Omit<Api<Q, A>, 'ask'> {
   /** The first version with compact lengths and tags. */
   flexible: number
-  write(to: Encoder, request: Q, version: number): void
+  write(to: WireWriter, request: Q, version: number): void
   /** Codes of partitions and the like stay in the answer; `errorCode` at its top makes an exception of it. */
-  read(from: Decoder, version: number): A
+  read(from: WireReader, version: number): A
 }
 
 /**
@@ -29,14 +29,14 @@ export function defineApi<Q, A>({ flexible, write, read, ...api }: ApiDefinition
   function make(version: number): API<[Q], A> {
     const isFlexible = version >= flexible
     const createRequest = (request: Q) => {
-      const encoder = new Encoder(isFlexible)
+      const encoder = new WireWriter(isFlexible)
       write(encoder, request, version)
       const { bytes } = encoder.tags()
       const writer = Writer.create()
       return bytes.length > 0 ? writer.append(bytes) : writer
     }
     const parse = (_correlation: number, _key: number, _version: number, reader: Reader) =>
-      read(new Decoder(reader.buffer.slice(reader.position), isFlexible), version)
+      read(new WireReader(reader.buffer.slice(reader.position), isFlexible), version)
     return createAPI<[Q], A>(
       api.key,
       version,

@@ -9,7 +9,7 @@ const chunkBytes = 400_000
 const chunkRecords = 5000
 
 /** The records of one batch, in their order. */
-export interface Part extends TopicPartition {
+export interface BatchPart extends TopicPartition {
   records: OutgoingRecord[]
 }
 
@@ -29,9 +29,9 @@ export class Chunker {
    * topic takes; a record that is longer has a batch to itself, so that nothing else is refused with it.
    * @throws Error when a topic is not there
    */
-  async chunks(records: readonly OutgoingRecord[]): Promise<Part[][]> {
+  async chunks(records: readonly OutgoingRecord[]): Promise<BatchPart[][]> {
     const counts = await this.partitionCounts(records)
-    const chunks: Part[][] = []
+    const chunks: BatchPart[][] = []
     let chunk = new Chunk()
     for (const record of records) {
       const { topic } = record
@@ -66,7 +66,7 @@ export class Chunker {
   }
 }
 
-interface SizedPart extends Part {
+interface SizedPart extends BatchPart {
   size: number
 }
 

@@ -1,6 +1,6 @@
 import type { TopicPartition } from '../port.ts'
 import { defineApi } from './api.ts'
-import type { Decoder } from './fields.ts'
+import type { WireReader } from './fields.ts'
 import { byTopic } from './partition-codes.ts'
 
 export interface FetchRequest {
@@ -75,7 +75,7 @@ export const fetchRecords = defineApi<FetchRequest, FetchAnswer>({
   read: readFetch,
 })
 
-export function readFetch(from: Decoder, version: number): FetchAnswer {
+export function readFetch(from: WireReader, version: number): FetchAnswer {
   from.skip(4) // throttle time
   const errorCode = version >= 7 ? from.int16() : 0
   const session = version >= 7 ? from.int32() : 0
@@ -86,7 +86,7 @@ export function readFetch(from: Decoder, version: number): FetchAnswer {
   return { errorCode, session, partitions: topics.flat() }
 }
 
-function readPartition(from: Decoder, version: number, topic: string): FetchedPartition {
+function readPartition(from: WireReader, version: number, topic: string): FetchedPartition {
   const place = { topic, partition: from.int32(), errorCode: from.int16(), highWatermark: from.int64() }
   from.skip(version >= 5 ? 16 : 8) // last stable offset, and the log's start
   const abortedTransactions = from.array(() => ({ producerId: from.bigint(), firstOffset: from.int64() }))

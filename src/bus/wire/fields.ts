@@ -2,7 +2,7 @@
 
 const firstSize = 256
 
-export class Encoder {
+export class WireWriter {
   readonly #flexible: boolean
   #bytes = Buffer.allocUnsafe(firstSize)
   #at = 0
@@ -109,7 +109,7 @@ export class Encoder {
   }
 }
 
-export class Decoder {
+export class WireReader {
   readonly #bytes: Buffer
   readonly #flexible: boolean
   #at = 0
@@ -198,10 +198,10 @@ export class Decoder {
   }
 
   /** Reads tags, and hands each one's bytes over. */
-  tagged(each: (tag: number, fields: Decoder) => void): void {
+  tagged(each: (tag: number, fields: WireReader) => void): void {
     for (let left = this.uvarint(); left > 0; left--) {
       const tag = this.uvarint()
-      each(tag, new Decoder(this.#take(this.uvarint()), this.#flexible))
+      each(tag, new WireReader(this.#take(this.uvarint()), this.#flexible))
     }
   }
 

@@ -1,24 +1,24 @@
 import { defineApi } from './api.ts'
 
 /** A member of a group in one generation. A static one has an instance id that outlives its process. */
-export interface Member {
+export interface GroupMember {
   groupId: string
   generation: number
   memberId: string
   instanceId: string | null
 }
 
-interface Answer {
+interface CodedAnswer {
   errorCode: number
 }
 
-export interface JoinRequest extends Omit<Member, 'generation'> {
+export interface JoinRequest extends Omit<GroupMember, 'generation'> {
   sessionTimeoutMs: number
   rebalanceTimeoutMs: number
   protocols: readonly { name: string; metadata: Buffer }[]
 }
 
-export interface JoinAnswer extends Answer {
+export interface JoinAnswer extends CodedAnswer {
   generation: number
   /** Which of the protocols that were offered is the group's. */
   protocol: string
@@ -63,13 +63,13 @@ export const joinGroup = defineApi<JoinRequest, JoinAnswer>({
   },
 })
 
-export interface SyncRequest extends Member {
+export interface SyncRequest extends GroupMember {
   /** The one of the protocols that the group has. */
   protocol: string
   assignments: readonly { memberId: string; assignment: Buffer }[]
 }
 
-export const syncGroup = defineApi<SyncRequest, Answer & { assignment: Buffer }>({
+export const syncGroup = defineApi<SyncRequest, CodedAnswer & { assignment: Buffer }>({
   name: 'SyncGroup',
   key: 14,
   versions: [1, 5],
@@ -91,7 +91,7 @@ export const syncGroup = defineApi<SyncRequest, Answer & { assignment: Buffer }>
   },
 })
 
-export const heartbeat = defineApi<Member, Answer>({
+export const heartbeat = defineApi<GroupMember, CodedAnswer>({
   name: 'Heartbeat',
   key: 12,
   versions: [1, 4],
@@ -103,7 +103,7 @@ export const heartbeat = defineApi<Member, Answer>({
   read: from => ({ errorCode: from.skip(4).int16() }),
 })
 
-export const leaveGroup = defineApi<Omit<Member, 'generation'>, Answer>({
+export const leaveGroup = defineApi<Omit<GroupMember, 'generation'>, CodedAnswer>({
   name: 'LeaveGroup',
   key: 13,
   versions: [1, 4],

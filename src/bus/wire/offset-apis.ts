@@ -1,7 +1,7 @@
 import type { TopicPartition } from '../port.ts'
 import { defineApi } from './api.ts'
-import type { Member } from './group-apis.ts'
-import { type Answer, byTopic, readPartitionCodes, refusalIn } from './partition-codes.ts'
+import type { GroupMember } from './group-apis.ts'
+import { type BrokerAnswer, byTopic, readPartitionCodes, refusalIn } from './partition-codes.ts'
 
 /** Values that ListOffsets takes in place of a timestamp. */
 export const latest = -1
@@ -87,12 +87,12 @@ export const offsetFetch = defineApi<OffsetFetchRequest, { errorCode: number; pa
   },
 })
 
-export interface OffsetCommitRequest extends Member {
+export interface OffsetCommitRequest extends GroupMember {
   offsets: readonly (TopicPartition & { offset: number })[]
 }
 
 /** The progress of a member's group, without a transaction. Some offset refused is an error of the whole. */
-export const offsetCommit = defineApi<OffsetCommitRequest, Answer>({
+export const offsetCommit = defineApi<OffsetCommitRequest, BrokerAnswer>({
   name: 'OffsetCommit',
   key: 8,
   versions: [7, 8],

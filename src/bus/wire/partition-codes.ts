@@ -1,9 +1,9 @@
 import type { TopicPartition } from '../port.ts'
 import { protocolError } from './errors.ts'
-import type { Decoder } from './fields.ts'
+import type { WireReader } from './fields.ts'
 
 /** What a broker answered; Brokers makes an exception of another code than 0. */
-export interface Answer {
+export interface BrokerAnswer {
   errorCode: number
   errorMessage?: string
 }
@@ -15,7 +15,7 @@ interface PartitionCode extends TopicPartition {
 export const byTopic = <T extends TopicPartition>(partitions: readonly T[]) =>
   Map.groupBy(partitions, ({ topic }) => topic)
 
-export function readPartitionCodes(from: Decoder): PartitionCode[] {
+export function readPartitionCodes(from: WireReader): PartitionCode[] {
   from.skip(4) // throttle time
   const topics = from.array(() => {
     const topic = from.string()
@@ -27,7 +27,7 @@ export function readPartitionCodes(from: Decoder): PartitionCode[] {
 /** The code of partitions that were left alone since another one failed. */
 const notAttempted = 55
 
-export function refusalIn(codes: readonly PartitionCode[]): Answer {
+export function refusalIn(codes: readonly PartitionCode[]): BrokerAnswer {
   const refused = codes.filter(({ errorCode }) => errorCode !== 0)
   const [first] = refused.toSorted(
     (a, b) => Number(a.errorCode === notAttempted) - Number(b.errorCode === notAttempted),

@@ -4,7 +4,7 @@ import { encodeBatch, type ProducerIdentity } from '../batches/encode-batch.ts'
 import type { OutgoingRecord, Publisher } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import type { Brokers } from './brokers.ts'
-import { Chunker, type Part } from './chunks.ts'
+import { type BatchPart, Chunker } from './chunks.ts'
 import { initialiseProducer } from './initialise.ts'
 import { Patience } from './patience.ts'
 import { produceBatches } from './produce.ts'
@@ -103,7 +103,7 @@ export class IdempotentPublisher implements Publisher {
     }
   }
 
-  async #send(chunk: readonly Part[], failures: Map<OutgoingRecord, Error>): Promise<void> {
+  async #send(chunk: readonly BatchPart[], failures: Map<OutgoingRecord, Error>): Promise<void> {
     const { brokers, clock } = this.#options
     const patience = new Patience(clock)
     this.#producer ??= { identity: await initialiseProducer(brokers, null, patience), sequences: new Sequences() }
@@ -113,7 +113,7 @@ export class IdempotentPublisher implements Publisher {
     for (const { batch, error } of unwritten) for (const record of batch.records) failures.set(record, error)
   }
 
-  #encode(chunk: readonly Part[], { identity, sequences }: Producer) {
+  #encode(chunk: readonly BatchPart[], { identity, sequences }: Producer) {
     const { compression, clock } = this.#options
     return chunk.map(part => {
       const sequence = sequences.take(part, part.records.length)

@@ -1,8 +1,8 @@
 import type { ProducerIdentity } from '../batches/encode-batch.ts'
 import type { TopicPartition } from '../port.ts'
 import { type Api, type ApiDefinition, defineApi } from './api.ts'
-import type { Decoder, Encoder } from './fields.ts'
-import { type Answer, byTopic, readPartitionCodes, refusalIn } from './partition-codes.ts'
+import type { WireReader, WireWriter } from './fields.ts'
+import { type BrokerAnswer, byTopic, readPartitionCodes, refusalIn } from './partition-codes.ts'
 
 /** Whose transaction a request is about. */
 export interface Owned extends ProducerIdentity {
@@ -37,7 +37,7 @@ export interface InitProducerIdRequest {
 
 const nobody: ProducerIdentity = { producerId: -1n, epoch: -1 }
 
-export const initProducerId = defineApi<InitProducerIdRequest, Answer & ProducerIdentity>({
+export const initProducerId = defineApi<InitProducerIdRequest, BrokerAnswer & ProducerIdentity>({
   name: 'InitProducerId',
   key: 22,
   versions: [3, 5],
@@ -50,7 +50,7 @@ export const initProducerId = defineApi<InitProducerIdRequest, Answer & Producer
 })
 
 /** All of the partitions are added, or none. */
-export const addPartitionsToTxn = defineApi<Owned & { partitions: readonly TopicPartition[] }, Answer>({
+export const addPartitionsToTxn = defineApi<Owned & { partitions: readonly TopicPartition[] }, BrokerAnswer>({
   name: 'AddPartitionsToTxn',
   key: 24,
   versions: [3, 3],
@@ -63,7 +63,7 @@ export const addPartitionsToTxn = defineApi<Owned & { partitions: readonly Topic
   read: from => refusalIn(readPartitionCodes(from)),
 })
 
-export const addOffsetsToTxn = defineApi<Owned & { groupId: string }, Answer>({
+export const addOffsetsToTxn = defineApi<Owned & { groupId: string }, BrokerAnswer>({
   name: 'AddOffsetsToTxn',
   key: 25,
   versions: [3, 4],
@@ -72,7 +72,7 @@ export const addOffsetsToTxn = defineApi<Owned & { groupId: string }, Answer>({
   read: from => ({ errorCode: codeOf(from) }),
 })
 
-const offsetCommit: Omit<ApiDefinition<OffsetsRequest, Answer>, 'versions'> = {
+const offsetCommit: Omit<ApiDefinition<OffsetsRequest, BrokerAnswer>, 'versions'> = {
   name: 'TxnOffsetCommit',
   key: 28,
   flexible: 3,
@@ -89,26 +89,29 @@ const offsetCommit: Omit<ApiDefinition<OffsetsRequest, Answer>, 'versions'> = {
 }
 
 /** The group has to be added to the transaction before. Some offset refused is an error of the whole. */
-export const txnOffsetCommit: Api<OffsetsRequest, Answer> = defineApi({ ...offsetCommit, versions: [3, 4] })
+export const txnOffsetCommit: Api<OffsetsRequest, BrokerAnswer> = defineApi({ ...offsetCommit, versions: [3, 4] })
 /** The group is added to the transaction by itself (KIP-890). */
-export const txnOffsetCommitImplicitly: Api<OffsetsRequest, Answer> = defineApi({ ...offsetCommit, versions: [5, 5] })
+export const txnOffsetCommitImplicitly: Api<OffsetsRequest, BrokerAnswer> = defineApi({
+  ...offsetCommit,
+  versions: [5, 5],
+})
 
 const end = {
   name: 'EndTxn',
   key: 26,
   flexible: 3,
-  write: (to: Encoder, { committed, ...owned }: Owned & { committed: boolean }) =>
+  write: (to: WireWriter, { committed, ...owned }: Owned & { committed: boolean }) =>
     void writeOwned(to, owned).boolean(committed),
 }
 
-export const endTxn = defineApi<Owned & { committed: boolean }, Answer>({
+export const endTxn = defineApi<Owned & { committed: boolean }, BrokerAnswer>({
   ...end,
   versions: [3, 4],
   read: from => ({ errorCode: codeOf(from) }),
 })
 
 /** Answers with the producer's identity in the next transaction (KIP-890). */
-export const endTxnImplicitly = defineApi<Owned & { committed: boolean }, Answer & ProducerIdentity>({
+export const endTxnImplicitly = defineApi<Owned & { committed: boolean }, BrokerAnswer & ProducerIdentity>({
   ...end,
   versions: [5, 5],
   read: from => ({ errorCode: codeOf(from), producerId: from.bigint(), epoch: from.int16() }),
@@ -116,7 +119,7 @@ export const endTxnImplicitly = defineApi<Owned & { committed: boolean }, Answer
 
 export const listTransactions = defineApi<
   { states: readonly string[] },
-  Answer & { transactions: { transactionalId: string; state: string }[] }
+  BrokerAnswer & { transactions: { transactionalId: string; state: string }[] }
 >({
   name: 'ListTransactions',
   key: 66,
@@ -135,9 +138,9 @@ export const listTransactions = defineApi<
   },
 })
 
-function writeOwned(to: Encoder, { transactionalId, producerId, epoch }: Owned): Encoder {
+function writeOwned(to: WireWriter, { transactionalId, producerId, epoch }: Owned): WireWriter {
   return to.string(transactionalId).int64(producerId).int16(epoch)
 }
 
 /** The code at an answer's top, behind the throttle time. */
-const codeOf = (from: Decoder) => from.skip(4).int16()
+const codeOf = (from: WireReader) => from.skip(4).int16()

@@ -3,7 +3,7 @@ import type { Compression } from '../batches/codecs.ts'
 import { encodeBatch, type ProducerIdentity } from '../batches/encode-batch.ts'
 import type { Api } from './api.ts'
 import type { Brokers, Target } from './brokers.ts'
-import type { Part } from './chunks.ts'
+import type { BatchPart } from './chunks.ts'
 import { ProtocolError } from './errors.ts'
 import { askPatiently, type Patience } from './patience.ts'
 import { produceBatches } from './produce.ts'
@@ -66,7 +66,7 @@ export class Transaction {
   }
 
   /** Says what will be written, where brokers want to know before. */
-  begin(parts: readonly Part[], withOffsets: boolean): Promise<void> {
+  begin(parts: readonly BatchPart[], withOffsets: boolean): Promise<void> {
     if (this.#options.epoch.implicit) return Promise.resolve()
     const partitions = [...new Map(parts.map(part => [`${part.topic}/${part.partition}`, part])).values()]
     return this.#together([
@@ -76,7 +76,7 @@ export class Transaction {
   }
 
   write(
-    chunks: readonly Part[][],
+    chunks: readonly BatchPart[][],
     offsets: readonly CommittedOffset[],
     member: CommittingMember | null,
   ): Promise<void> {
@@ -94,7 +94,7 @@ export class Transaction {
     return { ...epoch, identity: { producerId, epoch: next }, sequences: new Sequences() }
   }
 
-  async #produce(chunks: readonly Part[][]): Promise<void> {
+  async #produce(chunks: readonly BatchPart[][]): Promise<void> {
     const { brokers, epoch, transactionalId, patience } = this.#options
     const api = epoch.implicit ? produceImplicitly : produce
     for (const chunk of chunks) {
@@ -104,7 +104,7 @@ export class Transaction {
     }
   }
 
-  #encode({ topic, partition, records }: Part) {
+  #encode({ topic, partition, records }: BatchPart) {
     const { epoch, compression, clock } = this.#options
     const sequence = epoch.sequences.take({ topic, partition }, records.length)
     const frame = { ...epoch.identity, sequence, transactional: true, compression, timestamp: clock.now() }
