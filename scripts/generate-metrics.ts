@@ -4,9 +4,9 @@
  */
 import {
   definitionOf,
-  definitions,
   type LabelValues,
   type MetricName,
+  metricDefinitions,
   openLabels,
 } from '../src/telemetry/definitions.ts'
 import { writeGenerated } from './generated-file.ts'
@@ -37,7 +37,7 @@ function labelsOf(labels: Readonly<Record<string, LabelValues>>): string {
 /** Each closed list once, with the metrics that have it. */
 function valuesOfLabels(): string {
   const rows = new Map<string, string[]>()
-  for (const name of Object.keys(definitions) as MetricName[]) {
+  for (const name of Object.keys(metricDefinitions) as MetricName[]) {
     for (const [label, values] of Object.entries(definitionOf(name).labels)) {
       const text = typeof values === 'string' ? openLabels[values] : values.map(value => `\`${value}\``).join(', ')
       const key = `| \`${label}\` | ${text.replace('``', 'empty')} |`
@@ -66,6 +66,6 @@ const buckets = `
 |---|---|
 `
 
-const names = Object.keys(definitions) as MetricName[]
+const names = Object.keys(metricDefinitions) as MetricName[]
 const text = [header, ...names.map(row), labels, valuesOfLabels(), buckets, ...names.map(bucketsOf)].join('')
 writeGenerated('docs/metrics.md', text)

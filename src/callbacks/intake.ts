@@ -12,7 +12,7 @@ import { recordedTraceId, type TraceContext } from '../telemetry/trace.ts'
 import { isEndless, parseCallback, readBody, unfitHeaders } from './body.ts'
 import { statusEvent } from './event.ts'
 import { type ReceiverLimits, requestBytes } from './limits.ts'
-import { type CallbackOrigin, originOf } from './origin.ts'
+import { type CallbackOrigin, callbackOriginOf } from './origin.ts'
 import { refusals, unpaced } from './refusals.ts'
 import type { Visit } from './senders.ts'
 import type { SharedPublish } from './shared-publish.ts'
@@ -51,7 +51,7 @@ export function createIntake(
   async function receive(request: IncomingMessage, response: ServerResponse, reserve: Reserve): Promise<IntakeOutcome> {
     if (!reserve(requestBytes + headBytes(request))) return 'overloaded'
     if (request.method !== 'POST') return 'method'
-    const origin = originOf(request.url ?? '', tokens)
+    const origin = callbackOriginOf(request.url ?? '', tokens)
     if (typeof origin === 'string') return origin
     const unfit = unfitHeaders(request.headers, limits.bodyBytes)
     if (unfit !== null) return unfit

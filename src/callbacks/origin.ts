@@ -12,7 +12,7 @@ const accountPattern = /\/hooks\/account\/([^/]+)\/([^/]+)$/
  * Reads the request's target. What stands before /hooks/ is ignored, be it the path of callbacks.publicUrl, which a
  * proxy may leave as it is, or the host of an absolute target; and so is what is hung on behind a question mark.
  */
-export function originOf(
+export function callbackOriginOf(
   url: string,
   tokens: Pick<HookTokens, 'open' | 'openAccount'>,
 ): CallbackOrigin | CallbackRefusal {

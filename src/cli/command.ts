@@ -35,7 +35,7 @@ export function toggle(help: string): Flag<true> {
   return { value: null, help, read: () => true }
 }
 
-export function text(value: string, help: string): Flag<string> {
+export function textFlag(value: string, help: string): Flag<string> {
   return { value, help, read: given => given }
 }
 
@@ -89,7 +89,7 @@ export function whole(value: string, help: string, min: number, max: number): Fl
   return { value, help, read }
 }
 
-export function choice<const T extends string>(value: string, values: readonly T[], help: string): Flag<T> {
+export function choiceFlag<const T extends string>(value: string, values: readonly T[], help: string): Flag<T> {
   const read = (given: string) => {
     const found = values.find(one => one === given)
     if (found !== undefined) return found

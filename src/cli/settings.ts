@@ -1,9 +1,9 @@
 import { loadSettings, type Settings, SettingsError, type SettingsSources, variableOf } from '../config/index.ts'
-import { type Flag, text } from './command.ts'
+import { type Flag, textFlag } from './command.ts'
 import { nearest } from './nearest.ts'
 import { UsageError } from './usage-error.ts'
 
-export const configFlag: Flag<string> = text('FILE', 'Reads settings from a YAML file; variables are stronger.')
+export const configFlag: Flag<string> = textFlag('FILE', 'Reads settings from a YAML file; variables are stronger.')
 
 export function sourcesOf(file: string | undefined): SettingsSources {
   return { env: process.env, ...(file !== undefined && { file }) }

@@ -30,7 +30,7 @@ interface Checked {
 }
 
 /** Checks each setting by itself. @param given at most one value for each path and each twin. */
-export function check(given: readonly GivenValue[]): Checked {
+export function checkSettings(given: readonly GivenValue[]): Checked {
   const values: Partial<Record<SettingPath, unknown>> = {}
   const problems: SettingProblem[] = []
   for (const setting of Object.keys(definitions) as SettingPath[]) {

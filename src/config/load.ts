@@ -1,4 +1,4 @@
-import { type CheckedValues, check } from './check.ts'
+import { type CheckedValues, checkSettings } from './check.ts'
 import { compile, type Settings } from './compile.ts'
 import { type CrossCheck, crossChecks } from './cross-checks.ts'
 import { definitions, type Setting, type SettingPath } from './definitions.ts'
@@ -74,7 +74,7 @@ export function givenSecrets(sources: SettingsSources): GivenSecret[] {
 function read(sources: SettingsSources) {
   const layers = layersOf(sources)
   const given = strongest(layers)
-  const { values, problems: wrong, failed } = check(given)
+  const { values, problems: wrong, failed } = checkSettings(given)
   const broken = crossChecks.filter(rule => !rule.paths.some(path => failed.has(path)) && rule.broken(values))
   const problems = [...layers.flatMap(layer => layer.problems), ...wrong, ...broken.map(rule => problemOf(rule, given))]
   return { values, failed, problems }

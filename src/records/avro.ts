@@ -60,7 +60,7 @@ const compiled = new WeakMap<object, Type>()
  * a union of several records is an object with one key, the record's full name.
  * @throws Error when the schema is not Avro.
  */
-export function typeOf(schema: object): Type {
+export function avroTypeOf(schema: object): Type {
   const type = compiled.get(schema) ?? compile(schema)
   compiled.set(schema, type)
   return type

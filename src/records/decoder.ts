@@ -1,6 +1,6 @@
 import type { Resolver, Type } from 'avsc'
 import { type Clock, sleep, systemClock } from '../clock.ts'
-import { refuseOtherUnits, typeOf } from './avro.ts'
+import { avroTypeOf, refuseOtherUnits } from './avro.ts'
 import { refuseWeightlessItems } from './bounds.ts'
 import { SchemaNotFound, type SchemaRegistry, SchemaUnreadable } from './registry.ts'
 
@@ -62,7 +62,7 @@ export function createDecoder<T>(
   registry: SchemaRegistry,
   { clock = systemClock, patient = false }: DecoderOptions = {},
 ): Decoder<T> {
-  const reader = typeOf(readerSchema)
+  const reader = avroTypeOf(readerSchema)
   /** How each writer's records are read; null: as the reader's own. */
   const resolvers = new Map<number, Resolver | null>()
   const refused = new Map<number, { error: DecodeError; until: number }>()
@@ -138,7 +138,7 @@ export function createDecoder<T>(
 
   function resolverFor(writerSchema: object, schemaId: number): Resolver | null {
     try {
-      const writer = typeOf(writerSchema)
+      const writer = avroTypeOf(writerSchema)
       refuseWeightlessItems(writer)
       refuseOtherUnits(readerSchema, writerSchema)
       return reader.equals(writer) ? null : reader.createResolver(writer, { ignoreNamespaces: true })

@@ -1,5 +1,5 @@
 import type { Type } from 'avsc'
-import { typeOf } from './avro.ts'
+import { avroTypeOf } from './avro.ts'
 import type { SchemaRegistry } from './registry.ts'
 
 const headerBytes = 5
@@ -17,7 +17,7 @@ export async function createEncoder<T>(
   schema: object,
   registry: SchemaRegistry,
 ): Promise<(value: T) => Buffer> {
-  const type = typeOf(schema)
+  const type = avroTypeOf(schema)
   const schemaId = await registry.idOf(subject, schema)
   let slab = Buffer.allocUnsafe(slabBytes)
   let start = 0

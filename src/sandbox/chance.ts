@@ -11,7 +11,7 @@ export function createChance(seed: number | string): Chance {
   return (what, of) => scramble(fnv1a(fnv1a(start, what), String(of))) / 0x1_0000_0000
 }
 
-export function within(span: Span, chance: number): number {
+export function pickWithin(span: Span, chance: number): number {
   return span.min + (span.max - span.min) * chance
 }
 

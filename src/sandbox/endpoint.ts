@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Accounts } from './accounts.ts'
-import { within } from './chance.ts'
+import { pickWithin } from './chance.ts'
 import type { Timers } from './clock.ts'
 import { executeEnvelope, readEnvelope } from './envelope.ts'
 import { type FaultName, faults, type Incoming, type Processed } from './faults.ts'
@@ -63,7 +63,7 @@ export function createEndpoint(
     const ending = fault ? faults[fault].answer(incoming) : incoming.reply(incoming.process())
 
     const finish = () => sendAnswer(response, ending, timers)
-    const latency = within(gateway.settings.latencyMs, gateway.chance('latency', requests))
+    const latency = pickWithin(gateway.settings.latencyMs, gateway.chance('latency', requests))
     const afterLatency = latency > 0 ? () => timers.after(latency, finish) : finish
     if (visit.holds.length > 0) void Promise.all(visit.holds).then(afterLatency)
     else afterLatency()

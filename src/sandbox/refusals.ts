@@ -1,6 +1,6 @@
 import { isOperationType, operations as protocol } from '../protocol/index.ts'
 import { refusalCallback } from './callback.ts'
-import { within } from './chance.ts'
+import { pickWithin } from './chance.ts'
 import type { Exchange, GivenOperation } from './gateway.ts'
 import { isRefused } from './items.ts'
 
@@ -15,7 +15,7 @@ export function callBackRefusals(operations: unknown[], items: string[], exchang
     const url = isRefused(item) ? hookOf(operation, settings.voiceHook) : undefined
     if (!operation || url === undefined) continue
     const { error } = JSON.parse(item) as { error: string }
-    const delay = within(settings.callbackDelayMs, chance('delay', operation.id))
+    const delay = pickWithin(settings.callbackDelayMs, chance('delay', operation.id))
     callbacks.schedule(url, () => refusalCallback(operation, error, exchange), delay)
   }
 }

@@ -3,7 +3,7 @@
  */
 
 /** Operations in an envelope: 1-2-5 steps past the default bound of 100, so that "full", "half empty" and "lone" tell apart. */
-export const operations = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
+export const envelopeOperations = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 
 /** One request to the gateway, in seconds: from a gateway next door to the default time-out of 30 s and twice that. */
 export const requestSeconds = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60]

@@ -1,5 +1,5 @@
 import { refusalCodes, sendTypes, states } from '../protocol/index.ts'
-import { commitSeconds, deliverySeconds, operations, rateWaitSeconds, requestSeconds } from './buckets.ts'
+import { commitSeconds, deliverySeconds, envelopeOperations, rateWaitSeconds, requestSeconds } from './buckets.ts'
 import * as label from './labels.ts'
 
 /** A label's values: a closed list, or what it is that they name. */
@@ -49,7 +49,7 @@ const resultCombinations = [
  * Every metric, once, without the prefix busgate_. The registry and docs/metrics.md are made from this; the names are
  * part of the contract, and dashboards and alerts hold on to them.
  */
-export const definitions = {
+export const metricDefinitions = {
   commands_consumed_total: {
     type: 'counter',
     labels: { topic: 'topic' },
@@ -115,7 +115,7 @@ export const definitions = {
   },
   envelope_operations: {
     type: 'histogram',
-    buckets: operations,
+    buckets: envelopeOperations,
     labels: {},
     meaning: 'Operations in an envelope.',
     action:
@@ -331,15 +331,15 @@ export const definitions = {
   },
 } as const satisfies Record<string, Definition>
 
-export type MetricName = keyof typeof definitions
+export type MetricName = keyof typeof metricDefinitions
 
-type OfKind<K> = { [N in MetricName]: (typeof definitions)[N] extends K ? N : never }[MetricName]
+type OfKind<K> = { [N in MetricName]: (typeof metricDefinitions)[N] extends K ? N : never }[MetricName]
 export type CounterName = OfKind<{ type: 'counter' }>
 export type HistogramName = OfKind<{ type: 'histogram' }>
 export type GaugeName = OfKind<{ type: 'gauge'; asked: true }>
 export type ToldGaugeName = Exclude<OfKind<{ type: 'gauge' }>, GaugeName>
 
 /** The labels of a metric, no more and no less. */
-export type LabelsOf<N extends MetricName> = Record<keyof (typeof definitions)[N]['labels'] & string, string>
+export type LabelsOf<N extends MetricName> = Record<keyof (typeof metricDefinitions)[N]['labels'] & string, string>
 
-export const definitionOf = (name: MetricName): Definition => definitions[name]
+export const definitionOf = (name: MetricName): Definition => metricDefinitions[name]

@@ -2,11 +2,11 @@ import { Counter, Gauge, Histogram } from 'prom-client'
 import {
   type CounterName,
   definitionOf,
-  definitions,
   type HistogramName,
   type LabelsOf,
   type LabelValues,
   type MetricName,
+  metricDefinitions,
   type ToldGaugeName,
 } from './definitions.ts'
 import { createRegistry, type MetricRegistry } from './exposition.ts'
@@ -37,7 +37,7 @@ export function createMeters(known: KnownLabels, sources: Iterable<GaugeSource>)
   const counters = new Map<MetricName, Counter>()
   const histograms = new Map<MetricName, Histogram>()
   const gauges = new Map<MetricName, Gauge>()
-  for (const name of Object.keys(definitions) as MetricName[]) {
+  for (const name of Object.keys(metricDefinitions) as MetricName[]) {
     const { type, labels, meaning: help, buckets = [], asked } = definitionOf(name)
     const config = { name: `busgate_${name}`, help, labelNames: Object.keys(labels), registers: [registry] }
     const starts = startsOf(name, known)

@@ -35,7 +35,7 @@ export interface PageRefusal {
  * Why a request is not answered; null: it is. A page of somebody else's, open in the same browser, can ask this server:
  * under its own name, which it lets lead to 127.0.0.1 (DNS rebinding), or as another site. Neither is answered.
  */
-export function refusalOf({ method, headers }: IncomingMessage): PageRefusal | null {
+export function pageRefusalOf({ method, headers }: IncomingMessage): PageRefusal | null {
   if (!ownNames.test(headers.host ?? '')) {
     const text =
       'This page answers only to the names localhost, 127.0.0.1 and [::1], so that no web site can read it under a name of ' +

@@ -8,7 +8,7 @@ import type { Findings } from '../inspect/message/findings.ts'
 import { type RecentCommand, recentCommands } from '../inspect/message/recent.ts'
 import { MessageSearch } from '../inspect/message/search.ts'
 import { searchedText } from '../inspect/message/story.ts'
-import { linesOf, mostIds, tell } from '../inspect/message/tell.ts'
+import { mostIds, storyLines, tell } from '../inspect/message/tell.ts'
 import type { SendCommand } from '../records/generated.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 
@@ -107,7 +107,7 @@ export class Searches {
       const findings = await new MessageSearch({ ...options, since, ending }).byId(id)
       ending.throwIfAborted() // a part of it would tell another story
       const story = tell(findings, id, { ...(account !== undefined && { account }), show })
-      stories.push({ id, found: story.found, lines: linesOf(story), searched: searchedText(story) })
+      stories.push({ id, found: story.found, lines: storyLines(story), searched: searchedText(story) })
     }
     ending.throwIfAborted()
     const searched = by === 'id' ? [] : searchedText(wide.findings)

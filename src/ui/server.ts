@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { Board, type BoardOptions } from './board.ts'
 import { pageFiles } from './files.ts'
-import { type PageRefusal, refusalOf, safetyHeaders } from './guard.ts'
+import { type PageRefusal, pageRefusalOf, safetyHeaders } from './guard.ts'
 import { filtersOf, questionOf, WrongQuestion } from './questions.ts'
 import { Busy, Searches } from './searches.ts'
 
@@ -42,7 +42,7 @@ export async function startUi(options: UiOptions): Promise<Ui> {
   const searches = new Searches(options)
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const refusal = refusalOf(request)
+    const refusal = pageRefusalOf(request)
     if (refusal) return refuse(response, refusal)
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://page')
     const file = files.get(pathname)

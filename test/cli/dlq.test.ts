@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
-import { lineOf } from '../../src/cli/dlq/print.ts'
+import { letterLine } from '../../src/cli/dlq/print.ts'
 import { systemClock } from '../../src/clock.ts'
 import { findLetter, newestLetters } from '../../src/inspect/dead-letters/find.ts'
 import { planReplay, replay } from '../../src/inspect/dead-letters/replay.ts'
@@ -43,7 +43,7 @@ test('dlq list and show go on behind dead letters that cannot be read, and say s
   const bus = await withDeadLetters()
   const { newest } = await newestLetters(bus, topic, {}, 10)
   expect(newest.map(({ code }) => code)).toEqual(['BATCH_TOO_LARGE', 'BATCH_CORRUPT', 'DECODE'])
-  expect(lineOf(newest[1]!)).toMatch(/^0@1 .*BATCH_CORRUPT .*The batch at offset 1 cannot be read/)
+  expect(letterLine(newest[1]!)).toMatch(/^0@1 .*BATCH_CORRUPT .*The batch at offset 1 cannot be read/)
   expect(await findLetter(bus, topic, '0@1')).toMatchObject({ code: 'BATCH_CORRUPT', origin: null })
 })
 

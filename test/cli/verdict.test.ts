@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { Audit } from '../../src/cli/demo/audit.ts'
 import { commandOf } from '../../src/cli/demo/scenario.ts'
-import { summaryOf } from '../../src/cli/demo/summary.ts'
+import { summaryText } from '../../src/cli/demo/summary.ts'
 import { judge } from '../../src/cli/demo/verdict.ts'
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
 
@@ -50,13 +50,13 @@ test.each<[string, Partial<Audit>, string]>([
 ])('%s is told', async (_name, changes, told) => {
   const verdict = judge(2, buildAudit(changes), await gatewayAfter(0, 1))
   expect(verdict.ok).toBe(false)
-  expect(summaryOf(verdict)).toMatch(new RegExp(`✗ .*${told}`))
+  expect(summaryText(verdict)).toMatch(new RegExp(`✗ .*${told}`))
 })
 
 test('a message that was billed twice is told', async () => {
   const verdict = judge(2, buildAudit(), await gatewayAfter(0, 1, 1))
   expect(verdict.ok).toBe(false)
-  expect(summaryOf(verdict)).toMatch(/✗ .*billed twice 1/)
+  expect(summaryText(verdict)).toMatch(/✗ .*billed twice 1/)
 })
 
 test('a command that was in doubt is told with what became of it, and may have been executed or not', async () => {
@@ -67,7 +67,7 @@ test('a command that was in doubt is told with what became of it, and may have b
   })
   const verdict = judge(2, audit, await gatewayAfter(0))
   expect(verdict).toMatchObject({ ok: true, results: { afterDoubt: { UNRESOLVED: 2 } } })
-  expect(summaryOf(verdict)).toContain('IN_DOUBT for a while 2, then UNRESOLVED 2')
+  expect(summaryText(verdict)).toContain('IN_DOUBT for a while 2, then UNRESOLVED 2')
 })
 
 test('a command that is still in doubt has no final result: that is told', async () => {

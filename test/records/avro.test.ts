@@ -2,14 +2,14 @@ import avro, { type Schema } from 'avsc'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { sendTypes } from '../../src/protocol/index.ts'
-import { typeOf } from '../../src/records/avro.ts'
+import { avroTypeOf } from '../../src/records/avro.ts'
 import type { SendResult } from '../../src/records/generated.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import { buildCommandOf } from '../support/commands.ts'
 import { buildResult } from '../support/results.ts'
 import { changedCommandSchema, long, throughTheBus } from './codec.ts'
 
-const result = typeOf(schemas.result)
+const result = avroTypeOf(schemas.result)
 /** avsc as it is, which knows ids as numbers alone, and writes those below -2^52 inexactly. */
 const plain = avro.Type.forSchema(schemas.result as Schema)
 

@@ -3,7 +3,7 @@ import type { Publisher } from '../../src/bus/port.ts'
 import { parseCallback } from '../../src/callbacks/body.ts'
 import { statusEvent } from '../../src/callbacks/event.ts'
 import { hookUrl } from '../../src/callbacks/hook-url.ts'
-import { originOf } from '../../src/callbacks/origin.ts'
+import { callbackOriginOf } from '../../src/callbacks/origin.ts'
 import { sharePublish } from '../../src/callbacks/shared-publish.ts'
 import { createHookTokens, type HookTokens } from '../../src/callbacks/token.ts'
 import type { Clock } from '../../src/clock.ts'
@@ -50,7 +50,7 @@ export function receiverOf(
   )
   return async (url, text) => {
     const bytes = Buffer.from(text)
-    const origin = originOf(url.slice(publicUrl.length), tokens)
+    const origin = callbackOriginOf(url.slice(publicUrl.length), tokens)
     const body = parseCallback(bytes, depth)
     if (typeof origin === 'string' || typeof body === 'string') return 400
     const made = statusEvent(origin, body, clock.now())

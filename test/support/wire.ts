@@ -11,7 +11,13 @@ import { RecordLimits } from '../../src/bus/record-limits.ts'
 import type { PartitionDriver } from '../../src/bus/session/driver.ts'
 import { Brokers } from '../../src/bus/wire/brokers.ts'
 import { ProtocolError } from '../../src/bus/wire/errors.ts'
-import { type GroupMember, type JoinAnswer, joinGroup, leaveGroup, syncGroup } from '../../src/bus/wire/group-apis.ts'
+import {
+  type JoinAnswer,
+  joinGroup,
+  leaveGroup,
+  type MemberIdentity,
+  syncGroup,
+} from '../../src/bus/wire/group-apis.ts'
 import { initialiseProducer } from '../../src/bus/wire/initialise.ts'
 import { Patience } from '../../src/bus/wire/patience.ts'
 import { IdempotentPublisher } from '../../src/bus/wire/publisher.ts'
@@ -61,7 +67,7 @@ export function openPublisher(seeds: string[]): IdempotentPublisher {
 const { MemberMetadata } = kafkajs.AssignerProtocol
 
 /** Joins a group in which nobody else is. */
-export async function joinAlone(brokers: Brokers, groupId: string): Promise<GroupMember> {
+export async function joinAlone(brokers: Brokers, groupId: string): Promise<MemberIdentity> {
   const metadata = MemberMetadata.encode({ version: 0, topics: ['any'], userData: Buffer.alloc(0) })
   const join = (memberId: string) => {
     const own = { groupId, memberId, instanceId: null, protocols: [{ name: 'test', metadata }] }
@@ -80,7 +86,7 @@ export async function joinAlone(brokers: Brokers, groupId: string): Promise<Grou
   return member
 }
 
-export async function leave(brokers: Brokers, member: GroupMember): Promise<void> {
+export async function leave(brokers: Brokers, member: MemberIdentity): Promise<void> {
   await brokers.ask({ group: member.groupId }, leaveGroup, member)
 }
 

@@ -6,11 +6,11 @@ import type { Brokers, Line } from '../wire/brokers.ts'
 import { ProtocolError } from '../wire/errors.ts'
 import {
   describeGroup,
-  type GroupMember,
   heartbeat,
   type JoinAnswer,
   joinGroup,
   leaveGroup,
+  type MemberIdentity,
   syncGroup,
 } from '../wire/group-apis.ts'
 import { decodeAssignment, decodeSubscription, encodeAssignment, encodeSubscription } from './assignment-codec.ts'
@@ -178,7 +178,7 @@ export class Coordinator implements GroupTransport {
     return brokers.ask({ group: groupId }, joinGroup, request, how)
   }
 
-  #as({ memberId, generation }: MemberOf): GroupMember {
+  #as({ memberId, generation }: MemberOf): MemberIdentity {
     const { groupId, instanceId = null } = this.#options
     return { groupId, generation, memberId, instanceId }
   }

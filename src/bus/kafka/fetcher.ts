@@ -8,7 +8,7 @@ import { type FetchedRecords, fetchCommitted } from './fetch.ts'
 import { type FetchPosition, Source } from './fetch-source.ts'
 import { logEnds } from './offsets.ts'
 import type { Reading } from './reading.ts'
-import { restMs, textOf, typeOf, unknownPartition } from './reading-trouble.ts'
+import { errorTypeOf, restMs, textOf, unknownPartition } from './reading-trouble.ts'
 
 export interface FetcherOptions {
   brokers: Brokers
@@ -306,14 +306,14 @@ export class Fetcher {
       state.failures++
       state.trouble = { text: textOf(error), since: state.trouble?.since ?? this.#options.clock.monotonic() }
     }
-    if (typeOf(error) === unknownPartition) for (const reading of troubled) reading.gone?.(error as Error)
+    if (errorTypeOf(error) === unknownPartition) for (const reading of troubled) reading.gone?.(error as Error)
     this.#tell(
       troubled.map((reading, i) => ({ name: nameOf(reading.tp), told: states[i]!.told })),
       error,
     )
     await this.#rest(Math.max(1, ...states.map(({ failures }) => failures)))
     for (const [i, reading] of troubled.entries()) {
-      if (typeOf(error) === 'OFFSET_OUT_OF_RANGE') await this.#relocate(reading).catch(() => {}) // asked again
+      if (errorTypeOf(error) === 'OFFSET_OUT_OF_RANGE') await this.#relocate(reading).catch(() => {}) // asked again
       states[i]!.phase = 'ready'
     }
     this.#schedule()

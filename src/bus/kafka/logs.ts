@@ -7,7 +7,7 @@ import { fetchRecords } from '../wire/fetch-api.ts'
 import { committedOffsets, type GroupProgress } from './committed-offsets.ts'
 import { fetchCommitted } from './fetch.ts'
 import { endOf, firstOffset, logEnds, offsetAt, stableEndOf } from './offsets.ts'
-import { restMs, textOf, typeOf, unknownPartition } from './reading-trouble.ts'
+import { errorTypeOf, restMs, textOf, unknownPartition } from './reading-trouble.ts'
 
 export interface LogsOptions {
   brokers: Brokers
@@ -89,7 +89,7 @@ export class Logs {
       try {
         return await ask()
       } catch (error) {
-        const hint = hints[typeOf(error)]
+        const hint = hints[errorTypeOf(error)]
         if (hint && attempt >= startAttempts) {
           throw new Error(`${name} cannot be read: ${textOf(error)}. ${hint}`, { cause: error })
         }

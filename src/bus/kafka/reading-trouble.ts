@@ -1,7 +1,7 @@
 /** The protocol's name for a partition that is not there. */
 export const unknownPartition = 'UNKNOWN_TOPIC_OR_PARTITION'
 
-export const typeOf = (error: unknown): string => (error as { type?: string }).type ?? ''
+export const errorTypeOf = (error: unknown): string => (error as { type?: string }).type ?? ''
 export const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 const firstRestMs = 50

@@ -1,7 +1,7 @@
 import { defineApi } from './api.ts'
 
 /** A member of a group in one generation. A static one has an instance id that outlives its process. */
-export interface GroupMember {
+export interface MemberIdentity {
   groupId: string
   generation: number
   memberId: string
@@ -12,7 +12,7 @@ interface CodedAnswer {
   errorCode: number
 }
 
-export interface JoinRequest extends Omit<GroupMember, 'generation'> {
+export interface JoinRequest extends Omit<MemberIdentity, 'generation'> {
   sessionTimeoutMs: number
   rebalanceTimeoutMs: number
   protocols: readonly { name: string; metadata: Buffer }[]
@@ -63,7 +63,7 @@ export const joinGroup = defineApi<JoinRequest, JoinAnswer>({
   },
 })
 
-export interface SyncRequest extends GroupMember {
+export interface SyncRequest extends MemberIdentity {
   /** The one of the protocols that the group has. */
   protocol: string
   assignments: readonly { memberId: string; assignment: Buffer }[]
@@ -91,7 +91,7 @@ export const syncGroup = defineApi<SyncRequest, CodedAnswer & { assignment: Buff
   },
 })
 
-export const heartbeat = defineApi<GroupMember, CodedAnswer>({
+export const heartbeat = defineApi<MemberIdentity, CodedAnswer>({
   name: 'Heartbeat',
   key: 12,
   versions: [1, 4],
@@ -103,7 +103,7 @@ export const heartbeat = defineApi<GroupMember, CodedAnswer>({
   read: from => ({ errorCode: from.skip(4).int16() }),
 })
 
-export const leaveGroup = defineApi<Omit<GroupMember, 'generation'>, CodedAnswer>({
+export const leaveGroup = defineApi<Omit<MemberIdentity, 'generation'>, CodedAnswer>({
   name: 'LeaveGroup',
   key: 13,
   versions: [1, 4],

@@ -1,6 +1,6 @@
 import type { TopicPartition } from '../port.ts'
 import { defineApi } from './api.ts'
-import type { GroupMember } from './group-apis.ts'
+import type { MemberIdentity } from './group-apis.ts'
 import { type BrokerAnswer, byTopic, readPartitionCodes, refusalIn } from './partition-codes.ts'
 
 /** Values that ListOffsets takes in place of a timestamp. */
@@ -87,7 +87,7 @@ export const offsetFetch = defineApi<OffsetFetchRequest, { errorCode: number; pa
   },
 })
 
-export interface OffsetCommitRequest extends GroupMember {
+export interface OffsetCommitRequest extends MemberIdentity {
   offsets: readonly (TopicPartition & { offset: number })[]
 }
 

@@ -9,7 +9,7 @@ import { goOn } from '../demo/go-on.ts'
 import { play } from '../demo/play.ts'
 import { createProgress, type ProgressDisplay } from '../demo/progress.ts'
 import { type RunningDemo, setStage } from '../demo/stage.ts'
-import { count, summaryOf } from '../demo/summary.ts'
+import { grouped, summaryText } from '../demo/summary.ts'
 import { judge } from '../demo/verdict.ts'
 import { untilSignal } from '../signals.ts'
 import { UsageError } from '../usage-error.ts'
@@ -83,7 +83,7 @@ async function showDemo(options: DemoOptions, progress: ProgressDisplay, cleanup
   const stage = await setStage({ count: total, kafka, folder, say: progress.say, cleanups })
   interrupted.throwIfAborted()
   const page = keep ? await startPage(stage, cleanups) : ''
-  progress.say(`Ready. ${count(total)} commands of all eleven kinds:`)
+  progress.say(`Ready. ${grouped(total)} commands of all eleven kinds:`)
   const started = performance.now()
   await play(stage, { total, kill }, progress)
   interrupted.throwIfAborted()
@@ -91,8 +91,8 @@ async function showDemo(options: DemoOptions, progress: ProgressDisplay, cleanup
   if (!keep) await stage.worker.stop()
   const verdict = judge(total, stage.audit, stage.sandbox)
   ok = verdict.ok
-  process.stdout.write(json ? `${JSON.stringify({ ...verdict, seconds })}\n` : `\n${summaryOf(verdict)}\n`)
-  progress.say(`${count(total)} commands in ${seconds.toFixed(1)} s.`)
+  process.stdout.write(json ? `${JSON.stringify({ ...verdict, seconds })}\n` : `\n${summaryText(verdict)}\n`)
+  progress.say(`${grouped(total)} commands in ${seconds.toFixed(1)} s.`)
   if (!ok) progress.say(`Not all is as promised. The worker's log: ${stage.logFile}`)
   if (!keep) return ok
   progress.say(`\n${addressesOf(stage, page)}\nSome commands go on being sent. Ctrl-C ends.`)

@@ -9,7 +9,7 @@ import { Telemetry } from '../../telemetry/events.ts'
 import { count } from '../../words.ts'
 import { command, toggle, whole } from '../command.ts'
 import { atFlag, filterFlags } from '../dlq/flags.ts'
-import { fullJsonOf, indented, lineOf, replayLineOf } from '../dlq/print.ts'
+import { fullJsonOf, indented, letterLine, replayLineOf } from '../dlq/print.ts'
 import { printable } from '../printable.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 import { untilSignal } from '../signals.ts'
@@ -32,7 +32,7 @@ export const dlqList = command({
   run: ({ limit = defaultLimit, json: asJson, config, ...filters }) =>
     onDeadLetters(config, async (bus, { topics }) => {
       const { newest, matching } = await newestLetters(bus, topics.deadLetters, filters, limit)
-      for (const letter of newest) print(asJson ? printable(stringifyJson(jsonOf(letter))) : lineOf(letter))
+      for (const letter of newest) print(asJson ? printable(stringifyJson(jsonOf(letter))) : letterLine(letter))
       const left = matching - newest.length
       const more = left > 0 ? `; ${left} older left out, --limit shows more` : ''
       process.stderr.write(`${count(newest.length, 'dead letter')}${more}.\n`)

@@ -9,7 +9,7 @@ import {
   requiredFields,
 } from '../../protocol/index.ts'
 import { isObject } from '../../protocol/json.ts'
-import { type CliCommand, command, text, toggle } from '../command.ts'
+import { type CliCommand, command, textFlag, toggle } from '../command.ts'
 import { fieldFlags, operationOfFlags } from '../gateway/fields.ts'
 import { readOperations } from '../gateway/input.ts'
 import { aligned } from '../gateway/output.ts'
@@ -19,7 +19,7 @@ import { untilSignal } from '../signals.ts'
 import { UsageError } from '../usage-error.ts'
 
 const ownFlags = {
-  account: text('NAME', 'Account that asks. Default: the one named default.'),
+  account: textFlag('NAME', 'Account that asks. Default: the one named default.'),
   async: toggle('Hands it to the asynchronous interface (gateway.asyncUrl), which answers with a request id.'),
   json: toggle('Prints one JSON object an operation.'),
   config: configFlag,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { accountHookUrl } from '../../callbacks/hook-url.ts'
 import { tokensOf } from '../../callbacks/role.ts'
 import { type Settings, SettingsError, variableOf } from '../../config/index.ts'
-import { command, type Flag, text } from '../command.ts'
+import { command, type Flag, textFlag } from '../command.ts'
 import { configFlag, settingsFrom, unknownAccount } from '../settings.ts'
 import { UsageError } from '../usage-error.ts'
 
@@ -11,7 +11,7 @@ export const hooksUrl = command({
     'Prints the callback address of an account, to be entered in its settings at the gateway: statuses of messages',
     'whose own address the gateway does not keep (pipeline) go there. Whoever has it can send statuses.',
   ].join('\n'),
-  flags: { account: text('NAME', 'Default: the account named default.'), config: configFlag },
+  flags: { account: textFlag('NAME', 'Default: the account named default.'), config: configFlag },
   async run({ account = 'default', config }) {
     const settings = settingsFrom(config)
     const tokens = tokensOf(settings)

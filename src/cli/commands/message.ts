@@ -3,11 +3,11 @@ import type { Bus } from '../../bus/port.ts'
 import { requireGateway, type Settings } from '../../config/index.ts'
 import { MessageSearch } from '../../inspect/message/search.ts'
 import { type Event, searchedText, time } from '../../inspect/message/story.ts'
-import { linesOf, mostIds, type Story, tell, weekMs } from '../../inspect/message/tell.ts'
+import { mostIds, type Story, storyLines, tell, weekMs } from '../../inspect/message/tell.ts'
 import { stringifyJson } from '../../protocol/index.ts'
 import { registryOf } from '../../records/open.ts'
 import { Telemetry } from '../../telemetry/events.ts'
-import { command, idFlag, sinceFlag, text, toggle } from '../command.ts'
+import { command, idFlag, sinceFlag, textFlag, toggle } from '../command.ts'
 import { lineOf } from '../gateway/output.ts'
 import { printLine } from '../print.ts'
 import { printable } from '../printable.ts'
@@ -36,12 +36,12 @@ export const message = command({
   ].join('\n'),
   flags: {
     id: { ...idFlag('The id of the command.'), bare: true as const },
-    'correlation-id': text(
+    'correlation-id': textFlag(
       'TEXT',
       'Instead of the id: all messages that carry this correlationId. Looks through everything.',
     ),
-    tenant: text('NAME', 'Only messages of this tenant.'),
-    account: text('NAME', 'Only messages of this account: ids are unique within one.'),
+    tenant: textFlag('NAME', 'Only messages of this tenant.'),
+    account: textFlag('NAME', 'Only messages of this account: ids are unique within one.'),
     since: sinceFlag('How far back to look: so long ago (12h, 7d), or a date. Default: 7d.'),
     ask: toggle('Asks the gateway for its status, too.'),
     show: toggle('Shows texts, phones, codes and replies. Mind who is looking.'),
@@ -97,7 +97,7 @@ async function show(
   if (ask)
     for (const account of accounts.length > 0 ? accounts : [wanted]) events.push(await asked(settings, id, account))
   if (json) {
-    for (const line of linesOf(story)) await print(stringifyJson(line))
+    for (const line of storyLines(story)) await print(stringifyJson(line))
     return story.found
   }
   for (const event of events) await print(lineOfEvent(event))

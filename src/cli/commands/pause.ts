@@ -9,7 +9,7 @@ import { stringifyJson } from '../../protocol/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { pauseKinds } from '../../telemetry/labels.ts'
 import { count } from '../../words.ts'
-import { command, text, toggle, untilFlag } from '../command.ts'
+import { command, textFlag, toggle, untilFlag } from '../command.ts'
 import { backlogOf } from '../pauses/backlog.ts'
 import { readChanges } from '../pauses/read.ts'
 import { printLine } from '../print.ts'
@@ -18,11 +18,11 @@ import { configFlag, settingsWithBrokers, unknownAccount } from '../settings.ts'
 import { UsageError } from '../usage-error.ts'
 
 const scopeFlags = {
-  account: text('NAME', 'All commands of an account.'),
-  topic: text('NAME', 'All commands of a topic: the urgent ones, or the bulk.'),
-  tenant: text('NAME', 'All commands of a tenant, of whatever account.'),
+  account: textFlag('NAME', 'All commands of an account.'),
+  topic: textFlag('NAME', 'All commands of a topic: the urgent ones, or the bulk.'),
+  tenant: textFlag('NAME', 'All commands of a tenant, of whatever account.'),
 }
-const by = text('NAME', 'Who does it, for those who look later. Default: the user of this machine.')
+const by = textFlag('NAME', 'Who does it, for those who look later. Default: the user of this machine.')
 
 export const pause = command({
   about: [
@@ -32,7 +32,7 @@ export const pause = command({
   flags: {
     ...scopeFlags,
     until: untilFlag('Resumes by itself after so long (30m, 12h, 7d), or at a date.'),
-    reason: text('TEXT', 'Shown to whoever asks. No phone and no text of a message, please: it is logged.'),
+    reason: textFlag('TEXT', 'Shown to whoever asks. No phone and no text of a message, please: it is logged.'),
     by,
     config: configFlag,
   },

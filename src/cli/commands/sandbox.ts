@@ -1,5 +1,5 @@
 import { startSandbox } from '../../sandbox/index.ts'
-import { choice, command, type Flag, given, text, whole } from '../command.ts'
+import { choiceFlag, command, type Flag, given, textFlag, whole } from '../command.ts'
 import { untilSignal } from '../signals.ts'
 
 const hour = 3_600_000
@@ -17,16 +17,16 @@ export const sandbox = command({
   ].join('\n'),
   flags: {
     port: whole('PORT', 'Default: any free one.', 0, 65_535),
-    host: text('HOST', 'Address to listen on. Default: 127.0.0.1.'),
+    host: textFlag('HOST', 'Address to listen on. Default: 127.0.0.1.'),
     keys,
     latency: whole('MS', 'How long an answer takes. Default: 0.', 0, hour),
     'callback-delay': whole('MS', 'From execution to the first callback. Default: 50 to 500.', 0, hour),
-    'account-callback-url': text('URL', "Where a pipeline's statuses go: see busgate hooks url. Default: nowhere."),
+    'account-callback-url': textFlag('URL', "Where a pipeline's statuses go: see busgate hooks url. Default: nowhere."),
     rate: whole('N', 'Operations a second; those above it are throttled. Default: no limit.', 1, 1e9),
     'max-operations': whole('N', 'Operations in an envelope; a larger one is refused. Default: no limit.', 1, 1e9),
     balance: whole('AMOUNT', 'What the account starts with. Default: 1000000000.', 0, 1e15),
-    duplicates: choice('WAY', ['execute', 'refuse'], 'What becomes of an id that was executed before.'),
-    seed: text('TEXT', 'Everything that looks random follows from it. Default: 1.'),
+    duplicates: choiceFlag('WAY', ['execute', 'refuse'], 'What becomes of an id that was executed before.'),
+    seed: textFlag('TEXT', 'Everything that looks random follows from it. Default: 1.'),
   },
   async run(flags) {
     const stopAsked = untilSignal()

@@ -1,6 +1,6 @@
 import { createProducer } from '../../producer.ts'
 import { sendTypes } from '../../protocol/index.ts'
-import { choice, command, given, text, toggle, whole } from '../command.ts'
+import { choiceFlag, command, given, textFlag, toggle, whole } from '../command.ts'
 import { commandOfFlags, commandOfLine } from '../new-command.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 
@@ -13,14 +13,14 @@ export const send = command({
     'At a line that is wrong it ends with exit code 1 and names the line from which on nothing was sent.',
   ].join('\n'),
   flags: {
-    id: text('ID', 'Your own id of the message, unique for ever in its account.'),
-    phone: text('PHONE', 'Digits only, international.'),
-    type: choice('TYPE', sendTypes, 'What to send.'),
-    message: text('JSON', 'Its content, with the names of the Avro fields.'),
-    account: text('NAME', 'Account that sends it. Default: default.'),
+    id: textFlag('ID', 'Your own id of the message, unique for ever in its account.'),
+    phone: textFlag('PHONE', 'Digits only, international.'),
+    type: choiceFlag('TYPE', sendTypes, 'What to send.'),
+    message: textFlag('JSON', 'Its content, with the names of the Avro fields.'),
+    account: textFlag('NAME', 'Account that sends it. Default: default.'),
     deadline: whole('MS', 'Never sent after this instant, milliseconds since 1970.', 0, Number.MAX_SAFE_INTEGER),
-    'correlation-id': text('TEXT', 'Carried to the result and to every status event.'),
-    tenant: text('TEXT', 'Carried likewise.'),
+    'correlation-id': textFlag('TEXT', 'Carried to the result and to every status event.'),
+    tenant: textFlag('TEXT', 'Carried likewise.'),
     urgent: toggle('Takes the urgent lane.'),
     config: configFlag,
   },

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { ProgressDisplay } from './progress.ts'
 import { commandOf } from './scenario.ts'
 import type { RunningDemo } from './stage.ts'
-import { count, listOf } from './summary.ts'
+import { grouped, listOf } from './summary.ts'
 import { missingStatuses } from './verdict.ts'
 
 export interface PlayOptions {
@@ -24,8 +24,8 @@ export async function play(stage: RunningDemo, { total, kill }: PlayOptions, pro
   const { audit, sandbox } = stage
   let produced = 0
   progress.show(() => [
-    `commands   ${count(produced)} in`,
-    `envelopes  ${count(sandbox.stats().requests)} to the gateway`,
+    `commands   ${grouped(produced)} in`,
+    `envelopes  ${grouped(sandbox.stats().requests)} to the gateway`,
     `results    ${listOf(Object.fromEntries(audit.results))}`,
     `statuses   ${listOf(Object.fromEntries(audit.statuses))}`,
   ])

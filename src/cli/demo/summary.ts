@@ -2,35 +2,35 @@ import { styleText } from 'node:util'
 import type { CountByName, Verdict } from './verdict.ts'
 
 /** The verdict for people: a table that adds up, and what it proves. */
-export function summaryOf(verdict: Verdict): string {
+export function summaryText(verdict: Verdict): string {
   const { results, gateway, statuses, strays } = verdict
   const checks = [
     check(
       results.missing + results.moreThanOneFinal === 0,
-      `results: one final one for each command; missing ${count(results.missing)}, with two final ones ${count(results.moreThanOneFinal)}`,
+      `results: one final one for each command; missing ${grouped(results.missing)}, with two final ones ${grouped(results.moreThanOneFinal)}`,
     ),
     check(
       gateway.billedTwice + gateway.contradicted === 0,
-      `gateway: ${count(gateway.billed)} messages executed; billed twice ${count(gateway.billedTwice)}, ` +
-        `results that say otherwise ${count(gateway.contradicted)}`,
+      `gateway: ${grouped(gateway.billed)} messages executed; billed twice ${grouped(gateway.billedTwice)}, ` +
+        `results that say otherwise ${grouped(gateway.contradicted)}`,
     ),
     check(
       statuses.missing + statuses.givenUp === 0,
-      `statuses: ${count(statuses.accepted)} callbacks answered 200; not on the topic ${count(statuses.missing)}, ` +
-        `given up ${count(statuses.givenUp)}${statuses.repeated > 0 ? `, on it twice as the 200 was lost ${count(statuses.repeated)}` : ''}`,
+      `statuses: ${grouped(statuses.accepted)} callbacks answered 200; not on the topic ${grouped(statuses.missing)}, ` +
+        `given up ${grouped(statuses.givenUp)}${statuses.repeated > 0 ? `, on it twice as the 200 was lost ${grouped(statuses.repeated)}` : ''}`,
     ),
-    ...(strays > 0 ? [check(false, `topics: ${count(strays)} records that nobody can account for`)] : []),
+    ...(strays > 0 ? [check(false, `topics: ${grouped(strays)} records that nobody can account for`)] : []),
   ]
   return [...tableOf(verdict), '', ...refusals(results.errorCodes), ...doubts(results.afterDoubt), ...checks].join('\n')
 }
 
-export function count(number: number): string {
+export function grouped(number: number): string {
   return number.toLocaleString('en-US')
 }
 
 /** "SENT 940, REJECTED 60" */
 export function listOf(counts: CountByName): string {
-  const parts = Object.entries(counts).map(([name, number]) => `${name} ${count(number)}`)
+  const parts = Object.entries(counts).map(([name, number]) => `${name} ${grouped(number)}`)
   return parts.join(', ') || 'none yet'
 }
 
@@ -39,10 +39,10 @@ function tableOf({ kinds, commands, results, statuses }: Verdict): string[] {
   const states = Object.keys(statuses.states)
   const rowOf = (name: string, all: number, ofOutcome: CountByName, ofState: CountByName) => [
     name,
-    count(all),
-    ...outcomes.map(outcome => count(ofOutcome[outcome] ?? 0)),
+    grouped(all),
+    ...outcomes.map(outcome => grouped(ofOutcome[outcome] ?? 0)),
     '│',
-    ...states.map(state => count(ofState[state] ?? 0)),
+    ...states.map(state => grouped(ofState[state] ?? 0)),
   ]
   const rows = [
     ['kind', 'commands', ...outcomes, '│', ...states],
@@ -63,7 +63,7 @@ function refusals(errorCodes: CountByName): string[] {
 
 function doubts(afterDoubt: CountByName): string[] {
   const all = Object.values(afterDoubt).reduce((sum, number) => sum + number, 0)
-  return all > 0 ? [`  IN_DOUBT for a while ${count(all)}, then ${listOf(afterDoubt)}`] : []
+  return all > 0 ? [`  IN_DOUBT for a while ${grouped(all)}, then ${listOf(afterDoubt)}`] : []
 }
 
 function check(good: boolean, text: string): string {

@@ -1,10 +1,10 @@
-import { choice, type Flag, text } from '../command.ts'
+import { choiceFlag, type Flag, textFlag } from '../command.ts'
 
 /** Filters of dead letters, by the names that `Filters` has for them. */
 export const filterFlags = {
-  stage: choice('STAGE', ['decode', 'callback'], 'Only those that died there.'),
-  code: text('CODE', 'Only those with this code, such as SCHEMA_NOT_FOUND.'),
-  topic: text('TOPIC', 'Only those that came from this topic.'),
+  stage: choiceFlag('STAGE', ['decode', 'callback'], 'Only those that died there.'),
+  code: textFlag('CODE', 'Only those with this code, such as SCHEMA_NOT_FOUND.'),
+  topic: textFlag('TOPIC', 'Only those that came from this topic.'),
 }
 
 /** `partition@offset`, as the list shows it. */

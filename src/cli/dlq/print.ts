@@ -1,11 +1,11 @@
 import type { Settings } from '../../config/index.ts'
 import { contentOf, rawOf, shown } from '../../inspect/dead-letters/content.ts'
-import { type FullLetter, jsonOf, type Letter, shortPlace, textOf } from '../../inspect/dead-letters/letter.ts'
+import { type FullLetter, headerText, jsonOf, type Letter, shortPlace } from '../../inspect/dead-letters/letter.ts'
 import { originalHeaders, originalKey } from '../../records/dead-letter.ts'
 import { printable, printableLines } from '../printable.ts'
 
 /** Shows a letter, without its content, in one line. */
-export function lineOf(letter: Letter): string {
+export function letterLine(letter: Letter): string {
   const { at, time, stage, code, message, origin, replayedFrom } = jsonOf(letter)
   const again = replayedFrom && `(replayed from ${replayedFrom})`
   return printable([at, time, stage, code, origin, message, again].filter(Boolean).join('  '))
@@ -21,7 +21,7 @@ export function replayLineOf(state: string, { place, origin }: Letter, why: stri
 export async function fullJsonOf(letter: FullLetter, reveal: boolean, settings: Settings): Promise<object> {
   const { record } = letter
   const { bytes, decoded, error } = await contentOf(letter, settings)
-  const headers = Object.entries(originalHeaders(record)).map(([name, value]) => [name, textOf(value)])
+  const headers = Object.entries(originalHeaders(record)).map(([name, value]) => [name, headerText(value)])
   return {
     ...jsonOf(letter),
     key: originalKey(record)?.toString() ?? null,

@@ -3,7 +3,7 @@ import { type Settings, variableOf } from '../../config/index.ts'
 import { dispatchTo, isProxied } from '../../gateway/dispatching.ts'
 import { safeText } from '../../telemetry/error.ts'
 import { check, type Finding, failed, ok, skipped } from './check.ts'
-import { placeOf, reach, reached } from './reach.ts'
+import { addressOf, reach, reached } from './reach.ts'
 
 const limitMs = 4000
 
@@ -14,7 +14,7 @@ export const gateway = check({
   async look({ settings }) {
     const { url, ssl } = settings.gateway
     if (url === undefined) return { findings: [skipped('gateway.url is not set')] }
-    const place = placeOf(url, {
+    const place = addressOf(url, {
       givenBy: variableOf('gateway.url'),
       caGivenBy: `${variableOf('gateway.ssl.ca')}_FILE`,
     })

@@ -20,7 +20,7 @@ const limitMs = 4000
 const dayMs = 24 * 3_600_000
 const soonMs = 14 * dayMs
 
-export function placeOf(
+export function addressOf(
   url: string,
   { givenBy, caGivenBy }: Pick<ListeningAddress, 'givenBy' | 'caGivenBy'>,
 ): ListeningAddress {

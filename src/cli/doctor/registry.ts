@@ -1,7 +1,7 @@
 import { tlsOf, variableOf } from '../../config/index.ts'
 import { registryAdmin } from '../schemas/registry-admin.ts'
 import { check, failed, ok, skipped } from './check.ts'
-import { placeOf, reach, reached } from './reach.ts'
+import { addressOf, reach, reached } from './reach.ts'
 
 export const registry = check({
   name: 'registry',
@@ -11,7 +11,7 @@ export const registry = check({
     const { url, ssl } = settings.registry
     if (url === undefined) return { findings: [skipped('registry.url is not set: the one in the process is used')] }
     const variable = variableOf('registry.url')
-    const place = placeOf(url, { givenBy: variable, caGivenBy: `${variableOf('registry.ssl.ca')}_FILE` })
+    const place = addressOf(url, { givenBy: variable, caGivenBy: `${variableOf('registry.ssl.ca')}_FILE` })
     const finding = await reach({ ...place, tls: place.tls && tlsOf(ssl) })
     if (!reached(finding)) return { findings: [finding] }
     const admin = registryAdmin(settings)

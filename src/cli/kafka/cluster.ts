@@ -7,7 +7,7 @@ import { addOffsetsToTxn, endTxn, initProducerId } from '../../bus/wire/transact
 import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
-import { describeTransaction, type Right, rightsOf } from './questions.ts'
+import { describeTransaction, type Right, rightsIn } from './questions.ts'
 
 /** What can be asked of the brokers beside reading and writing records. Nothing is tried for longer than some seconds. */
 export interface Cluster {
@@ -103,7 +103,7 @@ function clusterOf(brokers: Brokers, { nodes }: ClusterMetadata): Cluster {
       replicas: fewest(partitions.map(({ replicas }) => replicas.length)),
       inSync: fewest(partitions.map(({ inSync }) => inSync.length)),
       leaderless: partitions.filter(({ leader }) => leader < 0).length,
-      rights: rightsOf(operations),
+      rights: rightsIn(operations),
       config: exists ? await configOf('any', { type: 'topic', name: topic, keys: topicConfigs }) : null,
     }
   }
@@ -133,7 +133,7 @@ function clusterOf(brokers: Brokers, { nodes }: ClusterMetadata): Cluster {
     },
     nodeConfig: (id, keys) => configOf({ node: id }, { type: 'broker', name: String(id), keys }),
     groupRights: groupId =>
-      whenLoaded(async () => rightsOf((await ask({ group: groupId }, describeGroup, { groupId })).operations)),
+      whenLoaded(async () => rightsIn((await ask({ group: groupId }, describeGroup, { groupId })).operations)),
     tryTransaction: (id, groupId) => whenLoaded(() => tryTransaction(id, groupId)),
     tryIdempotence: () => whenLoaded(async () => void (await ask('any', initProducerId, noTransactions))),
     close: () => brokers.close(),

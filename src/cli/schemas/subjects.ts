@@ -1,5 +1,5 @@
 import { type Settings, type TopicUse, topicsIn, topology } from '../../config/index.ts'
-import { refuseOtherUnits, typeOf } from '../../records/avro.ts'
+import { avroTypeOf, refuseOtherUnits } from '../../records/avro.ts'
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { schemas, subjectOf } from '../../records/schemas.ts'
 import type { RegistryAdmin } from './registry-admin.ts'
@@ -77,7 +77,7 @@ function conflict(ours: object, theirs: object, level: Level): string | null {
 function complaintOf(reader: object, writer: object): string | null {
   try {
     refuseOtherUnits(reader, writer)
-    typeOf(reader).createResolver(typeOf(writer), { ignoreNamespaces: true })
+    avroTypeOf(reader).createResolver(avroTypeOf(writer), { ignoreNamespaces: true })
     return null
   } catch (error) {
     return (error as Error).message

@@ -1,27 +1,27 @@
 import type { BusRecord } from '../../bus/port.ts'
 import { sendTypes } from '../../protocol/index.ts'
 import type { SendResult, StatusEvent } from '../../records/generated.ts'
-import { choice, idFlag, text } from '../command.ts'
+import { choiceFlag, idFlag, textFlag } from '../command.ts'
 
 const common = {
   id: idFlag('Only those of this id.'),
-  account: text('NAME', 'Only those of this account.'),
-  tenant: text('NAME', 'Only those of this tenant.'),
+  account: textFlag('NAME', 'Only those of this account.'),
+  tenant: textFlag('NAME', 'Only those of this tenant.'),
 }
 
 const outcomes = ['SENT', 'REJECTED', 'INVALID', 'EXPIRED', 'DUPLICATE', 'IN_DOUBT', 'UNRESOLVED', 'UNKNOWN'] as const
 const states = ['PENDING', 'DELIVERED', 'FAILED', 'UNKNOWN'] as const
 
 export const resultFilters = {
-  outcome: choice('OUTCOME', outcomes, 'Only those with this outcome.'),
-  'error-code': text('CODE', 'Only those with this errorCode, such as INSUFFICIENT_FUNDS.'),
-  type: choice('TYPE', sendTypes, 'Only those of this type of message.'),
+  outcome: choiceFlag('OUTCOME', outcomes, 'Only those with this outcome.'),
+  'error-code': textFlag('CODE', 'Only those with this errorCode, such as INSUFFICIENT_FUNDS.'),
+  type: choiceFlag('TYPE', sendTypes, 'Only those of this type of message.'),
   ...common,
 }
 
 export const statusFilters = {
-  state: choice('STATE', states, 'Only those with this state.'),
-  type: text('TYPE', 'Only those of this channel or type, as the gateway wrote it.'),
+  state: choiceFlag('STATE', states, 'Only those with this state.'),
+  type: textFlag('TYPE', 'Only those of this channel or type, as the gateway wrote it.'),
   ...common,
 }
 
@@ -41,7 +41,7 @@ export function mayMatch({ key }: BusRecord, { id }: RecordFilters): boolean {
   return id === undefined || key?.toString() === String(id)
 }
 
-export function matches(value: SendResult | StatusEvent, filters: RecordFilters): boolean {
+export function matchesRecord(value: SendResult | StatusEvent, filters: RecordFilters): boolean {
   const { outcome, errorCode, state } = value as Partial<SendResult & StatusEvent>
   const own: Record<keyof RecordFilters, unknown> = { ...value, outcome, 'error-code': errorCode, state }
   return Object.entries(filters).every(

@@ -1,7 +1,7 @@
 import type { BusRecord, TopicPartition } from '../../bus/port.ts'
 import type { Settings } from '../../config/index.ts'
 import { letterOf, placeText } from '../../inspect/dead-letters/letter.ts'
-import { type LetterFilters, matches as letterMatches } from '../../inspect/dead-letters/select.ts'
+import { type LetterFilters, matchesLetter } from '../../inspect/dead-letters/select.ts'
 import { decodeAll } from '../../inspect/decode-all.ts'
 import { stringifyJson } from '../../protocol/index.ts'
 import { createDecoder } from '../../records/decoder.ts'
@@ -9,7 +9,7 @@ import type { SendResult, StatusEvent } from '../../records/generated.ts'
 import { registryOf } from '../../records/open.ts'
 import { schemas } from '../../records/schemas.ts'
 import { printable } from '../printable.ts'
-import { matches, mayMatch, type RecordFilters } from './select.ts'
+import { matchesRecord, mayMatch, type RecordFilters } from './select.ts'
 
 /** Makes records of one topic readable: what is printed of each, as an object and as a line. */
 export type Show = (records: readonly BusRecord[], from: TopicPartition) => Promise<Shown[]>
@@ -47,7 +47,8 @@ function showDecoded<T extends SendResult | StatusEvent>(
     const records = all.filter(record => mayMatch(record, filters))
     const decoded = await decodeAll(decoder, records)
     return decoded.flatMap((one, i) => {
-      if (one.ok) return matches(one.value, filters) ? [{ json: one.value, line: lineOf(cellsOf(one.value)) }] : []
+      if (one.ok)
+        return matchesRecord(one.value, filters) ? [{ json: one.value, line: lineOf(cellsOf(one.value)) }] : []
       const why = 'error' in one ? one.error.message : 'Its schema is not known.'
       process.stderr.write(`The record at offset ${records[i]!.offset} cannot be read. ${printable(why)}\n`)
       return []
@@ -64,7 +65,7 @@ export async function showDeadLetters(
   return records.flatMap(record => {
     const { timestamp, key, value } = record
     const letter = letterOf(from, record)
-    if (!letterMatches(letter, filters)) return []
+    if (!matchesLetter(letter, filters)) return []
     const { stage, code, origin, message } = letter
     const headers = Object.fromEntries(Object.entries(record.headers).map(([name, header]) => [name, String(header)]))
     return [

@@ -1,7 +1,7 @@
 import type { Bus } from '../../bus/port.ts'
 import { scanTopic } from '../scan.ts'
 import { type FullLetter, type Letter, letterOf, shortPlace } from './letter.ts'
-import { type LetterFilters, matches } from './select.ts'
+import { type LetterFilters, matchesLetter } from './select.ts'
 
 type LetterSource = Pick<Bus, 'follow' | 'partitions'>
 
@@ -20,7 +20,7 @@ export async function newestLetters(
   await scanTopic(bus, topic, (from, records) => {
     for (const found of records) {
       const { record: _record, ...letter } = letterOf(from, found) // its bytes need not be kept
-      if (!matches(letter, filters)) continue
+      if (!matchesLetter(letter, filters)) continue
       matching++
       newest.push(letter)
     }

@@ -25,7 +25,7 @@ export interface FullLetter extends Letter {
 }
 
 export function letterOf({ topic, partition }: TopicPartition, record: BusRecord): FullLetter {
-  const header = (name: string) => textOf(record.headers[name])
+  const header = (name: string) => headerText(record.headers[name])
   const from = header(errorHeaders.topic)
   const numberOf = (name: string) => Number(header(name))
   const { unreadable } = record
@@ -66,7 +66,7 @@ export function shortPlace({ partition, offset }: RecordPosition): string {
   return `${partition}@${offset}`
 }
 
-export function textOf(value: BusRecord['headers'][string]): string | null {
+export function headerText(value: BusRecord['headers'][string]): string | null {
   const [first] = Array.isArray(value) ? value : [value]
   return first === undefined ? null : String(first)
 }

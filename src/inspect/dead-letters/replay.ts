@@ -1,8 +1,8 @@
 import { type Bus, type OutgoingRecord, type RecordsHandler, unreadableCodes } from '../../bus/port.ts'
 import { originalHeaders, originalKey, replayedFromHeader } from '../../records/dead-letter.ts'
 import { scanPartition, scanTopic } from '../scan.ts'
-import { type FullLetter, type Letter, letterOf, placeText, textOf } from './letter.ts'
-import { type LetterFilters, matches } from './select.ts'
+import { type FullLetter, headerText, type Letter, letterOf, placeText } from './letter.ts'
+import { type LetterFilters, matchesLetter } from './select.ts'
 
 /** What a replay would do. */
 export interface ReplayPlan {
@@ -32,7 +32,7 @@ export async function planReplay(
     for (const found of records) {
       const { record, ...letter } = letterOf(from, found)
       if (letter.replayedFrom !== null) replayed.add(letter.replayedFrom)
-      if (!matches(letter, filters)) continue
+      if (!matchesLetter(letter, filters)) continue
       const why = objection(letter, record.value)
       if (why === null) selected.push(letter)
       else refused.push({ letter, why })
@@ -77,7 +77,7 @@ async function findReplayed(
     const since = group.reduce((oldest, { time }) => Math.min(oldest, time), Number.POSITIVE_INFINITY) - skewMs
     const note: RecordsHandler = (_from, records) => {
       for (const { headers } of records) {
-        const from = textOf(headers[replayedFromHeader])
+        const from = headerText(headers[replayedFromHeader])
         if (from !== null) replayed.add(from)
       }
     }

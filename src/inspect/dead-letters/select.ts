@@ -10,7 +10,7 @@ export interface LetterFilters {
   at?: string[]
 }
 
-export function matches(letter: Letter, filters: LetterFilters): boolean {
+export function matchesLetter(letter: Letter, filters: LetterFilters): boolean {
   const { stage, code, topic, at } = filters
   return (
     (stage === undefined || letter.stage === stage) &&

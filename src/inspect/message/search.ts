@@ -12,7 +12,7 @@ import { originOf } from '../../records/doubt.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
-import { letterOf, placeText, type RecordPosition, textOf } from '../dead-letters/letter.ts'
+import { headerText, letterOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
 import { decodeAll } from '../decode-all.ts'
 import {
   type CommandProgress,
@@ -286,7 +286,7 @@ export class MessageSearch {
       found++
       if (known.has(placeText({ ...tp, offset: record.offset }))) continue
       const progress = this.#progress.get(nameOf(tp))?.(record.offset) ?? 'unknown'
-      const replayedFrom = textOf(record.headers[replayedFromHeader])
+      const replayedFrom = headerText(record.headers[replayedFromHeader])
       const value = { command: one.value, type: typeOfMessage(one.value), progress, replayedFrom }
       this.#findings.commands.push(sightingOf(tp, record, value))
     }

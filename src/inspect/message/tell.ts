@@ -42,7 +42,7 @@ export function tell(all: Findings, id: bigint, wanted: WantedMessage): Story {
 }
 
 /** The story for machines, an object a line. */
-export function linesOf({ id, events, conclusions, searched, gaps }: Story): object[] {
+export function storyLines({ id, events, conclusions, searched, gaps }: Story): object[] {
   return [
     ...events.map(event => ({ ...event, time: time(event.time) })),
     ...conclusions.map(({ account, text }) => ({ kind: 'conclusion', id, account, text })),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { noContent } from '../content.ts'
 import { addressed, operationObject } from '../fields.ts'
-import { message } from '../message.ts'
+import { messageFacts } from '../message-facts.ts'
 import { must } from '../messages.ts'
 import type { SendOperation } from '../operation.ts'
 import { tolerantNumber } from '../tolerant.ts'
@@ -12,7 +12,7 @@ import { tolerantNumber } from '../tolerant.ts'
  * Specification: hlr and call/otp; Voice OTP result payload.
  */
 export const callOtp = {
-  ...message,
+  ...messageFacts,
   schema: operationObject('call/otp', addressed),
   payload: z.looseObject(
     { code: z.string({ error: must('text') }), price: tolerantNumber },

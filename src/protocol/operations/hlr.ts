@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { noContent } from '../content.ts'
 import { addressed, operationObject } from '../fields.ts'
-import { message } from '../message.ts'
+import { messageFacts } from '../message-facts.ts'
 import { must } from '../messages.ts'
 import type { SendOperation } from '../operation.ts'
 import { tolerantFlag, tolerantId, tolerantNumber, tolerantObject, tolerantText } from '../tolerant.ts'
@@ -20,7 +20,7 @@ const network = tolerantObject(
  * Specification: hlr and call/otp; HLR result payload.
  */
 export const hlr = {
-  ...message,
+  ...messageFacts,
   schema: operationObject('hlr', addressed),
   payload: z.looseObject(
     {

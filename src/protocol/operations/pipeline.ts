@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isFilled } from '../content.ts'
 import { addressed, dtmf, hook, object, operationObject, text, voiceModelFields } from '../fields.ts'
-import { message } from '../message.ts'
+import { messageFacts } from '../message-facts.ts'
 import { expecting, must } from '../messages.ts'
 import type { SendOperation } from '../operation.ts'
 import { viberTypeMeaning } from '../viber.ts'
@@ -63,7 +63,7 @@ function isEmptyStage(channel: string, stage: Fields): boolean {
  * Specification: pipeline.
  */
 export const pipeline = {
-  ...message,
+  ...messageFacts,
   schema: operationObject('pipeline', {
     id: addressed.id.optional(),
     phone: addressed.phone,

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { contentIn, rcsContentNames } from '../content.ts'
 import { operationObject, rcsFields, smsFields } from '../fields.ts'
-import { message } from '../message.ts'
+import { messageFacts } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
 
 /**
@@ -9,7 +9,7 @@ import type { SendOperation } from '../operation.ts'
  * Specification: rcs+sms.
  */
 export const rcsSms = {
-  ...message,
+  ...messageFacts,
   schema: operationObject('rcs+sms', { ...rcsFields, ...smsFields }),
   section: 'rcs+sms',
   record: 'RcsSms',

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { contentIn, rcsContentNames, viberContentNames } from '../content.ts'
 import { operationObject, rcsFields, smsFields } from '../fields.ts'
-import { message } from '../message.ts'
+import { messageFacts } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
 import { requiresViberContent, viberContent, viberSignature, viberType } from '../viber.ts'
 
@@ -11,7 +11,7 @@ import { requiresViberContent, viberContent, viberSignature, viberType } from '.
  * Specification: rcs+viber+sms.
  */
 export const rcsViberSms = {
-  ...message,
+  ...messageFacts,
   schema: operationObject('rcs+viber+sms', {
     ...rcsFields,
     ...smsFields,

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { contentIn, rcsContentNames } from '../content.ts'
 import { operationObject, rcsFields } from '../fields.ts'
-import { message } from '../message.ts'
+import { messageFacts } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
 
 /**
@@ -10,7 +10,7 @@ import type { SendOperation } from '../operation.ts'
  * Specification: rcs.
  */
 export const rcs = {
-  ...message,
+  ...messageFacts,
   schema: operationObject('rcs', rcsFields),
   section: 'rcs',
   record: 'Rcs',

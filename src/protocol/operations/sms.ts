@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { contentIn } from '../content.ts'
 import { addressed, flag, hook, lifetime, operationObject, shortLink, smsFields } from '../fields.ts'
-import { message } from '../message.ts'
+import { messageFacts } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
 
 /**
@@ -10,7 +10,7 @@ import type { SendOperation } from '../operation.ts'
  * Specification: sms.
  */
 export const sms = {
-  ...message,
+  ...messageFacts,
   schema: operationObject('sms', {
     ...addressed,
     ...smsFields,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { contentIn } from '../content.ts'
 import { addressed, hook, lifetime, operationObject } from '../fields.ts'
-import { message } from '../message.ts'
+import { messageFacts } from '../message-facts.ts'
 import { expecting } from '../messages.ts'
 import type { SendOperation } from '../operation.ts'
 
@@ -13,7 +13,7 @@ const password = expecting('text of 4 to 8 digits', error => z.string({ error })
  * Specification: telegram (one-time password only).
  */
 export const telegram = {
-  ...message,
+  ...messageFacts,
   schema: operationObject('telegram', {
     ...addressed,
     message: password.describe('The one-time password.'),

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { contentIn, viberContentNames } from '../content.ts'
 import { addressed, hook, operationObject, shortLink, smsFields, text } from '../fields.ts'
-import { message } from '../message.ts'
+import { messageFacts } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
 import { viberContent, viberLifetime, viberSignature, viberTypeMeaning } from '../viber.ts'
 
@@ -11,7 +11,7 @@ import { viberContent, viberLifetime, viberSignature, viberTypeMeaning } from '.
  * Specification: viber+sms.
  */
 export const viberSms = {
-  ...message,
+  ...messageFacts,
   schema: operationObject('viber+sms', {
     ...addressed,
     sms_message: smsFields.sms_message.optional(),

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { contentIn, viberContentNames } from '../content.ts'
 import { addressed, hook, operationObject, shortLink } from '../fields.ts'
-import { message } from '../message.ts'
+import { messageFacts } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
 import { requiresViberContent, viberContent, viberLifetime, viberSignature, viberType } from '../viber.ts'
 
@@ -12,7 +12,7 @@ import { requiresViberContent, viberContent, viberLifetime, viberSignature, vibe
  * Specification: viber.
  */
 export const viber = {
-  ...message,
+  ...messageFacts,
   schema: operationObject('viber', {
     ...addressed,
     viber_type: viberType,

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { contentIn } from '../content.ts'
 import { addressed, dtmf, object, operationObject, text, voiceModelFields } from '../fields.ts'
-import { message } from '../message.ts'
+import { messageFacts } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
 
 /**
@@ -11,7 +11,7 @@ import type { SendOperation } from '../operation.ts'
  * Specification: voice.
  */
 export const voice = {
-  ...message,
+  ...messageFacts,
   schema: operationObject('voice', {
     ...addressed,
     message: text.describe('Text to be spoken.').optional(),

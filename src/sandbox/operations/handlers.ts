@@ -1,14 +1,14 @@
 import { isSendType, type OperationType, type SendType } from '../../protocol/index.ts'
 import type { Handler } from '../gateway.ts'
-import { balance, sender, status } from './account.ts'
-import { send } from './send.ts'
+import { balanceHandler, senderHandler, statusHandler } from './account.ts'
+import { sendHandler } from './send.ts'
 import { createSms, createViber, deleteSms, deleteViber, listSms, listViber } from './templates.ts'
 
 /** How the gateway answers what is no send. */
 const handlers: Readonly<Record<Exclude<OperationType, SendType>, Handler>> = {
-  balance,
-  sender,
-  status,
+  balance: balanceHandler,
+  sender: senderHandler,
+  status: statusHandler,
   'template/create': createSms,
   'template/list': listSms,
   'template/delete': deleteSms,
@@ -17,4 +17,4 @@ const handlers: Readonly<Record<Exclude<OperationType, SendType>, Handler>> = {
   'template/viber/delete': deleteViber,
 }
 
-export const handlerOf = (type: OperationType): Handler => (isSendType(type) ? send : handlers[type])
+export const handlerOf = (type: OperationType): Handler => (isSendType(type) ? sendHandler : handlers[type])

@@ -1,7 +1,7 @@
 import { operations as protocol, type SendType, segmentsOf } from '../../protocol/index.ts'
 import { statusCallback } from '../callback.ts'
 import { troubled } from '../callback-trouble.ts'
-import { within } from '../chance.ts'
+import { pickWithin } from '../chance.ts'
 import { type Ending, endingOf } from '../endings.ts'
 import type { ExecutedMessage } from '../executions.ts'
 import { type Exchange, type GivenOperation, type Handler, idText } from '../gateway.ts'
@@ -13,7 +13,7 @@ import { lookUp } from './hlr.ts'
 const otpPrice = 1.5
 
 /** Every send: refused, or executed, counted, paid and called back. */
-export const send: Handler = (operation, exchange) => {
+export const sendHandler: Handler = (operation, exchange) => {
   const { account, gateway } = exchange
   const type = operation.type as SendType
   const id = operation.id === undefined ? undefined : idText(operation.id, gateway)
@@ -54,7 +54,7 @@ function wasRefused({ id }: GivenOperation, { account }: Exchange): boolean {
 function execute(operation: GivenOperation, ending: Ending, exchange: Exchange): ExecutedMessage {
   const { account, gateway, now } = exchange
   const { id } = operation
-  const delay = ending.early ? 0 : within(gateway.settings.callbackDelayMs, gateway.chance('delay', id))
+  const delay = ending.early ? 0 : pickWithin(gateway.settings.callbackDelayMs, gateway.chance('delay', id))
   const message: ExecutedMessage = {
     msgId: gateway.nextMsgId(),
     channel: channelOf(operation),

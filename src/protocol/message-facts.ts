@@ -1,7 +1,7 @@
 import { sendPayload } from './send-payload.ts'
 
 /** The facts of a message that is sent to a phone, for its operation to begin with and to differ from where it does. */
-export const message = {
+export const messageFacts = {
   payload: sendPayload,
   hook: 'accepted',
   echoesId: true,
