@@ -1,14 +1,7 @@
 import { operationTypes } from '../protocol/operation.ts'
-import type { CliCommand } from './command.ts'
+import type { CommandList } from './framework/command.ts'
 
-interface Entry {
-  /** One line for the list of commands; null: not listed. */
-  summary: string | null
-  /** Commands are loaded when they are run: a sandbox needs no Kafka client. */
-  load: () => Promise<CliCommand>
-}
-
-export const commands: Record<string, Entry> = {
+export const commands: CommandList = {
   run: {
     summary: 'Sends commands from the bus to the gateway, and its callbacks to the bus, until it is stopped.',
     load: async () => (await import('./commands/run.ts')).run,

@@ -1,9 +1,10 @@
 import { SettingsError } from '../config/errors.ts'
-import { findCommand } from './find-command.ts'
-import { commandHelp, overview } from './help.ts'
-import { parseFlags } from './parse.ts'
-import { printableLines } from './printable.ts'
-import { UsageError } from './usage-error.ts'
+import { commands } from './commands.ts'
+import { findCommand } from './framework/find-command.ts'
+import { commandHelp, overview } from './framework/help.ts'
+import { parseFlags } from './framework/parse.ts'
+import { printableLines } from './framework/printable.ts'
+import { UsageError } from './framework/usage-error.ts'
 
 /** What a library left open, such as a connection's timer, keeps the process no longer than this. */
 const lingerMs = 1000
@@ -32,10 +33,10 @@ async function main(args: string[]): Promise<number> {
 
 async function dispatch(args: string[]): Promise<number> {
   const [first] = args
-  if (first === undefined) throw new UsageError(`a command is missing.\n\n${overview()}`)
-  if (first === '--help' || first === '-h') return print(overview())
+  if (first === undefined) throw new UsageError(`a command is missing.\n\n${overview(commands)}`)
+  if (first === '--help' || first === '-h') return print(overview(commands))
   if (first === '--version') return print((await import('../version.ts')).version)
-  const { name, load, rest } = findCommand(args)
+  const { name, load, rest } = findCommand(commands, args)
   const command = await load()
   const parsed = parseFlags(name, command.flags, rest)
   return parsed.help ? print(commandHelp(name, command)) : command.run(parsed.values)

@@ -1,7 +1,7 @@
 import { loadSettings, type Settings, SettingsError, type SettingsSources, variableOf } from '../config/index.ts'
-import { type Flag, textFlag } from './command.ts'
-import { nearest } from './nearest.ts'
-import { UsageError } from './usage-error.ts'
+import { type Flag, textFlag } from './framework/command.ts'
+import { nearest } from './framework/nearest.ts'
+import { UsageError } from './framework/usage-error.ts'
 
 export const configFlag: Flag<string> = textFlag('FILE', 'Reads settings from a YAML file; variables are stronger.')
 

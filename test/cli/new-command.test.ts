@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { commandOfLine } from '../../src/cli/new-command.ts'
+import { commandOfLine } from '../../src/cli/send/new-command.ts'
 
 const read = (type: string, message: object) =>
   commandOfLine(JSON.stringify({ id: 1, phone: 380501234567, type, message }), 3)

@@ -2,8 +2,8 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { commands } from '../../src/cli/commands.ts'
-import { findCommand } from '../../src/cli/find-command.ts'
-import { parseFlags } from '../../src/cli/parse.ts'
+import { findCommand } from '../../src/cli/framework/find-command.ts'
+import { parseFlags } from '../../src/cli/framework/parse.ts'
 import { pathOfVariable } from '../../src/config/names.ts'
 import { blocks, type Excerpt, quoted } from '../support/documents.ts'
 
@@ -117,6 +117,6 @@ async function valuesOf(words: string[]): Promise<Record<string, unknown>> {
   const given = words.map(word => placeholders[word] ?? word)
   const isFamily = Object.keys(commands).some(name => name.startsWith(`${given.join(' ')} `))
   if (isFamily || given.join() === '--help') return {}
-  const { name, load, rest } = findCommand(given)
+  const { name, load, rest } = findCommand(commands, given)
   return parseFlags(name, (await load()).flags, rest).values
 }

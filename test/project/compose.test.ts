@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { findCommand } from '../../src/cli/find-command.ts'
+import { commands } from '../../src/cli/commands.ts'
+import { findCommand } from '../../src/cli/framework/find-command.ts'
 import { loadSettings, requireRunnable } from '../../src/config/index.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -49,7 +50,7 @@ describe('docker-compose.yml', () => {
       ? [...command[0]!.matchAll(/bin\.js (\w+(?: \w+)?)/g)].map(([, words]) => words!)
       : [command.join(' ')]
     expect(named).not.toEqual([])
-    for (const words of named) expect(findCommand(words.split(' '))).toBeTruthy()
+    for (const words of named) expect(findCommand(commands, words.split(' '))).toBeTruthy()
   })
 
   test('addresses name services that listen there', () => {

@@ -64,6 +64,13 @@ describe('imports between the rooms point one way', () => {
     for (const file of common) expect([...imports.get(file)!].filter(other => !common.has(other))).toEqual([])
   })
 
+  test("the command line's framework knows neither a command nor a part of one", () => {
+    const framework = sources.filter(file => file.startsWith('src/cli/framework/'))
+    const others = framework.filter(file => /'\.\.\/(?!\.\.)/.test(readFileSync(file, 'utf8')))
+    expect(framework).not.toEqual([])
+    expect(others).toEqual([])
+  })
+
   test('an import of a value, of a type, of a re-export and one that is made later are all seen', () => {
     const texts: Record<string, string> = {
       'src/bus/a.ts': "import { value } from '../cli/some.ts'",

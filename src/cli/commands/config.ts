@@ -1,10 +1,10 @@
 import { stringify } from 'yaml'
 import { type Explanation, maskSettings, nearestTo, settingsNamed } from '../../config/index.ts'
-import { command, type Flag, toggle } from '../command.ts'
-import { printLine } from '../print.ts'
+import { command, type Flag, toggle } from '../framework/command.ts'
+import { printLine } from '../framework/print.ts'
+import { UsageError } from '../framework/usage-error.ts'
 import { runnableSettings } from '../runnable.ts'
 import { configFlag, settingsFrom, sourcesOf } from '../settings.ts'
-import { UsageError } from '../usage-error.ts'
 
 export const configCheck = command({
   about: 'Says whether run could start with these settings; if not, everything that is wrong with them, and exits 2.',

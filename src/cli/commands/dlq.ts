@@ -7,13 +7,13 @@ import { planReplay, replay } from '../../inspect/dead-letters/replay.ts'
 import { stringifyJson } from '../../protocol/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { count } from '../../words.ts'
-import { command, toggle, whole } from '../command.ts'
 import { atFlag, filterFlags } from '../dlq/flags.ts'
 import { fullJsonOf, indented, letterLine, replayLineOf } from '../dlq/print.ts'
-import { printable } from '../printable.ts'
+import { command, toggle, whole } from '../framework/command.ts'
+import { printable } from '../framework/printable.ts'
+import { untilSignal } from '../framework/signals.ts'
+import { UsageError } from '../framework/usage-error.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
-import { untilSignal } from '../signals.ts'
-import { UsageError } from '../usage-error.ts'
 
 const defaultLimit = 50
 const json = toggle('Prints one JSON object a line.')

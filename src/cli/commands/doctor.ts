@@ -1,12 +1,12 @@
 import { styleText } from 'node:util'
 import { count } from '../../words.ts'
-import { command, toggle } from '../command.ts'
 import type { CheckState } from '../doctor/check.ts'
 import { type Examined, examine } from '../doctor/examine.ts'
 import { checks } from '../doctor/table.ts'
-import { printable } from '../printable.ts'
+import { command, toggle } from '../framework/command.ts'
+import { printable } from '../framework/printable.ts'
+import { untilSignal } from '../framework/signals.ts'
 import { configFlag, sourcesOf } from '../settings.ts'
-import { untilSignal } from '../signals.ts'
 
 const colours: Record<CheckState, 'green' | 'yellow' | 'red' | 'gray'> = {
   ok: 'green',

@@ -9,14 +9,14 @@ import {
   requiredFields,
 } from '../../protocol/index.ts'
 import { isObject } from '../../protocol/json.ts'
-import { type CliCommand, command, textFlag, toggle } from '../command.ts'
+import { type CliCommand, command, textFlag, toggle } from '../framework/command.ts'
+import { untilSignal } from '../framework/signals.ts'
+import { UsageError } from '../framework/usage-error.ts'
 import { fieldFlags, operationOfFlags } from '../gateway/fields.ts'
 import { readOperations } from '../gateway/input.ts'
 import { aligned } from '../gateway/output.ts'
 import { type AskedOperation, complaints, jsonLines, type OperationResult, textLines } from '../gateway/report.ts'
 import { configFlag, settingsFrom, unknownAccount } from '../settings.ts'
-import { untilSignal } from '../signals.ts'
-import { UsageError } from '../usage-error.ts'
 
 const ownFlags = {
   account: textFlag('NAME', 'Account that asks. Default: the one named default.'),

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { accountHookUrl } from '../../callbacks/hook-url.ts'
 import { tokensOf } from '../../callbacks/role.ts'
 import { type Settings, SettingsError, variableOf } from '../../config/index.ts'
-import { command, type Flag, textFlag } from '../command.ts'
+import { command, type Flag, textFlag } from '../framework/command.ts'
+import { UsageError } from '../framework/usage-error.ts'
 import { configFlag, settingsFrom, unknownAccount } from '../settings.ts'
-import { UsageError } from '../usage-error.ts'
 
 export const hooksUrl = command({
   about: [

@@ -7,13 +7,13 @@ import { mostIds, type Story, storyLines, tell, weekMs } from '../../inspect/mes
 import { stringifyJson } from '../../protocol/index.ts'
 import { registryOf } from '../../records/open.ts'
 import { Telemetry } from '../../telemetry/events.ts'
-import { command, idFlag, sinceFlag, textFlag, toggle } from '../command.ts'
+import { command, idFlag, sinceFlag, textFlag, toggle } from '../framework/command.ts'
+import { printLine } from '../framework/print.ts'
+import { printable } from '../framework/printable.ts'
+import { untilSignal } from '../framework/signals.ts'
+import { UsageError } from '../framework/usage-error.ts'
 import { lineOf } from '../gateway/output.ts'
-import { printLine } from '../print.ts'
-import { printable } from '../printable.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
-import { untilSignal } from '../signals.ts'
-import { UsageError } from '../usage-error.ts'
 
 interface Options {
   id?: bigint

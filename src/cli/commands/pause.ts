@@ -9,13 +9,13 @@ import { stringifyJson } from '../../protocol/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { pauseKinds } from '../../telemetry/labels.ts'
 import { count } from '../../words.ts'
-import { command, textFlag, toggle, untilFlag } from '../command.ts'
+import { command, textFlag, toggle, untilFlag } from '../framework/command.ts'
+import { printLine } from '../framework/print.ts'
+import { printable } from '../framework/printable.ts'
+import { UsageError } from '../framework/usage-error.ts'
 import { backlogOf } from '../pauses/backlog.ts'
 import { readChanges } from '../pauses/read.ts'
-import { printLine } from '../print.ts'
-import { printable } from '../printable.ts'
 import { configFlag, settingsWithBrokers, unknownAccount } from '../settings.ts'
-import { UsageError } from '../usage-error.ts'
 
 const scopeFlags = {
   account: textFlag('NAME', 'All commands of an account.'),

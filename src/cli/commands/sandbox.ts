@@ -1,6 +1,6 @@
 import { startSandbox } from '../../sandbox/index.ts'
-import { choiceFlag, command, type Flag, given, textFlag, whole } from '../command.ts'
-import { untilSignal } from '../signals.ts'
+import { choiceFlag, command, type Flag, given, textFlag, whole } from '../framework/command.ts'
+import { untilSignal } from '../framework/signals.ts'
 
 const hour = 3_600_000
 const keys: Flag<string[]> = {

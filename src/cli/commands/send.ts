@@ -1,7 +1,7 @@
 import { createProducer } from '../../producer.ts'
 import { sendTypes } from '../../protocol/index.ts'
-import { choiceFlag, command, given, textFlag, toggle, whole } from '../command.ts'
-import { commandOfFlags, commandOfLine } from '../new-command.ts'
+import { choiceFlag, command, given, textFlag, toggle, whole } from '../framework/command.ts'
+import { commandOfFlags, commandOfLine } from '../send/new-command.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 
 export const send = command({

@@ -2,10 +2,10 @@ import { openBus } from '../../bus/open.ts'
 import { registryOf } from '../../records/open.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { startUi } from '../../ui/server.ts'
-import { command, type Flag, toggle, whole } from '../command.ts'
+import { command, type Flag, toggle, whole } from '../framework/command.ts'
+import { untilSignal } from '../framework/signals.ts'
+import { within } from '../framework/within.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
-import { untilSignal } from '../signals.ts'
-import { within } from '../within.ts'
 
 const defaultPort = 9465
 const closeMs = 3000

@@ -1,4 +1,4 @@
-import { choiceFlag, type Flag, textFlag } from '../command.ts'
+import { choiceFlag, type Flag, textFlag } from '../framework/command.ts'
 
 /** Filters of dead letters, by the names that `Filters` has for them. */
 export const filterFlags = {

@@ -2,7 +2,7 @@ import type { Settings } from '../../config/index.ts'
 import { contentOf, rawOf, shown } from '../../inspect/dead-letters/content.ts'
 import { type FullLetter, headerText, jsonOf, type Letter, shortPlace } from '../../inspect/dead-letters/letter.ts'
 import { originalHeaders, originalKey } from '../../records/dead-letter.ts'
-import { printable, printableLines } from '../printable.ts'
+import { printable, printableLines } from '../framework/printable.ts'
 
 /** Shows a letter, without its content, in one line. */
 export function letterLine(letter: Letter): string {

@@ -1,8 +1,8 @@
 import type { z } from 'zod'
 import { meaningOf, type OperationType, operations, parseJson, requiredFields } from '../../protocol/index.ts'
 import { parseQuietly } from '../../protocol/json.ts'
-import { type Flag, type Flags, textFlag, toggle } from '../command.ts'
-import { UsageError } from '../usage-error.ts'
+import { type Flag, type Flags, textFlag, toggle } from '../framework/command.ts'
+import { UsageError } from '../framework/usage-error.ts'
 
 type Shape = Readonly<Record<string, z.ZodType>>
 

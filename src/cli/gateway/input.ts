@@ -1,7 +1,7 @@
 import { addAbortSignal } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { parseJson } from '../../protocol/index.ts'
-import { UsageError } from '../usage-error.ts'
+import { UsageError } from '../framework/usage-error.ts'
 
 /**
  * Operations from standard input: a JSON object, an array of them, or an object a line.

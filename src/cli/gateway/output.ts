@@ -1,5 +1,5 @@
 import { isObject, stringifyJson } from '../../protocol/json.ts'
-import { printable } from '../printable.ts'
+import { printable } from '../framework/printable.ts'
 
 type Row = string[]
 

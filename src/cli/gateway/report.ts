@@ -1,6 +1,6 @@
 import { type GatewayError, UnreadablePayloadError } from '../../gateway/errors.ts'
 import { isOperationType, isSendType, operations, stringifyJson } from '../../protocol/index.ts'
-import { printable } from '../printable.ts'
+import { printable } from '../framework/printable.ts'
 import { aligned, lineOf, linesOf } from './output.ts'
 
 /** What became of one operation. */

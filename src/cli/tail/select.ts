@@ -1,7 +1,7 @@
 import type { BusRecord } from '../../bus/port.ts'
 import { sendTypes } from '../../protocol/index.ts'
 import type { SendResult, StatusEvent } from '../../records/generated.ts'
-import { choiceFlag, idFlag, textFlag } from '../command.ts'
+import { choiceFlag, idFlag, textFlag } from '../framework/command.ts'
 
 const common = {
   id: idFlag('Only those of this id.'),

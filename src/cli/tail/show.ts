@@ -8,7 +8,7 @@ import { createDecoder } from '../../records/decoder.ts'
 import type { SendResult, StatusEvent } from '../../records/generated.ts'
 import { registryOf } from '../../records/open.ts'
 import { schemas } from '../../records/schemas.ts'
-import { printable } from '../printable.ts'
+import { printable } from '../framework/printable.ts'
 import { matchesRecord, mayMatch, type RecordFilters } from './select.ts'
 
 /** Makes records of one topic readable: what is printed of each, as an object and as a line. */

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import type { NewCommand } from '../producer.ts'
-import { operations, parseJson, type SendType, sendTypes } from '../protocol/index.ts'
-import { isObject, parseQuietly } from '../protocol/json.ts'
-import { type AvroRecord, type AvroType, schemas } from '../records/schemas.ts'
-import { nearest } from './nearest.ts'
-import { UsageError } from './usage-error.ts'
+import type { NewCommand } from '../../producer.ts'
+import { operations, parseJson, type SendType, sendTypes } from '../../protocol/index.ts'
+import { isObject, parseQuietly } from '../../protocol/json.ts'
+import { type AvroRecord, type AvroType, schemas } from '../../records/schemas.ts'
+import { nearest } from '../framework/nearest.ts'
+import { UsageError } from '../framework/usage-error.ts'
 
 /** A command as JSON: what the gateway's interface asks of it is the producer's to check. */
 const schema = z.strictObject({

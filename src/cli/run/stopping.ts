@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
-import { logEvent } from '../telemetry/logs.ts'
-import type { Worker } from '../worker.ts'
-import { within } from './within.ts'
+import { logEvent } from '../../telemetry/logs.ts'
+import type { Worker } from '../../worker.ts'
+import { within } from '../framework/within.ts'
 
 /** A start may wait for the registry without end. */
 const stopWhileStartingMs = 5_000

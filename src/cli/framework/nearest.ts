@@ -1,4 +1,4 @@
-import { editDistance } from '../config/names.ts'
+import { editDistance } from '../../config/names.ts'
 
 /** The known name that is spelled most like this one. */
 export function nearest(name: string, known: readonly string[]): string {

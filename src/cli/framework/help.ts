@@ -1,8 +1,7 @@
-import type { CliCommand } from './command.ts'
-import { commands } from './commands.ts'
+import type { CliCommand, CommandList } from './command.ts'
 
 /** What `busgate --help` says. */
-export function overview(): string {
+export function overview(commands: CommandList): string {
   const rows = Object.entries(commands).flatMap(([name, { summary }]): Row[] => (summary ? [[name, summary]] : []))
   return [
     'Usage: busgate COMMAND [FLAGS]',

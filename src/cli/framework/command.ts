@@ -102,3 +102,16 @@ export function choiceFlag<const T extends string>(value: string, values: readon
 export function given<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never
 }
+
+/** Commands by what is typed for them, in the order of the help. */
+export type CommandList = Readonly<
+  Record<
+    string,
+    {
+      /** One line for the list of commands; null: not listed. */
+      summary: string | null
+      /** Commands are loaded when they are run: a sandbox needs no Kafka client. */
+      load: () => Promise<CliCommand>
+    }
+  >
+>

@@ -1,5 +1,4 @@
-import type { CliCommand } from './command.ts'
-import { commands } from './commands.ts'
+import type { CliCommand, CommandList } from './command.ts'
 import { nearest } from './nearest.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -11,7 +10,7 @@ interface Found {
 }
 
 /** The command that a command line begins with. @throws UsageError that names the nearest one */
-export function findCommand(args: string[]): Found {
+export function findCommand(commands: CommandList, args: string[]): Found {
   const [first = '', second = '-'] = args
   const words = second.startsWith('-') ? [first] : [first, second]
   const names = Object.keys(commands)
