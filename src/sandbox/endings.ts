@@ -1,6 +1,6 @@
 import { operations, type SendType, sendTypes } from '../protocol/index.ts'
+import { texts } from './answers.ts'
 import { isSenderField } from './senders.ts'
-import { texts } from './texts.ts'
 
 /** What happens to a send operation, chosen by the last two digits of its phone. */
 export interface Ending {

@@ -1,16 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Accounts } from './accounts.ts'
+import { asyncReply, isRefusedItem, type Processed, syncReply, texts } from './answers.ts'
 import { pickWithin } from './chance.ts'
 import type { Timers } from './clock.ts'
 import { executeEnvelope, readEnvelope } from './envelope.ts'
-import { type FaultName, faults, type Incoming, type Processed } from './faults.ts'
+import { type FaultName, faults, type Incoming } from './faults.ts'
 import type { Exchange, Gateway } from './gateway.ts'
 import { readText, sendAnswer } from './http.ts'
-import { isRefused } from './items.ts'
 import type { LogEntry, RequestLog } from './log.ts'
-import { callBackRefusals } from './refusals.ts'
-import { answered, queued } from './replies.ts'
-import { texts } from './texts.ts'
+import { callBackRefusals } from './refusal-callbacks.ts'
 
 export interface Endpoint {
   /** `{base_url}/api/json.php`. */
@@ -58,7 +56,7 @@ export function createEndpoint(
     const visit: EndpointVisit = { holds: [], ...(requestId !== undefined && { requestId }) }
     const incoming: Incoming = {
       process: refusal => noted(process(request, text, visit, entry, refusal), entry),
-      reply: processed => (requestId === undefined ? answered(processed) : queued(processed, requestId)),
+      reply: processed => (requestId === undefined ? syncReply(processed) : asyncReply(processed, requestId)),
     }
     const ending = fault ? faults[fault].answer(incoming) : incoming.reply(incoming.process())
 
@@ -91,7 +89,7 @@ function entryOf(now: number, fault: FaultName | undefined): LogEntry {
 }
 
 function noted(processed: Processed, entry: LogEntry): Processed {
-  if ('items' in processed) entry.refused = processed.items.reduce((n, item) => n + (isRefused(item) ? 1 : 0), 0)
+  if ('items' in processed) entry.refused = processed.items.reduce((n, item) => n + (isRefusedItem(item) ? 1 : 0), 0)
   else entry.error = processed.error
   return processed
 }

@@ -1,12 +1,10 @@
 import { isOperationType, isSendType, operations, parseJson, stringifyJson } from '../protocol/index.ts'
 import type { Accounts, SandboxAccount } from './accounts.ts'
+import { type Processed, refusedItem, texts } from './answers.ts'
 import { endingOf } from './endings.ts'
-import type { Processed } from './faults.ts'
 import type { Exchange, GivenOperation } from './gateway.ts'
-import { refused } from './items.ts'
 import { handlerOf } from './operations/handlers.ts'
 import type { SandboxSettings } from './settings.ts'
-import { texts } from './texts.ts'
 
 export interface AdmittedEnvelope {
   account: SandboxAccount
@@ -40,7 +38,7 @@ export function executeEnvelope(data: unknown[], exchange: Exchange, refusal?: s
   const { account, gateway, now } = exchange
   account.operations += data.length
   account.received.add(data.length, now)
-  if (refusal !== undefined) return { items: data.map(operation => refused(refusal, rawId(operation))) }
+  if (refusal !== undefined) return { items: data.map(operation => refusedItem(refusal, rawId(operation))) }
   if (gateway.settings.otpRefusal === 'envelope' && data.some(isOtpRefused)) return { error: texts.operator }
   return { items: data.map(operation => executeOne(operation, exchange)) }
 }
@@ -49,14 +47,14 @@ function executeOne(raw: unknown, exchange: Exchange): string {
   const { account, gateway, now } = exchange
   const { settings } = gateway
   if (settings.rate !== Number.POSITIVE_INFINITY) {
-    if (account.admitted.count(now) >= settings.rate) return refused(texts.throttle, rawId(raw))
+    if (account.admitted.count(now) >= settings.rate) return refusedItem(texts.throttle, rawId(raw))
     account.admitted.add(1, now)
   }
   const type = (raw as { type?: unknown } | null)?.type
-  if (!isOperationType(type)) return refused(texts.type, rawId(raw))
+  if (!isOperationType(type)) return refusedItem(texts.type, rawId(raw))
   if (settings.validate) {
     const problem = problemOf(type, raw)
-    if (problem !== undefined) return refused(problem, rawId(raw))
+    if (problem !== undefined) return refusedItem(problem, rawId(raw))
   }
   return handlerOf(type)(raw as GivenOperation, exchange)
 }

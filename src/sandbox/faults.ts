@@ -1,20 +1,5 @@
 import { parseJson, stringifyJson } from '../protocol/index.ts'
-import { texts } from './texts.ts'
-
-/** What processing an envelope gave: its items as JSON texts, or the envelope's refusal. */
-export type Processed = { items: string[] } | { error: string }
-
-export interface HttpReply {
-  end: 'reply'
-  status: number
-  headers: Record<string, string>
-  body: string
-  /** The body goes out in pieces. */
-  dripping?: boolean
-}
-
-/** How a request ends. */
-export type RequestEnd = HttpReply | { end: 'reset' } | { end: 'stall' }
+import { type HttpReply, type Processed, type RequestEnd, texts } from './answers.ts'
 
 /** A request that was read, and how its interface answers. */
 export interface Incoming {

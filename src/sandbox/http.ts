@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { HttpReply, RequestEnd } from './answers.ts'
 import type { Timers } from './clock.ts'
-import type { HttpReply, RequestEnd } from './faults.ts'
 
 const dripPieces = 10
 const dripPauseMs = 100

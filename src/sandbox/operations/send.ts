@@ -1,18 +1,17 @@
 import { operations as protocol, type SendType, segmentsOf } from '../../protocol/index.ts'
+import { acceptedItem, refusedItem, texts } from '../answers.ts'
 import { statusCallback } from '../callback.ts'
 import { troubled } from '../callback-trouble.ts'
 import { pickWithin } from '../chance.ts'
 import { type Ending, endingOf } from '../endings.ts'
 import type { ExecutedMessage } from '../executions.ts'
 import { type Exchange, type GivenOperation, type Handler, idText } from '../gateway.ts'
-import { accepted, refused } from '../items.ts'
 import { sendersAccepted } from '../senders.ts'
-import { texts } from '../texts.ts'
 import { lookUp } from './hlr.ts'
 
 const otpPrice = 1.5
 
-/** Every send: refused, or executed, counted, paid and called back. */
+/** A send is refused, or executed, counted, paid and called back. */
 export const sendHandler: Handler = (operation, exchange) => {
   const { account, gateway } = exchange
   const type = operation.type as SendType
@@ -23,13 +22,13 @@ export const sendHandler: Handler = (operation, exchange) => {
   const price = answer === 'code' ? otpPrice : parts
 
   const refusal = refusalOf(operation, ending, price, exchange)
-  if (refusal) return refused(refusal, id)
+  if (refusal) return refusedItem(refusal, id)
 
   account.balance -= price
   const message = execute(operation, ending, exchange)
-  if (answer === 'lookup') return accepted(lookUp(operation, message.status, gateway))
-  if (answer === 'code') return accepted(`{"code":"${codeOf(id, exchange)}","price":${otpPrice}}`)
-  return accepted(
+  if (answer === 'lookup') return acceptedItem(lookUp(operation, message.status, gateway))
+  if (answer === 'code') return acceptedItem(`{"code":"${codeOf(id, exchange)}","price":${otpPrice}}`)
+  return acceptedItem(
     `{${id === undefined ? '' : `"id":${id},`}"msg_id":${idText(message.msgId, gateway)},"parts":${parts},"data":0}`,
   )
 }

@@ -1,27 +1,27 @@
 import { segmentsOf } from '../../protocol/index.ts'
+import { acceptedItem } from '../answers.ts'
 import type { GivenOperation, Handler } from '../gateway.ts'
-import { accepted } from '../items.ts'
 import type { Template } from '../templates.ts'
 
 // The specification names the content of these answers, and the field names of template/list alone.
 
 export const createSms: Handler = (operation, { account, now }) => {
   const { datetime: _, ...created } = smsRecord(account.smsTemplates.add(text(operation), label(operation.name), now))
-  return accepted(JSON.stringify(created))
+  return acceptedItem(JSON.stringify(created))
 }
 
 export const listSms: Handler = (_operation, { account }) =>
-  accepted(JSON.stringify(account.smsTemplates.list().map(smsRecord)))
+  acceptedItem(JSON.stringify(account.smsTemplates.list().map(smsRecord)))
 
 export const deleteSms: Handler = (operation, { account }) => deleted(account.smsTemplates.remove(criteria(operation)))
 
 export const createViber: Handler = (operation, { account, now }) => {
   const { id, status } = viberRecord(account.viberTemplates.add(text(operation), label(operation.signature), now))
-  return accepted(JSON.stringify({ id, status }))
+  return acceptedItem(JSON.stringify({ id, status }))
 }
 
 export const listViber: Handler = (_operation, { account }) =>
-  accepted(JSON.stringify({ templates: account.viberTemplates.list().map(viberRecord) }))
+  acceptedItem(JSON.stringify({ templates: account.viberTemplates.list().map(viberRecord) }))
 
 export const deleteViber: Handler = (operation, { account }) =>
   deleted(account.viberTemplates.remove(criteria(operation)))
@@ -36,7 +36,7 @@ function viberRecord({ id, text: template, label: signature }: Template) {
 }
 
 function deleted(count: number): string {
-  return accepted(`{"deleted":${count}}`)
+  return acceptedItem(`{"deleted":${count}}`)
 }
 
 function criteria({ id, template }: GivenOperation): { id?: number; text?: string } {

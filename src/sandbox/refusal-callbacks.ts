@@ -1,8 +1,8 @@
 import { isOperationType, operations as protocol } from '../protocol/index.ts'
+import { isRefusedItem } from './answers.ts'
 import { refusalCallback } from './callback.ts'
 import { pickWithin } from './chance.ts'
 import type { Exchange, GivenOperation } from './gateway.ts'
-import { isRefused } from './items.ts'
 
 /**
  * On the asynchronous interface a refusal is told by callback. It goes to the operation's own `hook`, that of a
@@ -12,7 +12,7 @@ export function callBackRefusals(operations: unknown[], items: string[], exchang
   const { callbacks, settings, chance } = exchange.gateway
   for (const [i, item] of items.entries()) {
     const operation = operations[i] as GivenOperation | null
-    const url = isRefused(item) ? hookOf(operation, settings.voiceHook) : undefined
+    const url = isRefusedItem(item) ? hookOf(operation, settings.voiceHook) : undefined
     if (!operation || url === undefined) continue
     const { error } = JSON.parse(item) as { error: string }
     const delay = pickWithin(settings.callbackDelayMs, chance('delay', operation.id))

@@ -1,0 +1,83 @@
+/*
+ * What the sandbox says: its texts, the item of one operation, the answer to a request. Items are built as JSON texts,
+ * which the answer only joins.
+ */
+
+/**
+ * The error texts of the sandbox. The first four are the specification's own (Errors); the next four are known from
+ * public clients and from the gateway's XML transport; for the rest the specification shows no text.
+ */
+export const texts = {
+  accessDenied: 'Access denied',
+  alphaName: 'Error in Alpha-name',
+  operator: 'Operator not supported',
+  type: 'Invalid message type',
+  money: 'Not enough money',
+  throttle: 'THROTTLE',
+  duplicate: 'DUPLICATE',
+  phone: 'Please enter valid receiver phone number',
+  smsText: 'Please enter SMS text',
+  notFound: 'Message not found',
+  unavailable: 'Service unavailable',
+  method: 'Invalid request: use POST',
+  contentType: 'Invalid request: Content-Type must be application/json',
+  json: 'Invalid request: the body is not JSON',
+  envelope: 'Invalid request: auth (string) and data (array of at least 1 operation) are required',
+  tooManyOperations: 'Invalid request: too many operations',
+} as const
+
+/** @param data JSON text of the payload */
+export function acceptedItem(data: string): string {
+  return `{"success":true,"data":${data}}`
+}
+
+/** @param id JSON text of the caller's identifier; `data` of a refused item holds nothing else */
+export function refusedItem(error: string, id: string | undefined): string {
+  return `{"success":false,"error":${JSON.stringify(error)},"data":${id === undefined ? '{}' : `{"id":${id}}`}}`
+}
+
+export function isRefusedItem(item: string): boolean {
+  return item.startsWith('{"success":false')
+}
+
+/** What processing an envelope gave: its items as JSON texts, or the envelope's refusal. */
+export type Processed = { items: string[] } | { error: string }
+
+export interface HttpReply {
+  end: 'reply'
+  status: number
+  headers: Record<string, string>
+  body: string
+  /** The body goes out in pieces. */
+  dripping?: boolean
+}
+
+/** How a request ends. */
+export type RequestEnd = HttpReply | { end: 'reset' } | { end: 'stall' }
+
+const headers = { 'Content-Type': 'application/json' }
+
+/** The synchronous interface's ordinary answer: always HTTP 200, the result is in the envelope. */
+export function syncReply(processed: Processed): HttpReply {
+  if ('error' in processed) return refusedReply(200, processed.error)
+  return { end: 'reply', status: 200, headers, body: `{"success":true,"data":[${processed.items.join(',')}]}` }
+}
+
+/** HTTP statuses of the asynchronous interface (public facts). */
+const statuses: Readonly<Record<string, number>> = {
+  [texts.accessDenied]: 401,
+  [texts.method]: 405,
+  [texts.tooManyOperations]: 413,
+  [texts.contentType]: 415,
+  [texts.unavailable]: 503,
+}
+
+/** The asynchronous interface's ordinary answer; what becomes of the operations, only callbacks tell. */
+export function asyncReply(processed: Processed, requestId: string): HttpReply {
+  if ('error' in processed) return refusedReply(statuses[processed.error] ?? 400, processed.error)
+  return { end: 'reply', status: 200, headers, body: `{"request_id":"${requestId}","success":true}` }
+}
+
+function refusedReply(status: number, error: string): HttpReply {
+  return { end: 'reply', status, headers, body: `{"success":false,"error":${JSON.stringify(error)}}` }
+}
