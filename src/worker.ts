@@ -59,138 +59,183 @@ const startRetryMs = 2000
  */
 export async function createWorker(settings: Settings, options: WorkerOptions = {}): Promise<Worker> {
   requireRunnable(settings)
-  const telemetry = options.telemetry ?? new Telemetry()
-  if (options.logger) logEvents(telemetry, options.logger)
-  const { promise: failed, reject: fail } = Promise.withResolvers<never>()
-  failed.catch(() => {}) // whoever does not look sees it in ready()
-  let failure: Error | null = null
-  let starting = true
-  let waitsFor: string | null = null
-  let stopped: Promise<void> | null = null
-  const roles: Roles = { ...noRoles }
-  const tokens = tokensOf(settings)
-  const running = settings.roles.filter(role => role !== 'callbacks' || tokens !== null)
-  const gauges = new Set<GaugeSource>([{ read: readReadiness }])
-  const ready = () => {
+  const worker = new WorkerProcess(settings, options)
+  await worker.start()
+  return worker
+}
+
+class WorkerProcess implements Worker {
+  readonly telemetry: Telemetry
+  readonly failed: Promise<never>
+  ports: Worker['ports'] = { callbacks: null, telemetry: 0 }
+  readonly #fail: (error: Error) => void
+  readonly #settings: Settings
+  readonly #options: WorkerOptions
+  readonly #tokens: ReturnType<typeof tokensOf>
+  /** The roles of the settings; callbacks only where there are hooks. */
+  readonly #names: readonly Role[]
+  readonly #roles: Roles = { ...noRoles }
+  readonly #gauges = new Set<GaugeSource>([{ read: () => this.#readReadiness() }])
+  #server!: TelemetryServer
+  #bus!: Bus
+  #registry!: SchemaRegistry
+  #failure: Error | null = null
+  #starting = true
+  #waitsFor: string | null = null
+  #stopped: Promise<void> | null = null
+
+  constructor(settings: Settings, options: WorkerOptions) {
+    this.#settings = settings
+    this.#options = options
+    this.telemetry = options.telemetry ?? new Telemetry()
+    if (options.logger) logEvents(this.telemetry, options.logger)
+    const { promise, reject } = Promise.withResolvers<never>()
+    this.failed = promise
+    this.#fail = reject
+    promise.catch(() => {}) // whoever does not look sees it in ready()
+    this.#tokens = tokensOf(settings)
+    this.#names = settings.roles.filter(role => role !== 'callbacks' || this.#tokens !== null)
+  }
+
+  readonly ready: Worker['ready'] = () => {
     const reasons = [
-      ...(failure ? [failure.message] : []),
-      ...(starting ? [waitsFor === null ? 'starting' : `starting: ${waitsFor}`] : []),
-      ...(stopped === null ? [] : ['stopping']),
-      ...running.flatMap(role => reasonsOf(role) ?? []),
+      ...(this.#failure ? [this.#failure.message] : []),
+      ...(this.#starting ? [this.#waitsFor === null ? 'starting' : `starting: ${this.#waitsFor}`] : []),
+      ...(this.#stopped === null ? [] : ['stopping']),
+      ...this.#names.flatMap(role => this.#reasonsOf(role) ?? []),
     ]
-    const paused = [...(roles.sending?.pauses.inForce ?? [])].map(pauseText)
+    const paused = [...(this.#roles.sending?.pauses.inForce ?? [])].map(pauseText)
     return { ready: reasons.length === 0, reasons, paused }
   }
-  const server: TelemetryServer = await startTelemetryServer({
-    ...settings.telemetry,
-    metrics: createMetrics(telemetry, {
-      version,
-      roles: running,
-      gauges,
-      topic: settings.topics.commands,
-      account: [...settings.gateway.accounts.keys()],
-    }),
-    ready,
-    healthy: () => ({ healthy: failure === null, reasons: failure ? [failure.message] : [] }),
-  })
-  const bus = options.bus ?? openBus(settings, telemetry)
-  const registry = options.registry ?? registryOf(settings)
 
-  /** What keeps a role from its work; null: it has not started. */
-  function reasonsOf(role: Role): string[] | null {
-    if (role === 'callbacks') return roles.receiver && []
-    return (role === 'worker' ? roles.sending : roles.reconciling)?.reasons() ?? null
+  readonly stop: Worker['stop'] = () => {
+    this.#stopped ??= this.#finish()
+    return this.#stopped
   }
 
-  function* readReadiness(): ReturnType<GaugeSource['read']> & Generator {
-    const going = failure === null && stopped === null
-    for (const role of running) {
-      yield { name: 'ready', labels: { role }, value: going && reasonsOf(role)?.length === 0 ? 1 : 0 }
+  async start(): Promise<void> {
+    const { signal, bus, registry } = this.#options
+    this.#server = await this.#serveTelemetry()
+    this.#bus = bus ?? openBus(this.#settings, this.telemetry)
+    this.#registry = registry ?? registryOf(this.#settings)
+    const giveUp = () => void this.stop().catch(() => {}) // the start fails with what went wrong
+    signal?.addEventListener('abort', giveUp)
+    try {
+      signal?.throwIfAborted()
+      await this.#startRoles()
+      signal?.throwIfAborted()
+    } catch (error) {
+      await this.stop()
+      await this.#stopRoles() // one that was about to start when the stop began
+      throw error
+    } finally {
+      signal?.removeEventListener('abort', giveUp)
+    }
+    this.ports = { callbacks: this.#roles.receiver?.port ?? null, telemetry: this.#server.port }
+    this.#starting = false
+  }
+
+  #serveTelemetry(): Promise<TelemetryServer> {
+    const { telemetry, topics, gateway } = this.#settings
+    const metrics = createMetrics(this.telemetry, {
+      version,
+      roles: this.#names,
+      gauges: this.#gauges,
+      topic: topics.commands,
+      account: [...gateway.accounts.keys()],
+    })
+    const healthy = () => ({ healthy: this.#failure === null, reasons: this.#failure ? [this.#failure.message] : [] })
+    return startTelemetryServer({ ...telemetry, metrics, ready: this.ready, healthy })
+  }
+
+  async #startRoles(): Promise<void> {
+    if (this.#names.includes('callbacks')) await this.#startReceiving()
+    if (this.#names.includes('worker')) await this.#startSending()
+    if (this.#names.includes('reconciler')) await this.#startReconciling()
+  }
+
+  async #startReceiving(): Promise<void> {
+    const tokens = this.#tokens!
+    const healthy = () => this.#failure === null && this.#stopped === null
+    this.#roles.receiver = await this.#whenReachable(() => startReceiving({ ...this.#common, tokens, healthy }))
+    this.telemetry.emit('role.started', { role: 'callbacks' })
+  }
+
+  async #startSending(): Promise<void> {
+    const { settings, telemetry } = this.#common
+    requireGateway(settings)
+    const hookFor = hookForCommands(settings, this.#tokens, telemetry)
+    const options = { ...this.#common, ...this.#asking, settings, hookFor }
+    this.#roles.sending = await this.#whenReachable(() => startSending(options))
+    telemetry.emit('role.started', { role: 'worker' })
+    this.#gauges.add(this.#roles.sending.gauges)
+  }
+
+  async #startReconciling(): Promise<void> {
+    const { settings, telemetry } = this.#common
+    requireGateway(settings)
+    const options = { ...this.#common, ...this.#asking, settings }
+    this.#roles.reconciling = await this.#whenReachable(() => startReconciling(options))
+    telemetry.emit('role.started', { role: 'reconciler' })
+    this.#gauges.add(this.#roles.reconciling.gauges)
+  }
+
+  /** The parts that every role shares. */
+  get #common() {
+    return { settings: this.#settings, bus: this.#bus, registry: this.#registry, telemetry: this.telemetry }
+  }
+
+  /** The parts that the roles share which ask the gateway. */
+  get #asking() {
+    const fatal = (error: Error) => {
+      this.#failure = error
+      this.#fail(error)
+    }
+    return { clock: systemClock, random: Math.random, fatal }
+  }
+
+  /** What keeps a role from its work; null: it has not started. */
+  #reasonsOf(role: Role): string[] | null {
+    const { sending, receiver, reconciling } = this.#roles
+    if (role === 'callbacks') return receiver && []
+    return (role === 'worker' ? sending : reconciling)?.reasons() ?? null
+  }
+
+  *#readReadiness(): ReturnType<GaugeSource['read']> & Generator {
+    const going = this.#failure === null && this.#stopped === null
+    for (const role of this.#names) {
+      yield { name: 'ready', labels: { role }, value: going && this.#reasonsOf(role)?.length === 0 ? 1 : 0 }
     }
   }
 
-  function stop(): Promise<void> {
-    stopped ??= finish()
-    return stopped
+  async #finish(): Promise<void> {
+    await this.#stopRoles()
+    await this.#server.close()
+    if (!this.#options.bus) await this.#bus.close()
   }
 
-  async function finish(): Promise<void> {
-    await stopRoles()
-    await server.close()
-    if (!options.bus) await bus.close()
-  }
-
-  async function stopRoles(): Promise<void> {
-    const { sending, receiver, reconciling } = roles
-    Object.assign(roles, noRoles)
+  async #stopRoles(): Promise<void> {
+    const { sending, receiver, reconciling } = this.#roles
+    Object.assign(this.#roles, noRoles)
     await Promise.all([sending?.stop(), reconciling?.stop()])
     await receiver?.close()
   }
 
-  const giveUp = () => void stop().catch(() => {}) // the start fails with what went wrong
-  options.signal?.addEventListener('abort', giveUp)
-  try {
-    options.signal?.throwIfAborted()
-    await startRoles()
-    options.signal?.throwIfAborted()
-  } catch (error) {
-    await stop()
-    await stopRoles() // one that was about to start when the stop began
-    throw error
-  } finally {
-    options.signal?.removeEventListener('abort', giveUp)
-  }
-  starting = false
-  return {
-    telemetry,
-    ports: { callbacks: roles.receiver?.port ?? null, telemetry: server.port },
-    ready,
-    failed,
-    stop,
-  }
-
-  async function startRoles(): Promise<void> {
-    if (tokens && running.includes('callbacks')) {
-      const healthy = () => failure === null && stopped === null
-      roles.receiver = await whenReachable(() =>
-        startReceiving({ settings, bus, registry, telemetry, tokens, healthy }),
-      )
-      telemetry.emit('role.started', { role: 'callbacks' })
-    }
-    if (!settings.roles.some(role => role !== 'callbacks')) return
-    requireGateway(settings)
-    const fatal = (error: Error) => {
-      failure = error
-      fail(error)
-    }
-    const common = { settings, bus, registry, telemetry, clock: systemClock, random: Math.random, fatal }
-    if (settings.roles.includes('worker')) {
-      const hookFor = hookForCommands(settings, tokens, telemetry)
-      roles.sending = await whenReachable(() => startSending({ ...common, hookFor }))
-      telemetry.emit('role.started', { role: 'worker' })
-      gauges.add(roles.sending.gauges)
-    }
-    if (settings.roles.includes('reconciler')) {
-      roles.reconciling = await whenReachable(() => startReconciling(common))
-      telemetry.emit('role.started', { role: 'reconciler' })
-      gauges.add(roles.reconciling.gauges)
-    }
-  }
-
-  async function whenReachable<T>(start: () => Promise<T>): Promise<T> {
+  async #whenReachable<T>(start: () => Promise<T>): Promise<T> {
+    const { signal } = this.#options
     for (;;) {
-      options.signal?.throwIfAborted()
+      signal?.throwIfAborted()
       try {
         const started = await start()
-        if (waitsFor !== null) telemetry.emit('registry.available', { schemaId: null })
-        waitsFor = null
+        if (this.#waitsFor !== null) this.telemetry.emit('registry.available', { schemaId: null })
+        this.#waitsFor = null
         return started
       } catch (error) {
-        options.signal?.throwIfAborted()
-        if (error instanceof RegistryUnavailable) telemetry.emit('registry.unavailable', { schemaId: null, error })
-        else if (error instanceof BusUnavailable) telemetry.emit('bus.unavailable', { error })
+        signal?.throwIfAborted()
+        if (error instanceof RegistryUnavailable) this.telemetry.emit('registry.unavailable', { schemaId: null, error })
+        else if (error instanceof BusUnavailable) this.telemetry.emit('bus.unavailable', { error })
         else throw error
-        waitsFor = error.message
+        this.#waitsFor = error.message
         await sleep(systemClock, startRetryMs)
       }
     }
