@@ -2,7 +2,7 @@ import { Account, shareRates } from '../accounts/account.ts'
 import { readBalance } from '../accounts/balance.ts'
 import { StatusPoller } from '../accounts/poller.ts'
 import { partitionsOf } from '../bus/partitions-of.ts'
-import type { Bus, Membership } from '../bus/port.ts'
+import type { Bus, Membership, SessionListener } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import { type Settings, topicsWhere } from '../config/index.ts'
 import { type Connection, connectGateway } from '../gateway/connection.ts'
@@ -63,69 +63,37 @@ const balanceRetryMs = 10_000
 
 /** @throws Error when a topic is missing, or when the bus or the registry cannot be reached. */
 export async function startSending(options: SendingOptions): Promise<Sending> {
-  const { settings, bus, registry, telemetry, clock, hookFor } = options
+  const { settings, bus, telemetry, clock } = options
   const { gateway, topics, delivery } = settings
   const partitions = await checkTopics(bus, topics)
-  const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
-  const encodeDoubt = await createEncoder<Doubt>(subjectOf(topics.doubts), schemas.doubt, registry)
-  const writeResult = createResultWriter(topics.results, encodeResult, () => clock.now())
-  const doubts = createDoubtWriter(topics.doubts, encodeDoubt)
-  const outbox = new Outbox(writeResult, doubts, telemetry)
-  const { url, ssl, timeoutMs, concurrency, maxOperations } = gateway
-  const connection =
-    options.connection ?? connectGateway({ url, ca: ssl.ca, timeoutMs, connections: concurrency + spareConnections })
-  const accounts = new Map(
-    [...gateway.accounts].map(([name, { apiKey, rate }]) => [
-      name,
-      new Account({ name, apiKey: () => apiKey.reveal(), rate, clock, random: options.random, telemetry }),
-    ]),
-  )
-  let membership: Membership | null = null
-  const leaseUntil = () => membership?.leaseUntil() ?? Number.NEGATIVE_INFINITY
-  const [urgent, ...others] = topics.commands
-  const lanes = [urgent!, topics.doubts, ...others]
-  const patience = { clock, patient: true }
+  const writers = await writersOf(options)
+  const decoders = decodersOf(options)
+  const connection = options.connection ?? connect(gateway)
+  const accounts = accountsOf(options)
   const followed = await followPauses({ bus, topic: topics.control, clock, telemetry })
   const { pauses } = followed
+  const evidence = await evidenceIn(options)
+
+  let membership: Membership | null = null
+  const leaseUntil = () => membership?.leaseUntil() ?? Number.NEGATIVE_INFINITY
+  const { outbox } = writers
   const common = { ...gateway, ...delivery, connection, accounts, outbox, pauses, clock, telemetry }
-  const weights = {
-    accounts: new Map([...gateway.accounts].map(([name, { weight }]) => [name, weight])),
-    tenants: new Map(Object.entries(gateway.tenantWeights)),
-  }
-  const maxIntents = delivery.maxIntents ?? Math.max(leastIntents, 2 * concurrency * maxOperations)
-  const dispatcher = new Dispatcher({ ...common, maxIntents, weights, topics: lanes, leaseUntil })
+  const dispatcher = new Dispatcher({ ...common, ...dispatchingOf(settings), leaseUntil })
   const poller = new StatusPoller({ ...common, leaseUntil, inSlot: request => dispatcher.inSlot(request) })
   const resolver = new Resolver({
     ...common,
     poller,
-    evidence: await evidenceIn(options),
+    evidence,
     policies: delivery.types,
-    settleMs: timeoutMs + delivery.settleMs,
+    settleMs: gateway.timeoutMs + delivery.settleMs,
     sendAgain: pending => dispatcher.push([pending]),
   })
-  const doubtDecoder = createDecoder<Doubt>(schemas.doubt, registry, patience)
-  const answered = delivery.checkResults
-    ? new Answered({
-        ...common,
-        bus,
-        topics,
-        resultDecoder: createDecoder<SendResult>(schemas.result, registry, patience),
-        doubtDecoder,
-        owned: () => membership?.share().owned || partitions,
-      })
-    : null
-  const readOptions = { ...gateway, hookFor }
-  const intake = {
-    ...common,
-    answered,
-    decoder: createDecoder<SendCommand>(schemas.command, registry, patience),
-    readCommand: (value: SendCommand, trace: TraceContext | null) => readCommand(value, readOptions, trace),
-    deadLetterTopic: topics.deadLetters,
-    writeResult,
-  }
+  const owned = () => membership?.share().owned || partitions
+  const answered = delivery.checkResults ? new Answered({ ...common, ...decoders, bus, topics, owned }) : null
   const shareChanged = () => {
     if (membership) shareRates(accounts, membership.share(), clock.monotonic())
   }
+  const intake = { ...common, ...intakeOf(options), answered, writeResult: writers.writeResult }
   const listener = commandSessions({
     doubtsTopic: topics.doubts,
     commandIntake: {
@@ -133,23 +101,21 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
       objection: command => objection(command, accounts, gateway.maxBytes),
       ready: pendings => dispatcher.push(pendings),
     },
-    doubtIntake: { ...intake, doubts, resolver, doubtDecoder },
+    doubtIntake: { ...intake, doubts: writers.doubts, resolver, doubtDecoder: decoders.doubtDecoder },
     dispatcher,
     telemetry,
     shareChanged,
     fatal: options.fatal,
   })
-  membership = await bus
-    .join(lanes, listener, {
-      lookBack: topic => (topic === topics.doubts ? 0 : delivery.dedupeWindow),
-      lookBackMs: delivery.maxAgeMs,
-    })
-    .catch(async error => {
-      await followed.close()
-      await connection.close()
-      throw error
-    })
-  const joined = membership
+  const closeConnections = async () => {
+    await followed.close()
+    await connection.close()
+  }
+  const joined = await join(options, listener).catch(async error => {
+    await closeConnections()
+    throw error
+  })
+  membership = joined
   shareChanged()
   dispatcher.pump()
   const registryTrouble = watchRegistry(telemetry, clock)
@@ -160,7 +126,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
     heldBack: () =>
       joined.trouble() !== null || registryTrouble() !== null || answered?.reason != null || dispatcher.heldBack,
     doubtsTopic: topics.doubts,
-    timeoutMs,
+    timeoutMs: gateway.timeoutMs,
     clock,
     telemetry,
     stuck: options.fatal,
@@ -177,11 +143,74 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
       poller.stop()
       answered?.stop()
       dispatcher.stop()
-      await joined.leave(Math.max(timeoutMs, settings.kafka.drainMs))
-      await followed.close()
-      await connection.close()
+      await joined.leave(Math.max(gateway.timeoutMs, settings.kafka.drainMs))
+      await closeConnections()
     },
   }
+}
+
+async function writersOf({ settings: { topics }, registry, telemetry, clock }: SendingOptions) {
+  const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
+  const encodeDoubt = await createEncoder<Doubt>(subjectOf(topics.doubts), schemas.doubt, registry)
+  const writeResult = createResultWriter(topics.results, encodeResult, () => clock.now())
+  const doubts = createDoubtWriter(topics.doubts, encodeDoubt)
+  return { writeResult, doubts, outbox: new Outbox(writeResult, doubts, telemetry) }
+}
+
+function decodersOf({ registry, clock }: SendingOptions) {
+  const patience = { clock, patient: true }
+  return {
+    resultDecoder: createDecoder<SendResult>(schemas.result, registry, patience),
+    doubtDecoder: createDecoder<Doubt>(schemas.doubt, registry, patience),
+  }
+}
+
+/** How records of commands and doubts are read. */
+function intakeOf({ settings: { gateway, topics }, registry, clock, hookFor }: SendingOptions) {
+  const commandOptions = { ...gateway, hookFor }
+  return {
+    decoder: createDecoder<SendCommand>(schemas.command, registry, { clock, patient: true }),
+    readCommand: (value: SendCommand, trace: TraceContext | null) => readCommand(value, commandOptions, trace),
+    deadLetterTopic: topics.deadLetters,
+  }
+}
+
+function connect({ url, ssl, timeoutMs, concurrency }: SendingOptions['settings']['gateway']): Connection {
+  return connectGateway({ url, ca: ssl.ca, timeoutMs, connections: concurrency + spareConnections })
+}
+
+function accountsOf({ settings, clock, random, telemetry }: SendingOptions): Map<string, Account> {
+  return new Map(
+    [...settings.gateway.accounts].map(([name, { apiKey, rate }]) => [
+      name,
+      new Account({ name, apiKey: () => apiKey.reveal(), rate, clock, random, telemetry }),
+    ]),
+  )
+}
+
+/** The topics that are sent from, the most urgent first. */
+function lanesOf({ commands: [urgent, ...others], doubts }: Settings['topics']): string[] {
+  return [urgent!, doubts, ...others]
+}
+
+/** What only the dispatcher needs of the settings. */
+function dispatchingOf({ gateway, delivery, topics }: SendingOptions['settings']) {
+  const { accounts, tenantWeights, concurrency, maxOperations } = gateway
+  return {
+    topics: lanesOf(topics),
+    maxIntents: delivery.maxIntents ?? Math.max(leastIntents, 2 * concurrency * maxOperations),
+    weights: {
+      accounts: new Map([...accounts].map(([name, { weight }]) => [name, weight])),
+      tenants: new Map(Object.entries(tenantWeights)),
+    },
+  }
+}
+
+function join({ settings: { topics, delivery }, bus }: SendingOptions, listener: SessionListener): Promise<Membership> {
+  return bus.join(lanesOf(topics), listener, {
+    lookBack: topic => (topic === topics.doubts ? 0 : delivery.dedupeWindow),
+    lookBackMs: delivery.maxAgeMs,
+  })
 }
 
 async function evidenceIn({ settings, bus, registry, clock, telemetry }: SendingOptions): Promise<Evidence> {
