@@ -21,7 +21,7 @@ export interface AccountOptions {
 /** The text itself is anything that the gateway likes to say, a message or a phone included, so that no log may show it. */
 export const refusedForNoKnownReason = 'envelopes are refused as a whole with a text that is not known'
 
-/** What a request carries. A suspect: one command that was refused alone before, nobody knows why. */
+/** Load is what a request carries. A suspect: one command that was refused alone before, nobody knows why. */
 export type Load = 'commands' | 'suspect' | 'questions'
 
 /** Leave for one request to the gateway. */
@@ -78,13 +78,13 @@ export class Account {
     return Math.max(this.gate.admission(now, carries === 'suspect').wait, wait)
   }
 
-  /** Whether a request may leave now. Unlike `wait` it is no one's asking for leave. */
+  /** Tells whether a request may leave now. Unlike `wait` it is no one's asking for leave. */
   get mayGo(): boolean {
     const now = this.#clock.monotonic()
     return this.gate.admission(now).wait === 0 && this.limiter?.available(now) !== 0
   }
 
-  /** How many operations a request may carry that leaves now. */
+  /** Tells how many operations a request may carry that leaves now. */
   room(): number {
     const now = this.#clock.monotonic()
     return Math.min(this.gate.admission(now).operations, this.limiter?.available(now) ?? Number.POSITIVE_INFINITY)
@@ -100,7 +100,7 @@ export class Account {
     return { operations, probe: this.gate.leave(), grant, carries, begunAt: null }
   }
 
-  /** Whether a request that has leave may still go: the account has not paused since. */
+  /** Tells whether a request that has leave may still go: the account has not paused since. */
   admits({ probe }: Leave): boolean {
     return probe || this.gate.state === 'closed'
   }
@@ -207,7 +207,7 @@ export function shareRates(
 
 const isThrottled = (answer: ItemAnswer): boolean => answer.kind === 'refused' && answer.code === 'THROTTLED'
 
-/** Whether every item could be told by its id, whatever else was wrong with the answer. */
+/** Tells whether every item could be told by its id, whatever else was wrong with the answer. */
 function isDecided(classified: Classified): boolean {
   return classified.outcome === 'unknown' && classified.items.every(({ kind }) => kind !== 'in_doubt')
 }

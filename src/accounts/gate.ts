@@ -9,7 +9,9 @@ export interface Admission {
 
 /** After this many envelopes in a row that nobody can tell of, the account pauses. */
 const undecidedInARow = 3
-/** The same of envelopes that were refused as a whole with a text that nobody knows. */
+/**
+ * After this many envelopes in a row that were refused as a whole, with a text that nobody knows, the account pauses.
+ */
 const refusedInARow = 3
 const firstPauseMs = 500
 const longestPauseMs = 30_000
@@ -24,7 +26,7 @@ export class AccountGate {
   #reason: PauseReason = 'unreachable'
   #until = 0
   #pauses = 0
-  /** The same for commands that were refused by themselves before: what they come to tells nothing of others. */
+  /** Commands that were refused alone before have a pause of their own: what they come to tells nothing of others. */
   #suspectsUntil = 0
   #suspectsPauses = 0
   #undecided = 0

@@ -14,7 +14,7 @@ export interface Grant {
   operations: number
   /** Monotonic milliseconds of the first byte; null while it has not been written. */
   sentAt: number | null
-  /** The same of the answer. */
+  /** Monotonic milliseconds of the answer; null while there is none. */
   answeredAt: number | null
 }
 
@@ -51,7 +51,7 @@ export class RateLimiter {
     this.#nextShare = share
   }
 
-  /** How many operations may be granted now. */
+  /** Tells how many operations may be granted now. */
   available(now: number): number {
     this.#settleShare(now)
     this.#expire(now)
@@ -119,7 +119,7 @@ export class RateLimiter {
     if (this.#nextShare > this.#share && now >= this.#shareRisesAt) this.#share = this.#nextShare
   }
 
-  /** When a grant's operations are out of the window; as far as can be told now, when it is not answered yet. */
+  /** Tells when a grant's operations are out of the window; as far as can be told now, when it is not answered yet. */
   #endOf({ sentAt, answeredAt }: Grant, now: number): number {
     if (sentAt === null) return Number.POSITIVE_INFINITY
     const late = (answeredAt ?? now) - sentAt - this.#usual
