@@ -14,7 +14,7 @@ export interface HandOverOptions {
 
 const againAfterMs = 1000
 
-/** What one follower was given, and who waits for it to be given more: the same on every bus. */
+/** HandOver is what one follower was given, and who waits for it to be given more: the same on every bus. */
 export class HandOver {
   readonly #options: HandOverOptions
   #waiting: { offset: number; resolve: () => void }[] = []

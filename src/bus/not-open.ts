@@ -1,9 +1,9 @@
 import type { SessionState } from './port.ts'
 
-/** So many partitions are named. */
+/** At most this many partitions are named. */
 const mostNamed = 5
 
-/** What to say of the partitions that are not open now, in one sentence; nothing where all are. */
+/** Tells what to say of the partitions that are not open now, in one sentence; nothing where all are. */
 export function notOpen(sessions: Iterable<SessionState>): string[] {
   const closed = [...sessions].filter(({ open }) => !open)
   if (closed.length === 0) return []

@@ -38,8 +38,8 @@ export interface BusRecord {
 export const unreadableCodes = ['CODEC_UNKNOWN', 'BATCH_CORRUPT', 'BATCH_TOO_LARGE'] as const
 
 /**
- * Why a batch cannot be read, now or ever. One record stands for it, at the offset of its first; the other offsets up
- * to its last are gaps.
+ * Unreadable says why a batch cannot be read, now or ever. One record stands for it, at the offset of its first; the
+ * other offsets up to its last are gaps.
  */
 export interface Unreadable {
   code: (typeof unreadableCodes)[number]
@@ -193,7 +193,9 @@ export interface Backlog {
   bytes: number
 }
 
-/** What the worker does with the partitions it owns. No call may block or throw; slow work is queued. */
+/**
+ * SessionListener is what the worker does with the partitions it owns. No call may block or throw; slow work is queued.
+ */
 export interface SessionListener {
   /** Partitions were given or taken away, open or not: `Membership.share` answers anew. */
   shareChanged?(): void
@@ -229,7 +231,7 @@ export interface Membership {
   share(): { owned: number; total: number }
   /** Settings of back-pressure for metrics: the state of each owned partition. */
   sessions(): Iterable<SessionState>
-  /** Why the group cannot be asked now; null: it can. While it cannot, what is known waits to be committed. */
+  /** Tells why the group cannot be asked now; null: it can. While it cannot, what is known waits to be committed. */
   trouble(): string | null
   /**
    * Tells what is not read, and why: topics that nobody reads beyond what is given to this process, and partitions given to it
@@ -287,7 +289,10 @@ export interface Bus {
    * @throws Error when there is no such partition, or no right to read it
    */
   search(tp: TopicPartition, query: Query): Promise<Searched>
-  /** How far a group has come on each of the partitions, with what it has noted there; null where it has not begun. */
+  /**
+   * Tells how far a group has come on each of the partitions, with what it has noted there; null where it has not
+   * begun.
+   */
   progress(
     groupId: string,
     tps: readonly TopicPartition[],
@@ -312,7 +317,10 @@ export interface JoinOptions {
   startFrom?: 'earliest' | 'latest' | 'fail'
 }
 
-/** Where to begin: a timestamp is in ms since 1970. An offset that the log does not hold stands for its beginning. */
+/**
+ * From says where to begin: a timestamp is in ms since 1970. An offset that the log does not hold stands for its
+ * beginning.
+ */
 export type From = number | 'earliest' | 'latest' | { offset: number }
 
 export type OnRecords = (records: readonly BusRecord[]) => void | Promise<void>

@@ -25,9 +25,10 @@ export const batchFrameBytes = 61
 const marginShare = 1 / 64
 
 /**
- * What each topic takes at most in one batch: asked for once, before the first record goes there, and again whenever a
- * record was refused as too large. Where nobody tells, less is tried after each refusal, so that no partition stands still,
- * and a record that would have to become shorter asks again: the broker may only have been busy.
+ * RecordLimits is what each topic takes at most in one batch: asked for once, before the first record goes there, and
+ * again whenever a record was refused as too large. Where nobody tells, less is tried after each refusal, so that no
+ * partition stands still, and a record that would have to become shorter asks again: the broker may only have been
+ * busy.
  */
 export class RecordLimits {
   readonly #ask: RecordLimitsOptions['ask']

@@ -5,7 +5,7 @@ import { headerPairs, noHeaders } from './record-headers.ts'
 
 export type Bytes = Buffer | string
 
-/** What is written of a record. */
+/** Content is what is written of a record. */
 export interface Content {
   key?: Bytes | null
   value: Bytes | null

@@ -9,7 +9,7 @@ export function timestampOf(written: number): number {
   return written >= 0 && written <= latest ? written : noTime
 }
 
-/** When a record was appended at the latest, as far as its timestamp tells at an instant when it was there. */
+/** Tells when a record was appended at the latest, as far as its timestamp tells at an instant when it was there. */
 export function appendedBy(timestamp: number, instant: number): number {
   return timestamp === noTime ? instant : Math.min(timestamp, instant)
 }

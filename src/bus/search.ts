@@ -1,6 +1,6 @@
 import type { BusRecord, Needle } from './port.ts'
 
-/** Whether the record is one of those that are looked for. */
+/** Tells whether the record is one of those that are looked for. */
 export function holds({ key, value }: BusRecord, needles: readonly Needle[]): boolean {
   return needles.some(needle => {
     if ('key' in needle) return key?.equals(needle.key) ?? false

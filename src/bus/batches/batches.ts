@@ -14,7 +14,7 @@ import {
 } from './record-batch.ts'
 import { UnreadableBatch } from './unreadable.ts'
 
-/** What a fetch brought of one partition. */
+/** DecodedBatches is what a fetch brought of one partition. */
 export interface DecodedBatches {
   messages: DecodedMessage[]
   /** The offset after the last one that was decoded, or could not be; null when there was none. */
@@ -80,7 +80,7 @@ export function decodeBatches(bytes: Buffer, end: number, wanted: WantedRecords,
   return { messages, next, unsure: null }
 }
 
-/** Where a batch, or a message of an older format, should stand. */
+/** Place says where a batch, or a message of an older format, should stand. */
 interface Place {
   rest: Buffer
   /** The offset behind the batch before; 0: there was none. */
@@ -140,7 +140,7 @@ interface Behind {
   rest: Buffer
 }
 
-/** Where to go on behind a batch that cannot be read; null: what is here does not tell. */
+/** Tells where to go on behind a batch that cannot be read; null: what is here does not tell. */
 function behindDamaged(place: Place, { misplaced }: { misplaced: boolean }): Behind | null {
   const { rest } = place
   const stated = misplaced ? null : statedEnd(place)

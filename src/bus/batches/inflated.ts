@@ -1,6 +1,8 @@
 import { tooLarge, UnreadableBatch } from './unreadable.ts'
 
-/** What Snappy and LZ4 unpack into: bytes as they stand, and repetitions of bytes that are there already. */
+/**
+ * Inflated is what Snappy and LZ4 unpack into: bytes as they stand, and repetitions of bytes that are there already.
+ */
 export class Inflated {
   #bytes: Buffer
   #length = 0

@@ -14,7 +14,7 @@ import { UnreadableBatch } from './unreadable.ts'
 const at = { crc: lengthEnds, magic: 16, attributes: 17, timestamp: 18, key: 26 }
 const attributes = { codec: 0x07, logAppendTime: 0x08 }
 
-/** They know no transactions. */
+/** Messages of these formats know no transactions. */
 export const noContext = { batchContext: { producerId: -1n, inTransaction: false } }
 
 interface OldMessage {

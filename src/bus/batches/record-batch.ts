@@ -64,7 +64,10 @@ export interface WantedRecords {
   mark?: Mark | undefined
 }
 
-/** How far one reader has read a batch that is too large to be read at once, so that it need not go through it anew. */
+/**
+ * Mark says how far one reader has read a batch that is too large to be read at once, so that it need not go through it
+ * anew.
+ */
 export interface Mark {
   header: Buffer
   /** The next record: its offset, where it stands among the unpacked bytes, and how many there are from it on. */
@@ -95,7 +98,7 @@ export function lastOffsetOf(bytes: Buffer): number {
   return bytes.length < at.records ? -1 : prefixOf(bytes).firstOffset + bytes.readInt32BE(at.lastOffsetDelta)
 }
 
-/** What all records of a batch have in common. A control batch holds the marker that ends a transaction. */
+/** Tells what all records of a batch have in common. A control batch holds the marker that ends a transaction. */
 export function contextOf(bytes: Buffer) {
   const flags = bytes.readInt16BE(at.attributes)
   const hasAppendTime = (flags & attributes.logAppendTime) !== 0
@@ -111,7 +114,7 @@ export function contextOf(bytes: Buffer) {
   }
 }
 
-/** Whether these bytes stand among its records. @throws UnreadableBatch */
+/** Tells whether these bytes stand among its records. @throws UnreadableBatch */
 export async function batchHolds(bytes: Buffer, patterns: readonly Buffer[]): Promise<boolean> {
   if (bytes.length < at.records) throw new UnreadableBatch('BATCH_CORRUPT', 'it is shorter than its header')
   const records = await unpackOnce(bytes.readInt16BE(at.attributes) & attributes.codec, bytes.subarray(at.records))

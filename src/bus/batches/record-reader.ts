@@ -2,7 +2,7 @@ import type { RecordHeaders } from '../port.ts'
 import { addHeader, newHeaders, noHeaders } from '../record-headers.ts'
 import { mostHeaders, tooManyHeaders, UnreadableBatch } from './unreadable.ts'
 
-/** What a record holds, apart from where it stands. */
+/** RecordContent is what a record holds, apart from where it stands. */
 interface RecordContent {
   key: Buffer | null
   value: Buffer | null

@@ -1,6 +1,9 @@
 import type { Unreadable } from '../port.ts'
 
-/** Why a batch cannot be read, now or ever. The message is a clause about the batch and holds nothing of its content. */
+/**
+ * UnreadableBatch says why a batch cannot be read, now or ever. The message is a clause about the batch and holds
+ * nothing of its content.
+ */
 export class UnreadableBatch extends Error {
   readonly code: Unreadable['code']
 

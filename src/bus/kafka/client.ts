@@ -5,7 +5,10 @@ import { registerCodecs } from '../batches/codecs.ts'
 import type { Connect, Sasl, Security } from '../wire/connecting.ts'
 import { forgetHalfReadAnswers, keepLeaderless, stopIdleTimers } from './internals.ts'
 
-/** What writes: the wire, in one transaction for all partitions of a process, or kafkajs, in one for each. */
+/**
+ * KafkaClient is what writes: the wire, in one transaction for all partitions of a process, or kafkajs, in one for
+ * each.
+ */
 export type KafkaClient = 'wire' | 'kafkajs'
 
 export interface KafkaConnection extends Security {

@@ -42,7 +42,7 @@ export async function committedOffsets(
   })
 }
 
-/** Whether a transaction is open that is to change it. */
+/** Tells whether a transaction is open that is to change it. */
 export const isUnstable = ({ error }: GroupProgress): boolean => error?.type === 'UNSTABLE_OFFSET_COMMIT'
 
 /**

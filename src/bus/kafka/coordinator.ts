@@ -103,7 +103,7 @@ export class Coordinator implements GroupTransport {
   }
 
   /**
-   * Whether the group has members, or some that wait for each other to have joined.
+   * Tells whether the group has members, or some that wait for each other to have joined.
    * @throws as `locate`
    */
   hasMembers(): Promise<boolean> {

@@ -4,7 +4,7 @@ import type { TopicPartition } from '../port.ts'
 import { FetchSession } from '../wire/fetch-session.ts'
 import type { Fetch, Position } from './fetch.ts'
 
-/** Where a partition is read at a source. */
+/** FetchPosition says where a partition is read at a source. */
 export class FetchPosition implements Position {
   readonly tp: TopicPartition
   offset = 0

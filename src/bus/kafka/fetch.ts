@@ -9,7 +9,7 @@ import { protocolError } from '../wire/errors.ts'
 import type { FetchAnswer, FetchedPartition, FetchRequest } from '../wire/fetch-api.ts'
 import { markAborted } from './aborted.ts'
 
-/** Where to read on. */
+/** Position says where to read on. */
 export interface Position {
   tp: TopicPartition
   offset: number
@@ -49,7 +49,7 @@ export type FetchedRecords = Extract<Fetched, { ok: true }>
 
 type Lost = NonNullable<DecodedMessage['unreadable']>
 
-/** What one answer tells of a partition. */
+/** Read is what one answer tells of a partition. */
 type Read = Fetched & { unsure?: Unsure | null }
 
 const maxBytes = 4 * 1024 * 1024
@@ -192,7 +192,7 @@ function cutOff(): UnreadableBatch {
   return new UnreadableBatch('BATCH_CORRUPT', 'its broker does not answer the end of it')
 }
 
-/** Whether they begin with the same batch: a header of the format v2 holds its checksum. */
+/** Tells whether they begin with the same batch: a header of the format v2 holds its checksum. */
 function beginAlike(some: Buffer, others: Buffer): boolean {
   return some.length > 0 && some.subarray(0, headerBytes).equals(others.subarray(0, headerBytes))
 }
@@ -201,7 +201,7 @@ function recordOf({ offset, timestamp, key, value, headers }: DecodedMessage): B
   return { offset, timestamp: timestampOf(timestamp), key, value, headers }
 }
 
-/** It stands where reading goes on, or where its batch begins. */
+/** The record that stands for an unreadable batch is where reading goes on, or where its batch begins. */
 function unreadableRecord(message: DecodedMessage, { error, lastOffset }: Lost, position: number): BusRecord {
   const record = recordOf(message)
   const offset = Math.max(record.offset, position)

@@ -99,7 +99,7 @@ export class Fetcher {
     this.#readings.delete(reading)
   }
 
-  /** Why it has not been read for some seconds; null: it has, or it rests. */
+  /** Tells why it has not been read for some seconds; null: it has, or it rests. */
   troubleOf(reading: Reading): string | null {
     const trouble = this.#readings.get(reading)?.trouble
     if (!trouble || reading.paused) return null

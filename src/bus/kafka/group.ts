@@ -176,7 +176,7 @@ function unreadable(reading: Reading, fetcher: Fetcher): string[] {
   return trouble === null ? [] : [`${topic}/${partition} cannot be read now: ${trouble}`]
 }
 
-/** How a session moves its reading. */
+/** Makes what a session moves its reading with. */
 function cursorOf(fetcher: Fetcher, reading: Reading) {
   return {
     seek(offset: number) {

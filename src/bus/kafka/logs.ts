@@ -26,7 +26,7 @@ const hints: Record<string, string> = {
 
 const closedText = 'the bus is closed'
 
-/** What is asked about the logs of partitions, beside their records. */
+/** Logs is what is asked about the logs of partitions, beside their records. */
 export class Logs {
   readonly #options: LogsOptions
   readonly #closing = Promise.withResolvers<void>()
@@ -37,7 +37,7 @@ export class Logs {
   }
 
   /**
-   * Where to begin. Fetches once, so that a missing right shows here; brokers that are away are waited for.
+   * Tells where to begin. Fetches once, so that a missing right shows here; brokers that are away are waited for.
    * @throws Error when there is no such partition, or no right to read it
    */
   locate(tp: TopicPartition, from: From): Promise<number> {

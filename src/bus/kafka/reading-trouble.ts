@@ -7,7 +7,7 @@ export const textOf = (error: unknown): string => (error instanceof Error ? erro
 const firstRestMs = 50
 export const longestRestMs = 2000
 
-/** How long to wait after so many failures in a row. */
+/** Tells how long to wait after so many failures in a row. */
 export function restMs(failures: number): number {
   return Math.min(firstRestMs * 2 ** (failures - 1), longestRestMs)
 }

@@ -100,7 +100,10 @@ async function fetchRaw(
   })
 }
 
-/** Where to read on. A batch that was cut off is asked for anew; one of which nothing tells its end is passed over. */
+/**
+ * Tells where to read on. A batch that was cut off is asked for anew; one of which nothing tells its end is passed
+ * over.
+ */
 function behind(bytes: Buffer, offset: number): number {
   let next = offset
   for (const batch of batchesIn(bytes)) next = Math.max(next, endOf(batch) + 1)
@@ -135,7 +138,7 @@ function joined(candidates: readonly Candidate[]): Candidate[] {
   return stretches
 }
 
-/** Whether the batch may hold one of the patterns: one that cannot be looked into may. */
+/** Tells whether the batch may hold one of the patterns: one that cannot be looked into may. */
 async function mayHold(batch: Buffer, patterns: readonly Buffer[]): Promise<boolean> {
   if (prefixOf(batch).magic !== newestFormat) return true
   if (contextOf(batch).isControl) return false

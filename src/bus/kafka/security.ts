@@ -3,7 +3,7 @@ import { type Settings, tlsOf } from '../../config/index.ts'
 import type { Sasl, Security } from '../wire/connecting.ts'
 import { Tokens } from './tokens.ts'
 
-/** How the settings say to connect and to sign in. */
+/** Tells how the settings say to connect and to sign in. */
 export function securityOf({ ssl, sasl }: Settings['kafka'], clock: Clock): Security {
   return { ssl: typeof ssl === 'boolean' ? ssl : () => tlsOf(ssl), sasl: sasl && saslOf(sasl, clock) }
 }

@@ -129,7 +129,7 @@ export class MemoryBroker {
     return [...this.#open.keys()]
   }
 
-  /** Whether an open transaction holds the group's progress on the partition. */
+  /** Tells whether an open transaction holds the group's progress on the partition. */
   isUnstable(groupId: string, { topic, partition }: TopicPartition): boolean {
     return [...this.#open.values()].some(
       one => one.groupId === groupId && one.parts.some(part => part.topic === topic && part.partition === partition),

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts'
 import type { Assignment, Given, Subscription } from '../session/assignment.ts'
 import { type CommitScheme, GroupError, type Joined, type MemberOf } from '../session/member.ts'
 
-/** What a member says of itself when it joins. */
+/** Joiner is what a member says of itself when it joins. */
 export interface Joiner extends Subscription {
   /** How it can commit, the better way first. */
   readonly offers: readonly CommitScheme[]
@@ -98,7 +98,7 @@ export class MemoryGroup {
     if (this.#state === 'joining') throw rebalancing()
   }
 
-  /** Whether it may commit as this member now. @throws GroupError */
+  /** Checks whether it may commit as this member now. @throws GroupError */
   checkCommit(of: MemberOf): void {
     this.#known(of)
   }

@@ -8,7 +8,7 @@ export interface Progress extends TopicPartition {
   offset: number
 }
 
-/** What an adapter has to offer for records to be read in a group. */
+/** ReadingGroup is what an adapter has to offer for records to be read in a group. */
 export interface ReadingGroup {
   transport: GroupTransport
   /** Null where there is none. */

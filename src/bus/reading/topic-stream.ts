@@ -5,7 +5,7 @@ import { partitionsOf } from '../partitions-of.ts'
 import type { Bus, Follower, From, GroupReader } from '../port.ts'
 import { RecordQueue, type Taken } from './record-queue.ts'
 
-/** What it takes to read a topic record by record. */
+/** TopicStreamOptions is what it takes to read a topic record by record. */
 export interface TopicStreamOptions {
   bus: Pick<Bus, 'partitions' | 'follow' | 'readInGroup'>
   topic: string

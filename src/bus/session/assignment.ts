@@ -1,6 +1,6 @@
 import type { TopicPartition } from '../port.ts'
 
-/** What the leader of a group decides. */
+/** Assignment is what the leader of a group decides. */
 export interface Assignment {
   /** The partitions of each member, by its id. */
   shares: ReadonlyMap<string, readonly TopicPartition[]>
@@ -10,7 +10,7 @@ export interface Assignment {
   processes: readonly string[]
 }
 
-/** What a member is told of the leader's decision. */
+/** Given is what a member is told of the leader's decision. */
 export interface Given {
   partitions: readonly TopicPartition[]
   /** null: an older busgate leads, which deals the topics that it consumes itself and tells nothing of them. */
@@ -19,7 +19,7 @@ export interface Given {
   processes: readonly string[] | null
 }
 
-/** What a member tells its leader about itself. */
+/** Subscription is what a member tells its leader about itself. */
 export interface Subscription {
   topics: readonly string[]
   /** The name of its process; null: it is an older busgate, or another program. */

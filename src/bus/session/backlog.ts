@@ -11,8 +11,8 @@ export interface SharedBacklogOptions {
 const partOfRest = 3 / 4
 
 /**
- * What the sessions of a process hold undone in memory. Half of it is for whoever needs it; the other half is dealt out in
- * equal shares, so that each session can go on however much the others hold.
+ * SharedBacklog is what the sessions of a process hold undone in memory. Half of it is for whoever needs it; the other
+ * half is dealt out in equal shares, so that each session can go on however much the others hold.
  */
 export class SharedBacklog {
   readonly #options: SharedBacklogOptions
@@ -29,13 +29,13 @@ export class SharedBacklog {
     return new BacklogShare(this)
   }
 
-  /** How much is guaranteed to each session. */
+  /** Tells how much is guaranteed to each session. */
   least(unit: keyof Backlog): number {
     const { inAll, atMost } = this.#options
     return Math.min(atMost[unit], Math.max(1, inAll[unit] / 2 / Math.max(1, this.#sharers)))
   }
 
-  /** How much a session may hold now that holds `own` of it. */
+  /** Tells how much a session may hold now that holds `own` of it. */
   most(unit: keyof Backlog, own: number): number {
     const { inAll, atMost } = this.#options
     const rest = inAll[unit] / 2 - (this.#held[unit] - own)
@@ -63,22 +63,22 @@ export class BacklogShare {
     this.#all = all
   }
 
-  /** What the session may hold however much the others hold. */
+  /** Tells what the session may hold however much the others hold. */
   get least(): Backlog {
     return { records: this.#all.least('records'), bytes: this.#all.least('bytes') }
   }
 
-  /** What the session may hold now. */
+  /** Tells what the session may hold now. */
   get most(): Backlog {
     return { records: this.#all.most('records', this.#records), bytes: this.#all.most('bytes', this.#bytes) }
   }
 
-  /** Whether nothing more is to be taken in. */
+  /** Tells whether nothing more is to be taken in. */
   get isOver(): boolean {
     return this.#used >= 1
   }
 
-  /** Whether enough is done to go on. */
+  /** Tells whether enough is done to go on. */
   get isHalfEmpty(): boolean {
     return this.#used <= 1 / 2
   }

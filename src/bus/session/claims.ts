@@ -3,7 +3,7 @@ import { claimOf } from './checkpoint.ts'
 import type { Acquired, Committed } from './driver.ts'
 import type { GroupMember, MemberOf } from './member.ts'
 
-/** What a take-over does on the wire. */
+/** ClaimSteps is what a take-over does on the wire. */
 export interface ClaimSteps {
   /** Reads what was committed last, once no transaction holds it back. */
   read(): Promise<Acquired>

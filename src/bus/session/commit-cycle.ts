@@ -13,7 +13,7 @@ export interface CommitCycleOptions {
 
 /** Whoever has a part in commits: a partition's session. */
 export interface Participant {
-  /** What there is to commit, asked for at the moment when the transaction forms. */
+  /** Tells what there is to commit, asked for at the moment when the transaction forms. */
   form(): Part
   /** Called synchronously after the commit, for all participants before anyone who waits for one of them goes on. */
   done(part: Part): void

@@ -20,7 +20,7 @@ export class Detour {
   /** The first offset that has never been read. */
   #onwardFrom = 0
 
-  /** Whether offsets are wanted that have not come yet. */
+  /** Tells whether offsets are wanted that have not come yet. */
   get active(): boolean {
     return this.#wanted.size > 0
   }
@@ -59,12 +59,12 @@ export class Detour {
     return gone
   }
 
-  /** How far the log has been read, wherever the reading stands now. */
+  /** Tells how far the log has been read, wherever the reading stands now. */
   reached(position: number): number {
     return Math.max(position, this.#onwardFrom)
   }
 
-  /** Where the reading goes on behind `position`. */
+  /** Tells where the reading goes on behind `position`. */
   next(position: number): number {
     return this.active ? position : Math.max(position, this.#onwardFrom)
   }

@@ -51,7 +51,7 @@ export interface Acquired {
   high: number
 }
 
-/** What a partition's log holds now: offsets from `low` up to, and without, `high`. */
+/** LogEnds is what a partition's log holds now: offsets from `low` up to, and without, `high`. */
 export interface LogEnds extends TopicPartition {
   low: number
   high: number
@@ -68,13 +68,13 @@ export interface Batch extends TopicPartition {
   highWatermark: number
 }
 
-/** What a group tells of itself; implemented by Ownership, called by the adapter. */
+/** GroupEvents is what a group tells of itself; implemented by Ownership, called by the adapter. */
 export interface GroupEvents {
   /** Is called before this member (re-)joins, to finish what is in flight. Resolves when the join may go on. */
   joining(): Promise<void>
   /** This member asks now to be let in to the next generation: the last one may be over at any time. */
   entering(): void
-  /** It heard nothing of what it is given there. */
+  /** This member has heard nothing of what it is given in the next generation. */
   notLetIn(): void
   /**
    * The whole new assignment.
@@ -89,13 +89,13 @@ export interface GroupEvents {
   gone(tp: TopicPartition, error: Error): void
 }
 
-/** What decides where a group starts on a partition. */
+/** PartitionHistory is what decides where a group starts on a partition. */
 export interface PartitionHistory extends TopicPartition {
   /** Whether the group ever committed an offset on it. */
   known: boolean
 }
 
-/** What sessions need of their group, as an adapter gives it. */
+/** GroupDriver is what sessions need of their group, as an adapter gives it. */
 export interface GroupDriver {
   /** @param apart one that commits by itself, though the others of this generation commit together */
   partition(tp: TopicPartition, apart?: 'apart'): PartitionDriver
@@ -104,7 +104,7 @@ export interface GroupDriver {
   /** Tells the history of all the topic's partitions. */
   history(topic: string): Promise<readonly PartitionHistory[]>
   ends(tp: TopicPartition): Promise<LogEnds>
-  /** Whether any process is a member of the group, or about to become one. */
+  /** Tells whether any process is a member of the group, or about to become one. */
   hasMembers(): Promise<boolean>
   member: GroupMembership
 }

@@ -26,8 +26,8 @@ interface Cycle {
 const emptyCycle = (): Cycle => ({ records: [], settled: [], intents: [], waiters: [], touched: false })
 
 /**
- * What one session has to commit, and who waits for it. Everything that came together until a commit forms goes with it:
- * results of finished envelopes, intents of the next.
+ * GroupCommit is what one session has to commit, and who waits for it. Everything that came together until a commit
+ * forms goes with it: results of finished envelopes, intents of the next.
  */
 export class GroupCommit implements Participant {
   readonly #options: GroupCommitOptions
@@ -40,7 +40,7 @@ export class GroupCommit implements Participant {
     this.#options = options
   }
 
-  /** Whether a commit is under way or due. */
+  /** Tells whether a commit is under way or due. */
   get busy(): boolean {
     return this.#running !== null || !this.#isClean(this.#next)
   }

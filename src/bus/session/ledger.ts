@@ -1,6 +1,6 @@
 import type { OutgoingRecord } from '../port.ts'
 
-/** What came of a POST: the records to publish, or `released`: known not to have been sent. */
+/** Outcome is what came of a POST: the records to publish, or `released`: known not to have been sent. */
 export type Outcome = readonly OutgoingRecord[] | 'released'
 
 interface Post {
@@ -62,7 +62,7 @@ export class Ledger {
     return this.#posts.get(number)?.outcome
   }
 
-  /** Whether the session had begun a POST there; then the session that is open now has been told. */
+  /** Tells whether the session had begun a POST there; then the session that is open now has been told. */
   finish(offset: number, session: object, outcome: Outcome): boolean {
     const number = this.#numberOf(offset, session)
     if (number === undefined) return false

@@ -23,8 +23,8 @@ export interface Joined extends MemberOf {
 }
 
 /**
- * How a process commits: for all its partitions together, fenced by the generation of the group, or for each partition
- * apart, fenced by an epoch of the partition's own. All members of a generation do it in one way.
+ * CommitScheme says how a process commits: for all its partitions together, fenced by the generation of the group, or
+ * for each partition apart, fenced by an epoch of the partition's own. All members of a generation do it in one way.
  */
 export type CommitScheme = 'together' | 'apart'
 
@@ -40,7 +40,7 @@ export interface GroupTransport {
   sync(member: MemberOf, assignment: Assignment | null): Promise<Given>
   heartbeat(member: MemberOf): Promise<void>
   leave(memberId: string): Promise<void>
-  /** How many partitions each of the topics has now; 0 where this process may not see it, or there is none. */
+  /** Tells how many partitions each of the topics has now; 0 where this process may not see it, or there is none. */
   partitions(topics: readonly string[]): Promise<ReadonlyMap<string, number>>
 }
 
@@ -127,7 +127,7 @@ export class GroupMember {
     return this.#synced
   }
 
-  /** How the members of that generation commit. */
+  /** Tells how the members of that generation commit. */
   get commits(): CommitScheme {
     return this.#commits
   }
@@ -137,7 +137,10 @@ export class GroupMember {
     return this.#processes
   }
 
-  /** How often a generation was not the one after the last that it took part in, or its members commit in another way. */
+  /**
+   * Tells how often a generation was not the one after the last that it took part in, or its members commit in another
+   * way.
+   */
   get breaks(): number {
     return this.#breaks
   }
@@ -157,7 +160,7 @@ export class GroupMember {
     return this.#unread
   }
 
-  /** Why the group's coordinator cannot be asked now; null: it answers. */
+  /** Tells why the group's coordinator cannot be asked now; null: it answers. */
   get trouble(): string | null {
     return this.#trouble
   }

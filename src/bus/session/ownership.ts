@@ -111,9 +111,9 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   /**
-   * Where the topic's partitions end if the group first starts on it, at their ends; none where it started long ago, so
-   * that a partition without a checkpoint is one that was added. Other processes may start at the same time: whoever was
-   * first has decided where, and its checkpoints are waited for.
+   * Tells where the topic's partitions end if the group first starts on it, at their ends; none where it started long
+   * ago, so that a partition without a checkpoint is one that was added. Other processes may start at the same time:
+   * whoever was first has decided where, and its checkpoints are waited for.
    */
   async #fresh(topic: string): Promise<readonly LogEnds[]> {
     const { startFrom, clock } = this.#options
@@ -277,7 +277,7 @@ export class Ownership implements GroupEvents, Membership {
     await Promise.all([...this.#slots.values()].map(({ session }) => session && action(session)))
   }
 
-  /** Whether a POST for a partition owned is in flight, or its outcome not committed yet. */
+  /** Tells whether a POST for a partition owned is in flight, or its outcome not committed yet. */
   #awaitsOutcomes(): boolean {
     return [...this.#slots.values()].some(({ tp }) => this.#ledger(tp).size > 0)
   }
@@ -440,7 +440,7 @@ export class Ownership implements GroupEvents, Membership {
     return ledger
   }
 
-  /** Where a partition without a checkpoint starts: one that was added, at its beginning. */
+  /** Tells where a partition without a checkpoint starts: one that was added, at its beginning. */
   #startAt(tp: TopicPartition, low: number): number {
     const end = this.#options.startFrom === 'latest' ? this.#endsAtFirst.get(keyOf(tp)) : undefined
     return Math.max(low, end ?? low) // what has come since is sent, however late the partition is opened

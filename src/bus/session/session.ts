@@ -116,7 +116,7 @@ export class PartitionSession implements Session {
     })
   }
 
-  /** Whether the take-over is done. */
+  /** Tells whether the take-over is done. */
   get started(): boolean {
     return this.position >= 0
   }

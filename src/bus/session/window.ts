@@ -30,7 +30,7 @@ export class Window {
     this.#top = base
   }
 
-  /** Whether an offset can be tracked now. */
+  /** Tells whether an offset can be tracked now. */
   fits(offset: number): boolean {
     return offset - this.base < windowSize
   }
@@ -46,7 +46,7 @@ export class Window {
     if (state !== NEW && offset >= this.#top) this.#top = offset + 1
   }
 
-  /** How many offsets from the base on may be other than new. */
+  /** Tells how many offsets from the base on may be other than new. */
   get length(): number {
     return Math.max(0, this.#top - this.base)
   }

@@ -81,7 +81,7 @@ export class Brokers {
     }
   }
 
-  /** How many partitions; 0: there is no such topic, or it may not be seen. */
+  /** Tells how many partitions; 0: there is no such topic, or it may not be seen. */
   async partitions(topic: string): Promise<number> {
     await this.#look([topic])
     return this.#view.partitions(topic)
@@ -114,7 +114,7 @@ export class Brokers {
     return (await this.#channelTo(target, 'common')).speaks(key).max
   }
 
-  /** Whether there is a version that the target speaks, too. */
+  /** Tells whether there is a version that the target speaks, too. */
   async understands(target: Target, api: Pick<Api<never, unknown>, 'key' | 'versions'>): Promise<boolean> {
     return (await this.#channelTo(target, 'common')).versionOf(api) !== null
   }

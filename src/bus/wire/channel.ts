@@ -11,7 +11,7 @@ export interface ChannelOptions {
   security: Security
   clock: Clock
   connect: Connect
-  /** It takes no more requests. Called once. */
+  /** The channel takes no more requests. Called once. */
   onEnd(): void
   /** Nothing is under way any more. */
   onClosed(): void
@@ -54,7 +54,7 @@ export class Channel {
     return this.#options.address
   }
 
-  /** Whether it takes no request any more. */
+  /** Tells whether it takes no request any more. */
   get ended(): boolean {
     return this.#ended
   }

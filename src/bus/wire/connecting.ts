@@ -2,7 +2,9 @@ import { isIP } from 'node:net'
 import type { ConnectionOptions as TlsOptions } from 'node:tls'
 import { type Connection, type ConnectionOptions, SASLMechanisms } from '@platformatic/kafka'
 
-/** How to sign in. What is secret is asked for at each connection, and again when a session is about to end. */
+/**
+ * Sasl says how to sign in. What is secret is asked for at each connection, and again when a session is about to end.
+ */
 export type Sasl =
   | { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: () => string }
   | { mechanism: 'oauthbearer'; token: () => Promise<string> }
@@ -12,7 +14,7 @@ export interface Address {
   port: number
 }
 
-/** How a connection is opened; in the hands of tests that cut the wire. */
+/** Connect says how a connection is opened; in the hands of tests that cut the wire. */
 export type Connect = (connection: Connection, address: Address) => Promise<void>
 
 export interface Security {

@@ -1,6 +1,6 @@
 import { GenericError, protocolErrors, protocolErrorsCodesById, UserError } from '@platformatic/kafka'
 
-/** What a broker answered instead of what it was asked for. */
+/** ProtocolError is what a broker answered instead of what it was asked for. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError'
   /** The protocol's name of the code, such as NOT_COORDINATOR. */

@@ -8,7 +8,7 @@ const lastEpoch = 2 ** 31 - 1
 /** The broker has forgotten the session: it keeps those of so many clients, and none over a restart. */
 const forgotten = ['FETCH_SESSION_ID_NOT_FOUND', 'INVALID_FETCH_SESSION_EPOCH', 'FETCH_SESSION_TOPIC_ID_ERROR']
 
-/** What the broker was asked for last of a partition, and the end of the log that it told last. */
+/** Known is what the broker was asked for last of a partition, and the end of the log that it told last. */
 interface Known {
   tp: TopicPartition
   offset: number
@@ -77,7 +77,7 @@ export class FetchSession {
     return isMoved
   }
 
-  /** Those that are wanted no more. */
+  /** Tells which partitions are wanted no more. */
   #left({ partitions }: FetchRequest): TopicPartition[] {
     if (this.#known.size === partitions.length) return []
     const left = [...this.#known].flatMap(({ tp, wantedIn }) => (wantedIn < this.#fetches ? tp : []))

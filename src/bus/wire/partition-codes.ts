@@ -2,7 +2,7 @@ import type { TopicPartition } from '../port.ts'
 import { protocolError } from './errors.ts'
 import type { WireReader } from './fields.ts'
 
-/** What a broker answered; Brokers makes an exception of another code than 0. */
+/** BrokerAnswer is what a broker answered; Brokers makes an exception of another code than 0. */
 export interface BrokerAnswer {
   errorCode: number
   errorMessage?: string

@@ -10,7 +10,10 @@ const leastMs = 500
 const firstPauseMs = 2
 const longestPauseMs = 50
 
-/** How long what was refused may be tried again: until a limit in all, or until something else has failed for good. */
+/**
+ * Patience says how long what was refused may be tried again: until a limit in all, or until something else has failed
+ * for good.
+ */
 export class Patience {
   readonly #clock: Clock
   readonly #until: number

@@ -11,7 +11,7 @@ export interface ProduceOptions {
   patience: Patience
 }
 
-/** What became of a batch that is not known to be written. */
+/** Unwritten is what became of a batch that is not known to be written. */
 export interface Unwritten<B extends EncodedBatch> {
   batch: B
   error: Error
@@ -32,7 +32,7 @@ const passing = new Set([
   ...['NOT_ENOUGH_REPLICAS', 'NOT_ENOUGH_REPLICAS_AFTER_APPEND', 'CONCURRENT_TRANSACTIONS'],
 ])
 
-/** Whether the same batch may be sent again: its sequence number keeps it from being written twice. */
+/** Tells whether the same batch may be sent again: its sequence number keeps it from being written twice. */
 const mayPass = (error: Error) => !(error instanceof ProtocolError) || passing.has(error.type)
 
 /** The leader is the right one. */

@@ -3,7 +3,10 @@ import type { TopicPartition } from '../port.ts'
 /** Numbers begin anew behind it. */
 const mask = 0x7fffffff
 
-/** How many records an epoch of a producer has written to each partition, by which brokers know a batch that is sent again. */
+/**
+ * Sequences says how many records an epoch of a producer has written to each partition, by which brokers know a batch
+ * that is sent again.
+ */
 export class Sequences {
   readonly #next = new Map<string, number>()
 

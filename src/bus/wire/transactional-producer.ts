@@ -199,8 +199,9 @@ export class TransactionalProducer {
   }
 
   /**
-   * Whether transactions begin by themselves. With several brokers each adds what it holds, all at once, and all but one have to
-   * wait for 20 ms: with three it takes three times as long as an explicit one, with one broker three quarters.
+   * Tells whether transactions begin by themselves. With several brokers each adds what it holds, all at once, and all
+   * but one have to wait for 20 ms: with three it takes three times as long as an explicit one, with one broker three
+   * quarters.
    */
   get #isImplicit(): boolean {
     const { brokers, implicit = this.#knowsImplicit && brokers.nodes().length === 1 } = this.#options
