@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv6 } from 'node:net'
 
-/** Whether a proxy at this address is believed about who its clients are. */
+/** Trusts says whether a proxy at this address is believed about who its clients are. */
 export type Trusts = (address: string) => boolean
 
 /** @param ranges addresses, or ranges such as 10.0.0.0/8 */

@@ -55,7 +55,10 @@ export function readBody(
 
 const leastRoom = 1024
 
-/** Whether more is to come of a refused request than is worth the while to read: its connection ends with the answer. */
+/**
+ * Tells whether more is to come of a refused request than is worth the while to read: its connection ends with the
+ * answer.
+ */
 export function isEndless({ complete, headers }: IncomingMessage, maxBytes: number): boolean {
   return !complete && !(Number(headers['content-length']) <= maxBytes)
 }
@@ -112,7 +115,7 @@ function flawOf(text: string, maxDepth: number): 'too_deep' | 'duplicate_name' |
   return null
 }
 
-/** Where the string that begins here has its second quote; the text's length where it has none. */
+/** Tells where the string that begins here has its second quote; the text's length where it has none. */
 function endOfString(text: string, start: number): number {
   let at = start + 1
   while (at < text.length && text.charCodeAt(at) !== quoteMark) at += text.charCodeAt(at) === backslash ? 2 : 1

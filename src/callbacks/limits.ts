@@ -1,6 +1,6 @@
 import { definitions, type Settings } from '../config/index.ts'
 
-/** What operators may set. */
+/** SettableLimits is what operators may set. */
 type SettableLimits = Pick<
   Settings['callbacks'],
   | 'connections'

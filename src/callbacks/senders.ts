@@ -125,7 +125,7 @@ export class Senders {
   }
 }
 
-/** Whether an address may take that much in all while so much stays free. */
+/** Tells whether an address may take that much in all while so much stays free. */
 function fits(taken: number, free: number, most: number, share: number): boolean {
   if (free < 0 || share === 1) return free >= 0
   return taken <= Math.max(1, few * most) || taken <= Math.min(share * most, free - keptForFew * most)

@@ -1,6 +1,6 @@
 import type { TraceContext } from '../telemetry/trace.ts'
 
-/** What a hook address stands for: one command, without its phone or text. */
+/** TokenSubject is what a hook address stands for: one command, without its phone or text. */
 export interface TokenSubject {
   account: string
   id: bigint

@@ -3,7 +3,7 @@ import { createDayKeys, type DayKey, type HookKey, tokenVersion } from './day-ke
 import { GcmSealer, nonceBytes, tagBytes } from './gcm.ts'
 import { dayMs, type OpenedSubject, packSubject, subjectRoom, type TokenSubject, unpackSubject } from './subject.ts'
 
-/** Why a token does not open. `unknown_key`: perhaps a key that this process has not been given yet. */
+/** TokenFault says why a token does not open. `unknown_key`: perhaps a key that this process has not been given yet. */
 export type TokenFault = 'malformed' | 'unknown_key' | 'forged' | 'expired'
 
 type Opened<T> = ({ ok: true } & T) | { ok: false; reason: TokenFault }
