@@ -49,7 +49,7 @@ export const run = command({
   },
 })
 
-/** How late a request may be answered that is in flight when the stop begins. */
+/** Tells how late a request may be answered that is in flight when the stop begins. */
 const inFlightMs = ({ kafka, gateway }: Settings) => Math.max(kafka.drainMs, gateway.timeoutMs)
 
 async function supervise(worker: Worker, stopAsked: Promise<Signal>, ms: number, logger: Logger): Promise<number> {

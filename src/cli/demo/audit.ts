@@ -7,7 +7,7 @@ import type { SchemaRegistry } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
 import { indexOf } from './scenario.ts'
 
-/** What is on the topics, as a consumer from outside reads it; by the number of the command. */
+/** Audit is what is on the topics, as a consumer from outside reads it; by the number of the command. */
 export interface Audit {
   /** The final result's. */
   outcomes: (SendResult['outcome'] | undefined)[]

@@ -11,7 +11,7 @@ export interface DemoBus {
   stop(): Promise<void>
 }
 
-/** Whether the variables name real brokers. */
+/** Tells whether the variables name real brokers. */
 export function brokersAreNamed(): boolean {
   const brokers = process.env.BUSGATE_KAFKA_BROKERS
   return Boolean(brokers) && brokers !== 'embedded'

@@ -27,7 +27,7 @@ export async function goOn(stage: RunningDemo, first: number, interrupted: Abort
   }
 }
 
-/** It becomes a dead letter. */
+/** Puts a record on the bus that becomes a dead letter. */
 async function writeNonsense({ bus, demo: { settings } }: RunningDemo): Promise<void> {
   const publisher = await bus.publisher()
   const topic = settings.topics.commands.at(-1)!

@@ -1,7 +1,10 @@
 const redrawMs = 100
 const lineMs = 1000
 
-/** What happens now, on standard error: some lines that are rewritten on a terminal, else a line every second. */
+/**
+ * ProgressDisplay is what happens now, on standard error: some lines that are rewritten on a terminal, else a line
+ * every second.
+ */
 export interface ProgressDisplay {
   /** A line that stays. */
   say(line: string): void

@@ -51,7 +51,7 @@ export function silentOf(index: number): NewCommand {
   } as NewCommand
 }
 
-/** How many callbacks the gateway owes for this command once it has executed it. */
+/** Tells how many callbacks the gateway owes for this command once it has executed it. */
 export function callbacksOf(index: number): number {
   const type = typeOf(index)
   return operations[type].hook === 'none' ? 0 : endingOf(type, phoneOf(index)).callbacks

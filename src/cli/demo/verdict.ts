@@ -14,7 +14,7 @@ export interface KindRow {
   states: CountByName
 }
 
-/** What became of the demo's commands, the topics held against the gateway's own books. */
+/** Verdict is what became of the demo's commands, the topics held against the gateway's own books. */
 export interface Verdict {
   commands: number
   kinds: KindRow[]
@@ -88,7 +88,7 @@ export function judge(count: number, audit: Audit, sandbox: Sandbox): Verdict {
   return { ...verdict, ok: isAsPromised(verdict) }
 }
 
-/** How many status events are not on the topic that the callbacks of the messages executed so far owe. */
+/** Tells how many status events are not on the topic that the callbacks of the messages executed so far owe. */
 export function missingStatuses(count: number, audit: Audit, sandbox: Sandbox): number {
   let missing = 0
   for (let index = 0; index < count; index++) {

@@ -12,7 +12,7 @@ export interface Finding {
   mend?: string
 }
 
-/** What a check finds out for those after it. */
+/** Facts is what a check finds out for those after it. */
 export interface Facts {
   settings: Settings
   /** Base address of a gateway that was reached. */

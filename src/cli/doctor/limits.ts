@@ -11,7 +11,7 @@ interface BrokerLimit {
   name: string
   /** null: it is kept. */
   broken(value: number, settings: Settings): string | null
-  /** What the brokers should have. */
+  /** Tells what the brokers should have. */
   wanted(settings: Settings): number
 }
 

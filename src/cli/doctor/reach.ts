@@ -3,7 +3,7 @@ import { isIP, type Socket, connect as tcpConnect } from 'node:net'
 import { type TLSSocket, type ConnectionOptions as TlsOptions, connect as tlsConnect } from 'node:tls'
 import { type Finding, failed, ok, warning } from './check.ts'
 
-/** Where somebody has to listen. */
+/** ListeningAddress says where somebody has to listen. */
 export interface ListeningAddress {
   host: string
   port: number

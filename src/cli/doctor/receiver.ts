@@ -118,7 +118,7 @@ function judge(url: string, answer: HttpAnswer | Error, own: OwnReceiver | null,
   return failed(what, `have it pass POST /hooks/… on to ${variableOf('callbacks.port')}, or correct ${publicUrl}`)
 }
 
-/** How it was judged. */
+/** Says by what the receiver was judged. */
 function whom(own: OwnReceiver | null, isOurs: boolean): string {
   if (own) return own.called() ? 'the one started here for this' : 'one elsewhere, not the one started here for this'
   return isOurs ? 'one that runs already' : 'one elsewhere, for this process runs none'

@@ -40,7 +40,7 @@ function plainText({ gateway, registry, kafka }: Settings): Finding[] {
   return findings
 }
 
-/** Whether others than this machine see what is sent there. */
+/** Tells whether others than this machine see what is sent there. */
 function isOpen(url: string): boolean {
   const { protocol, hostname } = new URL(url)
   return protocol === 'http:' && !/^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname)
@@ -83,7 +83,7 @@ function weakKeys({ callbacks }: Settings): Finding[] {
   )
 }
 
-/** How much chance a text can hold at most, by the characters that it is made of. */
+/** Tells how much chance a text can hold at most, by the characters that it is made of. */
 function bitsOf(text: string): number {
   const distinct = new Set(text).size
   // Among so many random characters so few different ones do not happen.

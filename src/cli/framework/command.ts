@@ -15,7 +15,7 @@ export interface Flag<T> {
 
 export type Flags = Record<string, Flag<unknown>>
 
-/** What was given, by the flags' names; a flag that was not given is left out. */
+/** FlagValues is what was given, by the flags' names; a flag that was not given is left out. */
 export type FlagValues<F extends Flags> = { [K in keyof F]?: F[K] extends Flag<infer T> ? T : never }
 
 export interface CliCommand<F extends Flags = Flags> {

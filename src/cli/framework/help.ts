@@ -1,6 +1,6 @@
 import type { CliCommand, CommandList } from './command.ts'
 
-/** What `busgate --help` says. */
+/** Writes what `busgate --help` says. */
 export function overview(commands: CommandList): string {
   const rows = Object.entries(commands).flatMap(([name, { summary }]): Row[] => (summary ? [[name, summary]] : []))
   return [
@@ -14,7 +14,7 @@ export function overview(commands: CommandList): string {
   ].join('\n')
 }
 
-/** What `busgate COMMAND --help` says. */
+/** Writes what `busgate COMMAND --help` says. */
 export function commandHelp(name: string, { about, flags }: CliCommand): string {
   const rows = Object.entries(flags).map(
     ([flag, { value, help }]): Row => [`--${flag}${value === null ? '' : ` ${value}`}`, help],

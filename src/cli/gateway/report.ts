@@ -3,7 +3,7 @@ import { isOperationType, isSendType, operations, stringifyJson } from '../../pr
 import { printable } from '../framework/printable.ts'
 import { aligned, lineOf, linesOf } from './output.ts'
 
-/** What became of one operation. */
+/** OperationResult is what became of one operation. */
 export type OperationResult = { ok: true; data: unknown } | { ok: false; error: GatewayError }
 
 /** An operation as it was given. */
@@ -56,7 +56,7 @@ function complaint(error: GatewayError, asked: readonly AskedOperation[]): strin
   return `${printable(error.message)} (${error.code})${certainty(error, asked)}`
 }
 
-/** Whether it may have been executed, where that makes a difference. */
+/** Tells whether it may have been executed, where that makes a difference. */
 function certainty(error: GatewayError, asked: readonly AskedOperation[]): string {
   if (error instanceof UnreadablePayloadError) return ''
   const types = asked.map(({ type }) => type).filter(isOperationType)

@@ -9,7 +9,10 @@ import type { Settings } from '../../config/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { describeTransaction, type Right, rightsIn } from './questions.ts'
 
-/** What can be asked of the brokers beside reading and writing records. Nothing is tried for longer than some seconds. */
+/**
+ * Cluster is what can be asked of the brokers beside reading and writing records. Nothing is tried for longer than some
+ * seconds.
+ */
 export interface Cluster {
   nodes: readonly NodeAddress[]
   /** The names of those that a node, where it says that it listens, does not understand in any version that busgate speaks. */

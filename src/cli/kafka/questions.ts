@@ -1,6 +1,6 @@
 import { defineApi } from '../../bus/wire/api.ts'
 
-/** What an account may do with a topic or a group, as far as it matters here. */
+/** Right is what an account may do with a topic or a group, as far as it matters here. */
 export type Right = 'READ' | 'WRITE' | 'DESCRIBE' | 'DESCRIBE_CONFIGS'
 
 /** Bits of `authorized_operations`: the codes of org.apache.kafka.common.acl.AclOperation. */

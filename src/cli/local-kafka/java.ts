@@ -12,7 +12,7 @@ export function javaCommand(): string {
   return process.env.JAVA_HOME ? join(process.env.JAVA_HOME, 'bin', 'java') : 'java'
 }
 
-/** Whether a local Kafka can be started here: a JVM from 17 on and, until the cache is filled, Maven. */
+/** Tells whether a local Kafka can be started here: a JVM from 17 on and, until the cache is filled, Maven. */
 export function javaAvailable(): Promise<Availability> {
   answer ??= look()
   return answer

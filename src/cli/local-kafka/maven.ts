@@ -52,7 +52,7 @@ log4j.appender.stderr.layout=org.apache.log4j.PatternLayout
 log4j.appender.stderr.layout.ConversionPattern=[%d] %p %m (%c)%n
 `
 
-/** Whether everything has been fetched before: then Maven is not needed. */
+/** Tells whether everything has been fetched before: then Maven is not needed. */
 export function fetched(): boolean {
   return existsSync(kafkaFolder(kafkaVersion)) && existsSync(registryFolder)
 }

@@ -1,4 +1,4 @@
-/** Where a node listens: for clients and other nodes, and for the controllers' quorum. */
+/** NodeListeners says where a node listens: for clients and other nodes, and for the controllers' quorum. */
 export interface NodeListeners {
   id: number
   host: string

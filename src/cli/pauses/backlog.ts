@@ -3,7 +3,7 @@ import { partitionsOf } from '../../bus/partitions-of.ts'
 import type { Bus } from '../../bus/port.ts'
 import type { Settings } from '../../config/index.ts'
 
-/** How many commands of each topic stand behind the group's progress: they wait, or are on their way. */
+/** Tells how many commands of each topic stand behind the group's progress: they wait, or are on their way. */
 export async function backlogOf(bus: Bus, { kafka, topics }: Settings): Promise<{ topic: string; commands: number }[]> {
   const counts = await partitionsOf(bus, topics.commands)
   const ending = AbortSignal.timeout(10_000)

@@ -3,7 +3,10 @@ import type { Settings } from '../../config/index.ts'
 import { registryLogin } from '../../records/open.ts'
 import { loginHeaders, loginSettings } from '../../records/registry-login.ts'
 
-/** What Confluent's interface offers beside writing and reading records: subjects, their versions and their levels. */
+/**
+ * RegistryAdmin is what Confluent's interface offers beside writing and reading records: subjects, their versions and
+ * their levels.
+ */
 export interface RegistryAdmin {
   /** Compatibility level of subjects that have none of their own. */
   levelOfAll(): Promise<string>

@@ -65,7 +65,7 @@ export async function inspect(
   }
 }
 
-/** Whether ours reads theirs, and for the full level theirs ours, as the worker itself reads. */
+/** Tells whether ours reads theirs, and for the full level theirs ours, as the worker itself reads. */
 function conflict(ours: object, theirs: object, level: Level): string | null {
   if (!('fields' in theirs)) return 'is no record'
   const backward = complaintOf(ours, theirs)

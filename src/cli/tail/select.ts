@@ -36,7 +36,7 @@ export interface RecordFilters {
   state?: string
 }
 
-/** Whether the record can be one of them. Every result and status event has its id as its key. */
+/** Tells whether the record can be one of them. Every result and status event has its id as its key. */
 export function mayMatch({ key }: BusRecord, { id }: RecordFilters): boolean {
   return id === undefined || key?.toString() === String(id)
 }

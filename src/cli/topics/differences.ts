@@ -4,7 +4,7 @@ import { count } from '../../words.ts'
 import type { Topic } from '../kafka/cluster.ts'
 import type { PlannedTopic } from './plan.ts'
 
-/** Where an existing topic is not as busgate wants it. */
+/** Difference says where an existing topic is not as busgate wants it. */
 export interface Difference {
   /** Whether busgate refuses to run with it, or may lose records; else it is less safe than it could be. */
   grave: boolean

@@ -52,7 +52,7 @@ export function planTopics(settings: Settings, circumstances: ClusterState): Pla
 
 const grouped = topicUses.filter(use => topology[use].partitions.startsWith('of '))
 
-/** Those that must have as many partitions as this one, itself among them. */
+/** Tells which topics must have as many partitions as this one, itself among them. */
 function sharing(use: TopicUse): TopicUse[] {
   return grouped.includes(use) ? grouped.filter(one => topology[one].partitions === topology[use].partitions) : [use]
 }
