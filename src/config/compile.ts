@@ -16,7 +16,8 @@ export interface AccountSettings {
 type SaslSettings = NonNullable<ReturnType<typeof saslOf>>
 
 /**
- * What the program works with: one section a room, with what a user may leave out or write in several ways resolved.
+ * Settings is what the program works with: one section a room, with what a user may leave out or write in several ways
+ * resolved.
  */
 export interface Settings {
   /** The brokers, and how this process works with them. */

@@ -132,7 +132,7 @@ export const crossChecks: CrossCheck[] = [
   },
 ]
 
-/** Whether a port can be taken only once at the two addresses: some stand for every one of the machine. */
+/** Tells whether a port can be taken only once at the two addresses: some stand for every one of the machine. */
 function meet(...hosts: [string, string]): boolean {
   const [one, other] = hosts.map(addressesOf) as [string[], string[]]
   const all = [...one, ...other]

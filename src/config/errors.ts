@@ -28,7 +28,7 @@ function line(problem: SettingProblem): string {
   return `  ${path} (${placesOf(problem)}): ${what}.${example === undefined ? '' : ` Example: ${example}`}`
 }
 
-/** Where it was given, and the variable that sets it. */
+/** Tells where it was given, and the variable that sets it. */
 function placesOf({ where, variable }: SettingProblem): string {
   return variable === undefined || where.includes(variable) ? where : `${where}; variable ${variable}`
 }

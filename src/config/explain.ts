@@ -2,7 +2,7 @@ import { definitions, type Setting, type SettingPath } from './definitions.ts'
 import { descriptionOf } from './kinds.ts'
 import { matchPath, pathOfVariable, settingsBelow, variableOf } from './names.ts'
 
-/** What there is to know about a setting before it has a value. */
+/** Explanation is what there is to know about a setting before it has a value. */
 export interface Explanation {
   path: string
   variable: string

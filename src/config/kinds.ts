@@ -17,7 +17,7 @@ function kind<T extends z.ZodType>(description: string, make: (message: string) 
   return make(`expected ${description}`).meta({ description })
 }
 
-/** What a value of this kind is. */
+/** Tells what a value of this kind is. */
 export function descriptionOf(type: z.ZodType): string {
   const { description } = type.meta() ?? {}
   if (!description) throw new Error('a kind of setting without a description')

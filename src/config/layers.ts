@@ -10,7 +10,7 @@ export interface GivenValue extends Match {
   value: unknown
 }
 
-/** What one source of settings says, and what of it names no setting. */
+/** Layer is what one source of settings says, and what of it names no setting. */
 export interface Layer {
   given: GivenValue[]
   problems: SettingProblem[]
@@ -102,7 +102,7 @@ function yamlProblem(message: string, where: string): SettingProblem {
   return { path: 'YAML', where, what: message.split(': ')[0]! }
 }
 
-/** Where in the file the last of these keys stands that can be found; an alias ends the search. */
+/** Tells where in the file the last of these keys stands that can be found; an alias ends the search. */
 function offsetOf(node: unknown, keys: string[]): number {
   let offset = 0
   let current = node

@@ -1,7 +1,7 @@
 import type { Settings } from './compile.ts'
 
 type Names = Settings['topics']
-/** What a topic is there for. Its names are in the setting `topics.` with this word behind it. */
+/** TopicUse is what a topic is there for. Its names are in the setting `topics.` with this word behind it. */
 export type TopicUse = keyof Names
 export type Role = Settings['roles'][number]
 export type TopicRight = 'READ' | 'WRITE'
@@ -93,7 +93,7 @@ export function topicsWhere(names: Names, isSo: (facts: TopicFacts) => boolean):
   return topicsIn(names).flatMap(({ topic, use }) => (isSo(topology[use]) ? [topic] : []))
 }
 
-/** What the roles of a process need to do with a topic. */
+/** Tells what the roles of a process need to do with a topic. */
 export function rightsOf(use: TopicUse, { roles, delivery }: Pick<Settings, 'roles' | 'delivery'>): TopicRight[] {
   const { rights, readForAnswers } = topology[use]
   const needed = roles.flatMap(role =>

@@ -12,7 +12,7 @@ type GivenAs<T> = T extends readonly (infer E)[]
 
 type Definition<P extends SettingPath> = (typeof definitions)[P]
 
-/** What may be given for each setting, by its path. The file of a secret is named by a text. */
+/** GivenValues is what may be given for each setting, by its path. The file of a secret is named by a text. */
 export type GivenValues = {
   [P in SettingPath]: Definition<P> extends { secret: true } ? string : GivenAs<NonNullable<ValueOf<Definition<P>>>>
 }
