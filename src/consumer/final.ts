@@ -18,8 +18,8 @@ export interface MessageId {
 const tellsMost: readonly SendResult['outcome'][] = ['SENT', 'UNRESOLVED', 'REJECTED', 'EXPIRED', 'INVALID', 'UNKNOWN']
 
 /**
- * What became of one command record, or of all commands with one id: its final result among these, in whatever order they
- * come; null: it is not there yet.
+ * Tells what became of one command record, or of all commands with one id: its final result among these, in whatever
+ * order they come; null: it is not there yet.
  *
  * Every command record has one final result. Of an id that came twice the second record ends as DUPLICATE, which says
  * nothing of the message, so it does not count for an id.
@@ -35,7 +35,7 @@ export function finalOf(results: Iterable<SendResult>, of: CommandPlace | Messag
   return found
 }
 
-/** Whether the result says in the end what became of the message with this id. */
+/** Tells whether the result says in the end what became of the message with this id. */
 export function isFinalOf(result: SendResult, of: MessageId): boolean {
   return result.final && isAbout(result, of)
 }

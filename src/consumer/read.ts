@@ -42,7 +42,7 @@ export interface FromGroup {
   startFrom?: Beginning
 }
 
-/** What a reader works with; for tests and for processes that have several readers. */
+/** ReaderOptions is what a reader works with; for tests and for processes that have several readers. */
 export interface ReaderOptions {
   /** Where log lines go; without it, nothing is logged. */
   logger?: Logger
@@ -86,13 +86,13 @@ export class UnreadableRecordError extends Error {
 }
 
 /**
- * What became of commands, as the committed records of `topics.results`, in the order of their offsets within each
- * partition. Reading begins when the first record is asked for. Brokers that are away are waited for.
+ * Tells what became of commands, as the committed records of `topics.results`, in the order of their offsets within
+ * each partition. Reading begins when the first record is asked for. Brokers that are away are waited for.
  *
  * From a group, a record counts as worked on when the next one is asked for. Whoever breaks out of the loop, throws inside
  * it or dies gets its last record again: each comes at least once.
  * @throws SettingsError when the settings name no brokers; from the loop Error when the topic does not
- *   exist, a right is missing, or a record cannot be read
+ * exist, a right is missing, or a record cannot be read
  */
 export function readResults(settings: Settings, options: ReadOptions): Endable<Received<SendResult>> {
   return read<SendResult>(settings, settings.topics.results, schemas.result, options)
