@@ -23,13 +23,13 @@ export interface AnsweredOptions {
 /** A session whose records wait until it is known which of them were answered before. */
 export interface Question {
   session: Session
-  /** Of what waits now: the lowest offset, and the timestamps. */
+  /** Tells the lowest offset, and the timestamps, of the records that wait now. */
   waiting: () => { from: number; timestamps: readonly number[] }
-  /** It is known now what became of the first of them, and of many behind. */
+  /** Called when it is known what became of the first record that waits, and of many behind it. */
   answered: () => void
 }
 
-/** So many offsets are looked up at a time in one process. Their table takes 32 MiB; the rest is looked up after them. */
+/** One process looks up this many offsets at a time. Their table takes 32 MiB; the rest is looked up after them. */
 const offsetsAtOnce = 2_000_000
 /** Clocks of producers differ by less than this. */
 const skewMs = 60_000
@@ -66,14 +66,14 @@ export class Answered {
     options.telemetry.on('cycle.committed', this.#letGo)
   }
 
-  /** What keeps commands waiting now, if so. */
+  /** Tells what keeps commands waiting now, if so. */
   get reason(): string | null {
     if (!this.#reading) return null
     const trouble = this.#gap ?? this.#refusal
     return trouble?.message ?? `${this.#options.topics.results} is read for what was answered before`
   }
 
-  /** What is known of the record; undefined: ask. */
+  /** Tells what is known of the record; undefined: ask. */
   of(session: Session, offset: number): Answers | undefined {
     const answers = this.#found.get(session)
     return answers?.covers(session, offset) ? answers : undefined

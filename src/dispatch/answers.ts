@@ -16,8 +16,8 @@ const keyOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 const mostAttempts = 100
 
 /**
- * What the results, dead letters and doubts say of the records that wait, kept as a table of hashes: 8 bytes each, at
- * most half of it used. That two of some millions are equal is less likely than one in a hundred thousand.
+ * Answers is what the results, dead letters and doubts say of the records that wait, kept as a table of hashes: 8 bytes
+ * each, at most half of it used. That two of some millions are equal is less likely than one in a hundred thousand.
  */
 export class Answers {
   readonly #ranges = new Map<string, { from: number; until: number }>()
@@ -77,17 +77,17 @@ export class Answers {
     if (omitted !== null) this.#add('omitted', doubt, doubt.offset, doubt.timestamp, attempts)
   }
 
-  /** Whether the command at the offset has a result, be it that it is in doubt. */
+  /** Tells whether the command at the offset has a result, be it that it is in doubt. */
   isAnswered(tp: TopicPartition, offset: number, { id, account }: Subject): boolean {
     return this.#has('answered', tp, offset, id, account)
   }
 
-  /** Whether the record is among the dead letters. */
+  /** Tells whether the record is among the dead letters. */
   isBuried(tp: TopicPartition, { offset, timestamp }: BusRecord): boolean {
     return this.#has('buried', tp, offset, timestamp)
   }
 
-  /** Whether the command in the doubt has its final result, or a later doubt. */
+  /** Tells whether the command in the doubt has its final result, or a later doubt. */
   isResolved(doubt: Doubt, { id, account }: Subject): boolean {
     return (
       this.#has('resolved', doubt, doubt.offset, id, account) ||

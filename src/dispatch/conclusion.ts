@@ -3,11 +3,11 @@ import type { ResultDetails } from '../records/result.ts'
 import { readPayload } from '../records/result-payload.ts'
 import type { ExpiryCode, Pending } from './pending.ts'
 
-/** What the answer means for a command, with what is known of its earlier POSTs. */
+/** Conclusion is what the answer means for a command, with what is known of its earlier POSTs. */
 export type Conclusion =
-  /** Its final result. */
+  /** The command has its final result. */
   | { kind: 'result'; details: ResultDetails }
-  /** Perhaps sent. */
+  /** The command was perhaps sent. */
   | { kind: 'doubt' }
   /** Known not to have been sent, by a ceiling: it waits again, and this was no attempt. */
   | { kind: 'again' }

@@ -19,7 +19,7 @@ import { ResultTally } from './result-tally.ts'
 export interface Envelope {
   account: Account
   pendings: Pending[]
-  /** Their offsets, by the sessions that they are of. */
+  /** The commands' offsets, by the sessions that they are of. */
   parts: ReadonlyMap<Session, readonly number[]>
   leave: Leave
   /** How its commands wait again if it is not sent. */
@@ -27,8 +27,8 @@ export interface Envelope {
 }
 
 /**
- * How commands that were not sent wait again: the next to go, when they are ready again, as a half that goes by itself as
- * before, in halves that go each by itself, or as a suspect (one).
+ * Return says how commands that were not sent wait again: the next to go, when they are ready again, as a half that
+ * goes by itself as before, in halves that go each by itself, or as a suspect (one).
  */
 export type Return = 'first' | 'later' | 'half' | 'halved' | 'suspect'
 
@@ -114,7 +114,8 @@ export class Delivery {
   }
 
   /**
-   * It is not sent: its intents are taken back, and all wait again. Resolves when that is committed.
+   * Takes an envelope back that is not sent: its intents are undone, and all its commands wait again. Resolves when that is
+   * committed.
    * @param refusing sessions that have not committed theirs
    */
   async takeBack(envelope: Envelope, refusing: ReadonlySet<Session> = new Set()): Promise<void> {
@@ -153,7 +154,7 @@ export class Delivery {
     return pendings.some(pending => expiry(pending, now, maxAgeMs)) ? 'a command expired' : null
   }
 
-  /** Those whose callbacks cannot be heard now wait for that without a slot; the others are the next to go. */
+  /** Commands whose callbacks cannot be heard now wait for that without a slot; the others are the next to go. */
   #holdBack({ pendings }: Envelope, unheard: ReadonlySet<Pending>, tally: ResultTally): void {
     const others = pendings.filter(pending => pending.proof || !unheard.has(pending))
     if (others.length > 0) this.#release(others, 'first', tally)
@@ -191,7 +192,9 @@ export class Delivery {
     if (again.length > 0) this.#throttled(account, again, tally)
   }
 
-  /** Where their account goes on they wait by themselves, for they would be throttled again at once. */
+  /**
+   * Commands that were throttled wait by themselves where their account goes on: they would be throttled again at once.
+   */
   #throttled(account: Account, pendings: readonly Pending[], tally: ResultTally): void {
     const goesOn = account.gate.state === 'closed'
     const now = this.#options.clock.monotonic()
@@ -234,7 +237,7 @@ export class Delivery {
   }
 }
 
-/** Those that were POSTed before and whose callbacks cannot be heard now. */
+/** Tells which commands were POSTed before and have callbacks that cannot be heard now. */
 async function unheardOf(pendings: readonly Pending[]): Promise<Set<Pending>> {
   const unheard = new Set<Pending>()
   const ask = async (pending: Pending) => {

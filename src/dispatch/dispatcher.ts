@@ -92,13 +92,13 @@ export class Dispatcher {
     this.pump()
   }
 
-  /** What is on its way and could end. */
+  /** Names what is on its way and could end. */
   *underWay(): Iterable<{ what: string }> {
     for (const one of this.#inFlight) if (one.couldEnd) yield one
     yield* this.#slots.underWay
   }
 
-  /** Whether commands wait for an account that may not send now. */
+  /** Tells whether commands wait for an account that may not send now. */
   get heldBack(): boolean {
     return this.#lanes.heldBack
   }
@@ -184,9 +184,9 @@ export class Dispatcher {
   }
 
   /**
-   * Whether the slots will soon have need of an envelope of the topic, and a kill would not leave too much in doubt. Those
-   * of less urgent topics are no reason against it, and more urgent ones leave it the part that is its turn. The room of
-   * one envelope is kept for the most urgent topic.
+   * Tells whether the slots will soon have need of an envelope of the topic, and a kill would not leave too much in
+   * doubt. Those of less urgent topics are no reason against it, and more urgent ones leave it the part that is its
+   * turn. The room of one envelope is kept for the most urgent topic.
    */
   #mayForm(urgency: number): boolean {
     const { maxOperations, maxIntents } = this.#options
@@ -261,7 +261,7 @@ export class Dispatcher {
     this.#end(flight)
   }
 
-  /** It has its slot. */
+  /** Sends an envelope that has its slot. */
   async #send(flight: InFlight): Promise<void> {
     const { clock } = this.#options
     const { envelope } = flight

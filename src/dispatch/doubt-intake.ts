@@ -118,7 +118,7 @@ export class DoubtIntake {
     this.#options.resolver.resolve(pending, doubt.postedAt, postedSince(doubt, this.#options.maxAgeMs))
   }
 
-  /** Its id and account are enough to find out whether it was sent. */
+  /** Resolves a doubt without its command: id and account are enough to find out whether it was sent. */
   #resolveWithoutCommand(arrival: Arrival, doubt: Doubt, why: string): void {
     const { record } = arrival
     const id = idOf(record)
@@ -212,8 +212,8 @@ export class DoubtIntake {
 const idOf = ({ key }: BusRecord) => idIn(key?.toString() ?? '')
 
 /**
- * When its first POST can have begun at the earliest. A doubt of an earlier version does not always know: then it is as
- * old as commands may become, since the clock of its producer may be ahead.
+ * Tells when its first POST can have begun at the earliest. A doubt of an earlier version does not always know: then it
+ * is as old as commands may become, since the clock of its producer may be ahead.
  */
 function postedSince({ postedSince, cause, attempts, timestamp, postedAt }: Doubt, maxAgeMs: number): number {
   if (postedSince !== null) return postedSince

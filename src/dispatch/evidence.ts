@@ -41,7 +41,7 @@ export interface Seeking {
 const skewMs = 60_000
 /** New doubts come in bursts: the statuses before them are looked at again at most this often. */
 const lookBackMs = 1000
-/** And when they could not be read, after this long, or when a doubt is to be decided or to be sent again. */
+/** Statuses that could not be read are read again after this long, or when a doubt is to be decided or sent again. */
 const retryMs = 30_000
 /** What refuses to be read for so long is taken for lasting: then the gateway's answer decides. */
 const refusalMs = 10_000
@@ -130,7 +130,7 @@ export class Evidence {
   }
 }
 
-/** What is wanted, and the one reading that has looked or will look at all that can be about it. */
+/** Sought is what is wanted, and the one reading that has looked or will look at all that can be about it. */
 interface Sought extends Wanted {
   /** null: none has begun yet. */
   reading: StatusReading | null

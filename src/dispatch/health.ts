@@ -15,7 +15,10 @@ const breakerStates: Record<AccountGate['state'], number> = { closed: 0, probing
 /** Who waits for the registry asks it again more often than this, even if it does not answer in time. */
 const askedAgainMs = 60_000
 
-/** What is wrong with the registry now, by its own events. A session that ends while it waits asks no more and says nothing. */
+/**
+ * Tells what is wrong with the registry now, by its own events. A session that ends while it waits asks no more and
+ * says nothing.
+ */
 export function watchRegistry(telemetry: Telemetry, clock: Clock): () => string | null {
   const askedAt = new Map<number | null, number>()
   telemetry.on('registry.unavailable', ({ schemaId }) => askedAt.set(schemaId, clock.monotonic()))
@@ -26,7 +29,7 @@ export function watchRegistry(telemetry: Telemetry, clock: Clock): () => string 
   }
 }
 
-/** What keeps commands from being sent now. */
+/** Tells what keeps commands from being sent now. */
 export function reasonsOf(
   membership: Membership,
   accounts: ReadonlyMap<string, Account>,
@@ -44,7 +47,7 @@ export function reasonsOf(
   ]
 }
 
-/** How it is now, for the metrics. */
+/** Tells how it is now, for the metrics. */
 export function* readGauges(
   membership: Membership,
   dispatcher: Dispatcher,

@@ -1,12 +1,12 @@
 import type { Session } from '../bus/port.ts'
 import type { Envelope } from './delivery.ts'
 
-/** So many partitions are named. */
+/** At most this many partitions are named. */
 const mostNamed = 5
 
 /**
- * Where an envelope is: its intents are being committed; it waits for a slot; it holds one; its results are being
- * committed, or that it is taken back.
+ * Stage says where an envelope is: its intents are being committed; it waits for a slot; it holds one; its results are
+ * being committed, or that it is taken back.
  */
 export type Stage = 'preparing' | 'prepared' | 'sending' | 'finishing'
 
@@ -34,12 +34,15 @@ export class InFlight {
     return `an envelope of ${names.slice(0, mostNamed).join(', ')}${others > 0 ? ` and ${others} more` : ''}`
   }
 
-  /** Whether nothing known keeps it: those that hold the slots would, or a session that is held while the group re-joins. */
+  /**
+   * Tells whether nothing known keeps it: those that hold the slots would, or a session that is held while the group
+   * re-joins.
+   */
   get couldEnd(): boolean {
     return this.stage !== 'prepared' && this.#sessions.every(({ open, alive }) => open || !alive)
   }
 
-  /** Whether all of its partitions may be sent from. */
+  /** Tells whether all of its partitions may be sent from. */
   get isOpen(): boolean {
     for (const { open } of this.envelope.parts.keys()) if (!open) return false
     return true

@@ -24,17 +24,17 @@ export class LaneQueue {
     this.#alone = new Tenants(weights)
   }
 
-  /** How many may be packed now, suspects left out. */
+  /** Tells how many may be packed now, suspects left out. */
   get length(): number {
     return this.#batched.length + this.#alone.length + this.#inHalves
   }
 
-  /** The same with those of partitions that are not open. */
+  /** Tells how many may be packed, those of partitions that are not open included. */
   get waiting(): number {
     return this.#batched.waiting + this.#alone.waiting + this.#inHalves + this.#later.length
   }
 
-  /** Whether it holds nothing at all. */
+  /** Tells whether it holds nothing at all. */
   get isEmpty(): boolean {
     return this.waiting === 0 && this.suspects.length === 0
   }
@@ -51,7 +51,10 @@ export class LaneQueue {
     return Number.isFinite(oldest) ? oldest : null
   }
 
-  /** What waits of one partition, the halves of refused envelopes, the suspects and those that are not ready yet left out. */
+  /**
+   * Tells what waits of one partition, the halves of refused envelopes, the suspects and those that are not ready yet
+   * left out.
+   */
   on(session: Session): Backlog {
     const [batched, alone] = [this.#batched.on(session), this.#alone.on(session)]
     return { records: batched.records + alone.records, bytes: batched.bytes + alone.bytes }
@@ -88,7 +91,7 @@ export class LaneQueue {
     this.#halves.unshift([...pendings])
   }
 
-  /** Whether the next envelope is a half. */
+  /** Tells whether the next envelope is a half. */
   get nextIsHalf(): boolean {
     return this.#halves.length > 0
   }

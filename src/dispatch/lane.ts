@@ -4,7 +4,9 @@ import type { Return } from './delivery.ts'
 import { LaneQueue } from './lane-queue.ts'
 import type { Pending } from './pending.ts'
 
-/** How often accounts have their turns, and how much tenants have of an account's, where it is not once. */
+/**
+ * Weights says how often accounts have their turns, and how much tenants have of an account's, where it is not once.
+ */
 export interface Weights {
   accounts: ReadonlyMap<string, number>
   tenants: ReadonlyMap<string, number>
@@ -41,7 +43,7 @@ export class Lane {
     return [...this.#queues, ...this.#paused]
   }
 
-  /** Where a command waits: in the queue of its account, or of the pause that stops it. */
+  /** Tells where a command waits: in the queue of its account, or of the pause that stops it. */
   nameOf({ command, origin }: Pending): string {
     return this.#pauses.stopping(command, origin.topic) ?? command.account
   }

@@ -30,7 +30,7 @@ export class Lanes {
     return this.#lanes[urgency]!
   }
 
-  /** What waits in memory for an account. */
+  /** Tells what waits in memory for an account. */
   of({ name }: Account): LaneQueue[] {
     return this.#lanes.flatMap(lane => lane.of(name) ?? [])
   }
@@ -104,7 +104,7 @@ export class Lanes {
     return held
   }
 
-  /** Whether commands wait that are paused, or for an account that may not send now. */
+  /** Tells whether commands wait that are paused, or for an account that may not send now. */
   get heldBack(): boolean {
     const isPaused = this.#lanes.some(lane => [...lane.paused].some(([, queue]) => !queue.isEmpty))
     return isPaused || this.#isAccountHeldBack

@@ -5,9 +5,9 @@ const fall = 1 / 64
 const drift = 1 / 16
 
 /**
- * How many envelopes are to be prepared ahead, so that no slot waits for a commit: as many as the slots send while one is
- * prepared. So none waits for its slot longer than another one takes to be prepared, and nothing that comes meanwhile
- * waits longer for those that are prepared than for its own commit.
+ * Lead says how many envelopes are to be prepared ahead, so that no slot waits for a commit: as many as the slots send
+ * while one is prepared. So none waits for its slot longer than another one takes to be prepared, and nothing that
+ * comes meanwhile waits longer for those that are prepared than for its own commit.
  */
 export class Lead {
   readonly #slots: number

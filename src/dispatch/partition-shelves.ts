@@ -16,7 +16,7 @@ export interface PartitionShelvesOptions {
 const keptPart = 1 / 4
 /** Records are called back at most this often: each time, those between them are fetched again too. */
 const recallMs = 50
-/** So are those that expired on the shelf. */
+/** Records that expired on the shelf are called back at most this often. */
 const sweepMs = 5_000
 
 /**
@@ -51,7 +51,7 @@ export class PartitionShelves {
     return Number.isFinite(least) ? least : null
   }
 
-  /** Whether `balance` has anything to do while every account may send. */
+  /** Tells whether `balance` has anything to do while every account may send. */
   get isUsed(): boolean {
     return this.#shelved
   }
@@ -60,7 +60,7 @@ export class PartitionShelves {
     return (this.#shelves.get(name)?.length ?? 0) > 0
   }
 
-  /** Those of a queue with a shelf go behind what is there. @returns the others */
+  /** Puts commands of a queue with a shelf behind what is there. @returns the others */
   takeIn(pendings: readonly Pending[]): readonly Pending[] {
     if (!this.#shelved) return pendings
     const shelved = pendings.filter(pending => this.#shelves.get(this.#lane.nameOf(pending))?.isBefore(pending))
@@ -111,7 +111,7 @@ export class PartitionShelves {
     this.#session.recall(offsets)
   }
 
-  /** Their results are written when they are read again. */
+  /** Calls back what has expired on the shelf, since its results are written when it is read again. */
   #expired(): number[] {
     const { clock } = this.#options
     if (clock.monotonic() < this.#sweptAt + sweepMs) return []
@@ -138,7 +138,7 @@ export class PartitionShelves {
     this.#session.shelve(pendings.map(({ offset }) => offset))
   }
 
-  /** What each queue of which nothing may be sent, or that has a shelf, keeps in memory. */
+  /** Tells what each queue of which nothing may be sent, or that has a shelf, keeps in memory. */
   #kept(held: ReadonlySet<string>): Backlog {
     const { records, bytes } = this.#session.capacity
     const sharers = this.#lane.all.filter(

@@ -5,11 +5,11 @@ import type { Origin } from '../records/origin.ts'
 import type { ResultDetails } from '../records/result.ts'
 import type { Refusal } from './refusals.ts'
 
-/** What callbacks say of a command in doubt, before it is POSTed again. */
+/** Hearing is what callbacks say of a command in doubt, before it is POSTed again. */
 export interface Hearing {
   /** @returns whether every callback that was there at the call has been heard, as far as they may be read */
   upToNow(): Promise<boolean>
-  /** Whether `upToNow` was true shortly before, and what has come since is being listened to. */
+  /** Tells whether `upToNow` was true shortly before, and what has come since is being listened to. */
   isUpToNow(): boolean
   /** Queues the command again when that is so. */
   waitForIt(): void
@@ -20,7 +20,7 @@ export interface Pending {
   command: Command
   /** The session it is settled on: of its own partition, or of the doubts that it was moved to. */
   session: Session
-  /** Its offset there. */
+  /** The command's offset on the partition of `session`. */
   offset: number
   origin: Origin
   /** Milliseconds since 1970 from which its age counts: when its record was appended, as far as that can be told. */
@@ -41,7 +41,7 @@ export interface Pending {
   hearing?: Hearing
   /** In an envelope: what becomes of it is the delivery's to say. */
   packed?: boolean
-  /** Its final result, by a callback that came while it was packed. */
+  /** The command's final result, by a callback that came while it was packed. */
   proof?: ResultDetails
   /** Settled: nothing is to be done with it any more. */
   over?: boolean
@@ -51,13 +51,13 @@ export interface Pending {
   refusal?: Refusal
 }
 
-/** Its outcome is written, or it is forgotten here and read again: nothing is to be done with it any more. */
+/** Ends the work on a command whose outcome is written, or that is forgotten here and read again. */
 export function end(pending: Pending): void {
   pending.over = true
   pending.onOver?.()
 }
 
-/** Whether any of the commands is paused. */
+/** Tells whether any of the commands is paused. */
 export function hasPaused(pendings: readonly Pending[], pauses: Pauses): boolean {
   return !pauses.isEmpty && pendings.some(({ command, origin }) => pauses.stopping(command, origin.topic) !== null)
 }
@@ -69,7 +69,7 @@ export function expiresAt({ command, since }: Pending, maxAgeMs: number): number
   return Math.min(command.deadline ?? Number.POSITIVE_INFINITY, since + maxAgeMs)
 }
 
-/** Why a command may not be sent any more, if so. */
+/** Tells why a command may not be sent any more, if so. */
 export function expiry({ command, since }: Pending, now: number, maxAgeMs: number): ExpiryCode | null {
   if (command.deadline !== null && now > command.deadline) return 'DEADLINE'
   return now > since + maxAgeMs ? 'MAX_AGE' : null

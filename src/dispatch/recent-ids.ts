@@ -1,6 +1,8 @@
 import { IdOffsets } from './id-offsets.ts'
 
-/** Where each id of an account stands; one that this session has let through stands before all others. */
+/**
+ * Generation says where each id of an account stands; one that this session has let through stands before all others.
+ */
 type Generation = Map<string, IdOffsets>
 const LET_THROUGH = -1
 

@@ -1,7 +1,9 @@
 import type { Account } from '../accounts/account.ts'
 import type { Pending } from './pending.ts'
 
-/** What is known of a command whose envelopes the gateway refused as a whole, with a text that nobody knows. */
+/**
+ * Refusal is what is known of a command whose envelopes the gateway refused as a whole, with a text that nobody knows.
+ */
 export interface Refusal {
   /** Monotonic milliseconds: of the last one. */
   at: number
@@ -11,7 +13,7 @@ export interface Refusal {
 }
 
 /**
- * So many refusals alone convict a command. Where a share p of all requests is refused whatever is in them, one of p^6 of
+ * This many refusals alone convict a command. Where a share p of all requests is refused whatever is in them, one of p^6 of
  * the commands is wrongly blamed; five more requests for a bad one are about what it costs to find it in its envelope.
  */
 export const convicting = 6
@@ -20,10 +22,10 @@ const firstRetryMs = 250
 
 export const isSuspect = ({ refusal }: Pending): boolean => refusal !== undefined && refusal.alone > 0
 
-/** When a suspect goes out again alone, should another command have passed: monotonic milliseconds. */
+/** Tells when a suspect goes out again alone, should another command have passed: monotonic milliseconds. */
 export const retryAt = ({ at, alone }: Refusal): number => at + firstRetryMs * 2 ** (alone - 1)
 
-/** Whether another command of the account has begun and passed since the command was refused. */
+/** Tells whether another command of the account has begun and passed since the command was refused. */
 export const isOvertaken = ({ at }: Refusal, { passedAt }: Account): boolean => passedAt > at
 
 /**

@@ -37,7 +37,7 @@ export interface ResolverOptions {
   telemetry: Telemetry
 }
 
-/** What a status poll tells about a message in doubt. */
+/** PollEvidence is what a status poll tells about a message in doubt. */
 export type PollEvidence = 'sent' | 'not_found' | 'inconclusive' | 'unanswered'
 
 /** Reads a poll's answer. A status UNKNOWN proves nothing, nor does one that is not known unless it says success; a refusal only counts as "not found" by the texts given. */

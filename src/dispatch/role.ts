@@ -46,7 +46,7 @@ export interface SendingOptions {
 /** The role `worker`: commands in, results out. */
 export interface Sending {
   gauges: GaugeSource
-  /** What keeps commands from being sent now; empty: nothing. */
+  /** Tells what keeps commands from being sent now; empty: nothing. */
   reasons(): string[]
   /** What operators have paused. */
   pauses: Pauses
@@ -165,7 +165,7 @@ function decodersOf({ registry, clock }: SendingOptions) {
   }
 }
 
-/** How records of commands and doubts are read. */
+/** Tells how records of commands and doubts are read. */
 function intakeOf({ settings: { gateway, topics }, registry, clock, hookFor }: SendingOptions) {
   const commandOptions = { ...gateway, hookFor }
   return {
@@ -193,7 +193,7 @@ function lanesOf({ commands: [urgent, ...others], doubts }: Settings['topics']):
   return [urgent!, doubts, ...others]
 }
 
-/** What only the dispatcher needs of the settings. */
+/** Tells what only the dispatcher needs of the settings. */
 function dispatchingOf({ gateway, delivery, topics }: SendingOptions['settings']) {
   const { accounts, tenantWeights, concurrency, maxOperations } = gateway
   return {

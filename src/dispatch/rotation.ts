@@ -14,16 +14,18 @@ export interface EnvelopeBounds {
  */
 export class Rotation {
   readonly #queues = new Map<Session, Fifo>()
-  /** Those that have something, the next one first. One that is not open loses its place until it is resumed. */
+  /**
+   * The partitions that have something, the next one first. One that is not open loses its place until it is resumed.
+   */
   #turns = new Map<Session, Fifo>()
   #length = 0
 
-  /** How many may be taken. */
+  /** Tells how many may be taken. */
   get length(): number {
     return this.#length
   }
 
-  /** How many wait, those of partitions that are not open included. */
+  /** Tells how many wait, those of partitions that are not open included. */
   get waiting(): number {
     let sum = 0
     for (const { length } of this.#queues.values()) sum += length

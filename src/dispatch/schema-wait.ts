@@ -15,7 +15,7 @@ export interface SchemaWaitOptions<T> {
 /** While the registry cannot be asked, it is asked again this often. */
 const retryMs = 1000
 
-/** Where records wait whose writer's schema is not known yet. Their neighbours go on. */
+/** SchemaWait is where records wait whose writer's schema is not known yet. Their neighbours go on. */
 export class SchemaWait<T> {
   readonly #options: SchemaWaitOptions<T>
   readonly #waiting = new Map<number, T[]>()

@@ -9,7 +9,7 @@ interface Shelved {
   expiresAt: number
 }
 
-/** What is known of one account's commands on a partition that were forgotten for now, the oldest first. */
+/** Shelf is what is known of one account's commands on a partition that were forgotten for now, the oldest first. */
 export class Shelf {
   #rows: Shelved[] = []
   #isSorted = true
@@ -30,7 +30,7 @@ export class Shelf {
     return this.#nextExpiry
   }
 
-  /** Whether a command came after those that are on the shelf. */
+  /** Tells whether a command came after those that are on the shelf. */
   isBefore({ offset }: Pending): boolean {
     const last = this.#rows.at(-1)
     return last !== undefined && last.offset < offset

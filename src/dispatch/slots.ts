@@ -49,14 +49,14 @@ export class Slots {
     return this.#underWay
   }
 
-  /** How many slots are free for a topic. */
+  /** Tells how many slots are free for a topic. */
   free(urgency: number): number {
     const free = this.#concurrency - this.taken
     if (urgency === 0 || this.#concurrency === 1) return free
     return Math.min(free, this.#concurrency - 1 - (this.taken - this.#urgent))
   }
 
-  /** Whether a free one waits for an envelope that is being prepared, while others are there. */
+  /** Tells whether a free one waits for an envelope that is being prepared, while others are there. */
   get isKept(): boolean {
     return this.#isKept
   }

@@ -42,7 +42,7 @@ export class StatusPartitions {
     this.#options = options
   }
 
-  /** Where events of this key may stand. */
+  /** Tells where events of this key may stand. */
   of(key: string): Set<number> {
     return new Set([...this.#counts].map(count => partitionOf(Buffer.from(key), count)))
   }
@@ -97,7 +97,7 @@ export class StatusPartitions {
     this.#options.changed()
   }
 
-  /** Where some are known, whoever reads them finds out. */
+  /** A refusal is told where no partition is known; where some are, whoever reads them finds out. */
   #refuse(why: string): void {
     const { topic, clock, telemetry, wanted } = this.#options
     if (this.#counts.size > 0) return

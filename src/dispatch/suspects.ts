@@ -19,7 +19,7 @@ export class Suspects {
     return this.#byCount.flatMap(({ first }) => first ?? [])
   }
 
-  /** Whether there is one whose partition is open. */
+  /** Tells whether there is one whose partition is open. */
   get mayGo(): boolean {
     return this.#open.length > 0
   }

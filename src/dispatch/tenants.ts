@@ -9,7 +9,7 @@ interface Tenant {
   credit: number
 }
 
-/** So many tenants have turns of their own at a time; all others share one, with the commands that name none. */
+/** This many tenants have turns of their own at a time; all others share one, with the commands that name none. */
 const mostTenants = 256
 const nobody = ''
 
@@ -33,14 +33,14 @@ export class Tenants {
     this.#weights = weights
   }
 
-  /** How many may be taken. */
+  /** Tells how many may be taken. */
   get length(): number {
     let sum = 0
     for (const { rotation } of this.#turns) sum += rotation.length
     return sum
   }
 
-  /** How many wait, those of partitions that are not open included. */
+  /** Tells how many wait, those of partitions that are not open included. */
   get waiting(): number {
     let sum = 0
     for (const { rotation } of this.#tenants.values()) sum += rotation.waiting
@@ -57,7 +57,7 @@ export class Tenants {
     return [...this.#tenants.values()].flatMap(({ rotation }) => rotation.firsts)
   }
 
-  /** What waits of one partition. */
+  /** Tells what waits of one partition. */
   on(session: Session): Backlog {
     const sum = { records: 0, bytes: 0 }
     for (const { rotation } of this.#tenants.values()) {

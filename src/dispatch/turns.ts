@@ -20,7 +20,7 @@ export class Turns {
     return [...all.filter(urgency => this.isDue(urgency)), ...all.filter(urgency => !this.isDue(urgency))]
   }
 
-  /** Whether one envelope of the topic goes before more urgent ones. */
+  /** Tells whether one envelope of the topic goes before more urgent ones. */
   isDue(urgency: number): boolean {
     return this.#passedOver[urgency]! >= mostPassedOver
   }

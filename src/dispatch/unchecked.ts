@@ -12,7 +12,10 @@ export interface UncheckedOptions<T> {
   telemetry: Telemetry
 }
 
-/** Where records of a session wait until it is known whether they were answered before. Their neighbours go on. */
+/**
+ * Unchecked is where records of a session wait until it is known whether they were answered before. Their neighbours go
+ * on.
+ */
 export class Unchecked<T extends { record: BusRecord }> {
   readonly #options: UncheckedOptions<T>
   #waiting: T[] = []

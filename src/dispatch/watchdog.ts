@@ -10,7 +10,7 @@ export interface WatchdogOptions {
   heldBack: () => boolean
   /** Whether the bus cannot be asked: no records come then. */
   isBusAway: () => boolean
-  /** Its commands wait on purpose. */
+  /** The topic whose commands wait on purpose. */
   doubtsTopic: string
   /** gateway.timeoutMs: so long a request may take. */
   timeoutMs: number
@@ -20,7 +20,7 @@ export interface WatchdogOptions {
   stuck: (error: Error) => void
 }
 
-/** What would be a standstill if it lasted. */
+/** Suspect is what would be a standstill if it lasted. */
 interface Suspect {
   /** Another one as soon as there is progress. */
   key: unknown
