@@ -1,4 +1,4 @@
-/** What came back of one POST, before anyone looked into it. */
+/** Answer is what came back of one POST, before anyone looked into it. */
 export type Answer =
   | { kind: 'response'; status: number; body: string; retryAfterMs: number | null }
   /** The request was never started to be written: nothing can have been sent. */

@@ -2,13 +2,13 @@ import { type ErrorCode, errorCodeOf, knownErrorCode } from '../protocol/index.t
 import { isObject, parseJson } from '../protocol/json.ts'
 import type { Answer, LostCause } from './answer.ts'
 
-/** What became of one operation of an envelope. */
+/** ItemAnswer is what became of one operation of an envelope. */
 export type ItemAnswer =
   | { kind: 'sent'; data: unknown }
   | { kind: 'refused'; code: ErrorCode; error: string }
   | { kind: 'in_doubt' }
 
-/** What became of an envelope, by the table in docs/delivery. */
+/** Classified is what became of an envelope, by the table in docs/delivery. */
 export type Classified =
   /** Every operation has a definite answer. */
   | { outcome: 'answered'; items: ItemAnswer[] }
@@ -26,7 +26,7 @@ export type Classified =
   /** Nobody can tell, but for the operations whose items match by id. */
   | { outcome: 'unknown'; cause: UnknownCause; error: string; items: ItemAnswer[] }
 
-/** Why nobody can tell. */
+/** UnknownCause says why nobody can tell. */
 export type UnknownCause = LostCause | 'http_status' | 'foreign_body' | 'contradiction' | 'items_differ'
 
 type Ids = readonly (string | null)[]

@@ -13,7 +13,10 @@ export type Authorities = string | { reveal(): string }
 
 /** Connections to one origin, which are opened as they are needed. */
 export interface Dispatching {
-  /** What takes the next request. It is another one when `ca` has changed; the one before ends with its last answer. */
+  /**
+   * Answers the dispatcher that takes the next request. It is another one when `ca` has changed; the one before ends
+   * with its last answer.
+   */
   dispatcher(): Dispatcher
   /** Ends what is under way, too. */
   close(): Promise<void>
@@ -66,7 +69,7 @@ export function dispatchTo({ origin, connections, ca }: DispatchingOptions): Dis
   }
 }
 
-/** Whether a proxy may be on the way there, NO_PROXY aside. @throws Error when HTTPS_PROXY cannot be used */
+/** Tells whether a proxy may be on the way there, NO_PROXY aside. @throws Error when HTTPS_PROXY cannot be used */
 export function isProxied(url: string): boolean {
   const proxy = process.env.https_proxy ?? process.env.HTTPS_PROXY
   if (!url.startsWith('https:') || !proxy) return false

@@ -10,7 +10,7 @@ interface ErrorFacts {
   cause?: unknown
 }
 
-/** Why an operation failed. Holds no key, no phone and no message text of the request. */
+/** GatewayError says why an operation failed. Holds no key, no phone and no message text of the request. */
 export class GatewayError extends Error {
   readonly code: GatewayErrorCode
   /** Whether the call may be made again, unchanged, and may pass later. Never true of what is not definite. */
@@ -118,7 +118,7 @@ export class UnreadablePayloadError extends GatewayError {
     this.#payload = payload
   }
 
-  /** What the gateway answered. A method, so that no printing and no logging reaches it. */
+  /** Tells what the gateway answered. A method, so that no printing and no logging reaches it. */
   payload(): unknown {
     return this.#payload
   }

@@ -11,12 +11,12 @@ import {
   UnreadablePayloadError,
 } from './errors.ts'
 
-/** What became of one operation. */
+/** ItemResult is what became of one operation. */
 export type ItemResult<T extends OperationType = OperationType> = T extends OperationType
   ? { ok: true; type: T; data: Payload<T> } | { ok: false; error: GatewayError }
   : never
 
-/** What only the caller knows about a request. */
+/** Circumstances is what only the caller knows about a request. */
 export interface Circumstances {
   /** Why the request was withheld or aborted, where it was. */
   abortCause: unknown

@@ -17,7 +17,7 @@ export interface CallOptions {
 /** Envelopes on their way to the gateway and back: checked, posted, classified, tried again where that is asked for. */
 export interface Transport {
   /**
-   * What became of each operation, in their order.
+   * Sends the operations, and answers what became of each, in their order.
    * @throws GatewayError when the envelope failed as a whole and no operation has an outcome of its own.
    */
   deliver(operations: readonly unknown[], options?: CallOptions): Promise<ItemResult[]>
