@@ -7,7 +7,7 @@ import { schemas } from '../../records/schemas.ts'
 import { decodeAll } from '../decode-all.ts'
 import type { FullLetter } from './letter.ts'
 
-/** What a dead letter holds, ready to be printed as JSON. */
+/** LetterContent is what a dead letter holds, ready to be printed as JSON. */
 export interface LetterContent {
   bytes: number
   /** null: it can still not be decoded, or there is no value. */

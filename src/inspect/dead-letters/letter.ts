@@ -1,7 +1,7 @@
 import type { BusRecord, TopicPartition } from '../../bus/port.ts'
 import { errorHeaders, replayedFromHeader } from '../../records/dead-letter.ts'
 
-/** Where a record stands. */
+/** RecordPosition says where a record stands. */
 export interface RecordPosition extends TopicPartition {
   offset: number
 }

@@ -4,7 +4,7 @@ import { scanPartition, scanTopic } from '../scan.ts'
 import { type FullLetter, headerText, type Letter, letterOf, placeText } from './letter.ts'
 import { type LetterFilters, matchesLetter } from './select.ts'
 
-/** What a replay would do. */
+/** ReplayPlan is what a replay would do. */
 export interface ReplayPlan {
   ready: Letter[]
   refused: { letter: Letter; why: string }[]

@@ -20,7 +20,7 @@ export const remedies: Partial<Record<string, string>> = {
 const at = (ms: number) => new Date(ms).toISOString()
 const anew = 'if it is still wanted, send it under a new id'
 
-/** What happened to one message, and what to do, if anything, in plain sentences. */
+/** Tells what happened to one message, and what to do, if anything, in plain sentences. */
 export function conclusionOf(findings: Findings, id: bigint, account: string): string {
   return [whatBecame(findings, id, account), ...repetition(findings, id, account)].join(' ')
 }

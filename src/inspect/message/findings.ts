@@ -12,8 +12,9 @@ export interface Sighting<T> {
 }
 
 /**
- * What the group of the workers knows of a command. unread: nobody has begun on its partition. waiting: it was not sent
- * yet. sending: a request for it was about to begin. doubted: a request was begun, and its doubt is not written yet.
+ * CommandProgress is what the group of the workers knows of a command. unread: nobody has begun on its partition.
+ * waiting: it was not sent yet. sending: a request for it was about to begin. doubted: a request was begun, and its
+ * doubt is not written yet.
  */
 export type CommandProgress = 'unread' | 'waiting' | 'sending' | 'doubted' | 'done' | 'unknown'
 

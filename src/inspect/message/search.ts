@@ -217,7 +217,7 @@ export class MessageSearch {
     await this.#searchAll(begun, () => since, needles, take)
   }
 
-  /** Where the workers' group is on each partition on which it has begun. */
+  /** Tells where the workers' group is on each partition on which it has begun. */
   async #basesOf(tps: Tps): Promise<Map<TopicPartition, number>> {
     const { bus, settings } = this.#options
     const bases = new Map<TopicPartition, number>()

@@ -53,7 +53,7 @@ export function storyOf(findings: Findings, show: boolean): Event[] {
 
 export const time = (ms: number) => (ms < 0 ? 'at an unknown time' : new Date(ms).toISOString())
 
-/** What was looked through, and what is not there any more, in lines. */
+/** Tells what was looked through, and what is not there any more, in lines. */
 export function searchedText({ searched, gaps }: Pick<Findings, 'searched' | 'gaps'>): string[] {
   const topics = [...Map.groupBy(searched, ({ topic }) => topic)].map(([topic, logs]) => {
     const partitions = new Set(logs.map(({ partition }) => partition))
@@ -132,7 +132,7 @@ function masked<T extends object>(value: T, show: boolean): object {
   return Object.fromEntries(entries)
 }
 
-/** Whether this event, alone, tells as much as all of the same message and account do together. */
+/** Tells whether this event, alone, tells as much as all of the same message and account do together. */
 function isVerdict(event: StatusEvent, findings: Findings): boolean {
   const all = lifeOf(findings, event)
   const alone = lifecycleAfter(sentLife(findings, event), event)

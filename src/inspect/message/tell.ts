@@ -21,7 +21,7 @@ export interface Story {
   id: bigint
   /** Whether there is any trace of it. */
   found: boolean
-  /** Those that have a message with this id. */
+  /** The accounts that have a message with this id. */
   accounts: string[]
   /** In the order of time. */
   events: Event[]
