@@ -74,7 +74,7 @@ function parsed(value: Buffer): unknown {
   }
 }
 
-/** What is paused, by whom and until when, in one line. */
+/** Tells what is paused, by whom and until when, in one line. */
 export const pauseText = (change: Change): string => `${change.kind} ${change.name} is paused ${pausedBy(change)}`
 
 /** By whom, since and until when, and why. */

@@ -24,7 +24,7 @@ const retryMs = 30_000
 const readMs = 10_000
 
 /**
- * What is paused, as the control topic tells. Resolves when all that stands there is known, so that nothing is sent before;
+ * Follows what is paused, as the control topic tells. Resolves when all that stands there is known, so that nothing is sent before;
  * where the topic does not exist or may not be read, nothing is paused until it can be.
  * @throws BusUnavailable
  */

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { type Change, keyOf, type Scope } from './change.ts'
 
-/** What a pause may be about in a command. */
+/** Sendable is what a pause may be about in a command. */
 export interface Sendable {
   account: string
   tenant: string | null
@@ -10,7 +10,7 @@ export interface Sendable {
 /** Clocks are set, and machines sleep: a pause ends no later than this behind its time. */
 const longestTimerMs = 60_000
 
-/** What is paused now. */
+/** Pauses is what is paused now. */
 export class Pauses {
   readonly #clock: Clock
   readonly #inForce = new Map<string, Change>()
