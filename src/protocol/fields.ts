@@ -20,7 +20,7 @@ const seconds = (min: number, max?: number) => {
   })
 }
 
-/** How long a message may be tried. */
+/** Makes the field that says how long a message may be tried. */
 export const lifetime = (min: number, max?: number) =>
   seconds(min, max).describe('How long the message may be tried; 172800 when left out.')
 

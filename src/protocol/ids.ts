@@ -22,8 +22,8 @@ export function idIn(text: string): bigint | null {
 }
 
 /**
- * Whether an identifier that came back names this message. Compared as decimal text, since the gateway echoes ids both
- * as numbers and as strings.
+ * Tells whether an identifier that came back names this message. Compared as decimal text, since the gateway echoes ids
+ * both as numbers and as strings.
  */
 export const sameId = (echoed: unknown, id: bigint | number): boolean =>
   typeof echoed === 'string' ? echoed === String(id) : isMessageId(echoed) && String(echoed) === String(id)

@@ -27,7 +27,7 @@ const bigintAsDigits = (_key: string, value: unknown): unknown =>
 /** JSON.stringify that writes a bigint as a number, digit by digit. */
 export const stringifyJson = (value: unknown): string => JSON.stringify(value, bigintAsDigits)
 
-/** Whether a value is what JSON calls an object. */
+/** Tells whether a value is what JSON calls an object. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 

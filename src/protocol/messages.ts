@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 
-/** What the metadata of a schema tells help texts and docstrings. */
+/** Meta is what the metadata of a schema tells help texts and docstrings. */
 interface Meta {
   /** What the value is for. */
   description?: string
@@ -24,7 +24,7 @@ export const must = (allowed: string) => (issue: Issue) =>
 export const expecting = <T extends z.ZodType>(expects: string, make: (error: ReturnType<typeof must>) => T): T =>
   make(must(expects)).meta({ expects })
 
-/** What a field is for, and what it must be where its type does not say that: for help texts and docstrings. */
+/** Tells what a field is for, and what it must be where its type does not say that: for help texts and docstrings. */
 export function meaningOf(field: z.ZodType): string {
   const { description = '', expects = '' } = metaOf(field)
   const isPlain = ['', 'text', 'an object', 'true or false'].includes(expects)

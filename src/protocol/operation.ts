@@ -26,7 +26,7 @@ export const operationTypes = [
 
 export type OperationType = (typeof operationTypes)[number]
 
-/** What the gateway's interface says about one type of operation. */
+/** Operation is what the gateway's interface says about one type of operation. */
 export interface Operation<S extends z.ZodType = z.ZodType, P extends z.ZodType = z.ZodType> {
   /** The operation object, `type` included. Additional properties pass through, as the interface allows. */
   schema: S

@@ -1,4 +1,4 @@
-/** What an SMS text takes. */
+/** Segments is what an SMS text takes. */
 export interface Segments {
   /** GSM-7 where every character has a place in GSM 03.38 and its extension table, UCS-2 otherwise. */
   encoding: 'GSM-7' | 'UCS-2'

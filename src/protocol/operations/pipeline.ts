@@ -48,7 +48,7 @@ function missingInStages(operation: Fields): string | null {
   return empty === undefined ? null : `${empty}.message`
 }
 
-/** Whether a stage tells nothing. One of the two shapes that the interface shows of voice has no text. */
+/** Tells whether a stage tells nothing. One of the two shapes that the interface shows of voice has no text. */
 function isEmptyStage(channel: string, stage: Fields): boolean {
   const isWithoutText = channel === 'voice' && stage.voice === undefined
   return !isWithoutText && !stageContentNames.some(name => isFilled(stage[name]))
