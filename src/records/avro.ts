@@ -86,7 +86,7 @@ function withBigintId(schema: RecordSchema): object {
   return { ...schema, fields }
 }
 
-/** Whether a field of a schema's outermost record is an id. Ids go up to 2^63-1. */
+/** Tells whether a field of a schema's outermost record is an id. Ids go up to 2^63-1. */
 export function isId(field: { name: string; type: unknown }): boolean {
   return field.name === 'id' && field.type === 'long'
 }

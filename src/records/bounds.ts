@@ -68,7 +68,7 @@ export class BoundedMap extends avro.types.MapType {
   }
 }
 
-/** What an avsc Type is made of, whatever its kind. */
+/** Node is what an avsc Type is made of, whatever its kind. */
 interface Node {
   typeName: string
   size?: number

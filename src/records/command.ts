@@ -42,7 +42,7 @@ export interface InvalidCommand {
 
 export type CommandReading = { ok: true; command: Command } | InvalidCommand
 
-/** What a callback address is made for. */
+/** HookSubject is what a callback address is made for. */
 export interface HookSubject {
   id: bigint
   type: SendType
@@ -70,7 +70,7 @@ export function typeOfMessage({ message }: SendCommand): string {
   return kinds.get(name)?.type ?? name
 }
 
-/** How one record of the union is read. */
+/** Kind says how one record of the union is read. */
 interface Kind extends ExtraRules {
   type: SendType
   /** The operation object's text up to its id. */
@@ -187,7 +187,7 @@ function emptiness(type: SendType, fields: Fields): string | null {
   )
 }
 
-/** Whether no message of the type has a hook of its own, whatever the settings were when it was sent. */
+/** Tells whether no message of the type has a hook of its own, whatever the settings were when it was sent. */
 export const isNeverHooked = (type: SendType): boolean => operations[type].hook === 'not kept'
 
 function takesHook(type: SendType, { voiceHook }: CommandOptions): boolean {

@@ -25,7 +25,7 @@ const errorPrefix = 'busgate.error.'
 /** On a record that was replayed: the dead letter that it was, as `topic/partition@offset`. */
 export const replayedFromHeader = 'busgate.replayed.from'
 
-/** Why something cannot be worked on; nothing of its content. */
+/** DeadLetterReason says why something cannot be worked on; nothing of its content. */
 export interface DeadLetterReason {
   code: DeadLetterCode
   message: string

@@ -27,7 +27,9 @@ export type DecodeCode =
   | 'TRAILING_BYTES'
   | 'DECODE'
 
-/** Why a record cannot be decoded, now or ever. The message carries nothing of the record's content. */
+/**
+ * DecodeError says why a record cannot be decoded, now or ever. The message carries nothing of the record's content.
+ */
 export interface DecodeError {
   code: DecodeCode
   message: string

@@ -76,7 +76,7 @@ const withoutCommand = (doubt: Doubt, why: string): Doubt => ({
   omitted: doubt.omitted ?? why.slice(0, longestReason),
 })
 
-/** Those that busgate itself makes use of. */
+/** Picks the headers that busgate itself makes use of. */
 function ownHeaders({ headers }: Doubt): RecordHeaders {
   const trace = traceOf(fromList(headers))
   return trace ? { ...traceHeaders(trace) } : {}

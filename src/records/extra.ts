@@ -2,7 +2,7 @@ import { isObject, parseJson, stringifyJson } from '../protocol/json.ts'
 
 type Fields = Record<string, unknown>
 
-/** What `extra` makes of an operation object. */
+/** Extra is what `extra` makes of an operation object. */
 interface Extra {
   /** The additional properties, each with a comma before it. */
   text: string
@@ -10,7 +10,7 @@ interface Extra {
   error: string | null
 }
 
-/** What `extra` may do with the fields of a message. */
+/** ExtraRules is what `extra` may do with the fields of a message. */
 export interface ExtraRules {
   /** Names that it may not use: they are set elsewhere. */
   taken: ReadonlySet<string>

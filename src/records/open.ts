@@ -11,7 +11,7 @@ export function registryOf(settings: Settings): SchemaRegistry {
   return url === undefined ? embedded : confluentRegistry({ url, ...registryLogin(settings) })
 }
 
-/** How the settings say to sign in at the registry. */
+/** Tells how the settings say to sign in at the registry. */
 export function registryLogin({ registry }: Settings): RegistryLogin {
   const { username, password, token, ssl } = registry
   return {

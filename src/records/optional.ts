@@ -3,7 +3,7 @@ import type { Codec, Tap } from './tap.ts'
 
 const primitives: readonly unknown[] = ['boolean', 'int', 'long', 'float', 'double', 'string']
 
-/** Whether a union is null, or else a primitive; most fields of what travels on the bus are. */
+/** Tells whether a union is null, or else a primitive; most fields of what travels on the bus are. */
 export function isOptionalPrimitive(union: readonly unknown[]): boolean {
   const [first, second] = union
   const type = (second as { type?: unknown } | undefined)?.type ?? second

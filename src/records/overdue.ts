@@ -8,7 +8,7 @@ import { shortened } from './shorten.ts'
 const askAtHeader = 'busgate.ask-at'
 const askedHeader = 'busgate.asked'
 
-/** How far the questions about an overdue message have come. */
+/** Questions says how far the questions about an overdue message have come. */
 export interface Questions {
   /** When the next one is due, milliseconds since 1970. */
   askAt: number
@@ -38,7 +38,7 @@ export function withQuestions(headers: RecordHeaders, { askAt, asked }: Question
   return { ...headers, [askAtHeader]: String(Math.round(askAt)), [askedHeader]: String(asked) }
 }
 
-/** What the headers of an overdue message tell; a result's own tell nothing. */
+/** Tells what the headers of an overdue message tell; a result's own tell nothing. */
 export function questionsIn(headers: RecordHeaders): { [K in keyof Questions]: number | null } {
   return { askAt: numberIn(headers, askAtHeader), asked: numberIn(headers, askedHeader) }
 }

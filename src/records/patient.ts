@@ -24,7 +24,10 @@ export async function decodePatiently<T>(
   }
 }
 
-/** Whether the record may be read when its schema is in the registry, or busgate is newer; all else is no record of ours. */
+/**
+ * Tells whether the record may be read when its schema is in the registry, or busgate is newer; all else is no record
+ * of ours.
+ */
 export function isReadableLater({ code }: DecodeError): boolean {
   return code === 'SCHEMA_NOT_FOUND' || code === 'SCHEMA_INCOMPATIBLE'
 }

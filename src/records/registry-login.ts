@@ -3,7 +3,9 @@ import type { TlsTexts } from '../config/index.ts'
 /** Text, or what tells it as it is now. */
 export type Current = string | (() => string)
 
-/** How to sign in at a registry: with user and password, a bearer token, or a certificate in `tls`. */
+/**
+ * RegistryLogin says how to sign in at a registry: with user and password, a bearer token, or a certificate in `tls`.
+ */
 export interface RegistryLogin {
   username?: string
   /** A function is asked at each request, so that it may change. */

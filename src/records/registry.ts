@@ -7,7 +7,7 @@ import { loginHeaders, loginSettings, type RegistryLogin } from './registry-logi
 
 export { RegistryUnavailable, SchemaNotFound, SchemaRefused, SchemaUnreadable } from './errors.ts'
 
-/** Where the schemas of the bus live. Ids are for ever; asking again is always safe. */
+/** SchemaRegistry is where the schemas of the bus live. Ids are for ever; asking again is always safe. */
 export interface SchemaRegistry {
   /**
    * The schema with that id, self-contained.
@@ -45,7 +45,7 @@ export function confluentRegistry({ url, timeoutMs = 5000, ...login }: Confluent
     retry: { retries: 0 },
     ...(login.tls && address.protocol === 'https:' && { agent: agentOf(login.tls) }),
   })
-  // Its upper layer insists on managing the subject's compatibility, and answers compiled types instead of schemas.
+  // The client's upper layer insists on managing the subject's compatibility, and answers compiled types instead of schemas.
   // biome-ignore lint/complexity/useLiteralKeys: the lower layer is private, by TypeScript only.
   const api = client['api']
 

@@ -9,7 +9,7 @@ import type {
   SendResultHlrOperator,
 } from './generated.ts'
 
-/** What an item's data of a successful operation says, in a result's words. */
+/** ResultPayload is what an item's data of a successful operation says, in a result's words. */
 export type ResultPayload = Pick<SendResult, 'msgId' | 'parts' | 'code' | 'price' | 'hlr' | 'payload'>
 
 export const noPayload: ResultPayload = { msgId: null, parts: null, code: null, price: null, hlr: null, payload: null }

@@ -99,7 +99,7 @@ export function createResultWriter(
   }
 }
 
-/** What most results do without. */
+/** Tells what most results do without. */
 function headersOf({ lifetime = null, unhooked = false, trace }: ResultSubject): RecordHeaders {
   if (lifetime === null && !unhooked && trace === null) return noHeaders
   return {
@@ -114,12 +114,12 @@ export function lifetimeIn(headers: RecordHeaders): number | null {
   return numberIn(headers, lifetimeHeader)
 }
 
-/** Whether the message went without a hook of its own. */
+/** Tells whether the message went without a hook of its own. */
 export function isUnhooked(headers: RecordHeaders): boolean {
   return headers[hookHeader]?.toString() === noHook
 }
 
-/** Those of a result's headers that busgate makes use of. */
+/** Picks the headers of a result that busgate makes use of. */
 export function resultHeadersIn(headers: RecordHeaders): RecordHeaders {
   const { [lifetimeHeader]: lifetime, [hookHeader]: hook } = headers
   const trace = traceOf(headers)

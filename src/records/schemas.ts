@@ -31,7 +31,10 @@ export interface AvroEnum {
   default?: string
 }
 
-/** What the published schemas are made of: a subset of Avro. A string names a primitive or an earlier record. */
+/**
+ * AvroType is what the published schemas are made of: a subset of Avro. A string names a primitive or an earlier
+ * record.
+ */
 export type AvroType =
   | string
   | AvroRecord

@@ -6,7 +6,10 @@ import { flagOrNull, intOrNull, jsonOrNull, numberOrNull, PayloadFields, textOrN
 import type { StatusEvent, StatusEventReply, StatusEventReplyMedia } from './generated.ts'
 import { type Shortening, shortened } from './shorten.ts'
 
-/** What the gateway itself says of a message, in a callback or when it is asked, in a status event's words. */
+/**
+ * ToldStatus is what the gateway itself says of a message, in a callback or when it is asked, in a status event's
+ * words.
+ */
 export type ToldStatus = Omit<
   StatusEvent,
   'id' | 'account' | 'source' | 'verified' | 'receivedAt' | 'correlationId' | 'tenant' | 'type'
