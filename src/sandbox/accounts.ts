@@ -4,7 +4,7 @@ import { createMeter, type Meter } from './meter.ts'
 import type { SandboxKeys } from './settings.ts'
 import { createTemplates, type Templates } from './templates.ts'
 
-/** What the gateway keeps for one account, whichever of its keys is used. */
+/** SandboxAccount is what the gateway keeps for one account, whichever of its keys is used. */
 export interface SandboxAccount {
   name: string
   /** Operations received in envelopes that were read. */

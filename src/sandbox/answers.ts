@@ -40,7 +40,7 @@ export function isRefusedItem(item: string): boolean {
   return item.startsWith('{"success":false')
 }
 
-/** What processing an envelope gave: its items as JSON texts, or the envelope's refusal. */
+/** Processed is what processing an envelope gave: its items as JSON texts, or the envelope's refusal. */
 export type Processed = { items: string[] } | { error: string }
 
 export interface HttpReply {
@@ -52,7 +52,7 @@ export interface HttpReply {
   dripping?: boolean
 }
 
-/** How a request ends. */
+/** RequestEnd says how a request ends. */
 export type RequestEnd = HttpReply | { end: 'reset' } | { end: 'stall' }
 
 const headers = { 'Content-Type': 'application/json' }

@@ -1,4 +1,4 @@
-/** What becomes of callbacks on their way: shares of all messages, 0 to 1, chosen by the seed. */
+/** CallbackTrouble is what becomes of callbacks on their way: shares of all messages, 0 to 1, chosen by the seed. */
 export interface CallbackTrouble {
   /** The share that is never sent; the status operation tells. */
   drop?: number
@@ -11,7 +11,7 @@ export interface CallbackTrouble {
 }
 
 /**
- * When a message's callbacks are sent.
+ * Tells when a message's callbacks are sent.
  * @param times milliseconds from now, one for each callback
  * @param chance 0 to 1, the message's own
  */

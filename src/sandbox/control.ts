@@ -5,7 +5,7 @@ import { readText, sendJson } from './http.ts'
 import type { LogEntry } from './log.ts'
 import type { SandboxStats } from './stats.ts'
 
-/** What the sandbox shows and takes beside the gateway's interface. */
+/** Controls is what the sandbox shows and takes beside the gateway's interface. */
 export interface Controls {
   stats(): SandboxStats
   log(): LogEntry[]

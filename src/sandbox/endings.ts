@@ -2,7 +2,7 @@ import { operations, type SendType, sendTypes } from '../protocol/index.ts'
 import { texts } from './answers.ts'
 import { isSenderField } from './senders.ts'
 
-/** What happens to a send operation, chosen by the last two digits of its phone. */
+/** Ending is what happens to a send operation, chosen by the last two digits of its phone. */
 export interface Ending {
   /** A sentence for the table in docs/sandbox.md. */
   meaning: string

@@ -1,6 +1,6 @@
 import { createIdIndex, type Id } from './id-index.ts'
 
-/** What an account's executed message looks like from outside. */
+/** ExecutedMessage is what an account's executed message looks like from outside. */
 export interface ExecutedMessage {
   msgId: number
   channel: string
@@ -10,8 +10,8 @@ export interface ExecutedMessage {
 }
 
 /**
- * How often each identifier was executed (billed), and what became of its latest message.
- * Columns instead of objects: a million identifiers stay below 60 MB and out of the garbage collector's way.
+ * Executions says how often each identifier was executed (billed), and what became of its latest message. Columns
+ * instead of objects: a million identifiers stay below 60 MB and out of the garbage collector's way.
  */
 export interface Executions {
   add(id: Id | undefined, message: ExecutedMessage): void

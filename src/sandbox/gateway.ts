@@ -5,7 +5,7 @@ import type { Chance } from './chance.ts'
 import type { Id } from './id-index.ts'
 import type { SandboxSettings } from './settings.ts'
 
-/** What every request shares. */
+/** Gateway is what every request shares. */
 export interface Gateway {
   settings: SandboxSettings
   chance: Chance

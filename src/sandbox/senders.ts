@@ -6,7 +6,9 @@ export const isSenderField = (name: string): boolean => name.endsWith('_signatur
 const wellFormed = /^[A-Za-z0-9._-]{3,11}$/
 const signedStages = ['sms', 'viber', 'rcs'] as const
 
-/** Whether every sender name of an operation is accepted. WhatsApp's is not looked at, as the specification says. */
+/**
+ * Tells whether every sender name of an operation is accepted. WhatsApp's is not looked at, as the specification says.
+ */
 export function sendersAccepted(operation: GivenOperation, senders: ReadonlySet<string> | null): boolean {
   const accepts = (name: unknown): boolean =>
     name === undefined || (typeof name === 'string' && (senders ? senders.has(name) : wellFormed.test(name)))

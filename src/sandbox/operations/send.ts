@@ -43,7 +43,7 @@ function refusalOf(operation: GivenOperation, ending: Ending, price: number, exc
   return account.balance < price ? texts.money : undefined
 }
 
-/** Whether this operation's identifier was refused before; from now on it was. */
+/** Tells whether this operation's identifier was refused before; from now on it was. */
 function wasRefused({ id }: GivenOperation, { account }: Exchange): boolean {
   if (id === undefined || account.refusedOnce.has(id)) return true
   account.refusedOnce.add(id)
