@@ -17,7 +17,9 @@ const stages = [
 
 type LifecycleStage = (typeof stages)[number]
 
-/** What is known of one message. Made by `newLifecycle`, `newUnhookedLifecycle` and `lifecycleAfter` only. */
+/**
+ * Lifecycle is what is known of one message. Made by `newLifecycle`, `newUnhookedLifecycle` and `lifecycleAfter` only.
+ */
 export interface Lifecycle {
   /** Whether the message went without a hook of its own: only then do unverified events tell anything about it. */
   unhooked: boolean
@@ -31,7 +33,7 @@ export interface Lifecycle {
   replied: boolean
 }
 
-/** What an event tells; the fields of a StatusEvent that the life cycle looks at. */
+/** StatusFacts is what an event tells; the fields of a StatusEvent that the life cycle looks at. */
 export type StatusFacts = Pick<
   StatusEvent,
   'status' | 'state' | 'final' | 'verified' | 'updatedAt' | 'receivedAt' | 'replies'
@@ -80,7 +82,8 @@ function stageOf({ state, final, verified }: StatusFacts): LifecycleStage {
 type Told = Pick<Lifecycle, 'stage' | 'status' | 'since'>
 
 /**
- * Whether what is told replaces what is known. Between equals the earlier one stays, then the first in the alphabet.
+ * Tells whether what is told replaces what is known. Between equals the earlier one stays, then the first in the
+ * alphabet.
  */
 function tellsMore(told: Told, known: Told): boolean {
   const more = stages.indexOf(told.stage) - stages.indexOf(known.stage)

@@ -4,7 +4,7 @@ import type { SendResult } from '../records/generated.ts'
 import { type Questions, questionsIn } from '../records/overdue.ts'
 import { lifetimeIn } from '../records/result.ts'
 
-/** When a message without a verdict is asked for. All times in milliseconds since 1970. */
+/** Schedule says when a message without a verdict is asked for. All times in milliseconds since 1970. */
 export interface Schedule extends Questions {
   /** Given up after this, with a final status UNKNOWN. */
   endsAt: number

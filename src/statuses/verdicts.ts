@@ -69,7 +69,7 @@ export class Verdicts {
     return this.#verified.has(account, id) || (unhooked && this.#unverified.has(account, id))
   }
 
-  /** How far apart in time messages may be that are looked up together, in milliseconds. */
+  /** Tells how far apart in time messages may be that are looked up together, in milliseconds. */
   get stepMs(): number {
     return this.#sliceMs
   }
