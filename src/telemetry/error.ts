@@ -1,4 +1,4 @@
-/** What of an error may be logged. */
+/** ErrorSummary is what of an error may be logged. */
 export interface ErrorSummary {
   name: string
   /** `code` of Node's errors, `type` of Kafka's. */
@@ -13,7 +13,7 @@ export function summaryOf(error: Error): ErrorSummary {
   return { name: error.name, ...(code === undefined ? {} : { code }), message: messageOf(error) }
 }
 
-/** What of an error may be logged whose message may hold what a stranger sent. */
+/** ErrorPlace is what of an error may be logged whose message may hold what a stranger sent. */
 export interface ErrorPlace {
   name: string
   code?: string

@@ -15,21 +15,20 @@ import type {
   RoleLabel,
 } from './labels.ts'
 
-/** Where a record stands. */
+/** RecordPlace says where a record stands. */
 export interface RecordPlace {
   topic: string
   partition: number
   offset: number
 }
 
-/** Where a session failed: when its partitions were dealt out, in reading, in committing. */
+/** SessionStage says where a session failed: when its partitions were dealt out, in reading, in committing. */
 export type SessionStage = 'assigned' | 'fetch' | 'commit'
 
 /**
- * What the rooms tell the world. Metrics, logs and traces listen; no room calls them itself.
- * One event tells of a whole batch, envelope or cycle: nothing here is emitted once a command on the hot path.
- * No event carries a message's text, a phone number, a key or a token.
- * docs/logs.md shows each docstring to whoever reads the log.
+ * Events is what the rooms tell the world. Metrics, logs and traces listen; no room calls them itself. One event tells
+ * of a whole batch, envelope or cycle: nothing here is emitted once a command on the hot path. No event carries a
+ * message's text, a phone number, a key or a token. docs/logs.md shows each docstring to whoever reads the log.
  */
 export interface Events {
   /** A role of the process does its work from now on; others may still start. */
@@ -83,7 +82,9 @@ export interface Events {
   'cycle.committed': { topic: string; partition: number; records: number; windowUsed: number }
   /** One transaction held the progress of so many partitions. `seconds` go on until the brokers confirmed it. */
   'commit.confirmed': { partitions: number; records: number; seconds: number }
-  /** So many offsets that were not worked on yet are gone from the log: retention, deleted records, an unclean election. */
+  /**
+   * `lost` offsets that were not worked on yet are gone from the log: retention, deleted records, an unclean election.
+   */
   'log.cut': { topic: string; partition: number; lost: number }
   /** Nobody can tell whether these commands were sent. */
   'doubt.opened': { cause: DoubtCause; count: number }

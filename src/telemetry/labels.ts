@@ -84,7 +84,7 @@ export type PauseKind = OneOf<typeof pauseKinds>
 export type ResultOutcome = OneOf<typeof outcomes>
 export type EnvelopeOutcome = OneOf<typeof envelopeOutcomes>
 export type RetryReason = OneOf<typeof retryReasons>
-/** Why an account pauses. `undecided`: nobody can tell of many requests in a row. */
+/** PauseReason says why an account pauses. `undecided`: nobody can tell of many requests in a row. */
 export type PauseReason = RetryReason | 'undecided'
 /** `aborted`: by the caller of the client. No worker aborts a request, so no metric has it. */
 export type DoubtCause = OneOf<typeof doubtCauses> | 'aborted'

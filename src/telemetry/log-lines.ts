@@ -4,7 +4,7 @@ import type { Events, RecordPlace } from './events.ts'
 
 type OfEvent<K extends keyof Events, T> = T | ((event: Events[K]) => T)
 
-/** How an event is logged. */
+/** LogLine says how an event is logged. */
 export interface LogLine<K extends keyof Events> {
   level: OfEvent<K, Level>
   /** The sentence that a person reads; it repeats nothing that `safeText` would hide. */
