@@ -63,7 +63,7 @@ export class Board {
     return { room: steps, stepMs, series: this.#series((...name) => this.#traffic.line(...name)) }
   }
 
-  /** What is drawn of each lane and of the results. */
+  /** Tells what is drawn of each lane and of the results. */
   #series<T>(of: (kind: string, label?: string) => T): Record<string, T> {
     const lanes = this.#options.settings.topics.commands.map(topic => [topic, of('command', topic)] as const)
     return Object.fromEntries([...lanes, ['results', of('result')]])

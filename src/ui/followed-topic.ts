@@ -3,7 +3,7 @@ import type { Bus, Follower, From, RecordsHandler, TopicPartition } from '../bus
 
 const retryMs = 5000
 
-/** Where to begin in each partition. */
+/** Beginnings says where to begin in each partition. */
 type Beginnings = (tps: readonly TopicPartition[]) => Promise<readonly From[]>
 
 /** Reads all partitions of a topic as it grows, from wherever it is told to; what cannot be read yet is tried again. */

@@ -32,8 +32,8 @@ export interface PageRefusal {
 }
 
 /**
- * Why a request is not answered; null: it is. A page of somebody else's, open in the same browser, can ask this server:
- * under its own name, which it lets lead to 127.0.0.1 (DNS rebinding), or as another site. Neither is answered.
+ * Tells why a request is not answered; null: it is. A page of somebody else's, open in the same browser, can ask this
+ * server: under its own name, which it lets lead to 127.0.0.1 (DNS rebinding), or as another site. Neither is answered.
  */
 export function pageRefusalOf({ method, headers }: IncomingMessage): PageRefusal | null {
   if (!ownNames.test(headers.host ?? '')) {

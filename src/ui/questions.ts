@@ -11,7 +11,8 @@ const longest = 1000
 const mostMs = 10 * 365 * 24 * 3_600_000
 
 /**
- * What `/api/messages?by=…&text=…&back=…&account=…` asks; `back` is how far to look back, in milliseconds, 7 days unless given.
+ * Tells what `/api/messages?by=…&text=…&back=…&account=…` asks; `back` is how far to look back, in milliseconds, 7 days
+ * unless given.
  * @param show whether phones may be looked for
  * @throws WrongQuestion
  */

@@ -49,7 +49,7 @@ export interface SearchesOptions {
   show: boolean
 }
 
-/** So many wait for their turn at most. */
+/** At most this many searches wait for their turn. */
 const mostWaiting = 8
 const mostListed = 50
 const mostExamples = 10

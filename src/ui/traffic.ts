@@ -13,8 +13,8 @@ const separator = '\u0000'
 type Counts = Map<string, number>
 
 /**
- * What was counted in the last ten minutes, by name, in steps of two seconds: rates, sums and a line to draw. Its memory is
- * bounded by the number of names.
+ * Traffic is what was counted in the last ten minutes, by name, in steps of two seconds: rates, sums and a line to
+ * draw. Its memory is bounded by the number of names.
  */
 export class Traffic {
   /** The newest last. Counting goes on in the newest one. */
