@@ -35,7 +35,10 @@ export interface Worker {
   telemetry: Telemetry
   /** Ports in use: where a setting is 0, the one that was free. */
   ports: { callbacks: number | null; telemetry: number }
-  /** Whether this process does its work now; the reasons say why not. What operators have paused is no reason against it. */
+  /**
+   * Tells whether this process does its work now; the reasons say why not. What operators have paused is no reason
+   * against it.
+   */
   ready(): { ready: boolean; reasons: string[]; paused: string[] }
   /** Rejects when the worker cannot go on by itself and has to be restarted; never resolves. */
   failed: Promise<never>
@@ -194,7 +197,7 @@ class WorkerProcess implements Worker {
     return { clock: systemClock, random: Math.random, fatal }
   }
 
-  /** What keeps a role from its work; null: it has not started. */
+  /** Tells what keeps a role from its work; null: it has not started. */
   #reasonsOf(role: Role): string[] | null {
     const { sending, receiver, reconciling } = this.#roles
     if (role === 'callbacks') return receiver && []
