@@ -4,7 +4,7 @@ import { IdOffsets } from './id-offsets.ts'
  * Generation says where each id of an account stands; one that this session has let through stands before all others.
  */
 type Generation = Map<string, IdOffsets>
-const LET_THROUGH = -1
+const letThrough = -1
 
 /**
  * The last ids seen on a partition, for each account: a command that repeats one is not sent again. At least the last
@@ -23,7 +23,7 @@ export class RecentIds {
 
   /** Remembers the id of a record that may be sent. @returns whether a record before it had the id. */
   add(account: string, id: bigint, offset: number): boolean {
-    return this.#note(account, id, offset, LET_THROUGH)
+    return this.#note(account, id, offset, letThrough)
   }
 
   /**
