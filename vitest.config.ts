@@ -15,6 +15,7 @@ export default defineConfig({
           name: 'unit',
           maxWorkers,
           testTimeout: 30_000,
+          expect: { poll: { timeout: 20_000 } },
           include: ['test/**/*.test.ts'],
           exclude: [...endToEnd, 'test/integration/**', 'test/simulation/**'],
         },
