@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { until } from '../support/bus.ts'
 import { openWireTap, type Rule } from '../support/wire-tap.ts'
 
 const heartbeat = 12
@@ -63,7 +64,7 @@ test('requests and answers pass, however they are cut into pieces', async () => 
   for (let at = 0; at < all.length; at += at < 40 ? 1 : 70_000) {
     socket.write(all.subarray(at, at < 40 ? at + 1 : at + 70_000))
   }
-  await vi.waitFor(() => expect(answers).toEqual([1, 2, 3]))
+  await until(() => expect(answers).toEqual([1, 2, 3]))
 })
 
 test('an answer is swallowed by the name of its request, and the connection lives on', async () => {
@@ -71,7 +72,7 @@ test('an answer is swallowed by the name of its request, and the connection live
     kind === 'answer' && api === 'JoinGroup' ? 'swallow' : undefined,
   )
   socket.write(Buffer.concat([request(joinGroup, 1), request(heartbeat, 2)]))
-  await vi.waitFor(() => expect(answers).toEqual([2]))
+  await until(() => expect(answers).toEqual([2]))
   expect(cut()).toBe(false)
 })
 
@@ -80,7 +81,7 @@ test('a request that is cut never reaches the broker and takes its connection wi
     kind === 'request' && api === 'JoinGroup' ? 'cut' : undefined,
   )
   socket.write(Buffer.concat([request(joinGroup, 1), request(heartbeat, 2)]))
-  await vi.waitFor(() => expect(cut()).toBe(true))
+  await until(() => expect(cut()).toBe(true))
   expect(answers).toEqual([])
 })
 
@@ -92,10 +93,10 @@ test('what is held up holds up what is behind it, until it is let go', async () 
     return kind === 'answer' && api === 'JoinGroup' ? held.promise : undefined
   })
   socket.write(Buffer.concat([request(joinGroup, 1), request(heartbeat, 2)]))
-  await vi.waitFor(() => expect(seen).toEqual([1, 2]))
+  await until(() => expect(seen).toEqual([1, 2]))
   expect(answers).toEqual([])
   held.resolve(undefined)
-  await vi.waitFor(() => expect(answers).toEqual([1, 2]))
+  await until(() => expect(answers).toEqual([1, 2]))
 })
 
 test('a tap refuses connections while its broker does, and accepts them again at the same port', async () => {
@@ -112,9 +113,9 @@ test('a tap refuses connections while its broker does, and accepts them again at
     await once(attempt, 'close').catch(() => {})
     return text
   }
-  await vi.waitFor(async () => expect(await errorOf()).toContain('ECONNREFUSED'))
+  await until(async () => expect(await errorOf()).toContain('ECONNREFUSED'))
   broker.listen(port, '127.0.0.1')
-  await vi.waitFor(async () => {
+  await until(async () => {
     const attempt = connect(tap.port, '127.0.0.1')
     await once(attempt, 'connect')
     attempt.destroy()

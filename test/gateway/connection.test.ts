@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Answer } from '../../src/gateway/answer.ts'
 import { type ConnectionOptions, connectGateway, type LastCheck } from '../../src/gateway/connection.ts'
 import { envelopeBody } from '../../src/gateway/envelope.ts'
+import { until } from '../support/bus.ts'
 import { answerWith, httpAnswer, type Step, scriptedServer } from '../support/scripted-server.ts'
 
 const key = 'key-that-nobody-may-see'
@@ -109,7 +110,7 @@ describe('nothing was sent', () => {
     const server = await scriptedServer(silence)
     const connection = connect(server.url.replace('http', 'https'))
     const posted = connection.post(body, go)
-    await vi.waitFor(() => expect(server.seen.bytes).toBeGreaterThan(0))
+    await until(() => expect(server.seen.bytes).toBeGreaterThan(0))
     for (const socket of server.sockets) socket.end('220 this is another protocol\r\n')
     expect(await posted).toEqual(notSent('unreachable'))
   })
@@ -135,7 +136,7 @@ describe('nothing was sent', () => {
     expect(await connection.post(body, () => 'the partition was lost')).toEqual(
       notSent('withheld', /^the partition was lost$/),
     )
-    await vi.waitFor(() => expect(seen).toMatchObject({ connections: 1, open: 0 }))
+    await until(() => expect(seen).toMatchObject({ connections: 1, open: 0 }))
     expect(seen.bytes).toBe(0)
     expect(await connection.post('next', go)).toMatchObject({ kind: 'response' })
     expect(seen.requests.map(request => request.body)).toEqual(['next'])
@@ -181,7 +182,7 @@ describe('nobody can tell', () => {
   ])('when time runs out %s, and the connection is not used again', async (_, step) => {
     const { answer, seen } = await postTo([step], { timeoutMs: 60 })
     expect(answer).toEqual(lost('timeout'))
-    await vi.waitFor(() => expect(seen.open).toBe(0))
+    await until(() => expect(seen.open).toBe(0))
   })
 
   test('when the body trickles on beyond the time that was given', async () => {
@@ -199,14 +200,14 @@ describe('nobody can tell', () => {
       socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n${'x'.repeat(2_000)}`)
     const { answer, seen } = await postTo([endless], { maxResponseBytes: 1_000 })
     expect(answer).toEqual(lost('response_too_large'))
-    await vi.waitFor(() => expect(seen.open).toBe(0))
+    await until(() => expect(seen.open).toBe(0))
   })
 
   test('when the connections are closed meanwhile', async () => {
     const { seen, url } = await scriptedServer(silence)
     const connection = connect(url)
     const posted = connection.post(body, go)
-    await vi.waitFor(() => expect(seen.requests).toHaveLength(1))
+    await until(() => expect(seen.requests).toHaveLength(1))
     await connection.close()
     expect(await posted).toMatchObject({ kind: 'lost' })
   })
@@ -236,7 +237,7 @@ describe('connections', () => {
     const first = connection.post('first', go)
     const lastCheck = vi.fn(go)
     const second = connection.post('second', lastCheck)
-    await vi.waitFor(() => expect(seen.requests).toHaveLength(1))
+    await until(() => expect(seen.requests).toHaveLength(1))
     expect(lastCheck).not.toHaveBeenCalled()
     free.resolve()
     expect(await Promise.all([first, second])).toMatchObject([{ kind: 'response' }, { kind: 'response' }])
@@ -248,7 +249,7 @@ describe('connections', () => {
     const { seen, url } = await scriptedServer(socket => void waiting.push(() => socket.write(httpAnswer(ok))))
     const connection = connect(url, { connections: 3 })
     const posts = Array.from({ length: 20 }, (_, i) => connection.post(String(i), go))
-    await vi.waitFor(() => expect(waiting).toHaveLength(3))
+    await until(() => expect(waiting).toHaveLength(3))
     while (seen.requests.length < 20 || waiting.length > 0) {
       waiting.shift()?.()
       await new Promise(resolve => setImmediate(resolve))
@@ -271,7 +272,7 @@ describe('connections', () => {
     const connection = connect(url, { timeoutMs: 60_000 })
     await connection.post(body, go)
     await connection.close()
-    await vi.waitFor(() => expect(timers()).toBeLessThanOrEqual(before))
+    await until(() => expect(timers()).toBeLessThanOrEqual(before))
   })
 
   test('one that the other side closed while it was idle is made anew', async () => {
@@ -279,7 +280,7 @@ describe('connections', () => {
     const connection = connect(url, { connections: 1 })
     await connection.post('first', go)
     for (const socket of sockets) socket.end()
-    await vi.waitFor(() => expect(seen.open).toBe(0))
+    await until(() => expect(seen.open).toBe(0))
     expect(await connection.post('second', go)).toMatchObject({ kind: 'response' })
     expect(seen).toMatchObject({ connections: 2, requests: { length: 2 } })
   })

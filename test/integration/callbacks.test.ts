@@ -22,8 +22,8 @@ const retryMs = 5000
 
 interface Sent {
   id: number
-  /** The HTTP status of each try; 0 without an answer. */
-  answers: number[]
+  /** The HTTP status of each try, or the error where there was no answer. */
+  answers: (number | string)[]
   slowestMs: number
 }
 
@@ -47,15 +47,15 @@ function startGateway(addressOf: (id: number) => string) {
     }
   }
 
-  async function post(url: string, body: string): Promise<number> {
+  async function post(url: string, body: string): Promise<number | string> {
     try {
       const headers = { 'content-type': 'application/json' }
       const answer = await request(url, { method: 'POST', headers, body, dispatcher: agent })
       await answer.body.dump()
       expect(answer.headers['retry-after']).toBe(answer.statusCode === 503 ? String(retryMs / 1000) : undefined)
       return answer.statusCode
-    } catch {
-      return 0
+    } catch (error) {
+      return String(error)
     }
   }
 

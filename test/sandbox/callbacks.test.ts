@@ -1,5 +1,6 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { callbackBody } from '../../src/protocol/index.ts'
+import { until } from '../support/bus.ts'
 import { callbackReceiver, manualClock, operation, post, postOne, sandboxFor } from './support.ts'
 
 test('a delivered message is called back at its hook', async () => {
@@ -56,7 +57,7 @@ test('both callbacks of a phone that ends in 97 say the same, the instant of the
   const sandbox = await sandboxFor({ clock, callbackDelayMs: 1000, callbackConcurrency: 1 })
   await postOne(sandbox, operation('sms', { phone: 380670000097, hook: receiver.url }))
   clock.advance(3000)
-  await vi.waitFor(() => expect(receiver.received).toHaveLength(2))
+  await until(() => expect(receiver.received).toHaveLength(2))
   expect(receiver.received[1]).toEqual(receiver.received[0])
   expect(receiver.received[0]!.body.updated).toBe(new Date(clock.now() - 2000).toISOString())
 })
@@ -124,8 +125,8 @@ test('the pauses between the tries double', async () => {
     clock.advance(pause - 1)
     expect(receiver.received).toHaveLength(tries - 1)
     clock.advance(1)
-    await vi.waitFor(() => expect(receiver.received).toHaveLength(tries))
-    await vi.waitFor(() => expect(sandbox.stats().callbacks.sent).toBe(tries))
+    await until(() => expect(receiver.received).toHaveLength(tries))
+    await until(() => expect(sandbox.stats().callbacks.sent).toBe(tries))
   }
 })
 
@@ -211,7 +212,7 @@ test('closing ends a callback in flight, and it is not tried again', async () =>
   await post(sandbox, [operation('sms', { hook: `${sandbox.url}/api/json.php` })])
   sandbox.faults.next('stall')
   clock.advance(0)
-  await vi.waitFor(() => expect(sandbox.stats().requests).toBe(2))
+  await until(() => expect(sandbox.stats().requests).toBe(2))
   await sandbox.close()
   clock.advance(60_000)
   expect(sandbox.stats().callbacks).toEqual({ sent: 1, accepted: 0, failed: 0, pending: 1 })

@@ -158,4 +158,5 @@ export function head(url: string, ...headers: string[]): string {
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
-export const eventually = (holds: () => unknown) => vi.waitFor(holds, { interval: 5 })
+/** A busy machine takes its time. */
+export const eventually = (holds: () => unknown) => vi.waitFor(holds, { interval: 5, timeout: 20_000 })

@@ -1,6 +1,7 @@
 import kafkajs, { Kafka, logLevel } from 'kafkajs'
-import { expect, vi } from 'vitest'
+import { expect } from 'vitest'
 import { stopIdleTimers } from '../../src/bus/kafka/internals.ts'
+import { until } from './bus.ts'
 
 /** Plain kafkajs, to see from outside what is on the brokers. Only its idle timers are silenced. */
 export function plainKafka(brokers: string[]): Kafka {
@@ -45,7 +46,7 @@ export async function configure(brokers: string[], topic: string, name: string, 
   const resource = { type: kafkajs.ConfigResourceTypes.TOPIC, name: topic }
   const configEntries = [{ name, value }]
   await admin.alterConfigs({ validateOnly: false, resources: [{ ...resource, configEntries }] })
-  await vi.waitFor(async () => {
+  await until(async () => {
     const configNames = [name]
     const { resources } = await admin.describeConfigs({
       includeSynonyms: false,
