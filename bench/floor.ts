@@ -1,4 +1,4 @@
-import { Consumer, type Message, Producer } from '@platformatic/kafka'
+import { Consumer, Producer } from '@platformatic/kafka'
 import avsc from 'avsc'
 import pLimit from 'p-limit'
 import { Pool } from 'undici'
@@ -30,6 +30,8 @@ const limit = pLimit(job.inFlight)
 const types = new Map<number, avsc.Type>()
 let envelope: string[] = []
 let full: NodeJS.Timeout | undefined
+let results: { topic: string; key: Buffer; value: Buffer }[] = []
+let producing: Promise<void> | undefined
 
 async function typeOf(schemaId: number): Promise<avsc.Type> {
   const answer = await fetch(`${job.registryUrl}/schemas/ids/${schemaId}`)
@@ -39,9 +41,7 @@ async function typeOf(schemaId: number): Promise<avsc.Type> {
   return type
 }
 
-async function add({ value }: Message<Buffer, Buffer, Buffer, Buffer>): Promise<void> {
-  const schemaId = value.readInt32BE(1)
-  const type = types.get(schemaId) ?? (await typeOf(schemaId))
+function add(type: avsc.Type, value: Buffer): void {
   const { id, phone, message } = type.fromBuffer(value.subarray(5)) as Command
   const { sms_message, sms_signature } = message['io.busgate.Sms']
   envelope.push(JSON.stringify({ type: 'sms', id, phone, sms_message, sms_signature }))
@@ -54,7 +54,7 @@ function leave(): void {
   full = undefined
   const body = `{"auth":"a-key","data":[${envelope.join()}]}`
   envelope = []
-  void limit(() => post(body)).then(produce)
+  void limit(() => post(body)).then(take)
 }
 
 async function post(body: string): Promise<Answer> {
@@ -62,18 +62,32 @@ async function post(body: string): Promise<Answer> {
   return (await answer.body.json()) as Answer
 }
 
-async function produce({ data }: Answer): Promise<void> {
-  await producer.send({
-    messages: data.map(({ success, data: { id, msg_id, parts } }) => ({
+function take({ data }: Answer): void {
+  for (const { success, data: sent } of data) {
+    const { id, msg_id, parts } = sent
+    results.push({
       topic: job.results,
       key: Buffer.from(String(id)),
       value: Buffer.from(JSON.stringify({ id, outcome: success ? 'SENT' : 'REJECTED', msgId: msg_id, parts })),
-    })),
-  })
+    })
+  }
+  producing ??= produce()
+}
+
+/** One request at a time, with all that has come meanwhile. */
+async function produce(): Promise<void> {
+  while (results.length > 0) {
+    const messages = results
+    results = []
+    await producer.send({ messages })
+  }
+  producing = undefined
 }
 
 const commands = await consumer.consume({ topics: [...job.commands], mode: 'earliest', autocommit: true })
-for await (const message of commands) {
-  await add(message)
+for await (const { value } of commands) {
+  const schemaId = value.readInt32BE(1)
+  add(types.get(schemaId) ?? (await typeOf(schemaId)), value)
   while (limit.pendingCount > job.inFlight) await limit(() => {})
+  while (results.length > 2 * job.inFlight * job.envelope) await producing
 }
