@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { openBus } from '../src/bus/open.ts'
@@ -8,9 +6,10 @@ import { tokensOf } from '../src/callbacks/role.ts'
 import { freePorts } from '../src/cli/local-kafka/ports.ts'
 import { loadSettings } from '../src/config/index.ts'
 import { Telemetry } from '../src/telemetry/events.ts'
-import { findPlace } from './place.ts'
+import type { Place } from './place.ts'
+import { Processes } from './processes.ts'
 import { profiling } from './programs.ts'
-import { ranks } from './ranks.ts'
+import { type Ranks, ranks } from './ranks.ts'
 
 export interface CallbacksOptions {
   /** Callbacks a second, sent when they are due whether or not earlier ones are answered; 0: as fast as they are. */
@@ -24,13 +23,12 @@ export interface CallbacksOptions {
 /** What one run of the receiver as a process of its own gave. */
 export interface CallbackFigures {
   callbacksPerSecond: number
-  /** The time from the instant a callback was due to its answer. */
-  p50Ms: number
-  p99Ms: number
-  maxMs: number
+  /** Milliseconds from the instant a callback was due to its answer. */
+  dueToAnswer: Ranks
   /** User and system time of the receiver's whole process, after its start. */
   cpuMicrosPerCallback: number
-  memoryMiB: number
+  /** The most that was resident since its start. */
+  peakMemoryMiB: number
   answered200: number
   otherAnswers: number
   /** Answered 200 and not on the topic. */
@@ -40,8 +38,7 @@ export interface CallbackFigures {
 const warmUpSeconds = 3
 
 /** Callbacks of as many messages, through real HTTP into a real broker. */
-export async function measureCallbacks(options: CallbacksOptions): Promise<CallbackFigures> {
-  const place = await findPlace()
+export async function measureCallbacks(place: Place, options: CallbacksOptions): Promise<CallbackFigures> {
   const [port = 0, telemetryPort = 0] = await freePorts([0, 0])
   const topic = `bench-${Date.now().toString(36)}-statuses`
   const env = {
@@ -58,11 +55,7 @@ export async function measureCallbacks(options: CallbacksOptions): Promise<Callb
   const settings = loadSettings({ env })
   const bus = openBus(settings, new Telemetry())
   await bus.createTopics([{ topic, partitions: options.partitions }])
-  const receiver = spawn(process.execPath, [...profiling(), 'dist/cli/bin.js', 'run'], {
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  })
-  const metricsUrl = `http://127.0.0.1:${telemetryPort}/metrics`
+  const receiver = new Processes([{ command: process.execPath, args: [...profiling(), 'dist/cli/bin.js', 'run'], env }])
   await untilReady(`http://127.0.0.1:${telemetryPort}/readyz`)
   const tokens = tokensOf(settings)!
   const send = sender(`http://127.0.0.1:${port}`, options.connections, id =>
@@ -77,22 +70,18 @@ export async function measureCallbacks(options: CallbacksOptions): Promise<Callb
   )
 
   await run(options, 1, warmUpSeconds, send)
-  const before = await scrape(metricsUrl)
+  const before = receiver.cpuMicros()
   const { sent, seconds, latencies, accepted } = await run(options, 1e9, options.seconds, send)
-  const after = await scrape(metricsUrl)
-  receiver.kill()
-  await once(receiver, 'exit')
+  const cpuMicros = receiver.cpuMicros() - before
+  const peakMemoryMiB = receiver.peakMemoryMiB()
+  await receiver.stop()
   const missing = await countMissing(bus, topic, accepted)
   await bus.close()
-  await place.stop()
-  const { p50, p99, max } = ranks(latencies)!
   return {
-    callbacksPerSecond: Math.round(sent / seconds),
-    p50Ms: p50,
-    p99Ms: p99,
-    maxMs: max,
-    cpuMicrosPerCallback: ((after.cpuSeconds - before.cpuSeconds) / sent) * 1e6,
-    memoryMiB: Math.round(after.memory / 2 ** 20),
+    callbacksPerSecond: sent / seconds,
+    dueToAnswer: ranks(latencies)!,
+    cpuMicrosPerCallback: cpuMicros / sent,
+    peakMemoryMiB,
     answered200: accepted.size,
     otherAnswers: sent - accepted.size,
     missing,
@@ -165,12 +154,6 @@ export async function untilReady(url: string): Promise<void> {
     if (answer?.ok) return
     await setTimeout(100)
   }
-}
-
-async function scrape(url: string): Promise<{ cpuSeconds: number; memory: number }> {
-  const text = await (await fetch(url)).text()
-  const value = (name: string) => Number(new RegExp(`^${name} (.+)$`, 'm').exec(text)?.[1])
-  return { cpuSeconds: value('process_cpu_seconds_total'), memory: value('process_resident_memory_bytes') }
 }
 
 /** Reads committed records until all are found, or nothing new has come for 5 s. */

@@ -46,7 +46,6 @@ export async function startBenchGateway({ latencyMs, posted, answered }: BenchGa
 
 function answerTo({ type, id }: Operation): string {
   if (type === 'hlr') return `{"success":true,"data":{"id":${id},"phone":380670000000,"status":"OK","mccmnc":25501}}`
-  if (type === 'call/otp') return `{"success":true,"data":{"id":${id},"msg_id":"7${id}","code":"1234","price":0.5}}`
   return `{"success":true,"data":{"id":${id},"msg_id":"7${id}","parts":1}}`
 }
 

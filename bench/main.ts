@@ -1,11 +1,12 @@
 import { parseArgs } from 'node:util'
-import { measureCallbacks } from './callbacks.ts'
-import { writePerformance } from './document.ts'
+import { type CallbackFigures, measureCallbacks } from './callbacks.ts'
+import { type Performance, writePerformance } from './document.ts'
 import { measureHostile } from './hostile.ts'
 import { measure } from './measure.ts'
-import { findPlace } from './place.ts'
+import { findPlace, type Place } from './place.ts'
+import type { Program } from './program.ts'
 import { programs } from './programs.ts'
-import { type Row, tableOf } from './report.ts'
+import { callbackTableOf, type Row, tableOf } from './report.ts'
 import { type Scenario, scenarioOf, scenarios } from './scenarios.ts'
 import { TopicMaker } from './topics.ts'
 
@@ -24,8 +25,10 @@ const { values, positionals } = parseArgs({
     processes: { type: 'string', default: '1' },
     kinds: { type: 'string', default: 'sms' },
     hooks: { type: 'boolean', default: false },
-    // what else is measured beside the worker, in turn with it, and how often; the cheapest run of each counts
+    // what else is measured beside the worker, in turn with it, and how often; the cheapest run of each counts; the
+    // floor is a bare loop in Node
     peer: { type: 'string', multiple: true, default: [] },
+    floor: { type: 'boolean', default: false },
     repeat: { type: 'string', default: '1' },
     gateway: { type: 'string' },
     // of callbacks
@@ -34,6 +37,8 @@ const { values, positionals } = parseArgs({
     embedded: { type: 'boolean', default: false },
   },
 })
+
+const repeat = Number(values.repeat)
 
 function chosen(): readonly Scenario[] {
   const { commands, rate, only } = values
@@ -57,45 +62,70 @@ function own(load: Scenario['load']): Scenario {
   })
 }
 
-async function measureAll(wanted: readonly Scenario[]): Promise<Row[]> {
-  const measured = ['busgate', ...values.peer].map(name => {
-    const start = programs[name]
-    if (!start) throw new Error(`there is no program ${name}, only ${Object.keys(programs).join(', ')}`)
-    return { name, start }
-  })
+/** Measures with brokers of its own, or with those that are named, until it has failed or is done. */
+async function placed<T>(work: (place: Place) => Promise<T>): Promise<T> {
   const place = await findPlace()
-  const topics = new TopicMaker(place)
-  const rows: Row[] = []
   try {
-    for (const scenario of wanted) {
-      const runs: Row[] = []
-      for (let i = 0; i < Number(values.repeat); i++) {
-        for (const { name: program, start } of measured) {
-          const figures = await measure({ place, topics, scenario, start, gatewayUrl: values.gateway ?? null })
-          runs.push({ scenario, program, figures })
-          process.stderr.write(`${tableOf(runs.slice(-1)).split('\n').at(-1)}\n`)
-        }
-      }
-      rows.push(...measured.map(({ name }) => cheapest(runs.filter(({ program }) => program === name))))
-    }
+    return await work(place)
   } finally {
     await place.stop()
+  }
+}
+
+/** What is measured in turn. All that is needed for it is there, or else it throws before anything starts. */
+async function chosenPrograms(): Promise<Program[]> {
+  const programsFound: Program[] = []
+  for (const name of ['busgate', ...values.peer, ...(values.floor ? ['floor'] : [])]) {
+    const find = programs[name]
+    if (!find) throw new Error(`--peer: there is no program ${name}, only ${Object.keys(programs).join(', ')}`)
+    programsFound.push(await find())
+  }
+  return programsFound
+}
+
+async function measureAll(place: Place, wanted: readonly Scenario[], measured: readonly Program[]): Promise<Row[]> {
+  const topics = new TopicMaker(place)
+  const rows: Row[] = []
+  for (const scenario of wanted) {
+    const runs: Row[] = []
+    for (let i = 0; i < repeat; i++) {
+      for (const program of measured.filter(({ does }) => does(scenario))) {
+        const figures = await measure({ place, topics, scenario, program, gatewayUrl: values.gateway ?? null })
+        runs.push({ scenario, program: program.name, figures })
+        process.stderr.write(`${program.name}: ${tableOf(runs.slice(-1)).split('\n').at(-1)}\n`)
+      }
+    }
+    const ofEach = Map.groupBy(runs, ({ program }) => program)
+    for (const own of ofEach.values()) rows.push(cheapest(own, costOf))
   }
   return rows
 }
 
-const cheapest = (runs: readonly Row[]) => runs.toSorted((a, b) => costOf(a) - costOf(b))[0]!
+function cheapest<T>(runs: readonly T[], cost: (run: T) => number): T {
+  return runs.toSorted((a, b) => cost(a) - cost(b))[0]!
+}
+
 const costOf = ({ figures }: Row) => figures.cpuMicrosSteady ?? figures.core ?? figures.appendToPost?.p99 ?? 0
+
+/** All that docs/performance.md shows. */
+async function measurePerformance(place: Place, measured: readonly Program[]): Promise<Performance> {
+  const rows = await measureAll(place, scenarios, measured)
+  const runs: CallbackFigures[] = []
+  for (let i = 0; i < repeat; i++)
+    runs.push(await measureCallbacks(place, { rate: 8_000, seconds: 15, connections: 64, partitions: 4 }))
+  return { rows, callbacks: cheapest(runs, ({ cpuMicrosPerCallback }) => cpuMicrosPerCallback), repeat }
+}
 
 if (positionals[0] === 'callbacks') {
   const { rate = '500', seconds, connections, partitions } = values
-  const figures = await measureCallbacks({
+  const options = {
     rate: Number(rate),
     seconds: Number(seconds),
     connections: Number(connections),
     partitions: Number(partitions),
-  })
-  console.table(figures)
+  }
+  const figures = await placed(place => measureCallbacks(place, options))
+  process.stdout.write(`${callbackTableOf([figures])}\n`)
 } else if (positionals[0] === 'hostile') {
   const { rate = '200', seconds, embedded } = values
   const attacks = positionals.slice(1)
@@ -106,7 +136,15 @@ if (positionals[0] === 'callbacks') {
   )
 } else {
   const wanted = chosen()
-  const rows = await measureAll(wanted)
-  process.stdout.write(`${tableOf(rows)}\n`)
-  if (wanted === scenarios && values.peer.length === 0) await writePerformance(rows, Number(values.repeat))
+  const measured = await chosenPrograms().catch((error: Error) => {
+    process.stderr.write(`${error.message}\n`)
+    process.exit(1)
+  })
+  if (wanted === scenarios) {
+    const performance = await placed(place => measurePerformance(place, measured))
+    process.stdout.write(`${tableOf(performance.rows)}\n\n${callbackTableOf([performance.callbacks])}\n`)
+    await writePerformance(performance)
+  } else {
+    process.stdout.write(`${tableOf(await placed(place => measureAll(place, wanted, measured)))}\n`)
+  }
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 
 /** What the kernel's clock counts CPU time in. */
 const tickMicros = 10_000
@@ -8,9 +8,15 @@ const tickMicros = 10_000
 /** Programs under measurement, each in a process of its own; their CPU time and memory are what the kernel says. */
 export class Processes {
   readonly #children: ChildProcess[]
+  readonly #scratch: string | null
   readonly startedAt = performance.now()
 
-  constructor(commands: readonly { command: string; args: readonly string[]; env?: NodeJS.ProcessEnv }[]) {
+  /** @param scratch a folder that goes when they are stopped */
+  constructor(
+    commands: readonly { command: string; args: readonly string[]; env?: NodeJS.ProcessEnv }[],
+    scratch: string | null = null,
+  ) {
+    this.#scratch = scratch
     this.#children = commands.map(({ command, args, env }) =>
       spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'inherit'] }),
     )
@@ -47,6 +53,7 @@ export class Processes {
         await once(child, 'exit')
       }),
     )
+    if (this.#scratch !== null) rmSync(this.#scratch, { recursive: true })
   }
 }
 

@@ -1,27 +1,16 @@
 import { freePorts } from '../src/cli/local-kafka/ports.ts'
+import { findBento } from './peers/bento.ts'
+import { jobOf } from './peers/job.ts'
+import { findParallelConsumer } from './peers/parallel-consumer.ts'
 import { Processes } from './processes.ts'
-import type { Scenario } from './scenarios.ts'
-
-/** A program that does the main job, running. */
-export interface Running {
-  processes: Processes
-  /** Transactions that the brokers have confirmed; null: it does not tell. */
-  commits(): Promise<number | null>
-}
-
-export interface StartOptions {
-  scenario: Scenario
-  gatewayUrl: string
-  /** Brokers, registry, group and topics, as settings of busgate. */
-  env: Record<string, string>
-}
+import type { Program, Running, StartOptions } from './program.ts'
 
 /** BENCH_PROFILE names a folder for CPU profiles. */
 export const profiling = () =>
   process.env.BENCH_PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${process.env.BENCH_PROFILE}`] : []
 
 /** The worker as `npm run build` made it, with the settings of an ordinary installation. */
-export async function startBusgate({ scenario, gatewayUrl, env }: StartOptions): Promise<Running> {
+async function startBusgate({ scenario, gatewayUrl, env }: StartOptions): Promise<Running> {
   const ports = await freePorts(Array.from({ length: scenario.processes }, () => 0))
   const processes = new Processes(
     ports.map(port => ({
@@ -58,11 +47,31 @@ async function commitsOf(metricsUrl: string): Promise<number> {
   return Number(/^busgate_commit_duration_seconds_count (.+)$/m.exec(text)?.[1] ?? 0)
 }
 
-type Start = (options: StartOptions) => Promise<Running>
+const busgate = (name: string, env: Record<string, string> = {}): Program => ({
+  name,
+  does: () => true,
+  start: options => startBusgate({ ...options, env: { ...options.env, ...env } }),
+})
 
-/** `--peer` takes these names. */
-export const programs: Readonly<Record<string, Start>> = {
-  busgate: startBusgate,
-  'busgate on kafkajs': options =>
-    startBusgate({ ...options, env: { ...options.env, BUSGATE_KAFKA_CLIENT: 'kafkajs' } }),
+const floor: Program = {
+  name: `a bare loop in Node ${process.versions.node}`,
+  does: ({ kinds, hooks }) => kinds === 'sms' && !hooks,
+  start: async options => ({
+    processes: new Processes(
+      Array.from({ length: options.scenario.processes }, () => ({
+        command: process.execPath,
+        args: [...profiling(), 'bench/floor.ts', JSON.stringify(jobOf(options))],
+      })),
+    ),
+    commits: async () => null,
+  }),
+}
+
+/** `--peer` takes these names. Each looks for what it needs, and throws an Error that says what is missing. */
+export const programs: Readonly<Record<string, () => Promise<Program>>> = {
+  busgate: async () => busgate('busgate'),
+  'busgate on kafkajs': async () => busgate('busgate on kafkajs', { BUSGATE_KAFKA_CLIENT: 'kafkajs' }),
+  bento: findBento,
+  'parallel-consumer': findParallelConsumer,
+  floor: async () => floor,
 }

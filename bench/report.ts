@@ -1,3 +1,4 @@
+import type { CallbackFigures } from './callbacks.ts'
 import type { Figures } from './measure.ts'
 import type { Ranks } from './ranks.ts'
 import type { Scenario } from './scenarios.ts'
@@ -8,32 +9,58 @@ export interface Row {
   figures: Figures
 }
 
-const columns: readonly [name: string, of: (figures: Figures) => string][] = [
+type Column<F> = readonly [name: string, of: (figures: F) => string]
+
+const columns: readonly Column<Figures>[] = [
   ['commands/s', ({ commandsPerSecond }) => whole(commandsPerSecond)],
-  ['CPU µs, steady', ({ cpuMicrosSteady }) => fixed(cpuMicrosSteady, 1)],
-  ['with start', ({ cpuMicrosWithStart }) => fixed(cpuMicrosWithStart, 1)],
+  ['CPU µs, with start', ({ cpuMicrosWithStart }) => fixed(cpuMicrosWithStart, 1)],
+  ['first 200,000', ({ cpuMicrosFirst }) => fixed(cpuMicrosFirst, 1)],
+  ['steady', ({ cpuMicrosSteady }) => fixed(cpuMicrosSteady, 1)],
   ['of a core', ({ core }) => percent(core)],
   ["broker's", ({ brokerCore }) => percent(brokerCore)],
   ['commits/s', ({ commitsPerSecond }) => whole(commitsPerSecond)],
   ['append → POST, ms', ({ appendToPost }) => pair(appendToPost)],
-  ['answer → readable', ({ answerToReadable }) => pair(answerToReadable)],
+  ['answer → readable, ms', ({ answerToReadable }) => pair(answerToReadable)],
   ['first POST, s', ({ firstPostSeconds }) => fixed(firstPostSeconds, 2)],
   ['peak MiB', ({ peakMemoryMiB }) => whole(peakMemoryMiB)],
   ['sockets', ({ sockets }) => whole(sockets)],
   ['twice', ({ repeated }) => whole(repeated)],
 ]
 
+const callbackColumns: readonly Column<CallbackFigures>[] = [
+  ['callbacks/s', ({ callbacksPerSecond }) => whole(callbacksPerSecond)],
+  ['CPU µs', ({ cpuMicrosPerCallback }) => fixed(cpuMicrosPerCallback, 1)],
+  ['due → answer, ms', ({ dueToAnswer }) => pair(dueToAnswer)],
+  ['peak MiB', ({ peakMemoryMiB }) => whole(peakMemoryMiB)],
+  ['answered 200', ({ answered200 }) => whole(answered200)],
+  ['otherwise', ({ otherAnswers }) => whole(otherAnswers)],
+  ['missing', ({ missing }) => whole(missing)],
+]
+
 /** Writes the rows as a table in Markdown. */
 export function tableOf(rows: readonly Row[]): string {
-  const programs = new Set(rows.map(({ program }) => program)).size
+  const several = new Set(rows.map(({ program }) => program)).size > 1
   const told = columns.filter(([, of]) => rows.some(({ figures }) => of(figures) !== ''))
-  const nameOf = ({ scenario, program }: Row) => (programs > 1 ? `${scenario.name}: ${program}` : scenario.name)
-  const lines = [
-    ['', ...told.map(([name]) => name)],
-    ['---', ...told.map(() => '---:')],
-    ...rows.map(row => [nameOf(row), ...told.map(([, of]) => of(row.figures))]),
-  ]
-  return lines.map(cells => `| ${cells.join(' | ')} |`).join('\n')
+  return markdown(
+    ['', ...(several ? [''] : []), ...told.map(([name]) => name)],
+    rows.map(({ scenario, program, figures }) => [
+      scenario.name,
+      ...(several ? [program] : []),
+      ...told.map(([, of]) => of(figures)),
+    ]),
+  )
+}
+
+/** Writes what callbacks cost as a table in Markdown. */
+export const callbackTableOf = (rows: readonly CallbackFigures[]): string =>
+  markdown(
+    callbackColumns.map(([name]) => name),
+    rows.map(figures => callbackColumns.map(([, of]) => of(figures))),
+  )
+
+function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const rule = head.map(name => (name === '' ? '---' : '---:'))
+  return [head, rule, ...rows].map(cells => `| ${cells.join(' | ')} |`).join('\n')
 }
 
 const whole = (value?: number) => (value === undefined ? '' : Math.round(value).toLocaleString('en'))

@@ -33,6 +33,7 @@ const usual: Omit<Scenario, 'name' | 'load'> = {
 }
 
 const full = { commands: 200_000 }
+const behind = { urgentRate: 50, seconds: 6, behind: 300_000 }
 
 /** What `npm run bench` measures, in this order. */
 export const scenarios: readonly Scenario[] = [
@@ -49,7 +50,8 @@ export const scenarios: readonly Scenario[] = [
   { ...usual, name: '200 a second', load: { rate: 200, seconds: 15 } },
   { ...usual, name: '200 a second, 64 partitions', load: { rate: 200, seconds: 15 }, partitions: 64 },
   { ...usual, name: 'nothing, 64 partitions', load: { rate: 0, seconds: 15 }, partitions: 64 },
-  { ...usual, name: '50 urgent a second behind 300,000', load: { urgentRate: 50, seconds: 6, behind: 300_000 } },
+  { ...usual, name: '50 urgent a second behind 300,000', load: behind },
+  { ...usual, name: '50 urgent behind 300,000, 64 in flight', load: behind, concurrency: 64 },
 ]
 
 /** One of one's own, of the same sort. */

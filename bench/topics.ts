@@ -1,5 +1,6 @@
 import { openBus } from '../src/bus/open.ts'
 import { loadSettings, type Settings } from '../src/config/index.ts'
+import { createProducer } from '../src/producer.ts'
 import { Telemetry } from '../src/telemetry/events.ts'
 import { fill, type Kinds } from './load.ts'
 import type { Place } from './place.ts'
@@ -39,7 +40,13 @@ export class TopicMaker {
     const bus = openBus(settings, new Telemetry())
     await bus.createTopics(Object.values(topics).map(topic => ({ topic, partitions })))
     await bus.close()
-    if (fillWith > 0) await this.#fill(source, () => fill(settings, fillWith, kinds))
+    if (fillWith > 0) {
+      await this.#fill(source, async () => {
+        const producer = await createProducer(settings)
+        await fill(producer, fillWith, kinds)
+        await producer.close()
+      })
+    }
     return topics
   }
 

@@ -16,7 +16,7 @@ export const kafkaVersions = Object.keys(loggers) as KafkaVersion[]
 export const registryVersion = '2.6.13.Final'
 
 /** A folder at the root of the project, ignored by git. To fetch everything afresh, delete it. */
-const cache = join(import.meta.dirname, '../../../.cache')
+export const cache = join(import.meta.dirname, '../../../.cache')
 const kafkaFolder = (version: KafkaVersion) => join(cache, `kafka-${version}`)
 const registryFolder = join(cache, `apicurio-registry-${registryVersion}`)
 
@@ -82,7 +82,7 @@ export async function registryJar(log: (line: string) => void): Promise<string> 
 }
 
 /** Fills a folder of its own and then renames it, so that of several processes at it the first wins. */
-async function fetchOnce(target: string, fetch: (folder: string) => Promise<void>): Promise<void> {
+export async function fetchOnce(target: string, fetch: (folder: string) => Promise<void>): Promise<void> {
   if (existsSync(target)) return
   await mkdir(cache, { recursive: true })
   const folder = await mkdtemp(`${target}.part-`)
@@ -96,7 +96,8 @@ async function fetchOnce(target: string, fetch: (folder: string) => Promise<void
   }
 }
 
-async function maven(folder: string, goal: string, ...options: string[]): Promise<void> {
+/** Runs a goal of the dependency plugin on the pom.xml in the folder, into the folder. */
+export async function maven(folder: string, goal: string, ...options: string[]): Promise<void> {
   const args = ['-q', '-B', '-Dstyle.color=never', `${dependencyPlugin}:${goal}`, `-DoutputDirectory=${folder}`]
   const child = startChild('mvn', [...args, ...options], {
     cwd: folder,
