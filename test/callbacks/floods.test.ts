@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Server } from 'node:http'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { callback, eventually, head, hookSubject, post, rawConnection, receiverBench } from '../support/callbacks.ts'
@@ -270,6 +271,20 @@ test('requests that the HTTP server answers by itself are begun one at a time, t
   await eventually(() => expect(raw.closed).toBe(true))
   expect(codesOf(raw)).toEqual([400])
   expect(begun).toBeLessThan(5)
+})
+
+test('a connection that the system cannot give to the receiver ends nothing else', async () => {
+  const bench = await receiverBench()
+  const servers = new Set<Server>()
+  const find = (message: unknown) => void servers.add((message as { server: Server }).server)
+  subscribe('http.server.request.start', find)
+  onTestFinished(() => void unsubscribe('http.server.request.start', find))
+  expect((await post(bench.url())).status).toBe(200)
+  const [server] = servers
+  // What Node tells when accept(2) fails, which no test can bring about at will.
+  server!.emit('error', Object.assign(new Error('accept ENOBUFS'), { code: 'ENOBUFS', syscall: 'accept' }))
+  expect(bench.refused).toEqual(['overloaded'])
+  expect((await post(bench.url())).status).toBe(200)
 })
 
 describe('GET /healthz', () => {
