@@ -94,7 +94,9 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
   receiver.on('exit', (code, signal) => {
     end = `died (${signal ?? code})`
   })
-  const died = once(receiver, 'exit').then(() => Promise.reject(new Error('the receiver did not start')))
+  const died = once(receiver, 'close').then(() => {
+    throw new Error(`the receiver did not start; its last lines:\n${lastLines.join('\n')}`)
+  })
   died.catch(() => {})
   await Promise.race([untilReady(`http://${honest}:${telemetryPort}/readyz`), died])
   const tokens = tokensOf(settings)!
