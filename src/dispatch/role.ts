@@ -85,7 +85,10 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const [urgent, ...others] = topics.commands
   const lanes = [urgent!, topics.doubts, ...others]
   const patience = { clock, patient: true }
-  const followed = await followPauses({ bus, topic: topics.control, clock, telemetry })
+  const followed = await followPauses({ bus, topic: topics.control, clock, telemetry }).catch(async error => {
+    await connection.close()
+    throw error
+  })
   const { pauses } = followed
   const common = { ...gateway, ...delivery, connection, accounts, outbox, pauses, clock, telemetry }
   const weights = {
