@@ -227,7 +227,7 @@ describe.skipIf(!java.ok)('busgate doctor on a Kafka that asks who it is', () =>
   test('a wrong password', async () => {
     const { of } = await diagnose({ ...(await secured()), BUSGATE_KAFKA_SASL_PASSWORD: 'another' }, only)
     expect(of('cluster')[0]).toMatch(
-      /^failed: no broker lets this client in: Authentication failed: Invalid username or password/,
+      /^failed: no broker lets this client in: \S+ signing in failed, Authentication failed: Invalid username or password/,
     )
     expect(of('rights')).toEqual(['skipped: no broker could be asked'])
   })
