@@ -58,7 +58,11 @@ export async function measureHostile(options: HostileOptions): Promise<Row[]> {
   const names =
     options.attacks.length > 0
       ? options.attacks
-      : ['nobody', ...Object.keys(attacks), ...['forged', 'silent', 'heads', 'pipelined'].map(kind => kind + spread)]
+      : [
+          'nobody',
+          ...Object.keys(attacks),
+          ...['forged', 'silent', 'heads', 'fields', 'pipelined'].map(kind => kind + spread),
+        ]
   const rows: Row[] = []
   for (const name of names) rows.push(await beside(name, bus, options))
   await place?.stop()

@@ -82,6 +82,25 @@ describe('a flood from one address leaves room for others:', () => {
     expect((await honest).status).toBe(200)
   })
 
+  test('of heads that never end', async () => {
+    const bench = await receiverBench({ inFlightBytes: 400_000, addressShare: 0.25 })
+    const flood = await connections(bench, 20)
+    for (const raw of flood) raw.say(`POST /hooks/x HTTP/1.1\r\nHost: b\r\nX-Slow: ${'x'.repeat(15_000)}`)
+    await patiently(() => expect(flood.filter(({ closed }) => !closed)).toHaveLength(3))
+    const honest = rawConnection(bench.receiver.port)
+    const text = whole(bench.url())
+    const middle = text.indexOf('Host') // its head comes in two pieces
+    honest.say(text.slice(0, middle))
+    honest.say(text.slice(middle))
+    await eventually(() => expect(codesOf(honest)).toEqual([200]))
+    for (const { socket } of flood) socket.destroy()
+    const late = rawConnection(bench.receiver.port, stranger)
+    await eventually(() => expect(late.socket.readyState).toBe('open'))
+    late.say(`POST /hooks/x HTTP/1.1\r\nHost: b\r\nX-Slow: ${'x'.repeat(15_000)}`)
+    late.say('\r\n\r\n')
+    await eventually(() => expect(codesOf(late)).toEqual([404]))
+  })
+
   test('of forged requests, whose answers come at a pace', async () => {
     const bench = await receiverBench({ addressRefusals: 20 })
     const flood = await connections(bench, 20)
