@@ -156,6 +156,18 @@ export const attacks = {
         again,
       ),
     ),
+  /** As many names and values as are looked at, nearly 16 KB of them, without an end. */
+  fields: attack =>
+    keep(4500, again =>
+      open(
+        attack,
+        socket =>
+          socket.write(
+            `POST ${attack.forged} HTTP/1.1\r\nHost: b\r\n${Array.from({ length: 96 }, (_, i) => `X-${i}-${socket.localPort}: ${'x'.repeat(140)}\r\n`).join('')}`,
+          ),
+        again,
+      ),
+    ),
   /** Gigabytes, into a forged address and a valid one. */
   pouring: attack =>
     keep(8, again =>

@@ -2,6 +2,8 @@ import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { parseDocument } from 'yaml'
 import { openBus } from '../src/bus/open.ts'
 import { tokensOf } from '../src/callbacks/role.ts'
@@ -56,7 +58,11 @@ export async function measureHostile(options: HostileOptions): Promise<Row[]> {
   const names =
     options.attacks.length > 0
       ? options.attacks
-      : ['nobody', ...Object.keys(attacks), ...['forged', 'silent', 'heads', 'pipelined'].map(kind => kind + spread)]
+      : [
+          'nobody',
+          ...Object.keys(attacks),
+          ...['forged', 'silent', 'heads', 'fields', 'pipelined'].map(kind => kind + spread),
+        ]
   const rows: Row[] = []
   for (const name of names) rows.push(await beside(name, bus, options))
   await place?.stop()
@@ -84,14 +90,17 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
     ['-c', `${group?.join ?? ''} exec "$0" "$@"`, process.execPath, 'dist/cli/bin.js', 'run'],
     {
       env: { ...process.env, ...env, NODE_OPTIONS: nodeOptions },
-      stdio: ['ignore', 'ignore', 'inherit'],
+      stdio: ['ignore', 'pipe', 'inherit'],
     },
   )
+  const lastLines = linesOf(receiver.stdout)
   let end: string | null = null
   receiver.on('exit', (code, signal) => {
     end = `died (${signal ?? code})`
   })
-  const died = once(receiver, 'exit').then(() => Promise.reject(new Error('the receiver did not start')))
+  const died = once(receiver, 'close').then(() => {
+    throw new Error(`the receiver did not start; its last lines:\n${lastLines.join('\n')}`)
+  })
   died.catch(() => {})
   await Promise.race([untilReady(`http://${honest}:${telemetryPort}/readyz`), died])
   const tokens = tokensOf(settings)!
@@ -119,6 +128,8 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
   attacker?.send('begin')
   const { latencies, accepted, sent } = await run(load, 1e9, seconds, send)
   const outcome = end ?? 'lives'
+  if (end !== null)
+    process.stderr.write(`beside ${name} the receiver ${outcome}; its last lines:\n${lastLines.join('\n')}\n`)
   const told = attacker ? await farewell(attacker) : ''
   const peakMiB = Math.round(group ? group.peak() / 2 ** 20 : end === null ? peakMemoryMiBOf(receiver.pid!) : 0)
   receiver.kill()
@@ -136,6 +147,16 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
     limitMiB: group && Math.round(group.limit / 2 ** 20),
     attacker: told,
   }
+}
+
+/** The last lines that a process wrote: why it ended stands there. */
+function linesOf(output: Readable): readonly string[] {
+  const kept: string[] = []
+  createInterface({ input: output }).on('line', line => {
+    kept.push(line)
+    if (kept.length > 5) kept.shift()
+  })
+  return kept
 }
 
 const tenths = (value: number) => Math.round(value * 10) / 10

@@ -2,6 +2,7 @@
 {{- define "busgate.deployment" -}}
 {{- $root := .root -}}
 {{- $secretFiles := include "busgate.secretFiles" . | fromYaml -}}
+{{- $certificates := include "busgate.certificates" . | fromYamlArray -}}
 {{- $metricsPort := dig "telemetry" "port" 9464 $root.Values.config -}}
 {{- $scaled := dig "autoscaling" "by" "none" .values -}}
 apiVersion: apps/v1
@@ -119,14 +120,9 @@ spec:
             - name: secrets
               mountPath: /run/secrets/busgate
               readOnly: true
-            {{- if $root.Values.kafkaTls.ca.secret }}
-            - name: kafka-ca
-              mountPath: /etc/busgate-kafka-ca
-              readOnly: true
-            {{- end }}
-            {{- if $root.Values.kafkaTls.client.secret }}
-            - name: kafka-client
-              mountPath: /etc/busgate-kafka-client
+            {{- range $certificates }}
+            - name: {{ .name }}
+              mountPath: {{ .place }}
               readOnly: true
             {{- end }}
             {{- if $root.Values.trustedCa.configMap }}
@@ -150,29 +146,16 @@ spec:
               - key: {{ $key }}
                 path: {{ $key }}
               {{- end }}
-        {{- with $root.Values.kafkaTls.ca }}
-        {{- if .secret }}
-        - name: kafka-ca
+        {{- range $certificates }}
+        - name: {{ .name }}
           secret:
             secretName: {{ .secret }}
             defaultMode: 0440
             items:
+              {{- range .files }}
               - key: {{ .key }}
                 path: {{ .key }}
-        {{- end }}
-        {{- end }}
-        {{- with $root.Values.kafkaTls.client }}
-        {{- if .secret }}
-        - name: kafka-client
-          secret:
-            secretName: {{ .secret }}
-            defaultMode: 0440
-            items:
-              - key: {{ .certKey }}
-                path: {{ .certKey }}
-              - key: {{ .keyKey }}
-                path: {{ .keyKey }}
-        {{- end }}
+              {{- end }}
         {{- end }}
         {{- with $root.Values.trustedCa }}
         {{- if .configMap }}

@@ -76,7 +76,37 @@ Workers leave reconciler.rate of the account's rate to the reconciler: all of it
 {{- if dig "registry" "username" "" $config -}}
 {{- $_ := set $files "BUSGATE_REGISTRY_PASSWORD_FILE" $keys.registryPassword -}}
 {{- end -}}
+{{- with $keys.registryToken -}}
+{{- if dig "registry" "username" "" $config }}{{ fail "secretKeys.registryToken takes the place of config.registry.username: give one of them" }}{{ end -}}
+{{- $_ := set $files "BUSGATE_REGISTRY_TOKEN_FILE" . -}}
+{{- end -}}
 {{- toYaml $files -}}
+{{- end -}}
+
+{{/*
+The certificates that a role is given, as a YAML list: the volume's name and place, its Secret, and of each file the key and
+the variable that names it. The receiver is given nothing of the gateway's.
+*/}}
+{{- define "busgate.certificates" -}}
+{{- $values := .root.Values -}}
+{{- $all := list -}}
+{{- range $of := list "kafka" "registry" "gateway" -}}
+{{- $tls := get $values (printf "%sTls" $of) -}}
+{{- $variable := printf "BUSGATE_%s_SSL" (upper $of) -}}
+{{- if and $tls.ca.secret (not (and (eq $of "gateway") (eq $.role "callbacks"))) -}}
+{{- $files := list (dict "key" $tls.ca.key "variable" (printf "%s_CA_FILE" $variable)) -}}
+{{- $all = append $all (dict "name" (printf "%s-ca" $of) "secret" $tls.ca.secret "files" $files) -}}
+{{- end -}}
+{{- with $tls.client -}}
+{{- if .secret -}}
+{{- $cert := dict "key" .certKey "variable" (printf "%s_CERT_FILE" $variable) -}}
+{{- $key := dict "key" .keyKey "variable" (printf "%s_KEY_FILE" $variable) -}}
+{{- $all = append $all (dict "name" (printf "%s-client" $of) "secret" .secret "files" (list $cert $key)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range $all }}{{ $_ := set . "place" (printf "/etc/busgate-%s" .name) }}{{ end -}}
+{{- toYaml $all -}}
 {{- end -}}
 
 {{/* The variables of a role's pods that the chart sets, as YAML: names and values. Takes a role's scope. */}}
@@ -85,14 +115,9 @@ Workers leave reconciler.rate of the account's rate to the reconciler: all of it
 {{- range $variable, $key := include "busgate.secretFiles" . | fromYaml -}}
 {{- $_ := set $env $variable (printf "/run/secrets/busgate/%s" $key) -}}
 {{- end -}}
-{{- with .root.Values.kafkaTls.ca -}}
-{{- if .secret }}{{ $_ := set $env "BUSGATE_KAFKA_SSL_CA_FILE" (printf "/etc/busgate-kafka-ca/%s" .key) }}{{ end -}}
-{{- end -}}
-{{- with .root.Values.kafkaTls.client -}}
-{{- if .secret -}}
-{{- $_ := set $env "BUSGATE_KAFKA_SSL_CERT_FILE" (printf "/etc/busgate-kafka-client/%s" .certKey) -}}
-{{- $_ := set $env "BUSGATE_KAFKA_SSL_KEY_FILE" (printf "/etc/busgate-kafka-client/%s" .keyKey) -}}
-{{- end -}}
+{{- range include "busgate.certificates" . | fromYamlArray -}}
+{{- $place := .place -}}
+{{- range .files }}{{ $_ := set $env .variable (printf "%s/%s" $place .key) }}{{ end -}}
 {{- end -}}
 {{- if eq (dig "autoscaling" "by" "none" .values) "lag" -}}
 {{- range (include "busgate.kedaVariables" .root | fromYaml) }}{{ $_ := set $env .name .value }}{{ end -}}

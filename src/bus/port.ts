@@ -257,6 +257,14 @@ export interface SessionState extends TopicPartition {
   committing: boolean
 }
 
+export interface TopicLook {
+  /** Another one than before: the topic was deleted and made anew. Empty where the bus cannot say. */
+  id: string
+  partitions: number
+  /** Those that nobody can read from, or write to, for want of a leader. */
+  leaderless: number[]
+}
+
 export interface TopicSpec {
   topic: string
   partitions: number
@@ -301,6 +309,8 @@ export interface Bus {
   createTopics(specs: readonly TopicSpec[]): Promise<void>
   /** Number of partitions of each topic; a topic that does not exist is left out. */
   partitions(topics: readonly string[]): Promise<Map<string, number>>
+  /** How a topic is now; null: it does not exist, or may not be seen. @throws BusUnavailable */
+  lookAt(topic: string): Promise<TopicLook | null>
   /** Tells which of the topics are compacted, as far as this client may know. */
   compacted(topics: readonly string[]): Promise<string[]>
   close(): Promise<void>

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, ListenOptions, Socket } from 'node:net'
 import type { OutgoingRecord } from '../bus/port.ts'
 import { type Clock, systemClock } from '../clock.ts'
+import { placeOf } from '../telemetry/error.ts'
 import { forwardedFor, senderAt, trustIn } from './addresses.ts'
 import { createIntake, type IntakeOptions } from './intake.ts'
 import { type ReceiverLimits, receiverLimits } from './limits.ts'
@@ -113,6 +114,8 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
     endReport()
     throw error
   })
+  // A connection that cannot be accepted, for want of file descriptors or the system's memory, ends nothing else.
+  server.on('error', error => telemetry.emit('callback.refused', { reason: 'overloaded', error: placeOf(error) }))
 
   return {
     port: (server.address() as AddressInfo).port,

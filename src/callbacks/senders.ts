@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 
 export interface SendersOptions {
-  /** Most bytes, and connections or requests through trusted proxies, of all of them. */
+  /** Most bytes of requests, as many of unfinished heads, and connections or requests through trusted proxies, of all of them. */
   bytes: number
   visits: number
   /** The part of both that one address may take at most; 1: no bound. */
@@ -12,19 +12,30 @@ export interface SendersOptions {
 }
 
 /** A connection, or a request that came through a trusted proxy, counted on the address that it is from. */
-export interface Visit {
-  /** False: there is no room for so many bytes, of this address or at all. */
-  reserve(bytes: number): boolean
-  release(bytes: number): void
+export interface Visit extends Purse {
+  /** Heads of which the end has not come are counted apart: whoever floods with them takes no room from requests. */
+  heads: Purse
   /** Counts a refusal. Resolves when it may be answered. */
   refused(): Promise<void>
   /** Frees the sender's place when its last refusal may be answered, so that coming again does not make it sooner. */
   leave(): void
 }
 
+export interface Purse {
+  /** False: there is no room for so many bytes, of this address or at all. */
+  reserve(bytes: number): boolean
+  release(bytes: number): void
+}
+
+/** Bytes that are taken. */
+interface Taken {
+  bytes: number
+}
+
 interface Sender {
   visits: number
-  bytes: number
+  requests: Taken
+  heads: Taken
   /** Monotonic milliseconds at which all its refusals so far would be answered at the steady pace. */
   pacedTo: number
 }
@@ -44,7 +55,8 @@ const few = 1 / 512
 export class Senders {
   readonly #options: SendersOptions
   readonly #byAddress = new Map<string, Sender>()
-  #bytes = 0
+  readonly #requests: Taken = { bytes: 0 }
+  readonly #heads: Taken = { bytes: 0 }
   #visits = 0
   /** Calls that wait for their time. */
   readonly #due = new Set<() => void>()
@@ -81,19 +93,11 @@ export class Senders {
   }
 
   #visit(sender: Sender, share: number, left: () => void): Visit {
-    const { bytes: most, refusalsOfOne, clock } = this.#options
+    const { refusalsOfOne, clock } = this.#options
     let freeFrom = Number.NEGATIVE_INFINITY
     return {
-      reserve: bytes => {
-        if (!fits(sender.bytes + bytes, most - this.#bytes - bytes, most, share)) return false
-        sender.bytes += bytes
-        this.#bytes += bytes
-        return true
-      },
-      release: bytes => {
-        sender.bytes -= bytes
-        this.#bytes -= bytes
-      },
+      ...this.#purse(sender.requests, this.#requests, share),
+      heads: this.#purse(sender.heads, this.#heads, share),
       refused: () => {
         const paceMs = 1000 / refusalsOfOne
         sender.pacedTo = Math.max(clock.monotonic(), sender.pacedTo) + paceMs
@@ -101,6 +105,22 @@ export class Senders {
         return new Promise(resolve => this.#at(freeFrom, resolve))
       },
       leave: () => this.#at(freeFrom, left),
+    }
+  }
+
+  #purse(own: Taken, all: Taken, share: number): Purse {
+    const { bytes: most } = this.#options
+    return {
+      reserve(bytes) {
+        if (!fits(own.bytes + bytes, most - all.bytes - bytes, most, share)) return false
+        own.bytes += bytes
+        all.bytes += bytes
+        return true
+      },
+      release(bytes) {
+        own.bytes -= bytes
+        all.bytes -= bytes
+      },
     }
   }
 
@@ -131,4 +151,9 @@ function fits(taken: number, free: number, most: number, share: number): boolean
   return taken <= Math.max(1, few * most) || taken <= Math.min(share * most, free - keptForFew * most)
 }
 
-const newSender = (): Sender => ({ visits: 0, bytes: 0, pacedTo: Number.NEGATIVE_INFINITY })
+const newSender = (): Sender => ({
+  visits: 0,
+  requests: { bytes: 0 },
+  heads: { bytes: 0 },
+  pacedTo: Number.NEGATIVE_INFINITY,
+})

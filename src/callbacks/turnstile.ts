@@ -1,17 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
+import type { Purse } from './senders.ts'
 
 export interface TurnstileOptions {
   /** Asked before bytes are kept that have to wait; where there is no room for them, the connection is closed. */
   reserve: (bytes: number) => boolean
   release: (bytes: number) => void
+  /** The same for a head of which the end has not come. */
+  heads: Purse
   /** How long, and for how many bytes, a connection that was ended here is read on, so that its sender lives to read. */
   lingerMs: number
   lingerBytes: number
 }
 
 const endOfHead = '\r\n\r\n'
+/** What a byte of a head takes that the HTTP server keeps until its end, as measured. */
+const bytesOfHead = 2
 const pieceBytes = 4096
 
 /**
@@ -25,6 +30,8 @@ export class Turnstile extends Duplex {
   /** Bytes that have arrived and may not pass yet. */
   #waiting: Buffer | null = null
   #reserved = 0
+  /** What is reserved for a head of which the end has not come. */
+  #reservedForHead = 0
   /** The last request that passed, until it is both complete and answered. */
   #request: IncomingMessage | null = null
   #isAnswered = false
@@ -67,6 +74,7 @@ export class Turnstile extends Duplex {
   /** To be called with each request of this connection, as soon as its head is there. */
   begin(request: IncomingMessage, response: ServerResponse): void {
     this.#request = request
+    this.#releaseHead()
     this.#isAnswered = false
     this.#bodyLeft = this.#isHeadWhole ? bodyLength(request) : null
     response.on('close', () => {
@@ -128,6 +136,10 @@ export class Turnstile extends Duplex {
       const waiting = this.#waiting
       const isHead = this.#request === null
       const length = isHead ? this.#headLength(waiting) : this.#bodyLength(waiting)
+      if (isHead && !this.#isHeadWhole && !this.#reserveForHead(bytesOfHead * length)) {
+        this.destroy()
+        break
+      }
       this.#waiting = length < waiting.length ? waiting.subarray(length) : null
       this.#isWanted = this.push(waiting.subarray(0, length))
       // What the HTTP server answers by itself is answered in a moment.
@@ -175,9 +187,21 @@ export class Turnstile extends Duplex {
     else if (!this.#request?.complete) this.push(null)
   }
 
+  #reserveForHead(bytes: number): boolean {
+    if (!this.#options.heads.reserve(bytes)) return false
+    this.#reservedForHead += bytes
+    return true
+  }
+
+  #releaseHead(): void {
+    if (this.#reservedForHead > 0) this.#options.heads.release(this.#reservedForHead)
+    this.#reservedForHead = 0
+  }
+
   #drop(): void {
     this.#waiting = null
     this.#release()
+    this.#releaseHead()
   }
 
   #release(): void {

@@ -113,7 +113,7 @@ export const definitions = {
   'callbacks.urlMaxLength': setting(kind.integer(64, 8192), 255, 'Longest hook address; correlation is left out of one that would be longer.'),
   'callbacks.tokenLifeMs': setting(kind.longMilliseconds, 30 * day, 'How long a hook address is good for.'),
   'callbacks.connections': setting(kind.integer(1, 1_000_000), 4096, 'Most connections of the receiver; beyond, new ones are closed, and idle ones to make room.'),
-  'callbacks.inFlightBytes': setting(kind.integer(1024 * 1024, 2 ** 40), 32 * 1024 * 1024, 'Memory for callbacks that are not answered yet, in bytes: some 13 KiB each, with their headers and bodies. Beyond, they are answered 503.'),
+  'callbacks.inFlightBytes': setting(kind.integer(1024 * 1024, 2 ** 40), 32 * 1024 * 1024, 'Memory for callbacks that are not answered yet, in bytes: some 13 KiB each, with their headers and bodies. Beyond, they are answered 503. As much again is for headers that have not come to their end.'),
   'callbacks.addressShare': setting(kind.share, 0.25, 'Largest part of callbacks.connections and callbacks.inFlightBytes that one address may take, or one /64 of IPv6; less where others take much. 1: no bound.'),
   'callbacks.addressRefusals': setting(kind.aboveZero, 200, 'Most refusals a second that one address is answered; the answers to further ones wait.'),
   'callbacks.trustedProxies': optional(kind.list(kind.addressRange), '10.0.0.0/8,192.0.2.7', 'Addresses of proxies in front of the receiver: the last address in X-Forwarded-For that is none of these is counted instead of theirs.'),

@@ -421,7 +421,7 @@ export interface Sections {
      */
     connections: CheckedValues['callbacks.connections']
     /**
-     * Memory for callbacks that are not answered yet, in bytes: some 13 KiB each, with their headers and bodies. Beyond, they are answered 503.
+     * Memory for callbacks that are not answered yet, in bytes: some 13 KiB each, with their headers and bodies. Beyond, they are answered 503. As much again is for headers that have not come to their end.
      *
      * `callbacks.inFlightBytes`, variable `BUSGATE_CALLBACKS_IN_FLIGHT_BYTES`. Default: `33554432`.
      */
@@ -1016,7 +1016,7 @@ export interface SettingsTree {
      */
     readonly connections?: GivenValues['callbacks.connections'] | undefined
     /**
-     * Memory for callbacks that are not answered yet, in bytes: some 13 KiB each, with their headers and bodies. Beyond, they are answered 503.
+     * Memory for callbacks that are not answered yet, in bytes: some 13 KiB each, with their headers and bodies. Beyond, they are answered 503. As much again is for headers that have not come to their end.
      *
      * `callbacks.inFlightBytes`, variable `BUSGATE_CALLBACKS_IN_FLIGHT_BYTES`. Default: `33554432`.
      */

@@ -70,7 +70,10 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
   const decoders = decodersOf(options)
   const connection = options.connection ?? connect(gateway)
   const accounts = accountsOf(options)
-  const followed = await followPauses({ bus, topic: topics.control, clock, telemetry })
+  const followed = await followPauses({ bus, topic: topics.control, clock, telemetry }).catch(async error => {
+    await connection.close()
+    throw error
+  })
   const { pauses } = followed
   const evidence = await evidenceIn(options)
 

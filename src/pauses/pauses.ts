@@ -50,7 +50,8 @@ export class Pauses {
   apply(change: Change): void {
     const key = keyOf(change)
     const holds = change.paused && (change.until === null || change.until > this.#clock.now())
-    if (!holds && !this.#inForce.has(key)) return
+    const known = this.#inForce.get(key)
+    if (holds ? known && isSame(known, change) : !known) return
     if (holds) this.#inForce.set(key, change)
     else this.#inForce.delete(key)
     if (holds) this.#lookAt(change.until ?? Number.POSITIVE_INFINITY)
@@ -83,4 +84,9 @@ export class Pauses {
     }
     this.#lookAt(next)
   }
+}
+
+/** What is read anew is often what was known. */
+function isSame(one: Change, other: Change): boolean {
+  return one.at === other.at && one.until === other.until && one.by === other.by && one.reason === other.reason
 }

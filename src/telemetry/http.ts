@@ -39,6 +39,7 @@ export async function startTelemetryServer(options: TelemetryServerOptions): Pro
     const hint = 'set telemetry.host and telemetry.port to an address that is free'
     throw new Error(`cannot serve metrics on ${options.host}:${options.port} (${code}): ${hint}`, { cause })
   }
+  server.on('error', () => {}) // a connection that could not be accepted, for want of file descriptors, ends nothing else
   const { port } = server.address() as AddressInfo
   return {
     port,

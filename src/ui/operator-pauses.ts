@@ -1,32 +1,52 @@
-import type { Bus, TopicPartition } from '../bus/port.ts'
+import type { Bus } from '../bus/port.ts'
 import { systemClock } from '../clock.ts'
-import { changesIn, pausedBy } from '../pauses/change.ts'
-import { Pauses } from '../pauses/pauses.ts'
-import { FollowedTopic } from './followed-topic.ts'
+import { pausedBy } from '../pauses/change.ts'
+import { type FollowedPauses, followPauses } from '../pauses/follow.ts'
+import { Telemetry } from '../telemetry/events.ts'
 import type { Pause } from './now.ts'
 
-/** Follows the control topic for what operators have paused. It is read from its beginning, for it is compacted and small. */
+const retryMs = 5000
+
+/** Follows the control topic for what operators have paused, as the workers do. */
 export class OperatorPauses {
-  readonly #pauses = new Pauses(systemClock)
-  readonly #topic: FollowedTopic
+  readonly #bus: Bus
+  readonly #name: string
+  #followed: FollowedPauses | null = null
+  /** Why it cannot be followed yet. */
+  #waitsFor: string | null = null
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
 
   constructor(bus: Bus, topic: string) {
-    const earliest = async (tps: readonly TopicPartition[]) => tps.map(() => 'earliest' as const)
-    this.#topic = new FollowedTopic(bus, topic, earliest, (_, records) => {
-      for (const change of changesIn(records)) this.#pauses.apply(change)
-    })
+    this.#bus = bus
+    this.#name = topic
+    void this.#begin()
   }
 
   get trouble(): string | null {
-    return this.#topic.trouble
+    return this.#followed ? this.#followed.trouble : this.#waitsFor
   }
 
   now(): Pause[] {
-    return [...this.#pauses.inForce].map(pause => ({ what: `${pause.kind} ${pause.name}`, why: pausedBy(pause) }))
+    const inForce = this.#followed?.pauses.inForce ?? []
+    return [...inForce].map(pause => ({ what: `${pause.kind} ${pause.name}`, why: pausedBy(pause) }))
   }
 
-  close(): Promise<void> {
-    this.#pauses.close()
-    return this.#topic.close()
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await this.#followed?.close()
+  }
+
+  async #begin(): Promise<void> {
+    const options = { bus: this.#bus, topic: this.#name, clock: systemClock, telemetry: new Telemetry() }
+    try {
+      const followed = await followPauses(options)
+      if (this.#isClosed) await followed.close()
+      this.#followed = followed
+    } catch (error) {
+      this.#waitsFor = (error as Error).message
+      if (!this.#isClosed) this.#timer = setTimeout(() => void this.#begin(), retryMs).unref()
+    }
   }
 }

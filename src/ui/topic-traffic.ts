@@ -5,6 +5,7 @@ import { typeOfMessage } from '../records/command.ts'
 import { createDecoder } from '../records/decoder.ts'
 import type { SendCommand, SendResult, StatusEvent } from '../records/generated.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
+import { isUnhooked } from '../records/result.ts'
 import { schemas } from '../records/schemas.ts'
 import { FollowedTopic } from './followed-topic.ts'
 import type { Traffic } from './traffic.ts'
@@ -39,12 +40,13 @@ export function followTraffic(
   }
 
   async function countResults(records: readonly BusRecord[]): Promise<void> {
-    for (const one of await decodeAll(decoders.result, records)) {
+    const decoded = await decodeAll(decoders.result, records)
+    for (const [i, one] of decoded.entries()) {
       if (!one.ok) continue
       const { type, outcome, errorCode, account, attempts, final } = one.value
       traffic.add(['result', type, outcome, errorCode ?? ''])
       if (attempts > 0 && final) traffic.add(['use', account])
-      if (outcome === 'SENT') verdicts.sent(nameOf(one.value), type)
+      if (outcome === 'SENT') verdicts.sent(nameOf(one.value), { type, unhooked: isUnhooked(records[i]!.headers) })
     }
   }
 

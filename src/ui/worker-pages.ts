@@ -89,7 +89,7 @@ class WorkerPage {
       this.#count(samples)
       this.trouble = null
     } catch (error) {
-      this.trouble = whyNot(error as Error)
+      this.trouble = whyNot(this.url, error as Error)
       this.gauges = []
       this.reasons = []
     }
@@ -122,10 +122,24 @@ async function textAt(url: URL): Promise<string> {
   return text
 }
 
-/** fetch hides the reason behind `fetch failed`. */
-function whyNot({ name, message, cause }: Error): string {
-  if (name === 'TimeoutError') return `no answer within ${answerMs / 1000} s`
-  return (cause as { code?: string } | undefined)?.code ?? message
+/** What most often stands behind a failure to connect, and what to look at. */
+const hints: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there. Does the worker run, and is this its telemetry.port?',
+  ENOTFOUND: 'nobody here knows this name. Is it spelt right in --workers, and known on this machine?',
+  EAI_AGAIN: 'the name cannot be looked up now. Does this machine reach its DNS?',
+  EHOSTUNREACH: 'no way leads there. Is the worker in a network that this machine reaches?',
+  ENETUNREACH: 'no way leads there. Is the worker in a network that this machine reaches?',
+  ECONNRESET: 'it ended the connection. Is this the telemetry.port of a worker, and http or https as it speaks?',
+  UND_ERR_SOCKET: 'it ended the connection. Is this the telemetry.port of a worker, and http or https as it speaks?',
+}
+const silent = `no answer within ${answerMs / 1000} s. Does the worker run, and does no firewall stand before its telemetry.port?`
+
+/** Says which address was not reached, why, and what to look at; fetch hides the reason behind `fetch failed`. */
+function whyNot(url: URL, { name, message, cause }: Error): string {
+  const code = (cause as { code?: string } | undefined)?.code
+  if (name !== 'TimeoutError' && code === undefined) return message
+  const why = name === 'TimeoutError' ? silent : (hints[code!] ?? `the connection failed (${code}).`)
+  return `its address ${url.origin} was not reached: ${why}`
 }
 
 /** The reasons in an answer of /readyz. */

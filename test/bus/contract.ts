@@ -336,6 +336,16 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
     groupReadingContract(() => harness)
     searchContract(() => harness)
 
+    test('a look at a topic tells how many partitions it has, and that it is the same as before', async () => {
+      const topic = await harness.topic('looked-at', 2)
+      const { bus } = await harness.process(newGroup())
+      const look = await bus.lookAt(topic)
+      expect(look).toEqual({ id: expect.any(String), partitions: 2, leaderless: [] })
+      await harness.addPartitions(topic, 3)
+      await until(async () => expect(await bus.lookAt(topic)).toEqual({ ...look, partitions: 3 }))
+      expect(await bus.lookAt(`${topic}-gone`)).toBeNull()
+    })
+
     test('the lease is valid while the group is joined', async () => {
       const { membership } = await setUp(['a'])
       expect(membership.leaseUntil()).toBeGreaterThan(performance.now())

@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Server } from 'node:http'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { callback, eventually, head, hookSubject, post, rawConnection, receiverBench } from '../support/callbacks.ts'
@@ -79,6 +80,25 @@ describe('a flood from one address leaves room for others:', () => {
     bench.bus.held = false
     bench.bus.calls[0]!.resolve()
     expect((await honest).status).toBe(200)
+  })
+
+  test('of heads that never end', async () => {
+    const bench = await receiverBench({ inFlightBytes: 400_000, addressShare: 0.25 })
+    const flood = await connections(bench, 20)
+    for (const raw of flood) raw.say(`POST /hooks/x HTTP/1.1\r\nHost: b\r\nX-Slow: ${'x'.repeat(15_000)}`)
+    await patiently(() => expect(flood.filter(({ closed }) => !closed)).toHaveLength(3))
+    const honest = rawConnection(bench.receiver.port)
+    const text = whole(bench.url())
+    const middle = text.indexOf('Host') // its head comes in two pieces
+    honest.say(text.slice(0, middle))
+    honest.say(text.slice(middle))
+    await eventually(() => expect(codesOf(honest)).toEqual([200]))
+    for (const { socket } of flood) socket.destroy()
+    const late = rawConnection(bench.receiver.port, stranger)
+    await eventually(() => expect(late.socket.readyState).toBe('open'))
+    late.say(`POST /hooks/x HTTP/1.1\r\nHost: b\r\nX-Slow: ${'x'.repeat(15_000)}`)
+    late.say('\r\n\r\n')
+    await eventually(() => expect(codesOf(late)).toEqual([404]))
   })
 
   test('of forged requests, whose answers come at a pace', async () => {
@@ -270,6 +290,20 @@ test('requests that the HTTP server answers by itself are begun one at a time, t
   await eventually(() => expect(raw.closed).toBe(true))
   expect(codesOf(raw)).toEqual([400])
   expect(begun).toBeLessThan(5)
+})
+
+test('a connection that the system cannot give to the receiver ends nothing else', async () => {
+  const bench = await receiverBench()
+  const servers = new Set<Server>()
+  const find = (message: unknown) => void servers.add((message as { server: Server }).server)
+  subscribe('http.server.request.start', find)
+  onTestFinished(() => void unsubscribe('http.server.request.start', find))
+  expect((await post(bench.url())).status).toBe(200)
+  const [server] = servers
+  // What Node tells when accept(2) fails, which no test can bring about at will.
+  server!.emit('error', Object.assign(new Error('accept ENOBUFS'), { code: 'ENOBUFS', syscall: 'accept' }))
+  expect(bench.refused).toEqual(['overloaded'])
+  expect((await post(bench.url())).status).toBe(200)
 })
 
 describe('GET /healthz', () => {

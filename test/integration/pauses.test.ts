@@ -1,9 +1,10 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { until } from '../support/bus.ts'
 import { busgate } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
 import { environmentOf } from '../support/environment.ts'
 import { describeOnKafka } from '../support/integration.ts'
+import { createTopics, plainKafka } from '../support/kafka.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
 const commands = (from: number, count: number) =>
@@ -14,6 +15,9 @@ async function passed(ms: number): Promise<void> {
   const end = performance.now() + ms
   await until(() => expect(performance.now()).toBeGreaterThan(end))
 }
+
+/** Waits for what is tried again once in a while only. */
+const patiently = (holds: () => unknown) => vi.waitFor(holds, { timeout: 50_000, interval: 100 })
 
 async function readyz({ worker }: World) {
   const response = await fetch(`http://127.0.0.1:${worker.ports.telemetry}/readyz`)
@@ -68,6 +72,38 @@ describeOnKafka('pause, resume and status', brokers => {
     expect(world.sandbox.stats()).toMatchObject({ executed: next - 1 + 10, billedTwice: 0 })
     const history = await busgate(['status', '--history'], { env })
     expect(history.stdout).toMatch(new RegExp(`^topic ${bulk} is paused by olena .*\\ntopic ${bulk} was resumed by `))
+  }, 120_000)
+
+  test('hold as the control topic tells, when it is deleted and made anew, and when it gets more partitions', async () => {
+    const world = await startWorld({ brokers })
+    const env = environmentOf(world)
+    const { control } = world.settings.topics
+    const [, bulk = ''] = world.settings.topics.commands
+    const paused = async () => (await readyz(world)).paused
+    await busgate(['pause', '--topic', bulk, '--by', 'olena'], { env })
+    await until(async () => expect(await paused()).toHaveLength(1))
+
+    const admin = plainKafka(brokers.brokers).admin()
+    await admin.connect()
+    onTestFinished(() => admin.disconnect())
+    await admin.deleteTopics({ topics: [control] })
+    await until(async () =>
+      expect((await busgate(['status'], { env })).stderr).toContain(`there is no topic ${control}`),
+    )
+    expect(await paused()).toHaveLength(1)
+    await createTopics(brokers.brokers, [{ topic: control, partitions: 1 }])
+    await patiently(async () => expect(await paused()).toEqual([]))
+    expect((await busgate(['status'], { env })).stdout).toMatch(/^Nothing is paused\.\n/)
+    await world.send(commands(1, 3))
+    await world.finished(3)
+
+    await admin.createPartitions({ topicPartitions: [{ topic: control, count: 16 }] })
+    const tenants = ['a', 'b', 'c', 'd']
+    for (const tenant of tenants) await busgate(['pause', '--tenant', tenant], { env })
+    await patiently(async () => expect(await paused()).toHaveLength(tenants.length))
+    await busgate(['resume', '--all'], { env })
+    await until(async () => expect(await paused()).toEqual([]))
+    expect((await busgate(['status'], { env })).stdout).toMatch(/^Nothing is paused\.\n/)
   }, 120_000)
 
   test('say what is wrong with a name, and change nothing', async () => {

@@ -1,9 +1,12 @@
 import { pbkdf2Sync } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { alterUserScramCredentialsV0, Connection } from '@platformatic/kafka'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Coordinator } from '../../src/bus/kafka/coordinator.ts'
 import { securityOf } from '../../src/bus/kafka/security.ts'
 import { openBus } from '../../src/bus/open.ts'
@@ -13,12 +16,18 @@ import { Brokers } from '../../src/bus/wire/brokers.ts'
 import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadSettings } from '../../src/config/index.ts'
+import { embeddedRegistry } from '../../src/records/registry.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
+import { createLogger } from '../../src/telemetry/logs.ts'
 import { readKeys, until } from '../support/bus.ts'
 import { type Certificates, makeCertificates } from '../support/certificates.ts'
+import { buildCommand } from '../support/commands.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
+import { startWorld } from '../support/worker.ts'
 
 const [user, password] = ['narrow', 'its-password']
+/** The user whose password changes. */
+const rotated = 'rotated'
 const sessionMs = 2_000
 
 /** A token that nobody has signed, as brokers take it that are not told who signs. */
@@ -44,13 +53,14 @@ async function startTokenEndpoint() {
   }
 }
 
-async function addScramUser(broker: string): Promise<void> {
+/** Makes the user, or gives it another password. */
+async function setScramPassword(broker: string, name: string, secret: string): Promise<void> {
   const [host, port] = broker.split(':') as [string, string]
   const connection = new Connection('test')
   await connection.connect(host, Number(port))
   const salt = Buffer.from('salt-of-the-test')
-  const saltedPassword = pbkdf2Sync(password, salt, 4096, 64, 'sha512')
-  const upsertion = { name: user, mechanism: 2, iterations: 4096, salt, saltedPassword }
+  const saltedPassword = pbkdf2Sync(secret, salt, 4096, 64, 'sha512')
+  const upsertion = { name, mechanism: 2, iterations: 4096, salt, saltedPassword }
   await alterUserScramCredentialsV0.api.async(connection, [], [upsertion])
   await connection.close()
 }
@@ -70,7 +80,7 @@ describe.skipIf(!(await javaAvailable()).ok)('on a Kafka with TLS and logins tha
       users: { [user]: password },
       properties: () => ({
         'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,OUTER:SASL_SSL,CONTROLLER:PLAINTEXT',
-        'super.users': `User:ANONYMOUS;User:${user}`,
+        'super.users': `User:ANONYMOUS;User:${user};User:${rotated}`,
         'sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-512,OAUTHBEARER',
         'connections.max.reauth.ms': String(sessionMs),
         'ssl.keystore.type': 'PEM',
@@ -82,7 +92,7 @@ describe.skipIf(!(await javaAvailable()).ok)('on a Kafka with TLS and logins tha
         [`${outer}.oauthbearer.sasl.jaas.config`]: `${module}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";`,
       }),
     })
-    await addScramUser(kafka.brokers[0]!)
+    await setScramPassword(kafka.brokers[0]!, user, password)
   }, 180_000)
   afterAll(async () => {
     await kafka?.stop()
@@ -177,6 +187,66 @@ describe.skipIf(!(await javaAvailable()).ok)('on a Kafka with TLS and logins tha
   test('tokens are asked for once in a while, not for each connection', () => {
     expect(endpoint.given()).toBeLessThan(12)
   })
+
+  test('a password that is changed at the brokers before its file stops the worker, which says so, until the file has it', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'busgate-password-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const passwordFile = join(folder, 'password')
+    writeFileSync(passwordFile, 'the-first')
+    await setScramPassword(kafka.brokers[0]!, rotated, 'the-first')
+    const log: string[] = []
+    const { ca, cert, key } = certificates
+    const sasl = { mechanism: 'scram-sha-512', username: rotated, passwordFile }
+    const world = await startWorld({
+      brokers: { brokers: kafka.outerBrokers, registryUrl: 'http://127.0.0.1:1' },
+      registry: embeddedRegistry(),
+      logger: createLogger('info', { write: line => log.push(line) }),
+      settings: {
+        kafka: { ssl: { ca, cert, key }, sasl },
+        gateway: { timeoutMs: 5_000 },
+        delivery: { settleMs: 6_000, pollIntervalMs: 500 },
+      },
+    })
+    const upstream = plainKafka(kafka.brokers).producer()
+    await upstream.connect()
+    onTestFinished(() => upstream.disconnect())
+    const topic = world.settings.topics.commands.at(-1)!
+    let sent = 0
+    const send = async (count: number) => {
+      const messages = Array.from({ length: count }, () => {
+        const id = BigInt(++sent)
+        return { key: String(id), value: world.encode(buildCommand({ id })) }
+      })
+      await upstream.send({ topic, messages })
+    }
+    /** Goes on sending until something holds, so that requests are under way whenever connections end. */
+    const sendUntil = async (holds: () => unknown) => {
+      await vi.waitFor(
+        async () => {
+          await send(3)
+          await holds()
+        },
+        { timeout: 60_000, interval: 50 },
+      )
+    }
+    await sendUntil(() => expect(world.results().length).toBeGreaterThan(20))
+
+    await setScramPassword(kafka.brokers[0]!, rotated, 'the-second')
+    await sendUntil(() => expect(world.worker.ready().reasons.join()).toContain('Check kafka.sasl'))
+    const before = log.length
+    await send(30)
+    await sendUntil(() => expect(log.filter(line => line.includes('Check kafka.sasl'))).not.toEqual([]))
+    expect(world.worker.ready().ready).toBe(false)
+    expect(log.length - before).toBeLessThan(20)
+
+    writeFileSync(passwordFile, 'the-second')
+    await sendUntil(() => expect(world.worker.ready()).toMatchObject({ ready: true, reasons: [] }))
+    await world.finished(sent)
+    await world.quiet()
+    expect(world.results().filter(({ final }) => final)).toHaveLength(sent)
+    expect(world.sandbox.stats()).toMatchObject({ executed: sent, billedTwice: 0 })
+    expect(log.join('')).not.toMatch(/the-(first|second)/)
+  }, 180_000)
 
   test('a wrong secret of the client is refused at once, and said without it', async () => {
     const { bus } = open({ ...client(), BUSGATE_KAFKA_SASL_CLIENT_SECRET: 'another' })

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
+import { BusUnavailable } from '../../src/bus/errors.ts'
 import type { BusRecord, RecordsHandler } from '../../src/bus/port.ts'
-import { writeChange } from '../../src/pauses/change.ts'
+import { type Change, keyOf, writeChange } from '../../src/pauses/change.ts'
 import { followPauses } from '../../src/pauses/follow.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { ManualClock, settled } from '../support/clock.ts'
-import { buildPause } from '../support/pauses.ts'
+import { buildPause, buildResume } from '../support/pauses.ts'
 
 /** A clock that can be set, as a machine's is after it slept. */
 class SettableClock extends ManualClock {
@@ -15,55 +16,141 @@ class SettableClock extends ManualClock {
   }
 }
 
-/** Follows a control topic that holds one pause, and of which the test says how it is read. */
-function build({ until = null as number | null, missing = false, clock = new SettableClock() } = {}) {
-  const { key, value } = writeChange('control', buildPause({ until }))
-  const record: BusRecord = { offset: 0, timestamp: 0, key: key ?? null, value, headers: {} }
-  const caughtUp = Promise.withResolvers<void>()
-  const topic = { missing, readers: 0 }
+/** The changes on each partition. */
+type Told = Change[][]
+
+function recordOf(change: Change, offset: number): BusRecord {
+  const { key, value } = writeChange('control', change)
+  return { offset, timestamp: 0, key: key ?? null, value, headers: {} }
+}
+
+interface TopicOptions {
+  told?: Told
+  missing?: boolean
+  leaderless?: number[]
+  /** Whether what stands on the topic is handed over as soon as it is read. */
+  caughtUp?: boolean
+  clock?: SettableClock
+}
+
+/** Follows a control topic, of which the test says what stands there and how it is read. */
+function build({ told = [[buildPause()]], ...options }: TopicOptions = {}) {
+  const { missing = false, leaderless = [], caughtUp = true, clock = new SettableClock() } = options
+  const topic = { id: 'first', told, missing, leaderless, readers: new Set<RecordsHandler>() }
+  const reached = Promise.withResolvers<void>()
+  if (caughtUp) reached.resolve()
   const bus = {
-    partitions: async () => new Map([['control', 1]]),
-    follow: () => Promise.reject(new Error('it is read as a whole')),
+    async lookAt() {
+      const { id, told: partitions, leaderless: without } = topic
+      return topic.missing ? null : { id, partitions: partitions.length, leaderless: without }
+    },
     async read(_topics: readonly string[], _from: unknown, onRecords: RecordsHandler) {
-      if (topic.missing) throw new Error('there is no topic control')
-      topic.readers++
-      await onRecords({ topic: 'control', partition: 0 }, [record])
-      return { caughtUp: () => caughtUp.promise, close: async () => void topic.readers-- }
+      topic.readers.add(onRecords)
+      for (const [partition, changes] of topic.told.entries()) {
+        await onRecords({ topic: 'control', partition }, changes.map(recordOf))
+      }
+      return { caughtUp: () => reached.promise, close: async () => void topic.readers.delete(onRecords) }
     },
   }
-  const following = followPauses({ bus, topic: 'control', clock, telemetry: new Telemetry() })
+  const telemetry = new Telemetry()
+  const log: string[] = []
+  telemetry.on('pause.begun', change => log.push(`${keyOf(change)} paused`))
+  telemetry.on('pause.ended', change => log.push(`${keyOf(change)} goes on, by ${change.by}`))
+  telemetry.on('pauses.unavailable', ({ error }) => log.push(error.message))
+  const following = followPauses({ bus, topic: 'control', clock, telemetry })
   following.catch(() => {})
-  return { clock, topic, following, catchUp: () => caughtUp.resolve() }
+  const write = async (change: Change, partition = 0) => {
+    topic.told[partition]!.push(change)
+    for (const take of topic.readers) await take({ topic: 'control', partition }, [recordOf(change, 0)])
+  }
+  const paused = async () => [...(await following).pauses.inForce].map(keyOf)
+  return { clock, topic, following, log, write, paused, catchUp: () => reached.resolve() }
 }
 
 test('a start that gives up on the control topic leaves no timer and no reader behind', async () => {
-  const { clock, topic, following } = build({ until: Date.UTC(2030, 0) })
+  const { clock, topic, following } = build({ told: [[buildPause({ until: Date.UTC(2030, 0) })]], caughtUp: false })
   await clock.pass(10_000)
   await expect(following).rejects.toThrow('the pauses on control could not be read within 10 s')
-  expect(topic.readers).toBe(0)
+  expect(topic.readers.size).toBe(0)
+  expect(clock.pending).toBe(0)
+})
+
+test('a start waits for the leader of the control topic, and says so', async () => {
+  const { clock, following } = build({ leaderless: [0] })
+  await expect(following).rejects.toThrow(BusUnavailable)
+  await expect(following).rejects.toThrow('1 partition of control (0) without a leader: what is paused is not known')
   expect(clock.pending).toBe(0)
 })
 
 test('who stops while the control topic is read for the first time at last leaves no reader behind', async () => {
-  const { clock, topic, following, catchUp } = build({ missing: true })
+  const { clock, topic, following, catchUp } = build({ missing: true, caughtUp: false })
   const { close } = await following
   topic.missing = false
   await clock.pass(30_000)
-  expect(topic.readers).toBe(1)
+  expect(topic.readers.size).toBe(1)
   await close()
   catchUp()
   await settled()
-  expect(topic.readers).toBe(0)
+  expect([topic.readers.size, clock.pending]).toEqual([0, 0])
 })
 
 test('a pause ends by the clock on the wall, within a minute where that was set meanwhile', async () => {
   const clock = new SettableClock()
-  const { following, catchUp } = build({ clock, until: clock.now() + 3_600_000 })
-  catchUp()
-  const { pauses } = await following
+  const { paused } = build({ clock, told: [[buildPause({ until: clock.now() + 3_600_000 })]] })
   await clock.pass(1_000)
-  expect([...pauses.inForce]).toHaveLength(1)
+  expect(await paused()).toHaveLength(1)
   clock.aheadMs = 3_600_000
   await clock.pass(60_000)
-  expect([...pauses.inForce]).toEqual([])
+  expect(await paused()).toEqual([])
+})
+
+test('when the control topic was made anew, what stands there holds and what stood there before goes on', async () => {
+  const kept = buildPause({ name: 'kept' })
+  const { clock, topic, log, paused } = build({ told: [[buildPause({ name: 'lost' }), kept]] })
+  expect(await paused()).toEqual(['topic/lost', 'topic/kept'])
+  topic.missing = true
+  await clock.pass(60_000)
+  expect(await paused()).toEqual(['topic/lost', 'topic/kept'])
+  Object.assign(topic, { missing: false, id: 'second', told: [[kept, buildPause({ kind: 'account', name: 'new' })]] })
+  await clock.pass(30_000)
+  expect(await paused()).toEqual(['topic/kept', 'account/new'])
+  expect(topic.readers.size).toBe(1)
+  expect(log).toEqual([
+    'topic/lost paused',
+    'topic/kept paused',
+    'there is no topic control: busgate topics create makes it',
+    'topic/lost goes on, by control, which tells of it no more',
+    'account/new paused',
+  ])
+})
+
+test('a pause on a partition that was added to the control topic is heard', async () => {
+  const { clock, topic, paused, write } = build({ told: [[]] })
+  expect(await paused()).toEqual([])
+  topic.told.push([buildPause({ name: 'early' })])
+  await clock.pass(5_000)
+  expect(await paused()).toEqual(['topic/early'])
+  await write(buildPause({ name: 'late' }), 1)
+  expect(await paused()).toEqual(['topic/early', 'topic/late'])
+})
+
+test('of a scope that is told of on several partitions the change holds that was made last', async () => {
+  const resumed = [[buildPause({ at: 1 })], [buildResume({ at: 2 })]]
+  expect(await build({ told: resumed }).paused()).toEqual([])
+  expect(await build({ told: resumed.toReversed() }).paused()).toEqual([])
+  const byAnotherClock = [[buildPause({ at: 5 }), buildResume({ at: 3 })]]
+  expect(await build({ told: byAnotherClock }).paused()).toEqual([])
+})
+
+test('while the control topic has no leader, what is paused stays paused, and that is told once', async () => {
+  const { clock, topic, log, paused, following } = build()
+  await following
+  topic.leaderless = [0]
+  await clock.pass(60_000)
+  const told = '1 partition of control (0) without a leader: what is paused is not known until there is one'
+  expect([await paused(), (await following).trouble]).toEqual([['topic/bulk'], told])
+  topic.leaderless = []
+  await clock.pass(5_000)
+  expect((await following).trouble).toBe(null)
+  expect(log).toEqual(['topic/bulk paused', told])
 })

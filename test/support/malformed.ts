@@ -1,10 +1,18 @@
 import { callback } from './callbacks.ts'
 
-/** A body that can never become an event, and what is wrong with it. */
+/** A body that can never become an event. */
 export interface Malformed {
   what: string
+  /** What its sender is told. */
+  why: string
   body: Buffer
 }
+
+const noJson = 'the body is not JSON, or is compressed'
+const noUtf8 = 'the body is not UTF-8, or is compressed'
+const sameName = 'the body has an object with the same name twice'
+const tooDeep = 'the body is nested too deeply'
+const noCallback = 'the body is not a status callback: success (boolean) is required'
 
 const whole = JSON.stringify(
   callback({
@@ -13,8 +21,8 @@ const whole = JSON.stringify(
     replies: [{ message: 'yes', media: { url: 'https://b/a', filesize: 1 } }],
   }),
 )
-const text = (what: string, ...bodies: string[]): Malformed[] =>
-  bodies.map(body => ({ what: `${what}: ${body.slice(0, 60)}`, body: Buffer.from(body) }))
+const text = (what: string, why: string, ...bodies: string[]): Malformed[] =>
+  bodies.map(body => ({ what: `${what}: ${body.slice(0, 60)}`, why, body: Buffer.from(body) }))
 
 /** Whether another reader of JSON takes it; the receiver has to say the same. */
 function isJson(body: string): boolean {
@@ -27,7 +35,7 @@ function isJson(body: string): boolean {
 }
 
 /** A good body that ends too early, wherever that is. */
-const cut = () => text('cut', ...Array.from(whole, (_, end) => whole.slice(0, end)))
+const cut = () => text('cut', noJson, ...Array.from(whole, (_, end) => whole.slice(0, end)))
 
 /** A good body with each of its marks left out, twice there, or another one, where no JSON is left. */
 function misspelt(): Malformed[] {
@@ -37,7 +45,7 @@ function misspelt(): Malformed[] {
       ? ['', char + char, ...marks, '\n', '\\'].map(other => whole.slice(0, at) + other + whole.slice(at + 1))
       : [],
   )
-  return text('misspelt', ...new Set(changed.filter(body => !isJson(body))))
+  return text('misspelt', noJson, ...new Set(changed.filter(body => !isJson(body))))
 }
 
 /** Bytes that are no UTF-8, in a text, in a name and behind the end. */
@@ -49,7 +57,7 @@ function notUtf8(): Malformed[] {
     places.map(place => {
       const [before = '', after = ''] = place.split('@')
       const body = Buffer.concat([Buffer.from(before), Buffer.from(hex, 'hex'), Buffer.from(after)])
-      return { what: `not UTF-8: ${hex} in ${place}`, body }
+      return { what: `not UTF-8: ${hex} in ${place}`, why: noUtf8, body }
     }),
   )
 }
@@ -86,14 +94,20 @@ function twice(): Malformed[] {
     `{"success":true,"replies":[{"media":{"${name}":1,"z":{"${name}":1},"${name}":2}}]}`,
     `{"success":true,"x":[[],{"y":["${name}"],"${name}":"${name}" , "${name}" : 0}]}`,
   ])
-  return text('twice', ...tops, ...inner, '{"":1,"success":true,"":2}')
+  return text('twice', sameName, ...tops, ...inner, '{"":1,"success":true,"":2}')
 }
 
 const deep = () =>
   [21, 22, 100, 1000, 10_000].flatMap(depth => {
     const [open, close] = ['['.repeat(depth - 1), ']'.repeat(depth - 1)]
     const objects = `${'{"a":'.repeat(depth - 1)}1${'}'.repeat(depth - 1)}`
-    return text('deep', `{"success":true,"x":${open}${close}}`, `{"success":true,"x":${objects}}`, '['.repeat(depth))
+    return text(
+      'deep',
+      tooDeep,
+      `{"success":true,"x":${open}${close}}`,
+      `{"success":true,"x":${objects}}`,
+      '['.repeat(depth),
+    )
   })
 
 /** JSON, but no callback. */
@@ -101,9 +115,16 @@ function foreign(): Malformed[] {
   const others = ['null', 'true', 'false', '0', '-1.5e3', '""', '"success"', '[]', '[true]', '[{"success":true}]', '{}']
   const successes = ['"true"', '"false"', '1', '0', 'null', '""', '[]', '{}', '[true]', '{"success":true}', '1e400']
   return [
-    ...text('foreign', ...others, ...others.map(other => `{"data":${other}}`), '{"Success":true}', '{"success ":true}'),
-    ...text('success', ...successes.map(value => `{"success":${value}}`)),
-    ...text('success', ...successes.map(value => `{"id":"42","status":"DELIVERED","success":${value}}`)),
+    ...text(
+      'foreign',
+      noCallback,
+      ...others,
+      ...others.map(other => `{"data":${other}}`),
+      '{"Success":true}',
+      '{"success ":true}',
+    ),
+    ...text('success', noCallback, ...successes.map(value => `{"success":${value}}`)),
+    ...text('success', noCallback, ...successes.map(value => `{"id":"42","status":"DELIVERED","success":${value}}`)),
   ]
 }
 
@@ -157,10 +178,11 @@ function dialects(): Malformed[] {
     ],
   ]
   return [
-    ...text('dialect', ...values.map(value => `{"success":true,"x":${value}}`)),
-    ...text('dialect', ...values.map(value => `{"x":${value},"success":true}`)),
+    ...text('dialect', noJson, ...values.map(value => `{"success":true,"x":${value}}`)),
+    ...text('dialect', noJson, ...values.map(value => `{"x":${value},"success":true}`)),
     ...text(
       'dialect',
+      noJson,
       `${whole}${whole}`,
       `${whole},`,
       `[${whole}`,
@@ -171,6 +193,7 @@ function dialects(): Malformed[] {
     ),
     ...text(
       'dialect',
+      noJson,
       `\ufeff\ufeff${whole}`,
       `)]}',\n${whole}`,
       `callback(${whole})`,
@@ -179,16 +202,17 @@ function dialects(): Malformed[] {
     ),
     ...text(
       'dialect',
+      noJson,
       encodeURIComponent(whole),
       `data=${whole}`,
       `--b\r\n\r\n${whole}\r\n--b--`,
       '<success>true</success>',
     ),
-    ...text('blank', '', ' ', '\n', '\t \r\n', '\ufeff', '\0', '\0'.repeat(1000), ' '.repeat(60_000)),
-    { what: 'UTF-16', body: Buffer.from(whole, 'utf16le') },
-    { what: 'UTF-16 with its mark', body: Buffer.from(`\ufeff${whole}`, 'utf16le') },
-    { what: 'Latin-1', body: Buffer.from(whole, 'latin1') },
-    { what: 'base64', body: Buffer.from(Buffer.from(whole).toString('base64')) },
+    ...text('blank', noJson, '', ' ', '\n', '\t \r\n', '\ufeff', '\0', '\0'.repeat(1000), ' '.repeat(60_000)),
+    { what: 'UTF-16', why: noUtf8, body: Buffer.from(whole, 'utf16le') },
+    { what: 'UTF-16 with its mark', why: noUtf8, body: Buffer.from(`\ufeff${whole}`, 'utf16le') },
+    { what: 'Latin-1', why: noUtf8, body: Buffer.from(whole, 'latin1') },
+    { what: 'base64', why: noJson, body: Buffer.from(Buffer.from(whole).toString('base64')) },
   ]
 }
 

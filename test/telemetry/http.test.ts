@@ -1,6 +1,8 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { startTelemetryServer, type TelemetryServer } from '../../src/telemetry/http.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
@@ -37,6 +39,18 @@ describe('the telemetry server', () => {
     server = undefined
     expect(performance.now() - begun).toBeLessThan(4000)
     await eventually(() => expect(raw.closed).toBe(true))
+  })
+
+  it('goes on when the system cannot give it a connection', async () => {
+    const ask = await start()
+    const servers = new Set<Server>()
+    const find = (message: unknown) => void servers.add((message as { server: Server }).server)
+    subscribe('http.server.request.start', find)
+    onTestFinished(() => void unsubscribe('http.server.request.start', find))
+    expect((await ask('/healthz')).status).toBe(200)
+    // What Node tells when accept(2) fails, which no test can bring about at will.
+    for (const one of servers) one.emit('error', Object.assign(new Error('accept ENFILE'), { code: 'ENFILE' }))
+    expect((await ask('/healthz')).status).toBe(200)
   })
 
   it('serves metrics in the text format of Prometheus', async () => {

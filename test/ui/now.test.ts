@@ -65,7 +65,13 @@ test('a worker that is not reached, or is something else, is told of, and counte
   front.answer = () => ({ status: 404, body: 'nothing here' })
   const { url } = await startPage(world, { workers: [new URL(front.url), new URL(`http://127.0.0.1:${closed}`)] })
   const troubleOf = ({ sources }: Now, i: number) => sources.filter(({ kind }) => kind === 'worker')[i]?.trouble
-  await nowThat(url, now => /nothing of busgate/.test(troubleOf(now, 0) ?? '') && troubleOf(now, 1) === 'ECONNREFUSED')
+  const now = await nowThat(
+    url,
+    told => /nothing of busgate/.test(troubleOf(told, 0) ?? '') && /not reached/.test(troubleOf(told, 1) ?? ''),
+  )
+  expect(troubleOf(now, 1)).toBe(
+    `its address http://127.0.0.1:${closed} was not reached: nothing listens there. Does the worker run, and is this its telemetry.port?`,
+  )
   front.answer = () => undefined
   await nowThat(url, now => troubleOf(now, 0) === null)
   await world.send(few)

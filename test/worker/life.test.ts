@@ -26,6 +26,15 @@ function counts(world: World): Record<string, number> {
 
 const idsIn = (world: World) => new Set(world.results().map(({ id }) => id)).size
 
+/** A bus of this process with the topics that a worker needs. */
+function buildBus(): MemoryBus {
+  const { topics, kafka } = buildSettings()
+  const broker = new MemoryBroker()
+  const names = [...topics.commands, topics.results, topics.statuses, topics.deadLetters, topics.doubts]
+  broker.createTopics(names.map(topic => ({ topic, partitions: 1 })))
+  return new MemoryBus({ ...kafka, broker, clock: systemClock, telemetry: new Telemetry() })
+}
+
 describe('a worker that is stopped', () => {
   test('finishes what is in flight, and the next one goes on with the rest: one result each, none in doubt', async () => {
     const world = await startWorld({
@@ -111,14 +120,6 @@ describe('a start that is given up', () => {
     const starting = createWorker(settings, { bus, registry: embeddedRegistry(), signal: abort.signal })
     const failed = expect(starting).rejects.toThrow('aborted')
     return { abort, failed }
-  }
-
-  function buildBus(): MemoryBus {
-    const { topics, kafka } = buildSettings()
-    const broker = new MemoryBroker()
-    const names = [...topics.commands, topics.results, topics.statuses, topics.deadLetters, topics.doubts]
-    broker.createTopics(names.map(topic => ({ topic, partitions: 1 })))
-    return new MemoryBus({ ...kafka, broker, clock: systemClock, telemetry: new Telemetry() })
   }
 
   test('while it waits for the bus never joins, though the bus comes back', async () => {
@@ -222,16 +223,7 @@ describe('health', () => {
     server.fail((_, response) => void asked.push(() => response.end('{"id":1}')))
     const [port] = await freePorts([0])
     const settings = buildSettings({ telemetry: { host: '127.0.0.1', port }, gateway: { balanceIntervalMs: 0 } })
-    const { topics, kafka } = settings
-    const broker = new MemoryBroker()
-    broker.createTopics(
-      [...topics.commands, topics.results, topics.statuses, topics.deadLetters, topics.doubts].map(topic => ({
-        topic,
-        partitions: 1,
-      })),
-    )
-    const bus = new MemoryBus({ ...kafka, broker, clock: systemClock, telemetry: new Telemetry() })
-    const starting = createWorker(settings, { bus, registry: confluentRegistry({ url: server.url }) })
+    const starting = createWorker(settings, { bus: buildBus(), registry: confluentRegistry({ url: server.url }) })
 
     await until(() => expect(asked).not.toHaveLength(0))
     const readyz = await at(port!, '/readyz')
@@ -246,6 +238,22 @@ describe('health', () => {
     await until(async () => expect((await at(port!, '/readyz')).status).toBe(200))
     expect((await at(port!, '/healthz')).status).toBe(200)
     expect(await readiness(port!)).toEqual({ worker: 1 })
+  })
+
+  test('a worker that starts while the topic of pauses has no leader says that it waits for it', async () => {
+    const [port] = await freePorts([0])
+    const settings = buildSettings({ telemetry: { host: '127.0.0.1', port }, gateway: { balanceIntervalMs: 0 } })
+    const bus = buildBus()
+    const lookAt = vi.spyOn(bus, 'lookAt').mockResolvedValue({ id: '', partitions: 1, leaderless: [0] })
+    const starting = createWorker(settings, { bus, registry: embeddedRegistry() })
+    const what = `1 partition of ${settings.topics.control} (0) without a leader: what is paused is not known until there is one`
+    await until(async () => {
+      expect(await (await at(port!, '/readyz')).json()).toMatchObject({ ready: false, reasons: [`starting: ${what}`] })
+    })
+    lookAt.mockRestore()
+    const worker = await starting
+    onTestFinished(() => worker.stop())
+    await until(async () => expect((await at(port!, '/readyz')).status).toBe(200))
   })
 
   test('a worker whose gateway cannot be reached is alive, but not ready, and says why', async () => {

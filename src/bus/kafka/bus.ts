@@ -16,6 +16,7 @@ import type {
   RecordsHandler,
   Searched,
   SessionListener,
+  TopicLook,
   TopicPartition,
   TopicSpec,
 } from '../port.ts'
@@ -193,6 +194,13 @@ export class KafkaBus implements Bus {
       topics.map(async topic => [topic, await reachable(this.#brokers.partitions(topic))] as const),
     )
     return new Map(counts.filter(([, count]) => count > 0))
+  }
+
+  async lookAt(topic: string): Promise<TopicLook | null> {
+    const found = await reachable(this.#brokers.topic(topic))
+    if (!found) return null
+    const leaderless = found.partitions.filter(({ leader }) => leader < 0).map(({ partition }) => partition)
+    return { id: found.id, partitions: found.partitions.length, leaderless }
   }
 
   async compacted(topics: readonly string[]): Promise<string[]> {

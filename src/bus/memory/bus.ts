@@ -18,6 +18,7 @@ import type {
   RecordsHandler,
   Searched,
   SessionListener,
+  TopicLook,
   TopicPartition,
   TopicSpec,
 } from '../port.ts'
@@ -333,6 +334,11 @@ export class MemoryBus implements Bus {
   async partitions(topics: readonly string[]): Promise<Map<string, number>> {
     const { broker } = this.#options
     return new Map(topics.filter(topic => broker.partitions(topic)).map(topic => [topic, broker.partitions(topic)!]))
+  }
+
+  async lookAt(topic: string): Promise<TopicLook | null> {
+    const partitions = this.#options.broker.partitions(topic)
+    return partitions === undefined ? null : { id: topic, partitions, leaderless: [] }
   }
 
   async compacted(topics: readonly string[]): Promise<string[]> {

@@ -2,7 +2,7 @@ import type { TopicPartition } from '../port.ts'
 import type { Api } from './api.ts'
 import type { Channel } from './channel.ts'
 import { Channels, type ChannelsOptions, type Line } from './channels.ts'
-import { type CoordinatorKind, findCoordinator, metadata } from './cluster-apis.ts'
+import { type CoordinatorKind, findCoordinator, metadata, type TopicMetadata } from './cluster-apis.ts'
 import { ClusterView } from './cluster-view.ts'
 import type { Address } from './connecting.ts'
 import { ProtocolError, Unanswered } from './errors.ts'
@@ -85,6 +85,13 @@ export class Brokers {
   async partitions(topic: string): Promise<number> {
     await this.#look([topic])
     return this.#view.partitions(topic)
+  }
+
+  /** What the cluster tells of a topic now; null: there is none, or it may not be seen. */
+  async topic(name: string): Promise<TopicMetadata | null> {
+    await this.refresh([name])
+    const found = this.#view.topic(name)
+    return found && found.partitions.length > 0 ? found : null
   }
 
   /** Asks for metadata anew, of these topics too. */

@@ -67,6 +67,8 @@ export interface PartitionMetadata {
 export interface TopicMetadata {
   errorCode: number
   topic: string
+  /** Tells a topic from another one that had its name; empty: the broker is too old to say. */
+  id: string
   partitions: PartitionMetadata[]
   /** Bits of org.apache.kafka.common.acl.AclOperation. */
   operations: number
@@ -104,7 +106,7 @@ export const metadata = defineApi<MetadataRequest, ClusterMetadata>({
     const topics = from.array(() => {
       const errorCode = from.int16()
       const topic = from.string()
-      if (version >= 10) from.skip(16)
+      const id = version >= 10 ? `${from.bigint()}/${from.bigint()}` : ''
       from.skip(1) // whether it is internal
       const partitions = from.array(() => {
         const partition = { errorCode: from.int16(), partition: from.int32(), leader: from.int32() }
@@ -113,7 +115,7 @@ export const metadata = defineApi<MetadataRequest, ClusterMetadata>({
         if (version >= 5) from.values(() => from.int32()) // replicas that are offline
         return { ...partition, replicas, inSync }
       })
-      return { errorCode, topic, partitions, operations: version >= 8 ? from.int32() : 0 }
+      return { errorCode, topic, id, partitions, operations: version >= 8 ? from.int32() : 0 }
     })
     return { nodes, controller, topics }
   },

@@ -43,6 +43,10 @@ export class ClusterView {
     return this.#topics.has(topic)
   }
 
+  topic(name: string): TopicMetadata | undefined {
+    return this.#topics.get(name)
+  }
+
   partitions(topic: string): number {
     return this.#topics.get(topic)?.partitions.length ?? 0
   }

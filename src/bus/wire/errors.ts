@@ -42,6 +42,7 @@ export class Unanswered extends Error {
 
 /** The code of the protocol for a sign-in that failed. */
 const signInFailed = 58
+const signInHint = 'Check kafka.sasl: a password or secret that changes in its file is used at the next try'
 
 /** Says in our words what the library throws. @param where the broker */
 export function translated(error: unknown, where: string): Error {
@@ -49,12 +50,13 @@ export function translated(error: unknown, where: string): Error {
   const own = chain.find(one => one instanceof ProtocolError || one instanceof Unanswered)
   if (own) return own
   const answered = chain.find(isAnswer)
-  if (answered) return protocolError(answered.apiCode, answered.serverErrorMessage, { cause: error })
   const deepest = chain.at(-1)!
-  const text = `${where}: ${textOf(deepest)}`
-  if (chain.some(one => codeIn(one) === 'PLT_KFK_AUTHENTICATION')) {
-    return protocolError(signInFailed, `${where}: signing in failed, ${textOf(deepest)}`, { cause: error })
+  if (answered?.apiCode === signInFailed || chain.some(one => codeIn(one) === 'PLT_KFK_AUTHENTICATION')) {
+    const why = answered?.serverErrorMessage || textOf(deepest)
+    return protocolError(signInFailed, `${where}: signing in failed, ${why}. ${signInHint}`, { cause: error })
   }
+  if (answered) return protocolError(answered.apiCode, answered.serverErrorMessage, { cause: error })
+  const text = `${where}: ${textOf(deepest)}`
   if (chain.some(one => one instanceof UserError)) return new Error(text, { cause: error })
   return GenericError.isGenericError(chain[0]!) ? new Unanswered(text, { cause: error }) : chain[0]!
 }

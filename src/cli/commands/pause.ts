@@ -1,10 +1,8 @@
 import { hostname, userInfo } from 'node:os'
 import { openBus } from '../../bus/open.ts'
 import type { Bus } from '../../bus/port.ts'
-import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { type Change, keyOf, pauseText, type Scope, writeChange } from '../../pauses/change.ts'
-import { Pauses } from '../../pauses/pauses.ts'
 import { stringifyJson } from '../../protocol/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { pauseKinds } from '../../telemetry/labels.ts'
@@ -14,7 +12,7 @@ import { printLine } from '../framework/print.ts'
 import { printable } from '../framework/printable.ts'
 import { UsageError } from '../framework/usage-error.ts'
 import { backlogOf } from '../pauses/backlog.ts'
-import { readChanges } from '../pauses/read.ts'
+import { readChanges, type Told } from '../pauses/read.ts'
 import { configFlag, settingsWithBrokers, unknownAccount } from '../settings.ts'
 
 const scopeFlags = {
@@ -37,10 +35,10 @@ export const pause = command({
     config: configFlag,
   },
   run: ({ until = null, reason = null, by = ourselves(), config, ...names }) =>
-    onControl(config, async ({ settings, changes, write }) => {
+    onControl(config, async ({ settings, inForce, write }) => {
       const scope = scopeOf(names)
       requireKnown(scope, settings)
-      const before = inForce(changes).find(one => keyOf(one) === keyOf(scope))
+      const before = inForce.find(one => keyOf(one) === keyOf(scope))
       await write({ ...scope, paused: true, by, at: Date.now(), until, reason })
       const resume = `busgate resume --${scope.kind} ${scope.name}`
       const end = until === null ? 'until it is resumed' : `until ${new Date(until).toISOString()}`
@@ -54,8 +52,7 @@ export const resume = command({
   about: 'Lets an account, a topic or a tenant go on that was paused, within two seconds.',
   flags: { ...scopeFlags, all: toggle('All that is paused.'), by, config: configFlag },
   run: ({ all = false, by = ourselves(), config, ...names }) =>
-    onControl(config, async ({ changes, write }) => {
-      const paused = inForce(changes)
+    onControl(config, async ({ inForce: paused, write }) => {
       const wanted = all ? paused : paused.filter(one => keyOf(one) === keyOf(scopeOf(names)))
       if (wanted.length === 0 && !all) {
         const others = paused.length > 0 ? `paused are: ${paused.map(nameOf).join(', ')}` : 'nothing is'
@@ -81,8 +78,8 @@ export const status = command({
     config: configFlag,
   },
   run: ({ history = false, json = false, config }) =>
-    onControl(config, async ({ settings, bus, changes }) => {
-      const shown = history ? changes : inForce(changes)
+    onControl(config, async ({ settings, bus, changes, inForce }) => {
+      const shown = history ? changes : inForce
       for (const change of shown) await printLine(printable(json ? jsonOf(change) : lineOf(change)))
       if (!json && !history && shown.length === 0) await printLine('Nothing is paused.')
       for (const { topic, commands } of await backlogOf(bus, settings)) {
@@ -94,11 +91,9 @@ export const status = command({
     }),
 })
 
-interface Control {
+interface Control extends Told {
   settings: Settings
   bus: Bus
-  /** All that the control topic tells, in order. */
-  changes: readonly Change[]
   write(change: Change): Promise<void>
 }
 
@@ -112,7 +107,7 @@ async function onControl(config: string | undefined, work: (control: Control) =>
     await publisher.close()
   }
   try {
-    return await work({ settings, bus, changes: await readChanges(bus, topic), write })
+    return await work({ settings, bus, ...(await readChanges(bus, topic)), write })
   } finally {
     await bus.close()
   }
@@ -133,13 +128,6 @@ function requireKnown({ kind, name }: Scope, { gateway, topics }: Settings): voi
   if (kind === 'topic' && !topics.commands.includes(name)) {
     throw new UsageError(`--topic: commands come from ${topics.commands.join(', ')}, and from no ${name}`)
   }
-}
-
-function inForce(changes: readonly Change[]): Change[] {
-  const pauses = new Pauses(systemClock)
-  for (const change of changes) pauses.apply(change)
-  pauses.close()
-  return [...pauses.inForce]
 }
 
 const nameOf = ({ kind, name }: Scope) => `${kind} ${name}`

@@ -9,7 +9,7 @@ import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
 export const topics = check({
   name: 'topics',
   about:
-    'Every topic exists and has leaders, enough replicas and min.insync.replicas, and the cleanup.policy that it needs: compact where pauses are, delete elsewhere. Commands and doubts have equal partition counts, and so have results, statuses and overdue messages.',
+    'Every topic exists and has leaders, enough replicas and min.insync.replicas, and the cleanup.policy that it needs: compact where pauses are, delete elsewhere. Commands and doubts have equal partition counts, and so have results, statuses and overdue messages; pauses have one partition.',
   needs: ['settings', 'cluster'],
   async look({ settings, cluster }) {
     const existing = await cluster.topics(topicsIn(settings.topics).map(({ topic }) => topic))

@@ -1,10 +1,35 @@
 import type { Bus } from '../../bus/port.ts'
+import { systemClock } from '../../clock.ts'
 import { scanTopic } from '../../inspect/scan.ts'
 import { type Change, changesIn } from '../../pauses/change.ts'
+import { requireReadable } from '../../pauses/control-topic.ts'
+import { LastChanges } from '../../pauses/last-changes.ts'
+import { Pauses } from '../../pauses/pauses.ts'
 
-/** All that the control topic tells, in order. @throws Error when there is no such topic */
-export async function readChanges(bus: Bus, topic: string): Promise<Change[]> {
-  const changes: Change[] = []
-  await scanTopic(bus, topic, (_, records) => void changes.push(...changesIn(records)))
-  return changes
+/** All that the control topic tells. */
+export interface Told {
+  /** They are in the order of its one partition; of several, in that of the times that were set. */
+  changes: readonly Change[]
+  inForce: readonly Change[]
+}
+
+/** @throws Error when the topic cannot be read, and why */
+export async function readChanges(bus: Bus, topic: string): Promise<Told> {
+  requireReadable(topic, await bus.lookAt(topic))
+  const all: { change: Change; partition: number }[] = []
+  await scanTopic(bus, topic, ({ partition }, records) => {
+    for (const change of changesIn(records)) all.push({ change, partition })
+  })
+  const last = new LastChanges()
+  for (const { change, partition } of all) last.add(change, partition)
+  const changes = all.map(({ change }) => change)
+  const isOne = all.every(({ partition }) => partition === all[0]!.partition)
+  return { changes: isOne ? changes : changes.toSorted((a, b) => a.at - b.at), inForce: inForce(last) }
+}
+
+function inForce(last: LastChanges): Change[] {
+  const pauses = new Pauses(systemClock)
+  for (const change of last) pauses.apply(change)
+  pauses.close()
+  return [...pauses.inForce]
 }

@@ -33,7 +33,12 @@ const wantedMessageBytes = 1_048_576
 const rules: Rule[] = [
   function partitions(planned, topic) {
     const { partitions } = topology[planned.use]
-    if (topic.partitions === planned.partitions || partitions === 'alone' || partitions === 'single') return null
+    if (topic.partitions === planned.partitions || partitions === 'alone') return null
+    if (partitions === 'single') {
+      const what = `${count(topic.partitions, 'partition')} instead of one, and over several there is no order of what was paused and resumed`
+      const mend = 'note what busgate status shows, delete the topic, make it with busgate topics create, pause again'
+      return { grave: true, what: `${what}: ${mend}`, mend: null }
+    }
     const grave = partitions === 'of commands'
     const what = `${count(topic.partitions, 'partition')} instead of ${planned.partitions}`
     if (topic.partitions > planned.partitions) return { grave: false, what: `${what}; none can be removed`, mend: null }
