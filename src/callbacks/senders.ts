@@ -28,14 +28,14 @@ export interface Purse {
 }
 
 /** Bytes that are taken. */
-interface Taken {
+interface InUse {
   bytes: number
 }
 
 interface Sender {
   visits: number
-  requests: Taken
-  heads: Taken
+  requests: InUse
+  heads: InUse
   /** Monotonic milliseconds at which all its refusals so far would be answered at the steady pace. */
   pacedTo: number
 }
@@ -55,8 +55,8 @@ const few = 1 / 512
 export class Senders {
   readonly #options: SendersOptions
   readonly #byAddress = new Map<string, Sender>()
-  readonly #requests: Taken = { bytes: 0 }
-  readonly #heads: Taken = { bytes: 0 }
+  readonly #requests: InUse = { bytes: 0 }
+  readonly #heads: InUse = { bytes: 0 }
   #visits = 0
   /** Calls that wait for their time. */
   readonly #due = new Set<() => void>()
@@ -108,7 +108,7 @@ export class Senders {
     }
   }
 
-  #purse(own: Taken, all: Taken, share: number): Purse {
+  #purse(own: InUse, all: InUse, share: number): Purse {
     const { bytes: most } = this.#options
     return {
       reserve(bytes) {

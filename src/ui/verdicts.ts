@@ -15,7 +15,7 @@ interface Sent {
   unhooked: boolean
 }
 
-interface Told {
+interface StatusTold {
   type: string
   state: string
   status: string
@@ -55,7 +55,7 @@ export class VerdictCounter {
     forgetOldest(this.#known, mostKnown)
   }
 
-  told(message: string, { type: channel, state, status, verified }: Told): void {
+  told(message: string, { type: channel, state, status, verified }: StatusTold): void {
     const sent = this.#known.get(message)
     if (sent === null) return
     if (sent !== undefined) {

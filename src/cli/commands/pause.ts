@@ -12,7 +12,7 @@ import { printLine } from '../framework/print.ts'
 import { printable } from '../framework/printable.ts'
 import { UsageError } from '../framework/usage-error.ts'
 import { backlogOf } from '../pauses/backlog.ts'
-import { readChanges, type Told } from '../pauses/read.ts'
+import { type ControlTopic, readChanges } from '../pauses/read.ts'
 import { configFlag, settingsWithBrokers, unknownAccount } from '../settings.ts'
 
 const scopeFlags = {
@@ -91,7 +91,7 @@ export const status = command({
     }),
 })
 
-interface Control extends Told {
+interface Control extends ControlTopic {
   settings: Settings
   bus: Bus
   write(change: Change): Promise<void>

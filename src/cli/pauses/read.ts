@@ -7,14 +7,14 @@ import { LastChanges } from '../../pauses/last-changes.ts'
 import { Pauses } from '../../pauses/pauses.ts'
 
 /** All that the control topic tells. */
-export interface Told {
+export interface ControlTopic {
   /** They are in the order of its one partition; of several, in that of the times that were set. */
   changes: readonly Change[]
   inForce: readonly Change[]
 }
 
 /** @throws Error when the topic cannot be read, and why */
-export async function readChanges(bus: Bus, topic: string): Promise<Told> {
+export async function readChanges(bus: Bus, topic: string): Promise<ControlTopic> {
   requireReadable(topic, await bus.lookAt(topic))
   const all: { change: Change; partition: number }[] = []
   await scanTopic(bus, topic, ({ partition }, records) => {
