@@ -25,9 +25,9 @@ async function mostNewMiB(isBound: boolean, ...flags: string[]): Promise<number>
   return Number(stdout)
 }
 
-test('the space for new objects stays at 32 MiB, which V8 would let grow', async () => {
+test('the space for new objects stays at 16 MiB, which V8 would let grow', async () => {
   const [bound, unbound] = await Promise.all([mostNewMiB(true), mostNewMiB(false)])
-  expect(bound).toBe(32)
+  expect(bound).toBe(16)
   expect(unbound).toBeGreaterThan(bound)
 })
 

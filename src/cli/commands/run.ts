@@ -11,7 +11,6 @@ import { within } from '../framework/within.ts'
 import { stopWhileStarting } from '../run/stopping.ts'
 import { runnableSettings } from '../runnable.ts'
 import { configFlag, sourcesOf } from '../settings.ts'
-import { boundYoungGeneration } from '../young-generation.ts'
 
 /** The time for a stop beyond what is in flight: the receiver's own drain (10 s) and a last commit. */
 const stopMs = 15_000
@@ -31,7 +30,6 @@ export const run = command({
   async run({ config }) {
     const settings = runnableSettings(sourcesOf(config))
     const logger = createLogger(settings.telemetry.logLevel)
-    boundYoungGeneration()
     process.on('uncaughtException', error => crash(error, logger))
     const stopAsked = untilSignal()
     const giveUp = new AbortController()
