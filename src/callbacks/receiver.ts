@@ -7,7 +7,7 @@ import { forwardedFor, senderAt, trustIn } from './addresses.ts'
 import { createIntake, type IntakeOptions } from './intake.ts'
 import { type ReceiverLimits, receiverLimits } from './limits.ts'
 import { reportRefusals } from './refusal-report.ts'
-import { Senders, type Visit } from './senders.ts'
+import { type Purse, Senders, type Visit } from './senders.ts'
 import { sharePublish } from './shared-publish.ts'
 import { Turnstile } from './turnstile.ts'
 
@@ -73,7 +73,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
       socket.resetAndDestroy()
       return
     }
-    const turnstile = new Turnstile(socket, { ...limits, ...visit })
+    const turnstile = new Turnstile(socket, { ...limits, ...visit, heads: pacedHeads(visit) })
     connections.set(turnstile, { turnstile, visit })
     turnstile.on('close', visit.leave)
     serve?.call(server, turnstile)
@@ -128,6 +128,16 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
     },
   }
 }
+
+/** A head for which there is no room is a refusal, so that coming again at once finds no place. */
+const pacedHeads = (visit: Visit): Purse => ({
+  reserve(bytes) {
+    const isKept = visit.heads.reserve(bytes)
+    if (!isKept) void visit.refused()
+    return isKept
+  },
+  release: visit.heads.release,
+})
 
 const isHealthCheck = ({ url, method }: IncomingMessage): boolean =>
   url === '/healthz' && (method === 'GET' || method === 'HEAD')
