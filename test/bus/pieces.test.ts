@@ -34,27 +34,27 @@ test('a large fetch is taken in over several turns of the event loop, each recor
   for (const [i, { from }] of given.slice(1).entries()) expect(from).toBe(given[i]!.next)
 })
 
-test('a small fetch is taken in at once, and one of no records whatever is under way', () => {
+test('a few records are taken in at once, whatever is under way', () => {
   const pieces = new Pieces()
   const given: Piece[] = []
   const give = (piece: Piece) => given.push(piece) > 0
   expect(pieces.give(fetched(0, 3), 0, give)).toBeUndefined()
   expect(pieces.give(fetched(0, 5_000), 0, give)).toBeInstanceOf(Promise)
-  expect(pieces.give(fetched(7, 0), 7, give)).toBeUndefined()
+  expect(pieces.give(fetched(7, 2), 7, give)).toBeUndefined()
   expect(given.map(({ from, next }) => [from, next])).toEqual([
     [0, 13],
-    [7, 17],
+    [7, 19],
   ])
 })
 
-test('partitions that have much take turns, and a small fetch does not wait for the end of a large one', async () => {
+test('partitions that have much take turns, and one that has less does not wait for the end of a larger one', async () => {
   const pieces = new Pieces()
   const order: string[] = []
   const giveAs = (name: string) => () => order.push(name) > 0
   await Promise.all([
     pieces.give(fetched(0, 2_000), 0, giveAs('large')),
     pieces.give(fetched(0, 2_000), 0, giveAs('other')),
-    pieces.give(fetched(0, 1), 0, giveAs('small')),
+    pieces.give(fetched(0, 50), 0, giveAs('small')),
   ])
   expect(order.indexOf('small')).toBe(2)
   expect(order.slice(0, 6)).toEqual(['large', 'other', 'small', 'large', 'other', 'large'])

@@ -3,6 +3,8 @@ import type { FetchedRecords } from './fetch.ts'
 
 /** Records that are taken in before the event loop goes round: with what follows from them some two milliseconds. */
 const perTurn = 256
+/** So few are taken in at once, whatever waits: a few urgent commands do not queue behind a backlog of others. */
+const few = 32
 
 /** A part of what a fetch brought, or all of it. */
 export interface Piece {
@@ -26,7 +28,7 @@ export class Pieces {
    */
   give({ records, next }: FetchedRecords, from: number, give: (piece: Piece) => boolean): Promise<void> | undefined {
     const isForNow = this.#waiting.length === 0 && records.length <= this.#left
-    if (isForNow || records.length === 0) {
+    if (isForNow || records.length <= few) {
       this.#left -= records.length
       give({ records, from, next })
       return undefined
