@@ -34,6 +34,12 @@ function evidenceOf({ results = [], statuses = [], progress }: Found): Findings 
 
 const conclusion = (found: Found) => conclusionOf(evidenceOf(found), 1001n, 'default')
 
+test('who asks the gateway for a message without a status is not told to ask it', () => {
+  const evidence = evidenceOf({ results: [{}] })
+  expect(conclusionOf(evidence, 1001n, 'default')).toContain('--ask asks the gateway')
+  expect(conclusionOf(evidence, 1001n, 'default', true)).toMatch(/^Sent: .*No status has come to busgate; [^-]+$/)
+})
+
 describe('what a story comes to', () => {
   test.each<[string, Found, RegExp]>([
     ['delivered', { results: [{}], statuses: [{}] }, /^Sent: .* as gw-1\. Delivered: DELIVERED /],

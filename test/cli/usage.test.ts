@@ -22,6 +22,10 @@ describe('a command line that is written wrongly exits 2 and names the nearest',
     [['config', 'print', 'all'], 'config print takes no "all": its flags are --config, --json, --help'],
     [['demo', '--kill'], '--kill needs a real Kafka'],
     [['send', '--id', '42'], 'send needs --phone, --type, --message as well'],
+    [
+      ['send', '--id', '42', '--phone', '380501234567', '--type', 'sms', '--message', 'Hello'],
+      '--message is not valid JSON',
+    ],
   ])('busgate %j', async (args, message) => {
     const env = {
       BUSGATE_KAFKA_BROKERS: args[0] === 'demo' ? 'embedded' : '127.0.0.1:1',

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -84,6 +84,15 @@ describe('the packed package', { timeout: 30_000 }, () => {
     expect(bom.metadata.component.purl).toBe(`pkg:npm/busgate@${version}`)
     expect(Object.fromEntries(Object.keys(dependencies).map(name => [name, listed.get(name)]))).toEqual(dependencies)
     expect(['typescript', 'vitest', 'testcontainers'].filter(name => listed.has(name))).toEqual([])
+  })
+
+  test('brings the documents and examples that its README leads to', async () => {
+    const brought = join(project.folder, 'node_modules/busgate')
+    const readme = await readFile(join(brought, 'README.md'), 'utf8')
+    const links = [...readme.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, path]) => path!)
+    expect(links.length).toBeGreaterThan(20)
+    const onlyInACheckout = ['docker-compose.yml', 'helm', 'helm/README.md']
+    expect(links.filter(path => !existsSync(join(brought, path)) && !onlyInACheckout.includes(path))).toEqual([])
   })
 
   test('brings a command line that runs', async () => {

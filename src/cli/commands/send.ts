@@ -41,7 +41,11 @@ export const send = command({
         }
       }
       if (one) await producer.send([one])
-      process.stderr.write(`Sent ${one ? 1 : sent} to ${settings.topics.commands.join(', ')}.\n`)
+      process.stderr.write(
+        one
+          ? `Sent 1 command. busgate message ${one.id} tells what becomes of it.\n`
+          : `Sent ${sent} command${sent === 1 ? '' : 's'}.\n`,
+      )
     } finally {
       await producer.close()
     }

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import process from 'node:process'
 import { startChild } from './child.ts'
 
 /** The one that is started when none is named. */
@@ -15,8 +17,15 @@ export const kafkaVersions = Object.keys(loggers) as KafkaVersion[]
 
 export const registryVersion = '2.6.13.Final'
 
-/** A folder at the root of the project, ignored by git. To fetch everything afresh, delete it. */
-export const cache = join(import.meta.dirname, '../../../.cache')
+const root = join(import.meta.dirname, '../../..')
+
+/**
+ * To fetch everything afresh, delete it. In a checkout it is a folder that git ignores; beside an installed package
+ * the next installation would delete it, and another user's could not be written to.
+ */
+export const cache = existsSync(join(root, 'src'))
+  ? join(root, '.cache')
+  : join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'busgate')
 const kafkaFolder = (version: KafkaVersion) => join(cache, `kafka-${version}`)
 const registryFolder = join(cache, `apicurio-registry-${registryVersion}`)
 

@@ -38,7 +38,12 @@ export function commandOfFlags(flags: { id?: string; phone?: string; message?: s
   if (missing.length > 0) throw new UsageError(`send needs --${missing.join(', --')} as well`)
   const { id = '', phone = '', message = '' } = flags
   try {
-    return commandOf({ ...flags, id: digits(id), phone: digits(phone), message: json(message) })
+    return commandOf({
+      ...flags,
+      id: digits(id),
+      phone: digits(phone),
+      message: json(message, '--message is not valid JSON'),
+    })
   } catch (error) {
     throw new UsageError((error as Error).message)
   }
@@ -80,8 +85,8 @@ function recordIn(type: AvroType): AvroRecord | undefined {
   return type.type === 'record' ? type : type.type === 'array' ? recordIn(type.items) : undefined
 }
 
-function json(text: string): unknown {
-  return parseQuietly(text, 'not valid JSON')
+function json(text: string, complaint = 'not valid JSON'): unknown {
+  return parseQuietly(text, complaint)
 }
 
 function digits(text: string): unknown {

@@ -20,15 +20,18 @@ export const remedies: Partial<Record<string, string>> = {
 const at = (ms: number) => new Date(ms).toISOString()
 const anew = 'if it is still wanted, send it under a new id'
 
-/** Tells what happened to one message, and what to do, if anything, in plain sentences. */
-export function conclusionOf(findings: Findings, id: bigint, account: string): string {
-  return [whatBecame(findings, id, account), ...repetition(findings, id, account)].join(' ')
+/**
+ * Tells what happened to one message, and what to do, if anything, in plain sentences.
+ * @param asks whether the gateway is asked beside it, so that nobody need be told to ask
+ */
+export function conclusionOf(findings: Findings, id: bigint, account: string, asks = false): string {
+  return [whatBecame(findings, id, account, asks), ...repetition(findings, id, account)].join(' ')
 }
 
-function whatBecame(findings: Findings, id: bigint, account: string): string {
+function whatBecame(findings: Findings, id: bigint, account: string, asks: boolean): string {
   const results = findings.results.map(({ value }) => value).filter(one => one.id === id && one.account === account)
   const final = finalOf(results, { id, account })
-  if (final) return ofFinal(final, findings, id, account)
+  if (final) return ofFinal(final, findings, id, account, asks)
   const doubted = results.some(({ outcome }) => outcome === 'IN_DOUBT')
   const doubts = findings.doubts.filter(({ value }) => value.account === account)
   if (doubted || doubts.length > 0) {
@@ -71,10 +74,10 @@ function ofCommand({ value: { progress }, place }: Sighting<FoundCommand>): stri
   return texts[progress]
 }
 
-function ofFinal(final: SendResult, findings: Findings, id: bigint, account: string): string {
+function ofFinal(final: SendResult, findings: Findings, id: bigint, account: string, asks: boolean): string {
   const { outcome, errorCode, error, attempts } = final
   const reason = [errorCode, error].filter(Boolean).join(': ')
-  if (outcome === 'SENT') return sentText(final, findings)
+  if (outcome === 'SENT') return sentText(final, findings, asks)
   if (outcome === 'REJECTED') {
     return `Not sent: the gateway refused it (${reason}). ${remedy(errorCode)}; ${anew}.`
   }
@@ -93,11 +96,13 @@ function ofFinal(final: SendResult, findings: Findings, id: bigint, account: str
 
 const remedy = (errorCode: string | null) => remedies[errorCode ?? ''] ?? 'Its text says why'
 
-function sentText({ id, account, sentAt, msgId, type, completedAt }: SendResult, findings: Findings): string {
+function sentText(result: SendResult, findings: Findings, asks: boolean): string {
+  const { id, account, sentAt, msgId, type, completedAt } = result
   const taken = `the gateway took it ${at(sentAt ?? completedAt)}${msgId === null ? '' : ` as ${msgId}`}`
   if (isSendType(type) && !operations[type].hasStatus) return `Sent: ${taken}. A ${type} has no delivery status.`
   const told = verdictText(findings, id, account)
   if (told) return `Sent: ${taken}. ${told}`
+  if (asks) return `Sent: ${taken}. No status has come to busgate; what the gateway says of it is told as gateway.`
   return (
     `Sent: ${taken}. No status has come yet: it may still be on its way. --ask asks the gateway, as the reconciler does ` +
     'when a verdict is overdue.'
