@@ -9,6 +9,8 @@ export interface Wired {
   bus: KafkaBus
   /** How many connections are open. */
   connections(): number
+  /** How many connections have ended. */
+  ended(): number
   /** Every connection breaks, and may be opened again. */
   breakAll(error?: Error): void
   /** Every connection breaks, now and from now on. */
@@ -35,12 +37,17 @@ export function openWired({
 }): Wired {
   const wires = new Set<net.Socket>()
   let cut = false
+  let ended = 0
   const breakAll = (error?: Error) => {
     for (const wire of wires) wire.destroy(error)
   }
   const held = (socket: net.Socket) => {
     if (cut) socket.destroy(new Error('the wire is cut'))
-    wires.add(socket.once('close', () => wires.delete(socket)))
+    wires.add(socket)
+    socket.once('close', () => {
+      wires.delete(socket)
+      ended++
+    })
     return socket
   }
   const bus = new KafkaBus({
@@ -69,6 +76,7 @@ export function openWired({
   return {
     bus,
     connections: () => wires.size,
+    ended: () => ended,
     breakAll,
     cut() {
       cut = true

@@ -67,7 +67,7 @@ export const fetchRecords = defineApi<FetchRequest, FetchAnswer>({
     })
     if (version >= 7) {
       to.array([...byTopic(session.left)], ([topic, left]) => {
-        to.string(topic).array(left, ({ partition }) => void to.int32(partition))
+        to.string(topic).values(left, ({ partition }) => void to.int32(partition))
       })
     }
     if (version >= 11) to.string(rack)
