@@ -39,8 +39,9 @@ export class ClusterView {
     return this.#nodes.get(node)
   }
 
+  /** A topic that was not there may have been made since. */
   knows(topic: string): boolean {
-    return this.#topics.has(topic)
+    return this.partitions(topic) > 0
   }
 
   topic(name: string): TopicMetadata | undefined {
