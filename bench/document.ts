@@ -104,6 +104,7 @@ function chartOf(rows: readonly Row[]): string {
   })
   const size = `width="${labelWidth + barWidth + 80}" height="${bars.length * barHeight}"`
   return `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="sans-serif" font-size="13" fill="#808080">
+<title>CPU time of a command, in the second half of those that lie there</title>
 ${lines.join('\n')}
 </svg>
 `
