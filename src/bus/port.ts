@@ -258,10 +258,10 @@ export interface SessionState extends TopicPartition {
 }
 
 export interface TopicLook {
-  /** Another one than before: the topic was deleted and made anew. Empty where the bus cannot say. */
+  /** Differs from the one before when the topic was deleted and made anew. Empty where the bus cannot say. */
   id: string
   partitions: number
-  /** Those that nobody can read from, or write to, for want of a leader. */
+  /** Partitions that nobody can read from, or write to, for want of a leader. */
   leaderless: number[]
 }
 

@@ -7,7 +7,7 @@ export interface TurnstileOptions {
   /** Asked before bytes are kept that have to wait; where there is no room for them, the connection is closed. */
   reserve: (bytes: number) => boolean
   release: (bytes: number) => void
-  /** The same for a head of which the end has not come. */
+  /** Pays for a head of which the end has not come. */
   heads: Purse
   /** How long, and for how many bytes, a connection that was ended here is read on, so that its sender lives to read. */
   lingerMs: number

@@ -22,7 +22,7 @@ export interface FollowedPauses {
   close(): Promise<void>
 }
 
-/** So often it is looked whether the topic is still the one that is read, and has no more partitions. */
+/** This often it is looked whether the topic is still the one that is read, and has no more partitions. */
 const lookMs = 5_000
 /** What cannot be read is tried again after this long. */
 const retryMs = 30_000

@@ -3,7 +3,7 @@ import type { FetchedRecords } from './fetch.ts'
 
 /** Records that are taken in before the event loop goes round: with what follows from them some two milliseconds. */
 const perTurn = 256
-/** So few are taken in at once, whatever waits: a few urgent commands do not queue behind a backlog of others. */
+/** No more than this are taken in at once, whatever waits: a few urgent commands do not queue behind a backlog of others. */
 const few = 32
 
 /** A part of what a fetch brought, or all of it. */
