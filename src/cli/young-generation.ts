@@ -2,11 +2,11 @@ import { PerformanceObserver } from 'node:perf_hooks'
 import process from 'node:process'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 
-/** The space for new objects, both halves of it, grows no further. */
+/** The space for new objects, both halves of it, grows no further, or by one step where the event loop is late to see it. */
 const enoughBytes = 16 * 1024 * 1024
 
 /**
- * Holds the space for new objects at 16 MiB, where V8 would let it grow to 128 at the same cost of CPU. V8 takes its bound
+ * Holds the space for new objects at 16 to 32 MiB, where V8 would let it grow to 128 at the same cost of CPU. V8 takes its bound
  * from the command line alone, but the factor by which the space grows at any time. Whoever set the bound is obeyed.
  *
  * The space does not grow before the event loop first turns: loading all modules makes it 64 MiB else.

@@ -25,10 +25,10 @@ async function mostNewMiB(isBound: boolean, ...flags: string[]): Promise<number>
   return Number(stdout)
 }
 
-test('the space for new objects stays at 16 MiB, which V8 would let grow', async () => {
+test('the space for new objects stays at 16 to 32 MiB, where V8 would let it grow to 64 and more', async () => {
   const [bound, unbound] = await Promise.all([mostNewMiB(true), mostNewMiB(false)])
-  expect(bound).toBe(16)
-  expect(unbound).toBeGreaterThan(bound)
+  expect(bound).toBeLessThan(48) // V8 adds a little for a moment
+  expect(unbound).toBeGreaterThanOrEqual(64)
 })
 
 test('who gave Node a size for the space is obeyed', async () => {
