@@ -1,6 +1,7 @@
 import type { TopicPartition } from '../port.ts'
 import type { Assignment, Given, Subscription } from '../session/assignment.ts'
 import { WireReader, WireWriter } from '../wire/fields.ts'
+import { writePartitions } from '../wire/partition-codes.ts'
 
 /** What members and leaders tell each other through the coordinator: version 0 of the protocol of consumers. */
 
@@ -30,9 +31,7 @@ export function encodeAssignment(
   { counts, processes }: Pick<Assignment, 'counts' | 'processes'>,
 ): Buffer {
   const to = new WireWriter(false).int16(version)
-  to.array([...Map.groupBy(partitions, ({ topic }) => topic)], ([topic, ofTopic]) => {
-    to.string(topic).values(ofTopic, ({ partition }) => to.int32(partition))
-  })
+  writePartitions(to, partitions)
   return to.buffer(Buffer.from(JSON.stringify({ partitions: Object.fromEntries(counts), processes }))).bytes
 }
 

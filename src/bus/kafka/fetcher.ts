@@ -47,8 +47,8 @@ const longWaitMs = 200
 /** While some may be ready soon, or wait for their turn; less would ask without a rest where nothing is new for any. */
 const shortWaitMs = 10
 /**
- * A fetch that brought the last records, and few, began at least so long before the next one begins. At a trickle over many partitions
- * each record would else be fetched alone: at 200 a second that halves the fetches, for 5 ms more at the median.
+ * A fetch that brought the last records, and few, began at least so long before the next one begins. At a trickle over many
+ * each record would else be fetched alone. A record that comes within the pace waits for the rest of it.
  */
 const paceMs = 15
 const fewRecords = 64

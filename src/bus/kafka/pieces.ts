@@ -1,7 +1,7 @@
 import type { BusRecord } from '../port.ts'
 import type { FetchedRecords } from './fetch.ts'
 
-/** Records that are taken in before the event loop goes round: with what follows from them some two milliseconds. */
+/** Records that are taken in before the event loop goes round. */
 const perTurn = 256
 /** No more than this are taken in at once, whatever waits: a few urgent commands do not queue behind a backlog of others. */
 const few = 32

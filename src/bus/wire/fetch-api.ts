@@ -1,7 +1,7 @@
 import type { TopicPartition } from '../port.ts'
 import { defineApi } from './api.ts'
 import type { WireReader } from './fields.ts'
-import { byTopic } from './partition-codes.ts'
+import { writePartitions } from './partition-codes.ts'
 
 export interface FetchRequest {
   /** How long the broker may wait for a first record. */
@@ -65,11 +65,7 @@ export const fetchRecords = defineApi<FetchRequest, FetchAnswer>({
         to.int32(partitionBytes)
       })
     })
-    if (version >= 7) {
-      to.array([...byTopic(session.left)], ([topic, left]) => {
-        to.string(topic).values(left, ({ partition }) => void to.int32(partition))
-      })
-    }
+    if (version >= 7) writePartitions(to, session.left)
     if (version >= 11) to.string(rack)
   },
   read: readFetch,

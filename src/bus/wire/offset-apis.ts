@@ -1,7 +1,7 @@
 import type { TopicPartition } from '../port.ts'
 import { defineApi } from './api.ts'
 import type { MemberIdentity } from './group-apis.ts'
-import { type BrokerAnswer, byTopic, readPartitionCodes, refusalIn } from './partition-codes.ts'
+import { type BrokerAnswer, byTopic, readPartitionCodes, refusalIn, writePartitions } from './partition-codes.ts'
 
 /** Values that ListOffsets takes in place of a timestamp. */
 export const latest = -1
@@ -68,10 +68,7 @@ export const offsetFetch = defineApi<OffsetFetchRequest, { errorCode: number; pa
   versions: [7, 7],
   flexible: 6,
   write(to, { groupId, tps }) {
-    to.string(groupId).array([...byTopic(tps)], ([topic, ofTopic]) => {
-      to.string(topic).values(ofTopic, ({ partition }) => to.int32(partition))
-    })
-    to.boolean(true)
+    writePartitions(to.string(groupId), tps).boolean(true)
   },
   read(from) {
     from.skip(4) // throttle time

@@ -1,6 +1,6 @@
 import type { TopicPartition } from '../port.ts'
 import { protocolError } from './errors.ts'
-import type { WireReader } from './fields.ts'
+import type { WireReader, WireWriter } from './fields.ts'
 
 /** BrokerAnswer is what a broker answered; Brokers makes an exception of another code than 0. */
 export interface BrokerAnswer {
@@ -14,6 +14,12 @@ interface PartitionCode extends TopicPartition {
 
 export const byTopic = <T extends TopicPartition>(partitions: readonly T[]) =>
   Map.groupBy(partitions, ({ topic }) => topic)
+
+/** Numbers of partitions are single fields, which no tags follow. */
+export const writePartitions = (to: WireWriter, partitions: readonly TopicPartition[]): WireWriter =>
+  to.array([...byTopic(partitions)], ([topic, ofTopic]) => {
+    to.string(topic).values(ofTopic, ({ partition }) => void to.int32(partition))
+  })
 
 export function readPartitionCodes(from: WireReader): PartitionCode[] {
   from.skip(4) // throttle time

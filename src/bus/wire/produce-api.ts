@@ -1,5 +1,6 @@
 import type { TopicPartition } from '../port.ts'
 import { type Api, defineApi } from './api.ts'
+import { byTopic } from './partition-codes.ts'
 
 export interface ProduceRequest {
   /** Null outside of transactions. */
@@ -36,7 +37,7 @@ function produceIn(versions: ProduceApi['versions']): ProduceApi {
     flexible: 9,
     write(to, { transactionalId, timeoutMs, batches }) {
       to.string(transactionalId).int16(allInSync).int32(timeoutMs)
-      to.array([...Map.groupBy(batches, ({ topic }) => topic)], ([topic, ofTopic]) => {
+      to.array([...byTopic(batches)], ([topic, ofTopic]) => {
         to.string(topic).array(ofTopic, ({ partition, bytes }) => void to.int32(partition).buffer(bytes))
       })
     },

@@ -2,7 +2,7 @@ import type { ProducerIdentity } from '../batches/encode-batch.ts'
 import type { TopicPartition } from '../port.ts'
 import { type Api, type ApiDefinition, defineApi } from './api.ts'
 import type { WireReader, WireWriter } from './fields.ts'
-import { type BrokerAnswer, byTopic, readPartitionCodes, refusalIn } from './partition-codes.ts'
+import { type BrokerAnswer, byTopic, readPartitionCodes, refusalIn, writePartitions } from './partition-codes.ts'
 
 /** Whose transaction a request is about. */
 export interface Owned extends ProducerIdentity {
@@ -56,9 +56,7 @@ export const addPartitionsToTxn = defineApi<Owned & { partitions: readonly Topic
   versions: [3, 3],
   flexible: 3,
   write(to, { partitions, ...owned }) {
-    writeOwned(to, owned).array([...byTopic(partitions)], ([topic, ofTopic]) => {
-      to.string(topic).values(ofTopic, ({ partition }) => void to.int32(partition))
-    })
+    writePartitions(writeOwned(to, owned), partitions)
   },
   read: from => refusalIn(readPartitionCodes(from)),
 })
