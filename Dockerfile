@@ -28,7 +28,7 @@ COPY --from=build /app/dist dist
 # By number: Kubernetes cannot tell whether a name is root's. Nothing is written to disk.
 USER 1000:1000
 EXPOSE 8080 9464
-# Of `run`: whether the process can go on, not whether the bus is there.
+# The check is of `run`: whether the process can go on, not whether the bus is there.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=6 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.BUSGATE_TELEMETRY_PORT || 9464) + '/healthz').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["node", "dist/cli/bin.js"]

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** What an attacker is told by its parent, as JSON in its first argument. */
+/** An attacker is told this by its parent, as JSON in its first argument. */
 export interface Attack {
   kind: keyof typeof attacks
   port: number
@@ -156,7 +156,7 @@ export const attacks = {
         again,
       ),
     ),
-  /** As many names and values as are looked at, nearly 16 KB of them, without an end. */
+  /** Sends as many names and values as are looked at, nearly 16 KB of them, without an end. */
   fields: attack =>
     keep(4500, again =>
       open(

@@ -20,7 +20,7 @@ export interface CallbacksOptions {
   partitions: number
 }
 
-/** What one run of the receiver as a process of its own gave. */
+/** The figures that one run of the receiver as a process of its own gave. */
 export interface CallbackFigures {
   callbacksPerSecond: number
   /** Milliseconds from the instant a callback was due to its answer. */

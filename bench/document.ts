@@ -3,7 +3,7 @@ import { availableParallelism, cpus, totalmem } from 'node:os'
 import type { CallbackFigures } from './callbacks.ts'
 import { callbackTableOf, type Row, tableOf } from './report.ts'
 
-/** What a full run gave. */
+/** The figures that a full run gave. */
 export interface Performance {
   rows: readonly Row[]
   callbacks: CallbackFigures

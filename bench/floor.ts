@@ -30,7 +30,7 @@ const limit = pLimit(job.inFlight)
 const types = new Map<number, avsc.Type>()
 let envelope: string[] = []
 let full: NodeJS.Timeout | undefined
-let results: { topic: string; key: Buffer; value: Buffer }[] = []
+const results: { topic: string; key: Buffer; value: Buffer }[] = []
 let producing: Promise<void> | undefined
 
 async function typeOf(schemaId: number): Promise<avsc.Type> {
@@ -74,13 +74,12 @@ function take({ data }: Answer): void {
   producing ??= produce()
 }
 
-/** One request at a time, with all that has come meanwhile. */
+/** Brokers take no more than 1 MB in one batch. */
+const mostResults = 5_000
+
+/** One request at a time, with what has come meanwhile. */
 async function produce(): Promise<void> {
-  while (results.length > 0) {
-    const messages = results
-    results = []
-    await producer.send({ messages })
-  }
+  while (results.length > 0) await producer.send({ messages: results.splice(0, mostResults) })
   producing = undefined
 }
 

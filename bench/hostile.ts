@@ -26,7 +26,7 @@ export interface HostileOptions {
   embedded: boolean
 }
 
-/** What honest callbacks from another address saw beside one attack, and what the receiver's process took. */
+/** The figures of honest callbacks from another address beside one attack, and of what the receiver's process took. */
 interface Row {
   beside: string
   p50Ms: number
@@ -175,7 +175,7 @@ interface ChartValues {
   nodeOptions: string
 }
 
-/** What the chart gives to receivers. */
+/** The chart gives so much to receivers. */
 function chart(): ChartValues {
   const values = parseDocument(readFileSync('helm/values.yaml', 'utf8')).toJS() as { callbacks: ChartValues }
   return values.callbacks

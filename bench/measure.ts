@@ -11,7 +11,7 @@ import type { Ranks } from './ranks.ts'
 import type { Load, Scenario } from './scenarios.ts'
 import type { TopicMaker } from './topics.ts'
 
-/** What one run of one program gave. What a scenario does not tell is left out. */
+/** The figures that one run of one program gave. One that a scenario does not tell is left out. */
 export interface Figures {
   /**
    * Commands a second from the first POST, or result where the gateway is not the benchmark's own, to the last result.
@@ -19,9 +19,9 @@ export interface Figures {
   commandsPerSecond?: number
   /** User and system time of all its processes a command, their start included. */
   cpuMicrosWithStart?: number
-  /** The same from the first POST to the 200,000th result, or the last where there are fewer: code is still being compiled. */
+  /** CPU time of a command from the first POST to the 200,000th result, or the last where there are fewer: code is still being compiled. */
   cpuMicrosFirst?: number
-  /** The same of the second half of the commands. */
+  /** CPU time of a command in the second half of them. */
   cpuMicrosSteady?: number
   /** Shares of one core, at a steady rate. */
   core?: number

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 
-/** What the kernel's clock counts CPU time in. */
+/** The kernel's clock counts CPU time in these. */
 const tickMicros = 10_000
 
 /** Programs under measurement, each in a process of its own; their CPU time and memory are what the kernel says. */

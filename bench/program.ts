@@ -5,7 +5,7 @@ import type { Topics } from './topics.ts'
 
 /** A program that can do the main job. */
 export interface Program {
-  /** As tables name it, with its version where that is not busgate's. */
+  /** Tables name it so, with its version where that is not busgate's. */
   name: string
   /** Whether it can do this one. */
   does(scenario: Scenario): boolean

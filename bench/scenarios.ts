@@ -35,7 +35,7 @@ const usual: Omit<Scenario, 'name' | 'load'> = {
 const full = { commands: 200_000 }
 const behind = { urgentRate: 50, seconds: 6, behind: 300_000 }
 
-/** What `npm run bench` measures, in this order. */
+/** `npm run bench` measures these, in this order. */
 export const scenarios: readonly Scenario[] = [
   { ...usual, name: '200,000 commands', load: full },
   { ...usual, name: '200,000, 64 in flight', load: full, concurrency: 64 },

@@ -11,7 +11,7 @@ const paths = Object.keys(definitions) as SettingPath[]
 
 const headOf = (path: string): string => path.slice(0, Math.max(0, path.indexOf('.')))
 
-/** What the settings of a section are about. */
+/** Tells what the settings of a section are about. */
 const sections: Record<string, string> = {
   kafka: 'The brokers, and how this process works with them.',
   registry: 'The schema registry.',

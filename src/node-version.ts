@@ -1,4 +1,4 @@
-/** What to tell whoever runs an older Node than busgate needs; null: this one will do. */
+/** Tells whoever runs an older Node than busgate needs; null: this one will do. */
 export const nodeComplaint = complaintAbout(process.versions.node)
 
 function complaintAbout(node: string): string | null {

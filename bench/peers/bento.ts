@@ -44,7 +44,7 @@ function started(binary: string, options: StartOptions): Processes {
 }
 
 /**
- * As one who knows Bento would tune it: as many threads and batches on the way out as requests in flight, plain JSON from
+ * It is tuned as one who knows Bento would do it: as many threads and batches on the way out as requests in flight, plain JSON from
  * Avro, mappings that name their fields. What is in hand is bounded by the threads, far below the checkpoint limit: where
  * that is reached, the input pauses a partition for up to a second.
  */

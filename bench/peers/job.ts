@@ -1,6 +1,6 @@
 import type { StartOptions } from '../program.ts'
 
-/** What a program other than busgate is told: the one argument of those that are written here. */
+/** A program other than busgate is told this: it is the one argument of those that are written here. */
 export interface Job {
   brokers: readonly string[]
   registryUrl: string

@@ -187,7 +187,7 @@ const missing = row(
   }),
 )
 
-/** What becomes of the messages of each channel, from command to verdict. */
+/** The board shows what becomes of the messages of each channel, from command to verdict. */
 export function channels(): Dashboard {
   return board({
     name: 'channels',

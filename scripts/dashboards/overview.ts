@@ -240,7 +240,7 @@ const outcome = row(
   }),
 )
 
-/** For whoever is woken: is it healthy, what is late, what became of the commands, what does it cost. */
+/** The board is for whoever is woken: is it healthy, what is late, what became of the commands, what does it cost. */
 export function overview(): Dashboard {
   return board({
     name: 'overview',

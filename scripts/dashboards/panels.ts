@@ -40,7 +40,7 @@ import { PanelBuilder as TimeSeries } from '@grafana/grafana-foundation-sdk/time
 import { datasource, runbookLink } from './board.ts'
 
 type Query = readonly [expression: string, legend: string]
-/** From this value on, this colour; the first of them has no value. */
+/** A value from this one on has this colour; the first step has no value. */
 type Step = readonly [from: number | null, color: string]
 
 interface Options {
@@ -59,7 +59,7 @@ interface Options {
   steps?: readonly Step[]
 }
 
-/** What every kind of panel can. */
+/** Every kind of panel can do this. */
 interface Panel {
   title(title: string): this
   description(description: string): this

@@ -22,7 +22,7 @@ export class RateLimiter {
   readonly #rate: number
   /** Operations a second beyond which this process does not go, whatever its share. */
   readonly #ceiling: (now: number) => number
-  /** In the order they were granted. */
+  /** The first that was granted stands first. */
   #grants: Grant[] = []
   #used = 0
   #share = 0

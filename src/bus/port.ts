@@ -171,11 +171,14 @@ export interface Session extends Readonly<TopicPartition> {
   settle(offset: number, records: OutgoingRecord[]): void
   /** Takes an intent back: known not to have been sent. The offset is new again. */
   release(offset: number): void
-  /** Resolves after the commit that holds everything settled and released so far, or when the session is lost. */
-  committed(): Promise<void>
-  /** What it may hold undone in memory, however much other partitions hold. */
+  /**
+   * Resolves after the commit that holds everything settled and released so far, or when the session is lost.
+   * @param isUrgent whether that is not to wait for company; default: it may
+   */
+  committed(isUrgent?: boolean): Promise<void>
+  /** It may hold this much undone in memory, however much other partitions hold. */
   readonly capacity: Backlog
-  /** What it may hold undone in memory as long as the other partitions hold no more than now. */
+  /** It may hold this much undone in memory as long as the other partitions hold no more than now. */
   readonly room: Backlog
   /** Whether it takes nothing more in until some of what it holds is settled or shelved. */
   readonly full: boolean

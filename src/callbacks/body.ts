@@ -49,7 +49,8 @@ export function readBody(
     request.on('end', () => {
       if (body !== null) resolve(body.subarray(0, size))
     })
-    request.on('close', () => resolve('aborted'))
+    if (request.destroyed) resolve('aborted')
+    else request.on('close', () => resolve('aborted'))
   })
 }
 

@@ -48,8 +48,14 @@ export function createIntake(
   limits: ReceiverLimits,
   shared: SharedPublish<OutgoingRecord>,
 ): Intake {
-  async function receive(request: IncomingMessage, response: ServerResponse, reserve: Reserve): Promise<IntakeOutcome> {
+  async function receive(
+    request: IncomingMessage,
+    response: ServerResponse,
+    visit: Visit | null,
+    reserve: Reserve,
+  ): Promise<IntakeOutcome> {
     if (!reserve(requestBytes + headBytes(request))) return 'overloaded'
+    await visit?.turn()
     if (request.method !== 'POST') return 'method'
     const origin = callbackOriginOf(request.url ?? '', tokens)
     if (typeof origin === 'string') return origin
@@ -92,8 +98,10 @@ export function createIntake(
       held += bytes
       return true
     }
-    const outcome = await receive(request, response, reserve).catch(failed)
+    const outcome = await receive(request, response, visit, reserve).catch(failed)
     if (outcome === null) {
+      // What shared a publish is known to be on the bus at one time.
+      await visit?.turn()
       answer(response, null, closing())
       return
     }

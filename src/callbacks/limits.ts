@@ -1,4 +1,5 @@
 import { definitions, type Settings } from '../config/index.ts'
+import type { ActsOfTurn } from './round-robin.ts'
 
 /** SettableLimits is what operators may set. */
 type SettableLimits = Pick<
@@ -23,6 +24,8 @@ export interface ReceiverLimits extends SettableLimits {
   /** How long, and for how many bytes, a connection is read on after its last answer, so that its sender can read it. */
   lingerMs: number
   lingerBytes: number
+  /** How many requests are taken, and how many callbacks answered, in one turn of the event loop: together. */
+  actsOfTurn: ActsOfTurn
   /** How long `close` waits for what is in flight. */
   drainMs: number
 }
@@ -42,6 +45,7 @@ export const receiverLimits: ReceiverLimits = {
   jsonDepth: 20,
   publishMs: 5_000,
   publishEveryMs: 5,
+  actsOfTurn: { most: 64, whileAccepting: 4 },
   lingerMs: 5_000,
   lingerBytes: 16 * 1024 * 1024,
   drainMs: 10_000,

@@ -51,6 +51,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
     visits: limits.connections,
     shareOfOne: limits.addressShare,
     refusalsOfOne: limits.addressRefusals,
+    actsOfTurn: limits.actsOfTurn,
     clock,
   })
   const connections = new WeakMap<object, { turnstile: Turnstile; visit: Visit }>()
@@ -67,6 +68,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
 
   function enter(socket: Socket): void {
     const { remoteAddress: address = '' } = socket
+    senders.accepted()
     const visit = trusts(address) ? senders.enterTrusted() : senders.enter(senderAt(address))
     if (visit === null) {
       telemetry.emit('callback.refused', { reason: 'overloaded' })
@@ -102,6 +104,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
   server.maxConnections = limits.connections
   let roomMadeAt = Number.NEGATIVE_INFINITY
   server.on('drop', () => {
+    senders.accepted()
     telemetry.emit('callback.refused', { reason: 'overloaded' })
     if (clock.monotonic() < roomMadeAt + makeRoomEveryMs) return
     roomMadeAt = clock.monotonic()

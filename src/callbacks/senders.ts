@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import { type ActsOfTurn, RoundRobin } from './round-robin.ts'
 
 export interface SendersOptions {
   /** Most bytes of requests, as many of unfinished heads, and connections or requests through trusted proxies, of all of them. */
@@ -8,6 +9,8 @@ export interface SendersOptions {
   shareOfOne: number
   /** How many refusals of one address are answered in a second, after as many at once; further ones have to wait. */
   refusalsOfOne: number
+  /** How much is done in one turn of the event loop, for all of them: requests taken and answers given. */
+  actsOfTurn: ActsOfTurn
   clock: Clock
 }
 
@@ -15,6 +18,8 @@ export interface SendersOptions {
 export interface Visit extends Purse {
   /** Heads of which the end has not come are counted apart: whoever floods with them takes no room from requests. */
   heads: Purse
+  /** Resolves when it is this sender's turn to have a request taken or answered; null: now. */
+  turn(): Promise<void> | null
   /** Counts a refusal. Resolves when it may be answered. */
   refused(): Promise<void>
   /** Frees the sender's place when its last refusal may be answered, so that coming again does not make it sooner. */
@@ -54,6 +59,7 @@ const few = 1 / 512
  */
 export class Senders {
   readonly #options: SendersOptions
+  readonly #turns: RoundRobin
   readonly #byAddress = new Map<string, Sender>()
   readonly #requests: InUse = { bytes: 0 }
   readonly #heads: InUse = { bytes: 0 }
@@ -64,12 +70,18 @@ export class Senders {
 
   constructor(options: SendersOptions) {
     this.#options = options
+    this.#turns = new RoundRobin(options.actsOfTurn)
   }
 
   /** Nobody waits any more. */
   hurry(): void {
     this.#isHurried = true
     for (const run of [...this.#due]) run()
+  }
+
+  /** To be called with each connection that is accepted. */
+  accepted(): void {
+    this.#turns.accepted()
   }
 
   /** A connection of a proxy that is trusted to name its clients: only the sum of all bounds it. */
@@ -98,6 +110,7 @@ export class Senders {
     return {
       ...this.#purse(sender.requests, this.#requests, share),
       heads: this.#purse(sender.heads, this.#heads, share),
+      turn: () => this.#turns.next(sender),
       refused: () => {
         const paceMs = 1000 / refusalsOfOne
         sender.pacedTo = Math.max(clock.monotonic(), sender.pacedTo) + paceMs

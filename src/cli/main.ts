@@ -23,8 +23,8 @@ async function main(args: string[]): Promise<number> {
     return await dispatch(args)
   } catch (error) {
     const { name, message } = error as Error
-    const hint = /^(KafkaJS|Unanswered|ProtocolError)/.test(name)
-      ? ': check the kafka.* settings, and whether the brokers are reached'
+    const hint = /^(BusUnavailable|KafkaJS|Unanswered|ProtocolError)/.test(name)
+      ? ': check the kafka.* settings, and whether the brokers are reached; busgate doctor says more'
       : ''
     process.stderr.write(`busgate: ${printableLines(message)}${hint}\n`)
     return error instanceof UsageError || error instanceof SettingsError ? 2 : 1

@@ -90,7 +90,7 @@ export const definitions = {
   'gateway.balanceIntervalMs': setting(kind.milliseconds, 300_000, 'How often the balance is asked for; 0: never.'),
   'gateway.maxOperations': setting(kind.integer(1, longestEnvelope), 100, 'Most operations in an envelope.'),
   'gateway.maxBytes': setting(kind.integer(1024, 64 * 1024 * 1024), 262_144, 'Longest body of an envelope, in bytes.'),
-  'gateway.lingerMs': setting(kind.milliseconds, 20, 'Longest wait for an envelope to fill.'),
+  'gateway.lingerMs': setting(kind.milliseconds, 20, 'Longest wait for an envelope to fill, counted from the append of its first command.'),
   'gateway.concurrency': setting(kind.integer(1, 1024), 8, 'Requests in flight in one process: what the gateway sees at a time. The last one is kept for the most urgent topic.'),
   'gateway.timeoutMs': setting(kind.integer(1, 600_000), 30_000, 'Longest wait for an answer of the gateway.'),
 

@@ -34,12 +34,14 @@ export function explain(path: SettingPath): Explanation {
 }
 
 /**
- * The settings that a name stands for: that of the path or variable, with those below it, or else all that begin so.
- * Without a name they are all of them.
+ * The settings that a name stands for: that of the path or variable, with those below it, or else all that begin so, or
+ * else all that end with it. Without a name they are all of them.
  */
 export function settingsNamed(name = ''): Explanation[] {
   const path = pathOfVariable(name) ?? name
   const exact = [matchPath(path)?.setting ?? [], settingsBelow(path)].flat()
-  const found = exact.length > 0 ? exact : all.filter(one => one.startsWith(name) || variableOf(one).startsWith(name))
+  const begun = all.filter(one => one.startsWith(name) || variableOf(one).startsWith(name))
+  const ended = all.filter(one => one.endsWith(`.${name}`))
+  const found = [exact, begun, ended].find(some => some.length > 0) ?? []
   return found.map(explain)
 }

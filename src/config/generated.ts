@@ -295,7 +295,7 @@ export interface Sections {
      */
     maxBytes: CheckedValues['gateway.maxBytes']
     /**
-     * Longest wait for an envelope to fill.
+     * Longest wait for an envelope to fill, counted from the append of its first command.
      *
      * `gateway.lingerMs`, variable `BUSGATE_GATEWAY_LINGER_MS`. Default: `20`.
      */
@@ -884,7 +884,7 @@ export interface SettingsTree {
      */
     readonly maxBytes?: GivenValues['gateway.maxBytes'] | undefined
     /**
-     * Longest wait for an envelope to fill.
+     * Longest wait for an envelope to fill, counted from the append of its first command.
      *
      * `gateway.lingerMs`, variable `BUSGATE_GATEWAY_LINGER_MS`. Default: `20`.
      */

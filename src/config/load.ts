@@ -96,11 +96,14 @@ function strongest(layers: Layer[]): GivenValue[] {
   return [...byName.values()]
 }
 
+/** Where the blamed setting was not given, its own variable comes first: it is there that something is missing. */
 function problemOf({ paths, what }: CrossCheck, given: GivenValue[]): SettingProblem {
   const [path] = paths
   const variable = variableOf(path)
   const places = given.filter(one => paths.includes(one.setting)).map(one => one.where)
-  return { path, where: places.join(', ') || variable, variable, what, example: definitions[path].example }
+  const isGiven = given.some(one => one.setting === path)
+  const where = isGiven || places.length === 0 ? places.join(', ') : `${variable}, beside ${places.join(', ')}`
+  return { path, where: where || variable, variable, what, example: definitions[path].example }
 }
 
 /** Values that stand in for wrong ones, to see what is missing besides. */

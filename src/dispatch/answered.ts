@@ -44,13 +44,13 @@ const advice =
  */
 export class Answered {
   readonly #options: AnsweredOptions
-  /** What was found out for sessions that have not passed it yet. */
+  /** The answers that were found for sessions that have not passed them yet. */
   readonly #found = new Map<Session, Answers>()
   #questions: Question[] = []
   #reading = false
   /** Why the topics could not be read when that was tried last. */
   #refusal: Error | null = null
-  /** What could not be read on them when they were read last, though it may hold an answer. */
+  /** The trouble with what could not be read of the results last, though it may hold an answer. */
   #gap: Error | null = null
   #endPause = () => {}
   #stopped = false

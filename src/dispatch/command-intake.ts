@@ -46,7 +46,7 @@ interface Arrival {
    * past: only its id is to be remembered.
    */
   kind: 'new' | 'recalled' | 'doubted' | 'past'
-  /** From when its age counts. */
+  /** Its age counts from then on. */
   since: number
   postedSince: number
 }
@@ -62,7 +62,7 @@ export class CommandIntake {
   readonly #wait: SchemaWait<Arrival>
   readonly #unchecked: Unchecked<Arrival>
   /**
-   * From when the age counts of records that could not tell: they may be shelved, and read again. By their places in the
+   * Tells since when the age counts of records that could not tell: they may be shelved, and read again. By their places in the
    * window, which holds all that are not settled.
    */
   readonly #sinceRead = new Map<number, number>()
@@ -129,13 +129,15 @@ export class CommandIntake {
     }
     const known = kind !== 'recalled' && this.#recent.add(command.account, command.id, record.offset)
     const { topic, partition } = this.#session
+    const readyAt = clock.monotonic()
     const pending: Pending = {
       command,
       session: this.#session,
       offset: record.offset,
       origin: { topic, partition, record },
       since,
-      readyAt: clock.monotonic(),
+      readyAt,
+      lingersSince: readyAt - Math.max(0, clock.now() - since),
       attempts: 0,
       doubted: false,
     }

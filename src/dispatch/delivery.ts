@@ -107,9 +107,12 @@ export class Delivery {
     return tally
   }
 
-  /** Resolves when what came of it, or that it was taken back, is committed. */
-  async committed({ parts }: Envelope, tally: ResultTally): Promise<void> {
-    await Promise.all(Array.from(parts.keys(), session => session.committed()))
+  /**
+   * Resolves when what came of it, or that it was taken back, is committed.
+   * @param isUrgent whether others wait for that
+   */
+  async committed({ parts }: Envelope, tally: ResultTally, isUrgent = false): Promise<void> {
+    await Promise.all(Array.from(parts.keys(), session => session.committed(isUrgent)))
     tally.announce(this.#options.telemetry)
   }
 

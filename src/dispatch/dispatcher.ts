@@ -55,6 +55,7 @@ export class Dispatcher {
   /** Monotonic milliseconds. */
   #sweptAt = Number.NEGATIVE_INFINITY
   #pumping = false
+  #pumpsSoon = false
   /** Whether a change of what is paused is about to be heeded. */
   #isSorting = false
   #stopped = false
@@ -132,7 +133,17 @@ export class Dispatcher {
   /** Commands of one session. */
   push(pendings: readonly Pending[]): void {
     this.#lanes.push(pendings)
-    this.pump()
+    this.#pumpSoon()
+  }
+
+  /** What one fetch brought of several partitions goes into envelopes together. */
+  #pumpSoon(): void {
+    if (this.#pumpsSoon) return
+    this.#pumpsSoon = true
+    queueMicrotask(() => {
+      this.#pumpsSoon = false
+      this.pump()
+    })
   }
 
   /** Lets as many envelopes leave as may, and comes back by itself when the next one is due. */
@@ -271,7 +282,8 @@ export class Dispatcher {
     const tally = await this.#slots.hold(flight, () => this.#delivery.send(envelope))
     this.#lead.sent(clock.monotonic() - startedAt)
     this.pump()
-    await this.#delivery.committed(envelope, tally)
+    const areIntentsScarce = 2 * this.#intents >= this.#options.maxIntents
+    await this.#delivery.committed(envelope, tally, areIntentsScarce)
     this.#end(flight)
   }
 

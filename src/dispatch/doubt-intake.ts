@@ -46,7 +46,7 @@ interface Arrival {
   doubted: boolean
 }
 
-/** From the records of a partition of doubts to commands that the resolver works on. */
+/** DoubtIntake makes of the records of a partition of doubts the commands that the resolver works on. */
 export class DoubtIntake {
   readonly #options: DoubtIntakeOptions
   readonly #session: Session
@@ -100,6 +100,7 @@ export class DoubtIntake {
   }
 
   #pending(record: BusRecord, doubt: Doubt, command: Command): Pending {
+    const readyAt = this.#options.clock.monotonic()
     return {
       // The settings may have been others when it was POSTed.
       command: { ...command, unhooked: isNeverHooked(command.type) },
@@ -107,7 +108,8 @@ export class DoubtIntake {
       offset: record.offset,
       origin: originOf(doubt),
       since: appendedBy(doubt.timestamp, doubt.postedAt),
-      readyAt: this.#options.clock.monotonic(),
+      readyAt,
+      lingersSince: readyAt,
       attempts: doubt.attempts,
       doubted: true,
       postedSince: postedSince(doubt, this.#options.maxAgeMs),

@@ -33,7 +33,7 @@ export interface Seeking {
   upToNow(limitMs: number): Promise<boolean>
   /** Whether `upToNow` was true shortly before, and what has come since is being listened to. */
   readonly isUpToNow: boolean
-  /** To be called in the end, whether it was found or not. */
+  /** It is called in the end, whether evidence was found or not. */
   end(): void
 }
 
@@ -144,7 +144,7 @@ interface StatusReading {
   sought: Set<Sought>
   /** null: it was refused. */
   follower: Promise<Follower | null>
-  /** What was asked of the follower in this turn of the event loop. */
+  /** The question that was put to the follower in this turn of the event loop. */
   caughtUp: Promise<void> | null
   /** Greatest timestamp of the records that were looked at. */
   readTo: number

@@ -36,7 +36,7 @@ export class Graveyard {
     this.#buried.set(reason.code, { count: count + 1, first })
   }
 
-  /** To be called when the dead letters are committed. */
+  /** It is called when the dead letters are committed. */
   announce(telemetry: Telemetry): void {
     for (const [code, { count, first }] of this.#buried) {
       telemetry.emit('deadLetter.published', { stage: 'decode', code, count, first })

@@ -150,12 +150,12 @@ export class LaneQueue {
     return out
   }
 
-  /** Milliseconds until an envelope is due: full, or its first command has waited for `lingerMs`. Infinity: nothing waits but suspects. */
+  /** Milliseconds until an envelope is due: full, or one of its first commands has waited for `lingerMs`. Infinity: nothing waits but suspects. */
   due(now: number, lingerMs: number, operations: number): number {
     while (this.#later[0] && this.#later[0].readyAt <= now) this.push(this.#later.shift()!)
     if (this.#halves.length > 0 || this.#alone.length > 0 || this.#batched.length >= operations) return 0
-    const first = this.#batched.first ?? this.#later[0]
-    return first ? Math.max(0, first.readyAt + lingerMs - now) : Number.POSITIVE_INFINITY
+    const later = (this.#later[0]?.readyAt ?? Number.POSITIVE_INFINITY) - now
+    return Math.min(Math.max(0, this.#batched.lingersSince + lingerMs - now), later)
   }
 
   /** Takes the next envelope, without suspects; `accept` may dispose of a command instead of having it packed. */

@@ -17,7 +17,7 @@ export interface LanesOptions extends PartitionShelvesOptions {
 /** All commands that wait to be sent: in memory by lane and account, over the partitions; on shelves by partition. */
 export class Lanes {
   readonly #options: LanesOptions
-  /** By urgency. */
+  /** The most urgent one comes first. */
   readonly #lanes: readonly Lane[]
   readonly #shelves = new Map<Session, PartitionShelves>()
 

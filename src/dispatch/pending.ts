@@ -27,6 +27,8 @@ export interface Pending {
   since: number
   /** Monotonic milliseconds: when it was ready to be packed, or is going to be. */
   readyAt: number
+  /** Monotonic milliseconds: since when it waits for others in its envelope, be it at its broker. */
+  lingersSince: number
   /** How often it was throttled while others of its account passed. Missing: never. */
   throttled?: number
   /** POSTs made that may have reached the gateway. */
@@ -39,7 +41,7 @@ export interface Pending {
   unreadable?: string
   /** Missing: it was not POSTed before, or no callback can tell. */
   hearing?: Hearing
-  /** In an envelope: what becomes of it is the delivery's to say. */
+  /** It is in an envelope, so that the delivery says what becomes of it. */
   packed?: boolean
   /** The command's final result, by a callback that came while it was packed. */
   proof?: ResultDetails

@@ -25,7 +25,7 @@ export class ResultTally {
     this.#doubts.set(cause, (this.#doubts.get(cause) ?? 0) + 1)
   }
 
-  /** To be called when the results are committed. */
+  /** It is called when the results are committed. */
   announce(telemetry: Telemetry): void {
     for (const [cause, count] of this.#doubts) telemetry.emit('doubt.opened', { cause, count })
     for (const group of this.#groups) telemetry.emit('results.published', group)

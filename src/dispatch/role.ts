@@ -48,7 +48,7 @@ export interface Sending {
   gauges: GaugeSource
   /** Tells what keeps commands from being sent now; empty: nothing. */
   reasons(): string[]
-  /** What operators have paused. */
+  /** The pauses that operators have asked for. */
   pauses: Pauses
   /** Finishes what is in flight within kafka.drainMs and leaves the group. */
   stop(): Promise<void>
@@ -56,100 +56,186 @@ export interface Sending {
 
 /** Requests that are not envelopes of commands: a balance. */
 const spareConnections = 1
-/** What all the slots send while their results are committed and the next is prepared, at a gateway that takes 20 ms. */
+/** All the slots send so much while their results are committed and the next is prepared, at a gateway that takes 20 ms. */
 const leastIntents = 6_400
 /** While an account pauses or its rate is used up, its balance is asked for this much later. */
 const balanceRetryMs = 10_000
 
 /** @throws Error when a topic is missing, or when the bus or the registry cannot be reached. */
 export async function startSending(options: SendingOptions): Promise<Sending> {
+  const partitions = await checkTopics(options.bus, options.settings.topics)
+  const parts = await partsOf(options)
+  const sending = new CommandSending(options, parts, partitions)
+  try {
+    await sending.join()
+    return sending
+  } catch (error) {
+    await sending.close()
+    throw error
+  }
+}
+
+class CommandSending implements Sending {
+  readonly pauses: Pauses
+  readonly #options: SendingOptions
+  readonly #parts: Parts
+  readonly #common: ReturnType<typeof commonOf>
+  readonly #dispatcher: Dispatcher
+  readonly #poller: StatusPoller
+  readonly #resolver: Resolver
+  readonly #answered: Answered | null
+  #membership: Membership | null = null
+  #registryTrouble: () => string | null = () => null
+  #stopWatching = () => {}
+  #stopAsking = () => {}
+
+  /** @param partitions how many there are of commands and doubts */
+  constructor(options: SendingOptions, parts: Parts, partitions: number) {
+    const { settings, bus } = options
+    const { delivery, topics } = settings
+    this.#options = options
+    this.#parts = parts
+    this.pauses = parts.followed.pauses
+    this.#common = commonOf(options, parts)
+    const leaseUntil = () => this.#membership?.leaseUntil() ?? Number.NEGATIVE_INFINITY
+    this.#dispatcher = new Dispatcher({ ...this.#common, ...dispatchingOf(settings), leaseUntil })
+    this.#poller = new StatusPoller({
+      ...this.#common,
+      leaseUntil,
+      inSlot: request => this.#dispatcher.inSlot(request),
+    })
+    this.#resolver = this.#resolverOf()
+    const owned = () => this.#membership?.share().owned || partitions
+    this.#answered = delivery.checkResults
+      ? new Answered({ ...this.#common, ...parts.decoders, bus, topics, owned })
+      : null
+  }
+
+  get gauges(): GaugeSource {
+    const { settings, clock } = this.#options
+    const { accounts, pauses } = this.#common
+    const read = () =>
+      readGauges(this.#joined, this.#dispatcher, this.#resolver, accounts, pauses, settings.topics.commands, clock)
+    return { read }
+  }
+
+  reasons(): string[] {
+    return reasonsOf(this.#joined, this.#common.accounts, [this.#registryTrouble(), this.#answered?.reason ?? null])
+  }
+
+  /** Becomes a member of the group, and begins to send. */
+  async join(): Promise<void> {
+    const { telemetry, clock, settings } = this.#options
+    const { connection, accounts } = this.#common
+    this.#membership = await join(this.#options, this.#listener())
+    this.#shareChanged()
+    this.#dispatcher.pump()
+    this.#registryTrouble = watchRegistry(telemetry, clock)
+    this.#stopWatching = this.#watch()
+    this.#stopAsking = askBalances(connection, accounts, settings.gateway.balanceIntervalMs, this.#options)
+  }
+
+  async stop(): Promise<void> {
+    const { gateway, kafka } = this.#options.settings
+    this.#stopAsking()
+    this.#stopWatching()
+    this.#poller.stop()
+    this.#answered?.stop()
+    this.#dispatcher.stop()
+    await this.#joined.leave(Math.max(gateway.timeoutMs, kafka.drainMs))
+    await this.close()
+  }
+
+  async close(): Promise<void> {
+    await this.#parts.followed.close()
+    await this.#parts.connection.close()
+  }
+
+  /** Nobody has this object before it has joined. */
+  get #joined(): Membership {
+    return this.#membership!
+  }
+
+  #resolverOf(): Resolver {
+    const { gateway, delivery } = this.#options.settings
+    return new Resolver({
+      ...this.#common,
+      poller: this.#poller,
+      evidence: this.#parts.evidence,
+      policies: delivery.types,
+      settleMs: gateway.timeoutMs + delivery.settleMs,
+      sendAgain: pending => this.#dispatcher.push([pending]),
+    })
+  }
+
+  #listener(): SessionListener {
+    const { settings, telemetry, fatal } = this.#options
+    const { writeResult, doubts, decoders } = this.#parts
+    const intake = { ...this.#common, ...intakeOf(this.#options), answered: this.#answered, writeResult }
+    return commandSessions({
+      doubtsTopic: settings.topics.doubts,
+      commandIntake: {
+        ...intake,
+        objection: command => objection(command, this.#common.accounts, settings.gateway.maxBytes),
+        ready: pendings => this.#dispatcher.push(pendings),
+      },
+      doubtIntake: { ...intake, doubts, resolver: this.#resolver, doubtDecoder: decoders.doubtDecoder },
+      dispatcher: this.#dispatcher,
+      telemetry,
+      shareChanged: () => this.#shareChanged(),
+      fatal,
+    })
+  }
+
+  #shareChanged(): void {
+    const { accounts, clock } = this.#common
+    if (this.#membership) shareRates(accounts, this.#membership.share(), clock.monotonic())
+  }
+
+  #watch(): () => void {
+    const { settings, clock, telemetry, fatal } = this.#options
+    const isBusAway = () => this.#joined.trouble() !== null
+    return watchProgress({
+      sessions: () => this.#joined.sessions(),
+      underWay: () => this.#dispatcher.underWay(),
+      isBusAway,
+      heldBack: () =>
+        isBusAway() || this.#registryTrouble() !== null || this.#answered?.reason != null || this.#dispatcher.heldBack,
+      doubtsTopic: settings.topics.doubts,
+      timeoutMs: settings.gateway.timeoutMs,
+      clock,
+      telemetry,
+      stuck: fatal,
+    })
+  }
+}
+
+/** Opens what is there before any command is read: connection, pauses, evidence, and how records are written and read. */
+async function partsOf(options: SendingOptions) {
   const { settings, bus, telemetry, clock } = options
-  const { gateway, topics, delivery } = settings
-  const partitions = await checkTopics(bus, topics)
   const writers = await writersOf(options)
   const decoders = decodersOf(options)
-  const connection = options.connection ?? connect(gateway)
+  const connection = options.connection ?? connect(settings.gateway)
+  try {
+    const followed = await followPauses({ bus, topic: settings.topics.control, clock, telemetry })
+    const evidence = await evidenceIn(options).catch(async error => {
+      await followed.close()
+      throw error
+    })
+    return { ...writers, decoders, connection, followed, evidence }
+  } catch (error) {
+    await connection.close()
+    throw error
+  }
+}
+
+type Parts = Awaited<ReturnType<typeof partsOf>>
+
+/** Tells what the parts of sending share: the settings of the gateway and of delivery, and more. */
+function commonOf(options: SendingOptions, { connection, outbox, followed: { pauses } }: Parts) {
+  const { settings, clock, telemetry } = options
   const accounts = accountsOf(options)
-  const followed = await followPauses({ bus, topic: topics.control, clock, telemetry }).catch(async error => {
-    await connection.close()
-    throw error
-  })
-  const { pauses } = followed
-  const evidence = await evidenceIn(options)
-
-  let membership: Membership | null = null
-  const leaseUntil = () => membership?.leaseUntil() ?? Number.NEGATIVE_INFINITY
-  const { outbox } = writers
-  const common = { ...gateway, ...delivery, connection, accounts, outbox, pauses, clock, telemetry }
-  const dispatcher = new Dispatcher({ ...common, ...dispatchingOf(settings), leaseUntil })
-  const poller = new StatusPoller({ ...common, leaseUntil, inSlot: request => dispatcher.inSlot(request) })
-  const resolver = new Resolver({
-    ...common,
-    poller,
-    evidence,
-    policies: delivery.types,
-    settleMs: gateway.timeoutMs + delivery.settleMs,
-    sendAgain: pending => dispatcher.push([pending]),
-  })
-  const owned = () => membership?.share().owned || partitions
-  const answered = delivery.checkResults ? new Answered({ ...common, ...decoders, bus, topics, owned }) : null
-  const shareChanged = () => {
-    if (membership) shareRates(accounts, membership.share(), clock.monotonic())
-  }
-  const intake = { ...common, ...intakeOf(options), answered, writeResult: writers.writeResult }
-  const listener = commandSessions({
-    doubtsTopic: topics.doubts,
-    commandIntake: {
-      ...intake,
-      objection: command => objection(command, accounts, gateway.maxBytes),
-      ready: pendings => dispatcher.push(pendings),
-    },
-    doubtIntake: { ...intake, doubts: writers.doubts, resolver, doubtDecoder: decoders.doubtDecoder },
-    dispatcher,
-    telemetry,
-    shareChanged,
-    fatal: options.fatal,
-  })
-  const closeConnections = async () => {
-    await followed.close()
-    await connection.close()
-  }
-  const joined = await join(options, listener).catch(async error => {
-    await closeConnections()
-    throw error
-  })
-  membership = joined
-  shareChanged()
-  dispatcher.pump()
-  const registryTrouble = watchRegistry(telemetry, clock)
-  const stopWatching = watchProgress({
-    sessions: () => joined.sessions(),
-    underWay: () => dispatcher.underWay(),
-    isBusAway: () => joined.trouble() !== null,
-    heldBack: () =>
-      joined.trouble() !== null || registryTrouble() !== null || answered?.reason != null || dispatcher.heldBack,
-    doubtsTopic: topics.doubts,
-    timeoutMs: gateway.timeoutMs,
-    clock,
-    telemetry,
-    stuck: options.fatal,
-  })
-  const stopAsking = askBalances(connection, accounts, gateway.balanceIntervalMs, options)
-
-  return {
-    gauges: { read: () => readGauges(joined, dispatcher, resolver, accounts, pauses, topics.commands, clock) },
-    pauses,
-    reasons: () => reasonsOf(joined, accounts, [registryTrouble(), answered?.reason ?? null]),
-    async stop() {
-      stopAsking()
-      stopWatching()
-      poller.stop()
-      answered?.stop()
-      dispatcher.stop()
-      await joined.leave(Math.max(gateway.timeoutMs, settings.kafka.drainMs))
-      await closeConnections()
-    },
-  }
+  return { ...settings.gateway, ...settings.delivery, connection, accounts, outbox, pauses, clock, telemetry }
 }
 
 async function writersOf({ settings: { topics }, registry, telemetry, clock }: SendingOptions) {

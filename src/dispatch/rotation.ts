@@ -32,9 +32,9 @@ export class Rotation {
     return sum
   }
 
-  /** The next to be taken. */
-  get first(): Pending | undefined {
-    return this.#turns.values().next().value?.first
+  /** The next one of each partition that has a turn. */
+  get nexts(): Pending[] {
+    return [...this.#turns.values()].flatMap(({ first }) => first ?? [])
   }
 
   /** The oldest one of each partition. */

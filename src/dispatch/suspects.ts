@@ -8,7 +8,7 @@ import { convicting, isOvertaken, type Refusal, retryAt } from './refusals.ts'
  * partition that is not open keeps its place, and those behind it wait too: while the group re-joins, none is open.
  */
 export class Suspects {
-  /** By how often they were refused: each list is in the order in which its commands may go. */
+  /** There is a list for each number of refusals, in the order in which its commands may go. */
   readonly #byCount = Array.from({ length: convicting - 1 }, () => new Fifo())
 
   get length(): number {

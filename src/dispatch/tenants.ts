@@ -23,9 +23,9 @@ export class Tenants {
   readonly #tenants = new Map<string, Tenant>()
   /** Tenants that have something to be taken, the next one first. */
   readonly #turns = new Set<Tenant>()
-  /** What the tenants that have turns weigh in all. */
+  /** The weight in all of the tenants that have turns. */
   #weight = 0
-  /** Whose command came last: mostly there is but one. */
+  /** The tenant whose command came last: mostly there is but one. */
   #last: { name: string; tenant: Tenant } | null = null
 
   /** @param weights of tenants, where they are not 1 */
@@ -47,9 +47,13 @@ export class Tenants {
     return sum
   }
 
-  /** The next to be taken. */
-  get first(): Pending | undefined {
-    return this.#turns.values().next().value?.rotation.first
+  /** Since when the one lingers that does so for longest, of those that are next, in monotonic milliseconds; Infinity: none. */
+  get lingersSince(): number {
+    let least = Number.POSITIVE_INFINITY
+    for (const { rotation } of this.#turns) {
+      for (const { lingersSince } of rotation.nexts) least = Math.min(least, lingersSince)
+    }
+    return least
   }
 
   /** The oldest one of each tenant and partition. */

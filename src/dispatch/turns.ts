@@ -2,11 +2,11 @@
 export const mostPassedOver = 7
 
 /**
- * Whose turn it is among topics of different urgency. The most urgent one goes first; one that has been passed over
+ * Turns knows whose turn it is among topics of different urgency. The most urgent one goes first; one that has been passed over
  * seven times goes before it once. So each keeps a share of the envelopes, however much the more urgent ones have to send.
  */
 export class Turns {
-  /** For each topic, the envelopes of more urgent ones since its own last one. */
+  /** It counts, for each topic, the envelopes of more urgent ones since its own last one. */
   readonly #passedOver: number[]
 
   /** @param count topics, 0 being the most urgent one */

@@ -4,7 +4,7 @@ import { type Classified, classify, parseObject } from './classify.ts'
 import { type GatewayError, UnreadablePayloadError } from './errors.ts'
 import { type Circumstances, errorOf, refusalOf } from './outcome.ts'
 
-/** What these statuses of the asynchronous interface mean, by the vendor's documentation. */
+/** Tells what these statuses of the asynchronous interface mean, by the vendor's documentation. */
 const codes: Readonly<Record<number, ErrorCode>> = { 400: 'VALIDATION', 401: 'ACCESS_DENIED' }
 const tooMany = 429
 /** The first HTTP status that may come from something in front, after the request has been passed on. */

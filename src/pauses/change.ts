@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { BusRecord, OutgoingRecord } from '../bus/port.ts'
 import { pauseKinds } from '../telemetry/labels.ts'
 
-/** Whose commands a pause stops: an account's, a topic's, a tenant's. */
+/** A pause stops the commands of its scope: an account, a topic or a tenant. */
 export interface Scope {
   kind: (typeof pauseKinds)[number]
   name: string
@@ -77,7 +77,7 @@ function parsed(value: Buffer): unknown {
 /** Tells what is paused, by whom and until when, in one line. */
 export const pauseText = (change: Change): string => `${change.kind} ${change.name} is paused ${pausedBy(change)}`
 
-/** By whom, since and until when, and why. */
+/** Tells by whom it is paused, since and until when, and why. */
 export function pausedBy({ by, at, until, reason }: Change): string {
   const end = until === null ? 'until it is resumed' : `until ${textOf(until)}`
   return `by ${by} since ${textOf(at)} ${end}${reason === null ? '' : `: ${reason}`}`

@@ -15,13 +15,6 @@ export interface FollowPausesOptions {
   telemetry: Telemetry
 }
 
-export interface FollowedPauses {
-  pauses: Pauses
-  /** Why pauses are not heard of now; null: they are. */
-  readonly trouble: string | null
-  close(): Promise<void>
-}
-
 /** This often it is looked whether the topic is still the one that is read, and has no more partitions. */
 const lookMs = 5_000
 /** What cannot be read is tried again after this long. */
@@ -35,39 +28,104 @@ const readMs = 10_000
  * partitions, what stands there then takes the place of all that was told before.
  * @throws BusUnavailable that says what is waited for
  */
-export async function followPauses({ bus, topic, clock, telemetry }: FollowPausesOptions): Promise<FollowedPauses> {
-  const pauses = new Pauses(clock)
-  let reader: Reader | null = null
-  /** What the reader reads. */
-  let known: TopicLook | null = null
-  let trouble: string | null = null
-  let isClosed = false
-  let cancelLook = () => {}
+export async function followPauses(options: FollowPausesOptions): Promise<FollowedPauses> {
+  const followed = new FollowedPauses(options)
+  await followed.begin()
+  return followed
+}
 
-  const read = async (look: TopicLook) => {
-    await reader?.close()
-    reader = null
-    const last = new LastChanges()
-    let isCaughtUp = false
-    const opening = bus.read([topic], 'earliest', ({ partition }, records) => {
-      for (const change of changesOf(records, partition)) {
-        if (isCaughtUp) pauses.apply(change)
-        else last.add(change, partition)
-      }
-    })
-    const begun = await caughtUp(opening)
-    isCaughtUp = true
-    if (isClosed) return begun.close()
-    reader = begun
-    known = look
-    const by = `${topic}, which tells of it no more`
-    for (const change of [...pauses.inForce]) {
-      if (!last.has(change)) pauses.apply({ ...change, paused: false, by, at: clock.now() })
-    }
-    for (const change of last) pauses.apply(change)
+/** FollowedPauses keeps `pauses` as the control topic tells, and looks again and again whether it still hears that topic. */
+export class FollowedPauses {
+  readonly pauses: Pauses
+  readonly #options: FollowPausesOptions
+  #reader: Reader | null = null
+  /** The topic as the reader knows it. */
+  #known: TopicLook | null = null
+  #trouble: string | null = null
+  #isClosed = false
+  #cancelLook = () => {}
+
+  constructor(options: FollowPausesOptions) {
+    this.#options = options
+    this.pauses = new Pauses(options.clock)
+    this.pauses.onChange(change => tell(options.telemetry, change))
   }
 
-  const caughtUp = async (opening: Promise<Reader>): Promise<Reader> => {
+  /** Why pauses are not heard of now; null: they are. */
+  get trouble(): string | null {
+    return this.#trouble
+  }
+
+  /** @throws BusUnavailable that says what is waited for; then it is closed */
+  async begin(): Promise<void> {
+    try {
+      await this.#look()
+    } catch (error) {
+      if (error instanceof BusUnavailable) {
+        this.pauses.close()
+        throw error
+      }
+      this.#unheard(error as Error)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#cancelLook()
+    this.pauses.close()
+    await this.#reader?.close()
+  }
+
+  #lookLater(ms: number): void {
+    if (this.#isClosed) return
+    this.#cancelLook = this.#options.clock.after(ms, () => void this.#look().catch(error => this.#unheard(error)))
+  }
+
+  /** @throws Error that says why pauses cannot be heard of */
+  async #look(): Promise<void> {
+    const { bus, topic } = this.#options
+    const look = await bus.lookAt(topic)
+    requireReadable(topic, look)
+    if (!this.#isRead(look)) await this.#read(look)
+    this.#trouble = null
+    this.#lookLater(lookMs)
+  }
+
+  #unheard(error: Error): void {
+    if (this.#isClosed) return
+    const { telemetry, topic } = this.#options
+    if (error.message !== this.#trouble) telemetry.emit('pauses.unavailable', { topic, error })
+    this.#trouble = error.message
+    this.#lookLater(this.#reader === null ? retryMs : lookMs)
+  }
+
+  #isRead({ id, partitions }: TopicLook): boolean {
+    return this.#reader !== null && this.#known?.id === id && this.#known.partitions === partitions
+  }
+
+  /** Reads the topic from its beginning, and takes what stands there for all that holds. */
+  async #read(look: TopicLook): Promise<void> {
+    await this.#reader?.close()
+    this.#reader = null
+    const last = new LastChanges()
+    let isCaughtUp = false
+    const begun = await this.#caughtUp((change, partition) => {
+      if (isCaughtUp) this.pauses.apply(change)
+      else last.add(change, partition)
+    })
+    isCaughtUp = true
+    if (this.#isClosed) return begun.close()
+    this.#reader = begun
+    this.#known = look
+    this.#replaceWith(last)
+  }
+
+  /** @throws BusUnavailable when the topic is not read to its end in time */
+  async #caughtUp(take: (change: Change, partition: number) => void): Promise<Reader> {
+    const { bus, topic, clock } = this.#options
+    const opening = bus.read([topic], 'earliest', ({ partition }, records) => {
+      for (const change of this.#changesOf(records, partition)) take(change, partition)
+    })
     const unread = `the pauses on ${topic} could not be read within ${readMs / 1000} s`
     const reading = opening.then(async begun => {
       await begun.caughtUp()
@@ -87,7 +145,8 @@ export async function followPauses({ bus, topic, clock, telemetry }: FollowPause
     throw outcome.error
   }
 
-  function* changesOf(records: readonly BusRecord[], partition: number): Generator<Change> {
+  *#changesOf(records: readonly BusRecord[], partition: number): Generator<Change> {
+    const { telemetry, topic } = this.#options
     for (const record of records) {
       try {
         if (record.unreadable) throw new Error(record.unreadable.message)
@@ -98,59 +157,17 @@ export async function followPauses({ bus, topic, clock, telemetry }: FollowPause
     }
   }
 
-  const tell = ({ kind, name, paused, by, at, until, reason }: Change) => {
-    if (paused) telemetry.emit('pause.begun', { kind, name, by, at, until, reason })
-    else telemetry.emit('pause.ended', { kind, name, by, at })
-  }
-
-  /** @throws Error that says why pauses cannot be heard of */
-  const examine = async (look: TopicLook | null) => {
-    requireReadable(topic, look)
-    if (reader === null || look.id !== known?.id || look.partitions !== known.partitions) await read(look)
-    trouble = null
-  }
-
-  const lookAgain = async () => {
-    try {
-      await examine(await bus.lookAt(topic))
-      lookLater(lookMs)
-    } catch (error) {
-      unheard(error as Error)
+  #replaceWith(last: LastChanges): void {
+    const { topic, clock } = this.#options
+    const by = `${topic}, which tells of it no more`
+    for (const change of [...this.pauses.inForce]) {
+      if (!last.has(change)) this.pauses.apply({ ...change, paused: false, by, at: clock.now() })
     }
+    for (const change of last) this.pauses.apply(change)
   }
+}
 
-  const unheard = (error: Error) => {
-    if (isClosed) return
-    if (error.message !== trouble) telemetry.emit('pauses.unavailable', { topic, error })
-    trouble = error.message
-    lookLater(reader === null ? retryMs : lookMs)
-  }
-
-  const lookLater = (ms: number) => {
-    cancelLook = isClosed ? () => {} : clock.after(ms, () => void lookAgain())
-  }
-
-  pauses.onChange(tell)
-  try {
-    await examine(await bus.lookAt(topic))
-    lookLater(lookMs)
-  } catch (error) {
-    if (error instanceof BusUnavailable) {
-      pauses.close()
-      throw error
-    }
-    unheard(error as Error)
-  }
-  return {
-    pauses,
-    get trouble() {
-      return trouble
-    },
-    async close() {
-      isClosed = true
-      cancelLook()
-      pauses.close()
-      await reader?.close()
-    },
-  }
+function tell(telemetry: Telemetry, { kind, name, paused, by, at, until, reason }: Change): void {
+  if (paused) telemetry.emit('pause.begun', { kind, name, by, at, until, reason })
+  else telemetry.emit('pause.ended', { kind, name, by, at })
 }

@@ -1,4 +1,4 @@
-/** What the gateway's texts of refusal map to. */
+/** The gateway's texts of refusal map to these codes. */
 export const refusalCodes = [
   'ACCESS_DENIED',
   'SENDER_INVALID',

@@ -1,4 +1,4 @@
-/** What a gateway status means. UNKNOWN is inconclusive: ask again. */
+/** A gateway status means one of these. UNKNOWN is inconclusive: ask again. */
 export const states = ['PENDING', 'DELIVERED', 'FAILED', 'UNKNOWN'] as const
 
 export type State = (typeof states)[number]

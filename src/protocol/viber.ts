@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { object, text } from './fields.ts'
 import { expecting } from './messages.ts'
 
-/** What each viber_type requires (specification: rcs+viber+sms). */
+/** Each viber_type requires these (specification: rcs+viber+sms). */
 const requirements = {
   text: ['viber_message'],
   image: ['viber_image'],

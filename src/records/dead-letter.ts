@@ -15,11 +15,11 @@ export const errorHeaders = {
   offset: 'busgate.error.offset',
   lastOffset: 'busgate.error.last-offset',
   timestamp: 'busgate.error.timestamp',
-  /** Only where the dead letter's key is not that of the record. */
+  /** It is written only where the dead letter's key is not that of the record. */
   key: 'busgate.error.key',
 } as const
 
-/** What begins with this belongs to the dead letter. */
+/** A header that begins so belongs to the dead letter. */
 const errorPrefix = 'busgate.error.'
 
 /** On a record that was replayed: the dead letter that it was, as `topic/partition@offset`. */

@@ -1,5 +1,5 @@
 import type { OutgoingRecord, RecordHeaders } from '../bus/port.ts'
-import { noHeaders } from '../bus/record-headers.ts'
+import { noHeaders, sharedHeaders } from '../bus/record-headers.ts'
 import { inVersions } from '../bus/shorter.ts'
 import type { ErrorCode } from '../protocol/index.ts'
 import { type TraceContext, traceHeaders, traceOf } from '../telemetry/trace.ts'
@@ -18,6 +18,8 @@ export const lifetimeHeader = 'busgate.lifetime'
  */
 export const hookHeader = 'busgate.hook'
 const noHook = 'none'
+/** Most results have these headers where no callbacks are set up. */
+const unhookedHeaders = sharedHeaders({ [hookHeader]: noHook })
 
 /** Whom a result is about: a command, or what could be read of an invalid one. */
 export interface ResultSubject {
@@ -101,9 +103,9 @@ export function createResultWriter(
 
 /** Tells what most results do without. */
 function headersOf({ lifetime = null, unhooked = false, trace }: ResultSubject): RecordHeaders {
-  if (lifetime === null && !unhooked && trace === null) return noHeaders
+  if (lifetime === null && trace === null) return unhooked ? unhookedHeaders : noHeaders
   return {
-    ...(unhooked && { [hookHeader]: noHook }),
+    ...(unhooked && unhookedHeaders),
     ...(lifetime !== null && { [lifetimeHeader]: String(lifetime) }),
     ...(trace !== null && traceHeaders(trace)),
   }

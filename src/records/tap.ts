@@ -1,4 +1,4 @@
-/** What is used here of avsc and left out of its declarations (lib/utils.js and lib/types.js, 5.7.9). */
+/** busgate uses this of avsc, whose declarations leave it out (lib/utils.js and lib/types.js, 5.7.9). */
 
 /** The cursor of avsc. Past the end it reads zeros. */
 export interface Tap {

@@ -1,5 +1,5 @@
 /*
- * What the sandbox says: its texts, the item of one operation, the answer to a request. Items are built as JSON texts,
+ * The sandbox says this: its texts, the item of one operation, the answer to a request. Items are built as JSON texts,
  * which the answer only joins.
  */
 

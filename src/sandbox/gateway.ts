@@ -31,7 +31,7 @@ export interface Exchange {
   account: SandboxAccount
   /** When the request was processed, milliseconds since 1970. */
   now: number
-  /** What the answer waits for. */
+  /** The answer waits for all of these. */
   holds: Promise<void>[]
   /** The asynchronous interface answers with it, and callbacks repeat it. */
   requestId?: string

@@ -24,7 +24,7 @@ export interface SandboxOptions {
   rate?: number
   /** Operations in one envelope; a larger one is refused as a whole. Default: no limit. */
   maxOperations?: number
-  /** What each account starts with; a part costs 1. Default 1,000,000,000. */
+  /** Each account starts with this amount; a part costs 1. Default 1,000,000,000. */
   balance?: number
   /** Default `UAH`. */
   currency?: string

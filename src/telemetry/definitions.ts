@@ -31,7 +31,7 @@ interface Definition {
 
 const receivedTypes = [...sendTypes, label.other]
 
-/** What can become of a command, with the codes that go with it. */
+/** Each line is what can become of a command, with the codes that go with it. */
 const resultCombinations = [
   { outcome: ['SENT'], error_code: [''] },
   { outcome: ['REJECTED'], error_code: refusalCodes },

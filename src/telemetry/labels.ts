@@ -9,7 +9,7 @@ export const other = 'other'
 
 /** Parts of busgate that a process runs. */
 export const roles = ['worker', 'callbacks', 'reconciler'] as const
-/** What operators may pause. */
+/** Operators may pause one of these. */
 export const pauseKinds = ['account', 'topic', 'tenant'] as const
 
 /** Outcomes of results. */
@@ -35,7 +35,7 @@ export const doubtCauses = [
   'taken_over',
 ] as const
 
-/** What a status poll told: of a doubt (sent, not_found), or the reconciler (verdict, pending). */
+/** A status poll told one of these: of a doubt sent or not_found, to the reconciler verdict or pending. */
 export const pollResults = ['sent', 'not_found', 'verdict', 'pending', 'inconclusive', 'unanswered'] as const
 
 export const callbackRefusals = [

@@ -158,7 +158,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'registry.available': { level: 'info', msg: 'the schema registry answers again' },
   'bus.unavailable': {
     level: 'warn',
-    msg: ({ error }) => `the brokers cannot be reached: ${textOf(error)}`,
+    msg: ({ error }) => `the brokers cannot be reached (busgate doctor says more): ${textOf(error)}`,
     action: 'Mend what the error names (`busgate doctor`); the start goes on by itself.',
   },
   'bus.log': {

@@ -15,14 +15,20 @@ export interface MetricsOptions extends Partial<KnownLabels> {
   gauges?: Iterable<GaugeSource>
 }
 
-/** What brokers call the error of an owner whose partition has a newer one. */
+/**
+ * How often the event loop's lag is sampled; each time wakes the process. At prom-client's own 10 ms that is half of what
+ * an idle worker costs.
+ */
+const lagPrecisionMs = 100
+
+/** Brokers call the error of an owner so whose partition has a newer one. */
 const fencedCodes = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED'])
 
 /** Turns events into metrics under names that stay. No label holds an id, a phone number or a text from outside. */
 export function createMetrics(telemetry: Telemetry, options: MetricsOptions = {}): Exposition {
   const { version = 'unknown', roles = [], gauges = [], topic = [], account = [] } = options
   const meters = createMeters({ topic, account }, gauges)
-  collectDefaultMetrics({ register: meters.registry })
+  collectDefaultMetrics({ register: meters.registry, eventLoopMonitoringPrecision: lagPrecisionMs })
   for (const role of roles) meters.set('build_info', { version, role }, 1)
   meters.set('heap_limit_bytes', {}, getHeapStatistics().heap_size_limit)
   countCommands(telemetry, meters)

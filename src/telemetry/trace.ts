@@ -6,7 +6,7 @@ export interface TraceContext {
   spanId: string
   /** One byte; its lowest bit says that the trace is recorded. */
   flags: number
-  /** What tracing systems added, as it came. */
+  /** Tracing systems added it; it is as it came. */
   state: string | null
 }
 
@@ -19,7 +19,7 @@ export interface TraceHeaders {
 const parent = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 /** A later version may be longer, but not without end. */
 const longestParent = 200
-/** What the standard asks everybody to pass on. */
+/** The standard asks everybody to pass this on. */
 const longestState = 512
 const stateText = /^[\x20-\x7e]+$/
 

@@ -1,5 +1,5 @@
 /*
- * What the page shows of this moment. Only types, since the browser reads them, too.
+ * The page shows this of the moment. It is types alone, since the browser reads them, too.
  */
 
 /** The state of this moment, which is sent to the page every other second. */
@@ -14,9 +14,9 @@ export interface Now {
   /** Where counts, rates, lag and window come from. */
   figures: 'workers' | 'topics'
   sources: SourceState[]
-  /** In order of urgency. */
+  /** The most urgent one comes first. */
   lanes: LaneState[]
-  /** What became of commands, by type of message. */
+  /** The outcomes of commands, by type of message. */
   funnel: FunnelRow[]
   /** Workers count verdicts by the channel that delivered, and each status event; null: the funnel has them, by type. */
   channels: ChannelRow[] | null
@@ -113,7 +113,7 @@ export interface AccountNow {
   rate: number | null
   /** The unused part of the rate, of the process that has the least left; null: not known. */
   headroom: number | null
-  /** What the workers have learnt that the gateway allows, a second; null: they were not throttled, or it is not known. */
+  /** The rate that the workers have learnt that the gateway allows, a second; null: they were not throttled, or it is not known. */
   learnt: number | null
   /** null: not known. */
   state: 'sending' | 'probing' | 'paused' | null

@@ -39,7 +39,7 @@ export function questionOf(asked: URLSearchParams, show: boolean): SearchQuestio
 
 const isId = (text: string) => /^\d{1,19}$/.test(text) && BigInt(text) >= 1n && BigInt(text) < 2n ** 63n
 
-/** Which dead letters `/api/replay?stage=…&code=…&topic=…` is about. */
+/** Tells which dead letters `/api/replay?stage=…&code=…&topic=…` is about. */
 export function filtersOf(asked: URLSearchParams): LetterFilters {
   const names = ['stage', 'code', 'topic'] as const
   return Object.fromEntries(names.flatMap(name => (asked.has(name) ? [[name, asked.get(name)!]] : [])))

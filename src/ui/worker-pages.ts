@@ -122,7 +122,7 @@ async function textAt(url: URL): Promise<string> {
   return text
 }
 
-/** What most often stands behind a failure to connect, and what to look at. */
+/** Each tells what most often stands behind a failure to connect, and what to look at. */
 const hints: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there. Does the worker run, and is this its telemetry.port?',
   ENOTFOUND: 'nobody here knows this name. Is it spelt right in --workers, and known on this machine?',

@@ -26,7 +26,7 @@ const packed = packingNames.filter(name => name !== 'none')
 
 const unpackAs = (name: Packing, bytes: Buffer, most?: number) => unpack(packings[name][0], bytes, most)
 
-/** What comes of bytes that nobody promises anything about. */
+/** Says what comes of bytes that nobody promises anything about. */
 function outcome(codec: number, bytes: Buffer, most: number): { length: number } | { code: string } {
   try {
     return { length: unpack(codec, bytes, most).length }

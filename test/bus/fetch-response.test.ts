@@ -27,7 +27,7 @@ const brokerOf =
   async () =>
     decodeFetch(payload, version)
 
-/** What is read of one partition's answer, from an offset on. */
+/** Reads one partition's answer, from an offset on. */
 async function read(answered: Omit<AnsweredPartition, 'partition'>, offset = 0) {
   return readFrom(brokerOf(buildFetchAnswer(11, [{ partition: 0, ...answered }])), offset)
 }

@@ -4,6 +4,7 @@ import type { Reading } from '../../src/bus/kafka/reading.ts'
 import type { Brokers } from '../../src/bus/wire/brokers.ts'
 import { Unanswered } from '../../src/bus/wire/errors.ts'
 import type { FetchRequest } from '../../src/bus/wire/fetch-api.ts'
+import { sleep } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { type AnsweredPartition, buildBatch, buildFetchAnswer, decodeFetch } from '../support/batches.ts'
 import { ManualClock, settled } from '../support/clock.ts'
@@ -15,7 +16,7 @@ const nothing = Buffer.alloc(0)
 const leader = 1
 
 /** Reads one partition, led by node 1, of brokers that answer as the test says. */
-function build(answer: (node: number, request: FetchRequest) => Answer, rack?: string) {
+function build(answer: (node: number, request: FetchRequest) => Answer | Promise<Answer>, rack?: string) {
   const clock = new ManualClock()
   const asked: [node: number, rack: string, offset: number][] = []
   const offsets: number[] = []
@@ -26,7 +27,7 @@ function build(answer: (node: number, request: FetchRequest) => Answer, rack?: s
     async ask({ node }: { node: number }, _api: unknown, request: FetchRequest) {
       const { offset } = request.partitions[0]!
       asked.push([node, request.rack, offset])
-      const answered = answer(node, request)
+      const answered = await answer(node, request)
       if (answered instanceof Error) throw answered
       if (answered === null) return new Promise(() => {})
       const partitions = answered === 'throttled' ? [] : [{ partition: 0, ...answered }]
@@ -130,18 +131,49 @@ test('where a log ends is not told before its broker has: one that throttles ans
   expect(ends).toEqual([7])
 })
 
-test('where records come one by one, the next fetch begins 15 ms after the last one began', async () => {
+test('where records come one by one, the next fetch begins 50 ms after the last one began', async () => {
   const begunAt: number[] = []
   const { clock, settle } = build((_, { partitions: [first] }) => {
     const { offset } = first!
     begunAt.push(clock.monotonic())
     return { bytes: buildBatch([offset]), highWatermark: offset + 1 }
   })
-  for (let i = 0; i < 40; i++) {
-    await settle()
+  for (let i = 0; i < 140; i++) {
     await clock.pass(1)
+    await settle()
   }
-  expect(begunAt).toEqual([0, 15, 30])
+  expect(begunAt.at(-1)! - begunAt.at(-2)!).toBe(50)
+})
+
+test('where ten records come a millisecond, the next fetch begins when there may be a hundred of them', async () => {
+  const begunAt: number[] = []
+  const { clock, settle } = build(async (_, { partitions: [first] }) => {
+    const { offset } = first!
+    begunAt.push(clock.monotonic())
+    if (offset >= 10 * clock.monotonic()) await sleep(clock, 1)
+    const end = 10 * clock.monotonic()
+    return { bytes: buildBatch(Array.from({ length: end - offset }, (_, i) => offset + i)), highWatermark: end }
+  })
+  for (let i = 0; i < 60; i++) {
+    await clock.pass(1)
+    await settle()
+  }
+  expect(begunAt.at(-1)! - begunAt.at(-2)!).toBe(10)
+})
+
+test('where nothing came for five seconds, brokers are asked twice a second', async () => {
+  const begunAt: number[] = []
+  const { clock, settle } = build(async (_, { waitMs }) => {
+    begunAt.push(clock.monotonic())
+    await sleep(clock, waitMs)
+    return { bytes: nothing, highWatermark: 0 }
+  })
+  for (let i = 0; i < 70; i++) {
+    await clock.pass(100)
+    await settle()
+  }
+  expect(begunAt[2]! - begunAt[1]!).toBe(200)
+  expect(begunAt.at(-1)! - begunAt.at(-2)!).toBe(500)
 })
 
 test('a fetch that left records behind is followed by the next one at once', async () => {

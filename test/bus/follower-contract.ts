@@ -20,7 +20,7 @@ class Handler {
   }
 }
 
-/** What every adapter of the bus promises to those who follow a partition. */
+/** Every adapter of the bus keeps these promises to those who follow a partition. */
 export function followerContract(harness: () => BusHarness): void {
   describe('a follower', () => {
     let bus: Bus

@@ -5,6 +5,8 @@ import { buildRecord } from '../support/bus.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 
 const interval = 20
+/** What nobody waits for waits so long for company. */
+const patience = 30
 
 /** A group commit whose commits end when the test says so. */
 function setUp() {
@@ -52,7 +54,7 @@ function setUp() {
   return { clock, group, commits, applied, failures, settle, succeed, fail }
 }
 
-/** What a promise came to, or that it is still waiting. */
+/** Tells what a promise came to, or that it is still waiting. */
 async function stateOf<T>(promise: Promise<T>): Promise<T | 'waiting'> {
   await settled()
   return Promise.race([promise, Promise.resolve('waiting' as const)])
@@ -70,32 +72,48 @@ describe('one commit a cycle', () => {
     expect(commits).toEqual([{ at: 0, keys: ['1', '2'] }])
     await succeed()
     expect(applied).toEqual([{ settled: [1, 2], intents: [3, 4] }])
-    await clock.pass(interval)
+    await clock.pass(patience)
     await succeed()
     expect(commits[1]!.keys).toEqual(['5'])
     expect(applied[1]).toEqual({ settled: [5], intents: [] })
   })
 
   test('is a cycle apart from the last one, and a breath after its end', async () => {
-    const { clock, commits, settle, succeed } = setUp()
-    settle(1)
+    const { clock, commits, group, succeed } = setUp()
+    void group.intend([1])
     await clock.pass(0)
     await clock.pass(2)
     await succeed()
-    settle(2)
+    void group.intend([2])
     await clock.pass(18)
     expect(commits.map(({ at }) => at)).toEqual([0, 20])
     await clock.pass(50) // a slow one
     await succeed()
-    settle(3)
+    void group.intend([3])
     await clock.pass(3)
     expect(commits.map(({ at }) => at)).toEqual([0, 20, 73])
+  })
+
+  test('takes along what waits, as soon as somebody waits for it', async () => {
+    const { clock, commits, group, settle, succeed } = setUp()
+    settle(1)
+    await clock.pass(patience - 1)
+    expect(commits).toEqual([])
+    void group.intend([2])
+    await clock.pass(0)
+    expect(commits).toEqual([{ at: patience - 1, keys: ['1'] }])
+    await succeed()
+    settle(3)
+    await clock.pass(patience - 1)
+    expect(commits).toHaveLength(1)
+    await clock.pass(1)
+    expect(commits[1]).toEqual({ at: 2 * patience - 1, keys: ['3'] })
   })
 
   test('at rest there is no timer and no commit', async () => {
     const { clock, commits, settle, succeed } = setUp()
     settle(1)
-    await clock.pass(0)
+    await clock.pass(patience)
     await succeed()
     expect(clock.pending).toBe(0)
     await clock.pass(10_000)
@@ -105,8 +123,8 @@ describe('one commit a cycle', () => {
   test('a change without records is committed too', async () => {
     const { clock, commits, group } = setUp()
     group.touch()
-    await clock.pass(0)
-    expect(commits).toEqual([{ at: 0, keys: [] }])
+    await clock.pass(patience)
+    expect(commits).toEqual([{ at: patience, keys: [] }])
   })
 })
 
@@ -114,7 +132,7 @@ describe('an intent', () => {
   test('is decided after the commit that carries it, not before', async () => {
     const { clock, group, settle, succeed } = setUp()
     settle(1)
-    await clock.pass(0)
+    await clock.pass(patience)
     const intent = group.intend([2])
     await succeed()
     expect(await stateOf(intent)).toBe('waiting')
@@ -172,7 +190,7 @@ describe('whoever waits for the commit', () => {
     const { clock, group, settle, succeed } = setUp()
     settle(1)
     const first = group.next()
-    await clock.pass(0)
+    await clock.pass(patience)
     const alsoFirst = group.next()
     settle(2)
     const second = group.next()
@@ -182,7 +200,7 @@ describe('whoever waits for the commit', () => {
       undefined,
       'waiting',
     ])
-    await clock.pass(interval)
+    await clock.pass(patience)
     await succeed()
     expect(await stateOf(second)).toBe(undefined)
   })
@@ -195,7 +213,7 @@ describe('whoever waits for the commit', () => {
     const failing = setUp()
     failing.settle(1)
     const first = failing.group.next()
-    await failing.clock.pass(0)
+    await failing.clock.pass(patience)
     await failing.fail()
     expect(await stateOf(first)).toBe(undefined)
     const stopped = setUp()
@@ -232,7 +250,7 @@ describe('rest', () => {
   test('is not before the commit that runs, and the one behind it', async () => {
     const { clock, group, settle, succeed } = setUp()
     settle(1)
-    await clock.pass(0)
+    await clock.pass(patience)
     const idle = group.idle(() => true, 5_000)
     expect(await stateOf(idle)).toBe('waiting')
     settle(2)

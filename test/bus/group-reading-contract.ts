@@ -44,7 +44,7 @@ class Reader {
   }
 }
 
-/** What every adapter of the bus promises to those who read a topic record by record, alone or as a group. */
+/** Every adapter of the bus keeps these promises to those who read a topic record by record, alone or as a group. */
 export function groupReadingContract(harness: () => BusHarness): void {
   describe('who reads record by record', () => {
     let topic: string

@@ -1029,11 +1029,11 @@ test('the state of each partition that is owned can be seen, open or not', async
 test('commits are further apart the more partitions are owned', async () => {
   const { clock, listener, driverOf, tps } = await openGroup(30)
   const session = listener.session()
-  session.settle(0, [])
+  void session.intend([0])
   await clock.pass(0)
   driverOf(0).endCommit()
   await settled()
-  session.settle(1, [])
+  void session.intend([1])
   await clock.pass(2 * tps.length - 1)
   expect(driverOf(0).committing).toBe(false)
   await clock.pass(1)

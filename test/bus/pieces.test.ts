@@ -4,7 +4,7 @@ import type { FetchedRecords } from '../../src/bus/kafka/fetch.ts'
 import { type Piece, Pieces } from '../../src/bus/kafka/pieces.ts'
 import { noHeaders } from '../../src/bus/record-headers.ts'
 
-/** What a fetch brought from an offset on, and a gap of ten offsets behind it. */
+/** Makes what a fetch brought from an offset on, and a gap of ten offsets behind it. */
 function fetched(from: number, count: number): FetchedRecords {
   const ordinary = { key: null, value: null, headers: noHeaders, timestamp: 0 }
   const records = Array.from({ length: count }, (_, i) => ({ ...ordinary, offset: from + i }))

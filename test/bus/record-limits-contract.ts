@@ -19,7 +19,7 @@ async function readSizes(bus: Bus, topic: string) {
 
 let groups = 0
 
-/** What every adapter promises about records that are larger than their topics take. */
+/** Every adapter keeps these promises about records that are larger than their topics take. */
 export function recordLimitsContract(harness: () => BusHarness): void {
   describe('records that are larger than their topic takes', () => {
     async function join() {

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { Bus, BusRecord, From, Needle } from '../../src/bus/port.ts'
 import { type BusHarness, buildRecord, publishAll, until } from '../support/bus.ts'
 
-/** What every adapter of the bus promises to those who look for records by what is in them. */
+/** Every adapter of the bus keeps these promises to those who look for records by what is in them. */
 export function searchContract(harness: () => BusHarness): void {
   describe('a search', () => {
     let bus: Bus

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { windowSize } from '../../src/bus/session/window.ts'
-import { buildLog, buildOwner, intend, result } from '../support/sessions.ts'
+import { buildLog, buildOwner, commitDueMs, intend, result } from '../support/sessions.ts'
 
 describe('the window', () => {
   test('holds up whatever is beyond it while its first command is undone, and lets it in afterwards', async () => {
@@ -212,7 +212,7 @@ describe('before the group re-joins', () => {
     expect(session.open).toBe(false)
     expect([await waiting, await session.intend([2])]).toEqual([false, false])
     session.settle(0, result(0))
-    await process.clock.pass(25)
+    await process.clock.pass(commitDueMs)
     expect(quiet).toBe(false)
     await commit()
     expect(quiet).toBe(true)

@@ -213,7 +213,7 @@ export class SessionModel {
     work.session.shelve(offsets)
   }
 
-  /** And wants some of those back, any of them. */
+  /** Wants some of those back that were shelved, any of them. */
   recall(which: number, count: number, from = 0): void {
     const work = this.#process(which).work
     if (!work?.session.alive) return

@@ -1,6 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { buildRecord } from '../support/bus.ts'
-import { buildLog, buildOwner, intend, type OpenSession, type PartitionLog, result } from '../support/sessions.ts'
+import {
+  buildLog,
+  buildOwner,
+  commitDueMs,
+  intend,
+  type OpenSession,
+  type PartitionLog,
+  result,
+} from '../support/sessions.ts'
 
 const publishedKeys = (log: PartitionLog) => log.published.map(({ key }) => String(key))
 
@@ -59,7 +67,7 @@ describe('a session opened again in the same process', () => {
     const first = await process.open()
     first.deliver()
     const intended = first.session.intend([0])
-    await process.clock.pass(25)
+    await process.clock.pass(commitDueMs)
     first.session.close()
     first.driver.endCommit()
     expect(await intended).toBe(false)

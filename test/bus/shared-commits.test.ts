@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { settled } from '../support/clock.ts'
 import { buildGroup } from '../support/group.ts'
-import { result } from '../support/sessions.ts'
+import { commitDueMs, result } from '../support/sessions.ts'
 
 /** Sessions of three partitions with three commands each, whose first commit has landed. */
 async function openTogether() {
@@ -12,7 +12,7 @@ async function openTogether() {
   for (const { partition } of group.tps) group.deliver(partition)
   /** Lets the commit that is due begin and end. */
   const commit = async (...ending: Parameters<typeof group.sharedCommits.end>) => {
-    await group.clock.pass(25)
+    await group.clock.pass(commitDueMs)
     group.sharedCommits.end(...ending)
     await settled()
   }
@@ -36,13 +36,13 @@ describe('a process that commits all its partitions together', () => {
     const { sharedCommits, sessionOf, clock } = await openTogether()
     const before = sharedCommits.began.length
     sessionOf(0).settle(0, [])
-    await clock.pass(25)
+    await clock.pass(commitDueMs)
     sessionOf(1).settle(0, [])
     await clock.pass(1_000)
     expect(sharedCommits.began.slice(before)).toEqual([[0]])
     sharedCommits.end()
     await settled()
-    await clock.pass(25)
+    await clock.pass(commitDueMs)
     expect(sharedCommits.began.slice(before)).toEqual([[0], [1]])
   })
 
@@ -127,7 +127,7 @@ describe('through a re-join', () => {
     await assignAfterGap(0, 1, 2)
     await acquire([0, 1, 2])
     for (const partition of [0, 1, 2]) sessionOf(partition).settle(0, result(0))
-    await clock.pass(25)
+    await clock.pass(commitDueMs)
     for (const partition of [0, 1, 2]) driverOf(partition).endCommit()
     await settled()
     await commit()
@@ -147,7 +147,7 @@ describe('through a re-join', () => {
     await commit('failed') // the group does not know it
     await clock.pass(1)
     await acquire([0])
-    await clock.pass(25)
+    await clock.pass(commitDueMs)
     driverOf(0).endCommit()
     await settled()
     expect(logs[0]!.published).toHaveLength(1)

@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { callback, eventually, head, hookSubject, post, rawConnection, receiverBench } from '../support/callbacks.ts'
@@ -38,7 +38,7 @@ describe('a flood from one address leaves room for others:', () => {
   })
 
   test('of callbacks that wait for the bus', async () => {
-    const bench = await receiverBench({ inFlightBytes: 400_000, addressShare: 0.25 })
+    const bench = await receiverBench({ inFlightBytes: 372_000, addressShare: 0.25 })
     bench.bus.held = true
     const flood = await connections(bench, 30)
     for (const raw of flood) raw.say(whole(bench.url()))
@@ -129,6 +129,78 @@ describe('a flood from one address leaves room for others:', () => {
     const looked = bench.refused.filter(reason => reason === 'malformed').length
     expect(looked).toBeLessThan(30)
     expect((await post(bench.url())).status).toBe(200)
+  })
+})
+
+describe('beside a flood of valid callbacks', () => {
+  const many = 300
+  const own = (bench: Bench, id: number, ...headers: string[]) =>
+    whole(bench.url({ id: BigInt(id) }), callback({ id }), ...headers)
+  /** Connections that the receiver has accepted, which takes it a turn of the event loop each. */
+  const accepted = async (bench: Bench, count: number, from: string) => {
+    const all = Array.from({ length: count }, () => rawConnection(bench.receiver.port, from))
+    for (const raw of all) raw.say('GET /healthz HTTP/1.1\r\nHost: b\r\n\r\n')
+    await eventually(() => expect(all.flatMap(codesOf)).toHaveLength(count))
+    return all
+  }
+  /** How many of the flood's were published before each of the others, which have ids of their own. */
+  const placesOf = (bench: Bench) => bench.events().flatMap(({ id }, place) => (id === 42n ? [] : [place]))
+
+  test('one of another address is taken soon, though it came last', async () => {
+    const bench = await receiverBench()
+    const flood = await accepted(bench, many, stranger)
+    const [honest] = await accepted(bench, 1, '127.0.0.1')
+    for (const raw of flood) raw.say(whole(bench.url()))
+    honest!.say(own(bench, 7))
+    await eventually(() => expect(bench.events()).toHaveLength(many + 1))
+    expect(placesOf(bench)[0]).toBeLessThan(100)
+  })
+
+  test('one of another client of the same proxy is taken soon, though it came last', async () => {
+    const bench = await receiverBench({}, { trustedProxies: [stranger] })
+    const proxied = await accepted(bench, many + 1, stranger)
+    for (const raw of proxied.slice(1)) raw.say(whole(bench.url(), callback(), 'X-Forwarded-For: 203.0.113.9'))
+    proxied[0]!.say(own(bench, 7, 'X-Forwarded-For: 198.51.100.7'))
+    await eventually(() => expect(bench.events()).toHaveLength(many + 1))
+    expect(placesOf(bench)[0]).toBeLessThan(100)
+  })
+
+  test('one of another address is answered soon, though all are on the bus at one time', async () => {
+    const bench = await receiverBench()
+    bench.bus.held = true
+    const flood = await accepted(bench, many, stranger)
+    const answered: (string | undefined)[] = []
+    const finish = (message: unknown) =>
+      void answered.push((message as { request: IncomingMessage }).request.socket.remoteAddress)
+    subscribe('http.server.response.finish', finish)
+    onTestFinished(() => void unsubscribe('http.server.response.finish', finish))
+    for (const raw of flood) raw.say(whole(bench.url()))
+    await eventually(() => expect(bench.opened()).toBe(many))
+    const honest = rawConnection(bench.receiver.port)
+    honest.say(whole(bench.url()))
+    await eventually(() => expect(bench.opened()).toBe(many + 1))
+    bench.bus.held = false
+    bench.bus.calls[0]!.resolve()
+    await eventually(() => expect(answered).toHaveLength(many + 1))
+    expect(answered.indexOf('127.0.0.1')).toBeLessThan(100)
+  })
+
+  test('those whose sender has gone before their turn came are counted as not arrived', async () => {
+    const bench = await receiverBench({ addressRefusals: 1e6 })
+    for (const raw of await accepted(bench, many, stranger)) {
+      raw.say(head(bench.url(), 'Content-Length: 100'))
+      raw.socket.resetAndDestroy()
+    }
+    await eventually(() => expect(bench.refused).toEqual(Array(many).fill('aborted')))
+  })
+
+  test('new connections of another address are accepted in the meantime', async () => {
+    const bench = await receiverBench()
+    const flood = await accepted(bench, many, stranger)
+    for (const raw of flood) raw.say(whole(bench.url()))
+    for (let id = 1; id <= 10; id++) rawConnection(bench.receiver.port).say(own(bench, id))
+    await eventually(() => expect(bench.events()).toHaveLength(many + 10))
+    expect(placesOf(bench).at(-1)).toBeLessThan(200)
   })
 })
 

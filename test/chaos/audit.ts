@@ -145,7 +145,7 @@ export class Audit {
 
 const timeOf = (ms: number | null | undefined) => (ms ? new Date(ms).toISOString() : 'no time that is known')
 
-/** What may never happen. Under AT_LEAST_ONCE a second execution is a risk that the command has taken. */
+/** Names what has happened that never may. Under AT_LEAST_ONCE a second execution is a risk that the command has taken. */
 export function violations(verdict: Verdict): string[] {
   const forbidden = [
     'withoutFinalResult',

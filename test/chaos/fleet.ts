@@ -11,7 +11,7 @@ export interface Member {
   ready(): Promise<void>
   /** Resolves when it has opened a partition. @throws Error when it ends before, or takes longer than a minute */
   works(): Promise<void>
-  /** As kill -9. */
+  /** Ends the process as kill -9 does. */
   kill(): Promise<void>
   /** SIGTERM; resolves when it has left. @throws Error when it did not exit with 0 */
   leave(): Promise<void>
@@ -23,7 +23,7 @@ export interface FleetOptions {
   /** The beginning of its members' names, each of which has a number behind it. */
   name: string
   env: Record<string, string>
-  /** For their logs. */
+  /** Their logs are written there. */
   folder: string
   say: (line: string) => void
 }

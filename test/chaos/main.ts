@@ -38,7 +38,7 @@ const grammar = {
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     /** What writes to Kafka: wire or kafkajs. */
     client: { type: 'string', default: 'wire' },
-    /** From the version in this checkout to this one, back, and on again, member by member. */
+    /** Updates the version in this checkout to this one, goes back, and on again, member by member. */
     upgrade: { type: 'string' },
     /** The kinds that may be drawn, with commas between. */
     faults: { type: 'string', default: faultKinds.join() },
@@ -66,7 +66,7 @@ const grammar = {
     scale: { type: 'boolean', default: false },
     /** Callbacks that are dropped, late and repeated, and a reconciler. */
     verdicts: { type: 'boolean', default: false },
-    /** With verdicts: reconcilers and a worker are killed. */
+    /** Kills reconcilers and a worker, with verdicts. */
     kill: { type: 'boolean', default: false },
     /** All runs of the table in docs/delivery.md, `--commands` in all, and then the table. */
     matrix: { type: 'boolean', default: false },

@@ -46,7 +46,7 @@ export interface Row {
   outcome: Outcome | null
 }
 
-/** In Markdown. */
+/** Writes the rows as a table of Markdown. */
 export function tableOf(rows: readonly Row[]): string {
   const head = ['run', 'commands', 'faults', 'without a final result', 'with two', 'executed twice', 'ever in doubt']
   const all = [[...head, 'then SENT', 'then UNRESOLVED', 'broken'], Array(10).fill('---'), ...rows.map(cells)]

@@ -18,7 +18,7 @@ interface Moves {
   move: Move
 }
 
-/** As an orchestrator's rolling update does it: a new process that is ready, then an old one is told to leave. */
+/** An orchestrator's rolling update does the same: it waits for a new process to be ready, then tells an old one to leave. */
 const restartInTurn: Move = async (fleet, say, until) => {
   await until(0.2)
   for (const old of [...fleet.members]) {
@@ -29,7 +29,7 @@ const restartInTurn: Move = async (fleet, say, until) => {
   }
 }
 
-/** From an older version to this one, back, and on again, member by member. @param older its checkout */
+/** Updates an older version to this one, goes back, and on again, member by member. @param older its checkout */
 export const upgrade = (older: string): Moves => {
   const here: Origin = [process.cwd(), { BUSGATE_KAFKA_OLDER_MEMBERS: 'true' }]
   const there: Origin = [older]
@@ -108,7 +108,7 @@ export async function runMoves(options: RunOptions, { before, move, origin = [] 
   }
 }
 
-/** From the producer to the first byte of the request. */
+/** Tells how long commands took from the producer to the first byte of the request. */
 function waits({ producedAt }: Load, { sentAt }: Audit): Record<string, number> {
   const each = sentAt.map((at, index) => at - producedAt[index]!).toSorted()
   const rank = (share: number) => seconds(each[Math.ceil(share * each.length) - 1]!)

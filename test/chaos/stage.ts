@@ -47,9 +47,9 @@ export interface Stage {
   settings: Settings
   bus: Bus
   registry: SchemaRegistry
-  /** For processes of busgate. */
+  /** The variables of busgate's processes. */
   env: Record<string, string>
-  /** For their logs. */
+  /** Their logs are written there. */
   folder: string
   close(): Promise<void>
 }

@@ -56,7 +56,10 @@ test('a command is found where its result says, whatever its key, and no other o
   await world.command(buildCommand({ id: 6n }), 'customer-1', 2)
   world.broker.resetOffset('busgate', { topic: commandTopic, partition: 2 }, 2) // both are done
   await world.result(buildResult({ id: 6n, commandTopic, commandPartition: 2, commandOffset: 1 }))
-  expect(placesOf(await world.search().byId(6n))).toEqual([[2, 1]])
+  const found = await world.search().byId(6n)
+  expect(placesOf(found)).toEqual([[2, 1]])
+  const looked = found.searched.filter(({ topic, records }) => topic === commandTopic && records > 0)
+  expect(looked).toMatchObject([{ partition: 2, records: 1 }])
   await world.result(buildResult({ id: 9n, commandTopic, commandPartition: 2, commandOffset: 0 }))
   expect(await world.search().byId(9n)).toMatchObject({
     commands: [],

@@ -40,6 +40,25 @@ test('who asks the gateway for a message without a status is not told to ask it'
   expect(conclusionOf(evidence, 1001n, 'default', true)).toMatch(/^Sent: .*No status has come to busgate; [^-]+$/)
 })
 
+test.each<[string, Found]>([
+  ['in doubt', { results: [{ outcome: 'IN_DOUBT', final: false }] }],
+  ['left by a worker that stopped', { progress: 'doubted' }],
+  ['unresolved for good', { results: [{ outcome: 'UNRESOLVED' }] }],
+])('of a message that is %s it is said how to ask the gateway, until that was done', (_, found) => {
+  const told = (asks: boolean) => conclusionOf(evidenceOf(found), 1001n, 'default', asks)
+  expect(told(false)).toMatch(/^Perhaps sent: .*busgate message 1001 --ask; any status but UNKNOWN proves/)
+  expect(told(true)).toMatch(/^Perhaps sent: .*told as gateway: any status but UNKNOWN proves/)
+  expect(told(true)).not.toContain('--ask')
+})
+
+test('of a message in doubt that has no status nobody is told to ask the gateway', () => {
+  for (const outcome of ['IN_DOUBT', 'UNRESOLVED'] as const) {
+    const text = conclusion({ results: [{ outcome, final: outcome === 'UNRESOLVED', type: 'call/otp' }] })
+    expect(text).toContain('The gateway cannot be asked: a call/otp has no status.')
+    expect(text).not.toContain('--ask')
+  }
+})
+
 describe('what a story comes to', () => {
   test.each<[string, Found, RegExp]>([
     ['delivered', { results: [{}], statuses: [{}] }, /^Sent: .* as gw-1\. Delivered: DELIVERED /],

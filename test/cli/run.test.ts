@@ -85,6 +85,14 @@ test('a port in use ends the start with exit code 1 and says what to set', async
   expect(stderr).toContain('set telemetry.host and telemetry.port to an address that is free')
 })
 
+test('a start that waits for the brokers says which command tells what is wrong', async () => {
+  const env = { ...embedded, BUSGATE_KAFKA_BROKERS: '127.0.0.1:1', BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
+  const run = startBusgate(['run'], { env })
+  expect(await run.line('bus.unavailable')).toContain('busgate doctor')
+  run.signal('SIGTERM')
+  expect((await run.ended).code).toBe(0)
+})
+
 test('a start that waits for the registry can be stopped, and a second signal ends it at once', async () => {
   const env = { ...embedded, BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
   const run = startBusgate(['run'], { env })

@@ -154,7 +154,7 @@ test('brokers that cannot be reached are an error with exit code 1 that says wha
   const env = { BUSGATE_KAFKA_BROKERS: '127.0.0.1:1', BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
   const { code, stderr } = await busgate(['topics', 'create'], { env })
   expect(code).toBe(1)
-  expect(stderr).toMatch(/ECONNREFUSED 127\.0\.0\.1:1: check the kafka\.\* settings/)
+  expect(stderr).toMatch(/ECONNREFUSED 127\.0\.0\.1:1: check the kafka\.\* settings.*busgate doctor/)
 })
 
 describe('hooks secret', () => {
@@ -194,7 +194,7 @@ describe('config explain', () => {
     }
   })
 
-  test('takes the beginning of a name for all that begin so', async () => {
+  test('takes the beginning of a name for all that begin so, and its last part for all that end so', async () => {
     const pathsOf = async (...args: string[]) => {
       const { stdout } = await busgate(['config', 'explain', ...args, '--json'])
       return stdout
@@ -209,6 +209,7 @@ describe('config explain', () => {
       ['apiKey', 'rate', 'weight'].map(key => `gateway.accounts.NAME.${key}`),
     )
     expect(await pathsOf('kafka.ssl')).toEqual(['kafka.ssl', 'kafka.ssl.ca', 'kafka.ssl.cert', 'kafka.ssl.key'])
+    expect(await pathsOf('sasl.username')).toEqual(['kafka.sasl.username'])
     expect((await pathsOf()).length).toBe(Object.keys(definitions).length)
   })
 

@@ -327,12 +327,12 @@ describe('wrong settings', () => {
     [
       'a session longer than the rebalance',
       { BUSGATE_KAFKA_SESSION_TIMEOUT_MS: '30000' },
-      'kafka.drainMs | BUSGATE_KAFKA_SESSION_TIMEOUT_MS | must be below kafka.sessionTimeoutMs, and that below kafka.rebalanceTimeoutMs',
+      'kafka.drainMs | BUSGATE_KAFKA_DRAIN_MS, beside BUSGATE_KAFKA_SESSION_TIMEOUT_MS | must be below kafka.sessionTimeoutMs, and that below kafka.rebalanceTimeoutMs',
     ],
     [
       'real brokers without a registry',
       { BUSGATE_KAFKA_BROKERS: 'b:9092' },
-      'registry.url | BUSGATE_KAFKA_BROKERS | is required unless kafka.brokers is embedded',
+      'registry.url | BUSGATE_REGISTRY_URL, beside BUSGATE_KAFKA_BROKERS | is required unless kafka.brokers is embedded',
     ],
     [
       'doubts that are asked for while the lease of an earlier owner may last',
@@ -347,17 +347,17 @@ describe('wrong settings', () => {
     [
       'headers that may take longer than their request',
       { BUSGATE_CALLBACKS_REQUEST_MS: '3000' },
-      'callbacks.headersMs | BUSGATE_CALLBACKS_REQUEST_MS | must not be above callbacks.requestMs, of which the headers are a part',
+      'callbacks.headersMs | BUSGATE_CALLBACKS_HEADERS_MS, beside BUSGATE_CALLBACKS_REQUEST_MS | must not be above callbacks.requestMs, of which the headers are a part',
     ],
     [
       'a public address without a secret',
       { BUSGATE_CALLBACKS_PUBLIC_URL: 'https://hooks.example' },
-      'callbacks.secret | BUSGATE_CALLBACKS_PUBLIC_URL | is required with callbacks.publicUrl',
+      'callbacks.secret | BUSGATE_CALLBACKS_SECRET, beside BUSGATE_CALLBACKS_PUBLIC_URL | is required with callbacks.publicUrl',
     ],
     [
       'half of a login at the brokers',
       { BUSGATE_KAFKA_SASL_USERNAME: 'u' },
-      'kafka.sasl.mechanism | BUSGATE_KAFKA_SASL_USERNAME | kafka.sasl.mechanism, .username and .password go together: give all three or none',
+      'kafka.sasl.mechanism | BUSGATE_KAFKA_SASL_MECHANISM, beside BUSGATE_KAFKA_SASL_USERNAME | kafka.sasl.mechanism, .username and .password go together: give all three or none',
     ],
     [
       'half of what oauthbearer needs',
@@ -372,7 +372,7 @@ describe('wrong settings', () => {
     [
       'half of a login at the registry',
       { BUSGATE_REGISTRY_PASSWORD: 'p' },
-      'registry.username | BUSGATE_REGISTRY_PASSWORD | registry.username and registry.password go together: give both or none',
+      'registry.username | BUSGATE_REGISTRY_USERNAME, beside BUSGATE_REGISTRY_PASSWORD | registry.username and registry.password go together: give both or none',
     ],
     [
       'two logins at the registry',
@@ -382,12 +382,12 @@ describe('wrong settings', () => {
     [
       'a key for the registry without its certificate',
       { BUSGATE_REGISTRY_SSL_KEY: 'k' },
-      'registry.ssl.cert | BUSGATE_REGISTRY_SSL_KEY | registry.ssl.cert and registry.ssl.key go together: give both or none',
+      'registry.ssl.cert | BUSGATE_REGISTRY_SSL_CERT, beside BUSGATE_REGISTRY_SSL_KEY | registry.ssl.cert and registry.ssl.key go together: give both or none',
     ],
     [
       'two topics of one name',
       { BUSGATE_TOPICS_RESULTS: 'busgate.commands' },
-      'topics.commands | BUSGATE_TOPICS_RESULTS | each topic needs a name of its own, and two of them are the same',
+      'topics.commands | BUSGATE_TOPICS_COMMANDS, beside BUSGATE_TOPICS_RESULTS | each topic needs a name of its own, and two of them are the same',
     ],
     [
       'two keys of the default account',

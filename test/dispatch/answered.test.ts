@@ -19,7 +19,7 @@ const minute = 60_000
 const topics = { results: 'results', deadLetters: 'dead-letters', doubts: 'doubts' }
 const subjectAt = (offset: number) => ({ id: BigInt(1000 + offset), account: 'default' })
 
-/** What takes part in a look into the results: their topic, and sessions that lack a window. */
+/** Builds what takes part in a look into the results: their topic, and sessions that lack a window. */
 async function startLook({ owned = 1 } = {}) {
   const clock = new ManualClock()
   const broker = new RottenBroker(clock)

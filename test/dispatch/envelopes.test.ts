@@ -13,10 +13,39 @@ const sorted = (ids: readonly number[]) => [...ids].sort((a, b) => a - b)
 
 test('single commands of many partitions leave in one envelope, one commit after they came', async () => {
   const { put, pass, posts, sent } = await buildSending({ partitions: 16 })
+  await pass(second) // all partitions are open
   for (let partition = 0; partition < 16; partition++) put('bulk', commands(1 + partition, 1), partition)
   await pass(500, 10)
   expect(sorted(sent('default'))).toEqual(numbers(1, 16))
   expect(posts).toHaveLength(1)
+})
+
+test('a command lingers no longer in all than it says, be it at its broker', async () => {
+  const { put, pass, posts, clock } = await buildSending({ gateway: { lingerMs: 500 } })
+  await pass(second)
+  const begun = clock.monotonic()
+  put('bulk', commands(1, 1), 0, clock.now() - 300)
+  await pass(second, 1)
+  const lingered = posts[0]!.at - begun
+  expect(lingered).toBeGreaterThanOrEqual(200)
+  expect(lingered).toBeLessThan(250)
+})
+
+test('a command whose producer is ahead of time lingers as one that is appended now', async () => {
+  const { put, pass, posts, clock } = await buildSending({ gateway: { lingerMs: 500 } })
+  await pass(second)
+  const begun = clock.monotonic()
+  put('bulk', commands(1, 1), 0, clock.now() + 60_000)
+  await pass(second, 1)
+  expect(posts[0]!.at - begun).toBeLessThan(550)
+})
+
+test('intents that are scarce come back without waiting for company', async () => {
+  const { put, pass, sent } = await buildSending({ maxIntents: 20, gateway: { maxOperations: 10 } })
+  await pass(second)
+  put('bulk', commands(1, 3_000))
+  await pass(2 * second, 1)
+  expect(sent('default').length).toBeGreaterThanOrEqual(500)
 })
 
 test('an urgent backlog on one partition shuts out no command of another one', async () => {

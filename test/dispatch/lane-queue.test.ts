@@ -154,17 +154,31 @@ describe('an envelope that was refused as a whole', () => {
 
 describe('an envelope is due', () => {
   test('when its first command has waited long enough', () => {
-    const queue = queueOf(commands(2, { readyAt: 1_000 }))
+    const queue = queueOf(commands(2, { lingersSince: 1_000 }))
     expect([queue.due(1_000, 20, 100), queue.due(1_015, 20, 100), queue.due(1_030, 20, 100)]).toEqual([20, 5, 0])
   })
 
+  test('when one that comes next of another partition has waited long enough', () => {
+    const queue = queueOf([
+      buildPending({ lingersSince: 1_000, session: buildPartition(0) }),
+      buildPending({ lingersSince: 980, session: buildPartition(1) }),
+    ])
+    expect(queue.due(1_000, 20, 100)).toBe(0)
+  })
+
+  test('when one is ready again that was throttled, though fresh ones wait', () => {
+    const queue = queueOf(commands(1, { lingersSince: 1_000 }))
+    queue.putBackLater([buildPending({ readyAt: 1_005, lingersSince: 0 })])
+    expect(queue.due(1_000, 20, 100)).toBe(5)
+  })
+
   test('when it is full', () => {
-    expect(queueOf(commands(3, { readyAt: 1_000 })).due(1_000, 20, 3)).toBe(0)
+    expect(queueOf(commands(3, { lingersSince: 1_000 })).due(1_000, 20, 3)).toBe(0)
   })
 
   test('at once for a call/otp, and for the halves of a refused one', () => {
-    expect(queueOf([buildPending({ type: 'call/otp', readyAt: 1_000 })]).due(1_000, 20, 100)).toBe(0)
-    const queue = queueOf(commands(2, { readyAt: 1_000 }))
+    expect(queueOf([buildPending({ type: 'call/otp', lingersSince: 1_000 })]).due(1_000, 20, 100)).toBe(0)
+    const queue = queueOf(commands(2, { lingersSince: 1_000 }))
     queue.putBackHalved(queue.pack(wide, all))
     expect(queue.due(1_000, 20, 100)).toBe(0)
   })

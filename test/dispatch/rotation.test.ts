@@ -84,7 +84,7 @@ describe('a partition that is not open', () => {
     a!.open = false
     expect(ids(take(rotation, upTo(10), all))).toEqual([2])
     rotation.push(buildPending({ id: 4n, session: a! }))
-    expect([rotation.length, rotation.waiting, rotation.first]).toEqual([0, 3, undefined])
+    expect([rotation.length, rotation.waiting, rotation.nexts]).toEqual([0, 3, []])
     a!.open = true
     rotation.resume(a!)
     expect(rotation.length).toBe(3)

@@ -60,10 +60,8 @@ describeOnKafka('on Kafka', ({ brokers }) => {
       return {
         async topic(name, partitions, maxMessageBytes) {
           const topic = `bus-test-${run}-${name}-${++topics}`
-          const config = maxMessageBytes && [{ name: 'max.message.bytes', value: String(maxMessageBytes) }]
-          await admin.createTopics({
-            topics: [{ topic, numPartitions: partitions, ...(config && { configEntries: config }) }],
-          })
+          const config: Record<string, string> = maxMessageBytes ? { 'max.message.bytes': String(maxMessageBytes) } : {}
+          await createTopics(brokers, [{ topic, partitions, config }])
           return topic
         },
 

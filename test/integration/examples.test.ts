@@ -11,7 +11,7 @@ import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { lifecycleAfter, newLifecycle, newUnhookedLifecycle, verdictOf } from '../../src/statuses/lifecycle.ts'
 import { until } from '../support/bus.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
-import { commandsOf, languages, placesOf, prepare, runLine } from '../support/example-programs.ts'
+import { commandsOf, languages, outputOf, placesOf, prepare, runLine } from '../support/example-programs.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { plainKafka } from '../support/kafka.ts'
 import { buildResult } from '../support/results.ts'
@@ -62,10 +62,11 @@ describeOnKafka('producers in other languages', brokers => {
       await (await transactionWith(world, refused)).abort()
 
       Object.assign(env, placesOf(brokers, world.settings))
-      const printed = await runLine(language, commandsOf(language).at(-1)!, { env })
+      const printed = await outputOf(language, commandsOf(language).at(-1)!, { env })
       const [first] = await world.finished(1)
       expect(first).toMatchObject({ id: 1001n, outcome: 'SENT', correlationId: `example-${language}` })
-      expect(printed.replaceAll(/ +/g, ' ')).toBe(`1001 SENT ${first!.msgId}\n`)
+      expect(printed.stdout.replaceAll(/ +/g, ' ')).toBe(`1001 SENT ${first!.msgId}\n`)
+      expect(printed.stderr).not.toContain('SLF4J')
 
       await world.producer.send([order(1001)])
       await world.finished(2)

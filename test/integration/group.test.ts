@@ -61,7 +61,7 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
     }
   }
 
-  /** What a process owns, as the names of topics. */
+  /** Names the topics that a process owns. */
   const owned = (membership: Membership) => [...membership.sessions()].map(({ topic }) => topic.slice(-2)).sort()
 
   test('gives a topic to whoever consumes it, though the process that leads does not', async () => {

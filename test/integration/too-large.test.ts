@@ -30,7 +30,7 @@ async function expectOneFinalEach(world: World, count: number): Promise<void> {
   expect(world.sandbox.stats().billedTwice).toBe(0)
 }
 
-/** What any producer with compression may write: the topic's limit counts the compressed bytes. */
+/** Writes as any producer with compression may: the topic's limit counts the compressed bytes. */
 async function produceCompressed({ brokers }: Brokers, topic: string, message: kafkajs.Message): Promise<void> {
   const producer = plainKafka(brokers).producer()
   await producer.connect()

@@ -191,7 +191,7 @@ describe.skipIf(!java.ok).each([
   test('keep their progress when late requests of whoever was fenced come meanwhile', async () => {
     const { groupId, tp, progress } = await setUp(seeds)
     const transactionalId = `${groupId}-slot-0`
-    const late = await comeLate(seeds, { transactionalId, groupId, offsets: [progress(99)] })
+    const late = await comeLate(seeds, { transactionalId, groupId, offsets: [progress(99)], pauseMs: 3 })
     const producer = await openProducer(seeds, { groupId, implicit, transactionalId })
     const brokers = openBrokers(seeds)
     for (let offset = 1; offset <= 10; offset++) {
@@ -206,9 +206,9 @@ describe.skipIf(!java.ok).each([
   test.runIf(version === '3.9.1')('of kafkajs keep it too', async () => {
     const { groupId, tp, progress } = await setUp(seeds)
     const transactionalId = `${groupId}-${tp.topic}-${tp.partition}`
-    const late = await comeLate(seeds, { transactionalId, groupId, offsets: [progress(99)] })
+    const late = await comeLate(seeds, { transactionalId, groupId, offsets: [progress(99)], pauseMs: 30 })
     const brokers = openBrokers(seeds)
-    for (let offset = 1; offset <= 5; offset++) {
+    for (let offset = 1; offset <= 10; offset++) {
       const partition = openKafkajsPartition(seeds, groupId, tp)
       await partition.acquire()
       await partition.commit([], offset, 'window')

@@ -89,13 +89,19 @@ describe.skipIf(!java.ok)('three nodes in three racks', () => {
       await coordinator.locate()
       await logs.committed(tp.topic, [tp])
       const { leader } = await leaderOf(brokers, '__consumer_offsets')
-      if (how === 'killed') await kafka.killNode(leader)
+      const isKilled = how === 'killed'
+      if (isKilled) await kafka.killNode(leader)
       else kafka.freezeNode(leader)
-      await until(async () => expect(await coordinator.hasMembers()).toBe(false), 60_000)
-      const [progress] = await logs.committed(tp.topic, [tp])
-      expect(progress).toMatchObject({ committed: null, error: null })
-      if (how === 'killed') await kafka.startNode(leader)
-      else kafka.thawNode(leader)
+      try {
+        await until(async () => {
+          expect(await coordinator.hasMembers()).toBe(false)
+          const [progress] = await logs.committed(tp.topic, [tp])
+          expect(progress).toMatchObject({ committed: null, error: null })
+        }, 60_000)
+      } finally {
+        if (isKilled) await kafka.startNode(leader)
+        else kafka.thawNode(leader)
+      }
       await until(() => brokers.refresh().then(() => expect(brokers.nodes()).toHaveLength(3)), 60_000)
     },
     180_000,

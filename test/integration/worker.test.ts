@@ -21,7 +21,7 @@ const oneOfEach = () =>
     return { id: i + 1, phone: 380501234567, type, message, ...marks } as NewCommand
   })
 
-/** What a program that knows nothing of busgate reads from topics: committed records, decoded by the registry. */
+/** Reads topics as a program that knows nothing of busgate does: committed records, decoded by the registry. */
 async function readPlainly({ brokers, registryUrl }: Brokers, topics: string[]) {
   const registry = new SchemaRegistry({ host: registryUrl })
   const consumer = plainKafka(brokers).consumer({ groupId: `${topics[0]}-plain`, maxWaitTimeInMs: 100 })

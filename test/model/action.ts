@@ -4,7 +4,7 @@ import type { Partition, Process } from './world.ts'
 
 /** One thing that may happen. */
 export interface Action {
-  /** In words; `A` stands for the process. */
+  /** It says in words what is done; `A` stands for the process. */
   says: string
   /** Whether it happens to a process, not to what it knows of one partition. */
   toAll?: true

@@ -124,7 +124,7 @@ export type Offset = InstanceType<typeof OffsetView>
 export type Cell = InstanceType<typeof CellView>
 
 const wholeWords = (names: readonly string[]) => Math.ceil(names.length / 4) * 4
-/** In bytes: each part fills whole words of four. */
+/** Sizes are in bytes: each part fills whole words of four. */
 export const sizes = {
   broker: wholeWords(ofBroker),
   partition: wholeWords(ofPartition),

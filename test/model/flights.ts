@@ -70,7 +70,7 @@ export function isUnstable({ processes }: Partition): boolean {
   return processes.some(({ flight, orphan }) => flight === WRITTEN || orphan !== 0)
 }
 
-/** What a commit changes at the brokers. */
+/** Changes at the brokers what a commit changes there. */
 export function store({ broker, offsets }: Partition, seat: Process, tag: number): void {
   seat.cells.forEach(({ kind, sent }, k) => {
     if (kind === SETTLED) offsets[k]!.results++

@@ -89,7 +89,7 @@ export class OwnershipModel implements Model {
     return counterexample ? this.tell(counterexample.steps.map(number => this.#steps[number]!)) : []
   }
 
-  /** As it is after the last step that was taken. */
+  /** The world is as it is after the last step that was taken. */
   get world(): World {
     return this.#world
   }

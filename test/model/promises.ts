@@ -2,7 +2,7 @@ import { DONE, IN_DOUBT, INTENT, NEW } from '../../src/bus/session/window.ts'
 import { NONE, OPEN } from './states.ts'
 import type { Partition, Process } from './world.ts'
 
-/** What must never be. The first five are promised to users; on the others the design relies. */
+/** Each of these must never be. The first five are promised to users; on the others the design relies. */
 export const promises = {
   twice: 'a command is POSTed twice',
   answered: 'a command is POSTed that has a final result or a doubt',

@@ -7,7 +7,7 @@ import { Ledger } from '../../src/bus/session/ledger.ts'
 import { PartitionSession } from '../../src/bus/session/session.ts'
 import { IN_DOUBT, NEW } from '../../src/bus/session/window.ts'
 import { ManualClock, settled } from '../support/clock.ts'
-import { buildLog, commitsOf, result, shareOf } from '../support/sessions.ts'
+import { buildLog, commitDueMs, commitsOf, result, shareOf } from '../support/sessions.ts'
 import type { ActionName } from './model.ts'
 import { CLAIMING, KNOWN, MEMBER, NONE, OPEN, RELEASED } from './states.ts'
 import type { Process as ModelProcess, World } from './world.ts'
@@ -235,7 +235,7 @@ export class RealSessions {
     }
     for (const k of intents) process.fresh.delete(k)
     const before = to.commits.length
-    await process.clock.pass(25)
+    await process.clock.pass(commitDueMs)
     expect(to.commits.length).toBe(before + 1)
     const { offset, metadata } = to.commits.at(-1)!.committed
     const { tag, seq, window } = unpackCheckpoint(offset, metadata)

@@ -25,7 +25,7 @@ export const WRITTEN = 3
 /** A claim: the take-over has begun that will tell what to claim. */
 export const PLANNED = 4
 
-/** Whose producer commits: the partition's own, which an epoch fences; the process's, which a generation fences; a claim. */
+/** Says whose producer commits: the partition's own, which an epoch fences; the process's, which a generation fences; a claim. */
 export const APART = 0
 export const SHARED = 1
 export const CLAIM = 2

@@ -6,7 +6,7 @@ import { startWorld } from '../support/worker.ts'
 import { namesIn } from './promql.ts'
 import { alerts, panels, rules } from './sources.ts'
 
-/** What Prometheus adds to each series, and makes itself. */
+/** Prometheus adds these to each series, or makes them itself. */
 const ofTargets = ['namespace', 'job', 'instance']
 const ofPrometheus: Record<string, string[]> = { up: [], ALERTS: ['alertname', 'alertstate', 'severity'] }
 /** Recorded only where somebody sets it. */

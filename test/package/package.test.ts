@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -93,6 +93,16 @@ describe('the packed package', { timeout: 30_000 }, () => {
     expect(links.length).toBeGreaterThan(20)
     const onlyInACheckout = ['docker-compose.yml', 'helm', 'helm/README.md']
     expect(links.filter(path => !existsSync(join(brought, path)) && !onlyInACheckout.includes(path))).toEqual([])
+  })
+
+  test('brings the sources that its source maps point to, inside of them', async () => {
+    const built = join(project.folder, 'node_modules/busgate/dist')
+    const maps = (await readdir(built, { recursive: true })).filter(file => file.endsWith('.map'))
+    expect(maps.length).toBeGreaterThan(100)
+    for (const file of maps) {
+      const { sources, sourcesContent } = JSON.parse(await readFile(join(built, file), 'utf8'))
+      expect(sourcesContent, file).toEqual(sources.map(() => expect.stringMatching(/./)))
+    }
   })
 
   test('brings a command line that runs', async () => {

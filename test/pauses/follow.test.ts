@@ -84,11 +84,11 @@ test('a start waits for the leader of the control topic, and says so', async () 
 
 test('who stops while the control topic is read for the first time at last leaves no reader behind', async () => {
   const { clock, topic, following, catchUp } = build({ missing: true, caughtUp: false })
-  const { close } = await following
+  const followed = await following
   topic.missing = false
   await clock.pass(30_000)
   expect(topic.readers.size).toBe(1)
-  await close()
+  await followed.close()
   catchUp()
   await settled()
   expect([topic.readers.size, clock.pending]).toEqual([0, 0])

@@ -32,7 +32,7 @@ const declarationsIn = (file: string, pattern: RegExp): Declaration[] =>
     file,
   }))
 
-/** What the pattern finds in several files, one of which exports it. */
+/** Finds what the pattern finds in several files, one of which exports it. */
 function namedTwice(files: readonly string[], pattern: RegExp): string[] {
   const byName = Map.groupBy(
     files.flatMap(file => declarationsIn(file, pattern)),

@@ -29,7 +29,7 @@ export async function decodeWith<T>(decoder: Decoder<T>, value: Buffer | null): 
   return decoder.decode(value)
 }
 
-/** What busgate makes of a value that was written with this schema. */
+/** Tells what busgate makes of a value that was written with this schema. */
 export async function throughTheBus(value: object, schema: object = schemas.command): Promise<Decoded<SendCommand>> {
   const registry = embeddedRegistry()
   const bytes = await encodeCommand(value, registry, schema)

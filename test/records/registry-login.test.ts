@@ -41,7 +41,7 @@ async function startSecure(options: { tls: boolean }) {
   return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, logins }
 }
 
-/** Both ways in which busgate speaks to a registry: what a worker does, and what the command line asks besides. */
+/** Asks in both ways in which busgate speaks to a registry: as a worker does, and as the command line does besides. */
 async function ask(env: Record<string, string>) {
   const settings = loadSettings({ env })
   return [await registryOf(settings).idOf('any', schemas.result), await registryAdmin(settings).levelOfAll()]

@@ -24,7 +24,7 @@ export class Fleet {
     return this.#processes.filter(({ dead }) => !dead)
   }
 
-  /** Those that are there to stay. */
+  /** The processes that are there to stay. */
   get staying(): SimProcess[] {
     return this.alive.filter(({ leaving }) => !leaving)
   }

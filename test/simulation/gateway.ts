@@ -46,7 +46,7 @@ export class SimGateway {
   /** Every envelope is refused for a while, with a text that nobody knows. */
   isDown = false
   readonly #options: GatewayOptions
-  /** By account and id. */
+  /** The key is made of account and id. */
   readonly #known = new Map<string, Operation>()
   readonly #throttled = new Set<number>()
   #msgId = 7000

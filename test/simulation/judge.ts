@@ -8,7 +8,7 @@ import { type Envelope, texts } from './gateway.ts'
 import type { CommandPlan, Limit } from './plan.ts'
 import type { Owner } from './scheduler.ts'
 
-/** What must hold whatever happens. */
+/** Each invariant must hold whatever happens. */
 export type Invariant =
   | 'one final result'
   | 'at most once'
@@ -537,7 +537,7 @@ export class Judge {
     }
   }
 
-  /** As far as it can be told at once; that something was not executed can be told only in the end. */
+  /** Checks what can be told at once; that something was not executed can be told only in the end. */
   #checkTruth(life: Life, { outcome, errorCode, error }: SendResult): void {
     const { plan, deadline, publishedAt } = life.command
     const now = this.#options.now()

@@ -181,7 +181,7 @@ function differing(body: string, random: Random): string {
   return stringifyJson(envelope)
 }
 
-/** As a trace shows an envelope: the ids of its commands, or of the statuses asked for. */
+/** Tells of an envelope as a trace shows it: by the ids of its commands, or of the statuses asked for. */
 export function describe(operations: readonly Operation[]): string {
   return `[${operations.map(({ type, id, phone }) => (phone ? `${id}` : `${type} ${id ?? ''}`.trim())).join(', ')}]`
 }

@@ -338,7 +338,7 @@ function narrow(seed: number, plan: Plan): Plan {
 }
 
 /**
- * In some worlds logs of commands lose their end. Not where memory holds little, since nobody reads at the end there, nor
+ * In some worlds logs of commands lose their end. They do not where memory holds little, since nobody reads at the end there, nor
  * where topics take little, since a result may not say then which of two commands at a place it is about. Drawn apart, too.
  */
 function torn(seed: number, plan: Plan): Plan {

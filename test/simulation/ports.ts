@@ -41,7 +41,7 @@ export class Ports {
   movedUntil = 0
   /** Steps at the broker of which the caller heard an error. */
   lost = 0
-  /** Those that the broker refused because a record was too large. */
+  /** The broker refused so many because a record was too large. */
   tooLarge = 0
   /** A partition is given to somebody. */
   onAssigned: (tp: TopicPartition) => void = () => {}

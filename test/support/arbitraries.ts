@@ -78,7 +78,7 @@ const fields: Record<OperationType, fc.Arbitrary<object>> = {
   'template/viber/delete': shaped({}, { id: fc.oneof(fc.integer(), fc.bigInt({ min: 2n ** 53n })), template: text }),
 }
 
-/** What JSON can carry there and back. */
+/** Makes values that JSON can carry there and back. */
 const anyJson = fc.jsonValue().map(value => parseJson(JSON.stringify(value)))
 const additional = fc.dictionary(
   fc.string({ maxLength: 5 }).map(key => `x-${key}`),

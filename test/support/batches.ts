@@ -161,7 +161,7 @@ export interface AnsweredPartition {
   bytes: Buffer
 }
 
-/** As the protocol's guide has it: https://kafka.apache.org/protocol#The_Messages_Fetch */
+/** The protocol's guide has this answer: https://kafka.apache.org/protocol#The_Messages_Fetch */
 export function buildFetchAnswer(version: number, partitions: readonly AnsweredPartition[], throttleTime = 0): Buffer {
   const to = new WireEncoder(version >= 12).int32(throttleTime)
   if (version >= 7) to.int16(0).int32(0)

@@ -9,7 +9,7 @@ export default async function setup(project: TestProject): Promise<(() => Promis
   return running?.stop
 }
 
-/** Those named in the environment, else a local JVM's, else Docker's. IT_DOCKER=1 prefers Docker to the JVM. */
+/** Takes the brokers named in the environment, else a local JVM's, else Docker's. IT_DOCKER=1 prefers Docker to the JVM. */
 async function findBrokers(): Promise<RunningBrokers | null> {
   const given = fromEnvironment()
   if (given) return given

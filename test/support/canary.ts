@@ -1,7 +1,7 @@
 import { onTestFinished, vi } from 'vitest'
 import { createLogger } from '../../src/telemetry/logs.ts'
 
-/** What nobody may read in a log, a metric or an error: each is easy to find again. */
+/** Nobody may read these in a log, a metric or an error: each is easy to find again. */
 export const canary = {
   phone: 380671230067,
   text: 'Dear Olena, your code is 0427-zebra',

@@ -2,7 +2,7 @@ import type { CheckState } from '../../src/cli/doctor/check.ts'
 import { type Examined, examine } from '../../src/cli/doctor/examine.ts'
 import { checks } from '../../src/cli/doctor/table.ts'
 
-/** What doctor finds with these variables. */
+/** Diagnosis is what doctor finds with some variables. */
 export interface Diagnosis {
   all: Examined[]
   /** Lines of one check, as `state: what`. */

@@ -8,7 +8,7 @@ export const documents = globSync(['*.md', 'docs/**/*.md', 'helm/*.md'], { cwd: 
 
 /** Something in a document that a program can read. */
 export interface Excerpt {
-  /** From the root of the project. */
+  /** Its path from the root of the project. */
   file: string
   /** That of its first line in the file, from 1. */
   line: number

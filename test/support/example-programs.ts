@@ -65,11 +65,19 @@ export function placesOf({ brokers, registryUrl }: Brokers, { topics }: Settings
 export async function runLine(
   name: string,
   line: string,
-  { env, input = '' }: { env: Record<string, string>; input?: string },
+  io: { env: Record<string, string>; input?: string },
 ): Promise<string> {
+  return (await outputOf(name, line, io)).stdout
+}
+
+export async function outputOf(
+  name: string,
+  line: string,
+  { env, input = '' }: { env: Record<string, string>; input?: string },
+): Promise<{ stdout: string; stderr: string }> {
   const options = { cwd: exampleFolder(name), env: { ...process.env, ...env }, timeout: 200_000 }
   const running = promisify(execFile)('sh', ['-c', line], options)
   running.child.stdin!.end(input)
-  const { stdout } = await running
-  return stripVTControlCharacters(stdout)
+  const { stdout, stderr } = await running
+  return { stdout: stripVTControlCharacters(stdout), stderr: stripVTControlCharacters(stderr) }
 }

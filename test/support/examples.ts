@@ -2,7 +2,7 @@ import type { OperationType } from '../../src/protocol/index.ts'
 
 type Overrides = Record<string, unknown>
 
-/** What the specification says of one operation, as changes of a valid one (operations.ts). */
+/** The specification says this of one operation, as changes of a valid one (operations.ts). */
 interface Examples {
   /** Accepted; by what is special about it. */
   good: Record<string, Overrides>

@@ -16,18 +16,30 @@ export interface TopicOptions {
   config?: Record<string, string>
 }
 
-/** Creates topics with the cluster's own replication and waits until every partition has a leader. */
+/**
+ * Creates topics with the cluster's own replication and waits until every partition has a leader. The wait of kafkajs gives
+ * up where a broker does not know a new topic yet.
+ */
 export async function createTopics(brokers: string[], topics: TopicOptions[]): Promise<void> {
   const admin = plainKafka(brokers).admin()
   await admin.connect()
   try {
     await admin.createTopics({
+      waitForLeaders: false,
       topics: topics.map(({ topic, partitions, config = {} }) => ({
         topic,
         numPartitions: partitions,
         replicationFactor: -1,
         configEntries: Object.entries(config).map(([name, value]) => ({ name, value })),
       })),
+    })
+    const names = topics.map(({ topic }) => topic)
+    await until(async () => {
+      const { topics: found } = await admin.fetchTopicMetadata({ topics: names })
+      const led = found.map(({ name, partitions }) => [name, partitions.filter(({ leader }) => leader >= 0).length])
+      expect(Object.fromEntries(led)).toEqual(
+        Object.fromEntries(topics.map(({ topic, partitions }) => [topic, partitions])),
+      )
     })
   } finally {
     await admin.disconnect()

@@ -128,7 +128,7 @@ function foreign(): Malformed[] {
   ]
 }
 
-/** What looks like JSON to some readers, and what senders take for it. */
+/** Makes texts that look like JSON to some readers, or that senders take for it. */
 function dialects(): Malformed[] {
   const values = [
     ...[

@@ -49,7 +49,7 @@ export async function projectWithPackage(): Promise<Project> {
   }
 }
 
-/** From a copy: the build would take `dist` away from whoever uses it just now. */
+/** Packs a copy: the build would take `dist` away from whoever uses it just now. */
 async function pack(home: string): Promise<string> {
   const copy = join(home, 'busgate')
   for (const source of sources) await cp(join(root, source), join(copy, source), { recursive: true })
@@ -80,7 +80,7 @@ async function copyDependencies(folder: string): Promise<void> {
   }
 }
 
-/** Without what npm tells its scripts, which would make it act on this package instead. */
+/** Runs a program without what npm tells its scripts, which would make it act on this package instead. */
 export async function runProgram(cwd: string, program: string, args: string[]): Promise<string> {
   const { PATH = '', ...others } = process.env
   const env = Object.fromEntries(Object.entries(others).filter(([name]) => !/^(npm_|BUSGATE_|NODE_)/i.test(name)))

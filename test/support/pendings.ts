@@ -3,7 +3,7 @@ import type { Pending } from '../../src/dispatch/pending.ts'
 import type { Command } from '../../src/records/command.ts'
 
 export interface PendingOptions
-  extends Partial<Pick<Pending, 'session' | 'offset' | 'readyAt' | 'attempts' | 'doubted'>> {
+  extends Partial<Pick<Pending, 'session' | 'offset' | 'readyAt' | 'lingersSince' | 'attempts' | 'doubted'>> {
   id?: bigint
   type?: Command['type']
   account?: string
@@ -61,6 +61,7 @@ export function buildPending(options: PendingOptions = {}): Pending {
     origin: { topic: 'busgate.commands', partition: 0, record },
     since: timestamp,
     readyAt: 0,
+    lingersSince: 0,
     attempts: 0,
     doubted: false,
     ...rest,

@@ -13,7 +13,7 @@ export interface Asked {
   request: any
 }
 
-/** What an API answers next: a value, or what the request makes of it. An error is thrown. */
+/** An API answers this next: a value, or what the request makes of it. An error is thrown. */
 type Answer = unknown | ((request: never) => unknown)
 
 /** Stands for the wire: it answers as brokers that agree do, unless the test has said something else. */
@@ -116,7 +116,7 @@ export function refusal(type: string): ProtocolError {
 
 export const codeOf = (type: string) => refusal(type).code
 
-/** What a batch on its way to a broker says of itself. */
+/** Tells what a batch on its way to a broker says of itself. */
 export function looksOf({ topic, partition, bytes }: ProduceRequest['batches'][number]) {
   const { messages } = decodeBatches(bytes, 2 ** 31, { from: 0, room: Number.POSITIVE_INFINITY })
   return {

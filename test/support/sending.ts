@@ -29,7 +29,7 @@ export interface Post {
 
 export interface SendingOptions {
   /** Over the defaults of `gateway` and the accounts' keys; accounts are named like their keys. */
-  gateway?: { concurrency?: number; maxOperations?: number; tenantWeights?: Record<string, number> }
+  gateway?: { concurrency?: number; maxOperations?: number; lingerMs?: number; tenantWeights?: Record<string, number> }
   maxAgeMs?: number
   maxIntents?: number
   /** Operations a second of accounts; undefined: no limit. Default: the accounts `default` and `other`. */

@@ -8,6 +8,9 @@ import type { Clock } from '../../src/clock.ts'
 import { buildRecord, TestListener } from './bus.ts'
 import { ManualClock, settled } from './clock.ts'
 
+/** Whatever there is to commit is due by then. */
+export const commitDueMs = 40
+
 /** The broker's side of one partition: its log, its checkpoint, and which epoch of its ownership may commit. */
 export class PartitionLog {
   readonly topic = 'commands'
@@ -219,7 +222,7 @@ export function buildOwner(log: PartitionLog, { backlog = wide, ...options }: Ow
     const deliver = (most?: number) => session.accept(driver.fetch(most))
     /** Lets the next commit begin and end. */
     const commit = async (...ending: Parameters<ScriptedDriver['endCommit']>) => {
-      await clock.pass(25)
+      await clock.pass(commitDueMs)
       driver.endCommit(...ending)
       await settled()
     }

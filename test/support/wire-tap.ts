@@ -29,7 +29,7 @@ export interface Passage {
   api: Api | null
   /** The version of the request. */
   version: number
-  /** From 0, in the order of the connections. */
+  /** The first connection has the number 0. */
   connection: number
   /** Whole, with its length before it. */
   frame: Buffer

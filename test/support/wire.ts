@@ -113,10 +113,16 @@ export async function readValues(seeds: string[], topic: string): Promise<Map<nu
   return values
 }
 
-type LateRequests = Pick<OffsetsRequest, 'transactionalId' | 'groupId' | 'offsets'>
+interface LateRequests extends Pick<OffsetsRequest, 'transactionalId' | 'groupId' | 'offsets'> {
+  /** The longest pause between two, in milliseconds. Whose commits are all met by one never keeps its progress. */
+  pauseMs: number
+}
 
 /** Progress of an owner whom the next one with this id fences, on its way to the coordinator again and again. */
-export async function comeLate(seeds: string[], late: LateRequests): Promise<{ stop(): Promise<Set<string>> }> {
+export async function comeLate(
+  seeds: string[],
+  { pauseMs, ...late }: LateRequests,
+): Promise<{ stop(): Promise<Set<string>> }> {
   const identity = await initialiseProducer(openBrokers(seeds), late.transactionalId, new Patience(systemClock))
   const request = { ...late, ...identity, member: { memberId: '', generation: -1, instanceId: null } }
   const refusals = new Set<string>()
@@ -125,7 +131,7 @@ export async function comeLate(seeds: string[], late: LateRequests): Promise<{ s
     while (!isOver) {
       const sent = brokers.ask({ group: late.groupId }, txnOffsetCommit, request)
       await sent.catch(({ type }: ProtocolError) => refusals.add(type))
-      await setTimeout(Math.random() * 3) // they are to come at every moment of a commit
+      await setTimeout(Math.random() * pauseMs) // they are to come at every moment of a commit
     }
   }
   const sending = send(openBrokers(seeds))

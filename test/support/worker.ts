@@ -54,7 +54,7 @@ export interface World {
   producer: CommandProducer
   bus: Bus
   registry: SchemaRegistry
-  /** In front of the worker's receiver: callbacks.publicUrl. */
+  /** It stands in front of the worker's receiver: callbacks.publicUrl. */
   receiver: Front
   /** One more worker in the same group, as in a process of its own. */
   startWorker(openItsBus?: (telemetry: Telemetry) => Bus): Promise<Worker>

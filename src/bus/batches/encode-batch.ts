@@ -19,7 +19,7 @@ export interface BatchFrame extends ProducerIdentity {
   timestamp: number
 }
 
-/** What a batch's length does not count: its offset, and the length itself. */
+/** A batch's length does not count its offset, nor the length itself. */
 const beforeLength = 12
 const format = 2
 const transactionalFlag = 0x10

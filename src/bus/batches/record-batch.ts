@@ -28,7 +28,7 @@ const attributes = { codec: 0x07, logAppendTime: 0x08, transactional: 0x10, cont
 export const headerBytes = at.records
 /** Bytes in front of what a batch's length counts. */
 export const lengthEnds = 12
-/** What begins every batch and every older message: until its format. */
+/** Every batch and every older message begins with so many bytes, until its format. */
 export const prefixBytes = at.magic + 1
 
 /** A batch, or a message of an older format, as far as its first bytes tell. */
@@ -55,7 +55,7 @@ export interface RecordBatch {
   cutAt: number | null
 }
 
-/** Which records are wanted. */
+/** WantedRecords says which records of a batch are wanted. */
 export interface WantedRecords {
   /** The first offset. */
   from: number

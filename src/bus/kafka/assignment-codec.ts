@@ -3,7 +3,7 @@ import type { Assignment, Given, Subscription } from '../session/assignment.ts'
 import { WireReader, WireWriter } from '../wire/fields.ts'
 import { writePartitions } from '../wire/partition-codes.ts'
 
-/** What members and leaders tell each other through the coordinator: version 0 of the protocol of consumers. */
+/** Members and leaders tell each other this through the coordinator: version 0 of the protocol of consumers. */
 
 const version = 0
 

@@ -14,7 +14,7 @@ export type KafkaClient = 'wire' | 'kafkajs'
 export interface KafkaConnection extends Security {
   brokers: readonly string[]
   clientId: string
-  /** For tests that cut the wire: how producers open a socket, and how everything else connects. */
+  /** Tests that cut the wire set these: they say how producers open a socket, and how everything else connects. */
   socketFactory?: ISocketFactory
   connect?: Connect
   telemetry: Telemetry
@@ -69,7 +69,7 @@ function logTo(telemetry: Telemetry): ReturnType<logCreator> {
   }
 }
 
-/** What kafkajs reports though it belongs to every transaction or rebalance, or to the settings chosen here. */
+/** kafkajs reports these, though they belong to every transaction or rebalance, or to the settings chosen here. */
 const ordinary = [
   /concurrent_transactions/i,
   /attempted to update a transaction while another concurrent operation/i,

@@ -50,7 +50,7 @@ const heartbeatLimitMs = 4_000
  */
 const wayMs = 5_000
 
-/** What the coordinator's errors ask of a member; any other one: to ask again. */
+/** The coordinator's errors ask this of a member; any other one asks it to ask again. */
 const asks: Record<string, GroupError['asks']> = {
   REBALANCE_IN_PROGRESS: 'join',
   ILLEGAL_GENERATION: 'join',

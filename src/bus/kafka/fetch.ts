@@ -7,6 +7,7 @@ import type { BusRecord, TopicPartition } from '../port.ts'
 import { timestampOf } from '../record-time.ts'
 import { protocolError } from '../wire/errors.ts'
 import type { FetchAnswer, FetchedPartition, FetchRequest } from '../wire/fetch-api.ts'
+import type { FetchTerms } from '../wire/fetch-session.ts'
 import { markAborted } from './aborted.ts'
 
 /** Position says where to read on. */
@@ -21,8 +22,6 @@ export interface Position {
 export type Fetch = (request: FetchRequest) => Promise<FetchAnswer>
 
 export interface FetchLimits {
-  /** Asks for one partition alone, for a closer look, where `fetch` remembers what it was asked for. */
-  alone?: Fetch
   /** How long the broker may wait for a first record. */
   waitMs: number
   bytesPerPartition: number
@@ -63,28 +62,43 @@ const closestLook = 64 * 1024 * 1024
 /** The code of a broker whose disk holds no batch where it looked for one. */
 const corruptMessage = 2
 
+/** AnsweredPosition is a position, and what the broker said of it. */
+interface AnsweredPosition<P extends Position> {
+  position: P
+  found: FetchedPartition
+}
+
 /**
  * The committed records from each position on, and where to go on; no partition may be there twice. The broker says
  * nothing of some when others fill the answer, or the memory.
  */
-export async function fetchCommitted(
+export async function fetchCommitted<P extends Position>(
   fetch: Fetch,
-  positions: readonly Position[],
+  positions: readonly P[],
   limits: FetchLimits,
-): Promise<Map<Position, Fetched>> {
+): Promise<Map<P, Fetched>> {
   const answered = await ask(fetch, positions, limits)
-  const fetched = new Map<Position, Fetched>()
-  let room = roomAtOnce
-  for (const position of positions) {
+  const answers = positions.flatMap(position => {
     const found = answered.get(position.tp)
-    if (!found || room <= 0) continue
-    const wanted = { from: position.offset, room: Math.min(room, limits.roomPerPartition), mark: position.mark }
+    return found ? { position, found } : []
+  })
+  return committedIn(answers, fetch, limits)
+}
+
+/** @param fetch asks for one partition alone, for a closer look */
+export async function committedIn<P extends Position>(
+  answers: readonly AnsweredPosition<P>[],
+  fetch: Fetch,
+  { roomPerPartition }: FetchLimits,
+): Promise<Map<P, Fetched>> {
+  const fetched = new Map<P, Fetched>()
+  let room = roomAtOnce
+  for (const { position, found } of answers) {
+    if (room <= 0) break
+    const wanted = { from: position.offset, room: Math.min(room, roomPerPartition), mark: position.mark }
     const before = wanted.room
     const { unsure, ...read } = committedOf(found, wanted)
-    fetched.set(
-      position,
-      unsure ? await lookCloser(limits.alone ?? fetch, position, unsure, before).catch(failed) : read,
-    )
+    fetched.set(position, unsure ? await lookCloser(fetch, position, unsure, before).catch(failed) : read)
     room -= before - wanted.room
   }
   return fetched
@@ -92,18 +106,24 @@ export async function fetchCommitted(
 
 const failed = (error: unknown): Fetched => ({ ok: false, error })
 
+/** The terms of a fetch within the limits. */
+export const termsOf = ({
+  waitMs,
+  bytesPerPartition,
+  rack = '',
+}: Omit<FetchLimits, 'roomPerPartition'>): FetchTerms => ({
+  waitMs,
+  maxBytes: Math.max(maxBytes, bytesPerPartition),
+  partitionBytes: bytesPerPartition,
+  rack,
+})
+
 async function ask(
   fetch: Fetch,
   positions: readonly Position[],
-  { waitMs, bytesPerPartition, rack = '' }: Omit<FetchLimits, 'roomPerPartition'>,
+  limits: Omit<FetchLimits, 'roomPerPartition'>,
 ): Promise<PartitionMap<FetchedPartition>> {
-  const answer = await fetch({
-    waitMs,
-    maxBytes: Math.max(maxBytes, bytesPerPartition),
-    partitionBytes: bytesPerPartition,
-    rack,
-    partitions: positions,
-  })
+  const answer = await fetch({ ...termsOf(limits), partitions: positions })
   const partitions = new PartitionMap<FetchedPartition>()
   for (const one of answer.partitions) partitions.set(one, one)
   return partitions

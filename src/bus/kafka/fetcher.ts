@@ -1,14 +1,14 @@
 import { type Clock, sleep } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import { type Mark, noMark } from '../batches/record-batch.ts'
+import { noMark } from '../batches/record-batch.ts'
 import type { TopicPartition } from '../port.ts'
 import type { Brokers } from '../wire/brokers.ts'
 import { fetchRecords } from '../wire/fetch-api.ts'
-import { type FetchedRecords, fetchCommitted } from './fetch.ts'
-import { type FetchPosition, Source } from './fetch-source.ts'
+import type { Fetched, FetchedRecords } from './fetch.ts'
+import { type PlacedReading, Source } from './fetch-source.ts'
 import { logEnds } from './offsets.ts'
 import type { Reading } from './reading.ts'
-import { errorTypeOf, restMs, textOf, unknownPartition } from './reading-trouble.ts'
+import { errorTypeOf, passes, restMs, textOf, unknownPartition } from './reading-trouble.ts'
 
 export interface FetcherOptions {
   brokers: Brokers
@@ -18,18 +18,19 @@ export interface FetcherOptions {
   rack?: string | undefined
 }
 
-/** asked: a broker is. busy: its records are being worked on. resting: in trouble, and waiting to try again. */
-interface ReadingState {
-  readonly reading: Reading
-  phase: 'ready' | 'asked' | 'busy' | 'resting'
-  /** The life that the reading had when it was asked for. */
-  life: number
-  /** Whether it was told in that life where its log ends. */
-  isTold: boolean
-  /** Who is read from until when, in monotonic milliseconds. */
-  source: { node: number; until: number; isReplica: boolean } | null
-  /** Until when it is read from leaders alone. */
-  leadersUntil: number
+/** busy: its records are being worked on. resting: in trouble, and waiting to try again. */
+interface ReadingState extends PlacedReading {
+  phase: 'ready' | 'busy' | 'resting'
+  /** The life in which it was told where its log ends; null: it was not yet. */
+  toldLife: number | null
+  /** Who is read from until when, in monotonic milliseconds; null: the leader is to be found. */
+  from: { node: number; until: number; isReplica: boolean } | null
+  /** Whether its broker had more when it answered last. */
+  isBehind: boolean
+  /** Where it is wanted. */
+  source: Source<ReadingState> | null
+  /** Whether its leader is being looked for. */
+  isSought: boolean
   /** Monotonic milliseconds of the last records. */
   busySince: number
   failures: number
@@ -37,21 +38,28 @@ interface ReadingState {
   trouble: { text: string; since: number } | null
   /** Texts that were told already of the trouble that the partition is in. */
   told: Set<string>
-  mark: Mark
 }
 
-/** A leader that is elected takes less. */
+/** Trouble is told of when it has lasted so long: the election of a leader takes less. */
 const lastingMs = 3_000
 /** A partition that is newly read, or ready again, waits so long at most for the fetch under way. */
 const longWaitMs = 200
+/** A fetch waits so long where nothing was read, or newly read, for a while: an idle process asks less often. */
+const idleWaitMs = 500
+const idleAfterMs = 5_000
 /** While some may be ready soon, or wait for their turn; less would ask without a rest where nothing is new for any. */
 const shortWaitMs = 10
 /**
- * A fetch that brought the last records, and few, began at least so long before the next one begins. At a trickle over many
- * each record would else be fetched alone. A record that comes within the pace waits for the rest of it.
+ * A fetch that brought the last records there were leaves brokers the time to collect so many again, but no longer than
+ * this: at a trickle each record would else be fetched alone, and go the whole way alone.
  */
-const paceMs = 15
-const fewRecords = 64
+const worthFetching = 100
+const longestPaceMs = 50
+/**
+ * Beside a backlog, be it paused, brokers are left no more time than this: the process is awake, and what is urgent is not
+ * to wait for its sleep.
+ */
+const busyPaceMs = 15
 const bytesPerPartition = 256 * 1024
 /**
  * Bytes of memory that records may take before they are taken in, shared by all that is read: each reading may hold what
@@ -62,6 +70,8 @@ const roomAtMost = 4 * 1024 * 1024
 const roomAtLeast = 128 * 1024
 /** A broker that leads no more may go on answering as a replica. */
 const leaderAgeMs = 5_000
+/** How often it is looked whose leader is of that age. */
+const lookMs = 1_000
 /** How long a nearer replica is read from, or one that failed is not. */
 const replicaAgeMs = 60_000
 
@@ -73,44 +83,73 @@ const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
  */
 export class Fetcher {
   readonly #options: FetcherOptions
-  /** All readings; those that got something come last. */
   readonly #readings = new Map<Reading, ReadingState>()
   /** The source of each node. */
-  readonly #sources = new Map<number, Source>()
-  /** What has to end before the connections may be closed. */
+  readonly #sources = new Map<number, Source<ReadingState>>()
+  readonly #busy = new Set<ReadingState>()
+  /** Readings of which the next answer tells something, even if there is nothing new. */
+  readonly #unheard = new Set<ReadingState>()
+  /** Readings whose leader is to be looked for. */
+  readonly #leaderless = new Set<ReadingState>()
+  /** When leaders are looked at again, in monotonic milliseconds. */
+  #looksAt = Number.NEGATIVE_INFINITY
+  /** When there were records last, or a new reading, in monotonic milliseconds. */
+  #stirredAt = Number.NEGATIVE_INFINITY
+  /** Until when all are read from leaders alone, because a replica failed. */
+  #leadersUntil = Number.NEGATIVE_INFINITY
+  /** All of this has to end before the connections may be closed. */
   readonly #running = new Set<Promise<unknown>>()
   readonly #closing = Promise.withResolvers<void>()
   #scheduled = false
-  #cancelRest: (() => void) | null = null
+  #cancelWake: (() => void) | null = null
+  /** When rests end next, in monotonic milliseconds. */
+  #wakesAt = Number.POSITIVE_INFINITY
   #closed = false
 
   constructor(options: FetcherOptions) {
     this.#options = options
   }
 
-  /** Begins to read; a reading that changed its offset or its pause is told again. */
+  /** Begins to read; a reading that changed its offset, its life or its pause is told again. */
   read(reading: Reading): void {
     if (this.#closed) return
-    if (!this.#readings.has(reading)) this.#readings.set(reading, newState(reading))
-    this.#schedule()
+    let state = this.#readings.get(reading)
+    if (!state) {
+      if (reading.paused) return
+      state = newState(reading)
+      this.#readings.set(reading, state)
+      this.#stirredAt = this.#options.clock.monotonic()
+    }
+    if (reading.paused) this.#unheard.delete(state)
+    else this.#unheard.add(state)
+    this.#place(state)
   }
 
   forget(reading: Reading): void {
+    const state = this.#readings.get(reading)
+    if (!state) return
     this.#readings.delete(reading)
+    this.#unheard.delete(state)
+    this.#busy.delete(state)
+    this.#place(state)
   }
 
   /** Tells why it has not been read for some seconds; null: it has, or it rests. */
   troubleOf(reading: Reading): string | null {
-    const trouble = this.#readings.get(reading)?.trouble
-    if (!trouble || reading.paused) return null
-    return this.#options.clock.monotonic() - trouble.since >= lastingMs ? trouble.text : null
+    const state = this.#readings.get(reading)
+    return state && !reading.paused && this.#lasts(state) ? state.trouble!.text : null
+  }
+
+  #lasts({ trouble }: ReadingState): boolean {
+    return trouble !== null && this.#options.clock.monotonic() - trouble.since >= lastingMs
   }
 
   async close(): Promise<void> {
     this.#closed = true
-    this.#cancelRest?.()
+    this.#cancelWake?.()
     this.#closing.resolve()
     this.#readings.clear()
+    this.#unheard.clear()
     await Promise.allSettled(this.#running)
   }
 
@@ -130,193 +169,218 @@ export class Fetcher {
     })
   }
 
-  #fetchAll(): void {
-    const now = this.#options.clock.monotonic()
-    const ready = new Map<number, ReadingState[]>()
-    for (const state of this.#readings.values()) {
-      if (state.phase !== 'ready' || state.reading.paused) continue
-      if (!state.source || state.source.until < now) {
-        this.#run(this.#findLeader(state.reading, state))
-        continue
-      }
-      const group = ready.get(state.source.node)
-      if (group) group.push(state)
-      else ready.set(state.source.node, [state])
-    }
-    for (const [node, group] of ready) {
-      const source = this.#sourceOf(node)
-      if (source.isAsked) continue
-      if (source.restsUntil > now) this.#scheduleIn(source.restsUntil - now)
-      else this.#run(this.#fetch(source, group))
-    }
-  }
-
-  #scheduleIn(ms: number): void {
-    this.#cancelRest ??= this.#options.clock.after(Math.ceil(ms), () => {
-      this.#cancelRest = null
-      this.#schedule()
-    })
-  }
-
-  async #findLeader(reading: Reading, state: ReadingState): Promise<void> {
-    const { brokers, clock } = this.#options
-    state.phase = 'asked'
-    try {
-      const node = await brokers.leader(reading.tp)
-      state.source = { node, until: clock.monotonic() + leaderAgeMs, isReplica: false }
-      state.phase = 'ready'
-      this.#schedule()
-    } catch (error) {
-      await this.#recover([reading], error)
-    }
-  }
-
-  /** Readings of one partition share an answer if they are at one offset; the others wait for the next fetch. */
-  async #fetch(source: Source, ready: readonly ReadingState[]): Promise<void> {
-    const beganAt = this.#options.clock.monotonic()
-    const fetch = source.begin()
-    const asked = ready.filter(state => {
-      const { reading, mark } = state
-      if (!fetch.add(reading.tp, reading.offset, mark)) return false
-      state.phase = 'asked'
-      if (state.life !== reading.life) state.isTold = false
-      state.life = reading.life
-      return true
-    })
-    if (asked.length < ready.length) for (const state of asked) this.#toTheEnd(state.reading, state)
-    const { alone, session } = source
-    const limits = { ...this.#limits(asked), alone, waitMs: asked.length < ready.length ? shortWaitMs : this.#waitMs() }
-    let found = 0
-    let isMoreThere = false
-    try {
-      const answers = await fetchCommitted(request => session.fetch(request), fetch.places, limits)
-      for (const place of fetch.places) {
-        const answer = answers.get(place)
-        if (answer?.ok) {
-          found += answer.records.length
-          isMoreThere ||= answer.next < answer.highWatermark
-        } else if (answer) this.#run(this.#recover(readingsAt(asked, place), answer.error))
-      }
-      for (const state of asked) {
-        const place = source.placeOf(state.reading.tp)
-        const answer = answers.get(place)
-        if (answer?.ok !== false) this.#take(state, place.offset, answer, session.highWatermark(place.tp))
-      }
-    } catch (error) {
-      this.#run(
-        this.#recover(
-          asked.map(({ reading }) => reading),
-          error,
-        ),
-      )
-    }
-    source.end()
-    if (found > 0 && found < fewRecords && !isMoreThere) source.restsUntil = beganAt + paceMs
+  /** Has it part in the fetches that it is ready for, and in no others. */
+  #place(state: ReadingState): void {
+    const { reading, phase, from } = state
+    const isWanted = this.#readings.get(reading) === state && phase === 'ready' && !reading.paused
+    const source = isWanted && from ? this.#sourceOf(from.node) : null
+    if (state.source !== source) state.source?.leave(state)
+    source?.want(state)
+    state.source = source
+    if (source && state.isBehind) source.isHurried = true
+    if (!isWanted) return
+    if (!from || from.until < this.#options.clock.monotonic()) this.#leaderless.add(state)
     this.#schedule()
   }
 
-  #sourceOf(node: number): Source {
+  #fetchAll(): void {
+    const now = this.#options.clock.monotonic()
+    this.#lookForLeaders(now)
+    for (const source of this.#sources.values()) {
+      if (!source.isWanted || source.isAsked) continue
+      if (source.restsUntil > now && !source.isHurried) this.#wakeAt(source.restsUntil)
+      else this.#run(this.#fetch(source))
+    }
+  }
+
+  #lookForLeaders(now: number): void {
+    if (this.#looksAt <= now) {
+      this.#looksAt = now + lookMs
+      for (const state of this.#readings.values()) {
+        if (state.source && state.from!.until < now) this.#leaderless.add(state)
+      }
+    }
+    for (const state of this.#leaderless) if (!state.isSought) this.#run(this.#findLeader(state))
+    this.#leaderless.clear()
+  }
+
+  #wakeAt(instant: number): void {
+    if (instant >= this.#wakesAt) return
+    const { clock } = this.#options
+    this.#cancelWake?.()
+    this.#wakesAt = instant
+    this.#cancelWake = clock.after(Math.ceil(instant - clock.monotonic()), () => {
+      this.#wakesAt = Number.POSITIVE_INFINITY
+      this.#schedule()
+    })
+  }
+
+  async #findLeader(state: ReadingState): Promise<void> {
+    const { brokers, clock } = this.#options
+    state.isSought = true
+    try {
+      const node = await brokers.leader(state.reading.tp)
+      state.from = { node, until: clock.monotonic() + leaderAgeMs, isReplica: false }
+      this.#place(state)
+    } catch (error) {
+      await this.#recover([state], error)
+    } finally {
+      state.isSought = false
+    }
+  }
+
+  async #fetch(source: Source<ReadingState>): Promise<void> {
+    const beganAt = this.#options.clock.monotonic()
+    source.isAsked = true
+    source.isHurried = false
+    const mustOthersWait = source.begin()
+    const isStillThere = (state: ReadingState) => state.source === source
+    let found = 0
+    let isMoreThere = false
+    try {
+      const answers = await source.fetch({ ...this.#limits(), waitMs: mustOthersWait ? shortWaitMs : this.#waitMs() })
+      for (const [place, answer] of answers) {
+        if (answer.ok) {
+          found += answer.records.length
+          isMoreThere ||= answer.next < answer.highWatermark
+          for (const state of source.askedAt(place)) this.#take(state, place.offset, answer)
+        } else this.#run(this.#recover(source.askedAt(place).filter(isStillThere), answer.error))
+      }
+      this.#tellTheRest(source, answers)
+    } catch (error) {
+      this.#run(this.#recover(source.asked.filter(isStillThere), error))
+    }
+    source.isAsked = false
+    const answeredAt = this.#options.clock.monotonic()
+    if (found > 0) this.#stirredAt = answeredAt
+    if (found > 0 && !isMoreThere && !source.hasPassedOver) {
+      const collectMs = ((answeredAt - source.answeredAt) * worthFetching) / found
+      const longestMs = this.#isBehind ? busyPaceMs : longestPaceMs
+      source.restsUntil = this.#together(source, beganAt + Math.min(longestMs, collectMs))
+    }
+    source.answeredAt = answeredAt
+    this.#schedule()
+  }
+
+  get #isBehind(): boolean {
+    return [...this.#readings.values()].some(({ isBehind }) => isBehind)
+  }
+
+  /** Sources that rest go on at one time, so that what they bring goes on together: a little sooner, if another one does. */
+  #together(source: Source<ReadingState>, restsUntil: number): number {
+    const sooner = Math.max(restsUntil - longestPaceMs / 2, this.#options.clock.monotonic())
+    const others = [...this.#sources.values()].filter(other => other !== source && other.restsUntil > sooner)
+    return Math.min(restsUntil, ...others.map(other => other.restsUntil))
+  }
+
+  /** Whoever was asked for and is not in the answer is told where its log ends, once. */
+  #tellTheRest(source: Source<ReadingState>, answers: ReadonlyMap<unknown, Fetched>): void {
+    for (const state of this.#unheard) {
+      const asked = source.placeOf(state)
+      if (!asked || answers.has(asked.place)) continue
+      const { offset } = asked.place
+      this.#take(state, offset, state.toldLife === state.reading.life ? null : emptyAt(offset, asked.highWatermark))
+    }
+  }
+
+  #sourceOf(node: number): Source<ReadingState> {
     const { brokers } = this.#options
     const source =
-      this.#sources.get(node) ?? new Source(request => brokers.ask({ node }, fetchRecords, request, { line: 'fetch' }))
+      this.#sources.get(node) ??
+      new Source<ReadingState>(request => brokers.ask({ node }, fetchRecords, request, { line: 'fetch' }))
     this.#sources.set(node, source)
     return source
   }
 
   /** Who names its rack may be sent to a replica in place of an answer. */
-  #limits(asked: readonly ReadingState[]) {
+  #limits() {
     const { clock, rack = '' } = this.#options
-    const now = clock.monotonic()
-    const leadersOnly = rack !== '' && asked.some(({ leadersUntil }) => leadersUntil > now)
     const roomPerPartition = Math.max(roomAtLeast, Math.min(roomAtMost, roomInAll / this.#readings.size))
-    return { bytesPerPartition, roomPerPartition, rack: leadersOnly ? '' : rack }
+    return { bytesPerPartition, roomPerPartition, rack: this.#leadersUntil > clock.monotonic() ? '' : rack }
   }
 
   #waitMs(): number {
-    const soon = this.#options.clock.monotonic() - longWaitMs
-    for (const { phase, busySince } of this.#readings.values()) {
-      if (phase === 'busy' && busySince > soon) return shortWaitMs
-    }
-    return longWaitMs
+    const now = this.#options.clock.monotonic()
+    if ([...this.#busy].some(({ busySince }) => busySince > now - longWaitMs)) return shortWaitMs
+    return now - this.#stirredAt > idleAfterMs ? idleWaitMs : longWaitMs
   }
 
-  /**
-   * @param fetched missing: there is nothing new
-   * @param highWatermark null: the broker has not told it yet
-   */
-  #take(state: ReadingState, from: number, fetched: FetchedRecords | undefined, highWatermark: number | null): void {
+  /** @param answer null: there is nothing new, or nothing is known yet */
+  #take(state: ReadingState, offset: number, answer: FetchedRecords | null): void {
     const { reading } = state
-    if (this.#readings.get(reading) !== state) return
-    state.phase = 'ready'
-    if (reading.offset !== from || reading.life !== state.life) return // it was moved meanwhile
+    if (this.#readings.get(reading) !== state || state.phase !== 'ready') return
+    if (reading.offset !== offset || reading.life !== state.life) {
+      this.#place(state) // it was moved meanwhile
+      return
+    }
     state.failures = 0
     state.trouble = null
-    if (state.told.size > 0) state.told.clear()
-    const answer = fetched ?? (state.isTold ? null : emptyAt(from, highWatermark))
+    state.told.clear()
+    if (state.toldLife === reading.life) this.#unheard.delete(state)
     if (!answer) return
-    state.isTold = true
+    state.toldLife = reading.life
+    this.#unheard.delete(state)
     if (answer.preferredReplica >= 0) this.#readFrom(answer.preferredReplica, state)
-    if (answer.next > from) this.#toTheEnd(reading, state)
     reading.offset = answer.next
-    const taken = reading.take(answer, from)
+    state.isBehind = answer.next < answer.highWatermark
+    const taken = reading.take(answer, offset)
     if (taken && answer.records.length > 0) this.#untilTaken(state, taken)
+    this.#place(state)
   }
 
   #readFrom(replica: number, state: ReadingState): void {
-    state.source = { node: replica, until: this.#options.clock.monotonic() + replicaAgeMs, isReplica: true }
-  }
-
-  /** A broker fills its answer in the order of the request, so the first places go round. */
-  #toTheEnd(reading: Reading, state: ReadingState): void {
-    this.#readings.delete(reading)
-    this.#readings.set(reading, state)
+    state.from = { node: replica, until: this.#options.clock.monotonic() + replicaAgeMs, isReplica: true }
   }
 
   #untilTaken(state: ReadingState, taken: Promise<void>): void {
     state.phase = 'busy'
     state.busySince = this.#options.clock.monotonic()
+    this.#busy.add(state)
     void taken.then(() => {
       state.phase = 'ready'
-      this.#schedule()
+      this.#busy.delete(state)
+      this.#place(state)
     })
   }
 
   /** Asks the leader for what a replica cannot answer; partitions for which the leader has no answer either rest. */
-  async #recover(troubled: readonly Reading[], error: unknown): Promise<void> {
-    const still = troubled.filter(reading => this.#readings.has(reading))
-    const ofReplicas = still.filter(reading => this.#readings.get(reading)!.source?.isReplica)
-    const ofLeaders = still.filter(reading => !ofReplicas.includes(reading))
-    for (const reading of ofReplicas) this.#leaveReplica(this.#readings.get(reading)!)
-    if (ofReplicas.length > 0) this.#schedule()
+  async #recover(troubled: readonly ReadingState[], error: unknown): Promise<void> {
+    const still = troubled.filter(state => this.#readings.get(state.reading) === state && state.phase === 'ready')
+    const ofReplicas = still.filter(({ from }) => from?.isReplica)
+    const ofLeaders = still.filter(({ from }) => !from?.isReplica)
+    for (const state of ofReplicas) this.#leaveReplica(state)
     if (ofLeaders.length > 0) await this.#recoverFromLeader(ofLeaders, error)
   }
 
   #leaveReplica(state: ReadingState): void {
-    state.source = null
-    state.leadersUntil = this.#options.clock.monotonic() + replicaAgeMs
-    state.phase = 'ready'
+    state.from = null
+    this.#leadersUntil = this.#options.clock.monotonic() + replicaAgeMs
+    this.#place(state)
   }
 
   /** Lets them try again after a while; where a log was cut or made anew, from where they say then. */
-  async #recoverFromLeader(troubled: readonly Reading[], error: unknown): Promise<void> {
-    const states = troubled.map(reading => this.#readings.get(reading)!)
+  async #recoverFromLeader(states: readonly ReadingState[], error: unknown): Promise<void> {
+    const { clock } = this.#options
     for (const state of states) {
       state.phase = 'resting'
-      state.source = null
+      state.from = null
       state.failures++
-      state.trouble = { text: textOf(error), since: state.trouble?.since ?? this.#options.clock.monotonic() }
+      state.trouble = { text: textOf(error), since: state.trouble?.since ?? clock.monotonic() }
+      this.#unheard.add(state)
+      this.#place(state)
     }
-    if (errorTypeOf(error) === unknownPartition) for (const reading of troubled) reading.gone?.(error as Error)
+    if (errorTypeOf(error) === unknownPartition) for (const { reading } of states) reading.gone?.(error as Error)
+    const lasting = passes(error) ? states.filter(state => this.#lasts(state)) : states
     this.#tell(
-      troubled.map((reading, i) => ({ name: nameOf(reading.tp), told: states[i]!.told })),
+      lasting.map(({ reading, told }) => ({ name: nameOf(reading.tp), told })),
       error,
     )
-    await this.#rest(Math.max(1, ...states.map(({ failures }) => failures)))
-    for (const [i, reading] of troubled.entries()) {
-      if (errorTypeOf(error) === 'OFFSET_OUT_OF_RANGE') await this.#relocate(reading).catch(() => {}) // asked again
-      states[i]!.phase = 'ready'
+    await this.#rest(Math.max(...states.map(({ failures }) => failures)))
+    for (const state of states) {
+      if (errorTypeOf(error) === 'OFFSET_OUT_OF_RANGE') await this.#relocate(state.reading).catch(() => {}) // asked again
+      state.phase = 'ready'
+      this.#place(state)
     }
-    this.#schedule()
   }
 
   async #relocate(reading: Reading): Promise<void> {
@@ -345,21 +409,18 @@ export class Fetcher {
 const emptyAt = (next: number, highWatermark: number | null): FetchedRecords | null =>
   highWatermark === null ? null : { ok: true, records: [], next, highWatermark, preferredReplica: -1 }
 
-const readingsAt = (asked: readonly ReadingState[], { tp }: FetchPosition): Reading[] =>
-  asked.flatMap(({ reading }) =>
-    reading.tp.topic === tp.topic && reading.tp.partition === tp.partition ? reading : [],
-  )
-
 function newState(reading: Reading): ReadingState {
-  const busySince = Number.NEGATIVE_INFINITY
   return {
     reading,
     phase: 'ready',
-    life: 0,
-    isTold: false,
+    askedOf: null,
+    life: null,
+    toldLife: null,
+    from: null,
+    isBehind: false,
     source: null,
-    leadersUntil: 0,
-    busySince,
+    isSought: false,
+    busySince: Number.NEGATIVE_INFINITY,
     failures: 0,
     trouble: null,
     told: new Set(),

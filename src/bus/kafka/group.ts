@@ -185,6 +185,7 @@ function cursorOf(fetcher: Fetcher, reading: Reading) {
     },
     pause() {
       reading.paused = true
+      fetcher.read(reading)
     },
     resume() {
       reading.paused = false

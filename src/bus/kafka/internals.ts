@@ -10,7 +10,7 @@ interface InternalRequestQueue {
 interface InternalConnection {
   isConnected(): boolean
   connect(): Promise<unknown>
-  /** What was read of an answer so far; a new answer begins with its length, 4 bytes. */
+  /** The part of an answer that was read so far; a new answer begins with its length, 4 bytes. */
   chunks: Buffer[]
   bytesBuffered: number
   bytesNeeded: number

@@ -1,7 +1,7 @@
 import { BusUnavailable } from '../errors.ts'
 import { ProtocolError, Unanswered } from '../wire/errors.ts'
 
-/** What brokers answer while they look for the one that knows, or that one still reads what it has to know. */
+/** Brokers answer so while they look for the one that knows, or while that one still reads what it has to know. */
 export const passing: ReadonlySet<string> = new Set([
   'NOT_COORDINATOR',
   'COORDINATOR_NOT_AVAILABLE',

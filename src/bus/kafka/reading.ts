@@ -7,7 +7,7 @@ export interface Reading {
   readonly tp: TopicPartition
   /** Where the next fetch begins. */
   offset: number
-  /** Whose fetches it takes: what was asked for in an earlier life it does not, be it from the same place. */
+  /** Fetches of this life are taken; those of an earlier one are not, be they from the same place. */
   life: number
   paused: boolean
   /**

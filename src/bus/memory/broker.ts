@@ -124,7 +124,7 @@ export class MemoryBroker {
     return parts
   }
 
-  /** Whose transactions are open. */
+  /** Names those whose transactions are open. */
   openTransactions(): string[] {
     return [...this.#open.keys()]
   }

@@ -21,7 +21,7 @@ export class LogCursor {
   readonly #options: CursorOptions
   readonly #unwatch: () => void
   #position = 0
-  /** Whose fetches are delivered. */
+  /** Only fetches of this life are delivered. */
   #life = 0
   #paused = true
   #closed = false

@@ -1,9 +1,9 @@
 import type { Backlog } from '../port.ts'
 
 export interface SharedBacklogOptions {
-  /** What all sessions of the process may hold together. */
+  /** All sessions of the process may hold this much together. */
   inAll: Backlog
-  /** What one session may hold at most. */
+  /** One session may hold this much at most. */
   atMost: Backlog
 }
 

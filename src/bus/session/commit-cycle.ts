@@ -24,6 +24,8 @@ export interface Participant {
  * CONCURRENT_TRANSACTIONS.
  */
 const pauseAfterCommit = 3
+/** Results wait so long for intents to go with: a transaction costs the same with both. */
+const patienceMs = 30
 
 /**
  * One transaction at a time for what its participants have to commit: those of all of a process's partitions, or one
@@ -32,6 +34,8 @@ const pauseAfterCommit = 3
 export class CommitCycle {
   readonly #options: CommitCycleOptions
   #due = new Set<Participant>()
+  /** The next commit begins no sooner, in monotonic milliseconds. */
+  #dueAt = Number.POSITIVE_INFINITY
   #running: ReadonlySet<Participant> = new Set()
   #cancelTimer: (() => void) | null = null
   #lastStart = Number.NEGATIVE_INFINITY
@@ -43,9 +47,19 @@ export class CommitCycle {
     this.#options = options
   }
 
-  /** The participant has something to commit. */
-  request(participant: Participant): void {
+  /**
+   * The participant has something to commit.
+   * @param isUrgent whether somebody waits for it; else it goes with what is urgent, or after a while
+   */
+  request(participant: Participant, isUrgent: boolean): void {
+    const { clock } = this.#options
+    if (this.#due.size === 0) this.#dueAt = Number.POSITIVE_INFINITY
     this.#due.add(participant)
+    const dueAt = clock.monotonic() + (isUrgent ? 0 : patienceMs)
+    if (dueAt >= this.#dueAt) return
+    this.#dueAt = dueAt
+    this.#cancelTimer?.()
+    this.#cancelTimer = null
     this.#schedule()
   }
 
@@ -69,7 +83,7 @@ export class CommitCycle {
   #schedule(): void {
     if (this.#held || this.#failed || this.#cancelTimer || this.#running.size > 0 || this.#due.size === 0) return
     const { clock, interval } = this.#options
-    const due = Math.max(this.#lastStart + interval(), this.#lastEnd + pauseAfterCommit)
+    const due = Math.max(this.#dueAt, this.#lastStart + interval(), this.#lastEnd + pauseAfterCommit)
     this.#cancelTimer = clock.after(Math.max(0, due - clock.monotonic()), () => {
       this.#cancelTimer = null
       if (this.#due.size > 0) void this.#run()

@@ -1,6 +1,6 @@
 import type { BusRecord, OutgoingRecord, TopicPartition } from '../port.ts'
 
-/** What an adapter has to offer for a partition's life; everything else about sessions is the same on every adapter. */
+/** An adapter has to offer this for a partition's life; everything else about sessions is the same on every adapter. */
 
 /** One epoch of one partition's ownership. */
 export interface PartitionDriver {

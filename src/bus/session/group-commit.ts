@@ -21,9 +21,18 @@ interface Cycle {
   waiters: (() => void)[]
   /** Something changed that is in none of the lists. */
   touched: boolean
+  /** Somebody waits for it who cannot go on without. */
+  isUrgent: boolean
 }
 
-const emptyCycle = (): Cycle => ({ records: [], settled: [], intents: [], waiters: [], touched: false })
+const emptyCycle = (): Cycle => ({
+  records: [],
+  settled: [],
+  intents: [],
+  waiters: [],
+  touched: false,
+  isUrgent: false,
+})
 
 /**
  * GroupCommit is what one session has to commit, and who waits for it. Everything that came together until a commit
@@ -66,11 +75,13 @@ export class GroupCommit implements Participant {
   }
 
   /** Resolves when everything said so far is committed, or when there will be no more commit. */
-  next(): Promise<void> {
+  next(isUrgent = false): Promise<void> {
     if (this.#stopped || !this.busy) return Promise.resolve()
     return new Promise(resolve => {
       const cycle = this.#isClean(this.#next) && this.#running ? this.#running : this.#next
       cycle.waiters.push(resolve)
+      cycle.isUrgent ||= isUrgent
+      if (isUrgent) this.#schedule()
     })
   }
 
@@ -95,6 +106,7 @@ export class GroupCommit implements Participant {
       }
       const cancel = this.#options.clock.after(ms, done)
       this.#idleChecks.push(check)
+      this.#schedule()
       check()
     })
   }
@@ -135,7 +147,14 @@ export class GroupCommit implements Participant {
   }
 
   #schedule(): void {
-    if (!this.#stopped && !this.#running && !this.#isClean(this.#next)) this.#options.cycle.request(this)
+    if (!this.#stopped && !this.#running && !this.#isClean(this.#next)) {
+      this.#options.cycle.request(this, this.#isUrgent)
+    }
+  }
+
+  get #isUrgent(): boolean {
+    const { intents, isUrgent } = this.#next
+    return isUrgent || intents.length > 0 || this.#idleChecks.length > 0
   }
 
   #checkIdle(): void {

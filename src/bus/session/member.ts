@@ -61,7 +61,7 @@ export class GroupError extends Error {
 
 export interface GroupMemberOptions {
   transport: GroupTransport
-  /** What this process consumes; other members of the group may consume others. */
+  /** The topics that this process consumes; other members of the group may consume others. */
   topics: readonly string[]
   events: Pick<GroupEvents, 'joining' | 'entering' | 'notLetIn' | 'assigned'>
   clock: Clock
@@ -155,7 +155,7 @@ export class GroupMember {
     return this.#total
   }
 
-  /** Which topics of its own the last assignment leaves out, but for what is given to this process, and why. */
+  /** Names the topics of its own that the last assignment leaves out, but for what is given to this process, and says why. */
   get unread(): readonly string[] {
     return this.#unread
   }

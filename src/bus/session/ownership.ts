@@ -1,24 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import pLimit from 'p-limit'
-import { type Clock, limited, sleep } from '../../clock.ts'
+import { limited, sleep } from '../../clock.ts'
 import type { SessionStage, Telemetry } from '../../telemetry/events.ts'
-import { BusUnavailable } from '../errors.ts'
 import type { Backlog, Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
 import { SharedBacklog } from './backlog.ts'
 import { unpackCheckpoint } from './checkpoint.ts'
 import { CommitCycle } from './commit-cycle.ts'
 import type { Batch, Committed, GroupDriver, GroupEvents, LogEnds, Part, PartitionDriver } from './driver.ts'
+import { FirstStart, type FirstStartOptions } from './first-start.ts'
 import { Ledger } from './ledger.ts'
 import { PartitionSession } from './session.ts'
 
-export interface OwnershipOptions {
+export interface OwnershipOptions extends FirstStartOptions {
   listener: SessionListener
   telemetry: Telemetry
-  clock: Clock
-  groupId: string
   drainMs: number
-  /** Where the group starts on a topic of which it has no checkpoint; `fail` refuses one that is not empty. */
-  startFrom: 'earliest' | 'latest' | 'fail'
   /** Whether to go on where records that were not worked on yet are gone from the log. */
   onDataLoss: 'continue' | 'fail'
   /** Offsets below its checkpoint that a topic's sessions read again. */
@@ -37,18 +33,13 @@ const reopenAfterFailure = 500
 const finishCheckMs = 50
 /** How long leaving may take: with connections to brokers that are away or frozen it could take minutes. */
 const leaveLimitMs = 3_000
-/** Another process that starts at the same time may be about to commit where the group begins. */
-const firstStartPatienceMs = 3_000
-const firstStartCheckMs = 250
-/** A group that is new waits for more members before it lets any begin (group.initial.rebalance.delay.ms, 3 s and more). */
-const firstRoundPatienceMs = 60_000
 /** A leader that was just elected may not know the log's end yet. */
 const shortLogPatienceMs = 5_000
 /** Taking over is a dozen requests: not all partitions at once. */
 const openAtOnce = 8
 const leastCommitInterval = 20
 const commitIntervalPerSession = 2
-/** What this process may hold undone in memory, and one of its sessions. */
+/** The most that this process holds undone in memory, and that one of its sessions does. */
 const backlogInAll: Backlog = { records: 16_000, bytes: 64 << 20 }
 const backlogAtMost: Backlog = { records: 4_000, bytes: 16 << 20 }
 
@@ -80,8 +71,7 @@ export class Ownership implements GroupEvents, Membership {
   readonly #ledgers = new Map<string, Ledger>()
   readonly #opening = pLimit(openAtOnce)
   readonly #backlog: SharedBacklog
-  /** Where each partition's log ended when the group first started on its topic; only those start where kafka.startFrom says. */
-  readonly #endsAtFirst = new Map<string, number>()
+  readonly #firstStart: FirstStart
   #group!: GroupDriver
   /** The cycle of the sessions that commit together. */
   #cycle: CommitCycle | null = null
@@ -94,6 +84,7 @@ export class Ownership implements GroupEvents, Membership {
 
   constructor(options: OwnershipOptions) {
     this.#options = options
+    this.#firstStart = new FirstStart(options)
     this.#backlog = new SharedBacklog({ inAll: options.backlog ?? backlogInAll, atMost: backlogAtMost })
   }
 
@@ -105,42 +96,7 @@ export class Ownership implements GroupEvents, Membership {
   /** Called once, before the group is joined. @throws Error when kafka.startFrom forbids to begin */
   async attach(group: GroupDriver, topics: readonly string[]): Promise<void> {
     this.#group = group
-    for (const topic of topics) {
-      for (const partition of await this.#fresh(topic)) this.#endsAtFirst.set(keyOf(partition), partition.high)
-    }
-  }
-
-  /**
-   * Tells where the topic's partitions end if the group first starts on it, at their ends; none where it started long
-   * ago, so that a partition without a checkpoint is one that was added. Other processes may start at the same time:
-   * whoever was first has decided where, and its checkpoints are waited for.
-   */
-  async #fresh(topic: string): Promise<readonly LogEnds[]> {
-    const { startFrom, clock } = this.#options
-    const started = clock.monotonic()
-    let ends: readonly LogEnds[] | null = null
-    for (; ; await sleep(clock, firstStartCheckMs)) {
-      const partitions = await this.#group.history(topic)
-      if (partitions.length === 0) throw unseen(topic)
-      const known = partitions.filter(partition => partition.known).length
-      if (startFrom === 'earliest' || known === partitions.length || (known > 0 && startFrom === 'fail')) return []
-      if (known === 0) ends ??= await Promise.all(partitions.map(tp => this.#group.ends(tp)))
-      if (startFrom === 'fail' && ends?.every(({ low, high }) => low === high)) return []
-      // asked behind the ends: a member that is not there yet begins no earlier
-      const isAlone = !(await this.#group.hasMembers())
-      if (startFrom === 'latest' && known === 0 && isAlone) return ends!
-      if (clock.monotonic() - started < (isAlone ? firstStartPatienceMs : firstRoundPatienceMs)) continue
-      if (startFrom === 'fail') throw this.#refusal(topic)
-      return ends ?? []
-    }
-  }
-
-  #refusal(topic: string): Error {
-    return new Error(
-      `the group ${this.#options.groupId} has no checkpoint on ${topic}, which is not empty. If kafka.groupId is not the ` +
-        'one that was used before, correct it: everything in the topic would be sent again. If this is the first start, ' +
-        'set kafka.startFrom to earliest, or to latest to leave unsent what is there',
-    )
+    await this.#firstStart.decide(group, topics)
   }
 
   leaseUntil(): number {
@@ -331,7 +287,7 @@ export class Ownership implements GroupEvents, Membership {
       leased,
       finishing,
       backlog: this.#backlog.share(),
-      startAt: low => this.#startAt(slot.tp, low),
+      startAt: low => this.#firstStart.offsetOf(slot.tp, low),
       shortTo: (end, high) => this.#shortTo(slot, end, high),
       lookBackMs: this.#options.lookBackMs ?? Number.POSITIVE_INFINITY,
       dataLost: count => this.#dataLost(slot.tp, count),
@@ -440,12 +396,6 @@ export class Ownership implements GroupEvents, Membership {
     return ledger
   }
 
-  /** Tells where a partition without a checkpoint starts: one that was added, at its beginning. */
-  #startAt(tp: TopicPartition, low: number): number {
-    const end = this.#options.startFrom === 'latest' ? this.#endsAtFirst.get(keyOf(tp)) : undefined
-    return Math.max(low, end ?? low) // what has come since is sent, however late the partition is opened
-  }
-
   /** Up to where a log that ends at `high` is what was read up to `end`. @throws Error while that is unsure */
   #shortTo(slot: Slot, end: number, high: number): number {
     const stays = Math.min(end, slot.cutTo ?? end) // however far it was written again since it was cut
@@ -472,11 +422,5 @@ export class Ownership implements GroupEvents, Membership {
     throw error
   }
 }
-
-const unseen = (topic: string) =>
-  new BusUnavailable(
-    `no partition of ${topic} can be seen now: it is looked for again. If that lasts, create the topic, or grant this ` +
-      'client the right Describe on it',
-  )
 
 const seqOf = (committed: Committed | null) => committed && unpackCheckpoint(committed.offset, committed.metadata).seq

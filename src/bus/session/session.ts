@@ -1,24 +1,16 @@
 import type { Clock } from '../../clock.ts'
 import type { SessionStage } from '../../telemetry/events.ts'
 import type { Backlog, BusRecord, OutgoingRecord, Session, SessionListener } from '../port.ts'
-import { headerPairs } from '../record-headers.ts'
 import type { BacklogShare } from './backlog.ts'
 import { type Checkpoint, packCheckpoint, unpackCheckpoint } from './checkpoint.ts'
 import type { CommitCycle } from './commit-cycle.ts'
 import { Detour } from './detour.ts'
 import type { Batch, Committed, Part, PartitionDriver } from './driver.ts'
 import { GroupCommit } from './group-commit.ts'
+import { IntentTimes } from './intent-times.ts'
 import type { Ledger } from './ledger.ts'
+import { UndoneRecords } from './undone-records.ts'
 import { DONE, IN_DOUBT, INTENT, NEW, Window, windowSize } from './window.ts'
-
-/** The memory that the structures of a record, and of each of its headers, take. */
-const structureBytes = 200
-
-function sizeOf({ key, value, headers }: BusRecord): number {
-  let bytes = structureBytes + (key?.length ?? 0) + (value?.length ?? 0)
-  for (const [name, content] of headerPairs(headers)) bytes += structureBytes + name.length + content.length
-  return bytes
-}
 
 interface Arrived {
   history: BusRecord[]
@@ -38,7 +30,7 @@ export interface SessionOptions {
   clock: Clock
   /** Commits, perhaps together with other sessions. */
   cycle: CommitCycle
-  /** What the session may hold undone in memory. */
+  /** Its part of what the process may hold undone in memory. */
   backlog: BacklogShare
   /** Offsets below the checkpoint that are read again for the listener's history. */
   lookBack: number
@@ -90,8 +82,7 @@ export class PartitionSession implements Session {
   /** The base of the last commit that was formed. */
   #committedBase = 0
   #uncheckedUntil = 0
-  /** Since when offsets were intents, milliseconds since 1970, the longest first; some of them are none any more. */
-  readonly #intentsSince = new Map<number, number>()
+  readonly #intentTimes = new IntentTimes()
   #held = false
   #paused = true
   /** Fetched, but beyond the window. */
@@ -99,13 +90,13 @@ export class PartitionSession implements Session {
   /** Records whose POST an earlier session of this process made: kept in case it turns out not to have been sent. */
   readonly #carried = new Map<number, BusRecord>()
   readonly #detour = new Detour()
-  /** Bytes of each undone record that is in memory; 0: it is not. */
-  readonly #sizes = new Uint32Array(windowSize)
+  readonly #undone: UndoneRecords
 
   constructor(options: SessionOptions) {
     this.topic = options.topic
     this.partition = options.partition
     this.#options = options
+    this.#undone = new UndoneRecords(options.backlog)
     this.#commits = new GroupCommit({
       clock: options.clock,
       cycle: options.cycle,
@@ -255,22 +246,13 @@ export class PartitionSession implements Session {
 
   #sinceOf({ window, intentsSince }: Checkpoint): void {
     for (let offset = window.base; offset < window.base + window.length; offset++) {
-      if (this.#mayBePosted(offset)) this.#intentsSince.set(offset, intentsSince)
+      if (this.#mayBePosted(offset)) this.#intentTimes.set(offset, intentsSince)
     }
   }
 
   #mayBePosted(offset: number): boolean {
     const state = this.#window.get(offset)
     return state === INTENT || state === IN_DOUBT
-  }
-
-  /** Since when the oldest intent has stood; 0: there is none, or that is unknown. */
-  #oldestIntent(): number {
-    for (const [offset, since] of this.#intentsSince) {
-      if (this.#mayBePosted(offset)) return since
-      this.#intentsSince.delete(offset)
-    }
-    return 0
   }
 
   /** @returns false when the batch does not continue where the session stands: seek to `position`. */
@@ -283,7 +265,7 @@ export class PartitionSession implements Session {
     this.highWatermark = batch.highWatermark
     for (const record of onward) this.#waiting.push(record)
     for (const offset of gone) this.#settle(offset, [])
-    for (const record of recalled) this.#hold(record)
+    for (const record of recalled) this.#undone.hold(record)
     if (recalled.length > 0 || gone.length > 0) this.#options.listener.recalled?.(this, recalled)
     this.#takeIn()
     return true
@@ -330,8 +312,8 @@ export class PartitionSession implements Session {
     const { listener } = this.#options
     if (arrived.history.length > 0) listener.history?.(this, arrived.history)
     if (arrived.doubts.length > 0) {
-      const since = arrived.doubts.map(({ offset }) => this.#intentsSince.get(offset) ?? 0)
-      listener.inDoubt(this, arrived.doubts, Math.min(...since))
+      const since = this.#intentTimes.earliestOf(arrived.doubts.map(({ offset }) => offset))
+      listener.inDoubt(this, arrived.doubts, since)
     }
     if (arrived.fresh.length > 0) listener.records(this, arrived.fresh)
     this.#balance()
@@ -342,23 +324,10 @@ export class PartitionSession implements Session {
     if (record.offset === this.#window.horizon) this.#window.horizon++
     if (state === DONE || state === INTENT) history.push(record)
     if (state === DONE) return
-    this.#hold(record)
+    this.#undone.hold(record)
     if (state === NEW) fresh.push(record)
     else if (state === IN_DOUBT) doubts.push(record)
     else this.#carried.set(record.offset, record)
-  }
-
-  #hold(record: BusRecord): void {
-    const size = sizeOf(record)
-    this.#sizes[record.offset % windowSize] = size
-    this.#options.backlog.hold(size)
-  }
-
-  #letGo(offset: number): void {
-    const size = this.#sizes[offset % windowSize]!
-    if (size === 0) return
-    this.#sizes[offset % windowSize] = 0
-    this.#options.backlog.letGo(size)
   }
 
   get capacity(): Backlog {
@@ -393,7 +362,7 @@ export class PartitionSession implements Session {
 
   shelve(offsets: readonly number[]): void {
     if (!this.alive) return
-    for (const offset of offsets) if (this.#window.get(offset) === NEW) this.#letGo(offset)
+    for (const offset of offsets) if (this.#window.get(offset) === NEW) this.#undone.letGo(offset)
     this.#balance()
   }
 
@@ -408,7 +377,7 @@ export class PartitionSession implements Session {
 
   #isShelved(offset: number): boolean {
     const { base, horizon } = this.#window
-    return offset >= base && offset < horizon && this.#window.get(offset) === NEW && !this.#sizes[offset % windowSize]
+    return offset >= base && offset < horizon && this.#window.get(offset) === NEW && !this.#undone.has(offset)
   }
 
   intend(offsets: readonly number[]): Promise<boolean> {
@@ -416,8 +385,7 @@ export class PartitionSession implements Session {
     const now = this.#options.clock.now()
     for (const offset of offsets) {
       this.#window.set(offset, INTENT)
-      this.#intentsSince.delete(offset)
-      this.#intentsSince.set(offset, now)
+      this.#intentTimes.set(offset, now)
     }
     return this.#commits.intend(offsets)
   }
@@ -431,8 +399,8 @@ export class PartitionSession implements Session {
     this.#options.ledger.finish(offset, this, 'released')
   }
 
-  committed(): Promise<void> {
-    return this.alive ? this.#commits.next() : Promise.resolve()
+  committed(isUrgent = false): Promise<void> {
+    return this.alive ? this.#commits.next(isUrgent) : Promise.resolve()
   }
 
   /** A POST of this process ended, whichever session began it. */
@@ -462,7 +430,7 @@ export class PartitionSession implements Session {
     if (this.#window.get(offset) === DONE) return
     this.#window.set(offset, DONE)
     this.#carried.delete(offset)
-    this.#letGo(offset)
+    this.#undone.letGo(offset)
     this.#commits.settle(offset, records)
   }
 
@@ -474,7 +442,7 @@ export class PartitionSession implements Session {
     for (const number of settled) this.#options.ledger.carry(number, this.#seq)
     const { topic, partition, uncheckedUntil } = this
     const { tag } = this.#options
-    const intentsSince = this.#oldestIntent()
+    const intentsSince = this.#intentTimes.oldest(offset => this.#mayBePosted(offset))
     const metadata = packCheckpoint({ tag, seq: this.#seq, window, uncheckedUntil, intentsSince })
     return { topic, partition, records, offset: window.base, metadata }
   }

@@ -87,7 +87,7 @@ export class Brokers {
     return this.#view.partitions(topic)
   }
 
-  /** What the cluster tells of a topic now; null: there is none, or it may not be seen. */
+  /** Tells what the cluster says of a topic now; null: there is none, or it may not be seen. */
   async topic(name: string): Promise<TopicMetadata | null> {
     await this.refresh([name])
     const found = this.#view.topic(name)

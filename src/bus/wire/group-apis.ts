@@ -20,7 +20,7 @@ export interface JoinRequest extends Omit<MemberIdentity, 'generation'> {
 
 export interface JoinAnswer extends CodedAnswer {
   generation: number
-  /** Which of the protocols that were offered is the group's. */
+  /** The group's choice of the protocols that were offered. */
   protocol: string
   leader: string
   memberId: string

@@ -31,7 +31,7 @@ export async function keepProgress<T>(
   }
 }
 
-/** Which of these the group's coordinator does not have, once no open transaction is about to change them. */
+/** Tells which of these the group's coordinator does not have, once no open transaction is about to change them. */
 export async function missingProgress(
   { brokers, groupId, patience }: { brokers: Pick<Brokers, 'ask'>; groupId: string; patience: Patience },
   offsets: readonly CommittedOffset[],

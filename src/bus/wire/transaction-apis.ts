@@ -4,7 +4,7 @@ import { type Api, type ApiDefinition, defineApi } from './api.ts'
 import type { WireReader, WireWriter } from './fields.ts'
 import { type BrokerAnswer, byTopic, readPartitionCodes, refusalIn, writePartitions } from './partition-codes.ts'
 
-/** Whose transaction a request is about. */
+/** Owned names the producer whose transaction a request is about. */
 export interface Owned extends ProducerIdentity {
   transactionalId: string
 }

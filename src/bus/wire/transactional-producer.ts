@@ -17,7 +17,7 @@ export interface TransactionalProducerOptions {
   clock: Clock
   /** Whoever initialises the same one later takes over from this producer. */
   transactionalId: string
-  /** Whose progress is committed. */
+  /** The progress that is committed is this group's. */
   groupId: string
   compression: Compression
   limits: RecordLimits

@@ -28,7 +28,7 @@ export const configPrint = command({
 
 const nameFlag: Flag<string> = {
   value: 'NAME',
-  help: 'A setting or its variable, or the beginning of several; all of them when left out.',
+  help: 'A setting or its variable, or the beginning or last part of several; all of them when left out.',
   bare: true,
   read: given => given,
 }
@@ -36,7 +36,8 @@ const nameFlag: Flag<string> = {
 export const configExplain = command({
   about: [
     'Says what a setting is for, what its value may be, its default, and the variable that sets it. The beginning of a',
-    'name stands for all that begin so, such as kafka or gateway.accounts. docs/settings.md has all of them.',
+    'name stands for all that begin so, such as kafka or gateway.accounts, and its last part for all that end so, such',
+    'as brokers. docs/settings.md has all of them.',
   ].join('\n'),
   flags: { name: nameFlag, json: toggle('Prints one JSON object a line.') },
   async run({ name, json }) {

@@ -7,9 +7,9 @@ import { brokersAreNamed } from '../demo/bus.ts'
 import { goOn } from '../demo/go-on.ts'
 import { play } from '../demo/play.ts'
 import { createProgress, type ProgressDisplay } from '../demo/progress.ts'
+import { reckon } from '../demo/reckoning.ts'
 import { type RunningDemo, setStage } from '../demo/stage.ts'
 import { grouped, summaryText } from '../demo/summary.ts'
-import { judge } from '../demo/verdict.ts'
 import { command, toggle, whole } from '../framework/command.ts'
 import { untilSignal } from '../framework/signals.ts'
 import { UsageError } from '../framework/usage-error.ts'
@@ -89,9 +89,9 @@ async function showDemo(options: DemoOptions, progress: ProgressDisplay, cleanup
   interrupted.throwIfAborted()
   const seconds = (stage.audit.lastAt - started) / 1000
   if (!keep) await stage.worker.stop()
-  const verdict = judge(total, stage.audit, stage.sandbox)
-  ok = verdict.ok
-  process.stdout.write(json ? `${JSON.stringify({ ...verdict, seconds })}\n` : `\n${summaryText(verdict)}\n`)
+  const reckoning = reckon(total, stage.audit, stage.sandbox)
+  ok = reckoning.ok
+  process.stdout.write(json ? `${JSON.stringify({ ...reckoning, seconds })}\n` : `\n${summaryText(reckoning)}\n`)
   progress.say(`${grouped(total)} commands in ${seconds.toFixed(1)} s.`)
   if (!ok) progress.say(`Not all is as promised. The worker's log: ${stage.logFile}`)
   if (!keep) return ok

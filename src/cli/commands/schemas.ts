@@ -9,7 +9,7 @@ import { configFlag, settingsFrom } from '../settings.ts'
 
 const flags = { json: toggle('Prints one JSON object a line.'), config: configFlag }
 
-/** What is printed of a subject. */
+/** Row is a subject as it is printed. */
 interface Row {
   subject: string
   state: 'ok' | 'differs' | 'registered'

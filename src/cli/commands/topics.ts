@@ -40,7 +40,7 @@ export const topicsCreate = command({
   },
 })
 
-/** What is printed of a topic. */
+/** Row is a topic as it is printed. */
 interface Row {
   topic: string
   state: 'created' | 'exists' | 'differs' | 'hidden'

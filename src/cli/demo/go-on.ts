@@ -7,7 +7,7 @@ const turnMs = 500
 const lossTurns = 40
 
 /**
- * Gives whoever looks around something to see once the verdict is there: some commands a second, now and then an answer
+ * Gives whoever looks around something to see once the table is there: some commands a second, now and then an answer
  * that is lost (and no callback tells what became of its message), and a record that nobody can read. Resolves when it is interrupted; what fails is in the worker's log.
  */
 export async function goOn(stage: RunningDemo, first: number, interrupted: AbortSignal): Promise<void> {

@@ -19,7 +19,7 @@ const viber = {
 }
 const voice = { gender: 'female', language: 'uk-UA', name: 'Olena' }
 
-/** What the demo sends of each kind. */
+/** The demo sends this of each kind. */
 export const messages: { [T in SendType]: Message<T> } = {
   sms: { ...sms, sms_lifetime: 7200 },
   viber: {

@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import type { ProgressDisplay } from './progress.ts'
+import { missingStatuses } from './reckoning.ts'
 import { commandOf } from './scenario.ts'
 import type { RunningDemo } from './stage.ts'
 import { grouped, listOf } from './summary.ts'
-import { missingStatuses } from './verdict.ts'
 
 export interface PlayOptions {
   /** How many commands. */

@@ -21,7 +21,7 @@ export interface StageOptions {
   /** Gets the settings' file and the worker's log. */
   folder: string
   say: (line: string) => void
-  /** What ends the parts, in the order in which they were started. */
+  /** Each ends a part, in the order in which they were started. */
   cleanups: (() => Promise<unknown>)[]
 }
 

@@ -1,9 +1,9 @@
 import { styleText } from 'node:util'
-import type { CountByName, Verdict } from './verdict.ts'
+import type { CountByName, Reckoning } from './reckoning.ts'
 
-/** The verdict for people: a table that adds up, and what it proves. */
-export function summaryText(verdict: Verdict): string {
-  const { results, gateway, statuses, strays } = verdict
+/** The reckoning for people: a table that adds up, and what it proves. */
+export function summaryText(reckoning: Reckoning): string {
+  const { results, gateway, statuses, strays } = reckoning
   const checks = [
     check(
       results.missing + results.moreThanOneFinal === 0,
@@ -21,7 +21,9 @@ export function summaryText(verdict: Verdict): string {
     ),
     ...(strays > 0 ? [check(false, `topics: ${grouped(strays)} records that nobody can account for`)] : []),
   ]
-  return [...tableOf(verdict), '', ...refusals(results.errorCodes), ...doubts(results.afterDoubt), ...checks].join('\n')
+  return [...tableOf(reckoning), '', ...refusals(results.errorCodes), ...doubts(results.afterDoubt), ...checks].join(
+    '\n',
+  )
 }
 
 export function grouped(number: number): string {
@@ -34,7 +36,7 @@ export function listOf(counts: CountByName): string {
   return parts.join(', ') || 'none yet'
 }
 
-function tableOf({ kinds, commands, results, statuses }: Verdict): string[] {
+function tableOf({ kinds, commands, results, statuses }: Reckoning): string[] {
   const outcomes = Object.keys(results.outcomes)
   const states = Object.keys(statuses.states)
   const rowOf = (name: string, all: number, ofOutcome: CountByName, ofState: CountByName) => [

@@ -28,7 +28,7 @@ export interface Facts {
 
 export type FactName = keyof Facts
 
-/** What is said of checks that lack a fact. */
+/** Checks that lack a fact say this. */
 export const without: Record<FactName, string> = {
   settings: 'the settings cannot be used',
   gateway: 'no gateway was reached',

@@ -16,7 +16,7 @@ interface BrokerLimit {
 }
 
 const minuteMs = 60_000
-/** What a window full of commands takes in a committed offset (docs/design.md), with room for its frame. */
+/** A window full of commands takes so much in a committed offset (docs/design.md), with room for its frame. */
 const metadataBytes = 3000
 const transactionMs = 30_000
 

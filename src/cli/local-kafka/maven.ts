@@ -7,7 +7,7 @@ import { startChild } from './child.ts'
 
 /** The one that is started when none is named. */
 export const kafkaVersion = '4.3.0'
-/** What can be started, each with its own implementation of slf4j, without which it would start and fail in silence. */
+/** Each version that can be started needs its own implementation of slf4j, without which it would start and fail in silence. */
 const loggers = {
   '4.3.0': ['org.apache.logging.log4j', 'log4j-slf4j-impl', '2.25.4'],
   '3.9.1': ['org.slf4j', 'slf4j-reload4j', '1.7.36'],

@@ -22,7 +22,7 @@ export interface SubjectState extends PlannedSubject {
   /** null: the registry's own for all. */
   actualLevel: string | null
   levelIsEnough: boolean
-  /** What of the history does not go together with the local schema. */
+  /** The parts of the history that do not go together with the local schema. */
   conflicts: string[]
 }
 

@@ -16,7 +16,7 @@ const neverRead: ReadonlySet<string> = new Set(unreadableCodes)
 const skewMs = 300_000
 
 /**
- * Which of the dead letters can be replayed. What was replayed before is found where it went, as long as it is there.
+ * Finds those of the dead letters that can be replayed. What was replayed before is found where it went, as long as it is there.
  * @param ending gives up
  */
 export async function planReplay(

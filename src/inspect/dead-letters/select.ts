@@ -1,6 +1,6 @@
 import { type Letter, shortPlace } from './letter.ts'
 
-/** Which dead letters are meant. */
+/** LetterFilters say which dead letters are meant. */
 export interface LetterFilters {
   stage?: string
   code?: string

@@ -6,7 +6,7 @@ import { placeText } from '../dead-letters/letter.ts'
 import type { Findings, FoundCommand, Sighting } from './findings.ts'
 import { lifeOf } from './life.ts'
 
-/** What helps against an errorCode; those that are not here have no remedy beyond their own text. */
+/** A remedy helps against an errorCode; those that are not here have none beyond their own text. */
 export const remedies: Partial<Record<string, string>> = {
   ACCESS_DENIED: "The account's key was refused: correct it",
   SENDER_INVALID: 'Register the signature with the gateway, or use another one',
@@ -35,10 +35,11 @@ function whatBecame(findings: Findings, id: bigint, account: string, asks: boole
   const doubted = results.some(({ outcome }) => outcome === 'IN_DOUBT')
   const doubts = findings.doubts.filter(({ value }) => value.account === account)
   if (doubted || doubts.length > 0) {
-    const cause = doubts.at(-1)?.value.cause
+    const doubt = doubts.at(-1)?.value
+    const type = doubt?.type ?? results.at(-1)?.type ?? null
     return (
-      `Perhaps sent: the answer of the gateway is missing${cause ? ` (${cause})` : ''}, and busgate is finding out. ` +
-      'A final result will follow: do not send it again. --ask asks the gateway now.'
+      `Perhaps sent: the answer of the gateway is missing${doubt ? ` (${doubt.cause})` : ''}, and busgate is finding out. ` +
+      `A final result will follow: do not send it again. ${whoCanTell(id, type, asks)}`
     )
   }
   const command = findings.commands.find(({ value }) => value.command.account === account)
@@ -58,16 +59,18 @@ function whatBecame(findings: Findings, id: bigint, account: string, asks: boole
     )
   }
   if (!command) return verdictText(findings, id, account) ?? 'No command and no result of it was found.'
-  return ofCommand(command)
+  return ofCommand(command, id, asks)
 }
 
-function ofCommand({ value: { progress }, place }: Sighting<FoundCommand>): string {
+function ofCommand({ value: { progress, type }, place }: Sighting<FoundCommand>, id: bigint, asks: boolean): string {
   const where = placeText(place)
   const texts: Record<FoundCommand['progress'], string> = {
     unread: `Not sent yet: no worker has begun on the partition of ${where}. Is busgate run with this kafka.groupId started?`,
     waiting: `Not sent yet: the command at ${where} waits for its turn. busgate doctor says what is wrong, if anything.`,
     sending: `Being sent now: a request for the command at ${where} is under way. Its result follows.`,
-    doubted: `Perhaps sent: its worker stopped with a request for ${where} under way. Its result follows.`,
+    doubted:
+      `Perhaps sent: its worker stopped with a request for ${where} under way. Its result follows: do not send it again. ` +
+      whoCanTell(id, type, asks),
     done: `The command at ${where} is done with, but its result is not among what was searched: --since looks further back.`,
     unknown: `The command is at ${where}; how far the workers have come is not known.`,
   }
@@ -75,7 +78,7 @@ function ofCommand({ value: { progress }, place }: Sighting<FoundCommand>): stri
 }
 
 function ofFinal(final: SendResult, findings: Findings, id: bigint, account: string, asks: boolean): string {
-  const { outcome, errorCode, error, attempts } = final
+  const { type, outcome, errorCode, error, attempts } = final
   const reason = [errorCode, error].filter(Boolean).join(': ')
   if (outcome === 'SENT') return sentText(final, findings, asks)
   if (outcome === 'REJECTED') {
@@ -87,11 +90,22 @@ function ofFinal(final: SendResult, findings: Findings, id: bigint, account: str
     const told = verdictText(findings, id, account)
     if (told) return `Nobody could tell whether it was sent, until a status came. ${told}`
     return (
-      `Perhaps sent: nobody could tell after ${attempts} attempt${attempts === 1 ? '' : 's'} (${reason}). Whoever sends it ` +
-      `again may pay and reach the phone twice: busgate message ${id} --ask asks the gateway first.`
+      `Perhaps sent: nobody could tell after ${attempts} attempt${attempts === 1 ? '' : 's'} (${reason}), and this is final. ` +
+      `${whoCanTell(id, type, asks)} Whoever sends it again under a new id may pay and reach the phone twice.`
     )
   }
   return 'A newer busgate has written what became of it: use that version.'
+}
+
+/** Says how a person finds out about a message in doubt. Status UNKNOWN proves nothing, as in docs/delivery.md. */
+function whoCanTell(id: bigint, type: string | null, asks: boolean): string {
+  if (type !== null && isSendType(type) && !operations[type].hasStatus) {
+    return `The gateway cannot be asked: a ${type} has no status.`
+  }
+  const proof = 'any status but UNKNOWN proves that it was sent'
+  return asks
+    ? `What the gateway says of it is told as gateway: ${proof}.`
+    : `Ask the gateway: busgate message ${id} --ask; ${proof}.`
 }
 
 const remedy = (errorCode: string | null) => remedies[errorCode ?? ''] ?? 'Its text says why'

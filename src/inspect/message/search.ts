@@ -47,6 +47,8 @@ export class MessageSearch {
   readonly #findings = noFindings()
   #counts = new Map<string, number>()
   #progress = new Map<string, (offset: number) => CommandProgress>()
+  /** Where the workers' group is on each partition on which it has begun, by the partition's name. */
+  #bases = new Map<string, number>()
 
   constructor(options: MessageSearchOptions) {
     const { registry } = options
@@ -208,32 +210,33 @@ export class MessageSearch {
   /** @param further asked when those that are not done have been looked through: whether the others are as well */
   async #searchCommands(needles: readonly Needle[], take: Take, further: () => boolean, first?: () => Promise<void>) {
     const tps = this.#options.settings.topics.commands.flatMap(topic => this.#tps(topic))
-    const bases = await this.#basesOf(tps)
+    await this.#readProgress(tps)
     await first?.()
     const { since } = this.#options
-    await this.#searchAll(tps, tp => (bases.has(tp) ? { offset: bases.get(tp)! } : since), needles, take)
+    const fromBase = (tp: TopicPartition) => {
+      const base = this.#bases.get(nameOf(tp))
+      return base === undefined ? since : { offset: base }
+    }
+    await this.#searchAll(tps, fromBase, needles, take)
     if (!further()) return
-    const begun = tps.filter(tp => bases.has(tp))
+    const begun = tps.filter(tp => this.#bases.has(nameOf(tp)))
     await this.#searchAll(begun, () => since, needles, take)
   }
 
-  /** Tells where the workers' group is on each partition on which it has begun. */
-  async #basesOf(tps: Tps): Promise<Map<TopicPartition, number>> {
+  async #readProgress(tps: Tps): Promise<void> {
     const { bus, settings } = this.#options
-    const bases = new Map<TopicPartition, number>()
     try {
       const known = await bus.progress(settings.kafka.groupId, tps)
       for (const [i, tp] of tps.entries()) {
         const committed = known[i] ?? null
         this.#progress.set(nameOf(tp), progressOf(committed))
-        if (committed) bases.set(tp, committed.offset)
+        if (committed) this.#bases.set(nameOf(tp), committed.offset)
       }
     } catch (error) {
       this.#findings.gaps.push(
         `How far the group ${settings.kafka.groupId} has come is not known: ${(error as Error).message}`,
       )
     }
-    return bases
   }
 
   /** The commands that results and doubts are about. */
@@ -255,6 +258,8 @@ export class MessageSearch {
         const { offset, ...tp } = place
         if (tp.partition >= this.#count(tp.topic)) return
         const there = await recordAt(this.#options.bus, tp, offset).catch(() => null)
+        // what stands further back is looked at only here; the search for what waits counts the rest
+        if (there && offset < (this.#bases.get(nameOf(tp)) ?? 0)) this.#findings.searched.push(logOfOne(tp, there))
         const record = there ?? this.#keptIn(place)
         const found = record ? await this.#noteCommands(tp, [record], isOne) : 0
         const why = record ? 'another one stands there: the topic was made anew, or mirrored' : 'retention'
@@ -299,6 +304,11 @@ const same = (one: TopicPartition, other: TopicPartition) => nameOf(one) === nam
 
 function logOf({ topic, partition, from, until, start, since, unreadable }: Searched): SearchedLog {
   return { topic, partition, records: until - from, since, olderAreGone: from === start && start > 0, unreadable }
+}
+
+function logOfOne({ topic, partition }: TopicPartition, { timestamp }: BusRecord): SearchedLog {
+  const since = timestamp < 0 ? null : timestamp
+  return { topic, partition, records: 1, since, olderAreGone: false, unreadable: 0 }
 }
 
 function progressOf(

@@ -7,7 +7,7 @@ export const weekMs = 7 * 24 * 3_600_000
 /** The most messages of one correlationId whose stories are told: more would be a list, which tail is for. */
 export const mostIds = 20
 
-/** Which messages of an id are meant, and who is looking. */
+/** WantedMessage says which messages of an id are meant, and who is looking. */
 export interface WantedMessage {
   /** Ids are unique within one. Default: any. */
   account?: string
@@ -25,9 +25,9 @@ export interface Story {
   found: boolean
   /** The accounts that have a message with this id. */
   accounts: string[]
-  /** In the order of time. */
+  /** The oldest comes first. */
   events: Event[]
-  /** For each account, or of account '' where none is known. */
+  /** There is one for each account, or one of account '' where none is known. */
   conclusions: { account: string; text: string }[]
   searched: SearchedLog[]
   gaps: string[]

@@ -4,7 +4,7 @@ import type { Operation } from '../operation.ts'
 import { openPayload, tolerantNumber, tolerantText } from '../tolerant.ts'
 
 /**
- * What is left on the account. No fields. The payload is not shown; the vendor's documentation has `amount` and
+ * Asks what is left on the account. It has no fields. The payload is not shown; the vendor's documentation has `amount` and
  * `currency`.
  * Specification: balance, sender, template/list, template/viber/list.
  */

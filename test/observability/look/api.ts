@@ -21,7 +21,7 @@ export interface Api {
   instant(query: string, time: number): Promise<Series[]>
   /** Names of the alerts that fired at some time. */
   fired(span: Span): Promise<string[]>
-  /** Those that fire now, or are about to. */
+  /** The alerts that fire now, or are about to. */
   alerts(): Promise<Alert[]>
   /** What is wrong with targets and rules now; empty: nothing. */
   complaints(): Promise<string[]>

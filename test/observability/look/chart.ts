@@ -98,7 +98,7 @@ function pathsOf(line: Line, x: (time: number) => number, y: (value: number) => 
     .join('')
 }
 
-/** As many lines at the bottom as the names need, four at most. */
+/** The legend takes as many lines at the bottom as the names need, four at most. */
 function legendOf(lines: Line[], unit: string | undefined, { width, height }: Size): { svg: string; height: number } {
   let x = left
   let row = 0

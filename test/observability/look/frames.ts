@@ -46,7 +46,7 @@ interface Target {
 export interface Frame {
   refId: string
   expr: string
-  /** As the panel asks for it, with the name that the legend gives. */
+  /** The series are as the panel asks for them, with the names that the legend gives. */
   series: (Series & { name: string })[]
   /** Its series over the whole time, also of a panel that shows only what is now. */
   ever: Series[]

@@ -49,7 +49,7 @@ export async function drive(run: Run, seconds: number): Promise<void> {
   await Promise.all(happening)
 }
 
-/** As in the demo: every kind, and each of the gateway's answers. One in five is not to be sent twice at any price. */
+/** Makes commands as the demo does: every kind, and each of the gateway's answers. One in five is not to be sent twice at any price. */
 const ordinary = (index: number) => ({
   ...commandOf(index + 501), // 500 is throttled in the demo
   delivery: index % 5 === 0 ? ('AT_MOST_ONCE' as const) : ('DEFAULT' as const),
@@ -71,7 +71,7 @@ async function disturb({ settings, spoil, strangersUrl }: Run, number: number): 
   await Promise.all([fetch(`${publicUrl}/hooks`), ...addresses.map(url => fetch(url, hook))])
 }
 
-/** As after a change of the key that nobody told us of. */
+/** Has the key refused, as after a change that nobody told us of. */
 async function refuseKey({ sandbox }: Run, seconds: number): Promise<void> {
   sandbox.setKeys({ default: 'another-key' })
   await setTimeout(seconds * 100)

@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { Audit } from '../../src/cli/demo/audit.ts'
+import { reckon } from '../../src/cli/demo/reckoning.ts'
 import { commandOf } from '../../src/cli/demo/scenario.ts'
 import { summaryText } from '../../src/cli/demo/summary.ts'
-import { judge } from '../../src/cli/demo/verdict.ts'
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
 
-/** What a reader finds of the demo's first two commands, which are sent and delivered. */
+/** Builds what a reader finds of the demo's first two commands, which are sent and delivered. */
 function buildAudit(changes: Partial<Audit> = {}): Audit {
   return {
     outcomes: ['SENT', 'SENT'],
@@ -37,8 +37,8 @@ async function gatewayAfter(...indexes: number[]): Promise<Sandbox> {
 }
 
 test('topics that agree with the gateway are as promised', async () => {
-  const verdict = judge(2, buildAudit(), await gatewayAfter(0, 1))
-  expect(verdict).toMatchObject({ ok: true, results: { outcomes: { SENT: 2 } }, gateway: { billed: 2 } })
+  const reckoning = reckon(2, buildAudit(), await gatewayAfter(0, 1))
+  expect(reckoning).toMatchObject({ ok: true, results: { outcomes: { SENT: 2 } }, gateway: { billed: 2 } })
 })
 
 test.each<[string, Partial<Audit>, string]>([
@@ -48,15 +48,15 @@ test.each<[string, Partial<Audit>, string]>([
   ['a status that is missing', { states: [['DELIVERED'], []] }, 'not on the topic 1'],
   ['a record of somebody else', { strays: 1 }, '1 records that nobody can account for'],
 ])('%s is told', async (_name, changes, told) => {
-  const verdict = judge(2, buildAudit(changes), await gatewayAfter(0, 1))
-  expect(verdict.ok).toBe(false)
-  expect(summaryText(verdict)).toMatch(new RegExp(`✗ .*${told}`))
+  const reckoning = reckon(2, buildAudit(changes), await gatewayAfter(0, 1))
+  expect(reckoning.ok).toBe(false)
+  expect(summaryText(reckoning)).toMatch(new RegExp(`✗ .*${told}`))
 })
 
 test('a message that was billed twice is told', async () => {
-  const verdict = judge(2, buildAudit(), await gatewayAfter(0, 1, 1))
-  expect(verdict.ok).toBe(false)
-  expect(summaryText(verdict)).toMatch(/✗ .*billed twice 1/)
+  const reckoning = reckon(2, buildAudit(), await gatewayAfter(0, 1, 1))
+  expect(reckoning.ok).toBe(false)
+  expect(summaryText(reckoning)).toMatch(/✗ .*billed twice 1/)
 })
 
 test('a command that was in doubt is told with what became of it, and may have been executed or not', async () => {
@@ -65,12 +65,12 @@ test('a command that was in doubt is told with what became of it, and may have b
     doubted: Uint8Array.of(1, 1),
     states: [['DELIVERED'], []],
   })
-  const verdict = judge(2, audit, await gatewayAfter(0))
-  expect(verdict).toMatchObject({ ok: true, results: { afterDoubt: { UNRESOLVED: 2 } } })
-  expect(summaryText(verdict)).toContain('IN_DOUBT for a while 2, then UNRESOLVED 2')
+  const reckoning = reckon(2, audit, await gatewayAfter(0))
+  expect(reckoning).toMatchObject({ ok: true, results: { afterDoubt: { UNRESOLVED: 2 } } })
+  expect(summaryText(reckoning)).toContain('IN_DOUBT for a while 2, then UNRESOLVED 2')
 })
 
 test('a command that is still in doubt has no final result: that is told', async () => {
   const audit = buildAudit({ outcomes: ['SENT'], finals: Uint8Array.of(1, 0), doubted: Uint8Array.of(0, 1) })
-  expect(judge(2, audit, await gatewayAfter(0, 1)).ok).toBe(false)
+  expect(reckon(2, audit, await gatewayAfter(0, 1)).ok).toBe(false)
 })

@@ -14,8 +14,8 @@ export interface KindRow {
   states: CountByName
 }
 
-/** Verdict is what became of the demo's commands, the topics held against the gateway's own books. */
-export interface Verdict {
+/** Reckoning is what became of the demo's commands, the topics held against the gateway's own books. */
+export interface Reckoning {
   commands: number
   kinds: KindRow[]
   results: {
@@ -24,7 +24,7 @@ export interface Verdict {
     errorCodes: CountByName
     missing: number
     moreThanOneFinal: number
-    /** What became of those that were in doubt for a while. */
+    /** The outcomes of those that were in doubt for a while. */
     afterDoubt: CountByName
   }
   gateway: {
@@ -54,7 +54,7 @@ export interface Verdict {
 /** Outcomes that leave open whether the gateway executed the message. */
 const open = new Set<string | undefined>(['UNRESOLVED', undefined])
 
-export function judge(count: number, audit: Audit, sandbox: Sandbox): Verdict {
+export function reckon(count: number, audit: Audit, sandbox: Sandbox): Reckoning {
   const stats = sandbox.stats()
   const kinds = new Map(sendTypes.map(kind => [kind, { kind, commands: 0, outcomes: {}, states: {} } as KindRow]))
   const results = { outcomes: {}, errorCodes: {}, afterDoubt: {}, missing: 0, moreThanOneFinal: 0 }
@@ -77,7 +77,7 @@ export function judge(count: number, audit: Audit, sandbox: Sandbox): Verdict {
   const { accepted, failed: givenUp } = stats.callbacks
   const events = Object.values(states).reduce((sum, number) => sum + number, 0)
   const repeated = Math.max(0, events - accepted)
-  const verdict = {
+  const reckoning = {
     commands: count,
     kinds: [...kinds.values()],
     results,
@@ -85,7 +85,7 @@ export function judge(count: number, audit: Audit, sandbox: Sandbox): Verdict {
     statuses: { states, accepted, givenUp, missing: missingStatuses(count, audit, sandbox), repeated },
     strays: audit.strays,
   }
-  return { ...verdict, ok: isAsPromised(verdict) }
+  return { ...reckoning, ok: isAsPromised(reckoning) }
 }
 
 /** Tells how many status events are not on the topic that the callbacks of the messages executed so far owe. */
@@ -99,7 +99,7 @@ export function missingStatuses(count: number, audit: Audit, sandbox: Sandbox): 
   return missing
 }
 
-function isAsPromised({ results, gateway, statuses, strays }: Omit<Verdict, 'ok'>): boolean {
+function isAsPromised({ results, gateway, statuses, strays }: Omit<Reckoning, 'ok'>): boolean {
   const wrong = [
     results.missing,
     results.moreThanOneFinal,

@@ -1,0 +1,41 @@
+import type { BusRecord } from '../port.ts'
+import { headerPairs } from '../record-headers.ts'
+import type { BacklogShare } from './backlog.ts'
+import { windowSize } from './window.ts'
+
+/** The memory that the structures of a record, and of each of its headers, take. */
+const structureBytes = 200
+
+function sizeOf({ key, value, headers }: BusRecord): number {
+  let bytes = structureBytes + (key?.length ?? 0) + (value?.length ?? 0)
+  for (const [name, content] of headerPairs(headers)) bytes += structureBytes + name.length + content.length
+  return bytes
+}
+
+/** UndoneRecords knows which records of a window are in memory and not done yet, and counts them to the session's share. */
+export class UndoneRecords {
+  readonly #share: BacklogShare
+  /** Bytes of each record, by its offset within the window; 0: it is not in memory. */
+  readonly #sizes = new Uint32Array(windowSize)
+
+  constructor(share: BacklogShare) {
+    this.#share = share
+  }
+
+  has(offset: number): boolean {
+    return this.#sizes[offset % windowSize] !== 0
+  }
+
+  hold(record: BusRecord): void {
+    const size = sizeOf(record)
+    this.#sizes[record.offset % windowSize] = size
+    this.#share.hold(size)
+  }
+
+  letGo(offset: number): void {
+    const size = this.#sizes[offset % windowSize]!
+    if (size === 0) return
+    this.#sizes[offset % windowSize] = 0
+    this.#share.letGo(size)
+  }
+}
