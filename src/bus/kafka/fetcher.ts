@@ -8,7 +8,7 @@ import type { Fetched, FetchedRecords } from './fetch.ts'
 import { type PlacedReading, Source } from './fetch-source.ts'
 import { logEnds } from './offsets.ts'
 import type { Reading } from './reading.ts'
-import { errorTypeOf, passes, restMs, textOf, unknownPartition } from './reading-trouble.ts'
+import { errorTypeOf, lastingMs, passes, restMs, textOf, unknownPartition } from './reading-trouble.ts'
 
 export interface FetcherOptions {
   brokers: Brokers
@@ -40,8 +40,6 @@ interface ReadingState extends PlacedReading {
   told: Set<string>
 }
 
-/** Trouble is told of when it has lasted so long: the election of a leader takes less. */
-const lastingMs = 3_000
 /** A partition that is newly read, or ready again, waits so long at most for the fetch under way. */
 const longWaitMs = 200
 /** A fetch waits so long where nothing was read, or newly read, for a while: an idle process asks less often. */

@@ -7,7 +7,7 @@ import { fetchRecords } from '../wire/fetch-api.ts'
 import { committedOffsets, type GroupProgress } from './committed-offsets.ts'
 import { fetchCommitted } from './fetch.ts'
 import { endOf, firstOffset, logEnds, offsetAt, stableEndOf } from './offsets.ts'
-import { errorTypeOf, restMs, textOf, unknownPartition } from './reading-trouble.ts'
+import { errorTypeOf, lastingMs, passes, restMs, textOf, unknownPartition } from './reading-trouble.ts'
 
 export interface LogsOptions {
   brokers: Brokers
@@ -83,7 +83,9 @@ export class Logs {
 
   /** Asks until there is an answer. @throws Error when it is a refusal that lasts */
   async patiently<T>({ topic, partition }: TopicPartition, ask: () => Promise<T>): Promise<T> {
+    const { clock } = this.#options
     const name = `${topic}/${partition}`
+    const since = clock.monotonic()
     let told = ''
     for (let attempt = 1; !this.#closed; attempt++) {
       try {
@@ -93,8 +95,11 @@ export class Logs {
         if (hint && attempt >= startAttempts) {
           throw new Error(`${name} cannot be read: ${textOf(error)}. ${hint}`, { cause: error })
         }
-        if (!hint && told !== textOf(error)) this.#tell(name, textOf(error))
-        told = textOf(error)
+        const isOverSoon = hint !== undefined || (passes(error) && clock.monotonic() - since < lastingMs)
+        if (!isOverSoon && told !== textOf(error)) {
+          told = textOf(error)
+          this.#tell(name, told)
+        }
         await this.#rest(attempt)
       }
     }
