@@ -1,9 +1,10 @@
+import { Buffer } from 'node:buffer'
 /**
  * The partition of a key, as Java's default partitioner and kafkajs choose it (murmur2, seed 0x9747b28c): records of one
  * id meet on one partition, whoever wrote them. kafkajs's own version works on 64-bit objects and is 100 times slower.
  */
-export function partitionOf(key: Buffer, partitions: number): number {
-  return (murmur2(key) & 0x7fffffff) % partitions
+export function partitionOf(key: Buffer | string, partitions: number): number {
+  return (murmur2(typeof key === 'string' ? Buffer.from(key) : key) & 0x7fffffff) % partitions
 }
 
 const m = 0x5bd1e995

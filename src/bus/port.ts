@@ -6,7 +6,7 @@
 /** A record to be written. `partition` is chosen by the key (murmur2, as every Kafka client does) when left out. */
 export interface OutgoingRecord {
   topic: string
-  key: Buffer | null
+  key: Buffer | string | null
   value: Buffer | null
   headers?: RecordHeaders
   partition?: number

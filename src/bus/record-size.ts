@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { RecordHeaders } from './port.ts'
 import { headerPairs, noHeaders } from './record-headers.ts'
 

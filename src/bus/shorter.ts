@@ -1,4 +1,8 @@
 import type { OutgoingRecord } from './port.ts'
+import { sizeInBatch } from './record-size.ts'
+
+/** Records of so many bytes have no shorter version: every topic that busgate can work with takes them. */
+const surelyFits = 1024
 
 /**
  * A record with the shorter versions of it, each behind the one before.
@@ -7,7 +11,7 @@ import type { OutgoingRecord } from './port.ts'
 export function inVersions(last: number, write: (version: number) => OutgoingRecord): OutgoingRecord {
   const from = (version: number): OutgoingRecord => {
     const record = write(version)
-    if (version < last) record.shorter = () => from(version + 1)
+    if (version < last && sizeInBatch(record) > surelyFits) record.shorter = () => from(version + 1)
     return record
   }
   return from(0)

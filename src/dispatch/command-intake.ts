@@ -51,6 +51,14 @@ interface Arrival {
   postedSince: number
 }
 
+/** When a batch of records is looked at. */
+interface Instant {
+  /** Milliseconds since 1970. */
+  now: number
+  /** Whole monotonic milliseconds: a fraction would take memory of its own in each command. */
+  readyAt: number
+}
+
 /**
  * From the records of one session to commands that may be sent. What may not be sent is settled here: dead letters,
  * INVALID, EXPIRED, DUPLICATE, and what an earlier owner may have sent.
@@ -77,14 +85,15 @@ export class CommandIntake {
 
   /** @param postedSince of doubted ones: no POST of them can have begun before, milliseconds since 1970; 0: unknown */
   take(records: readonly BusRecord[], kind: Arrival['kind'], postedSince = 0): void {
-    const arrivals = records.map(record => ({ record, kind, since: this.#since(record, kind), postedSince }))
+    const now = this.#options.clock.now()
+    const arrivals = records.map(record => ({ record, kind, since: this.#since(record, kind, now), postedSince }))
     this.#process([...this.#wait.takeBack(), ...arrivals])
   }
 
-  #since({ offset, timestamp }: BusRecord, kind: Arrival['kind']): number {
+  #since({ offset, timestamp }: BusRecord, kind: Arrival['kind'], now: number): number {
     const place = offset % windowSize
     if (kind === 'recalled') return this.#sinceRead.get(place) ?? timestamp
-    const since = appendedBy(timestamp, this.#options.clock.now())
+    const since = appendedBy(timestamp, now)
     if (kind !== 'new') return since
     if (since === timestamp) this.#sinceRead.delete(place)
     else this.#sinceRead.set(place, since)
@@ -92,14 +101,16 @@ export class CommandIntake {
   }
 
   #process(arrivals: readonly Arrival[]): void {
-    const { decoder, ready, telemetry, deadLetterTopic } = this.#options
+    const { decoder, ready, telemetry, deadLetterTopic, clock } = this.#options
     const tally = new ResultTally()
     const graveyard = new Graveyard(deadLetterTopic, this.#session)
     const pendings: Pending[] = []
+    const now = clock.now()
+    const readyAt = Math.floor(clock.monotonic())
     for (const arrival of arrivals) {
       const decoded = decodeRecord(decoder, arrival.record)
       if (decoded.ok) {
-        const pending = this.#admit(arrival, decoded.value, tally)
+        const pending = this.#admit(arrival, decoded.value, { now, readyAt }, tally)
         if (pending) pendings.push(pending)
       } else if ('pending' in decoded) this.#wait.add(decoded.pending, arrival)
       else if (arrival.kind !== 'past' && !this.#keeps(arrival)) graveyard.bury(arrival.record, decoded.error)
@@ -114,9 +125,9 @@ export class CommandIntake {
   }
 
   /** @returns the command if it is to be sent; else it is settled. */
-  #admit(arrival: Arrival, value: SendCommand, tally: ResultTally): Pending | null {
+  #admit(arrival: Arrival, value: SendCommand, { now, readyAt }: Instant, tally: ResultTally): Pending | null {
     const { record, kind, since, postedSince } = arrival
-    const { readCommand, objection, maxAgeMs, clock, outbox } = this.#options
+    const { readCommand, objection, maxAgeMs, outbox } = this.#options
     const reading = readCommand(value, traceOf(record.headers))
     if (!reading.ok) {
       if (kind !== 'past' && !this.#keeps(arrival, reading)) this.#refuse(reading, record, tally)
@@ -129,7 +140,6 @@ export class CommandIntake {
     }
     const known = kind !== 'recalled' && this.#recent.add(command.account, command.id, record.offset)
     const { topic, partition } = this.#session
-    const readyAt = clock.monotonic()
     const pending: Pending = {
       command,
       session: this.#session,
@@ -137,18 +147,20 @@ export class CommandIntake {
       origin: { topic, partition, record },
       since,
       readyAt,
-      lingersSince: readyAt - Math.max(0, clock.now() - since),
+      lingersSince: readyAt - Math.max(0, now - since),
       attempts: 0,
       doubted: false,
+      packed: false,
+      over: false,
     }
     if (postedSince > 0) pending.postedSince = postedSince
     if (kind === 'doubted') {
-      outbox.doubt(pending, clock.now(), 'taken_over', tally)
+      outbox.doubt(pending, now, 'taken_over', tally)
       return null
     }
     const details = known
       ? duplicate
-      : (problem(objection(command)) ?? expired(pending, expiry(pending, clock.now(), maxAgeMs)))
+      : (problem(objection(command)) ?? expired(pending, expiry(pending, now, maxAgeMs)))
     if (!details) return pending
     outbox.settle(pending, details, tally)
     return null

@@ -112,6 +112,8 @@ export class DoubtIntake {
       lingersSince: readyAt,
       attempts: doubt.attempts,
       doubted: true,
+      packed: false,
+      over: false,
       postedSince: postedSince(doubt, this.#options.maxAgeMs),
     }
   }
@@ -167,7 +169,15 @@ export class DoubtIntake {
     }
     const { account = 'unknown', correlationId = null, tenant = null, attempts = 1 } = doubt ?? {}
     const type = doubt?.type ?? 'unknown'
-    const subject = { id, type, account, correlationId, tenant, trace: traceOf(origin.record.headers) }
+    const subject = {
+      id,
+      idText: String(id),
+      type,
+      account,
+      correlationId,
+      tenant,
+      trace: traceOf(origin.record.headers),
+    }
     const details: ResultDetails = {
       outcome: 'UNRESOLVED',
       attempts,

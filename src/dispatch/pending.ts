@@ -42,11 +42,11 @@ export interface Pending {
   /** Missing: it was not POSTed before, or no callback can tell. */
   hearing?: Hearing
   /** It is in an envelope, so that the delivery says what becomes of it. */
-  packed?: boolean
+  packed: boolean
   /** The command's final result, by a callback that came while it was packed. */
   proof?: ResultDetails
   /** Settled: nothing is to be done with it any more. */
-  over?: boolean
+  over: boolean
   /** Called when it is settled. */
   onOver?: () => void
   /** Missing: none of its envelopes was refused for a reason that nobody knows. */

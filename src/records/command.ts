@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { lifetimeOf, missingContent, operations, type SendType, sendTypes } from '../protocol/index.ts'
 import { quickCheck } from '../protocol/quick-check.ts'
 import type { TraceContext } from '../telemetry/trace.ts'
@@ -32,6 +33,7 @@ export interface Command {
 export interface InvalidCommand {
   ok: false
   id: bigint
+  idText: string
   type: SendType
   account: string
   correlationId: string | null
@@ -77,6 +79,8 @@ interface Kind extends ExtraRules {
   head: string
   /** True only of what the interface allows; it knows most of what is sent. */
   isSurelyValid: (operation: object) => boolean
+  /** The record's fields that hold lists. */
+  lists: readonly string[]
 }
 
 /** The kinds of messages, by the record's full name. */
@@ -108,29 +112,36 @@ export function readCommand(
   const extra = readExtra(value.extra, kind, fields)
   const text = extra.error === null ? JSON.stringify(fields) : ''
   Object.assign(fields, extra.fields)
-  const error = extra.error ?? problemOf(kind, value.id, fields, options)
+  const lists = value.extra === null ? kind.lists : Object.keys(fields)
+  const error = extra.error ?? problemOf(kind, value.id, fields, lists, options)
+  const { type } = kind
   const { id, account, correlationId, tenant } = value
-  const subject = { id, type: kind.type, account, correlationId, tenant, trace }
-  if (error !== null) return { ok: false, ...subject, error }
-
   const idText = id.toString()
-  const hook = value.hook === null && takesHook(kind.type, options) ? options.hookFor(subject) : null
+  if (error !== null) return { ok: false, id, idText, type, account, correlationId, tenant, trace, error }
+
+  const mayHook = takesHook(type, options)
+  const hook =
+    value.hook === null && mayHook ? options.hookFor({ id, type, account, correlationId, tenant, trace }) : null
   const hookText = hook === null ? '' : `,"hook":"${hook}"`
-  const hooked = takesHook(kind.type, options) && (value.hook ?? hook) !== null
+  const hooked = mayHook && (value.hook ?? hook) !== null
   const json = `${kind.head}${idText},${text.slice(1, -1)}${hookText}${extra.text}}`
-  return {
-    ok: true,
-    command: {
-      ...subject,
-      idText,
-      deadline: value.deadline,
-      delivery: value.delivery,
-      lifetime: lifetimeOf(kind.type, fields),
-      unhooked: !hooked && operations[kind.type].hook !== 'none',
-      json,
-      bytes: Buffer.byteLength(json),
-    },
+  // a spread would make a larger object, which is held until the command's result is committed
+  const command: Command = {
+    id,
+    idText,
+    type,
+    account,
+    deadline: value.deadline,
+    delivery: value.delivery,
+    lifetime: lifetimeOf(type, fields),
+    unhooked: !hooked && operations[type].hook !== 'none',
+    correlationId,
+    tenant,
+    trace,
+    json,
+    bytes: Buffer.byteLength(json),
   }
+  return { ok: true, command }
 }
 
 type Fields = Record<string, unknown>
@@ -143,11 +154,17 @@ function kindOf(type: SendType): Kind {
   const common = ['type', 'id', 'phone', 'hook', 'auth', 'data', '__proto__']
   const head = `{"type":${JSON.stringify(type)},"id":`
   const isSurelyValid = quickCheck(operations[type].schema)
-  return { type, head, isSurelyValid, taken: new Set([...common, ...others]), objects }
+  const lists = own.filter(isList).map(field => field.name)
+  return { type, head, isSurelyValid, lists, taken: new Set([...common, ...others]), objects }
 }
 
 function isRecord({ type }: AvroField): boolean {
   return Array.isArray(type) && type.some(branch => typeof branch === 'object' && 'fields' in branch)
+}
+
+function isList({ type }: AvroField): boolean {
+  const branches = Array.isArray(type) ? type : [type]
+  return branches.some(branch => typeof branch === 'object' && 'items' in branch)
 }
 
 function copyWithoutNulls(record: Fields, copy: Fields = {}): Fields {
@@ -164,11 +181,17 @@ function withoutNulls(value: unknown): unknown {
 }
 
 /** Completes the fields to the operation object and asks the protocol. */
-function problemOf(kind: Kind, id: bigint, fields: Fields, { allowEmpty }: CommandOptions): string | null {
+function problemOf(
+  kind: Kind,
+  id: bigint,
+  fields: Fields,
+  lists: readonly string[],
+  { allowEmpty }: CommandOptions,
+): string | null {
   const { type, isSurelyValid } = kind
   fields.type = type
   fields.id = id
-  for (const name in fields) {
+  for (const name of lists) {
     const value = fields[name]
     if (Array.isArray(value) && value.length > mostItems) return `${name} must have at most ${mostItems} items`
   }

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { Type } from 'avsc'
 import { avroTypeOf } from './avro.ts'
 import type { SchemaRegistry } from './registry.ts'

@@ -24,6 +24,8 @@ const unhookedHeaders = sharedHeaders({ [hookHeader]: noHook })
 /** Whom a result is about: a command, or what could be read of an invalid one. */
 export interface ResultSubject {
   id: bigint
+  /** The id as decimal text, which is the result's key. */
+  idText: string
   type: string
   account: string
   correlationId: string | null
@@ -68,7 +70,6 @@ export function createResultWriter(
   now: () => number,
 ): WriteResult {
   return (subject, origin, { outcome, attempts, errorCode, error, payload = noPayload, sentAt }) => {
-    const key = Buffer.from(String(subject.id))
     const result: SendResult = {
       id: subject.id,
       type: subject.type,
@@ -94,7 +95,7 @@ export function createResultWriter(
     }
     return inVersions(resultShortenings.length, version => ({
       topic,
-      key,
+      key: subject.idText,
       headers: headersOf(subject),
       value: encode(version === 0 ? result : shortened(result, resultShortenings.slice(0, version))),
     }))

@@ -21,7 +21,7 @@ type Told = Change[][]
 
 function recordOf(change: Change, offset: number): BusRecord {
   const { key, value } = writeChange('control', change)
-  return { offset, timestamp: 0, key: key ?? null, value, headers: {} }
+  return { offset, timestamp: 0, key: key === null ? null : Buffer.from(key), value, headers: {} }
 }
 
 interface TopicOptions {

@@ -90,6 +90,7 @@ describe('an invalid command', () => {
     expect(readCommand(command, noHook)).toEqual({
       ok: false,
       id: 1001n,
+      idText: '1001',
       type: 'sms',
       account: 'second',
       correlationId: 'order 7',

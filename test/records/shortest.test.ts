@@ -38,13 +38,17 @@ const marks = { correlationId: long, tenant: long }
 const hlr = { phone: 380501234567, status: long, imsi: long, mccmnc: 25501, ported: true, network: null }
 const payload = { msgId: long, parts: 1, code: long, price: 1.5, hlr, payload: long }
 const origin = { topic, partition: 999, record }
+const id = 2n ** 63n - 1n
 const pending = buildPending()
 const inDoubt = { ...pending, origin, command: { ...pending.command, ...marks, trace } }
 
 const writers: Record<string, () => OutgoingRecord> = {
   result: () =>
     createResultWriter(topic, encoders.result, () => 2 ** 41)(
-      { id: 2n ** 63n - 1n, type: 'rcs+viber+sms', account: long, ...marks, lifetime: 7200, unhooked: true, trace },
+      {
+        ...{ id, idText: String(id), type: 'rcs+viber+sms', account: long },
+        ...{ ...marks, lifetime: 7200, unhooked: true, trace },
+      },
       origin,
       { outcome: 'SENT', attempts: 3, error: long, payload, sentAt: 2 ** 41 },
     ),

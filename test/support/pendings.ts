@@ -64,6 +64,8 @@ export function buildPending(options: PendingOptions = {}): Pending {
     lingersSince: 0,
     attempts: 0,
     doubted: false,
+    packed: false,
+    over: false,
     ...rest,
   }
 }

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { RecordHeaders } from '../port.ts'
 import { addHeader, newHeaders, noHeaders } from '../record-headers.ts'
 import { mostHeaders, tooManyHeaders, UnreadableBatch } from './unreadable.ts'

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { type Bytes, type Content, lengthOf, pairsOf, recordSize, sizeOfVarint } from '../record-size.ts'
 
 /**

@@ -36,8 +36,7 @@ export class Routing {
     let next = 0
     return ({ topic, partitionMetadata, message }) => {
       const count = partitionMetadata.length
-      const partition =
-        message.partition ?? (Buffer.isBuffer(message.key) ? partitionOf(message.key, count) : next++ % count)
+      const partition = message.partition ?? (message.key != null ? partitionOf(message.key, count) : next++ % count)
       this.#targetsOf(topic).add(partition)
       return partition
     }

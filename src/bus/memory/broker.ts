@@ -196,7 +196,7 @@ export class MemoryBroker {
     records.forEach((record, i) => {
       const log = targets[i]!
       const { key, value, headers = {} } = record
-      log.records.push({ offset: log.end++, timestamp, key, value, headers })
+      log.records.push({ offset: log.end++, timestamp, key: key === null ? null : Buffer.from(key), value, headers })
     })
     return new Set(targets)
   }
@@ -207,7 +207,7 @@ export class MemoryBroker {
       throw Object.assign(new Error(`the record is larger than ${topic} takes`), { type: 'MESSAGE_TOO_LARGE' })
     }
     const count = this.partitions(topic) ?? 0
-    return this.#log(topic, partition ?? (key ? partitionOf(key, count) : this.#roundRobin++ % count))
+    return this.#log(topic, partition ?? (key !== null ? partitionOf(key, count) : this.#roundRobin++ % count))
   }
 
   #log(topic: string, partition: number): Log {

@@ -245,9 +245,10 @@ export class PartitionSession implements Session {
   }
 
   #sinceOf({ window, intentsSince }: Checkpoint): void {
-    for (let offset = window.base; offset < window.base + window.length; offset++) {
-      if (this.#mayBePosted(offset)) this.#intentTimes.set(offset, intentsSince)
-    }
+    const posted = Array.from({ length: window.length }, (_, i) => window.base + i).filter(offset =>
+      this.#mayBePosted(offset),
+    )
+    this.#intentTimes.set(posted, intentsSince)
   }
 
   #mayBePosted(offset: number): boolean {
@@ -383,10 +384,8 @@ export class PartitionSession implements Session {
   intend(offsets: readonly number[]): Promise<boolean> {
     if (!this.open) return Promise.resolve(false)
     const now = this.#options.clock.now()
-    for (const offset of offsets) {
-      this.#window.set(offset, INTENT)
-      this.#intentTimes.set(offset, now)
-    }
+    for (const offset of offsets) this.#window.set(offset, INTENT)
+    this.#intentTimes.set(offsets, now)
     return this.#commits.intend(offsets)
   }
 

@@ -48,7 +48,7 @@ export class Chunker {
   }
 
   #choose({ key }: OutgoingRecord, count: number): number {
-    return key ? partitionOf(key, count) : this.#turn++ % count
+    return key !== null ? partitionOf(key, count) : this.#turn++ % count
   }
 
   /** Numbers of the partitions of the records' topics. @throws Error when one of them is not there */
