@@ -20,7 +20,10 @@ export interface OutgoingRecord {
 /** Header values as Kafka carries them: bytes, text, or several under one name. */
 export type RecordHeaders = Record<string, Buffer | string | (Buffer | string)[] | undefined>
 
-/** A record as it was read. Offsets stay far below 2^53, so they are plain numbers. */
+/**
+ * A record as it was read. Offsets stay far below 2^53, so they are plain numbers. Its key and value may be made anew
+ * whenever somebody asks for them: unless it is unreadable, a copy by a spread has neither.
+ */
 export interface BusRecord {
   offset: number
   /**
@@ -28,8 +31,10 @@ export interface BusRecord {
    * what was set cannot be that. A producer's clock may be wrong.
    */
   timestamp: number
-  key: Buffer | null
-  value: Buffer | null
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  /** The bytes of both, where they need not be made to be counted. */
+  readonly contentBytes?: number
   headers: RecordHeaders
   /** Set where a whole batch of records cannot be read. Key and value are null then, and there are no headers. */
   unreadable?: Unreadable

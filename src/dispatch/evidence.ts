@@ -335,7 +335,8 @@ class Search {
   async #look(reading: StatusReading, records: readonly BusRecord[]): Promise<void> {
     for (const record of records) {
       if (!this.#readings.has(reading)) return
-      const wanted = record.key && this.#wanted.get(record.key.toString())
+      const { key } = record
+      const wanted = key && this.#wanted.get(key.toString())
       if (wanted) await this.#consider(record, [...wanted], reading)
       reading.readTo = Math.max(reading.readTo, record.timestamp)
       reading.looked++

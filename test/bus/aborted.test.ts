@@ -1,22 +1,20 @@
 import { describe, expect, test } from 'vitest'
-import type { FetchedMessage } from '../../src/bus/batches/messages.ts'
-import { markAborted } from '../../src/bus/kafka/aborted.ts'
+import type { BatchRecords } from '../../src/bus/batches/record-batch.ts'
+import { committedBatches } from '../../src/bus/kafka/aborted.ts'
 import type { AbortedTransaction } from '../../src/bus/wire/fetch-api.ts'
 
 /**
- * A log in a line, an entry an offset: `a1` is a record of producer 1 in a transaction that is aborted, `c1` in one that
- * is committed, `-1` and `+1` are the markers that abort and commit, `n1` is a record outside of any transaction.
+ * A log in a line, an entry an offset and a batch: `a1` is a record of producer 1 in a transaction that is aborted, `c1`
+ * in one that is committed, `-1` and `+1` are the markers that abort and commit, `n1` is a record outside of any
+ * transaction.
  */
-function logOf(line: string, from = 0): FetchedMessage[] {
+function logOf(line: string, from = 0): BatchRecords[] {
   return line.split(' ').map((entry, i) => {
     const [kind, producerId] = [entry[0]!, BigInt(entry.slice(1))]
-    const isControlRecord = '+-'.includes(kind)
-    return {
-      offset: from + i,
-      key: isControlRecord ? Buffer.from([0, 0, 0, kind === '+' ? 1 : 0]) : Buffer.from(entry),
-      isControlRecord,
-      batchContext: { producerId, inTransaction: kind !== 'n' },
-    }
+    const isControl = '+-'.includes(kind)
+    const key = isControl ? Buffer.from([0, 0, 0, kind === '+' ? 1 : 0]) : Buffer.from(entry)
+    const record = { offset: from + i, timestamp: 0, key, value: null, headers: {} }
+    return { isControl, producerId, inTransaction: kind !== 'n', records: [record] }
   })
 }
 
@@ -27,10 +25,8 @@ const transaction = (producerId: string, firstOffset: number): AbortedTransactio
 
 /** What is left to read, as entries of the line. */
 function readable(line: string, aborted: AbortedTransaction[], from = 0): string {
-  const messages = logOf(line, from)
-  const entries = line.split(' ')
-  markAborted(messages, aborted)
-  return entries.filter((_, i) => !messages[i]!.isControlRecord).join(' ')
+  const left = committedBatches(logOf(line, from), aborted)
+  return left.flatMap(({ records }) => records.map(({ key }) => String(key))).join(' ')
 }
 
 describe('of a fetch, only committed records are left', () => {

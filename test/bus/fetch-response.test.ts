@@ -90,10 +90,12 @@ describe("the broker's answer to a fetch", () => {
     const [fetched, refused] = await readPartitions(brokerOf(payload, version), [3, 4])
     expect(refused).toMatchObject({ ok: false, error: { type: 'NOT_LEADER_OR_FOLLOWER' } })
     expect(fetched).toMatchObject({ ok: true, next: 43 })
-    const records = (fetched as { records: BusRecord[] }).records.map(({ offset, timestamp, ...rest }) => ({
+    const records = (fetched as { records: BusRecord[] }).records.map(({ offset, timestamp, key, value, headers }) => ({
       offset: String(offset),
       timestamp: String(timestamp),
-      ...rest,
+      key,
+      value,
+      headers,
     }))
     expect(expected.partitions[0].messages).toMatchObject(records)
   })
@@ -164,7 +166,8 @@ describe('records', () => {
     const records = range(40, 500).map(offset => ({ offset, value: `value ${offset} `.repeat(20) }))
     const fetched = await readBytes(buildBatch(records, { packing }))
     expect(fetched.records).toHaveLength(500)
-    expect(fetched.records[7]).toEqual({
+    const { offset, timestamp, key, value, headers, unreadable } = fetched.records[7]!
+    expect({ offset, timestamp, key, value, headers, unreadable }).toEqual({
       offset: 47,
       timestamp: 1007,
       key: Buffer.from('key 47'),
@@ -190,6 +193,7 @@ describe('records', () => {
       Buffer.alloc(0),
       Buffer.alloc(0),
     ])
+    expect(fetched.records.map(({ contentBytes }) => contentBytes)).toEqual([0, 0, 'key 3value 3'.length])
     expect(third!.headers).toEqual({
       trace: Buffer.from('abc'),
       twice: [Buffer.from('one'), Buffer.from('two')],

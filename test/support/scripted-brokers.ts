@@ -118,12 +118,12 @@ export const codeOf = (type: string) => refusal(type).code
 
 /** Tells what a batch on its way to a broker says of itself. */
 export function looksOf({ topic, partition, bytes }: ProduceRequest['batches'][number]) {
-  const { messages } = decodeBatches(bytes, 2 ** 31, { from: 0, room: Number.POSITIVE_INFINITY })
+  const { batches } = decodeBatches(bytes, 2 ** 31, { from: 0, room: Number.POSITIVE_INFINITY })
   return {
     to: `${topic}/${partition}`,
     producerId: Number(bytes.readBigInt64BE(43)),
     epoch: bytes.readInt16BE(51),
     sequence: bytes.readInt32BE(53),
-    keys: messages.map(({ key }) => String(key)),
+    keys: batches.flatMap(({ records }) => records.map(({ key }) => String(key))),
   }
 }

@@ -1,7 +1,7 @@
-import { noHeaders } from '../record-headers.ts'
-import type { DecodedMessage } from './messages.ts'
+import { noTime } from '../record-time.ts'
 import { decodeOldMessage, isIntactMessage, noContext } from './old-messages.ts'
 import {
+  type BatchRecords,
   contextOf,
   decodeBatch,
   isIntact,
@@ -12,11 +12,12 @@ import {
   type RecordBatch,
   type WantedRecords,
 } from './record-batch.ts'
-import { UnreadableBatch } from './unreadable.ts'
+import { UnreadableBatch, unreadableRecord } from './unreadable.ts'
 
 /** DecodedBatches is what a fetch brought of one partition. */
 export interface DecodedBatches {
-  messages: DecodedMessage[]
+  /** In their order; a batch without wanted records is left out. */
+  batches: BatchRecords[]
   /** The offset after the last one that was decoded, or could not be; null when there was none. */
   next: number | null
   /** Nothing can be said of what stands at the position before more is known. */
@@ -43,16 +44,16 @@ const searchEffort = 16
 
 /**
  * Decodes batches, one after the other, without the last one if the broker has cut it off. Ends behind one that cannot be
- * read, which becomes a message: the next fetch brings a new list of aborted transactions, so that none stays open whose
+ * read, which becomes a record: the next fetch brings a new list of aborted transactions, so that none stays open whose
  * end was in that batch.
  * @param end the high watermark: no batch reaches it, or not far beyond
  * @param whole whether the broker cannot have cut off the first one: it never does where one partition alone is asked for
  */
 export function decodeBatches(bytes: Buffer, end: number, wanted: WantedRecords, whole = false): DecodedBatches {
-  const messages: DecodedMessage[] = []
+  const batches: BatchRecords[] = []
   let next: number | null = null
   const stopped = (unsure: Unsure): DecodedBatches =>
-    next !== null && next > wanted.from ? { messages, next, unsure: null } : { messages, next, unsure }
+    next !== null && next > wanted.from ? { batches, next, unsure: null } : { batches, next, unsure }
   let rest = bytes
   while (rest.length > 0 && wanted.room > 0) {
     const place: Place = { rest, least: next ?? 0, end }
@@ -62,7 +63,7 @@ export function decodeBatches(bytes: Buffer, end: number, wanted: WantedRecords,
     }
     const read = decodeAt(place, wanted)
     if (read.ok) {
-      for (const message of read.batch.messages) messages.push(message)
+      if (read.batch.records.length > 0) batches.push(read.batch)
       next = read.batch.cutAt ?? read.batch.lastOffset + 1
       if (read.batch.cutAt !== null) break
       rest = rest.subarray(size)
@@ -71,13 +72,13 @@ export function decodeBatches(bytes: Buffer, end: number, wanted: WantedRecords,
     const behind = behindDamaged(place, read)
     if (!behind) return stopped({ damage: read.error, bytesNeeded: 2 * bytes.length + leastMore })
     if (behind.offset > wanted.from) {
-      messages.push(unreadable(place, read.error, behind.offset - 1, wanted.from))
+      batches.push(unreadable(place, read.error, behind.offset - 1, wanted.from))
       next = behind.offset
       break
     }
     rest = behind.rest // brokers can begin with a damaged batch wherever behind it one asks
   }
-  return { messages, next, unsure: null }
+  return { batches, next, unsure: null }
 }
 
 /** Place says where a batch, or a message of an older format, should stand. */
@@ -102,7 +103,7 @@ function decodeAt({ rest, least, end }: Place, wanted: WantedRecords): Read {
   try {
     const batch = decode(rest.subarray(0, size), prefix, wanted)
     const { lastOffset } = batch
-    const begins = batch.messages[0]?.offset ?? prefix.firstOffset // an old set states the offset of its last
+    const begins = batch.records[0]?.offset ?? prefix.firstOffset // an old set states the offset of its last
     const isPossible = Math.min(begins, prefix.firstOffset) >= least && lastOffset < end + newAtMost
     const isExpected = prefix.firstOffset <= Math.max(least, wanted.from)
     if (isPossible && (isExpected || !isFollowedTooSoon(rest.subarray(size), { least, end }, lastOffset))) {
@@ -189,29 +190,26 @@ export function startOf(rest: Buffer, bounds: Omit<Place, 'rest'>): number | nul
   if (bytes !== batch.length || !isWithin(firstOffset, bounds)) return null
   if (magic >= newestFormat) return isIntact(batch) ? firstOffset : null
   try {
-    return decodeOldMessage(batch, { from: 0, room: 1 }).messages[0]!.offset // a set has the offset of its last
+    return decodeOldMessage(batch, { from: 0, room: 1 }).records[0]!.offset // a set has the offset of its last
   } catch {
     return null
   }
 }
 
-function unreadable({ rest, least }: Place, error: unknown, lastOffset: number, from: number): DecodedMessage {
+/** One record stands for all of them, where reading goes on or where its batch begins. */
+function unreadable({ rest, least }: Place, error: unknown, lastOffset: number, from: number): BatchRecords {
   const { firstOffset, magic } = rest.length < prefixBytes ? noPrefix : prefixOf(rest)
   const batch = rest.subarray(0, sizeOf(rest))
-  const known = magic === newestFormat && isIntact(batch) ? contextOf(batch) : { ...noContext, timestamp: -1 }
+  const known = magic === newestFormat && isIntact(batch) ? contextOf(batch) : { ...noContext, timestamp: noTime }
+  const { producerId, inTransaction, timestamp } = known
   const isPlausible = firstOffset >= least && firstOffset <= lastOffset
-  return unreadableFrom(isPlausible ? firstOffset : Math.max(least, from), error, lastOffset, known)
+  const offset = Math.max(isPlausible ? firstOffset : least, from)
+  return {
+    isControl: false,
+    producerId,
+    inTransaction,
+    records: [unreadableRecord(offset, error, lastOffset, timestamp)],
+  }
 }
 
 const noPrefix: Prefix = { firstOffset: -1, bytes: 0, magic: -1 }
-
-/** Makes the message that stands for offsets which cannot be read. */
-export function unreadableFrom(
-  offset: number,
-  error: unknown,
-  lastOffset: number,
-  { timestamp, batchContext }: Pick<DecodedMessage, 'timestamp' | 'batchContext'> = { ...noContext, timestamp: -1 },
-): DecodedMessage {
-  const nothing = { key: null, value: null, headers: noHeaders, isControlRecord: false }
-  return { ...nothing, offset, timestamp, batchContext, unreadable: { error, lastOffset } }
-}

@@ -1,8 +1,17 @@
 import * as zlib from 'node:zlib'
+import type { BusRecord } from '../port.ts'
 import { noHeaders } from '../record-headers.ts'
+import { timestampOf } from '../record-time.ts'
 import { unpack } from './codecs.ts'
-import type { DecodedMessage } from './messages.ts'
-import { lengthEnds, prefixBytes, prefixOf, type RecordBatch, takeRoom, type WantedRecords } from './record-batch.ts'
+import {
+  type BatchContext,
+  lengthEnds,
+  prefixBytes,
+  prefixOf,
+  type RecordBatch,
+  takeRoom,
+  type WantedRecords,
+} from './record-batch.ts'
 import { UnreadableBatch } from './unreadable.ts'
 
 /*
@@ -15,7 +24,7 @@ const at = { crc: lengthEnds, magic: 16, attributes: 17, timestamp: 18, key: 26 
 const attributes = { codec: 0x07, logAppendTime: 0x08 }
 
 /** Messages of these formats know no transactions. */
-export const noContext = { batchContext: { producerId: -1n, inTransaction: false } }
+export const noContext: BatchContext = { isControl: false, producerId: -1n, inTransaction: false }
 
 interface OldMessage {
   offset: number
@@ -32,7 +41,7 @@ export function decodeOldMessage(bytes: Buffer, wanted: WantedRecords): RecordBa
   const outer = readMessage(bytes)
   const codec = flags & attributes.codec
   const appendedAt = flags & attributes.logAppendTime ? outer.timestamp : null
-  const batch: RecordBatch = { lastOffset: outer.offset, messages: [], cutAt: null }
+  const batch: RecordBatch = { ...noContext, lastOffset: outer.offset, records: [], cutAt: null }
   let next = 0
   const take = (bytes: Buffer, offset: number) => {
     if (offset < next || offset > outer.offset) {
@@ -41,7 +50,7 @@ export function decodeOldMessage(bytes: Buffer, wanted: WantedRecords): RecordBa
     next = offset + 1
     if (offset < wanted.from || batch.cutAt !== null) return
     if (takeRoom(wanted, bytes.length))
-      batch.messages.push(decoded(readMessage(Buffer.from(bytes)), offset, appendedAt)) // they hold on to it alone
+      batch.records.push(recordOf(readMessage(Buffer.from(bytes)), offset, appendedAt)) // they hold on to it alone
     else batch.cutAt = offset
   }
   if (codec === 0) {
@@ -59,16 +68,8 @@ export function isIntactMessage(bytes: Buffer): boolean {
   return bytes.length >= at.timestamp && bytes.readUInt32BE(at.crc) === zlib.crc32(bytes.subarray(at.magic))
 }
 
-function decoded({ timestamp, key, value }: OldMessage, offset: number, appendedAt: number | null): DecodedMessage {
-  return {
-    offset,
-    timestamp: appendedAt ?? timestamp,
-    key,
-    value,
-    headers: noHeaders,
-    isControlRecord: false,
-    ...noContext,
-  }
+function recordOf({ timestamp, key, value }: OldMessage, offset: number, appendedAt: number | null): BusRecord {
+  return { offset, timestamp: timestampOf(appendedAt ?? timestamp), key, value, headers: noHeaders }
 }
 
 function lastOf(set: Buffer): number {

@@ -1,6 +1,6 @@
+import type { BusRecord } from '../port.ts'
 import { unpack, unpackOnce } from './codecs.ts'
 import { crc32c } from './crc32c.ts'
-import type { DecodedMessage } from './messages.ts'
 import { RecordReader } from './record-reader.ts'
 import { UnreadableBatch } from './unreadable.ts'
 
@@ -47,10 +47,22 @@ export function prefixOf(bytes: Buffer): Prefix {
   }
 }
 
-export interface RecordBatch {
+/** BatchContext is what all records of a batch have in common. */
+export interface BatchContext {
+  /** A control batch holds the marker that ends a transaction. */
+  isControl: boolean
+  producerId: bigint
+  inTransaction: boolean
+}
+
+/** Those records of a batch that are wanted. */
+export interface BatchRecords extends BatchContext {
+  records: BusRecord[]
+}
+
+export interface RecordBatch extends BatchRecords {
   /** The offset of its last record, read or not. */
   lastOffset: number
-  messages: DecodedMessage[]
   /** The first offset that had no room; null: all of it is there. */
   cutAt: number | null
 }
@@ -98,8 +110,7 @@ export function lastOffsetOf(bytes: Buffer): number {
   return bytes.length < at.records ? -1 : prefixOf(bytes).firstOffset + bytes.readInt32BE(at.lastOffsetDelta)
 }
 
-/** Tells what all records of a batch have in common. A control batch holds the marker that ends a transaction. */
-export function contextOf(bytes: Buffer) {
+export function contextOf(bytes: Buffer): BatchContext & { timestamp: number; hasAppendTime: boolean } {
   const flags = bytes.readInt16BE(at.attributes)
   const hasAppendTime = (flags & attributes.logAppendTime) !== 0
   return {
@@ -107,10 +118,8 @@ export function contextOf(bytes: Buffer) {
     /** The timestamp of its first record, or of all records where the broker has stamped them. */
     timestamp: Number(bytes.readBigInt64BE(hasAppendTime ? at.maxTimestamp : at.firstTimestamp)),
     isControl: (flags & attributes.control) !== 0,
-    batchContext: {
-      producerId: bytes.readBigInt64BE(at.producerId),
-      inTransaction: (flags & attributes.transactional) !== 0,
-    },
+    producerId: bytes.readBigInt64BE(at.producerId),
+    inTransaction: (flags & attributes.transactional) !== 0,
   }
 }
 
@@ -135,13 +144,13 @@ export function decodeBatch(bytes: Buffer, wanted: WantedRecords): RecordBatch {
   if (!isIntact(bytes)) throw new UnreadableBatch('BATCH_CORRUPT', 'its checksum is wrong')
   const flags = bytes.readInt16BE(at.attributes)
   const reader = new RecordReader(unpack(flags & attributes.codec, bytes.subarray(at.records)))
-  const { isControl, batchContext, hasAppendTime, timestamp } = contextOf(bytes)
+  const { hasAppendTime, timestamp, ...context } = contextOf(bytes)
   const { firstOffset } = prefixOf(bytes)
   const lastOffset = lastOffsetOf(bytes)
   const header = bytes.subarray(0, at.records)
   const { mark } = wanted
   const isMarked = mark !== undefined && mark.offset === wanted.from && mark.header.equals(header)
-  const messages: DecodedMessage[] = []
+  const records: BusRecord[] = []
   let cutAt: number | null = null
   let cut = { at: 0, left: 0 }
   let next = firstOffset
@@ -165,19 +174,10 @@ export function decodeBatch(bytes: Buffer, wanted: WantedRecords): RecordBatch {
       reader.pass()
       continue
     }
-    const { key, value, headers } = reader.content()
+    records.push(reader.record(offset, hasAppendTime ? timestamp : timestamp + reader.timestampDelta))
     wanted.room -= reader.headers * headerMemory
-    messages.push({
-      offset,
-      timestamp: hasAppendTime ? timestamp : timestamp + reader.timestampDelta,
-      key,
-      value,
-      headers,
-      isControlRecord: isControl,
-      batchContext,
-    })
   }
-  if (cutAt === null || !isMarked) reader.end()
+  if (cutAt === null || !isMarked) reader.finish()
   if (cutAt !== null && mark) Object.assign(mark, { ...cut, header: Buffer.from(header), offset: cutAt })
-  return { lastOffset, messages, cutAt }
+  return { ...context, lastOffset, records, cutAt }
 }

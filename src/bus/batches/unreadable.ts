@@ -1,4 +1,6 @@
-import type { Unreadable } from '../port.ts'
+import type { BusRecord, Unreadable } from '../port.ts'
+import { noHeaders } from '../record-headers.ts'
+import { noTime, timestampOf } from '../record-time.ts'
 
 /**
  * UnreadableBatch says why a batch cannot be read, now or ever. The message is a clause about the batch and holds
@@ -40,8 +42,14 @@ const advice: Record<Unreadable['code'], string> = {
   BATCH_TOO_LARGE: 'Lower batch.size of the producer, and have these records produced again in smaller batches.',
 }
 
+/** Makes the record that stands for offsets which cannot be read, the last one included. */
+export function unreadableRecord(offset: number, error: unknown, lastOffset: number, timestamp = noTime): BusRecord {
+  const unreadable = unreadableOf(error, offset, Math.max(lastOffset, offset))
+  return { offset, timestamp: timestampOf(timestamp), key: null, value: null, headers: noHeaders, unreadable }
+}
+
 /** Says why the batch with these offsets, the last one included, cannot be read. */
-export function unreadableOf(error: unknown, first: number, last: number): Unreadable {
+function unreadableOf(error: unknown, first: number, last: number): Unreadable {
   const { code, message } =
     error instanceof UnreadableBatch ? error : new UnreadableBatch('BATCH_CORRUPT', (error as Error).message)
   const which = first === last ? `The batch at offset ${first}` : `The batch at offsets ${first} to ${last}`

@@ -1,14 +1,12 @@
-import { decodeBatches, startOf, type Unsure, unreadableFrom } from '../batches/batches.ts'
-import type { DecodedMessage } from '../batches/messages.ts'
+import { decodeBatches, startOf, type Unsure } from '../batches/batches.ts'
 import { headerBytes, type Mark, type WantedRecords } from '../batches/record-batch.ts'
-import { UnreadableBatch, unreadableOf } from '../batches/unreadable.ts'
+import { UnreadableBatch, unreadableRecord } from '../batches/unreadable.ts'
 import { PartitionMap } from '../partition-map.ts'
 import type { BusRecord, TopicPartition } from '../port.ts'
-import { timestampOf } from '../record-time.ts'
 import { protocolError } from '../wire/errors.ts'
 import type { FetchAnswer, FetchedPartition, FetchRequest } from '../wire/fetch-api.ts'
 import type { FetchTerms } from '../wire/fetch-session.ts'
-import { markAborted } from './aborted.ts'
+import { committedBatches } from './aborted.ts'
 
 /** Position says where to read on. */
 export interface Position {
@@ -45,8 +43,6 @@ export type Fetched =
   | { ok: false; error: unknown }
 
 export type FetchedRecords = Extract<Fetched, { ok: true }>
-
-type Lost = NonNullable<DecodedMessage['unreadable']>
 
 /** Read is what one answer tells of a partition. */
 type Read = Fetched & { unsure?: Unsure | null }
@@ -133,13 +129,8 @@ function committedOf(fetched: FetchedPartition, wanted: WantedRecords, whole = f
   const { errorCode, abortedTransactions, highWatermark, preferredReplica, bytes } = fetched
   if (errorCode) return { ok: false, error: protocolError(errorCode) }
   const { from } = wanted
-  const { messages, next, unsure } = decodeBatches(bytes, highWatermark, wanted, whole)
-  if (abortedTransactions.length > 0) markAborted(messages, abortedTransactions)
-  const records: BusRecord[] = []
-  for (const message of messages) {
-    if (message.isControlRecord) continue
-    records.push(message.unreadable ? unreadableRecord(message, message.unreadable, from) : recordOf(message))
-  }
+  const { batches, next, unsure } = decodeBatches(bytes, highWatermark, wanted, whole)
+  const records = committedBatches(batches, abortedTransactions).flatMap(batch => batch.records)
   return { ok: true, records, next: Math.max(from, next ?? 0), highWatermark, preferredReplica, unsure }
 }
 
@@ -190,8 +181,7 @@ async function passBy(
     const { unsure: _, ...read } = committedOf(beyond, { from: position.offset, room }, true)
     return read
   }
-  const unreadable = unreadableFrom(position.offset, damage, behind - 1)
-  const record = unreadableRecord(unreadable, unreadable.unreadable!, position.offset)
+  const record = unreadableRecord(position.offset, damage, behind - 1)
   return { ok: true, records: [record], next: behind, highWatermark, preferredReplica: -1 }
 }
 
@@ -215,15 +205,4 @@ function cutOff(): UnreadableBatch {
 /** Tells whether they begin with the same batch: a header of the format v2 holds its checksum. */
 function beginAlike(some: Buffer, others: Buffer): boolean {
   return some.length > 0 && some.subarray(0, headerBytes).equals(others.subarray(0, headerBytes))
-}
-
-function recordOf({ offset, timestamp, key, value, headers }: DecodedMessage): BusRecord {
-  return { offset, timestamp: timestampOf(timestamp), key, value, headers }
-}
-
-/** The record that stands for an unreadable batch is where reading goes on, or where its batch begins. */
-function unreadableRecord(message: DecodedMessage, { error, lastOffset }: Lost, position: number): BusRecord {
-  const record = recordOf(message)
-  const offset = Math.max(record.offset, position)
-  return { ...record, offset, unreadable: unreadableOf(error, offset, Math.max(lastOffset, offset)) }
 }

@@ -6,11 +6,13 @@ import { windowSize } from './window.ts'
 /** The memory that the structures of a record, and of each of its headers, take. */
 const structureBytes = 200
 
-function sizeOf({ key, value, headers }: BusRecord): number {
-  let bytes = structureBytes + (key?.length ?? 0) + (value?.length ?? 0)
-  for (const [name, content] of headerPairs(headers)) bytes += structureBytes + name.length + content.length
+function sizeOf(record: BusRecord): number {
+  let bytes = structureBytes + (record.contentBytes ?? contentBytesOf(record))
+  for (const [name, content] of headerPairs(record.headers)) bytes += structureBytes + name.length + content.length
   return bytes
 }
+
+const contentBytesOf = ({ key, value }: BusRecord) => (key?.length ?? 0) + (value?.length ?? 0)
 
 /** UndoneRecords knows which records of a window are in memory and not done yet, and counts them to the session's share. */
 export class UndoneRecords {

@@ -26,7 +26,7 @@ const content = fc.record(
 ) as fc.Arbitrary<Content>
 
 const read = (batch: Buffer, count: number) =>
-  decodeBatches(batch, count, { from: 0, room: Number.POSITIVE_INFINITY }).messages
+  decodeBatches(batch, count, { from: 0, room: Number.POSITIVE_INFINITY }).batches.flatMap(({ records }) => records)
 
 /** Headers as they come over the wire: bytes, and several of one name perhaps in another order than written. */
 const toBytes = (record: Pick<Content, 'headers'>) =>
@@ -46,16 +46,20 @@ describe('a record batch', () => {
       fc.property(fc.array(content, { minLength: 1, maxLength: 90 }), frames, (records, ofBatch) => {
         const batch = encodeBatch(records, ofBatch)
         expect(isIntact(batch)).toBe(true)
-        const messages = read(batch, records.length)
-        expect(messages.map(({ key, value }) => ({ key, value }))).toEqual(
+        const found = read(batch, records.length)
+        expect(found.map(({ key, value }) => ({ key, value }))).toEqual(
           records.map(({ key, value }) => ({ key, value })),
         )
-        expect(messages.map(toBytes)).toEqual(records.map(toBytes))
-        expect(messages.map(({ offset }) => offset)).toEqual(records.map((_, i) => i))
-        expect(new Set(messages.map(({ timestamp }) => timestamp))).toEqual(new Set([ofBatch.timestamp]))
+        expect(found.map(({ contentBytes }) => contentBytes)).toEqual(
+          records.map(({ key, value }) => (key?.length ?? 0) + (value?.length ?? 0)),
+        )
+        expect(found.map(toBytes)).toEqual(records.map(toBytes))
+        expect(found.map(({ offset }) => offset)).toEqual(records.map((_, i) => i))
+        expect(new Set(found.map(({ timestamp }) => timestamp))).toEqual(new Set([ofBatch.timestamp]))
         expect(contextOf(batch)).toMatchObject({
           isControl: false,
-          batchContext: { producerId: ofBatch.producerId, inTransaction: ofBatch.transactional },
+          producerId: ofBatch.producerId,
+          inTransaction: ofBatch.transactional,
         })
         expect([batch.readInt16BE(51), batch.readInt32BE(53)]).toEqual([ofBatch.epoch, ofBatch.sequence])
       }),
