@@ -5,8 +5,8 @@ import { expect, test } from 'vitest'
 /** Makes objects of which many live for a while, and prints the most MiB that the space for new ones had. */
 const program = (isBound: boolean) => `
   const { getHeapSpaceStatistics } = await import('node:v8')
-  const { boundYoungGeneration } = await import('./src/cli/young-generation.ts')
-  if (${isBound}) boundYoungGeneration()
+  const { tuneGarbageCollector } = await import('./src/cli/garbage-collector.ts')
+  if (${isBound}) tuneGarbageCollector()
   let kept = []
   let most = 0
   for (let round = 0; round < 200; round++) {
