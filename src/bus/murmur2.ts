@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer'
+
 /**
  * The partition of a key, as Java's default partitioner and kafkajs choose it (murmur2, seed 0x9747b28c): records of one
  * id meet on one partition, whoever wrote them. kafkajs's own version works on 64-bit objects and is 100 times slower.

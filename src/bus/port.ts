@@ -22,7 +22,7 @@ export type RecordHeaders = Record<string, Buffer | string | (Buffer | string)[]
 
 /**
  * A record as it was read. Offsets stay far below 2^53, so they are plain numbers. Its key and value may be made anew
- * whenever somebody asks for them: unless it is unreadable, a copy by a spread has neither.
+ * whenever somebody asks for them: a copy by a spread may have neither.
  */
 export interface BusRecord {
   offset: number

@@ -112,7 +112,7 @@ export function readCommand(
   const extra = readExtra(value.extra, kind, fields)
   const text = extra.error === null ? JSON.stringify(fields) : ''
   Object.assign(fields, extra.fields)
-  const lists = value.extra === null ? kind.lists : Object.keys(fields)
+  const lists = extra.text === '' ? kind.lists : Object.keys(fields)
   const error = extra.error ?? problemOf(kind, value.id, fields, lists, options)
   const { type } = kind
   const { id, account, correlationId, tenant } = value

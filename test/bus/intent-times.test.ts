@@ -23,6 +23,26 @@ test('an offset that is intended again counts from then on', () => {
   expect(times.earliestOf([1, 3])).toBe(200)
 })
 
-test('an offset that nobody has intended is of any time', () => {
-  expect(build([[1], 100]).earliestOf([1, 2])).toBe(0)
+test('nothing counts as later than what came after the clock was set back', () => {
+  const times = build([[1], 1000], [[2], 900])
+  expect(times.oldest(() => true)).toBe(900)
+  expect(times.earliestOf([1])).toBe(900)
+  times.set([1], 1000)
+  expect(times.oldest(() => true)).toBe(900)
+  expect(times.oldest(offset => offset !== 2)).toBe(1000)
+})
+
+test('offsets that are intended again and again behind an old one take no more and more memory', () => {
+  const times = build([[0], 1])
+  let asked = 0
+  const isPosted = (offset: number) => {
+    asked++
+    return offset <= 1
+  }
+  for (let since = 2; since < 50_000; since++) {
+    times.set([1], since)
+    expect(times.oldest(isPosted)).toBe(1)
+  }
+  expect(asked).toBeLessThan(200_000)
+  expect(times.oldest(offset => offset === 1)).toBe(49_999)
 })

@@ -8,7 +8,7 @@ export class FieldReader {
   readonly bytes: Buffer
   /** Where the next field stands. */
   at: number
-  /** No field's bytes go beyond it. */
+  /** Bytes with their length in front of them end here at the latest. Numbers are not looked at: whoever reads them asks where they end. */
   end: number
 
   constructor(bytes: Buffer, at = 0) {

@@ -6,8 +6,9 @@ const abortMarker = Buffer.from([0, 0, 0, 0])
 
 /**
  * Leaves out markers and the batches of aborted transactions. This is the algorithm of the Java client (CompletedFetch):
- * whoever has an aborted transaction begun at or before an offset, and not yet ended by its marker, is not to be read. The
- * list may hold several of one producer, and transactions interleave.
+ * whoever has an aborted transaction begun at or before a batch, and not yet ended by its marker, is not to be read. The list
+ * may hold several of one producer, and transactions interleave. A transaction begins with a batch, so the first record of
+ * one that is wanted tells as much as the last that Java asks for; no batch is here without a record.
  */
 export function committedBatches(
   batches: readonly BatchRecords[],

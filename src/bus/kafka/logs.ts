@@ -85,7 +85,7 @@ export class Logs {
   async patiently<T>({ topic, partition }: TopicPartition, ask: () => Promise<T>): Promise<T> {
     const { clock } = this.#options
     const name = `${topic}/${partition}`
-    const since = clock.monotonic()
+    let since: number | null = null
     let told = ''
     for (let attempt = 1; !this.#closed; attempt++) {
       try {
@@ -95,6 +95,7 @@ export class Logs {
         if (hint && attempt >= startAttempts) {
           throw new Error(`${name} cannot be read: ${textOf(error)}. ${hint}`, { cause: error })
         }
+        since ??= clock.monotonic()
         const isOverSoon = hint !== undefined || (passes(error) && clock.monotonic() - since < lastingMs)
         if (!isOverSoon && told !== textOf(error)) {
           told = textOf(error)

@@ -8,34 +8,58 @@ interface Group {
   offsets: number[]
 }
 
+/** Fewer groups than this are not worth a look at those that stand behind an old intent. */
+const fewGroups = 1024
+
 /** IntentTimes remembers since when offsets may have been POSTed, by the clock of the process that first intended them. */
 export class IntentTimes {
   /** Milliseconds since 1970, by the offset's place in the window. */
   readonly #since = new Float64Array(windowSize)
-  /** The groups that may hold intents, in their order. */
-  readonly #groups: Group[] = []
+  /** The groups that may hold intents, none later than the one behind it. */
+  #groups: Group[] = []
+  /** With more groups than this, those that hold no intents any more are looked for. */
+  #enough = fewGroups
 
   set(offsets: readonly number[], since: number): void {
+    if (offsets.length === 0) return
+    const last = this.#groups.at(-1)
+    if (last && since < last.since) this.#setBack(since)
     for (const offset of offsets) this.#since[offset % windowSize] = since
-    if (offsets.length > 0) this.#groups.push({ since, offsets: [...offsets] })
+    this.#groups.push({ since, offsets: [...offsets] })
   }
 
-  /** The earliest of some offsets of the window, of which one that is not known counts as 0. */
+  /** The earliest of some offsets, all of which have been set. */
   earliestOf(offsets: readonly number[]): number {
     return Math.min(...offsets.map(offset => this.#since[offset % windowSize]!))
   }
 
   /** Since when the oldest of those has stood that may still be POSTed; 0: there is none, or that is unknown. */
   oldest(mayBePosted: (offset: number) => boolean): number {
-    const groups = this.#groups
-    for (let group = groups[0]; group; group = groups[0]) {
-      const { since, offsets } = group
+    const isLeft = ({ since, offsets }: Group) => {
       for (let offset = offsets.at(-1); offset !== undefined; offset = offsets.at(-1)) {
-        if (this.#since[offset % windowSize] === since && mayBePosted(offset)) return since
+        if (this.#since[offset % windowSize] === since && mayBePosted(offset)) return true
         offsets.pop()
       }
-      groups.shift()
+      return false
     }
-    return 0
+    if (this.#groups.length > this.#enough) {
+      this.#groups = this.#groups.filter(isLeft)
+      this.#enough = Math.max(fewGroups, 2 * this.#groups.length)
+    }
+    const first = this.#groups.findIndex(isLeft)
+    this.#groups.splice(0, first < 0 ? this.#groups.length : first)
+    return this.#groups[0]?.since ?? 0
+  }
+
+  /** The clock was set back: nothing counts as later than what comes now. */
+  #setBack(since: number): void {
+    for (const group of this.#groups) {
+      if (group.since <= since) continue
+      for (const offset of group.offsets) {
+        const place = offset % windowSize
+        if (this.#since[place] === group.since) this.#since[place] = since
+      }
+      group.since = since
+    }
   }
 }
