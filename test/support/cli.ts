@@ -58,7 +58,7 @@ export function startBusgate(args: string[], { env = {}, input = '', entry = 'ma
     stdout,
     stderr,
     signal: name => child.kill(name),
-    line: text => vi.waitFor(() => lineWith(text, stdout(), stderr()), { timeout: 20_000, interval: 20 }),
+    line: text => vi.waitFor(() => lineWith(text, stdout(), stderr()), { timeout: 30_000, interval: 20 }),
     ended,
   }
 }
