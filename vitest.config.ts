@@ -20,7 +20,7 @@ export default defineConfig({
           exclude: [...endToEnd, 'test/integration/**', 'test/simulation/**'],
         },
       },
-      { test: { name: 'end-to-end', maxWorkers, include: endToEnd, testTimeout: 30_000 } },
+      { test: { name: 'end-to-end', maxWorkers, include: endToEnd, testTimeout: 60_000 } },
       { test: { name: 'simulation', maxWorkers, include: ['test/simulation/**/*.test.ts'], testTimeout: 300_000 } },
       {
         test: {
