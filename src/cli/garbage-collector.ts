@@ -27,7 +27,8 @@ export function tuneGarbageCollector(): void {
   ]
   if (heard.length === 0) return
   const collected = new PerformanceObserver(list => {
-    for (const hear of heard) hear(list.getEntries())
+    const collections = list.getEntries()
+    for (const hear of heard) hear(collections)
   })
   collected.observe({ entryTypes: ['gc'] })
 }

@@ -44,7 +44,7 @@ export class StatusPartitions {
 
   /** Tells where events of this key may stand. */
   of(key: string): Set<number> {
-    return new Set([...this.#counts].map(count => partitionOf(Buffer.from(key), count)))
+    return new Set([...this.#counts].map(count => partitionOf(key, count)))
   }
 
   /** @returns whether they are known as of now, or the topic may not be seen; false while that is unsure */

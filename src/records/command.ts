@@ -79,8 +79,6 @@ interface Kind extends ExtraRules {
   head: string
   /** True only of what the interface allows; it knows most of what is sent. */
   isSurelyValid: (operation: object) => boolean
-  /** The record's fields that hold lists. */
-  lists: readonly string[]
 }
 
 /** The kinds of messages, by the record's full name. */
@@ -112,8 +110,7 @@ export function readCommand(
   const extra = readExtra(value.extra, kind, fields)
   const text = extra.error === null ? JSON.stringify(fields) : ''
   Object.assign(fields, extra.fields)
-  const lists = extra.text === '' ? kind.lists : Object.keys(fields)
-  const error = extra.error ?? problemOf(kind, value.id, fields, lists, options)
+  const error = extra.error ?? problemOf(kind, value.id, fields, options)
   const { type } = kind
   const { id, account, correlationId, tenant } = value
   const idText = id.toString()
@@ -154,17 +151,11 @@ function kindOf(type: SendType): Kind {
   const common = ['type', 'id', 'phone', 'hook', 'auth', 'data', '__proto__']
   const head = `{"type":${JSON.stringify(type)},"id":`
   const isSurelyValid = quickCheck(operations[type].schema)
-  const lists = own.filter(isList).map(field => field.name)
-  return { type, head, isSurelyValid, lists, taken: new Set([...common, ...others]), objects }
+  return { type, head, isSurelyValid, taken: new Set([...common, ...others]), objects }
 }
 
 function isRecord({ type }: AvroField): boolean {
   return Array.isArray(type) && type.some(branch => typeof branch === 'object' && 'fields' in branch)
-}
-
-function isList({ type }: AvroField): boolean {
-  const branches = Array.isArray(type) ? type : [type]
-  return branches.some(branch => typeof branch === 'object' && 'items' in branch)
 }
 
 function copyWithoutNulls(record: Fields, copy: Fields = {}): Fields {
@@ -181,17 +172,11 @@ function withoutNulls(value: unknown): unknown {
 }
 
 /** Completes the fields to the operation object and asks the protocol. */
-function problemOf(
-  kind: Kind,
-  id: bigint,
-  fields: Fields,
-  lists: readonly string[],
-  { allowEmpty }: CommandOptions,
-): string | null {
+function problemOf(kind: Kind, id: bigint, fields: Fields, { allowEmpty }: CommandOptions): string | null {
   const { type, isSurelyValid } = kind
   fields.type = type
   fields.id = id
-  for (const name of lists) {
+  for (const name in fields) {
     const value = fields[name]
     if (Array.isArray(value) && value.length > mostItems) return `${name} must have at most ${mostItems} items`
   }

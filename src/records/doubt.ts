@@ -35,7 +35,7 @@ export function createDoubtWriter(topic: string, encode: (doubt: Doubt) => Buffe
   const recordOf = (id: bigint, doubt: Doubt): OutgoingRecord =>
     inVersions(shortenings.length, version => ({
       topic,
-      key: Buffer.from(String(id)),
+      key: String(id),
       value: encode(shortenings.slice(0, version).reduce((longer, shorten) => shorten(longer), doubt)),
     }))
 

@@ -26,7 +26,7 @@ export function createOverdueWriter(topic: string, encode: (result: SendResult) 
       if (version === 0) return { topic, key, value, headers: withQuestions(headers, questions) }
       return {
         topic,
-        key: Buffer.from(String(result.id)),
+        key: String(result.id),
         value: encode(shortened(result, resultShortenings.slice(0, version - 1))),
         headers: withQuestions(resultHeadersIn(headers), questions),
       }

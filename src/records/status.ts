@@ -73,7 +73,7 @@ export function createStatusWriter(topic: string, encode: (event: StatusEvent) =
   return (event, trace) =>
     inVersions(statusShortenings.length, version => ({
       topic,
-      key: Buffer.from(String(event.id)),
+      key: String(event.id),
       value: encode(shortened(event, statusShortenings.slice(0, version))),
       ...(trace && { headers: { ...traceHeaders(trace) } }),
     }))
