@@ -54,7 +54,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
     actsOfTurn: limits.actsOfTurn,
     clock,
   })
-  const connections = new WeakMap<object, { turnstile: Turnstile; visit: Visit }>()
+  const connections = new WeakMap<object, { turnstile: Turnstile; visit: Visit; isProxied: boolean }>()
   const endReport = reportRefusals(telemetry, clock)
   let draining = false
 
@@ -69,29 +69,29 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
   function enter(socket: Socket): void {
     const { remoteAddress: address = '' } = socket
     senders.accepted()
-    const visit = trusts(address) ? senders.enterTrusted() : senders.enter(senderAt(address))
+    const isProxied = trusts(address)
+    const visit = isProxied ? senders.enterTrusted() : senders.enter(senderAt(address))
     if (visit === null) {
       telemetry.emit('callback.refused', { reason: 'overloaded' })
       socket.resetAndDestroy()
       return
     }
     const turnstile = new Turnstile(socket, { ...limits, ...visit, heads: pacedHeads(visit) })
-    connections.set(turnstile, { turnstile, visit })
+    connections.set(turnstile, { turnstile, visit, isProxied })
     turnstile.on('close', visit.leave)
     serve?.call(server, turnstile)
   }
 
   function begin(request: IncomingMessage, response: ServerResponse): void {
-    const { turnstile, visit } = connections.get(request.socket)!
+    const { turnstile, visit, isProxied } = connections.get(request.socket)!
     turnstile.begin(request, response)
     if (isHealthCheck(request)) answerHealth(response, healthy() && !draining)
-    else void take(request, response, visitOf(request, response, visit), () => draining)
+    else void take(request, response, isProxied ? visitOfClient(request, response, visit) : visit, () => draining)
   }
 
-  /** A request that came through a trusted proxy is counted for its client, any other one for its connection. */
-  function visitOf(request: IncomingMessage, response: ServerResponse, ofConnection: Visit): Visit | null {
-    const isProxied = trusts(request.socket.remoteAddress ?? '')
-    const client = isProxied ? forwardedFor(request.headers['x-forwarded-for'], trusts) : null
+  /** A request that came through a trusted proxy is counted for its client, where that is named. */
+  function visitOfClient(request: IncomingMessage, response: ServerResponse, ofConnection: Visit): Visit | null {
+    const client = forwardedFor(request.headers['x-forwarded-for'], trusts)
     if (client === null) return ofConnection
     const visit = senders.enter(senderAt(client))
     response.on('close', () => visit?.leave())

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
@@ -14,7 +15,7 @@ export interface TurnstileOptions {
   lingerBytes: number
 }
 
-const endOfHead = '\r\n\r\n'
+const endOfHead = Buffer.from('\r\n\r\n')
 /** What a byte of a head takes that the HTTP server keeps until its end, as measured. */
 const bytesOfHead = 2
 const pieceBytes = 4096

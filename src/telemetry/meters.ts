@@ -88,11 +88,12 @@ const exemplarOf = (traceId: string | null) => (traceId === null ? {} : { exempl
 /** The labels, with `other` for a value that is not on its label's list. */
 function listed(name: MetricName, labels: Labels): Labels {
   const { labels: values } = definitionOf(name)
-  const entries = Object.entries(labels).map(([label, value]) => {
+  let shown = labels
+  for (const label of Object.keys(labels)) {
     const list = values[label]
-    return [label, Array.isArray(list) && !list.includes(value) ? other : value]
-  })
-  return Object.fromEntries(entries)
+    if (Array.isArray(list) && !list.includes(labels[label])) shown = { ...shown, [label]: other }
+  }
+  return shown
 }
 
 /** The label sets that a metric has from the start; none while a label's values are not known. */

@@ -1,7 +1,7 @@
 import { createCipheriv, createSecretKey, randomFillSync } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { GcmSealer, nonceBytes, tagBytes } from '../../src/callbacks/gcm.ts'
+import { GcmOpener, GcmSealer, nonceBytes, tagBytes } from '../../src/callbacks/gcm.ts'
 
 const bytes = (minLength: number, maxLength: number) => fc.uint8Array({ minLength, maxLength }).map(Buffer.from)
 const keys = bytes(32, 32).map(key => createSecretKey(key))
@@ -25,6 +25,33 @@ test('what is sealed is what AES-256-GCM of node:crypto makes of it, whatever it
         expect(sealed.subarray(nonceBytes)).toEqual(expected)
       }
     }),
+  )
+})
+
+test('what AES-256-GCM of node:crypto has sealed opens, and stays closed when any one bit of it is changed', () => {
+  fc.assert(
+    fc.property(
+      keys,
+      bytes(0, 60),
+      bytes(nonceBytes, nonceBytes),
+      bytes(0, 128),
+      fc.nat(),
+      (key, clear, nonce, text, at) => {
+        const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(clear)
+        const sealed = Buffer.concat([nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()])
+        const end = nonceBytes + text.length
+        const opener = new GcmOpener(key, clear)
+        const forged = Buffer.from(sealed)
+        const bit = at % (8 * forged.length)
+        forged[bit >> 3]! ^= 1 << (bit & 7)
+        const asForged = Buffer.from(forged)
+        expect(opener.open(forged, nonceBytes, end)).toBe(false)
+        expect(forged).toEqual(asForged)
+        expect(new GcmOpener(key, Buffer.concat([clear, Buffer.alloc(1)])).open(sealed, nonceBytes, end)).toBe(false)
+        expect(opener.open(sealed, nonceBytes, end)).toBe(true)
+        expect(sealed.subarray(nonceBytes, end)).toEqual(text)
+      },
+    ),
   )
 })
 
