@@ -12,7 +12,7 @@ export const systemClock: Clock = {
   now: Date.now,
   monotonic: () => performance.now(),
   after(ms, callback) {
-    const timer = setTimeout(callback, ms)
+    const timer = setTimeout(callback, Math.max(0, ms)) // Node warns of a time that is over
     return () => clearTimeout(timer)
   },
 }
