@@ -1,8 +1,8 @@
 import type { Session, SessionListener } from '../bus/port.ts'
 import type { Telemetry } from '../telemetry/events.ts'
-import { CommandIntake, type CommandIntakeOptions } from './command-intake.ts'
-import type { Dispatcher } from './dispatcher.ts'
-import { DoubtIntake, type DoubtIntakeOptions } from './doubt-intake.ts'
+import { DoubtIntake, type DoubtIntakeOptions } from './doubts/doubt-intake.ts'
+import { CommandIntake, type CommandIntakeOptions } from './intake/command-intake.ts'
+import type { Dispatcher } from './sending/dispatcher.ts'
 
 export interface CommandSessionsOptions {
   doubtsTopic: string

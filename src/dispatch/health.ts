@@ -7,8 +7,8 @@ import type { Pauses } from '../pauses/pauses.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { GaugeSource } from '../telemetry/gauges.ts'
 import { pauseKinds } from '../telemetry/labels.ts'
-import type { Dispatcher } from './dispatcher.ts'
-import type { Resolver } from './resolver.ts'
+import type { Resolver } from './doubts/resolver.ts'
+import type { Dispatcher } from './sending/dispatcher.ts'
 
 const breakerStates: Record<AccountGate['state'], number> = { closed: 0, probing: 1, paused: 2 }
 

@@ -3,7 +3,6 @@ import type { Pauses } from '../pauses/pauses.ts'
 import type { Command } from '../records/command.ts'
 import type { Origin } from '../records/origin.ts'
 import type { ResultDetails } from '../records/result.ts'
-import type { Refusal } from './refusals.ts'
 
 /** Hearing is what callbacks say of a command in doubt, before it is POSTed again. */
 export interface Hearing {
@@ -13,6 +12,17 @@ export interface Hearing {
   isUpToNow(): boolean
   /** Queues the command again when that is so. */
   waitForIt(): void
+}
+
+/**
+ * Refusal is what is known of a command whose envelopes the gateway refused as a whole, with a text that nobody knows.
+ */
+export interface Refusal {
+  /** Monotonic milliseconds: of the last one. */
+  at: number
+  /** How often it met the command alone, counted once as long as no other one passed. */
+  alone: number
+  error: string
 }
 
 /** A valid command on its way: from its partition's session to its result. */

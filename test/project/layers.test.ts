@@ -27,19 +27,46 @@ function roomsIn(cell: string): string[] | null {
   return cell === 'all' ? null : cell.split(', ')
 }
 
+/** The folder in its room that a file is in; files beside the folders have their own name. */
+const folderOf = (file: string): string => file.split('/').slice(1, 3).join('/')
+
 /** Each import from one room of another, the imports of types among them, by the room. */
-function importsOf(files: readonly string[], read: (file: string) => string): Map<string, Set<string>> {
+function importsOf(
+  files: readonly string[],
+  read: (file: string) => string,
+  placeOf = roomOf,
+): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>()
   for (const file of files) {
-    const from = roomOf(file)
+    const from = placeOf(file)
     const rooms = found.get(from) ?? new Set()
     found.set(from, rooms)
     for (const [, path] of read(file).matchAll(/(?:\bfrom|\bimport\(?) ?'(\.{1,2}\/[^']+)'/g)) {
-      const to = roomOf(normalize(join(dirname(file), path!)))
+      const to = placeOf(normalize(join(dirname(file), path!)))
       if (to !== from) rooms.add(to)
     }
   }
   return found
+}
+
+/** The first circle that is found; null: there is none. */
+function circleIn(imports: ReadonlyMap<string, ReadonlySet<string>>): string[] | null {
+  const seen = new Set<string>()
+  const from = (place: string, way: readonly string[]): string[] | null => {
+    if (way.includes(place)) return [...way, place]
+    if (seen.has(place)) return null
+    seen.add(place)
+    for (const next of imports.get(place) ?? []) {
+      const circle = from(next, [...way, place])
+      if (circle) return circle
+    }
+    return null
+  }
+  for (const place of imports.keys()) {
+    const circle = from(place, [])
+    if (circle) return circle
+  }
+  return null
 }
 
 const allowed = new Map(table.map(([room, cell]) => [room, roomsIn(cell)]))
@@ -62,6 +89,22 @@ describe('imports between the rooms point one way', () => {
   test('what every room may import imports nothing of ours', () => {
     expect(common.size).toBeGreaterThan(0)
     for (const file of common) expect([...imports.get(file)!].filter(other => !common.has(other))).toEqual([])
+  })
+
+  const rooms = [...allowed.keys()].filter(room => !room.endsWith('.ts'))
+  test.each(rooms)('what stands in %s, files and folders, does not import each other in a circle', room => {
+    const inside = sources.filter(file => file.startsWith(`src/${room}/`) && !file.endsWith('/generated.ts'))
+    expect(circleIn(importsOf(inside, file => readFileSync(file, 'utf8'), folderOf))).toBeNull()
+  })
+
+  test('a circle of folders is found', () => {
+    const texts: Record<string, string> = {
+      'src/bus/one/a.ts': "import { b } from '../two/b.ts'",
+      'src/bus/two/b.ts': "import type { C } from '../c.ts'",
+      'src/bus/c.ts': "import { d } from './one/d.ts'",
+    }
+    const circle = circleIn(importsOf(Object.keys(texts), file => texts[file]!, folderOf))
+    expect(circle).toEqual(['bus/one', 'bus/two', 'bus/c.ts', 'bus/one'])
   })
 
   test("the command line's framework knows neither a command nor a part of one", () => {

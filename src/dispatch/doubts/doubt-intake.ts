@@ -1,0 +1,233 @@
+import type { BusRecord, OutgoingRecord, Session } from '../../bus/port.ts'
+import { appendedBy } from '../../bus/record-time.ts'
+import type { Clock } from '../../clock.ts'
+import { idIn } from '../../protocol/ids.ts'
+import { isSendType } from '../../protocol/index.ts'
+import { type Command, type CommandReading, isNeverHooked } from '../../records/command.ts'
+import type { DeadLetterReason } from '../../records/dead-letter.ts'
+import type { Decoder } from '../../records/decoder.ts'
+import { type DoubtWriter, originOf } from '../../records/doubt.ts'
+import type { Doubt, SendCommand } from '../../records/generated.ts'
+import type { Origin } from '../../records/origin.ts'
+import type { ResultDetails, WriteResult } from '../../records/result.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
+import { type TraceContext, traceOf } from '../../telemetry/trace.ts'
+import type { Answered } from '../intake/answered.ts'
+import type { Answers } from '../intake/answers.ts'
+import { decodeRecord } from '../intake/decode-record.ts'
+import { Graveyard } from '../intake/graveyard.ts'
+import { SchemaWait } from '../intake/schema-wait.ts'
+import { Unchecked } from '../intake/unchecked.ts'
+import { nobodyCouldTell } from '../outcome/conclusion.ts'
+import type { Outbox } from '../outcome/outbox.ts'
+import { ResultTally } from '../outcome/result-tally.ts'
+import type { Pending } from '../pending.ts'
+import type { Resolver } from './resolver.ts'
+
+export interface DoubtIntakeOptions {
+  doubtDecoder: Decoder<Doubt>
+  decoder: Decoder<SendCommand>
+  readCommand: (value: SendCommand, trace: TraceContext | null) => CommandReading
+  outbox: Outbox
+  doubts: DoubtWriter
+  writeResult: WriteResult
+  resolver: Resolver
+  deadLetterTopic: string
+  maxAgeMs: number
+  /** Asked where the session does not know which doubts were resolved before; null: nobody is. */
+  answered: Answered | null
+  clock: Clock
+  telemetry: Telemetry
+}
+
+interface Arrival {
+  record: BusRecord
+  /** An earlier owner may have POSTed it again. */
+  doubted: boolean
+}
+
+/** DoubtIntake makes of the records of a partition of doubts the commands that the resolver works on. */
+export class DoubtIntake {
+  readonly #options: DoubtIntakeOptions
+  readonly #session: Session
+  readonly #unchecked: Unchecked<Arrival>
+  readonly #waitForDoubt: SchemaWait<Arrival>
+  readonly #waitForCommand: SchemaWait<Arrival & { doubt: Doubt }>
+
+  constructor(session: Session, options: DoubtIntakeOptions) {
+    this.#session = session
+    this.#options = options
+    const { doubtDecoder } = options
+    const again = (arrivals: readonly Arrival[]) => {
+      for (const arrival of arrivals) this.#read(arrival)
+    }
+    this.#unchecked = new Unchecked({ ...options, session, again })
+    this.#waitForDoubt = new SchemaWait({ ...options, decoder: doubtDecoder, session, again })
+    this.#waitForCommand = new SchemaWait<Arrival & { doubt: Doubt }>({ ...options, session, again })
+  }
+
+  take(records: readonly BusRecord[], doubted: boolean): void {
+    for (const record of records) this.#read({ record, doubted })
+  }
+
+  #read(arrival: Arrival): void {
+    const doubt = decodeRecord(this.#options.doubtDecoder, arrival.record)
+    if (!doubt.ok) {
+      if ('pending' in doubt) this.#waitForDoubt.add(doubt.pending, arrival)
+      else if (!this.#keeps(arrival)) this.#giveUp(arrival.record, null, doubt.error)
+      return
+    }
+    if (doubt.value.omitted !== null) {
+      this.#resolveWithoutCommand(arrival, doubt.value, doubt.value.omitted)
+      return
+    }
+    const command = this.#options.decoder.decode(doubt.value.value)
+    if (command.ok) this.#admit(arrival, doubt.value, command.value)
+    else if ('pending' in command) this.#waitForCommand.add(command.pending, { ...arrival, doubt: doubt.value })
+    else this.#omitCommand(arrival, doubt.value, command.error)
+  }
+
+  #admit(arrival: Arrival, doubt: Doubt, value: SendCommand): void {
+    const reading = this.#options.readCommand(value, traceOf(originOf(doubt).record.headers))
+    if (!reading.ok) {
+      this.#omitCommand(arrival, doubt, { code: 'INVALID', message: reading.error })
+      return
+    }
+    if (this.#keeps(arrival, answers => answers.isResolved(doubt, reading.command))) return
+    const pending = this.#pending(arrival.record, doubt, reading.command)
+    if (arrival.doubted) this.#doubtAgain(pending)
+    else this.#resolve(pending, doubt)
+  }
+
+  #pending(record: BusRecord, doubt: Doubt, command: Command): Pending {
+    const readyAt = this.#options.clock.monotonic()
+    return {
+      // The settings may have been others when it was POSTed.
+      command: { ...command, unhooked: isNeverHooked(command.type) },
+      session: this.#session,
+      offset: record.offset,
+      origin: originOf(doubt),
+      since: appendedBy(doubt.timestamp, doubt.postedAt),
+      readyAt,
+      lingersSince: readyAt,
+      attempts: doubt.attempts,
+      doubted: true,
+      packed: false,
+      over: false,
+      postedSince: postedSince(doubt, this.#options.maxAgeMs),
+    }
+  }
+
+  #resolve(pending: Pending, doubt: Doubt): void {
+    this.#options.resolver.resolve(pending, doubt.postedAt, postedSince(doubt, this.#options.maxAgeMs))
+  }
+
+  /** Resolves a doubt without its command: id and account are enough to find out whether it was sent. */
+  #resolveWithoutCommand(arrival: Arrival, doubt: Doubt, why: string): void {
+    const { record } = arrival
+    const id = idOf(record)
+    if (id !== null && this.#keeps(arrival, answers => answers.isResolved(doubt, { id, account: doubt.account })))
+      return
+    const { type } = doubt
+    if (id === null || !isSendType(type)) {
+      this.#giveUp(record, doubt, { code: 'OMITTED', message: why })
+      return
+    }
+    const { account, correlationId, tenant } = doubt
+    const trace = traceOf(originOf(doubt).record.headers)
+    const subject = { id, idText: String(id), type, account, correlationId, tenant, trace }
+    const sentNoMore = { delivery: 'AT_MOST_ONCE', deadline: null, lifetime: null, json: '', bytes: 0 } as const
+    const command: Command = { ...subject, ...sentNoMore, unhooked: isNeverHooked(type) }
+    this.#resolve({ ...this.#pending(record, doubt, command), unreadable: why }, doubt)
+  }
+
+  /** What can be read no more becomes a dead letter, and the doubt goes on without it. */
+  #omitCommand(arrival: Arrival, doubt: Doubt, error: DeadLetterReason): void {
+    const { record, doubted } = arrival
+    const { doubts, clock } = this.#options
+    const id = idOf(record)
+    if (id !== null && this.#keeps(arrival, answers => answers.isResolved(doubt, { id, account: doubt.account })))
+      return
+    if (id === null || doubt.type === null) {
+      this.#giveUp(record, doubt, error)
+      return
+    }
+    const again = doubted && { attempts: doubt.attempts + 1, postedAt: clock.now(), cause: 'taken_over' }
+    const why = `it cannot be read any more (${error.message})`
+    this.#bury(record, originOf(doubt), error, [doubts.writeWithoutCommand({ ...doubt, ...again }, id, why)])
+  }
+
+  /** Too little is left to ask anybody. As long as the key names the command, its producer is told so. */
+  #giveUp(record: BusRecord, doubt: Doubt | null, error: DeadLetterReason): void {
+    const { writeResult, telemetry } = this.#options
+    const id = idOf(record)
+    const { topic, partition } = this.#session
+    const origin = doubt ? originOf(doubt) : { topic, partition, record }
+    if (id === null) {
+      this.#bury(record, origin, error, [])
+      return
+    }
+    const { account = 'unknown', correlationId = null, tenant = null, attempts = 1 } = doubt ?? {}
+    const type = doubt?.type ?? 'unknown'
+    const subject = {
+      id,
+      idText: String(id),
+      type,
+      account,
+      correlationId,
+      tenant,
+      trace: traceOf(origin.record.headers),
+    }
+    const details: ResultDetails = {
+      outcome: 'UNRESOLVED',
+      attempts,
+      errorCode: 'RESPONSE_LOST',
+      error: nobodyCouldTell(error.message),
+      ...(doubt && { sentAt: doubt.postedAt }),
+    }
+    const tally = new ResultTally()
+    tally.add(type, details.outcome, 'RESPONSE_LOST')
+    this.#bury(record, origin, error, [writeResult(subject, origin, details)], tally)
+    telemetry.emit('doubt.resolved', { outcome: details.outcome })
+  }
+
+  /** What an earlier owner may have sent again is in doubt once more, whatever the results say. */
+  #keeps(arrival: Arrival, isResolved?: (answers: Answers) => boolean): boolean {
+    return !arrival.doubted && this.#unchecked.keeps(arrival, isResolved)
+  }
+
+  #doubtAgain(pending: Pending): void {
+    const { outbox, clock, telemetry } = this.#options
+    const tally = new ResultTally()
+    outbox.doubt(pending, clock.now(), 'taken_over', tally)
+    void this.#session.committed().then(() => tally.announce(telemetry))
+  }
+
+  #bury(
+    record: BusRecord,
+    origin: Origin,
+    error: DeadLetterReason,
+    others: OutgoingRecord[],
+    tally?: ResultTally,
+  ): void {
+    const { deadLetterTopic, telemetry } = this.#options
+    const graveyard = new Graveyard(deadLetterTopic, this.#session)
+    graveyard.buryInstead(record.offset, origin, error, others)
+    void this.#session.committed().then(() => {
+      graveyard.announce(telemetry)
+      tally?.announce(telemetry)
+    })
+  }
+}
+
+/** Doubts are keyed by the ids of their commands. */
+const idOf = ({ key }: BusRecord) => idIn(key?.toString() ?? '')
+
+/**
+ * Tells when its first POST can have begun at the earliest. A doubt of an earlier version does not always know: then it
+ * is as old as commands may become, since the clock of its producer may be ahead.
+ */
+function postedSince({ postedSince, cause, attempts, timestamp, postedAt }: Doubt, maxAgeMs: number): number {
+  if (postedSince !== null) return postedSince
+  return cause === 'taken_over' || attempts > 1 ? Math.min(timestamp, postedAt - maxAgeMs) : postedAt
+}

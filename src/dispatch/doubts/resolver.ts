@@ -1,0 +1,209 @@
+import type { Account } from '../../accounts/account.ts'
+import type { PollAnswer, StatusPoller } from '../../accounts/poller.ts'
+import type { Session } from '../../bus/port.ts'
+import type { Clock } from '../../clock.ts'
+import type { Policy } from '../../config/index.ts'
+import { operations, type SendType, stateOf } from '../../protocol/index.ts'
+import { isObject } from '../../protocol/json.ts'
+import type { StatusEvent } from '../../records/generated.ts'
+import type { ResultDetails } from '../../records/result.ts'
+import { noPayload, type ResultPayload, readPayload } from '../../records/result-payload.ts'
+import { readStatus } from '../../records/status.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
+import { concludeExpired, nobodyCouldTell } from '../outcome/conclusion.ts'
+import type { Outbox } from '../outcome/outbox.ts'
+import { ResultTally } from '../outcome/result-tally.ts'
+import { expiry, type Pending } from '../pending.ts'
+import type { Evidence, Seeking } from './evidence.ts'
+
+export interface ResolverOptions {
+  poller: StatusPoller
+  evidence: Evidence
+  accounts: ReadonlyMap<string, Account>
+  outbox: Outbox
+  /** Puts a command in the queue to be POSTed again. */
+  sendAgain: (pending: Pending) => void
+  /** What types do without an instruction of their own. */
+  policies: Readonly<Record<SendType, Policy>>
+  /** A POST may still be executed this long after it can have begun. */
+  settleMs: number
+  polls: number
+  pollIntervalMs: number
+  attempts: number
+  /** Texts by which the gateway says that it never had a message. */
+  notFoundErrors: readonly string[]
+  maxAgeMs: number
+  clock: Clock
+  telemetry: Telemetry
+}
+
+/** PollEvidence is what a status poll tells about a message in doubt. */
+export type PollEvidence = 'sent' | 'not_found' | 'inconclusive' | 'unanswered'
+
+/** Reads a poll's answer. A status UNKNOWN proves nothing, nor does one that is not known unless it says success; a refusal only counts as "not found" by the texts given. */
+export function evidenceOf(answer: PollAnswer, notFoundErrors: readonly string[]): PollEvidence {
+  if (answer.kind === 'in_doubt') return 'unanswered'
+  if (answer.kind === 'refused') {
+    if (answer.code === 'THROTTLED' || answer.code === 'ACCESS_DENIED') return 'unanswered'
+    return notFoundErrors.includes(answer.error) ? 'not_found' : 'inconclusive'
+  }
+  const { status, success } = readStatus(isObject(answer.data) ? answer.data : {})
+  // success false may be said of the question, for an id that the gateway does not know
+  return stateOf(status, success || null).state !== 'UNKNOWN' ? 'sent' : 'inconclusive'
+}
+
+/** A command in doubt while this process works on it. */
+interface Doubt {
+  pending: Pending
+  /** When its last POST can have begun at the latest, milliseconds since 1970. */
+  postedAt: number
+  /** Definite answers that proved nothing. */
+  inconclusive: number
+  over: boolean
+  /** null: no callback can come. */
+  seeking: Seeking | null
+}
+
+/** A doubt is decided without the callbacks when they cannot be heard for this long; it is only sent again with them. */
+const patienceMs = 10_000
+/** What is to be sent again asks for them anew after this long. */
+const listenAgainMs = 1000
+/** An envelope holds a slot while it waits for them. */
+const inSlotMs = 2000
+
+/**
+ * Resolves doubts: waits until the POST can no longer be executed late, asks for the status, and then gives the final
+ * result, or sends again where the policy allows it. A callback settles it at any time until that POST begins. It keeps
+ * nothing of its own: after a restart it begins again.
+ */
+export class Resolver {
+  readonly #options: ResolverOptions
+  readonly #bySession = new Map<Session, Set<Doubt>>()
+  /** Doubts that are being resolved in this process, those that wait to be sent again among them. */
+  open = 0
+
+  constructor(options: ResolverOptions) {
+    this.#options = options
+  }
+
+  /**
+   * @param postedAt when the last POST can have begun at the latest, milliseconds since 1970
+   * @param since no callback can be older, milliseconds since 1970
+   */
+  resolve(pending: Pending, postedAt: number, since: number): void {
+    const { clock, settleMs } = this.#options
+    const canBeAsked = operations[pending.command.type].hasStatus
+    const doubt: Doubt = { pending, postedAt, inconclusive: 0, over: false, seeking: null }
+    const ofSession = this.#bySession.get(pending.session) ?? new Set()
+    this.#bySession.set(pending.session, ofSession.add(doubt))
+    this.open++
+    pending.onOver = () => this.#close(doubt)
+    if (canBeAsked) this.#awaitCallback(doubt, since)
+    // the POST has begun, whatever its sender's clock says
+    const settling = Math.min(settleMs, Math.max(0, postedAt + settleMs - clock.now()))
+    const wait = this.#mayGoAgain(pending) || canBeAsked ? settling : 0
+    this.#after(wait, doubt, () => (canBeAsked ? this.#poll(doubt) : this.#decide(doubt)))
+  }
+
+  /** What the partition's next owner will resolve is no longer this one's. */
+  forget(session: Session): void {
+    for (const doubt of this.#bySession.get(session) ?? []) this.#close(doubt)
+    this.#bySession.delete(session)
+  }
+
+  #awaitCallback(doubt: Doubt, since: number): void {
+    const { idText: id, account } = doubt.pending.command
+    const { evidence, clock } = this.#options
+    const found = ({ msgId }: StatusEvent) => {
+      if (doubt.over) return
+      const details = this.#sent(doubt, { ...noPayload, msgId })
+      if (doubt.pending.packed) doubt.pending.proof = details
+      else this.#settle(doubt, details)
+    }
+    const seeking = evidence.seek({ id, account, since: Math.min(since, clock.now()), found })
+    doubt.seeking = seeking
+    doubt.pending.hearing = {
+      upToNow: () => seeking.upToNow(inSlotMs),
+      isUpToNow: () => seeking.isUpToNow,
+      waitForIt: () => void this.#decide(doubt, true),
+    }
+  }
+
+  async #poll(doubt: Doubt): Promise<void> {
+    const { poller, accounts, notFoundErrors, polls, pollIntervalMs, telemetry, clock, maxAgeMs } = this.#options
+    const { command, since } = doubt.pending
+    const account = accounts.get(command.account)
+    if (!account) {
+      await this.#decide(doubt)
+      return
+    }
+    const answer = await poller.ask(account, command.idText, () => !doubt.over)
+    if (doubt.over) return
+    const evidence = evidenceOf(answer, notFoundErrors)
+    telemetry.emit('status.polled', { result: evidence })
+    if (evidence === 'sent') {
+      const payload = answer.kind === 'sent' ? readPayload(command.type, answer.data) : noPayload
+      this.#settle(doubt, this.#sent(doubt, payload))
+      return
+    }
+    if (evidence === 'inconclusive') doubt.inconclusive++
+    const tooOld = clock.now() > since + maxAgeMs
+    if (evidence === 'not_found' || doubt.inconclusive >= polls || tooOld) await this.#decide(doubt)
+    else this.#after(pollIntervalMs, doubt, () => this.#poll(doubt))
+  }
+
+  /**
+   * Everything that can be asked has been asked; the callbacks that came so far are heard first.
+   * @param again whether it had been decided to send it again, when they could not be heard
+   */
+  async #decide(doubt: Doubt, again = false): Promise<void> {
+    const { attempts: mostAttempts, maxAgeMs, clock, sendAgain } = this.#options
+    const { pending, postedAt, seeking } = doubt
+    const heard = seeking === null || (await seeking.upToNow(patienceMs))
+    if (doubt.over) return
+    const { attempts } = pending
+    const expired = expiry(pending, clock.now(), maxAgeMs)
+    const unresolved = { outcome: 'UNRESOLVED', attempts, error: nobodyCouldTell(pending.unreadable) } as const
+    if (!this.#mayGoAgain(pending)) {
+      this.#settle(doubt, { ...unresolved, errorCode: 'RESPONSE_LOST', sentAt: postedAt })
+    } else if (expired) {
+      this.#settle(doubt, concludeExpired(pending, expired))
+    } else if (attempts >= mostAttempts && !again) {
+      this.#settle(doubt, { ...unresolved, errorCode: 'ATTEMPTS_EXHAUSTED', sentAt: postedAt })
+    } else if (heard) {
+      sendAgain(pending)
+    } else {
+      this.#after(listenAgainMs, doubt, () => this.#decide(doubt, true))
+    }
+  }
+
+  #mayGoAgain({ command }: Pending): boolean {
+    const policy = command.delivery === 'DEFAULT' ? this.#options.policies[command.type] : command.delivery
+    return policy === 'AT_LEAST_ONCE' && this.#options.accounts.has(command.account)
+  }
+
+  #sent({ pending, postedAt }: Doubt, payload: ResultPayload): ResultDetails {
+    return { outcome: 'SENT', attempts: pending.attempts, sentAt: postedAt, payload }
+  }
+
+  #settle({ pending }: Doubt, details: ResultDetails): void {
+    const { outbox, telemetry } = this.#options
+    const tally = new ResultTally()
+    outbox.settle(pending, details, tally)
+    void pending.session.committed().then(() => tally.announce(telemetry))
+  }
+
+  #after(ms: number, doubt: Doubt, action: () => Promise<void>): void {
+    this.#options.clock.after(ms, () => {
+      if (!doubt.over) void action()
+    })
+  }
+
+  #close(doubt: Doubt): void {
+    if (doubt.over) return
+    doubt.over = true
+    doubt.seeking?.end()
+    this.#bySession.get(doubt.pending.session)?.delete(doubt)
+    this.open--
+  }
+}

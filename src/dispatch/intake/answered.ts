@@ -1,0 +1,228 @@
+import type { Bus, BusRecord, Session, TopicPartition } from '../../bus/port.ts'
+import { noTime } from '../../bus/record-time.ts'
+import type { Clock } from '../../clock.ts'
+import type { DecodeError, Decoder } from '../../records/decoder.ts'
+import type { Doubt, SendResult } from '../../records/generated.ts'
+import { decodePatiently, isReadableLater } from '../../records/patient.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
+import { Answers } from './answers.ts'
+
+export interface AnsweredOptions {
+  bus: Pick<Bus, 'read'>
+  topics: { results: string; deadLetters: string; doubts: string }
+  resultDecoder: Decoder<SendResult>
+  doubtDecoder: Decoder<Doubt>
+  /** How many partitions this process owns: they share the memory. */
+  owned: () => number
+  /** A doubt is about a command that is at most so old. */
+  maxAgeMs: number
+  clock: Clock
+  telemetry: Telemetry
+}
+
+/** A session whose records wait until it is known which of them were answered before. */
+export interface Question {
+  session: Session
+  /** Tells the lowest offset, and the timestamps, of the records that wait now. */
+  waiting: () => { from: number; timestamps: readonly number[] }
+  /** Called when it is known what became of the first record that waits, and of many behind it. */
+  answered: () => void
+}
+
+/** One process looks up this many offsets at a time. Their table takes 32 MiB; the rest is looked up after them. */
+const offsetsAtOnce = 2_000_000
+/** Clocks of producers differ by less than this. */
+const skewMs = 60_000
+const retryMs = 5000
+const advice =
+  'Until then the commands wait. delivery.checkResults=false sends them without a look, for a second time too.'
+
+/**
+ * Where no window tells what was done above a committed offset, the results do: they name each command's topic,
+ * partition and offset. They are read once for all sessions that wait at the time, from the oldest waiting record on,
+ * with the dead letters; and with the doubts where one of the sessions is theirs.
+ */
+export class Answered {
+  readonly #options: AnsweredOptions
+  /** The answers that were found for sessions that have not passed them yet. */
+  readonly #found = new Map<Session, Answers>()
+  #questions: Question[] = []
+  #reading = false
+  /** Why the topics could not be read when that was tried last. */
+  #refusal: Error | null = null
+  /** The trouble with what could not be read of the results last, though it may hold an answer. */
+  #gap: Error | null = null
+  #endPause = () => {}
+  #stopped = false
+
+  readonly #letGo = () => {
+    for (const session of this.#found.keys()) {
+      if (!session.alive || session.uncheckedUntil === 0) this.#found.delete(session)
+    }
+  }
+
+  constructor(options: AnsweredOptions) {
+    this.#options = options
+    options.telemetry.on('cycle.committed', this.#letGo)
+  }
+
+  /** Tells what keeps commands waiting now, if so. */
+  get reason(): string | null {
+    if (!this.#reading) return null
+    const trouble = this.#gap ?? this.#refusal
+    return trouble?.message ?? `${this.#options.topics.results} is read for what was answered before`
+  }
+
+  /** Tells what is known of the record; undefined: ask. */
+  of(session: Session, offset: number): Answers | undefined {
+    const answers = this.#found.get(session)
+    return answers?.covers(session, offset) ? answers : undefined
+  }
+
+  /** A session that ended is not told. */
+  ask(question: Question): void {
+    this.#questions.push(question)
+    if (!this.#reading) void this.#readWhileAsked()
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#options.telemetry.off('cycle.committed', this.#letGo)
+    this.#endPause()
+  }
+
+  async #readWhileAsked(): Promise<void> {
+    this.#reading = true
+    while (!this.#stopped) {
+      await Promise.resolve() // those that ask in the same breath are in
+      const questions = this.#questions.splice(0).filter(({ session }) => session.alive)
+      if (questions.length === 0) break
+      await this.#read(questions)
+    }
+    this.#reading = false
+  }
+
+  async #read(questions: readonly Question[]): Promise<void> {
+    const { clock, telemetry } = this.#options
+    const started = clock.monotonic()
+    const wanted = () => !this.#stopped && questions.some(({ session }) => session.alive)
+    const answers = await this.#lookUp(questions, wanted)
+    if (!answers) return
+    const { size: known } = answers
+    telemetry.emit('answered.read', { sessions: questions.length, known, took: (clock.monotonic() - started) / 1000 })
+    for (const { session, answered } of questions) {
+      if (!session.alive) continue
+      this.#found.set(session, answers)
+      answered()
+    }
+  }
+
+  #answersFor(questions: readonly Question[]): Answers {
+    const { topics, owned } = this.#options
+    const share = Math.max(1, Math.floor(offsetsAtOnce / owned()))
+    const answers = new Answers()
+    for (const { session, waiting } of questions) {
+      const { from } = waiting()
+      if (session.topic === topics.doubts) answers.coverDoubts(session)
+      else answers.cover(session, from, Math.min(session.uncheckedUntil, from + share))
+    }
+    return answers
+  }
+
+  /** Tries until it can. @returns null when nobody waits any more */
+  async #lookUp(questions: readonly Question[], wanted: () => boolean): Promise<Answers | null> {
+    this.#refusal = null
+    this.#gap = null
+    while (wanted()) {
+      const answers = this.#answersFor(questions)
+      const trouble = await this.#look(questions, answers, wanted)
+      if (!trouble) return wanted() ? answers : null
+      this.#options.telemetry.emit('answered.unavailable', { error: trouble })
+      await this.#pause()
+    }
+    return null
+  }
+
+  /** @returns why not all that was answered is known now, if so */
+  async #look(questions: readonly Question[], answers: Answers, wanted: () => boolean): Promise<Error | null> {
+    const { bus, topics } = this.#options
+    const { results, deadLetters, doubts } = topics
+    const names = [results, deadLetters, ...(answers.coversDoubts ? [doubts] : [])]
+    const { promise: gap, reject: lacks } = Promise.withResolvers<never>()
+    gap.catch(() => {}) // it can be found before anybody waits for it
+    const reading = bus.read(names, this.#since(questions), (from, records) =>
+      this.#note(answers, from, records, wanted).catch(lacks),
+    )
+    const reader = await reading.catch(error => {
+      this.#refusal = troubleOf(error)
+      return null
+    })
+    if (!reader) return this.#refusal
+    this.#refusal = null
+    this.#gap = await Promise.race([reader.caughtUp('behind open transactions').then(() => null), gap]).catch(troubleOf)
+    await reader.close()
+    return this.#gap
+  }
+
+  /**
+   * A record is answered after it was appended, and those that wait were appended in order: nothing older than the first
+   * one matters. What came of a doubt began with its command. A record with a time that cannot be true may be of any.
+   */
+  #since(questions: readonly Question[]): number {
+    const { topics, maxAgeMs, clock } = this.#options
+    const now = clock.now()
+    let since = now
+    for (const { session, waiting } of questions) {
+      const earlier = session.topic === topics.doubts ? maxAgeMs : 0
+      for (const at of waiting().timestamps) since = Math.min(since, at > now + skewMs ? noTime : at - earlier)
+    }
+    return Math.max(0, since - skewMs)
+  }
+
+  /** @throws Error when a record cannot be read now that may hold an answer */
+  async #note(
+    answers: Answers,
+    from: TopicPartition,
+    records: readonly BusRecord[],
+    wanted: () => boolean,
+  ): Promise<void> {
+    const { topics, resultDecoder, doubtDecoder, clock } = this.#options
+    for (const record of records) {
+      if (from.topic === topics.deadLetters) {
+        answers.noteDeadLetter(record)
+        continue
+      }
+      const isDoubt = from.topic === topics.doubts
+      const decoder: Decoder<unknown> = isDoubt ? doubtDecoder : resultDecoder
+      const known = decoder.decode(record.value)
+      const decoded = known.ok ? known : await decodePatiently(decoder, record.value, clock, wanted)
+      if (!decoded) return
+      if (!decoded.ok) this.#passOver(from, record, decoded.error)
+      else if (isDoubt) answers.noteDoubt(decoded.value as Doubt)
+      else answers.noteResult(decoded.value as SendResult)
+    }
+  }
+
+  #passOver({ topic, partition }: TopicPartition, { offset, value, unreadable }: BusRecord, error: DecodeError): void {
+    if (unreadable || isReadableLater(error)) {
+      throw new Error(`${topic}/${partition}, offset ${offset}: ${(unreadable ?? error).message}`)
+    }
+    const { telemetry, topics } = this.#options
+    if (value && topic === topics.results) {
+      telemetry.emit('result.unreadable', { topic, partition, offset, error: null })
+    }
+  }
+
+  #pause(): Promise<void> {
+    return new Promise(resolve => {
+      const cancel = this.#options.clock.after(retryMs, resolve)
+      this.#endPause = () => {
+        cancel()
+        resolve()
+      }
+      if (this.#stopped) this.#endPause()
+    })
+  }
+}
+
+const troubleOf = (error: Error) => new Error(`what was answered before cannot be read: ${error.message} ${advice}`)

@@ -1,0 +1,114 @@
+import { hash } from 'node:crypto'
+import type { BusRecord, TopicPartition } from '../../bus/port.ts'
+import { originOfLetter } from '../../records/dead-letter.ts'
+import type { Doubt, SendResult } from '../../records/generated.ts'
+import { IdSet } from '../../records/id-set.ts'
+
+/** Whom a result is about. A topic that was made anew has other commands at the same offsets. */
+export interface Subject {
+  id: bigint
+  account: string
+}
+
+const keyOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
+
+/** More attempts than those are no doubt of ours. */
+const mostAttempts = 100
+
+/**
+ * Answers is what the results, dead letters and doubts say of the records that wait, kept as a table of hashes: 8 bytes
+ * each, at most half of it used. That two of some millions are equal is less likely than one in a hundred thousand.
+ */
+export class Answers {
+  readonly #ranges = new Map<string, { from: number; until: number }>()
+  readonly #doubts = new Set<string>()
+  readonly #known = new IdSet()
+
+  get size(): number {
+    return this.#known.size
+  }
+
+  get coversDoubts(): boolean {
+    return this.#doubts.size > 0
+  }
+
+  /** Notes what became of the commands from one offset to before another. */
+  cover(tp: TopicPartition, from: number, until: number): void {
+    this.#ranges.set(keyOf(tp), { from, until })
+  }
+
+  /** Notes what became of everything that was in doubt, and dead letters of this partition of the doubts. */
+  coverDoubts(tp: TopicPartition): void {
+    this.#doubts.add(keyOf(tp))
+  }
+
+  covers(tp: TopicPartition, offset: number): boolean {
+    const range = this.#ranges.get(keyOf(tp))
+    return range ? offset >= range.from && offset < range.until : this.#doubts.has(keyOf(tp))
+  }
+
+  noteResult({
+    commandTopic: topic,
+    commandPartition: partition,
+    commandOffset: offset,
+    final,
+    ...subject
+  }: SendResult) {
+    const tp = { topic, partition }
+    if (this.covers(tp, offset)) this.#add('answered', tp, offset, subject.id, subject.account)
+    if (!this.coversDoubts) return
+    if (!final) this.#add('doubted', tp, offset, subject.id, subject.account)
+    else if (this.#has('doubted', tp, offset, subject.id, subject.account))
+      this.#add('resolved', tp, offset, subject.id, subject.account)
+  }
+
+  noteDeadLetter(letter: BusRecord): void {
+    const from = originOfLetter(letter)
+    if (from && this.covers(from, from.offset)) this.#add('buried', from, from.offset, from.timestamp)
+  }
+
+  /** The doubts before it have led to this one: with fewer attempts, some of which left no doubt, or with the command. */
+  noteDoubt(doubt: Doubt): void {
+    const { attempts, omitted } = doubt
+    const from = Math.max(1, attempts - mostAttempts)
+    for (let earlier = from; earlier < attempts; earlier++) {
+      this.#add('followed', doubt, doubt.offset, doubt.timestamp, earlier)
+    }
+    if (omitted !== null) this.#add('omitted', doubt, doubt.offset, doubt.timestamp, attempts)
+  }
+
+  /** Tells whether the command at the offset has a result, be it that it is in doubt. */
+  isAnswered(tp: TopicPartition, offset: number, { id, account }: Subject): boolean {
+    return this.#has('answered', tp, offset, id, account)
+  }
+
+  /** Tells whether the record is among the dead letters. */
+  isBuried(tp: TopicPartition, { offset, timestamp }: BusRecord): boolean {
+    return this.#has('buried', tp, offset, timestamp)
+  }
+
+  /** Tells whether the command in the doubt has its final result, or a later doubt. */
+  isResolved(doubt: Doubt, { id, account }: Subject): boolean {
+    return (
+      this.#has('resolved', doubt, doubt.offset, id, account) ||
+      this.#has('followed', doubt, doubt.offset, doubt.timestamp, doubt.attempts) ||
+      (doubt.omitted === null && this.#has('omitted', doubt, doubt.offset, doubt.timestamp, doubt.attempts))
+    )
+  }
+
+  #add(...parts: Parameters<typeof hashOf>): void {
+    this.#known.add(hashOf(...parts))
+  }
+
+  #has(...parts: Parameters<typeof hashOf>): boolean {
+    return this.size > 0 && this.#known.has(hashOf(...parts))
+  }
+}
+
+type Fact = 'answered' | 'doubted' | 'resolved' | 'buried' | 'followed' | 'omitted'
+
+/** 64 bits, never 0. */
+function hashOf(fact: Fact, tp: TopicPartition, offset: number, ...rest: (bigint | number | string)[]): bigint {
+  const text = [fact, tp.topic, tp.partition, offset, ...rest].join('\n')
+  return hash('sha256', text, 'buffer').readBigUInt64LE() || 1n
+}

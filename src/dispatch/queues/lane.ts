@@ -1,0 +1,112 @@
+import type { Session } from '../../bus/port.ts'
+import type { Pauses } from '../../pauses/pauses.ts'
+import type { Pending } from '../pending.ts'
+import { LaneQueue } from './lane-queue.ts'
+
+/**
+ * Weights says how often accounts have their turns, and how much tenants have of an account's, where it is not once.
+ */
+export interface Weights {
+  accounts: ReadonlyMap<string, number>
+  tenants: ReadonlyMap<string, number>
+}
+
+/**
+ * Return says how commands that were not sent wait again: the next to go, when they are ready again, as a half that
+ * goes by itself as before, in halves that go each by itself, or as a suspect (one).
+ */
+export type Return = 'first' | 'later' | 'half' | 'halved' | 'suspect'
+
+/**
+ * One topic's commands that wait to be sent, by account. The accounts take turns, of as many envelopes as they weigh.
+ * What is paused waits apart, by the key of the pause that stops it, so that it is in nobody's way.
+ */
+export class Lane {
+  readonly #weights: Weights
+  readonly #pauses: Pauses
+  readonly #queues = new Map<string, LaneQueue>()
+  readonly #paused = new Map<string, LaneQueue>()
+  /** Envelopes of the account that is the next one, in its turn. */
+  #left: { account: string; envelopes: number } | null = null
+
+  constructor(weights: Weights, pauses: Pauses) {
+    this.#weights = weights
+    this.#pauses = pauses
+  }
+
+  /** The queues by the names of their accounts, the next one first. */
+  get queues(): Iterable<[string, LaneQueue]> {
+    return this.#queues
+  }
+
+  /** The queues of what is paused, by the keys of the pauses. */
+  get paused(): Iterable<[string, LaneQueue]> {
+    return this.#paused
+  }
+
+  get all(): [string, LaneQueue][] {
+    return [...this.#queues, ...this.#paused]
+  }
+
+  /** Tells where a command waits: in the queue of its account, or of the pause that stops it. */
+  nameOf({ command, origin }: Pending): string {
+    return this.#pauses.stopping(command, origin.topic) ?? command.account
+  }
+
+  of(name: string): LaneQueue | undefined {
+    return this.#queues.get(name) ?? this.#paused.get(name)
+  }
+
+  push(pending: Pending): void {
+    this.#queueOf(pending).push(pending)
+  }
+
+  /** Takes back what was in an envelope. */
+  putBack(pendings: readonly Pending[], how: Return): void {
+    for (const [queue, own] of Map.groupBy(pendings, pending => this.#queueOf(pending))) {
+      if (how === 'first') queue.putBack(own)
+      else if (how === 'later') queue.putBackLater(own)
+      else if (how === 'half') queue.putBackHalf(own)
+      else if (how === 'halved') queue.putBackHalved(own)
+      else queue.suspects.push(own[0]!)
+    }
+  }
+
+  /** Something was paused, or goes on: what waits in another's place goes to its own. */
+  sortAnew(): void {
+    for (const [name, queue] of this.all) {
+      const moved = queue.takeOut(pending => this.nameOf(pending) !== name)
+      moved.sort((a, b) => a.offset - b.offset)
+      this.putBack(moved, 'first')
+    }
+    for (const [name, queue] of this.#paused) if (queue.isEmpty) this.#paused.delete(name)
+  }
+
+  /** An account's envelope left. At the end of its turn the others come first. */
+  turn(account: string): void {
+    const before = this.#left?.account === account ? this.#left.envelopes : 0
+    const envelopes = before + 1
+    const isOver = envelopes >= (this.#weights.accounts.get(account) ?? 1)
+    this.#left = isOver ? null : { account, envelopes }
+    const queue = this.#queues.get(account)!
+    if (!isOver) return
+    this.#queues.delete(account)
+    this.#queues.set(account, queue)
+  }
+
+  resume(session: Session): void {
+    for (const [, queue] of this.all) queue.resume(session)
+  }
+
+  remove(session: Session): void {
+    for (const [, queue] of this.all) queue.remove(session)
+  }
+
+  #queueOf(pending: Pending): LaneQueue {
+    const name = this.nameOf(pending)
+    const queues = name === pending.command.account ? this.#queues : this.#paused
+    const queue = queues.get(name) ?? new LaneQueue(this.#weights.tenants)
+    queues.set(name, queue)
+    return queue
+  }
+}

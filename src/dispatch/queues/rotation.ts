@@ -1,0 +1,174 @@
+import type { Backlog, Session } from '../../bus/port.ts'
+import type { Pending } from '../pending.ts'
+import { Fifo } from './fifo.ts'
+
+export interface EnvelopeBounds {
+  operations: number
+  /** Bytes of the operations and the commas between them. */
+  bytes: number
+}
+
+/**
+ * Commands in a queue for each partition, and the partitions in turn. One that gets something comes last, so that those
+ * that have waited longest go first; after an envelope of its own it comes last again.
+ */
+export class Rotation {
+  readonly #queues = new Map<Session, Fifo>()
+  /**
+   * The partitions that have something, the next one first. One that is not open loses its place until it is resumed.
+   */
+  #turns = new Map<Session, Fifo>()
+  #length = 0
+
+  /** Tells how many may be taken. */
+  get length(): number {
+    return this.#length
+  }
+
+  /** Tells how many wait, those of partitions that are not open included. */
+  get waiting(): number {
+    let sum = 0
+    for (const { length } of this.#queues.values()) sum += length
+    return sum
+  }
+
+  /** The next one of each partition that has a turn. */
+  get nexts(): Pending[] {
+    return [...this.#turns.values()].flatMap(({ first }) => first ?? [])
+  }
+
+  /** The oldest one of each partition. */
+  get firsts(): Pending[] {
+    return [...this.#queues.values()].flatMap(({ first }) => first ?? [])
+  }
+
+  on(session: Session): Fifo | undefined {
+    return this.#queues.get(session)
+  }
+
+  push(pending: Pending): void {
+    const queue = this.#queueOf(pending.session)
+    queue.push(pending)
+    if (queue.length === 1) this.#turns.set(pending.session, queue)
+    if (this.#turns.has(pending.session)) this.#length++
+  }
+
+  /** Takes commands back; their partitions are the next. */
+  putBack(pendings: readonly Pending[]): void {
+    if (pendings.length === 0) return
+    const returned = new Map<Session, Fifo>()
+    for (const [session, own] of bySession(pendings)) {
+      const queue = this.#queueOf(session)
+      this.#leaveTurn(session)
+      queue.unshift(own)
+      returned.set(session, queue)
+      this.#length += queue.length
+    }
+    for (const [session, queue] of this.#turns) returned.set(session, queue)
+    this.#turns = returned
+  }
+
+  /**
+   * Takes commands for an envelope: a partition's as far as there is room, then the next one's.
+   * @param taken what is in the envelope; what is taken comes behind
+   * @param most operations that it may hold
+   * @param room bytes that are left, each command's with a comma
+   * @param accept may dispose of a command instead of having it taken
+   * @returns the bytes that are left then
+   */
+  fill(taken: Pending[], most: number, room: number, accept: (pending: Pending) => boolean): number {
+    let left = room
+    for (let isOwn = true; taken.length < most; isOwn = false) {
+      const turn = this.#turns.entries().next().value
+      if (!turn) break
+      const [session, queue] = turn
+      if (!session.open) {
+        this.#leaveTurn(session)
+        continue
+      }
+      left = this.#takeFrom(queue, most, left, taken, accept)
+      if (isOwn || queue.length === 0) this.#turns.delete(session)
+      if (queue.length === 0) continue
+      this.#turns.set(session, queue)
+      break
+    }
+    return left
+  }
+
+  /** @returns the bytes that are left */
+  #takeFrom(
+    queue: Fifo,
+    operations: number,
+    room: number,
+    taken: Pending[],
+    accept: (pending: Pending) => boolean,
+  ): number {
+    let left = room
+    for (let next = queue.first; next && taken.length < operations; next = queue.first) {
+      if (taken.length > 0 && 1 + next.command.bytes > left) break
+      queue.shift()
+      this.#length--
+      if (!accept(next)) continue
+      taken.push(next)
+      left -= 1 + next.command.bytes
+    }
+    return left
+  }
+
+  /** Takes out a partition's youngest ones beyond the bounds. */
+  cut(session: Session, kept: Backlog): Pending[] {
+    const queue = this.#queues.get(session)
+    if (!queue) return []
+    const cut = queue.cut(kept)
+    if (this.#turns.has(session)) this.#length -= cut.length
+    if (queue.length === 0) this.#turns.delete(session)
+    return cut
+  }
+
+  /** Takes out those that are to go, wherever they stand. */
+  takeOut(goes: (pending: Pending) => boolean): Pending[] {
+    return [...this.#queues].flatMap(([session, queue]) => {
+      const out = queue.takeOut(goes)
+      if (this.#turns.has(session)) this.#length -= out.length
+      if (queue.length === 0) this.#turns.delete(session)
+      return out
+    })
+  }
+
+  /** The partition is open again. */
+  resume(session: Session): void {
+    const queue = this.#queues.get(session)
+    if (!queue || queue.length === 0 || this.#turns.has(session)) return
+    this.#turns.set(session, queue)
+    this.#length += queue.length
+  }
+
+  /** Forgets what waits on the partition. */
+  remove(session: Session): void {
+    this.#leaveTurn(session)
+    this.#queues.delete(session)
+  }
+
+  #leaveTurn(session: Session): void {
+    const queue = this.#turns.get(session)
+    if (!queue) return
+    this.#turns.delete(session)
+    this.#length -= queue.length
+  }
+
+  #queueOf(session: Session): Fifo {
+    const queue = this.#queues.get(session) ?? new Fifo()
+    this.#queues.set(session, queue)
+    return queue
+  }
+}
+
+function bySession(pendings: readonly Pending[]): Map<Session, Pending[]> {
+  const groups = new Map<Session, Pending[]>()
+  for (const pending of pendings) {
+    const group = groups.get(pending.session)
+    if (group) group.push(pending)
+    else groups.set(pending.session, [pending])
+  }
+  return groups
+}

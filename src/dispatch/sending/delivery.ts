@@ -1,0 +1,251 @@
+import type { Account, Leave } from '../../accounts/account.ts'
+import type { Session } from '../../bus/port.ts'
+import type { Clock } from '../../clock.ts'
+import { type Classified, classify, type ItemAnswer, type UnknownCause } from '../../gateway/classify.ts'
+import type { Connection } from '../../gateway/connection.ts'
+import { envelopeBody } from '../../gateway/envelope.ts'
+import type { Pauses } from '../../pauses/pauses.ts'
+import type { ErrorCode } from '../../protocol/index.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
+import { envelopeSpan } from '../../telemetry/spans.ts'
+import { recordedTraceId, type TraceContext } from '../../telemetry/trace.ts'
+import { conclude } from '../outcome/conclusion.ts'
+import type { Outbox } from '../outcome/outbox.ts'
+import { isOvertaken, noteRefusal } from '../outcome/refusals.ts'
+import { ResultTally } from '../outcome/result-tally.ts'
+import { expiry, hasPaused, type Pending } from '../pending.ts'
+import type { Return } from '../queues/lane.ts'
+
+/** Commands of one account and one lane that go out together. */
+export interface Envelope {
+  account: Account
+  pendings: Pending[]
+  /** The commands' offsets, by the sessions that they are of. */
+  parts: ReadonlyMap<Session, readonly number[]>
+  leave: Leave
+  /** How its commands wait again if it is not sent. */
+  unsent: Return
+}
+
+/** A command that is throttled while others pass waits so long before it goes again, and for longer each time. */
+const throttledMs = 1_000
+const longestThrottledMs = 30_000
+
+export interface DeliveryOptions {
+  connection: Connection
+  outbox: Outbox
+  pauses: Pauses
+  /** POSTs may begin until this instant of the monotonic clock. */
+  leaseUntil: () => number
+  maxAgeMs: number
+  errorTexts: Readonly<Record<string, ErrorCode>>
+  clock: Clock
+  telemetry: Telemetry
+  /** Commands that were not sent and wait again. */
+  putBack: (pendings: readonly Pending[], how: Return) => void
+}
+
+/** An envelope's way in its steps: intents, POST and answer, results; or back. */
+export class Delivery {
+  readonly #options: DeliveryOptions
+
+  constructor(options: DeliveryOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Has all sessions commit their intents. They are asked in one step, so that one commit can hold the whole envelope.
+   * @returns those that have not
+   */
+  async intend({ parts }: Envelope): Promise<Set<Session>> {
+    const committed = await Promise.all(Array.from(parts, ([session, offsets]) => session.intend(offsets)))
+    return new Set([...parts.keys()].filter((_, i) => !committed[i]))
+  }
+
+  /** POSTs it, if that may still be. Resolves when its answer is there and its sessions know what came of it. */
+  async send(envelope: Envelope): Promise<ResultTally> {
+    const { account, pendings, leave } = envelope
+    const tally = new ResultTally()
+    const [first] = pendings
+    const unheard = first ? await unheardOf(pendings) : null
+    if (!unheard || unheard.size > 0) {
+      account.withdraw(leave)
+      if (unheard) this.#holdBack(envelope, unheard, tally)
+      return tally
+    }
+    // a probe proves nothing: what passed did so before the pause
+    const counts = !leave.probe && first?.refusal !== undefined && isOvertaken(first.refusal, account)
+    const { connection, clock, errorTexts, telemetry } = this.#options
+    const operations = pendings.map(({ command }) => command.json)
+    const traces = tracesOf(pendings)
+    const span = envelopeSpan(account.name, pendings.length, traces)
+    let sentAt = clock.now()
+    const answer = await connection.post(envelopeBody(account.apiKey(), operations), () => {
+      const reason = this.#lastCheck(envelope)
+      if (reason !== null) return reason
+      sentAt = clock.now()
+      account.begun(leave)
+      return null
+    })
+    const ids = pendings.map(({ command }) => command.idText)
+    const classified = this.#learn(envelope, classify(ids, answer, errorTexts), counts)
+    const { outcome } = classified
+    span.end(outcome)
+    telemetry.emit('envelope.finished', {
+      account: account.name,
+      outcome,
+      operations: pendings.length,
+      seconds: (clock.now() - sentAt) / 1000,
+      traceId: recordedTraceId(traces),
+    })
+    this.#apply(envelope, classified, sentAt, tally)
+    return tally
+  }
+
+  /**
+   * Resolves when what came of it, or that it was taken back, is committed.
+   * @param isUrgent whether others wait for that
+   */
+  async committed({ parts }: Envelope, tally: ResultTally, isUrgent = false): Promise<void> {
+    await Promise.all(Array.from(parts.keys(), session => session.committed(isUrgent)))
+    tally.announce(this.#options.telemetry)
+  }
+
+  /**
+   * Takes an envelope back that is not sent: its intents are undone, and all its commands wait again. Resolves when that is
+   * committed.
+   * @param refusing sessions that have not committed theirs
+   */
+  async takeBack(envelope: Envelope, refusing: ReadonlySet<Session> = new Set()): Promise<void> {
+    const { account, leave, pendings } = envelope
+    const tally = new ResultTally()
+    account.withdraw(leave)
+    for (const { session, offset, proof } of pendings) {
+      if (!proof && !refusing.has(session)) session.release(offset)
+    }
+    this.#putBack(pendings, envelope.unsent, tally)
+    await this.committed(envelope, tally)
+  }
+
+  /** Tells the account. @returns the same; a refusal counts as known if the envelope's only command is to blame for it */
+  #learn({ account, leave, pendings }: Envelope, classified: Classified, counts: boolean): Classified {
+    const now = this.#options.clock.monotonic()
+    const isUnknown = classified.outcome === 'refused' && !classified.known
+    if (isUnknown && noteRefusal(pendings, classified.error, counts, now)) {
+      account.answered(leave)
+      return { ...classified, known: true }
+    }
+    account.observe(leave, classified)
+    return classified
+  }
+
+  /** Right before the first byte. Everything that could have changed since the intent was written. */
+  #lastCheck({ account, leave, parts, pendings }: Envelope): string | null {
+    const { clock, leaseUntil, maxAgeMs, pauses } = this.#options
+    for (const session of parts.keys()) if (!session.alive) return 'a partition was lost'
+    if (clock.monotonic() >= leaseUntil()) return 'the lease on the partition is over'
+    const now = clock.now()
+    if (pendings.some(({ hearing }) => hearing?.isUpToNow() === false)) return 'callbacks may not have been heard'
+    if (!account.admits(leave)) return 'the account pauses'
+    if (hasPaused(pendings, pauses)) return 'it is paused'
+    if (pendings.some(({ proof }) => proof)) return 'a callback proved that a command was sent before'
+    return pendings.some(pending => expiry(pending, now, maxAgeMs)) ? 'a command expired' : null
+  }
+
+  /** Commands whose callbacks cannot be heard now wait for that without a slot; the others are the next to go. */
+  #holdBack({ pendings }: Envelope, unheard: ReadonlySet<Pending>, tally: ResultTally): void {
+    const others = pendings.filter(pending => pending.proof || !unheard.has(pending))
+    if (others.length > 0) this.#release(others, 'first', tally)
+    for (const pending of unheard) {
+      if (pending.proof) continue
+      pending.session.release(pending.offset)
+      pending.packed = false
+      pending.hearing?.waitForIt()
+    }
+  }
+
+  #apply(envelope: Envelope, classified: Classified, sentAt: number, tally: ResultTally): void {
+    const { pendings } = envelope
+    if (classified.outcome === 'answered' || classified.outcome === 'unknown') {
+      this.#settleAll(envelope, classified, sentAt, tally)
+    } else if (classified.outcome === 'refused' && !classified.known) {
+      this.#release(pendings, pendings.length === 1 ? 'suspect' : 'halved', tally)
+    } else if (classified.outcome === 'refused' && pendings.length === 1) {
+      this.#settle(pendings[0]!, { kind: 'refused', ...classified }, sentAt, null, tally)
+    } else {
+      // what the gateway refused for a known reason counts as an attempt; a refused envelope may pass in halves
+      if (classified.outcome !== 'not_sent') for (const pending of pendings) pending.attempts++
+      this.#release(pendings, classified.outcome === 'refused' ? 'halved' : envelope.unsent, tally)
+    }
+  }
+
+  #settleAll(
+    { account, pendings }: Envelope,
+    classified: Classified & { items: ItemAnswer[] },
+    sentAt: number,
+    tally: ResultTally,
+  ): void {
+    const cause = classified.outcome === 'unknown' ? classified.cause : null
+    const again = pendings.filter((pending, i) => !this.#settle(pending, classified.items[i]!, sentAt, cause, tally))
+    if (again.length > 0) this.#throttled(account, again, tally)
+  }
+
+  /**
+   * Commands that were throttled wait by themselves where their account goes on: they would be throttled again at once.
+   */
+  #throttled(account: Account, pendings: readonly Pending[], tally: ResultTally): void {
+    const goesOn = account.gate.state === 'closed'
+    const now = this.#options.clock.monotonic()
+    for (const pending of goesOn ? pendings : []) {
+      pending.throttled = (pending.throttled ?? 0) + 1
+      pending.readyAt = now + Math.min(longestThrottledMs, throttledMs * 2 ** (pending.throttled - 1))
+    }
+    this.#release(pendings, goesOn ? 'later' : 'first', tally)
+  }
+
+  /** @returns false when the command was not sent and has to wait again. */
+  #settle(
+    pending: Pending,
+    answer: ItemAnswer,
+    sentAt: number,
+    cause: UnknownCause | null,
+    tally: ResultTally,
+  ): boolean {
+    const { outbox } = this.#options
+    if (pending.proof && answer.kind !== 'sent') {
+      outbox.settle(pending, { ...pending.proof, attempts: pending.attempts + 1 }, tally)
+      return true
+    }
+    const conclusion = conclude(pending, answer, sentAt)
+    if (conclusion.kind === 'result') outbox.settle(pending, conclusion.details, tally)
+    else if (conclusion.kind === 'doubt') outbox.doubt(pending, sentAt, cause!, tally) // only what is unknown is in doubt
+    return conclusion.kind !== 'again'
+  }
+
+  #release(pendings: readonly Pending[], how: Return, tally: ResultTally): void {
+    for (const { session, offset, proof } of pendings) if (!proof) session.release(offset)
+    this.#putBack(pendings, how, tally)
+  }
+
+  /** What a callback has proved meanwhile is settled; the others wait again. */
+  #putBack(pendings: readonly Pending[], how: Return, tally: ResultTally): void {
+    for (const pending of pendings) if (pending.proof) this.#options.outbox.settle(pending, pending.proof, tally)
+    const others = pendings.filter(({ proof }) => !proof)
+    if (others.length > 0) this.#options.putBack(others, how)
+  }
+}
+
+/** Tells which commands were POSTed before and have callbacks that cannot be heard now. */
+async function unheardOf(pendings: readonly Pending[]): Promise<Set<Pending>> {
+  const unheard = new Set<Pending>()
+  const ask = async (pending: Pending) => {
+    if (!(await pending.hearing!.upToNow())) unheard.add(pending)
+  }
+  const doubted = pendings.filter(({ hearing }) => hearing)
+  if (doubted.length > 0) await Promise.all(doubted.map(ask))
+  return unheard
+}
+
+function tracesOf(pendings: readonly Pending[]): TraceContext[] {
+  return pendings.flatMap(({ command: { trace } }) => trace ?? [])
+}

@@ -1,0 +1,284 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { MemoryBus } from '../../../src/bus/memory/bus.ts'
+import type { Bus, BusRecord, From, OutgoingRecord, Session, TopicPartition } from '../../../src/bus/port.ts'
+import { Answered } from '../../../src/dispatch/intake/answered.ts'
+import type { Answers } from '../../../src/dispatch/intake/answers.ts'
+import { Unchecked } from '../../../src/dispatch/intake/unchecked.ts'
+import { deadLetter } from '../../../src/records/dead-letter.ts'
+import { createDecoder } from '../../../src/records/decoder.ts'
+import { createEncoder } from '../../../src/records/encoder.ts'
+import type { Doubt, SendResult } from '../../../src/records/generated.ts'
+import { schemas, subjectOf } from '../../../src/records/schemas.ts'
+import { Telemetry } from '../../../src/telemetry/events.ts'
+import { ManualClock } from '../../support/clock.ts'
+import { laggingRegistry } from '../../support/lagging-registry.ts'
+import { buildResult } from '../../support/results.ts'
+import { buildRotten, RottenBroker } from '../../support/rotten.ts'
+
+const minute = 60_000
+const topics = { results: 'results', deadLetters: 'dead-letters', doubts: 'doubts' }
+const subjectAt = (offset: number) => ({ id: BigInt(1000 + offset), account: 'default' })
+
+/** Builds what takes part in a look into the results: their topic, and sessions that lack a window. */
+async function startLook({ owned = 1 } = {}) {
+  const clock = new ManualClock()
+  const broker = new RottenBroker(clock)
+  const telemetry = new Telemetry()
+  const registry = laggingRegistry()
+  broker.createTopics(Object.values(topics).map(topic => ({ topic, partitions: 4 })))
+  const hop = async () => {}
+  const bus = new MemoryBus({ broker, groupId: 'g', clock, telemetry, drainMs: 5000, startFrom: 'earliest', hop })
+  onTestFinished(() => bus.close())
+  const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
+  const encodeDoubt = await createEncoder<Doubt>(subjectOf(topics.doubts), schemas.doubt, registry)
+  const reads: From[] = []
+  const troubles: string[] = []
+  telemetry.on('answered.unavailable', ({ error }) => troubles.push(error.message))
+  let readable = true
+  const read: Bus['read'] = async (names, from, onRecords) => {
+    if (!readable) throw new Error('results/0 cannot be read: not authorized.')
+    reads.push(from)
+    return bus.read(names, from, onRecords)
+  }
+  const answered = new Answered({
+    bus: { read },
+    topics,
+    resultDecoder: createDecoder(schemas.result, registry, { clock, patient: true }),
+    doubtDecoder: createDecoder(schemas.doubt, registry, { clock, patient: true }),
+    owned: () => owned,
+    maxAgeMs: 60 * minute,
+    clock,
+    telemetry,
+  })
+  onTestFinished(() => answered.stop())
+  const append = (record: OutgoingRecord) => broker.append([record], clock.now())
+  return {
+    clock,
+    answered,
+    registry,
+    reads,
+    troubles,
+    telemetry,
+    append,
+    recordAt: (offset: number): BusRecord => ({ offset, timestamp: clock.now(), key: null, value: null, headers: {} }),
+    result(overrides: Partial<SendResult>, partition = 0) {
+      const value = encodeResult(buildResult({ commandTopic: 'commands', ...overrides }))
+      append({ topic: topics.results, key: null, value, partition })
+    },
+    doubt: (doubt: Doubt) => append({ topic: topics.doubts, key: null, value: encodeDoubt(doubt), partition: 0 }),
+    setReadable(value: boolean) {
+      readable = value
+    },
+    open: (tp: Partial<TopicPartition> & { until: number }) => openSession({ answered, telemetry, ...tp }),
+  }
+}
+
+interface OpenOptions extends Partial<TopicPartition> {
+  answered: Answered
+  telemetry: Telemetry
+  until: number
+}
+
+/** A session without a window, and where its records wait. */
+function openSession({ answered, telemetry, topic = 'commands', partition = 0, until }: OpenOptions) {
+  const settled: number[] = []
+  const fresh: number[] = []
+  const session = {
+    topic,
+    partition,
+    alive: true,
+    open: true,
+    uncheckedUntil: until,
+    settle: (offset: number) => void settled.push(offset),
+    committed: async () => {},
+  } as Partial<Session> as Session & { alive: boolean; uncheckedUntil: number }
+  const unchecked = new Unchecked<{ record: BusRecord }>({ session, answered, again: items => take(items), telemetry })
+  let isAnswered = (answers: Answers, { offset }: BusRecord) => answers.isAnswered(session, offset, subjectAt(offset))
+  function take(items: readonly { record: BusRecord }[]): void {
+    for (const item of items) {
+      if (!unchecked.keeps(item, answers => isAnswered(answers, item.record))) fresh.push(item.record.offset)
+    }
+  }
+  return {
+    session,
+    settled,
+    fresh,
+    take: (...records: BusRecord[]) => take(records.map(record => ({ record }))),
+    ask(question: typeof isAnswered) {
+      isAnswered = question
+    },
+  }
+}
+
+const answerTo = (commandOffset: number, commandPartition = 0): Partial<SendResult> => ({
+  ...subjectAt(commandOffset),
+  commandOffset,
+  commandPartition,
+})
+
+describe('a look into the results', () => {
+  test('finds an answer on whichever partition it is, and tells it from that of another id or account', async () => {
+    const { clock, result, open, recordAt } = await startLook()
+    const { take, settled, fresh } = open({ until: 4 })
+    const records = [0, 1, 2, 3].map(recordAt)
+    result(answerTo(0), 3)
+    result({ ...answerTo(1), id: 77n }, 1)
+    result({ ...answerTo(2), account: 'another' }, 1)
+    result({ ...answerTo(3), commandTopic: 'others' }, 2)
+    take(...records)
+    expect(settled).toEqual([])
+    await clock.pass(0)
+    expect({ settled, fresh }).toEqual({ settled: [0], fresh: [1, 2, 3] })
+  })
+
+  test.each([
+    ['has no time', -1],
+    ['is dated to the next hour', Date.UTC(2026, 2, 14, 13)],
+  ])('begins where the results begin when a record %s', async (_, timestamp) => {
+    const { clock, reads, open, recordAt } = await startLook()
+    const { take } = open({ until: 2 })
+    take({ ...recordAt(0), timestamp }, recordAt(1))
+    await clock.pass(0)
+    expect(reads).toEqual([0])
+  })
+
+  test('holds up nothing that came after the window was missed', async () => {
+    const { setReadable, open, recordAt } = await startLook()
+    setReadable(false)
+    const { take, fresh } = open({ until: 2 })
+    take(recordAt(1), recordAt(2))
+    expect(fresh).toEqual([2])
+  })
+
+  test('counts an answer that says "in doubt", and a dead letter', async () => {
+    const { clock, result, append, open, recordAt } = await startLook()
+    const { take, session, settled, fresh } = open({ until: 9 })
+    const [first, second, third] = [0, 1, 2].map(recordAt)
+    result({ ...answerTo(0), outcome: 'IN_DOUBT', final: false })
+    const reason = { code: 'DECODE', message: 'no' } as const
+    append(deadLetter(topics.deadLetters, { ...session, record: second! }, reason))
+    append(deadLetter(topics.deadLetters, { ...session, record: { ...third!, timestamp: 1 } }, reason)) // of a topic before this one
+    take(first!, second!, third!)
+    await clock.pass(0)
+    expect({ settled, fresh }).toEqual({ settled: [0, 1], fresh: [2] })
+  })
+
+  test('of one doubt leads past what has a final result or a later doubt', async () => {
+    const { clock, result, doubt, open, recordAt } = await startLook()
+    const { take, ask, settled, fresh } = open({ topic: topics.doubts, until: 9 })
+    const doubtOf = (offset: number, attempts: number): Doubt => ({
+      ...{ topic: 'commands', partition: 0, offset, timestamp: 7, key: null, value: Buffer.alloc(0), headers: [] },
+      ...{ account: 'default', attempts, postedAt: 8, postedSince: null, cause: 'timeout' },
+      ...{ type: 'sms', correlationId: null, tenant: null, omitted: null },
+    })
+    const doubts = [
+      ...[doubtOf(5, 1), doubtOf(6, 1), doubtOf(7, 1), doubtOf(7, 2)],
+      ...[doubtOf(8, 1), doubtOf(8, 3)], // a request between them was refused
+      ...[doubtOf(9, 1), { ...doubtOf(9, 1), omitted: 'it cannot be read any more' }],
+    ]
+    for (const one of doubts) doubt(one)
+    for (const offset of [5, 6, 7, 8, 9]) result({ ...answerTo(offset), outcome: 'IN_DOUBT', final: false })
+    result(answerTo(5))
+    ask((answers, { offset }) => answers.isResolved(doubts[offset]!, subjectAt(doubts[offset]!.offset)))
+    take(...doubts.map((_, i) => recordAt(i)))
+    await clock.pass(0)
+    expect({ settled, fresh }).toEqual({ settled: [0, 2, 4, 6], fresh: [1, 3, 5, 7] })
+  })
+
+  test('is one for all partitions that wait at the time, from a minute before the oldest record on', async () => {
+    const { clock, result, open, recordAt, reads } = await startLook({ owned: 64 })
+    const oldest = recordAt(0)
+    await clock.pass(10 * minute)
+    const sessions = Array.from({ length: 64 }, (_, partition) => open({ partition, until: 2 }))
+    for (const { session } of sessions) result(answerTo(1, session.partition))
+    for (const [i, { take }] of sessions.entries()) take(i === 40 ? oldest : recordAt(0), recordAt(1))
+    await clock.pass(0)
+    for (const { settled, fresh } of sessions) expect({ settled, fresh }).toEqual({ settled: [1], fresh: [0] })
+    expect(reads).toEqual([oldest.timestamp - minute])
+  })
+
+  test('is repeated for the rest where more offsets wait than are looked up at a time', async () => {
+    const { clock, result, open, recordAt, reads } = await startLook({ owned: 1_000_000 })
+    const { take, settled, fresh } = open({ until: 5 })
+    for (const offset of [0, 2, 4]) result(answerTo(offset))
+    take(...[0, 1, 2, 3, 4].map(recordAt))
+    await clock.pass(0)
+    expect({ settled, fresh }).toEqual({ settled: [0, 2, 4], fresh: [1, 3] })
+    expect(reads).toHaveLength(3)
+  })
+
+  test('goes on when it can, and until then says what is missing and how to do without', async () => {
+    const { clock, result, open, recordAt, setReadable, answered, troubles } = await startLook()
+    const { take, settled } = open({ until: 1 })
+    setReadable(false)
+    result(answerTo(0))
+    take(recordAt(0))
+    await clock.pass(minute)
+    expect(answered.reason).toMatch(/not authorized\..*delivery\.checkResults=false/)
+    expect(troubles.length).toBeGreaterThan(1)
+    expect(settled).toEqual([])
+    setReadable(true)
+    await clock.pass(minute)
+    expect(settled).toEqual([0])
+    expect(answered.reason).toBeNull()
+  })
+
+  test('answers nothing while the registry lacks the schema of a result, and says so', async () => {
+    const { clock, result, open, recordAt, registry, answered, troubles } = await startLook()
+    const { take, settled, fresh } = open({ until: 2 })
+    registry.isLagging = true
+    result(answerTo(0), 2)
+    take(recordAt(0), recordAt(1))
+    await clock.pass(minute)
+    expect(answered.reason).toMatch(/results\/2, offset 0: no schema 1 .*commands wait.*delivery\.checkResults=false/)
+    expect([...new Set(troubles)]).toEqual([answered.reason])
+    expect({ settled, fresh }).toEqual({ settled: [], fresh: [] })
+    registry.isLagging = false
+    await clock.pass(2 * minute)
+    expect({ settled, fresh, reason: answered.reason }).toEqual({ settled: [0], fresh: [1], reason: null })
+  })
+
+  test('answers nothing while a batch of results cannot be read, and says so', async () => {
+    const { clock, append, open, recordAt, answered, troubles } = await startLook()
+    const { take, settled, fresh } = open({ until: 1 })
+    append(buildRotten(topics.results, { partition: 3 }))
+    take(recordAt(0))
+    await clock.pass(minute)
+    expect(answered.reason).toMatch(/results\/3, offset 0: .*checksum is wrong.*delivery\.checkResults=false/)
+    expect(troubles.length).toBeGreaterThan(1)
+    expect({ settled, fresh }).toEqual({ settled: [], fresh: [] })
+  })
+
+  test('passes over what is no result', async () => {
+    const { clock, append, result, open, recordAt } = await startLook()
+    const { take, settled, fresh } = open({ until: 2 })
+    append({ topic: topics.results, key: null, value: Buffer.from('of a stranger'), partition: 0 })
+    append({ topic: topics.results, key: null, value: null, partition: 0 })
+    result(answerTo(0))
+    take(recordAt(0), recordAt(1))
+    await clock.pass(minute)
+    expect({ settled, fresh }).toEqual({ settled: [0], fresh: [1] })
+  })
+
+  test('ends when nobody waits any more', async () => {
+    const { clock, open, recordAt, setReadable, answered } = await startLook()
+    const { take, session } = open({ until: 1 })
+    setReadable(false)
+    take(recordAt(0))
+    await clock.pass(minute)
+    session.alive = false
+    await clock.pass(minute)
+    expect([answered.reason, clock.pending]).toEqual([null, 0])
+  })
+
+  test('is forgotten when its session has passed everything', async () => {
+    const { clock, open, recordAt, answered, telemetry } = await startLook()
+    const { take, session } = open({ until: 1 })
+    take(recordAt(0))
+    await clock.pass(0)
+    expect(answered.of(session, 0)).toBeDefined()
+    session.uncheckedUntil = 0
+    telemetry.emit('cycle.committed', { topic: 'commands', partition: 0, records: 0, windowUsed: 0 })
+    expect(answered.of(session, 0)).toBeUndefined()
+  })
+})
