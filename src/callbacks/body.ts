@@ -34,17 +34,18 @@ export function readBody(
         refuse('too_large')
         return
       }
+      if (body === nothing && isSmall(piece) && reserve(piece.buffer.byteLength)) {
+        body = piece
+        size = piece.length
+        return
+      }
       if (size + piece.length > body.length) {
-        const isFirst = body === nothing
-        const room = isFirst
-          ? piece.length
-          : Math.min(maxBytes, Math.max(size + piece.length, 2 * body.length, leastRoom))
+        const room = Math.min(maxBytes, Math.max(size + piece.length, 2 * body.length, leastRoom))
         if (!reserve(room - body.length)) {
           refuse('overloaded')
           return
         }
-        // most bodies come in one piece, and are small: a share of Node's pool costs less than memory of their own
-        const grown = isFirst ? Buffer.allocUnsafe(room) : Buffer.allocUnsafeSlow(room)
+        const grown = Buffer.allocUnsafeSlow(room) // a share of Node's pool would keep all of its 64 KiB
         body.copy(grown, 0, 0, size)
         body = grown
       }
@@ -60,6 +61,10 @@ export function readBody(
 
 const nothing = Buffer.alloc(0)
 const leastRoom = 1024
+const smallRead = 4096
+
+/** Tells whether a piece keeps little memory: most bodies come whole, in one read with their head, and need no copy. */
+const isSmall = ({ buffer }: Buffer): boolean => buffer.byteLength <= smallRead
 
 /**
  * Tells whether more is to come of a refused request than is worth the while to read: its connection ends with the

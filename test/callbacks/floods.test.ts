@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { callback, eventually, head, hookSubject, post, rawConnection, receiverBench } from '../support/callbacks.ts'
 import { ManualClock } from '../support/clock.ts'
+import { collectGarbage } from '../support/garbage.ts'
 
 type Bench = Awaited<ReturnType<typeof receiverBench>>
 
@@ -325,6 +326,20 @@ test('requests of all kinds are answered in their order, wherever a network cuts
     }),
     { numRuns: 40 },
   )
+})
+
+test('bodies that stop after their first byte keep little memory, whatever the process does in between', async () => {
+  const bench = await receiverBench({ addressShare: 1 })
+  const count = 100
+  collectGarbage()
+  const before = process.memoryUsage().arrayBuffers
+  for (let i = 1; i <= count; i++) {
+    rawConnection(bench.receiver.port).say(`${head(bench.url(), 'Content-Length: 100')}{`)
+    await eventually(() => expect(bench.opened()).toBe(i))
+    for (let left = Buffer.poolSize; left > 0; left -= 1000) Buffer.allocUnsafe(1000) // takes what is left of Node's pool
+  }
+  collectGarbage()
+  expect((process.memoryUsage().arrayBuffers - before) / count).toBeLessThan(16_000)
 })
 
 test('of thousands of requests that are sent without waiting no more are begun than there are connections', async () => {

@@ -101,7 +101,7 @@ describe('the bus', () => {
 
 describe('limits', () => {
   test('a slow body is given up and its connection closed', async () => {
-    const bench = await receiverBench({ headersMs: 50, requestMs: 100 })
+    const bench = await receiverBench({ headersMs: 500, requestMs: 1000 })
     const raw = rawConnection(bench.receiver.port)
     raw.say(`${head(bench.url(), 'Content-Length: 100')}{"success"`)
     await eventually(() => expect(raw.closed).toBe(true))
@@ -110,7 +110,7 @@ describe('limits', () => {
   })
 
   test('slow headers are given up and the connection closed', async () => {
-    const bench = await receiverBench({ headersMs: 50, requestMs: 100 })
+    const bench = await receiverBench({ headersMs: 500, requestMs: 1000 })
     const raw = rawConnection(bench.receiver.port)
     raw.say('POST /hooks/abc HTTP/1.1\r\nHost: b\r\nX-Slow: ')
     await eventually(() => expect(raw.closed).toBe(true))

@@ -264,7 +264,7 @@ describe('a body that can never become an event', () => {
   })
 
   test('that says it has 10 MB is answered 413 before it is sent, and not waited for', async () => {
-    const bench = await receiverBench({ headersMs: 50, requestMs: 100 })
+    const bench = await receiverBench({ headersMs: 500, requestMs: 1000 })
     const raw = rawConnection(bench.receiver.port)
     raw.say(head(bench.url(), 'Content-Length: 10000000'))
     await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 413 /))

@@ -9,6 +9,7 @@ import { CommitCycle } from './commit-cycle.ts'
 import type { Batch, Committed, GroupDriver, GroupEvents, LogEnds, Part, PartitionDriver } from './driver.ts'
 import { FirstStart, type FirstStartOptions } from './first-start.ts'
 import { Ledger } from './ledger.ts'
+import { LogEnd } from './log-end.ts'
 import { PartitionSession } from './session.ts'
 
 export interface OwnershipOptions extends FirstStartOptions {
@@ -33,8 +34,6 @@ const reopenAfterFailure = 500
 const finishCheckMs = 50
 /** How long leaving may take: with connections to brokers that are away or frozen it could take minutes. */
 const leaveLimitMs = 3_000
-/** A leader that was just elected may not know the log's end yet. */
-const shortLogPatienceMs = 5_000
 /** Taking over is a dozen requests: not all partitions at once. */
 const openAtOnce = 8
 const leastCommitInterval = 20
@@ -53,10 +52,7 @@ interface Slot {
   foundSeq: number | null
   /** The last commit that was confirmed since then. */
   confirmed: Committed | null
-  /** Monotonic milliseconds since when the log is told to end before the checkpoint. */
-  shortSince: number | null
-  /** Where the log ended when its leader knew nothing of the offset to be read next; until a checkpoint tells so. */
-  cutTo: number | null
+  logEnd: LogEnd
   cancelReopening: () => void
 }
 
@@ -187,7 +183,7 @@ export class Ownership implements GroupEvents, Membership {
   cut({ topic, partition, low, high }: LogEnds): void {
     const slot = this.#slots.get(keyOf({ topic, partition }))
     if (!slot?.session?.started) return
-    if (slot.session.position > high) slot.cutTo = Math.min(slot.cutTo ?? high, high)
+    if (slot.session.position > high) slot.logEnd.cut(high)
     slot.session.cut(low, high)
   }
 
@@ -246,8 +242,7 @@ export class Ownership implements GroupEvents, Membership {
       apart: false,
       foundSeq: null,
       confirmed: null,
-      shortSince: null,
-      cutTo: null,
+      logEnd: new LogEnd(this.#options.clock),
       cancelReopening: () => {},
     }
     this.#slots.set(keyOf(tp), slot)
@@ -288,14 +283,14 @@ export class Ownership implements GroupEvents, Membership {
       finishing,
       backlog: this.#backlog.share(),
       startAt: low => this.#firstStart.offsetOf(slot.tp, low),
-      shortTo: (end, high) => this.#shortTo(slot, end, high),
+      shortTo: (end, high) => slot.logEnd.shortTo(end, high),
       lookBackMs: this.#options.lookBackMs ?? Number.POSITIVE_INFINITY,
       dataLost: count => this.#dataLost(slot.tp, count),
       foundSeq: slot.foundSeq,
       confirmed: slot.confirmed,
       committed: (records, windowUsed, checkpoint) => {
         slot.confirmed = checkpoint
-        if (slot.session === session) slot.cutTo = null // else it is the last one of the session that found the cut
+        if (slot.session === session) slot.logEnd.told() // else it is the last one of the session that found the cut
         telemetry.emit('cycle.committed', { ...slot.tp, records, windowUsed })
       },
       lost: (stage, error) => this.#lost(slot, stage, error),
@@ -307,8 +302,7 @@ export class Ownership implements GroupEvents, Membership {
       await session.start()
       if (!session.alive) return
       slot.foundSeq ??= session.foundSeq
-      if (slot.shortSince !== null) slot.cutTo = Math.min(slot.cutTo ?? session.highWatermark, session.highWatermark)
-      slot.shortSince = null
+      slot.logEnd.begun(session.highWatermark)
       const took = (clock.monotonic() - started) / 1000
       const { position: offset, doubtsTakenOver: inDoubt, stale } = session
       telemetry.emit('session.opened', { ...slot.tp, offset, inDoubt, stale, took })
@@ -394,19 +388,6 @@ export class Ownership implements GroupEvents, Membership {
     const ledger = this.#ledgers.get(key) ?? new Ledger()
     this.#ledgers.set(key, ledger)
     return ledger
-  }
-
-  /** Up to where a log that ends at `high` is what was read up to `end`. @throws Error while that is unsure */
-  #shortTo(slot: Slot, end: number, high: number): number {
-    const stays = Math.min(end, slot.cutTo ?? end) // however far it was written again since it was cut
-    if (high >= stays) {
-      slot.shortSince = null
-      return stays
-    }
-    const now = this.#options.clock.monotonic()
-    slot.shortSince ??= now
-    if (now - slot.shortSince >= shortLogPatienceMs) return high
-    throw new Error(`the log ends at ${high}, but records up to ${end} were read from it: its end is asked for again`)
   }
 
   /** @throws Error when kafka.onDataLoss forbids to go on */

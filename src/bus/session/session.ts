@@ -1,16 +1,15 @@
-import type { Clock } from '../../clock.ts'
 import type { SessionStage } from '../../telemetry/events.ts'
 import type { Backlog, BusRecord, OutgoingRecord, Session, SessionListener } from '../port.ts'
 import type { BacklogShare } from './backlog.ts'
-import { type Checkpoint, packCheckpoint, unpackCheckpoint } from './checkpoint.ts'
+import { type Checkpoint, packCheckpoint } from './checkpoint.ts'
 import type { CommitCycle } from './commit-cycle.ts'
 import { Detour } from './detour.ts'
-import type { Batch, Committed, Part, PartitionDriver } from './driver.ts'
+import type { Batch, Committed, Part } from './driver.ts'
 import { GroupCommit } from './group-commit.ts'
 import { IntentTimes } from './intent-times.ts'
-import type { Ledger } from './ledger.ts'
+import { findCheckpoint, type TakeOverOptions, takeBack, takeOver } from './take-over.ts'
 import { UndoneRecords } from './undone-records.ts'
-import { DONE, IN_DOUBT, INTENT, NEW, Window, windowSize } from './window.ts'
+import { DONE, IN_DOUBT, INTENT, NEW, type Window, windowSize } from './window.ts'
 
 interface Arrived {
   history: BusRecord[]
@@ -18,16 +17,10 @@ interface Arrived {
   doubts: BusRecord[]
 }
 
-export interface SessionOptions {
+export interface SessionOptions extends TakeOverOptions {
   topic: string
   partition: number
-  driver: PartitionDriver
-  /** Outlives this session. */
-  ledger: Ledger
-  /** Names this process; another one's intents are in doubt. */
-  tag: string
   listener: SessionListener
-  clock: Clock
   /** Commits, perhaps together with other sessions. */
   cycle: CommitCycle
   /** Its part of what the process may hold undone in memory. */
@@ -38,22 +31,7 @@ export interface SessionOptions {
   leased: () => boolean
   /** Whether it may be opened without a lease where no other process has committed since, to tell what is known. */
   finishing: () => boolean
-  /** The place to start where the group has no checkpoint. */
-  startAt: (low: number) => number
-  /**
-   * Up to where a log that ends at `high` now still holds what was read of it up to `end`.
-   * @throws Error while that is unsure
-   */
-  shortTo: (end: number, high: number) => number
-  /** How far back to begin, in milliseconds, where the log ends before the checkpoint. */
-  lookBackMs: number
-  /** Is told how many offsets that were not done are gone from the log. @throws Error when the session may not go on */
-  dataLost: (count: number) => void
   committed: (records: number, windowUsed: number, checkpoint: Committed) => void
-  /** The sequence number that was found when the partition was taken over; null: it is being taken over. */
-  foundSeq: number | null
-  /** The last commit that was confirmed since then; null: none was. */
-  confirmed: Committed | null
   /** The session is over; an error says why, at which stage. */
   lost: (stage: SessionStage, error: Error) => void
 }
@@ -134,12 +112,10 @@ export class PartitionSession implements Session {
 
   /** Takes the partition over: fences, reads the checkpoint, starts delivery. */
   async start(): Promise<void> {
-    const { driver, ledger, tag, leased, finishing, startAt, listener } = this.#options
-    const { committed, low, high } = await driver.acquire()
-    const told = unpackCheckpoint(committed?.offset ?? startAt(low), committed?.metadata, high)
-    this.foundSeq = told.seq
-    const newest = this.#newest(told, committed !== null)
-    const checkpoint = await this.#within({ low, high }, newest)
+    const { driver, ledger, tag, leased, finishing, listener, lookBack } = this.#options
+    const { checkpoint, low, high, foundSeq, stale, isNew } = await findCheckpoint(this.#options)
+    this.foundSeq = foundSeq
+    this.stale = stale
     if (!this.alive) return
     const own = checkpoint.tag === tag
     if (!leased() && !(own && finishing())) {
@@ -150,98 +126,19 @@ export class PartitionSession implements Session {
     this.#seq = checkpoint.seq
     this.#committedBase = this.#window.base
     this.#uncheckedUntil = checkpoint.uncheckedUntil
-    const takenBack = own && this.#takeBack()
-    if (!own) this.#takeOver(checkpoint.tag)
+    const takenBack = own && takeBack(checkpoint, ledger)
+    if (!own) this.doubtsTakenOver = takeOver(checkpoint, ledger)
     this.#sinceOf(checkpoint)
-    this.position = Math.max(low, this.#window.base - this.#options.lookBack)
+    this.position = Math.max(low, this.#window.base - lookBack)
     this.highWatermark = high
     listener.opened(this)
     ledger.listen(offset => this.#outcome(offset))
     for (const number of ledger.numbers()) this.#outcome(number)
     // else a later owner would choose the start, or count what is gone from the log, anew, or doubt what was never POSTed
-    if (checkpoint !== newest || committed?.offset !== this.#window.base || takenBack) this.#commits.touch()
+    if (isNew || takenBack) this.#commits.touch()
     driver.seek(this.position)
     this.#paused = false
     driver.resume()
-  }
-
-  /**
-   * The checkpoint that counts: the one that was committed last, whoever wrote it. What the bus tells can be older: a
-   * broker that stops right after it confirmed a transaction can lose the offset in it (seen with Kafka 4.3.0 on one node:
-   * the results were there, their progress was not). Then what was confirmed to this process counts. A checkpoint of
-   * another process is no older one, unless it is the one that this process found when it took the partition over. That
-   * there is none is believed: the topic was made anew, or somebody took the group's offsets away. The sequence goes on.
-   */
-  #newest(told: Checkpoint, isThere: boolean): Checkpoint {
-    const { confirmed, foundSeq, tag } = this.#options
-    if (!confirmed || foundSeq === null) return told
-    const known = unpackCheckpoint(confirmed.offset, confirmed.metadata)
-    if (!isThere) return { ...told, seq: known.seq }
-    if (told.seq >= (told.tag === tag ? known.seq : foundSeq + 1)) return told
-    this.stale = true
-    return known
-  }
-
-  /** The checkpoint as far as the log still holds its offsets. */
-  async #within({ low, high }: { low: number; high: number }, checkpoint: Checkpoint): Promise<Checkpoint> {
-    const { driver, shortTo, dataLost, clock, lookBackMs } = this.#options
-    const { window } = checkpoint
-    const end = window.base + window.length
-    const stays = shortTo(end, high)
-    if (stays < end) {
-      dataLost(end - stays)
-      this.#orphan(window, offset => offset >= stays)
-      if (window.base > stays) {
-        const start = await driver.offsetAt(Math.max(0, clock.now() - lookBackMs))
-        return { ...checkpoint, window: new Window(start), uncheckedUntil: Math.max(high, end) }
-      }
-      window.forgetFrom(stays)
-    }
-    this.#orphan(window, offset => offset < low)
-    const lost = window.cut(low)
-    if (lost > 0) dataLost(lost)
-    return stays < end ? { ...checkpoint, uncheckedUntil: Math.max(checkpoint.uncheckedUntil, end) } : checkpoint
-  }
-
-  /** Records of POSTs are gone from the log: what came of those that nobody has published yet is known here alone. */
-  #orphan(window: Window, isGone: (offset: number) => boolean): void {
-    const { ledger } = this.#options
-    for (const offset of ledger.numbers()) {
-      if (offset >= 0 && isGone(offset) && window.get(offset) === INTENT) ledger.orphan(offset)
-    }
-  }
-
-  /**
-   * Another process's intents: perhaps sent. What this process knew of an earlier ownership is no longer its to tell,
-   * unless there is no other process: then the records are gone with the checkpoint.
-   */
-  #takeOver(tag: string): void {
-    const window = this.#window
-    const { ledger } = this.#options
-    if (tag) ledger.clear()
-    else for (const number of ledger.numbers()) if (number >= 0) ledger.orphan(number)
-    for (let offset = window.base; offset < window.base + window.length; offset++) {
-      if (window.get(offset) === INTENT) window.set(offset, IN_DOUBT)
-      if (window.get(offset) === IN_DOUBT) this.doubtsTakenOver++
-    }
-  }
-
-  /**
-   * This process's own intents: the ledger knows which of them were POSTed; the others never were.
-   * @returns whether there were such others
-   */
-  #takeBack(): boolean {
-    const { ledger } = this.#options
-    const window = this.#window
-    let takenBack = false
-    ledger.landed(this.#seq)
-    for (let offset = window.base; offset < window.base + window.length; offset++) {
-      if (window.get(offset) !== INTENT || ledger.has(offset)) continue
-      window.set(offset, NEW)
-      takenBack = true
-    }
-    for (const offset of ledger.numbers()) if (offset >= 0 && window.get(offset) !== INTENT) ledger.remove(offset)
-    return takenBack
   }
 
   #sinceOf({ window, intentsSince }: Checkpoint): void {
