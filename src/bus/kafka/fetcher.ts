@@ -1,14 +1,14 @@
-import { type Clock, sleep } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import { noMark } from '../batches/record-batch.ts'
 import type { TopicPartition } from '../port.ts'
 import type { Brokers } from '../wire/brokers.ts'
 import { fetchRecords } from '../wire/fetch-api.ts'
 import type { Fetched, FetchedRecords } from './fetch.ts'
-import { type PlacedReading, Source } from './fetch-source.ts'
+import { Source } from './fetch-source.ts'
 import { logEnds } from './offsets.ts'
 import type { Reading } from './reading.ts'
-import { errorTypeOf, lastingMs, passes, restMs, textOf, unknownPartition } from './reading-trouble.ts'
+import { newState, type ReadingState } from './reading-state.ts'
+import { errorTypeOf, lastingMs, passes, ReadingTrouble, textOf, unknownPartition } from './reading-trouble.ts'
 
 export interface FetcherOptions {
   brokers: Brokers
@@ -16,28 +16,6 @@ export interface FetcherOptions {
   telemetry: Telemetry
   /** Where this client is, to read from replicas that are near; undefined: from leaders. */
   rack?: string | undefined
-}
-
-/** busy: its records are being worked on. resting: in trouble, and waiting to try again. */
-interface ReadingState extends PlacedReading {
-  phase: 'ready' | 'busy' | 'resting'
-  /** The life in which it was told where its log ends; null: it was not yet. */
-  toldLife: number | null
-  /** Who is read from until when, in monotonic milliseconds; null: the leader is to be found. */
-  from: { node: number; until: number; isReplica: boolean } | null
-  /** Whether its broker had more when it answered last. */
-  isBehind: boolean
-  /** Where it is wanted. */
-  source: Source<ReadingState> | null
-  /** Whether its leader is being looked for. */
-  isSought: boolean
-  /** Monotonic milliseconds of the last records. */
-  busySince: number
-  failures: number
-  /** The last failure, and since when there were no others, in monotonic milliseconds. */
-  trouble: { text: string; since: number } | null
-  /** Texts that were told already of the trouble that the partition is in. */
-  told: Set<string>
 }
 
 /** A partition that is newly read, or ready again, waits so long at most for the fetch under way. */
@@ -97,20 +75,20 @@ export class Fetcher {
   #leadersUntil = Number.NEGATIVE_INFINITY
   /** All of this has to end before the connections may be closed. */
   readonly #running = new Set<Promise<unknown>>()
-  readonly #closing = Promise.withResolvers<void>()
+  readonly #trouble: ReadingTrouble
   #scheduled = false
   #cancelWake: (() => void) | null = null
   /** When rests end next, in monotonic milliseconds. */
   #wakesAt = Number.POSITIVE_INFINITY
-  #closed = false
 
   constructor(options: FetcherOptions) {
     this.#options = options
+    this.#trouble = new ReadingTrouble(options)
   }
 
   /** Begins to read; a reading that changed its offset, its life or its pause is told again. */
   read(reading: Reading): void {
-    if (this.#closed) return
+    if (this.#trouble.closed) return
     let state = this.#readings.get(reading)
     if (!state) {
       if (reading.paused) return
@@ -143,9 +121,8 @@ export class Fetcher {
   }
 
   async close(): Promise<void> {
-    this.#closed = true
+    this.#trouble.close()
     this.#cancelWake?.()
-    this.#closing.resolve()
     this.#readings.clear()
     this.#unheard.clear()
     await Promise.allSettled(this.#running)
@@ -163,7 +140,7 @@ export class Fetcher {
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
-      if (!this.#closed) this.#fetchAll()
+      if (!this.#trouble.closed) this.#fetchAll()
     })
   }
 
@@ -373,7 +350,7 @@ export class Fetcher {
       lasting.map(({ reading, told }) => ({ name: nameOf(reading.tp), told })),
       error,
     )
-    await this.#rest(Math.max(...states.map(({ failures }) => failures)))
+    await this.#trouble.rest(Math.max(...states.map(({ failures }) => failures)))
     for (const state of states) {
       if (errorTypeOf(error) === 'OFFSET_OUT_OF_RANGE') await this.#relocate(state.reading).catch(() => {}) // asked again
       state.phase = 'ready'
@@ -388,40 +365,16 @@ export class Fetcher {
     if (offset < ends.low || offset > ends.high) reading.cut(ends)
   }
 
-  async #rest(failures: number): Promise<void> {
-    await Promise.race([sleep(this.#options.clock, restMs(failures)), this.#closing.promise])
-    if (!this.#closed) await this.#options.brokers.refresh().catch(() => {}) // what it cannot find out, the next attempt shows
-  }
-
   /** Logs a lasting trouble once for each partition. */
   #tell(troubled: readonly { name: string; told: Set<string> }[], error: unknown): void {
     const text = textOf(error)
     const untold = troubled.filter(({ told }) => !told.has(text))
-    if (untold.length === 0 || this.#closed) return
+    if (untold.length === 0) return
     for (const { told } of untold) told.add(text)
     const names = untold.map(({ name }) => name).join(', ')
-    this.#options.telemetry.emit('bus.log', { level: 'warn', message: `cannot read ${names} now: ${text}` })
+    this.#trouble.tell(names, text)
   }
 }
 
 const emptyAt = (next: number, highWatermark: number | null): FetchedRecords | null =>
   highWatermark === null ? null : { ok: true, records: [], next, highWatermark, preferredReplica: -1 }
-
-function newState(reading: Reading): ReadingState {
-  return {
-    reading,
-    phase: 'ready',
-    askedOf: null,
-    life: null,
-    toldLife: null,
-    from: null,
-    isBehind: false,
-    source: null,
-    isSought: false,
-    busySince: Number.NEGATIVE_INFINITY,
-    failures: 0,
-    trouble: null,
-    told: new Set(),
-    mark: noMark(),
-  }
-}

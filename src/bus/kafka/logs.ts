@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { From, TopicPartition } from '../port.ts'
 import type { LogEnds } from '../session/driver.ts'
@@ -7,7 +7,7 @@ import { fetchRecords } from '../wire/fetch-api.ts'
 import { committedOffsets, type GroupProgress } from './committed-offsets.ts'
 import { fetchCommitted } from './fetch.ts'
 import { endOf, firstOffset, logEnds, offsetAt, stableEndOf } from './offsets.ts'
-import { errorTypeOf, lastingMs, passes, restMs, textOf, unknownPartition } from './reading-trouble.ts'
+import { errorTypeOf, lastingMs, passes, ReadingTrouble, textOf, unknownPartition } from './reading-trouble.ts'
 
 export interface LogsOptions {
   brokers: Brokers
@@ -29,11 +29,11 @@ const closedText = 'the bus is closed'
 /** Logs is what is asked about the logs of partitions, beside their records. */
 export class Logs {
   readonly #options: LogsOptions
-  readonly #closing = Promise.withResolvers<void>()
-  #closed = false
+  readonly #trouble: ReadingTrouble
 
   constructor(options: LogsOptions) {
     this.#options = options
+    this.#trouble = new ReadingTrouble(options)
   }
 
   /**
@@ -77,8 +77,7 @@ export class Logs {
   }
 
   close(): void {
-    this.#closed = true
-    this.#closing.resolve()
+    this.#trouble.close()
   }
 
   /** Asks until there is an answer. @throws Error when it is a refusal that lasts */
@@ -87,7 +86,7 @@ export class Logs {
     const name = `${topic}/${partition}`
     let since: number | null = null
     let told = ''
-    for (let attempt = 1; !this.#closed; attempt++) {
+    for (let attempt = 1; !this.#trouble.closed; attempt++) {
       try {
         return await ask()
       } catch (error) {
@@ -99,9 +98,9 @@ export class Logs {
         const isOverSoon = hint !== undefined || (passes(error) && clock.monotonic() - since < lastingMs)
         if (!isOverSoon && told !== textOf(error)) {
           told = textOf(error)
-          this.#tell(name, told)
+          this.#trouble.tell(name, told)
         }
-        await this.#rest(attempt)
+        await this.#trouble.rest(attempt)
       }
     }
     throw new Error(closedText)
@@ -115,14 +114,5 @@ export class Logs {
       await this.#options.brokers.refresh()
       return ask()
     }
-  }
-
-  async #rest(failures: number): Promise<void> {
-    await Promise.race([sleep(this.#options.clock, restMs(failures)), this.#closing.promise])
-    if (!this.#closed) await this.#options.brokers.refresh().catch(() => {}) // what it cannot find out, the next attempt shows
-  }
-
-  #tell(name: string, text: string): void {
-    this.#options.telemetry.emit('bus.log', { level: 'warn', message: `cannot read ${name} now: ${text}` })
   }
 }

@@ -1,3 +1,7 @@
+import { type Clock, sleep } from '../../clock.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
+import type { Brokers } from '../wire/brokers.ts'
+
 /** The protocol's name for a partition that is not there. */
 export const unknownPartition = 'UNKNOWN_TOPIC_OR_PARTITION'
 
@@ -16,7 +20,41 @@ export const textOf = (error: unknown): string => (error instanceof Error ? erro
 const firstRestMs = 50
 export const longestRestMs = 2000
 
-/** Tells how long to wait after so many failures in a row. */
-export function restMs(failures: number): number {
-  return Math.min(firstRestMs * 2 ** (failures - 1), longestRestMs)
+export interface ReadingTroubleOptions {
+  brokers: Pick<Brokers, 'refresh'>
+  clock: Clock
+  telemetry: Telemetry
+}
+
+/** Has whoever cannot read try again after a while, and tells of it, until nothing is read any more. */
+export class ReadingTrouble {
+  readonly #options: ReadingTroubleOptions
+  readonly #closing = Promise.withResolvers<void>()
+  #closed = false
+
+  constructor(options: ReadingTroubleOptions) {
+    this.#options = options
+  }
+
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  /** Whoever rests goes on at once. */
+  close(): void {
+    this.#closed = true
+    this.#closing.resolve()
+  }
+
+  /** Resolves when it may be tried again, after so many failures in a row: what is known of the cluster is new then. */
+  async rest(failures: number): Promise<void> {
+    const ms = Math.min(firstRestMs * 2 ** (failures - 1), longestRestMs)
+    await Promise.race([sleep(this.#options.clock, ms), this.#closing.promise])
+    if (!this.#closed) await this.#options.brokers.refresh().catch(() => {}) // what it cannot find out, the next attempt shows
+  }
+
+  tell(names: string, text: string): void {
+    if (this.#closed) return
+    this.#options.telemetry.emit('bus.log', { level: 'warn', message: `cannot read ${names} now: ${text}` })
+  }
 }
