@@ -19,7 +19,7 @@ const { values, positionals } = parseArgs({
 })
 
 if (values.seed !== undefined) await replay(wholeNumber('--seed', values.seed))
-else if (values.planted) await lookForPlanted(positionals, wholeNumber('--seeds', values.seeds ?? '5000'))
+else if (values.planted) await lookForPlanted(positionals, wholeNumber('--seeds', values.seeds ?? '6000'))
 else await runSeeds(wholeNumber('--from', values.from), wholeNumber('--seeds', values.seeds ?? '1000'))
 
 async function runSeeds(from: number, count: number): Promise<void> {
