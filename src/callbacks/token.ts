@@ -62,7 +62,7 @@ export function createHookTokens(options: HookTokenOptions): HookTokens {
     return sealer
   }
 
-  /** In place of a decipher of node:crypto for each token, where one that was no forgery has come with the same key. */
+  /** Opens a token without a decipher of its own, once one that was no forgery has come with the same key. */
   function unsealFast(parts: Parts, dayKey: DayKey, isRecent: boolean): Buffer | null {
     const { key, header } = dayKey
     const { bytes, at } = parts

@@ -4,8 +4,8 @@ import type { Clock } from '../../clock.ts'
 const patienceMs = 5_000
 
 /**
- * Where the log of one partition ends, against what was read of it: after an unclean election it can be shorter. It outlives the
- * sessions of an ownership.
+ * LogEnd knows where the log of one partition ends against what was read of it: after an unclean election it can be shorter. It
+ * outlives the partition's sessions.
  */
 export class LogEnd {
   readonly #clock: Clock

@@ -36,6 +36,7 @@ export interface TakeOverOptions {
 export interface FoundCheckpoint {
   /** The checkpoint that counts, as far as the log still holds its offsets. */
   checkpoint: Checkpoint
+  /** The log holds offsets from `low` on, and the next record gets `high`. */
   low: number
   high: number
   /** The sequence number that the bus told. */
@@ -57,7 +58,7 @@ export async function findCheckpoint(options: TakeOverOptions): Promise<FoundChe
     low,
     high,
     foundSeq: told.seq,
-    stale: newest.window !== told.window,
+    stale: committed !== null && newest !== told,
     isNew: checkpoint !== newest || committed?.offset !== checkpoint.window.base,
   }
 }
