@@ -1,6 +1,5 @@
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
-import kafkajs from 'kafkajs'
 import { unpackLz4 } from './lz4.ts'
 import { unpackSnappy } from './snappy.ts'
 import { tooLarge, UnreadableBatch, unknownCodec } from './unreadable.ts'
@@ -18,10 +17,13 @@ export const leastCompressed = 1024
  */
 export const largestBatch = 64 * 1024 * 1024
 
+/** The numbers of the codecs in a batch's attributes. */
+export const codecNumbers = { none: 0, gzip: 1, snappy: 2, lz4: 3, zstd: 4 } as const
+
 type Unpack = (bytes: Buffer, most: number) => Buffer
 
 /**
- * The unpackers by their numbers in a batch's attributes. All of them work at once: handing a batch to a thread costs ten times what
+ * The unpackers by their numbers. All of them work at once: handing a batch to a thread costs ten times what
  * unpacking one of usual size does.
  */
 const unpacks: readonly (Unpack | undefined)[] = [
@@ -40,7 +42,6 @@ export function unpack(codec: number, bytes: Buffer, most = largestBatch): Buffe
 }
 
 const gunzip = promisify(zlib.gunzip)
-const gzip = 1
 const leastChunk = 16 * 1024
 const mostChunk = 1024 * 1024
 
@@ -50,7 +51,7 @@ const mostChunk = 1024 * 1024
  * @throws UnreadableBatch as `unpack`
  */
 export async function unpackOnce(codec: number, bytes: Buffer, most = largestBatch): Promise<Buffer> {
-  if (codec !== gzip || bytes.length < 4) return unpack(codec, bytes, most)
+  if (codec !== codecNumbers.gzip || bytes.length < 4) return unpack(codec, bytes, most)
   const length = bytes.readUInt32LE(bytes.length - 4)
   const chunkSize = Math.min(Math.max(length + 64, leastChunk), mostChunk)
   try {
@@ -90,36 +91,16 @@ function explained<T>(codec: string, most: number, work: () => T): T {
   }
 }
 
-interface KafkaCodec {
-  compress(encoder: { buffer: Buffer }): Promise<Buffer>
-  decompress(bytes: Buffer): Promise<Buffer>
-}
-
-const { GZIP, Snappy, LZ4, ZSTD } = kafkajs.CompressionTypes
-
-/** kafkajs's number of a codec. */
-export const compressionTypes = { none: kafkajs.CompressionTypes.None, gzip: GZIP, zstd: ZSTD } as const
-
 /** The packers, at level 1: higher ones cost twice as much and make results no smaller (docs/design.md). */
 const packs: Partial<Record<number, (bytes: Buffer) => Buffer>> = {
-  [GZIP]: bytes => zlib.gzipSync(bytes, { level: 1 }),
-  [ZSTD]: bytes => zlib.zstdCompressSync(bytes, { params: { [zlib.constants.ZSTD_c_compressionLevel]: 1 } }),
+  [codecNumbers.gzip]: bytes => zlib.gzipSync(bytes, { level: 1 }),
+  [codecNumbers.zstd]: bytes =>
+    zlib.zstdCompressSync(bytes, { params: { [zlib.constants.ZSTD_c_compressionLevel]: 1 } }),
 }
 
-/** @param codec one of `compressionTypes`, but none */
+/** @param codec the number of what busgate writes, but none */
 export function pack(codec: number, bytes: Buffer): Buffer {
   const own = packs[codec]
   if (!own) throw new Error(`codec ${codec} can be read, but not written`)
   return own(bytes)
-}
-
-/** kafkajs itself knows gzip alone, without a bound; any other codec would end its consumer. */
-export function registerCodecs(): void {
-  for (const codec of [GZIP, Snappy, LZ4, ZSTD]) {
-    const registered: KafkaCodec = {
-      compress: async ({ buffer }) => pack(codec, buffer),
-      decompress: async bytes => unpack(codec, bytes),
-    }
-    kafkajs.CompressionCodecs[codec as typeof GZIP] = () => registered
-  }
 }

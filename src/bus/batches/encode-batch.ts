@@ -1,6 +1,6 @@
 import { batchFrameBytes } from '../record-limits.ts'
 import type { Content } from '../record-size.ts'
-import { type Compression, compressionTypes, leastCompressed, pack } from './codecs.ts'
+import { type Compression, codecNumbers, leastCompressed, pack } from './codecs.ts'
 import { crc32c } from './crc32c.ts'
 import { encodeRecords } from './records-encoding.ts'
 
@@ -27,8 +27,8 @@ const transactionalFlag = 0x10
 /** A record batch in the format v2 (KIP-98): https://kafka.apache.org/documentation/#recordbatch */
 export function encodeBatch(records: readonly Content[], frame: BatchFrame): Buffer {
   const plain = encodeRecords(records, batchFrameBytes)
-  const codec = compressionTypes[plain.length - batchFrameBytes < leastCompressed ? 'none' : frame.compression]
-  const batch = codec === compressionTypes.none ? plain : packed(plain, codec)
+  const codec = codecNumbers[plain.length - batchFrameBytes < leastCompressed ? 'none' : frame.compression]
+  const batch = codec === codecNumbers.none ? plain : packed(plain, codec)
   const timestamp = BigInt(frame.timestamp)
   let at = batch.writeBigInt64BE(0n, 0) // its first offset, which the broker chooses
   at = batch.writeInt32BE(batch.length - beforeLength, at)

@@ -1,7 +1,8 @@
+import { createRequire } from 'node:module'
 import type { ConnectionOptions as TlsOptions } from 'node:tls'
-import kafkajs, { type ISocketFactory, type logCreator, type SASLOptions } from 'kafkajs'
+import type { ISocketFactory, Kafka, logCreator, SASLOptions } from 'kafkajs'
 import type { Telemetry } from '../../telemetry/events.ts'
-import { registerCodecs } from '../batches/codecs.ts'
+import { codecNumbers, pack, unpack } from '../batches/codecs.ts'
 import type { Connect, Sasl, Security } from '../wire/connecting.ts'
 import { forgetHalfReadAnswers, keepLeaderless, stopIdleTimers } from './internals.ts'
 
@@ -24,19 +25,15 @@ export interface KafkaConnection extends Security {
 const producerTimes = { connectionTimeout: 2000, requestTimeout: 3000 }
 const producerRetry = { initialRetryTime: 50, maxRetryTime: 500, retries: 5, multiplier: 1.5 }
 
-/** Makes the client of kafkajs with which records are written. */
-export function producerKafka({
-  brokers,
-  clientId,
-  ssl,
-  sasl,
-  socketFactory,
-  telemetry,
-}: KafkaConnection): kafkajs.Kafka {
+const require = createRequire(import.meta.url)
+
+/** Makes the client of kafkajs with which records are written. Its 143 files are loaded here: who does not write with it has none. */
+export function producerKafka({ brokers, clientId, ssl, sasl, socketFactory, telemetry }: KafkaConnection): Kafka {
+  const kafkajs: typeof import('kafkajs') = require('kafkajs')
   stopIdleTimers()
   forgetHalfReadAnswers()
   keepLeaderless()
-  registerCodecs()
+  for (const codec of [codecNumbers.gzip, codecNumbers.zstd]) kafkajs.CompressionCodecs[codec] = () => codecOf(codec)
   return new kafkajs.Kafka({
     clientId,
     brokers: () => shuffled(brokers), // kafkajs never rotates away from a first broker that hangs
@@ -50,7 +47,16 @@ export function producerKafka({
   })
 }
 
-const levels = { [kafkajs.logLevel.ERROR]: 'error', [kafkajs.logLevel.WARN]: 'warn' } as const
+/** kafkajs itself knows gzip alone, packed as small as it goes. */
+function codecOf(codec: number) {
+  return {
+    compress: async ({ buffer }: { buffer: Buffer }) => pack(codec, buffer),
+    decompress: async (bytes: Buffer) => unpack(codec, bytes),
+  }
+}
+
+/** kafkajs's numbers of its levels. */
+const levels: Partial<Record<number, 'error' | 'warn'>> = { 1: 'error', 2: 'warn' }
 
 /** A broker that is away is complained of many times a second. */
 const repeatAfterMs = 10_000
@@ -64,8 +70,7 @@ function logTo(telemetry: Telemetry): ReturnType<logCreator> {
     if (now - (lastLogged.get(text) ?? -repeatAfterMs) < repeatAfterMs) return
     if (lastLogged.size > 1000) lastLogged.clear()
     lastLogged.set(text, now)
-    const name = level in levels ? levels[level as keyof typeof levels] : 'info'
-    telemetry.emit('bus.log', { level: name, message: `${namespace}: ${text}` })
+    telemetry.emit('bus.log', { level: levels[level] ?? 'info', message: `${namespace}: ${text}` })
   }
 }
 

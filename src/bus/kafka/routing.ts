@@ -1,5 +1,5 @@
 import type { CompressionTypes, ICustomPartitioner, Message, ProducerBatch, RecordMetadata } from 'kafkajs'
-import { type Compression, compressionTypes, leastCompressed } from '../batches/codecs.ts'
+import { type Compression, codecNumbers, leastCompressed } from '../batches/codecs.ts'
 import { partitionOf } from '../murmur2.ts'
 import type { OutgoingRecord } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
@@ -29,7 +29,7 @@ export class Routing {
 
   constructor({ limits, compression }: RoutingOptions) {
     this.#limits = limits
-    this.#compression = compressionTypes[compression]
+    this.#compression = codecNumbers[compression]
   }
 
   readonly createPartitioner: ICustomPartitioner = () => {
@@ -51,7 +51,7 @@ export class Routing {
     return this.#limits.produce(records, async fitting => {
       for (const chunk of this.#chunks(fitting)) {
         this.#targets.clear()
-        const compression = chunk.bytes < leastCompressed ? compressionTypes.none : this.#compression
+        const compression = chunk.bytes < leastCompressed ? codecNumbers.none : this.#compression
         const topicMessages = [...Map.groupBy(chunk.records, record => record.topic)].map(([topic, group]) => ({
           topic,
           messages: group.map(toMessage),
