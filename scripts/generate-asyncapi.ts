@@ -5,10 +5,10 @@
 import { stringify } from 'yaml'
 import { planTopics } from '../src/cli/topics/plan.ts'
 import { loadSettings, type TopicUse } from '../src/config/index.ts'
+import { version } from '../src/package.ts'
 import { errorHeaders } from '../src/records/dead-letter.ts'
 import { hookHeader, lifetimeHeader } from '../src/records/result.ts'
 import { schemas } from '../src/records/schemas.ts'
-import { version } from '../src/version.ts'
 import { writeGenerated } from './generated-file.ts'
 
 const header = '# Made by scripts/generate-asyncapi.ts from schemas/*.avsc: change those and run it again.\n'

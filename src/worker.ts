@@ -7,6 +7,7 @@ import { hookForCommands, startReceiving, tokensOf } from './callbacks/role.ts'
 import { sleep, systemClock } from './clock.ts'
 import { type Role, requireGateway, requireRunnable, type Settings } from './config/index.ts'
 import { type Sending, startSending } from './dispatch/role.ts'
+import { version } from './package.ts'
 import { pauseText } from './pauses/change.ts'
 import { registryOf } from './records/open.ts'
 import { RegistryUnavailable, type SchemaRegistry } from './records/registry.ts'
@@ -16,7 +17,6 @@ import type { GaugeSource } from './telemetry/gauges.ts'
 import { startTelemetryServer, type TelemetryServer } from './telemetry/http.ts'
 import { logEvents } from './telemetry/logs.ts'
 import { createMetrics } from './telemetry/metrics.ts'
-import { version } from './version.ts'
 
 export interface WorkerOptions {
   /** Where log lines go; without it, nothing is logged. */

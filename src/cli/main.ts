@@ -35,7 +35,7 @@ async function dispatch(args: string[]): Promise<number> {
   const [first] = args
   if (first === undefined) throw new UsageError(`a command is missing.\n\n${overview(commands)}`)
   if (first === '--help' || first === '-h') return print(overview(commands))
-  if (first === '--version') return print((await import('../version.ts')).version)
+  if (first === '--version') return print((await import('../package.ts')).version)
   const { name, load, rest } = findCommand(commands, args)
   const command = await load()
   const parsed = parseFlags(name, command.flags, rest)

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { packageRoot } from '../package.ts'
 
 /** The published schemas, as they stand in schemas/*.avsc. */
 export const schemas = {
@@ -50,5 +51,5 @@ export function subjectOf(topic: string): string {
 }
 
 function load(name: string): AvroRecord {
-  return JSON.parse(readFileSync(new URL(`../../schemas/${name}.avsc`, import.meta.url), 'utf8'))
+  return JSON.parse(readFileSync(new URL(`schemas/${name}.avsc`, packageRoot), 'utf8'))
 }

@@ -8,7 +8,7 @@ import {
   SpanStatusCode,
   trace as tracing,
 } from '@opentelemetry/api'
-import { version } from '../version.ts'
+import { version } from '../package.ts'
 import type { TraceContext } from './trace.ts'
 
 /*

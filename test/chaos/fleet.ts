@@ -23,6 +23,8 @@ export interface FleetOptions {
   /** The beginning of its members' names, each of which has a number behind it. */
   name: string
   env: Record<string, string>
+  /** The command line, from the checkout's folder. */
+  program: string
   /** Their logs are written there. */
   folder: string
   say: (line: string) => void
@@ -50,10 +52,10 @@ export class Fleet {
 
   /** @param home the checkout whose busgate it is */
   start(home = process.cwd(), ownEnv: Record<string, string> = {}): Member {
-    const { env, folder, say } = this.#options
+    const { env, program, folder, say } = this.#options
     const name = `${this.#options.name}-${++this.#count}`
     const logFile = join(folder, `${name}.log`)
-    const child = startChild(process.execPath, ['src/cli/main.ts', 'run'], {
+    const child = startChild(process.execPath, [program, 'run'], {
       cwd: home,
       env: { ...process.env, ...env, ...ownEnv },
       logFile,

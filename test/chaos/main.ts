@@ -38,6 +38,8 @@ const grammar = {
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     /** What writes to Kafka: wire or kafkajs. */
     client: { type: 'string', default: 'wire' },
+    /** Has the processes run what `npm run build` made. */
+    built: { type: 'boolean', default: false },
     /** Updates the version in this checkout to this one, goes back, and on again, member by member. */
     upgrade: { type: 'string' },
     /** The kinds that may be drawn, with commas between. */
@@ -115,6 +117,7 @@ function optionsOf(values: Values): RunOptions {
     codec: values.codec === undefined ? null : oneOf('codec', values.codec, [...codecs, 'mixed'] as const),
     seed: Number(values.seed),
     client: oneOf('client', values.client, ['wire', 'kafkajs'] as const),
+    built: values.built,
     say,
   }
 }

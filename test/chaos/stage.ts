@@ -25,6 +25,8 @@ export interface RunOptions {
   seed: number
   /** What writes to Kafka in the processes. */
   client: 'wire' | 'kafkajs'
+  /** Whether the processes run what `npm run build` made, or the source. */
+  built: boolean
   say: (line: string) => void
 }
 
@@ -49,6 +51,8 @@ export interface Stage {
   registry: SchemaRegistry
   /** The variables of busgate's processes. */
   env: Record<string, string>
+  /** What they run. */
+  program: string
   /** Their logs are written there. */
   folder: string
   close(): Promise<void>
@@ -66,7 +70,7 @@ export async function setStage(
   run: RunOptions,
   { sandbox: sandboxOptions, env: ownEnv = {} }: StageOptions,
 ): Promise<Stage> {
-  const { nodes, kafka: version, client } = run
+  const { nodes, kafka: version, client, built } = run
   const folder = await mkdtemp(join(tmpdir(), 'busgate-chaos-'))
   const taps = await Promise.all(Array.from({ length: nodes }, openWireTap))
   const proxies = taps.map(({ port }) => port)
@@ -94,6 +98,7 @@ export async function setStage(
     bus,
     registry: registryOf(settings),
     env: { ...open, ...throughTaps(taps), ...(client === 'kafkajs' && { BUSGATE_KAFKA_CLIENT: client }) },
+    program: built ? 'dist/cli/bin.js' : 'src/cli/main.ts',
     folder,
     async close() {
       await bus.close()

@@ -3,6 +3,7 @@ import { cp, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { commands } from '../../src/cli/commands.ts'
 import { blocks } from '../support/documents.ts'
 import { type Project, projectWithPackage, runProgram } from '../support/packed.ts'
 
@@ -109,6 +110,14 @@ describe('the packed package', { timeout: 30_000 }, () => {
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
     expect(await project.run('npx', '--offline', 'busgate', '--version')).toBe(`${version}\n`)
     expect(await project.run('npx', '--offline', 'busgate', 'gateway', '--help')).toContain('template/viber/create')
+  })
+
+  test('brings every command, each with all that it is made of', async () => {
+    const helps = await Promise.all(
+      Object.keys(commands).map(name => project.run('node_modules/.bin/busgate', ...name.split(' '), '--help')),
+    )
+    expect(helps.length).toBeGreaterThan(20)
+    for (const help of helps) expect(help).toMatch(/^Usage: busgate /)
   })
 
   test('is not needed in a checkout, where the command line runs without a build', async () => {

@@ -15,6 +15,7 @@ const sources = [
   'docs',
   'examples',
   'schemas',
+  'scripts/bundle.ts',
   'scripts/sbom.ts',
   'src',
   'tsconfig.json',

@@ -3,6 +3,8 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { packageRoot } from '../../package.ts'
 import { startChild } from './child.ts'
 
 /** The one that is started when none is named. */
@@ -17,7 +19,7 @@ export const kafkaVersions = Object.keys(loggers) as KafkaVersion[]
 
 export const registryVersion = '2.6.13.Final'
 
-const root = join(import.meta.dirname, '../../..')
+const root = fileURLToPath(packageRoot)
 
 /**
  * To fetch everything afresh, delete it. In a checkout it is a folder that git ignores; beside an installed package
