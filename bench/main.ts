@@ -19,6 +19,7 @@ const { values, positionals } = parseArgs({
     commands: { type: 'string' },
     rate: { type: 'string' },
     seconds: { type: 'string', default: '15' },
+    'warm-up': { type: 'string', default: '10' },
     partitions: { type: 'string', default: '4' },
     concurrency: { type: 'string' },
     latency: { type: 'string', default: '20' },
@@ -43,7 +44,8 @@ const repeat = Number(values.repeat)
 function chosen(): readonly Scenario[] {
   const { commands, rate, only } = values
   if (commands !== undefined) return [own({ commands: Number(commands) })]
-  if (rate !== undefined) return [own({ rate: Number(rate), seconds: Number(values.seconds) })]
+  if (rate !== undefined)
+    return [own({ rate: Number(rate), seconds: Number(values.seconds), warmUpSeconds: Number(values['warm-up']) })]
   if (!only) return scenarios
   const found = scenarios.filter(({ name }) => only.some(part => name.includes(part)))
   if (found.length === 0) throw new Error(`no scenario is called so: ${scenarios.map(({ name }) => name).join('; ')}`)

@@ -57,8 +57,6 @@ interface Stage extends Omit<MeasureOptions, 'program' | 'gatewayUrl'> {
 
 const lookMs = 10
 const first = 200_000
-/** Before a steady rate is measured: partitions are taken over, code is compiled. */
-const warmUpMs = 10_000
 const patienceMs = 300_000
 
 /** Runs one program on one job, each of its processes apart from everything else. */
@@ -137,7 +135,7 @@ async function keepUp(stage: Stage) {
   const seconds = 'seconds' in load ? load.seconds : 0
   if (urgent) await until(() => outside.readable > 0, processes)
   const feeding = rate > 0 ? await feed(settings, { rate, kinds, urgent, outside }) : null
-  await setTimeout(urgent ? 0 : warmUpMs)
+  if ('warmUpSeconds' in load) await setTimeout(load.warmUpSeconds * 1000)
   outside.latencies()
   const look = async () => ({
     at: performance.now(),

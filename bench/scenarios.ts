@@ -18,8 +18,8 @@ export interface Scenario {
 export type Load =
   /** All lie on the topic before the worker starts. */
   | { commands: number }
-  /** Commands a second, for so long. 0: none come. */
-  | { rate: number; seconds: number }
+  /** Commands a second, measured for so long after the warm-up. 0: none come. */
+  | { rate: number; seconds: number; warmUpSeconds: number }
   /** Urgent commands a second, for so long, while so many others lie on the topic. */
   | { urgentRate: number; seconds: number; behind: number }
 
@@ -46,10 +46,15 @@ export const scenarios: readonly Scenario[] = [
   { ...usual, name: '200,000 of mixed kinds', load: full, kinds: 'mixed' },
   { ...usual, name: '1,000,000 commands', load: { commands: 1_000_000 } },
   { ...usual, name: '1,000,000, 64 partitions', load: { commands: 1_000_000 }, partitions: 64 },
-  { ...usual, name: '5,000 a second', load: { rate: 5_000, seconds: 15 } },
-  { ...usual, name: '200 a second', load: { rate: 200, seconds: 15 } },
-  { ...usual, name: '200 a second, 64 partitions', load: { rate: 200, seconds: 15 }, partitions: 64 },
-  { ...usual, name: 'nothing, 64 partitions', load: { rate: 0, seconds: 15 }, partitions: 64 },
+  { ...usual, name: '5,000 a second', load: { rate: 5_000, seconds: 15, warmUpSeconds: 30 } },
+  { ...usual, name: '200 a second', load: { rate: 200, seconds: 15, warmUpSeconds: 120 } },
+  {
+    ...usual,
+    name: '200 a second, 64 partitions',
+    load: { rate: 200, seconds: 15, warmUpSeconds: 120 },
+    partitions: 64,
+  },
+  { ...usual, name: 'nothing, 64 partitions', load: { rate: 0, seconds: 15, warmUpSeconds: 10 }, partitions: 64 },
   { ...usual, name: '50 urgent a second behind 300,000', load: behind },
   { ...usual, name: '50 urgent behind 300,000, 64 in flight', load: behind, concurrency: 64 },
 ]

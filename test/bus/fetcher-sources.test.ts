@@ -207,7 +207,7 @@ test('brokers that are read from at a trickle are asked at one time', async () =
   }
   const [first, second] = askedAt.map(times => times.slice(-3))
   expect(first).toEqual(second)
-  expect(first![2]! - first![1]!).toBe(50)
+  expect(first![2]! - first![1]!).toBe(64)
 })
 
 test('beside a backlog that is paused, what comes now and then is fetched every 15 ms', async () => {

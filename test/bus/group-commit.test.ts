@@ -6,7 +6,7 @@ import { ManualClock, settled } from '../support/clock.ts'
 
 const interval = 20
 /** What nobody waits for waits so long for company. */
-const patience = 30
+const patience = 70
 
 /** A group commit whose commits end when the test says so. */
 function setUp() {

@@ -3,7 +3,7 @@ import { BusUnavailable } from '../../src/bus/errors.ts'
 import { buildRecord } from '../support/bus.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 import { buildGroup } from '../support/group.ts'
-import { buildLog, buildOwner, intend, type PartitionLog, result } from '../support/sessions.ts'
+import { buildLog, buildOwner, commitDueMs, intend, type PartitionLog, result } from '../support/sessions.ts'
 
 const broken = new Error('the coordinator is loading')
 
@@ -275,7 +275,7 @@ describe('a log that was cut', () => {
     logs[0]!.append(9)
     deliver(0)
     for (let offset = 1; offset < 9; offset++) listener.session().settle(offset, [])
-    await clock.pass(50)
+    await clock.pass(commitDueMs)
     const before = driverOf(0)
     logs[0]!.truncate(6)
     ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
@@ -1023,7 +1023,7 @@ test('the state of each partition that is owned can be seen, open or not', async
     { topic, partition: 0, open: true, lag: 82, windowUsed: 82 / 8192, committing: false },
     { topic, partition: 1, open: false, lag: 0, windowUsed: 0, committing: false },
   ])
-  expect(ownership.leaseUntil()).toBe(10_050)
+  expect(ownership.leaseUntil()).toBe(10_000 + commitDueMs)
 })
 
 test('commits are further apart the more partitions are owned', async () => {

@@ -132,7 +132,7 @@ describe('one of the partitions of an envelope is lost', () => {
     })
     fails = true
     for (const id of ids) send(id)
-    await clock.pass(100)
+    await clock.pass(150)
     expect(fails).toBe(false)
     expect(posts.map(({ operations }) => operations.map(({ id }) => id))).toEqual([[idOn(0), idOn(2)].sort()])
     await clock.pass(5 * second)

@@ -4,7 +4,7 @@ import { Ownership, type OwnershipOptions } from '../../src/bus/session/ownershi
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 import { TestListener } from './bus.ts'
 import { ManualClock, settled } from './clock.ts'
-import { type Ending, PartitionLog, ScriptedDriver } from './sessions.ts'
+import { commitDueMs, type Ending, PartitionLog, ScriptedDriver } from './sessions.ts'
 
 /** One commit at a time for all partitions, which takes as long as the test likes. */
 class ScriptedCommits implements SharedCommits {
@@ -172,7 +172,7 @@ export async function buildGroup(
     },
     /** Lets the next commits of a partition begin and end. */
     async commit(partition: number, ...ending: Parameters<ScriptedDriver['endCommit']>) {
-      await clock.pass(50)
+      await clock.pass(commitDueMs)
       driverOf(partition).endCommit(...ending)
       await settled()
     },

@@ -9,7 +9,7 @@ import { buildRecord, TestListener } from './bus.ts'
 import { ManualClock, settled } from './clock.ts'
 
 /** Whatever there is to commit is due by then. */
-export const commitDueMs = 40
+export const commitDueMs = 80
 
 /** The broker's side of one partition: its log, its checkpoint, and which epoch of its ownership may commit. */
 export class PartitionLog {

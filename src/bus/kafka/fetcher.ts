@@ -30,7 +30,7 @@ const shortWaitMs = 10
  * this: at a trickle each record would else be fetched alone, and go the whole way alone.
  */
 const worthFetching = 100
-const longestPaceMs = 50
+const longestPaceMs = 64
 /**
  * Beside a backlog, be it paused, brokers are left no more time than this: the process is awake, and what is urgent is not
  * to wait for its sleep.

@@ -24,8 +24,11 @@ export interface Participant {
  * CONCURRENT_TRANSACTIONS.
  */
 const pauseAfterCommit = 3
-/** Results wait so long for intents to go with: a transaction costs the same with both. */
-const patienceMs = 30
+/**
+ * Results wait so long for intents to go with: a transaction costs the same with both. It is a little longer than fetches
+ * leave brokers at a trickle, so that the next intents are there by then, however long the gateway takes.
+ */
+const patienceMs = 70
 
 /**
  * One transaction at a time for what its participants have to commit: those of all of a process's partitions, or one
