@@ -87,6 +87,7 @@ async function run(args: string[]): Promise<Outcome> {
   const options = optionsOf(values)
   say(`${options.commands} commands at ${options.rate}/s`)
   if (values['restart-workers']) return runMoves(options, moves['restart-workers'])
+  if (values.upgrade && values.built) throw new Error('--upgrade runs the sources of both versions: leave --built out')
   if (values.upgrade) return runMoves(options, upgrade(values.upgrade))
   if (values.scale) return runMoves(options, moves.scale)
   if (values.verdicts) return runVerdicts({ ...options, kill: values.kill })
