@@ -16,7 +16,12 @@ await build({
     manualPureFunctions: ['ajv.compile'],
   },
   checks: { eval: false }, // mappersmith asks by eval for names that a browser lacks
-  output: { dir: 'dist/cli', chunkFileNames: '[name].js' },
+  output: {
+    dir: 'dist/cli',
+    chunkFileNames: '[name].js',
+    // Node warns of deprecated functions unless a file in node_modules calls them, which the dependencies' code no longer is.
+    intro: ({ isEntry }) => (isEntry ? 'process.noDeprecation = true' : ''),
+  },
 })
 
 cpSync('src/ui/page', 'dist/cli/page', { recursive: true, filter: file => !file.endsWith('.json') })
