@@ -46,8 +46,9 @@ ${tableOf(rows.filter(row => !isDrained(row)))}
   second and of 120 s at 200, in which code is compiled.
 - **commits/s**: transactions that the broker confirmed.
 - **append → POST**: from the call that appends a command to the gateway's having its envelope; **answer → readable**: from the
-  gateway's answer to the reader's having the result. Half of them took no longer than the first figure, all but one in a
-  hundred no longer than the second. Of urgent commands, *behind* others, these are the urgent ones' alone.
+  gateway's answer to the reader's having the result; the reader is busgate's own, whoever writes, and leaves brokers up to 64 ms
+  at a trickle. Half of them took no longer than the first figure, all but one in a hundred no longer than the second. Of
+  urgent commands, *behind* others, these are the urgent ones' alone.
 
 ## Callbacks come
 ${callbackTableOf([callbacks])}
