@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { IntentTimes } from '../../src/bus/session/intent-times.ts'
+import { Window } from '../../src/bus/session/window.ts'
 
 function build(...intents: [offsets: number[], since: number][]) {
-  const times = new IntentTimes()
+  const times = new IntentTimes(new Window(0))
   for (const [offsets, since] of intents) times.set(offsets, since)
   return times
 }

@@ -43,6 +43,26 @@ describe('the window', () => {
     expect(() => window.set(99, INTENT)).toThrow(RangeError)
   })
 
+  test('knows the same of each offset whatever it has grown to, in whichever order offsets are told', () => {
+    const steps = fc.array(fc.record({ ahead: fc.nat(windowSize - 1), state: anyState, advance: fc.boolean() }))
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 2 ** 40 }), steps, (base, told) => {
+        const window = new Window(base)
+        const known = new Map<number, OffsetState>()
+        for (const { ahead, state, advance } of told) {
+          const offset = window.base + ahead
+          window.set(offset, state)
+          known.set(offset, state)
+          if (advance) {
+            window.horizon = Math.max(window.horizon, offset + 1)
+            window.advance()
+          }
+          for (const [at, last] of known) expect(window.get(at)).toBe(at < window.base ? DONE : last)
+        }
+      }),
+    )
+  })
+
   test('takes a gap in at once, however much larger than itself it is', () => {
     const window = new Window(5)
     window.skipTo(5 + 10 * windowSize)

@@ -1,4 +1,5 @@
-import { windowSize } from './window.ts'
+import { OffsetRing } from './offset-ring.ts'
+import type { Window } from './window.ts'
 
 /** Offsets that were intended together. */
 interface Group {
@@ -13,31 +14,35 @@ const fewGroups = 1024
 
 /** IntentTimes remembers since when offsets may have been POSTed, by the clock of the process that first intended them. */
 export class IntentTimes {
-  /** Milliseconds since 1970, by the offset's place in the window. */
-  readonly #since = new Float64Array(windowSize)
+  /** Milliseconds since 1970. */
+  readonly #since: OffsetRing
   /** The groups that may hold intents, none later than the one behind it. */
   #groups: Group[] = []
   /** With more groups than this, those that hold no intents any more are looked for. */
   #enough = fewGroups
 
+  constructor(window: Window) {
+    this.#since = new OffsetRing(window, Float64Array)
+  }
+
   set(offsets: readonly number[], since: number): void {
     if (offsets.length === 0) return
     const last = this.#groups.at(-1)
     if (last && since < last.since) this.#setBack(since)
-    for (const offset of offsets) this.#since[offset % windowSize] = since
+    for (const offset of offsets) this.#since.set(offset, since)
     this.#groups.push({ since, offsets: [...offsets] })
   }
 
   /** The earliest of some offsets, all of which have been set. */
   earliestOf(offsets: readonly number[]): number {
-    return Math.min(...offsets.map(offset => this.#since[offset % windowSize]!))
+    return Math.min(...offsets.map(offset => this.#since.get(offset)))
   }
 
   /** Since when the oldest of those has stood that may still be POSTed; 0: there is none, or that is unknown. */
   oldest(mayBePosted: (offset: number) => boolean): number {
     const isLeft = ({ since, offsets }: Group) => {
       for (let offset = offsets.at(-1); offset !== undefined; offset = offsets.at(-1)) {
-        if (this.#since[offset % windowSize] === since && mayBePosted(offset)) return true
+        if (this.#since.get(offset) === since && mayBePosted(offset)) return true
         offsets.pop()
       }
       return false
@@ -56,8 +61,7 @@ export class IntentTimes {
     for (const group of this.#groups) {
       if (group.since <= since) continue
       for (const offset of group.offsets) {
-        const place = offset % windowSize
-        if (this.#since[place] === group.since) this.#since[place] = since
+        if (this.#since.get(offset) === group.since) this.#since.set(offset, since)
       }
       group.since = since
     }

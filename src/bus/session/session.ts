@@ -60,7 +60,7 @@ export class PartitionSession implements Session {
   /** The base of the last commit that was formed. */
   #committedBase = 0
   #uncheckedUntil = 0
-  readonly #intentTimes = new IntentTimes()
+  #intentTimes!: IntentTimes
   #held = false
   #paused = true
   /** Fetched, but beyond the window. */
@@ -68,13 +68,12 @@ export class PartitionSession implements Session {
   /** Records whose POST an earlier session of this process made: kept in case it turns out not to have been sent. */
   readonly #carried = new Map<number, BusRecord>()
   readonly #detour = new Detour()
-  readonly #undone: UndoneRecords
+  #undone!: UndoneRecords
 
   constructor(options: SessionOptions) {
     this.topic = options.topic
     this.partition = options.partition
     this.#options = options
-    this.#undone = new UndoneRecords(options.backlog)
     this.#commits = new GroupCommit({
       clock: options.clock,
       cycle: options.cycle,
@@ -123,6 +122,8 @@ export class PartitionSession implements Session {
       throw new Error('the lease was over before the partition was taken over')
     }
     this.#window = checkpoint.window
+    this.#undone = new UndoneRecords(this.#options.backlog, this.#window)
+    this.#intentTimes = new IntentTimes(this.#window)
     this.#seq = checkpoint.seq
     this.#committedBase = this.#window.base
     this.#uncheckedUntil = checkpoint.uncheckedUntil

@@ -1,3 +1,5 @@
+import { OffsetRing } from './offset-ring.ts'
+
 /**
  * The window: what is known of each offset above the committed base. At most `windowSize` offsets, two bits each in the
  * checkpoint. Offsets below the base are done; offsets at or above `horizon` have not been taken in yet.
@@ -5,7 +7,6 @@
 
 /** 8,192 offsets packed are 2,734 characters of the 4,096 that a broker allows for an offset's metadata. */
 export const windowSize = 8192
-const mask = windowSize - 1
 
 export const NEW = 0
 /** A POST may begin or may have begun. */
@@ -22,12 +23,13 @@ export class Window {
   /** The first offset that has not been taken in. */
   horizon: number
   #top: number
-  readonly #states = new Uint8Array(windowSize)
+  readonly #states: OffsetRing
 
   constructor(base: number) {
     this.base = base
     this.horizon = base
     this.#top = base
+    this.#states = new OffsetRing(this, Uint8Array)
   }
 
   /** Tells whether an offset can be tracked now. */
@@ -37,12 +39,12 @@ export class Window {
 
   get(offset: number): OffsetState {
     if (offset < this.base) return DONE
-    return this.fits(offset) ? (this.#states[offset & mask] as OffsetState) : NEW
+    return this.#states.get(offset) as OffsetState
   }
 
   set(offset: number, state: OffsetState): void {
     if (offset < this.base || !this.fits(offset)) throw new RangeError(`offset ${offset} is outside of the window`)
-    this.#states[offset & mask] = state
+    this.#states.set(offset, state)
     if (state !== NEW && offset >= this.#top) this.#top = offset + 1
   }
 
@@ -68,8 +70,8 @@ export class Window {
   cut(low: number): number {
     let lost = 0
     for (; this.base < low && this.base < this.#top; this.base++) {
-      if (this.#states[this.base & mask] !== DONE) lost++
-      this.#states[this.base & mask] = NEW
+      if (this.#states.get(this.base) !== DONE) lost++
+      this.#states.set(this.base, NEW)
     }
     lost += Math.max(0, low - this.base)
     this.base = Math.max(this.base, low)
@@ -80,13 +82,13 @@ export class Window {
 
   /** The log ended at `end` once: what is known of later offsets was said of records that are gone. */
   forgetFrom(end: number): void {
-    for (; this.#top > end && this.#top > this.base; this.#top--) this.#states[(this.#top - 1) & mask] = NEW
+    for (; this.#top > end && this.#top > this.base; this.#top--) this.#states.set(this.#top - 1, NEW)
   }
 
   /** Moves the base over everything that is done. */
   advance(): void {
-    while (this.base < this.horizon && this.#states[this.base & mask] === DONE) {
-      this.#states[this.base & mask] = NEW
+    while (this.base < this.horizon && this.#states.get(this.base) === DONE) {
+      this.#states.set(this.base, NEW)
       this.base++
     }
   }
