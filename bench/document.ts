@@ -43,7 +43,7 @@ ${tableOf(rows.filter(isDrained))}
 ${tableOf(rows.filter(row => !isDrained(row)))}
 
 - **of a core**, **broker's**: CPU time at a steady rate, of the program and of the broker, after a warm-up of 30 s at 5,000 a
-  second and of 120 s at 200, in which code is compiled.
+  second, of 120 s at 200 and of 60 s at none, in which code is compiled.
 - **commits/s**: transactions that the broker confirmed.
 - **append → POST**: from the call that appends a command to the gateway's having its envelope; **answer → readable**: from the
   gateway's answer to the reader's having the result; the reader is busgate's own, whoever writes, and leaves brokers up to 64 ms

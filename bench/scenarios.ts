@@ -47,14 +47,14 @@ export const scenarios: readonly Scenario[] = [
   { ...usual, name: '1,000,000 commands', load: { commands: 1_000_000 } },
   { ...usual, name: '1,000,000, 64 partitions', load: { commands: 1_000_000 }, partitions: 64 },
   { ...usual, name: '5,000 a second', load: { rate: 5_000, seconds: 15, warmUpSeconds: 30 } },
-  { ...usual, name: '200 a second', load: { rate: 200, seconds: 15, warmUpSeconds: 120 } },
+  { ...usual, name: '200 a second', load: { rate: 200, seconds: 30, warmUpSeconds: 120 } },
   {
     ...usual,
     name: '200 a second, 64 partitions',
-    load: { rate: 200, seconds: 15, warmUpSeconds: 120 },
+    load: { rate: 200, seconds: 30, warmUpSeconds: 120 },
     partitions: 64,
   },
-  { ...usual, name: 'nothing, 64 partitions', load: { rate: 0, seconds: 15, warmUpSeconds: 10 }, partitions: 64 },
+  { ...usual, name: 'nothing, 64 partitions', load: { rate: 0, seconds: 30, warmUpSeconds: 60 }, partitions: 64 },
   { ...usual, name: '50 urgent a second behind 300,000', load: behind },
   { ...usual, name: '50 urgent behind 300,000, 64 in flight', load: behind, concurrency: 64 },
 ]

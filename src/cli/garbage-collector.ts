@@ -7,10 +7,10 @@ const enoughBytes = 16 * 1024 * 1024
 /** Where collections follow each other sooner, much garbage is made. */
 const busyMs = 50
 /**
- * Old objects of a busy process are collected when they take three times what was alive the last time, where V8 waits for
- * four times. At rest V8 waits for less than either.
+ * Old objects of a busy process are collected when they take two and a half times what was alive the last time, where V8 waits
+ * for four times. At rest V8 waits for less than either.
  */
-const busyGrowth = 200
+const busyGrowth = 150
 const ownGrowth = 0
 
 /**

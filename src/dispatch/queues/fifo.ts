@@ -1,6 +1,9 @@
 import type { Backlog } from '../../bus/port.ts'
 import type { Pending } from '../pending.ts'
 
+/** So many items that have left may stand before the others. */
+const fewGone = 32
+
 /** First in, first out; takes back at the front. */
 export class Fifo {
   /** Items before the head are undefined, so that nobody keeps them in memory: queues are many. */
@@ -24,7 +27,7 @@ export class Fifo {
   shift(): void {
     this.bytes -= this.first!.command.bytes
     this.#items[this.#head++] = undefined
-    if (this.#head > 1024 && this.#head * 2 > this.#items.length) {
+    if (this.#head > fewGone && this.#head * 2 > this.#items.length) {
       this.#items = this.#items.slice(this.#head)
       this.#head = 0
     }
