@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { TopicPartition } from '../port.ts'
+import { longestPaceMs } from '../session/driver.ts'
 import type { Brokers } from '../wire/brokers.ts'
 import { fetchRecords } from '../wire/fetch-api.ts'
 import type { Fetched, FetchedRecords } from './fetch.ts'
@@ -27,10 +28,9 @@ const idleAfterMs = 5_000
 const shortWaitMs = 10
 /**
  * A fetch that brought the last records there were leaves brokers the time to collect so many again, but no longer than
- * this: at a trickle each record would else be fetched alone, and go the whole way alone.
+ * `longestPaceMs`: at a trickle each record would else be fetched alone, and go the whole way alone.
  */
 const worthFetching = 100
-const longestPaceMs = 64
 /**
  * Beside a backlog, be it paused, brokers are left no more time than this: the process is awake, and what is urgent is not
  * to wait for its sleep.

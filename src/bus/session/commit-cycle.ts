@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts'
-import type { Part } from './driver.ts'
+import { longestPaceMs, type Part } from './driver.ts'
 
 export interface CommitCycleOptions {
   clock: Clock
@@ -28,7 +28,7 @@ const pauseAfterCommit = 3
  * Results wait so long for intents to go with: a transaction costs the same with both. It is a little longer than fetches
  * leave brokers at a trickle, so that the next intents are there by then, however long the gateway takes.
  */
-const patienceMs = 70
+const patienceMs = longestPaceMs + 6
 
 /**
  * One transaction at a time for what its participants have to commit: those of all of a process's partitions, or one

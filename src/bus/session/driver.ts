@@ -2,6 +2,9 @@ import type { BusRecord, OutgoingRecord, TopicPartition } from '../port.ts'
 
 /** An adapter has to offer this for a partition's life; everything else about sessions is the same on every adapter. */
 
+/** Where few records come, an adapter leaves brokers so long to collect more, and no longer. */
+export const longestPaceMs = 64
+
 /** One epoch of one partition's ownership. */
 export interface PartitionDriver {
   /** Fences every earlier owner, then reads what it left. In that order: before, an open transaction hides its offset. */

@@ -9,7 +9,9 @@ type Numbers = Uint8Array | Uint32Array | Float64Array
  */
 export class OffsetRing {
   readonly #window: { readonly base: number }
-  readonly #kind: new (length: number) => Numbers
+  readonly #kind: new (
+    length: number,
+  ) => Numbers
   /** The places of a power of two offsets, from the base on. */
   #numbers: Numbers
 
