@@ -4,8 +4,9 @@ const fewest = 64
 type Numbers = Uint8Array | Uint32Array | Float64Array
 
 /**
- * OffsetRing keeps a number for each offset of a window, 0 where none was set. It takes the memory of the offsets that once stood
- * above the base together, not of all that may: hundreds of sessions are mostly idle.
+ * OffsetRing keeps a number for each offset of a window. It takes the memory of the offsets that once stood above the base
+ * together, not of all that may: hundreds of sessions are mostly idle. An offset that the base has passed leaves its number
+ * to a later one: whoever asks for an offset that was never set resets those that pass to 0.
  */
 export class OffsetRing {
   readonly #window: { readonly base: number }
