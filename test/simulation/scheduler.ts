@@ -62,6 +62,17 @@ export class Scheduler {
     this.#entries = this.#entries.filter(entry => entry.owner !== owner || keep(entry))
   }
 
+  /** A frozen process goes on, with the requests that it was about to make; one that is cut off reaches the bus again. */
+  heal(owner: Owner): void {
+    if (owner.frozenUntil > this.now) {
+      for (const entry of this.#entries) {
+        if (entry.owner === owner && entry.kind === 'request') entry.at = Math.min(entry.at, this.now)
+      }
+    }
+    owner.frozenUntil = Math.min(owner.frozenUntil, this.now)
+    owner.cutUntil = Math.min(owner.cutUntil, this.now)
+  }
+
   /** @returns false when nothing is left to happen */
   async step(): Promise<boolean> {
     const entry = this.#choose()
