@@ -119,6 +119,8 @@ export interface Plan {
   /** Whether commands ask for callbacks. */
   hooks: boolean
   bus: Delay
+  /** Each way of a commit; undefined: as long as anything else at the bus. */
+  commits: Delay | undefined
   http: Delay
   faults: Faults
 }
@@ -182,11 +184,12 @@ export function planOf(seed: number): Plan {
     refusesDuplicates: random.chance(0.4),
     hooks: random.chance(0.3),
     bus: random.pick(gentle ? quickWays : [...quickWays, ...slowWays]),
+    commits: undefined,
     http: random.pick(gentle ? quickLines : [...quickLines, ...slowLines]),
     faults,
   }
   const adverse = torn(seed, narrow(seed, withCompany(gentle ? plan : cramped(seed, plan))))
-  return paused(seed, bounded(seed, spread(seed, queued(seed, parted(seed, adverse)))))
+  return uneven(seed, paused(seed, bounded(seed, spread(seed, queued(seed, parted(seed, adverse))))))
 }
 
 /** Most worlds have processes of today alone; in some there are others among them, as in a rolling upgrade. */
@@ -444,6 +447,50 @@ function spread(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x5bad)
   if (!random.chance(plan.faults.truncations.length > 0 ? 0.15 : 0.4)) return plan
   return { ...plan, partitions: random.int(3, 8), maxOperations: random.pick([3, 5, 100]) }
+}
+
+/**
+ * In some worlds commits have a pace of their own. Where they are slow and the rest of the bus is quick, a process that
+ * joins anew goes on while commits of before are still under way. Where they are quick and records come one by one, a
+ * process loses a partition again before it has read all that it took over in doubt. Drawn apart, too.
+ */
+function uneven(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x3a11)
+  const { faults } = plan
+  if (!random.chance(0.2) || plan.backlog || faults.limits.length > 0 || faults.truncations.length > 0) return plan
+  const until = random.int(3000, 6000)
+  const pace = random.chance(0.5) ? slowCommits : quickCommits
+  const some = { ...faults, until, most: random.int(10, 30), groupLostRate: 0, ...pace.faults }
+  return {
+    ...withCompany({ ...plan, commands: commandsOf(random, until, { count: random.int(60, 120) }), faults: some }),
+    workers: random.int(1, 2),
+    partitions: random.int(3, 8),
+    shares: plan.shares.map(() => false),
+    fetchRecords: pace.fetchRecords,
+    rate: undefined, // more processes than operations a second could exceed it, as docs/delivery.md says
+    drainMs: 10,
+    maxOperations: random.pick([3, 5]),
+    maxIntents: undefined,
+    concurrency: 8,
+    bus: pace.bus,
+    commits: pace.commits,
+    http: random.pick(quickLines),
+  }
+}
+
+type Pace = Pick<Plan, 'bus' | 'commits' | 'fetchRecords'> & { faults: Pick<Faults, 'kinds' | 'rate' | 'lostRate'> }
+
+const slowCommits: Pace = {
+  bus: { usual: 0, rare: 0, most: 0 },
+  commits: { usual: 150, rare: 0.3, most: 500 },
+  fetchRecords: 500,
+  faults: { kinds: ['join', 'leave'], rate: 0.05, lostRate: 0 },
+}
+const quickCommits: Pace = {
+  bus: { usual: 30, rare: 0.05, most: 300 },
+  commits: { usual: 2, rare: 0, most: 0 },
+  fetchRecords: 1,
+  faults: { kinds: ['crash', 'join'], rate: 0.01, lostRate: 0.15 },
 }
 
 function bulkOf(random: Random): Bulk {

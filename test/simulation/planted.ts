@@ -47,7 +47,11 @@ export async function findPlanted(bug: PlantedBug, seeds: number): Promise<Findi
       return { bug, found: false, says: `the patch does not fit the source any more: ${applied.output}` }
     const { code, output } = await run(process.execPath, ['scripts/simulate.ts', '--seeds', String(seeds)], copy)
     const [first = ''] = output.split('\n')
-    return { bug, found: code === 1 && first.startsWith('seed '), says: first }
+    const seed = code === 1 ? first.match(/^seed (\d+):/)?.[1] : undefined
+    if (!seed) return { bug, found: false, says: first }
+    const unplanted = await run(process.execPath, ['scripts/simulate.ts', '--seed', seed], root)
+    if (unplanted.code !== 0) return { bug, found: false, says: `without the bug seed ${seed} fails, too` }
+    return { bug, found: true, says: first }
   } finally {
     rmSync(copy, { recursive: true, force: true })
   }

@@ -64,7 +64,7 @@ export class Ports {
       if (lost && !asksForLimit(step)) this.lost++
       return new Promise((resolve, reject) => {
         const kind = there && !lost ? 'request' : 'answer'
-        scheduler.add(kind, owner, `${step} ${way}`, this.#delay(this.#options.plan.bus), () => {
+        scheduler.add(kind, owner, `${step} ${way}`, this.#delay(this.#wayOf(step)), () => {
           if (lost) {
             trace(
               owner.name,
@@ -120,6 +120,11 @@ export class Ports {
     const { postRate, posts } = plan.faults
     if (scheduler.now < this.unreachableUntil) return 'unreachable'
     return !this.calm && random.chance(postRate) ? random.pick(posts) : null
+  }
+
+  #wayOf(step: string): Delay {
+    const { bus, commits } = this.#options.plan
+    return step.startsWith('commit') && commits ? commits : bus
   }
 
   #delay({ usual, rare, most }: Delay): number {

@@ -182,16 +182,26 @@ class World {
   }
 
   #createJudge(): Judge {
-    const { attempts, maxAgeMs, sessionTimeoutMs, maxIntents, drainMs, timeoutMs, bus, http } = this.#plan
+    const {
+      attempts,
+      maxAgeMs,
+      sessionTimeoutMs,
+      maxIntents,
+      drainMs,
+      timeoutMs,
+      bus,
+      commits = bus,
+      http,
+    } = this.#plan
     return new Judge({
       now: () => epoch + this.#scheduler.now,
       leaseMs: Math.min(sessionTimeoutMs, 10_000),
       maxAgeMs,
       attempts,
       rate: this.#plan.rate ?? Number.POSITIVE_INFINITY,
-      drains: drainMs > timeoutMs + 100 && bus.most === 0 && http.most === 0,
+      drains: drainMs > timeoutMs + 100 && bus.most === 0 && commits.most === 0 && http.most === 0,
       maxIntents: maxIntents ?? mostIntents,
-      takesBack: bus.most === 0,
+      takesBack: bus.most === 0 && commits.most === 0,
       wasDisturbed: () => this.#chaos.losses > 0,
       blamesOutages: !this.#plan.faults.posts.includes('refused'),
       leastTaken: topic => this.#leastTaken(topic),
