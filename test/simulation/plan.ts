@@ -192,6 +192,8 @@ export function planOf(seed: number): Plan {
   return uneven(seed, paused(seed, bounded(seed, spread(seed, queued(seed, parted(seed, adverse))))))
 }
 
+const slowGatewayMs = 700
+
 /** Most worlds have processes of today alone; in some there are others among them, as in a rolling upgrade. */
 function sharesOf(seed: number): boolean[] {
   const random = new Random(seed ^ 0x5c4e)
@@ -395,7 +397,7 @@ function queued(seed: number, plan: Plan): Plan {
     concurrency: random.pick([1, 2, 4]),
     maxOperations: random.pick([1, 2, 5]),
     bus: random.pick(quickWays),
-    http: { usual: random.pick([700, 1400]), rare: 0, most: 0 },
+    http: { usual: random.pick([slowGatewayMs, 1400]), rare: 0, most: 0 },
     faults: {
       ...faults,
       until,
@@ -414,10 +416,13 @@ function bounded(seed: number, plan: Plan): Plan {
   return { ...plan, maxIntents: random.int(2, 4) * plan.maxOperations }
 }
 
-/** In some worlds operators pause accounts, topics and tenants, and let them go on. Drawn apart, too. */
+/**
+ * In some worlds operators pause accounts, topics and tenants, and let them go on; in most of those where the gateway is
+ * slow, so that pauses meet what is prepared. Drawn apart, too.
+ */
 function paused(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x9a05)
-  if (!random.chance(0.2)) return plan
+  if (!random.chance(plan.http.usual >= slowGatewayMs ? 0.7 : 0.2)) return plan
   const { faults, commands } = plan
   const tenant = 'tttt'
   const ofTenant = new Set(commands.flatMap(({ id, bulk }) => (bulk.tenant || random.chance(0.5) ? [] : [id])))

@@ -7,11 +7,12 @@ import { createServer, type Server } from 'node:net'
  * these could take a port before the process that it is meant for has started.
  */
 const lowest = 20_000
-const highest = 32_000
+const places = 6_000
 const mostTries = 100
 
 /**
- * Ports of 127.0.0.1 that are free now: the wanted ones, and any free one where 0 is wanted.
+ * Ports of 127.0.0.1 that are free now: the wanted ones, and any free one where 0 is wanted, which no other call gets
+ * while this process lives, in whichever process.
  * @throws Error that names a wanted port in use
  */
 export async function freePorts(wanted: number[]): Promise<number[]> {
@@ -28,15 +29,27 @@ export async function freePorts(wanted: number[]): Promise<number[]> {
 async function listenAnywhere(): Promise<Server> {
   for (let tries = 1; ; tries++) {
     try {
-      return await listen(randomInt(lowest, highest))
+      return await take(randomInt(lowest, lowest + places))
     } catch (error) {
       if (tries === mostTries) throw error
     }
   }
 }
 
+/** A port is told to be taken by whoever listens at its twin, since nobody may listen at the port itself for seconds. */
+async function take(port: number): Promise<Server> {
+  const twin = await listen(port + places)
+  twin.unref()
+  try {
+    return await listen(port)
+  } catch (error) {
+    twin.close()
+    throw error
+  }
+}
+
 async function listen(port: number): Promise<Server> {
-  const server = createServer().listen(port, '127.0.0.1')
+  const server = createServer(socket => socket.destroy()).listen(port, '127.0.0.1')
   try {
     await once(server, 'listening')
     return server
