@@ -1,6 +1,7 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { openBus } from '../../src/bus/open.ts'
 import type { Bus } from '../../src/bus/port.ts'
 import { type KafkaVersion, type LocalKafka, startKafka, startRegistry } from '../../src/cli/local-kafka/index.ts'
@@ -88,11 +89,14 @@ export async function setStage(
   const settings = loadSettings({ env: open })
   const bus = openBus(settings, new Telemetry())
   const { commands, ...others } = settings.topics
-  await bus.createTopics([...commands, ...Object.values(others)].map(topic => ({ topic, partitions })))
+  const topics = [...commands, ...Object.values(others)]
+  await bus.createTopics(topics.map(topic => ({ topic, partitions })))
+  const rights = await grantRights(kafka.brokers, settings)
+  for (const tap of taps) await untilSeen(topics, { ...open, ...throughTaps([tap]) })
   return {
     kafka,
     taps,
-    rights: await grantRights(kafka.brokers, settings),
+    rights,
     sandbox,
     settings,
     bus,
@@ -106,6 +110,20 @@ export async function setStage(
       for (const tap of taps) tap.close()
     },
   }
+}
+
+/**
+ * A broker heeds new rights a while after they were given: until then there is no topic for the processes under test.
+ * @throws Error when that takes longer than a minute
+ */
+async function untilSeen(topics: readonly string[], env: Record<string, string>): Promise<void> {
+  const bus = openBus(loadSettings({ env }), new Telemetry())
+  const patience = performance.now() + 60_000
+  while ((await bus.partitions(topics)).size < topics.length) {
+    if (performance.now() > patience) throw new Error('the brokers do not heed the rights of the processes under test')
+    await pause(50)
+  }
+  await bus.close()
 }
 
 function throughTaps(taps: readonly WireTap[]): Record<string, string> {
