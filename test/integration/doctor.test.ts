@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import kafkajs, { type AclResourceTypes, type Admin } from 'kafkajs'
+import kafkajs, { type AclResourceTypes } from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
 import { startSandbox } from '../../src/sandbox/index.ts'
@@ -7,7 +7,7 @@ import { busgate } from '../support/cli.ts'
 import { diagnose } from '../support/doctor.ts'
 import { buildEnvironment } from '../support/environment.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
-import { createTopics, plainKafka } from '../support/kafka.ts'
+import { createTopics, grant } from '../support/kafka.ts'
 
 /** Variables of a test of its own, for all roles. */
 function environmentOf(brokers: Brokers) {
@@ -127,17 +127,11 @@ describe.skipIf(!java.ok)('busgate doctor on a Kafka that asks who it is', () =>
   const user = 'busgate'
   const password = 'pw-of-nobody'
   let kafka: LocalKafka
-  let admin: Admin
 
   beforeAll(async () => {
     kafka = await startKafka({ users: { [user]: password } })
-    admin = plainKafka(kafka.brokers).admin()
-    await admin.connect()
   })
-  afterAll(async () => {
-    await admin?.disconnect()
-    await kafka?.stop()
-  })
+  afterAll(() => kafka?.stop())
 
   const only = ['settings', 'brokers', 'cluster', 'topics', 'rights', 'limits']
 
@@ -154,25 +148,23 @@ describe.skipIf(!java.ok)('busgate doctor on a Kafka that asks who it is', () =>
   }
 
   /** Does what a line of doctor says: takes the right from its kafka-acls.sh command. */
-  async function grant(command: string): Promise<void> {
+  async function mend(command: string): Promise<void> {
     const [, operation = ''] = /--operation (\w+)/.exec(command) ?? []
     const [, kind = '', name = ''] = /--(topic|group|transactional-id) (\S+)/.exec(command) ?? []
     const types: Record<string, AclResourceTypes> = { topic: 2, group: 3, 'transactional-id': 5 }
-    await admin.createAcls({
-      acl: [
-        {
-          principal: /--allow-principal (\S+)/.exec(command)?.[1] ?? '',
-          host: '*',
-          operation: operation === 'Read' ? AclOperationTypes.READ : AclOperationTypes.WRITE,
-          permissionType: AclPermissionTypes.ALLOW,
-          resourceType: types[kind]!,
-          resourceName: name,
-          resourcePatternType: command.includes('prefixed')
-            ? ResourcePatternTypes.PREFIXED
-            : ResourcePatternTypes.LITERAL,
-        },
-      ],
-    })
+    await grant(kafka.brokers, [
+      {
+        principal: /--allow-principal (\S+)/.exec(command)?.[1] ?? '',
+        host: '*',
+        operation: operation === 'Read' ? AclOperationTypes.READ : AclOperationTypes.WRITE,
+        permissionType: AclPermissionTypes.ALLOW,
+        resourceType: types[kind]!,
+        resourceName: name,
+        resourcePatternType: command.includes('prefixed')
+          ? ResourcePatternTypes.PREFIXED
+          : ResourcePatternTypes.LITERAL,
+      },
+    ])
   }
 
   test('names every missing right, and each is mended by its command', async () => {
@@ -200,7 +192,7 @@ describe.skipIf(!java.ok)('busgate doctor on a Kafka that asks who it is', () =>
     expect(JSON.stringify(all)).not.toContain(password)
     for (const command of mends('rights', 'failed')) {
       expect(command).toMatch(/^kafka-acls\.sh --bootstrap-server \S+ --command-config ADMIN\.properties --add /)
-      await grant(command!)
+      await mend(command!)
     }
     const mended = await diagnose(env, only)
     expect(mended.of('rights')).toHaveLength(11)
@@ -218,7 +210,7 @@ describe.skipIf(!java.ok)('busgate doctor on a Kafka that asks who it is', () =>
     const env = await secured()
     const missing = new RegExp(`--operation ${operation} .* ${env.BUSGATE_KAFKA_GROUP_ID}${resource}( |$)`)
     const { mends } = await diagnose(env, only)
-    for (const command of mends('rights', 'failed')) if (!missing.test(command!)) await grant(command!)
+    for (const command of mends('rights', 'failed')) if (!missing.test(command!)) await mend(command!)
     const { of } = await diagnose(env, only)
     const failed = of('rights').filter(line => line.startsWith('failed'))
     expect(failed).toEqual([expect.stringContaining(expected)])

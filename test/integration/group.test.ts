@@ -6,7 +6,7 @@ import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { TestListener, until } from '../support/bus.ts'
 import { describeOnKafka } from '../support/integration.ts'
-import { createTopics, plainKafka } from '../support/kafka.ts'
+import { createTopics, grant, plainKafka } from '../support/kafka.ts'
 import { openWired } from '../support/wires.ts'
 
 const { AclOperationTypes, AclPermissionTypes, ResourcePatternTypes } = kafkajs
@@ -187,16 +187,13 @@ describe.skipIf(!(await javaAvailable()).ok)('a group on a Kafka with rights', (
       kafka.brokers,
       topics.map(topic => ({ topic, partitions: 2 })),
     )
-    const admin = plainKafka(kafka.brokers).admin()
-    await admin.connect()
     const right = { principal: `User:${user}`, host: '*', permissionType: AclPermissionTypes.ALLOW }
-    const acl = [
+    const rights = [
       { resourceType: 2, resourceName: 'seen', operation: AclOperationTypes.READ },
       { resourceType: 3, resourceName: groupId, operation: AclOperationTypes.READ },
       { resourceType: 5, resourceName: groupId, operation: AclOperationTypes.WRITE },
     ].map(one => ({ ...right, ...one, resourcePatternType: ResourcePatternTypes.PREFIXED }))
-    await admin.createAcls({ acl })
-    await admin.disconnect()
+    await grant(kafka.brokers, rights)
     const join = async (consumed: string[], connection: { brokers: string[]; sasl?: Sasl }) => {
       const { bus } = openWired({ ...connection, groupId, telemetry: new Telemetry() })
       onTestFinished(() => bus.close())

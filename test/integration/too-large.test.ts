@@ -8,7 +8,7 @@ import { Telemetry } from '../../src/telemetry/events.ts'
 import { buildRecord, publishAll, readKeys, TestListener, until } from '../support/bus.ts'
 import { buildCommand, silentPhone } from '../support/commands.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
-import { createTopics, limitMessages, plainKafka } from '../support/kafka.ts'
+import { createTopics, grant, limitMessages, plainKafka } from '../support/kafka.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
 const little = 20_000
@@ -106,21 +106,16 @@ describe.skipIf(!java.ok)('without the right to see what topics take', () => {
 
   beforeAll(async () => {
     kafka = await startKafka({ users: { [sasl.username]: password } })
-    const admin = plainKafka(kafka.brokers).admin()
-    await admin.connect()
     const allow = (resourceType: AclResourceTypes, operation: AclOperationTypes) => ({
       ...{ principal: `User:${sasl.username}`, host: '*', permissionType: AclPermissionTypes.ALLOW },
       ...{ resourceType, operation, resourceName: 'limits', resourcePatternType: ResourcePatternTypes.PREFIXED },
     })
-    await admin.createAcls({
-      acl: [
-        allow(AclResourceTypes.TOPIC, AclOperationTypes.READ),
-        allow(AclResourceTypes.TOPIC, AclOperationTypes.WRITE),
-        allow(AclResourceTypes.GROUP, AclOperationTypes.READ),
-        allow(AclResourceTypes.TRANSACTIONAL_ID, AclOperationTypes.WRITE),
-      ],
-    })
-    await admin.disconnect()
+    await grant(kafka.brokers, [
+      allow(AclResourceTypes.TOPIC, AclOperationTypes.READ),
+      allow(AclResourceTypes.TOPIC, AclOperationTypes.WRITE),
+      allow(AclResourceTypes.GROUP, AclOperationTypes.READ),
+      allow(AclResourceTypes.TRANSACTIONAL_ID, AclOperationTypes.WRITE),
+    ])
   })
   afterAll(() => kafka?.stop())
 

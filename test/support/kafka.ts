@@ -1,4 +1,4 @@
-import kafkajs, { Kafka, logLevel } from 'kafkajs'
+import kafkajs, { type AclEntry, Kafka, logLevel } from 'kafkajs'
 import { expect } from 'vitest'
 import { stopIdleTimers } from '../../src/bus/kafka/internals.ts'
 import { until } from './bus.ts'
@@ -44,6 +44,16 @@ export async function createTopics(brokers: string[], topics: TopicOptions[]): P
   } finally {
     await admin.disconnect()
   }
+}
+
+/** Gives rights, and waits until a broker tells them: it heeds new ones a while after they were given. */
+export async function grant(brokers: string[], rights: AclEntry[]): Promise<void> {
+  const admin = plainKafka(brokers).admin()
+  await admin.connect()
+  await admin.createAcls({ acl: rights })
+  for (const right of rights)
+    await until(async () => expect((await admin.describeAcls(right)).resources).toHaveLength(1))
+  await admin.disconnect()
 }
 
 /** Changes max.message.bytes of a topic and waits until every broker tells so. */
