@@ -75,7 +75,7 @@ test('an envelope is not sent for a partition that has withdrawn its intent, tho
   const { broker, clock, put, pass, posts, sent, telemetry } = await buildSending({
     partitions: 2,
     sharesCommits: false,
-    gateway: { lingerMs: 100 }, // one envelope for both partitions
+    gateway: { lingerMs: 100 }, // one envelope holds both commands
     atBroker: step => hanging.get(step)?.promise,
   })
   const opened: string[] = []
