@@ -1,0 +1,230 @@
+import { leastMessageBytes } from '../../src/bus/record-limits.ts'
+import type { Scope } from '../../src/pauses/change.ts'
+import { bulkOf, bytesOf, commandsOf, withCompany } from './crowd.ts'
+import { quickLines, quickWays, slowGatewayMs } from './delays.ts'
+import { type Bulk, type Faults, groupFaults, type Limit, limitedTopics, type Plan, partingFaults } from './plan.ts'
+import { Random } from './random.ts'
+
+/**
+ * In some worlds the group itself is the adversary: members come, go and stand still far more often, answers of the
+ * coordinator are lost, and the logs are cut. Drawn apart, so that the other worlds of the same seeds stay as they are.
+ */
+export function restless(seed: number, faults: Faults): Faults {
+  const random = new Random(seed ^ 0x6e57)
+  if (!random.chance(0.35)) return faults
+  const kinds = groupFaults.filter(() => random.chance(0.6))
+  return {
+    ...faults,
+    rate: random.pick([0.02, 0.05, 0.1]),
+    most: random.int(6, 40),
+    kinds: kinds.length > 0 ? kinds : ['join'],
+    groupLostRate: random.pick([0, 0.1, 0.3]),
+  }
+}
+
+/**
+ * In some worlds memory holds few commands, and accounts that may not send have to make room for others. Drawn apart, too.
+ */
+export function cramped(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0xc4a3)
+  if (!random.chance(0.25)) return plan
+  const { faults } = plan
+  const partitions = random.chance(0.7) ? 1 : 2
+  const sessions = 3 * partitions
+  const records = sessions * random.int(2, 24)
+  const bytes = sessions * (random.chance(0.3) ? random.int(1000, 4000) : 1 << 20)
+  return {
+    ...plan,
+    partitions,
+    backlog: { records, bytes },
+    commands: commandsOf(random, faults.until, { count: random.int(30, 150), accounts: ['default', 'other'] }),
+    faults: {
+      ...faults,
+      outages: random.int(1, 4),
+      ...(random.chance(0.3) && { postRate: 0.5, posts: ['lost', 'reset'] }),
+    },
+  }
+}
+
+/**
+ * In some worlds topics take little, sometimes more or less of it as time goes, and commands are large. Drawn apart, too.
+ */
+export function narrow(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x517e)
+  if (!random.chance(0.3)) return plan
+  const { faults, commands } = plan
+  const limit = (topic: Limit['topic'], at: number): Limit => ({ topic, bytes: bytesOf(random, leastMessageBytes), at })
+  const changes = Array.from({ length: random.pick([0, 0, 2, 6]) }, () => random.int(1, faults.until))
+  const share = random.pick([0.1, 0.4, 1])
+  const bulks = new Map<number, Bulk>()
+  for (const { id } of commands) if (!bulks.has(id)) bulks.set(id, random.chance(share) ? bulkOf(random) : {})
+  return {
+    ...plan,
+    commands: commands.map(command => ({ ...command, bulk: bulks.get(command.id)! })),
+    faults: {
+      ...faults,
+      limits: [
+        ...limitedTopics.filter(() => random.chance(0.6)).map(topic => limit(topic, 0)),
+        ...changes.map(at => limit(random.pick(limitedTopics), at)),
+      ],
+      untoldRate: random.pick([0, 0, 0.5, 1]),
+    },
+  }
+}
+
+/**
+ * In some worlds logs of commands lose their end. They do not where memory holds little, since nobody reads at the end there, nor
+ * where topics take little, since a result may not say then which of two commands at a place it is about. Drawn apart, too.
+ */
+export function torn(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x70a2)
+  if (!random.chance(0.35) || plan.backlog || plan.faults.limits.length > 0 || plan.faults.untoldRate > 0) return plan
+  const { faults } = plan
+  const times = Array.from({ length: random.int(1, 6) }, () => random.int(100, faults.until))
+  // what is older when the partition is opened again has no result, as docs/delivery.md says
+  const maxAgeMs = Math.max(plan.maxAgeMs, 20_000)
+  return {
+    ...withCompany({ ...plan, maxAgeMs, commands: commandsOf(random, faults.until, { count: random.int(20, 80) }) }),
+    faults: { ...faults, truncations: times },
+  }
+}
+
+/**
+ * In some worlds processes lose their partitions while they stop, with requests in flight of which they hear before their
+ * time is over: the next owner has begun by then. Drawn apart, too.
+ */
+export function parted(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x3b91)
+  const { faults } = plan
+  if (!random.chance(0.15) || plan.backlog || faults.limits.length > 0 || faults.truncations.length > 0) return plan
+  const until = random.int(3000, 9000)
+  return {
+    ...withCompany({ ...plan, commands: commandsOf(random, until, { count: random.int(20, 60) }) }),
+    workers: random.int(2, 3),
+    timeoutMs: 3000,
+    maxOperations: random.pick([1, 2, 5]),
+    bus: random.pick(quickWays),
+    http: { usual: random.pick([1000, 1400]), rare: 0, most: 0 },
+    faults: { ...faults, until, kinds: partingFaults, rate: random.pick([0.01, 0.03]), most: random.int(3, 8) },
+  }
+}
+
+/**
+ * In some worlds the gateway is slow, so that prepared envelopes wait for a slot while workers come and go as planned.
+ * Drawn apart, too.
+ */
+export function queued(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x9e1d)
+  const { faults } = plan
+  if (!random.chance(0.15) || plan.backlog || faults.limits.length > 0 || faults.truncations.length > 0) return plan
+  const until = random.int(3000, 9000)
+  return {
+    ...withCompany({ ...plan, commands: commandsOf(random, until, { count: random.int(20, 60) }) }),
+    workers: random.int(1, 3),
+    rate: undefined, // more processes than operations a second could exceed it, as docs/delivery.md says
+    drainMs: random.pick([100, 400]),
+    timeoutMs: 3000,
+    concurrency: random.pick([1, 2, 4]),
+    maxOperations: random.pick([1, 2, 5]),
+    bus: random.pick(quickWays),
+    http: { usual: random.pick([slowGatewayMs, 1400]), rare: 0, most: 0 },
+    faults: {
+      ...faults,
+      until,
+      kinds: ['join', 'leave'],
+      rate: random.pick([0.01, 0.03]),
+      lostRate: 0,
+      groupLostRate: 0,
+    },
+  }
+}
+
+/**
+ * In some worlds an envelope holds commands of many partitions; fewer of those in which logs lose their end, since what
+ * happens to one log is rarer the more there are. Drawn apart, too.
+ */
+export function spread(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x5bad)
+  if (!random.chance(plan.faults.truncations.length > 0 ? 0.15 : 0.4)) return plan
+  return { ...plan, partitions: random.int(3, 8), maxOperations: random.pick([3, 5, 100]) }
+}
+
+/** In some worlds a kill may leave few commands in doubt. Such worlds are drawn apart from the others. */
+export function bounded(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0xb0d5)
+  if (!random.chance(0.5)) return plan
+  return { ...plan, maxIntents: random.int(2, 4) * plan.maxOperations }
+}
+
+/**
+ * In some worlds operators pause accounts, topics and tenants, and let them go on; in most of those where the gateway is
+ * slow, so that pauses meet what is prepared. Drawn apart, too.
+ */
+export function paused(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x9a05)
+  if (!random.chance(plan.http.usual >= slowGatewayMs ? 0.7 : 0.2)) return plan
+  const { faults, commands } = plan
+  const tenant = 'tttt'
+  const ofTenant = new Set(commands.flatMap(({ id, bulk }) => (bulk.tenant || random.chance(0.5) ? [] : [id])))
+  const scopes: Scope[] = [
+    { kind: 'tenant', name: tenant },
+    ...['default', 'other'].map((name): Scope => ({ kind: 'account', name })),
+    ...['urgent', 'bulk'].map((name): Scope => ({ kind: 'topic', name })),
+  ]
+  return {
+    ...plan,
+    commands: commands.map(command =>
+      ofTenant.has(command.id) ? { ...command, bulk: { ...command.bulk, tenant: tenant.length } } : command,
+    ),
+    pauses: Array.from({ length: random.int(1, 5) }, () => ({
+      ...random.pick(scopes),
+      at: random.int(0, faults.until),
+      lasts: random.pick([random.int(1, 500), random.int(500, 4000), random.int(4000, 20_000)]),
+    })),
+  }
+}
+
+/**
+ * In some worlds commits have a pace of their own. Where they are slow and the rest of the bus is quick, a process that
+ * joins anew goes on while commits of before are still under way. Where they are quick and records come one by one, a
+ * process loses a partition again before it has read all that it took over in doubt. Drawn apart, too.
+ */
+export function uneven(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x3a11)
+  const { faults } = plan
+  if (!random.chance(0.2) || plan.backlog || faults.limits.length > 0 || faults.truncations.length > 0) return plan
+  const until = random.int(3000, 6000)
+  const pace = random.chance(0.5) ? slowCommits : quickCommits
+  const some = { ...faults, until, most: random.int(10, 30), groupLostRate: 0, ...pace.faults }
+  return {
+    ...withCompany({ ...plan, commands: commandsOf(random, until, { count: random.int(60, 120) }), faults: some }),
+    workers: random.int(1, 2),
+    partitions: random.int(3, 8),
+    shares: plan.shares.map(() => false),
+    fetchRecords: pace.fetchRecords,
+    rate: undefined, // more processes than operations a second could exceed it, as docs/delivery.md says
+    drainMs: 10,
+    maxOperations: random.pick([3, 5]),
+    maxIntents: undefined,
+    concurrency: 8,
+    bus: pace.bus,
+    commits: pace.commits,
+    http: random.pick(quickLines),
+  }
+}
+
+type Pace = Pick<Plan, 'bus' | 'commits' | 'fetchRecords'> & { faults: Pick<Faults, 'kinds' | 'rate' | 'lostRate'> }
+
+const slowCommits: Pace = {
+  bus: { usual: 0, rare: 0, most: 0 },
+  commits: { usual: 150, rare: 0.3, most: 500 },
+  fetchRecords: 500,
+  faults: { kinds: ['join', 'leave'], rate: 0.05, lostRate: 0 },
+}
+
+const quickCommits: Pace = {
+  bus: { usual: 30, rare: 0.05, most: 300 },
+  commits: { usual: 2, rare: 0, most: 0 },
+  fetchRecords: 1,
+  faults: { kinds: ['crash', 'join'], rate: 0.01, lostRate: 0.15 },
+}
