@@ -1,10 +1,10 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { openBus } from '../../src/bus/open.ts'
 import type { Bus } from '../../src/bus/port.ts'
 import { type KafkaVersion, type LocalKafka, startKafka, startRegistry } from '../../src/cli/local-kafka/index.ts'
+import { untilReady } from '../../src/cli/local-kafka/ready.ts'
 import { loadSettings, type Settings } from '../../src/config/index.ts'
 import { registryOf } from '../../src/records/open.ts'
 import type { SchemaRegistry } from '../../src/records/registry.ts'
@@ -112,17 +112,11 @@ export async function setStage(
   }
 }
 
-/**
- * A broker heeds new rights a while after they were given: until then there is no topic for the processes under test.
- * @throws Error when that takes longer than a minute
- */
+/** A broker heeds new rights a while after they were given: until then there is no topic for the processes under test. */
 async function untilSeen(topics: readonly string[], env: Record<string, string>): Promise<void> {
   const bus = openBus(loadSettings({ env }), new Telemetry())
-  const patience = performance.now() + 60_000
-  while ((await bus.partitions(topics)).size < topics.length) {
-    if (performance.now() > patience) throw new Error('the brokers do not heed the rights of the processes under test')
-    await pause(50)
-  }
+  const areSeen = async () => (await bus.partitions(topics)).size === topics.length
+  await untilReady('Kafka, asked for its topics with the rights of the processes under test,', areSeen)
   await bus.close()
 }
 

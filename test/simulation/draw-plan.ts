@@ -42,7 +42,7 @@ export function planOf(seed: number): Plan {
     faults,
   }
   const adverse = torn(seed, narrow(seed, withCompany(gentle ? plan : cramped(seed, plan))))
-  return uneven(seed, paused(seed, bounded(seed, spread(seed, queued(seed, parted(seed, adverse))))))
+  return paused(seed, uneven(seed, bounded(seed, spread(seed, queued(seed, parted(seed, adverse))))))
 }
 
 /** Most worlds have processes of today alone; in some there are others among them, as in a rolling upgrade. */

@@ -60,7 +60,11 @@ export class Fleet {
 
   /** Frozen processes go on, and those cut off reach the bus again. */
   heal(): void {
-    for (const process of this.#processes) this.#options.scheduler.heal(process)
+    const { now } = this.#options.scheduler
+    for (const process of this.#processes) {
+      process.frozenUntil = Math.min(process.frozenUntil, now)
+      process.cutUntil = Math.min(process.cutUntil, now)
+    }
   }
 }
 

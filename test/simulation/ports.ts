@@ -123,8 +123,8 @@ export class Ports {
   }
 
   #wayOf(step: string): Delay {
-    const { bus, commits } = this.#options.plan
-    return step.startsWith('commit') && commits ? commits : bus
+    const { bus, commits = bus } = this.#options.plan
+    return step.startsWith('commit') ? commits : bus
   }
 
   #delay({ usual, rare, most }: Delay): number {

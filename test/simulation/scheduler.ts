@@ -22,6 +22,8 @@ export interface Entry {
   label: string
   /** Virtual milliseconds: not before. */
   at: number
+  /** A request that its sender makes while it stands still: it is written when the sender goes on. */
+  unwritten: boolean
   run: () => void
 }
 
@@ -50,8 +52,8 @@ export class Scheduler {
   /** @returns a function that cancels */
   add(kind: Kind, owner: Owner | null, label: string, delayMs: number, run: () => void): () => void {
     if (owner?.dead) return () => {}
-    const start = kind === 'request' ? Math.max(this.now, owner!.frozenUntil) : this.now
-    const entry: Entry = { kind, owner, label, at: start + Math.ceil(delayMs), run }
+    const unwritten = kind === 'request' && owner!.frozenUntil > this.now
+    const entry: Entry = { kind, owner, label, at: this.now + Math.ceil(delayMs), unwritten, run }
     this.#entries.push(entry)
     return () => this.#remove(entry)
   }
@@ -60,17 +62,6 @@ export class Scheduler {
   bury(owner: Owner, keep: (entry: Entry) => boolean): void {
     owner.dead = true
     this.#entries = this.#entries.filter(entry => entry.owner !== owner || keep(entry))
-  }
-
-  /** A frozen process goes on, with the requests that it was about to make; one that is cut off reaches the bus again. */
-  heal(owner: Owner): void {
-    if (owner.frozenUntil > this.now) {
-      for (const entry of this.#entries) {
-        if (entry.owner === owner && entry.kind === 'request') entry.at = Math.min(entry.at, this.now)
-      }
-    }
-    owner.frozenUntil = Math.min(owner.frozenUntil, this.now)
-    owner.cutUntil = Math.min(owner.cutUntil, this.now)
   }
 
   /** @returns false when nothing is left to happen */
@@ -108,9 +99,9 @@ export class Scheduler {
   }
 }
 
-function readyAt({ kind, owner, at }: Entry): number {
+function readyAt({ kind, owner, at, unwritten }: Entry): number {
   if (!owner || kind === 'world') return at
-  if (kind === 'request') return Math.max(at, owner.cutUntil)
+  if (kind === 'request') return Math.max(at, owner.cutUntil, unwritten ? owner.frozenUntil : 0)
   if (kind === 'answer') return Math.max(at, owner.cutUntil, owner.frozenUntil)
   return Math.max(at, owner.frozenUntil)
 }

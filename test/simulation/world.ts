@@ -194,15 +194,16 @@ class World {
       commits = bus,
       http,
     } = this.#plan
+    const isPrompt = bus.most === 0 && commits.most === 0
     return new Judge({
       now: () => epoch + this.#scheduler.now,
       leaseMs: Math.min(sessionTimeoutMs, 10_000),
       maxAgeMs,
       attempts,
       rate: this.#plan.rate ?? Number.POSITIVE_INFINITY,
-      drains: drainMs > timeoutMs + 100 && bus.most === 0 && commits.most === 0 && http.most === 0,
+      drains: drainMs > timeoutMs + 100 && isPrompt && http.most === 0,
       maxIntents: maxIntents ?? mostIntents,
-      takesBack: bus.most === 0 && commits.most === 0,
+      takesBack: isPrompt,
       wasDisturbed: () => this.#chaos.losses > 0,
       blamesOutages: !this.#plan.faults.posts.includes('refused'),
       leastTaken: topic => this.#leastTaken(topic),

@@ -5,6 +5,10 @@ import { quickLines, quickWays, slowGatewayMs } from './delays.ts'
 import { type Bulk, type Faults, groupFaults, type Limit, limitedTopics, type Plan, partingFaults } from './plan.ts'
 import { Random } from './random.ts'
 
+/** Tells whether memory holds little, topics take little or logs lose their end: some worlds have nothing of it. */
+const isOdd = ({ backlog, faults: { limits, truncations } }: Plan) =>
+  backlog !== undefined || limits.length > 0 || truncations.length > 0
+
 /**
  * In some worlds the group itself is the adversary: members come, go and stand still far more often, answers of the
  * coordinator are lost, and the logs are cut. Drawn apart, so that the other worlds of the same seeds stay as they are.
@@ -96,7 +100,7 @@ export function torn(seed: number, plan: Plan): Plan {
 export function parted(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x3b91)
   const { faults } = plan
-  if (!random.chance(0.15) || plan.backlog || faults.limits.length > 0 || faults.truncations.length > 0) return plan
+  if (!random.chance(0.15) || isOdd(plan)) return plan
   const until = random.int(3000, 9000)
   return {
     ...withCompany({ ...plan, commands: commandsOf(random, until, { count: random.int(20, 60) }) }),
@@ -116,7 +120,7 @@ export function parted(seed: number, plan: Plan): Plan {
 export function queued(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x9e1d)
   const { faults } = plan
-  if (!random.chance(0.15) || plan.backlog || faults.limits.length > 0 || faults.truncations.length > 0) return plan
+  if (!random.chance(0.15) || isOdd(plan)) return plan
   const until = random.int(3000, 9000)
   return {
     ...withCompany({ ...plan, commands: commandsOf(random, until, { count: random.int(20, 60) }) }),
@@ -192,7 +196,7 @@ export function paused(seed: number, plan: Plan): Plan {
 export function uneven(seed: number, plan: Plan): Plan {
   const random = new Random(seed ^ 0x3a11)
   const { faults } = plan
-  if (!random.chance(0.2) || plan.backlog || faults.limits.length > 0 || faults.truncations.length > 0) return plan
+  if (!random.chance(0.2) || isOdd(plan)) return plan
   const until = random.int(3000, 6000)
   const pace = random.chance(0.5) ? slowCommits : quickCommits
   const some = { ...faults, until, most: random.int(10, 30), groupLostRate: 0, ...pace.faults }
