@@ -1,12 +1,13 @@
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
+import { Gathered } from '../gathered.ts'
 import type { From, TopicPartition } from '../port.ts'
 import type { LogEnds } from '../session/driver.ts'
 import type { Brokers } from '../wire/brokers.ts'
 import { fetchRecords } from '../wire/fetch-api.ts'
 import { committedOffsets, type GroupProgress } from './committed-offsets.ts'
 import { fetchCommitted } from './fetch.ts'
-import { endOf, firstOffset, logEnds, offsetAt, stableEndOf } from './offsets.ts'
+import { endOf, firstOffset, logEndsAt, offsetAt, stableEndOf } from './offsets.ts'
 import { errorTypeOf, lastingMs, passes, ReadingTrouble, textOf, unknownPartition } from './reading-trouble.ts'
 
 export interface LogsOptions {
@@ -30,6 +31,8 @@ const closedText = 'the bus is closed'
 export class Logs {
   readonly #options: LogsOptions
   readonly #trouble: ReadingTrouble
+  /** Each broker is asked about its own logs: one that does not answer holds up no others. */
+  readonly #endsAt = new Map<number, Gathered<TopicPartition, LogEnds | Error>>()
 
   constructor(options: LogsOptions) {
     this.#options = options
@@ -61,9 +64,21 @@ export class Logs {
     return this.patiently(tp, () => end(this.#options.brokers, tp))
   }
 
-  /** Asks once. @throws Error as the broker answers */
+  /** Asks once, together with others that are asked about now. @throws Error as the broker answers */
   ends(tp: TopicPartition): Promise<LogEnds> {
-    return this.#afresh(() => logEnds(this.#options.brokers, tp))
+    return this.#afresh(async () => {
+      const ends = await this.#endsOf(await this.#options.brokers.leader(tp)).get(tp)
+      if (ends instanceof Error) throw ends
+      return ends
+    })
+  }
+
+  #endsOf(node: number): Gathered<TopicPartition, LogEnds | Error> {
+    const gathered =
+      this.#endsAt.get(node) ??
+      new Gathered<TopicPartition, LogEnds | Error>(tps => logEndsAt(this.#options.brokers, node, tps))
+    this.#endsAt.set(node, gathered)
+    return gathered
   }
 
   /** The group's progress as of a moment after this call. Asks once. @throws Error as the coordinator answers */

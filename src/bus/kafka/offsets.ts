@@ -1,7 +1,9 @@
+import { PartitionMap } from '../partition-map.ts'
 import type { From, TopicPartition } from '../port.ts'
 import type { LogEnds } from '../session/driver.ts'
 import type { Brokers } from '../wire/brokers.ts'
-import { earliest, latest, listOffset } from '../wire/offset-apis.ts'
+import { protocolError } from '../wire/errors.ts'
+import { earliest, type ListedOffset, latest, listOffsets } from '../wire/offset-apis.ts'
 
 const limitMs = 10_000
 
@@ -40,8 +42,35 @@ export async function logEnds(brokers: Brokers, tp: TopicPartition): Promise<Log
   return { ...tp, low, high }
 }
 
+/**
+ * The ends of logs that one broker leads, in their order; an Error where it refuses a partition.
+ * @throws Error when it does not answer
+ */
+export async function logEndsAt(
+  brokers: Brokers,
+  node: number,
+  tps: readonly TopicPartition[],
+): Promise<(LogEnds | Error)[]> {
+  const listed = async (timestamp: number) => {
+    const request = { tps, timestamp, committed: false }
+    const { offsets } = await brokers.ask({ node }, listOffsets, request, { limitMs })
+    const found = new PartitionMap<ListedOffset>()
+    for (const one of offsets) found.set(one, one)
+    return found
+  }
+  const lows = await listed(earliest)
+  const highs = await listed(latest)
+  return tps.map(tp => {
+    const low = lows.get(tp)
+    const high = highs.get(tp)
+    if (!low || !high) return new Error(`the broker's answer left out ${tp.topic}/${tp.partition}`)
+    const errorCode = low.errorCode || high.errorCode
+    return errorCode ? protocolError(errorCode) : { ...tp, low: low.offset, high: high.offset }
+  })
+}
+
 /** @throws ProtocolError as the leader answers */
 async function offsetOf(brokers: Brokers, tp: TopicPartition, timestamp: number, committed: boolean): Promise<number> {
-  const { offset } = await brokers.ask({ leader: tp }, listOffset, { ...tp, timestamp, committed }, { limitMs })
-  return offset
+  const { offsets } = await brokers.ask({ leader: tp }, listOffsets, { tps: [tp], timestamp, committed }, { limitMs })
+  return offsets[0]!.offset
 }

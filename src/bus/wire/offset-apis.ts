@@ -7,7 +7,8 @@ import { type BrokerAnswer, byTopic, readPartitionCodes, refusalIn, writePartiti
 export const latest = -1
 export const earliest = -2
 
-export interface ListOffsetRequest extends TopicPartition {
+export interface ListOffsetsRequest {
+  tps: readonly TopicPartition[]
   /** Milliseconds since 1970, or one of the above. */
   timestamp: number
   /** Whether the end is that of what readers of committed records may read. */
@@ -17,17 +18,22 @@ export interface ListOffsetRequest extends TopicPartition {
 const client = -1
 const unknown = -1
 
-/** Asks for an offset of one partition, whose code is that of the answer. */
-export const listOffset = defineApi<ListOffsetRequest, { errorCode: number; offset: number }>({
+export interface ListedOffset extends TopicPartition {
+  errorCode: number
+  offset: number
+}
+
+/** Asks for an offset of each partition. Of one alone, its code is that of the answer. */
+export const listOffsets = defineApi<ListOffsetsRequest, { errorCode: number; offsets: ListedOffset[] }>({
   name: 'ListOffsets',
   key: 2,
   versions: [2, 6],
   flexible: 6,
-  write(to, { topic, partition, timestamp, committed }, version) {
+  write(to, { tps, timestamp, committed }, version) {
     to.int32(client).int8(committed ? 1 : 0)
-    to.array([topic], name => {
-      to.string(name).array([partition], number => {
-        to.int32(number)
+    to.array([...byTopic(tps)], ([topic, ofTopic]) => {
+      to.string(topic).array(ofTopic, ({ partition }) => {
+        to.int32(partition)
         if (version >= 4) to.int32(unknown) // leader epoch
         to.int64(timestamp)
       })
@@ -35,16 +41,17 @@ export const listOffset = defineApi<ListOffsetRequest, { errorCode: number; offs
   },
   read(from, version) {
     from.skip(4) // throttle time
-    const [[found]] = from.array(() => {
-      from.string()
+    const topics = from.array(() => {
+      const topic = from.string()
       return from.array(() => {
-        const errorCode = from.skip(4).int16()
+        const place = { topic, partition: from.int32(), errorCode: from.int16() }
         const offset = from.skip(8).int64()
         if (version >= 4) from.skip(4)
-        return { errorCode, offset }
+        return { ...place, offset }
       })
-    }) as [[{ errorCode: number; offset: number }]]
-    return found
+    })
+    const offsets = topics.flat()
+    return { errorCode: offsets.length === 1 ? offsets[0]!.errorCode : 0, offsets }
   },
 })
 

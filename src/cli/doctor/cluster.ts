@@ -3,7 +3,7 @@ import { describeConfigs } from '../../bus/wire/admin-apis.ts'
 import { findCoordinator, metadata } from '../../bus/wire/cluster-apis.ts'
 import { fetchRecords } from '../../bus/wire/fetch-api.ts'
 import { heartbeat, joinGroup, leaveGroup, syncGroup } from '../../bus/wire/group-apis.ts'
-import { listOffset, offsetFetch } from '../../bus/wire/offset-apis.ts'
+import { listOffsets, offsetFetch } from '../../bus/wire/offset-apis.ts'
 import { produce } from '../../bus/wire/produce-api.ts'
 import {
   addOffsetsToTxn,
@@ -21,7 +21,7 @@ import { check, type Finding, failed, ok, warning } from './check.ts'
 /** Kinds of requests that a worker makes, whatever writes. */
 const spoken: readonly Spoken[] = [
   fetchRecords,
-  listOffset,
+  listOffsets,
   metadata,
   offsetFetch,
   findCoordinator,
