@@ -56,6 +56,13 @@ test('the ends of all logs that one broker leads are asked for at once', async (
   expect(brokers.of('ListOffsets').map(({ request }) => request.tps.length)).toEqual([12, 12])
 })
 
+test('a log whose ends two ask for at once is named once, since brokers refuse one that is named twice', async () => {
+  const { brokers, logs } = setUp()
+  brokers.next('ListOffsets', ofLeader, ofLeader)
+  expect(await Promise.all([logs.ends(tp), logs.ends(tp)])).toEqual(Array(2).fill({ ...tp, low: 2, high: 9 }))
+  expect(brokers.of('ListOffsets').map(({ request }) => request.tps)).toEqual([[tp], [tp]])
+})
+
 test('a log whose leader is elected holds up none of the others that are asked about with it', async () => {
   const { brokers, logs } = setUp()
   brokers.next('ListOffsets', ...Array.from({ length: 4 }, () => ofLeader))

@@ -51,8 +51,10 @@ export async function logEndsAt(
   node: number,
   tps: readonly TopicPartition[],
 ): Promise<(LogEnds | Error)[]> {
+  const different = new PartitionMap<TopicPartition>() // brokers refuse a partition that is named twice
+  for (const tp of tps) different.set(tp, tp)
   const listed = async (timestamp: number) => {
-    const request = { tps, timestamp, committed: false }
+    const request = { tps: [...different], timestamp, committed: false }
     const { offsets } = await brokers.ask({ node }, listOffsets, request, { limitMs })
     const found = new PartitionMap<ListedOffset>()
     for (const one of offsets) found.set(one, one)
