@@ -64,7 +64,7 @@ export class Logs {
     return this.patiently(tp, () => end(this.#options.brokers, tp))
   }
 
-  /** Asks once, together with others that are asked about now. @throws Error as the broker answers */
+  /** Asks together with others that are asked about now. @throws Error as the broker answers, when that lasts */
   ends(tp: TopicPartition): Promise<LogEnds> {
     return this.#afresh(async () => {
       const ends = await this.#endsOf(await this.#options.brokers.leader(tp)).get(tp)
@@ -86,7 +86,10 @@ export class Logs {
     return committedOffsets(this.#options.brokers, groupId, tps)
   }
 
-  /** The first offset of a record of at least this time (milliseconds since 1970), or the log's end. Asks once. */
+  /**
+   * The first offset of a record of at least this time (milliseconds since 1970), or the log's end.
+   * @throws Error as the broker answers, when that lasts
+   */
   offsetAt(tp: TopicPartition, timestamp: number): Promise<number> {
     return this.#afresh(() => firstOffset(this.#options.brokers, tp, timestamp))
   }
@@ -121,13 +124,22 @@ export class Logs {
     throw new Error(closedText)
   }
 
-  /** Metadata of before may not know a partition that was added, or a leader that has moved. */
+  /** Metadata of before may not know a partition that was added; a leader that is being elected is waited for. */
   async #afresh<T>(ask: () => Promise<T>): Promise<T> {
+    const { brokers, clock } = this.#options
+    const begun = clock.monotonic()
     try {
       return await ask()
     } catch {
-      await this.#options.brokers.refresh()
-      return ask()
+      await brokers.refresh()
+    }
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await ask()
+      } catch (error) {
+        if (this.#trouble.closed || !passes(error) || clock.monotonic() - begun > lastingMs) throw error
+        await this.#trouble.rest(attempt)
+      }
     }
   }
 }

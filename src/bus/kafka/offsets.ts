@@ -37,9 +37,9 @@ export async function firstOffset(brokers: Brokers, tp: TopicPartition, timestam
 
 /** The log's first offset and the one after its last, records of open transactions included. */
 export async function logEnds(brokers: Brokers, tp: TopicPartition): Promise<LogEnds> {
-  const low = await offsetOf(brokers, tp, earliest, false)
-  const high = await endOf(brokers, tp)
-  return { ...tp, low, high }
+  const [ends] = await logEndsAt(brokers, await brokers.leader(tp), [tp])
+  if (ends instanceof Error) throw ends
+  return ends!
 }
 
 /**
