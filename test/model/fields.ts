@@ -54,7 +54,7 @@ const ofProcess = [
 /** What a process knows of a partition. */
 export const ofSeat = [
   'given', // the answer to its SyncGroup gives it the partition
-  'slot', // it was given the partition, as far as it knows
+  'holding', // it was given the partition, as far as it knows
   'found', // seq at the take-over; 0: not taken over yet
   'confirmed', // seq of the last commit that was answered since then; 0: none
   'session',

@@ -2,7 +2,7 @@ import type { Action } from './action.ts'
 import { giveUp, invalidate } from './flights.ts'
 import type { Broken } from './promises.ts'
 import type { Rules } from './rules.ts'
-import { closeSlot, mayClose } from './session.ts'
+import { closeHolding, mayClose } from './session.ts'
 import { CLAIM, GIVEN_UP, IN_JOIN, IN_SYNC, JOINED, MEMBER, MUST_JOIN, NONE } from './states.ts'
 import { type Broker, type Partition, type Process, spend } from './world.ts'
 
@@ -239,16 +239,16 @@ function hearSync({ partitions }: Partition, process: Process, _way: number, rul
   const { sameId, generation: synced, joining: generation, oldLease, seats } = process
   const sameWay = process.together === process.joiningTogether
   const keeps = rules.keeps({ sameId: sameId === 1, sameWay, synced, generation, oldLease: oldLease === 1 })
-  const broken = keeps && seats.some(({ given, slot, gapBefore }) => given && slot && gapBefore) ? 'kept' : null
-  const isLost = ({ slot, given }: Process) => slot === 1 && !(given && keeps)
+  const broken = keeps && seats.some(({ given, holding, gapBefore }) => given && holding && gapBefore) ? 'kept' : null
+  const isLost = ({ holding, given }: Process) => holding === 1 && !(given && keeps)
   if (seats.some((seat, p) => isLost(seat) && !mayClose(partitions[p]!, seat))) return false
   for (const seat of seats) {
-    if (isLost(seat)) closeSlot(seat)
+    if (isLost(seat)) closeHolding(seat)
     if (!keeps) {
       seat.claimed = 0
       if (seat.by === CLAIM) giveUp(seat, GIVEN_UP)
     }
-    seat.slot = seat.given
+    seat.holding = seat.given
     seat.held = process.leaving && seat.session !== NONE ? 1 : 0
     seat.gapBefore = 0
     seat.given = 0

@@ -60,7 +60,7 @@ class RealProcess {
   sharedBefore = new Commits()
   cycle: CommitCycle | null = null
   /** Counts how often it was given the partition. */
-  slot = 0
+  holding = 0
   foundSeq: number | null = null
   confirmed: Committed | null = null
   readonly fresh = new Set<number>()
@@ -154,7 +154,7 @@ export class RealSessions {
   }
 
   #begin(process: RealProcess, model: ModelProcess): void {
-    const { slot } = process
+    const { holding } = process
     process.driver = new Driver()
     process.fresh.clear()
     process.doubted.clear()
@@ -180,7 +180,7 @@ export class RealSessions {
       foundSeq: process.foundSeq,
       confirmed: process.confirmed,
       committed: (_records, _windowUsed, checkpoint) => {
-        if (slot === process.slot) process.confirmed = checkpoint
+        if (holding === process.holding) process.confirmed = checkpoint
       },
       lost: () => {
         process.session = null
@@ -265,7 +265,7 @@ export class RealSessions {
     process.session?.close()
     process.session = null
     if (model.found === 0) {
-      process.slot++
+      process.holding++
       process.foundSeq = null
       process.confirmed = null
     }

@@ -107,9 +107,9 @@ export function mayClose({ broker }: Partition, process: Process): boolean {
   return broker.lostBy !== process.id + 1
 }
 
-export function closeSlot(process: Process): void {
+export function closeHolding(process: Process): void {
   endSession(process)
-  process.slot = 0
+  process.holding = 0
   process.found = 0
   process.confirmed = 0
   for (const cell of process.cells) cell.confirmed = NEW
@@ -132,7 +132,7 @@ function crash({ broker, processes, partitions }: Partition, process: Process): 
 }
 
 function die({ broker }: Partition, seat: Process): void {
-  closeSlot(seat)
+  closeHolding(seat)
   if (seat.flight === PLANNED || (seat.by === SHARED && seat.flight === SENT && seat.fenced)) forget(seat)
   giveUp(seat, DIED)
   if (seat.orphan) seat.orphan = DIED

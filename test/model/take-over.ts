@@ -115,7 +115,7 @@ export const takeOverActions = {
 } satisfies Record<string, Action>
 
 function beginTakeOver(partition: Partition, process: Process, _way: number, rules: Rules): boolean {
-  if (process.session !== NONE || !process.slot) return false
+  if (process.session !== NONE || !process.holding) return false
   if (!mayOpen(process, rules, null) || (process.together && !isReady(process, rules))) return false
   if (!process.together && !takesFromApart(partition, process, rules)) return false
   if (process.together && !process.claimed) beginClaim(partition, process, rules)

@@ -42,7 +42,7 @@ const commitIntervalPerSession = 2
 const backlogInAll: Backlog = { records: 16_000, bytes: 64 << 20 }
 const backlogAtMost: Backlog = { records: 4_000, bytes: 16 << 20 }
 
-interface Slot {
+interface Holding {
   tp: TopicPartition
   driver: PartitionDriver | null
   session: PartitionSession | null
@@ -62,7 +62,7 @@ const keyOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 export class Ownership implements GroupEvents, Membership {
   readonly #options: OwnershipOptions
   readonly #tag = randomBytes(6).toString('base64url')
-  readonly #slots = new Map<string, Slot>()
+  readonly #holdings = new Map<string, Holding>()
   /** Outlive their sessions: what a POST in flight comes to may still be needed. */
   readonly #ledgers = new Map<string, Ledger>()
   readonly #opening = pLimit(openAtOnce)
@@ -100,7 +100,7 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   share(): { owned: number; total: number } {
-    return { owned: this.#slots.size, total: this.#group.member.totalPartitions }
+    return { owned: this.#holdings.size, total: this.#group.member.totalPartitions }
   }
 
   trouble(): string | null {
@@ -112,7 +112,7 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   *sessions(): Iterable<SessionState> {
-    for (const { tp, session } of this.#slots.values()) {
+    for (const { tp, session } of this.#holdings.values()) {
       const { windowUsed = 0, lag = 0, open = false, committing = false } = session ?? {}
       yield { ...tp, windowUsed, lag, open, committing }
     }
@@ -137,17 +137,17 @@ export class Ownership implements GroupEvents, Membership {
     this.#joining = false
     this.#rounds++
     const keys = new Set(partitions.map(keyOf))
-    for (const [key, slot] of this.#slots) {
-      const isApart = slot.session !== null && slot.apart && this.#group.shared !== null
+    for (const [key, holding] of this.#holdings) {
+      const isApart = holding.session !== null && holding.apart && this.#group.shared !== null
       if (unbroken && keys.has(key) && !isApart) continue // else it may have had another owner since
-      this.#slots.delete(key)
-      this.#close(slot)
+      this.#holdings.delete(key)
+      this.#close(holding)
     }
     this.#options.listener.shareChanged?.() // what is lost and given back at once was another's in between
     for (const tp of partitions) {
-      const slot = this.#slots.get(keyOf(tp))
-      if (!slot && (!this.#leaving || this.#ledger(tp).size > 0)) this.#take(tp)
-      else if (!this.#leaving) slot?.session?.resume()
+      const holding = this.#holdings.get(keyOf(tp))
+      if (!holding && (!this.#leaving || this.#ledger(tp).size > 0)) this.#take(tp)
+      else if (!this.#leaving) holding?.session?.resume()
     }
     this.#options.listener.shareChanged?.()
     void this.#goOn(unbroken)
@@ -160,7 +160,7 @@ export class Ownership implements GroupEvents, Membership {
     const cycle = this.#cycle
     if (!cycle) return
     const round = this.#rounds
-    const kept = unbroken ? [...this.#slots.values()].filter(({ session }) => session?.started) : []
+    const kept = unbroken ? [...this.#holdings.values()].filter(({ session }) => session?.started) : []
     try {
       const found = kept.length > 0 ? await shared!.committed(kept.map(({ tp }) => tp)) : []
       for (const [i, { session, confirmed, foundSeq }] of kept.entries()) {
@@ -176,19 +176,19 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   batch(batch: Batch): void {
-    const slot = this.#slots.get(keyOf(batch))
-    if (slot?.session?.alive && !slot.session.accept(batch)) slot.driver?.seek(slot.session.position)
+    const holding = this.#holdings.get(keyOf(batch))
+    if (holding?.session?.alive && !holding.session.accept(batch)) holding.driver?.seek(holding.session.position)
   }
 
   cut({ topic, partition, low, high }: LogEnds): void {
-    const slot = this.#slots.get(keyOf({ topic, partition }))
-    if (!slot?.session?.started) return
-    if (slot.session.position > high) slot.logEnd.cut(high)
-    slot.session.cut(low, high)
+    const holding = this.#holdings.get(keyOf({ topic, partition }))
+    if (!holding?.session?.started) return
+    if (holding.session.position > high) holding.logEnd.cut(high)
+    holding.session.cut(low, high)
   }
 
   gone(tp: TopicPartition, error: Error): void {
-    this.#slots.get(keyOf(tp))?.session?.end('fetch', error)
+    this.#holdings.get(keyOf(tp))?.session?.end('fetch', error)
   }
 
   async leave(finishMs = this.#options.drainMs): Promise<void> {
@@ -197,8 +197,8 @@ export class Ownership implements GroupEvents, Membership {
     await this.#finish(finishMs)
     this.#tellUncommitted()
     await this.#leaveGroup()
-    for (const slot of this.#slots.values()) this.#close(slot)
-    this.#slots.clear()
+    for (const holding of this.#holdings.values()) this.#close(holding)
+    this.#holdings.clear()
     this.#options.listener.shareChanged?.()
   }
 
@@ -214,7 +214,7 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   #tellUncommitted(): void {
-    const count = [...this.#slots.values()].reduce((sum, { tp }) => sum + this.#ledger(tp).size, 0)
+    const count = [...this.#holdings.values()].reduce((sum, { tp }) => sum + this.#ledger(tp).size, 0)
     if (count === 0) return
     const message = `what came of ${count} requests could not be committed in time: the next owner takes them for in doubt`
     this.#options.telemetry.emit('bus.log', { level: 'warn', message })
@@ -226,16 +226,16 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   async #each(action: (session: PartitionSession) => Promise<void>): Promise<void> {
-    await Promise.all([...this.#slots.values()].map(({ session }) => session && action(session)))
+    await Promise.all([...this.#holdings.values()].map(({ session }) => session && action(session)))
   }
 
   /** Tells whether a POST for a partition owned is in flight, or its outcome not committed yet. */
   #awaitsOutcomes(): boolean {
-    return [...this.#slots.values()].some(({ tp }) => this.#ledger(tp).size > 0)
+    return [...this.#holdings.values()].some(({ tp }) => this.#ledger(tp).size > 0)
   }
 
   #take(tp: TopicPartition): void {
-    const slot: Slot = {
+    const holding: Holding = {
       tp,
       driver: null,
       session: null,
@@ -245,78 +245,78 @@ export class Ownership implements GroupEvents, Membership {
       logEnd: new LogEnd(this.#options.clock),
       cancelReopening: () => {},
     }
-    this.#slots.set(keyOf(tp), slot)
+    this.#holdings.set(keyOf(tp), holding)
     this.#group.partition(tp).pause()
-    this.#queueOpening(slot)
+    this.#queueOpening(holding)
   }
 
-  #queueOpening(slot: Slot): void {
+  #queueOpening(holding: Holding): void {
     if (this.#group.shared)
-      void this.#open(slot) // they are one take-over for the brokers
-    else void this.#opening(() => this.#open(slot))
+      void this.#open(holding) // they are one take-over for the brokers
+    else void this.#opening(() => this.#open(holding))
   }
 
-  async #open(slot: Slot): Promise<void> {
-    const awaits = this.#ledger(slot.tp).size > 0
-    if (!this.#owns(slot) || (this.#leaving && !awaits)) return
+  async #open(holding: Holding): Promise<void> {
+    const awaits = this.#ledger(holding.tp).size > 0
+    if (!this.#owns(holding) || (this.#leaving && !awaits)) return
     const { clock, listener, telemetry } = this.#options
     const started = clock.monotonic()
     const leased = () => clock.monotonic() < this.#group.member.leaseUntil
     const finishing = () => this.#leaving || (this.#joining && awaits)
     if (!leased() && !finishing()) {
-      this.#reopen(slot, reopenAfterLoss) // perhaps it has another owner, who is not to be fenced
+      this.#reopen(holding, reopenAfterLoss) // perhaps it has another owner, who is not to be fenced
       return
     }
-    slot.apart = this.#group.shared === null || !leased() // the group may not know this process any more
-    const driver = this.#group.partition(slot.tp, slot.apart ? 'apart' : undefined)
-    const cycle = slot.apart ? this.#ownCycle(driver, error => session.end('commit', error)) : this.#sharedCycle()
+    holding.apart = this.#group.shared === null || !leased() // the group may not know this process any more
+    const driver = this.#group.partition(holding.tp, holding.apart ? 'apart' : undefined)
+    const cycle = holding.apart ? this.#ownCycle(driver, error => session.end('commit', error)) : this.#sharedCycle()
     const session: PartitionSession = new PartitionSession({
-      ...slot.tp,
+      ...holding.tp,
       cycle,
       driver,
       listener,
       clock,
-      ledger: this.#ledger(slot.tp),
+      ledger: this.#ledger(holding.tp),
       tag: this.#tag,
-      lookBack: this.#options.lookBack?.(slot.tp.topic) ?? 0,
+      lookBack: this.#options.lookBack?.(holding.tp.topic) ?? 0,
       leased,
       finishing,
       backlog: this.#backlog.share(),
-      startAt: low => this.#firstStart.offsetOf(slot.tp, low),
-      shortTo: (end, high) => slot.logEnd.shortTo(end, high),
+      startAt: low => this.#firstStart.offsetOf(holding.tp, low),
+      shortTo: (end, high) => holding.logEnd.shortTo(end, high),
       lookBackMs: this.#options.lookBackMs ?? Number.POSITIVE_INFINITY,
-      dataLost: count => this.#dataLost(slot.tp, count),
-      foundSeq: slot.foundSeq,
-      confirmed: slot.confirmed,
+      dataLost: count => this.#dataLost(holding.tp, count),
+      foundSeq: holding.foundSeq,
+      confirmed: holding.confirmed,
       committed: (records, windowUsed, checkpoint) => {
-        slot.confirmed = checkpoint
-        if (slot.session === session) slot.logEnd.told() // else it is the last one of the session that found the cut
-        telemetry.emit('cycle.committed', { ...slot.tp, records, windowUsed })
+        holding.confirmed = checkpoint
+        if (holding.session === session) holding.logEnd.told() // else it is the last one of the session that found the cut
+        telemetry.emit('cycle.committed', { ...holding.tp, records, windowUsed })
       },
-      lost: (stage, error) => this.#lost(slot, stage, error),
+      lost: (stage, error) => this.#lost(holding, stage, error),
     })
-    slot.driver = driver
-    slot.session = session
+    holding.driver = driver
+    holding.session = session
     if (this.#joining || this.#leaving) void session.quiesce(0) // held like the others
     try {
       await session.start()
       if (!session.alive) return
-      slot.foundSeq ??= session.foundSeq
-      slot.logEnd.begun(session.highWatermark)
+      holding.foundSeq ??= session.foundSeq
+      holding.logEnd.begun(session.highWatermark)
       const took = (clock.monotonic() - started) / 1000
       const { position: offset, doubtsTakenOver: inDoubt, stale } = session
-      telemetry.emit('session.opened', { ...slot.tp, offset, inDoubt, stale, took })
+      telemetry.emit('session.opened', { ...holding.tp, offset, inDoubt, stale, took })
     } catch (error) {
       if (!session.alive) return
-      telemetry.emit('session.openFailed', { ...slot.tp, error: error as Error })
-      this.#reopen(slot, reopenAfterFailure)
+      telemetry.emit('session.openFailed', { ...holding.tp, error: error as Error })
+      this.#reopen(holding, reopenAfterFailure)
     }
   }
 
   #ownCycle(driver: PartitionDriver, failed: (error: Error) => void): CommitCycle {
     return new CommitCycle({
       clock: this.#options.clock,
-      interval: () => Math.max(leastCommitInterval, commitIntervalPerSession * this.#slots.size),
+      interval: () => Math.max(leastCommitInterval, commitIntervalPerSession * this.#holdings.size),
       transact: ([part]) => this.#timed([part!], () => driver.commit(part!.records, part!.offset, part!.metadata)),
       failed,
     })
@@ -346,26 +346,26 @@ export class Ownership implements GroupEvents, Membership {
     const first = clock.monotonic() - this.#failedAt > lastFailureMs
     this.#failedAt = clock.monotonic()
     this.#cycle = null
-    const together = [...this.#slots.values()].filter(({ apart }) => !apart)
+    const together = [...this.#holdings.values()].filter(({ apart }) => !apart)
     for (const { session } of together) session?.end('commit', error)
-    if (first) for (const slot of together) if (!slot.session) this.#reopen(slot, 0)
+    if (first) for (const holding of together) if (!holding.session) this.#reopen(holding, 0)
   }
 
-  #lost(slot: Slot, stage: SessionStage, error: Error): void {
-    this.#options.telemetry.emit('session.lost', { ...slot.tp, stage, error })
-    if (this.#owns(slot)) this.#reopen(slot, reopenAfterLoss)
+  #lost(holding: Holding, stage: SessionStage, error: Error): void {
+    this.#options.telemetry.emit('session.lost', { ...holding.tp, stage, error })
+    if (this.#owns(holding)) this.#reopen(holding, reopenAfterLoss)
   }
 
-  #reopen(slot: Slot, ms: number): void {
-    this.#close(slot)
-    slot.cancelReopening = this.#options.clock.after(ms, () => this.#queueOpening(slot))
+  #reopen(holding: Holding, ms: number): void {
+    this.#close(holding)
+    holding.cancelReopening = this.#options.clock.after(ms, () => this.#queueOpening(holding))
   }
 
-  #close(slot: Slot): void {
-    const { session, driver } = slot
-    slot.cancelReopening()
-    slot.session = null
-    slot.driver = null
+  #close(holding: Holding): void {
+    const { session, driver } = holding
+    holding.cancelReopening()
+    holding.session = null
+    holding.driver = null
     session?.close()
     if (session?.started) {
       try {
@@ -373,14 +373,14 @@ export class Ownership implements GroupEvents, Membership {
       } catch (error) {
         this.#options.listener.fatal(error as Error) // nobody awaits this: the process would end without a word of it
       }
-      this.#options.telemetry.emit('session.closed', slot.tp)
+      this.#options.telemetry.emit('session.closed', holding.tp)
     }
     driver?.pause() // else its records would be fetched for nobody
     void driver?.release()
   }
 
-  #owns(slot: Slot): boolean {
-    return this.#slots.get(keyOf(slot.tp)) === slot
+  #owns(holding: Holding): boolean {
+    return this.#holdings.get(keyOf(holding.tp)) === holding
   }
 
   #ledger(tp: TopicPartition): Ledger {
