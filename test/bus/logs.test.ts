@@ -63,7 +63,7 @@ test('a log whose ends two ask for at once is named once, since brokers refuse o
   expect(brokers.of('ListOffsets').map(({ request }) => request.tps)).toEqual([[tp], [tp]])
 })
 
-/** What is gathered leaves a turn of the event loop later, before its answer can set a timer. */
+/** Lets time pass in steps: the event loop has to turn before a gathered question is asked, whose answer sets a timer. */
 async function passInSteps(clock: ManualClock, ms: number): Promise<void> {
   for (let step = 0; step < 100; step++) await clock.pass(ms / 100)
 }

@@ -128,17 +128,13 @@ export class Logs {
   async #afresh<T>(ask: () => Promise<T>): Promise<T> {
     const { brokers, clock } = this.#options
     const begun = clock.monotonic()
-    try {
-      return await ask()
-    } catch {
-      await brokers.refresh()
-    }
-    for (let attempt = 1; ; attempt++) {
+    for (let failures = 0; ; failures++) {
       try {
         return await ask()
       } catch (error) {
-        if (this.#trouble.closed || !passes(error) || clock.monotonic() - begun > lastingMs) throw error
-        await this.#trouble.rest(attempt)
+        if (failures === 0) await brokers.refresh()
+        else if (this.#trouble.closed || !passes(error) || clock.monotonic() - begun > lastingMs) throw error
+        else await this.#trouble.rest(failures)
       }
     }
   }
