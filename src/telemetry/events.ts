@@ -76,7 +76,7 @@ export interface Events {
   'session.lost': { topic: string; partition: number; stage: SessionStage; error: Error }
   /** This process does not work on the partition any more. */
   'session.closed': { topic: string; partition: number }
-  /** A partition could not be opened, which is tried again. */
+  /** A partition could not be opened, which is tried again. Each cause is told once until it is open. */
   'session.openFailed': { topic: string; partition: number; error: Error }
   /** The progress of one partition was committed. `windowUsed` is the used share of its window. */
   'cycle.committed': { topic: string; partition: number; records: number; windowUsed: number }

@@ -409,8 +409,25 @@ describe('opening', () => {
       expect(drivers[0]).toHaveLength(before + 1)
     }
     await acquire([0])
-    expect(told).toEqual([...Array(20).fill('session.openFailed 0'), 'session.opened 0'])
+    expect(told).toEqual(['session.openFailed 0', 'session.opened 0'])
     expect(listener.session().open).toBe(true)
+  })
+
+  test('tells each cause of a failure once, and again after it was open', async () => {
+    const { clock, assign, acquire, listener, commit, told } = await buildGroup(1)
+    const failWith = async (cause: string) => {
+      await acquire([0], new Error(cause))
+      await clock.pass(500)
+    }
+    await assign(0)
+    for (const cause of ['away', 'refused', 'away', 'refused']) await failWith(cause)
+    await acquire([0])
+    expect(told).toEqual(['session.openFailed 0', 'session.openFailed 0', 'session.opened 0'])
+    listener.session().settle(0, [buildRecord('results', '0')])
+    await commit(0, 'failed')
+    await clock.pass(200)
+    await failWith('away')
+    expect(told.slice(3)).toEqual(['session.lost 0', 'session.closed 0', 'session.openFailed 0'])
   })
 
   test('a checkpoint of another program is told as the reason, and looked at again later', async () => {

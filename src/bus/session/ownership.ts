@@ -53,6 +53,8 @@ interface Holding {
   /** The last commit that was confirmed since then. */
   confirmed: Committed | null
   logEnd: LogEnd
+  /** What has kept it from being opened, since it was open last. */
+  told: Set<string>
   cancelReopening: () => void
 }
 
@@ -243,6 +245,7 @@ export class Ownership implements GroupEvents, Membership {
       foundSeq: null,
       confirmed: null,
       logEnd: new LogEnd(this.#options.clock),
+      told: new Set(),
       cancelReopening: () => {},
     }
     this.#holdings.set(keyOf(tp), holding)
@@ -303,14 +306,22 @@ export class Ownership implements GroupEvents, Membership {
       if (!session.alive) return
       holding.foundSeq ??= session.foundSeq
       holding.logEnd.begun(session.highWatermark)
+      holding.told.clear()
       const took = (clock.monotonic() - started) / 1000
       const { position: offset, doubtsTakenOver: inDoubt, stale } = session
       telemetry.emit('session.opened', { ...holding.tp, offset, inDoubt, stale, took })
     } catch (error) {
       if (!session.alive) return
-      telemetry.emit('session.openFailed', { ...holding.tp, error: error as Error })
+      this.#tell(holding, error as Error)
       this.#reopen(holding, reopenAfterFailure)
     }
+  }
+
+  /** Tells each cause once, since a coordinator that is away can keep hundreds of partitions from being opened for minutes. */
+  #tell({ tp, told }: Holding, error: Error): void {
+    if (told.has(error.message)) return
+    told.add(error.message)
+    this.#options.telemetry.emit('session.openFailed', { ...tp, error })
   }
 
   #ownCycle(driver: PartitionDriver, failed: (error: Error) => void): CommitCycle {
