@@ -70,12 +70,16 @@ export class Account {
     return this.#learnt.limit(this.#clock.monotonic())
   }
 
-  /** Milliseconds until a request may leave: 0 when now, Infinity while a probe is on its way. */
-  wait(carries: Load = 'commands'): number {
+  /**
+   * Milliseconds until a request may leave: 0 when now, Infinity while a probe is on its way.
+   * @param wanted operations that it is to carry
+   */
+  wait(carries: Load = 'commands', wanted = 1): number {
     const now = this.#clock.monotonic()
-    const wait = this.limiter?.wait(now) ?? 0
+    const admission = this.gate.admission(now, carries === 'suspect')
+    const wait = this.limiter?.wait(now, Math.min(wanted, admission.operations)) ?? 0
     if (wait > 0) this.#waitsSince ??= now
-    return Math.max(this.gate.admission(now, carries === 'suspect').wait, wait)
+    return Math.max(admission.wait, wait)
   }
 
   /** Tells whether a request may leave now. Unlike `wait` it is no one's asking for leave. */
@@ -118,15 +122,19 @@ export class Account {
     this.gate.withdraw(probe)
   }
 
-  /** Learns from what a request came to. */
-  observe(leave: Leave, classified: Classified): void {
+  /**
+   * Learns from what a request came to.
+   * @param again throttled items of commands that were throttled before, which says nothing of the rate
+   */
+  observe(leave: Leave, classified: Classified, again = 0): void {
     this.answered(leave)
+    const now = this.#clock.monotonic()
     const items = 'items' in classified ? classified.items : []
     const throttled = items.filter(isThrottled).length
-    if (classified.outcome === 'answered') this.#learnt.passed(items.length - throttled, this.#clock.monotonic())
-    if (throttled === 0 || throttled < items.length) this.#learn(leave, classified) // else nothing has passed
+    if (classified.outcome === 'answered') this.#learnt.passed(items.length - throttled, leave.begunAt ?? now, now)
+    const areFew = throttled === again || this.#learnt.refused(throttled - again, now)
+    if (areFew || throttled < items.length) this.#learn(leave, classified) // else nothing has passed
     if (throttled === 0) return
-    const areFew = this.#learnt.refused(throttled, this.#clock.monotonic()) && !leave.probe
     if (areFew) this.#telemetry.emit('gateway.retry', { reason: 'throttled', count: throttled })
     else this.#pause({ ...leave, operations: throttled }, 'throttled', 'operations above the rate')
   }
@@ -205,7 +213,7 @@ export function shareRates(
   for (const { limiter } of accounts.values()) limiter?.setShare(total > 0 ? owned / total : 0, now)
 }
 
-const isThrottled = (answer: ItemAnswer): boolean => answer.kind === 'refused' && answer.code === 'THROTTLED'
+export const isThrottled = (answer: ItemAnswer): boolean => answer.kind === 'refused' && answer.code === 'THROTTLED'
 
 /** Tells whether every item could be told by its id, whatever else was wrong with the answer. */
 function isDecided(classified: Classified): boolean {

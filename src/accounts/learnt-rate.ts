@@ -1,15 +1,24 @@
-/** Part of the rate that is left after a throttling answer. */
+/** Part of the rate that is left after a throttling answer, and after one where nothing has passed since the last. */
 const decrease = 0.7
+const decreaseAtNothing = 0.5
 /** Seconds until what was taken is added again; at least so many operations a second are added each second. */
 const recovery = 10
 const leastIncrease = 1
 /** What was learnt counts no more when nothing was throttled for so long: the gateway may allow far more by then. */
 const forgottenMs = 60_000
+/** One throttling answer within so long tells nothing: others use the gateway, too. */
+const strayMs = 10_000
 /**
- * Where no more of the last second's operations were throttled than this part, the rate is not why: gateways throttle
- * single recipients, too, however slowly they are sent to.
+ * Where no more of the last second's operations were throttled than this part, or than one, the rate is not why: gateways
+ * throttle single recipients, too, however slowly they are sent to.
  */
 const fewPart = 1 / 10
+/** Slowing down to this part of a rate, or less, is in vain where at least this part of what was throttled before still is. */
+const much = 0.8
+/** So much more than what slowing down did not help against is borne, for so long; a gateway that throttles more is asked too much. */
+const margin = 1.25
+const borneMs = 60_000
+const mostBorne = 9 / 10
 const secondMs = 1_000
 const steps = 10
 
@@ -24,12 +33,17 @@ export class LearntRate {
   /** Right after the last decrease. */
   #base = Number.POSITIVE_INFINITY
   #increase = 0
-  /** Monotonic milliseconds. */
-  #decreasedAt = Number.NEGATIVE_INFINITY
+  /** When the last throttling answer counted, and when the first operations passed that were sent after it, in monotonic milliseconds. */
+  #throttledAt = Number.NEGATIVE_INFINITY
+  #passedAt: number | null = null
+  /** Before the last decrease: the rate, and the part of the operations that was throttled. */
+  #before = { rate: 0, part: 0 }
+  /** The part that may be throttled without being told of the rate, and until when. */
+  #borne = { part: fewPart, until: Number.NEGATIVE_INFINITY }
 
-  /** Operations a second, one at least; Infinity: nothing is known. */
+  /** Operations a second, one at least; Infinity: nothing is known. It rises from the time on when something passes. */
   limit(now: number): number {
-    const since = now - this.#decreasedAt
+    const since = this.#passedAt === null ? 0 : now - this.#passedAt
     return since > forgottenMs ? Number.POSITIVE_INFINITY : this.#base + (this.#increase * since) / secondMs
   }
 
@@ -38,26 +52,46 @@ export class LearntRate {
     this.#sent.add(operations, now)
   }
 
-  /** Operations were answered that were not throttled. */
-  passed(operations: number, now: number): void {
+  /** Operations were answered that were not throttled. @param begunAt when they were sent */
+  passed(operations: number, begunAt: number, now: number): void {
     this.#passed.add(operations, now)
+    if (operations > 0 && begunAt > this.#throttledAt) this.#passedAt ??= now
   }
 
   /** Operations were answered that were throttled. @returns whether so few were lately that the rate is not why */
   refused(operations: number, now: number): boolean {
     this.#refused.add(operations, now)
-    const refused = this.#refused.count(now)
-    return refused <= fewPart * (this.#passed.count(now) + refused)
+    const bearable = now < this.#borne.until ? this.#borne.part : fewPart
+    return this.#refused.count(now) <= 1 || this.#partRefused(now) <= bearable
   }
 
-  /** A request of so many operations was throttled, in part at least. One from before the last decrease says nothing new. */
+  /** A request of so many operations was throttled, in part at least. One from before the last time says nothing new. */
   throttled(operations: number, begunAt: number, now: number): void {
-    if (begunAt <= this.#decreasedAt) return
+    if (begunAt <= this.#throttledAt) return
+    const limit = this.limit(now)
+    const isStray = limit === Number.POSITIVE_INFINITY && now - this.#throttledAt > strayMs
+    const hasNothingPassed = this.#passedAt === null && limit !== Number.POSITIVE_INFINITY
+    this.#throttledAt = now
+    this.#passedAt = null
+    const part = this.#partRefused(now)
+    const isAlike = part > 0 && part >= much * this.#before.part
+    const isInVain = isAlike && part * margin <= mostBorne && limit <= much * this.#before.rate
+    if (isInVain) this.#borne = { part: part * margin, until: now + borneMs }
+    if (isStray || isInVain) {
+      this.#base = Number.POSITIVE_INFINITY
+      return
+    }
     const seen = this.#passed.count(now) || this.#sent.count(now) || operations
-    const rate = Math.max(1, Math.min(this.limit(now), seen))
-    this.#base = Math.max(1, rate * decrease)
+    const rate = Math.max(1, Math.min(limit, seen))
+    this.#before = { rate, part }
+    this.#base = Math.max(1, rate * (hasNothingPassed ? decreaseAtNothing : decrease))
     this.#increase = Math.max(leastIncrease, (rate * (1 - decrease)) / recovery)
-    this.#decreasedAt = now
+  }
+
+  /** The part of the last second's answers that were throttling single operations. */
+  #partRefused(now: number): number {
+    const refused = this.#refused.count(now)
+    return refused === 0 ? 0 : refused / (this.#passed.count(now) + refused)
   }
 }
 

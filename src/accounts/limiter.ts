@@ -7,6 +7,8 @@
 /** What is still uncertain must not make two seconds overlap. */
 const marginMs = 20
 const secondMs = 1000
+/** Requests that wait for the rate carry this part of a second's operations at least, so that they do not become ever smaller. */
+const leastPart = 1 / 4
 /** How much of the way the usual time of an answer rises towards a longer one; it falls at once. */
 const rise = 0.02
 
@@ -58,14 +60,30 @@ export class RateLimiter {
     return Math.max(0, this.#perWindow(now) - this.#used)
   }
 
-  /** Milliseconds until something may be granted, as far as can be told now; 0 when now, Infinity without a share. */
-  wait(now: number): number {
-    if (this.available(now) > 0) return 0
+  /**
+   * Milliseconds until something may be granted, as far as can be told now; 0 when now, Infinity without a share.
+   * @param wanted operations; a part of the rate is enough
+   */
+  wait(now: number, wanted = 1): number {
+    const enough = Math.min(wanted, Math.max(1, Math.floor(this.#perWindow(now) * leastPart)))
+    const available = this.available(now)
+    if (available >= enough) return 0
     if (this.#nextShare === 0) return Number.POSITIVE_INFINITY
     if (this.#perWindow(now) === 0) return Math.max(1, this.#shareRisesAt - now)
     const shareRises = this.#nextShare > this.#share ? this.#shareRisesAt : Number.POSITIVE_INFINITY
-    const first = Math.min(shareRises, ...this.#grants.map(grant => this.#endOf(grant, now)))
+    const first = Math.min(shareRises, this.#freesAt(enough - available, now))
     return Math.max(1, Math.min(first - now, this.#windowMs(now))) // what has not begun ends no earlier than if it began now
+  }
+
+  /** Tells when grants of so many operations will be out of the window. */
+  #freesAt(operations: number, now: number): number {
+    const grants = this.#grants.map(grant => ({ endsAt: this.#endOf(grant, now), operations: grant.operations }))
+    let missing = operations
+    for (const grant of grants.sort((a, b) => a.endsAt - b.endsAt)) {
+      missing -= grant.operations
+      if (missing <= 0) return grant.endsAt
+    }
+    return Number.POSITIVE_INFINITY
   }
 
   grant(operations: number): Grant {

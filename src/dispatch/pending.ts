@@ -39,7 +39,7 @@ export interface Pending {
   readyAt: number
   /** Monotonic milliseconds: since when it waits for others in its envelope, be it at its broker. */
   lingersSince: number
-  /** How often it was throttled while others of its account passed. Missing: never. */
+  /** How often it was throttled by itself. Missing: never. */
   throttled?: number
   /** POSTs made that may have reached the gateway. */
   attempts: number

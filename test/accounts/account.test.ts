@@ -75,12 +75,27 @@ describe('an account', () => {
 describe('operations above the rate', () => {
   test('pause the account while the others are sent, for a short while each time', async () => {
     const { account, clock, request } = buildAccount()
-    for (let i = 0; i < 4; i++) {
-      request(itemsAnswer(sentItem(1), throttled(2)))
+    for (let i = 0; i < 2; i++) {
+      request(...Array<Answer>(2).fill(itemsAnswer(sentItem(1), throttled(2))))
       expect(account.wait()).toBeGreaterThanOrEqual(500)
       expect(account.wait()).toBeLessThanOrEqual(1_020) // one operation a second is what is left at least
       await clock.pass(1_020)
     }
+  })
+
+  test('do not pause it where there is but one, or all were throttled before', () => {
+    const { account, heard, request } = buildAccount()
+    request(itemsAnswer(throttled(1)))
+    const leave = account.leave(3)
+    account.begun(leave)
+    const items = [throttled(1), throttled(2), throttled(3)].map(() => ({
+      kind: 'refused' as const,
+      code: 'THROTTLED' as const,
+      error: 'Too many requests',
+    }))
+    account.observe(leave, { outcome: 'answered', items }, 3)
+    expect(account.wait()).toBe(0)
+    expect(heard.map(([name]) => name)).toEqual(['gateway.retry', 'gateway.retry'])
   })
 
   test('pause it for longer each time when none is sent', async () => {

@@ -8,9 +8,16 @@ function sending(operations: number, passing = operations) {
   const rate = new LearntRate()
   for (let now = 0; now < 10 * second; now += 100) {
     rate.sent(operations / 10, now)
-    rate.passed(passing / 10, now)
+    rate.passed(passing / 10, now, now)
   }
   return { rate, now: 10 * second - 1 }
+}
+
+/** The same account, which was throttled once already, half a second ago. */
+function throttledBefore(operations: number, passing = operations) {
+  const { rate, now } = sending(operations, passing)
+  rate.throttled(10, now - 520, now - 500)
+  return { rate, now }
 }
 
 describe('what the gateway allows', () => {
@@ -19,46 +26,80 @@ describe('what the gateway allows', () => {
     expect(rate.limit(now)).toBe(Number.POSITIVE_INFINITY)
   })
 
+  test('is not told by one throttling answer in ten seconds', () => {
+    const { rate, now } = sending(100)
+    for (const at of [now, now + 11 * second, now + 22 * second]) {
+      rate.throttled(10, at - 20, at)
+      expect(rate.limit(at)).toBe(Number.POSITIVE_INFINITY)
+    }
+  })
+
   test('is taken for less than what passed when it throttled', () => {
-    const { rate, now } = sending(5_000, 100)
+    const { rate, now } = throttledBefore(5_000, 100)
     rate.throttled(10, now - 20, now)
     expect(rate.limit(now)).toBeCloseTo(70)
   })
 
   test('is taken for less than what was sent, where nothing passed', () => {
-    const { rate, now } = sending(5_000, 0)
+    const { rate, now } = throttledBefore(5_000, 0)
     rate.throttled(10, now - 20, now)
     expect(rate.limit(now)).toBeCloseTo(3_500)
   })
 
-  test('is tried for more as time goes: after ten seconds for as much as before', () => {
-    const { rate, now } = sending(100)
+  test('is tried for more as time goes: ten seconds after something has passed for as much as before', () => {
+    const { rate, now } = throttledBefore(100)
     rate.throttled(10, now - 20, now)
-    expect(rate.limit(now + 5 * second)).toBeCloseTo(85)
-    expect(rate.limit(now + 10 * second)).toBeCloseTo(100)
-    expect(rate.limit(now + 20 * second)).toBeCloseTo(130)
+    expect(rate.limit(now + 30 * second)).toBeCloseTo(70)
+    const passedAt = now + 30 * second
+    rate.passed(1, passedAt - 20, passedAt)
+    expect(rate.limit(passedAt + 5 * second)).toBeCloseTo(85)
+    expect(rate.limit(passedAt + 10 * second)).toBeCloseTo(100)
+    expect(rate.limit(passedAt + 20 * second)).toBeCloseTo(130)
   })
 
   test('falls once for all requests that were under way, and again for one that began later', () => {
-    const { rate, now } = sending(100)
+    const { rate, now } = throttledBefore(100)
     for (const begunAt of [now - 30, now - 20, now - 10]) rate.throttled(10, begunAt, now)
     expect(rate.limit(now)).toBeCloseTo(70)
-    rate.passed(60, now + 500)
+    rate.passed(60, now + 480, now + 500)
     rate.throttled(10, now + 400, now + 1_300)
     expect(rate.limit(now + 1_300)).toBeCloseTo(42)
   })
 
+  test('falls by half where nothing has passed since it fell', () => {
+    const { rate, now } = throttledBefore(100)
+    rate.throttled(10, now - 20, now)
+    rate.throttled(100, now + 1_500, now + 1_520)
+    expect(rate.limit(now + 1_520)).toBeCloseTo(35)
+  })
+
   test('never falls below one operation a second, and rises by one at least', () => {
-    const { rate, now } = sending(1)
+    const { rate, now } = throttledBefore(1)
     for (let i = 0; i < 10; i++) rate.throttled(1, now + i, now + i + 0.5)
     expect(rate.limit(now + 10)).toBeGreaterThanOrEqual(1)
+    rate.passed(1, now + 20, now + 40)
     expect(rate.limit(now + 10 * second)).toBeGreaterThanOrEqual(10)
   })
 
-  test('is unknown again when nothing was throttled for a minute', () => {
-    const { rate, now } = sending(100)
+  test('is unknown again when all has passed for a minute', () => {
+    const { rate, now } = throttledBefore(100)
     rate.throttled(10, now - 20, now)
+    rate.passed(1, now + 10, now + 20)
     expect(rate.limit(now + 60 * second)).toBeLessThan(1_000)
     expect(rate.limit(now + 61 * second)).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  test('is not told by what is throttled as much after slowing down, for a minute', () => {
+    const { rate, now } = throttledBefore(100)
+    const halfThrottled = (at: number) => {
+      rate.passed(50, at - 20, at)
+      return rate.refused(50, at)
+    }
+    expect(halfThrottled(now)).toBe(false)
+    rate.throttled(50, now - 20, now)
+    expect(halfThrottled(now + 2 * second)).toBe(false)
+    rate.throttled(50, now + 2 * second - 20, now + 2 * second)
+    expect(rate.limit(now + 2 * second)).toBe(Number.POSITIVE_INFINITY)
+    expect([halfThrottled(now + 4 * second), halfThrottled(now + 63 * second)]).toEqual([true, false])
   })
 })

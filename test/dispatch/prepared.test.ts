@@ -229,7 +229,9 @@ describe('an envelope that is prepared and waits for a slot', () => {
     const outcomesOfEnvelopes: string[] = []
     telemetry.on('envelope.finished', ({ outcome }) => outcomesOfEnvelopes.push(outcome))
     put('bulk', [...commands(6, 2, { deadline: clock.now() + 5_000 }), ...commands(8, 3)])
-    await pass(40_000)
+    await pass(11_000)
+    expect((await results()).map(({ id, outcome }) => `${id} ${outcome}`)).toEqual(['6 EXPIRED', '7 EXPIRED'])
+    await pass(29_000)
     expect(posts).toHaveLength(3)
     expect(sent('default').filter(id => id > 5 && id < urgentIds)).toEqual([8, 9, 10])
     expect(outcomesOfEnvelopes).toEqual(['answered', 'answered', 'answered']) // it gave up no slot for that

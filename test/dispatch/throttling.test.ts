@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/answer.ts'
-import { buildCommand } from '../support/commands.ts'
+import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { buildPause } from '../support/pauses.ts'
 import { buildSending, type Post, type SendingOptions } from '../support/sending.ts'
 
@@ -103,9 +103,80 @@ describe('an account that the gateway throttles', () => {
   })
 })
 
+describe('a gateway that refuses envelopes larger than it allows a second', () => {
+  test.each([2, 10, 50])('gets smaller ones, and the messages: %i', async limit => {
+    const { put, pass, passedIn } = await throttling(limit, 'HTTP 429')
+    put('bulk', commands(1, 2_000))
+    await pass(3 * 60_000, 100)
+    expect(passedIn(0, 3 * 60_000)).toBeGreaterThan(30 * limit)
+  })
+
+  test('is not sent less for a stray refusal in a quiet time', async () => {
+    let isStray = false
+    const { put, pass, posts } = await buildSending({
+      answers: ({ ids }) => {
+        const refused = isStray
+        isStray = false
+        const data = ids.map(id => ({ success: true, data: { id, msg_id: id } }))
+        const body = refused ? '' : JSON.stringify({ success: true, data })
+        return { kind: 'response', status: refused ? 429 : 200, retryAfterMs: null, body }
+      },
+    })
+    isStray = true
+    put('bulk', commands(1, 1))
+    await pass(2_000)
+    put('bulk', commands(2, 3_000))
+    await pass(2_000)
+    expect(posts.flatMap(({ ids }) => ids)).toHaveLength(3_002)
+  })
+
+  test('gets full envelopes where it counts requests', async () => {
+    const requests: number[] = []
+    const { put, pass, posts } = await buildSending({
+      answers: ({ ids, at }) => {
+        const refused = requests.filter(one => one > at - 1_000).length >= 5
+        if (!refused) requests.push(at)
+        const data = ids.map(id => ({ success: true, data: { id, msg_id: id } }))
+        const body = refused ? '' : JSON.stringify({ success: true, data })
+        return { kind: 'response', status: refused ? 429 : 200, retryAfterMs: null, body }
+      },
+    })
+    put('bulk', commands(1, 6_000))
+    await pass(20_000, 50)
+    const sizes = posts.slice(-20).map(({ ids }) => ids.length)
+    expect(sizes.reduce((sum, size) => sum + size, 0) / sizes.length).toBeGreaterThan(50)
+  })
+})
+
 describe('a recipient that the gateway throttles, however slowly its account is sent to', () => {
   const refusal = (id: number) => ({ success: false, error: 'Too many requests', data: { id } })
   const acceptance = (id: number) => ({ success: true, data: { id, msg_id: id } })
+
+  test('stops nobody else, though it comes alone and all the time', async () => {
+    const answers = ({ ids }: Post): Answer => {
+      const data = ids.map(id => (id === 7 ? refusal(id) : acceptance(id)))
+      return { kind: 'response', status: 200, retryAfterMs: null, body: JSON.stringify({ success: true, data }) }
+    }
+    const { put, pass, results } = await buildSending({ answers, partitions: 2 })
+    put('bulk', [buildCommandOf('call/otp', { id: 7n })], 0)
+    await pass(1_000)
+    for (let i = 0; i < 60; i++) {
+      put('bulk', commands(1_000 + i * 100, 100), 1)
+      await pass(1_000, 50)
+    }
+    expect((await results()).length).toBeGreaterThan(5_800)
+  })
+
+  test.each([0.12, 0.5])('slows nobody down, though it is as many as this part of all: %f', async part => {
+    const answers = ({ ids }: Post): Answer => {
+      const data = ids.map(id => (id % 100 < part * 100 ? refusal(id) : acceptance(id)))
+      return { kind: 'response', status: 200, retryAfterMs: null, body: JSON.stringify({ success: true, data }) }
+    }
+    const { put, pass, results } = await buildSending({ answers })
+    put('bulk', commands(1, 4_000))
+    await pass(20_000, 50)
+    expect(await results()).toHaveLength(4_000 * (1 - part))
+  })
 
   /** The gateway throttles each id that is divisible by a hundred, so often. */
   async function throttlingSome(times: number) {

@@ -6,6 +6,9 @@ import type { EnvelopeBounds } from './rotation.ts'
 import { Suspects } from './suspects.ts'
 import { Tenants } from './tenants.ts'
 
+/** What is packed in ways of its own. */
+type Kind = 'halves' | 'alone' | 'batched'
+
 /** The commands of one account in one lane that wait in memory to be packed, of all the lane's partitions. */
 export class LaneQueue {
   readonly #batched: Tenants
@@ -13,6 +16,8 @@ export class LaneQueue {
   readonly #alone: Tenants
   /** Halves of an envelope that was refused as a whole: each goes out as it is. */
   #halves: Pending[][] = []
+  /** Envelopes of these are packed in turn, so that none waits for all of another kind. */
+  readonly #turns: Kind[] = ['halves', 'alone', 'batched']
   /** Commands that are not ready yet, those first that are ready first. */
   #later: Pending[] = []
   /** Refused each by itself, nobody knows why: they go out again alone, when `suspects` says so. */
@@ -93,7 +98,18 @@ export class LaneQueue {
 
   /** Tells whether the next envelope is a half. */
   get nextIsHalf(): boolean {
-    return this.#halves.length > 0
+    return this.#next === 'halves'
+  }
+
+  /** Tells how many may be packed into the next envelope, if it takes as many. */
+  get nextLength(): number {
+    const next = this.#next
+    return next === 'halves' ? this.#halves[0]!.length : next === 'alone' ? 1 : this.#batched.length
+  }
+
+  get #next(): Kind | undefined {
+    const lengths = { halves: this.#halves.length, alone: this.#alone.length, batched: this.#batched.length }
+    return this.#turns.find(kind => lengths[kind] > 0)
   }
 
   /**
@@ -160,9 +176,12 @@ export class LaneQueue {
 
   /** Takes the next envelope, without suspects; `accept` may dispose of a command instead of having it packed. */
   pack(bounds: EnvelopeBounds, accept: (pending: Pending) => boolean): Pending[] {
-    const half = this.#halves.shift()
-    if (half) return this.#packHalf(half, bounds, accept)
-    return this.#alone.length > 0
+    const next = this.#next
+    if (!next) return []
+    this.#turns.splice(this.#turns.indexOf(next), 1)
+    this.#turns.push(next)
+    if (next === 'halves') return this.#packHalf(this.#halves.shift()!, bounds, accept)
+    return next === 'alone'
       ? this.#alone.take({ ...bounds, operations: 1 }, accept)
       : this.#batched.take(bounds, accept)
   }

@@ -117,11 +117,10 @@ export class Tenants {
       room = tenant.rotation.fill(taken, most, room, accept)
       tenant.credit -= taken.length - before
       if (tenant.rotation.length === 0) this.#leave(tenant)
-      else if (taken.length < most) break
-      else if (tenant.credit <= 0) {
-        this.#turns.delete(tenant)
-        this.#turns.add(tenant)
-      }
+      else if (taken.length < most) {
+        if (taken.length > before) this.#goBehind(tenant) // its next one does not fit: the envelope was its turn
+        break
+      } else if (tenant.credit <= 0) this.#goBehind(tenant)
     }
     if (this.#tenants.size >= mostTenants) this.#forgetIdle()
     return taken
@@ -174,6 +173,12 @@ export class Tenants {
     if (tenant.rotation.length === 0 || this.#turns.has(tenant)) return
     this.#turns.add(tenant)
     this.#weight += tenant.weight
+  }
+
+  #goBehind(tenant: Tenant): void {
+    tenant.credit = 0
+    this.#turns.delete(tenant)
+    this.#turns.add(tenant)
   }
 
   #leave(tenant: Tenant): void {

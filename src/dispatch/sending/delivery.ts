@@ -1,4 +1,4 @@
-import type { Account, Leave } from '../../accounts/account.ts'
+import { type Account, isThrottled, type Leave } from '../../accounts/account.ts'
 import type { Session } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'
 import { type Classified, classify, type ItemAnswer, type UnknownCause } from '../../gateway/classify.ts'
@@ -27,7 +27,7 @@ export interface Envelope {
   unsent: Return
 }
 
-/** A command that is throttled while others pass waits so long before it goes again, and for longer each time. */
+/** A command that is throttled waits so long before it goes again, and for longer each time. */
 const throttledMs = 1_000
 const longestThrottledMs = 30_000
 
@@ -135,7 +135,7 @@ export class Delivery {
       account.answered(leave)
       return { ...classified, known: true }
     }
-    account.observe(leave, classified)
+    account.observe(leave, classified, throttledAgain(pendings, classified))
     return classified
   }
 
@@ -180,27 +180,24 @@ export class Delivery {
   }
 
   #settleAll(
-    { account, pendings }: Envelope,
+    { pendings }: Envelope,
     classified: Classified & { items: ItemAnswer[] },
     sentAt: number,
     tally: ResultTally,
   ): void {
     const cause = classified.outcome === 'unknown' ? classified.cause : null
     const again = pendings.filter((pending, i) => !this.#settle(pending, classified.items[i]!, sentAt, cause, tally))
-    if (again.length > 0) this.#throttled(account, again, tally)
+    if (again.length > 0) this.#throttled(again, tally)
   }
 
-  /**
-   * Commands that were throttled wait by themselves where their account goes on: they would be throttled again at once.
-   */
-  #throttled(account: Account, pendings: readonly Pending[], tally: ResultTally): void {
-    const goesOn = account.gate.state === 'closed'
+  /** Commands that were throttled wait by themselves: they may be why, and would be throttled again at once. */
+  #throttled(pendings: readonly Pending[], tally: ResultTally): void {
     const now = this.#options.clock.monotonic()
-    for (const pending of goesOn ? pendings : []) {
+    for (const pending of pendings) {
       pending.throttled = (pending.throttled ?? 0) + 1
       pending.readyAt = now + Math.min(longestThrottledMs, throttledMs * 2 ** (pending.throttled - 1))
     }
-    this.#release(pendings, goesOn ? 'later' : 'first', tally)
+    this.#release(pendings, 'later', tally)
   }
 
   /** @returns false when the command was not sent and has to wait again. */
@@ -244,6 +241,12 @@ async function unheardOf(pendings: readonly Pending[]): Promise<Set<Pending>> {
   const doubted = pendings.filter(({ hearing }) => hearing)
   if (doubted.length > 0) await Promise.all(doubted.map(ask))
   return unheard
+}
+
+/** Counts throttled items of commands that were throttled before. */
+function throttledAgain(pendings: readonly Pending[], classified: Classified): number {
+  if (!('items' in classified)) return 0
+  return pendings.filter(({ throttled }, i) => throttled !== undefined && isThrottled(classified.items[i]!)).length
 }
 
 function tracesOf(pendings: readonly Pending[]): TraceContext[] {

@@ -3,7 +3,7 @@ import type { Session } from '../../bus/port.ts'
 import type { Pauses } from '../../pauses/pauses.ts'
 import { Disposal } from '../outcome/disposal.ts'
 import { isSuspect } from '../outcome/refusals.ts'
-import { hasPaused, type Pending } from '../pending.ts'
+import { expiry, hasPaused, type Pending } from '../pending.ts'
 import type { Return, Weights } from '../queues/lane.ts'
 import { Lanes } from '../queues/lanes.ts'
 import { SuspectedAccounts } from '../queues/suspected-accounts.ts'
@@ -29,8 +29,9 @@ export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   maxIntents: number
 }
 
-/** Commands that have expired while they wait get their results this often. */
+/** Commands that have expired while they wait get their results this often, and so much later where they were prepared. */
 const sweepMs = 5_000
+const takenBackMs = 500
 
 /**
  * Decides what is sent when. Commands wait in lanes, by account; whenever something changes, as many envelopes are formed
@@ -232,9 +233,19 @@ export class Dispatcher {
   #sweep(): number {
     const now = this.#options.clock.monotonic()
     if (now < this.#sweptAt + sweepMs) return this.#sweptAt + sweepMs - now
-    this.#sweptAt = now
+    this.#sweptAt = this.#takeBackExpired() ? now - sweepMs + takenBackMs : now
     const isLeft = this.#disposal.during(accept => this.#lanes.sweep(accept))
-    return isLeft ? sweepMs : Number.POSITIVE_INFINITY
+    return isLeft || this.#slots.arePrepared ? sweepMs : Number.POSITIVE_INFINITY
+  }
+
+  /** A slot can be far away: slow answers hold them all. @returns whether there was any */
+  #takeBackExpired(): boolean {
+    const { clock, maxAgeMs } = this.#options
+    const now = clock.now()
+    const isOver = (pending: Pending) => !pending.proof && expiry(pending, now, maxAgeMs) !== null
+    const withdrawn = this.#slots.withdraw(({ envelope }) => !envelope.pendings.some(isOver))
+    for (const flight of withdrawn.reverse()) void this.#return(flight)
+    return withdrawn.length > 0
   }
 
   /**

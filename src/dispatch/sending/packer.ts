@@ -39,7 +39,8 @@ export class Packer {
     const first = Math.min(due, suspectDue)
     if (!Number.isFinite(first)) return first
     const carries = suspectDue <= due ? 'suspect' : 'commands'
-    const wait = Math.max(first, account.wait(carries))
+    const wanted = carries === 'suspect' ? 1 : Math.min(maxOperations, queue.nextLength)
+    const wait = Math.max(first, account.wait(carries, wanted))
     if (wait > 0) return wait
     if (now >= leaseUntil()) return leaseRetryMs // its intents would be taken back, again and again
     const unsent = carries === 'commands' && queue.nextIsHalf ? 'half' : 'first'

@@ -66,6 +66,11 @@ export class Slots {
     return this.#preparing[urgency]!.size + this.#prepared[urgency]!.length
   }
 
+  /** Tells whether envelopes wait for a slot. */
+  get arePrepared(): boolean {
+    return this.#prepared.some(flights => flights.length > 0)
+  }
+
   /** The envelope is being prepared. */
   expect(flight: InFlight): void {
     this.#preparing[flight.urgency]!.add(flight)
@@ -147,7 +152,7 @@ export class Slots {
       const soon = [...this.#preparing[urgency]!].filter(isSoon).length
       kept += this.#turns.isDue(urgency) ? Math.min(1, soon) : soon
     }
-    this.#isKept = kept > 0 && this.#prepared.some(flights => flights.length > 0)
+    this.#isKept = kept > 0 && this.arePrepared
     return undefined
   }
 

@@ -72,14 +72,14 @@ describe('an envelope', () => {
     expect(disposed).toEqual([1, 3])
   })
 
-  test('of call/otp holds that one operation, and goes before the others', () => {
+  test('of call/otp holds that one operation, and takes turns with the others', () => {
     const queue = queueOf([
       buildPending({ id: 1n }),
       buildPending({ id: 2n, type: 'call/otp' }),
       buildPending({ id: 3n, type: 'call/otp' }),
       buildPending({ id: 4n, type: 'hlr' }),
     ])
-    expect([1, 2, 3].map(() => ids(queue.pack(wide, all)))).toEqual([[2], [3], [1, 4]])
+    expect([1, 2, 3].map(() => ids(queue.pack(wide, all)))).toEqual([[2], [1, 4], [3]])
   })
 })
 
@@ -112,13 +112,13 @@ describe('what was not sent', () => {
 })
 
 describe('an envelope that was refused as a whole', () => {
-  test('goes in halves, each by itself, before the others', () => {
+  test('goes in halves, each by itself, in turn with the others', () => {
     const queue = queueOf(commands(7))
     queue.putBackHalved(queue.pack({ ...wide, operations: 5 }, all))
     expect([1, 2, 3].map(() => ids(queue.pack(wide, all)))).toEqual([
       [1, 2, 3],
-      [4, 5],
       [6, 7],
+      [4, 5],
     ])
   })
 

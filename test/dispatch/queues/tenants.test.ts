@@ -70,6 +70,16 @@ describe('among tenants with backlogs', () => {
     expect(countsOf(tenantsOf({ a: 3, b: 1_000, c: 10 }).take(upTo(100), all))).toEqual({ a: 3, b: 87, c: 10 })
   })
 
+  test('long commands of one take no more than every other envelope', () => {
+    const tenants = new Tenants(new Map())
+    for (let i = 0; i < 30; i++) tenants.push(buildPending({ tenant: 'long', bytes: 400, session: one }))
+    const bounds = { operations: 100, bytes: 1_000 }
+    tenants.take(bounds, all)
+    for (let i = 0; i < 30; i++) tenants.push(buildPending({ tenant: 'short', bytes: 50, session: one }))
+    const envelopes = [1, 2].map(() => countsOf(tenants.take(bounds, all)))
+    expect(envelopes.some(({ short = 0 }) => short > 10)).toBe(true)
+  })
+
   test('an envelope is no longer than its bytes', () => {
     const tenants = new Tenants(new Map())
     for (const tenant of ['a', 'b', 'a', 'b']) tenants.push(buildPending({ tenant, bytes: 100, session: one }))
