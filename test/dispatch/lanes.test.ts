@@ -45,6 +45,16 @@ describe('while the urgent topic has more to send than can be sent', () => {
   })
 })
 
+test('bulk keeps its turns where small urgent envelopes use up nearly all of the rate', async () => {
+  const { put, pass, sent } = await buildSending({ accounts: { default: 200 } })
+  put('bulk', commands(1, 500))
+  for (let i = 0; i < 2_000; i++) {
+    put('urgent', commands(urgentIds + i * 2, 2))
+    await pass(10, 10)
+  }
+  expect(sent('default').filter(id => id < urgentIds).length).toBeGreaterThan(100)
+})
+
 test('an urgent command that comes alone waits for no bulk: a slot is kept for it', async () => {
   const { put, pass, posts, clock } = await buildSending({ gateway: { maxOperations: 10 }, takes: () => 5_000 })
   put('bulk', commands(1, 1_000))
