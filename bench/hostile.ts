@@ -15,6 +15,7 @@ import { type CallbacksOptions, run, sender, untilReady } from './callbacks.ts'
 import { findPlace } from './place.ts'
 import { peakMemoryMiBOf } from './processes.ts'
 import { ranks } from './ranks.ts'
+import { UsageError } from './usage.ts'
 
 export interface HostileOptions {
   /** Names of `attacks`; empty: each, and nobody. */
@@ -50,11 +51,14 @@ const spread = ' from 64 addresses'
  * run at a low priority: elsewhere they would not take the receiver's CPU. Linux only, for its loopback addresses.
  */
 export async function measureHostile(options: HostileOptions): Promise<Row[]> {
+  const { attacks } = await import('./attackers.ts')
+  const known = Object.keys(attacks)
+  const unknown = options.attacks.find(name => name !== 'nobody' && !known.includes(name.replace(spread, '')))
+  if (unknown) throw new UsageError(`hostile: there is no attack ${unknown}, only ${known.join(', ')} and nobody`)
   const place = options.embedded ? null : await findPlace()
   const bus = place
     ? { BUSGATE_KAFKA_BROKERS: place.brokers.join(), BUSGATE_REGISTRY_URL: place.registryUrl }
     : { BUSGATE_KAFKA_BROKERS: 'embedded' }
-  const { attacks } = await import('./attackers.ts')
   const names =
     options.attacks.length > 0
       ? options.attacks

@@ -9,58 +9,109 @@ import { programs } from './programs.ts'
 import { callbackTableOf, type Row, tableOf } from './report.ts'
 import { type Scenario, scenarioOf, scenarios } from './scenarios.ts'
 import { TopicMaker } from './topics.ts'
+import { UsageError } from './usage.ts'
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    // which of the scenarios, by a part of the name
-    only: { type: 'string', multiple: true },
-    // one of one's own
-    commands: { type: 'string' },
-    rate: { type: 'string' },
-    seconds: { type: 'string', default: '15' },
-    'warm-up': { type: 'string', default: '10' },
-    partitions: { type: 'string', default: '4' },
-    concurrency: { type: 'string' },
-    latency: { type: 'string', default: '20' },
-    processes: { type: 'string', default: '1' },
-    kinds: { type: 'string', default: 'sms' },
-    hooks: { type: 'boolean', default: false },
-    // what else is measured beside the worker, in turn with it, and how often; the cheapest run of each counts; the
-    // floor is a bare loop in Node
-    peer: { type: 'string', multiple: true, default: [] },
-    floor: { type: 'boolean', default: false },
-    repeat: { type: 'string', default: '1' },
-    gateway: { type: 'string' },
-    // of callbacks
-    connections: { type: 'string', default: '64' },
-    // of hostile: whether the receiver's bus is in its own process
-    embedded: { type: 'boolean', default: false },
-  },
-})
+const { values, positionals } = parsed()
 
-const repeat = Number(values.repeat)
+function parsed() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        // which of the scenarios, by a part of the name
+        only: { type: 'string', multiple: true },
+        // one of one's own
+        commands: { type: 'string' },
+        rate: { type: 'string' },
+        seconds: { type: 'string' },
+        'warm-up': { type: 'string' },
+        partitions: { type: 'string' },
+        concurrency: { type: 'string' },
+        latency: { type: 'string' },
+        processes: { type: 'string' },
+        kinds: { type: 'string' },
+        hooks: { type: 'boolean' },
+        // what else is measured beside the worker, in turn with it, and how often; the cheapest run of each counts; the
+        // floor is a bare loop in Node
+        peer: { type: 'string', multiple: true, default: [] },
+        floor: { type: 'boolean', default: false },
+        repeat: { type: 'string' },
+        gateway: { type: 'string' },
+        // of callbacks
+        connections: { type: 'string' },
+        // of hostile: whether the receiver's bus is in its own process
+        embedded: { type: 'boolean', default: false },
+      },
+    })
+  } catch (error) {
+    return refuse(error as Error)
+  }
+}
+
+function refuse({ message }: Error): never {
+  process.stderr.write(`${message}\n`)
+  process.exit(1)
+}
+
+type NumberOption =
+  | 'commands'
+  | 'rate'
+  | 'seconds'
+  | 'warm-up'
+  | 'partitions'
+  | 'latency'
+  | 'processes'
+  | 'repeat'
+  | 'connections'
+  | 'concurrency'
+
+/** @throws UsageError when the option is no whole number, or less than it may be */
+function numberOf(name: NumberOption, usual: number, least = 1): number {
+  const text = values[name]
+  if (text === undefined) return usual
+  if (!/^\d+$/.test(text) || Number(text) < least)
+    throw new UsageError(`--${name} ${text}: it takes a whole number from ${least} on`)
+  return Number(text)
+}
 
 function chosen(): readonly Scenario[] {
-  const { commands, rate, only } = values
-  if (commands !== undefined) return [own({ commands: Number(commands) })]
-  if (rate !== undefined)
-    return [own({ rate: Number(rate), seconds: Number(values.seconds), warmUpSeconds: Number(values['warm-up']) })]
+  const { commands, rate, only, gateway } = values
+  if (commands !== undefined) return [own({ commands: numberOf('commands', 0) })]
+  if (rate !== undefined) {
+    return [
+      own({
+        rate: numberOf('rate', 0, 0),
+        seconds: numberOf('seconds', 15),
+        warmUpSeconds: numberOf('warm-up', 10, 0),
+      }),
+    ]
+  }
+  const ofOne = (
+    ['seconds', 'warm-up', 'partitions', 'concurrency', 'latency', 'processes', 'kinds', 'hooks'] as const
+  ).find(name => values[name] !== undefined)
+  if (ofOne) throw new UsageError(`--${ofOne} is of a scenario of one's own: give --commands N or --rate N, too`)
+  if (!only && gateway !== undefined)
+    throw new UsageError(
+      '--gateway: give --commands N, --rate N or --only NAME, too; docs/performance.md shows the own gateway',
+    )
   if (!only) return scenarios
   const found = scenarios.filter(({ name }) => only.some(part => name.includes(part)))
-  if (found.length === 0) throw new Error(`no scenario is called so: ${scenarios.map(({ name }) => name).join('; ')}`)
+  if (found.length === 0)
+    throw new UsageError(`no scenario is called so: ${scenarios.map(({ name }) => name).join('; ')}`)
   return found
 }
 
 function own(load: Scenario['load']): Scenario {
+  const { kinds = 'sms', hooks = false } = values
+  if (kinds !== 'sms' && kinds !== 'mixed') throw new UsageError(`--kinds ${kinds}: there are sms and mixed`)
   return scenarioOf({
     load,
-    partitions: Number(values.partitions),
-    concurrency: values.concurrency === undefined ? null : Number(values.concurrency),
-    latencyMs: Number(values.latency),
-    processes: Number(values.processes),
-    kinds: values.kinds === 'mixed' ? 'mixed' : 'sms',
-    hooks: values.hooks,
+    partitions: numberOf('partitions', 4),
+    concurrency: values.concurrency === undefined ? null : numberOf('concurrency', 0),
+    latencyMs: numberOf('latency', 20, 0),
+    processes: numberOf('processes', 1),
+    kinds,
+    hooks,
   })
 }
 
@@ -79,7 +130,7 @@ async function chosenPrograms(): Promise<Program[]> {
   const programsFound: Program[] = []
   for (const name of ['busgate', ...values.peer, ...(values.floor ? ['floor'] : [])]) {
     const find = programs[name]
-    if (!find) throw new Error(`--peer: there is no program ${name}, only ${Object.keys(programs).join(', ')}`)
+    if (!find) throw new UsageError(`--peer: there is no program ${name}, only ${Object.keys(programs).join(', ')}`)
     programsFound.push(await find())
   }
   return programsFound
@@ -90,7 +141,7 @@ async function measureAll(place: Place, wanted: readonly Scenario[], measured: r
   const rows: Row[] = []
   for (const scenario of wanted) {
     const runs: Row[] = []
-    for (let i = 0; i < repeat; i++) {
+    for (let i = 0; i < numberOf('repeat', 1); i++) {
       for (const program of measured.filter(({ does }) => does(scenario))) {
         const figures = await measure({ place, topics, scenario, program, gatewayUrl: values.gateway ?? null })
         runs.push({ scenario, program: program.name, figures })
@@ -113,35 +164,26 @@ const costOf = ({ figures }: Row) => figures.cpuMicrosSteady ?? figures.core ?? 
 async function measurePerformance(place: Place, measured: readonly Program[]): Promise<Performance> {
   const rows = await measureAll(place, scenarios, measured)
   const runs: CallbackFigures[] = []
+  const repeat = numberOf('repeat', 1)
   for (let i = 0; i < repeat; i++)
     runs.push(await measureCallbacks(place, { rate: 8_000, seconds: 15, connections: 64, partitions: 4 }))
   return { rows, callbacks: cheapest(runs, ({ cpuMicrosPerCallback }) => cpuMicrosPerCallback), repeat }
 }
 
-if (positionals[0] === 'callbacks') {
-  const { rate = '500', seconds, connections, partitions } = values
+async function measureCallbacksAlone(): Promise<void> {
   const options = {
-    rate: Number(rate),
-    seconds: Number(seconds),
-    connections: Number(connections),
-    partitions: Number(partitions),
+    rate: numberOf('rate', 500),
+    seconds: numberOf('seconds', 15),
+    connections: numberOf('connections', 64),
+    partitions: numberOf('partitions', 4),
   }
   const figures = await placed(place => measureCallbacks(place, options))
   process.stdout.write(`${callbackTableOf([figures])}\n`)
-} else if (positionals[0] === 'hostile') {
-  const { rate = '200', seconds, embedded } = values
-  const attacks = positionals.slice(1)
-  console.table(await measureHostile({ attacks, rate: Number(rate), seconds: Number(seconds), embedded }))
-} else if (positionals.length > 0) {
-  throw new Error(
-    `there is no benchmark ${positionals[0]}, only callbacks and hostile, and without a name the worker's`,
-  )
-} else {
+}
+
+async function measureWorker(): Promise<void> {
   const wanted = chosen()
-  const measured = await chosenPrograms().catch((error: Error) => {
-    process.stderr.write(`${error.message}\n`)
-    process.exit(1)
-  })
+  const measured = await chosenPrograms().catch(refuse)
   if (wanted === scenarios) {
     const performance = await placed(place => measurePerformance(place, measured))
     process.stdout.write(`${tableOf(performance.rows)}\n\n${callbackTableOf([performance.callbacks])}\n`)
@@ -149,4 +191,24 @@ if (positionals[0] === 'callbacks') {
   } else {
     process.stdout.write(`${tableOf(await placed(place => measureAll(place, wanted, measured)))}\n`)
   }
+}
+
+async function measureHostileAlone(): Promise<void> {
+  const attacks = positionals.slice(1)
+  const options = { attacks, rate: numberOf('rate', 200), seconds: numberOf('seconds', 15), embedded: values.embedded }
+  console.table(await measureHostile(options))
+}
+
+try {
+  const [benchmark] = positionals
+  if (benchmark === undefined) await measureWorker()
+  else if (benchmark === 'callbacks') await measureCallbacksAlone()
+  else if (benchmark === 'hostile') await measureHostileAlone()
+  else
+    throw new UsageError(
+      `there is no benchmark ${benchmark}, only callbacks and hostile, and without a name the worker's`,
+    )
+} catch (error) {
+  if (error instanceof UsageError) refuse(error)
+  throw error
 }

@@ -1,4 +1,5 @@
 import { javaAvailable, startKafka, startRegistry } from '../src/cli/local-kafka/index.ts'
+import { UsageError } from './usage.ts'
 
 /** Brokers and a registry to measure on. */
 export interface Place {
@@ -21,8 +22,10 @@ export async function findPlace(): Promise<Place> {
   if (KAFKA_BROKERS && REGISTRY_URL) {
     return { brokers: KAFKA_BROKERS.split(','), registryUrl: REGISTRY_URL, brokerPids: [], stop: async () => {} }
   }
+  if (KAFKA_BROKERS || REGISTRY_URL)
+    throw new UsageError('KAFKA_BROKERS and REGISTRY_URL belong together: set both, or neither')
   const java = await javaAvailable()
-  if (!java.ok) throw new Error(java.reason)
+  if (!java.ok) throw new UsageError(java.reason)
   const [kafka, registry] = await Promise.all([startKafka({ jvm }), startRegistry()])
   const stop = async () => {
     await Promise.all([kafka.stop(), registry.stop()])

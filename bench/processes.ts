@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
+import { endWithThisProcess } from '../src/cli/local-kafka/child.ts'
 
 /** The kernel's clock counts CPU time in these. */
 const tickMicros = 10_000
@@ -20,6 +21,7 @@ export class Processes {
     this.#children = commands.map(({ command, args, env }) =>
       spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'inherit'] }),
     )
+    for (const child of this.#children) endWithThisProcess(child)
   }
 
   get pids(): readonly number[] {

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 
 /** A process of another program that ends with this one. Its output goes to a file. */
@@ -33,6 +33,14 @@ export interface ChildOptions {
  */
 const guardScript = 'read line; kill -9 "$1"; [ -z "$2" ] || rm -rf "$2"'
 
+/** Has the child end when this process is gone. @param scratch a folder that goes with it */
+export function endWithThisProcess(child: ChildProcess, scratch = ''): void {
+  if (child.pid === undefined) return
+  const guardArgs = ['-c', guardScript, 'guard', String(child.pid), scratch]
+  const guard = spawn('/bin/sh', guardArgs, { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
+  child.once('exit', () => guard.kill('SIGKILL'))
+}
+
 export function startChild(command: string, args: string[], options: ChildOptions): Child {
   const { cwd, env = process.env, logFile } = options
   const log = openSync(logFile, 'a')
@@ -45,11 +53,7 @@ export function startChild(command: string, args: string[], options: ChildOption
   child.once('exit', (code, signal) =>
     resolve({ ok: code === 0, how: signal ? `was ended by ${signal}` : `ended with code ${code}` }),
   )
-  if (child.pid !== undefined) {
-    const guardArgs = ['-c', guardScript, 'guard', String(child.pid), options.scratch ?? '']
-    const guard = spawn('/bin/sh', guardArgs, { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
-    child.once('exit', () => guard.kill('SIGKILL'))
-  }
+  endWithThisProcess(child, options.scratch)
 
   const running = () => child.pid !== undefined && child.exitCode === null && child.signalCode === null
   return {

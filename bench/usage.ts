@@ -1,0 +1,2 @@
+/** Somebody has to ask otherwise; the message says how. */
+export class UsageError extends Error {}
