@@ -122,17 +122,15 @@ export class Account {
     this.gate.withdraw(probe)
   }
 
-  /**
-   * Learns from what a request came to.
-   * @param again throttled items of commands that were throttled before, which says nothing of the rate
-   */
-  observe(leave: Leave, classified: Classified, again = 0): void {
+  /** Learns from what a request came to. @param again what came of those of its commands that were throttled before */
+  observe(leave: Leave, classified: Classified, again = { refused: 0, passed: 0 }): void {
     this.answered(leave)
     const now = this.#clock.monotonic()
     const items = 'items' in classified ? classified.items : []
     const throttled = items.filter(isThrottled).length
     if (classified.outcome === 'answered') this.#learnt.passed(items.length - throttled, leave.begunAt ?? now, now)
-    const areFew = throttled === again || this.#learnt.refused(throttled - again, now)
+    const telling = throttled - (this.#learnt.passedAgain(again.passed, now) ? 0 : again.refused)
+    const areFew = telling === 0 || this.#learnt.refused(telling, now)
     if (areFew || throttled < items.length) this.#learn(leave, classified) // else nothing has passed
     if (throttled === 0) return
     if (areFew) this.#telemetry.emit('gateway.retry', { reason: 'throttled', count: throttled })

@@ -30,6 +30,7 @@ export class LearntRate {
   readonly #sent = new LastSecond()
   readonly #passed = new LastSecond()
   readonly #refused = new LastSecond()
+  readonly #passedAgain = new LastSecond()
   /** Right after the last decrease. */
   #base = Number.POSITIVE_INFINITY
   #increase = 0
@@ -56,6 +57,15 @@ export class LearntRate {
   passed(operations: number, begunAt: number, now: number): void {
     this.#passed.add(operations, now)
     if (operations > 0 && begunAt > this.#throttledAt) this.#passedAt ??= now
+  }
+
+  /**
+   * So many of those passed that were throttled before. @returns whether any did lately: where none does, the rate is not
+   * why they were throttled
+   */
+  passedAgain(operations: number, now: number): boolean {
+    this.#passedAgain.add(operations, now)
+    return this.#passedAgain.count(now) > 0
   }
 
   /** Operations were answered that were throttled. @returns whether so few were lately that the rate is not why */

@@ -243,10 +243,16 @@ async function unheardOf(pendings: readonly Pending[]): Promise<Set<Pending>> {
   return unheard
 }
 
-/** Counts throttled items of commands that were throttled before. */
-function throttledAgain(pendings: readonly Pending[], classified: Classified): number {
-  if (!('items' in classified)) return 0
-  return pendings.filter(({ throttled }, i) => throttled !== undefined && isThrottled(classified.items[i]!)).length
+/** Counts what came of the commands that were throttled before. */
+function throttledAgain(pendings: readonly Pending[], classified: Classified): { refused: number; passed: number } {
+  const count = { refused: 0, passed: 0 }
+  if (!('items' in classified)) return count
+  for (const [i, { throttled }] of pendings.entries()) {
+    if (throttled === undefined) continue
+    if (isThrottled(classified.items[i]!)) count.refused++
+    else count.passed++
+  }
+  return count
 }
 
 function tracesOf(pendings: readonly Pending[]): TraceContext[] {
