@@ -57,6 +57,10 @@ describeOnKafka('on Kafka', ({ brokers }) => {
         return ids.filter(id => id.startsWith(`${groupId}-process/`))
       }
 
+      const leadersOf = async (topic: string) => {
+        const { topics: known } = await admin.fetchTopicMetadata({ topics: [topic] })
+        return known[0]!.partitions.filter(({ leader }) => leader >= 0).length
+      }
       return {
         async topic(name, partitions, maxMessageBytes) {
           const topic = `bus-test-${run}-${name}-${++topics}`
@@ -128,6 +132,7 @@ describeOnKafka('on Kafka', ({ brokers }) => {
 
         async addPartitions(topic, count) {
           await admin.createPartitions({ topicPartitions: [{ topic, count }] })
+          await expect.poll(() => leadersOf(topic)).toBe(count) // kafkajs leaves out of a send what has none yet
         },
 
         async close() {
