@@ -7,6 +7,7 @@ import type { Readable } from 'node:stream'
 import { parseDocument } from 'yaml'
 import { openBus } from '../src/bus/open.ts'
 import { tokensOf } from '../src/callbacks/role.ts'
+import { UsageError } from '../src/cli/framework/usage-error.ts'
 import { freePorts } from '../src/cli/local-kafka/ports.ts'
 import { loadSettings } from '../src/config/index.ts'
 import { Telemetry } from '../src/telemetry/events.ts'
@@ -15,7 +16,6 @@ import { type CallbacksOptions, run, sender, untilReady } from './callbacks.ts'
 import { findPlace } from './place.ts'
 import { peakMemoryMiBOf } from './processes.ts'
 import { ranks } from './ranks.ts'
-import { UsageError } from './usage.ts'
 
 export interface HostileOptions {
   /** Names of `attacks`; empty: each, and nobody. */

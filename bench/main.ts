@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { UsageError } from '../src/cli/framework/usage-error.ts'
 import { type CallbackFigures, measureCallbacks } from './callbacks.ts'
 import { type Performance, writePerformance } from './document.ts'
 import { measureHostile } from './hostile.ts'
@@ -9,7 +10,6 @@ import { programs } from './programs.ts'
 import { callbackTableOf, type Row, tableOf } from './report.ts'
 import { type Scenario, scenarioOf, scenarios } from './scenarios.ts'
 import { TopicMaker } from './topics.ts'
-import { UsageError } from './usage.ts'
 
 const { values, positionals } = parsed()
 
@@ -53,25 +53,12 @@ function refuse({ message }: Error): never {
   process.exit(1)
 }
 
-type NumberOption =
-  | 'commands'
-  | 'rate'
-  | 'seconds'
-  | 'warm-up'
-  | 'partitions'
-  | 'latency'
-  | 'processes'
-  | 'repeat'
-  | 'connections'
-  | 'concurrency'
-
-/** @throws UsageError when the option is no whole number, or less than it may be */
-function numberOf(name: NumberOption, usual: number, least = 1): number {
+/** @throws UsageError when what was given is no whole number, or less than it may be */
+function numberOf<T>(name: keyof typeof values, usual: T, least = 1): number | T {
   const text = values[name]
-  if (text === undefined) return usual
-  if (!/^\d+$/.test(text) || Number(text) < least)
-    throw new UsageError(`--${name} ${text}: it takes a whole number from ${least} on`)
-  return Number(text)
+  if (typeof text !== 'string') return usual
+  if (/^\d+$/.test(text) && Number(text) >= least) return Number(text)
+  throw new UsageError(`--${name} ${text}: it takes a whole number from ${least} on`)
 }
 
 function chosen(): readonly Scenario[] {
@@ -107,7 +94,7 @@ function own(load: Scenario['load']): Scenario {
   return scenarioOf({
     load,
     partitions: numberOf('partitions', 4),
-    concurrency: values.concurrency === undefined ? null : numberOf('concurrency', 0),
+    concurrency: numberOf('concurrency', null),
     latencyMs: numberOf('latency', 20, 0),
     processes: numberOf('processes', 1),
     kinds,
@@ -136,12 +123,19 @@ async function chosenPrograms(): Promise<Program[]> {
   return programsFound
 }
 
-async function measureAll(place: Place, wanted: readonly Scenario[], measured: readonly Program[]): Promise<Row[]> {
+/** Where is measured, what, and how often. */
+interface Setting {
+  place: Place
+  measured: readonly Program[]
+  repeat: number
+}
+
+async function measureAll({ place, measured, repeat }: Setting, wanted: readonly Scenario[]): Promise<Row[]> {
   const topics = new TopicMaker(place)
   const rows: Row[] = []
   for (const scenario of wanted) {
     const runs: Row[] = []
-    for (let i = 0; i < numberOf('repeat', 1); i++) {
+    for (let i = 0; i < repeat; i++) {
       for (const program of measured.filter(({ does }) => does(scenario))) {
         const figures = await measure({ place, topics, scenario, program, gatewayUrl: values.gateway ?? null })
         runs.push({ scenario, program: program.name, figures })
@@ -161,10 +155,10 @@ function cheapest<T>(runs: readonly T[], cost: (run: T) => number): T {
 const costOf = ({ figures }: Row) => figures.cpuMicrosSteady ?? figures.core ?? figures.appendToPost?.p99 ?? 0
 
 /** All that docs/performance.md shows. */
-async function measurePerformance(place: Place, measured: readonly Program[]): Promise<Performance> {
-  const rows = await measureAll(place, scenarios, measured)
+async function measurePerformance(setting: Setting): Promise<Performance> {
+  const { place, repeat } = setting
+  const rows = await measureAll(setting, scenarios)
   const runs: CallbackFigures[] = []
-  const repeat = numberOf('repeat', 1)
   for (let i = 0; i < repeat; i++)
     runs.push(await measureCallbacks(place, { rate: 8_000, seconds: 15, connections: 64, partitions: 4 }))
   return { rows, callbacks: cheapest(runs, ({ cpuMicrosPerCallback }) => cpuMicrosPerCallback), repeat }
@@ -183,13 +177,14 @@ async function measureCallbacksAlone(): Promise<void> {
 
 async function measureWorker(): Promise<void> {
   const wanted = chosen()
+  const repeat = numberOf('repeat', 1)
   const measured = await chosenPrograms().catch(refuse)
   if (wanted === scenarios) {
-    const performance = await placed(place => measurePerformance(place, measured))
+    const performance = await placed(place => measurePerformance({ place, measured, repeat }))
     process.stdout.write(`${tableOf(performance.rows)}\n\n${callbackTableOf([performance.callbacks])}\n`)
     await writePerformance(performance)
   } else {
-    process.stdout.write(`${tableOf(await placed(place => measureAll(place, wanted, measured)))}\n`)
+    process.stdout.write(`${tableOf(await placed(place => measureAll({ place, measured, repeat }, wanted)))}\n`)
   }
 }
 

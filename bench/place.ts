@@ -1,5 +1,5 @@
+import { UsageError } from '../src/cli/framework/usage-error.ts'
 import { javaAvailable, startKafka, startRegistry } from '../src/cli/local-kafka/index.ts'
-import { UsageError } from './usage.ts'
 
 /** Brokers and a registry to measure on. */
 export interface Place {

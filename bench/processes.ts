@@ -21,7 +21,7 @@ export class Processes {
     this.#children = commands.map(({ command, args, env }) =>
       spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'inherit'] }),
     )
-    for (const child of this.#children) endWithThisProcess(child)
+    for (const child of this.#children) endWithThisProcess(child, scratch ?? undefined)
   }
 
   get pids(): readonly number[] {

@@ -39,7 +39,7 @@ export class LearntRate {
   #passedAt: number | null = null
   /** Before the last decrease: the rate, and the part of the operations that was throttled. */
   #before = { rate: 0, part: 0 }
-  /** The part that may be throttled without being told of the rate, and until when. */
+  /** The part of the operations that may be throttled without the rate being taken for the reason, and until when. */
   #borne = { part: fewPart, until: Number.NEGATIVE_INFINITY }
 
   /** Operations a second, one at least; Infinity: nothing is known. It rises from the time on when something passes. */
@@ -60,8 +60,8 @@ export class LearntRate {
   }
 
   /**
-   * So many of those passed that were throttled before. @returns whether any did lately: where none does, the rate is not
-   * why they were throttled
+   * Operations passed that were throttled before. @returns whether any did lately: where none does, the rate is not why
+   * they are throttled
    */
   passedAgain(operations: number, now: number): boolean {
     this.#passedAgain.add(operations, now)

@@ -1,11 +1,18 @@
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/answer.ts'
+import { answered, itemsAnswer, refusedItem, sentItem } from '../support/answers.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { buildPause } from '../support/pauses.ts'
 import { buildSending, type Post, type SendingOptions } from '../support/sending.ts'
 
 const commands = (from: number, count: number) =>
   Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i) }))
+
+const tooFast = answered('', { status: 429 })
+
+/** Some operations are throttled, the others pass. */
+const throttlingThose = (ids: readonly number[], isThrottled: (id: number, i: number) => boolean): Answer =>
+  itemsAnswer(...ids.map((id, i) => (isThrottled(id, i) ? refusedItem(id, 'Too many requests') : sentItem(id))))
 
 /** A gateway that lets so many operations pass in any second and throttles the rest, item by item or with HTTP 429. */
 async function throttling(limit: number, how: 'items' | 'HTTP 429', options: SendingOptions = {}) {
@@ -18,13 +25,7 @@ async function throttling(limit: number, how: 'items' | 'HTTP 429', options: Sen
     const count = whole ? 0 : Math.min(ids.length, room)
     passed.push({ at, count })
     throttled += ids.length - count
-    if (whole) return { kind: 'response', status: 429, retryAfterMs: null, body: '' }
-    const data = ids.map((id, i) =>
-      i < count
-        ? { success: true, data: { id, msg_id: id } }
-        : { success: false, error: 'Too many requests', data: { id } },
-    )
-    return { kind: 'response', status: 200, retryAfterMs: null, body: JSON.stringify({ success: true, data }) }
+    return whole ? tooFast : throttlingThose(ids, (_, i) => i >= count)
   }
   const sending = await buildSending({ answers, ...options })
   return {
@@ -86,8 +87,7 @@ describe('an account that the gateway throttles', () => {
       answers: ({ ids }) => {
         if (limit === 0) return null
         limit--
-        const data = ids.map(id => ({ success: false, error: 'Too many requests', data: { id } }))
-        return { kind: 'response', status: 200, retryAfterMs: null, body: JSON.stringify({ success: true, data }) }
+        return throttlingThose(ids, () => true)
       },
     })
     const { put, pass, gauge, posts } = sending
@@ -115,11 +115,9 @@ describe('a gateway that refuses envelopes larger than it allows a second', () =
     let isStray = false
     const { put, pass, posts } = await buildSending({
       answers: ({ ids }) => {
-        const refused = isStray
+        const answer = isStray ? tooFast : itemsAnswer(...ids.map(id => sentItem(id)))
         isStray = false
-        const data = ids.map(id => ({ success: true, data: { id, msg_id: id } }))
-        const body = refused ? '' : JSON.stringify({ success: true, data })
-        return { kind: 'response', status: refused ? 429 : 200, retryAfterMs: null, body }
+        return answer
       },
     })
     isStray = true
@@ -134,11 +132,9 @@ describe('a gateway that refuses envelopes larger than it allows a second', () =
     const requests: number[] = []
     const { put, pass, posts } = await buildSending({
       answers: ({ ids, at }) => {
-        const refused = requests.filter(one => one > at - 1_000).length >= 5
-        if (!refused) requests.push(at)
-        const data = ids.map(id => ({ success: true, data: { id, msg_id: id } }))
-        const body = refused ? '' : JSON.stringify({ success: true, data })
-        return { kind: 'response', status: refused ? 429 : 200, retryAfterMs: null, body }
+        if (requests.filter(one => one > at - 1_000).length >= 5) return tooFast
+        requests.push(at)
+        return itemsAnswer(...ids.map(id => sentItem(id)))
       },
     })
     put('bulk', commands(1, 6_000))
@@ -149,14 +145,8 @@ describe('a gateway that refuses envelopes larger than it allows a second', () =
 })
 
 describe('a recipient that the gateway throttles, however slowly its account is sent to', () => {
-  const refusal = (id: number) => ({ success: false, error: 'Too many requests', data: { id } })
-  const acceptance = (id: number) => ({ success: true, data: { id, msg_id: id } })
-
   test('stops nobody else, though it comes alone and all the time', async () => {
-    const answers = ({ ids }: Post): Answer => {
-      const data = ids.map(id => (id === 7 ? refusal(id) : acceptance(id)))
-      return { kind: 'response', status: 200, retryAfterMs: null, body: JSON.stringify({ success: true, data }) }
-    }
+    const answers = ({ ids }: Post) => throttlingThose(ids, id => id === 7)
     const { put, pass, results } = await buildSending({ answers, partitions: 2 })
     put('bulk', [buildCommandOf('call/otp', { id: 7n })], 0)
     await pass(1_000)
@@ -168,10 +158,7 @@ describe('a recipient that the gateway throttles, however slowly its account is 
   })
 
   test.each([0.12, 0.5])('slows nobody down, though it is as many as this part of all: %f', async part => {
-    const answers = ({ ids }: Post): Answer => {
-      const data = ids.map(id => (id % 100 < part * 100 ? refusal(id) : acceptance(id)))
-      return { kind: 'response', status: 200, retryAfterMs: null, body: JSON.stringify({ success: true, data }) }
-    }
+    const answers = ({ ids }: Post) => throttlingThose(ids, id => id % 100 < part * 100)
     const { put, pass, results } = await buildSending({ answers })
     put('bulk', commands(1, 4_000))
     await pass(20_000, 50)
@@ -181,13 +168,9 @@ describe('a recipient that the gateway throttles, however slowly its account is 
   /** The gateway throttles each id that is divisible by a hundred, so often. */
   async function throttlingSome(times: number) {
     const tries = new Map<number, number[]>()
-    const answers = ({ ids, at }: Post): Answer => {
-      const data = ids.map(id => {
-        const tried = [...(tries.get(id) ?? []), at]
-        tries.set(id, tried)
-        return id % 100 === 0 && tried.length <= times ? refusal(id) : acceptance(id)
-      })
-      return { kind: 'response', status: 200, retryAfterMs: null, body: JSON.stringify({ success: true, data }) }
+    const answers = ({ ids, at }: Post) => {
+      for (const id of ids) tries.set(id, [...(tries.get(id) ?? []), at])
+      return throttlingThose(ids, id => id % 100 === 0 && tries.get(id)!.length <= times)
     }
     return { ...(await buildSending({ answers })), tries }
   }

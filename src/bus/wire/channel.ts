@@ -127,7 +127,7 @@ export class Channel {
   #inTime<T>(work: Promise<T>, limitMs: number, name: string): Promise<T> {
     return new Promise((resolve, reject) => {
       const cancel = this.#options.clock.after(limitMs, () => {
-        const late = this.#lost(`no answer to ${name} within ${limitMs / 1000} s`)
+        const late = this.#lost(`no answer to ${name} within ${(limitMs / 1000).toFixed(1)} s`)
         reject(late)
         this.#end(late)
       })

@@ -104,12 +104,17 @@ export class LaneQueue {
   /** Tells how many may be packed into the next envelope, if it takes as many. */
   get nextLength(): number {
     const next = this.#next
-    return next === 'halves' ? this.#halves[0]!.length : next === 'alone' ? 1 : this.#batched.length
+    if (next === 'halves') return this.#halves[0]!.length
+    return next === 'alone' ? 1 : this.#batched.length
   }
 
   get #next(): Kind | undefined {
-    const lengths = { halves: this.#halves.length, alone: this.#alone.length, batched: this.#batched.length }
-    return this.#turns.find(kind => lengths[kind] > 0)
+    return this.#turns.find(kind => this.#lengthOf(kind) > 0)
+  }
+
+  #lengthOf(kind: Kind): number {
+    if (kind === 'halves') return this.#halves.length
+    return kind === 'alone' ? this.#alone.length : this.#batched.length
   }
 
   /**

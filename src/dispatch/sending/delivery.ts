@@ -248,9 +248,10 @@ function throttledAgain(pendings: readonly Pending[], classified: Classified): {
   const count = { refused: 0, passed: 0 }
   if (!('items' in classified)) return count
   for (const [i, { throttled }] of pendings.entries()) {
+    const item = classified.items[i]!
     if (throttled === undefined) continue
-    if (isThrottled(classified.items[i]!)) count.refused++
-    else count.passed++
+    if (isThrottled(item)) count.refused++
+    else if (item.kind !== 'in_doubt') count.passed++
   }
   return count
 }

@@ -238,14 +238,12 @@ export class Dispatcher {
     return isLeft || this.#slots.arePrepared ? sweepMs : Number.POSITIVE_INFINITY
   }
 
-  /** A slot can be far away: slow answers hold them all. @returns whether there was any */
+  /** A slot can be far away, since slow answers hold them all. @returns whether something was taken back */
   #takeBackExpired(): boolean {
     const { clock, maxAgeMs } = this.#options
     const now = clock.now()
     const isOver = (pending: Pending) => !pending.proof && expiry(pending, now, maxAgeMs) !== null
-    const withdrawn = this.#slots.withdraw(({ envelope }) => !envelope.pendings.some(isOver))
-    for (const flight of withdrawn.reverse()) void this.#return(flight)
-    return withdrawn.length > 0
+    return this.#takeBack(({ envelope }) => !envelope.pendings.some(isOver))
   }
 
   /**
@@ -263,10 +261,11 @@ export class Dispatcher {
     })
   }
 
-  /** Takes back what is prepared and may not be sent now. */
-  #takeBack(): void {
-    const withdrawn = this.#slots.withdraw(flight => this.#mayGo(flight))
+  /** Takes back what is prepared and is not to stay. Default: what may not be sent now. @returns whether there was any */
+  #takeBack(isToStay = (flight: InFlight) => this.#mayGo(flight)): boolean {
+    const withdrawn = this.#slots.withdraw(isToStay)
     for (const flight of withdrawn.reverse()) void this.#return(flight) // the one that goes back last is the next to go
+    return withdrawn.length > 0
   }
 
   /** Since it was formed its account or an operator can have paused, a partition can have gone, or the group can join anew. */
