@@ -58,6 +58,12 @@ export interface Sending {
 const spareConnections = 1
 /** All the slots send so much while their results are committed and the next is prepared, at a gateway that takes 20 ms. */
 const leastIntents = 6_400
+/**
+ * The longest answer to an envelope. An item of the gateway is some hundred bytes long; what is longer than many of them would
+ * take several times its size in each slot.
+ */
+const answerBytesPerOperation = 4096
+const leastAnswerBytes = 256 * 1024
 /** While an account pauses or its rate is used up, its balance is asked for this much later. */
 const balanceRetryMs = 10_000
 
@@ -264,8 +270,20 @@ function intakeOf({ settings: { gateway, topics }, registry, clock, hookFor }: S
   }
 }
 
-function connect({ url, ssl, timeoutMs, concurrency }: SendingOptions['settings']['gateway']): Connection {
-  return connectGateway({ url, ca: ssl.ca, timeoutMs, connections: concurrency + spareConnections })
+function connect({
+  url,
+  ssl,
+  timeoutMs,
+  concurrency,
+  maxOperations,
+}: Settings['gateway'] & { url: string }): Connection {
+  return connectGateway({
+    url,
+    ca: ssl.ca,
+    timeoutMs,
+    connections: concurrency + spareConnections,
+    maxResponseBytes: Math.max(leastAnswerBytes, answerBytesPerOperation * maxOperations),
+  })
 }
 
 function accountsOf({ settings, clock, random, telemetry }: SendingOptions): Map<string, Account> {

@@ -33,6 +33,27 @@ async function worldWith(fault: FaultName, options: WorldOptions = {}): Promise<
 
 const allSent = ['1 SENT', '2 SENT', '3 SENT', '4 SENT', '5 SENT']
 
+/** A worker whose gateway answers an operation truly, but with so many bytes around it. */
+async function worldAnswered(bytes: number, maxOperations: number): Promise<World> {
+  const front = await startFront()
+  front.answer = ({ body }) => {
+    const [{ type, id }] = (parseJson(body) as { data: [{ type: string; id: number }] }).data
+    if (type !== 'sms') return undefined
+    return { body: `{"success":true,"data":[{"success":true,"data":{"id":${id},"msg_id":7}}]}${' '.repeat(bytes)}` }
+  }
+  const world = await startWorld({ settings: { gateway: { url: front.url, maxOperations } } })
+  front.target = world.sandbox.url
+  await world.send(messages(1))
+  await until(() => expect(world.results()).not.toHaveLength(0))
+  return world
+}
+
+test('an answer of more than 4 KiB for each operation that an envelope may have is not read', async () => {
+  expect(outcomes(await worldAnswered(500_000, 200))).toEqual(['1 SENT'])
+  expect(outcomes(await worldAnswered(500_000, 100))).toContain('1 IN_DOUBT')
+  expect(outcomes(await worldAnswered(250_000, 1))).toEqual(['1 SENT'])
+})
+
 describe('when nobody can tell whether an envelope was executed', () => {
   const inDoubt = ['1 IN_DOUBT', '2 IN_DOUBT', '3 IN_DOUBT', '4 IN_DOUBT', '5 SENT']
 
