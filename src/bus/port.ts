@@ -185,6 +185,12 @@ export interface Session extends Readonly<TopicPartition> {
   readonly capacity: Backlog
   /** It may hold this much undone in memory as long as the other partitions hold no more than now. */
   readonly room: Backlog
+  /**
+   * Tells how many bytes of memory are taken by what was made of a record, until it is settled or shelved. Before that it
+   * counts for as many as may be.
+   * @returns how many it counts for together with its own
+   */
+  made(record: BusRecord, bytes: number): number
   /** Whether it takes nothing more in until some of what it holds is settled or shelved. */
   readonly full: boolean
   /** Forgets new records for now, so that others can be taken in: their listener must forget them too. */

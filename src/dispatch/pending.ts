@@ -32,6 +32,8 @@ export interface Pending {
   session: Session
   /** The command's offset on the partition of `session`. */
   offset: number
+  /** Bytes of memory that its session counts for it. */
+  heldBytes: number
   origin: Origin
   /** Milliseconds since 1970 from which its age counts: when its record was appended, as far as that can be told. */
   since: number

@@ -29,6 +29,9 @@ export interface Command {
   bytes: number
 }
 
+/** The memory of a command's text: V8 keeps two bytes for each character if one of them is beyond U+00FF. */
+export const memoryOf = ({ json, bytes }: Command): number => (bytes === json.length ? bytes : 2 * json.length)
+
 /** A command that breaks the gateway's interface. `error` names the field and holds nothing of its content. */
 export interface InvalidCommand {
   ok: false

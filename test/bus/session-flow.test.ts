@@ -53,7 +53,7 @@ describe('the window', () => {
 describe('back-pressure', () => {
   test.each([
     ['records', { records: 10, bytes: 1 << 30 }],
-    ['bytes', { records: 1_000_000, bytes: 10 * 211 }],
+    ['bytes', { records: 1_000_000, bytes: 10 * (200 + 13 * 11) }],
   ])('fetching stops at the bound of %s, and goes on at half of it', async (_, backlog) => {
     const { session, driver, deliver, commit } = await buildOwner(buildLog(100), { backlog }).open()
     deliver(5)
@@ -66,6 +66,55 @@ describe('back-pressure', () => {
     session.settle(7, [])
     await commit()
     expect(driver.paused).toBe(false)
+  })
+
+  test('what is made of a record counts with it, until it is settled', async () => {
+    const log = buildLog(100)
+    const [first, second] = log.records
+    const process = buildOwner(log, { backlog: { records: 1_000, bytes: 10_000 } })
+    const { session, driver, deliver, commit } = await process.open()
+    deliver(2)
+    expect(session.made(first!, 5_000)).toBeGreaterThan(5_000)
+    session.made(second!, 5_000)
+    deliver(8)
+    expect([process.listener.freshKeys, driver.paused]).toEqual([['0', '1'], true])
+    session.settle(0, [])
+    expect(session.made(first!, 5_000)).toBe(0)
+    await commit()
+    expect(process.listener.fresh).toHaveLength(10)
+  })
+
+  test('of what nobody has made anything yet, no more is taken in than would fit when it is made', async () => {
+    const log = buildLog(50)
+    log.records.splice(0, 50, ...log.records.map(record => ({ ...record, value: Buffer.alloc(20_000) })))
+    const process = buildOwner(log, { backlog: { records: 1_000, bytes: 1 << 20 } })
+    const { session, deliver, commit } = await process.open()
+    const handedOver = () => process.listener.fresh.length
+    deliver()
+    const first = handedOver()
+    expect(first * 12 * 20_000).toBeLessThan(2 << 20)
+    for (const record of log.records.slice(0, first)) session.made(record, 1_000)
+    session.settle(0, [])
+    await commit()
+    expect(handedOver()).toBeGreaterThan(first)
+    expect(handedOver()).toBeLessThanOrEqual(2 * first)
+  })
+
+  test('records are handed over some at a time, so that what is made of them is counted before the others come', async () => {
+    const log = buildLog(50)
+    log.records.splice(0, 50, ...log.records.map(record => ({ ...record, value: Buffer.alloc(20_000) })))
+    const process = buildOwner(log, { backlog: { records: 1_000, bytes: 1 << 20 } })
+    process.listener.onFresh = (session, records) => {
+      for (const record of records) session.made(record, 240_000)
+    }
+    const { session, deliver, commit } = await process.open()
+    deliver()
+    expect(process.listener.fresh.length).toBeLessThan(12)
+    for (let offset = 0; offset < 50; offset++) {
+      session.settle(offset, [])
+      await commit()
+    }
+    expect(process.listener.fresh).toHaveLength(50)
   })
 
   test('a command settled twice counts once', async () => {
@@ -111,11 +160,11 @@ describe('a shelved record', () => {
 
   test('is read again although the window is full, and although memory is nearly so', async () => {
     const log = buildLog(windowSize + 5)
-    const process = buildOwner(log, { backlog: { records: 10, bytes: 1 << 30 } })
+    const process = buildOwner(log, { backlog: { records: windowSize, bytes: 1 << 30 } })
     const { session, driver, deliver, commit } = await process.open()
     deliver()
     expect(process.listener.fresh).toHaveLength(windowSize)
-    session.shelve(Array.from({ length: windowSize - 8 }, (_, i) => i))
+    session.shelve([0])
     expect(driver.paused).toBe(true)
     session.recall([0])
     expect(driver.paused).toBe(false)

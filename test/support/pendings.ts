@@ -58,6 +58,7 @@ export function buildPending(options: PendingOptions = {}): Pending {
     command,
     session: here,
     offset,
+    heldBytes: json.length,
     origin: { topic: 'busgate.commands', partition: 0, record },
     since: timestamp,
     readyAt: 0,

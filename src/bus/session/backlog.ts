@@ -93,6 +93,11 @@ export class BacklogShare {
     this.#add(1, bytes)
   }
 
+  /** A record that is held takes so many bytes more, or less. */
+  resize(by: number): void {
+    this.#add(0, by)
+  }
+
   letGo(bytes: number): void {
     this.#add(-1, -bytes)
   }

@@ -36,6 +36,9 @@ export interface SessionOptions extends TakeOverOptions {
   lost: (stage: SessionStage, error: Error) => void
 }
 
+/** Records of so many bytes are handed over before it is asked how much memory is taken by what was made of them. */
+const bytesAtOnce = 32 * 1024
+
 /**
  * One epoch of a partition's ownership: take-over, intake, group commits, until a commit fails or the partition goes.
  * Never repaired: what a failed commit left behind is read back by the next session.
@@ -63,7 +66,8 @@ export class PartitionSession implements Session {
   #intentTimes!: IntentTimes
   #held = false
   #paused = true
-  /** Fetched, but beyond the window. */
+  #isTakingIn = false
+  /** Fetched, but beyond the window, or more than there is room for. */
   #waiting: BusRecord[] = []
   /** Records whose POST an earlier session of this process made: kept in case it turns out not to have been sent. */
   readonly #carried = new Map<number, BusRecord>()
@@ -194,20 +198,34 @@ export class PartitionSession implements Session {
     }
   }
 
+  /** Takes in what there is room for. */
   #takeIn(): void {
+    if (this.#isTakingIn) return // the listener shelves what it was just given
+    this.#isTakingIn = true
+    while (this.#waiting.length > 0 && !this.#options.backlog.isOver && this.#takeSome()) {}
+    this.#isTakingIn = false
     const window = this.#window
-    const arrived: Arrived = { history: [], fresh: [], doubts: [] }
-    let taken = 0
-    for (const record of this.#waiting) {
-      window.skipTo(record.offset)
-      if (window.horizon < record.offset || !window.fits(record.offset)) break
-      taken++
-      this.#admit(record, arrived)
-    }
-    if (taken > 0) this.#waiting = this.#waiting.slice(taken)
     if (this.#waiting.length === 0) window.skipTo(this.position)
     // else whoever watches the group from outside would see a lag for as long as nothing else is to be committed
     if (window.base > this.#committedBase) this.#commits.touch()
+    this.#balance()
+  }
+
+  /** @returns whether it took any */
+  #takeSome(): boolean {
+    const window = this.#window
+    const arrived: Arrived = { history: [], fresh: [], doubts: [] }
+    let taken = 0
+    let bytes = 0
+    for (const record of this.#waiting) {
+      window.skipTo(record.offset)
+      if (window.horizon < record.offset || !window.fits(record.offset) || bytes > bytesAtOnce) break
+      taken++
+      bytes += record.contentBytes ?? record.value?.length ?? 0
+      this.#admit(record, arrived)
+    }
+    if (taken === 0) return false
+    this.#waiting = this.#waiting.slice(taken)
     const { listener } = this.#options
     if (arrived.history.length > 0) listener.history?.(this, arrived.history)
     if (arrived.doubts.length > 0) {
@@ -215,7 +233,7 @@ export class PartitionSession implements Session {
       listener.inDoubt(this, arrived.doubts, since)
     }
     if (arrived.fresh.length > 0) listener.records(this, arrived.fresh)
-    this.#balance()
+    return true
   }
 
   #admit(record: BusRecord, { history, fresh, doubts }: Arrived): void {
@@ -227,6 +245,10 @@ export class PartitionSession implements Session {
     if (state === NEW) fresh.push(record)
     else if (state === IN_DOUBT) doubts.push(record)
     else this.#carried.set(record.offset, record)
+  }
+
+  made(record: BusRecord, bytes: number): number {
+    return this.#undone.made(record, bytes)
   }
 
   get capacity(): Backlog {
@@ -260,9 +282,9 @@ export class PartitionSession implements Session {
   }
 
   shelve(offsets: readonly number[]): void {
-    if (!this.alive) return
+    if (!this.alive || !this.started) return
     for (const offset of offsets) if (this.#window.get(offset) === NEW) this.#undone.letGo(offset)
-    this.#balance()
+    this.#takeIn()
   }
 
   recall(offsets: readonly number[]): void {

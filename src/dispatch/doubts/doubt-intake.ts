@@ -3,7 +3,7 @@ import { appendedBy } from '../../bus/record-time.ts'
 import type { Clock } from '../../clock.ts'
 import { idIn } from '../../protocol/ids.ts'
 import { isSendType } from '../../protocol/index.ts'
-import { type Command, type CommandReading, isNeverHooked } from '../../records/command.ts'
+import { type Command, type CommandReading, isNeverHooked, memoryOf } from '../../records/command.ts'
 import type { DeadLetterReason } from '../../records/dead-letter.ts'
 import type { Decoder } from '../../records/decoder.ts'
 import { type DoubtWriter, originOf } from '../../records/doubt.ts'
@@ -106,6 +106,7 @@ export class DoubtIntake {
       command: { ...command, unhooked: isNeverHooked(command.type) },
       session: this.#session,
       offset: record.offset,
+      heldBytes: this.#session.made(record, memoryOf(command)),
       origin: originOf(doubt),
       since: appendedBy(doubt.timestamp, doubt.postedAt),
       readyAt,

@@ -2,7 +2,7 @@ import type { BusRecord, Session } from '../../bus/port.ts'
 import { appendedBy } from '../../bus/record-time.ts'
 import { windowSize } from '../../bus/session/window.ts'
 import type { Clock } from '../../clock.ts'
-import type { Command, CommandReading, InvalidCommand } from '../../records/command.ts'
+import { type Command, type CommandReading, type InvalidCommand, memoryOf } from '../../records/command.ts'
 import type { Decoder } from '../../records/decoder.ts'
 import type { SendCommand } from '../../records/generated.ts'
 import type { ResultDetails, WriteResult } from '../../records/result.ts'
@@ -144,6 +144,7 @@ export class CommandIntake {
       command,
       session: this.#session,
       offset: record.offset,
+      heldBytes: 0,
       origin: { topic, partition, record },
       since,
       readyAt,
@@ -161,7 +162,10 @@ export class CommandIntake {
     const details = known
       ? duplicate
       : (problem(objection(command)) ?? expired(pending, expiry(pending, now, maxAgeMs)))
-    if (!details) return pending
+    if (!details) {
+      pending.heldBytes = this.#session.made(record, memoryOf(command))
+      return pending
+    }
     outbox.settle(pending, details, tally)
     return null
   }

@@ -21,11 +21,11 @@ export class Fifo {
 
   push(pending: Pending): void {
     this.#items.push(pending)
-    this.bytes += pending.command.bytes
+    this.bytes += pending.heldBytes
   }
 
   shift(): void {
-    this.bytes -= this.first!.command.bytes
+    this.bytes -= this.first!.heldBytes
     this.#items[this.#head++] = undefined
     if (this.#head > fewGone && this.#head * 2 > this.#items.length) {
       this.#items = this.#items.slice(this.#head)
@@ -37,8 +37,8 @@ export class Fifo {
   cut({ records, bytes }: Backlog): Pending[] {
     const items = this.#waiting
     let [kept, sum] = [0, 0]
-    for (const { command } of items) {
-      sum += command.bytes
+    for (const { heldBytes } of items) {
+      sum += heldBytes
       if (kept >= records || (kept > 0 && sum > bytes)) break
       kept++
     }
@@ -70,4 +70,4 @@ export class Fifo {
   }
 }
 
-const bytesOf = (pendings: readonly Pending[]) => pendings.reduce((sum, { command }) => sum + command.bytes, 0)
+const bytesOf = (pendings: readonly Pending[]) => pendings.reduce((sum, { heldBytes }) => sum + heldBytes, 0)

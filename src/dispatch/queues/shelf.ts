@@ -40,7 +40,7 @@ export class Shelf {
     const row = {
       offset: pending.offset,
       timestamp: pending.since,
-      bytes: pending.command.bytes,
+      bytes: pending.heldBytes,
       expiresAt: expiresAt(pending, maxAgeMs),
     }
     const isLast = this.length === 0 || this.isBefore(pending)
