@@ -13,8 +13,9 @@ const structureBytes = 200
  */
 const mostMadeOf = 12
 
-function sizeOf(record: BusRecord): number {
-  let bytes = structureBytes + contentBytesOf(record)
+/** The memory of a record and of what was made of it, which is so many times its content, or so many bytes more. */
+function sizeOf(record: BusRecord, times: number, more: number): number {
+  let bytes = structureBytes + (1 + times) * contentBytesOf(record) + more
   for (const [name, content] of headerPairs(record.headers)) bytes += structureBytes + name.length + content.length
   return bytes
 }
@@ -39,7 +40,7 @@ export class UndoneRecords {
   }
 
   hold(record: BusRecord): void {
-    const size = sizeOf(record) + mostMadeOf * contentBytesOf(record)
+    const size = sizeOf(record, mostMadeOf, 0)
     this.#sizes.set(record.offset, size)
     this.#share.hold(size)
   }
@@ -48,7 +49,7 @@ export class UndoneRecords {
   made(record: BusRecord, bytes: number): number {
     const before = this.#sizes.get(record.offset)
     if (before === 0) return 0
-    const size = sizeOf(record) + bytes
+    const size = sizeOf(record, 0, bytes)
     this.#sizes.set(record.offset, size)
     this.#share.resize(size - before)
     return size
