@@ -8,7 +8,7 @@ import type { Batch, Committed, Part } from './driver.ts'
 import { GroupCommit } from './group-commit.ts'
 import { IntentTimes } from './intent-times.ts'
 import { findCheckpoint, type TakeOverOptions, takeBack, takeOver } from './take-over.ts'
-import { UndoneRecords } from './undone-records.ts'
+import { contentBytesOf, UndoneRecords } from './undone-records.ts'
 import { DONE, IN_DOUBT, INTENT, NEW, type Window, windowSize } from './window.ts'
 
 interface Arrived {
@@ -221,7 +221,7 @@ export class PartitionSession implements Session {
       window.skipTo(record.offset)
       if (window.horizon < record.offset || !window.fits(record.offset) || bytes > bytesAtOnce) break
       taken++
-      bytes += record.contentBytes ?? record.value?.length ?? 0
+      bytes += contentBytesOf(record)
       this.#admit(record, arrived)
     }
     if (taken === 0) return false

@@ -13,14 +13,15 @@ const structureBytes = 200
  */
 const mostMadeOf = 12
 
-/** The memory of a record and of what was made of it, which is so many times its content, or so many bytes more. */
-function sizeOf(record: BusRecord, times: number, more: number): number {
-  let bytes = structureBytes + (1 + times) * contentBytesOf(record) + more
+/** The memory of a record, and of what was made of it. */
+function sizeOf(record: BusRecord, madeBytes: number): number {
+  let bytes = structureBytes + contentBytesOf(record) + madeBytes
   for (const [name, content] of headerPairs(record.headers)) bytes += structureBytes + name.length + content.length
   return bytes
 }
 
-function contentBytesOf(record: BusRecord): number {
+/** The bytes of a record's key and value. */
+export function contentBytesOf(record: BusRecord): number {
   return record.contentBytes ?? (record.key?.length ?? 0) + (record.value?.length ?? 0)
 }
 
@@ -40,7 +41,7 @@ export class UndoneRecords {
   }
 
   hold(record: BusRecord): void {
-    const size = sizeOf(record, mostMadeOf, 0)
+    const size = sizeOf(record, mostMadeOf * contentBytesOf(record))
     this.#sizes.set(record.offset, size)
     this.#share.hold(size)
   }
@@ -49,7 +50,7 @@ export class UndoneRecords {
   made(record: BusRecord, bytes: number): number {
     const before = this.#sizes.get(record.offset)
     if (before === 0) return 0
-    const size = sizeOf(record, 0, bytes)
+    const size = sizeOf(record, bytes)
     this.#sizes.set(record.offset, size)
     this.#share.resize(size - before)
     return size

@@ -144,7 +144,7 @@ export class CommandIntake {
       command,
       session: this.#session,
       offset: record.offset,
-      heldBytes: 0,
+      heldBytes: this.#session.made(record, memoryOf(command)),
       origin: { topic, partition, record },
       since,
       readyAt,
@@ -162,10 +162,7 @@ export class CommandIntake {
     const details = known
       ? duplicate
       : (problem(objection(command)) ?? expired(pending, expiry(pending, now, maxAgeMs)))
-    if (!details) {
-      pending.heldBytes = this.#session.made(record, memoryOf(command))
-      return pending
-    }
+    if (!details) return pending
     outbox.settle(pending, details, tally)
     return null
   }
