@@ -328,18 +328,25 @@ test('requests of all kinds are answered in their order, wherever a network cuts
   )
 })
 
-test('bodies that stop after their first byte keep little memory, whatever the process does in between', async () => {
-  const bench = await receiverBench({ addressShare: 1 })
-  const count = 100
+test('bodies that stop after a few bytes keep little memory, whatever the process does in between', async () => {
+  const bench = await receiverBench({ addressShare: 1, requestMs: 60_000 })
+  const count = 300 // Node and the tests before this one move a megabyte or two of their own
   collectGarbage()
   const before = process.memoryUsage().arrayBuffers
+  let closed = 0
   for (let i = 1; i <= count; i++) {
-    rawConnection(bench.receiver.port).say(`${head(bench.url(), 'Content-Length: 100')}{`)
+    const raw = rawConnection(bench.receiver.port)
+    raw.socket.on('close', () => closed++)
+    raw.say(`${head(bench.url(), 'Content-Length: 100')}{`)
     await eventually(() => expect(bench.opened()).toBe(i))
+    raw.say('"')
     for (let left = Buffer.poolSize; left > 0; left -= 1000) Buffer.allocUnsafe(1000) // takes what is left of Node's pool
   }
-  collectGarbage()
-  expect((process.memoryUsage().arrayBuffers - before) / count).toBeLessThan(16_000)
+  await eventually(() => {
+    collectGarbage()
+    expect((process.memoryUsage().arrayBuffers - before) / count).toBeLessThan(20_000)
+  })
+  expect(closed).toBe(0)
 })
 
 test('of thousands of requests that are sent without waiting no more are begun than there are connections', async () => {
