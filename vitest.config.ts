@@ -4,6 +4,9 @@ import { defineConfig } from 'vitest/config'
 /** Vitest would leave one core idle, which is half of a machine with two. */
 const maxWorkers = availableParallelism()
 
+/** Files share a process, which loads the modules once for all of them: the unit tests take 115 s instead of 190. */
+const isolate = false
+
 /** Whole workers and command lines, on the embedded bus. */
 const endToEnd = ['worker', 'cli', 'ui', 'package'].map(room => `test/${room}/**/*.test.ts`)
 
@@ -14,13 +17,14 @@ export default defineConfig({
         test: {
           name: 'unit',
           maxWorkers,
+          isolate,
           testTimeout: 30_000,
           expect: { poll: { timeout: 20_000 } },
           include: ['test/**/*.test.ts'],
           exclude: [...endToEnd, 'test/integration/**', 'test/simulation/**'],
         },
       },
-      { test: { name: 'end-to-end', maxWorkers, include: endToEnd, testTimeout: 60_000 } },
+      { test: { name: 'end-to-end', maxWorkers, isolate, include: endToEnd, testTimeout: 60_000 } },
       { test: { name: 'simulation', maxWorkers, include: ['test/simulation/**/*.test.ts'], testTimeout: 300_000 } },
       {
         test: {
