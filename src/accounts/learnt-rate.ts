@@ -1,9 +1,9 @@
 /** Part of the rate that is left after a throttling answer, and after one where nothing has passed since the last. */
-const decrease = 0.7
+const decrease = 0.85
 const decreaseAtNothing = 0.5
 /** Seconds until what was taken is added again; at least so many operations a second are added each second. */
-const recovery = 10
-const leastIncrease = 1
+const recovery = 15
+const leastIncrease = 0.2
 /** What was learnt counts no more when nothing was throttled for so long: the gateway may allow far more by then. */
 const forgottenMs = 60_000
 /** One throttling answer within so long tells nothing: others use the gateway, too. */
@@ -13,8 +13,9 @@ const strayMs = 10_000
  * throttle single recipients, too, however slowly they are sent to.
  */
 const fewPart = 1 / 10
-/** Slowing down to this part of a rate, or less, is in vain where at least this part of what was throttled before still is. */
-const much = 0.8
+/** Slowing down to this part of a rate, or less, is in vain where at least so much of what was throttled before still is. */
+const slower = 0.9
+const alike = 0.8
 /** So much more than what slowing down did not help against is borne, for so long; a gateway that throttles more is asked too much. */
 const margin = 1.25
 const borneMs = 60_000
@@ -84,8 +85,8 @@ export class LearntRate {
     this.#throttledAt = now
     this.#passedAt = null
     const part = this.#partRefused(now)
-    const isAlike = part > 0 && part >= much * this.#before.part
-    const isInVain = isAlike && part * margin <= mostBorne && limit <= much * this.#before.rate
+    const isAlike = part > 0 && part >= alike * this.#before.part
+    const isInVain = isAlike && part * margin <= mostBorne && limit <= slower * this.#before.rate
     if (isInVain) this.#borne = { part: part * margin, until: now + borneMs }
     if (isStray || isInVain) {
       this.#base = Number.POSITIVE_INFINITY
@@ -95,7 +96,9 @@ export class LearntRate {
     const rate = Math.max(1, Math.min(limit, seen))
     this.#before = { rate, part }
     this.#base = Math.max(1, rate * (hasNothingPassed ? decreaseAtNothing : decrease))
-    this.#increase = Math.max(leastIncrease, (rate * (1 - decrease)) / recovery)
+    // Where nothing passes the rate falls far below what is allowed: the way back is not slower for it.
+    const slowest = hasNothingPassed ? this.#increase : leastIncrease
+    this.#increase = Math.max(slowest, (rate * (1 - decrease)) / recovery)
   }
 
   /** The part of the last second's answers that were throttling single operations. */

@@ -37,48 +37,56 @@ describe('what the gateway allows', () => {
   test('is taken for less than what passed when it throttled', () => {
     const { rate, now } = throttledBefore(5_000, 100)
     rate.throttled(10, now - 20, now)
-    expect(rate.limit(now)).toBeCloseTo(70)
+    expect(rate.limit(now)).toBeCloseTo(85)
   })
 
   test('is taken for less than what was sent, where nothing passed', () => {
     const { rate, now } = throttledBefore(5_000, 0)
     rate.throttled(10, now - 20, now)
-    expect(rate.limit(now)).toBeCloseTo(3_500)
+    expect(rate.limit(now)).toBeCloseTo(4_250)
   })
 
-  test('is tried for more as time goes: ten seconds after something has passed for as much as before', () => {
+  test('is tried for more as time goes: fifteen seconds after something has passed for as much as before', () => {
     const { rate, now } = throttledBefore(100)
     rate.throttled(10, now - 20, now)
-    expect(rate.limit(now + 30 * second)).toBeCloseTo(70)
+    expect(rate.limit(now + 30 * second)).toBeCloseTo(85)
     const passedAt = now + 30 * second
     rate.passed(1, passedAt - 20, passedAt)
-    expect(rate.limit(passedAt + 5 * second)).toBeCloseTo(85)
-    expect(rate.limit(passedAt + 10 * second)).toBeCloseTo(100)
-    expect(rate.limit(passedAt + 20 * second)).toBeCloseTo(130)
+    expect(rate.limit(passedAt + 5 * second)).toBeCloseTo(90)
+    expect(rate.limit(passedAt + 15 * second)).toBeCloseTo(100)
+    expect(rate.limit(passedAt + 30 * second)).toBeCloseTo(115)
   })
 
   test('falls once for all requests that were under way, and again for one that began later', () => {
     const { rate, now } = throttledBefore(100)
     for (const begunAt of [now - 30, now - 20, now - 10]) rate.throttled(10, begunAt, now)
-    expect(rate.limit(now)).toBeCloseTo(70)
+    expect(rate.limit(now)).toBeCloseTo(85)
     rate.passed(60, now + 480, now + 500)
     rate.throttled(10, now + 400, now + 1_300)
-    expect(rate.limit(now + 1_300)).toBeCloseTo(42)
+    expect(rate.limit(now + 1_300)).toBeCloseTo(51)
   })
 
   test('falls by half where nothing has passed since it fell', () => {
     const { rate, now } = throttledBefore(100)
     rate.throttled(10, now - 20, now)
     rate.throttled(100, now + 1_500, now + 1_520)
-    expect(rate.limit(now + 1_520)).toBeCloseTo(35)
+    expect(rate.limit(now + 1_520)).toBeCloseTo(42.5)
   })
 
-  test('never falls below one operation a second, and rises by one at least', () => {
+  test('is tried for more as fast as before, where nothing passed for a while', () => {
+    const { rate, now } = throttledBefore(100)
+    for (let i = 0; i < 10; i++) rate.throttled(10, now + i * second - 20, now + i * second)
+    const passedAt = now + 11 * second
+    rate.passed(1, passedAt - 20, passedAt)
+    expect(rate.limit(passedAt + 15 * second) - rate.limit(passedAt)).toBeCloseTo(15)
+  })
+
+  test('never falls below one operation a second, and rises by a fifth of one each second at least', () => {
     const { rate, now } = throttledBefore(1)
     for (let i = 0; i < 10; i++) rate.throttled(1, now + i, now + i + 0.5)
     expect(rate.limit(now + 10)).toBeGreaterThanOrEqual(1)
     rate.passed(1, now + 20, now + 40)
-    expect(rate.limit(now + 10 * second)).toBeGreaterThanOrEqual(10)
+    expect(rate.limit(now + 40 + 10 * second)).toBeGreaterThanOrEqual(3)
   })
 
   test('is unknown again when all has passed for a minute', () => {
