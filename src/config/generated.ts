@@ -836,7 +836,7 @@ export interface SettingsTree {
      */
     readonly tenantWeights?: GivenValues['gateway.tenantWeights'] | undefined
     /**
-     * Operations a second that an account may use over the whole fleet, status polls included.
+     * Operations a second that an account may use over the whole fleet, status polls included. Whole operations count: a process whose share is 1.5 sends 1 in any second, and one with 0.5 sends 1 in any two.
      *
      * `gateway.rate`, variable `BUSGATE_GATEWAY_RATE`. No default; an example: `50`.
      */
