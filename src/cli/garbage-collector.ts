@@ -4,8 +4,8 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 
 /** The space for new objects, both halves of it, grows no further, or by one step where the event loop is late to see it. */
 const enoughBytes = 16 * 1024 * 1024
-/** Where collections follow each other sooner, much garbage is made. */
-const busyMs = 50
+/** Where collections follow each other sooner, much garbage is made: at full speed every 16 ms, or every 50 on slow cores. */
+const busyMs = 200
 /**
  * Old objects of a busy process are collected when they take two and a half times what was alive the last time, where V8 waits
  * for four times. At rest V8 waits for less than either.
