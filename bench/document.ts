@@ -35,7 +35,7 @@ ${tableOf(rows.filter(isDrained))}
   topic before the program started. Four partitions, one process and the settings as they are, unless the name says otherwise.
 - **CPU µs**: user and system time of the program's whole process, as the kernel counts it, a command. *With start*: of all of
   them, the start of the process included; *first 200,000*: from the first POST to the 200,000th result; *steady*: of the second
-  half of the commands.
+  half of the commands. **broker's µs**: what the broker took beside it, from the first POST to the last result.
 - **first POST**: from the start of the process. **peak MiB**: the most that was resident. **sockets**: open at the end.
   **twice**: ids that the gateway got twice.
 

@@ -23,6 +23,8 @@ export interface Figures {
   cpuMicrosFirst?: number
   /** CPU time of a command in the second half of them. */
   cpuMicrosSteady?: number
+  /** CPU time that the broker took a command, from the first POST to the last result. Absent where it runs elsewhere. */
+  brokerMicros?: number
   /** Shares of one core, at a steady rate. */
   core?: number
   brokerCore?: number
@@ -102,10 +104,10 @@ const resources = (processes: Processes) => ({
 })
 
 /** All lie there: how fast are they done, and what do they cost? */
-async function drain({ outside, running: { processes } }: Stage, commands: number) {
+async function drain({ outside, place, running: { processes } }: Stage, commands: number) {
   const lookAt = async (reached: () => boolean) => {
     await until(reached, processes)
-    return { readable: outside.readable, cpu: processes.cpuMicros() }
+    return { readable: outside.readable, cpu: processes.cpuMicros(), brokerCpu: cpuMicrosOf(place.brokerPids) }
   }
   type Look = Awaited<ReturnType<typeof lookAt>>
   const lookWhenReadable = (count: number) => lookAt(() => outside.readable >= count)
@@ -121,6 +123,7 @@ async function drain({ outside, running: { processes } }: Stage, commands: numbe
     cpuMicrosWithStart: end.cpu / commands,
     cpuMicrosFirst: between(begun, early),
     cpuMicrosSteady: between(half, end),
+    ...(place.brokerPids.length > 0 && { brokerMicros: (end.brokerCpu - begun.brokerCpu) / commands }),
     firstPostSeconds: (outside.begunAt - processes.startedAt) / 1000,
   }
 }

@@ -10,8 +10,11 @@ export interface Place {
   stop(): Promise<void>
 }
 
-/** The broker runs as one of a company does, but for its size. */
-const jvm = ['-Xmx1g', '-XX:+UseG1GC', '-XX:-UsePerfData']
+/**
+ * The broker runs as one of a company does, but for its size and its compiler. One that has been up for weeks has compiled
+ * its code; the optimising compiler of one that has just started takes most of a core for minutes, as transactions are few.
+ */
+const jvm = ['-Xmx1g', '-XX:+UseG1GC', '-XX:TieredStopAtLevel=1', '-XX:-UsePerfData']
 
 /**
  * Takes the brokers and the registry that KAFKA_BROKERS and REGISTRY_URL name, or starts one of each.

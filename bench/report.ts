@@ -16,6 +16,7 @@ const columns: readonly Column<Figures>[] = [
   ['CPU µs, with start', ({ cpuMicrosWithStart }) => fixed(cpuMicrosWithStart, 1)],
   ['first 200,000', ({ cpuMicrosFirst }) => fixed(cpuMicrosFirst, 1)],
   ['steady', ({ cpuMicrosSteady }) => fixed(cpuMicrosSteady, 1)],
+  ["broker's µs", ({ brokerMicros }) => fixed(brokerMicros, 1)],
   ['of a core', ({ core }) => percent(core)],
   ["broker's", ({ brokerCore }) => percent(brokerCore)],
   ['commits/s', ({ commitsPerSecond }) => whole(commitsPerSecond)],
