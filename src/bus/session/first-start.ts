@@ -1,5 +1,6 @@
 import { type Clock, sleep } from '../../clock.ts'
 import { BusUnavailable } from '../errors.ts'
+import { PartitionMap } from '../partition-map.ts'
 import type { TopicPartition } from '../port.ts'
 import type { GroupDriver, LogEnds } from './driver.ts'
 
@@ -16,13 +17,11 @@ const firstStartCheckMs = 250
 /** A group that is new waits for more members before it lets any begin (group.initial.rebalance.delay.ms, 3 s and more). */
 const firstRoundPatienceMs = 60_000
 
-const keyOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
-
 /** FirstStart knows where a partition without a checkpoint starts. It is decided once, before the group is joined. */
 export class FirstStart {
   readonly #options: FirstStartOptions
   /** Where each partition's log ended when the group first started on its topic; only those start where kafka.startFrom says. */
-  readonly #endsAtFirst = new Map<string, number>()
+  readonly #endsAtFirst = new PartitionMap<number>()
 
   constructor(options: FirstStartOptions) {
     this.#options = options
@@ -31,13 +30,13 @@ export class FirstStart {
   /** @throws Error when kafka.startFrom forbids to begin */
   async decide(group: GroupDriver, topics: readonly string[]): Promise<void> {
     for (const topic of topics) {
-      for (const partition of await this.#fresh(group, topic)) this.#endsAtFirst.set(keyOf(partition), partition.high)
+      for (const partition of await this.#fresh(group, topic)) this.#endsAtFirst.set(partition, partition.high)
     }
   }
 
   /** Tells where a partition without a checkpoint starts: one that was added, at its beginning. */
   offsetOf(tp: TopicPartition, low: number): number {
-    const end = this.#options.startFrom === 'latest' ? this.#endsAtFirst.get(keyOf(tp)) : undefined
+    const end = this.#options.startFrom === 'latest' ? this.#endsAtFirst.get(tp) : undefined
     return Math.max(low, end ?? low) // what has come since is sent, however late the partition is opened
   }
 

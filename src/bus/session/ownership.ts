@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import pLimit from 'p-limit'
 import { limited, sleep } from '../../clock.ts'
 import type { SessionStage, Telemetry } from '../../telemetry/events.ts'
+import { PartitionMap } from '../partition-map.ts'
 import type { Backlog, Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
 import { SharedBacklog } from './backlog.ts'
-import { unpackCheckpoint } from './checkpoint.ts'
 import { CommitCycle } from './commit-cycle.ts'
-import type { Batch, Committed, GroupDriver, GroupEvents, LogEnds, Part, PartitionDriver } from './driver.ts'
+import type { Batch, GroupDriver, GroupEvents, LogEnds, Part, PartitionDriver } from './driver.ts'
 import { FirstStart, type FirstStartOptions } from './first-start.ts'
+import { Holding } from './holding.ts'
 import { Ledger } from './ledger.ts'
-import { LogEnd } from './log-end.ts'
 import { PartitionSession } from './session.ts'
 
 export interface OwnershipOptions extends FirstStartOptions {
@@ -42,31 +42,13 @@ const commitIntervalPerSession = 2
 const backlogInAll: Backlog = { records: 16_000, bytes: 64 << 20 }
 const backlogAtMost: Backlog = { records: 4_000, bytes: 16 << 20 }
 
-interface Holding {
-  tp: TopicPartition
-  driver: PartitionDriver | null
-  session: PartitionSession | null
-  /** Whether the session commits by itself. */
-  apart: boolean
-  /** The sequence number that was found when the partition was taken over; null: it was not yet. */
-  foundSeq: number | null
-  /** The last commit that was confirmed since then. */
-  confirmed: Committed | null
-  logEnd: LogEnd
-  /** What has kept it from being opened, since it was open last. */
-  told: Set<string>
-  cancelReopening: () => void
-}
-
-const keyOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
-
 /** Makes sessions of assignments: opens one for each partition the group gives, and again whenever one is lost. */
 export class Ownership implements GroupEvents, Membership {
   readonly #options: OwnershipOptions
   readonly #tag = randomBytes(6).toString('base64url')
-  readonly #holdings = new Map<string, Holding>()
+  readonly #holdings = new PartitionMap<Holding>()
   /** Outlive their sessions: what a POST in flight comes to may still be needed. */
-  readonly #ledgers = new Map<string, Ledger>()
+  readonly #ledgers = new PartitionMap<Ledger>()
   readonly #opening = pLimit(openAtOnce)
   readonly #backlog: SharedBacklog
   readonly #firstStart: FirstStart
@@ -114,7 +96,7 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   *sessions(): Iterable<SessionState> {
-    for (const { tp, session } of this.#holdings.values()) {
+    for (const { tp, session } of this.#holdings) {
       const { windowUsed = 0, lag = 0, open = false, committing = false } = session ?? {}
       yield { ...tp, windowUsed, lag, open, committing }
     }
@@ -138,16 +120,17 @@ export class Ownership implements GroupEvents, Membership {
   assigned(partitions: readonly TopicPartition[], unbroken: boolean): void {
     this.#joining = false
     this.#rounds++
-    const keys = new Set(partitions.map(keyOf))
-    for (const [key, holding] of this.#holdings) {
+    const given = new PartitionMap<TopicPartition>()
+    for (const tp of partitions) given.set(tp, tp)
+    for (const holding of this.#holdings) {
       const isApart = holding.session !== null && holding.apart && this.#group.shared !== null
-      if (unbroken && keys.has(key) && !isApart) continue // else it may have had another owner since
-      this.#holdings.delete(key)
-      this.#close(holding)
+      if (unbroken && given.get(holding.tp) && !isApart) continue // else it may have had another owner since
+      this.#holdings.delete(holding.tp)
+      holding.close()
     }
     this.#options.listener.shareChanged?.() // what is lost and given back at once was another's in between
     for (const tp of partitions) {
-      const holding = this.#holdings.get(keyOf(tp))
+      const holding = this.#holdings.get(tp)
       if (!holding && (!this.#leaving || this.#ledger(tp).size > 0)) this.#take(tp)
       else if (!this.#leaving) holding?.session?.resume()
     }
@@ -162,15 +145,10 @@ export class Ownership implements GroupEvents, Membership {
     const cycle = this.#cycle
     if (!cycle) return
     const round = this.#rounds
-    const kept = unbroken ? [...this.#holdings.values()].filter(({ session }) => session?.started) : []
+    const kept = unbroken ? [...this.#holdings].filter(({ session }) => session?.started) : []
     try {
       const found = kept.length > 0 ? await shared!.committed(kept.map(({ tp }) => tp)) : []
-      for (const [i, { session, confirmed, foundSeq }] of kept.entries()) {
-        const known = seqOf(confirmed) ?? foundSeq
-        if ((seqOf(found[i]!) ?? 0) > (known ?? 0)) {
-          session?.end('assigned', new Error('another process has committed on a partition that this one kept'))
-        }
-      }
+      for (const [i, holding] of kept.entries()) holding.compare(found[i]!)
     } catch (error) {
       for (const { session } of kept) session?.end('assigned', error as Error)
     }
@@ -178,19 +156,16 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   batch(batch: Batch): void {
-    const holding = this.#holdings.get(keyOf(batch))
+    const holding = this.#holdings.get(batch)
     if (holding?.session?.alive && !holding.session.accept(batch)) holding.driver?.seek(holding.session.position)
   }
 
-  cut({ topic, partition, low, high }: LogEnds): void {
-    const holding = this.#holdings.get(keyOf({ topic, partition }))
-    if (!holding?.session?.started) return
-    if (holding.session.position > high) holding.logEnd.cut(high)
-    holding.session.cut(low, high)
+  cut(ends: LogEnds): void {
+    this.#holdings.get(ends)?.cut(ends)
   }
 
   gone(tp: TopicPartition, error: Error): void {
-    this.#holdings.get(keyOf(tp))?.session?.end('fetch', error)
+    this.#holdings.get(tp)?.session?.end('fetch', error)
   }
 
   async leave(finishMs = this.#options.drainMs): Promise<void> {
@@ -199,7 +174,7 @@ export class Ownership implements GroupEvents, Membership {
     await this.#finish(finishMs)
     this.#tellUncommitted()
     await this.#leaveGroup()
-    for (const holding of this.#holdings.values()) this.#close(holding)
+    for (const holding of this.#holdings) holding.close()
     this.#holdings.clear()
     this.#options.listener.shareChanged?.()
   }
@@ -216,7 +191,7 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   #tellUncommitted(): void {
-    const count = [...this.#holdings.values()].reduce((sum, { tp }) => sum + this.#ledger(tp).size, 0)
+    const count = [...this.#holdings].reduce((sum, { tp }) => sum + this.#ledger(tp).size, 0)
     if (count === 0) return
     const message = `what came of ${count} requests could not be committed in time: the next owner takes them for in doubt`
     this.#options.telemetry.emit('bus.log', { level: 'warn', message })
@@ -228,27 +203,18 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   async #each(action: (session: PartitionSession) => Promise<void>): Promise<void> {
-    await Promise.all([...this.#holdings.values()].map(({ session }) => session && action(session)))
+    await Promise.all([...this.#holdings].map(({ session }) => session && action(session)))
   }
 
   /** Tells whether a POST for a partition owned is in flight, or its outcome not committed yet. */
   #awaitsOutcomes(): boolean {
-    return [...this.#holdings.values()].some(({ tp }) => this.#ledger(tp).size > 0)
+    return [...this.#holdings].some(({ tp }) => this.#ledger(tp).size > 0)
   }
 
   #take(tp: TopicPartition): void {
-    const holding: Holding = {
-      tp,
-      driver: null,
-      session: null,
-      apart: false,
-      foundSeq: null,
-      confirmed: null,
-      logEnd: new LogEnd(this.#options.clock),
-      told: new Set(),
-      cancelReopening: () => {},
-    }
-    this.#holdings.set(keyOf(tp), holding)
+    const { clock, listener, telemetry } = this.#options
+    const holding = new Holding({ ...tp, clock, listener, telemetry })
+    this.#holdings.set(tp, holding)
     this.#group.partition(tp).pause()
     this.#queueOpening(holding)
   }
@@ -292,8 +258,7 @@ export class Ownership implements GroupEvents, Membership {
       foundSeq: holding.foundSeq,
       confirmed: holding.confirmed,
       committed: (records, windowUsed, checkpoint) => {
-        holding.confirmed = checkpoint
-        if (holding.session === session) holding.logEnd.told() // else it is the last one of the session that found the cut
+        holding.committed(session, checkpoint)
         telemetry.emit('cycle.committed', { ...holding.tp, records, windowUsed })
       },
       lost: (stage, error) => this.#lost(holding, stage, error),
@@ -304,24 +269,15 @@ export class Ownership implements GroupEvents, Membership {
     try {
       await session.start()
       if (!session.alive) return
-      holding.foundSeq ??= session.foundSeq
-      holding.logEnd.begun(session.highWatermark)
-      holding.told.clear()
+      holding.opened(session)
       const took = (clock.monotonic() - started) / 1000
       const { position: offset, doubtsTakenOver: inDoubt, stale } = session
       telemetry.emit('session.opened', { ...holding.tp, offset, inDoubt, stale, took })
     } catch (error) {
       if (!session.alive) return
-      this.#tell(holding, error as Error)
+      holding.notOpened(error as Error)
       this.#reopen(holding, reopenAfterFailure)
     }
-  }
-
-  /** Tells each cause once, since a coordinator that is away can keep hundreds of partitions from being opened for minutes. */
-  #tell({ tp, told }: Holding, error: Error): void {
-    if (told.has(error.message)) return
-    told.add(error.message)
-    this.#options.telemetry.emit('session.openFailed', { ...tp, error })
   }
 
   #ownCycle(driver: PartitionDriver, failed: (error: Error) => void): CommitCycle {
@@ -357,7 +313,7 @@ export class Ownership implements GroupEvents, Membership {
     const first = clock.monotonic() - this.#failedAt > lastFailureMs
     this.#failedAt = clock.monotonic()
     this.#cycle = null
-    const together = [...this.#holdings.values()].filter(({ apart }) => !apart)
+    const together = [...this.#holdings].filter(({ apart }) => !apart)
     for (const { session } of together) session?.end('commit', error)
     if (first) for (const holding of together) if (!holding.session) this.#reopen(holding, 0)
   }
@@ -368,36 +324,16 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   #reopen(holding: Holding, ms: number): void {
-    this.#close(holding)
-    holding.cancelReopening = this.#options.clock.after(ms, () => this.#queueOpening(holding))
-  }
-
-  #close(holding: Holding): void {
-    const { session, driver } = holding
-    holding.cancelReopening()
-    holding.session = null
-    holding.driver = null
-    session?.close()
-    if (session?.started) {
-      try {
-        this.#options.listener.closed(session)
-      } catch (error) {
-        this.#options.listener.fatal(error as Error) // nobody awaits this: the process would end without a word of it
-      }
-      this.#options.telemetry.emit('session.closed', holding.tp)
-    }
-    driver?.pause() // else its records would be fetched for nobody
-    void driver?.release()
+    holding.reopen(ms, () => this.#queueOpening(holding))
   }
 
   #owns(holding: Holding): boolean {
-    return this.#holdings.get(keyOf(holding.tp)) === holding
+    return this.#holdings.get(holding.tp) === holding
   }
 
   #ledger(tp: TopicPartition): Ledger {
-    const key = keyOf(tp)
-    const ledger = this.#ledgers.get(key) ?? new Ledger()
-    this.#ledgers.set(key, ledger)
+    const ledger = this.#ledgers.get(tp) ?? new Ledger()
+    this.#ledgers.set(tp, ledger)
     return ledger
   }
 
@@ -414,5 +350,3 @@ export class Ownership implements GroupEvents, Membership {
     throw error
   }
 }
-
-const seqOf = (committed: Committed | null) => committed && unpackCheckpoint(committed.offset, committed.metadata).seq
