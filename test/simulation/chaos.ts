@@ -1,6 +1,6 @@
 import type { Fleet } from './fleet.ts'
 import type { SimGateway } from './gateway.ts'
-import type { Judge } from './judge.ts'
+import type { Judge } from './judge/judge.ts'
 import type { Plan, ProcessFault } from './plan.ts'
 import type { Ports } from './ports.ts'
 import type { SimProcess } from './process.ts'
@@ -62,7 +62,7 @@ export class Chaos {
     const { crash, freeze, cut, outage, fence, moved, parting } = this.counts
     const { ports, judge } = this.#options
     const { lost, tooLarge } = ports
-    const { truncations } = judge.counts
+    const { truncations } = judge.lives.counts
     return crash + freeze + cut + parting + (outage + moved) * mostProcesses + fence + lost + tooLarge + truncations
   }
 

@@ -1,4 +1,4 @@
-import type { Judge } from './judge.ts'
+import type { Judge } from './judge/judge.ts'
 import { SimProcess, type SimProcessOptions } from './process.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { Trace } from './trace.ts'
@@ -49,7 +49,7 @@ export class Fleet {
   async stop(process: SimProcess): Promise<void> {
     const { judge, trace } = this.#options
     trace(process.name, 'is asked to stop')
-    judge.stopping(process)
+    judge.posts.stopping(process)
     try {
       await process.stop()
       trace(process.name, 'has stopped')

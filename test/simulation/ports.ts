@@ -5,7 +5,7 @@ import type { Connection } from '../../src/gateway/connection.ts'
 import type { SchemaRegistry } from '../../src/records/registry.ts'
 import { distantRegistry } from './codec.ts'
 import type { SimGateway } from './gateway.ts'
-import type { Judge } from './judge.ts'
+import type { Judge } from './judge/judge.ts'
 import { connectLine } from './line.ts'
 import type { Delay, Plan, PostFault } from './plan.ts'
 import type { Random } from './random.ts'
@@ -104,10 +104,10 @@ export class Ports {
       settleMs: plan.settleMs,
       delay: () => this.httpDelay(),
       fault: () => this.#postFault(),
-      asked: envelope => judge.asked(envelope),
-      began: envelope => judge.began(owner, envelope),
-      ended: envelope => judge.ended(envelope),
-      underway: envelope => judge.underway(envelope),
+      asked: envelope => judge.posts.asked(envelope),
+      began: envelope => judge.posts.began(owner, envelope),
+      ended: envelope => judge.posts.ended(envelope),
+      underway: envelope => judge.posts.underway(envelope),
     })
   }
 
@@ -143,8 +143,8 @@ export class Ports {
   }
 
   #sent(owner: Owner, step: string): void {
-    if (step === 'heartbeat' || step === 'sync') this.#options.judge.heartbeatSent(owner)
-    if (step === 'join') this.#options.judge.joining(owner)
+    if (step === 'heartbeat' || step === 'sync') this.#options.judge.posts.heartbeatSent(owner)
+    if (step === 'join') this.#options.judge.posts.joining(owner)
   }
 
   #answered(owner: Owner, step: string, outcome: Settled | undefined): void {
@@ -152,7 +152,7 @@ export class Ports {
     if (step !== 'sync' || outcome?.status !== 'fulfilled') return
     const { judge, trace } = this.#options
     const { partitions } = outcome.value as Given
-    judge.assigned(owner, partitions)
+    judge.progress.assigned(owner, partitions)
     for (const tp of partitions) this.onAssigned(tp)
     trace('broker', `${owner.name} gets ${partitions.map(tp => `${tp.topic}/${tp.partition}`).join(', ') || 'nothing'}`)
   }
@@ -160,6 +160,6 @@ export class Ports {
   #heard(owner: Owner, step: string, outcome: Settled | undefined): void {
     const isSignOfLife = step === 'heartbeat' || step === 'sync'
     if (step === 'sync' && outcome?.status === 'fulfilled') this.onGiven()
-    if (isSignOfLife && outcome?.status === 'fulfilled') this.#options.judge.heartbeatAnswered(owner)
+    if (isSignOfLife && outcome?.status === 'fulfilled') this.#options.judge.posts.heartbeatAnswered(owner)
   }
 }

@@ -1,6 +1,6 @@
 import type { Fleet } from './fleet.ts'
 import type { Operation } from './gateway.ts'
-import type { Judge } from './judge.ts'
+import type { Judge } from './judge/judge.ts'
 import type { Ports } from './ports.ts'
 import type { Random } from './random.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -54,7 +54,7 @@ export class Postman {
     const answer = (status: number) => {
       trace(process.name, `answers ${status} to callback ${body}`)
       scheduler.add('world', null, 'callback answer', ports.httpDelay(), () => {
-        if (status === 200) judge.callbackKept(body)
+        if (status === 200) judge.outcomes.callbackKept(body)
         if (status === 200) answered = true
       })
     }

@@ -1,5 +1,5 @@
 import type { TopicPartition } from '../../src/bus/port.ts'
-import type { Judge } from './judge.ts'
+import type { Judge } from './judge/judge.ts'
 import type { SimProcess } from './process.ts'
 import type { Random } from './random.ts'
 import type { Owner, Scheduler } from './scheduler.ts'
@@ -102,7 +102,7 @@ export class Truncations {
     if (!reading?.cut?.knows) return
     const { judge, trace } = this.#options
     trace('world', `nobody can tell any more that ${keyOf(tp)} lost its end`)
-    judge.unknowable(tp, reading.cut.end, reading.cut.before)
+    judge.lives.unknowable(tp, reading.cut.end, reading.cut.before)
     reading.cut = null
   }
 
@@ -140,8 +140,8 @@ export class Truncations {
 
   #fits({ tp, acquired, open, readTo, cut }: Reading): boolean {
     const { judge, log } = this.#options
-    if (cut || !open || acquired!.dead || judge.ownerOf(tp) !== acquired) return false
-    return readTo >= judge.windowEnd(tp) && readTo > log.start(tp)
+    if (cut || !open || acquired!.dead || judge.progress.ownerOf(tp) !== acquired) return false
+    return readTo >= judge.progress.windowEnd(tp) && readTo > log.start(tp)
   }
 
   #cut(reading: Reading): void {
@@ -152,21 +152,21 @@ export class Truncations {
     const before = log.end(tp)
     trace('broker', `*** ${keyOf(tp)} loses its end: ${end} instead of ${before}`)
     reading.cut = { end, before, knows: null, told: false, opened: false }
-    judge.truncated(tp, end)
+    judge.lives.truncated(tp, end)
     log.cut(tp, end)
   }
 
   #opened(process: SimProcess, tp: TopicPartition): void {
     const reading = this.#of(tp)
-    const owns = this.#options.judge.ownerOf(tp) === process // though a request of an earlier owner came after its own
+    const owns = this.#options.judge.progress.ownerOf(tp) === process // though a request of an earlier owner came after its own
     if (!reading || (reading.acquired !== process && !owns)) return
     reading.acquired = process
     reading.open = true
     reading.readTo = 0
     const { cut } = reading
     const { judge } = this.#options
-    if (!cut || judge.ownerOf(tp) !== process) return
-    const isAffected = judge.windowEnd(tp) > cut.end
+    if (!cut || judge.progress.ownerOf(tp) !== process) return
+    const isAffected = judge.progress.windowEnd(tp) > cut.end
     if (isAffected && !cut.told) {
       judge.accuse('what is gone is told', `${process.name} opens ${keyOf(tp)}, and its log ended at ${cut.end}`)
     }
@@ -178,7 +178,7 @@ export class Truncations {
   #known(process: SimProcess, reading: Reading): void {
     const { judge, scheduler } = this.#options
     const { cut, waiting } = reading
-    if (!cut || cut.knows || judge.ownerOf(reading.tp) !== process) return
+    if (!cut || cut.knows || judge.progress.ownerOf(reading.tp) !== process) return
     cut.knows = process
     reading.waiting = []
     for (const write of waiting) scheduler.add('world', null, 'publish', 0, write)

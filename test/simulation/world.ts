@@ -11,7 +11,8 @@ import { phoneOf, policyOf, recordOf } from './commands.ts'
 import { planOf } from './draw-plan.ts'
 import { Fleet, textOf } from './fleet.ts'
 import { SimGateway } from './gateway.ts'
-import { goneMs, Judge, type Violation } from './judge.ts'
+import type { Violation } from './judge/invariants.ts'
+import { goneMs, Judge } from './judge/judge.ts'
 import type { CommandPlan, Limit, PausePlan, Plan } from './plan.ts'
 import { Ports } from './ports.ts'
 import { Postman } from './postman.ts'
@@ -148,15 +149,15 @@ class World {
   async #live(): Promise<void> {
     const { faults, commands, timeoutMs, settleMs } = this.#plan
     const judge = this.#judge
-    const concluded = () => this.#ports.calm && this.#published === commands.length && judge.allConcluded
+    const concluded = () => this.#ports.calm && this.#published === commands.length && judge.lives.allConcluded
     await this.#until(concluded, faults.until + patienceMs)
     for (const log of this.#truncations.waiting)
       judge.accuse('what is gone is told', `nobody knows that ${log} lost its end`)
-    const { truncations } = judge.counts
+    const { truncations } = judge.lives.counts
     const end = this.#scheduler.now + timeoutMs + settleMs + aftermathMs + (truncations > 0 ? goneMs : 0)
     await this.#until(() => this.#scheduler.now >= end, Number.POSITIVE_INFINITY)
     judge.checkGone()
-    if (judge.allConcluded && this.#chaos.counts.deletion === 0 && truncations === 0) this.#checkLeftovers() // else work may go on that nobody awaits
+    if (judge.lives.allConcluded && this.#chaos.counts.deletion === 0 && truncations === 0) this.#checkLeftovers() // else work may go on that nobody awaits
     let stopped = false
     void Promise.all(this.#fleet.alive.map(one => this.#fleet.stop(one))).then(() => {
       stopped = true
@@ -227,7 +228,7 @@ class World {
     return new WitnessedBroker(virtualClock(this.#scheduler, null), all, watched, {
       committed: (tp, offset, metadata) => {
         const owner = this.#scheduler.running!
-        this.#judge.committed(owner, tp, offset, metadata)
+        this.#judge.progress.committed(owner, tp, offset, metadata)
         this.#truncations.committed(tp, owner)
         this.#story.trace(owner.name, `commits ${tp.topic}/${tp.partition} ${windowText(offset, metadata)}`)
       },
@@ -252,7 +253,7 @@ class World {
         'broker',
         `result of ${id} (${commandTopic}/${commandPartition}@${commandOffset}): ${outcome} ${errorCode ?? ''}`,
       )
-      this.#judge.result(result)
+      this.#judge.outcomes.result(result)
     } else if (place.topic === doubts) {
       const doubt = this.#codec.doubt(value!)
       const { topic, partition, offset, cause, attempts } = doubt
@@ -260,12 +261,12 @@ class World {
         'broker',
         `${doubts}/${place.partition}@${place.offset} about ${topic}/${partition}@${offset}: ${cause}, attempts ${attempts}`,
       )
-      this.#judge.doubted(doubt, place)
+      this.#judge.outcomes.doubted(doubt, place)
     } else if (place.topic === statuses) {
-      this.#judge.status(this.#codec.status(value!))
+      this.#judge.outcomes.status(this.#codec.status(value!))
     } else {
       trace('broker', `dead letter: ${headers['busgate.error.code']}`)
-      this.#judge.deadLetter(record)
+      this.#judge.outcomes.deadLetter(record)
     }
   }
 
@@ -278,7 +279,7 @@ class World {
       reactionOf: phone => reactions.get(phone)!,
       refusesDuplicates,
       executed: (operation, msgId) => {
-        this.#judge.executed(operation.phone!)
+        this.#judge.posts.executed(operation.phone!)
         this.#postman.owes(operation, msgId)
       },
     })
@@ -296,7 +297,7 @@ class World {
     const policy = policyOf(plan, this.#settings)
     this.#published++
     const size = recordSize(record)
-    this.#judge.published({ plan, phone, topic, partition, offset, deadline, policy, publishedAt: now, size })
+    this.#judge.lives.published({ plan, phone, topic, partition, offset, deadline, policy, publishedAt: now, size })
     const { id, type, account, kind, reaction } = plan
     const until = deadline === null ? '' : ` until ${deadline - epoch} ms`
     this.#story.trace(
@@ -310,7 +311,7 @@ class World {
     const change = { kind, name, paused: isPaused, by: 'an operator', at: epoch + this.#scheduler.now }
     const record = writeChange(this.#settings.topics.control, { ...change, until: null, reason: null })
     this.#broker.append([{ ...record, partition: 0 }], change.at)
-    this.#judge.paused(change)
+    this.#judge.posts.paused(change)
     this.#story.trace('operator', `*** ${isPaused ? 'pauses' : 'resumes'} ${kind} ${name}`)
   }
 
@@ -335,7 +336,7 @@ class World {
         const committed = this.#broker.committed(kafka.groupId, { topic, partition })
         if (!committed || /[i?]/.test(windowText(committed.offset, committed.metadata))) continue
         this.#broker.resetOffset(kafka.groupId, { topic, partition }, 0)
-        this.#judge.reset({ topic, partition })
+        this.#judge.progress.reset({ topic, partition })
         this.#story.trace('broker', `*** reset ${topic}/${partition} from ${committed.offset}`)
       }
     }
@@ -384,7 +385,7 @@ class World {
     const tp = { topic, partition: this.#random.int(0, this.#plan.partitions - 1) }
     const start = this.#random.int(this.#broker.start(tp), this.#broker.end(tp))
     this.#broker.cut(tp, { start })
-    this.#judge.deleted(tp, start)
+    this.#judge.lives.deleted(tp, start)
   }
 
   /** From here on nothing goes wrong: whatever was begun must come to its end. */

@@ -1,0 +1,28 @@
+/** Each invariant must hold whatever happens. */
+export type Invariant =
+  | 'one final result'
+  | 'at most once'
+  | 'sent again only in doubt'
+  | 'one POST at a time'
+  | 'intent before POST'
+  | 'no POST after the deadline'
+  | 'no POST after the lease'
+  | 'no POST after a stop'
+  | 'no POST above the rate'
+  | 'no POST of what is paused'
+  | 'the result tells the truth'
+  | 'a doubt ends SENT or UNRESOLVED'
+  | 'no doubt without a cause'
+  | 'a kill leaves few in doubt'
+  | 'a callback answered 200 is kept'
+  | 'only what is too large is left out'
+  | 'what is gone is told'
+  | 'nothing is left over'
+  | 'the worker goes on'
+
+export interface Violation {
+  invariant: Invariant
+  detail: string
+}
+
+export type Accuse = (invariant: Invariant, detail: string) => void

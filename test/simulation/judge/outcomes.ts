@@ -1,0 +1,203 @@
+import type { BusRecord } from '../../../src/bus/port.ts'
+import type { Doubt, SendResult, StatusEvent } from '../../../src/records/generated.ts'
+import { referencesOf } from '../commands.ts'
+import { texts } from '../gateway.ts'
+import type { CommandPlan, Limit } from '../plan.ts'
+import type { Accuse } from './invariants.ts'
+import { endsOf, type Life, type Lives, nameOf, type Place, placeOf } from './lives.ts'
+
+export interface OutcomesOptions {
+  now: () => number
+  maxAgeMs: number
+  /** Whether what an owner has not begun is free again before it hands a partition on, be the gateway slow. */
+  takesBack: boolean
+  /** Whether a process was stopped in the middle of its work until now, or kept from it. */
+  wasDisturbed: () => boolean
+  /** Whether no envelope is refused by chance: then what only outages and bad neighbours refuse may not be blamed. */
+  blamesOutages: boolean
+  /** Bytes that a topic took at any time; 0 where some process may not know. */
+  leastTaken: (topic: Limit['topic']) => number
+}
+
+/** A record about a command has at most so many bytes besides what it copies from it. */
+const ownBytes = 3000
+
+const isUnreadable = ({ kind }: CommandPlan) => kind === 'garbage' || kind === 'foreign schema'
+const isOf = ({ command: { plan, phone } }: Life, { correlationId }: Pick<SendResult, 'correlationId'>) =>
+  correlationId === referencesOf(plan, phone).correlationId
+
+/** Judges what is published about a command: results, doubts, dead letters and statuses. */
+export class Outcomes {
+  readonly counts = { doubts: 0, takenOver: 0, unresolved: 0, shortened: 0, omitted: 0 }
+  readonly #options: OutcomesOptions
+  readonly #lives: Lives
+  readonly #accuse: Accuse
+  /** Status events on the topic. */
+  readonly #statuses = new Set<string>()
+
+  constructor(options: OutcomesOptions, lives: Lives, accuse: Accuse) {
+    this.#options = options
+    this.#lives = lives
+    this.#accuse = accuse
+  }
+
+  doubted(doubt: Doubt, place: Place): void {
+    const { topic, partition, offset, cause, omitted, value, headers } = doubt
+    const life = this.#lives.at({ topic, partition, offset }, one => isOf(one, doubt))
+    if (!life) {
+      this.#accuse('the result tells the truth', `a doubt about ${topic}/${partition}@${offset}, which is no command`)
+      return
+    }
+    this.#checkReferences(life, doubt, omitted)
+    life.doubt = doubt
+    const { bulk } = life.command.plan
+    if (omitted !== null || (bulk.headers && headers.length === 0)) this.#leftOut(life, 'doubts')
+    if ((omitted === null) !== value.length > 0) {
+      this.#accuse('only what is too large is left out', `${nameOf(life)} is missing in its doubt: ${omitted}`)
+    }
+    life.places.push(place)
+    this.counts.doubts++
+    if (cause === 'taken_over') this.counts.takenOver++
+    const { takesBack, wasDisturbed } = this.#options
+    if (cause === 'taken_over' && !life.asked && takesBack && !wasDisturbed()) {
+      this.#accuse(
+        'no doubt without a cause',
+        `${nameOf(life)} is in doubt, and nobody ever asked for a connection to send it`,
+      )
+    }
+    if (omitted !== null) this.counts.omitted++
+  }
+
+  deadLetter({ key, headers, value }: BusRecord): void {
+    const text = (name: string) => String(headers[`busgate.error.${name}`])
+    const place = { topic: text('topic'), partition: Number(text('partition')), offset: Number(text('offset')) }
+    const life = this.#lives.at(place, ({ command: { plan } }) => isUnreadable(plan) && Number(key) === plan.id)
+    if (!life) {
+      this.#accuse('one final result', `a dead letter of ${placeOf(place)}, which is no command`)
+      return
+    }
+    life.deadLetters++
+    const told = text('message').includes('too large to be copied: its value')
+    if (told) this.#leftOut(life, 'deadLetters')
+    if (told !== (value === null) || (!told && life.command.plan.bulk.headers && !headers.note)) {
+      this.#accuse('only what is too large is left out', `the dead letter of ${nameOf(life)}: ${text('message')}`)
+    }
+    if (!isUnreadable(life.command.plan)) {
+      this.#accuse('the result tells the truth', `${nameOf(life)} can be read, and is a dead letter: ${text('code')}`)
+    }
+    this.#end(life)
+  }
+
+  result(result: SendResult): void {
+    const { commandTopic: topic, commandPartition: partition, commandOffset: offset, outcome, final } = result
+    const life = this.#lives.at({ topic, partition, offset }, one => isOf(one, result))
+    if (!life) {
+      this.#accuse('one final result', `a result of ${topic}/${partition}@${offset}, which is no command`)
+      return
+    }
+    this.#checkOrder(life, result)
+    this.#checkReferences(life, result, result.error)
+    if (result.error?.includes('too large for the topic, so')) this.#leftOut(life, 'results')
+    life.results.push(result)
+    if (!final) return
+    if (outcome === 'UNRESOLVED') this.counts.unresolved++
+    this.#checkTruth(life, result)
+    this.#end(life)
+  }
+
+  callbackKept(body: string): void {
+    const { id, msg_id, status } = JSON.parse(body)
+    const key = `${id} ${msg_id} ${status}`
+    if (!this.#statuses.has(key)) this.#accuse('a callback answered 200 is kept', `${body} is not on the topic`)
+  }
+
+  status({ id, msgId, status, verified, correlationId, reply, error }: StatusEvent): void {
+    this.#statuses.add(`${id} ${msgId} ${status}`)
+    const executed = [...this.#lives].find(({ executions, command: { plan, phone } }) => {
+      const tooLong = correlationId === null && (plan.bulk.correlationId ?? plan.bulk.tenant) !== undefined
+      const fits = tooLong || correlationId === referencesOf(plan, phone).correlationId // what the callback's address holds
+      return executions > 0 && plan.id === Number(id) && fits
+    })
+    if (executed && error !== null) this.#leftOut(executed, 'statuses')
+    if (executed?.command.plan.bulk.body && reply === null && error === null) {
+      this.#accuse('only what is too large is left out', `the reply to ${nameOf(executed)} is missing`)
+    }
+    if (!verified || !executed) {
+      this.#accuse('a callback answered 200 is kept', `a status of ${id} (${correlationId}) that nobody sent`)
+    }
+  }
+
+  /** Checks a command when nothing can happen any more: that it was not executed can be told only then. */
+  checkEnd(life: Life): void {
+    if (endsOf(life) === 0) this.#accuse('one final result', `${nameOf(life)} has none`)
+    const result = life.results.find(({ final }) => final)
+    const final = result?.outcome ?? ''
+    if (result && result.attempts < life.executions) {
+      this.#accuse('the result tells the truth', `${nameOf(life)} was executed more often than it was sent`)
+    }
+    if (['REJECTED', 'INVALID', 'EXPIRED', 'DUPLICATE'].includes(final) && life.executions > 0) {
+      this.#accuse('the result tells the truth', `${nameOf(life)} is ${final}, but was executed`)
+    }
+    const twins = () => this.#lives.twins(life)
+    if (final === 'DUPLICATE' && twins().every(({ results }) => results.at(-1)?.outcome === 'DUPLICATE')) {
+      this.#accuse('the result tells the truth', `${nameOf(life)} is DUPLICATE, as are all commands with its id`)
+    }
+  }
+
+  /** @param told where it says what is left out */
+  #checkReferences(life: Life, copy: Pick<SendResult, 'correlationId' | 'tenant'>, told: string | null): void {
+    const { plan, phone } = life.command
+    const original = life.doubt ?? referencesOf(plan, phone)
+    for (const name of ['correlationId', 'tenant'] as const) {
+      if (copy[name] === original[name] || (copy[name] === null && told?.includes('too large'))) continue
+      this.#accuse('only what is too large is left out', `the ${name} of ${nameOf(life)} is ${copy[name]}`)
+    }
+  }
+
+  #leftOut(life: Life, topic: Limit['topic']): void {
+    const { size, plan, phone } = life.command
+    const { correlationId, tenant } = referencesOf(plan, phone)
+    const copied = size + `${correlationId}${tenant}`.length // a doubt has them beside the command, too
+    this.counts.shortened++
+    if (copied + ownBytes > this.#options.leastTaken(topic)) return
+    this.#accuse('only what is too large is left out', `${nameOf(life)} has ${copied} bytes, which ${topic} take`)
+  }
+
+  #end(life: Life): void {
+    const ends = endsOf(life)
+    if (ends === 1) this.#lives.concluded(life)
+    else {
+      const outcomes = life.results.map(({ outcome }) => outcome).join(', ')
+      this.#accuse('one final result', `${nameOf(life)} has ${ends}: ${outcomes}, dead letters ${life.deadLetters}`)
+    }
+  }
+
+  #checkOrder(life: Life, { outcome }: SendResult): void {
+    const doubted = life.results.some(result => result.outcome === 'IN_DOUBT')
+    const allowed = doubted
+      ? ['SENT', 'UNRESOLVED']
+      : ['IN_DOUBT', 'SENT', 'REJECTED', 'INVALID', 'EXPIRED', 'DUPLICATE']
+    if (!allowed.includes(outcome)) {
+      const before = doubted ? 'after IN_DOUBT' : 'without IN_DOUBT before'
+      this.#accuse('a doubt ends SENT or UNRESOLVED', `${nameOf(life)} is ${outcome} ${before}`)
+    }
+  }
+
+  /** Checks what can be told at once. */
+  #checkTruth(life: Life, { outcome, errorCode, error }: SendResult): void {
+    const { plan, deadline, publishedAt } = life.command
+    const now = this.#options.now()
+    const lie = (why: string) => this.#accuse('the result tells the truth', `${nameOf(life)} is ${outcome}, but ${why}`)
+    const twins = this.#lives.twins(life)
+    const twinWasSent = this.#lives.isCut(life.command) && twins.some(({ executions }) => executions > 0)
+    if (outcome === 'SENT' && life.executions === 0 && !twinWasSent) lie('was not executed')
+    const isBlamed = outcome === 'REJECTED' || (outcome === 'UNRESOLVED' && errorCode === 'REJECTED')
+    if (isBlamed && error === texts.outage && plan.reaction !== 'poison' && this.#options.blamesOutages)
+      lie('only outages refused it')
+    if (outcome === 'INVALID' && plan.kind !== 'invalid' && plan.kind !== 'stranger') lie('can be sent')
+    if (outcome === 'DUPLICATE' && twins.length === 0) lie('no other command has its id')
+    const expired = (deadline !== null && now > deadline) || now > publishedAt + this.#options.maxAgeMs
+    if ((outcome === 'EXPIRED' || errorCode === 'DEADLINE' || errorCode === 'MAX_AGE') && !expired)
+      lie('it is not late')
+  }
+}

@@ -1,0 +1,196 @@
+import { keyOf, type Scope } from '../../../src/pauses/change.ts'
+import { referencesOf } from '../commands.ts'
+import type { Envelope } from '../gateway.ts'
+import type { Owner } from '../scheduler.ts'
+import type { Accuse } from './invariants.ts'
+import { type Life, type Lives, nameOf } from './lives.ts'
+import type { Progress } from './progress.ts'
+
+export interface PostsOptions {
+  now: () => number
+  leaseMs: number
+  maxAgeMs: number
+  attempts: number
+  /** Operations of an account that may begin in any second. */
+  rate: number
+  /** Milliseconds after which a pause holds on every process that hears of it. */
+  pauseMs: number
+  /** Since when, milliseconds since 1970, nothing has kept a process from the bus, or from its work. */
+  hearsSince: (owner: Owner) => number
+}
+
+interface Lease {
+  sentAt: number
+  until: number
+}
+
+interface PostsParts {
+  lives: Lives
+  progress: Progress
+  accuse: Accuse
+}
+
+/** Judges what is sent to the gateway: whether the process might begin to, and how often a command is executed there. */
+export class Posts {
+  readonly counts = { posts: 0, executions: 0, sentAgain: 0 }
+  readonly #options: PostsOptions
+  readonly #lives: Lives
+  readonly #progress: Progress
+  readonly #accuse: Accuse
+  readonly #leases = new Map<Owner, Lease>()
+  /** Processes that were asked to stop. */
+  readonly #stopping = new Set<Owner>()
+  /** Requests by the key of their account. */
+  readonly #begun = new Map<string, { at: number; operations: number }[]>()
+  /** What operators have paused, with the time when. */
+  readonly #paused = new Map<string, number>()
+
+  constructor(options: PostsOptions, { lives, progress, accuse }: PostsParts) {
+    this.#options = options
+    this.#lives = lives
+    this.#progress = progress
+    this.#accuse = accuse
+  }
+
+  joining(owner: Owner): void {
+    this.#leases.delete(owner)
+  }
+
+  heartbeatSent(owner: Owner): void {
+    const { until = Number.NEGATIVE_INFINITY } = this.#leases.get(owner) ?? {}
+    this.#leases.set(owner, { until, sentAt: this.#options.now() })
+  }
+
+  heartbeatAnswered(owner: Owner): void {
+    const lease = this.#leases.get(owner)
+    if (lease) lease.until = lease.sentAt + this.#options.leaseMs
+  }
+
+  stopping(owner: Owner): void {
+    this.#stopping.add(owner)
+  }
+
+  isStopping(owner: Owner): boolean {
+    return this.#stopping.has(owner)
+  }
+
+  /** Operators pause something, or let it go on. */
+  paused(change: Scope & { paused: boolean; at: number }): void {
+    if (!change.paused) this.#paused.delete(keyOf(change))
+    else if (!this.#paused.has(keyOf(change))) this.#paused.set(keyOf(change), change.at)
+  }
+
+  /** A process wants a connection for a request. */
+  asked(envelope: Envelope): void {
+    for (const life of this.#in(envelope)) life.asked = true
+  }
+
+  /** A process writes the first byte of a request. */
+  began(owner: Owner, envelope: Envelope): void {
+    this.#checkRate(envelope)
+    for (const life of this.#in(envelope)) this.#beganOne(owner, life)
+  }
+
+  /** The process knows what came of the request. */
+  ended(envelope: Envelope): void {
+    for (const life of this.#in(envelope)) life.endedAt = this.#options.now()
+  }
+
+  /** Requests that the gateway is going to get. @returns what to call when it does */
+  underway(envelope: Envelope): () => void {
+    const lives = this.#in(envelope)
+    for (const life of lives) life.underway++
+    return () => {
+      for (const life of lives) life.underway--
+    }
+  }
+
+  executed(phone: number): void {
+    const life = this.#lives.to(phone)
+    const name = nameOf(life)
+    this.counts.executions++
+    life.executions++
+    const twin = this.#lives.twins(life).find(({ executions }) => executions > 0)
+    if (twin && !this.#lives.isCut(life.command)) {
+      this.#accuse('at most once', `${name} is executed, and so was ${nameOf(twin)} with the same id`)
+    }
+    if (life.command.policy === 'AT_MOST_ONCE' && life.executions > 1) {
+      this.#accuse('at most once', `${name} is executed ${life.executions} times under AT_MOST_ONCE`)
+    }
+    if (life.executions > 1 && life.places.length === 1) {
+      this.#accuse('sent again only in doubt', `${name} is executed again, and never was in doubt`)
+    }
+    if (life.executions > this.#options.attempts) {
+      this.#accuse('sent again only in doubt', `${name} is executed ${life.executions} times`)
+    }
+  }
+
+  #in({ data }: Envelope): Life[] {
+    return data.flatMap(({ phone }) => (phone === undefined ? [] : [this.#lives.to(phone)]))
+  }
+
+  #checkRate({ auth, data }: Envelope): void {
+    const now = this.#options.now()
+    const lastSecond = (this.#begun.get(auth) ?? []).filter(({ at }) => at > now - 1000)
+    this.#begun.set(auth, [...lastSecond, { at: now, operations: data.length }])
+    const count = lastSecond.reduce((sum, earlier) => sum + earlier.operations, data.length)
+    if (count > this.#options.rate) this.#accuse('no POST above the rate', `${count} operations of ${auth} in a second`)
+  }
+
+  #beganOne(owner: Owner, life: Life): void {
+    life.began = { at: this.#options.now(), owner }
+    life.endedAt = null
+    this.counts.posts++
+    if (life.places.length > 1) this.counts.sentAgain++
+    const name = nameOf(life)
+    if (this.#stopping.has(owner)) this.#accuse('no POST after a stop', `${owner.name} POSTs ${name}`)
+    this.#checkPause(owner, life)
+    if (life.doubt && life.doubt.omitted !== null) {
+      this.#accuse('sent again only in doubt', `${name} is POSTed, and its doubt is without the command`)
+    }
+    this.#checkAge(life)
+    if (life.underway > 0)
+      this.#accuse('one POST at a time', `${name} is POSTed while another POST may still be executed`)
+    this.#checkLease(owner, life)
+  }
+
+  #checkPause(owner: Owner, life: Life): void {
+    const { now, pauseMs, hearsSince } = this.#options
+    const { plan, phone, topic } = life.command
+    const { tenant } = referencesOf(plan, phone)
+    for (const key of [`topic/${topic}`, `account/${plan.account}`, `tenant/${tenant}`]) {
+      const since = this.#paused.get(key)
+      if (since === undefined || now() <= Math.max(since, hearsSince(owner)) + pauseMs) continue
+      this.#accuse(
+        'no POST of what is paused',
+        `${owner.name} POSTs ${nameOf(life)}, and ${key} is paused since ${now() - since} ms`,
+      )
+    }
+  }
+
+  #checkAge(life: Life): void {
+    const now = this.#options.now()
+    const { deadline, publishedAt } = life.command
+    const late = (ms: number, than: string) =>
+      this.#accuse('no POST after the deadline', `${nameOf(life)} is POSTed ${ms} ms after ${than}`)
+    if (deadline !== null && now > deadline) late(now - deadline, 'its deadline')
+    if (now > publishedAt + this.#options.maxAgeMs) late(now - publishedAt, 'it was written')
+  }
+
+  #checkLease(owner: Owner, life: Life): void {
+    const now = this.#options.now()
+    const name = nameOf(life)
+    const intents = life.places.filter(place => this.#progress.isIntent(owner, place))
+    if (intents.length === 0) {
+      this.#accuse('intent before POST', `${owner.name} POSTs ${name} without having committed that it would`)
+      return
+    }
+    const { until = Number.NEGATIVE_INFINITY } = this.#leases.get(owner) ?? {}
+    if (now >= until) {
+      this.#accuse('no POST after the lease', `${owner.name} POSTs ${name}, ${now - until} ms after its lease`)
+    } else if (!intents.some(place => this.#progress.ownerOf(place) === owner)) {
+      const [{ topic, partition }] = intents as [(typeof intents)[0]]
+      this.#accuse('no POST after the lease', `${owner.name} POSTs ${name}, but ${topic}/${partition} is another's`)
+    }
+  }
+}

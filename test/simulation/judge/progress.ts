@@ -1,0 +1,81 @@
+import { PartitionMap } from '../../../src/bus/partition-map.ts'
+import type { TopicPartition } from '../../../src/bus/port.ts'
+import { unpackCheckpoint } from '../../../src/bus/session/checkpoint.ts'
+import { INTENT, type Window } from '../../../src/bus/session/window.ts'
+import type { Owner } from '../scheduler.ts'
+import type { Place } from './lives.ts'
+
+export interface Committed {
+  offset: number
+  metadata: string | null
+}
+
+export const stateIn = ({ offset, metadata }: Committed, place: Place) =>
+  unpackCheckpoint(offset, metadata).window.get(place.offset)
+
+const intentsIn = (window: Window) =>
+  Array.from({ length: window.length }, (_, i) => window.get(window.base + i)).filter(state => state === INTENT).length
+
+/** Knows which process has which partition, and what was committed there last. */
+export class Progress {
+  readonly #commits = new PartitionMap<Committed & { owner: Owner }>()
+  readonly #owners = new PartitionMap<Owner>()
+  /** When a partition last went from one process to another. */
+  readonly #handedOver = new PartitionMap<number>()
+  readonly #now: () => number
+  #isNew = false
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  assigned(owner: Owner, partitions: readonly TopicPartition[]): void {
+    for (const tp of partitions) {
+      if (this.#owners.get(tp) !== owner) this.#handedOver.set(tp, this.#now())
+      this.#owners.set(tp, owner)
+    }
+  }
+
+  ownerOf(tp: TopicPartition): Owner | undefined {
+    return this.#owners.get(tp)
+  }
+
+  /** Whether the process has had the partition since then. */
+  isHeldSince(owner: Owner, tp: TopicPartition, at: number): boolean {
+    return this.#owners.get(tp) === owner && (this.#handedOver.get(tp) ?? 0) < at
+  }
+
+  committed(owner: Owner, tp: TopicPartition, offset: number, metadata: string | null): void {
+    this.#commits.set(tp, { owner, offset, metadata })
+    this.#isNew = true
+  }
+
+  /** An operator reset the group's offset there: its checkpoint is gone. */
+  reset(tp: TopicPartition): void {
+    this.#commits.delete(tp)
+  }
+
+  /** Up to where the group's checkpoint says something. */
+  windowEnd(tp: TopicPartition): number {
+    const last = this.#commits.get(tp)
+    if (!last) return 0
+    const { window } = unpackCheckpoint(last.offset, last.metadata)
+    return window.base + window.length
+  }
+
+  /** Whether the process has committed last there, and that it is going to send what is at the place. */
+  isIntent(owner: Owner, place: Place): boolean {
+    const last = this.#commits.get(place)
+    return last?.owner === owner && stateIn(last, place) === INTENT
+  }
+
+  /** How many intents each process has, if there was a commit since this was asked last. */
+  newIntents(): Map<Owner, number> {
+    const counts = new Map<Owner, number>()
+    if (!this.#isNew) return counts
+    this.#isNew = false
+    for (const { owner, offset, metadata } of this.#commits)
+      counts.set(owner, (counts.get(owner) ?? 0) + intentsIn(unpackCheckpoint(offset, metadata).window))
+    return counts
+  }
+}
