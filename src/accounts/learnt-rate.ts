@@ -1,13 +1,17 @@
 /** Part of the rate that is left after a throttling answer, and after one where nothing has passed since the last. */
 const decrease = 0.85
 const decreaseAtNothing = 0.5
-/** Seconds until what was taken is added again; at least so many operations a second are added each second. */
+/**
+ * Seconds until what was taken is added again, at least so many operations a second each second; from then on the rate doubles
+ * in as long.
+ */
 const recovery = 15
 const leastIncrease = 0.2
-/** What was learnt counts no more when nothing was throttled for so long: the gateway may allow far more by then. */
-const forgottenMs = 60_000
-/** One throttling answer within so long tells nothing: others use the gateway, too. */
+/** What was learnt counts no more when nothing was throttled for so long: the rate has doubled nineteen times by then. */
+const forgottenMs = 300_000
+/** One throttling answer within so long tells nothing where far less is sent than is taken for allowed: others use the gateway, too. */
 const strayMs = 10_000
+const quietFactor = 8
 /**
  * Where no more of the last second's operations were throttled than this part, or than one, the rate is not why: gateways
  * throttle single recipients, too, however slowly they are sent to.
@@ -21,6 +25,7 @@ const margin = 1.25
 const borneMs = 60_000
 const mostBorne = 9 / 10
 const secondMs = 1_000
+const minuteMs = 60_000
 const steps = 10
 
 /**
@@ -28,16 +33,19 @@ const steps = 10
  * adds to it again (additive increase, multiplicative decrease). So several processes come to equal parts of it.
  */
 export class LearntRate {
-  readonly #sent = new LastSecond()
-  readonly #passed = new LastSecond()
-  readonly #refused = new LastSecond()
-  readonly #passedAgain = new LastSecond()
+  readonly #sent = new Lately(secondMs)
+  readonly #passed = new Lately(secondMs)
+  readonly #passedInMinute = new Lately(minuteMs)
+  readonly #refused = new Lately(secondMs)
+  readonly #passedAgain = new Lately(secondMs)
   /** Right after the last decrease. */
   #base = Number.POSITIVE_INFINITY
   #increase = 0
   /** When the last throttling answer counted, and when the first operations passed that were sent after it, in monotonic milliseconds. */
   #throttledAt = Number.NEGATIVE_INFINITY
   #passedAt: number | null = null
+  /** Whether nothing had passed between the last two of them. */
+  #hasStopped = false
   /** Before the last decrease: the rate, and the part of the operations that was throttled. */
   #before = { rate: 0, part: 0 }
   /** The part of the operations that may be throttled without the rate being taken for the reason, and until when. */
@@ -46,7 +54,10 @@ export class LearntRate {
   /** Operations a second, one at least; Infinity: nothing is known. It rises from the time on when something passes. */
   limit(now: number): number {
     const since = this.#passedAt === null ? 0 : now - this.#passedAt
-    return since > forgottenMs ? Number.POSITIVE_INFINITY : this.#base + (this.#increase * since) / secondMs
+    if (since > forgottenMs) return Number.POSITIVE_INFINITY
+    const seconds = since / secondMs
+    const recovered = this.#base + this.#increase * Math.min(seconds, recovery)
+    return recovered * 2 ** Math.max(0, seconds / recovery - 1)
   }
 
   /** Operations are sent. */
@@ -57,7 +68,10 @@ export class LearntRate {
   /** Operations were answered that were not throttled. @param begunAt when they were sent */
   passed(operations: number, begunAt: number, now: number): void {
     this.#passed.add(operations, now)
-    if (operations > 0 && begunAt > this.#throttledAt) this.#passedAt ??= now
+    this.#passedInMinute.add(operations, now)
+    if (operations === 0 || begunAt <= this.#throttledAt || this.#passedAt !== null) return
+    this.#passedAt = now
+    if (this.#hasStopped) this.#base = Math.max(this.#base, decrease * this.#usual(now)) // a gateway's minute is over, say
   }
 
   /**
@@ -80,25 +94,31 @@ export class LearntRate {
   throttled(operations: number, begunAt: number, now: number): void {
     if (begunAt <= this.#throttledAt) return
     const limit = this.limit(now)
-    const isStray = limit === Number.POSITIVE_INFINITY && now - this.#throttledAt > strayMs
-    const hasNothingPassed = this.#passedAt === null && limit !== Number.POSITIVE_INFINITY
+    const seen = Math.max(this.#passed.count(now) || this.#sent.count(now) || operations, this.#usual(now))
+    const isStray = now - this.#throttledAt > strayMs && limit > quietFactor * seen
     this.#throttledAt = now
-    this.#passedAt = null
+    if (isStray) return
     const part = this.#partRefused(now)
     const isAlike = part > 0 && part >= alike * this.#before.part
     const isInVain = isAlike && part * margin <= mostBorne && limit <= slower * this.#before.rate
-    if (isInVain) this.#borne = { part: part * margin, until: now + borneMs }
-    if (isStray || isInVain) {
+    this.#hasStopped = this.#passedAt === null && limit !== Number.POSITIVE_INFINITY
+    this.#passedAt = null
+    if (isInVain) {
+      this.#borne = { part: part * margin, until: now + borneMs }
       this.#base = Number.POSITIVE_INFINITY
       return
     }
-    const seen = this.#passed.count(now) || this.#sent.count(now) || operations
     const rate = Math.max(1, Math.min(limit, seen))
     this.#before = { rate, part }
-    this.#base = Math.max(1, rate * (hasNothingPassed ? decreaseAtNothing : decrease))
+    this.#base = Math.max(1, rate * (this.#hasStopped ? decreaseAtNothing : decrease))
     // Where nothing passes the rate falls far below what is allowed: the way back is not slower for it.
-    const slowest = hasNothingPassed ? this.#increase : leastIncrease
+    const slowest = this.#hasStopped ? this.#increase : leastIncrease
     this.#increase = Math.max(slowest, (rate * (1 - decrease)) / recovery)
+  }
+
+  /** Operations a second that passed in the last minute. */
+  #usual(now: number): number {
+    return (this.#passedInMinute.count(now) * secondMs) / minuteMs
   }
 
   /** The part of the last second's answers that were throttling single operations. */
@@ -108,10 +128,15 @@ export class LearntRate {
   }
 }
 
-/** A count over a sliding second, in steps of a tenth. */
-class LastSecond {
+/** A count over a sliding window, in steps of a tenth. */
+class Lately {
+  readonly #stepMs: number
   readonly #counts = new Float64Array(steps)
   #step = 0
+
+  constructor(windowMs: number) {
+    this.#stepMs = windowMs / steps
+  }
 
   add(count: number, now: number): void {
     this.#goTo(now)
@@ -124,7 +149,7 @@ class LastSecond {
   }
 
   #goTo(now: number): void {
-    const step = Math.floor(now / (secondMs / steps))
+    const step = Math.floor(now / this.#stepMs)
     const passed = Math.min(steps, step - this.#step)
     for (let i = 1; i <= passed; i++) this.#counts[(this.#step + i) % steps] = 0
     this.#step = Math.max(step, this.#step)

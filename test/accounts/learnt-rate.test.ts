@@ -46,7 +46,7 @@ describe('what the gateway allows', () => {
     expect(rate.limit(now)).toBeCloseTo(4_250)
   })
 
-  test('is tried for more as time goes: fifteen seconds after something has passed for as much as before', () => {
+  test('is tried for more as time goes: as much as before after fifteen seconds in which all passes, twice that after as many', () => {
     const { rate, now } = throttledBefore(100)
     rate.throttled(10, now - 20, now)
     expect(rate.limit(now + 30 * second)).toBeCloseTo(85)
@@ -54,7 +54,8 @@ describe('what the gateway allows', () => {
     rate.passed(1, passedAt - 20, passedAt)
     expect(rate.limit(passedAt + 5 * second)).toBeCloseTo(90)
     expect(rate.limit(passedAt + 15 * second)).toBeCloseTo(100)
-    expect(rate.limit(passedAt + 30 * second)).toBeCloseTo(115)
+    expect(rate.limit(passedAt + 30 * second)).toBeCloseTo(200)
+    expect(rate.limit(passedAt + 45 * second)).toBeCloseTo(400)
   })
 
   test('falls once for all requests that were under way, and again for one that began later', () => {
@@ -89,12 +90,33 @@ describe('what the gateway allows', () => {
     expect(rate.limit(now + 40 + 10 * second)).toBeGreaterThanOrEqual(3)
   })
 
-  test('is unknown again when all has passed for a minute', () => {
+  test('is unknown again when all has passed for five minutes', () => {
     const { rate, now } = throttledBefore(100)
     rate.throttled(10, now - 20, now)
     rate.passed(1, now + 10, now + 20)
-    expect(rate.limit(now + 60 * second)).toBeLessThan(1_000)
-    expect(rate.limit(now + 61 * second)).toBe(Number.POSITIVE_INFINITY)
+    expect(rate.limit(now + 299 * second)).toBeLessThan(Number.POSITIVE_INFINITY)
+    expect(rate.limit(now + 301 * second)).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  test('is what passed in the last minute but for a part, as soon as anything passes after nothing did', () => {
+    const { rate, now } = throttledBefore(3_000, 300)
+    for (let i = 0; i < 30; i++) rate.throttled(10, now + i * second - 20, now + i * second)
+    expect(rate.limit(now + 30 * second)).toBe(1)
+    rate.passed(1, now + 30 * second, now + 30 * second + 20)
+    expect(rate.limit(now + 30 * second + 20)).toBeCloseTo((0.85 * 3_001) / 60)
+  })
+
+  test('is not told by a throttling answer now and then, where far less is sent than the rate that was learnt', () => {
+    const { rate, now } = throttledBefore(100)
+    rate.throttled(10, now - 20, now)
+    rate.passed(1, now + 10, now + 20)
+    const later = now + 120 * second
+    const limit = rate.limit(later)
+    rate.sent(1, later - 20)
+    rate.throttled(1, later - 20, later)
+    expect(rate.limit(later)).toBe(limit)
+    rate.throttled(1, later + second, later + second + 20)
+    expect(rate.limit(later + second + 20)).toBeLessThan(10)
   })
 
   test('is not told by what is throttled as much after slowing down, for a minute', () => {

@@ -14,12 +14,18 @@ const tooFast = answered('', { status: 429 })
 const throttlingThose = (ids: readonly number[], isThrottled: (id: number, i: number) => boolean): Answer =>
   itemsAnswer(...ids.map((id, i) => (isThrottled(id, i) ? refusedItem(id, 'Too many requests') : sentItem(id))))
 
-/** A gateway that lets so many operations pass in any second and throttles the rest, item by item or with HTTP 429. */
-async function throttling(limit: number, how: 'items' | 'HTTP 429', options: SendingOptions = {}) {
+const anySecond = (at: number) => at - 1_000
+const theMinute = (at: number) => Math.floor(at / 60_000) * 60_000 - 1
+
+/**
+ * A gateway that lets so many operations pass and throttles the rest, item by item or with HTTP 429.
+ * @param since after when it counts them
+ */
+async function throttling(limit: number, how: 'items' | 'HTTP 429', options: SendingOptions = {}, since = anySecond) {
   const passed: { at: number; count: number }[] = []
   let throttled = 0
   const answers = ({ ids, at }: Post): Answer => {
-    const used = passed.filter(one => one.at > at - 1_000).reduce((sum, { count }) => sum + count, 0)
+    const used = passed.filter(one => one.at > since(at)).reduce((sum, { count }) => sum + count, 0)
     const room = Math.max(0, limit - used)
     const whole = how === 'HTTP 429' && room < ids.length
     const count = whole ? 0 : Math.min(ids.length, room)
@@ -61,6 +67,24 @@ describe('an account that the gateway throttles', () => {
     expect(gauge('rate_learnt_per_second')).toBeGreaterThan(50)
     expect(gauge('rate_learnt_per_second')).toBeLessThan(400)
   })
+
+  test.each(['items', 'HTTP 429'] as const)(
+    'is sent what passes in a minute, where the gateway counts by the minute: %s',
+    async how => {
+      const sending = await throttling(3_000, how, {}, theMinute)
+      const { clock, put, pass, passedIn, takeThrottled } = sending
+      put('bulk', commands(1, 8_000))
+      await pass(2 * 60_000, 50)
+      takeThrottled()
+      const from = clock.monotonic()
+      for (let minute = 1; minute <= 4; minute++) {
+        put('bulk', commands(8_000 * minute + 1, 3_000))
+        await pass(60_000, 50)
+      }
+      expect(passedIn(from, clock.monotonic())).toBeGreaterThan(0.9 * 4 * 3_000)
+      expect(takeThrottled()).toBeLessThan(0.25 * 4 * 3_000)
+    },
+  )
 
   test('is sent at its own rate where that is lower, and nothing is learnt', async () => {
     const { put, pass, takeThrottled, gauge, sent } = await throttling(200, 'items', { accounts: { default: 100 } })
