@@ -9,7 +9,10 @@ const recovery = 15
 const leastIncrease = 0.2
 /** What was learnt counts no more when nothing was throttled for so long: the rate has doubled nineteen times by then. */
 const forgottenMs = 300_000
-/** One throttling answer within so long tells nothing where far less is sent than is taken for allowed: others use the gateway, too. */
+/**
+ * One throttling answer within so long tells nothing where the rate is more than so many times what is sent: others use the
+ * gateway, too.
+ */
 const strayMs = 10_000
 const quietFactor = 8
 /**
@@ -30,7 +33,7 @@ const steps = 10
 
 /**
  * The rate that the gateway allows an account, as far as throttling answers tell: each takes a part of it away, and time
- * adds to it again (additive increase, multiplicative decrease). So several processes come to equal parts of it.
+ * adds to it again (additive increase, multiplicative decrease). So several processes come to about equal parts of it.
  */
 export class LearntRate {
   readonly #sent = new Lately(secondMs)
@@ -44,7 +47,7 @@ export class LearntRate {
   /** When the last throttling answer counted, and when the first operations passed that were sent after it, in monotonic milliseconds. */
   #throttledAt = Number.NEGATIVE_INFINITY
   #passedAt: number | null = null
-  /** Whether nothing had passed between the last two of them. */
+  /** Whether nothing had passed between the last two throttling answers that counted. */
   #hasStopped = false
   /** Before the last decrease: the rate, and the part of the operations that was throttled. */
   #before = { rate: 0, part: 0 }
@@ -71,7 +74,7 @@ export class LearntRate {
     this.#passedInMinute.add(operations, now)
     if (operations === 0 || begunAt <= this.#throttledAt || this.#passedAt !== null) return
     this.#passedAt = now
-    if (this.#hasStopped) this.#base = Math.max(this.#base, decrease * this.#usual(now)) // a gateway's minute is over, say
+    if (this.#hasStopped) this.#base = Math.max(this.#base, decrease * this.#usual(now)) // the gateway may count by the minute
   }
 
   /**

@@ -1,11 +1,12 @@
 import type { TopicPartition } from '../../../src/bus/port.ts'
+import type { Committed } from '../../../src/bus/session/driver.ts'
 import { DONE } from '../../../src/bus/session/window.ts'
 import type { Owner } from '../scheduler.ts'
 import type { Invariant, Violation } from './invariants.ts'
 import { endsOf, Lives, nameOf, placeOf } from './lives.ts'
 import { Outcomes, type OutcomesOptions } from './outcomes.ts'
 import { Posts, type PostsOptions } from './posts.ts'
-import { type Committed, Progress, stateIn } from './progress.ts'
+import { Progress, stateIn } from './progress.ts'
 
 export interface JudgeOptions extends PostsOptions, OutcomesOptions {
   /** Whether an owner that loses nothing finishes all it has begun before it hands a partition on. */

@@ -1,14 +1,10 @@
 import { PartitionMap } from '../../../src/bus/partition-map.ts'
 import type { TopicPartition } from '../../../src/bus/port.ts'
 import { unpackCheckpoint } from '../../../src/bus/session/checkpoint.ts'
+import type { Committed } from '../../../src/bus/session/driver.ts'
 import { INTENT, type Window } from '../../../src/bus/session/window.ts'
 import type { Owner } from '../scheduler.ts'
 import type { Place } from './lives.ts'
-
-export interface Committed {
-  offset: number
-  metadata: string | null
-}
 
 export const stateIn = ({ offset, metadata }: Committed, place: Place) =>
   unpackCheckpoint(offset, metadata).window.get(place.offset)
