@@ -23,7 +23,10 @@ const fewPart = 1 / 10
 /** Slowing down to this part of a rate, or less, is in vain where at least so much of what was throttled before still is. */
 const slower = 0.9
 const alike = 0.8
-/** So much more than what slowing down did not help against is borne, for so long; a gateway that throttles more is asked too much. */
+/**
+ * No more than so much more may be throttled then, for slowing down to be in vain; and so much more than what it did not help
+ * against is borne, for so long. A gateway that throttles more is asked too much.
+ */
 const margin = 1.25
 const borneMs = 60_000
 const mostBorne = 9 / 10
@@ -102,7 +105,7 @@ export class LearntRate {
     this.#throttledAt = now
     if (isStray) return
     const part = this.#partRefused(now)
-    const isAlike = part > 0 && part >= alike * this.#before.part
+    const isAlike = part > 0 && part >= alike * this.#before.part && part <= margin * this.#before.part
     const isInVain = isAlike && part * margin <= mostBorne && limit <= slower * this.#before.rate
     this.#hasStopped = this.#passedAt === null && limit !== Number.POSITIVE_INFINITY
     this.#passedAt = null

@@ -119,17 +119,28 @@ describe('what the gateway allows', () => {
     expect(rate.limit(later + second + 20)).toBeLessThan(10)
   })
 
+  test('is not given up where far more is throttled after slowing down than before', () => {
+    const { rate, now } = throttledBefore(100)
+    rate.refused(30, now)
+    rate.throttled(30, now - 20, now)
+    rate.passed(50, now + 1_980, now + 2 * second)
+    rate.refused(50, now + 2 * second)
+    rate.throttled(50, now + 1_980, now + 2 * second)
+    expect(rate.limit(now + 2 * second)).toBeLessThan(85)
+  })
+
   test('is not told by what is throttled as much after slowing down, for a minute', () => {
     const { rate, now } = throttledBefore(100)
     const halfThrottled = (at: number) => {
       rate.passed(50, at - 20, at)
       return rate.refused(50, at)
     }
-    expect(halfThrottled(now)).toBe(false)
-    rate.throttled(50, now - 20, now)
     expect(halfThrottled(now + 2 * second)).toBe(false)
     rate.throttled(50, now + 2 * second - 20, now + 2 * second)
-    expect(rate.limit(now + 2 * second)).toBe(Number.POSITIVE_INFINITY)
-    expect([halfThrottled(now + 4 * second), halfThrottled(now + 63 * second)]).toEqual([true, false])
+    expect(rate.limit(now + 2 * second)).toBeCloseTo(42.5)
+    expect(halfThrottled(now + 4 * second)).toBe(false)
+    rate.throttled(50, now + 4 * second - 20, now + 4 * second)
+    expect(rate.limit(now + 4 * second)).toBe(Number.POSITIVE_INFINITY)
+    expect([halfThrottled(now + 6 * second), halfThrottled(now + 65 * second)]).toEqual([true, false])
   })
 })
