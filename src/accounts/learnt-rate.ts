@@ -23,10 +23,7 @@ const fewPart = 1 / 10
 /** Slowing down to this part of a rate, or less, is in vain where at least so much of what was throttled before still is. */
 const slower = 0.9
 const alike = 0.8
-/**
- * No more than so much more may be throttled then, for slowing down to be in vain; and so much more than what it did not help
- * against is borne, for so long. A gateway that throttles more is asked too much.
- */
+/** So much more than what slowing down did not help against is borne, for so long; a gateway that throttles more is asked too much. */
 const margin = 1.25
 const borneMs = 60_000
 const mostBorne = 9 / 10
@@ -52,7 +49,7 @@ export class LearntRate {
   #passedAt: number | null = null
   /** Whether nothing had passed between the last two throttling answers that counted. */
   #hasStopped = false
-  /** Before the last decrease: the rate, and the part of the operations that was throttled. */
+  /** Before the last decrease: the rate, and the part of the operations that was throttled; Infinity where none was known. */
   #before = { rate: 0, part: 0 }
   /** The part of the operations that may be throttled without the rate being taken for the reason, and until when. */
   #borne = { part: fewPart, until: Number.NEGATIVE_INFINITY }
@@ -105,7 +102,7 @@ export class LearntRate {
     this.#throttledAt = now
     if (isStray) return
     const part = this.#partRefused(now)
-    const isAlike = part > 0 && part >= alike * this.#before.part && part <= margin * this.#before.part
+    const isAlike = part > 0 && part >= alike * this.#before.part
     const isInVain = isAlike && part * margin <= mostBorne && limit <= slower * this.#before.rate
     this.#hasStopped = this.#passedAt === null && limit !== Number.POSITIVE_INFINITY
     this.#passedAt = null
@@ -115,7 +112,8 @@ export class LearntRate {
       return
     }
     const rate = Math.max(1, Math.min(limit, seen))
-    this.#before = { rate, part }
+    // what is throttled while no rate is known says nothing of one that is: the gateway counts that burst for a while yet
+    this.#before = { rate, part: limit === Number.POSITIVE_INFINITY ? Number.POSITIVE_INFINITY : part }
     this.#base = Math.max(1, rate * (this.#hasStopped ? decreaseAtNothing : decrease))
     // Where nothing passes the rate falls far below what is allowed: the way back is not slower for it.
     const slowest = this.#hasStopped ? this.#increase : leastIncrease
