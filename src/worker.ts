@@ -2,8 +2,7 @@ import type { Logger } from 'pino'
 import { BusUnavailable } from './bus/errors.ts'
 import { openBus } from './bus/open.ts'
 import type { Bus } from './bus/port.ts'
-import type { Receiver } from './callbacks/receiver.ts'
-import { hookForCommands, startReceiving, tokensOf } from './callbacks/role.ts'
+import { hookForCommands, type Receiving, startReceiving, tokensOf } from './callbacks/role.ts'
 import { sleep, systemClock } from './clock.ts'
 import { type Role, requireGateway, requireRunnable, type Settings } from './config/index.ts'
 import { type Sending, startSending } from './dispatch/role.ts'
@@ -36,10 +35,10 @@ export interface Worker {
   /** Ports in use: where a setting is 0, the one that was free. */
   ports: { callbacks: number | null; telemetry: number }
   /**
-   * Tells whether this process does its work now; the reasons say why not. What operators have paused is no reason
-   * against it.
+   * Tells whether this process does its work now; the reasons say why not. `started` is true once every role has reached
+   * the bus and the registry, and stays true. What operators have paused is no reason against being ready.
    */
-  ready(): { ready: boolean; reasons: string[]; paused: string[] }
+  ready(): { ready: boolean; started: boolean; reasons: string[]; paused: string[] }
   /** Rejects when the worker cannot go on by itself and has to be restarted; never resolves. */
   failed: Promise<never>
   /** Stops intake, finishes what is in flight, commits, closes. */
@@ -48,7 +47,7 @@ export interface Worker {
 
 interface Roles {
   sending: Sending | null
-  receiver: Receiver | null
+  receiver: Receiving | null
   reconciling: Reconciling | null
 }
 
@@ -108,7 +107,7 @@ class WorkerProcess implements Worker {
       ...this.#names.flatMap(role => this.#reasonsOf(role) ?? []),
     ]
     const paused = [...(this.#roles.sending?.pauses.inForce ?? [])].map(pauseText)
-    return { ready: reasons.length === 0, reasons, paused }
+    return { ready: reasons.length === 0, started: !this.#starting, reasons, paused }
   }
 
   readonly stop: Worker['stop'] = () => {
@@ -200,8 +199,8 @@ class WorkerProcess implements Worker {
   /** Tells what keeps a role from its work; null: it has not started. */
   #reasonsOf(role: Role): string[] | null {
     const { sending, receiver, reconciling } = this.#roles
-    if (role === 'callbacks') return receiver && []
-    return (role === 'worker' ? sending : reconciling)?.reasons() ?? null
+    const running = { worker: sending, callbacks: receiver, reconciler: reconciling }
+    return running[role]?.reasons() ?? null
   }
 
   *#readReadiness(): ReturnType<GaugeSource['read']> & Generator {

@@ -62,6 +62,11 @@ export interface TopicPartition {
 /** Publishes outside of any session: the callback receiver's way to the bus. */
 export interface Publisher {
   /**
+   * Resolves when the bus knows this producer. Who only publishes need not wait for it.
+   * @throws BusUnavailable when no broker answers; Error when they do not let it write
+   */
+  connect(): Promise<void>
+  /**
    * Resolves when all in-sync replicas hold every record.
    * @throws Error when the bus did not confirm; then the records may or may not be on the topic.
    */

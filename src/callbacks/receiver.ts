@@ -17,6 +17,8 @@ export interface ReceiverOptions extends IntakeOptions {
   host: string
   /** Resolves when all in-sync replicas hold the records. */
   publish: (records: OutgoingRecord[]) => Promise<void>
+  /** Hears what each publish came to; null: the bus has confirmed it. */
+  published?: (error: Error | null) => void
   /** What a load balancer is told that asks for /healthz; a receiver that closes is never healthy. Default: always. */
   healthy?: () => boolean
   /** Addresses and ranges of proxies that are believed about who their clients are. */
@@ -43,7 +45,8 @@ const makeRoomEveryMs = 1000
 export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
   const { telemetry, healthy = () => true, clock = systemClock } = options
   const limits = { ...receiverLimits, ...options.limits }
-  const shared = sharePublish(options.publish, { timeoutMs: limits.publishMs, everyMs: limits.publishEveryMs })
+  const { publishMs: timeoutMs, publishEveryMs: everyMs } = limits
+  const shared = sharePublish(options.publish, { timeoutMs, everyMs, settled: options.published })
   const take = createIntake(options, limits, shared)
   const trusts = trustIn(options.trustedProxies ?? [])
   const senders = new Senders({

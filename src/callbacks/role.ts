@@ -1,4 +1,6 @@
+import { partitionsOf } from '../bus/partitions-of.ts'
 import type { Bus } from '../bus/port.ts'
+import { type Clock, systemClock } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
 import { callbackLetter } from '../records/dead-letter.ts'
 import { createEncoder } from '../records/encoder.ts'
@@ -6,6 +8,7 @@ import type { StatusEvent } from '../records/generated.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { schemas, subjectOf } from '../records/schemas.ts'
 import { createStatusWriter } from '../records/status.ts'
+import { safeText } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { hookUrl } from './hook-url.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
@@ -40,7 +43,15 @@ export interface ReceivingOptions {
   healthy: () => boolean
 }
 
-/** The role `callbacks`: the gateway's callbacks in, status events out. */
+export interface Receiving extends Receiver {
+  /** Tells what keeps callbacks from being taken now; empty: nothing. */
+  reasons(): string[]
+}
+
+/**
+ * The role `callbacks`: the gateway's callbacks in, status events out. Listens once its producer has reached the brokers.
+ * @throws Error when a topic is missing; BusUnavailable; RegistryUnavailable
+ */
 export async function startReceiving({
   settings,
   bus,
@@ -48,10 +59,14 @@ export async function startReceiving({
   telemetry,
   tokens,
   healthy,
-}: ReceivingOptions): Promise<Receiver> {
+}: ReceivingOptions): Promise<Receiving> {
   const { topics, callbacks } = settings
+  const written = [topics.statuses, topics.deadLetters]
   const encode = await createEncoder<StatusEvent>(subjectOf(topics.statuses), schemas.status, registry)
+  await partitionsOf(bus, written)
   const publisher = await bus.publisher()
+  await publisher.connect()
+  const watch = new WriteWatch(bus, written, systemClock)
   const receiver = await startReceiver({
     port: callbacks.port,
     host: callbacks.host,
@@ -63,12 +78,70 @@ export async function startReceiving({
     statusRecord: createStatusWriter(topics.statuses, encode),
     deadLetter: (body, error) => callbackLetter(topics.deadLetters, body, error),
     publish: records => publisher.publish(records),
+    published: watch.published,
+  }).catch(error => {
+    watch.close()
+    throw error
   })
   return {
     port: receiver.port,
+    reasons: () => (watch.trouble === null ? [] : [`callbacks cannot be kept: ${watch.trouble}`]),
     async close() {
+      watch.close()
       await receiver.close()
       await publisher.close()
     },
+  }
+}
+
+/** How often the topics are looked at: a receiver that is sent no callback must notice an outage and its end, too. */
+const lookMs = 2_000
+/** A publish that failed counts for so long: replicas that are missing, for example, show in no look at the topics. */
+const failureMs = 10_000
+
+/** Watches whether the bus takes what the receiver writes: by what each publish comes to, and by looks at the topics. */
+class WriteWatch {
+  /** Tells why the bus takes nothing; null: it does. */
+  trouble: string | null = null
+  readonly #bus: Pick<Bus, 'lookAt'>
+  readonly #topics: readonly string[]
+  readonly #clock: Clock
+  /** Monotonic milliseconds of the last publish that failed. */
+  #failedAt = Number.NEGATIVE_INFINITY
+  #isClosed = false
+  #cancel = () => {}
+
+  constructor(bus: Pick<Bus, 'lookAt'>, topics: readonly string[], clock: Clock) {
+    this.#bus = bus
+    this.#topics = topics
+    this.#clock = clock
+    this.#lookLater()
+  }
+
+  readonly published = (error: Error | null): void => {
+    this.trouble = error && safeText(error.message)
+    this.#failedAt = error ? this.#clock.monotonic() : Number.NEGATIVE_INFINITY
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#cancel()
+  }
+
+  #lookLater(): void {
+    if (!this.#isClosed) this.#cancel = this.#clock.after(lookMs, () => void this.#look().then(() => this.#lookLater()))
+  }
+
+  async #look(): Promise<void> {
+    try {
+      for (const topic of this.#topics) {
+        const look = await this.#bus.lookAt(topic)
+        if (look === null) throw new Error(`${topic} does not exist: busgate topics create makes it`)
+        if (look.leaderless.length > 0) throw new Error(`${topic} has partitions without a leader: start their brokers`)
+      }
+      if (this.#clock.monotonic() - this.#failedAt >= failureMs) this.trouble = null
+    } catch (error) {
+      this.trouble = safeText((error as Error).message)
+    }
   }
 }

@@ -20,6 +20,8 @@ export interface ShareOptions {
   timeoutMs: number
   /** Two publishes begin at least this long apart: a callback alone goes at once, and of many, more go together. */
   everyMs: number
+  /** Hears what each publish came to; null: the bus has confirmed it. */
+  settled?: ((error: Error | null) => void) | undefined
 }
 
 // All that a publish carries waits for all of it.
@@ -32,7 +34,7 @@ const mostBytes = 512 * 1024
  */
 export function sharePublish<T>(
   publish: (items: T[]) => Promise<void>,
-  { timeoutMs, everyMs }: ShareOptions,
+  { timeoutMs, everyMs, settled = () => {} }: ShareOptions,
   clock: Clock = systemClock,
 ): SharedPublish<T> {
   const waiting: Waiting<T>[] = []
@@ -48,9 +50,12 @@ export function sharePublish<T>(
       const batch = waiting.splice(0, batchLength(waiting))
       try {
         const work = publish(batch.map(({ item }) => item))
-        if (await inTime(work, timeoutMs, clock)) for (const { done } of batch) done()
-        else giveUp(work, batch)
+        if (await inTime(work, timeoutMs, clock)) {
+          for (const { done } of batch) done()
+          settled(null)
+        } else giveUp(work, batch)
       } catch (error) {
+        settled(error as Error)
         for (const { failed } of batch) failed(error as Error)
       }
     }
@@ -59,10 +64,11 @@ export function sharePublish<T>(
 
   function giveUp(work: Promise<void>, batch: Waiting<T>[]): void {
     stuck = true
-    const settled = () => {
+    const ended = () => {
       stuck = false
     }
-    work.then(settled, settled)
+    work.then(ended, ended)
+    settled(tooLate())
     for (const { failed } of [...batch, ...waiting.splice(0)]) failed(tooLate())
   }
 

@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { BusUnavailable } from '../../src/bus/errors.ts'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import type { BusRecord } from '../../src/bus/port.ts'
@@ -11,7 +12,7 @@ import { tokensOf } from '../../src/callbacks/role.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { createLogger } from '../../src/telemetry/logs.ts'
-import { createWorker } from '../../src/worker.ts'
+import { createWorker, type Worker } from '../../src/worker.ts'
 import { callback, eventually, head, hookSubject, post, rawConnection } from '../support/callbacks.ts'
 import { busgate, startBusgate } from '../support/cli.ts'
 import { buildSettings } from '../support/settings.ts'
@@ -115,7 +116,10 @@ test('a receiver that stops is not ready first; it answers what is in flight, th
 
   const stopping = worker.stop()
   const readyz = await at('/readyz')
-  expect([readyz.status, await readyz.json()]).toEqual([503, { ready: false, reasons: ['stopping'], paused: [] }])
+  expect([readyz.status, await readyz.json()]).toEqual([
+    503,
+    { ready: false, started: true, reasons: ['stopping'], paused: [] },
+  ])
   await eventually(async () => {
     const [error] = await once(connect(worker.ports.callbacks!, '127.0.0.1'), 'error')
     expect(error.code).toBe('ECONNREFUSED')
@@ -127,6 +131,49 @@ test('a receiver that stops is not ready first; it answers what is in flight, th
   for (const { heard } of [inFlight, slow]) expect(heard).toMatch(/^HTTP\/1\.1 200 OK\r\n.*connection: close/is)
   await stopping
   await eventually(() => expect(published).toHaveLength(2))
+})
+
+test('a receiver is not ready while the bus confirms nothing, and is again once it does', async () => {
+  const { bus, tokens, start } = await startReceiving({ secret })
+  const publisher = await bus.publisher()
+  let isAway = false
+  const publish: typeof publisher.publish = async records => {
+    if (isAway) throw new Error('no broker answers')
+    await publisher.publish(records)
+  }
+  bus.publisher = async () => ({ ...publisher, publish })
+  const { origin, at, metric } = await start()
+  const send = async () => (await post(`${origin}/hooks/${tokens.issue(hookSubject())}`, callback())).status
+  const readiness = async () => {
+    const { ready, started, reasons } = (await (await at('/readyz')).json()) as ReturnType<Worker['ready']>
+    return [ready, started, reasons, await metric('ready{role="callbacks"}')]
+  }
+  expect([await send(), ...(await readiness())]).toEqual([200, true, true, [], 1])
+  isAway = true
+  const reasons = ['callbacks cannot be kept: no broker answers']
+  expect([await send(), ...(await readiness())]).toEqual([503, false, true, reasons, 0])
+  isAway = false
+  expect([await send(), ...(await readiness())]).toEqual([200, true, true, [], 1])
+})
+
+test('a receiver that is sent no callback notices that the bus is away, and that it is back', async () => {
+  const { bus, start } = await startReceiving({ secret })
+  const { at } = await start()
+  const readiness = async () => (await (await at('/readyz')).json()) as ReturnType<Worker['ready']>
+  const lookAt = vi.spyOn(bus, 'lookAt').mockRejectedValue(new BusUnavailable('no broker answers'))
+  const reasons = ['callbacks cannot be kept: no broker answers']
+  await vi.waitFor(async () => expect(await readiness()).toMatchObject({ ready: false, reasons }), 20_000)
+  lookAt.mockResolvedValue({ id: '', partitions: 1, leaderless: [0] })
+  const leaderless = expect.stringContaining('has partitions without a leader')
+  await vi.waitFor(async () => expect((await readiness()).reasons).toEqual([leaderless]), 20_000)
+  lookAt.mockRestore()
+  await vi.waitFor(async () => expect(await readiness()).toMatchObject({ ready: true }), 20_000)
+})
+
+test('a receiver whose topics are missing does not start, and names them', async () => {
+  const { bus, settings, start } = await startReceiving({ secret })
+  bus.partitions = async () => new Map([[settings.topics.deadLetters, 1]])
+  await expect(start()).rejects.toThrow(`missing on the bus: ${settings.topics.statuses}`)
 })
 
 test('nothing of an address, its keys or a body gets into logs, metrics or answers, whatever is sent', async () => {

@@ -55,7 +55,7 @@ const readyz = async (url: string) => (await fetch(`${url}/readyz`, { headers: {
 test('while run drains it is not ready; it finishes what is in flight, then exits 0', async () => {
   const { run, callback, telemetryUrl } = await startWithCallbackInFlight()
   await vi.waitFor(
-    async () => expect(await readyz(telemetryUrl)).toEqual({ ready: true, reasons: [], paused: [] }),
+    async () => expect(await readyz(telemetryUrl)).toEqual({ ready: true, started: true, reasons: [], paused: [] }),
     5000,
   )
   run.signal('SIGTERM')

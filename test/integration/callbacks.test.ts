@@ -124,7 +124,7 @@ describe.skipIf(!java.ok)('callbacks while the broker is away', () => {
         roles: ['callbacks'],
         kafka: { brokers: kafka.brokers },
         registry: { url: 'http://127.0.0.1:1' },
-        topics: { statuses: `${name}-statuses` },
+        topics: { statuses: `${name}-statuses`, deadLetters: `${name}-letters` },
         // one address has a connection for each callback that waits: more than its share while the broker is away
         callbacks: { host: '127.0.0.1', port: 0, secret: 'k1:a-secret-of-the-tests', addressShare: 1 },
         telemetry: { host: '127.0.0.1', port: 0 },
@@ -132,7 +132,8 @@ describe.skipIf(!java.ok)('callbacks while the broker is away', () => {
     })
     const registry = embeddedRegistry()
     const bus = openBus(settings, new Telemetry())
-    await bus.createTopics([{ topic: settings.topics.statuses, partitions: 4 }])
+    const { statuses, deadLetters } = settings.topics
+    await bus.createTopics([statuses, deadLetters].map(topic => ({ topic, partitions: 4 })))
     await bus.close()
     const worker = await createWorker(settings, { registry })
     onTestFinished(() => worker.stop())
@@ -141,8 +142,18 @@ describe.skipIf(!java.ok)('callbacks while the broker is away', () => {
       const subject = { account: 'default', id: BigInt(id), type: 'sms', correlationId: `order-${id}`, tenant: null }
       return `http://127.0.0.1:${worker.ports.callbacks}/hooks/${tokens.issue({ ...subject, trace: null })}`
     }
-    return { settings, registry, addressOf }
+    return { settings, registry, addressOf, ready: worker.ready }
   }
+
+  test('a receiver is not ready while the broker is away, though it is sent nothing', async () => {
+    const { ready } = await startReceiver('idle')
+    expect(ready()).toMatchObject({ ready: true, started: true })
+    await kafka.stopNode()
+    await vi.waitFor(() => expect(ready()).toMatchObject({ ready: false, started: true }), 30_000)
+    expect(ready().reasons).toEqual([expect.stringContaining('callbacks cannot be kept')])
+    await kafka.startNode()
+    await vi.waitFor(() => expect(ready()).toMatchObject({ ready: true }), 30_000)
+  })
 
   const outages = {
     stopped: async () => {

@@ -22,7 +22,7 @@ async function start(state: { reasons?: string[]; sick?: string[]; port?: number
     host,
     port,
     metrics: createMetrics(new Telemetry()),
-    ready: () => ({ ready: reasons.length === 0, reasons }),
+    ready: () => ({ ready: reasons.length === 0, started: true, reasons }),
     healthy: () => ({ healthy: sick.length === 0, reasons: sick }),
   })
   return (path: string, method = 'GET') => fetch(`http://${host}:${server?.port}${path}`, { method })
@@ -65,10 +65,10 @@ describe('the telemetry server', () => {
     const reasons: string[] = []
     const ask = await start({ reasons })
     const ready = await ask('/readyz')
-    expect([ready.status, await ready.json()]).toEqual([200, { ready: true, reasons: [] }])
+    expect([ready.status, await ready.json()]).toEqual([200, { ready: true, started: true, reasons: [] }])
     reasons.push('the gateway answers Access denied to account default')
     const waiting = await ask('/readyz?verbose')
-    expect([waiting.status, await waiting.json()]).toEqual([503, { ready: false, reasons }])
+    expect([waiting.status, await waiting.json()]).toEqual([503, { ready: false, started: true, reasons }])
   })
 
   it('is healthy with 200, and not healthy with 503 and the reasons', async () => {

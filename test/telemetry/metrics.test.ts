@@ -19,7 +19,7 @@ async function serveMetrics(options?: MetricsOptions) {
     host: '127.0.0.1',
     port: 0,
     metrics: createMetrics(telemetry, options),
-    ready: () => ({ ready: true, reasons: [] }),
+    ready: () => ({ ready: true, started: true, reasons: [] }),
     healthy: () => ({ healthy: true, reasons: [] }),
   })
   const url = `http://127.0.0.1:${server.port}/metrics`

@@ -227,7 +227,10 @@ describe('health', () => {
 
     await until(() => expect(asked).not.toHaveLength(0))
     const readyz = await at(port!, '/readyz')
-    expect([readyz.status, await readyz.json()]).toEqual([503, { ready: false, reasons: ['starting'], paused: [] }])
+    expect([readyz.status, await readyz.json()]).toEqual([
+      503,
+      { ready: false, started: false, reasons: ['starting'], paused: [] },
+    ])
     expect((await at(port!, '/healthz')).status).toBe(200)
     expect(await readiness(port!)).toEqual({ worker: 0 })
 
@@ -264,6 +267,7 @@ describe('health', () => {
     await until(async () => expect((await at(telemetry, '/readyz')).status).toBe(503))
     expect(await (await at(telemetry, '/readyz')).json()).toEqual({
       ready: false,
+      started: true,
       reasons: ['account default pauses: unreachable'],
       paused: [],
     })

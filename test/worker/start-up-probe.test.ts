@@ -1,60 +1,75 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { expect, onTestFinished, test } from 'vitest'
-import { MemoryBroker } from '../../src/bus/memory/broker.ts'
-import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { freePorts } from '../../src/cli/local-kafka/ports.ts'
-import { systemClock } from '../../src/clock.ts'
-import { embeddedRegistry } from '../../src/records/registry.ts'
-import { Telemetry } from '../../src/telemetry/events.ts'
-import { createWorker } from '../../src/worker.ts'
+import { startRegistry } from '../records/registry-server.ts'
 import { until } from '../support/bus.ts'
+import { startBusgate } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
-import { buildSettings } from '../support/settings.ts'
 import { startWorld } from '../support/worker.ts'
 
-const script = readFileSync(new URL('../../helm/probes/started.js', import.meta.url), 'utf8')
+vi.setConfig({ testTimeout: 60_000 })
 
-/** Whether the chart's start-up probe would let a rollout go on, asked as the kubelet asks. */
-function passes(port: number): Promise<boolean> {
+const script = readFileSync(new URL('../../helm/probes/started.js', import.meta.url), 'utf8')
+const nobody = '127.0.0.1:1'
+
+/** Asks the chart's start-up probe as the kubelet asks. */
+function probe(port: number): Promise<{ passes: boolean; output: string }> {
   return new Promise(resolve =>
-    execFile(process.execPath, ['-e', script, String(port)], error => resolve(error === null)),
+    execFile(process.execPath, ['-e', script, String(port)], (error, stdout, stderr) =>
+      resolve({ passes: error === null, output: stdout + stderr }),
+    ),
   )
 }
 
-test('the start-up probe fails until the process listens, and while it waits for the registry', async () => {
+/** Starts `busgate run` with a registry that answers and brokers that do not, unless told otherwise. */
+async function startProcess(env: Record<string, string>): Promise<number> {
+  const registry = await startRegistry()
+  onTestFinished(() => registry.stop())
   const [port] = await freePorts([0])
-  expect(await passes(port!)).toBe(false)
-
-  const settings = buildSettings({ telemetry: { host: '127.0.0.1', port }, gateway: { balanceIntervalMs: 0 } })
-  const { topics, kafka } = settings
-  const broker = new MemoryBroker()
-  const names = [...topics.commands, topics.results, topics.statuses, topics.deadLetters, topics.doubts]
-  broker.createTopics(names.map(topic => ({ topic, partitions: 1 })))
-  const bus = new MemoryBus({ ...kafka, broker, clock: systemClock, telemetry: new Telemetry() })
-  const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
-  const registry = embeddedRegistry()
-  const late: typeof registry = {
-    ...registry,
-    idOf: async (subject, schema) => {
-      await answered
-      return registry.idOf(subject, schema)
+  startBusgate(['run'], {
+    env: {
+      BUSGATE_KAFKA_BROKERS: nobody,
+      BUSGATE_REGISTRY_URL: registry.url,
+      BUSGATE_GATEWAY_URL: `http://${nobody}`,
+      BUSGATE_GATEWAY_API_KEY: 'test-key',
+      BUSGATE_CALLBACKS_SECRET: 'k1:a-secret-of-the-tests',
+      BUSGATE_CALLBACKS_PORT: '0',
+      BUSGATE_TELEMETRY_HOST: '127.0.0.1',
+      BUSGATE_TELEMETRY_PORT: String(port),
+      ...env,
     },
-  }
-  const starting = createWorker(settings, { bus, registry: late })
-  await until(async () => expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200))
-  expect(await passes(port!)).toBe(false)
+  })
+  return port!
+}
 
-  answer()
-  const worker = await starting
-  onTestFinished(() => worker.stop())
-  expect(await passes(port!)).toBe(true)
+test.each(['worker', 'callbacks', 'reconciler'])(
+  'the start-up probe holds a %s back whose brokers cannot be reached, and prints why',
+  async role => {
+    const port = await startProcess({ BUSGATE_ROLES: role })
+    await until(async () => expect((await probe(port)).output).toContain('starting: no broker answers'))
+    expect(await probe(port)).toMatchObject({ passes: false })
+    const readyz = await fetch(`http://127.0.0.1:${port}/readyz`)
+    expect([readyz.status, await readyz.json()]).toMatchObject([503, { ready: false, started: false }])
+    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    expect(metrics).toContain(`busgate_ready{role="${role}"} 0`)
+  },
+)
+
+test('the start-up probe holds a worker back whose registry cannot be reached', async () => {
+  const port = await startProcess({ BUSGATE_REGISTRY_URL: `http://${nobody}` })
+  await until(async () => expect((await probe(port)).output).toContain('starting: The schema registry'))
+  expect(await probe(port)).toMatchObject({ passes: false })
+})
+
+test('the start-up probe fails while nothing listens', async () => {
+  const [port] = await freePorts([0])
+  expect(await probe(port!)).toMatchObject({ passes: false, output: expect.stringContaining('ECONNREFUSED') })
 })
 
 test('the start-up probe passes although every account pauses', async () => {
-  const [nobody] = await freePorts([0])
-  const world = await startWorld({ settings: { gateway: { url: `http://127.0.0.1:${nobody}` } } })
+  const world = await startWorld({ settings: { gateway: { url: `http://${nobody}` } } })
   await world.send([buildCommand({ id: 1n })])
   await until(() => expect(world.worker.ready().reasons).toEqual(['account default pauses: unreachable']))
-  expect(await passes(world.worker.ports.telemetry)).toBe(true)
+  expect(await probe(world.worker.ports.telemetry)).toEqual({ passes: true, output: '' })
 })

@@ -95,7 +95,12 @@ export class KafkaBus implements Bus {
 
   async publisher(): Promise<Publisher> {
     if (this.#producers) return kafkaPublisher(this.#producers, this.#limits, this.#options.compression)
-    return new IdempotentPublisher({ ...this.#options, brokers: this.#brokers, limits: this.#limits })
+    const publisher = new IdempotentPublisher({ ...this.#options, brokers: this.#brokers, limits: this.#limits })
+    return {
+      connect: () => reachable(publisher.connect()),
+      publish: records => publisher.publish(records),
+      close: () => publisher.close(),
+    }
   }
 
   async join(

@@ -40,6 +40,9 @@ export async function kafkaPublisher(kafka: Kafka, limits: RecordLimits, compres
   }
 
   return {
+    async connect() {
+      current ??= await connect()
+    },
     publish(records) {
       const sent = previous.then(() => send(records))
       previous = sent.catch(() => {})

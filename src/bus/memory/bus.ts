@@ -95,6 +95,7 @@ export class MemoryBus implements Bus {
 
   async publisher(): Promise<Publisher> {
     return {
+      connect: async () => {},
       publish: records =>
         this.#limits.produce(records, fitting =>
           this.#atBroker('publish', broker => broker.append(fitting, this.#options.clock.now())),

@@ -47,6 +47,10 @@ export class IdempotentPublisher implements Publisher {
     this.#chunker = new Chunker(options.brokers, options.limits)
   }
 
+  async connect(): Promise<void> {
+    this.#producer ??= await this.#initialise(new Patience(this.#options.clock))
+  }
+
   async publish(records: readonly OutgoingRecord[]): Promise<void> {
     if (this.#closed) throw new Error('the publisher is closed: nothing was published')
     await this.#options.limits.produce(records, fitting => this.#enqueue(fitting))
@@ -106,11 +110,15 @@ export class IdempotentPublisher implements Publisher {
   async #send(chunk: readonly BatchPart[], failures: Map<OutgoingRecord, Error>): Promise<void> {
     const { brokers, clock } = this.#options
     const patience = new Patience(clock)
-    this.#producer ??= { identity: await initialiseProducer(brokers, null, patience), sequences: new Sequences() }
+    this.#producer ??= await this.#initialise(patience)
     const batches = this.#encode(chunk, this.#producer)
     const unwritten = await produceBatches(batches, { brokers, api: produce, transactionalId: null, patience })
     if (unwritten.length > 0) this.#producer = null
     for (const { batch, error } of unwritten) for (const record of batch.records) failures.set(record, error)
+  }
+
+  async #initialise(patience: Patience): Promise<Producer> {
+    return { identity: await initialiseProducer(this.#options.brokers, null, patience), sequences: new Sequences() }
   }
 
   #encode(chunk: readonly BatchPart[], { identity, sequences }: Producer) {
