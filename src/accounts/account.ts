@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { Classified, ItemAnswer } from '../gateway/classify.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { PauseReason, RetryReason } from '../telemetry/labels.ts'
-import { AccountGate } from './gate.ts'
+import { AccountGate, type Admission } from './gate.ts'
 import { LearntRate } from './learnt-rate.ts'
 import { type Grant, RateLimiter } from './limiter.ts'
 
@@ -31,9 +31,14 @@ export interface Leave {
   probe: boolean
   grant: Grant | null
   carries: Load
+  /** The key as it was when leave was given. */
+  apiKey: string
   /** Monotonic milliseconds of the first byte; null while it has not been written. */
   begunAt: number | null
 }
+
+/** While a key is denied, it is looked this often whether its file has another one. */
+const keyLookMs = 2_000
 
 /** One account of the gateway: when the next request may leave, and what the answers mean for the ones after it. */
 export class Account {
@@ -49,6 +54,8 @@ export class Account {
   readonly #learnt = new LearntRate()
   readonly #clock: Clock
   readonly #telemetry: Telemetry
+  /** The key that the gateway denied last. */
+  #deniedKey: string | null = null
   /** Monotonic milliseconds: since when a request waits for the rate. */
   #waitsSince: number | null = null
 
@@ -76,7 +83,7 @@ export class Account {
    */
   wait(carries: Load = 'commands', wanted = 1): number {
     const now = this.#clock.monotonic()
-    const admission = this.gate.admission(now, carries === 'suspect')
+    const admission = this.#admission(now, carries === 'suspect')
     const wait = this.limiter?.wait(now, Math.min(wanted, admission.operations)) ?? 0
     if (wait > 0) this.#waitsSince ??= now
     return Math.max(admission.wait, wait)
@@ -85,13 +92,13 @@ export class Account {
   /** Tells whether a request may leave now. Unlike `wait` it is no one's asking for leave. */
   get mayGo(): boolean {
     const now = this.#clock.monotonic()
-    return this.gate.admission(now).wait === 0 && this.limiter?.available(now) !== 0
+    return this.#admission(now).wait === 0 && this.limiter?.available(now) !== 0
   }
 
   /** Tells how many operations a request may carry that leaves now. */
   room(): number {
     const now = this.#clock.monotonic()
-    return Math.min(this.gate.admission(now).operations, this.limiter?.available(now) ?? Number.POSITIVE_INFINITY)
+    return Math.min(this.#admission(now).operations, this.limiter?.available(now) ?? Number.POSITIVE_INFINITY)
   }
 
   leave(operations: number, carries: Load = 'commands'): Leave {
@@ -101,7 +108,15 @@ export class Account {
       this.#waitsSince = null
     }
     const grant = this.limiter?.grant(operations) ?? null
-    return { operations, probe: this.gate.leave(), grant, carries, begunAt: null }
+    return { operations, probe: this.gate.leave(), grant, carries, apiKey: this.apiKey(), begunAt: null }
+  }
+
+  /** What the gate admits. Another key than the one that was denied is tried at once. */
+  #admission(now: number, isSuspect = false): Admission {
+    if (this.gate.state !== 'paused' || this.gate.reason !== 'denied') return this.gate.admission(now, isSuspect)
+    if (this.apiKey() !== this.#deniedKey) this.gate.endPause(now)
+    const { wait, operations } = this.gate.admission(now, isSuspect)
+    return { wait: Math.min(wait, keyLookMs), operations }
   }
 
   /** Tells whether a request that has leave may still go: the account has not paused since. */
@@ -153,6 +168,7 @@ export class Account {
     else if (classified.outcome === 'answered' || classified.outcome === 'refused' || isDecided(classified)) {
       this.#passed(leave, classified)
     } else if (classified.outcome === 'denied') {
+      this.#deniedKey = leave.apiKey
       this.#pause(leave, 'denied', classified.error)
     } else if (classified.outcome === 'unknown') {
       const retryInMs = this.gate.undecided(leave.probe, this.#clock.monotonic())

@@ -55,6 +55,11 @@ export class AccountGate {
     }
   }
 
+  /** The probe may go now. */
+  endPause(now: number): void {
+    this.#until = this.#suspectsUntil = now
+  }
+
   /** An envelope leaves. @returns whether it is the probe. */
   leave(): boolean {
     if (this.#state !== 'paused') return false

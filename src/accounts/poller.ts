@@ -95,7 +95,7 @@ export class StatusPoller {
     const questions = takeDistinct(asked.questions, Math.min(maxOperations, account.room()))
     const leave = account.leave(questions.length, 'questions')
     const operations = questions.map(({ id }) => `{"type":"status","id":${id}}`)
-    const answer = await connection.post(envelopeBody(account.apiKey(), operations), () => {
+    const answer = await connection.post(envelopeBody(leave.apiKey, operations), () => {
       if (this.#leaseIsOver()) return 'the lease is over'
       account.begun(leave)
       return null

@@ -39,6 +39,23 @@ describe('commands of an account whose key is denied', () => {
     expect(gauge('oldest_unsent_command_age_seconds', 'bulk')).toBe(0)
   })
 
+  test('are sent within five seconds of a change of the key, however long it was denied; the wrong one is not tried more often', async () => {
+    const { clock, put, pass, denied, keys, sent, posts } = await buildSending()
+    denied.add('other').add('mistyped')
+    put('bulk', commands('other', 1, 10))
+    await pass(120_000)
+    const tries = posts.length
+    expect(tries).toBeLessThan(15)
+    keys.set('other', 'mistyped')
+    await pass(5_000)
+    expect(posts.slice(tries).map(({ auth }) => auth)).toEqual(['mistyped'])
+    keys.set('other', 'right')
+    const changedAt = clock.monotonic()
+    await pass(5_000)
+    expect(sent('right')).toEqual(numbers(1, 10))
+    expect(posts.at(-1)!.at - changedAt).toBeLessThan(5_000)
+  })
+
   test('end EXPIRED within ten seconds of their deadline or their greatest age, once they are on the shelf', async () => {
     const { clock, put, pass, denied, results } = await buildSending({ maxAgeMs: 60_000 })
     denied.add('other')

@@ -3,6 +3,7 @@ import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
 import { loadSettings, type Settings } from '../../src/config/index.ts'
+import { Secret } from '../../src/config/secret.ts'
 import { type Sending, startSending } from '../../src/dispatch/role.ts'
 import type { Answer } from '../../src/gateway/answer.ts'
 import type { Connection } from '../../src/gateway/connection.ts'
@@ -94,6 +95,8 @@ export async function buildSending(options: SendingOptions = {}) {
     clock.now(),
   )
   const settings = settingsOf(options)
+  const keys = new Map<string, string>()
+  for (const [name, account] of settings.gateway.accounts) account.apiKey = new Secret(() => keys.get(name) ?? name)
   const registry = embeddedRegistry()
   const telemetry = new Telemetry()
   const posts: Post[] = []
@@ -142,6 +145,8 @@ export async function buildSending(options: SendingOptions = {}) {
     telemetry,
     posts,
     denied,
+    /** The keys of accounts that have changed. */
+    keys,
     fatals,
     sending: sending as Sending,
     /** The ids that the gateway took from an account, in order. */

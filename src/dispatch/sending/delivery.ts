@@ -80,7 +80,7 @@ export class Delivery {
     const traces = tracesOf(pendings)
     const span = envelopeSpan(account.name, pendings.length, traces)
     let sentAt = clock.now()
-    const answer = await connection.post(envelopeBody(account.apiKey(), operations), () => {
+    const answer = await connection.post(envelopeBody(leave.apiKey, operations), () => {
       const reason = this.#lastCheck(envelope)
       if (reason !== null) return reason
       sentAt = clock.now()
