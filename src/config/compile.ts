@@ -21,7 +21,9 @@ type SaslSettings = NonNullable<ReturnType<typeof saslOf>>
  */
 export interface Settings {
   /** The brokers, and how this process works with them. */
-  kafka: Sections['kafka'] & {
+  kafka: Omit<Sections['kafka'], 'drainMs'> & {
+    /** How long a rebalance waits for requests in flight. */
+    drainMs: number
     /** Whether TLS is spoken to the brokers, and with which certificates. */
     ssl: boolean | Sections['kafka.ssl']
     /** The login at the brokers; undefined: none. */
@@ -64,7 +66,7 @@ export function compile(values: CheckedValues): Settings {
   const { default: _default, ...delivery } = section(values, 'delivery')
   const { expectMs: _expectMs, ...reconciler } = section(values, 'reconciler')
   return {
-    kafka: { ...section(values, 'kafka'), ssl: sslOf(values), sasl: saslOf(values) },
+    kafka: { ...section(values, 'kafka'), drainMs: drainOf(values), ssl: sslOf(values), sasl: saslOf(values) },
     registry: { ...section(values, 'registry'), ssl: section(values, 'registry.ssl') },
     topics: section(values, 'topics'),
     gateway: {
@@ -97,6 +99,12 @@ function section<S extends string>(values: CheckedValues, name: S): Section<S> {
     .filter(([path]) => path.startsWith(prefix) && !path.includes('.', prefix.length))
     .map(([path, value]) => [path.slice(prefix.length), value])
   return Object.fromEntries(own)
+}
+
+/** No answer is worth a wait beyond the time-out of its request, and a drain ends well within the session. */
+function drainOf(values: CheckedValues): number {
+  const half = Math.max(1, Math.floor(values['kafka.sessionTimeoutMs'] / 2))
+  return values['kafka.drainMs'] ?? Math.min(half, values['gateway.timeoutMs'])
 }
 
 /** False: no TLS. */

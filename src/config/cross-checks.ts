@@ -15,7 +15,7 @@ export const crossChecks: CrossCheck[] = [
   {
     paths: ['kafka.drainMs', 'kafka.sessionTimeoutMs', 'kafka.rebalanceTimeoutMs'],
     broken: values =>
-      values['kafka.drainMs'] >= values['kafka.sessionTimeoutMs'] ||
+      (values['kafka.drainMs'] ?? 0) >= values['kafka.sessionTimeoutMs'] ||
       values['kafka.sessionTimeoutMs'] >= values['kafka.rebalanceTimeoutMs'],
     what: 'must be below kafka.sessionTimeoutMs, and that below kafka.rebalanceTimeoutMs',
   },

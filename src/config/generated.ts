@@ -49,9 +49,9 @@ export interface Sections {
      */
     rebalanceTimeoutMs: CheckedValues['kafka.rebalanceTimeoutMs']
     /**
-     * How long requests in flight may finish before partitions are given up.
+     * How long a rebalance waits for requests in flight; what is answered later is in doubt. The group stands still meanwhile, so it is for as long as the slowest answer takes. Unless set half of kafka.sessionTimeoutMs, and gateway.timeoutMs at most.
      *
-     * `kafka.drainMs`, variable `BUSGATE_KAFKA_DRAIN_MS`. Default: `5000`.
+     * `kafka.drainMs`, variable `BUSGATE_KAFKA_DRAIN_MS`. No default; an example: `5000`.
      */
     drainMs: CheckedValues['kafka.drainMs']
     /**
@@ -558,9 +558,9 @@ export interface SettingsTree {
      */
     readonly rebalanceTimeoutMs?: GivenValues['kafka.rebalanceTimeoutMs'] | undefined
     /**
-     * How long requests in flight may finish before partitions are given up.
+     * How long a rebalance waits for requests in flight; what is answered later is in doubt. The group stands still meanwhile, so it is for as long as the slowest answer takes. Unless set half of kafka.sessionTimeoutMs, and gateway.timeoutMs at most.
      *
-     * `kafka.drainMs`, variable `BUSGATE_KAFKA_DRAIN_MS`. Default: `5000`.
+     * `kafka.drainMs`, variable `BUSGATE_KAFKA_DRAIN_MS`. No default; an example: `5000`.
      */
     readonly drainMs?: GivenValues['kafka.drainMs'] | undefined
     /**

@@ -308,6 +308,15 @@ describe('wrong settings', () => {
     }
   })
 
+  it.each([
+    ['half of the session time-out', { sessionTimeoutMs: 45_000, rebalanceTimeoutMs: 60_000 }, 30_000, 22_500],
+    ['no longer than the time-out of a request', { sessionTimeoutMs: 45_000, rebalanceTimeoutMs: 60_000 }, 8000, 8000],
+    ['as long as it is set', { drainMs: 9000 }, 1500, 9000],
+  ])('let a rebalance wait for answers %s', (_, kafka, timeoutMs, drainMs) => {
+    const overrides = { kafka, gateway: { timeoutMs }, delivery: { settleMs: 60_000 } }
+    expect(loadSettings({ env: {}, overrides }).kafka.drainMs).toBe(drainMs)
+  })
+
   it('are refused in a file that is not YAML, without quoting the file', () => {
     expect(problemsOf({ file: yaml('gateway:\n  apiKey: *top-secret\n') })).toEqual([
       `YAML | ${folder}/busgate.yaml | Unresolved alias (the anchor must be set before the alias)`,
