@@ -2,8 +2,7 @@
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" -}}
 {{- else -}}
-{{- $name := default .Chart.Name .Values.nameOverride -}}
-{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 52 | trimSuffix "-" -}}
+{{- ternary .Release.Name (printf "%s-%s" .Release.Name .Chart.Name) (contains .Chart.Name .Release.Name) | trunc 52 | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 
@@ -13,7 +12,7 @@
 
 {{/* Those of every role. */}}
 {{- define "busgate.releaseLabels" -}}
-app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
@@ -43,12 +42,16 @@ labels:
 {{- end -}}
 
 {{/*
-The settings file of a role. The receiver uses nothing of the gateway's, and a rate of an account asks for its key.
+The settings file of a role. The receiver uses nothing of the gateway's, and a rate of an account asks for its key; nor
+does it make addresses.
 Workers leave reconciler.rate of the account's rate to the reconciler: all of it is theirs where there is none.
 */}}
 {{- define "busgate.settings" -}}
 {{- $config := .root.Values.config -}}
-{{- if eq .role "callbacks" -}}{{- $config = omit $config "gateway" "reconciler" -}}{{- end -}}
+{{- if eq .role "callbacks" -}}
+{{- $config = omit $config "gateway" "reconciler" -}}
+{{- with $config.callbacks }}{{ $config = merge (dict "callbacks" (omit . "publicUrl")) (omit $config "callbacks") }}{{ end -}}
+{{- end -}}
 {{- if not .root.Values.reconciler.enabled -}}{{- $config = omit $config "reconciler" -}}{{- end -}}
 {{- toYaml $config -}}
 {{- end -}}
@@ -133,13 +136,19 @@ the variable that names it. The receiver is given nothing of the gateway's.
 {{- end -}}
 
 {{/*
-Seconds. A stop takes the 5 of preStop, kafka.drainMs for what is in flight, at worst one more answer of the gateway, and
-the 15 that `busgate run` allows itself for the rest; 5 to spare.
+Seconds. A stop takes the 5 of preStop, as long as an answer may be in flight, and the 15 that `busgate run` allows itself
+for the rest; 5 to spare. kafka.drainMs is at most gateway.timeoutMs unless it is set.
 */}}
 {{- define "busgate.gracePeriod" -}}
-{{- $drain := dig "kafka" "drainMs" 5000 .Values.config -}}
+{{- $drain := dig "kafka" "drainMs" 0 .Values.config -}}
 {{- $answer := dig "gateway" "timeoutMs" 30000 .Values.config -}}
-{{- add (ceil (divf (add $drain $answer) 1000)) 25 -}}
+{{- add (ceil (divf (max $drain $answer) 1000)) 25 -}}
+{{- end -}}
+
+{{/* Milliseconds that a rebalance waits for answers in flight, as busgate derives them. */}}
+{{- define "busgate.drainMs" -}}
+{{- $half := div (dig "kafka" "sessionTimeoutMs" 10000 .Values.config) 2 -}}
+{{- dig "kafka" "drainMs" (min $half (dig "gateway" "timeoutMs" 30000 .Values.config)) .Values.config -}}
 {{- end -}}
 
 {{/* A setting that is a list, or a text with commas, as YAML: items: [a, b]. */}}

@@ -15,7 +15,9 @@ metadata:
 spec:
   podSelector:
     matchLabels:
-      {{- include "busgate.selectorLabels" . | nindent 6 }}
+      {{- include "busgate.releaseLabels" .root | nindent 6 }}
+    matchExpressions:
+      - { key: app.kubernetes.io/component, operator: In, values: [{{ .role }}, {{ .role }}-task] }
   policyTypes: [Ingress, Egress]
   ingress:
     - ports:

@@ -1,13 +1,5 @@
 {{/* What all roles have alike. Takes a role's scope. */}}
 {{- define "busgate.role" -}}
-apiVersion: v1
-kind: ConfigMap
-metadata:
-  {{- include "busgate.metadata" . | nindent 2 }}
-data:
-  busgate.yaml: |
-    {{- include "busgate.settings" . | nindent 4 }}
----
 {{ include "busgate.deployment" . }}
 ---
 apiVersion: policy/v1
@@ -33,5 +25,11 @@ spec:
 ---
 {{ include "busgate.horizontalPodAutoscaler" $ }}
 {{- end }}
+{{- end }}
+---
+{{ include "busgate.test" . }}
+{{- if .root.Values.jobs.doctor }}
+---
+{{ include "busgate.doctorJob" . }}
 {{- end }}
 {{- end -}}

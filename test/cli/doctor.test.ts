@@ -419,16 +419,20 @@ describe('the public address of the receiver', () => {
     expect(unknown.of('receiver')).toEqual([expect.stringMatching(/^failed: .* does not know the first key/)])
   })
 
-  test('leads to something else, or nowhere', async () => {
+  test.each([
+    ['fails the role that receives', 'worker,callbacks', 'failed'],
+    ['only warns a process without that role: the way may be open to the gateway alone', 'worker', 'warning'],
+  ])('leads to something else, or nowhere, and that %s', async (_, roles, state) => {
     const front = await startFront()
     front.answer = () => ({ status: 404, body: 'not here' })
-    const env = { ...enough, BUSGATE_ROLES: 'worker', BUSGATE_CALLBACKS_SECRET: secret }
+    const [port, nobody] = [await freePort(), await freePort()]
+    const env = { ...enough, BUSGATE_ROLES: roles, BUSGATE_CALLBACKS_SECRET: secret, BUSGATE_CALLBACKS_PORT: port }
     const other = await diagnose({ ...env, BUSGATE_CALLBACKS_PUBLIC_URL: front.url }, only)
     expect(other.of('receiver')).toEqual([
-      `failed: ${front.url} leads to something else than a receiver: it answers 404`,
+      `${state}: ${front.url} leads to something else than a receiver: it answers 404`,
     ])
-    const url = `http://127.0.0.1:${await freePort()}`
+    const url = `http://127.0.0.1:${nobody}`
     const nowhere = await diagnose({ ...env, BUSGATE_CALLBACKS_PUBLIC_URL: url }, only)
-    expect(nowhere.of('receiver')).toEqual([`failed: ${url} is not reached: ECONNREFUSED`])
+    expect(nowhere.of('receiver')).toEqual([expect.stringContaining(`${state}: ${url} is not reached: ECONNREFUSED`)])
   })
 })

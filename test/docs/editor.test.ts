@@ -16,7 +16,7 @@ await client.voice({ id: 2, phone: 380671234567, message: 'Hello', dtmf: true })
 test('an editor shows what each setting and each field of an operation is for', async () => {
   const editor = await openInEditor('test/docs/written-in-an-editor.ts', code)
   const shown: [code: string, doc: string][] = [
-    ['kafka: { drainMs', 'How long requests in flight may finish before partitions are given up.'],
+    ['kafka: { drainMs', 'How long a rebalance waits for requests in flight; what is answered later is in doubt.'],
     ['shop: { rate', 'variable `BUSGATE_GATEWAY_ACCOUNTS_NAME_RATE`'],
     ['settings.callbacks.secret', 'Signs hook addresses'],
     ['settings.gateway.errorTexts', 'variable `BUSGATE_GATEWAY_ERROR_TEXTS`'],

@@ -15,7 +15,7 @@ const publicUrl = variableOf('callbacks.publicUrl')
 export const receiver = check({
   name: 'receiver',
   about:
-    "callbacks.publicUrl leads to a receiver that opens this secret's hook addresses: it is sent a callback that can never become an event, and refuses it in its own words. Where none runs on this machine, one is started for it.",
+    "callbacks.publicUrl leads to a receiver that opens this secret's hook addresses: it is sent a callback that can never become an event, and refuses it in its own words. Where none runs on this machine, one is started for it. A process without the role callbacks only warns of an address that leads to none: the way may be open to the gateway alone.",
   needs: ['settings'],
   async look({ settings }) {
     const url = settings.callbacks.publicUrl
@@ -93,10 +93,11 @@ async function call(url: string, { callbacks }: Settings): Promise<HttpAnswer | 
 
 function judge(url: string, answer: HttpAnswer | Error, own: OwnReceiver | null, isOurs: boolean): Finding {
   const secret = variableOf('callbacks.secret')
+  const noWay = isOurs ? failed : warning
   if (answer instanceof Error) {
     const { code, message } = (answer.cause ?? {}) as { code?: string; message?: string }
     const started = own ? ' (a receiver was started here for this)' : ''
-    return failed(
+    return noWay(
       `${url} is not reached: ${code ?? message ?? answer.name}${started}`,
       `curl -i ${url}/hooks/x, and check ${publicUrl}`,
     )
@@ -115,7 +116,7 @@ function judge(url: string, answer: HttpAnswer | Error, own: OwnReceiver | null,
     return failed(what, `give every process the same ${secret}`)
   }
   const what = `${url} leads to something else than a receiver: it answers ${answer.status}`
-  return failed(what, `have it pass POST /hooks/… on to ${variableOf('callbacks.port')}, or correct ${publicUrl}`)
+  return noWay(what, `have it pass POST /hooks/… on to ${variableOf('callbacks.port')}, or correct ${publicUrl}`)
 }
 
 /** Says by what the receiver was judged. */
