@@ -3,6 +3,11 @@ import { readFile } from 'node:fs/promises'
 import { SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry'
 import { Kafka, logLevel, Partitioners } from 'kafkajs'
 
+if (Number.parseInt(process.versions.node, 10) < 22) {
+  console.error(`Nothing was sent: this program needs Node.js 22 or newer, and this is ${process.versions.node}.`)
+  process.exit(1)
+}
+
 const {
   KAFKA_BROKERS = 'localhost:9092',
   REGISTRY_URL = 'http://localhost:8081',

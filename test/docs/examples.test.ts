@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { blocks } from '../support/documents.ts'
 import { commandsOf } from '../support/example-programs.ts'
@@ -22,4 +24,12 @@ test.each(['producers.md', 'analytics.md', 'embedding.md'])('%s shows parts of e
 test('what is to be typed for the example of SQL is what its README says', () => {
   const [typed] = blocks.filter(({ file, language }) => file === 'docs/analytics.md' && language === 'sh')
   expect(typed!.text.trim().split('\n').slice(1)).toEqual(commandsOf('analytics'))
+})
+
+test('the example of kafkajs says before it sends that Node is too old', async () => {
+  const old = "Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.11.0'}})"
+  const send = join(root, 'examples/kafkajs/send.js')
+  const args = [`--import=data:text/javascript,${old}`, send, '1001', '380671234567', 'Hello']
+  const { stderr } = await promisify(execFile)(process.execPath, args).catch(error => error)
+  expect(stderr).toBe('Nothing was sent: this program needs Node.js 22 or newer, and this is 20.11.0.\n')
 })

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { cp, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -12,7 +12,7 @@ const root = join(import.meta.dirname, '../..')
 let project: Project
 beforeAll(async () => {
   project = await projectWithPackage()
-}, 60_000)
+}, 300_000)
 afterAll(() => project?.remove())
 
 /**
@@ -26,7 +26,7 @@ const examples = blocks
   }))
 
 /** The example of a worker inside a service, which a stranger would have in a project of theirs. */
-const embedded = ['service.ts', 'embedded.test.ts'].map(name => ({
+const embedded = ['service.mts', 'embedded.test.mts'].map(name => ({
   name,
   code: readFileSync(join(root, 'examples/embedded', name), 'utf8'),
 }))
@@ -171,10 +171,30 @@ describe('the packed package', { timeout: 30_000 }, () => {
     expect(await project.run('node', 'whole-way.ts')).toBe('SENT\n')
   })
 
-  test('runs the example of a worker inside a service, and its tests', async () => {
-    for (const { name, code } of embedded) await project.write(name, code)
-    expect(await project.run('node', '--test', 'embedded.test.ts')).toMatch(/^. pass 3$/m)
+  test('runs the client of the README, which catches what it shows', async () => {
+    const example = examples.find(({ name, code }) => name.startsWith('README') && code.includes('gateway.example'))
+    const unreachable = example!.code
+      .replace('https://gateway.example', 'http://127.0.0.1:1')
+      .replace("process.env.GATEWAY_KEY ?? ''", "'a-key'")
+    const calls = {
+      first: unreachable,
+      second: unreachable.replace('await gateway.sms(message)', '{ msg_id: 1, parts: 1 }'),
+    }
+    for (const [call, code] of Object.entries(calls)) {
+      await project.write(`${call}.ts`, code)
+      expect(await project.run('node', `${call}.ts`), call).toMatch(/^.*[A-Z_]+ known not to have been sent\n$/s)
+    }
   })
+
+  test.each(['commonjs', 'module'])(
+    'runs the example of a worker inside a service, and its tests, in a project of the type %s',
+    async type => {
+      await mkdir(join(project.folder, type), { recursive: true })
+      await project.write(`${type}/package.json`, JSON.stringify({ type }))
+      for (const { name, code } of embedded) await project.write(`${type}/${name}`, code)
+      expect(await project.run('node', '--test', `${type}/embedded.test.mts`)).toMatch(/^. pass 3$/m)
+    },
+  )
 
   test.each(['busgate', 'busgate/consumer', 'busgate/producer', 'busgate/sandbox'])(
     'says in one sentence that Node is too old for %s',

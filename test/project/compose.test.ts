@@ -1,5 +1,9 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { commands } from '../../src/cli/commands.ts'
 import { findCommand } from '../../src/cli/framework/find-command.ts'
@@ -72,6 +76,36 @@ describe('docker-compose.yml', () => {
     )
     expect([...vain, ...waits.filter(([name]) => !services[name])]).toEqual([])
     expect(waits).not.toEqual([])
+  })
+
+  test('topics and schemas are there before anything sends, reads or receives', () => {
+    const { command, depends_on } = services.topics!
+    expect(command![0]).toMatch(/bin\.js topics create .*&& node dist\/cli\/bin\.js schemas register$/)
+    expect(depends_on!.registry).toEqual({ condition: 'service_healthy' })
+    for (const [name, service] of [...roles, ['traffic', services.traffic!] as const]) {
+      expect(service.depends_on?.topics, name).toEqual({ condition: 'service_completed_successfully' })
+    }
+  })
+
+  test('the registry is healthy once it answers over HTTP', async () => {
+    const server = createServer((_, response) => response.writeHead(status).end('[]')).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    const [, ...check] = services.registry!.healthcheck!.test!
+    const { port } = server.address() as AddressInfo
+    const [program, ...args] = check.map(text => text.replaceAll('8080', String(port)).replaceAll('$$', '$'))
+    const isHealthy = () => new Promise(resolve => execFile(program!, args, error => resolve(error === null)))
+    let status = 503
+    expect(await isHealthy()).toBe(false)
+    status = 200
+    expect(await isHealthy()).toBe(true)
+  })
+
+  test('the ports that its head names are those that workers have', () => {
+    const [from, to] = /(\d+)-(\d+):/.exec(services.worker!.ports![0]!)!.slice(1)
+    const [head] = read('docker-compose.yml').split('\nname:')
+    expect(head).toContain(`127.0.0.1:${from}/readyz`)
+    expect(head).toContain(`ports up to ${to}`)
   })
 
   test('every file that is mounted is there', () => {

@@ -1,4 +1,4 @@
-// A service of yours with a worker inside: node service.ts. The settings are BUSGATE_… variables, as of `busgate run`.
+// A service of yours with a worker inside: node service.mts. The settings are BUSGATE_… variables, as of `busgate run`.
 import { once } from 'node:events'
 import { createWorker, loadSettings, Telemetry } from 'busgate'
 import { pino } from 'pino'

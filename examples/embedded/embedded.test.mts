@@ -1,4 +1,4 @@
-// Tests of a service that sends through busgate, without Kafka and without the gateway: node --test embedded.test.ts
+// Tests of a service that sends through busgate, without Kafka and without the gateway: node --test embedded.test.mts
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -63,7 +63,7 @@ test('the service works with one process, and ends in order when it is told to',
     BUSGATE_GATEWAY_API_KEY: 'sandbox-key',
     BUSGATE_TELEMETRY_PORT: '0',
   }
-  const service = spawn(process.execPath, [`${import.meta.dirname}/service.ts`], {
+  const service = spawn(process.execPath, [`${import.meta.dirname}/service.mts`], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   })
