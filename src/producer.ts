@@ -1,7 +1,9 @@
 import './supported-node.ts'
 
+import type { Kafka, Producer } from 'kafkajs'
+import { connectKafkajsPublisher, kafkajsPublisher } from './bus/kafkajs-publisher.ts'
 import { openBus } from './bus/open.ts'
-import type { Bus, OutgoingRecord } from './bus/port.ts'
+import type { Bus, OutgoingRecord, Publisher } from './bus/port.ts'
 import type { Settings } from './config/index.ts'
 import { operations, type SendType } from './protocol/index.ts'
 import { branchOf, readCommand } from './records/command.ts'
@@ -61,14 +63,18 @@ export class InvalidCommandError extends Error {
   override readonly name = 'InvalidCommandError'
 }
 
+/** ProducerOptions says what to write through, instead of a connection that busgate opens as `kafka.*` says. */
 export interface ProducerOptions {
+  /** The kafkajs client that the service has already. A producer of its own is made of it. */
+  kafka?: Pick<Kafka, 'producer'>
+  /** A kafkajs producer that the service has connected, with the default partitioner of kafkajs 2. It stays connected. */
+  producer?: Pick<Producer, 'sendBatch'>
   bus?: Bus
   registry?: SchemaRegistry
 }
 
 /** A typed producer of commands for upstream services, in the Confluent wire format. */
 export async function createProducer(settings: Settings, options: ProducerOptions = {}): Promise<CommandProducer> {
-  const bus = options.bus ?? openBus(settings, new Telemetry())
   const registry = options.registry ?? registryOf(settings)
   const topics = settings.topics.commands
   const readOptions = { ...settings.gateway, hookFor: () => null }
@@ -80,7 +86,7 @@ export async function createProducer(settings: Settings, options: ProducerOption
       }),
     ),
   )
-  const publisher = await bus.publisher()
+  const publisher = await publisherOf(settings, options)
 
   function toRecord(command: NewCommand, headers: TraceHeaders | null): OutgoingRecord {
     const { urgent = operations[command.type].urgent } = command
@@ -98,9 +104,24 @@ export async function createProducer(settings: Settings, options: ProducerOption
       const headers = trace && traceHeaders(trace)
       await publisher.publish(commands.map(command => toRecord(command, headers)))
     },
+    close: () => publisher.close(),
+  }
+}
+
+async function publisherOf(
+  settings: Settings,
+  { kafka, producer, bus: given }: ProducerOptions,
+): Promise<Pick<Publisher, 'publish' | 'close'>> {
+  const { compression } = settings.kafka
+  if (producer) return kafkajsPublisher(producer, compression)
+  if (kafka) return connectKafkajsPublisher(kafka, compression)
+  const bus = given ?? openBus(settings, new Telemetry())
+  const publisher = await bus.publisher()
+  return {
+    publish: records => publisher.publish(records),
     async close() {
       await publisher.close()
-      if (!options.bus) await bus.close()
+      if (!given) await bus.close()
     },
   }
 }
