@@ -70,7 +70,6 @@ const floor: Program = {
 /** `--peer` takes these names. Each looks for what it needs, and throws an Error that says what is missing. */
 export const programs: Readonly<Record<string, () => Promise<Program>>> = {
   busgate: async () => busgate('busgate'),
-  'busgate on kafkajs': async () => busgate('busgate on kafkajs', { BUSGATE_KAFKA_CLIENT: 'kafkajs' }),
   bento: findBento,
   'parallel-consumer': findParallelConsumer,
   floor: async () => floor,

@@ -5,13 +5,12 @@
  *   npm run model -- --planted [NAME ...]          makes rules wrong on purpose, and looks for what comes of it
  */
 import { parseArgs } from 'node:util'
-import { boundsInCi, leastBounds } from '../test/model/bounds.ts'
+import { type Bounds, boundsInCi, leastBounds } from '../test/model/bounds.ts'
 import { type Exploration, explore } from '../test/model/explorer.ts'
 import { OwnershipModel } from '../test/model/model.ts'
 import { type Planted, planted, rulesOf } from '../test/model/planted.ts'
 import { promises } from '../test/model/promises.ts'
 import { design } from '../test/model/rules.ts'
-import type { Bounds } from '../test/model/world.ts'
 
 /** More states than that need more memory than a runner has. */
 const mostStates = 16_000_000

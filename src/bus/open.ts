@@ -30,8 +30,6 @@ export function openBus({ kafka, topics }: Settings, telemetry = new Telemetry()
     rebalanceTimeoutMs,
     compression: kafka.compression,
     ...securityOf(kafka, systemClock),
-    client: kafka.client,
-    olderMembers: kafka.olderMembers,
     instanceId: kafka.instanceId,
     rack: kafka.rack,
   })

@@ -35,8 +35,6 @@ const day = 24 * 3_600_000
 // biome-ignore format: a table, one setting a row
 export const definitions = {
   'kafka.brokers': optional(kind.brokers, 'broker-1:9092,broker-2:9092', 'Brokers to start from, or the word embedded for the bus inside the process.'),
-  'kafka.client': setting(kind.choice(['wire', 'kafkajs']), 'wire', 'What writes to Kafka: wire, one transaction for all partitions of a process, on brokers since 2.8 that fence members of generations that are over (KIP-447); kafkajs, one transaction for each partition, for brokers that do not.'),
-  'kafka.olderMembers': setting(kind.flag, false, 'Whether processes of busgate 0.1 may be in the group, as in a rolling upgrade: set it until all of them are replaced. Any other program that assigns partitions as kafkajs does could join the group meanwhile.'),
   'kafka.clientId': setting(kind.text, 'busgate', 'Name of this program in the logs and quotas of the brokers.'),
   'kafka.groupId': setting(kind.text, 'busgate', 'Consumer group, and the prefix of the transactional ids.'),
   'kafka.sessionTimeoutMs': setting(kind.integer(1, 3_600_000), 10_000, 'Without a heartbeat for this long, a member loses its partitions.'),

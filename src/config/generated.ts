@@ -13,18 +13,6 @@ export interface Sections {
      */
     brokers: CheckedValues['kafka.brokers']
     /**
-     * What writes to Kafka: wire, one transaction for all partitions of a process, on brokers since 2.8 that fence members of generations that are over (KIP-447); kafkajs, one transaction for each partition, for brokers that do not.
-     *
-     * `kafka.client`, variable `BUSGATE_KAFKA_CLIENT`. Default: `wire`.
-     */
-    client: CheckedValues['kafka.client']
-    /**
-     * Whether processes of busgate 0.1 may be in the group, as in a rolling upgrade: set it until all of them are replaced. Any other program that assigns partitions as kafkajs does could join the group meanwhile.
-     *
-     * `kafka.olderMembers`, variable `BUSGATE_KAFKA_OLDER_MEMBERS`. Default: `false`.
-     */
-    olderMembers: CheckedValues['kafka.olderMembers']
-    /**
      * Name of this program in the logs and quotas of the brokers.
      *
      * `kafka.clientId`, variable `BUSGATE_KAFKA_CLIENT_ID`. Default: `busgate`.
@@ -521,18 +509,6 @@ export interface SettingsTree {
      * `kafka.brokers`, variable `BUSGATE_KAFKA_BROKERS`. No default; an example: `broker-1:9092,broker-2:9092`.
      */
     readonly brokers?: GivenValues['kafka.brokers'] | undefined
-    /**
-     * What writes to Kafka: wire, one transaction for all partitions of a process, on brokers since 2.8 that fence members of generations that are over (KIP-447); kafkajs, one transaction for each partition, for brokers that do not.
-     *
-     * `kafka.client`, variable `BUSGATE_KAFKA_CLIENT`. Default: `wire`.
-     */
-    readonly client?: GivenValues['kafka.client'] | undefined
-    /**
-     * Whether processes of busgate 0.1 may be in the group, as in a rolling upgrade: set it until all of them are replaced. Any other program that assigns partitions as kafkajs does could join the group meanwhile.
-     *
-     * `kafka.olderMembers`, variable `BUSGATE_KAFKA_OLDER_MEMBERS`. Default: `false`.
-     */
-    readonly olderMembers?: GivenValues['kafka.olderMembers'] | undefined
     /**
      * Name of this program in the logs and quotas of the brokers.
      *

@@ -9,7 +9,7 @@ import {
 
 const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol
 
-test('topics are told as older members of the group tell them', () => {
+test('a subscription is one of the consumer protocol, with the process as user data', () => {
   const topics = ['commands', 'größer']
   const userData = Buffer.from('{"process":"tag"}')
   const bytes = encodeSubscription({ topics, process: 'tag' })
@@ -17,28 +17,18 @@ test('topics are told as older members of the group tell them', () => {
   expect(decodeSubscription(bytes)).toEqual({ topics, process: 'tag' })
 })
 
-test('an older member that tells its topics alone is understood', () => {
+test('a subscription without user data names no process', () => {
   const bytes = MemberMetadata.encode({ version: 0, topics: ['commands'], userData: Buffer.alloc(0) })
   expect(decodeSubscription(bytes)).toEqual({ topics: ['commands'], process: null })
 })
 
-test('partitions are told as older members of the group understand them', () => {
+test('an assignment is one of the consumer protocol, with counts and processes as user data', () => {
   const partitions = [0, 3].map(partition => ({ topic: 'commands', partition }))
   const told = { counts: new Map([['commands', 4]]), processes: ['a', 'b'] }
   const bytes = encodeAssignment(partitions, told)
   const userData = Buffer.from('{"partitions":{"commands":4},"processes":["a","b"]}')
   expect(bytes).toEqual(MemberAssignment.encode({ version: 0, assignment: { commands: [0, 3] }, userData }))
   expect(decodeAssignment(bytes)).toEqual({ partitions, ...told })
-})
-
-test('a leader that tells no counts, or something else in their place, is understood', () => {
-  const assignment = { commands: [1] }
-  for (const userData of [Buffer.alloc(0), Buffer.from('not JSON')]) {
-    const bytes = MemberAssignment.encode({ version: 0, assignment, userData })
-    const partitions = [{ topic: 'commands', partition: 1 }]
-    expect(decodeAssignment(bytes)).toEqual({ partitions, counts: null, processes: null })
-  }
-  expect(decodeAssignment(Buffer.alloc(0))).toEqual({ partitions: [], counts: null, processes: null })
 })
 
 test('what another program says of itself is no topic', () => {

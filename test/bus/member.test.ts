@@ -37,11 +37,7 @@ function buildGroup({ partitions = 2 } = {}) {
     const transport: GroupTransport = {
       join: (memberId, named) =>
         over('join', () =>
-          group.join(
-            memberId,
-            { sessionTimeoutMs: 10_000, topics, process: name, offers: ['apart'], nudge: () => member.nudge() },
-            named,
-          ),
+          group.join(memberId, { sessionTimeoutMs: 10_000, topics, process: name, nudge: () => member.nudge() }, named),
         ),
       sync: (of, assignment) => over('sync', () => group.sync(of, assignment)),
       heartbeat: of => over('heartbeat', () => group.heartbeat(of)),
@@ -274,46 +270,6 @@ describe('members that consume different topics', () => {
     expect([a.given.at(-1), b.given.at(-1)]).toEqual([['commands/0'], ['commands/1']])
     expect(a.member.unread).toEqual([])
     expect(b.member.unread).toEqual([expect.stringContaining('secret: nobody reads it')])
-  })
-})
-
-describe('a member whose group is led by an older busgate, which deals its own topics to all', () => {
-  /** @param dealt what the older one gives to the member of today */
-  async function ledByOlder(topics: string[], dealt: string[]) {
-    const { clock, group, buildMember } = buildGroup()
-    const counts = null as unknown as ReadonlyMap<string, number> // as from a version that does not tell them
-    const processes = null as unknown as readonly string[]
-    const older = {
-      sessionTimeoutMs: 1_000_000,
-      topics: [],
-      process: null,
-      offers: ['apart' as const],
-      nudge: () => {},
-    }
-    const shares = (id: string) => new Map([[id, dealt.map(topic => ({ topic, partition: 0 }))]])
-    const alone = await group.join('', older, () => {})
-    await group.sync(alone, { shares: new Map(), counts, processes })
-    const b = buildMember('b', topics)
-    void b.member.join()
-    await clock.pass(500)
-    const both = await group.join(alone.memberId, older, () => {})
-    await clock.pass(10)
-    await group.sync(both, { shares: shares(b.member.id), counts, processes })
-    await clock.pass(500)
-    return b
-  }
-
-  test('passes over partitions of a topic that it does not consume, and warns', async () => {
-    const b = await ledByOlder(['commands'], ['commands', 'removed'])
-    expect(b.given).toEqual([['commands/0']])
-    expect(b.warnings).toEqual([expect.stringContaining('partitions of removed, which it does not consume')])
-    expect(b.member.unread).toEqual([])
-    expect(b.member.totalPartitions).toBe(2)
-  })
-
-  test('says of which of its topics it was given nothing', async () => {
-    const b = await ledByOlder(['commands', 'added'], ['commands'])
-    expect(b.member.unread).toEqual([expect.stringContaining('added: perhaps nobody reads it')])
   })
 })
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -16,47 +16,40 @@ class Broker extends MemoryBroker {
   }
 }
 
-describe.each([
-  ['one commit for all partitions', true],
-  ['a commit for each partition', false],
-])('%s', (_, sharesCommits) => {
-  busContract('the embedded bus', async (): Promise<BusHarness> => {
-    const broker = new Broker()
-    let topics = 0
-    return {
-      async topic(name, partitions, maxMessageBytes) {
-        const topic = `${name}-${++topics}`
-        broker.createTopics([{ topic, partitions }])
-        if (maxMessageBytes) broker.limit(topic, maxMessageBytes)
-        return topic
-      },
-      limit: async (topic, maxMessageBytes) => broker.limit(topic, maxMessageBytes),
-      async process(groupId) {
-        const telemetry = new Telemetry()
-        const bus = new MemoryBus({
-          broker,
-          groupId,
-          clock: systemClock,
-          telemetry,
-          drainMs: 2000,
-          startFrom: 'earliest',
-          sharesCommits,
-        })
-        return { bus, telemetry, crash: () => bus.crash() }
-      },
-      async fence(groupId, topic, partition) {
-        const id = sharesCommits ? `${groupId}-process-` : `${groupId}-${topic}-${partition}`
-        for (const one of broker.ids) if (one.startsWith(id)) broker.fence(one)
-      },
-      async transactions(groups) {
-        for (const { records, abort } of groups) if (!abort) broker.append(records, Date.now())
-      },
-      openTransaction: async records => ({ commit: async () => broker.append(records, Date.now()) }),
-      deleteRecords: async (topic, partition, before) => broker.cut({ topic, partition }, { start: before }),
-      addPartitions: async (topic, count) => broker.addPartitions(topic, count),
-      close: async () => {},
-    }
-  })
+busContract('the embedded bus', async (): Promise<BusHarness> => {
+  const broker = new Broker()
+  let topics = 0
+  return {
+    async topic(name, partitions, maxMessageBytes) {
+      const topic = `${name}-${++topics}`
+      broker.createTopics([{ topic, partitions }])
+      if (maxMessageBytes) broker.limit(topic, maxMessageBytes)
+      return topic
+    },
+    limit: async (topic, maxMessageBytes) => broker.limit(topic, maxMessageBytes),
+    async process(groupId) {
+      const telemetry = new Telemetry()
+      const bus = new MemoryBus({
+        broker,
+        groupId,
+        clock: systemClock,
+        telemetry,
+        drainMs: 2000,
+        startFrom: 'earliest',
+      })
+      return { bus, telemetry, crash: () => bus.crash() }
+    },
+    async fence(groupId) {
+      for (const id of broker.ids) if (id.startsWith(`${groupId}-process-`)) broker.fence(id)
+    },
+    async transactions(groups) {
+      for (const { records, abort } of groups) if (!abort) broker.append(records, Date.now())
+    },
+    openTransaction: async records => ({ commit: async () => broker.append(records, Date.now()) }),
+    deleteRecords: async (topic, partition, before) => broker.cut({ topic, partition }, { start: before }),
+    addPartitions: async (topic, count) => broker.addPartitions(topic, count),
+    close: async () => {},
+  }
 })
 
 test('what the broker refuses takes as long to come back as what it answers', async () => {

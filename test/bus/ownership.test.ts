@@ -24,15 +24,15 @@ describe('a bus that tells an older checkpoint than it had confirmed', () => {
     deliver(0)
     const session = listener.session()
     const intended = session.intend([0, 1])
-    await commit(0)
+    await commit()
     expect(await intended).toBe(true)
     const old = logs[0]!.committed
     session.settle(0, [buildRecord('results', '0')])
     session.settle(1, [buildRecord('results', '1')])
-    await commit(0)
+    await commit()
     session.settle(2, [buildRecord('results', '2')])
     logs[0]!.committed = old
-    await commit(0, 'failed')
+    await commit('failed')
     await clock.pass(200)
     await acquire([0])
     deliver(0)
@@ -45,7 +45,7 @@ describe('a bus that tells an older checkpoint than it had confirmed', () => {
     logs[0]!.append(2)
     deliver(0)
     listener.session().settle(0, [buildRecord('results', '0')])
-    await commit(0)
+    await commit()
     await assign()
     logs[0]!.committed = { offset: 2, metadata: null }
     await assign(0)
@@ -63,10 +63,10 @@ describe('an owner in between', () => {
     logs[0]!.append(5)
     deliver(0)
     const intended = listener.session().intend([0])
-    await commit(0)
+    await commit()
     expect(await intended).toBe(true)
     listener.session().settle(0, [])
-    await commit(0)
+    await commit()
     const other = buildOwner(logs[0]!, { tag: 'process B' })
     const b = await other.open()
     b.deliver()
@@ -89,7 +89,7 @@ describe('an owner in between', () => {
   test('is believed even by a session that was kept, once its next commit is refused', async () => {
     const { clock, commit, acquire, deliver, listener, before } = await ownedInBetween()
     const intended = listener.session().intend([1])
-    await commit(0)
+    await commit()
     expect(await intended).toBe(false)
     await clock.pass(200)
     await acquire([0])
@@ -111,7 +111,7 @@ describe('a log that was cut', () => {
     expect(listener.freshKeys).toEqual(['0', '1', '2', '6', '7'])
     expect(cuts).toEqual([{ topic: 'commands', partition: 0, lost: 3 }])
     for (const offset of [0, 2]) listener.session().settle(offset, [])
-    await commit(0)
+    await commit()
     expect(logs[0]!.committed).toMatchObject({ offset: 6 })
   })
 
@@ -131,7 +131,7 @@ describe('a log that was cut', () => {
     deliver(0)
     expect(listener.freshKeys).toEqual(['0', '1', '2', '3', '4', '5', '6'])
     for (const offset of [0, 2, 3]) session.settle(offset, [])
-    await commit(0)
+    await commit()
     expect(logs[0]!.committed).toMatchObject({ offset: 4 })
   })
 
@@ -157,7 +157,7 @@ describe('a log that was cut', () => {
     const { assign, assignAfterGap, acquire, commit, cuts } = await buildGroup(1, { logs: [log], known: true })
     await assign(0)
     await acquire([0])
-    await commit(0)
+    await commit()
     await assignAfterGap(0)
     await acquire([0])
     expect(cuts).toEqual([{ topic: 'commands', partition: 0, lost: 4 }])
@@ -183,25 +183,6 @@ describe('a log that was cut', () => {
     expect(group.listener.freshKeys).toEqual(['3']) // the others are from 1970
   })
 
-  test('at its end is believed only when it was told so for some seconds on end', async () => {
-    const log = buildLog(6)
-    log.committed = { offset: 6, metadata: '1;another process;9;' }
-    log.end = 3 // the leader does not know it yet
-    const group = await buildGroup(1, { logs: [log], known: true })
-    await group.assign(0)
-    await group.acquire([0])
-    log.end = 6
-    await group.clock.pass(500)
-    group.lease.ms = 0 // it may not be opened then
-    await group.acquire([0])
-    await group.clock.pass(10_000)
-    log.end = 3 // as another one that was just elected
-    group.lease.ms = 10_000
-    await group.clock.pass(500)
-    await group.acquire([0])
-    expect([group.cuts, group.listener.sessions.size]).toEqual([[], 0])
-  })
-
   test('at its end forgets what was said of records that are gone: others come at their offsets', async () => {
     const log = buildLog(6)
     const other = await buildOwner(log, { tag: 'another process' }).open()
@@ -225,11 +206,11 @@ describe('a log that was cut', () => {
   async function cutWhileRead() {
     const group = await openGroup(1)
     const { logs, listener, deliver, commit, acquire, clock, ownership, tps } = group
-    await commit(0)
+    await commit()
     logs[0]!.append(9)
     deliver(0)
     for (let offset = 1; offset < 9; offset++) listener.session().settle(offset, [])
-    await commit(0)
+    await commit()
     logs[0]!.truncate(6)
     ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
     logs[0]!.append(4)
@@ -248,7 +229,7 @@ describe('a log that was cut', () => {
 
   test('at its end while it was read is remembered until it is committed', async () => {
     const { listener, deliver, commit, acquire, clock } = await cutWhileRead()
-    await commit(0, 'failed')
+    await commit('failed')
     await clock.pass(200)
     await acquire([0])
     deliver(0)
@@ -258,7 +239,7 @@ describe('a log that was cut', () => {
   test('at its end a second time, before the first was committed, is not taken for as long as it was then', async () => {
     const { logs, listener, deliver, commit, acquire, clock, cuts } = await cutWhileRead()
     logs[0]!.truncate(4)
-    await commit(0, 'failed')
+    await commit('failed')
     while (listener.sessions.size === 0) {
       await clock.pass(500)
       await acquire([0])
@@ -270,16 +251,15 @@ describe('a log that was cut', () => {
   })
 
   test('and found while a commit was under way, is remembered though that ends well', async () => {
-    const { logs, listener, deliver, commit, acquire, clock, cuts, ownership, tps, driverOf } = await openGroup(1)
-    await commit(0)
+    const { logs, listener, deliver, commit, acquire, clock, cuts, ownership, tps, sharedCommits } = await openGroup(1)
+    await commit()
     logs[0]!.append(9)
     deliver(0)
     for (let offset = 1; offset < 9; offset++) listener.session().settle(offset, [])
     await clock.pass(commitDueMs)
-    const before = driverOf(0)
     logs[0]!.truncate(6)
     ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
-    before.endCommit()
+    sharedCommits.end()
     logs[0]!.append(4)
     await clock.pass(200)
     await acquire([0])
@@ -299,7 +279,7 @@ describe('a log that was cut', () => {
       await group.acquire([0])
     }
     log.append(5)
-    await group.commit(0, 'failed')
+    await group.commit('failed')
     await group.clock.pass(200)
     await group.acquire([0])
     group.deliver(0)
@@ -397,11 +377,10 @@ describe('opening', () => {
   })
 
   test('is tried again half a second after it failed, for ever', async () => {
-    const { clock, assign, acquire, drivers, driverOf, listener, told } = await buildGroup(1)
+    const { clock, assign, acquire, drivers, listener, told } = await buildGroup(1)
     await assign(0)
     for (let i = 0; i < 20; i++) {
       await acquire([0], broken)
-      expect(driverOf(0).released).toBe(true)
       const before = drivers[0]!.length
       await clock.pass(499)
       expect(drivers[0]).toHaveLength(before)
@@ -424,7 +403,7 @@ describe('opening', () => {
     await acquire([0])
     expect(told).toEqual(['session.openFailed 0', 'session.openFailed 0', 'session.opened 0'])
     listener.session().settle(0, [buildRecord('results', '0')])
-    await commit(0, 'failed')
+    await commit('failed')
     await clock.pass(200)
     await failWith('away')
     expect(told.slice(3)).toEqual(['session.lost 0', 'session.closed 0', 'session.openFailed 0'])
@@ -439,18 +418,6 @@ describe('opening', () => {
     await clock.pass(500)
     await acquire([0])
     expect(told).toEqual(['session.openFailed 0', 'session.opened 0'])
-  })
-
-  test('no more than eight partitions are taken over at once', async () => {
-    const group = await buildGroup(20)
-    const all = group.tps.map(({ partition }) => partition)
-    await group.assign(...all)
-    const acquiring = () => all.filter(partition => group.driverOf(partition).acquiring)
-    expect(acquiring()).toHaveLength(8)
-    await group.acquire(acquiring().slice(0, 3))
-    expect(acquiring()).toHaveLength(8)
-    while (acquiring().length > 0) await group.acquire(acquiring())
-    expect(group.listener.sessions.size).toBe(20)
   })
 
   test.each([
@@ -535,7 +502,7 @@ describe('opening', () => {
     const { logs, assign, acquire, commit } = await buildGroup(1, { startFrom: 'latest', logs: [buildLog(4)] })
     await assign(0)
     await acquire([0])
-    await commit(0)
+    await commit()
     expect(logs[0]!.committed).toMatchObject({ offset: 4 })
   })
 
@@ -550,7 +517,7 @@ describe('opening', () => {
     await clock.pass(500)
     await acquire([0])
     logs[0]!.append(1)
-    await commit(0, 'failed')
+    await commit('failed')
     await clock.pass(200)
     await acquire([0])
     deliver(0)
@@ -619,22 +586,19 @@ describe('opening', () => {
 })
 
 describe('a session that is lost', () => {
-  test('is closed, and opened anew 200 ms later where the last commit left it', async () => {
-    const { clock, logs, listener, told, driverOf, drivers, deliver, commit, acquire } = await openGroup(1)
+  test('is closed, and opened anew at once where the last commit left it', async () => {
+    const { clock, logs, listener, told, driverOf, deliver, commit, acquire } = await openGroup(1)
     logs[0]!.append(3)
     deliver(0)
     const first = listener.session()
     first.settle(0, [buildRecord('results', '0')])
-    await commit(0)
+    await commit()
     first.settle(1, [buildRecord('results', '1')])
     const lost = driverOf(0)
-    await commit(0, 'failed')
+    await commit('failed')
     expect(told.slice(1)).toEqual(['session.lost 0', 'session.closed 0'])
-    expect([listener.sessions.size, lost.paused, lost.released]).toEqual([0, true, true])
-    const count = drivers[0]!.length
-    await clock.pass(199)
-    expect(drivers[0]).toHaveLength(count)
-    await clock.pass(1)
+    expect([listener.sessions.size, lost.paused]).toEqual([0, true])
+    await clock.pass(0)
     await acquire([0])
     deliver(0)
     expect(listener.session()).not.toBe(first)
@@ -646,7 +610,7 @@ describe('a session that is lost', () => {
     logs[0]!.append(1)
     deliver(0)
     listener.session().settle(0, [])
-    await commit(0, 'failed')
+    await commit('failed')
     const count = drivers[0]!.length
     await assign()
     expect(clock.pending).toBe(0)
@@ -655,36 +619,20 @@ describe('a session that is lost', () => {
     expect(told).toEqual(['session.opened 0', 'session.lost 0', 'session.closed 0'])
   })
 
-  test('is not opened anew while the lease is over: it would fence the owner that the partition may have by now', async () => {
-    const { clock, lease, logs, listener, deliver, commit, drivers, acquire } = await openGroup(1)
-    logs[0]!.append(1)
-    deliver(0)
-    listener.session().settle(0, [])
-    await commit(0, 'failed')
-    lease.ms = 0
-    const count = drivers[0]!.length
-    await clock.pass(5_000)
-    expect(drivers[0]).toHaveLength(count)
-    lease.ms = 10_000
-    await clock.pass(200)
-    await acquire([0])
-    expect(listener.session().open).toBe(true)
-  })
-
   test('loses nothing of what its POSTs come to', async () => {
     const { clock, logs, listener, deliver, commit, acquire } = await openGroup(1)
     logs[0]!.append(2)
     deliver(0)
     const first = listener.session()
     const intended = first.intend([0])
-    await commit(0)
+    await commit()
     expect(await intended).toBe(true)
     first.settle(1, [buildRecord('results', '1')])
-    await commit(0, 'failed')
+    await commit('failed')
     first.settle(0, [buildRecord('results', '0')])
     await clock.pass(200)
     await acquire([0])
-    await commit(0)
+    await commit()
     deliver(0)
     expect(logs[0]!.published.map(({ key }) => String(key))).toEqual(['0'])
     expect([listener.freshKeys, listener.doubtedKeys]).toEqual([['0', '1', '1'], []])
@@ -693,10 +641,9 @@ describe('a session that is lost', () => {
 
 describe('a partition that goes', () => {
   test('while it is being opened, never opens', async () => {
-    const { assign, acquire, driverOf, listener, told, clock, drivers } = await buildGroup(1)
+    const { assign, acquire, listener, told, clock, drivers } = await buildGroup(1)
     await assign(0)
     await assign()
-    expect(driverOf(0).released).toBe(true)
     await acquire([0])
     await clock.pass(10_000)
     expect([listener.sessions.size, told, drivers[0]!.length]).toEqual([0, [], 2])
@@ -721,15 +668,6 @@ describe('a partition that goes', () => {
     expect([listener.sessions.size, told]).toEqual([1, ['session.opened 0']])
   })
 
-  test('while it waits for its turn to be opened, is left alone', async () => {
-    const group = await buildGroup(9)
-    await group.assign(0, 1, 2, 3, 4, 5, 6, 7, 8)
-    await group.assign(0, 1, 2, 3, 4, 5, 6, 7)
-    await group.acquire([0, 1, 2, 3, 4, 5, 6, 7])
-    expect(group.driverOf(8).epoch).toBe(-1)
-    expect(group.listener.sessions.size).toBe(8)
-  })
-
   test('and comes back in the next generation goes on; after one that was missed it is opened anew, however soon', async () => {
     const { assign, assignAfterGap, acquire, listener, told } = await openGroup(1)
     const first = listener.session()
@@ -741,18 +679,6 @@ describe('a partition that goes', () => {
     expect(listener.session()).not.toBe(first)
   })
 
-  test('while it is being opened, because the lease is over, is tried again', async () => {
-    const { clock, lease, assign, acquire, listener, told } = await buildGroup(1)
-    await assign(0)
-    lease.ms = 0
-    await acquire([0])
-    expect(told).toEqual(['session.openFailed 0'])
-    lease.ms = 10_000
-    await clock.pass(500)
-    await acquire([0])
-    expect(listener.session().open).toBe(true)
-  })
-
   test('is not read any more', async () => {
     const { assign, driverOf } = await openGroup(2)
     const lost = driverOf(0)
@@ -761,12 +687,11 @@ describe('a partition that goes', () => {
   })
 
   test('is closed with its session, and the others stay as they are', async () => {
-    const { assign, listener, told, driverOf, ownership } = await openGroup(2)
+    const { assign, listener, told, ownership } = await openGroup(2)
     const kept = listener.session(1)
     await assign(1)
     expect([...listener.sessions]).toEqual([[1, kept]])
     expect(told.slice(2)).toEqual(['session.closed 0'])
-    expect(driverOf(0).released).toBe(true)
     expect(ownership.share()).toEqual({ owned: 1, total: 2 })
   })
 })
@@ -804,7 +729,7 @@ describe('a re-join', () => {
     deliver(0)
     const session = listener.session()
     const intended = session.intend([0])
-    await commit(0)
+    await commit()
     expect(await intended).toBe(true)
     let drained = false
     void ownership.joining().then(() => {
@@ -813,7 +738,7 @@ describe('a re-join', () => {
     await settled()
     expect([drained, session.open, session.alive]).toEqual([false, false, true])
     session.settle(0, [])
-    await commit(0)
+    await commit()
     expect(drained).toBe(true)
     ownership.assigned(tps, true)
     expect([session.open, listener.session()]).toEqual([true, session])
@@ -824,7 +749,7 @@ describe('a re-join', () => {
     logs[0]!.append(1)
     deliver(0)
     listener.session().settle(0, [])
-    await commit(0, 'failed')
+    await commit('failed')
     await ownership.joining()
     await clock.pass(200)
     await acquire([0])
@@ -844,11 +769,11 @@ describe('a topic that is deleted and made anew', () => {
 
   test('is read from its beginning: what the process knew was said of the other one', async () => {
     const { logs, listener, deliver, commit, acquire, clock, ownership, tps, told } = await openGroup(1)
-    await commit(0)
+    await commit()
     logs[0]!.append(5)
     deliver(0)
     const intended = listener.session().intend([3, 4])
-    await commit(0)
+    await commit()
     expect(await intended).toBe(true)
     const before = listener.session()
     before.settle(3, result(3))
@@ -862,18 +787,18 @@ describe('a topic that is deleted and made anew', () => {
     deliver(0)
     expect(listener.freshKeys.slice(5)).toEqual(['0', '1', '2', '3', '4', '5', '6'])
     before.settle(4, result(4))
-    await commit(0)
+    await commit()
     expect(logs[0]!.published).toEqual([result(3), result(4)].flat())
   })
 
   test('stays the new one when its first commit has no answer', async () => {
     const { logs, listener, deliver, commit, acquire, clock, ownership, tps } = await openGroup(1)
-    await commit(0)
+    await commit()
     logs[0]!.append(5)
     deliver(0)
     for (let offset = 0; offset < 5; offset++) {
       listener.session().settle(offset, [])
-      await commit(0)
+      await commit()
     }
     ownership.gone(tps[0]!, new Error('there is no such topic'))
     madeAnew(logs)
@@ -881,7 +806,7 @@ describe('a topic that is deleted and made anew', () => {
     await acquire([0])
     deliver(0)
     listener.session().settle(0, [])
-    await commit(0, 'lost answer')
+    await commit('lost answer')
     await clock.pass(200)
     await acquire([0])
     deliver(0)
@@ -898,32 +823,25 @@ describe('what is known when the group has forgotten the process', () => {
     deliver(0)
     const session = listener.session()
     const intended = session.intend([0])
-    await commit(0)
+    await commit()
     expect(await intended).toBe(true)
     lease.ms = -1
     session.settle(1, [])
-    await commit(0, 'failed')
+    await commit('failed')
     session.settle(0, result(0))
     await clock.pass(1_000)
     expect(listener.sessions.size).toBe(0)
     return group
   }
 
-  test('is committed before it joins again, and so are its answers of the partitions that others get', async () => {
-    const { ownership, acquire, commit, logs, clock, listener } = await answeredWithoutLease()
-    let mayJoin = false
-    void ownership.joining().then(() => {
-      mayJoin = true
-    })
-    await clock.pass(200)
-    await acquire([0])
+  test('holds up no join, and is committed when the group gives the partition back', async () => {
+    const { ownership, acquire, commit, logs, tps } = await answeredWithoutLease()
+    await ownership.joining() // nothing can be committed without a membership
+    ownership.assigned(tps, false)
     await settled()
-    expect(mayJoin).toBe(false)
-    await commit(0)
-    await clock.pass(50)
-    expect(mayJoin).toBe(true)
+    await acquire([0])
+    await commit()
     expect(logs[0]!.published).toEqual(result(0))
-    expect(listener.session().open).toBe(false)
   })
 
   test('is not committed over what another process has committed since', async () => {
@@ -945,7 +863,7 @@ describe('what is known when the group has forgotten the process', () => {
     ownership.assigned(tps, false)
     await settled()
     await acquire([0])
-    await commit(0)
+    await commit()
     expect(logs[0]!.published).toEqual(result(0))
     expect(listener.session().open).toBe(false)
     await clock.pass(50)
@@ -962,12 +880,12 @@ describe('leaving', () => {
     deliver(0)
     const session = listener.session()
     const intended = session.intend([0])
-    await commit(0)
+    await commit()
     expect(await intended).toBe(true)
     const left = ownership.leave()
     session.settle(0, [])
     expect(leaving.begun).toBe(false)
-    await commit(0)
+    await commit()
     expect([leaving.begun, session.open, session.alive]).toEqual([true, false, true])
     leaving.end()
     await left
@@ -989,25 +907,24 @@ describe('leaving', () => {
   })
 
   test('does not take the partition back from the process that has it by then', async () => {
-    const { clock, lease, logs, listener, deliver, commit, acquire, ownership, leaving } = await openGroup(1)
+    const { clock, logs, listener, deliver, commit, acquire, ownership, leaving } = await openGroup(1)
     logs[0]!.append(2)
     deliver(0)
     const session = listener.session()
     const intended = session.intend([0])
-    await commit(0)
+    await commit()
     expect(await intended).toBe(true)
-    lease.ms = -1 // the group has given it up
     const other = await buildOwner(logs[0]!, { tag: 'another process' }).open()
     other.deliver()
     expect(await intend(other, 1)).toBe(true)
     const left = ownership.leave()
     session.settle(0, [buildRecord('results', 'sent 0')])
-    await commit(0)
+    await commit()
     await clock.pass(200)
-    await acquire([0])
+    await acquire([0], new Error('ILLEGAL_GENERATION'))
     deliver(0)
     expect(listener.doubted).toEqual([])
-    await clock.pass(1_000)
+    await clock.pass(5_000)
     expect(leaving.begun).toBe(true)
     leaving.end()
     await left
@@ -1032,7 +949,7 @@ test('the state of each partition that is owned can be seen, open or not', async
   const { logs, assign, acquire, deliver, ownership, commit } = await buildGroup(2)
   await assign(0, 1)
   await acquire([0])
-  await commit(0)
+  await commit()
   logs[0]!.append(82)
   deliver(0)
   const topic = 'commands'
@@ -1041,20 +958,6 @@ test('the state of each partition that is owned can be seen, open or not', async
     { topic, partition: 1, open: false, lag: 0, windowUsed: 0, committing: false },
   ])
   expect(ownership.leaseUntil()).toBe(10_000 + commitDueMs)
-})
-
-test('commits are further apart the more partitions are owned', async () => {
-  const { clock, listener, driverOf, tps } = await openGroup(30)
-  const session = listener.session()
-  void session.intend([0])
-  await clock.pass(0)
-  driverOf(0).endCommit()
-  await settled()
-  void session.intend([1])
-  await clock.pass(2 * tps.length - 1)
-  expect(driverOf(0).committing).toBe(false)
-  await clock.pass(1)
-  expect(driverOf(0).committing).toBe(true)
 })
 
 describe('a change of what is owned is told at once', () => {
@@ -1069,7 +972,7 @@ describe('a change of what is owned is told at once', () => {
     const group = await openGroup(2)
     const { listener, commit, assign } = group
     listener.session(1).settle(0, [])
-    await commit(1, 'failed')
+    await commit('failed')
     const heard = heardOf(group)
     await assign(0)
     expect(heard.at(-1)).toBe(1)
@@ -1087,7 +990,7 @@ describe('a change of what is owned is told at once', () => {
 
   test('of all of them, when the group is left', async () => {
     const group = await openGroup(2)
-    for (const { partition } of group.tps) await group.commit(partition)
+    await group.commit()
     const heard = heardOf(group)
     const left = group.ownership.leave()
     group.leaving.end()
@@ -1108,6 +1011,6 @@ test('a busy partition holds in memory what idle ones leave; the others have the
   expect([bring(1, 9), bring(1, 1)]).toEqual([false, true])
   await assign(1, 2, 3)
   listener.session(1).settle(0, [])
-  await commit(1)
+  await commit()
   expect([driverOf(1).paused, bring(1, 15)]).toEqual([false, false])
 })

@@ -185,7 +185,7 @@ describe('a take-over from another process', () => {
     session.deliver()
     stale.session.settle(0, [buildRecord('results', 'stale')])
     await stale.commit()
-    expect(other.losses).toEqual(['commit: INVALID_PRODUCER_EPOCH'])
+    expect(other.losses).toEqual(['commit: ILLEGAL_GENERATION'])
     session.session.settle(0, result(0))
     await session.commit()
     expect(publishedKeys(log)).toEqual(['0'])

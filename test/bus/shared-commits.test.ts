@@ -5,7 +5,7 @@ import { commitDueMs, result } from '../support/sessions.ts'
 
 /** Sessions of three partitions with three commands each, whose first commit has landed. */
 async function openTogether() {
-  const group = await buildGroup(3, { shared: true, known: true })
+  const group = await buildGroup(3, { known: true })
   for (const log of group.logs) log.append(3)
   await group.assign(0, 1, 2)
   await group.acquire([0, 1, 2])
@@ -98,60 +98,5 @@ describe('through a re-join', () => {
     ownership.notLetIn()
     await commit()
     expect(logs[1]!.published).toHaveLength(1)
-  })
-
-  test('a session is kept, and one that somebody else has committed for is not', async () => {
-    const { assign, logs, told, listener, sessionOf } = await openTogether()
-    const kept = sessionOf(0)
-    const { offset, metadata } = logs[1]!.committed!
-    const [version, , seq, ...rest] = metadata!.split(';')
-    logs[1]!.committed = { offset, metadata: [version, 'another', Number(seq) + 1, ...rest].join(';') }
-    await assign(0, 1, 2)
-    expect(told.filter(event => event.startsWith('session.lost'))).toEqual(['session.lost 1'])
-    expect(listener.session(0)).toBe(kept)
-    expect(kept.alive).toBe(true)
-  })
-
-  test('no session is kept when the coordinator cannot tell', async () => {
-    const { assign, sharedCommits, told } = await openTogether()
-    sharedCommits.answer = new Error('the coordinator is loading')
-    await assign(0, 1, 2)
-    expect(told.filter(event => event.startsWith('session.lost'))).toHaveLength(3)
-  })
-
-  test('into a generation whose members commit apart every session is opened anew, and so is its commit', async () => {
-    const { sharing, assignAfterGap, acquire, commit, clock, driverOf, logs, sharedCommits, sessionOf } =
-      await openTogether()
-    sharing.now = false
-    const before = sharedCommits.began.length
-    await assignAfterGap(0, 1, 2)
-    await acquire([0, 1, 2])
-    for (const partition of [0, 1, 2]) sessionOf(partition).settle(0, result(0))
-    await clock.pass(commitDueMs)
-    for (const partition of [0, 1, 2]) driverOf(partition).endCommit()
-    await settled()
-    await commit()
-    expect(sharedCommits.began).toHaveLength(before)
-    expect(logs.map(({ published }) => published.length)).toEqual([1, 1, 1])
-  })
-
-  test('a process that is no member any more commits apart what it knew, before it joins again', async () => {
-    const { sessionOf, commit, ownership, lease, acquire, clock, driverOf, logs } = await openTogether()
-    const session = sessionOf(0)
-    const intended = session.intend([0])
-    await commit()
-    expect(await intended).toBe(true)
-    lease.ms = 0
-    const joining = ownership.joining()
-    session.settle(0, result(0))
-    await commit('failed') // the group does not know it
-    await clock.pass(1)
-    await acquire([0])
-    await clock.pass(commitDueMs)
-    driverOf(0).endCommit()
-    await settled()
-    expect(logs[0]!.published).toHaveLength(1)
-    await clock.pass(100)
-    await joining
   })
 })

@@ -3,7 +3,7 @@ import { kafkaVersion, kafkaVersions } from '../../src/cli/local-kafka/index.ts'
 import { codecs } from '../support/outside/producer.ts'
 import { matrixOf, type Row, tableOf } from './matrix.ts'
 import { runFaults, runScenario } from './run-faults.ts'
-import { moves, runMoves, upgrade } from './run-moves.ts'
+import { moves, runMoves } from './run-moves.ts'
 import { runVerdicts } from './run-verdicts.ts'
 import {
   answersLost,
@@ -36,12 +36,8 @@ const grammar = {
     /** Commands a second; trouble is made while they come. */
     rate: { type: 'string', default: '1000' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    /** What writes to Kafka: wire or kafkajs. */
-    client: { type: 'string', default: 'wire' },
     /** Has the processes run what `npm run build` made. */
     built: { type: 'boolean', default: false },
-    /** Updates the version in this checkout to this one, goes back, and on again, member by member. */
-    upgrade: { type: 'string' },
     /** The kinds that may be drawn, with commas between. */
     faults: { type: 'string', default: faultKinds.join() },
     /** Leaves the brokers alone. */
@@ -87,8 +83,6 @@ async function run(args: string[]): Promise<Outcome> {
   const options = optionsOf(values)
   say(`${options.commands} commands at ${options.rate}/s`)
   if (values['restart-workers']) return runMoves(options, moves['restart-workers'])
-  if (values.upgrade && values.built) throw new Error('--upgrade runs the sources of both versions: leave --built out')
-  if (values.upgrade) return runMoves(options, upgrade(values.upgrade))
   if (values.scale) return runMoves(options, moves.scale)
   if (values.verdicts) return runVerdicts({ ...options, kill: values.kill })
   if (values.rolling) return runScenario(options, rolling)
@@ -117,7 +111,6 @@ function optionsOf(values: Values): RunOptions {
     kafka: oneOf('kafka', values.kafka, kafkaVersions),
     codec: values.codec === undefined ? null : oneOf('codec', values.codec, [...codecs, 'mixed'] as const),
     seed: Number(values.seed),
-    client: oneOf('client', values.client, ['wire', 'kafkajs'] as const),
     built: values.built,
     say,
   }

@@ -9,12 +9,8 @@ import { type Outcome, type RunOptions, setStage } from './stage.ts'
 /** Starts and stops processes while commands come; resolves when it is done. */
 type Move = (fleet: Fleet, say: (line: string) => void, until: (share: number) => Promise<void>) => Promise<void>
 
-type Origin = Parameters<Fleet['start']>
-
 interface Moves {
   before: number
-  /** Where those that are there before come from. */
-  origin?: Origin
   move: Move
 }
 
@@ -26,26 +22,6 @@ const restartInTurn: Move = async (fleet, say, until) => {
     say(`another worker is ready, ${old.name} is told to leave`)
     await old.leave()
     say(`${old.name} has left`)
-  }
-}
-
-/** Updates an older version to this one, goes back, and on again, member by member. @param older its checkout */
-export const upgrade = (older: string): Moves => {
-  const here: Origin = [process.cwd(), { BUSGATE_KAFKA_OLDER_MEMBERS: 'true' }]
-  const there: Origin = [older]
-  return {
-    before: workers,
-    origin: there,
-    async move(fleet, say, until) {
-      for (const [i, origin] of [here, there, here].entries()) {
-        await until((i + 1) / 5)
-        for (const member of [...fleet.members]) {
-          await fleet.fill(workers + 1, ...origin)
-          await member.leave()
-          say(`${member.name} has left, and one of ${origin[0]} is there`)
-        }
-      }
-    },
   }
 }
 
@@ -66,11 +42,11 @@ export const moves = {
 } satisfies Record<string, Moves>
 
 /** Workers under load that come and go in order: nothing may be lost, doubled or even in doubt. */
-export async function runMoves(options: RunOptions, { before, move, origin = [] }: Moves): Promise<Outcome> {
+export async function runMoves(options: RunOptions, { before, move }: Moves): Promise<Outcome> {
   const { say } = options
   const stage = await setStage(options, { sandbox: { latencyMs: { min: 5, max: 40 } } })
   const fleet = new Fleet({ ...stage, name: 'worker', say })
-  await fleet.fill(before, ...origin)
+  await fleet.fill(before)
   say(`${before} worker(s), logs in ${stage.folder}`)
 
   const load = new Load(options)

@@ -24,8 +24,6 @@ export interface RunOptions {
   /** The codec of the commands' batches, which Kafka's own client then writes. Null: busgate's producer writes them. */
   codec: Codec | 'mixed' | null
   seed: number
-  /** What writes to Kafka in the processes. */
-  client: 'wire' | 'kafkajs'
   /** Whether the processes run what `npm run build` made, or the source. */
   built: boolean
   say: (line: string) => void
@@ -71,7 +69,7 @@ export async function setStage(
   run: RunOptions,
   { sandbox: sandboxOptions, env: ownEnv = {} }: StageOptions,
 ): Promise<Stage> {
-  const { nodes, kafka: version, client, built } = run
+  const { nodes, kafka: version, built } = run
   const folder = await mkdtemp(join(tmpdir(), 'busgate-chaos-'))
   const taps = await Promise.all(Array.from({ length: nodes }, openWireTap))
   const proxies = taps.map(({ port }) => port)
@@ -101,7 +99,7 @@ export async function setStage(
     settings,
     bus,
     registry: registryOf(settings),
-    env: { ...open, ...throughTaps(taps), ...(client === 'kafkajs' && { BUSGATE_KAFKA_CLIENT: client }) },
+    env: { ...open, ...throughTaps(taps) },
     program: built ? 'dist/cli/bin.js' : 'src/cli/main.ts',
     folder,
     async close() {

@@ -38,8 +38,6 @@ describe('settings', () => {
   it('have the defaults of the contract', () => {
     expect(maskSettings(loadSettings({ env: {} }))).toEqual({
       kafka: {
-        client: 'wire',
-        olderMembers: false,
         brokers: null,
         clientId: 'busgate',
         groupId: 'busgate',
@@ -547,7 +545,7 @@ function errorOf(action: () => unknown): Error {
 describe('settings in code', () => {
   it('compile as the file takes them, and not with a name or a value that no setting has', () => {
     const overrides: SettingsTree = {
-      kafka: { brokers: ['broker-1:9092'], ssl: { caFile: '/run/ca.pem' }, drainMs: '5000', client: 'wire' },
+      kafka: { brokers: ['broker-1:9092'], ssl: { caFile: '/run/ca.pem' }, drainMs: '5000' },
       gateway: { apiKey: 'key', accounts: { shop: { apiKeyFile: '/run/shop', rate: 5 } }, rate: 2 },
       delivery: { types: { 'viber+sms': 'AT_MOST_ONCE' }, notFoundErrors: ['No message'] },
       roles: 'worker,callbacks',

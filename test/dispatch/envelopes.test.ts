@@ -93,7 +93,7 @@ test('an envelope that waits for its connection is not POSTed after its account 
   expect(results().map(({ outcome }) => outcome)).toEqual(['SENT', 'SENT'])
 })
 
-describe('one of the partitions of an envelope is lost', () => {
+describe('the partitions of an envelope are lost', () => {
   const partitions = 3
   const idOn = (partition: number) =>
     numbers(1, 100).find(id => partitionOf(Buffer.from(String(id)), partitions) === partition)!
@@ -101,48 +101,30 @@ describe('one of the partitions of an envelope is lost', () => {
 
   test('between its intent and the first byte: nothing of it is POSTed then, and later each command once', async () => {
     const connected = Promise.withResolvers<void>()
-    const { clock, broker, settings, append, send, posts, postsOf, results } = await startSendingWorld({
+    let fails = false
+    const { clock, append, send, posts, postsOf, results } = await startSendingWorld({
       partitions,
-      sharesCommits: false,
       connected: () => connected.promise,
+      hop: async step => {
+        if (fails && step.startsWith('commit ')) throw new Error('the broker is away')
+      },
     })
     for (const id of ids) send(id)
     await clock.pass(second)
-    broker.fence(`g-${settings.topics.commands.at(-1)}-1`)
+    fails = true
     append({ partition: 1, key: null, value: null }) // a dead letter: its commit fails
     await clock.pass(100)
     connected.resolve()
     await clock.pass(1)
-    expect(posts.flatMap(({ operations }) => operations.map(({ id }) => id))).not.toContain(idOn(1))
+    expect(posts).toEqual([])
+    fails = false
     await clock.pass(5 * second)
     expect(ids.map(postsOf)).toEqual([1, 1, 1])
     expect(results().map(({ outcome }) => outcome)).toEqual(['SENT', 'SENT', 'SENT'])
-  })
-
-  test('while its intent is committed: the others take theirs back, and later each command is POSTed once', async () => {
-    let fails = false
-    const { clock, settings, send, posts, postsOf, results, gauge } = await startSendingWorld({
-      partitions,
-      sharesCommits: false,
-      hop: async (step, way) => {
-        if (!fails || step !== `commit ${settings.topics.commands.at(-1)}/1` || way !== 'there') return
-        fails = false
-        throw new Error('the broker is away')
-      },
-    })
-    fails = true
-    for (const id of ids) send(id)
-    await clock.pass(150)
-    expect(fails).toBe(false)
-    expect(posts.map(({ operations }) => operations.map(({ id }) => id))).toEqual([[idOn(0), idOn(2)].sort()])
-    await clock.pass(5 * second)
-    expect(ids.map(postsOf)).toEqual([1, 1, 1])
-    expect(results().map(({ outcome }) => outcome)).toEqual(['SENT', 'SENT', 'SENT'])
-    expect([gauge('window_used_ratio'), gauge('requests_in_flight')]).toEqual([0, 0])
   })
 })
 
-test.each([true, false])('a lost answer to the commit of intents leaves no doubt (shared: %s)', async sharesCommits => {
+test('a lost answer to the commit of intents leaves no doubt', async () => {
   const partitions = 2
   const onEach = [0, 1].map(
     partition => numbers(1, 100).find(id => partitionOf(Buffer.from(String(id)), partitions) === partition)!,
@@ -152,9 +134,8 @@ test.each([true, false])('a lost answer to the commit of intents leaves no doubt
   let loses = false
   const { clock, send, postsOf, results, takeOver } = await startSendingWorld({
     partitions,
-    sharesCommits,
     hop: async (step, way) => {
-      if (!loses || way !== 'back' || !step.startsWith(sharesCommits ? 'commit end' : 'commit')) return
+      if (!loses || way !== 'back' || !step.startsWith('commit end')) return
       loses = false
       answered.resolve() // the account pauses for ten minutes before the partitions are open again
       throw new Error('the answer is lost')

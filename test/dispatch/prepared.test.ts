@@ -45,65 +45,6 @@ describe('the slots', () => {
   })
 })
 
-test('a commit that does not end holds up no envelope of another topic, however short commits are else', async () => {
-  const hanging = Promise.withResolvers<void>()
-  let hangs = false
-  const { put, pass, posts, sent } = await buildSending({
-    partitions: 2,
-    sharesCommits: false,
-    gateway: { maxOperations: 5, concurrency: 4 },
-    takes: () => 200,
-    atBroker: step => (hangs && step === 'commit urgent/0' ? hanging.promise : undefined),
-  })
-  put('bulk', commands(1, 100), 1)
-  await pass(3_000, 10)
-  const before = posts.length
-  hangs = true
-  put('urgent', commands(urgentIds, 40), 0)
-  await pass(100, 10)
-  put('bulk', commands(101, 500), 1)
-  await pass(9_000, 10)
-  expect(posts.length - before).toBe(100)
-  hangs = false
-  hanging.resolve()
-  await pass(30_000, 10)
-  expect(new Set(sent('default')).size).toBe(640)
-})
-
-test('an envelope is not sent for a partition that has withdrawn its intent, though the group has kept it since', async () => {
-  const hanging = new Map<string, PromiseWithResolvers<void>>()
-  const { broker, clock, put, pass, posts, sent, telemetry } = await buildSending({
-    partitions: 2,
-    sharesCommits: false,
-    gateway: { lingerMs: 100 }, // one envelope holds both commands
-    atBroker: step => hanging.get(step)?.promise,
-  })
-  const opened: string[] = []
-  telemetry.on('session.opened', ({ topic, partition }) => opened.push(`${topic}/${partition}`))
-  const hang = (partition: number) => hanging.set(`commit bulk/${partition}`, Promise.withResolvers())
-  const goOn = (partition: number) => {
-    const commit = hanging.get(`commit bulk/${partition}`)!
-    hanging.delete(`commit bulk/${partition}`)
-    commit.resolve()
-  }
-  hang(1)
-  put('bulk', commands(1, 1, { deadline: clock.now() - 1 }), 1) // its result is what the commit carries
-  await pass(1_000)
-  hang(0)
-  put('bulk', commands(2, 1), 0) // its intent is under way
-  put('bulk', commands(3, 1), 1) // its intent waits for the commit before
-  await pass(1_000)
-  broker.addPartitions('urgent', 3) // all members join anew
-  await pass(10_000)
-  expect(opened.slice(6)).toEqual(['urgent/2']) // the others were kept
-  goOn(0)
-  await pass(1_000)
-  expect(posts.flatMap(({ ids }) => ids)).not.toContain(3)
-  goOn(1)
-  await pass(5_000)
-  expect(sent('default').toSorted()).toEqual([2, 3])
-})
-
 test('a rate that is used up by what waits for a slot is not looked at all the time', async () => {
   const { put, pass, posts, clock } = await buildSending({
     accounts: { slow: undefined, rated: 5 },

@@ -304,7 +304,6 @@ describe('a callback that comes while the second request is under way', () => {
 describe('a command that waits to be sent again', () => {
   const startDeniedWorld = () =>
     startDoubtingWorld({
-      sharesCommits: false,
       answer: operations => (isPoll(operations) ? sentAll(operations) : refusal('Access denied')),
     })
 

@@ -25,11 +25,11 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
     const admin = plainKafka(brokers).admin()
     await admin.connect()
     onTestFinished(() => admin.disconnect())
-    const open = ({ instanceId, olderMembers }: { instanceId?: string; olderMembers?: boolean } = {}) => {
+    const open = ({ instanceId }: { instanceId?: string } = {}) => {
       const telemetry = new Telemetry()
       const warnings: string[] = []
       telemetry.on('bus.log', ({ level, message }) => level === 'warn' && warnings.push(message))
-      const { bus } = openWired({ brokers, groupId, telemetry, instanceId, olderMembers })
+      const { bus } = openWired({ brokers, groupId, telemetry, instanceId })
       onTestFinished(() => bus.close())
       return { bus, warnings, listener: new TestListener() }
     }
@@ -39,13 +39,6 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
       open,
       async process(...consumed: string[]) {
         const { bus, warnings, listener } = open()
-        const membership = await bus.join(consumed, listener)
-        onTestFinished(() => membership.leave(0))
-        return { membership, warnings, listener }
-      },
-      /** One that lets older members in. */
-      async tolerantProcess(...consumed: string[]) {
-        const { bus, warnings, listener } = open({ olderMembers: true })
         const membership = await bus.join(consumed, listener)
         onTestFinished(() => membership.leave(0))
         return { membership, warnings, listener }
@@ -85,21 +78,6 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
     expect(b.warnings).toEqual([])
   })
 
-  test('led by a program that deals its own topics to all: a process passes over what it does not consume', async () => {
-    const { topics, tolerantProcess, groupId } = await buildGroup()
-    const [c1, c2] = topics
-    const older = plainKafka(brokers).consumer({ groupId, sessionTimeout: 6000, heartbeatInterval: 200 })
-    await older.connect()
-    onTestFinished(() => older.disconnect())
-    await older.subscribe({ topics: [c1, c2] })
-    const joined = new Promise(resolve => older.on(older.events.GROUP_JOIN, resolve))
-    await older.run({ eachMessage: async () => {} })
-    await joined
-    const b = await tolerantProcess(c1)
-    await until(() => expect(owned(b.membership)).toEqual(['c1']))
-    expect(b.warnings).toContainEqual(expect.stringContaining(`partitions of ${c2}, which it does not consume`))
-  })
-
   test('lets no other program in that assigns as kafkajs does, nor joins one that it has', async () => {
     const { topics, process, groupId, open } = await buildGroup()
     const [c1] = topics
@@ -123,7 +101,7 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
     await first.run({ eachMessage: async () => {} })
     await joined
     const { bus, listener } = open()
-    await expect(bus.join([c1], listener)).rejects.toThrow('kafka.olderMembers')
+    await expect(bus.join([c1], listener)).rejects.toThrow('Another program uses this group')
   })
 
   test('of static members is not disturbed by one that comes back, and goes on to see partitions that are added', async () => {

@@ -144,7 +144,15 @@ describe.skipIf(!(await javaAvailable()).ok)('on a Kafka with TLS and logins tha
     const brokers = new Brokers({ ...security, clientId: 'test', seeds: kafka.outerBrokers, clock, telemetry })
     onTestFinished(() => brokers.close())
     const times = { sessionTimeoutMs: 6000, rebalanceTimeoutMs: 15_000 }
-    const options = { brokers, clock, groupId, topics: [topic], process: 'test', offers: ['apart'] as const, ...times }
+    const options = {
+      brokers,
+      clock,
+      groupId,
+      topics: [topic],
+      process: 'test',
+      protocol: 'busgate' as const,
+      ...times,
+    }
     const transport = await Coordinator.connect(options)
     const given: string[] = []
     const events = {

@@ -16,8 +16,8 @@ import {
   joinAlone,
   leave,
   makeTopics,
+  noMember,
   openBrokers,
-  openKafkajsPartition,
   openProducer,
   openPublisher,
   readValues,
@@ -112,8 +112,8 @@ describe.skipIf(!java.ok).each([
       { topic: results, key: null, value: null, headers: { one: 'text', several: [Buffer.of(0, 255), 'b'] } },
       { topic: results, key: Buffer.alloc(0), value: Buffer.alloc(0), headers: {} },
     ]
-    await producer.commit({ records: records.slice(0, 1), offsets: [progress(1)], member: null })
-    await producer.commit({ records: records.slice(1), offsets: [progress(2)], member: null })
+    await producer.commit({ records: records.slice(0, 1), offsets: [progress(1)], member: noMember })
+    await producer.commit({ records: records.slice(1), offsets: [progress(2)], member: noMember })
     const read: unknown[] = []
     const consumer = plainKafka(seeds).consumer({ groupId: `${groupId}-outside` })
     onTestFinished(() => consumer.disconnect())
@@ -139,7 +139,7 @@ describe.skipIf(!java.ok).each([
     const producer = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0`, compression })
     const keys = Array.from({ length: 12_000 }, (_, i) => String(i))
     const records = keys.map(key => buildRecord(key, { value: Buffer.from('a value '.repeat(10)) }))
-    await producer.commit({ records, offsets: [progress(1)], member: null })
+    await producer.commit({ records, offsets: [progress(1)], member: noMember })
     expect(await readKeysOutside({ brokers: seeds, topic: results, records: keys.length, version })).toEqual(keys)
     expect([...(await codecsOf(seeds[0]!, results))]).toContain(compression === 'gzip' ? 1 : 4)
   })
@@ -170,7 +170,7 @@ describe.skipIf(!java.ok).each([
     await heir.commit({ records: [buildRecord('heir')], offsets: [progress(7)], member })
     const late = { records: [buildRecord('zombie')], offsets: [progress(99)], member: gone }
     await expect(zombie.commit(late)).rejects.toMatchObject({ type: 'UNKNOWN_MEMBER_ID' })
-    await heir.bury(`${groupId}-slot-0`)
+    await heir.abortTransactionOf(`${groupId}-slot-0`)
     await expect(zombie.commit({ ...late, member })).rejects.toThrow(/one has failed/)
     expect(await readValues(seeds, results)).toEqual(new Map([[0, ['heir']]]))
     expect(await stableOffset(brokers, groupId, tp)).toBe(7)
@@ -180,11 +180,11 @@ describe.skipIf(!java.ok).each([
     const { groupId, tp, buildRecord, progress } = await setUp(seeds)
     const producer = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
     await producer.proveFencing(tp)
-    await producer.probe(tp)
+    await producer.barrierWrite(tp, noMember)
     const brokers = openBrokers(seeds)
     expect(await stableOffset(brokers, groupId, tp)).toBeNull()
-    await producer.commit({ records: [buildRecord('a')], offsets: [progress(3)], member: null })
-    await producer.probe(tp)
+    await producer.commit({ records: [buildRecord('a')], offsets: [progress(3)], member: noMember })
+    await producer.barrierWrite(tp, noMember)
     expect(await stableOffset(brokers, groupId, tp)).toBe(3)
   })
 
@@ -195,7 +195,7 @@ describe.skipIf(!java.ok).each([
     const producer = await openProducer(seeds, { groupId, implicit, transactionalId })
     const brokers = openBrokers(seeds)
     for (let offset = 1; offset <= 10; offset++) {
-      await producer.commit({ records: [], offsets: [progress(offset)], member: null })
+      await producer.commit({ records: [], offsets: [progress(offset)], member: noMember })
       expect(await stableOffset(brokers, groupId, tp)).toBe(offset)
       await producer.init()
     }
@@ -203,27 +203,12 @@ describe.skipIf(!java.ok).each([
     expect(await stableOffset(brokers, groupId, tp)).toBe(10)
   })
 
-  test.runIf(version === '3.9.1')('of kafkajs keep it too', async () => {
-    const { groupId, tp, progress } = await setUp(seeds)
-    const transactionalId = `${groupId}-${tp.topic}-${tp.partition}`
-    const late = await comeLate(seeds, { transactionalId, groupId, offsets: [progress(99)], pauseMs: 30 })
-    const brokers = openBrokers(seeds)
-    for (let offset = 1; offset <= 10; offset++) {
-      const partition = openKafkajsPartition(seeds, groupId, tp)
-      await partition.acquire()
-      await partition.commit([], offset, 'window')
-      expect(await stableOffset(brokers, groupId, tp)).toBe(offset)
-      await partition.release()
-    }
-    expect(await late.stop()).toContain('INVALID_PRODUCER_EPOCH')
-  })
-
   test('carry more progress than one request can', async () => {
     const commands = 260
     const { groupId, progress } = await setUp(seeds, { commands })
     const producer = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
     const all = Array.from({ length: commands }, (_, i) => ({ ...progress(i + 1, i), metadata: 'x'.repeat(4096) }))
-    await producer.commit({ records: [], offsets: all, member: null })
+    await producer.commit({ records: [], offsets: all, member: noMember })
     const brokers = openBrokers(seeds)
     expect(await stableOffset(brokers, groupId, all[0]!)).toBe(1)
     const found = await committedOffsets(brokers, groupId, all)
@@ -235,7 +220,7 @@ describe.skipIf(!java.ok).each([
     const { groupId, results, buildRecord, progress } = await setUp(seeds)
     const producer = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
     const large = inVersions(3, version => buildRecord('a', { value: Buffer.alloc(100_000 / 10 ** version) }))
-    const commit = () => producer.commit({ records: [large], offsets: [progress(1)], member: null })
+    const commit = () => producer.commit({ records: [large], offsets: [progress(1)], member: noMember })
     await commit()
     await limitMessages(seeds, results, 20_000)
     await expect(commit()).rejects.toMatchObject({ type: 'MESSAGE_TOO_LARGE' })
@@ -245,10 +230,10 @@ describe.skipIf(!java.ok).each([
     expect(values.get(0)!.map(value => value.length)).toEqual([100_000, 10_000])
   })
 
-  test('in which a process died are ended at once by whoever buries it', async () => {
+  test('in which a process died are ended at once by whoever aborts them', async () => {
     const { groupId, results, commands, partitions, tp, progress } = await setUp(seeds)
     const heir = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-1` })
-    await heir.commit({ records: [], offsets: [progress(5, 1)], member: null })
+    await heir.commit({ records: [], offsets: [progress(5, 1)], member: noMember })
     const dead = startChild({ seeds, groupId, results, commands, partitions, implicit, stays: true })
     await hears(dead, 'inside')
     await kill(dead)
@@ -257,7 +242,7 @@ describe.skipIf(!java.ok).each([
     const [held, other] = await committedOffsets(brokers, groupId, [tp, { ...tp, partition: 1 }])
     expect([held!.error?.type, other!.committed?.offset]).toEqual(['UNSTABLE_OFFSET_COMMIT', 5])
     const begun = performance.now()
-    await heir.bury(`${groupId}-slot-0`)
+    await heir.abortTransactionOf(`${groupId}-slot-0`)
     expect(await stableOffset(brokers, groupId, tp)).toBeNull()
     expect(performance.now() - begun).toBeLessThan(1000)
     expect(await heir.ongoing(`${groupId}-slot-`)).toEqual([])
@@ -286,7 +271,7 @@ describe.skipIf(!java.ok).each([
       await kill(child)
     }
     const last = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
-    await last.probe(tp)
+    await last.barrierWrite(tp, noMember)
     const offset = await stableOffset(openBrokers(seeds), groupId, tp)
     const values = await readValues(seeds, results)
     const everyOne = Array.from({ length: offset! }, (_, i) => String(i))
@@ -339,7 +324,7 @@ describe.skipIf(!java.ok)('on three brokers', () => {
     for (let number = 0; number < 12; number++) {
       nodes = number % 4 < 2 ? [1] : [1, 2, 3]
       const records = [0, 1, 2].map(partition => buildRecord(String(number), { partition }))
-      await producer.commit({ records, offsets: [progress(number + 1)], member: null })
+      await producer.commit({ records, offsets: [progress(number + 1)], member: noMember })
     }
     expect(await stableOffset(brokers, groupId, tp)).toBe(12)
     const everyOne = Array.from({ length: 12 }, (_, i) => String(i))
@@ -376,7 +361,7 @@ describe.skipIf(!java.ok)('on three brokers', () => {
         await producer.commit({
           records: [buildRecord(value, { partition })],
           offsets: [progress(number + 1)],
-          member: null,
+          member: noMember,
         })
         await publisher.publish([buildRecord(value, { partition: (partition + 1) % 3 })])
       }

@@ -129,7 +129,7 @@ function coordinatorOf(brokers: Brokers, { topic }: Reading['tp']) {
     groupId: topic,
     topics: [topic],
     process: 'test',
-    offers: ['together'],
+    protocol: 'busgate',
     sessionTimeoutMs: 6000,
     rebalanceTimeoutMs: 15_000,
   })

@@ -1,10 +1,12 @@
-/** What there is to know in the model. Every name is one byte: a new one is added to its list, and is a property of the view then. */
+/**
+ * What there is to know in the model, and what some of the values mean. Every name is one byte: a new one is added to its
+ * list, and is a property of the view then.
+ */
 
 /** What the coordinator knows, and what of the bounds is left. */
-const ofBroker = [
+export const ofBroker = [
   'generation',
   'preparing', // the coordinator waits for members to join
-  'together', // how the members of the present generation commit; 0: each partition apart
   'rounds', // from here on: left of the bounds
   'rejoins',
   'lostJoins',
@@ -15,26 +17,24 @@ const ofBroker = [
   'losses',
   'resets',
   'leaves',
-  'switches',
 ] as const
 
 /** What the brokers know of a partition. */
 export const ofPartition = [
   'owner', // process + 1 that the present generation gives the partition to
-  'tag', // of the stored checkpoint: process + 1, GONE, NOBODYS, or 0: there is no checkpoint
+  'tag', // of the stored checkpoint: process + 1, GONE, or 0: there is no checkpoint
   'seq',
-  'epoch', // process + 1 that initialised the partition's own producer last
-  'taker', // the truth: process + 1 that took the partition over last
+  'writer', // the truth: process + 1 whose barrier write or commit the coordinator took last
   'lostBy', // process + 1 whose confirmed checkpoint the coordinator has lost
 ] as const
 
-const ofOffset = [
+export const ofOffset = [
   'stored', // in the checkpoint that the coordinator tells
   'posted', // the truth: a POST began that was not taken back
   'results', // the truth: final results and doubts that can be read
 ] as const
 
-const ofProcess = [
+export const ofProcess = [
   'phase',
   'known', // the coordinator has this member under the id it uses
   'joined', // and has its JoinGroup of the round that is open
@@ -42,13 +42,11 @@ const ofProcess = [
   'joining', // the generation in the last answer to its JoinGroup
   'sameId', // its member id is the one of that last SyncGroup
   'lease',
-  'heartbeat', // an answer to one is on its way, young enough to extend the lease; 2: a join began since
-  'answerYoung', // likewise the answer to its SyncGroup
-  'oldLease', // the lease that it had when it began to join still covers the time
+  'answer', // one that gives a lease is on its way, to a heartbeat or the SyncGroup; 2: a join began since
   'leaving',
-  'together', // how the members of its last generation commit
-  'joiningTogether', // and those of the one that it joins
-  'fenced', // somebody has ended a transaction of its producer since it initialised it
+  'transaction', // what the process commits, for all its partitions
+  'valid', // the coordinator still knows the member and the generation that it was formed in
+  'unheard', // why nobody waits for its end
 ] as const
 
 /** What a process knows of a partition. */
@@ -62,74 +60,54 @@ export const ofSeat = [
   'touched', // a release is to be committed
   'tag', // of the checkpoint that it was told
   'seq',
-  'claimed', // since it claimed the partition no generation has passed it by
-  'flight', // its commit, or its part of one
-  'by', // whose producer commits it
-  'flightSeq',
-  'valid', // the coordinator still knows the member and the generation that it was formed in
-  'deaf', // who waits for the answer to that commit
-  'orphan', // a transaction is open that nobody will end: 1 of this process, 2 of its predecessor that died
-  'gapBefore', // the truth: another process was given the partition since its last sync, up to the generation it joined
-  'gapAfter', // the truth: or after that
+  'part', // seq of its part in the transaction; 0: it has none
+  'partOver', // the session is over that the part was of
 ] as const
 
 /** What a process knows of an offset. */
-const ofCell = [
+export const ofCell = [
   'state', // in the window of its session
   'ledger',
-  'sent', // state in the commit in flight
-  'kind', // what that commit does to the offset
+  'sent', // state in the transaction
+  'kind', // what the transaction does to the offset
   'confirmed', // state in the last commit that was confirmed
 ] as const
 
-type View<Field extends string> = Record<Field, number>
+export const NONE = 0
 
-/** A view of two parts of the world at once. */
-function views<A extends string, B extends string>(first: readonly A[], second: readonly B[]) {
-  class Bytes {
-    readonly bytes: Uint8Array
-    readonly at: readonly [number, number]
-    constructor(bytes: Uint8Array, at: number, atSecond = 0) {
-      this.bytes = bytes
-      this.at = [at, atSecond]
-    }
-  }
-  const define = (fields: readonly string[], part: 0 | 1) =>
-    fields.forEach((field, i) => {
-      Object.defineProperty(Bytes.prototype, field, {
-        get(this: Bytes) {
-          return this.bytes[this.at[part] + i]
-        },
-        set(this: Bytes, value: number) {
-          this.bytes[this.at[part] + i] = value
-        },
-      })
-    })
-  define(first, 0)
-  define(second, 1)
-  return Bytes as unknown as new (
-    bytes: Uint8Array,
-    at: number,
-    atSecond?: number,
-  ) => View<A | B>
-}
+/** `phase`: where a process is in the group's protocol. */
+export const MUST_JOIN = 1
+export const IN_JOIN = 2
+export const JOINED = 3
+/** The answer to its SyncGroup is on its way. */
+export const IN_SYNC = 4
+export const MEMBER = 5
 
-export const BrokerView = views(ofBroker, ofPartition)
-export const OffsetView = views(ofOffset, [])
-export const ProcessView = views(ofProcess, ofSeat)
-export const CellView = views(ofCell, [])
+/** `session`: its barrier write was answered; it was told the checkpoint; it is open. */
+export const FENCED = 1
+export const TOLD = 2
+export const OPEN = 3
 
-export type Broker = InstanceType<typeof BrokerView>
-export type Offset = InstanceType<typeof OffsetView>
-export type Cell = InstanceType<typeof CellView>
+/** `transaction`: it is on its way; its progress is written and it is open; it is committed; it is aborted. */
+export const SENT = 1
+export const WRITTEN = 2
+export const COMMITTED = 3
+export const ABORTED = 4
 
-const wholeWords = (names: readonly string[]) => Math.ceil(names.length / 4) * 4
-/** Sizes are in bytes: each part fills whole words of four. */
-export const sizes = {
-  broker: wholeWords(ofBroker),
-  partition: wholeWords(ofPartition),
-  offset: wholeWords(ofOffset),
-  process: wholeWords(ofProcess),
-  seat: wholeWords(ofSeat),
-  cell: wholeWords(ofCell),
-}
+/** `unheard`: the process gave it up, or died. */
+export const GIVEN_UP = 1
+export const DIED = 2
+
+/** `tag` of the checkpoint of a process that died. */
+export const GONE = 15
+
+/** `kind`: the effects of a commit on an offset. */
+export const INTENDED = 1
+export const SETTLED = 2
+
+/** `ledger`: a POST may begin, while the session is open that asked; it may not any more; it is in flight; its outcome. */
+export const READY = 1
+export const DEAD = 2
+export const IN_FLIGHT = 3
+export const KNOWN = 4
+export const RELEASED = 5

@@ -1,6 +1,54 @@
-import { ofPartition, ofSeat, sizes } from './fields.ts'
+import { ofBroker, ofCell, ofOffset, ofPartition, ofProcess, ofSeat } from './fields.ts'
+
+type View<Field extends string> = Record<Field, number>
+
+/** A view of two parts of the world at once. */
+function views<A extends string, B extends string>(first: readonly A[], second: readonly B[]) {
+  class Bytes {
+    readonly bytes: Uint8Array
+    readonly at: readonly [number, number]
+    constructor(bytes: Uint8Array, at: number, atSecond = 0) {
+      this.bytes = bytes
+      this.at = [at, atSecond]
+    }
+  }
+  const define = (fields: readonly string[], part: 0 | 1) =>
+    fields.forEach((field, i) => {
+      Object.defineProperty(Bytes.prototype, field, {
+        get(this: Bytes) {
+          return this.bytes[this.at[part] + i]
+        },
+        set(this: Bytes, value: number) {
+          this.bytes[this.at[part] + i] = value
+        },
+      })
+    })
+  define(first, 0)
+  define(second, 1)
+  return Bytes as unknown as new (
+    bytes: Uint8Array,
+    at: number,
+    atSecond?: number,
+  ) => View<A | B>
+}
+
+export const BrokerView = views(ofBroker, ofPartition)
+export const OffsetView = views(ofOffset, [])
+export const ProcessView = views(ofProcess, ofSeat)
+export const CellView = views(ofCell, [])
 
 export const range = (length: number) => Array.from({ length }, (_, i) => i)
+
+const wholeWords = (names: readonly string[]) => Math.ceil(names.length / 4) * 4
+/** Sizes are in bytes: each part fills whole words of four. */
+const sizes = {
+  broker: wholeWords(ofBroker),
+  partition: wholeWords(ofPartition),
+  offset: wholeWords(ofOffset),
+  process: wholeWords(ofProcess),
+  seat: wholeWords(ofSeat),
+  cell: wholeWords(ofCell),
+}
 
 /** Where everything stands. */
 export class Layout {
@@ -39,7 +87,7 @@ export class Layout {
   }
 }
 
-const namesOfPartition = (['owner', 'tag', 'epoch', 'taker', 'lostBy'] as const).map(name => ofPartition.indexOf(name))
+const namesOfPartition = (['owner', 'tag', 'writer', 'lostBy'] as const).map(name => ofPartition.indexOf(name))
 const tagOfSeat = ofSeat.indexOf('tag')
 
 /** Shows the world under other names. */

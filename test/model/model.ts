@@ -4,26 +4,23 @@
  *
  * rules.ts       what a process decides, as src/bus/session does; planted.ts: the same made wrong, a rule at a time
  * group.ts       what may happen in the group: rebalances, lost answers, leases that end
- * session.ts     what may happen to sessions: POSTs, deaths; take-over.ts: how they are opened
- * commits.ts     commits of each partition apart, fenced by its epoch
- * shared-commits commits of all partitions of a process together, fenced by the generation; flights.ts: what both have
+ * take-over.ts   how sessions are opened; commits.ts: what they commit; session.ts: POSTs, deaths
  * promises.ts    what must never be
- * fields.ts      what there is to know; states.ts names some of its values; world.ts and layout.ts: the same as bytes
+ * fields.ts      what there is to know; world.ts and layout.ts: the same as bytes
  * explorer.ts    every state within bounds.ts, and a shortest way to what must not be
  * real-sessions  holds src/bus/session to what the model says of it
  */
-import type { Action } from './action.ts'
+import type { Bounds } from './bounds.ts'
 import { commitActions } from './commits.ts'
 import type { Exploration, Model } from './explorer.ts'
 import { groupActions } from './group.ts'
 import { type Broken, brokenBySession, promises } from './promises.ts'
 import type { Rules } from './rules.ts'
 import { sessionActions } from './session.ts'
-import { sharedCommitActions } from './shared-commits.ts'
 import { takeOverActions } from './take-over.ts'
-import { type Bounds, type Process, World } from './world.ts'
+import { type Action, type Process, World } from './world.ts'
 
-const all = { ...groupActions, ...takeOverActions, ...commitActions, ...sharedCommitActions, ...sessionActions }
+const all = { ...groupActions, ...takeOverActions, ...commitActions, ...sessionActions }
 export type ActionName = keyof typeof all
 const actions: Record<ActionName, Action> = all
 export const actionNames = Object.keys(actions) as ActionName[]

@@ -1,6 +1,6 @@
+import type { Bounds } from './bounds.ts'
 import type { Broken } from './promises.ts'
 import { design, type Rules } from './rules.ts'
-import type { Bounds } from './world.ts'
 
 /** A rule that was made wrong on purpose, to see whether the model finds what comes of it. */
 export interface Planted {
@@ -14,34 +14,32 @@ export interface Planted {
   bounds?: Partial<Bounds>
 }
 
-const keptByLease: Partial<Rules> = { keeps: ({ oldLease }) => oldLease }
-
 export const planted: readonly Planted[] = [
   {
     name: 'foreign-checkpoint-is-not-believed',
-    what: 'A session is kept while the old lease covers the time, and a checkpoint of another process is not believed.',
-    rules: { ...keptByLease, believes: ({ own, seq }, { confirmed }) => own && seq >= confirmed },
+    what: 'A session is kept through every re-join, and a checkpoint of another process is not believed.',
+    rules: { keeps: () => true, believes: ({ own, seq }, { confirmed }) => own && seq >= confirmed },
     breaks: 'twice',
     bounds: { releases: 1 },
   },
   {
-    name: 'kept-while-the-old-lease-lasts',
-    what: 'A session is kept through a re-join if the lease before it covers the time.',
-    rules: keptByLease,
-    breaks: 'kept',
+    name: 'kept-through-every-join',
+    what: 'A session is kept through every re-join that gives the partition to the same process again.',
+    rules: { keeps: () => true },
+    breaks: 'unseen',
   },
   {
     name: 'kept-under-another-member-id',
     what: 'A session is kept though its process is another member now.',
-    rules: { keeps: ({ sameWay, generation, synced }) => sameWay && generation === synced + 1 },
-    breaks: 'kept',
+    rules: { keeps: ({ generation, synced }) => generation === synced + 1 },
+    breaks: 'unseen',
     bounds: { resets: 1 },
   },
   {
     name: 'skipped-generation-is-not-seen',
     what: 'A session is kept by a member that missed a generation.',
-    rules: { keeps: ({ sameId, sameWay }) => sameId && sameWay },
-    breaks: 'kept',
+    rules: { keeps: ({ sameId }) => sameId },
+    breaks: 'unseen',
   },
   {
     name: 'ledger-outlives-a-foreign-owner',
@@ -74,19 +72,6 @@ export const planted: readonly Planted[] = [
     breaks: 'late',
   },
   {
-    name: 'opens-without-lease',
-    what: 'A partition is taken over by a process whose lease is over.',
-    rules: { mayOpen: () => true },
-    breaks: 'late',
-  },
-  {
-    name: 'finishes-without-lease',
-    what: 'A process that is told to stop, or joins again, opens its lost session anew though its lease is over.',
-    rules: { mayOpen: ({ leased, finishing, awaits }) => leased || (finishing && awaits) },
-    breaks: 'late',
-    bounds: { offsets: 2, leaves: 1 },
-  },
-  {
     name: 'late-heartbeat-counts',
     what: 'The answer to a heartbeat extends the lease after the next join began.',
     rules: { extendsLease: () => true },
@@ -100,12 +85,6 @@ export const planted: readonly Planted[] = [
     breaks: 'unseen',
   },
   {
-    name: 'reads-before-it-fences',
-    what: 'The checkpoint is read before the earlier owner is fenced.',
-    rules: { fencesFirst: false },
-    breaks: 'answered',
-  },
-  {
     name: 'older-checkpoint-is-believed',
     what: 'A checkpoint that is older than what was confirmed is believed.',
     rules: { believes: () => true },
@@ -117,91 +96,63 @@ export const planted: readonly Planted[] = [
     what: 'A take-over does not wait until no open transaction holds the offset.',
     rules: { waitsForStable: false },
     breaks: 'answered',
-    bounds: { together: 1 },
-  },
-  {
-    name: 'generation-is-not-checked',
-    what: 'A commit for all partitions bears no generation.',
-    rules: { bears: 'none' },
-    breaks: 'twice',
-    bounds: { together: 1 },
-  },
-  {
-    name: 'newest-generation-is-borne',
-    what: 'A commit for all partitions bears the newest generation, not the one that it was formed in.',
-    rules: { bears: 'the newest that was answered' },
-    breaks: 'twice',
-    bounds: { together: 1 },
-  },
-  {
-    name: 'generation-is-borne-before-its-answer',
-    what: 'A process commits while it joins, in the generation whose partitions it has not been told yet.',
-    rules: { bears: 'the newest that was joined', mayCommit: () => true },
-    breaks: 'unseen',
-    bounds: { together: 1 },
-  },
-  {
-    name: 'together-kept-through-a-skipped-generation',
-    what: 'A session whose commits the generation fences is kept by a member that missed a generation.',
-    rules: { keeps: ({ sameId, sameWay }) => sameId && sameWay },
-    breaks: 'unseen',
-    bounds: { together: 1 },
   },
   {
     name: 'taken-over-during-the-own-commit',
     what: 'A partition is taken over again while a commit of its last session is under way.',
     rules: { waitsForOwn: false },
     breaks: 'unseen',
-    bounds: { together: 1, rejoins: 1 },
+    bounds: { rejoins: 1 },
+  },
+  {
+    name: 'given-up-commit-may-land',
+    what: 'A partition is taken over again before a commit that was given up is fenced.',
+    rules: { initialises: false },
+    breaks: 'unseen',
+    bounds: { lostCommits: 1 },
+  },
+  {
+    name: 'generation-is-not-checked',
+    what: 'A commit bears no generation.',
+    rules: { bears: 'none' },
+    breaks: 'twice',
+  },
+  {
+    name: 'newest-generation-is-borne',
+    what: 'A commit bears the newest generation, not the one that it was formed in.',
+    rules: { bears: 'the newest that was answered' },
+    breaks: 'twice',
+  },
+  {
+    name: 'generation-is-borne-before-its-answer',
+    what: 'A process commits while it joins, in the generation whose partitions it has not been told yet.',
+    rules: { bears: 'the newest that was joined', mayCommit: () => true },
+    breaks: 'unseen',
   },
   {
     name: 'only-one-session-is-lost',
-    what: 'A commit for all partitions whose fate is unclear ends the session of one of them alone.',
+    what: 'A commit whose fate is unclear ends the session of one of its partitions alone.',
     rules: { endsAll: false },
     breaks: 'stuck',
-    bounds: { together: 1, partitions: 2, rounds: 1, lostCommits: 1 },
-  },
-  {
-    name: 'apart-owner-is-not-fenced',
-    what: 'A process that commits together does not fence one that commits apart.',
-    rules: { claims: { ...design.claims, fences: false, by: 'the process' } },
-    breaks: 'results',
-    bounds: { switches: 1 },
-  },
-  {
-    name: 'claim-without-a-second-fence',
-    what: 'A claim is committed by the producer of the process, and the partition not fenced again.',
-    rules: { claims: { ...design.claims, by: 'the process' } },
-    breaks: 'results',
-    bounds: { switches: 1 },
-  },
-  {
-    name: 'claim-between-two-fences',
-    what: 'A claim is committed by the producer of the process, between two fences of the partition.',
-    rules: { claims: { ...design.claims, by: 'the process', again: true } },
-    breaks: 'results',
-    bounds: { switches: 1 },
-  },
-  {
-    name: 'claim-of-another-generation',
-    what: 'A claim bears the generation of the moment when it is committed, not of the moment when it was read.',
-    rules: { claims: { ...design.claims, of: 'the commit' } },
-    breaks: 'unseen',
-    bounds: { together: 1 },
-  },
-  {
-    name: 'claim-bears-the-own-tag',
-    what: 'A claim bears the tag of the process that makes it, which takes the intents in it for its own.',
-    rules: { claims: { ...design.claims, ownTag: true } },
-    breaks: 'twice',
-    bounds: { switches: 1 },
+    bounds: { partitions: 2, rounds: 1, lostCommits: 1 },
   },
   {
     name: 'commits-are-not-held',
     what: 'A commit begins while the process joins, in the generation that it leaves.',
     rules: { mayCommit: () => true },
     breaks: null,
-    bounds: { together: 1 },
+  },
+  {
+    name: 'taken-over-without-a-barrier',
+    what: 'A take-over does not check that its process is a member of the generation.',
+    rules: { writesBarrier: false },
+    breaks: null,
+  },
+  {
+    name: 'taken-over-in-the-next-generation',
+    what: 'A take-over does not check that its generation is still the one, and goes on in the next.',
+    rules: { takesOverInNext: true },
+    breaks: null,
   },
 ]
 

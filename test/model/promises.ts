@@ -1,17 +1,16 @@
 import { DONE, IN_DOUBT, INTENT, NEW } from '../../src/bus/session/window.ts'
-import { NONE, OPEN } from './states.ts'
+import { NONE, OPEN } from './fields.ts'
 import type { Partition, Process } from './world.ts'
 
 /** Each of these must never be. The first five are promised to users; on the others the design relies. */
 export const promises = {
   twice: 'a command is POSTed twice',
   answered: 'a command is POSTed that has a final result or a doubt',
-  late: 'a POST begins after another process took the partition over',
+  late: 'a POST begins after another process began to take the partition over',
   results: 'a command has two final results',
   lost: 'the checkpoint passes a command that has no result',
   unseen: 'a commit lands on a checkpoint that its writer has not seen',
   forgotten: 'the checkpoint holds a command for new that was POSTed',
-  kept: 'a session goes on though another process was given the partition in between',
   stuck: 'an intent waits for nothing: its command will never have a result',
   stale: 'the ledger holds what its session does not wait for',
 } as const
@@ -21,8 +20,7 @@ export function brokenByPost(partition: Partition, process: Process, offset: num
   const { posted, results } = partition.offsets[offset]!
   if (posted) return 'twice'
   if (results) return 'answered'
-  const owner = partition.broker.taker - 1
-  return owner !== process.id && partition.processes[owner]?.session === OPEN ? 'late' : null
+  return partition.broker.writer === process.id + 1 ? null : 'late'
 }
 
 /** Looks at a checkpoint that was just stored. @param before seq of the one that it took the place of */

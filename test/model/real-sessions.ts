@@ -1,36 +1,36 @@
 import { expect } from 'vitest'
-import type { BusRecord, OutgoingRecord, SessionListener } from '../../src/bus/port.ts'
-import { claimOf, unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
+import type { BusRecord, SessionListener } from '../../src/bus/port.ts'
+import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { CommitCycle } from '../../src/bus/session/commit-cycle.ts'
-import type { Acquired, Committed, PartitionDriver } from '../../src/bus/session/driver.ts'
+import type { Acquired, Committed, Part, PartitionDriver } from '../../src/bus/session/driver.ts'
 import { Ledger } from '../../src/bus/session/ledger.ts'
 import { PartitionSession } from '../../src/bus/session/session.ts'
 import { IN_DOUBT, NEW } from '../../src/bus/session/window.ts'
 import { ManualClock, settled } from '../support/clock.ts'
-import { buildLog, commitDueMs, commitsOf, result, shareOf } from '../support/sessions.ts'
+import { buildLog, commitDueMs, result, shareOf } from '../support/sessions.ts'
+import { INTENDED, KNOWN, NONE, OPEN, RELEASED, SETTLED } from './fields.ts'
 import type { ActionName } from './model.ts'
-import { CLAIMING, KNOWN, MEMBER, NONE, OPEN, RELEASED } from './states.ts'
 import type { Process as ModelProcess, World } from './world.ts'
-
-interface Commit {
-  records: readonly OutgoingRecord[]
-  committed: Committed
-}
 
 /** Commits that end when the model says so. */
 class Commits {
-  committing: PromiseWithResolvers<void> | null = null
-  readonly commits: Commit[] = []
+  last: Part | null = null
+  #ended = Promise.withResolvers<void>()
 
-  commit(records: readonly OutgoingRecord[], offset: number, metadata: string): Promise<void> {
-    this.commits.push({ records, committed: { offset, metadata } })
-    this.committing = Promise.withResolvers()
-    return this.committing.promise
+  commit(part: Part): Promise<void> {
+    this.last = part
+    this.#ended = Promise.withResolvers()
+    return this.#ended.promise
+  }
+
+  end(error?: Error): void {
+    if (error) this.#ended.reject(error)
+    else this.#ended.resolve()
   }
 }
 
-/** A driver whose steps end when the model says so. */
-class Driver extends Commits implements PartitionDriver {
+/** A driver whose take-over ends when the model says so. */
+class Driver implements PartitionDriver {
   readonly acquiring = Promise.withResolvers<Acquired>()
 
   acquire(): Promise<Acquired> {
@@ -42,23 +42,18 @@ class Driver extends Commits implements PartitionDriver {
   seek(): void {}
   pause(): void {}
   resume(): void {}
-  async release(): Promise<void> {}
 }
 
-/** One process, with the code that ships where the model has its session and its ledger. */
+/** One process, with the code that ships where the model has its session, its ledger and its commits. */
 class RealProcess {
   /** Passes only while a commit is to begin. */
   readonly clock = new ManualClock()
   readonly ledger = new Ledger()
   readonly tag: string
+  readonly commits: Commits
   session: PartitionSession | null = null
   driver = new Driver()
   told: Committed | null = null
-  claim: Committed | null = null
-  /** What this process commits for all its partitions, and what the one before it did, which died. */
-  shared = new Commits()
-  sharedBefore = new Commits()
-  cycle: CommitCycle | null = null
   /** Counts how often it was given the partition. */
   holding = 0
   foundSeq: number | null = null
@@ -67,23 +62,25 @@ class RealProcess {
   readonly doubted = new Set<number>()
   /** The sessions that asked for the POSTs that may begin or have begun. */
   readonly askedBy = new Map<number, PartitionSession>()
+  #cycle: CommitCycle | null = null
 
-  constructor(tag: string) {
+  /** @param commits those of its predecessor, whose last one may still land */
+  constructor(tag: string, commits = new Commits()) {
     this.tag = tag
+    this.commits = commits
   }
 
-  sharedCycle(): CommitCycle {
-    const { shared } = this
-    this.cycle ??= new CommitCycle({
+  get cycle(): CommitCycle {
+    this.#cycle ??= new CommitCycle({
       clock: this.clock,
       interval: () => 20,
-      transact: ([part]) => shared.commit(part!.records, part!.offset, part!.metadata),
+      transact: ([part]) => this.commits.commit(part!),
       failed: error => {
-        this.cycle = null
+        this.#cycle = null
         this.session?.end('commit', error)
       },
     })
-    return this.cycle
+    return this.#cycle
   }
 }
 
@@ -93,7 +90,7 @@ export class RealSessions {
   readonly #log
   readonly #processes: RealProcess[]
   #committed: Committed = { offset: 0, metadata: null }
-  readonly #results: OutgoingRecord[] = []
+  readonly #results = new Set<string>()
   #deaths = 0
 
   constructor(world: World) {
@@ -111,40 +108,21 @@ export class RealSessions {
       stop: () => void process.session?.quiesce(5_000),
       hearSync: () => this.#hearSync(process, model),
       beginTakeOver: () => this.#begin(process, model),
-      goOnWithTakeOver: () => this.#goOn(process, model),
-      goOnUnheard: () => {
-        const { offset, metadata } = this.#committed
-        process.claim = metadata ? claimOf({ offset, metadata }, process.tag) : null
-        expect(process.claim !== null).toBe(model.flight !== NONE)
+      readCheckpoint: () => {
+        process.told = this.#committed
       },
-      landClaim: () => {
-        this.#committed = process.claim!
-      },
-      hearClaim: () => {
-        if (model.session !== NONE) process.told = process.claim
-      },
-      hearClaimRefused: () => this.#failToOpen(process, model),
-      loseClaim: () => this.#failToOpen(process, model),
-      endTakeOver: () => this.#open(process),
-      beginCommit: () => this.#commit(process, process.driver, model),
-      beginSharedCommit: () => this.#commit(process, process.shared, model),
-      land: () => this.#land(process.driver, true),
-      landAndLose: () => this.#land(process.driver, false),
-      end: () => this.#land(way === 1 ? process.sharedBefore : process.shared, true),
-      hearDone: () => process.driver.committing?.resolve(),
-      hearFenced: () => process.driver.committing?.reject(new Error('fenced')),
-      loseAnswer: () => process.driver.committing?.reject(new Error('no answer')),
-      hearSharedDone: () => process.shared.committing?.resolve(),
-      hearRefused: () => process.shared.committing?.reject(new Error('refused')),
-      loseSharedAnswer: () => process.shared.committing?.reject(new Error('no answer')),
+      open: () => this.#open(process),
+      beginCommit: () => this.#commit(process, model),
+      end: () => this.#land(process, true),
+      endAndLose: () => this.#land(process, false),
+      hearDone: () => process.commits.end(),
+      hearRefused: () => process.commits.end(new Error('refused')),
+      loseAnswer: () => process.commits.end(new Error('no answer')),
       post: () => expect(process.askedBy.get(way)?.alive).toBe(true),
       hearNotSent: () => this.#release(process, way),
       giveUpPost: () => this.#release(process, way),
       crash: () => {
-        this.#processes[id] = new RealProcess(`${process.tag} after death ${++this.#deaths}`)
-        const { driver, claim, shared, sharedBefore } = process
-        Object.assign(this.#processes[id], { driver, claim }) // its last commit may land
-        this.#processes[id].sharedBefore = shared.commits.length > 0 ? shared : sharedBefore
+        this.#processes[id] = new RealProcess(`${process.tag} after death ${++this.#deaths}`, process.commits)
         process.session?.close()
       },
     }
@@ -166,19 +144,14 @@ export class RealSessions {
       tag: process.tag,
       listener: this.#listener(process),
       clock: process.clock,
-      cycle: model.together
-        ? process.sharedCycle()
-        : commitsOf(process.clock, process.driver, error => session.end('commit', error)),
+      cycle: process.cycle,
       backlog: shareOf({ records: 1000, bytes: 1 << 20 }),
       lookBack: 0,
-      leased: () => model.lease === 1,
-      finishing: () => model.leaving === 1 || model.phase !== MEMBER,
       startAt: low => low,
       shortTo: end => end,
       lookBackMs: 0,
       dataLost: () => {},
-      foundSeq: process.foundSeq,
-      confirmed: process.confirmed,
+      known: { foundSeq: process.foundSeq, confirmed: process.confirmed },
       committed: (_records, _windowUsed, checkpoint) => {
         if (holding === process.holding) process.confirmed = checkpoint
       },
@@ -189,30 +162,16 @@ export class RealSessions {
     process.session = session
     if (model.held) void session.quiesce(0)
     session.start().catch(() => {
-      process.session?.close()
-      process.session = null
+      session.close()
+      if (process.session === session) process.session = null
     })
-  }
-
-  #goOn(process: RealProcess, model: ModelProcess): void {
-    process.told = this.#committed
-    const { offset, metadata } = process.told
-    const claim = model.together && metadata ? claimOf({ offset, metadata }, process.tag) : null
-    if (model.session === CLAIMING) expect(claim).not.toBeNull()
-    if (model.session === CLAIMING) process.claim = claim
-  }
-
-  #failToOpen(process: RealProcess, model: ModelProcess): void {
-    if (model.session !== NONE || !process.session || process.session.started) return
-    process.driver.acquiring.reject(new Error('the claim was refused'))
   }
 
   async #open(process: RealProcess): Promise<void> {
     const { records, end } = this.#log
     process.driver.acquiring.resolve({ committed: process.told, low: 0, high: end })
     await settled()
-    const { session } = process
-    if (!session) return
+    const session = process.session!
     process.foundSeq ??= session.foundSeq
     const { position } = session
     const rest = records.filter(({ offset }) => offset >= position)
@@ -220,13 +179,13 @@ export class RealSessions {
     session.accept({ ...batch, nextOffset: end, highWatermark: end })
   }
 
-  async #commit(process: RealProcess, to: Commits, model: ModelProcess): Promise<void> {
-    const { session, askedBy } = process
+  async #commit(process: RealProcess, model: ModelProcess): Promise<void> {
+    const { session, askedBy, commits } = process
     const intents: number[] = []
     model.cells.forEach(({ kind, ledger }, k) => {
-      if (kind === 1) intents.push(k)
-      if (kind === 2 && process.doubted.delete(k)) session!.settle(k, result(k))
-      else if (kind === 2 && ledger === KNOWN) askedBy.get(k)!.settle(k, result(k))
+      if (kind === INTENDED) intents.push(k)
+      if (kind === SETTLED && process.doubted.delete(k)) session!.settle(k, result(k))
+      else if (kind === SETTLED && ledger === KNOWN) askedBy.get(k)!.settle(k, result(k))
     })
     if (intents.length > 0) {
       void session!.intend(intents).then(may => {
@@ -234,20 +193,22 @@ export class RealSessions {
       })
     }
     for (const k of intents) process.fresh.delete(k)
-    const before = to.commits.length
+    const before = commits.last
     await process.clock.pass(commitDueMs)
-    expect(to.commits.length).toBe(before + 1)
-    const { offset, metadata } = to.commits.at(-1)!.committed
+    expect(commits.last).not.toBe(before)
+    const { offset, metadata } = commits.last!
     const { tag, seq, window } = unpackCheckpoint(offset, metadata)
-    expect([tag, seq]).toEqual([process.tag, model.flightSeq - 1])
+    expect([tag, seq]).toEqual([process.tag, model.part - 1])
     expect(model.cells.map((_, k) => window.get(k))).toEqual(model.cells.map(({ sent }) => sent))
   }
 
-  #land({ commits }: Commits, stored: boolean): void {
-    const { records, committed } = commits.at(-1)!
-    this.#results.push(...records)
-    if (stored) this.#committed = committed
-    expect(new Set(this.#results.map(({ key }) => String(key))).size).toBe(this.#results.length)
+  #land({ commits }: RealProcess, stored: boolean): void {
+    const { records, offset, metadata } = commits.last!
+    for (const { key } of records) {
+      expect(this.#results).not.toContain(String(key))
+      this.#results.add(String(key))
+    }
+    if (stored) this.#committed = { offset, metadata }
   }
 
   #release(process: RealProcess, offset: number): void {
@@ -257,12 +218,14 @@ export class RealSessions {
   }
 
   #hearSync(process: RealProcess, model: ModelProcess): void {
+    const { session, driver } = process
     if (model.session !== NONE) {
-      process.session!.resume()
-      if (model.held) void process.session!.quiesce(5_000)
+      session!.resume()
+      if (model.held) void session!.quiesce(5_000)
       return
     }
-    process.session?.close()
+    if (model.holding && session && !session.started) driver.acquiring.reject(new Error('the generation is over'))
+    else session?.close()
     process.session = null
     if (model.found === 0) {
       process.holding++

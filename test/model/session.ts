@@ -1,8 +1,7 @@
 import { INTENT, NEW } from '../../src/bus/session/window.ts'
-import type { Action } from './action.ts'
-import { closeFlight, forget, giveUp } from './flights.ts'
-import { brokenByPost } from './promises.ts'
 import {
+  ABORTED,
+  COMMITTED,
   DEAD,
   DIED,
   GONE,
@@ -12,13 +11,12 @@ import {
   MUST_JOIN,
   NONE,
   OPEN,
-  PLANNED,
   READY,
   RELEASED,
   SENT,
-  SHARED,
-} from './states.ts'
-import { type Cell, type Partition, type Process, spend } from './world.ts'
+} from './fields.ts'
+import { brokenByPost } from './promises.ts'
+import { type Action, type Cell, type Partition, type Process, spend } from './world.ts'
 
 /** Sessions of the partition, and the POSTs between their commits. */
 export const sessionActions = {
@@ -48,7 +46,7 @@ export const sessionActions = {
       const cell = process.cells[way]!
       if (cell.ledger !== IN_FLIGHT || !spend(broker, 'releases')) return false
       offsets[way]!.posted = 0
-      release(process, process.cells[way]!)
+      release(process, cell)
       return true
     },
   },
@@ -57,10 +55,10 @@ export const sessionActions = {
     ways: ({ offsets }) => offsets.length,
     more: (_world, _process, way) => `command ${way}`,
     act({ broker }, process, way) {
-      const { ledger } = process.cells[way]!
-      const forbidden = ledger === DEAD || (ledger === READY && (!process.lease || process.leaving))
+      const cell = process.cells[way]!
+      const forbidden = cell.ledger === DEAD || (cell.ledger === READY && (!process.lease || process.leaving))
       if (!forbidden || !spend(broker, 'releases')) return false
-      release(process, process.cells[way]!)
+      release(process, cell)
       return true
     },
   },
@@ -89,14 +87,14 @@ export function release(process: Process, cell: Cell): void {
   process.touched = 1
 }
 
-export function endSession(process: Process): void {
-  closeFlight(process)
-  process.session = NONE
-  process.held = 0
-  process.touched = 0
-  process.tag = 0
-  process.seq = 0
-  for (const cell of process.cells) {
+export function endSession(seat: Process): void {
+  seat.partOver = seat.part ? 1 : 0
+  seat.session = NONE
+  seat.held = 0
+  seat.touched = 0
+  seat.tag = 0
+  seat.seq = 0
+  for (const cell of seat.cells) {
     cell.state = NEW
     if (cell.ledger === READY) cell.ledger = DEAD
   }
@@ -107,39 +105,51 @@ export function mayClose({ broker }: Partition, process: Process): boolean {
   return broker.lostBy !== process.id + 1
 }
 
-export function closeHolding(process: Process): void {
-  endSession(process)
-  process.holding = 0
-  process.found = 0
-  process.confirmed = 0
-  for (const cell of process.cells) cell.confirmed = NEW
+export function closeHolding(seat: Process): void {
+  endSession(seat)
+  seat.holding = 0
+  seat.found = 0
+  seat.confirmed = 0
+  for (const cell of seat.cells) cell.confirmed = NEW
+}
+
+/** Nothing is left of its transaction, or nothing that matters. */
+export function forget(process: Process): void {
+  process.transaction = NONE
+  process.valid = 0
+  process.unheard = 0
+  for (const seat of process.seats) {
+    seat.part = 0
+    seat.partOver = 0
+    for (const cell of seat.cells) {
+      cell.sent = NEW
+      cell.kind = NONE
+    }
+  }
+}
+
+/** A generation is over, or its member is gone: what was formed in it and has not arrived is refused. */
+export function invalidate(process: Process): void {
+  process.valid = 0
+  if (process.transaction === SENT && process.unheard) forget(process)
 }
 
 /** What a process knows, and the coordinator of it, as long as it lives. */
-const ofLife = [
-  ...(['known', 'joined', 'generation', 'joining', 'sameId', 'lease', 'heartbeat', 'answerYoung'] as const),
-  ...(['oldLease', 'leaving', 'together', 'joiningTogether', 'fenced'] as const),
-]
+const ofLife = ['known', 'joined', 'generation', 'joining', 'sameId', 'lease', 'answer', 'leaving'] as const
 
 function crash({ broker, processes, partitions }: Partition, process: Process): boolean {
   if (broker.crashes === 0 || process.seats.some((seat, p) => !mayClose(partitions[p]!, seat))) return false
   spend(broker, 'crashes')
-  for (const [p, seat] of process.seats.entries()) die(partitions[p]!, seat)
+  for (const [p, seat] of process.seats.entries()) {
+    closeHolding(seat)
+    if (partitions[p]!.broker.tag === process.id + 1) partitions[p]!.broker.tag = GONE
+    for (const cell of seat.cells) cell.ledger = NONE
+    seat.given = 0
+  }
+  if (process.transaction === COMMITTED || process.transaction === ABORTED) forget(process)
+  else if (process.transaction !== NONE) process.unheard = DIED
   for (const name of ofLife) process[name] = 0
   process.phase = MUST_JOIN
   if (broker.rounds > 0 && processes.some(({ known }) => known)) broker.preparing = 1
   return true
-}
-
-function die({ broker }: Partition, seat: Process): void {
-  closeHolding(seat)
-  if (seat.flight === PLANNED || (seat.by === SHARED && seat.flight === SENT && seat.fenced)) forget(seat)
-  giveUp(seat, DIED)
-  if (seat.orphan) seat.orphan = DIED
-  if (broker.tag === seat.id + 1) broker.tag = GONE
-  for (const cell of seat.cells) cell.ledger = NONE
-  seat.given = 0
-  seat.claimed = 0
-  seat.gapBefore = 0
-  seat.gapAfter = 0
 }

@@ -1,7 +1,11 @@
-import { type Broker, BrokerView, type Cell, CellView, type Offset, OffsetView, ProcessView } from './fields.ts'
-import { Layout, Order, permutations, range } from './layout.ts'
+import type { Bounds } from './bounds.ts'
+import { BrokerView, CellView, Layout, OffsetView, Order, ProcessView, permutations, range } from './layout.ts'
+import type { Broken } from './promises.ts'
+import type { Rules } from './rules.ts'
 
-export type { Broker, Cell, Offset }
+export type Broker = InstanceType<typeof BrokerView>
+export type Offset = InstanceType<typeof OffsetView>
+export type Cell = InstanceType<typeof CellView>
 /** A process, and what it knows of one partition. */
 export type Process = InstanceType<typeof ProcessView> & {
   readonly id: number
@@ -18,6 +22,23 @@ export interface Partition {
   readonly partitions: readonly Partition[]
 }
 
+/** One thing that may happen. */
+export interface Action {
+  /** It says in words what is done; `A` stands for the process. */
+  says: string
+  /** Whether it happens to a process, not to what it knows of one partition. */
+  toAll?: true
+  /** How many ways there are for it to happen to one process. */
+  ways?: (partition: Partition) => number
+  /** More words, once it has happened. */
+  more?: (partition: Partition, process: Process, way: number) => string
+  /**
+   * Lets it happen. A way that cannot be now leaves the world as it was.
+   * @returns whether it happened, or what it broke
+   */
+  act(partition: Partition, process: Process, way: number, rules: Rules): boolean | Broken
+}
+
 /** @returns whether there was something left of this bound */
 export function spend(broker: Broker, bound: keyof Bounds & keyof Broker): boolean {
   if (broker[bound] === 0) return false
@@ -25,36 +46,9 @@ export function spend(broker: Broker, bound: keyof Bounds & keyof Broker): boole
   return true
 }
 
-/** How far the check goes. */
-export interface Bounds {
-  processes: number
-  partitions: number
-  /** Offsets that each partition has. */
-  offsets: number
-  /** Whether processes commit for all their partitions together from the beginning; else for each one apart. */
-  together: number
-  /** Generations that commit in another way than the one before. */
-  switches: number
-  /** Rebalances in all. */
-  rounds: number
-  /** Joins that nothing asked for. */
-  rejoins: number
-  /** Answers to JoinGroup and SyncGroup that are lost. */
-  lostJoins: number
-  /** Answers to heartbeats that travel while other things happen. */
-  lateHeartbeats: number
-  /** Processes that die and start again under a new tag. */
-  crashes: number
-  /** Lost answers to commits. */
-  lostCommits: number
-  /** POSTs that turn out not to have been sent. */
-  releases: number
-  /** Confirmed checkpoints that the coordinator loses. */
-  losses: number
-  /** Times that the coordinator forgets the group and counts generations anew. */
-  resets: number
-  /** Processes that are told to stop. */
-  leaves: number
+/** Whether it is a member of the present generation, as far as it knows and the coordinator. */
+export function isMember({ generation }: Broker, process: Process): boolean {
+  return process.known === 1 && process.sameId === 1 && process.generation === generation
 }
 
 /** The world of the model in one array of bytes: cheap to copy, to compare and to hash. */
@@ -120,23 +114,17 @@ export class World implements Partition {
   }
 }
 
+const numbers = ['seq', 'found', 'confirmed', 'part'] as const
+
 function normalise({ broker, processes }: Partition): void {
   let least = broker.seq
-  for (const { seq, found, confirmed, flightSeq } of processes) {
-    if (seq > 0 && seq < least) least = seq
-    if (found > 0 && found < least) least = found
-    if (confirmed > 0 && confirmed < least) least = confirmed
-    if (flightSeq > 0 && flightSeq < least) least = flightSeq
+  for (const process of processes) {
+    for (const name of numbers) if (process[name] > 0 && process[name] < least) least = process[name]
   }
   const shift = least - 1
   if (shift === 0) return
   broker.seq -= shift
-  for (const process of processes) {
-    if (process.seq) process.seq -= shift
-    if (process.found) process.found -= shift
-    if (process.confirmed) process.confirmed -= shift
-    if (process.flightSeq) process.flightSeq -= shift
-  }
+  for (const process of processes) for (const name of numbers) if (process[name]) process[name] -= shift
 }
 
 function isLess(a: Uint32Array, b: Uint32Array): boolean {

@@ -14,7 +14,6 @@ export function planOf(seed: number): Plan {
   const plan: Plan = {
     workers: random.int(1, 3),
     partitions: random.int(1, 2),
-    shares: sharesOf(seed),
     fetchRecords: random.pick([1, 3, 500]),
     backlog: undefined,
     commands: commandsOf(random, faults.until),
@@ -43,13 +42,6 @@ export function planOf(seed: number): Plan {
   }
   const adverse = torn(seed, narrow(seed, withCompany(gentle ? plan : cramped(seed, plan))))
   return paused(seed, uneven(seed, bounded(seed, spread(seed, queued(seed, parted(seed, adverse))))))
-}
-
-/** Most worlds have processes of today alone; in some there are others among them, as in a rolling upgrade. */
-function sharesOf(seed: number): boolean[] {
-  const random = new Random(seed ^ 0x5c4e)
-  const share = random.pick([1, 1, 1, 0, 0.6])
-  return Array.from({ length: 16 }, () => random.chance(share))
 }
 
 /**

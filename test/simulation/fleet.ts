@@ -4,7 +4,7 @@ import type { Scheduler } from './scheduler.ts'
 import type { Trace } from './trace.ts'
 import type { Truncations } from './truncation.ts'
 
-export interface FleetOptions extends Omit<SimProcessOptions, 'fatal' | 'sharesCommits'> {
+export interface FleetOptions extends Omit<SimProcessOptions, 'fatal'> {
   scheduler: Scheduler
   judge: Judge
   trace: Trace
@@ -34,9 +34,7 @@ export class Fleet {
     const name = `w${this.#processes.length + 1}`
     const accuse = (what: string) => (error: Error) =>
       judge.accuse('the worker goes on', `${name} ${what}: ${textOf(error)}`)
-    const { shares } = this.#options.plan
-    const sharesCommits = shares[this.#processes.length % shares.length]!
-    const options = { ...this.#options, sharesCommits, fatal: accuse('gives up') }
+    const options = { ...this.#options, fatal: accuse('gives up') }
     const started = new SimProcess(name, options)
     this.#processes.push(started)
     trace(name, 'starts')

@@ -87,8 +87,6 @@ export interface CommandPlan {
 export interface Plan {
   workers: number
   partitions: number
-  /** Whether each process in turn can commit for all its partitions together. One that cannot keeps all from it. */
-  shares: readonly boolean[]
   /** Most records in one fetch. */
   fetchRecords: number
   /** The most that all sessions of a process may hold undone in memory; undefined: more than these worlds have. */

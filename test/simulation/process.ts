@@ -32,8 +32,6 @@ export interface SimProcessOptions {
   settings: Settings & { gateway: { url: string } }
   plan: Plan
   codec: Codec
-  /** Whether it can commit for all its partitions together. */
-  sharesCommits: boolean
   /** null: commands ask for no callbacks. */
   tokens: HookTokens | null
   fatal: (error: Error) => void
@@ -54,7 +52,7 @@ export class SimProcess implements Owner {
   readonly #clock: Clock
   #sending: Sending | null = null
 
-  constructor(name: string, { scheduler, broker, ports, settings, plan, sharesCommits }: SimProcessOptions) {
+  constructor(name: string, { scheduler, broker, ports, settings, plan }: SimProcessOptions) {
     const { groupId, drainMs, startFrom, sessionTimeoutMs } = settings.kafka
     this.name = name
     this.#clock = virtualClock(scheduler, this)
@@ -66,7 +64,6 @@ export class SimProcess implements Owner {
       sessionTimeoutMs,
       fetchRecords: plan.fetchRecords,
       backlog: plan.backlog,
-      sharesCommits,
       clock: this.#clock,
       telemetry: this.telemetry,
       hop: ports.hop(this),

@@ -204,7 +204,6 @@ export function uneven(seed: number, plan: Plan): Plan {
     ...withCompany({ ...plan, commands: commandsOf(random, until, { count: random.int(60, 120) }), faults: some }),
     workers: random.int(1, 2),
     partitions: random.int(3, 8),
-    shares: plan.shares.map(() => false),
     fetchRecords: pace.fetchRecords,
     rate: undefined, // more processes than operations a second could exceed it, as docs/delivery.md says
     drainMs: 10,

@@ -18,8 +18,8 @@ export interface BusHarness {
   limit(topic: string, maxMessageBytes: number): Promise<void>
   /** A group of its own for each test. */
   process(groupId: string): Promise<Process>
-  /** Someone else initialises the session's transactional producer. */
-  fence(groupId: string, topic: string, partition: number): Promise<void>
+  /** Someone else initialises the transactional producers of the group's processes. */
+  fence(groupId: string): Promise<void>
   /** Appends each group of records in a transaction of its own, all open at the same time; those named are aborted. */
   transactions(groups: { records: OutgoingRecord[]; abort?: boolean }[]): Promise<void>
   /** Appends the records in a transaction that stays open. */

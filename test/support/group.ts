@@ -1,5 +1,5 @@
 import type { TopicPartition } from '../../src/bus/port.ts'
-import type { Committed, GroupDriver, Part, SharedCommits } from '../../src/bus/session/driver.ts'
+import type { GroupDriver, Part, SharedCommits } from '../../src/bus/session/driver.ts'
 import { Ownership, type OwnershipOptions } from '../../src/bus/session/ownership.ts'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 import { TestListener } from './bus.ts'
@@ -8,43 +8,32 @@ import { commitDueMs, type Ending, PartitionLog, ScriptedDriver } from './sessio
 
 /** One commit at a time for all partitions, which takes as long as the test likes. */
 class ScriptedCommits implements SharedCommits {
-  readonly #logs: readonly PartitionLog[]
+  /** The driver of each partition's session, or of the one that is being opened. */
+  readonly #driverOf: (partition: number) => ScriptedDriver
   /** The partitions of each commit that began. */
   readonly began: number[][] = []
-  /** What the coordinator answers when it is asked for what was committed. */
-  answer: Error | null = null
   #end: ((ending: Ending) => void) | null = null
 
-  constructor(logs: readonly PartitionLog[]) {
-    this.#logs = logs
+  constructor(driverOf: (partition: number) => ScriptedDriver) {
+    this.#driverOf = driverOf
   }
 
-  commit(parts: readonly Part[]): Promise<void> {
+  /** Is refused when another process has taken one of the partitions over, as its generation is over then. */
+  async commit(parts: readonly Part[]): Promise<void> {
     this.began.push(parts.map(({ partition }) => partition))
-    return new Promise((resolve, reject) => {
-      this.#end = ending => {
-        if (ending !== 'failed') for (const part of parts) this.#land(part)
-        if (ending === 'ok') resolve()
-        else reject(new Error('no answer'))
-      }
-    })
+    const drivers = parts.map(({ partition }) => this.#driverOf(partition))
+    const { promise, resolve: end } = Promise.withResolvers<Ending>()
+    this.#end = end
+    const ending = await promise
+    if (!drivers.every(driver => driver.current)) throw new Error('ILLEGAL_GENERATION')
+    if (ending !== 'failed') for (const [i, part] of parts.entries()) drivers[i]!.land(part)
+    if (ending !== 'ok') throw new Error('no answer')
   }
 
   end(ending: Ending = 'ok'): void {
     const end = this.#end
     this.#end = null
     end?.(ending)
-  }
-
-  async committed(tps: readonly TopicPartition[]): Promise<(Committed | null)[]> {
-    if (this.answer) throw this.answer
-    return tps.map(({ partition }) => this.#logs[partition]!.committed)
-  }
-
-  #land({ partition, records, offset, metadata }: Part): void {
-    const log = this.#logs[partition]!
-    log.published.push(...records)
-    log.committed = { offset, metadata }
   }
 }
 
@@ -58,8 +47,6 @@ export async function buildGroup(
     withoutLeader?: boolean
     /** How many of them there were when the process started. */
     partitionsAtStart?: number
-    /** Whether one commit carries all partitions. */
-    shared?: boolean
     /** Whether other processes are in the group. Default none. */
     members?: () => boolean
   } = {},
@@ -92,8 +79,9 @@ export async function buildGroup(
   const leaving = { begun: false, end: leave }
   /** How long the lease lasts from now on. */
   const lease = { ms: 10_000 }
-  const sharing = { now: options.shared ?? false }
-  const sharedCommits = new ScriptedCommits(logs)
+  /** The driver of a partition's session, or of the one that is being opened. */
+  const driverOf = (partition: number) => drivers[partition]!.at(-1)!
+  const sharedCommits = new ScriptedCommits(driverOf)
   const driver: GroupDriver = {
     partition({ partition }) {
       const made = new ScriptedDriver(logs[partition]!)
@@ -109,14 +97,15 @@ export async function buildGroup(
       if (options.withoutLeader) throw new Error('there is no leader')
       return { ...tp, ...logs[tp.partition]!.ends }
     },
-    get shared() {
-      return sharing.now ? sharedCommits : null
-    },
+    shared: sharedCommits,
     hasMembers: async () => options.members?.() ?? false,
     member: {
       totalPartitions: count,
       trouble: null,
       unread: [],
+      get isMember() {
+        return lease.ms > 0
+      },
       get leaseUntil() {
         return leaving.begun ? Number.NEGATIVE_INFINITY : clock.monotonic() + lease.ms
       },
@@ -129,8 +118,6 @@ export async function buildGroup(
   }
   await ownership.attach(driver, ['commands'])
   const at = (partitions: number[]) => partitions.map(partition => tps[partition]!)
-  /** The driver of a partition's session, or of the one that is being opened. */
-  const driverOf = (partition: number) => drivers[partition]!.at(-1)!
   return {
     clock,
     listener,
@@ -144,8 +131,6 @@ export async function buildGroup(
     /** Whether the group was left, and the broker's answer to it. */
     leaving,
     lease,
-    /** Whether the next generation commits together; and how. */
-    sharing,
     sharedCommits,
     /** The next generation of the group: nobody else can have owned what is kept. */
     async assign(...partitions: number[]) {
@@ -170,10 +155,10 @@ export async function buildGroup(
     deliver(partition: number) {
       ownership.batch({ ...driverOf(partition).fetch(), partition })
     },
-    /** Lets the next commits of a partition begin and end. */
-    async commit(partition: number, ...ending: Parameters<ScriptedDriver['endCommit']>) {
+    /** Lets the next commit begin and end. */
+    async commit(ending?: Ending) {
       await clock.pass(commitDueMs)
-      driverOf(partition).endCommit(...ending)
+      sharedCommits.end(ending)
       await settled()
     },
   }

@@ -1,11 +1,9 @@
 import kafkajs, { type AclEntry, Kafka, logLevel } from 'kafkajs'
 import { expect } from 'vitest'
-import { stopIdleTimers } from '../../src/bus/kafka/internals.ts'
 import { until } from './bus.ts'
 
-/** Plain kafkajs, to see from outside what is on the brokers. Only its idle timers are silenced. */
+/** Plain kafkajs, to see from outside what is on the brokers. */
 export function plainKafka(brokers: string[]): Kafka {
-  stopIdleTimers()
   return new Kafka({ brokers, logLevel: logLevel.ERROR })
 }
 

@@ -41,8 +41,6 @@ export interface SendingOptions {
   /** How far the clock of whoever writes commands is ahead, in milliseconds. */
   producerAheadMs?: number
   partitions?: number
-  /** Whether one commit carries all partitions. Default true. */
-  sharesCommits?: boolean
   /** Topics with cleanup.policy=compact, by their names in the settings. */
   compacted?: readonly ('doubts' | 'results' | 'statuses' | 'deadLetters')[]
   registry?: SchemaRegistry
@@ -57,13 +55,7 @@ export const sentAll = (operations: Operation[]): Answer =>
 
 /** The role `worker` on a bus in memory with a gateway of the test's own, in a time that passes as the test says. */
 export async function startSendingWorld(options: SendingOptions = {}) {
-  const {
-    answer = sentAll,
-    connected = async () => {},
-    hop = async () => {},
-    partitions = 1,
-    sharesCommits = true,
-  } = options
+  const { answer = sentAll, connected = async () => {}, hop = async () => {}, partitions = 1 } = options
   const { producerAheadMs = 0 } = options
   const clock = new ManualClock()
   const broker = new MemoryBroker(clock)
@@ -88,7 +80,6 @@ export async function startSendingWorld(options: SendingOptions = {}) {
       telemetry,
       drainMs: 5000,
       startFrom: 'earliest',
-      sharesCommits,
       hop,
     })
     onTestFinished(() => bus.close())

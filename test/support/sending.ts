@@ -38,8 +38,6 @@ export interface SendingOptions {
   /** The weights of accounts, where they are not 1. */
   weights?: Record<string, number>
   partitions?: number
-  /** Whether one commit carries all partitions. Default true. */
-  sharesCommits?: boolean
   /** Milliseconds that an answer takes. Default 10; Infinity: for ever. */
   takes?: (post: Post) => number
   /** Instead of taking it; null: it is taken. */
@@ -84,7 +82,7 @@ function settingsOf({
 
 /** The role `worker` in time that passes only when the test says so; its gateway takes all but what denied keys send. */
 export async function buildSending(options: SendingOptions = {}) {
-  const { partitions = 1, sharesCommits = true, takes, answers, atBroker, control = [] } = options
+  const { partitions = 1, takes, answers, atBroker, control = [] } = options
   const clock = new ManualClock()
   const broker = new MemoryBroker(clock)
   for (const topic of [...Object.values(topics)].flat()) {
@@ -107,7 +105,7 @@ export async function buildSending(options: SendingOptions = {}) {
     if (way === 'there') await atBroker?.(step)
   }
   const { drainMs, startFrom, groupId } = settings.kafka
-  const bus = new MemoryBus({ broker, groupId, clock, telemetry, drainMs, startFrom, sharesCommits, hop })
+  const bus = new MemoryBus({ broker, groupId, clock, telemetry, drainMs, startFrom, hop })
 
   const connection: Connection = {
     async post(body, lastCheck) {

@@ -1,7 +1,7 @@
 import type { Backlog, BusRecord, OutgoingRecord } from '../../src/bus/port.ts'
 import { type BacklogShare, SharedBacklog } from '../../src/bus/session/backlog.ts'
 import { CommitCycle } from '../../src/bus/session/commit-cycle.ts'
-import type { Acquired, Batch, PartitionDriver } from '../../src/bus/session/driver.ts'
+import type { Acquired, Batch, Part, PartitionDriver } from '../../src/bus/session/driver.ts'
 import { Ledger } from '../../src/bus/session/ledger.ts'
 import { PartitionSession, type SessionOptions } from '../../src/bus/session/session.ts'
 import type { Clock } from '../../src/clock.ts'
@@ -71,7 +71,6 @@ export class ScriptedDriver implements PartitionDriver {
   epoch = -1
   position = 0
   paused = true
-  released = false
   readonly seeks: number[] = []
   /** Sees every commit that begins. */
   onCommit: (offset: number, metadata: string) => void = () => {}
@@ -108,20 +107,24 @@ export class ScriptedDriver implements PartitionDriver {
     this.#acquiring = null
   }
 
-  commit(records: readonly OutgoingRecord[], offset: number, metadata: string): Promise<void> {
-    this.onCommit(offset, metadata)
+  /** A commit of this partition alone. */
+  commit(part: Pick<Part, 'records' | 'offset' | 'metadata'>): Promise<void> {
+    this.onCommit(part.offset, part.metadata)
     return new Promise((resolve, reject) => {
       this.#committing = ending => {
         const applied = this.current && ending !== 'failed'
-        if (applied) {
-          this.log.published.push(...records)
-          this.log.committed = { offset, metadata }
-          this.log.onCommitted()
-        }
+        if (applied) this.land(part)
         if (applied && ending === 'ok') resolve()
-        else reject(new Error(this.current ? 'no answer' : 'INVALID_PRODUCER_EPOCH'))
+        else reject(new Error(this.current ? 'no answer' : 'ILLEGAL_GENERATION'))
       }
     })
+  }
+
+  /** The log has what was committed. */
+  land({ records, offset, metadata }: Pick<Part, 'records' | 'offset' | 'metadata'>): void {
+    this.log.published.push(...records)
+    this.log.committed = { offset, metadata }
+    this.log.onCommitted()
   }
 
   endCommit(ending: Ending = 'ok'): void {
@@ -156,18 +159,14 @@ export class ScriptedDriver implements PartitionDriver {
   resume(): void {
     this.paused = false
   }
-
-  async release(): Promise<void> {
-    this.released = true
-  }
 }
 
 /** The commits of one partition alone. */
-export function commitsOf(clock: Clock, driver: PartitionDriver, failed: (error: Error) => void): CommitCycle {
+export function commitsOf(clock: Clock, driver: ScriptedDriver, failed: (error: Error) => void): CommitCycle {
   return new CommitCycle({
     clock,
     interval: () => 20,
-    transact: ([part]) => driver.commit(part!.records, part!.offset, part!.metadata),
+    transact: ([part]) => driver.commit(part!),
     failed,
   })
 }
@@ -204,14 +203,11 @@ export function buildOwner(log: PartitionLog, { backlog = wide, ...options }: Ow
       cycle: commitsOf(clock, driver, error => session.end('commit', error)),
       backlog: shareOf(backlog),
       lookBack: 0,
-      leased: () => true,
-      finishing: () => false,
       startAt: low => low,
       shortTo: (end, high) => Math.min(end, high),
       lookBackMs: Number.POSITIVE_INFINITY,
       dataLost: count => lost.push(count),
-      foundSeq: null,
-      confirmed: null,
+      known: { foundSeq: null, confirmed: null },
       committed: (records, windowUsed) => commits.push({ records, windowUsed }),
       lost: (stage, error) => losses.push(`${stage}: ${error.message}`),
       ...options,

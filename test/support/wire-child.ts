@@ -63,7 +63,7 @@ try {
       value: Buffer.from(String(number)),
     }))
     const offsets = [{ ...tp, offset: number + 1, metadata: 'x'.repeat(2000) }]
-    await producer.commit({ records, offsets, member: null })
+    await producer.commit({ records, offsets, member: { memberId: '', generation: -1, instanceId: null } })
     say('committed')
     await sleep(clock, 3)
   }

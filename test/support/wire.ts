@@ -1,14 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
 import { onTestFinished } from 'vitest'
-import { producerKafka } from '../../src/bus/kafka/client.ts'
 import { committedOffsets } from '../../src/bus/kafka/committed-offsets.ts'
-import { Logs } from '../../src/bus/kafka/logs.ts'
-import { kafkaPartition } from '../../src/bus/kafka/partition.ts'
 import { maxMessageBytes } from '../../src/bus/kafka/topic-config.ts'
 import type { TopicPartition, TopicSpec } from '../../src/bus/port.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
-import type { PartitionDriver } from '../../src/bus/session/driver.ts'
 import { Brokers } from '../../src/bus/wire/brokers.ts'
 import { ProtocolError } from '../../src/bus/wire/errors.ts'
 import {
@@ -21,12 +17,15 @@ import {
 import { initialiseProducer } from '../../src/bus/wire/initialise.ts'
 import { Patience } from '../../src/bus/wire/patience.ts'
 import { IdempotentPublisher } from '../../src/bus/wire/publisher.ts'
-import { type OffsetsRequest, txnOffsetCommit } from '../../src/bus/wire/transaction-apis.ts'
+import { type CommittingMember, type OffsetsRequest, txnOffsetCommit } from '../../src/bus/wire/transaction-apis.ts'
 import { TransactionalProducer, type TransactionalProducerOptions } from '../../src/bus/wire/transactional-producer.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { until } from './bus.ts'
 import { openWired } from './wires.ts'
+
+/** What is committed as this is fenced by no generation. */
+export const noMember: CommittingMember = { memberId: '', generation: -1, instanceId: null }
 
 /** The wire to these brokers, which is closed when the test has ended. */
 export function openBrokers(seeds: readonly string[]): Brokers {
@@ -124,7 +123,7 @@ export async function comeLate(
   { pauseMs, ...late }: LateRequests,
 ): Promise<{ stop(): Promise<Set<string>> }> {
   const identity = await initialiseProducer(openBrokers(seeds), late.transactionalId, new Patience(systemClock))
-  const request = { ...late, ...identity, member: { memberId: '', generation: -1, instanceId: null } }
+  const request = { ...late, ...identity, member: noMember }
   const refusals = new Set<string>()
   let isOver = false
   const send = async (brokers: Brokers) => {
@@ -143,18 +142,4 @@ export async function comeLate(
       return refusals
     },
   }
-}
-
-/** One epoch of a partition whose process writes with kafkajs. */
-export function openKafkajsPartition(seeds: string[], groupId: string, tp: TopicPartition): PartitionDriver {
-  const telemetry = new Telemetry()
-  const brokers = openBrokers(seeds)
-  return kafkaPartition({
-    kafka: producerKafka({ brokers: seeds, clientId: 'busgate-test', telemetry }),
-    ...{ clock: systemClock, groupId, tp, compression: 'none' },
-    logs: new Logs({ brokers, clock: systemClock, telemetry }),
-    limits: openLimits(brokers),
-    cursor: { seek() {}, pause() {}, resume() {} },
-    bury: async () => {},
-  })
 }

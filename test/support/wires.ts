@@ -1,6 +1,5 @@
-import net from 'node:net'
+import type net from 'node:net'
 import { KafkaBus } from '../../src/bus/kafka/bus.ts'
-import type { KafkaClient } from '../../src/bus/kafka/client.ts'
 import type { Sasl } from '../../src/bus/wire/connecting.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Telemetry } from '../../src/telemetry/events.ts'
@@ -23,16 +22,12 @@ export function openWired({
   groupId,
   telemetry,
   sasl,
-  client,
-  olderMembers,
   instanceId,
 }: {
   brokers: string[]
   groupId: string
   telemetry: Telemetry
   sasl?: Sasl | undefined
-  client?: KafkaClient | undefined
-  olderMembers?: boolean | undefined
   instanceId?: string | undefined
 }): Wired {
   const wires = new Set<net.Socket>()
@@ -53,8 +48,6 @@ export function openWired({
   const bus = new KafkaBus({
     brokers,
     ...(sasl && { sasl }),
-    ...(client && { client }),
-    ...(olderMembers && { olderMembers }),
     instanceId,
     clientId: 'busgate-test',
     groupId,
@@ -66,7 +59,6 @@ export function openWired({
     compression: 'zstd',
     clock: systemClock,
     telemetry,
-    socketFactory: ({ host, port, onConnect }) => held(net.connect({ host, port }, onConnect)),
     async connect(connection, { host, port }) {
       const connected = connection.connect(host, port)
       held(connection.socket)

@@ -7,7 +7,7 @@ import { writePartitions } from '../wire/partition-codes.ts'
 
 const version = 0
 
-/** Beside the topics, as user data that older versions pass over, stands the process. */
+/** The user data beside the topics names the process. */
 export function encodeSubscription({ topics, process }: Subscription): Buffer {
   const to = new WireWriter(false).int16(version)
   return to.values(topics, topic => to.string(topic)).buffer(Buffer.from(JSON.stringify({ process }))).bytes
@@ -36,19 +36,19 @@ export function encodeAssignment(
 }
 
 export function decodeAssignment(bytes: Buffer): Given {
-  if (bytes.length === 0) return { partitions: [], counts: null, processes: null }
+  if (bytes.length === 0) return { partitions: [], counts: new Map(), processes: [] }
   const from = new WireReader(bytes, false).skip(2)
   const partitions = from.array(() => {
     const topic = from.string()
     return from.values(() => ({ topic, partition: from.int32() }))
   })
-  const { partitions: counts, processes = null } = told<{ partitions: Record<string, number>; processes: string[] }>(
+  const { partitions: counts = {}, processes = [] } = told<{ partitions: Record<string, number>; processes: string[] }>(
     from.buffer(),
   )
-  return { partitions: partitions.flat(), counts: counts ? new Map(Object.entries(counts)) : null, processes }
+  return { partitions: partitions.flat(), counts: new Map(Object.entries(counts)), processes }
 }
 
-/** Reads our own words. Those of an older version, or of another program, are passed over. */
+/** Reads the user data that busgate writes; any other is passed over. */
 function told<T>(userData: Buffer | null): Partial<T> {
   try {
     return (JSON.parse(String(userData)) ?? {}) as Partial<T>

@@ -1,4 +1,3 @@
-import type { Kafka } from 'kafkajs'
 import { type Clock, sleep } from '../../clock.ts'
 import type { Compression } from '../batches/codecs.ts'
 import type {
@@ -28,23 +27,18 @@ import { Brokers } from '../wire/brokers.ts'
 import { protocolError } from '../wire/errors.ts'
 import { fetchRecords } from '../wire/fetch-api.ts'
 import { IdempotentPublisher } from '../wire/publisher.ts'
-import { type KafkaClient, type KafkaConnection, producerKafka } from './client.ts'
+import type { KafkaConnection } from './client.ts'
 import type { Fetch } from './fetch.ts'
 import { Fetcher } from './fetcher.ts'
 import { joinKafkaGroup } from './group.ts'
 import { readKafkaGroup } from './group-reading.ts'
 import { LogReader } from './log-reader.ts'
 import { Logs } from './logs.ts'
-import { kafkaPublisher } from './publisher.ts'
 import { reachable } from './reachable.ts'
 import { searchLog } from './search.ts'
 import { maxMessageBytes, topicConfig } from './topic-config.ts'
 
 export interface KafkaBusOptions extends KafkaConnection {
-  /** Default wire. */
-  client?: KafkaClient
-  /** Whether processes of versions before may be in the group. Default false. */
-  olderMembers?: boolean
   groupId: string
   /** Makes a static member of this process: a name that no other process of the group has. */
   instanceId?: string | undefined
@@ -67,11 +61,9 @@ const createWithinMs = 10_000
 const searchLimitMs = 30_000
 const topicAlreadyExists = 36
 
-/** The bus on Apache Kafka, over the wire. With the client kafkajs, what is written goes through that one's producers. */
+/** The bus on Apache Kafka. */
 export class KafkaBus implements Bus {
   readonly #options: KafkaBusOptions
-  /** Null: the wire writes. */
-  readonly #producers: Kafka | null
   readonly #brokers: Brokers
   readonly #logs: Logs
   readonly #fetcher: Fetcher
@@ -85,7 +77,6 @@ export class KafkaBus implements Bus {
     const { clock, telemetry, rack, brokers: seeds } = options
     const brokers = new Brokers({ ...options, seeds })
     this.#options = options
-    this.#producers = options.client === 'kafkajs' ? producerKafka(options) : null
     this.#brokers = brokers
     this.#logs = new Logs({ brokers, clock, telemetry })
     this.#fetcher = new Fetcher({ brokers, clock, telemetry, rack })
@@ -94,7 +85,6 @@ export class KafkaBus implements Bus {
   }
 
   async publisher(): Promise<Publisher> {
-    if (this.#producers) return kafkaPublisher(this.#producers, this.#limits, this.#options.compression)
     const publisher = new IdempotentPublisher({ ...this.#options, brokers: this.#brokers, limits: this.#limits })
     return {
       connect: () => reachable(publisher.connect()),
@@ -112,12 +102,10 @@ export class KafkaBus implements Bus {
     const ownership = new Ownership({ ...this.#options, ...wishes, groupId, listener })
     const options = {
       ...this.#options,
-      olderMembers: this.#options.olderMembers ?? false,
       groupId,
       brokers: this.#brokers,
       logs: this.#logs,
       fetcher: this.#fetcher,
-      producers: this.#producers,
       topics,
       limits: this.#limits,
       ownership,

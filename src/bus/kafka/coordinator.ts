@@ -25,24 +25,12 @@ export interface CoordinatorOptions {
   topics: readonly string[]
   /** Names this process to the others. */
   process: string
-  /** How this process can commit, the better way first. */
-  offers: readonly Offer[]
+  /** The name of the way in which members share partitions. A group's members all have the same. */
+  protocol: 'busgate' | 'busgate-readers'
   sessionTimeoutMs: number
   rebalanceTimeoutMs: number
 }
 
-/**
- * The names under which members of one group offer the same way to assign partitions, and to commit: brokers choose one
- * that all of them offer. Older versions know the last one alone, as every program with kafkajs's assigner does.
- */
-const protocols = {
-  together: 'busgate',
-  apart: 'busgate-apart',
-  older: 'RoundRobinAssigner',
-  /** Groups that only read offer this one. */
-  readers: 'busgate-readers',
-}
-export type Offer = keyof typeof protocols
 /** A coordinator that does not answer for this long is looked for anew. */
 const heartbeatLimitMs = 4_000
 /**
@@ -69,9 +57,7 @@ const hints: Record<string, string> = {
   FENCED_INSTANCE_ID: 'Another process has the same kafka.instanceId: give each its own, or stop one of them.',
   GROUP_AUTHORIZATION_FAILED: 'Grant this client the right Read on the group.',
   INCONSISTENT_GROUP_PROTOCOL:
-    'Another program uses this group, or a busgate that does not commit as this one: give each a group of its own ' +
-    '(kafka.groupId is that of the workers); in a rolling upgrade set kafka.olderMembers until all older processes are ' +
-    'replaced (docs/upgrade.md).',
+    'Another program uses this group. Give each program its own group; kafka.groupId is the group of the workers.',
   INVALID_SESSION_TIMEOUT:
     'Choose a kafka.sessionTimeoutMs between group.min.session.timeout.ms and group.max.session.timeout.ms of the brokers.',
   GROUP_MAX_SIZE_REACHED: 'Run fewer processes, or raise group.max.size of the brokers.',
@@ -80,8 +66,6 @@ const hints: Record<string, string> = {
 /** Speaks to the coordinator of a group, whoever that is at the time. */
 export class Coordinator implements GroupTransport {
   readonly #options: CoordinatorOptions
-  /** The protocol of the generation that was joined last. */
-  #protocol = protocols.apart
 
   private constructor(options: CoordinatorOptions) {
     this.#options = options
@@ -115,20 +99,18 @@ export class Coordinator implements GroupTransport {
   async join(memberId: string, named: (memberId: string) => void): Promise<Joined> {
     const answer = await this.#named(memberId, named)
     named(answer.memberId)
-    const { generation, leader: leaderId, members, assigned, protocol } = answer
-    this.#protocol = protocol
-    const commits = protocol === protocols.together ? 'together' : 'apart'
+    const { generation, leader: leaderId, members, assigned } = answer
     const subscriptions = new Map(members.map(member => [member.memberId, decodeSubscription(member.metadata)]))
-    return { generation, leaderId, memberId: answer.memberId, subscriptions, commits, assigned }
+    return { generation, leaderId, memberId: answer.memberId, subscriptions, assigned }
   }
 
   async sync(member: MemberOf, assignment: Assignment | null): Promise<Given> {
-    const { brokers, groupId, sessionTimeoutMs } = this.#options
+    const { brokers, groupId, protocol, sessionTimeoutMs } = this.#options
     const assignments = [...(assignment?.shares ?? [])].map(([memberId, partitions]) => ({
       memberId,
       assignment: encodeAssignment(partitions, assignment!),
     }))
-    const request = { ...this.#as(member), protocol: this.#protocol, assignments }
+    const request = { ...this.#as(member), protocol, assignments }
     const how = { line: 'join', limitMs: sessionTimeoutMs + wayMs } as const
     const answer = await translating(brokers.ask({ group: groupId }, syncGroup, request, how))
     return decodeAssignment(answer.assignment)
@@ -169,11 +151,11 @@ export class Coordinator implements GroupTransport {
   }
 
   #join(memberId: string): Promise<JoinAnswer> {
-    const { brokers, groupId, instanceId = null, topics, process, offers } = this.#options
+    const { brokers, groupId, instanceId = null, topics, process, protocol } = this.#options
     const { sessionTimeoutMs, rebalanceTimeoutMs } = this.#options
     const metadata = encodeSubscription({ topics, process })
-    const offered = offers.map(offer => ({ name: protocols[offer], metadata }))
-    const request = { groupId, memberId, instanceId, sessionTimeoutMs, rebalanceTimeoutMs, protocols: offered }
+    const protocols = [{ name: protocol, metadata }]
+    const request = { groupId, memberId, instanceId, sessionTimeoutMs, rebalanceTimeoutMs, protocols }
     const how = { line: 'join', limitMs: rebalanceTimeoutMs + wayMs } as const
     return brokers.ask({ group: groupId }, joinGroup, request, how)
   }

@@ -27,7 +27,7 @@ const commitLimitMs = 3_000
 /** @throws BusUnavailable; GroupError when the group refuses this process */
 export async function readKafkaGroup(options: KafkaGroupReadingOptions): Promise<GroupReading> {
   const { brokers, logs, groupId, clientId, sessionTimeoutMs } = options
-  const coordinator = await Coordinator.connect({ ...options, process: clientId, offers: ['readers'] })
+  const coordinator = await Coordinator.connect({ ...options, process: clientId, protocol: 'busgate-readers' })
   return GroupReading.join({
     ...options,
     heartbeatMs: Math.min(longestHeartbeatMs, sessionTimeoutMs / 3),

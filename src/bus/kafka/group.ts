@@ -1,31 +1,25 @@
-import type { Kafka } from 'kafkajs'
 import { type Clock, limited } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { allPartitions } from '../all-partitions.ts'
 import type { Compression } from '../batches/codecs.ts'
 import type { TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
-import type { GroupMembership, PartitionHistory } from '../session/driver.ts'
+import type { GroupMembership, PartitionDriver, PartitionHistory } from '../session/driver.ts'
 import { GroupMember } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
 import type { Brokers } from '../wire/brokers.ts'
-import { Coordinator, type Offer } from './coordinator.ts'
+import { Coordinator } from './coordinator.ts'
 import type { Fetcher } from './fetcher.ts'
 import type { Logs } from './logs.ts'
-import { kafkaPartition, wirePartition } from './partition.ts'
 import { Pieces } from './pieces.ts'
 import { reachable } from './reachable.ts'
 import type { Reading } from './reading.ts'
 import { KafkaSharedCommits } from './shared-commits.ts'
 
 export interface KafkaGroupOptions {
-  /** Whether processes of versions before may be in the group. */
-  olderMembers: boolean
   brokers: Brokers
   logs: Logs
   fetcher: Fetcher
-  /** kafkajs's, where they write, each partition apart. Null: the wire writes. */
-  producers: Kafka | null
   clock: Clock
   telemetry: Telemetry
   groupId: string
@@ -56,8 +50,7 @@ const leaveLimitMs = 3_000
 export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortSignal): Promise<void> {
   const { fetcher, logs, clock, telemetry, topics, sessionTimeoutMs, ownership } = options
   const process = options.instanceId ?? ownership.tag
-  const offers = offersOf(options)
-  const coordinator = await Coordinator.connect({ ...options, process, offers })
+  const coordinator = await Coordinator.connect({ ...options, process, protocol: 'busgate' })
   const shared = new KafkaSharedCommits({ ...options, process, member: () => member })
   const readings = new Map<string, Reading>()
   const pieces = new Pieces()
@@ -86,6 +79,9 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
     get leaseUntil() {
       return member.leaseUntil
     },
+    get isMember() {
+      return member.isMember
+    },
     get totalPartitions() {
       return member.totalPartitions
     },
@@ -105,26 +101,25 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
       }
     },
   }
-  const partition = (tp: TopicPartition, apart?: 'apart') => {
+  const partition = (tp: TopicPartition): PartitionDriver => {
     const key = `${tp.topic}/${tp.partition}`
     const reading = readings.get(key) ?? readingOf(tp, ownership, pieces)
     readings.set(key, reading)
     reading.life++ // another session reads
-    const cursor = cursorOf(fetcher, reading)
-    const { producers: kafka } = options
-    if (!kafka) return wirePartition({ tp, shared, logs, cursor, apart: apart !== undefined })
-    return kafkaPartition({ ...options, kafka, tp, cursor, bury: () => shared.bury() })
+    return {
+      ...cursorOf(fetcher, reading),
+      acquire: () => shared.acquire(tp),
+      offsetAt: timestamp => logs.offsetAt(tp, timestamp),
+    }
   }
   try {
     closing.throwIfAborted() // an event of before is not heard of
     await coordinator.locate()
-    if (offers.includes('together')) await reachable(shared.prove({ topic: topics[0]!, partition: 0 }))
+    await reachable(shared.proveFencing({ topic: topics[0]!, partition: 0 }))
     await ownership.attach(
       {
         partition,
-        get shared() {
-          return member.commits === 'together' ? shared : null
-        },
+        shared,
         history(topic) {
           closing.throwIfAborted()
           return reachable(historyOf(topic, options, coordinator))
@@ -142,11 +137,6 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
     close()
     throw error
   }
-}
-
-function offersOf({ producers, olderMembers }: KafkaGroupOptions): Offer[] {
-  const own: Offer[] = producers ? ['apart'] : ['together', 'apart']
-  return olderMembers ? [...own, 'older'] : own
 }
 
 function readingOf(tp: TopicPartition, ownership: Ownership, pieces: Pieces): Reading {

@@ -3,8 +3,7 @@ import type { Compression } from '../batches/codecs.ts'
 import { Gathered } from '../gathered.ts'
 import type { TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
-import { Claims } from '../session/claims.ts'
-import type { Acquired, Committed, Part, PartitionDriver, SharedCommits } from '../session/driver.ts'
+import type { Acquired, Committed, Part, SharedCommits } from '../session/driver.ts'
 import type { GroupMember, MemberOf } from '../session/member.ts'
 import type { Brokers } from '../wire/brokers.ts'
 import type { CommittingMember } from '../wire/transaction-apis.ts'
@@ -20,7 +19,7 @@ export interface KafkaSharedCommitsOptions {
   /** Names this process, to all that come after it too. */
   process: string
   instanceId?: string | undefined
-  member: () => Pick<GroupMember, 'synced' | 'processes' | 'breaks'>
+  member: () => Pick<GroupMember, 'synced' | 'processes' | 'isMember'>
   compression: Compression
   limits: RecordLimits
 }
@@ -37,22 +36,20 @@ export class KafkaSharedCommits implements SharedCommits {
   readonly #options: KafkaSharedCommitsOptions
   readonly #prefix: string
   readonly #producer: TransactionalProducer
-  readonly #claims: Claims
   readonly #progress: Gathered<TopicPartition, GroupProgress>
   #ready: Promise<void> | null = null
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(options: KafkaSharedCommitsOptions) {
-    const { groupId, process, member } = options
+    const { groupId, process } = options
     this.#options = options
     this.#prefix = `${groupId}-process/`
     this.#producer = new TransactionalProducer({ ...options, transactionalId: this.#prefix + process })
-    this.#claims = new Claims(process, member)
-    this.#progress = new Gathered(tps => this.#readBehindWrite(tps))
+    this.#progress = new Gathered(tps => this.#readBehindBarrier(tps))
   }
 
   /** @throws Error when the brokers do not fence members of generations that are over */
-  prove(tp: TopicPartition): Promise<void> {
+  proveFencing(tp: TopicPartition): Promise<void> {
     return this.#inTurn(async () => {
       await this.#initialised()
       await this.#producer.proveFencing(tp)
@@ -74,98 +71,47 @@ export class KafkaSharedCommits implements SharedCommits {
     })
   }
 
-  async committed(tps: readonly TopicPartition[]): Promise<readonly (Committed | null)[]> {
-    return (await this.#ask(tps)).map(settled)
-  }
-
-  /** Takes the partition over, together with all others that are taken over now. */
-  acquire(tp: TopicPartition): Promise<Acquired> {
-    const apart = this.#producerOf(tp)
-    return this.#claims.acquire(tp, {
-      read: () => this.#read(tp),
-      fenceAndRead: async () => {
-        await apart.init()
-        return this.#read(tp)
-      },
-      commit: (offset, metadata, of) =>
-        apart.commit({ records: [], offsets: [{ ...tp, offset, metadata }], member: this.#committing(of) }),
-    })
-  }
-
   /**
-   * Commits for one epoch of a partition that commits by itself: fenced by that epoch, whatever the group knows of this
-   * process.
+   * Takes the partition over, together with all others that are taken over now.
+   * @throws Error when this process is no member of the group's generation any more
    */
-  apart(tp: TopicPartition): Pick<PartitionDriver, 'acquire' | 'commit'> {
-    const { clock } = this.#options
-    const producer = this.#producerOf(tp)
-    this.#claims.forget(tp)
-    const ask = () => this.#ask([tp])
-    return {
-      acquire: async () => {
-        await this.#last // it may hold a part of the session that the partition had before
-        await this.#initialised()
-        await producer.init()
-        await this.bury()
-        await untilSettled(ask, clock)
-        await producer.probe(tp)
-        return this.#whenStable(tp, async () => (await ask())[0]!)
-      },
-      commit: (records, offset, metadata) =>
-        producer.commit({ records, offsets: [{ ...tp, offset, metadata }], member: null }),
-    }
-  }
-
-  /** Ends the transactions of processes that are no members any more: others would wait for what they hold. */
-  async bury(): Promise<void> {
-    const { process, member } = this.#options
-    const living = member().processes
-    if (!living) return
-    const open = await this.#producer.ongoing(this.#prefix)
-    const dead = open.filter(id => {
-      const name = id.slice(this.#prefix.length)
-      return name !== process && !name.includes('/') && !living.includes(name)
-    })
-    await Promise.all(dead.map(id => this.#producer.bury(id)))
-  }
-
-  #producerOf({ topic, partition }: TopicPartition): TransactionalProducer {
-    const transactionalId = `${this.#options.groupId}-${topic}-${partition}`
-    return new TransactionalProducer({ ...this.#options, transactionalId })
-  }
-
-  #read(tp: TopicPartition): Promise<Acquired> {
-    return this.#whenStable(tp, () => this.#progress.get(tp))
-  }
-
-  async #whenStable(tp: TopicPartition, ask: () => Promise<GroupProgress>): Promise<Acquired> {
+  async acquire(tp: TopicPartition): Promise<Acquired> {
     const { clock, logs } = this.#options
     const started = clock.monotonic()
     for (;;) {
-      const progress = await ask()
-      if (!isUnstable(progress)) {
-        const { low, high } = await logs.ends(tp)
-        return { committed: settled(progress), low, high }
-      }
+      const progress = await this.#progress.get(tp)
+      if (!isUnstable(progress)) return { committed: settled(progress), ...(await logs.ends(tp)) }
       if (clock.monotonic() - started > unstableForMs) throw progress.error
       await sleep(clock, askAgainMs)
     }
   }
 
+  /** Readers and new owners wait for what the open transactions of dead processes hold. Only a member knows who is dead. */
+  async #abortDeadTransactions(): Promise<void> {
+    const { process, member } = this.#options
+    const { isMember, processes: living } = member()
+    if (!isMember) return
+    const open = await this.#producer.ongoing(this.#prefix)
+    const dead = open.filter(id => {
+      const name = id.slice(this.#prefix.length)
+      return name !== process && !name.includes('/') && !living.includes(name)
+    })
+    await Promise.all(dead.map(id => this.#producer.abortTransactionOf(id)))
+  }
+
   /**
-   * Reads behind a write of this process, which is taken back: a coordinator that has just begun answers with older
-   * offsets than were confirmed, until the first write that is confirmed to it (seen with Kafka 4.3.0).
+   * Reads behind a write of this process, which is aborted: a coordinator that has just begun answers with older offsets
+   * than were confirmed, until it confirms a write itself (seen with Kafka 4.3.0).
    */
-  async #readBehindWrite(tps: readonly TopicPartition[]): Promise<readonly GroupProgress[]> {
+  async #readBehindBarrier(tps: readonly TopicPartition[]): Promise<readonly GroupProgress[]> {
     const { clock, member } = this.#options
-    const ask = () => this.#ask(tps)
-    await this.bury()
+    await this.#abortDeadTransactions()
     await this.#inTurn(async () => {
       await this.#initialised()
-      await untilSettled(ask, clock)
-      await this.#producer.probe(tps[0]!, this.#committing(member().synced))
+      await untilSettled(() => this.#ask(tps), clock)
+      await this.#producer.barrierWrite(tps[0]!, this.#committing(member().synced))
     })
-    return ask()
+    return this.#ask(tps)
   }
 
   #ask(tps: readonly TopicPartition[]): Promise<GroupProgress[]> {

@@ -49,8 +49,6 @@ export interface MemoryBusOptions {
   fetchRecords?: number
   /** The most that all sessions of the process may hold undone in memory. */
   backlog?: Backlog | undefined
-  /** Whether one commit carries all partitions, if the other members of the group can do that too. Default true. */
-  sharesCommits?: boolean
   /** The network: passed before and after every step at the broker. Of a commit or an acquisition it may reject. */
   hop?: Hop
 }
@@ -110,7 +108,7 @@ export class MemoryBus implements Bus {
     { group: suffix, startFrom = this.#options.startFrom, ...limits }: JoinOptions = {},
   ): Promise<Membership> {
     const { broker, clock, telemetry, drainMs, onDataLoss = 'continue', sessionTimeoutMs = 10_000 } = this.#options
-    const { backlog, sharesCommits = true } = this.#options
+    const { backlog } = this.#options
     const groupId = suffix ? `${this.#options.groupId}-${suffix}` : this.#options.groupId
     for (const topic of topics) if (!broker.partitions(topic)) throw new Error(`there is no topic ${topic}`)
     const ownership = new Ownership({
@@ -130,7 +128,6 @@ export class MemoryBus implements Bus {
         sessionTimeoutMs,
         topics,
         process: ownership.tag,
-        offers: sharesCommits ? ['together', 'apart'] : ['apart'],
         nudge: () => member.nudge(),
       }),
       topics,
@@ -161,13 +158,8 @@ export class MemoryBus implements Bus {
     }
     await ownership.attach(
       {
-        partition: (tp, apart) => {
-          const driver = this.#partition(tp, groupId, cursors, ownership, shared)
-          return member.commits === 'together' && !apart ? { ...driver, acquire: () => shared.acquire(tp) } : driver
-        },
-        get shared() {
-          return member.commits === 'together' ? shared : null
-        },
+        partition: tp => this.#partition(tp, cursors, ownership, shared),
+        shared,
         history: topic => this.#atBroker(`look up ${topic}`, () => historyOf(broker, groupId, topic)),
         ends: tp =>
           this.#atBroker(`look up ${tp.topic}`, () => ({ ...tp, low: broker.start(tp), high: broker.end(tp) })),
@@ -195,12 +187,11 @@ export class MemoryBus implements Bus {
 
   #partition(
     tp: TopicPartition,
-    groupId: string,
     cursors: Map<string, LogCursor>,
     ownership: Ownership,
     shared: MemorySharedCommits,
   ): PartitionDriver {
-    const { broker, clock } = this.#options
+    const { broker } = this.#options
     const key = `${tp.topic}/${tp.partition}`
     const cursor =
       cursors.get(key) ??
@@ -214,24 +205,12 @@ export class MemoryBus implements Bus {
       )
     cursors.set(key, cursor)
     cursor.renew()
-    const id = `${groupId}-${tp.topic}-${tp.partition}`
-    let epoch = 0
     return {
-      acquire: () =>
-        shared.acquireApart(tp, () => {
-          epoch = broker.fence(id)
-        }),
-      commit: (records, offset, metadata) =>
-        this.#limits.produce(records, fitting =>
-          this.#atBroker(`commit ${key}`, () =>
-            broker.commit({ id, epoch }, groupId, [{ ...tp, records: fitting, offset, metadata }], clock.now()),
-          ),
-        ),
+      acquire: () => shared.acquire(tp),
       offsetAt: timestamp => this.#atBroker(`look up ${key}`, () => broker.offsetAt(tp, timestamp)),
       seek: offset => cursor.seek(offset),
       pause: () => cursor.pause(),
       resume: () => cursor.resume(),
-      release: async () => {},
     }
   }
 
@@ -288,7 +267,7 @@ export class MemoryBus implements Bus {
       partitionsAgeMs,
       follow: this.follow.bind(this),
       group: nudge => ({
-        transport: this.#transport(group, { sessionTimeoutMs, topics, process: null, offers: ['apart'], nudge }),
+        transport: this.#transport(group, { sessionTimeoutMs, topics, process: null, nudge }),
         committed: async tps =>
           this.#atBroker('look up the group', () => tps.map(tp => broker.committed(groupId, tp)?.offset ?? null)),
         commit: (member, offsets) =>

@@ -1,11 +1,9 @@
 import type { Clock } from '../../clock.ts'
 import type { Assignment, Given, Subscription } from '../session/assignment.ts'
-import { type CommitScheme, GroupError, type Joined, type MemberOf } from '../session/member.ts'
+import { GroupError, type Joined, type MemberOf } from '../session/member.ts'
 
 /** Joiner is what a member says of itself when it joins. */
 export interface Joiner extends Subscription {
-  /** How it can commit, the better way first. */
-  readonly offers: readonly CommitScheme[]
   /** Silent for this long, it has lost its partitions. */
   readonly sessionTimeoutMs: number
   /** Send a heartbeat now: its answer brings news. */
@@ -53,13 +51,12 @@ export class MemoryGroup {
     const id = memberId || `member-${++this.#ids}`
     named(id)
     return new Promise((resolve, reject) => {
-      const { sessionTimeoutMs, topics, process, offers } = joiner
+      const { sessionTimeoutMs, topics, process } = joiner
       const nudge = () => joiner.nudge()
       const member: Member = {
         sessionTimeoutMs,
         topics,
         process,
-        offers,
         nudge,
         heard: this.#now,
         joined: { resolve, reject },
@@ -152,7 +149,6 @@ export class MemoryGroup {
     this.#generation++
     this.#state = 'syncing'
     const memberIds = [...this.#members.keys()]
-    const together = [...this.#members.values()].every(({ offers }) => offers.includes('together'))
     if (!this.#members.has(this.#leaderId)) this.#leaderId = memberIds[0] ?? ''
     for (const [memberId, member] of this.#members) {
       const leads = memberId === this.#leaderId
@@ -164,7 +160,6 @@ export class MemoryGroup {
         generation: this.#generation,
         leaderId: this.#leaderId,
         subscriptions: new Map(leads ? this.#members : []),
-        commits: together ? 'together' : 'apart',
       })
     }
     const leader = this.#members.get(this.#leaderId)

@@ -1,8 +1,7 @@
 import { type Clock, sleep } from '../../clock.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
-import { Claims } from '../session/claims.ts'
-import type { Acquired, Committed, Part, SharedCommits } from '../session/driver.ts'
+import type { Acquired, Part, SharedCommits } from '../session/driver.ts'
 import type { GroupMember, MemberOf } from '../session/member.ts'
 import type { MemoryBroker, ProducerEpoch } from './broker.ts'
 import type { MemoryGroup } from './group.ts'
@@ -26,22 +25,17 @@ const askAgainMs = 20
 export class MemorySharedCommits implements SharedCommits {
   readonly #options: MemorySharedCommitsOptions
   readonly #prefix: string
-  readonly #claims: Claims
   #initialising: Promise<ProducerEpoch> | null = null
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(options: MemorySharedCommitsOptions) {
     this.#options = options
     this.#prefix = `${options.groupId}-process-`
-    this.#claims = new Claims(options.tag, options.member)
   }
 
   commit(parts: readonly Part[]): Promise<void> {
-    return this.#inTurn(parts, this.#options.member().synced) // what is decided in one generation is committed in it
-  }
-
-  #inTurn(parts: readonly Part[], of: MemberOf): Promise<void> {
-    const committed = this.#last.then(() => this.#commit(parts, of)).catch(error => this.#giveUp(error))
+    const { synced } = this.#options.member() // what is decided in one generation is committed in it
+    const committed = this.#last.then(() => this.#commit(parts, synced)).catch(error => this.#giveUp(error))
     this.#last = committed.catch(() => {})
     return committed
   }
@@ -85,39 +79,16 @@ export class MemorySharedCommits implements SharedCommits {
     return initialising
   }
 
-  /** Takes the partition over for a session that commits by itself. */
-  acquireApart(tp: TopicPartition, fence: () => void): Promise<Acquired> {
-    this.#claims.forget(tp)
-    return this.#takeOverAfterCommits(tp, fence)
-  }
-
-  async #takeOverAfterCommits(tp: TopicPartition, fence: () => void): Promise<Acquired> {
+  /** Aborts what the dead have left open, waits for what the living have, and reads what was committed last. */
+  async acquire(tp: TopicPartition): Promise<Acquired> {
+    const { broker, groupId, group, clock, member, atBroker } = this.#options
+    const { synced } = member()
     await this.#last // it may hold a part of the session that the partition had before
     await this.#producer()
-    return this.#takeOver(tp, fence)
-  }
-
-  acquire(tp: TopicPartition): Promise<Acquired> {
-    const { broker, groupId } = this.#options
-    const producer = { id: `${groupId}-${tp.topic}-${tp.partition}`, epoch: 0 }
-    const afterCommits = (fence: () => void) => this.#takeOverAfterCommits(tp, fence)
-    return this.#claims.acquire(tp, {
-      read: () => afterCommits(() => {}),
-      fenceAndRead: () =>
-        afterCommits(() => {
-          producer.epoch = broker.fence(producer.id)
-        }),
-      commit: (offset, metadata, of) => this.#write(producer, [{ ...tp, records: [], offset, metadata }], of),
-    })
-  }
-
-  /** Fences, ends what the dead have left open, waits for what the living have, and reads what was committed last. */
-  async #takeOver(tp: TopicPartition, fence: () => void): Promise<Acquired> {
-    const { broker, groupId, clock, atBroker } = this.#options
-    for (let first = true; ; first = false) {
+    for (;;) {
       const acquired = await atBroker(`acquire ${nameOf(tp)}`, () => {
-        if (first) fence() // once: whoever has fenced it since is the next owner
-        this.#bury()
+        group.checkCommit(synced)
+        this.#abortDeadTransactions()
         const committed = broker.committed(groupId, tp)
         return broker.isUnstable(groupId, tp) ? null : { committed, low: broker.start(tp), high: broker.end(tp) }
       })
@@ -126,15 +97,9 @@ export class MemorySharedCommits implements SharedCommits {
     }
   }
 
-  async committed(tps: readonly TopicPartition[]): Promise<readonly (Committed | null)[]> {
-    const { broker, groupId, atBroker } = this.#options
-    return atBroker('commits of the group', () => tps.map(tp => broker.committed(groupId, tp)))
-  }
-
-  #bury(): void {
+  #abortDeadTransactions(): void {
     const { broker, member } = this.#options
     const living = member().processes
-    if (!living) return
     for (const id of broker.openTransactions()) {
       if (id.startsWith(this.#prefix) && !living.includes(id.slice(this.#prefix.length))) broker.fence(id)
     }

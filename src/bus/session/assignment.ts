@@ -13,16 +13,16 @@ export interface Assignment {
 /** Given is what a member is told of the leader's decision. */
 export interface Given {
   partitions: readonly TopicPartition[]
-  /** null: an older busgate leads, which deals the topics that it consumes itself and tells nothing of them. */
-  counts: ReadonlyMap<string, number> | null
-  /** null: an older busgate leads, which does not know them. */
-  processes: readonly string[] | null
+  /** How many partitions each of the group's topics has. */
+  counts: ReadonlyMap<string, number>
+  /** The names of the processes that are members now. */
+  processes: readonly string[]
 }
 
 /** Subscription is what a member tells its leader about itself. */
 export interface Subscription {
   topics: readonly string[]
-  /** The name of its process; null: it is an older busgate, or another program. */
+  /** The name of its process; null: it only reads. */
   process: string | null
 }
 

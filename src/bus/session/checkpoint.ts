@@ -1,4 +1,3 @@
-import type { Committed } from './driver.ts'
 import { NEW, type OffsetState, Window, windowSize } from './window.ts'
 
 /**
@@ -31,18 +30,6 @@ export function packCheckpoint({ tag, seq, window, uncheckedUntil, intentsSince 
   }
   const unchecked = uncheckedUntil > window.base ? uncheckedUntil : 0
   return [version, tag, seq, bits.toString('base64'), unchecked, intentsSince, window.base].join(';')
-}
-
-const nobodys = '~'
-
-/**
- * Makes the checkpoint nobody's: its intents are no process's own, not even of the one that claims it.
- * null: no process other than this one can take it for its own as it is.
- */
-export function claimOf({ offset, metadata }: Committed, tag: string): Committed | null {
-  const checkpoint = unpackCheckpoint(offset, metadata)
-  if (checkpoint.tag === '' || checkpoint.tag === tag || checkpoint.tag.startsWith(nobodys)) return null
-  return { offset, metadata: packCheckpoint({ ...checkpoint, tag: nobodys + tag, seq: checkpoint.seq + 1 }) }
 }
 
 /**

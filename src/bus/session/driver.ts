@@ -7,20 +7,14 @@ export const longestPaceMs = 64
 
 /** One epoch of one partition's ownership. */
 export interface PartitionDriver {
-  /** Fences every earlier owner, then reads what it left. In that order: before, an open transaction hides its offset. */
+  /** Reads what the earlier owner left, once nothing of it can change any more. */
   acquire(): Promise<Acquired>
-  /**
-   * One transaction of this partition alone: the records, and `offset` with `metadata` as the group's progress.
-   * @throws whatever happened: any error ends the epoch, and whether the transaction was committed is then unknown.
-   */
-  commit(records: readonly OutgoingRecord[], offset: number, metadata: string): Promise<void>
   /** The first offset of a record of at least this time (milliseconds since 1970), or the log's end. */
   offsetAt(timestamp: number): Promise<number>
   /** Deliver from this offset on (after acquire, and whenever a batch did not continue where the last one ended). */
   seek(offset: number): void
   pause(): void
   resume(): void
-  release(): Promise<void>
 }
 
 /** One partition's part of a transaction: records, and `offset` with `metadata` as the group's progress on it. */
@@ -37,8 +31,6 @@ export interface SharedCommits {
    * @throws whatever happened: any error ends all sessions of the process, and whether it was committed is then unknown.
    */
   commit(parts: readonly Part[]): Promise<void>
-  /** Tells what the group has committed on each partition; it waits for what other processes have not ended. */
-  committed(tps: readonly TopicPartition[]): Promise<readonly (Committed | null)[]>
 }
 
 /** A group's progress on a partition. */
@@ -82,7 +74,7 @@ export interface GroupEvents {
   /**
    * The whole new assignment.
    * @param unbroken whether nobody else can have owned a partition that is kept: no generation of the group lies between
-   *   this one and the one before, the member is the same, and so is the way to commit
+   *   this one and the one before, and the member is the same
    */
   assigned(partitions: readonly TopicPartition[], unbroken: boolean): void
   batch(batch: Batch): void
@@ -100,10 +92,8 @@ export interface PartitionHistory extends TopicPartition {
 
 /** GroupDriver is what sessions need of their group, as an adapter gives it. */
 export interface GroupDriver {
-  /** @param apart one that commits by itself, though the others of this generation commit together */
-  partition(tp: TopicPartition, apart?: 'apart'): PartitionDriver
-  /** null: in this generation of the group each partition commits by itself. */
-  readonly shared: SharedCommits | null
+  partition(tp: TopicPartition): PartitionDriver
+  readonly shared: SharedCommits
   /** Tells the history of all the topic's partitions. */
   history(topic: string): Promise<readonly PartitionHistory[]>
   ends(tp: TopicPartition): Promise<LogEnds>
@@ -115,6 +105,8 @@ export interface GroupDriver {
 /** The part of a GroupMember that sessions see. */
 export interface GroupMembership {
   readonly leaseUntil: number
+  /** Whether the coordinator has confirmed the membership within the lease, also while the group is being left. */
+  readonly isMember: boolean
   readonly totalPartitions: number
   readonly trouble: string | null
   readonly unread: readonly string[]

@@ -1,7 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { SessionListener, TopicPartition } from '../port.ts'
-import { unpackCheckpoint } from './checkpoint.ts'
 import type { Committed, LogEnds, PartitionDriver } from './driver.ts'
 import { LogEnd } from './log-end.ts'
 import type { PartitionSession } from './session.ts'
@@ -19,8 +18,6 @@ export class Holding {
   /** Null while none is open or being opened. */
   session: PartitionSession | null = null
   driver: PartitionDriver | null = null
-  /** Whether the session commits by itself. */
-  apart = false
   /** The sequence number that was found when the partition was taken over; null: it was not yet. */
   foundSeq: number | null = null
   /** The last commit that was confirmed since then. */
@@ -57,13 +54,6 @@ export class Holding {
     if (this.session === session) this.logEnd.told() // else it is the last one of the session that found the cut
   }
 
-  /** Ends the session if what the group has committed there is newer than what this process did, or found. */
-  compare(committed: Committed): void {
-    const known = seqOf(this.confirmed) ?? this.foundSeq ?? 0
-    if ((seqOf(committed) ?? 0) <= known) return
-    this.session?.end('assigned', new Error('another process has committed on a partition that this one kept'))
-  }
-
   /** The log was found to begin or to end elsewhere. */
   cut({ low, high }: Pick<LogEnds, 'low' | 'high'>): void {
     if (!this.session?.started) return
@@ -93,8 +83,5 @@ export class Holding {
       telemetry.emit('session.closed', this.tp)
     }
     driver?.pause() // else its records would be fetched for nobody
-    void driver?.release()
   }
 }
-
-const seqOf = (committed: Committed | null) => committed && unpackCheckpoint(committed.offset, committed.metadata).seq

@@ -16,17 +16,9 @@ export interface Joined extends MemberOf {
   leaderId: string
   /** The subscription of each member, by its id. */
   subscriptions: ReadonlyMap<string, Subscription>
-  /** How all members of this generation commit. */
-  commits: CommitScheme
   /** Whether the group keeps the assignment that it has: its leader, a static member, has come back. */
   assigned?: boolean
 }
-
-/**
- * CommitScheme says how a process commits: for all its partitions together, fenced by the generation of the group, or
- * for each partition apart, fenced by an epoch of the partition's own. All members of a generation do it in one way.
- */
-export type CommitScheme = 'together' | 'apart'
 
 /** The requests of Kafka's classic group protocol. Each fails with a GroupError, or with any error when it got no answer. */
 export interface GroupTransport {
@@ -100,10 +92,8 @@ export class GroupMember {
   /** Numbers of partitions as this process sees them: of its own topics, and where it leads of all the group's. */
   #partitions: ReadonlyMap<string, number> = new Map()
   #total = 0
-  #processes: readonly string[] | null = null
-  #commits: CommitScheme = 'apart'
+  #processes: readonly string[] = []
   #unread: readonly string[] = []
-  #breaks = 0
   #partitionsAt = 0
   /** Whether the last look found others than those. */
   #partitionsChanged = false
@@ -127,27 +117,19 @@ export class GroupMember {
     return this.#synced
   }
 
-  /** Tells how the members of that generation commit. */
-  get commits(): CommitScheme {
-    return this.#commits
-  }
-
-  /** The names of the processes in that generation; null: its leader does not know them. */
-  get processes(): readonly string[] | null {
+  /** The names of the processes in that generation. */
+  get processes(): readonly string[] {
     return this.#processes
-  }
-
-  /**
-   * Tells how often a generation was not the one after the last that it took part in, or its members commit in another
-   * way.
-   */
-  get breaks(): number {
-    return this.#breaks
   }
 
   /** See Membership.leaseUntil. */
   get leaseUntil(): number {
     return this.#retiring ? Number.NEGATIVE_INFINITY : this.#leaseUntil
+  }
+
+  /** See GroupMembership.isMember. */
+  get isMember(): boolean {
+    return this.#options.clock.monotonic() < this.#leaseUntil
   }
 
   /** Partitions of all the group's topics, as of the last assignment. */
@@ -231,11 +213,8 @@ export class GroupMember {
     if (this.#left) return
     const { joined, given, sentAt } = next
     const { memberId, generation } = this.#synced
-    const isNext = joined.memberId === memberId && joined.generation === generation + 1
-    const unbroken = isNext && joined.commits === this.#commits
-    if (!unbroken) this.#breaks++
+    const unbroken = joined.memberId === memberId && joined.generation === generation + 1
     this.#synced = joined
-    this.#commits = joined.commits
     this.#answered(sentAt)
     events.assigned(this.#take(given), unbroken)
   }
@@ -251,7 +230,7 @@ export class GroupMember {
     const sentAt = clock.monotonic()
     const assigns = this.#leads && !joined.assigned
     const given = await transport.sync(joined, assigns ? assignInTurn(joined.subscriptions, this.#partitions) : null)
-    if (this.#leads && !assigns) this.#partitionsChanged = differ(this.#partitions, given.counts ?? this.#partitions)
+    if (this.#leads && !assigns) this.#partitionsChanged = differ(this.#partitions, given.counts)
     return { joined, given, sentAt }
   }
 
@@ -272,25 +251,15 @@ export class GroupMember {
     }
   }
 
-  /** @returns what is given of this process's topics; an older busgate that leads gives of its own ones to everybody */
+  /** @returns what is given of this process's topics */
   #take({ partitions, counts, processes }: Given): readonly TopicPartition[] {
-    const { topics, telemetry } = this.#options
+    const { topics } = this.#options
     this.#processes = processes
-    this.#total = [...(counts ?? this.#partitions).values()].reduce((sum, count) => sum + count, 0)
-    const own = partitions.filter(({ topic }) => topics.includes(topic))
-    const missing = topics.filter(topic => (counts ? !counts.get(topic) : own.every(one => one.topic !== topic)))
-    const why = counts
-      ? 'nobody reads it: the process that leads the group cannot see it'
-      : 'perhaps nobody reads it: an older busgate leads the group, which may not know it, until that one has stopped'
-    this.#unread = missing.map(topic => `${topic}: ${why}`)
-    const foreign = new Set(partitions.filter(one => !own.includes(one)).map(({ topic }) => topic))
-    if (foreign.size > 0) {
-      const message =
-        `the group gave this process partitions of ${[...foreign].join(', ')}, which it does not consume: nobody reads ` +
-        'those until the older busgate that leads the group has stopped'
-      telemetry.emit('bus.log', { level: 'warn', message })
-    }
-    return own
+    this.#total = [...counts.values()].reduce((sum, count) => sum + count, 0)
+    this.#unread = topics
+      .filter(topic => !counts.get(topic))
+      .map(topic => `${topic}: nobody reads it: the process that leads the group cannot see it`)
+    return partitions
   }
 
   /** Heartbeats until the group asks for another join. */

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import pLimit from 'p-limit'
 import { limited, sleep } from '../../clock.ts'
 import type { SessionStage, Telemetry } from '../../telemetry/events.ts'
 import { PartitionMap } from '../partition-map.ts'
 import type { Backlog, Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
 import { SharedBacklog } from './backlog.ts'
 import { CommitCycle } from './commit-cycle.ts'
-import type { Batch, GroupDriver, GroupEvents, LogEnds, Part, PartitionDriver } from './driver.ts'
+import type { Batch, GroupDriver, GroupEvents, LogEnds, Part } from './driver.ts'
 import { FirstStart, type FirstStartOptions } from './first-start.ts'
 import { Holding } from './holding.ts'
 import { Ledger } from './ledger.ts'
@@ -34,10 +33,7 @@ const reopenAfterFailure = 500
 const finishCheckMs = 50
 /** How long leaving may take: with connections to brokers that are away or frozen it could take minutes. */
 const leaveLimitMs = 3_000
-/** Taking over is a dozen requests: not all partitions at once. */
-const openAtOnce = 8
 const leastCommitInterval = 20
-const commitIntervalPerSession = 2
 /** The most that this process holds undone in memory, and that one of its sessions does. */
 const backlogInAll: Backlog = { records: 16_000, bytes: 64 << 20 }
 const backlogAtMost: Backlog = { records: 4_000, bytes: 16 << 20 }
@@ -49,7 +45,6 @@ export class Ownership implements GroupEvents, Membership {
   readonly #holdings = new PartitionMap<Holding>()
   /** Outlive their sessions: what a POST in flight comes to may still be needed. */
   readonly #ledgers = new PartitionMap<Ledger>()
-  readonly #opening = pLimit(openAtOnce)
   readonly #backlog: SharedBacklog
   readonly #firstStart: FirstStart
   #group!: GroupDriver
@@ -57,8 +52,6 @@ export class Ownership implements GroupEvents, Membership {
   #cycle: CommitCycle | null = null
   /** Monotonic milliseconds of the last shared commit that failed. */
   #failedAt = Number.NEGATIVE_INFINITY
-  /** Counts what is heard of the group. */
-  #rounds = 0
   #joining = false
   #leaving = false
 
@@ -104,27 +97,24 @@ export class Ownership implements GroupEvents, Membership {
 
   async joining(): Promise<void> {
     this.#joining = true
-    await this.#finish(this.#options.drainMs)
+    const { isMember } = this.#group.member // who is none can commit nothing
+    await this.#finish(isMember ? this.#options.drainMs : 0)
   }
 
   entering(): void {
-    this.#rounds++
     this.#cycle?.hold() // it would be refused as soon as the next generation begins, and take all sessions with it
   }
 
   notLetIn(): void {
-    this.#rounds++
     this.#cycle?.go()
   }
 
   assigned(partitions: readonly TopicPartition[], unbroken: boolean): void {
     this.#joining = false
-    this.#rounds++
     const given = new PartitionMap<TopicPartition>()
     for (const tp of partitions) given.set(tp, tp)
     for (const holding of this.#holdings) {
-      const isApart = holding.session !== null && holding.apart && this.#group.shared !== null
-      if (unbroken && given.get(holding.tp) && !isApart) continue // else it may have had another owner since
+      if (unbroken && given.get(holding.tp)) continue // else it may have had another owner since
       this.#holdings.delete(holding.tp)
       holding.close()
     }
@@ -135,24 +125,7 @@ export class Ownership implements GroupEvents, Membership {
       else if (!this.#leaving) holding?.session?.resume()
     }
     this.#options.listener.shareChanged?.()
-    void this.#goOn(unbroken)
-  }
-
-  /** Lets what is kept commit again, once the coordinator has told that nobody else has committed there. */
-  async #goOn(unbroken: boolean): Promise<void> {
-    const { shared } = this.#group
-    if (!shared) this.#cycle = null
-    const cycle = this.#cycle
-    if (!cycle) return
-    const round = this.#rounds
-    const kept = unbroken ? [...this.#holdings].filter(({ session }) => session?.started) : []
-    try {
-      const found = kept.length > 0 ? await shared!.committed(kept.map(({ tp }) => tp)) : []
-      for (const [i, holding] of kept.entries()) holding.compare(found[i]!)
-    } catch (error) {
-      for (const { session } of kept) session?.end('assigned', error as Error)
-    }
-    if (round === this.#rounds) cycle.go()
+    this.#cycle?.go()
   }
 
   batch(batch: Batch): void {
@@ -216,13 +189,7 @@ export class Ownership implements GroupEvents, Membership {
     const holding = new Holding({ ...tp, clock, listener, telemetry })
     this.#holdings.set(tp, holding)
     this.#group.partition(tp).pause()
-    this.#queueOpening(holding)
-  }
-
-  #queueOpening(holding: Holding): void {
-    if (this.#group.shared)
-      void this.#open(holding) // they are one take-over for the brokers
-    else void this.#opening(() => this.#open(holding))
+    void this.#open(holding)
   }
 
   async #open(holding: Holding): Promise<void> {
@@ -230,33 +197,22 @@ export class Ownership implements GroupEvents, Membership {
     if (!this.#owns(holding) || (this.#leaving && !awaits)) return
     const { clock, listener, telemetry } = this.#options
     const started = clock.monotonic()
-    const leased = () => clock.monotonic() < this.#group.member.leaseUntil
-    const finishing = () => this.#leaving || (this.#joining && awaits)
-    if (!leased() && !finishing()) {
-      this.#reopen(holding, reopenAfterLoss) // perhaps it has another owner, who is not to be fenced
-      return
-    }
-    holding.apart = this.#group.shared === null || !leased() // the group may not know this process any more
-    const driver = this.#group.partition(holding.tp, holding.apart ? 'apart' : undefined)
-    const cycle = holding.apart ? this.#ownCycle(driver, error => session.end('commit', error)) : this.#sharedCycle()
+    const driver = this.#group.partition(holding.tp)
     const session: PartitionSession = new PartitionSession({
       ...holding.tp,
-      cycle,
+      cycle: this.#commitCycle(),
       driver,
       listener,
       clock,
       ledger: this.#ledger(holding.tp),
       tag: this.#tag,
       lookBack: this.#options.lookBack?.(holding.tp.topic) ?? 0,
-      leased,
-      finishing,
       backlog: this.#backlog.share(),
       startAt: low => this.#firstStart.offsetOf(holding.tp, low),
       shortTo: (end, high) => holding.logEnd.shortTo(end, high),
       lookBackMs: this.#options.lookBackMs ?? Number.POSITIVE_INFINITY,
       dataLost: count => this.#dataLost(holding.tp, count),
-      foundSeq: holding.foundSeq,
-      confirmed: holding.confirmed,
+      known: holding,
       committed: (records, windowUsed, checkpoint) => {
         holding.committed(session, checkpoint)
         telemetry.emit('cycle.committed', { ...holding.tp, records, windowUsed })
@@ -280,20 +236,11 @@ export class Ownership implements GroupEvents, Membership {
     }
   }
 
-  #ownCycle(driver: PartitionDriver, failed: (error: Error) => void): CommitCycle {
-    return new CommitCycle({
-      clock: this.#options.clock,
-      interval: () => Math.max(leastCommitInterval, commitIntervalPerSession * this.#holdings.size),
-      transact: ([part]) => this.#timed([part!], () => driver.commit(part!.records, part!.offset, part!.metadata)),
-      failed,
-    })
-  }
-
-  #sharedCycle(): CommitCycle {
+  #commitCycle(): CommitCycle {
     this.#cycle ??= new CommitCycle({
       clock: this.#options.clock,
       interval: () => leastCommitInterval,
-      transact: parts => this.#timed(parts, () => this.#group.shared!.commit(parts)),
+      transact: parts => this.#timed(parts, () => this.#group.shared.commit(parts)),
       failed: error => this.#allLost(error),
     })
     return this.#cycle
@@ -313,9 +260,8 @@ export class Ownership implements GroupEvents, Membership {
     const first = clock.monotonic() - this.#failedAt > lastFailureMs
     this.#failedAt = clock.monotonic()
     this.#cycle = null
-    const together = [...this.#holdings].filter(({ apart }) => !apart)
-    for (const { session } of together) session?.end('commit', error)
-    if (first) for (const holding of together) if (!holding.session) this.#reopen(holding, 0)
+    for (const { session } of this.#holdings) session?.end('commit', error)
+    if (first) for (const holding of this.#holdings) if (!holding.session) this.#reopen(holding, 0)
   }
 
   #lost(holding: Holding, stage: SessionStage, error: Error): void {
@@ -324,7 +270,7 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   #reopen(holding: Holding, ms: number): void {
-    holding.reopen(ms, () => this.#queueOpening(holding))
+    holding.reopen(ms, () => void this.#open(holding))
   }
 
   #owns(holding: Holding): boolean {

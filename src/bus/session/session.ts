@@ -27,10 +27,6 @@ export interface SessionOptions extends TakeOverOptions {
   backlog: BacklogShare
   /** Offsets below the checkpoint that are read again for the listener's history. */
   lookBack: number
-  /** Whether the lease holds. Without it the partition may have another owner, whatever the group last said. */
-  leased: () => boolean
-  /** Whether it may be opened without a lease where no other process has committed since, to tell what is known. */
-  finishing: () => boolean
   committed: (records: number, windowUsed: number, checkpoint: Committed) => void
   /** The session is over; an error says why, at which stage. */
   lost: (stage: SessionStage, error: Error) => void
@@ -113,18 +109,14 @@ export class PartitionSession implements Session {
     return this.#commits.busy
   }
 
-  /** Takes the partition over: fences, reads the checkpoint, starts delivery. */
+  /** Takes the partition over: reads the checkpoint, starts delivery. */
   async start(): Promise<void> {
-    const { driver, ledger, tag, leased, finishing, listener, lookBack } = this.#options
+    const { driver, ledger, tag, listener, lookBack } = this.#options
     const { checkpoint, low, high, foundSeq, stale, isNew } = await findCheckpoint(this.#options)
     this.foundSeq = foundSeq
     this.stale = stale
     if (!this.alive) return
     const own = checkpoint.tag === tag
-    if (!leased() && !(own && finishing())) {
-      if (!own) ledger.clear() // it is no longer this process's to tell
-      throw new Error('the lease was over before the partition was taken over')
-    }
     this.#window = checkpoint.window
     this.#undone = new UndoneRecords(this.#options.backlog, this.#window)
     this.#intentTimes = new IntentTimes(this.#window)

@@ -27,6 +27,11 @@ export interface TakeOverOptions {
   lookBackMs: number
   /** Is told how many offsets that were not done are gone from the log. @throws Error when the session may not go on */
   dataLost: (count: number) => void
+  /** What this process knows of the partition's checkpoints. */
+  known: KnownCheckpoints
+}
+
+export interface KnownCheckpoints {
   /** The sequence number that was found when the partition was taken over; null: it is being taken over. */
   foundSeq: number | null
   /** The last commit that was confirmed since then; null: none was. */
@@ -70,11 +75,15 @@ export async function findCheckpoint(options: TakeOverOptions): Promise<FoundChe
  * another process is no older one, unless it is the one that this process found when it took the partition over. That
  * there is none is believed: the topic was made anew, or somebody took the group's offsets away. The sequence goes on.
  */
-function newestOf(told: Checkpoint, isThere: boolean, { confirmed, foundSeq, tag }: TakeOverOptions): Checkpoint {
+function newestOf(
+  told: Checkpoint,
+  isThere: boolean,
+  { known: { confirmed, foundSeq }, tag }: TakeOverOptions,
+): Checkpoint {
   if (!confirmed || foundSeq === null) return told
-  const known = unpackCheckpoint(confirmed.offset, confirmed.metadata)
-  if (!isThere) return { ...told, seq: known.seq }
-  return told.seq >= (told.tag === tag ? known.seq : foundSeq + 1) ? told : known
+  const own = unpackCheckpoint(confirmed.offset, confirmed.metadata)
+  if (!isThere) return { ...told, seq: own.seq }
+  return told.seq >= (told.tag === tag ? own.seq : foundSeq + 1) ? told : own
 }
 
 /** The checkpoint as far as the log still holds its offsets. */

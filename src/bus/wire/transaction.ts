@@ -48,9 +48,6 @@ const offsetsBytes = 500_000
 /** The bytes that an offset takes beside its metadata, with long names. */
 const offsetBytes = 500
 
-/** Progress that no generation of the group is asked about. */
-const nobody: CommittingMember = { memberId: '', generation: -1, instanceId: null }
-
 /** A coordinator that refuses so has done nothing, and will soon: it still ends the transaction before, or asks about this one. */
 const passing = new Set(['CONCURRENT_TRANSACTIONS', 'COORDINATOR_LOAD_IN_PROGRESS'])
 const mayPass = (error: unknown) => error instanceof ProtocolError && passing.has(error.type)
@@ -75,12 +72,8 @@ export class Transaction {
     ])
   }
 
-  write(
-    chunks: readonly BatchPart[][],
-    offsets: readonly CommittedOffset[],
-    member: CommittingMember | null,
-  ): Promise<void> {
-    return this.#together([this.#produce(chunks), this.#commitOffsets(offsets, member ?? nobody)])
+  write(chunks: readonly BatchPart[][], offsets: readonly CommittedOffset[], member: CommittingMember): Promise<void> {
+    return this.#together([this.#produce(chunks), this.#commitOffsets(offsets, member)])
   }
 
   /** @returns the producer for the next transaction */

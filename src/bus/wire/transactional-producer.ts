@@ -29,8 +29,8 @@ export interface Commit {
   records: readonly OutgoingRecord[]
   /** Offsets to commit, at least one: a transaction in which nothing was written cannot be ended everywhere. */
   offsets: readonly CommittedOffset[]
-  /** Progress of an older generation than the group's is refused, and the records with it; null: nobody asks. */
-  member: CommittingMember | null
+  /** Progress of an older generation than the group's is refused, and the records with it. */
+  member: CommittingMember
 }
 
 /** How long one broker may take to list its transactions; the others are not waited for any longer. */
@@ -40,7 +40,7 @@ const implicitSince = 2
 const openStates = ['Ongoing', 'PrepareCommit', 'PrepareAbort', 'PrepareEpochFence']
 
 /** A generation that no group comes to. */
-const impostor: CommittingMember = { memberId: 'busgate-impostor', generation: 2 ** 31 - 2, instanceId: null }
+const strayMember: CommittingMember = { memberId: 'busgate-fencing-check', generation: 2 ** 31 - 2, instanceId: null }
 const fences = new Set(['ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID', 'FENCED_INSTANCE_ID'])
 const epochIsOver = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED'])
 /** More rebalances than there can be between two of its tries. */
@@ -118,7 +118,7 @@ export class TransactionalProducer {
    * Writes progress and takes it back. A coordinator that has just begun tells of older progress than was confirmed, until
    * the first write that it confirms itself.
    */
-  async probe(tp: TopicPartition, member: CommittingMember | null = null): Promise<void> {
+  async barrierWrite(tp: TopicPartition, member: CommittingMember): Promise<void> {
     await this.#use(async epoch => {
       const transaction = this.#transaction(epoch)
       await transaction.begin([], true)
@@ -130,7 +130,7 @@ export class TransactionalProducer {
   /** @throws Error when the brokers let members of generations that are over commit: then none may be trusted to be alone */
   async proveFencing(tp: TopicPartition): Promise<void> {
     for (let proofs = 1; ; proofs++) {
-      const refusal = await this.probe(tp, impostor).then(
+      const refusal = await this.barrierWrite(tp, strayMember).then(
         () => null,
         error => error,
       )
@@ -144,13 +144,13 @@ export class TransactionalProducer {
 
   #unfenced(): Error {
     return new Error(
-      `the brokers let a member of a generation that group ${this.#options.groupId} never had commit progress ` +
-        '(KIP-447 is missing, as in Redpanda): two processes could send the same command. Set kafka.client=kafkajs.',
+      `the brokers do not check the generation of group ${this.#options.groupId} when offsets are committed in a ` +
+        'transaction (KIP-447), so two workers could send the same command: use Apache Kafka 2.8 or newer',
     )
   }
 
-  /** Fences whoever has the id, and ends its open transaction: its progress and its records need not be waited for. */
-  async bury(transactionalId: string): Promise<void> {
+  /** Aborts the open transaction of that id, and fences the process that has it. */
+  async abortTransactionOf(transactionalId: string): Promise<void> {
     const { brokers, clock } = this.#options
     await initialiseProducer(brokers, transactionalId, new Patience(clock))
   }

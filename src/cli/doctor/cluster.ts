@@ -1,4 +1,3 @@
-import type { KafkaClient } from '../../bus/kafka/client.ts'
 import { describeConfigs } from '../../bus/wire/admin-apis.ts'
 import { findCoordinator, metadata } from '../../bus/wire/cluster-apis.ts'
 import { fetchRecords } from '../../bus/wire/fetch-api.ts'
@@ -18,7 +17,7 @@ import { count } from '../../words.ts'
 import { type Cluster, connectCluster, type Spoken } from '../kafka/cluster.ts'
 import { check, type Finding, failed, ok, warning } from './check.ts'
 
-/** Kinds of requests that a worker makes, whatever writes. */
+/** Kinds of requests that a worker makes. */
 const spoken: readonly Spoken[] = [
   fetchRecords,
   listOffsets,
@@ -30,19 +29,13 @@ const spoken: readonly Spoken[] = [
   leaveGroup,
   syncGroup,
   describeConfigs,
+  produce,
+  initProducerId,
+  addPartitionsToTxn,
+  addOffsetsToTxn,
+  txnOffsetCommit,
+  endTxn,
 ]
-/** The APIs that its producers speak, by kafka.client. */
-const spokenBy: Record<KafkaClient, readonly Spoken[]> = {
-  wire: [produce, initProducerId, addPartitionsToTxn, addOffsetsToTxn, txnOffsetCommit, endTxn],
-  kafkajs: [
-    { name: 'Produce', key: 0, versions: [3, 7] },
-    { name: 'InitProducerId', key: 22, versions: [0, 1] },
-    { name: 'AddPartitionsToTxn', key: 24, versions: [0, 1] },
-    { name: 'AddOffsetsToTxn', key: 25, versions: [0, 1] },
-    { name: 'EndTxn', key: 26, versions: [0, 1] },
-    { name: 'TxnOffsetCommit', key: 28, versions: [0, 1] },
-  ],
-}
 const enoughNodes = 3
 
 export const cluster = check({
@@ -53,8 +46,7 @@ export const cluster = check({
   async look({ settings, brokers }) {
     try {
       const found = await connectCluster(settings, brokers)
-      const asked = [...spoken, ...spokenBy[settings.kafka.client]]
-      const findings = await Promise.all(found.nodes.map(node => ofNode(node, found, asked)))
+      const findings = await Promise.all(found.nodes.map(node => ofNode(node, found)))
       if (found.nodes.length < enoughNodes) {
         const few = `the cluster has ${count(found.nodes.length, 'broker')}: what a broken one holds is lost, or waits for it`
         findings.push(warning(few, `give it ${enoughNodes}`))
@@ -66,10 +58,10 @@ export const cluster = check({
   },
 })
 
-async function ofNode({ id, host, port }: Cluster['nodes'][number], found: Cluster, asked: readonly Spoken[]) {
+async function ofNode({ id, host, port }: Cluster['nodes'][number], found: Cluster) {
   const name = `broker ${id} at ${host}:${port}`
   try {
-    const missing = await found.unspoken(id, asked)
+    const missing = await found.unspoken(id, spoken)
     if (missing.length === 0) return ok(`${name} understands all that busgate asks`)
     return failed(`${name} does not understand ${missing.join(', ')}`, 'use Apache Kafka 2.5 or newer')
   } catch (error) {

@@ -103,12 +103,6 @@ describe.each([
     ])
   })
 
-  it('without a member asks nobody whether the generation is over', async () => {
-    const { brokers, producer } = await setUp({ implicit })
-    await producer.commit(buildCommit({ member: null }))
-    expect(brokers.of('TxnOffsetCommit')[0]!.request.member).toEqual({ memberId: '', generation: -1, instanceId: null })
-  })
-
   it('is repeated where the one before is still being ended', async () => {
     const { brokers, clock, producer } = await setUp({ implicit })
     for (const api of steps.flat()) if (api !== 'Produce') brokers.next(api, refusal('CONCURRENT_TRANSACTIONS'))
@@ -141,7 +135,7 @@ describe.each([
     await expect(producer.commit(buildCommit())).rejects.toThrow('the connection was closed')
     const asked = brokers.asked.length
     await expect(producer.commit(buildCommit())).rejects.toThrow(/group-slot-0: .* one has failed/)
-    await expect(producer.probe(commands)).rejects.toThrow(/one has failed/)
+    await expect(producer.barrierWrite(commands, member)).rejects.toThrow(/one has failed/)
     expect(brokers.asked).toHaveLength(asked)
     await producer.init()
     await producer.commit(buildCommit())
@@ -161,9 +155,9 @@ describe.each([
     expect(looksOf(sent().at(-1).batches[0])).toMatchObject({ epoch: 20, sequence: 0 })
   })
 
-  it('that is to be taken back writes one offset', async () => {
+  it('that is a barrier writes one offset and is aborted', async () => {
     const { brokers, producer } = await setUp({ implicit })
-    await producer.probe(commands)
+    await producer.barrierWrite(commands, member)
     expect(brokers.of('TxnOffsetCommit')[0]!.request.offsets).toEqual([{ ...commands, offset: 0, metadata: '' }])
     expect(brokers.of('EndTxn')[0]!.request.committed).toBe(false)
     expect(brokers.names).not.toContain('Produce')
@@ -447,7 +441,9 @@ describe('a producer', () => {
 
   it('says what to do where nobody asks for the generation', async () => {
     const { brokers, producer } = await setUp()
-    await expect(producer.proveFencing(commands)).rejects.toThrow(/group group .*Set kafka\.client=kafkajs/)
+    await expect(producer.proveFencing(commands)).rejects.toThrow(
+      /group group .*\(KIP-447\).* use Apache Kafka 2\.8 or newer/,
+    )
     expect(brokers.of('EndTxn').map(({ request }) => request.committed)).toEqual([false])
   })
 
@@ -464,12 +460,12 @@ describe('a producer', () => {
     await expect(producer.proveFencing(commands)).rejects.toMatchObject({ type: 'GROUP_AUTHORIZATION_FAILED' })
   })
 
-  it('buries another one, as soon as the coordinator has ended its transaction', async () => {
+  it('aborts the transaction of another one, as soon as the coordinator has ended it', async () => {
     const { brokers, clock, producer } = await setUp()
     brokers.next('InitProducerId', refusal('CONCURRENT_TRANSACTIONS'), refusal('NOT_COORDINATOR'))
-    const buried = producer.bury('group-slot-7')
+    const aborted = producer.abortTransactionOf('group-slot-7')
     await clock.pass(20)
-    await buried
+    await aborted
     expect(brokers.of('InitProducerId').slice(1)).toMatchObject(
       Array(3).fill({ target: { transaction: 'group-slot-7' }, request: { transactionalId: 'group-slot-7' } }),
     )
