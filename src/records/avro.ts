@@ -1,6 +1,6 @@
 import avro, { type Schema, type Type } from 'avsc'
-import { BoundedArray, BoundedMap } from './bounds.ts'
 import { isOptionalPrimitive, OptionalPrimitive } from './optional.ts'
+import { isObject, mapParts } from './schema-parts.ts'
 import type { Codec, Tap } from './tap.ts'
 
 const largestLong = 2n ** 63n - 1n
@@ -44,6 +44,17 @@ const bigintLong: Type = Object.create(anyLong, {
   },
 })
 
+/** A long as a number, the nearest one where none is exact: avsc's own refuses the whole record. */
+const numberLong: Type = Object.create(avro.Type.forSchema('long'), {
+  _read: {
+    value(tap: Tap): number {
+      const isNegative = (tap.buf[tap.pos]! & 1) === 1
+      const value = tap.readLong()
+      return isNegative && value > 0 ? -value : value // avsc loses the sign of the smallest
+    },
+  },
+})
+
 /** An id as it stands in a record's bytes. */
 export const idBytes = (id: bigint): Buffer => bigintLong.toBuffer(id)
 
@@ -56,26 +67,41 @@ interface RecordSchema {
 const compiled = new WeakMap<object, Type>()
 
 /**
- * The type of a record on the bus: its `id` is a bigint, any other long a number; arrays and maps are bounded;
- * a union of several records is an object with one key, the record's full name.
+ * The type of a record on the bus: its `id` is a bigint, any other long a number; a union of several records is an
+ * object with one key, the record's full name.
  * @throws Error when the schema is not Avro.
  */
 export function avroTypeOf(schema: object): Type {
-  const type = compiled.get(schema) ?? compile(schema)
+  const type = compiled.get(schema) ?? compile(withBigintId(schema))
   compiled.set(schema, type)
   return type
 }
 
-function compile(schema: object): Type {
-  return avro.Type.forSchema(withBigintId(schema) as Schema, {
+/**
+ * A type that reads what a writer calls nullable, and one of several records, where the schema knows only one of them: a
+ * union of that and null, and of a record without fields for each of the `strangers`, the full names of others.
+ */
+export function lenientTypeOf(schema: object, strangers: readonly string[]): Type {
+  const registry: Record<string, Type> = {}
+  for (const name of strangers) avro.Type.forSchema({ type: 'record', name, fields: [] }, { registry })
+  const lenient = (part: unknown): unknown => {
+    const branches = Array.isArray(part) ? part : [part]
+    const choice = branches.map(branch => (isObject(branch) ? mapParts(branch, lenient) : branch))
+    const isTagged = branches.filter(branch => isObject(branch) && 'fields' in branch).length > 1
+    return [...choice, ...(isTagged ? strangers : []), ...(branches.includes('null') ? [] : ['null'])]
+  }
+  return compile([mapParts(withBigintId(schema), lenient), ...strangers, 'null'], registry)
+}
+
+function compile(schema: object, registry: Record<string, Type> = {}): Type {
+  return avro.Type.forSchema(schema as Schema, {
+    registry,
     omitRecordMethods: true,
     typeHook(part, options) {
       if (Array.isArray(part)) return isOptionalPrimitive(part) ? new OptionalPrimitive(part, options) : undefined
       const { type, bigint } = part as { type?: string; bigint?: true }
       if (bigint) return bigintLong
-      if (type === 'array') return new BoundedArray(part, options)
-      if (type === 'map') return new BoundedMap(part, options)
-      return undefined
+      return type === 'long' || (part as unknown) === 'long' ? numberLong : undefined
     },
   })
 }
@@ -95,11 +121,14 @@ export function isId(field: { name: string; type: unknown }): boolean {
  * Refuses a writer whose instants have another unit: avsc would read microseconds as milliseconds.
  * @throws Error naming the field.
  */
-export function refuseOtherUnits(reader: RecordSchema, writer: RecordSchema): void {
+export function refuseOtherUnits(reader: RecordSchema, writer: object): void {
+  const records = (Array.isArray(writer) ? writer : [writer]) as RecordSchema[]
   for (const field of reader.fields ?? []) {
     const read = logicalTypeOf(field.type)
-    const written = logicalTypeOf(writer.fields?.find(({ name }) => name === field.name)?.type)
-    if (read && written && read !== written) throw new Error(`${field.name} is written as ${written}, not ${read}`)
+    for (const { fields } of records) {
+      const written = logicalTypeOf(fields?.find(({ name }) => name === field.name)?.type)
+      if (read && written && read !== written) throw new Error(`${field.name} is written as ${written}, not ${read}`)
+    }
   }
 }
 

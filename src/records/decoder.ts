@@ -1,20 +1,23 @@
-import type { Resolver, Type } from 'avsc'
+import type { Type } from 'avsc'
 import { type Clock, sleep, systemClock } from '../clock.ts'
-import { avroTypeOf, refuseOtherUnits } from './avro.ts'
-import { refuseWeightlessItems } from './bounds.ts'
+import { avroTypeOf } from './avro.ts'
+import { type Reading, readingOf, readRecord } from './reading.ts'
 import { SchemaNotFound, type SchemaRegistry, SchemaUnreadable } from './registry.ts'
+import { Truncated } from './walk.ts'
 
 /** How long, and after which pauses, a schema that the registry does not have is asked for again: a replica may lag. */
 const patienceMs = 10_000
 const firstPauseMs = 250
-/** How long a "there is no such schema" of the registry is believed after that. */
-const notFoundMs = 60_000
+/** How long a refusal is believed: a registry may have been wrong once. */
+const refusedMs = 60_000
 /** Foreign bytes can name any number of schemas: at most so many are asked for again at the same time. */
 const mostAwaited = 64
 /** No schema is asked for again while so many of them are believed to be missing. */
 const mostMissed = 4
 /** Foreign bytes can name any number of schemas; more refusals than this are not worth remembering. */
 const mostRefused = 10_000
+/** avsc's own messages may hold a whole type. */
+const longestReason = 300
 /** Confluent wire format: a zero byte, the schema's id in 4 bytes, the body. */
 const headerBytes = 5
 
@@ -36,7 +39,8 @@ export interface DecodeError {
 }
 
 export type Decoded<T> =
-  | { ok: true; value: T }
+  /** `flaw` names what a record must not have and what does not keep it from being read: a text that is not UTF-8. */
+  | { ok: true; value: T; flaw?: string }
   /** The schema with this id is not known yet: await prepare(id), then decode again. */
   | { ok: false; pending: number }
   | { ok: false; error: DecodeError }
@@ -65,8 +69,7 @@ export function createDecoder<T>(
   { clock = systemClock, patient = false }: DecoderOptions = {},
 ): Decoder<T> {
   const reader = avroTypeOf(readerSchema)
-  /** How each writer's records are read; null: as the reader's own. */
-  const resolvers = new Map<number, Resolver | null>()
+  const readings = new Map<number, Reading>()
   const refused = new Map<number, { error: DecodeError; until: number }>()
   const asked = new Map<number, Promise<void>>()
   const awaited = new Set<number>()
@@ -82,8 +85,8 @@ export function createDecoder<T>(
       )
     }
     const schemaId = value.readUInt32BE(1)
-    const resolver = resolvers.get(schemaId)
-    return resolver === undefined ? withoutSchema(schemaId) : decodeBody(reader, resolver, value, schemaId)
+    const reading = readings.get(schemaId)
+    return reading === undefined ? withoutSchema(schemaId) : decodeBody(reader, reading, value, schemaId)
   }
 
   function withoutSchema(schemaId: number): Decoded<T> {
@@ -93,7 +96,7 @@ export function createDecoder<T>(
   }
 
   function prepare(schemaId: number): Promise<void> {
-    if (resolvers.has(schemaId)) return Promise.resolve()
+    if (readings.has(schemaId)) return Promise.resolve()
     const asking = asked.get(schemaId) ?? learn(schemaId).finally(() => asked.delete(schemaId))
     asked.set(schemaId, asking)
     return asking
@@ -101,11 +104,11 @@ export function createDecoder<T>(
 
   async function learn(schemaId: number): Promise<void> {
     try {
-      resolvers.set(schemaId, resolverFor(await schemaOf(schemaId), schemaId))
+      readings.set(schemaId, readingOf(readerSchema, await schemaOf(schemaId), schemaId))
       refused.delete(schemaId)
     } catch (error) {
-      if (error instanceof SchemaNotFound) refuse(schemaId, 'SCHEMA_NOT_FOUND', error.message, notFoundMs)
-      else if (error instanceof SchemaUnreadable) refuse(schemaId, 'SCHEMA_INCOMPATIBLE', error.message, Infinity)
+      if (error instanceof SchemaNotFound) refuse(schemaId, 'SCHEMA_NOT_FOUND', error.message)
+      else if (error instanceof SchemaUnreadable) refuse(schemaId, 'SCHEMA_INCOMPATIBLE', error.message)
       else throw error
     } finally {
       awaited.delete(schemaId)
@@ -122,7 +125,7 @@ export function createDecoder<T>(
         if (!(error instanceof SchemaNotFound) || !isAwaited(schemaId)) throw error
         const left = until - clock.monotonic()
         if (left <= 0) {
-          missed.push(clock.monotonic() + notFoundMs)
+          missed.push(clock.monotonic() + refusedMs)
           throw error
         }
         await sleep(clock, Math.min(pause, left))
@@ -138,36 +141,31 @@ export function createDecoder<T>(
     return true
   }
 
-  function resolverFor(writerSchema: object, schemaId: number): Resolver | null {
-    try {
-      const writer = avroTypeOf(writerSchema)
-      refuseWeightlessItems(writer)
-      refuseOtherUnits(readerSchema, writerSchema)
-      return reader.equals(writer) ? null : reader.createResolver(writer, { ignoreNamespaces: true })
-    } catch (error) {
-      const { message } = error as Error
-      throw new SchemaUnreadable(
-        `Schema ${schemaId} cannot be read as ${reader.name}: ${message}. Write with the published schema, or upgrade busgate first.`,
-      )
-    }
-  }
-
-  function refuse(schemaId: number, code: DecodeCode, message: string, forMs: number): void {
+  function refuse(schemaId: number, code: DecodeCode, message: string): void {
     if (refused.size >= mostRefused) refused.clear()
-    refused.set(schemaId, { error: { code, message }, until: clock.monotonic() + forMs })
+    refused.set(schemaId, { error: { code, message }, until: clock.monotonic() + refusedMs })
   }
 
   return { decode, prepare }
 }
 
-function decodeBody<T>(reader: Type, resolver: Resolver | null, value: Buffer, schemaId: number): Decoded<T> {
+function decodeBody<T>(reader: Type, reading: Reading, bytes: Buffer, schemaId: number): Decoded<T> {
   try {
-    const { value: record, offset } = reader.decode(value, headerBytes, resolver ?? undefined)
-    if (offset === value.length) return { ok: true, value: record }
-    if (offset === -1) return failed('TRUNCATED', `The record ends before its schema ${schemaId} does.`)
-    return failed('TRAILING_BYTES', `${value.length - offset} bytes follow the record of schema ${schemaId}.`)
+    const { value, flaw, end } = readRecord(reader, reading, bytes, headerBytes)
+    if (end < bytes.length) {
+      return failed('TRAILING_BYTES', `${bytes.length - end} bytes follow the record of schema ${schemaId}.`)
+    }
+    return flaw === null ? { ok: true, value: value as T } : { ok: true, value: value as T, flaw }
   } catch (error) {
-    return failed('DECODE', `The bytes do not follow schema ${schemaId}: ${(error as Error).message}.`)
+    const { message } = error as Error
+    if (error instanceof Truncated) return failed('TRUNCATED', `The record ends before its schema ${schemaId} does.`)
+    if (error instanceof SchemaUnreadable) {
+      return failed(
+        'SCHEMA_INCOMPATIBLE',
+        `The record of schema ${schemaId} cannot be read as ${reader.name}: ${message}. Upgrade busgate first.`,
+      )
+    }
+    return failed('DECODE', `The bytes do not follow schema ${schemaId}: ${message.slice(0, longestReason)}.`)
   }
 }
 

@@ -1,4 +1,5 @@
 import { SchemaUnreadable } from './errors.ts'
+import { fullName, isObject, mapParts, namesOf, oneLevelDeeper } from './schema-parts.ts'
 
 /** A schema as a registry keeps it: its own text, and where the types are that it only names. */
 export interface StoredSchema {
@@ -8,66 +9,77 @@ export interface StoredSchema {
   references?: Reference[]
 }
 
-/** `name` is the full name of the type. */
+/** `name` is for people: it may be that of a type or of a file. */
 export interface Reference {
   name: string
   subject: string
   version: number
 }
 
+const mostReferences = 100
+/** Bytes of all texts together. */
+const longestSchema = 1 << 20
+
 /**
  * The schema with every referenced type written out where it is first named.
- * @throws SchemaUnreadable when it is not Avro.
+ * @throws SchemaUnreadable when it is not Avro, or larger than busgate reads.
  */
 export async function selfContained(
   stored: StoredSchema,
   read: (reference: Reference) => Promise<StoredSchema>,
 ): Promise<object> {
-  const parts = new Map<string, unknown>()
-  const collect = async (references: Reference[] = []): Promise<void> => {
-    for (const reference of references) {
-      if (parts.has(reference.name)) continue
-      const part = await read(reference)
-      parts.set(reference.name, parse(part))
-      await collect(part.references)
+  const definitions: Definitions = new Map()
+  const seen = new Set<string>()
+  let bytes = 0
+  const parse = ({ schema, schemaType = 'AVRO' }: StoredSchema): unknown => {
+    if (schemaType !== 'AVRO') throw new SchemaUnreadable(`it is ${schemaType}, not Avro`)
+    bytes += schema.length
+    if (bytes > longestSchema) throw new SchemaUnreadable(`it is longer than ${longestSchema} bytes`)
+    try {
+      return JSON.parse(schema)
+    } catch {
+      throw new SchemaUnreadable('its text is not JSON')
     }
   }
   const root = parse(stored)
-  await collect(stored.references)
-  return (parts.size === 0 ? root : inline(root, '', parts)) as object
-}
-
-function parse({ schema, schemaType = 'AVRO' }: StoredSchema): unknown {
-  if (schemaType !== 'AVRO') throw new SchemaUnreadable(`it is ${schemaType}, not Avro.`)
-  try {
-    return JSON.parse(schema)
-  } catch {
-    throw new SchemaUnreadable('its text is not JSON.')
+  const open = [...(stored.references ?? [])]
+  for (let reference = open.pop(); reference; reference = open.pop()) {
+    const place = JSON.stringify([reference.subject, reference.version])
+    if (seen.has(place)) continue
+    if (seen.add(place).size > mostReferences) {
+      throw new SchemaUnreadable(`it has more than ${mostReferences} references`)
+    }
+    const part = await read(reference)
+    define(parse(part), '', definitions)
+    open.push(...(part.references ?? []))
   }
+  return (seen.size === 0 ? root : writeOut(root, '', definitions)) as object
 }
 
-function inline(schema: unknown, namespace: string, parts: Map<string, unknown>): unknown {
+/** Types of the references by their full names, each with the namespace around it; null: it is written out already. */
+type Definitions = Map<string, { schema: unknown; namespace: string } | null>
+
+function define(schema: unknown, outer: string, definitions: Definitions, level = 0): void {
+  if (!isObject(schema)) return
+  const { namespace, name } = namesOf(schema, outer)
+  if (name !== null && !definitions.has(name)) definitions.set(name, { schema, namespace: outer })
+  const inner = oneLevelDeeper(level)
+  mapParts(schema, part => define(part, namespace, definitions, inner))
+}
+
+function writeOut(schema: unknown, outer: string, definitions: Definitions, level = 0): unknown {
   if (typeof schema === 'string') {
-    const name = schema.includes('.') || namespace === '' ? schema : `${namespace}.${schema}`
-    const part = parts.get(name)
-    if (part === undefined) return schema
-    parts.delete(name)
-    return inline(part, '', parts)
+    const name = [fullName(schema, outer), schema].find(one => definitions.has(one))
+    const definition = name === undefined ? null : definitions.get(name)
+    return definition ? writeOut(definition.schema, definition.namespace, definitions, level) : (name ?? schema)
   }
-  if (Array.isArray(schema)) return schema.map(branch => inline(branch, namespace, parts))
-  return inlineObject(schema as Record<string, unknown>, namespace, parts)
-}
-
-function inlineObject(schema: Record<string, unknown>, outer: string, parts: Map<string, unknown>): object {
-  const name = String(schema.name ?? '')
-  const namespace = String(schema.namespace ?? (name.includes('.') ? name.slice(0, name.lastIndexOf('.')) : outer))
-  const entries = Object.entries(schema).map(([key, value]) => {
-    if (key === 'type' || key === 'items' || key === 'values') return [key, inline(value, namespace, parts)]
-    if (key !== 'fields') return [key, value]
-    return [
-      key,
-      (value as { type: unknown }[]).map(field => ({ ...field, type: inline(field.type, namespace, parts) })),
-    ]
-  })
-  return { ...Object.fromEntries(entries), ...(name === '' ? {} : { namespace }) }
+  if (!isObject(schema)) return schema
+  const { namespace, name } = namesOf(schema, outer)
+  if (name !== null) {
+    if (definitions.get(name) === null) return name
+    definitions.set(name, null)
+  }
+  const inner = oneLevelDeeper(level)
+  const written = mapParts(schema, part => writeOut(part, namespace, definitions, inner))
+  return name === null ? written : { ...(written as object), namespace }
 }

@@ -1,9 +1,8 @@
-import { Agent, type AgentOptions } from 'node:https'
-import type { Socket } from 'node:net'
-import { SchemaRegistry as RegistryClient } from '@kafkajs/confluent-schema-registry'
+import pLimit from 'p-limit'
 import { RegistryUnavailable, SchemaNotFound, SchemaRefused, SchemaUnreadable } from './errors.ts'
 import { type StoredSchema, selfContained } from './references.ts'
-import { loginHeaders, loginSettings, type RegistryLogin } from './registry-login.ts'
+import { type RegistryAnswer, type RegistryRequest, registryHttp } from './registry-http.ts'
+import { loginSettings, type RegistryLogin } from './registry-login.ts'
 
 export { RegistryUnavailable, SchemaNotFound, SchemaRefused, SchemaUnreadable } from './errors.ts'
 
@@ -29,6 +28,9 @@ export interface ConfluentRegistryOptions extends RegistryLogin {
   timeoutMs?: number
 }
 
+/** Foreign bytes can name any number of schemas: at most this many are asked for at once. */
+const mostRequests = 16
+
 /**
  * A schema registry that speaks Confluent's interface.
  * @throws Error when the address is none, or holds credentials.
@@ -39,60 +41,80 @@ export function confluentRegistry({ url, timeoutMs = 5000, ...login }: Confluent
     throw new Error('registry.url holds credentials: move them to registry.username and registry.password')
   }
   const registry = `The schema registry at ${address.host}`
-  const client = new RegistryClient({
-    host: url.replace(/\/+$/, ''),
-    clientId: ourClientId,
-    retry: { retries: 0 },
-    ...(login.tls && address.protocol === 'https:' && { agent: agentOf(login.tls) }),
-  })
-  // The client's upper layer insists on managing the subject's compatibility, and answers compiled types instead of schemas.
-  // biome-ignore lint/complexity/useLiteralKeys: the lower layer is private, by TypeScript only.
-  const api = client['api']
+  const http = registryHttp({ url, connections: mostRequests, ...login })
+  const slots = pLimit(mostRequests)
+  /** How often the registry could not be asked, and what was wrong the last time. */
+  const outages: { count: number; last: RegistryUnavailable | null } = { count: 0, last: null }
 
-  async function ask<T>(request: (common: Common) => Promise<{ data(): T }>): Promise<T> {
-    // The signal ends the request; the race ends a wait for an answer that was cut off, which the client misses.
-    const signal = AbortSignal.timeout(timeoutMs)
-    const response = await Promise.race([request({ signal, headers: loginHeaders(login) }), aborted(signal)])
-    return response.data()
+  async function ask<T>(path: string, asked: RegistryRequest): Promise<T> {
+    let answer: RegistryAnswer<T>
+    try {
+      answer = await http<T>(path, asked)
+    } catch (error) {
+      if (error instanceof SchemaUnreadable) throw error
+      throw unavailable(complaint(error as Error, timeoutMs))
+    }
+    const { status, body } = answer
+    if (status === 200 && body !== null) return body
+    throw new Refusal(status, body)
   }
 
-  async function stored(request: (common: Common) => Promise<{ data(): StoredSchema }>): Promise<StoredSchema> {
-    const answer = await ask(request)
-    if (typeof answer?.schema !== 'string') throw new Error('the answer holds no schema')
+  async function stored(path: string, signal: AbortSignal): Promise<StoredSchema> {
+    const answer = await ask<StoredSchema>(path, { signal })
+    if (typeof answer.schema !== 'string') throw unavailable('could not be asked: the answer holds no schema.')
     return answer
   }
 
-  function unavailable(error: unknown): RegistryUnavailable {
-    return new RegistryUnavailable(`${registry} ${complaint(error as RegistryError, timeoutMs, login)}`)
-  }
+  const unavailable = (why: string) => new RegistryUnavailable(`${registry} ${why}`)
+  const unexpected = ({ status, text }: Refusal) => unavailable(complaintOf(status, text, login))
 
-  async function schemaOf(id: number): Promise<object> {
+  async function read(id: number): Promise<object> {
+    const signal = AbortSignal.timeout(timeoutMs)
     try {
-      return await selfContained(await stored(common => api.Schema.find({ id, ...common })), ({ subject, version }) =>
-        stored(common => api.Subject.version({ subject, version, ...common })),
+      return await selfContained(await stored(`/schemas/ids/${id}`, signal), ({ subject, version }) =>
+        stored(`/subjects/${encodeURIComponent(subject)}/versions/${encodeURIComponent(version)}`, signal),
       )
     } catch (error) {
-      if (error instanceof SchemaUnreadable) throw new SchemaUnreadable(`Schema ${id} cannot be read: ${error.message}`)
-      if (!saysNotFound(error)) throw unavailable(error)
+      if (error instanceof SchemaUnreadable)
+        throw new SchemaUnreadable(`Schema ${id} cannot be read: ${error.message}.`)
+      if (!(error instanceof Refusal)) throw error
+      if (!error.saysNotFound) throw unexpected(error)
       throw new SchemaNotFound(
         `${registry} has no schema ${id}: is it the one that the record was written with, and registry.url complete?`,
       )
     }
   }
 
+  /** What waits for its turn when the registry turns out to be away fails with what was asked before it. */
+  function schemaOf(id: number): Promise<object> {
+    const { count } = outages
+    return slots(async () => {
+      if (outages.count !== count && outages.last) throw outages.last
+      try {
+        return await read(id)
+      } catch (error) {
+        if (error instanceof RegistryUnavailable) Object.assign(outages, { count: outages.count + 1, last: error })
+        throw error
+      }
+    })
+  }
+
   async function idOf(subject: string, schema: object): Promise<number> {
-    const body = { schema: JSON.stringify(schema) }
+    const json = { schema: JSON.stringify(schema) }
     for (let asked = 1; ; asked++) {
       try {
-        const { id } = await ask<{ id?: number }>(common => api.Subject.register({ subject, body, ...common }))
-        if (id === undefined) throw new Error('the answer holds no id')
+        const path = `/subjects/${encodeURIComponent(subject)}/versions`
+        const signal = AbortSignal.timeout(timeoutMs)
+        const { id } = await ask<{ id?: number }>(path, { method: 'POST', json, signal })
+        if (id === undefined) throw unavailable('could not be asked: the answer holds no id.')
         return id
       } catch (error) {
-        const { status } = error as RegistryError
-        if (status !== 409 && status !== 422) throw unavailable(error)
+        if (!(error instanceof Refusal)) throw error
+        const { status, text } = error
+        if (status !== 409 && status !== 422) throw unexpected(error)
         if (asked === 1) continue // Apicurio refuses the second of two who register a new subject at the same time
         throw new SchemaRefused(
-          `${registry} refuses the schema of subject ${subject} (${status}): ${textOf(error)}. It holds the schema of ` +
+          `${registry} refuses the schema of subject ${subject} (${status}): ${text}. It holds the schema of ` +
             'something else there, or of a newer busgate: set another topic, or use at least that version.',
         )
       }
@@ -118,48 +140,39 @@ export function embeddedRegistry(): SchemaRegistry {
   }
 }
 
-/** Begins every message of the client's errors. */
-const ourClientId = 'busgate'
-/** How the client words an answer whose body has no message; a lost connection is one, with status 400. */
-const noMessagePattern = /^Error, status \d+: /
+/** An answer other than the one that was asked for. */
+class Refusal extends Error {
+  readonly status: number
+  readonly text: string
+  readonly #code: unknown
 
-/** Opens each connection with what is told then, and without what an earlier one left behind. */
-function agentOf(tls: NonNullable<RegistryLogin['tls']>): Agent {
-  const agent = new Agent({ maxCachedSessions: 0 })
-  const open = agent.createConnection.bind(agent)
-  agent.createConnection = (options: AgentOptions, done) => open({ ...options, ...tls() }, done) as Socket
-  return agent
-}
-
-/** Options that each request has. */
-interface Common {
-  signal: AbortSignal
-  headers: Record<string, string>
-}
-
-interface RegistryError extends Error {
-  status?: number
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
-}
-
-function textOf(error: unknown): string {
-  const text = (error as Error).message
-  return text.startsWith(`${ourClientId} - `) ? text.slice(ourClientId.length + 3) : text
-}
-
-/** A 404 with a message. One without is not the registry's: a wrong path, or something in front of it. */
-function saysNotFound(error: unknown): boolean {
-  return (error as RegistryError).status === 404 && !noMessagePattern.test(textOf(error))
-}
-
-function complaint(error: RegistryError, timeoutMs: number, login: RegistryLogin): string {
-  if (error.name === 'TimeoutError') return `did not answer within ${timeoutMs} ms.`
-  if (error.status === 401 || error.status === 403) {
-    return `refuses the credentials (${error.status}): check ${loginSettings(login)}.`
+  constructor(status: number, body: RegistryAnswer<unknown>['body']) {
+    super(`status ${status}`)
+    this.status = status
+    this.text = typeof body?.message === 'string' ? body.message : `status ${status}`
+    this.#code = body?.error_code
   }
-  if (error.status === 404) return 'answers 404 where a registry answers: check registry.url, its path included.'
-  return `could not be asked: ${textOf(error).replace(noMessagePattern, '')}.`
+
+  /**
+   * Whether the registry itself says so, as Confluent, Apicurio, Karapace and Redpanda do. Another 404 is of a wrong path,
+   * or of something in front of the registry.
+   */
+  get saysNotFound(): boolean {
+    return this.status === 404 && notFoundCodes.includes(this.#code)
+  }
+}
+
+/** No such subject, version or schema. */
+const notFoundCodes: unknown[] = [40401, 40402, 40403]
+
+function complaint(error: Error, timeoutMs: number): string {
+  return error.name === 'TimeoutError'
+    ? `did not answer within ${timeoutMs} ms.`
+    : `could not be asked: ${error.message}.`
+}
+
+function complaintOf(status: number, text: string, login: RegistryLogin): string {
+  if (status === 401 || status === 403) return `refuses the credentials (${status}): check ${loginSettings(login)}.`
+  if (status === 404) return 'answers 404 where a registry answers: check registry.url, its path included.'
+  return status === 200 ? 'could not be asked: the answer holds no schema.' : `could not be asked: ${text}.`
 }

@@ -6,14 +6,10 @@ export interface Tap {
   pos: number
   readLong(): number
   writeLong(value: number): void
-  skipLong(): void
-  readString(): string
-  skipString(): void
 }
 
 /** The types of avsc. */
 export interface Codec {
   _read(tap: Tap): unknown
   _write(tap: Tap, value: unknown): void
-  _skip(tap: Tap): void
 }
