@@ -36,9 +36,10 @@ export interface Worker {
   ports: { callbacks: number | null; telemetry: number }
   /**
    * Tells whether this process does its work now; the reasons say why not. `started` is true once every role has reached
-   * the bus and the registry, and stays true. What operators have paused is no reason against being ready.
+   * the bus and the registry, and stays true. What operators have paused, and what the notes tell, is no reason against
+   * being ready.
    */
-  ready(): { ready: boolean; started: boolean; reasons: string[]; paused: string[] }
+  ready(): { ready: boolean; started: boolean; reasons: string[]; paused: string[]; notes?: string[] }
   /** Rejects when the worker cannot go on by itself and has to be restarted; never resolves. */
   failed: Promise<never>
   /** Stops intake, finishes what is in flight, commits, closes. */
@@ -107,7 +108,9 @@ class WorkerProcess implements Worker {
       ...this.#names.flatMap(role => this.#reasonsOf(role) ?? []),
     ]
     const paused = [...(this.#roles.sending?.pauses.inForce ?? [])].map(pauseText)
-    return { ready: reasons.length === 0, started: !this.#starting, reasons, paused }
+    const notes = this.#roles.sending?.notes() ?? []
+    const started = !this.#starting
+    return { ready: reasons.length === 0, started, reasons, paused, ...(notes.length > 0 && { notes }) }
   }
 
   readonly stop: Worker['stop'] = () => {
@@ -229,12 +232,13 @@ class WorkerProcess implements Worker {
       signal?.throwIfAborted()
       try {
         const started = await start()
-        if (this.#waitsFor !== null) this.telemetry.emit('registry.available', { schemaId: null })
+        if (this.#waitsFor !== null) this.telemetry.emit('registry.available', {})
         this.#waitsFor = null
         return started
       } catch (error) {
         signal?.throwIfAborted()
-        if (error instanceof RegistryUnavailable) this.telemetry.emit('registry.unavailable', { schemaId: null, error })
+        if (error instanceof RegistryUnavailable)
+          this.telemetry.emit('registry.unavailable', { schemaId: null, count: 0, error })
         else if (error instanceof BusUnavailable) this.telemetry.emit('bus.unavailable', { error })
         else throw error
         this.#waitsFor = error.message

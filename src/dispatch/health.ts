@@ -4,30 +4,12 @@ import { notOpen } from '../bus/not-open.ts'
 import type { Membership } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import type { Pauses } from '../pauses/pauses.ts'
-import type { Telemetry } from '../telemetry/events.ts'
 import type { GaugeSource } from '../telemetry/gauges.ts'
 import { pauseKinds } from '../telemetry/labels.ts'
 import type { Resolver } from './doubts/resolver.ts'
 import type { Dispatcher } from './sending/dispatcher.ts'
 
 const breakerStates: Record<AccountGate['state'], number> = { closed: 0, probing: 1, paused: 2 }
-
-/** Who waits for the registry asks it again more often than this, even if it does not answer in time. */
-const askedAgainMs = 60_000
-
-/**
- * Tells what is wrong with the registry now, by its own events. A session that ends while it waits asks no more and
- * says nothing.
- */
-export function watchRegistry(telemetry: Telemetry, clock: Clock): () => string | null {
-  const askedAt = new Map<number | null, number>()
-  telemetry.on('registry.unavailable', ({ schemaId }) => askedAt.set(schemaId, clock.monotonic()))
-  telemetry.on('registry.available', ({ schemaId }) => askedAt.delete(schemaId))
-  return () => {
-    const waiting = [...askedAt].filter(([, at]) => clock.monotonic() - at < askedAgainMs).map(([schemaId]) => schemaId)
-    return waiting.length > 0 ? `the registry cannot be asked for schema ${waiting.join(', ')}` : null
-  }
-}
 
 /** Tells what keeps commands from being sent now. */
 export function reasonsOf(

@@ -23,8 +23,9 @@ import type { TraceContext } from '../telemetry/trace.ts'
 import { commandSessions } from './command-sessions.ts'
 import { Evidence } from './doubts/evidence.ts'
 import { Resolver } from './doubts/resolver.ts'
-import { readGauges, reasonsOf, watchRegistry } from './health.ts'
+import { readGauges, reasonsOf } from './health.ts'
 import { Answered } from './intake/answered.ts'
+import { RegistryOutage } from './intake/schema-wait.ts'
 import { Outbox } from './outcome/outbox.ts'
 import { Dispatcher } from './sending/dispatcher.ts'
 import { watchProgress } from './watchdog.ts'
@@ -48,6 +49,8 @@ export interface Sending {
   gauges: GaugeSource
   /** Tells what keeps commands from being sent now; empty: nothing. */
   reasons(): string[]
+  /** Tells what operators should know, and what does not keep commands from being sent. */
+  notes(): string[]
   /** The pauses that operators have asked for. */
   pauses: Pauses
   /** Finishes what is in flight within kafka.drainMs and leaves the group. */
@@ -90,8 +93,8 @@ class CommandSending implements Sending {
   readonly #poller: StatusPoller
   readonly #resolver: Resolver
   readonly #answered: Answered | null
+  readonly #intake: ReturnType<typeof intakeOf>
   #membership: Membership | null = null
-  #registryTrouble: () => string | null = () => null
   #stopWatching = () => {}
   #stopAsking = () => {}
 
@@ -111,6 +114,7 @@ class CommandSending implements Sending {
       inSlot: request => this.#dispatcher.inSlot(request),
     })
     this.#resolver = this.#resolverOf()
+    this.#intake = intakeOf(options)
     const owned = () => this.#membership?.share().owned || partitions
     this.#answered = delivery.checkResults
       ? new Answered({ ...this.#common, ...parts.decoders, bus, topics, owned })
@@ -126,17 +130,20 @@ class CommandSending implements Sending {
   }
 
   reasons(): string[] {
-    return reasonsOf(this.#joined, this.#common.accounts, [this.#registryTrouble(), this.#answered?.reason ?? null])
+    return reasonsOf(this.#joined, this.#common.accounts, [this.#intake.outage.reason, this.#answered?.reason ?? null])
+  }
+
+  notes(): string[] {
+    return this.#intake.decoder.refusals()
   }
 
   /** Becomes a member of the group, and begins to send. */
   async join(): Promise<void> {
-    const { telemetry, clock, settings } = this.#options
+    const { settings } = this.#options
     const { connection, accounts } = this.#common
     this.#membership = await join(this.#options, this.#listener())
     this.#shareChanged()
     this.#dispatcher.pump()
-    this.#registryTrouble = watchRegistry(telemetry, clock)
     this.#stopWatching = this.#watch()
     this.#stopAsking = askBalances(connection, accounts, settings.gateway.balanceIntervalMs, this.#options)
   }
@@ -177,7 +184,7 @@ class CommandSending implements Sending {
   #listener(): SessionListener {
     const { settings, telemetry, fatal } = this.#options
     const { writeResult, doubts, decoders } = this.#parts
-    const intake = { ...this.#common, ...intakeOf(this.#options), answered: this.#answered, writeResult }
+    const intake = { ...this.#common, ...this.#intake, answered: this.#answered, writeResult }
     return commandSessions({
       doubtsTopic: settings.topics.doubts,
       commandIntake: {
@@ -206,7 +213,10 @@ class CommandSending implements Sending {
       underWay: () => this.#dispatcher.underWay(),
       isBusAway,
       heldBack: () =>
-        isBusAway() || this.#registryTrouble() !== null || this.#answered?.reason != null || this.#dispatcher.heldBack,
+        isBusAway() ||
+        this.#intake.outage.reason !== null ||
+        this.#answered?.reason != null ||
+        this.#dispatcher.heldBack,
       doubtsTopic: settings.topics.doubts,
       timeoutMs: settings.gateway.timeoutMs,
       clock,
@@ -261,11 +271,13 @@ function decodersOf({ registry, clock }: SendingOptions) {
 }
 
 /** Tells how records of commands and doubts are read. */
-function intakeOf({ settings: { gateway, topics }, registry, clock, hookFor }: SendingOptions) {
+function intakeOf({ settings: { gateway, topics }, registry, clock, telemetry, hookFor }: SendingOptions) {
   const commandOptions = { ...gateway, hookFor }
   return {
     decoder: createDecoder<SendCommand>(schemas.command, registry, { clock, patient: true }),
-    readCommand: (value: SendCommand, trace: TraceContext | null) => readCommand(value, commandOptions, trace),
+    outage: new RegistryOutage({ clock, telemetry }),
+    readCommand: (value: SendCommand, trace: TraceContext | null, flaw?: string) =>
+      readCommand(value, commandOptions, trace, flaw),
     deadLetterTopic: topics.deadLetters,
   }
 }

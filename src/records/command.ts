@@ -97,12 +97,14 @@ const mostProblems = 3
 
 /**
  * Checks a command against the gateway's interface and writes its operation object.
+ * @param flaw what the decoder found wrong with the record
  * @throws Error when `message` is no record of SendCommand; what the decoder made always is.
  */
 export function readCommand(
   value: SendCommand,
   options: CommandOptions,
   trace: TraceContext | null = null,
+  flaw: string | null = null,
 ): CommandReading {
   const [name = ''] = Object.keys(value.message)
   const kind = kinds.get(name)
@@ -113,7 +115,7 @@ export function readCommand(
   const extra = readExtra(value.extra, kind, fields)
   const text = extra.error === null ? JSON.stringify(fields) : ''
   Object.assign(fields, extra.fields)
-  const error = extra.error ?? problemOf(kind, value.id, fields, options)
+  const error = flaw ?? extra.error ?? problemOf(kind, value.id, fields, options)
   const { type } = kind
   const { id, account, correlationId, tenant } = value
   const idText = id.toString()

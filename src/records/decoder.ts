@@ -54,6 +54,8 @@ export interface Decoder<T> {
    * @throws RegistryUnavailable when the registry could not be asked; try again.
    */
   prepare(schemaId: number): Promise<void>
+  /** What is wrong with the schemas that cannot be read, where there are any. */
+  refusals(): string[]
 }
 
 export interface DecoderOptions {
@@ -146,7 +148,16 @@ export function createDecoder<T>(
     refused.set(schemaId, { error: { code, message }, until: clock.monotonic() + refusedMs })
   }
 
-  return { decode, prepare }
+  function refusals(): string[] {
+    const now = clock.monotonic()
+    const unreadable = [...refused.values()].filter(
+      ({ error, until }) => error.code === 'SCHEMA_INCOMPATIBLE' && now < until,
+    )
+    if (unreadable.length <= 1) return unreadable.map(({ error }) => error.message)
+    return [`${unreadable.length} schemas cannot be read, one of them: ${unreadable[0]!.error.message}`]
+  }
+
+  return { decode, prepare, refusals }
 }
 
 function decodeBody<T>(reader: Type, reading: Reading, bytes: Buffer, schemaId: number): Decoded<T> {

@@ -117,12 +117,12 @@ export interface Events {
   /** A record took the place of a longer one, which its topic does not take. Each attempt to write it tells so. */
   'record.shortened': { topic: string }
   /**
-   * The registry could not be asked: records with that schema wait, their neighbours go on. At the start there is no
-   * schema.
+   * The registry cannot be asked: records of `count` schemas wait, one of them `schemaId`, their neighbours go on. At the
+   * start there is no schema. Told once a minute.
    */
-  'registry.unavailable': { schemaId: number | null; error: Error }
+  'registry.unavailable': { schemaId: number | null; count: number; error: Error }
   /** The registry answers again. */
-  'registry.available': { schemaId: number | null }
+  'registry.available': object
   /** The brokers cannot be reached at the start, which waits for them. */
   'bus.unavailable': { error: Error }
   /** The client of the brokers, or the membership in the group, has something to say. */

@@ -8,8 +8,11 @@ export interface TelemetryServerOptions {
   /** 0: any free one. */
   port: number
   metrics: Exposition
-  /** Whether this process does its work now, and whether it has started; the reasons say why not. */
-  ready: () => { ready: boolean; started: boolean; reasons: string[]; paused?: string[] }
+  /**
+   * Whether this process does its work now, and whether it has started; the reasons say why not. What operators have
+   * paused is no reason, nor is what the notes tell.
+   */
+  ready: () => { ready: boolean; started: boolean; reasons: string[]; paused?: string[]; notes?: string[] }
   /** Whether this process can go on at all; if not, it should be restarted. */
   healthy: () => { healthy: boolean; reasons: string[] }
 }

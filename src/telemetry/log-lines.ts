@@ -151,9 +151,9 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   },
   'registry.unavailable': {
     level: 'warn',
-    msg: ({ schemaId, error }) =>
-      `the schema registry does not answer${schemaId === null ? '' : ` for schema ${schemaId}`}: ${textOf(error)}`,
-    action: 'Bring the registry back; records with that schema go on by themselves.',
+    msg: ({ schemaId, count, error }) =>
+      `the schema registry does not answer${count === 0 ? '' : count === 1 ? ` for schema ${schemaId}` : ` for ${count} schemas, one of them ${schemaId}`}: ${textOf(error)}`,
+    action: 'Bring the registry back; records with these schemas go on by themselves.',
   },
   'registry.available': { level: 'info', msg: 'the schema registry answers again' },
   'bus.unavailable': {

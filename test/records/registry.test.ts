@@ -127,6 +127,54 @@ describe('a Confluent registry', () => {
   })
 })
 
+describe('a schema with references', () => {
+  const reference = (name: string, subject: string, version = 1) => ({ name, subject, version })
+  const put = (schema: unknown, references: object[] = []) =>
+    server.put(9, { schema: JSON.stringify(schema), references: references as never })
+  const record = (name: string, type: unknown) => ({ type: 'record', name, fields: [{ name: 'a', type }] })
+
+  test('is put together where a reference has the name of a file, and where it is a list of definitions', async () => {
+    put(record('com.shop.Order', ['null', 'Address', 'Country']), [reference('types.avsc', 'types')])
+    const list = [
+      record('com.shop.Address', 'com.shop.Country'),
+      { type: 'enum', name: 'com.shop.Country', symbols: ['UA'] },
+    ]
+    server.putVersion('types', 1, { schema: JSON.stringify(list) })
+    const decoder = createDecoder(await registry().schemaOf(9), registry())
+    expect(await decodeWith(decoder, recordOf(9, [2, 0]))).toMatchObject({
+      ok: true,
+      value: { a: { a: 'UA' } },
+    })
+  })
+
+  test('may be a union of them', async () => {
+    put(['com.shop.A', 'com.shop.B'], [reference('com.shop.A', 'a'), reference('com.shop.B', 'b')])
+    for (const name of ['A', 'B']) {
+      server.putVersion(name.toLowerCase(), 1, { schema: JSON.stringify(record(`com.shop.${name}`, 'int')) })
+    }
+    const decoder = createDecoder(record('com.shop.B', 'int'), registry())
+    expect(await decodeWith(decoder, recordOf(9, [2, 8]))).toEqual({ ok: true, value: { a: 4 } })
+  })
+
+  test('of which each has another one without end is refused', async () => {
+    put('R1', [reference('R1', 'r', 1)])
+    server.fail((request, response) => {
+      const version = Number(request.url?.match(/versions\/(\d+)$/)?.[1] ?? 0)
+      const references = [reference(`R${version + 1}`, 'r', version + 1)]
+      response.end(JSON.stringify({ schema: JSON.stringify(record(`R${version}`, `R${version + 1}`)), references }))
+    })
+    await expect(registry().schemaOf(9)).rejects.toThrow(/has more than 100 references/)
+    expect(server.requests).toHaveLength(101)
+  })
+
+  test('that are nested without end is refused', async () => {
+    const chain = (level: number): unknown => (level === 0 ? 'int' : { type: 'array', items: chain(level - 1) })
+    put('Deep', [reference('Deep', 'deep')])
+    server.putVersion('deep', 1, { schema: JSON.stringify(record('Deep', chain(1000))) })
+    await expect(registry().schemaOf(9)).rejects.toThrow(/nested deeper than 64 levels/)
+  })
+})
+
 describe('a registry in trouble', () => {
   const refused = (message: RegExp) => expect.objectContaining({ message: expect.stringMatching(message) })
 
@@ -166,12 +214,64 @@ describe('a registry in trouble', () => {
     ['500', 500, '{"error_code":50001,"message":"Error in the backend data store"}', /backend data store/],
     ['401', 401, '{"error_code":401,"message":"Unauthorized"}', /check registry\.username/],
     ['a page that is not found', 404, '<html>404</html>', /check registry\.url/],
+    ['404 as a gateway in front of it', 404, '{"message":"no Route matched"}', /check registry\.url/],
+    ['404 as another service', 404, '{"error_code":404,"message":"Not Found"}', /check registry\.url/],
     ['something else', 200, '<html>Welcome</html>', /no schema/],
   ])('one that answers %s is unavailable, not without the schema', async (_name, status, body, message) => {
     server.fail((_request, response) => response.writeHead(status).end(body))
     const asked = registry().schemaOf(1)
     await expect(asked).rejects.toThrow(RegistryUnavailable)
     await expect(asked).rejects.toEqual(refused(message))
+  })
+
+  test('one whose answer has no end is given up after 2 MB', async () => {
+    let sent = 0
+    server.fail((_request, response) => {
+      const more = () => {
+        for (let room = true; room && !response.destroyed; sent += 65_536)
+          room = response.write(Buffer.alloc(65_536, 32))
+      }
+      response.on('drain', more)
+      more()
+    })
+    await expect(registry().schemaOf(1)).rejects.toThrow(/the registry's answer is longer than 2097152 bytes/)
+    expect(sent).toBeLessThan(16 * 2 ** 20)
+  })
+
+  test('one that answers slowly has the time-out for a schema and its references together', async () => {
+    const references = [{ name: 'R', subject: 'r', version: 1 }]
+    server.fail((_request, response) => {
+      setTimeout(
+        () => response.end(JSON.stringify({ schema: '"R"', references: [{ ...references[0], version: requests() }] })),
+        20,
+      )
+    })
+    const requests = () => server.requests.length
+    await expect(registry(200).schemaOf(1)).rejects.toEqual(refused(/did not answer within 200 ms/))
+    expect(requests()).toBeLessThan(100)
+  })
+
+  test('is asked for at most 16 schemas at once, and for none that waited when it turns out to be away', async () => {
+    let open = 0
+    let most = 0
+    server.fail((_request, response) => {
+      most = Math.max(most, ++open)
+      setTimeout(() => {
+        open--
+        response.writeHead(404).end('{"error_code":40403,"message":"Schema not found"}')
+      }, 1)
+    })
+    const client = registry()
+    const ids = Array.from({ length: 1000 }, (_, id) => id + 1)
+    const missing = await Promise.allSettled(ids.map(id => client.schemaOf(id)))
+    expect(missing.every(({ status }) => status === 'rejected')).toBe(true)
+    expect([most, server.requests.length]).toEqual([16, 1000])
+
+    server.fail((_request, response) => response.writeHead(503).end())
+    await Promise.allSettled(ids.map(id => client.schemaOf(id)))
+    expect(server.requests.length).toBeLessThanOrEqual(1000 + 2 * 16)
+    server.fail()
+    await expect(client.schemaOf(1)).rejects.toThrow(SchemaNotFound)
   })
 
   test('one that refuses the schema says what can be done', async () => {

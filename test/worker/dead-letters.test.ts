@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { BusRecord } from '../../src/bus/port.ts'
 import { confluentRegistry } from '../../src/records/registry.ts'
-import { changedCommandSchema, encodeCommand, recordOf } from '../records/codec.ts'
+import { changedCommandSchema, encodeCommand, long, recordOf } from '../records/codec.ts'
 import { startRegistry } from '../records/registry-server.ts'
 import { until } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
@@ -172,5 +172,92 @@ describe('a record of a newer schema', () => {
     expect(world.results().map(({ id, outcome }) => `${id} ${outcome}`)).toEqual(['1 SENT', '2 SENT', '7 SENT'])
     expect(world.sandbox.stats()).toMatchObject({ executed: 3, billedTwice: 0 })
     await server.stop()
+  })
+})
+
+describe('foreign records that name many schemas', () => {
+  const count = 2000
+
+  test('do not stop their neighbours while the registry is away, and are told of in one line and one reason', async () => {
+    const server = await startRegistry()
+    const world = await startWorld({ registry: confluentRegistry({ url: server.url }) })
+    await world.send([buildCommand({ id: 1n })])
+    await until(() => expect([world.results(), world.statuses()]).toMatchObject([[{}], [{}]]))
+    const told = { unavailable: 0, available: 0 }
+    world.worker.telemetry.on('registry.unavailable', () => void told.unavailable++)
+    world.worker.telemetry.on('registry.available', () => void told.available++)
+    server.fail((_request, response) => response.writeHead(503).end())
+    server.requests.length = 0
+    await Promise.all(Array.from({ length: count }, (_, id) => world.produceRaw(recordOf(1000 + id, [2]))))
+    await world.send([buildCommand({ id: 2n })])
+    await world.finished(2)
+    const reasons = () => world.worker.ready().reasons
+    await until(() =>
+      expect(reasons()).toEqual([
+        expect.stringMatching(/^the registry cannot be asked for 2000 schemas, one of them \d+$/),
+      ]),
+    )
+    expect(told).toEqual({ unavailable: 1, available: 0 })
+
+    server.fail()
+    await until(() => expect(world.deadLetters()).toHaveLength(count), 60_000)
+    expect([told, reasons()]).toEqual([{ unavailable: 1, available: 1 }, []])
+    await server.stop()
+  })
+
+  test('and are missing there become dead letters that are told of together', async () => {
+    const server = await startRegistry()
+    const world = await startWorld({ registry: confluentRegistry({ url: server.url }) })
+    const told: number[] = []
+    world.worker.telemetry.on('deadLetter.published', letters => told.push(letters.count))
+    await Promise.all(Array.from({ length: count }, (_, id) => world.produceRaw(recordOf(1000 + id, [2]))))
+    await until(() => expect(world.deadLetters()).toHaveLength(count), 60_000)
+    await until(() => expect(told.reduce((sum, one) => sum + one, 0)).toBe(count))
+    expect(told.length).toBeLessThan(100)
+    await server.stop()
+  })
+})
+
+test('a schema that cannot be read is told of at /readyz, and is no reason against being ready', async () => {
+  const world = await startWorld()
+  const id = await world.registry.idOf('any', { type: 'record', name: 'Top', fields: [{ name: 'self', type: 'Top' }] })
+  await world.produceRaw(recordOf(id, [2]))
+  await until(() => expect(world.deadLetters()).toHaveLength(1))
+  const readyz = await fetch(`http://127.0.0.1:${world.worker.ports.telemetry}/readyz`)
+  expect([readyz.status, await readyz.json()]).toMatchObject([
+    200,
+    {
+      ready: true,
+      reasons: [],
+      notes: [expect.stringMatching(/^Schema \d+ cannot be read as .* more than 10000 values/)],
+    },
+  ])
+})
+
+describe('a command that can be read, and not be sent as it is,', () => {
+  test('is INVALID where a text is not UTF-8, and nothing is sent', async () => {
+    const world = await startWorld()
+    const bytes = world.encode(buildCommand({ id: 7n }))
+    bytes[bytes.indexOf('Your order')] = 0xcf
+    await world.produceRaw(bytes)
+    await world.finished(1)
+    expect(world.resultOf(7)).toMatchObject({ outcome: 'INVALID', error: 'sms_message is not UTF-8' })
+    expect(world.sandbox.stats()).toMatchObject({ executed: 0 })
+  })
+
+  test.each([
+    ['phone', 380501234567890123n, { outcome: 'INVALID', error: expect.stringMatching(/phone/) }],
+    ['deadline', 2n ** 63n - 1n, { outcome: 'SENT' }],
+    ['deadline', -(2n ** 63n), { outcome: 'EXPIRED' }],
+  ])('or is, where its %s is %s', async (field, value, result) => {
+    const world = await startWorld()
+    const usual = 1_912_345_678_901
+    const bytes = world.encode({ ...buildCommand({ id: 7n }), [field]: usual })
+    const [before, behind] = [bytes.indexOf(Buffer.from(long(usual))), long(usual).length]
+    await world.produceRaw(
+      Buffer.concat([bytes.subarray(0, before), Buffer.from(long(value)), bytes.subarray(before + behind)]),
+    )
+    await world.finished(1)
+    expect(world.resultOf(7)).toMatchObject(result)
   })
 })

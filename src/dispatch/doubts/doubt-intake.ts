@@ -16,7 +16,7 @@ import type { Answered } from '../intake/answered.ts'
 import type { Answers } from '../intake/answers.ts'
 import { decodeRecord } from '../intake/decode-record.ts'
 import { Graveyard } from '../intake/graveyard.ts'
-import { SchemaWait } from '../intake/schema-wait.ts'
+import { type RegistryOutage, SchemaWait } from '../intake/schema-wait.ts'
 import { Unchecked } from '../intake/unchecked.ts'
 import { nobodyCouldTell } from '../outcome/conclusion.ts'
 import type { Outbox } from '../outcome/outbox.ts'
@@ -27,7 +27,8 @@ import type { Resolver } from './resolver.ts'
 export interface DoubtIntakeOptions {
   doubtDecoder: Decoder<Doubt>
   decoder: Decoder<SendCommand>
-  readCommand: (value: SendCommand, trace: TraceContext | null) => CommandReading
+  outage: RegistryOutage
+  readCommand: (value: SendCommand, trace: TraceContext | null, flaw?: string) => CommandReading
   outbox: Outbox
   doubts: DoubtWriter
   writeResult: WriteResult
@@ -82,13 +83,13 @@ export class DoubtIntake {
       return
     }
     const command = this.#options.decoder.decode(doubt.value.value)
-    if (command.ok) this.#admit(arrival, doubt.value, command.value)
+    if (command.ok) this.#admit(arrival, doubt.value, command)
     else if ('pending' in command) this.#waitForCommand.add(command.pending, { ...arrival, doubt: doubt.value })
     else this.#omitCommand(arrival, doubt.value, command.error)
   }
 
-  #admit(arrival: Arrival, doubt: Doubt, value: SendCommand): void {
-    const reading = this.#options.readCommand(value, traceOf(originOf(doubt).record.headers))
+  #admit(arrival: Arrival, doubt: Doubt, { value, flaw }: { value: SendCommand; flaw?: string }): void {
+    const reading = this.#options.readCommand(value, traceOf(originOf(doubt).record.headers), flaw)
     if (!reading.ok) {
       this.#omitCommand(arrival, doubt, { code: 'INVALID', message: reading.error })
       return

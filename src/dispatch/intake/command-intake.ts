@@ -3,7 +3,7 @@ import { appendedBy } from '../../bus/record-time.ts'
 import { windowSize } from '../../bus/session/window.ts'
 import type { Clock } from '../../clock.ts'
 import { type Command, type CommandReading, type InvalidCommand, memoryOf } from '../../records/command.ts'
-import type { Decoder } from '../../records/decoder.ts'
+import type { Decoded, Decoder } from '../../records/decoder.ts'
 import type { SendCommand } from '../../records/generated.ts'
 import type { ResultDetails, WriteResult } from '../../records/result.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
@@ -17,12 +17,13 @@ import type { Subject } from './answers.ts'
 import { decodeRecord } from './decode-record.ts'
 import { Graveyard } from './graveyard.ts'
 import { RecentIds } from './recent-ids.ts'
-import { SchemaWait } from './schema-wait.ts'
+import { type RegistryOutage, SchemaWait } from './schema-wait.ts'
 import { Unchecked } from './unchecked.ts'
 
 export interface CommandIntakeOptions {
   decoder: Decoder<SendCommand>
-  readCommand: (value: SendCommand, trace: TraceContext | null) => CommandReading
+  outage: RegistryOutage
+  readCommand: (value: SendCommand, trace: TraceContext | null, flaw?: string) => CommandReading
   /** Why a valid command cannot be sent as this worker is set up, with what to do; null: it can. */
   objection: (command: Command) => string | null
   outbox: Outbox
@@ -50,6 +51,8 @@ interface Arrival {
   since: number
   postedSince: number
 }
+
+type Readable = Extract<Decoded<SendCommand>, { ok: true }>
 
 /** When a batch of records is looked at. */
 interface Instant {
@@ -110,7 +113,7 @@ export class CommandIntake {
     for (const arrival of arrivals) {
       const decoded = decodeRecord(decoder, arrival.record)
       if (decoded.ok) {
-        const pending = this.#admit(arrival, decoded.value, { now, readyAt }, tally)
+        const pending = this.#admit(arrival, decoded, { now, readyAt }, tally)
         if (pending) pendings.push(pending)
       } else if ('pending' in decoded) this.#wait.add(decoded.pending, arrival)
       else if (arrival.kind !== 'past' && !this.#keeps(arrival)) graveyard.bury(arrival.record, decoded.error)
@@ -125,10 +128,10 @@ export class CommandIntake {
   }
 
   /** @returns the command if it is to be sent; else it is settled. */
-  #admit(arrival: Arrival, value: SendCommand, { now, readyAt }: Instant, tally: ResultTally): Pending | null {
+  #admit(arrival: Arrival, { value, flaw }: Readable, { now, readyAt }: Instant, tally: ResultTally): Pending | null {
     const { record, kind, since, postedSince } = arrival
     const { readCommand, objection, maxAgeMs, outbox } = this.#options
-    const reading = readCommand(value, traceOf(record.headers))
+    const reading = readCommand(value, traceOf(record.headers), flaw)
     if (!reading.ok) {
       if (kind !== 'past' && !this.#keeps(arrival, reading)) this.#refuse(reading, record, tally)
       return null

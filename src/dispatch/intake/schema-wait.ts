@@ -6,19 +6,25 @@ import type { Telemetry } from '../../telemetry/events.ts'
 export interface SchemaWaitOptions<T> {
   session: Session
   decoder: Pick<Decoder<unknown>, 'prepare'>
-  /** Called with what waited for a schema once it is known, in the order it came. */
+  outage: RegistryOutage
+  /** Called with what waited for schemas that are known now, in the order it came. */
   again: (items: readonly T[]) => void
   clock: Clock
-  telemetry: Telemetry
 }
 
 /** While the registry cannot be asked, it is asked again this often. */
 const retryMs = 1000
+/** Foreign bytes can name any number of schemas. While some are asked for, what waited for others goes on this often. */
+const gatherMs = 1000
+/** While the registry cannot be asked, the log is told this often. */
+const tellMs = 60_000
 
 /** SchemaWait is where records wait whose writer's schema is not known yet. Their neighbours go on. */
 export class SchemaWait<T> {
   readonly #options: SchemaWaitOptions<T>
   readonly #waiting = new Map<number, T[]>()
+  /** What waits no more. */
+  #ready: T[] = []
 
   constructor(options: SchemaWaitOptions<T>) {
     this.#options = options
@@ -36,24 +42,77 @@ export class SchemaWait<T> {
 
   /** Takes back all that waits: through another session its schema may be known by now, and nothing is to overtake it. */
   takeBack(): T[] {
-    const lists = [...this.#waiting.values()]
+    const lists = [this.#ready, ...this.#waiting.values()]
     return lists.flatMap(items => items.splice(0))
   }
 
   async #learn(schemaId: number): Promise<void> {
-    const { session, decoder, telemetry, clock, again } = this.#options
-    for (let asked = 1; session.alive; asked++) {
+    const { session, decoder, outage, clock } = this.#options
+    const wait = { schemaId }
+    while (session.alive) {
       try {
         await decoder.prepare(schemaId)
-        if (asked > 1) telemetry.emit('registry.available', { schemaId })
         break
       } catch (error) {
-        telemetry.emit('registry.unavailable', { schemaId, error: error as Error })
+        if (session.alive) outage.begin(wait, error as Error)
         await sleep(clock, retryMs)
       }
     }
+    outage.end(wait, session.alive)
     const items = this.#waiting.get(schemaId) ?? []
     this.#waiting.delete(schemaId)
-    if (session.alive) again(items)
+    this.#goOn(items)
+  }
+
+  #goOn(items: readonly T[]): void {
+    const isFirst = this.#ready.length === 0
+    for (const item of items) this.#ready.push(item)
+    if (this.#waiting.size === 0) this.#flush()
+    else if (isFirst && items.length > 0) void sleep(this.#options.clock, gatherMs).then(() => this.#flush())
+  }
+
+  #flush(): void {
+    const items = this.#ready.splice(0)
+    if (items.length > 0 && this.#options.session.alive) this.#options.again(items)
+  }
+}
+
+/** RegistryOutage is what all sessions together cannot learn from the registry now. The log is told once a minute. */
+export class RegistryOutage {
+  readonly #telemetry: Telemetry
+  readonly #clock: Clock
+  readonly #waits = new Set<{ schemaId: number }>()
+  #toldAt = Number.NEGATIVE_INFINITY
+
+  constructor({ telemetry, clock }: { telemetry: Telemetry; clock: Clock }) {
+    this.#telemetry = telemetry
+    this.#clock = clock
+  }
+
+  begin(wait: { schemaId: number }, error: Error): void {
+    this.#waits.add(wait)
+    const now = this.#clock.monotonic()
+    if (now - this.#toldAt < tellMs) return
+    this.#toldAt = now
+    this.#telemetry.emit('registry.unavailable', { ...this.#extent(), error })
+  }
+
+  /** @param answered whether the registry did; else nobody wants to know any more */
+  end(wait: { schemaId: number }, answered: boolean): void {
+    if (!this.#waits.delete(wait) || this.#waits.size > 0) return
+    this.#toldAt = Number.NEGATIVE_INFINITY
+    if (answered) this.#telemetry.emit('registry.available', {})
+  }
+
+  get reason(): string | null {
+    const { schemaId, count } = this.#extent()
+    if (count === 0) return null
+    return `the registry cannot be asked for ${count === 1 ? `schema ${schemaId}` : `${count} schemas, one of them ${schemaId}`}`
+  }
+
+  #extent(): { schemaId: number | null; count: number } {
+    const ids = new Set([...this.#waits].map(({ schemaId }) => schemaId))
+    const [first = null] = ids
+    return { schemaId: first, count: ids.size }
   }
 }
