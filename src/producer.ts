@@ -6,10 +6,12 @@ import { openBus } from './bus/open.ts'
 import type { Bus, OutgoingRecord, Publisher } from './bus/port.ts'
 import type { Settings } from './config/index.ts'
 import { operations, type SendType } from './protocol/index.ts'
+import { cutTextComplaint, isCutText, pathToText } from './protocol/json.ts'
 import { branchOf, readCommand } from './records/command.ts'
 import { createEncoder } from './records/encoder.ts'
 import type * as generated from './records/generated.ts'
 import { registryOf } from './records/open.ts'
+import { fieldOf } from './records/reading.ts'
 import type { SchemaRegistry } from './records/registry.ts'
 import { schemas, subjectOf } from './records/schemas.ts'
 import { Telemetry } from './telemetry/events.ts'
@@ -92,7 +94,9 @@ export async function createProducer(settings: Settings, options: ProducerOption
     const { urgent = operations[command.type].urgent } = command
     const topic = (urgent ? topics[0] : topics.at(-1))!
     const value = complete(command)
-    const read = readCommand(value, readOptions)
+    const cut = pathToText(value, isCutText)
+    const flaw = cut && `${fieldOf(cut)} ${cutTextComplaint}`
+    const read = readCommand(value, readOptions, null, flaw)
     if (!read.ok) throw new InvalidCommandError(`command ${command.id}: ${read.error}`)
     const record = { topic, key: Buffer.from(String(command.id)), value: encoders.get(topic)!(value) }
     return headers === null ? record : { ...record, headers: { ...headers } }

@@ -1,4 +1,5 @@
 import { isOperationType, type OperationType, operations, operationTypes, stringifyJson } from '../protocol/index.ts'
+import { cutTextComplaint, isCutText, pathToText } from '../protocol/json.ts'
 import { fieldName } from '../protocol/messages.ts'
 import { type Problem, ValidationError } from './errors.ts'
 
@@ -38,6 +39,11 @@ function prepare(operation: unknown, index: number): Prepared | Problem[] {
   const { data, error } = operations[type].schema.safeParse(operation)
   if (error) return error.issues.map(({ path, message }) => ({ index, field: fieldName(path), message }))
   try {
+    const cut = pathToText(data, isCutText)
+    if (cut) {
+      const field = fieldName(cut)
+      return [{ index, field, message: `${field} ${cutTextComplaint}` }]
+    }
     return { index, type, id: echoedId(type, data.id), json: stringifyJson(data) }
   } catch {
     return [{ index, field: '', message: 'an additional property cannot be written as JSON' }]

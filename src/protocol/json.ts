@@ -39,3 +39,23 @@ export function parseQuietly(text: string, complaint: string): unknown {
     throw new Error(complaint)
   }
 }
+
+/**
+ * The path to the first text of the value for which `isWrong` holds, or to the object with such a name in it; null: there
+ * is none.
+ */
+export function pathToText(value: unknown, isWrong: (text: string) => boolean): string[] | null {
+  if (typeof value === 'string') return isWrong(value) ? [] : null
+  if (typeof value !== 'object' || value === null) return null
+  for (const [key, part] of Object.entries(value)) {
+    if (isWrong(key)) return []
+    const path = pathToText(part, isWrong)
+    if (path) return [key, ...path]
+  }
+  return null
+}
+
+/** Tells whether a text has half of a surrogate pair, which no UTF-8 can hold: most often an emoji that was cut. */
+export const isCutText = (text: string): boolean => !text.isWellFormed()
+
+export const cutTextComplaint = 'holds half of a surrogate pair, such as an emoji that was cut in two'

@@ -21,6 +21,10 @@ const longestReason = 300
 /** Confluent wire format: a zero byte, the schema's id in 4 bytes, the body. */
 const headerBytes = 5
 
+/** What Apicurio's Java serializer has to be told, so that it writes as Confluent's does. */
+export const apicurioSettings =
+  'apicurio.registry.headers.enabled=false, apicurio.registry.as-confluent=true and apicurio.registry.use-id=contentId'
+
 export type DecodeCode =
   | 'NO_VALUE'
   | 'NOT_CONFLUENT'
@@ -87,6 +91,12 @@ export function createDecoder<T>(
       )
     }
     const schemaId = value.readUInt32BE(1)
+    if (schemaId === 0) {
+      return failed(
+        'NOT_CONFLUENT',
+        `The schema's id has 8 bytes, or is 0: with Apicurio's serializer set ${apicurioSettings}.`,
+      )
+    }
     const reading = readings.get(schemaId)
     return reading === undefined ? withoutSchema(schemaId) : decodeBody(reader, reading, value, schemaId)
   }

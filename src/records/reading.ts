@@ -1,4 +1,5 @@
 import type { Resolver, Type } from 'avsc'
+import { pathToText } from '../protocol/json.ts'
 import { avroTypeOf, lenientTypeOf, refuseOtherUnits } from './avro.ts'
 import { SchemaUnreadable } from './errors.ts'
 import { isObject, mapParts, namesOf, oneLevelDeeper } from './schema-parts.ts'
@@ -151,15 +152,10 @@ function strictly(reader: Type, { typeName }: Type, value: unknown): unknown {
 const replacement = '\ufffd'
 
 /** Answers null where such a text is in what the reader does not read. */
-function flawIn(value: unknown, path: readonly string[] = []): string | null {
-  if (typeof value === 'string') return value.includes(replacement) ? `${fieldOf(path)} is not UTF-8` : null
-  if (!isObject(value)) return null
-  for (const [key, part] of Object.entries(value)) {
-    const flaw = key.includes(replacement) ? `a key of ${fieldOf(path)} is not UTF-8` : flawIn(part, [...path, key])
-    if (flaw !== null) return flaw
-  }
-  return null
+function flawIn(record: unknown): string | null {
+  const path = pathToText(record, text => text.includes(replacement))
+  return path && `${fieldOf(path)} is not UTF-8`
 }
 
-/** The message is the field `message`, in an object with its kind. */
-const fieldOf = (path: readonly string[]) => path.slice(path[0] === 'message' ? 2 : 0).join('.')
+/** The name of a command's field: the message is the field `message`, in an object with its kind. */
+export const fieldOf = (path: readonly string[]) => path.slice(path[0] === 'message' ? 2 : 0).join('.')

@@ -72,6 +72,20 @@ describe.each(operationTypes)('%s', type => {
   })
 })
 
+test.each([
+  ['sms_message', { sms_message: 'Готово \ud83d' }],
+  ['campaign.name', { campaign: { name: '\ude00' } }],
+])('half an emoji in %s is refused before it is sent', async (field, change) => {
+  const sandbox = await sandboxFor()
+  const operation = buildOperation('sms', change)
+  expect(await failureOf(call(clientFor(sandbox.url), operation))).toMatchObject({
+    code: 'VALIDATION',
+    field,
+    message: expect.stringContaining(`${field} holds half of a surrogate pair`),
+  })
+  expect(sandbox.stats().requests).toBe(0)
+})
+
 test('every operation may carry additional properties', async () => {
   const sandbox = await sandboxFor()
   const list = operationTypes.map((type, i) => buildOperation(type, { ...idOf(type, i), campaign: { spring: [1] } }))

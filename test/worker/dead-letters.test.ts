@@ -65,6 +65,22 @@ describe('a record that cannot be read', () => {
     },
   )
 
+  test.each([
+    ['with its schema id in headers', Buffer.from([14, 2, 4]), { 'apicurio.value.globalId': Buffer.alloc(8, 1) }],
+    ['with a schema id of 8 bytes', Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 7, 14, 2, 4]), {}],
+  ])("of Apicurio's serializer %s says which settings make it readable", async (_name, value, headers) => {
+    const world = await startWorld()
+    await world.produceRaw(value, { headers })
+    await until(() => expect(world.deadLetters()).toHaveLength(1))
+    const { 'busgate.error.code': code, 'busgate.error.message': message } = headersOf(world.deadLetters()[0]!)
+    expect([code, message]).toEqual([
+      'NOT_CONFLUENT',
+      expect.stringMatching(
+        /set apicurio\.registry\.headers\.enabled=false, apicurio\.registry\.as-confluent=true and apicurio\.registry\.use-id=contentId\.$/,
+      ),
+    ])
+  })
+
   test('is counted', async () => {
     const world = await startWorld()
     await world.produceRaw(null)

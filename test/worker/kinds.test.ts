@@ -229,3 +229,16 @@ describe('an id beyond 2^53', () => {
     ])
   })
 })
+
+test.each([
+  ['sms_message', { message: { sms_message: 'Готово \ud83d', sms_signature: 'Shop' } }],
+  ['correlationId', { correlationId: '\ude00' }],
+])('a command with half an emoji in %s is refused by the producer, and nothing is written', async (field, change) => {
+  const world = await startWorld()
+  const command = { ...newCommand('sms', 42n), ...change } as NewCommand
+  await expect(world.producer.send([newCommand('sms', 41n), command])).rejects.toThrow(
+    `command 42: ${field} holds half of a surrogate pair, such as an emoji that was cut in two`,
+  )
+  await world.quiet()
+  expect([world.results(), world.sandbox.stats().executed]).toEqual([[], 0])
+})
