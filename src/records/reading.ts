@@ -3,6 +3,7 @@ import { pathToText } from '../protocol/json.ts'
 import { avroTypeOf, lenientTypeOf, refuseOtherUnits } from './avro.ts'
 import { SchemaUnreadable } from './errors.ts'
 import { isObject, mapParts, namesOf, oneLevelDeeper } from './schema-parts.ts'
+import { schemas } from './schemas.ts'
 import { expandedSize, type Shape, shapeOf, Walk } from './walk.ts'
 
 /** Bounds of a writer's schema. Compiling one as large takes some 50 ms; the published ones have a tenth of this. */
@@ -22,7 +23,14 @@ export interface Reading {
   type: Type
   /** null: the writer's type is the reader's. */
   resolver: Resolver | null
+  /** Of one record. */
+  mostValues: number
 }
+
+/** Anybody writes commands: this many values take some 20 ms to read and check, and no list of theirs has 1,000 items. */
+const mostOfCommand = 1 << 14
+/** All else is written by busgate. A doubt has four for each header of its command. */
+const mostOfOthers = 1 << 20
 
 /** @throws SchemaUnreadable when the reader cannot read such records, or when it will not */
 export function readingOf(readerSchema: object, writerSchema: object, schemaId: number): Reading {
@@ -34,7 +42,8 @@ export function readingOf(readerSchema: object, writerSchema: object, schemaId: 
     if (expandedSize(shape) > mostExpanded)
       throw new Error(`one record of it expands to more than ${mostExpanded} values`)
     refuseOtherUnits(readerSchema, writerSchema)
-    return { shape, ...resolvingOf(readerSchema, essence, writer) }
+    const mostValues = readerSchema === schemas.command ? mostOfCommand : mostOfOthers
+    return { shape, mostValues, ...resolvingOf(readerSchema, essence, writer) }
   } catch (error) {
     const reason = (error as Error).message.slice(0, longestReason)
     throw new SchemaUnreadable(
@@ -126,8 +135,9 @@ export interface ReadRecord {
  * Reads the record that begins at `start`.
  * @throws Truncated; SchemaUnreadable when it is of a kind that the reader does not know; Error
  */
-export function readRecord(reader: Type, { shape, type, resolver }: Reading, bytes: Buffer, start: number): ReadRecord {
-  const { position: end, isUtf8, hasProtoKey } = new Walk(shape, bytes, start)
+export function readRecord(reader: Type, reading: Reading, bytes: Buffer, start: number): ReadRecord {
+  const { shape, type, resolver, mostValues } = reading
+  const { position: end, isUtf8, hasProtoKey } = new Walk(shape, bytes, start, mostValues)
   const { value } = type.decode(bytes, start, resolver ?? undefined)
   const record = type === reader ? value : strictly(reader, type, value)
   const flaw = isUtf8 ? null : flawIn(record)

@@ -6,8 +6,6 @@ import avro, { type Type } from 'avsc'
  * the end: ten bytes that claim 2^40 items keep it busy for days.
  */
 
-/** Values of one record. 2^17 take some 10 ms to read; the longest list that busgate reads has 1,000 items. */
-const mostValues = 1 << 17
 /** Records, unions and lists inside each other. */
 const mostLevels = 500
 /** A key as its bytes stand in a map. */
@@ -89,18 +87,21 @@ export class Walk {
   /** Whether a map has the key __proto__, which avsc loses. */
   hasProtoKey = false
   readonly #bytes: Buffer
-  #valuesLeft = mostValues
+  readonly #mostValues: number
+  #valuesLeft: number
   #levelsLeft = mostLevels
 
   /** @throws Truncated; Error when the bytes do not follow the shape, or hold more than busgate reads */
-  constructor(shape: Shape, bytes: Buffer, start: number) {
+  constructor(shape: Shape, bytes: Buffer, start: number, mostValues: number) {
     this.#bytes = bytes
+    this.#mostValues = mostValues
+    this.#valuesLeft = mostValues
     this.position = start
     this.#pass(shape)
   }
 
   #pass(shape: Shape): void {
-    if (--this.#valuesLeft < 0) throw new Error(`it holds more than ${mostValues} values`)
+    if (--this.#valuesLeft < 0) throw new Error(`it holds more than ${this.#mostValues} values`)
     switch (shape.kind) {
       case 'none':
         return

@@ -311,8 +311,8 @@ describe('a small record that claims a lot', () => {
     ['an empty record', empty],
     ['a record of empty records', wrapped],
     ['nothing', { type: 'fixed', name: 'Nothing', size: 0 }],
-  ])('has at most 131,072 items of %s, which take no bytes', async (_name, items) => {
-    expect(await decodeAs(reader, list(items), [...long(200_000_000), 0])).toEqual(refusedWith('DECODE', /131072/))
+  ])('has at most 1,048,576 items of %s, which take no bytes', async (_name, items) => {
+    expect(await decodeAs(reader, list(items), [...long(200_000_000), 0])).toEqual(refusedWith('DECODE', /1048576/))
     expect(await decodeAs(reader, list(items), [...long(1000), 0])).toEqual({ ok: true, value: {} })
   })
 
@@ -341,7 +341,7 @@ describe('a small record that claims a lot', () => {
     ['an array', list('string')],
     ['a map', map],
   ])('%s of more items than memory is to take, in one block or two, is DECODE', async (_name, schema) => {
-    const most = 2 ** 17
+    const most = 2 ** 20
     const body = (count: number) => [...long(count), ...Array<number>(count).fill(0)] // each an empty text
     expect(await decodeAs(schema, schema, body(most + 1))).toEqual(refusedWith('DECODE'))
     expect(await decodeAs(schema, schema, [...body(most), ...body(1), 0])).toEqual(refusedWith('DECODE'))
@@ -361,14 +361,20 @@ describe('a small record that claims a lot', () => {
     expect(await decodeAs(reader, chain, Buffer.alloc(1_000_000, 2).toJSON().data)).toEqual(refusedWith('DECODE'))
   })
 
-  test('5,000 numbers a byte are no more than 131,072 in all, and take no longer than the bytes that are there', async () => {
+  test('a command has at most 16,384 values', async () => {
+    const extra = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, '1']))
+    expect(await throughTheBus(buildCommand({ extra: extra(16_000) }))).toMatchObject({ ok: true })
+    expect(await throughTheBus(buildCommand({ extra: extra(17_000) }))).toEqual(refusedWith('DECODE', /16384/))
+  })
+
+  test('with 1,900 values for a byte has no more than 1,048,576 of them', async () => {
     const fields = Array.from({ length: 1900 }, (_, n) => ({ name: `f${n}`, type: n === 0 ? 'int' : 'null' }))
     const wide = list({ type: 'record', name: 'Wide', fields })
     const ints = list({ type: 'record', name: 'Wide', fields: fields.map(({ name }) => ({ name, type: 'int' })) })
-    const body = [...long(900_000), ...Array<number>(1_000_000).fill(2)]
+    const body = [...long(1_900_000), ...Array<number>(2_000_000).fill(2)]
     const before = process.cpuUsage()
-    expect(await decodeAs(reader, wide, body)).toEqual(refusedWith('DECODE', /131072/))
-    expect(await decodeAs(reader, ints, body)).toEqual(refusedWith('DECODE', /131072/))
+    expect(await decodeAs(reader, wide, body)).toEqual(refusedWith('DECODE', /1048576/))
+    expect(await decodeAs(reader, ints, body)).toEqual(refusedWith('DECODE', /1048576/))
     expect(cpuMs(before)).toBeLessThan(2000)
   })
 
