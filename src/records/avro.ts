@@ -1,6 +1,6 @@
 import avro, { type Schema, type Type } from 'avsc'
 import { isOptionalPrimitive, OptionalPrimitive } from './optional.ts'
-import { isObject, mapParts } from './schema-parts.ts'
+import { isComplex, mapParts } from './schema-parts.ts'
 import type { Codec, Tap } from './tap.ts'
 
 const largestLong = 2n ** 63n - 1n
@@ -86,8 +86,8 @@ export function lenientTypeOf(schema: object, strangers: readonly string[]): Typ
   for (const name of strangers) avro.Type.forSchema({ type: 'record', name, fields: [] }, { registry })
   const lenient = (part: unknown): unknown => {
     const branches = Array.isArray(part) ? part : [part]
-    const choice = branches.map(branch => (isObject(branch) ? mapParts(branch, lenient) : branch))
-    const isTagged = branches.filter(branch => isObject(branch) && 'fields' in branch).length > 1
+    const choice = branches.map(branch => (isComplex(branch) ? mapParts(branch, lenient) : branch))
+    const isTagged = branches.filter(branch => isComplex(branch) && 'fields' in branch).length > 1
     return [...choice, ...(isTagged ? strangers : []), ...(branches.includes('null') ? [] : ['null'])]
   }
   return compile([mapParts(withBigintId(schema), lenient), ...strangers, 'null'], registry)

@@ -1,7 +1,7 @@
 import type { Type } from 'avsc'
 import { type Clock, sleep, systemClock } from '../clock.ts'
 import { avroTypeOf } from './avro.ts'
-import { type Reading, readingOf, readRecord } from './reading.ts'
+import { type RecordReading, readingOf, readRecord } from './reading.ts'
 import { SchemaNotFound, type SchemaRegistry, SchemaUnreadable } from './registry.ts'
 import { Truncated } from './walk.ts'
 
@@ -75,7 +75,7 @@ export function createDecoder<T>(
   { clock = systemClock, patient = false }: DecoderOptions = {},
 ): Decoder<T> {
   const reader = avroTypeOf(readerSchema)
-  const readings = new Map<number, Reading>()
+  const readings = new Map<number, RecordReading>()
   const refused = new Map<number, { error: DecodeError; until: number }>()
   const asked = new Map<number, Promise<void>>()
   const awaited = new Set<number>()
@@ -170,7 +170,7 @@ export function createDecoder<T>(
   return { decode, prepare, refusals }
 }
 
-function decodeBody<T>(reader: Type, reading: Reading, bytes: Buffer, schemaId: number): Decoded<T> {
+function decodeBody<T>(reader: Type, reading: RecordReading, bytes: Buffer, schemaId: number): Decoded<T> {
   try {
     const { value, flaw, end } = readRecord(reader, reading, bytes, headerBytes)
     if (end < bytes.length) {

@@ -2,9 +2,9 @@ import type { Resolver, Type } from 'avsc'
 import { pathToText } from '../protocol/json.ts'
 import { avroTypeOf, lenientTypeOf, refuseOtherUnits } from './avro.ts'
 import { SchemaUnreadable } from './errors.ts'
-import { isObject, mapParts, namesOf, oneLevelDeeper } from './schema-parts.ts'
+import { isComplex, mapParts, namesOf, oneLevelDeeper } from './schema-parts.ts'
 import { schemas } from './schemas.ts'
-import { expandedSize, type Shape, shapeOf, Walk } from './walk.ts'
+import { type ByteShape, expandedSize, shapeOf, Walk } from './walk.ts'
 
 /** Bounds of a writer's schema. Compiling one as large takes some 50 ms; the published ones have a tenth of this. */
 const mostNamedTypes = 250
@@ -15,10 +15,10 @@ const mostExpanded = 10_000
 /** avsc's own messages may hold the whole schema. */
 const longestReason = 300
 
-/** Reading says how the records of one writer are read. */
-export interface Reading {
+/** RecordReading says how the records of one writer are read. */
+export interface RecordReading {
   /** Of the writer. */
-  shape: Shape
+  shape: ByteShape
   /** The type to read as: that of the reader, or a lenient one. */
   type: Type
   /** null: the writer's type is the reader's. */
@@ -33,7 +33,7 @@ const mostOfCommand = 1 << 14
 const mostOfOthers = 1 << 20
 
 /** @throws SchemaUnreadable when the reader cannot read such records, or when it will not */
-export function readingOf(readerSchema: object, writerSchema: object, schemaId: number): Reading {
+export function readingOf(readerSchema: object, writerSchema: object, schemaId: number): RecordReading {
   const reader = avroTypeOf(readerSchema)
   try {
     const essence = essenceOf(writerSchema) as object
@@ -61,12 +61,12 @@ function essenceOf(schema: unknown): unknown {
   const counts = { parts: 0, fields: 0, names: 0 }
   const visit = (part: unknown, level: number): unknown => {
     if (++counts.parts > mostParts) throw new SchemaUnreadable(`it has more than ${mostParts} parts`)
-    if (!isObject(part)) return part
+    if (!isComplex(part)) return part
     const inner = oneLevelDeeper(level)
     const change = (one: unknown) => visit(one, inner)
     if (Array.isArray(part)) return part.map(change)
     const { type, name, namespace, fields, items, values, symbols, size } = part
-    if (isObject(type)) return change(type)
+    if (isComplex(type)) return change(type)
     if (name !== undefined && ++counts.names > mostNamedTypes) {
       throw new SchemaUnreadable(`it has more than ${mostNamedTypes} named types`)
     }
@@ -80,14 +80,18 @@ function essenceOf(schema: unknown): unknown {
 
 const namesAndTypes = (fields: unknown) =>
   Array.isArray(fields)
-    ? fields.map(field => (isObject(field) ? { name: field.name, type: field.type } : field))
+    ? fields.map(field => (isComplex(field) ? { name: field.name, type: field.type } : field))
     : fields
 
 /**
  * Avro resolves each value, not the schemas alone: a union may have branches that the reader does not know. A record of
  * another name is none of the reader's.
  */
-function resolvingOf(readerSchema: object, writerSchema: object, writer: Type): Pick<Reading, 'type' | 'resolver'> {
+function resolvingOf(
+  readerSchema: object,
+  writerSchema: object,
+  writer: Type,
+): Pick<RecordReading, 'type' | 'resolver'> {
   const reader = avroTypeOf(readerSchema)
   if (reader.equals(writer)) return { type: reader, resolver: null }
   try {
@@ -113,7 +117,7 @@ function strangersIn(readerSchema: object, writerSchema: object): string[] {
 }
 
 function recordsIn(schema: unknown, outer = ''): string[] {
-  if (!isObject(schema)) return []
+  if (!isComplex(schema)) return []
   const { namespace, name } = namesOf(schema, outer)
   const found = name !== null && 'fields' in schema ? [name] : []
   mapParts(schema, part => found.push(...recordsIn(part, namespace)))
@@ -135,7 +139,7 @@ export interface ReadRecord {
  * Reads the record that begins at `start`.
  * @throws Truncated; SchemaUnreadable when it is of a kind that the reader does not know; Error
  */
-export function readRecord(reader: Type, reading: Reading, bytes: Buffer, start: number): ReadRecord {
+export function readRecord(reader: Type, reading: RecordReading, bytes: Buffer, start: number): ReadRecord {
   const { shape, type, resolver, mostValues } = reading
   const { position: end, isUtf8, hasProtoKey } = new Walk(shape, bytes, start, mostValues)
   const { value } = type.decode(bytes, start, resolver ?? undefined)
@@ -146,13 +150,13 @@ export function readRecord(reader: Type, reading: Reading, bytes: Buffer, start:
 
 /** What a lenient type read, where it is a record of the reader. */
 function strictly(reader: Type, { typeName }: Type, value: unknown): unknown {
-  const [name, record] = typeName === 'union:wrapped' && isObject(value) ? Object.entries(value)[0]! : ['', value]
-  if (isObject(record) && name !== '' && name !== reader.name) throw new SchemaUnreadable(`it is a ${name}`)
+  const [name, record] = typeName === 'union:wrapped' && isComplex(value) ? Object.entries(value)[0]! : ['', value]
+  if (isComplex(record) && name !== '' && name !== reader.name) throw new SchemaUnreadable(`it is a ${name}`)
   reader.isValid(record, {
     errorHook(path, part) {
       const place = path.join('.') || 'it'
       if (part === null) throw new Error(`${place} is null`)
-      throw new SchemaUnreadable(`${place} is ${isObject(part) ? Object.keys(part).join(', ') : 'of another type'}`)
+      throw new SchemaUnreadable(`${place} is ${isComplex(part) ? Object.keys(part).join(', ') : 'of another type'}`)
     },
   })
   return record

@@ -1,5 +1,5 @@
 import { SchemaUnreadable } from './errors.ts'
-import { fullName, isObject, mapParts, namesOf, oneLevelDeeper } from './schema-parts.ts'
+import { fullName, isComplex, mapParts, namesOf, oneLevelDeeper } from './schema-parts.ts'
 
 /** A schema as a registry keeps it: its own text, and where the types are that it only names. */
 export interface StoredSchema {
@@ -60,7 +60,7 @@ export async function selfContained(
 type Definitions = Map<string, { schema: unknown; namespace: string } | null>
 
 function define(schema: unknown, outer: string, definitions: Definitions, level = 0): void {
-  if (!isObject(schema)) return
+  if (!isComplex(schema)) return
   const { namespace, name } = namesOf(schema, outer)
   if (name !== null && !definitions.has(name)) definitions.set(name, { schema, namespace: outer })
   const inner = oneLevelDeeper(level)
@@ -73,7 +73,7 @@ function writeOut(schema: unknown, outer: string, definitions: Definitions, leve
     const definition = name === undefined ? null : definitions.get(name)
     return definition ? writeOut(definition.schema, definition.namespace, definitions, level) : (name ?? schema)
   }
-  if (!isObject(schema)) return schema
+  if (!isComplex(schema)) return schema
   const { namespace, name } = namesOf(schema, outer)
   if (name !== null) {
     if (definitions.get(name) === null) return name

@@ -56,7 +56,7 @@ export function confluentRegistry({ url, timeoutMs = 5000, ...login }: Confluent
     }
     const { status, body } = answer
     if (status === 200 && body !== null) return body
-    throw new Refusal(status, body)
+    throw new RegistryRefusal(status, body)
   }
 
   async function stored(path: string, signal: AbortSignal): Promise<StoredSchema> {
@@ -66,7 +66,7 @@ export function confluentRegistry({ url, timeoutMs = 5000, ...login }: Confluent
   }
 
   const unavailable = (why: string) => new RegistryUnavailable(`${registry} ${why}`)
-  const unexpected = ({ status, text }: Refusal) => unavailable(complaintOf(status, text, login))
+  const unexpected = ({ status, text }: RegistryRefusal) => unavailable(complaintOf(status, text, login))
 
   async function read(id: number): Promise<object> {
     const signal = AbortSignal.timeout(timeoutMs)
@@ -77,7 +77,7 @@ export function confluentRegistry({ url, timeoutMs = 5000, ...login }: Confluent
     } catch (error) {
       if (error instanceof SchemaUnreadable)
         throw new SchemaUnreadable(`Schema ${id} cannot be read: ${error.message}.`)
-      if (!(error instanceof Refusal)) throw error
+      if (!(error instanceof RegistryRefusal)) throw error
       if (!error.saysNotFound) throw unexpected(error)
       throw new SchemaNotFound(
         `${registry} has no schema ${id}: is it the one that the record was written with, and registry.url complete?`,
@@ -109,7 +109,7 @@ export function confluentRegistry({ url, timeoutMs = 5000, ...login }: Confluent
         if (id === undefined) throw unavailable('could not be asked: the answer holds no id.')
         return id
       } catch (error) {
-        if (!(error instanceof Refusal)) throw error
+        if (!(error instanceof RegistryRefusal)) throw error
         const { status, text } = error
         if (status !== 409 && status !== 422) throw unexpected(error)
         if (asked === 1) continue // Apicurio refuses the second of two who register a new subject at the same time
@@ -141,7 +141,7 @@ export function embeddedRegistry(): SchemaRegistry {
 }
 
 /** An answer other than the one that was asked for. */
-class Refusal extends Error {
+class RegistryRefusal extends Error {
   readonly status: number
   readonly text: string
   readonly #code: unknown

@@ -11,7 +11,7 @@ export function mapParts(schema: object, change: (part: unknown) => unknown): un
   const copy: SchemaObject = { ...schema }
   for (const key of ['type', 'items', 'values']) if (isSchema(copy[key], key)) copy[key] = change(copy[key])
   if (Array.isArray(copy.fields)) {
-    copy.fields = copy.fields.map(field => (isObject(field) ? { ...field, type: change(field.type) } : field))
+    copy.fields = copy.fields.map(field => (isComplex(field) ? { ...field, type: change(field.type) } : field))
   }
   return copy
 }
@@ -39,4 +39,5 @@ const namedTypes: unknown[] = ['record', 'error', 'enum', 'fixed']
 export const fullName = (name: string, namespace: string): string =>
   name.includes('.') || namespace === '' ? name : `${namespace}.${name}`
 
-export const isObject = (value: unknown): value is SchemaObject => typeof value === 'object' && value !== null
+/** Tells whether a schema is more than a name: an object or a list. */
+export const isComplex = (value: unknown): value is SchemaObject => typeof value === 'object' && value !== null

@@ -16,20 +16,20 @@ const longestLong = 2 ** 70
 /** The record ends before its schema does. */
 export class Truncated extends Error {}
 
-/** Shape is what the bytes of a type look like. */
-export interface Shape {
+/** ByteShape is what the bytes of a type look like. */
+export interface ByteShape {
   kind: 'none' | 'fixed' | 'number' | 'bytes' | 'text' | 'record' | 'union' | 'array' | 'map'
   /** Bytes of a `fixed`. */
   size: number
   /** The fields of a record, the branches of a union, the items of an array, the values of a map. */
-  parts: Shape[]
+  parts: ByteShape[]
 }
 
 /** Tells what records of the type look like. A type that is named more than once has one shape. */
-export function shapeOf(type: Type, known: Map<Type, Shape> = new Map()): Shape {
+export function shapeOf(type: Type, known: Map<Type, ByteShape> = new Map()): ByteShape {
   const seen = known.get(type)
   if (seen) return seen
-  const shape: Shape = { kind: kindOf(type), size: sizes[type.typeName] ?? 0, parts: [] }
+  const shape: ByteShape = { kind: kindOf(type), size: sizes[type.typeName] ?? 0, parts: [] }
   known.set(type, shape)
   if (type instanceof avro.types.FixedType) shape.size = type.size
   shape.parts = partsOf(type).map(part => shapeOf(part, known))
@@ -38,7 +38,7 @@ export function shapeOf(type: Type, known: Map<Type, Shape> = new Map()): Shape 
 
 const sizes: Record<string, number> = { boolean: 1, float: 4, double: 8 }
 
-function kindOf({ typeName }: Type): Shape['kind'] {
+function kindOf({ typeName }: Type): ByteShape['kind'] {
   if (typeName === 'null') return 'none'
   if (typeName === 'bytes' || typeName === 'array' || typeName === 'map') return typeName
   if (typeName === 'string') return 'text'
@@ -59,9 +59,9 @@ function partsOf(type: Type): Type[] {
  * The most values that any part of the shape has without a count or a choice before them, so that no byte pays for
  * them. Infinity: a record is inside itself.
  */
-export function expandedSize(shape: Shape): number {
-  const sizes = new Map<Shape, number>()
-  const sizeOf = (part: Shape): number => {
+export function expandedSize(shape: ByteShape): number {
+  const sizes = new Map<ByteShape, number>()
+  const sizeOf = (part: ByteShape): number => {
     const known = sizes.get(part)
     if (known !== undefined) return known
     sizes.set(part, Infinity)
@@ -92,7 +92,7 @@ export class Walk {
   #levelsLeft = mostLevels
 
   /** @throws Truncated; Error when the bytes do not follow the shape, or hold more than busgate reads */
-  constructor(shape: Shape, bytes: Buffer, start: number, mostValues: number) {
+  constructor(shape: ByteShape, bytes: Buffer, start: number, mostValues: number) {
     this.#bytes = bytes
     this.#mostValues = mostValues
     this.#valuesLeft = mostValues
@@ -100,7 +100,7 @@ export class Walk {
     this.#pass(shape)
   }
 
-  #pass(shape: Shape): void {
+  #pass(shape: ByteShape): void {
     if (--this.#valuesLeft < 0) throw new Error(`it holds more than ${this.#mostValues} values`)
     switch (shape.kind) {
       case 'none':
@@ -123,7 +123,7 @@ export class Walk {
     if (this.position > this.#bytes.length) throw new Truncated()
   }
 
-  #passParts({ kind, parts }: Shape): void {
+  #passParts({ kind, parts }: ByteShape): void {
     if (--this.#levelsLeft < 0) throw new Error(`it is nested deeper than ${mostLevels} levels`)
     if (kind === 'record') for (const part of parts) this.#pass(part)
     else if (kind === 'union') {
@@ -134,7 +134,7 @@ export class Walk {
     this.#levelsLeft++
   }
 
-  #passItems(item: Shape, isMap: boolean): void {
+  #passItems(item: ByteShape, isMap: boolean): void {
     for (let count = this.#long(); count !== 0; count = this.#long()) {
       // A block with its length in front. avsc reads such a block by its items, and passes over it by its length.
       const end = count < 0 ? this.#long() + this.position : null
