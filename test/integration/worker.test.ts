@@ -4,6 +4,7 @@ import { javaAvailable } from '../../src/cli/local-kafka/index.ts'
 import type { NewCommand } from '../../src/producer.ts'
 import { sendTypes } from '../../src/protocol/index.ts'
 import type { Worker } from '../../src/worker.ts'
+import { recordOf } from '../records/codec.ts'
 import { until } from '../support/bus.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
@@ -98,6 +99,26 @@ describeOnKafka('the worker on Kafka', brokers => {
         'busgate.error.offset: 0',
       ]),
     )
+  })
+
+  test('a schema of 2^40 values, and one that the registry does not have, cost their own records alone', async () => {
+    const world = await startWorld({ brokers })
+    let inner: unknown = 'null'
+    for (let level = 0; level < 40; level++) {
+      const fields = [inner, level === 0 ? 'null' : `R${level - 1}`].map((type, n) => ({ name: `f${n}`, type }))
+      inner = { type: 'record', name: `R${level}`, fields }
+    }
+    const bomb = { type: 'record', name: 'SendCommand', fields: [{ name: 'bomb', type: inner }] }
+    const bombId = await world.registry.idOf(`${world.settings.topics.commands.at(-1)}-bomb-value`, bomb)
+    await world.produceRaw(recordOf(bombId, Buffer.alloc(30)))
+    await world.produceRaw(recordOf(987_654, Buffer.alloc(30)))
+    await world.producer.send(oneOfEach())
+    await world.finished(sendTypes.length)
+    await until(() => expect(world.deadLetters()).toHaveLength(2), 30_000)
+    const codes = world.deadLetters().map(({ headers }) => String(headers['busgate.error.code']))
+    expect(codes.sort()).toEqual(['SCHEMA_INCOMPATIBLE', 'SCHEMA_NOT_FOUND'])
+    expect((await fetch(`http://127.0.0.1:${world.worker.ports.telemetry}/readyz`)).status).toBe(200)
+    await world.quiet()
   })
 
   test('what was in doubt is SENT by its callback, and is neither asked for nor sent again', async () => {
