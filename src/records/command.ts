@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer'
 import { lifetimeOf, missingContent, operations, type SendType, sendTypes } from '../protocol/index.ts'
-import { quickCheck } from '../protocol/quick-check.ts'
 import type { TraceContext } from '../telemetry/trace.ts'
 import { type ExtraRules, readExtra } from './extra.ts'
 import type { SendCommand, SendCommandDelivery } from './generated.ts'
@@ -80,8 +79,6 @@ interface Kind extends ExtraRules {
   type: SendType
   /** The operation object's text up to its id. */
   head: string
-  /** True only of what the interface allows; it knows most of what is sent. */
-  isSurelyValid: (operation: object) => boolean
 }
 
 /** The kinds of messages, by the record's full name. */
@@ -115,7 +112,7 @@ export function readCommand(
   const extra = readExtra(value.extra, kind, fields)
   const text = extra.error === null ? JSON.stringify(fields) : ''
   Object.assign(fields, extra.fields)
-  const error = flaw ?? extra.error ?? problemOf(kind, value.id, fields, options)
+  const error = flaw ?? extra.error ?? problemOf(kind.type, value.id, fields, options)
   const { type } = kind
   const { id, account, correlationId, tenant } = value
   const idText = id.toString()
@@ -155,8 +152,7 @@ function kindOf(type: SendType): Kind {
   const others = own.map(field => field.name).filter(name => !objects.has(name))
   const common = ['type', 'id', 'phone', 'hook', 'auth', 'data', '__proto__']
   const head = `{"type":${JSON.stringify(type)},"id":`
-  const isSurelyValid = quickCheck(operations[type].schema)
-  return { type, head, isSurelyValid, taken: new Set([...common, ...others]), objects }
+  return { type, head, taken: new Set([...common, ...others]), objects }
 }
 
 function isRecord({ type }: AvroField): boolean {
@@ -177,15 +173,14 @@ function withoutNulls(value: unknown): unknown {
 }
 
 /** Completes the fields to the operation object and asks the protocol. */
-function problemOf(kind: Kind, id: bigint, fields: Fields, { allowEmpty }: CommandOptions): string | null {
-  const { type, isSurelyValid } = kind
+function problemOf(type: SendType, id: bigint, fields: Fields, { allowEmpty }: CommandOptions): string | null {
   fields.type = type
   fields.id = id
   for (const name in fields) {
     const value = fields[name]
     if (Array.isArray(value) && value.length > mostItems) return `${name} must have at most ${mostItems} items`
   }
-  const error = isSurelyValid(fields) ? undefined : operations[type].schema.safeParse(fields).error
+  const { error } = operations[type].schema.safeParse(fields)
   if (error === undefined) return allowEmpty ? null : emptiness(type, fields)
   return error.issues
     .slice(0, mostProblems)
