@@ -5,7 +5,7 @@ import { connectKafkajsPublisher, kafkajsPublisher } from './bus/kafkajs-publish
 import { openBus } from './bus/open.ts'
 import type { Bus, OutgoingRecord, Publisher } from './bus/port.ts'
 import type { Settings } from './config/index.ts'
-import { operations, type SendType } from './protocol/index.ts'
+import { messageId, operations, type SendType } from './protocol/index.ts'
 import { cutTextComplaint, isCutText, pathToText } from './protocol/json.ts'
 import { branchOf, readCommand } from './records/command.ts'
 import { createEncoder } from './records/encoder.ts'
@@ -40,8 +40,8 @@ export type NewCommand = {
   [T in SendType]: {
     /** The caller's own id, unique for ever in its account: a new try needs a new id. */
     id: bigint | number
-    /** Digits only, international. */
-    phone: number
+    /** Digits only, in international format such as 380501234567. */
+    phone: bigint | number
     type: T
     message: Optional<MessageOf<T>>
     /** Goes to the most urgent of the command topics. Default: call/otp and telegram do, all else goes to the last. */
@@ -91,14 +91,17 @@ export async function createProducer(settings: Settings, options: ProducerOption
   const publisher = await publisherOf(settings, options)
 
   function toRecord(command: NewCommand, headers: TraceHeaders | null): OutgoingRecord {
-    const { urgent = operations[command.type].urgent } = command
+    const { id, urgent = operations[command.type].urgent } = command
+    if (!messageId.safeParse(id).success) {
+      throw new InvalidCommandError(`command ${id}: id must be a whole number from 1 to 2^63-1, a bigint beyond 2^53`)
+    }
     const topic = (urgent ? topics[0] : topics.at(-1))!
     const value = complete(command)
     const cut = pathToText(value, isCutText)
     const flaw = cut && `${fieldOf(cut)} ${cutTextComplaint}`
     const read = readCommand(value, readOptions, null, flaw)
-    if (!read.ok) throw new InvalidCommandError(`command ${command.id}: ${read.error}`)
-    const record = { topic, key: Buffer.from(String(command.id)), value: encoders.get(topic)!(value) }
+    if (!read.ok) throw new InvalidCommandError(`command ${id}: ${read.error}`)
+    const record = { topic, key: Buffer.from(String(id)), value: encoders.get(topic)!(value) }
     return headers === null ? record : { ...record, headers: { ...headers } }
   }
 
@@ -130,9 +133,10 @@ async function publisherOf(
   }
 }
 
-function complete({ id, type, message, urgent: _urgent, ...rest }: NewCommand): generated.SendCommand {
+function complete({ id, phone, type, message, urgent: _urgent, ...rest }: NewCommand): generated.SendCommand {
   return {
     id: BigInt(id),
+    phone: typeof phone === 'bigint' ? Number(phone) : phone, // what loses digits so is too long for a phone
     account: 'default',
     deadline: null,
     delivery: 'DEFAULT',

@@ -25,8 +25,14 @@ export const lifetime = (min: number, max?: number) =>
   seconds(min, max).describe('How long the message may be tried; 172800 when left out.')
 
 /** The recipient's number. 15 digits are the most that E.164 allows. */
-const phone = expecting('a number: digits only, international format, without a plus sign, at most 15 digits', error =>
-  z.int({ error }).min(1, { error }).max(999_999_999_999_999, { error }),
+const isPhone = (value: unknown): boolean =>
+  typeof value === 'bigint' || Number.isSafeInteger(value)
+    ? (value as number | bigint) >= 1 && (value as number | bigint) <= 999_999_999_999_999
+    : false
+
+const phone = expecting(
+  'a number: digits only, international format such as 380501234567, without a plus sign or a leading zero, at most 15 digits',
+  error => z.custom<number | bigint>(isPhone, { error, abort: true }),
 ).describe("The recipient's number.")
 
 export const object = <S extends z.ZodRawShape>(fields: S) =>

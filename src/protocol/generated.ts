@@ -13,21 +13,21 @@ export interface OperationFields {
   'call/otp': {
     /** The caller's own unique id of the message. It is a whole number from 1 to 9223372036854775807. */
     id: Inferred<'call/otp'>['id']
-    /** The recipient's number. It is a number: digits only, international format, without a plus sign, at most 15 digits. */
+    /** The recipient's number. It is a number: digits only, international format such as 380501234567, without a plus sign or a leading zero, at most 15 digits. */
     phone: Inferred<'call/otp'>['phone']
     [name: string]: unknown
   }
   'hlr': {
     /** The caller's own unique id of the message. It is a whole number from 1 to 9223372036854775807. */
     id: Inferred<'hlr'>['id']
-    /** The recipient's number. It is a number: digits only, international format, without a plus sign, at most 15 digits. */
+    /** The recipient's number. It is a number: digits only, international format such as 380501234567, without a plus sign or a leading zero, at most 15 digits. */
     phone: Inferred<'hlr'>['phone']
     [name: string]: unknown
   }
   'pipeline': {
     /** The caller's own unique id of the message. It is a whole number from 1 to 9223372036854775807. */
     id?: Inferred<'pipeline'>['id']
-    /** The recipient's number. It is a number: digits only, international format, without a plus sign, at most 15 digits. */
+    /** The recipient's number. It is a number: digits only, international format such as 380501234567, without a plus sign or a leading zero, at most 15 digits. */
     phone: Inferred<'pipeline'>['phone']
     /** The channels, in the order in which they are tried. It is a list of at least one of voice, telegram, viber, rcs, sms, whatsapp, none of them twice. */
     pipeline: Inferred<'pipeline'>['pipeline']
@@ -80,7 +80,7 @@ export interface OperationFields {
   'rcs': {
     /** The caller's own unique id of the message. It is a whole number from 1 to 9223372036854775807. */
     id: Inferred<'rcs'>['id']
-    /** The recipient's number. It is a number: digits only, international format, without a plus sign, at most 15 digits. */
+    /** The recipient's number. It is a number: digits only, international format such as 380501234567, without a plus sign or a leading zero, at most 15 digits. */
     phone: Inferred<'rcs'>['phone']
     /** Text of the RCS message. */
     rcs_message: Inferred<'rcs'>['rcs_message']
@@ -103,7 +103,7 @@ export interface OperationFields {
   'rcs+sms': {
     /** The caller's own unique id of the message. It is a whole number from 1 to 9223372036854775807. */
     id: Inferred<'rcs+sms'>['id']
-    /** The recipient's number. It is a number: digits only, international format, without a plus sign, at most 15 digits. */
+    /** The recipient's number. It is a number: digits only, international format such as 380501234567, without a plus sign or a leading zero, at most 15 digits. */
     phone: Inferred<'rcs+sms'>['phone']
     /** Text of the RCS message. */
     rcs_message: Inferred<'rcs+sms'>['rcs_message']
@@ -130,7 +130,7 @@ export interface OperationFields {
   'rcs+viber+sms': {
     /** The caller's own unique id of the message. It is a whole number from 1 to 9223372036854775807. */
     id: Inferred<'rcs+viber+sms'>['id']
-    /** The recipient's number. It is a number: digits only, international format, without a plus sign, at most 15 digits. */
+    /** The recipient's number. It is a number: digits only, international format such as 380501234567, without a plus sign or a leading zero, at most 15 digits. */
     phone: Inferred<'rcs+viber+sms'>['phone']
     /** Text of the RCS message. */
     rcs_message: Inferred<'rcs+viber+sms'>['rcs_message']
@@ -174,7 +174,7 @@ export interface OperationFields {
   'sms': {
     /** The caller's own unique id of the message. It is a whole number from 1 to 9223372036854775807. */
     id: Inferred<'sms'>['id']
-    /** The recipient's number. It is a number: digits only, international format, without a plus sign, at most 15 digits. */
+    /** The recipient's number. It is a number: digits only, international format such as 380501234567, without a plus sign or a leading zero, at most 15 digits. */
     phone: Inferred<'sms'>['phone']
     /** Text of the SMS. */
     sms_message: Inferred<'sms'>['sms_message']
@@ -198,7 +198,7 @@ export interface OperationFields {
   'telegram': {
     /** The caller's own unique id of the message. It is a whole number from 1 to 9223372036854775807. */
     id: Inferred<'telegram'>['id']
-    /** The recipient's number. It is a number: digits only, international format, without a plus sign, at most 15 digits. */
+    /** The recipient's number. It is a number: digits only, international format such as 380501234567, without a plus sign or a leading zero, at most 15 digits. */
     phone: Inferred<'telegram'>['phone']
     /** The one-time password. It is text of 4 to 8 digits. */
     message: Inferred<'telegram'>['message']
@@ -245,7 +245,7 @@ export interface OperationFields {
   'viber': {
     /** The caller's own unique id of the message. It is a whole number from 1 to 9223372036854775807. */
     id: Inferred<'viber'>['id']
-    /** The recipient's number. It is a number: digits only, international format, without a plus sign, at most 15 digits. */
+    /** The recipient's number. It is a number: digits only, international format such as 380501234567, without a plus sign or a leading zero, at most 15 digits. */
     phone: Inferred<'viber'>['phone']
     /** Variant of the Viber message; it decides which viber_ fields are required. It is one of text, image, text+link, text+image+link, carousel. */
     viber_type: Inferred<'viber'>['viber_type']
@@ -272,7 +272,7 @@ export interface OperationFields {
   'viber+sms': {
     /** The caller's own unique id of the message. It is a whole number from 1 to 9223372036854775807. */
     id: Inferred<'viber+sms'>['id']
-    /** The recipient's number. It is a number: digits only, international format, without a plus sign, at most 15 digits. */
+    /** The recipient's number. It is a number: digits only, international format such as 380501234567, without a plus sign or a leading zero, at most 15 digits. */
     phone: Inferred<'viber+sms'>['phone']
     /** Text of the SMS. */
     sms_message?: Inferred<'viber+sms'>['sms_message']
@@ -303,7 +303,7 @@ export interface OperationFields {
   'voice': {
     /** The caller's own unique id of the message. It is a whole number from 1 to 9223372036854775807. */
     id: Inferred<'voice'>['id']
-    /** The recipient's number. It is a number: digits only, international format, without a plus sign, at most 15 digits. */
+    /** The recipient's number. It is a number: digits only, international format such as 380501234567, without a plus sign or a leading zero, at most 15 digits. */
     phone: Inferred<'voice'>['phone']
     /** Text to be spoken. */
     message?: Inferred<'voice'>['message']

@@ -63,7 +63,7 @@ describe('flags', () => {
 
   test('take numbers where the interface has numbers, and text where it has text', async () => {
     expect(await sent(['template/delete', '--id', '017'])).toEqual({ type: 'template/delete', id: '017' })
-    expect(await sent(['template/viber/delete', '--id', '017'])).toEqual({ type: 'template/viber/delete', id: 17 })
+    expect(await sent(['template/viber/delete', '--id', '17'])).toEqual({ type: 'template/viber/delete', id: 17 })
     const long = await sent(['template/viber/delete', '--id', '9007199254740993'])
     expect(long).toEqual({ type: 'template/viber/delete', id: 9007199254740993n })
   })
@@ -160,6 +160,13 @@ describe('what is written wrongly exits 2, says what, and nothing is sent', () =
     ['neither an operation nor input', [], '', 'gateway needs an OPERATION, or JSON on standard input'],
     ['a missing field', ['hlr', '--id', '1'], '', 'phone is required and must be a number'],
     ['a field of another kind', ['status', '--id', 'x'], '', 'id must be a whole number from 1 to'],
+    [
+      'a phone in national format',
+      ['hlr', '--id', '1', '--phone', '0671234561'],
+      '',
+      'phone must be a number: digits only, international format such as 380501234567',
+    ],
+    ['an id with a leading zero', ['status', '--id', '042'], '', 'id must be a whole number from 1 to'],
     ['a limit', ['telegram', '--id=1', '--phone=380501234567', '--message=123'], '', 'must be text of 4 to 8 digits'],
     ['JSON that is none', ['viber', '--viber-carousel', '[secret'], '', '--viber-carousel: expected JSON'],
     ['a nested field of what is no object', ['pipeline', '--sms', '5', '--sms.message', 'x'], '', '--sms is no object'],

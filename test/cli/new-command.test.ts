@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { commandOfLine } from '../../src/cli/send/new-command.ts'
+import { commandOfFlags, commandOfLine } from '../../src/cli/send/new-command.ts'
 
 const read = (type: string, message: object) =>
   commandOfLine(JSON.stringify({ id: 1, phone: 380501234567, type, message }), 3)
@@ -19,4 +19,14 @@ test('send takes every field that the records have, however deep, and null for a
   const message = { pipeline: ['sms', 'voice'], sms, rcs: null, voice: { voice: { gender: 'male' }, dtmf: null } }
   expect(read('pipeline', message)).toMatchObject({ type: 'pipeline', message })
   expect(read('viber', { viber_type: 'carousel', viber_carousel: [slide, slide] })).toMatchObject({ type: 'viber' })
+})
+
+test('send refuses a phone in national format, and an id with a leading zero: without it they mean others', () => {
+  const flags = (id: string, phone: string) => () =>
+    commandOfFlags({ id, phone, type: 'sms', message: '{"sms_message":"Hi"}' } as Parameters<typeof commandOfFlags>[0])
+  const international = 'phone: expected digits only, in international format such as 380501234567'
+  expect(flags('1', '0671234561')).toThrow(international)
+  expect(flags('1', '+380671234561')).toThrow(international)
+  expect(flags('042', '380671234561')).toThrow('id: expected a whole number without leading zeros')
+  expect(flags('42', '380671234561')()).toMatchObject({ id: 42, phone: 380671234561 })
 })

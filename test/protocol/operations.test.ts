@@ -90,6 +90,9 @@ const wrong: [OperationType, string, unknown, string][] = [
   ['sms', 'id', 2 ** 53, 'id must be a whole number'],
   ['sms', 'id', 2n ** 63n, 'id must be a whole number'],
   ['sms', 'phone', '380501234567', 'phone must be a number: digits only, international format'],
+  ['sms', 'phone', '0671234561', 'international format such as 380501234567, without a plus sign or a leading zero'],
+  ['sms', 'phone', 1_000_000_000_000_000n, 'phone must be a number: digits only'],
+  ['sms', 'phone', 0n, 'phone must be a number: digits only'],
   ['sms', 'phone', '+380501234567', 'phone must be a number: digits only, international format'],
   ['sms', 'phone', -380501234567, 'phone must be a number: digits only'],
   ['sms', 'phone', 0, 'phone must be a number: digits only'],
@@ -153,6 +156,10 @@ test.each(wrong)('%s with %s = %o is refused: %s', (type, field, value, message)
   const found = problems(type, { [field]: value })
   expect(found).toHaveLength(1)
   expect(found[0]).toContain(message)
+})
+
+test.each(sendTypes)('the phone of %s may be a bigint', type => {
+  expect(problems(type, { phone: 380501234567n })).toEqual([])
 })
 
 test.each(sendTypes)('a refused %s tells neither the phone number nor the text', type => {

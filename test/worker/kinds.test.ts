@@ -65,6 +65,28 @@ describe('a command of each kind', () => {
     },
   )
 
+  test('the producer takes a phone as bigint', async () => {
+    const world = await startWorld()
+    await world.producer.send([{ ...newCommand('hlr', 42n), phone: 380501234567n }])
+    await world.finished(1)
+    expect(world.resultOf(42)).toMatchObject({ outcome: 'SENT', hlr: { phone: 380501234567 } })
+  })
+
+  test.each([
+    [
+      'a phone in national format',
+      { phone: '0671234561' },
+      'phone must be a number: digits only, international format',
+    ],
+    ['a phone that a double cannot hold', { phone: 380501234567380501n }, 'phone must be a number: digits only'],
+    ['an id that lost digits', { id: 2 ** 53 }, 'id must be a whole number from 1 to 2^63-1, a bigint beyond 2^53'],
+    ['an id in text', { id: '042' }, 'id must be a whole number'],
+  ])('the producer refuses %s', async (_, fields, message) => {
+    const world = await startWorld()
+    const command = { ...newCommand('sms', 42n), ...fields } as NewCommand
+    await expect(world.producer.send([command])).rejects.toThrow(message)
+  })
+
   test('additional properties of a pipeline reach the gateway inside its stages', async () => {
     const gateway = await startFront()
     const world = await startWorld({ settings: { gateway: { url: gateway.url } } })

@@ -71,9 +71,9 @@ function inner(field: z.ZodType): Known {
   return (field.def.type === 'optional' ? (field as z.ZodOptional).unwrap() : field) as Known
 }
 
-/** Whatever is no number is left to the schema, which says what is expected. */
+/** Whatever is no number of JSON is left to the schema: without its zero, 0671234561 is the number of somebody else. */
 function number(given: string): unknown {
-  return /^-?\d+(\.\d+)?$/.test(given) ? parseJson(given.replace(/^(-?)0+(?=\d)/, '$1')) : given
+  return /^-?(0|[1-9]\d*)(\.\d+)?$/.test(given) ? parseJson(given) : given
 }
 
 function names(given: string): unknown {

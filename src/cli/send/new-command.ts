@@ -8,8 +8,8 @@ import { UsageError } from '../framework/usage-error.ts'
 
 /** A command as JSON: what the gateway's interface asks of it is the producer's to check. */
 const schema = z.strictObject({
-  id: z.union([z.int(), z.bigint()], 'expected a whole number'),
-  phone: z.int('expected a number, digits only'),
+  id: z.union([z.int(), z.bigint()], 'expected a whole number without leading zeros'),
+  phone: z.int('expected digits only, in international format such as 380501234567'),
   type: z.enum(sendTypes, `expected one of ${sendTypes.join(', ')}`),
   message: z.record(z.string(), z.unknown(), 'expected an object'),
   urgent: z.boolean().optional(),
@@ -89,6 +89,7 @@ function json(text: string, complaint = 'not valid JSON'): unknown {
   return parseQuietly(text, complaint)
 }
 
+/** What begins with a zero is left as text, which is refused: without it, 0671234561 is the number of somebody else. */
 function digits(text: string): unknown {
-  return /^\d+$/.test(text) ? parseJson(text.replace(/^0+(?=\d)/, '')) : text
+  return /^[1-9]\d*$/.test(text) ? parseJson(text) : text
 }
