@@ -1,4 +1,5 @@
 import { idIn } from '../protocol/ids.ts'
+import { callbackStateOf } from '../protocol/states.ts'
 import type { DeadLetterReason } from '../records/dead-letter.ts'
 import { textOrNull } from '../records/fields.ts'
 import type { StatusEvent } from '../records/generated.ts'
@@ -35,7 +36,9 @@ function eventOf(body: Callback, command: HookedCommand, verified: boolean, rece
   const { id, account, correlationId, tenant } = command
   const told = readStatus(body)
   const type = told.type ?? command.type
-  return { id, account, correlationId, tenant, ...told, type, source: 'CALLBACK', verified, receivedAt }
+  const { state } = callbackStateOf(told.status, body.success === true)
+  const known = { state, final: true, source: 'CALLBACK', verified, receivedAt } as const
+  return { id, account, correlationId, tenant, ...told, type, ...known }
 }
 
 /** The address names the message, so that an id which is missing or padded says nothing against it. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { OutgoingRecord } from '../bus/port.ts'
 import { isOperationType } from '../protocol/registry.ts'
+import { callbackStateOf } from '../protocol/states.ts'
 import type { DeadLetterReason } from '../records/dead-letter.ts'
 import type { StatusEvent } from '../records/generated.ts'
 import type { WriteStatus } from '../records/status.ts'
@@ -138,7 +139,8 @@ function answer(response: ServerResponse, refusal: CallbackRefusal | null, last:
 
 function reportEvent(telemetry: Telemetry, event: StatusEvent, origin: CallbackOrigin): void {
   const type = isOperationType(event.type) ? event.type : 'other'
-  telemetry.emit('callback.accepted', { type, state: event.state, verified: event.verified })
+  const { contradicts } = callbackStateOf(event.status, event.success === true)
+  telemetry.emit('callback.accepted', { type, state: event.state, verified: event.verified, contradicts })
   if (origin.kind === 'message' && event.state === 'DELIVERED') {
     // The clock of the process that made the address may be ahead.
     const seconds = Math.max(0, event.receivedAt - origin.subject.issuedAt) / 1000

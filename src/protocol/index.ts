@@ -52,5 +52,5 @@ export {
 export type { Reply } from './reply.ts'
 export { type Segments, segmentsOf } from './segments.ts'
 export type { SendPayload } from './send-payload.ts'
-export { type State, stateOf, states } from './states.ts'
+export { callbackStateOf, type State, stateOf, states } from './states.ts'
 export type { ViberType } from './viber.ts'

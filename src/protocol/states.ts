@@ -34,7 +34,7 @@ const fold = (status: string): string =>
     .toUpperCase()
 
 /**
- * The state behind a status text. The whole text is compared, for UNDELIVERABLE contains DELIVER; case, spaces and
+ * The state behind a status text in an answer to a question. A callback's is what `callbackStateOf` says. The whole text is compared, for UNDELIVERABLE contains DELIVER; case, spaces and
  * underscores make no difference. Where the text is empty or not on the list, `success` tells: true of a message that was
  * delivered or read, and said when a final state is reached (specification: States and transitions, Events). Without it
  * the state is UNKNOWN and not final.
@@ -44,4 +44,15 @@ export const stateOf = (status: string, success: boolean | null = null): { state
   const told = success === null ? 'UNKNOWN' : success ? 'DELIVERED' : 'FAILED'
   const state = listed ?? told
   return { state, final: state === 'DELIVERED' || state === 'FAILED' }
+}
+
+/**
+ * The state that a callback tells. It comes at a final state, and its `success` is true of a message that was delivered or
+ * read (specification: Events), so that `success` decides, whatever the status text is. `contradicts`: the text is a
+ * listed one, and says otherwise.
+ */
+export function callbackStateOf(status: string, success: boolean): { state: State; contradicts: boolean } {
+  const state = success ? 'DELIVERED' : 'FAILED'
+  const listed = stateOf(status).state
+  return { state, contradicts: listed !== 'UNKNOWN' && listed !== state }
 }

@@ -60,7 +60,8 @@ export function lifecycleAfter(life: Lifecycle, event: StatusFacts): Lifecycle {
   if (!event.verified && !life.unhooked) return life
   const word = event.status.replaceAll(/[\s_]+/g, ' ').toUpperCase()
   const replied = word === 'REPLIED' || event.replies.length > 0
-  const facts = { read: life.read || replied || word === 'READ', replied: life.replied || replied }
+  const read = word === 'READ' && event.state !== 'FAILED'
+  const facts = { read: life.read || replied || read, replied: life.replied || replied }
   const told = { stage: stageOf(event), status: event.status, since: event.updatedAt ?? event.receivedAt }
   return { ...life, ...(tellsMore(told, life) ? told : {}), ...facts }
 }

@@ -239,6 +239,12 @@ export const metricDefinitions = {
     action:
       'Zero while messages are sent: the gateway does not reach callbacks.publicUrl. FAILED rising: a channel or a sender name has trouble.',
   },
+  callback_contradictions_total: {
+    type: 'counter',
+    labels: { type: receivedTypes },
+    meaning: 'Callbacks whose status text says otherwise than their success, which decides.',
+    action: "Not 0: show such status events to the gateway's people; their status and success are as they came.",
+  },
   callback_rejections_total: {
     type: 'counter',
     labels: { reason: label.callbackRefusals },

@@ -129,8 +129,8 @@ export interface Events {
   'bus.log': { level: 'error' | 'warn' | 'info' | 'debug'; message: string; error?: string }
   /** A hook address had to leave out correlation and tenant, to stay within callbacks.urlMaxLength. */
   'hook.shortened': object
-  /** A callback is on the bus. */
-  'callback.accepted': { type: string; state: State; verified: boolean }
+  /** A callback is on the bus. `contradicts`: its status text says otherwise than its `success`. */
+  'callback.accepted': { type: string; state: State; verified: boolean; contradicts: boolean }
   /** A callback was refused. `error` is what made the publish fail, or went wrong here. */
   'callback.refused': { reason: CallbackRefusal; error?: ErrorPlace }
   /**

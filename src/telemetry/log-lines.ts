@@ -170,7 +170,8 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'hook.shortened': null,
   'callback.accepted': {
     level: 'debug',
-    msg: ({ type, state, verified }) => `a callback of ${type}: ${state}${verified ? '' : ', unverified'}`,
+    msg: ({ type, state, verified, contradicts }) =>
+      `a callback of ${type}: ${state}${contradicts ? ', though its status says otherwise' : ''}${verified ? '' : ', unverified'}`,
   },
   'callback.refused': { level: 'debug', msg: ({ reason }) => `a callback was refused: ${reason}` },
   'callbacks.refused': {

@@ -71,9 +71,10 @@ function countTrouble(telemetry: Telemetry, { count }: Meters): void {
 }
 
 function countCallbacks(telemetry: Telemetry, { count, observe }: Meters): void {
-  telemetry.on('callback.accepted', ({ type, state, verified }) =>
-    count('callbacks_total', { type, state, verified: String(verified) }),
-  )
+  telemetry.on('callback.accepted', ({ type, state, verified, contradicts }) => {
+    count('callbacks_total', { type, state, verified: String(verified) })
+    if (contradicts) count('callback_contradictions_total', { type })
+  })
   telemetry.on('callback.refused', ({ reason }) => count('callback_rejections_total', { reason }))
   telemetry.on('callback.missing', ({ type, count: by }) => count('callbacks_missing_total', { type }, by))
   telemetry.on('verdict.found', ({ type, state }) => count('verdicts_found_total', { type, state }))

@@ -126,13 +126,17 @@ describe('a callback of one message', () => {
   })
 
   test.each([
-    ['UNDELIVERABLE', true, 'FAILED', true],
-    ['Sim_Full', true, 'FAILED', true],
-    ['READ', false, 'DELIVERED', true],
-    ['ROUTING', true, 'PENDING', false],
-    ['UNKNOWN', true, 'UNKNOWN', false],
-  ])('with the status %s and success %s is %s', (status, success, state, final) => {
-    expect(event(callback({ status, success }))).toMatchObject({ status, success, state, final })
+    ['UNDELIVERABLE', true, 'DELIVERED'],
+    ['Sim_Full', true, 'DELIVERED'],
+    ['READ', false, 'FAILED'],
+    ['DELIVERED', false, 'FAILED'],
+    ['ROUTING', true, 'DELIVERED'],
+    ['ROUTING', false, 'FAILED'],
+    ['UNKNOWN', true, 'DELIVERED'],
+  ])('with the status %s and success %s is %s and final', (status, success, state) => {
+    for (const origin of [ofMessage, ofAccount]) {
+      expect(event(callback({ status, success }), origin)).toMatchObject({ status, success, state, final: true })
+    }
   })
 
   test.each(['SEEN', 'BUSY', 'NO ANSWER', ''])(

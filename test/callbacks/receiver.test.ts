@@ -18,7 +18,19 @@ describe('a callback of one message', () => {
     const response = await post(bench.url())
     expect(response.status).toBe(200)
     expect(bench.events()).toMatchObject([{ id: 42n, state: 'DELIVERED', verified: true, receivedAt: bench.now }])
-    expect(bench.accepted).toEqual([{ type: 'sms', state: 'DELIVERED', verified: true }])
+    expect(bench.accepted).toEqual([{ type: 'sms', state: 'DELIVERED', verified: true, contradicts: false }])
+  })
+
+  test('whose status text contradicts its success is counted, and kept as it came', async () => {
+    const bench = await receiverBench()
+    await post(bench.url(), callback({ status: 'DELIVERED', success: false }))
+    await post(bench.url(), callback({ status: 'SEEN', success: false }))
+    const failed = { type: 'sms', state: 'FAILED', verified: true }
+    expect(bench.accepted).toEqual([
+      { ...failed, contradicts: true },
+      { ...failed, contradicts: false },
+    ])
+    expect(bench.events()[0]).toMatchObject({ status: 'DELIVERED', success: false, state: 'FAILED', final: true })
   })
 
   test('is answered only when the bus has confirmed it', async () => {

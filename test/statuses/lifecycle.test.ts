@@ -60,6 +60,8 @@ describe('the life cycle of a message', () => {
   it('remembers that a delivered message was read and answered, before or after', () => {
     expect(lifeThrough('DELIVERED', 'READ', 'REPLIED')).toMatchObject({ stage: 'delivered', read: true, replied: true })
     expect(lifeThrough('READ', 'DELIVERED')).toMatchObject({ stage: 'delivered', read: true, replied: false })
+    const refuted = buildStatusEvent({ status: 'READ', success: false, state: 'FAILED' })
+    expect(lifeOf([refuted])).toMatchObject({ stage: 'failed', read: false })
     const reply = buildStatusEvent({ replies: [{ datetime: null, message: 'yes', media: null }] })
     expect(lifeOf([reply])).toMatchObject({ read: true, replied: true })
   })

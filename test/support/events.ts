@@ -39,7 +39,7 @@ export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
   'log.cut': { topic: 'busgate.commands', partition: 1, lost: n },
   'bus.log': { level: 'warn', message: `the broker 127.0.0.1:${n} ended the connection` },
   'hook.shortened': {},
-  'callback.accepted': { type: `made-up-${n}`, state: 'DELIVERED', verified: true },
+  'callback.accepted': { type: `made-up-${n}`, state: 'DELIVERED', verified: true, contradicts: true },
   'callback.refused': { reason: 'expired' },
   'callbacks.refused': { counts: { expired: 1 }, error: null, isOurs: false },
   'delivery.latency': { type: `made-up-${n}`, seconds: n },

@@ -23,6 +23,7 @@ export const contract: Record<string, string[]> = {
   resolutions_total: ['outcome'],
   sessions_fenced_total: [],
   callbacks_total: ['type', 'state', 'verified'],
+  callback_contradictions_total: ['type'],
   callback_rejections_total: ['reason'],
   callbacks_missing_total: ['type'],
   verdicts_found_total: ['type', 'state'],

@@ -67,6 +67,13 @@ describe('metrics', () => {
     expect(ownSeries(samples)).not.toContainEqual(expect.stringContaining('stage="callback",code="DECODE"'))
   })
 
+  it('count the callbacks whose status text contradicts their success', async () => {
+    const { telemetry, scrape } = await serveMetrics()
+    const callback = { type: 'sms', state: 'FAILED', verified: true } as const
+    for (const contradicts of [true, false]) telemetry.emit('callback.accepted', { ...callback, contradicts })
+    expect((await scrape()).get('busgate_callback_contradictions_total{type="sms"}')).toBe(1)
+  })
+
   it('count a label value that nobody foresaw as other', async () => {
     const { telemetry, scrape } = await serveMetrics()
     for (const cause of ['made', 'up'] as unknown[] as DoubtCause[]) telemetry.emit('doubt.opened', { cause, count: 1 })
@@ -122,7 +129,7 @@ describe('metrics', () => {
 
   it.each(sendTypes)('know the type %s of a callback', async type => {
     const { telemetry, scrape } = await serveMetrics()
-    telemetry.emit('callback.accepted', { type, state: 'FAILED', verified: false })
+    telemetry.emit('callback.accepted', { type, state: 'FAILED', verified: false, contradicts: false })
     expect(ownSeries(await scrape())).toContain(
       `busgate_callbacks_total{type="${type}",state="FAILED",verified="false"}`,
     )
