@@ -21,7 +21,7 @@ export function statusEvent(origin: CallbackOrigin, body: Callback, receivedAt: 
     if (namesAnother(body.id, subject.id)) return { ok: false, reason: 'other_id' }
     return { ok: true, event: eventOf(body, subject, true, receivedAt) }
   }
-  const id = idIn(textOrNull(body.id)?.trim() ?? '')
+  const id = idIn(echoedText(body.id))
   if (id === null) {
     const message = `a callback to the address of account ${origin.account} has no id of 1 to 2^63-1: not sent by busgate`
     return { ok: false, reason: 'no_id', error: { code: 'NO_NUMERIC_ID', message } }
@@ -43,6 +43,8 @@ function eventOf(body: Callback, command: HookedCommand, verified: boolean, rece
 
 /** The address names the message, so that an id which is missing or padded says nothing against it. */
 function namesAnother(echoed: unknown, id: bigint): boolean {
-  const text = textOrNull(echoed)?.trim() ?? ''
-  return text !== '' && text.replace(/^0+/, '') !== String(id)
+  return (textOrNull(echoed)?.trim() ?? '') !== '' && echoedText(echoed) !== String(id)
 }
+
+/** An id without what it may be padded with: spaces and zeros. */
+const echoedText = (id: unknown): string => textOrNull(id)?.trim().replace(/^0+/, '') ?? ''

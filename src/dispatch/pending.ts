@@ -43,7 +43,7 @@ export interface Pending {
   lingersSince: number
   /** How often it was throttled by itself. Missing: never. */
   throttled?: number
-  /** POSTs made that may have reached the gateway. */
+  /** POSTs that left it in doubt. One that was refused as a whole, or throttled, sent nothing and is none. */
   attempts: number
   /** Whether one of them may have been executed: what a later one comes to says nothing about that. */
   doubted: boolean

@@ -3,19 +3,27 @@ import { messageId } from './ids.ts'
 import { expecting, must } from './messages.ts'
 import type { OperationType } from './operation.ts'
 
-/** An operation object of one type; additional properties pass through (specification: Operation object). */
+/**
+ * An operation object of one type; additional properties pass through (specification: Operation object). Only a `hook` is
+ * checked wherever it is given.
+ */
 export const operationObject = <T extends OperationType, S extends z.ZodRawShape>(type: T, fields: S) =>
-  z.looseObject({ type: z.literal(type, { error: must(`'${type}'`) }), ...fields }, { error: must('an object') })
+  z
+    .looseObject({ type: z.literal(type, { error: must(`'${type}'`) }), ...fields }, { error: must('an object') })
+    .check(({ value, issues }) => {
+      if ('hook' in fields || hook.optional().safeParse(value.hook).success) return
+      issues.push({ code: 'custom', path: ['hook'], input: value.hook, message: `hook must be ${hookMeaning}` })
+    })
 
 export const text = expecting('text', error => z.string({ error }))
 
 export const flag = expecting('true or false', error => z.boolean({ error }))
 
-/** A whole number of seconds within bounds. */
+/** A number of seconds within bounds. */
 const seconds = (min: number, max?: number) => {
   const bounds = max === undefined ? `, at least ${min}` : ` from ${min} to ${max}`
-  return expecting(`a whole number of seconds${bounds}`, error => {
-    const atLeast = z.int({ error }).min(min, { error })
+  return expecting(`a number of seconds${bounds}`, error => {
+    const atLeast = z.number({ error }).min(min, { error })
     return max === undefined ? atLeast : atLeast.max(max, { error })
   })
 }
@@ -41,10 +49,12 @@ export const object = <S extends z.ZodRawShape>(fields: S) =>
 /** Every message's identifier and recipient. */
 export const addressed = { id: messageId, phone }
 
+const hookMeaning = 'an http or https URL'
+
 /** The address that the delivery status is POSTed to. */
-export const hook = expecting('an http or https URL', error =>
-  z.string({ error }).regex(/^https?:\/\/\S+$/i, { error }),
-).describe('The address that the delivery status is POSTed to.')
+export const hook = expecting(hookMeaning, error => z.string({ error }).regex(/^https?:\/\/\S+$/i, { error })).describe(
+  'The address that the delivery status is POSTed to.',
+)
 
 export const shortLink = flag.describe('Whether links in the text are shortened and tracked, according to the tariff.')
 

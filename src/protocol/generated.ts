@@ -58,7 +58,29 @@ export interface OperationFields {
       [name: string]: unknown
     } | undefined
     /** What is spoken by voice; required when `pipeline` names it. It is an object with gender (male or female), language and name, in itself or in a nested voice. */
-    voice?: Inferred<'pipeline'>['voice']
+    voice?: {
+      /** Text of the message. */
+      message?: NonNullable<Inferred<'pipeline'>['voice']>['message']
+      /** Gender of the voice. It is male or female. */
+      gender?: NonNullable<Inferred<'pipeline'>['voice']>['gender']
+      /** Language tag of the voice. */
+      language?: NonNullable<Inferred<'pipeline'>['voice']>['language']
+      /** Name of the voice model. */
+      name?: NonNullable<Inferred<'pipeline'>['voice']>['name']
+      /** The voice that speaks. */
+      voice?: {
+        /** Gender of the voice. It is male or female. */
+        gender: NonNullable<NonNullable<Inferred<'pipeline'>['voice']>['voice']>['gender']
+        /** Language tag of the voice. */
+        language: NonNullable<NonNullable<Inferred<'pipeline'>['voice']>['voice']>['language']
+        /** Name of the voice model. */
+        name: NonNullable<NonNullable<Inferred<'pipeline'>['voice']>['voice']>['name']
+        [name: string]: unknown
+      } | undefined
+      /** Whether the digit that the recipient presses comes back as `reply` of the callback. */
+      dtmf?: NonNullable<Inferred<'pipeline'>['voice']>['dtmf']
+      [name: string]: unknown
+    } | undefined
     /** What is sent by whatsapp; required when `pipeline` names it. */
     whatsapp?: {
       /** Text of the message. */
@@ -94,7 +116,7 @@ export interface OperationFields {
     rcs_button: Inferred<'rcs'>['rcs_button']
     /** The address that the delivery status is POSTed to. It is an http or https URL. */
     hook?: Inferred<'rcs'>['hook']
-    /** How long the message may be tried; 172800 when left out. It is a whole number of seconds, at least 60. */
+    /** How long the message may be tried; 172800 when left out. It is a number of seconds, at least 60. */
     rcs_lifetime?: Inferred<'rcs'>['rcs_lifetime']
     /** Whether links in the text are shortened and tracked, according to the tariff. */
     short_link?: Inferred<'rcs'>['short_link']
@@ -117,7 +139,7 @@ export interface OperationFields {
     rcs_button: Inferred<'rcs+sms'>['rcs_button']
     /** The address that the delivery status is POSTed to. It is an http or https URL. */
     hook?: Inferred<'rcs+sms'>['hook']
-    /** How long the message may be tried; 172800 when left out. It is a whole number of seconds, at least 60. */
+    /** How long the message may be tried; 172800 when left out. It is a number of seconds, at least 60. */
     rcs_lifetime?: Inferred<'rcs+sms'>['rcs_lifetime']
     /** Whether links in the text are shortened and tracked, according to the tariff. */
     short_link?: Inferred<'rcs+sms'>['short_link']
@@ -144,7 +166,7 @@ export interface OperationFields {
     rcs_button: Inferred<'rcs+viber+sms'>['rcs_button']
     /** The address that the delivery status is POSTed to. It is an http or https URL. */
     hook?: Inferred<'rcs+viber+sms'>['hook']
-    /** How long the message may be tried; 172800 when left out. It is a whole number of seconds, at least 60. */
+    /** How long the message may be tried; 172800 when left out. It is a number of seconds, at least 60. */
     rcs_lifetime?: Inferred<'rcs+viber+sms'>['rcs_lifetime']
     /** Whether links in the text are shortened and tracked, according to the tariff. */
     short_link?: Inferred<'rcs+viber+sms'>['short_link']
@@ -184,7 +206,7 @@ export interface OperationFields {
     hook?: Inferred<'sms'>['hook']
     /** Whether links in the text are shortened and tracked, according to the tariff. */
     short_link?: Inferred<'sms'>['short_link']
-    /** How long the message may be tried; 172800 when left out. It is a whole number of seconds from 3600 to 259200. */
+    /** How long the message may be tried; 172800 when left out. It is a number of seconds from 3600 to 259200. */
     sms_lifetime?: Inferred<'sms'>['sms_lifetime']
     /** Whether a link to unsubscribe is added, according to the tariff. */
     unsubscribe_link?: Inferred<'sms'>['unsubscribe_link']
@@ -204,7 +226,7 @@ export interface OperationFields {
     message: Inferred<'telegram'>['message']
     /** The address that the delivery status is POSTed to. It is an http or https URL. */
     hook?: Inferred<'telegram'>['hook']
-    /** How long the message may be tried; 172800 when left out. It is a whole number of seconds, at least 60. */
+    /** How long the message may be tried; 172800 when left out. It is a number of seconds, at least 60. */
     telegram_lifetime?: Inferred<'telegram'>['telegram_lifetime']
     [name: string]: unknown
   }
@@ -319,6 +341,8 @@ export interface OperationFields {
     } | undefined
     /** Whether the digit that the recipient presses comes back as `reply` of the callback. */
     dtmf?: Inferred<'voice'>['dtmf']
+    /** The address that the delivery status is POSTed to. It is an http or https URL. */
+    hook?: Inferred<'voice'>['hook']
     [name: string]: unknown
   }
 }

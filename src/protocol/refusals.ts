@@ -12,14 +12,7 @@ export const refusalCodes = [
 ] as const
 
 /** Every value of `errorCode` in a result. */
-export const errorCodes = [
-  ...refusalCodes,
-  'DEADLINE',
-  'MAX_AGE',
-  'RESPONSE_LOST',
-  'ATTEMPTS_EXHAUSTED',
-  'SPEND_LIMIT',
-] as const
+export const errorCodes = [...refusalCodes, 'DEADLINE', 'MAX_AGE', 'RESPONSE_LOST', 'ATTEMPTS_EXHAUSTED'] as const
 
 export type ErrorCode = (typeof errorCodes)[number]
 

@@ -27,8 +27,12 @@ export const tolerantText = field(toText)
 /** A number, or a string that holds one; anything else counts as absent. */
 export const tolerantNumber = field(toNumber)
 
-/** true or false; anything else counts as absent. */
-export const tolerantFlag = field(value => (typeof value === 'boolean' ? value : undefined))
+/** true or false, as such or as text. */
+export const toFlag = (value: unknown): boolean | undefined =>
+  typeof value === 'boolean' ? value : value === 'true' ? true : value === 'false' ? false : undefined
+
+/** true or false, also as text; anything else counts as absent. */
+export const tolerantFlag = field(toFlag)
 
 /** An identifier as it came: string, number or bigint. Compare with sameId. */
 export const tolerantId = field(toId)

@@ -1,4 +1,5 @@
 import { isObject, stringifyJson } from '../protocol/json.ts'
+import { toFlag } from '../protocol/tolerant.ts'
 
 /**
  * The fields of an object that the gateway sent. Each known one is taken as what it is wanted as; what cannot be read as
@@ -74,7 +75,7 @@ export function jsonOrNull(value: unknown): string | null {
 export const textOrNull = (value: unknown): string | null =>
   typeof value === 'string' ? value : typeof value === 'number' || typeof value === 'bigint' ? String(value) : null
 
-export const flagOrNull = (value: unknown): boolean | null => (typeof value === 'boolean' ? value : null)
+export const flagOrNull = (value: unknown): boolean | null => toFlag(value) ?? null
 
 const decimalPattern = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
 

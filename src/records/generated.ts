@@ -345,7 +345,7 @@ export interface SendResult {
   msgId: string | null
   /** Number of message parts billed. */
   parts: number | null
-  /** Why it was not sent, or not known to be: ACCESS_DENIED, SENDER_INVALID, OPERATOR_UNSUPPORTED, TYPE_INVALID, THROTTLED, INSUFFICIENT_FUNDS, DUPLICATE_ID, VALIDATION, DEADLINE, MAX_AGE, RESPONSE_LOST, ATTEMPTS_EXHAUSTED, SPEND_LIMIT or REJECTED (any other refusal). More may follow. */
+  /** Why it was not sent, or not known to be: ACCESS_DENIED, SENDER_INVALID, OPERATOR_UNSUPPORTED, TYPE_INVALID, THROTTLED, INSUFFICIENT_FUNDS, DUPLICATE_ID, VALIDATION, DEADLINE, MAX_AGE, RESPONSE_LOST, ATTEMPTS_EXHAUSTED or REJECTED (any other refusal). More may follow. */
   errorCode: string | null
   /** The gateway's own text, or what is wrong with the command and in which field; also what had to be left out of this result, because the whole was larger than the topic takes. */
   error: string | null
@@ -357,7 +357,7 @@ export interface SendResult {
   hlr: SendResultHlr | null
   /** JSON text of whatever else the data of the gateway's answer held, and of what could not be read as the field that it belongs to. */
   payload: string | null
-  /** How often the command was sent to the gateway, undecided attempts included. */
+  /** How many requests were decided for this very command, or left it in doubt. A request that was refused as a whole, throttled, or never reached the gateway sent nothing and is not counted. */
   attempts: number
   /** Topic of the command. */
   commandTopic: string

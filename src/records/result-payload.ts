@@ -1,4 +1,4 @@
-import { operations, type SendType } from '../protocol/index.ts'
+import { operations, otpCode, type SendType } from '../protocol/index.ts'
 import { isObject } from '../protocol/json.ts'
 import { flagOrNull, int32OrNull, intOrNull, jsonOrNull, numberOrNull, PayloadFields, textOrNull } from './fields.ts'
 import type {
@@ -29,7 +29,7 @@ export function readPayload(type: SendType, data: unknown): ResultPayload {
   }
   const read: ResultPayload =
     answer === 'code'
-      ? { ...noPayload, code: fields.take('code', textOrNull), price: fields.take('price', numberOrNull) }
+      ? { ...noPayload, code: fields.take('code', otpCode), price: fields.take('price', numberOrNull) }
       : { ...noPayload, msgId: fields.take('msg_id', textOrNull), parts: fields.take('parts', int32OrNull) }
   read.payload = jsonOrNull(fields.rest)
   return read

@@ -1,3 +1,4 @@
+import { isObject } from '../protocol/json.ts'
 import type { Ending } from './endings.ts'
 import type { ExecutedMessage } from './executions.ts'
 import type { Exchange, GivenOperation } from './gateway.ts'
@@ -14,7 +15,7 @@ export function statusCallback(
   ending: Ending,
   exchange: Exchange,
 ): string {
-  const { id, dtmf } = operation
+  const { id } = operation
   const { gateway, requestId } = exchange
   const { channel } = message
   const spoken = channel === 'voice' && ending.success
@@ -27,10 +28,15 @@ export function statusCallback(
     ...(ending.error !== undefined && { error: ending.error }),
     updated: new Date(message.finalAt).toISOString(),
     ...(spoken && { duration: 1 + Math.floor(gateway.chance('duration', id) * 60) }),
-    ...(spoken && dtmf === true && { reply: String(Math.floor(gateway.chance('reply', id) * 10)) }),
+    ...(spoken && asksForDigit(operation) && { reply: String(Math.floor(gateway.chance('reply', id) * 10)) }),
     ...(requestId !== undefined && { request_id: requestId }),
     ...(message.status === 'REPLIED' && { replies: repliesTo(message) }),
   })
+}
+
+/** Tells whether the recipient of a call is asked for a digit: a pipeline says so in its stage. */
+function asksForDigit({ type, dtmf, voice }: GivenOperation): boolean {
+  return (type === 'pipeline' ? isObject(voice) && voice.dtmf : dtmf) === true
 }
 
 /** Makes the replies of a two-way Viber message's recipient (public facts): a text, then a picture. */

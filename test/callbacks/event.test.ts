@@ -239,8 +239,8 @@ describe("a callback to an account's address", () => {
     })
   })
 
-  test('is about the message whose id stands between spaces', () => {
-    expect(event(callback({ id: ' 77\n' }), ofAccount)).toMatchObject({ id: 77n, verified: false })
+  test.each([' 77\n', '0077', ' 077'])('is about the message whose id is padded: %j', id => {
+    expect(event(callback({ id }), ofAccount)).toMatchObject({ id: 77n, verified: false })
   })
 
   test('without a type has the type unknown', () => {
@@ -251,7 +251,7 @@ describe("a callback to an account's address", () => {
     expect(event('{"success":true,"id":9223372036854775807}', ofAccount).id).toBe(2n ** 63n - 1n)
   })
 
-  test.each([undefined, '', 'order-17', '0', '-5', '042', 1.5, '9223372036854775808', '1e3'])(
+  test.each([undefined, '', 'order-17', '0', '-5', 1.5, '9223372036854775808', '1e3'])(
     'with the id %j belongs to no command',
     id => {
       expect(made(callback({ id }), ofAccount)).toMatchObject({

@@ -68,6 +68,21 @@ describe('flags', () => {
     expect(long).toEqual({ type: 'template/viber/delete', id: 9007199254740993n })
   })
 
+  test.each([
+    [['--short-link', 'false'], false],
+    [['--short-link=false'], false],
+    [['--short_link', 'true'], true],
+    [['--short-link'], true],
+  ])('that are true or false may say which: %j', async (args, short_link) => {
+    const address = ['--id=1', '--phone=380501234567', '--sms-message=Hi', '--sms-signature=Shop']
+    expect(await sent(['sms', ...args, ...address])).toMatchObject({ short_link })
+  })
+
+  test('of voice have a hook', async () => {
+    const args = ['--id=1', '--phone=380501234567', '--message=Hi', '--hook', 'https://shop.example/hook']
+    expect(await sent(['voice', ...args])).toMatchObject({ hook: 'https://shop.example/hook' })
+  })
+
   test('reach into nested objects with dots', async () => {
     const viber = ['--viber', '{"signature":"Shop","type":"text"}', '--viber.message', 'Hello']
     const pipeline = ['pipeline', '--phone', '380501234567', '--pipeline', 'viber, sms', '--sms.message', 'Hi']
@@ -166,6 +181,7 @@ describe('what is written wrongly exits 2, says what, and nothing is sent', () =
       '',
       'phone must be a number: digits only, international format such as 380501234567',
     ],
+    ['neither true nor false', ['sms', '--short-link=maybe'], '', '--short-link takes true or false'],
     ['an id with a leading zero', ['status', '--id', '042'], '', 'id must be a whole number from 1 to'],
     ['a limit', ['telegram', '--id=1', '--phone=380501234567', '--message=123'], '', 'must be text of 4 to 8 digits'],
     ['JSON that is none', ['viber', '--viber-carousel', '[secret'], '', '--viber-carousel: expected JSON'],
@@ -229,9 +245,9 @@ describe('what fails exits 1 and says whether it was sent', () => {
 
   test('a paid answer that cannot be read is shown as it came', async () => {
     const front = await startFront()
-    front.answer = () => ({ body: '{"success":true,"data":[{"success":true,"data":{"code":421,"price":1.5}}]}' })
+    front.answer = () => ({ body: '{"success":true,"data":[{"success":true,"data":{"code":42100,"price":1.5}}]}' })
     const { code, stdout, stderr } = await gateway(front.url, ['call/otp', '--id=1', '--phone=380501234567'])
-    expect({ code, stdout }).toEqual({ code: 1, stdout: 'code   421\nprice  1.5\n' })
+    expect({ code, stdout }).toEqual({ code: 1, stdout: 'code   42100\nprice  1.5\n' })
     expect(stderr).toBe('busgate: executed, but in the answer code must be text (PAYLOAD_UNREADABLE)\n')
   })
 

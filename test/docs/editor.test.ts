@@ -24,7 +24,7 @@ test('an editor shows what each setting and each field of an operation is for', 
     ['apiKey', 'Never part of an error'],
     ['client.sms({ id', "The caller's own unique id of the message."],
     ['sms_signature', 'Sender signature (alpha-name) of the SMS.'],
-    ['sms_lifetime', 'a whole number of seconds from 3600 to 259200'],
+    ['sms_lifetime', 'a number of seconds from 3600 to 259200'],
     ['viber: { message', 'Text of the message.'],
     ['dtmf', 'the digit that the recipient presses'],
   ]

@@ -197,8 +197,11 @@ describe('known not to be sent', () => {
 
   test('when the gateway refuses in words that only the caller knows', async () => {
     const answer = { success: true, data: [refusedItem(1, 'Daily limit reached.')] }
-    const client = await clientAnswered(answer, { errorTexts: { 'daily limit reached': 'SPEND_LIMIT' } })
-    expect(await failureOf(client.sms(sms()))).toMatchObject({ code: 'SPEND_LIMIT', message: 'Daily limit reached.' })
+    const client = await clientAnswered(answer, { errorTexts: { 'daily limit reached': 'OPERATOR_UNSUPPORTED' } })
+    expect(await failureOf(client.sms(sms()))).toMatchObject({
+      code: 'OPERATOR_UNSUPPORTED',
+      message: 'Daily limit reached.',
+    })
   })
 
   test('when the client was closed', async () => {
@@ -214,7 +217,7 @@ describe('an executed operation whose payload cannot be read', () => {
   test.each([
     ['sms without a msg_id', sms(), { id: 1 }],
     ['sms without data', sms(), null],
-    ['a code that lost its zeros', buildOperation('call/otp'), { code: 42, price: 1 }],
+    ['a code that is none', buildOperation('call/otp'), { code: 42_100, price: 1 }],
   ])('%s fails as executed, and keeps the payload out of sight', async (_, operation, data) => {
     const client = await clientAnswered({ success: true, data: [{ success: true, data }] })
     const [result] = await client.send([operation as OperationObject])

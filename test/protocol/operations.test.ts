@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type OperationType, operations, operationTypes, sendTypes } from '../../src/protocol/index.ts'
+import { missingContent, type OperationType, operations, operationTypes, sendTypes } from '../../src/protocol/index.ts'
 import { buildOperation } from '../support/operations.ts'
 import { problems } from './problems.ts'
 
@@ -83,6 +83,8 @@ describe.each(operationTypes)('%s', type => {
   })
 })
 
+const model = { gender: 'female', language: 'uk-UA', name: 'uk-UA-Standard-A' }
+
 const wrong: [OperationType, string, unknown, string][] = [
   ['sms', 'id', '42', 'id must be a whole number from 1 to 9223372036854775807'],
   ['sms', 'id', 0, 'id must be a whole number'],
@@ -105,8 +107,8 @@ const wrong: [OperationType, string, unknown, string][] = [
   ['sms', 'hook', 5, 'hook must be an http or https URL'],
   ['sms', 'short_link', 'yes', 'short_link must be true or false'],
   ['sms', 'unsubscribe_link', 1, 'unsubscribe_link must be true or false'],
-  ['sms', 'sms_lifetime', 3600.5, 'sms_lifetime must be a whole number of seconds from 3600 to 259200'],
-  ['sms', 'sms_lifetime', '7200', 'sms_lifetime must be a whole number of seconds from 3600 to 259200'],
+  ['sms', 'sms_lifetime', 3599.5, 'sms_lifetime must be a number of seconds from 3600 to 259200'],
+  ['sms', 'sms_lifetime', '7200', 'sms_lifetime must be a number of seconds from 3600 to 259200'],
   ['status', 'id', '42', 'id must be a whole number'],
   ['call/otp', 'phone', '380501234567', 'phone must be a number'],
   ['hlr', 'id', null, 'id must be a whole number'],
@@ -114,13 +116,14 @@ const wrong: [OperationType, string, unknown, string][] = [
   ['telegram', 'message', 'a1234', 'message must be text of 4 to 8 digits'],
   ['telegram', 'hook', '', 'hook must be an http or https URL'],
   ['voice', 'message', 1, 'message must be text'],
+  ['voice', 'hook', 'shop.example/hook', 'hook must be an http or https URL'],
   ['voice', 'dtmf', 'no', 'dtmf must be true or false'],
   ['voice', 'voice', 'female', 'voice must be an object'],
   ['voice', 'voice', { gender: 'other' }, 'voice.gender must be male or female'],
   ['voice', 'voice', { language: 1 }, 'voice.language must be text'],
   ['rcs', 'rcs_image', 1, 'rcs_image must be text'],
   ['rcs', 'short_link', 'x', 'short_link must be true or false'],
-  ['rcs', 'rcs_lifetime', 60.5, 'rcs_lifetime must be a whole number of seconds, at least 60'],
+  ['rcs', 'rcs_lifetime', 59.5, 'rcs_lifetime must be a number of seconds, at least 60'],
   ['rcs+sms', 'sms_message', false, 'sms_message must be text'],
   [
     'rcs+viber+sms',
@@ -144,6 +147,17 @@ const wrong: [OperationType, string, unknown, string][] = [
   ['pipeline', 'telegram', {}, 'telegram.message is required'],
   ['pipeline', 'whatsapp', 'Hello', 'whatsapp must be an object'],
   ['pipeline', 'rcs', { message: 1 }, 'rcs.message must be text'],
+  ['pipeline', 'voice', { ...model, gender: 'other' }, 'voice.gender must be male or female'],
+  ['pipeline', 'voice', { ...model, message: 5 }, 'voice.message must be text'],
+  ['pipeline', 'voice', { ...model, dtmf: 'no' }, 'voice.dtmf must be true or false'],
+  ['pipeline', 'voice', { ...model, voice: 'female' }, 'voice.voice must be an object'],
+  [
+    'pipeline',
+    'voice',
+    { message: 'Hi', voice: { ...model, language: undefined } },
+    'voice.voice.language is required',
+  ],
+  ['pipeline', 'voice', { message: 'Hi', gender: 'male' }, 'voice must be an object with gender (male or female)'],
   ['template/create', 'template', 1, 'template must be text'],
   ['template/create', 'name', 1, 'name must be text'],
   ['template/delete', 'id', 17, 'id must be text'],
@@ -157,6 +171,30 @@ test.each(wrong)('%s with %s = %o is refused: %s', (type, field, value, message)
   expect(found).toHaveLength(1)
   expect(found[0]).toContain(message)
 })
+
+test.each(operationTypes)('a hook of %s is checked, also where the interface lists none', type => {
+  expect(problems(type, { hook: 'https://shop.example/hook' })).toEqual([])
+  for (const hook of ['shop.example/hook', 5, null]) {
+    expect(problems(type, { hook })).toEqual(['hook must be an http or https URL'])
+  }
+})
+
+test.each([
+  ['sms', 'sms_lifetime', 3600.5],
+  ['rcs', 'rcs_lifetime', 60.5],
+  ['telegram', 'telegram_lifetime', 60.5],
+  ['viber', 'viber_lifetime', 0.5],
+] as const)('%s takes a fraction for %s, as the interface says number', (type, field, value) => {
+  expect(problems(type, { [field]: value })).toEqual([])
+})
+
+test.each([{}, { message: 5 }, { signature: ['Shop'], template: 'otp' }])(
+  'whatsapp in a pipeline is passed on unchecked: %j',
+  whatsapp => {
+    expect(problems('pipeline', { pipeline: ['whatsapp'], whatsapp })).toEqual([])
+    expect(missingContent('pipeline', { pipeline: ['whatsapp'], whatsapp })).toBeNull()
+  },
+)
 
 test.each(sendTypes)('the phone of %s may be a bigint', type => {
   expect(problems(type, { phone: 380501234567n })).toEqual([])

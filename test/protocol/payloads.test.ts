@@ -48,13 +48,28 @@ describe('the payload of hlr', () => {
   })
 })
 
+test.each([
+  ['false', false],
+  ['true', true],
+])('ported of the payload of hlr may be the text %s', (ported, flag) => {
+  expect(read('hlr', { ported }).data).toEqual({ ported: flag })
+})
+
 describe('the payload of call/otp', () => {
   test('keeps the zeros that the code begins with', () => {
     expect(read('call/otp', { code: '0042', price: '0.25' }).data).toEqual({ code: '0042', price: 0.25 })
   })
 
-  test('has no code when it came as a number, which has lost its zeros', () => {
-    expect(read('call/otp', { code: 42, price: 0.25 }).error?.issues[0]?.message).toBe('code must be text')
+  test.each([
+    [42, '0042'],
+    [0, '0000'],
+    [9999, '9999'],
+  ])('has a code that came as the number %d as %s, with the zeros that it lost', (code, text) => {
+    expect(read('call/otp', { code, price: 0.25 }).data).toEqual({ code: text, price: 0.25 })
+  })
+
+  test.each([10_000, -1, 4.2, true, null, ['0042']])('has no code in %j', code => {
+    expect(read('call/otp', { code }).error?.issues[0]?.message).toBe('code must be text')
   })
 })
 

@@ -276,12 +276,7 @@ describe('a message without any content', () => {
     ['an rcs+sms', 'rcs+sms', { ...rcs, sms_message: '' }, 'rcs_message or sms_message'],
     ['a call', 'voice', { message: null }, 'message'],
     ['a stage that is not there', 'pipeline', { pipeline: ['sms', 'rcs'] }, 'rcs.message'],
-    [
-      'a stage of nulls',
-      'pipeline',
-      { pipeline: ['whatsapp'], whatsapp: { message: null, signature: 'Shop' } },
-      'whatsapp.message',
-    ],
+    ['a stage of nulls', 'pipeline', { pipeline: ['rcs'], rcs: { message: null, signature: 'Shop' } }, 'rcs.message'],
     [
       'a stage of an empty text',
       'pipeline',

@@ -50,6 +50,8 @@ describe('nothing that the gateway answered is lost', () => {
     ['sms', { id: [1], msg_id: null, parts: null }, { msgId: null, parts: null }, { id: [1] }],
     ['call/otp', { id: 1, code: '0042', price: '0.05' }, { code: '0042', price: 0.05 }, null],
     ['call/otp', { code: '0042', price: '0,05', fee: 1 }, { code: '0042', price: null }, { price: '0,05', fee: 1 }],
+    ['call/otp', { code: 42, price: 1 }, { code: '0042', price: 1 }, null],
+    ['call/otp', { code: 10_000, price: 1 }, { code: null, price: 1 }, { code: 10_000 }],
     ['call/otp', { code: ['0042'], price: [1] }, { code: null, price: null }, { code: ['0042'], price: [1] }],
   ])('of %s %j: what cannot be converted is in the payload', (type, data, read, payload) => {
     const result = readPayload(type, data)
@@ -67,6 +69,10 @@ describe('nothing that the gateway answered is lost', () => {
 
   test('of a look-up as the specification shows it, all is in its record', () => {
     expect(readPayload('hlr', { id: 1, ...known })).toMatchObject({ hlr: known, payload: null })
+  })
+
+  test('of a look-up whose ported is text, it is read', () => {
+    expect(readPayload('hlr', { ...known, ported: 'false' })).toMatchObject({ hlr: known, payload: null })
   })
 
   test('of another look-up, what has no place in its record is in the payload, where it stood', () => {

@@ -173,6 +173,20 @@ test('a voice call tells its duration and the digit that was pressed', async () 
   })
 })
 
+test.each([
+  ['itself', { gender: 'female', language: 'uk-UA', name: 'A' }],
+  ['a nested voice', { message: 'Hi', voice: { gender: 'female', language: 'uk-UA', name: 'A' } }],
+])('a pipeline that asks for a digit in its voice stage, with the model in %s, tells the digit', async (_, voice) => {
+  const receiver = await callbackReceiver()
+  const sandbox = await sandboxFor({ accountCallbackUrl: receiver.url })
+  for (const dtmf of [true, false]) {
+    await postOne(sandbox, operation('pipeline', { pipeline: ['voice'], voice: { ...voice, dtmf } }))
+  }
+  await sandbox.close('drain')
+  const replies = receiver.received.map(({ body }) => body.reply)
+  expect(replies.sort()).toEqual([expect.stringMatching(/^\d$/), undefined])
+})
+
 test('a voice call is called back at the account address when its hook is not kept', async () => {
   const receiver = await callbackReceiver()
   const sandbox = await sandboxFor({ voiceHook: false, accountCallbackUrl: `${receiver.url}/account` })

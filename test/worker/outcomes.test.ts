@@ -62,9 +62,9 @@ describe('what the gateway refuses', () => {
 
   test('gets the code that gateway.errorTexts gives to its text', async () => {
     const world = await worldAfter([buildCommand({ id: 1n, phone: 380501234592 })], {
-      settings: { gateway: { errorTexts: { 'Not enough money': 'SPEND_LIMIT' } } },
+      settings: { gateway: { errorTexts: { 'Not enough money': 'OPERATOR_UNSUPPORTED' } } },
     })
-    expect(world.resultOf(1)).toMatchObject({ errorCode: 'SPEND_LIMIT', error: 'Not enough money' })
+    expect(world.resultOf(1)).toMatchObject({ errorCode: 'OPERATOR_UNSUPPORTED', error: 'Not enough money' })
   })
 
   test('as an id it knows already is DUPLICATE_ID', async () => {

@@ -24,7 +24,13 @@ export function parseFlags(commandName: string, own: Flags, args: string[]): Par
   )
   Object.assign(options.help!, { short: 'h' })
   // The parser is not strict, because its own messages know no nearest name.
-  const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true })
+  const { tokens } = parseArgs({
+    args: withChoices(args, flags, nameOf),
+    options,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  })
   const values: Record<string, unknown> = {}
   for (const token of tokens) {
     if (token.kind === 'option-terminator') continue
@@ -42,11 +48,22 @@ export function parseFlags(commandName: string, own: Flags, args: string[]): Par
       throw new UsageError(`${commandName} has no ${rawName}; the nearest is ${nearestFlag(token.name, flags)}`)
     const flag = flags[name]!
     const missing = value === undefined || (!inlineValue && value.startsWith('-'))
-    if (flag.value === null && value !== undefined) throw new UsageError(`${rawName} takes no value`)
+    if (flag.value === null && value !== undefined && !flag.choices?.includes(value)) {
+      throw new UsageError(`${rawName} takes ${flag.choices ? flag.choices.join(' or ') : 'no value'}`)
+    }
     if (flag.value !== null && missing) throw new UsageError(`${rawName} needs a value: ${rawName} ${flag.value}`)
     values[name] = read(rawName, flag, value ?? '')
   }
   return { help: values.help === true, values }
+}
+
+/** Writes `--flag false` as `--flag=false`, where the flag may stand alone: the parser knows no value that may be left out. */
+function withChoices(args: string[], flags: Flags, nameOf: ReadonlyMap<string, string>): string[] {
+  const isChoice = (i: number) => {
+    const [, spelling] = /^--([^=]+)$/.exec(args[i - 1] ?? '') ?? []
+    return flags[nameOf.get(spelling ?? '') ?? '']?.choices?.includes(args[i]!) ?? false
+  }
+  return args.flatMap((arg, i) => (isChoice(i) ? [] : isChoice(i + 1) ? [`${arg}=${args[i + 1]}`] : [arg]))
 }
 
 function read(rawName: string, flag: Flags[string], value: string): unknown {

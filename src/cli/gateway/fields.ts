@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { meaningOf, type OperationType, operations, parseJson, requiredFields } from '../../protocol/index.ts'
 import { parseQuietly } from '../../protocol/json.ts'
-import { type Flag, type Flags, textFlag, toggle } from '../framework/command.ts'
+import { booleanFlag, type Flag, type Flags, textFlag } from '../framework/command.ts'
 import { UsageError } from '../framework/usage-error.ts'
 
 type Shape = Readonly<Record<string, z.ZodType>>
@@ -43,8 +43,8 @@ function flagsBelow(prefix: string, shape: Shape): [path: string, Flag<unknown>]
 function flagOf(field: z.ZodType): Flag<unknown> {
   const help = meaningOf(field)
   const { def } = inner(field)
-  if (def.type === 'string' || def.type === 'enum') return textFlag('TEXT', help)
-  if (def.type === 'boolean') return toggle(help)
+  if (def.type === 'string' || def.type === 'enum' || def.type === 'unknown') return textFlag('TEXT', help)
+  if (def.type === 'boolean') return booleanFlag(help)
   if (def.type === 'number' || def.type === 'custom') return { value: 'NUMBER', help, read: number }
   if (def.type === 'array' && def.element.def.type === 'enum') return { value: 'NAME,NAME', help, read: names }
   return { value: 'JSON', help, read: json }
@@ -59,6 +59,7 @@ function shapesOf(field: z.ZodType): Shape[] {
 
 type Known =
   | z.ZodString
+  | z.ZodUnknown
   | z.ZodEnum
   | z.ZodBoolean
   | z.ZodNumber

@@ -173,8 +173,7 @@ export class Delivery {
     } else if (classified.outcome === 'refused' && pendings.length === 1) {
       this.#settle(pendings[0]!, { kind: 'refused', ...classified }, sentAt, null, tally)
     } else {
-      // what the gateway refused for a known reason counts as an attempt; a refused envelope may pass in halves
-      if (classified.outcome !== 'not_sent') for (const pending of pendings) pending.attempts++
+      // no attempt of any command: none of it was sent, and nothing was said of one
       this.#release(pendings, classified.outcome === 'refused' ? 'halved' : envelope.unsent, tally)
     }
   }
@@ -209,11 +208,12 @@ export class Delivery {
     tally: ResultTally,
   ): boolean {
     const { outbox } = this.#options
+    const conclusion = conclude(pending, answer, sentAt)
     if (pending.proof && answer.kind !== 'sent') {
-      outbox.settle(pending, { ...pending.proof, attempts: pending.attempts + 1 }, tally)
+      const attempts = pending.attempts + (conclusion.kind === 'again' ? 0 : 1)
+      outbox.settle(pending, { ...pending.proof, attempts }, tally)
       return true
     }
-    const conclusion = conclude(pending, answer, sentAt)
     if (conclusion.kind === 'result') outbox.settle(pending, conclusion.details, tally)
     else if (conclusion.kind === 'doubt') outbox.doubt(pending, sentAt, cause!, tally) // only what is unknown is in doubt
     return conclusion.kind !== 'again'

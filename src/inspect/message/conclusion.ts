@@ -12,7 +12,6 @@ export const remedies: Partial<Record<string, string>> = {
   SENDER_INVALID: 'Register the signature with the gateway, or use another one',
   OPERATOR_UNSUPPORTED: 'The gateway does not reach the network of this number by this channel: use another one',
   INSUFFICIENT_FUNDS: 'Top up the account',
-  SPEND_LIMIT: "Raise the account's limit",
   DEADLINE: 'It was not sent before its deadline: give it a later one',
   MAX_AGE: 'It waited longer than delivery.maxAgeMs',
 }

@@ -6,16 +6,26 @@ import { must } from '../messages.ts'
 import type { SendOperation } from '../operation.ts'
 import { tolerantNumber } from '../tolerant.ts'
 
+/** The code in an answer: text, or a number, which has lost the zeros that its 4 digits begin with. Null: it is neither. */
+export function otpCode(value: unknown): string | null {
+  if (typeof value === 'string') return value
+  const isCode = Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 9999
+  return isCode ? String(value).padStart(4, '0') : null
+}
+
 /**
- * A call from a number whose last 4 digits are the one-time code. `code` is text: it may begin with zeros, and a number
- * would have lost them. `price` is the fee of the call.
+ * A call from a number whose last 4 digits are the one-time code. `code` is text, as it may begin with zeros. `price` is
+ * the fee of the call.
  * Specification: hlr and call/otp; Voice OTP result payload.
  */
 export const callOtp = {
   ...messageFacts,
   schema: operationObject('call/otp', addressed),
   payload: z.looseObject(
-    { code: z.string({ error: must('text') }), price: tolerantNumber },
+    {
+      code: z.preprocess(value => otpCode(value) ?? value, z.string({ error: must('text') })),
+      price: tolerantNumber,
+    },
     { error: must('an object') },
   ),
   section: 'hlr and call/otp',

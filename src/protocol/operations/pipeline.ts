@@ -18,24 +18,29 @@ const channelList = expecting(`a list of at least one of ${channels.join(', ')},
 const stageText = text.describe('Text of the message.')
 const signature = text.describe('Sender signature of the message.')
 
+/** A field that the gateway does not validate, and so nobody does; it keeps its description. */
+const unchecked = (field: z.ZodType) => z.unknown().optional().meta(field.meta()!)
+
 const stage = <S extends z.ZodRawShape>(channel: string, fields: S) =>
   object(fields).describe(`What is sent by ${channel}; required when \`pipeline\` names it.`)
+
+const voiceModel = object(voiceModelFields)
 
 /** The table has the model's fields in the object itself, the example in a nested `voice`: both are accepted. */
 const voiceObject = expecting(
   'an object with gender (male or female), language and name, in itself or in a nested voice',
   error =>
-    z.union(
-      [
-        z.looseObject(voiceModelFields),
-        z.looseObject({
+    z
+      .looseObject(
+        {
           message: stageText.optional(),
-          voice: object(voiceModelFields).describe('The voice that speaks.'),
+          ...voiceModel.partial().shape,
+          voice: voiceModel.describe('The voice that speaks.').optional(),
           dtmf: dtmf.optional(),
-        }),
-      ],
-      { error },
-    ),
+        },
+        { error },
+      )
+      .refine(value => value.voice !== undefined || voiceModel.safeParse(value).success, { error }),
 ).describe('What is spoken by voice; required when `pipeline` names it.')
 
 type Fields = Readonly<Record<string, unknown>>
@@ -48,9 +53,9 @@ function missingInStages(operation: Fields): string | null {
   return empty === undefined ? null : `${empty}.message`
 }
 
-/** Tells whether a stage tells nothing. One of the two shapes that the interface shows of voice has no text. */
+/** Tells whether a stage tells nothing. WhatsApp's is not looked into, and one of the two shapes of voice has no text. */
 function isEmptyStage(channel: string, stage: Fields): boolean {
-  const isWithoutText = channel === 'voice' && stage.voice === undefined
+  const isWithoutText = channel === 'whatsapp' || (channel === 'voice' && stage.voice === undefined)
   return !isWithoutText && !stageContentNames.some(name => isFilled(stage[name]))
 }
 
@@ -58,8 +63,8 @@ function isEmptyStage(channel: string, stage: Fields): boolean {
  * Tries channels in the order of `pipeline`. The contract lists the objects of all channels but rcs as required and the
  * example carries all; here each is required when `pipeline` names its channel, and may be there when it does not.
  * `id` is required in one variant of the contract only, so it may be left out. `hook` is accepted but not kept: the
- * status goes to the address in the account's settings. The fields of `whatsapp` are not validated by the gateway: a
- * message without a signature is charged.
+ * status goes to the address in the account's settings. The fields of `whatsapp` are not validated, here or by the
+ * gateway: a message without a signature is charged.
  * Specification: pipeline.
  */
 export const pipeline = {
@@ -73,7 +78,7 @@ export const pipeline = {
     telegram: stage('telegram', { message: stageText }).optional(),
     viber: stage('viber', { message: stageText, signature, type: text.describe(viberTypeMeaning) }).optional(),
     voice: voiceObject.optional(),
-    whatsapp: stage('whatsapp', { message: stageText.optional(), signature: signature.optional() }).optional(),
+    whatsapp: stage('whatsapp', { message: unchecked(stageText), signature: unchecked(signature) }).optional(),
     rcs: stage('rcs', { message: stageText.optional(), signature: signature.optional() })
       .describe('What is sent by rcs.')
       .optional(),

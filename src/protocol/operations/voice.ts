@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { contentIn } from '../content.ts'
-import { addressed, dtmf, object, operationObject, text, voiceModelFields } from '../fields.ts'
+import { addressed, dtmf, hook, object, operationObject, text, voiceModelFields } from '../fields.ts'
 import { messageFacts } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
 
@@ -20,6 +20,7 @@ export const voice = {
       .meta({ expects: 'an object', description: 'The voice that speaks.' })
       .optional(),
     dtmf: dtmf.optional(),
+    hook: hook.optional(),
   }),
   section: 'voice',
   hook: 'not shown',
