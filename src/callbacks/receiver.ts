@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, ListenOptions, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { OutgoingRecord } from '../bus/port.ts'
 import { type Clock, systemClock } from '../clock.ts'
+import { listen } from '../listen.ts'
 import { placeOf } from '../telemetry/error.ts'
 import { forwardedFor, senderAt, trustIn } from './addresses.ts'
 import { createIntake, type IntakeOptions } from './intake.ts'
@@ -116,7 +117,13 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
   // Whoever reads none of the answers must not keep a connection for ever.
   server.timeout = limits.requestMs + 2 * limits.publishMs
   // Many connect at once when senders come back after an outage.
-  await listen(server, { port: options.port, host: options.host, backlog: limits.connections }).catch(error => {
+  const port = await listen(server, {
+    port: options.port,
+    host: options.host,
+    backlog: limits.connections,
+    what: 'callbacks',
+    mend: 'set callbacks.host and callbacks.port to an address that is free',
+  }).catch(error => {
     endReport()
     throw error
   })
@@ -124,7 +131,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
   server.on('error', error => telemetry.emit('callback.refused', { reason: 'overloaded', error: placeOf(error) }))
 
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     async close() {
       draining = true
       senders.hurry()
@@ -152,16 +159,6 @@ function answerHealth(response: ServerResponse, isHealthy: boolean): void {
   const text = isHealthy ? 'ok\n' : 'stopping\n'
   const headers = { 'Content-Type': 'text/plain', 'Content-Length': text.length, 'Cache-Control': 'no-store' }
   response.writeHead(isHealthy ? 200 : 503, headers).end(text)
-}
-
-function listen(server: Server, where: ListenOptions): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(where, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
 }
 
 /** `server.close` itself closes the connections that carry no request. */

@@ -22,13 +22,17 @@ async function main(args: string[]): Promise<number> {
   try {
     return await dispatch(args)
   } catch (error) {
-    const { name, message } = error as Error
-    const hint = /^(BusUnavailable|KafkaJS|Unanswered|ProtocolError)/.test(name)
-      ? ': check the kafka.* settings, and whether the brokers are reached; busgate doctor says more'
-      : ''
-    process.stderr.write(`busgate: ${printableLines(message)}${hint}\n`)
+    process.stderr.write(`busgate: ${printableLines((error as Error).message)}${hintOf(error as Error)}\n`)
     return error instanceof UsageError || error instanceof SettingsError ? 2 : 1
   }
+}
+
+/** Says what to change, where the message does not. */
+function hintOf({ name, syscall }: NodeJS.ErrnoException): string {
+  if (syscall === 'mkdtemp') return ': set TMPDIR to a folder that can be written'
+  return /^(BusUnavailable|KafkaJS|Unanswered|ProtocolError)/.test(name)
+    ? ': check kafka.brokers (BUSGATE_KAFKA_BROKERS) and the other kafka.* settings; busgate doctor says more'
+    : ''
 }
 
 async function dispatch(args: string[]): Promise<number> {

@@ -32,6 +32,11 @@ export function settingsWithBrokers(file: string | undefined): Settings {
   ])
 }
 
+/** The setting that holds the API key of an account. */
+export function apiKeyPath(account: string): string {
+  return account === 'default' ? 'gateway.apiKey' : `gateway.accounts.${account}.apiKey`
+}
+
 export function unknownAccount(account: string, known: readonly string[]): UsageError {
   return new UsageError(`--account: gateway.accounts has no ${account}; the nearest is ${nearest(account, known)}`)
 }

@@ -25,7 +25,9 @@ export class SettingsError extends Error {
 
 function line(problem: SettingProblem): string {
   const { path, what, example } = problem
-  return `  ${path} (${placesOf(problem)}): ${what}.${example === undefined ? '' : ` Example: ${example}`}`
+  const places = placesOf(problem)
+  const name = places === path ? path : `${path} (${places})`
+  return `  ${name}: ${what}.${example === undefined ? '' : ` Example: ${example}`}`
 }
 
 /** Tells where it was given, and the variable that sets it. */

@@ -147,9 +147,9 @@ class PostHandler implements Dispatcher.DispatchHandler {
   }
 }
 
-/** The system's code says more than the message, and neither carries anything of the request. */
-function describe(error: Error & { code?: string }): string {
-  return error.code ? `${error.code}: ${error.message}` : error.message
+/** The system's code, where the message lacks it. Neither carries anything of the request. */
+function describe({ code, message }: Error & { code?: string }): string {
+  return code && !message.includes(code) ? `${code}: ${message}` : message
 }
 
 /** Seconds or a date (RFC 9110, 10.2.3). Date.parse would read "-3" as a month; every date of HTTP has letters. */

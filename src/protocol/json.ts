@@ -31,12 +31,35 @@ export const stringifyJson = (value: unknown): string => JSON.stringify(value, b
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** @throws Error with the complaint alone: that of JSON.parse quotes what it was given, which may be somebody's message */
+/** @throws Error with the complaint and the place alone: JSON.parse quotes what it was given, which may be somebody's message */
 export function parseQuietly(text: string, complaint: string): unknown {
   try {
     return parseJson(text)
   } catch {
-    throw new Error(complaint)
+    const flaw = flawIn(text)
+    throw new Error(flaw > text.length ? `${complaint}: it ends too soon` : `${complaint}: look at character ${flaw}`)
+  }
+}
+
+/** The character, counted from 1, at which a text stops being the beginning of JSON. JSON.parse does not always say it. */
+function flawIn(text: string): number {
+  let [fine, wrong] = [0, text.length + 1]
+  while (wrong - fine > 1) {
+    const length = (fine + wrong) >> 1
+    if (mayBecomeJson(text.slice(0, length))) fine = length
+    else wrong = length
+  }
+  return wrong
+}
+
+/** Tells whether nothing is wrong with a text but that it ends. */
+function mayBecomeJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch (error) {
+    const { message } = error as Error
+    return message === 'Unexpected end of JSON input' || message.includes(` at position ${text.length} `)
   }
 }
 

@@ -65,7 +65,8 @@ export function confluentRegistry({ url, timeoutMs = 5000, ...login }: Confluent
     return answer
   }
 
-  const unavailable = (why: string) => new RegistryUnavailable(`${registry} ${why}`)
+  const unavailable = (why: string) =>
+    new RegistryUnavailable(`${why.includes(address.host) ? 'The schema registry' : registry} ${why}`)
   const unexpected = ({ status, text }: RegistryRefusal) => unavailable(complaintOf(status, text, login))
 
   async function read(id: number): Promise<object> {
@@ -80,7 +81,7 @@ export function confluentRegistry({ url, timeoutMs = 5000, ...login }: Confluent
       if (!(error instanceof RegistryRefusal)) throw error
       if (!error.saysNotFound) throw unexpected(error)
       throw new SchemaNotFound(
-        `${registry} has no schema ${id}: is it the one that the record was written with, and registry.url complete?`,
+        `${registry} has no schema ${id}: is it the one that the record was written with, and ${urlSetting} complete?`,
       )
     }
   }
@@ -165,14 +166,18 @@ class RegistryRefusal extends Error {
 /** No such subject, version or schema. */
 const notFoundCodes: unknown[] = [40401, 40402, 40403]
 
+const urlSetting = 'registry.url (BUSGATE_REGISTRY_URL)'
+
 function complaint(error: Error, timeoutMs: number): string {
   return error.name === 'TimeoutError'
-    ? `did not answer within ${timeoutMs} ms.`
-    : `could not be asked: ${error.message}.`
+    ? `did not answer within ${timeoutMs} ms. Check ${urlSetting}.`
+    : `could not be asked: ${error.message}. Check ${urlSetting}.`
 }
 
 function complaintOf(status: number, text: string, login: RegistryLogin): string {
   if (status === 401 || status === 403) return `refuses the credentials (${status}): check ${loginSettings(login)}.`
-  if (status === 404) return 'answers 404 where a registry answers: check registry.url, its path included.'
-  return status === 200 ? 'could not be asked: the answer holds no schema.' : `could not be asked: ${text}.`
+  if (status === 404) return `answers 404: check ${urlSetting}, its path included.`
+  return status === 200
+    ? 'could not be asked: the answer holds no schema.'
+    : `could not be asked: ${text}. Check ${urlSetting}.`
 }

@@ -1,6 +1,5 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listen } from '../listen.ts'
 import { createAccounts } from './accounts.ts'
 import { createCallbacks } from './callbacks.ts'
 import { type Chance, createChance } from './chance.ts'
@@ -37,7 +36,7 @@ export interface Sandbox extends Controls {
 
 /**
  * Starts a gateway that answers as the specification says, over real HTTP.
- * @throws Error of node:net when the port cannot be opened.
+ * @throws Error when the port cannot be had.
  */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const settings = settingsOf(options)
@@ -72,8 +71,13 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     else if (path === asyncPath) endpoint.handleAsync(request, response)
     else handleControl(path, request, response, controls)
   })
-  server.listen(settings.port, settings.host)
-  await once(server, 'listening')
+  const { host } = settings
+  const port = await listen(server, {
+    host,
+    port: settings.port,
+    what: 'the sandbox',
+    mend: 'choose another port (busgate sandbox --port)',
+  })
 
   async function close(pending: 'drop' | 'drain' = 'drop'): Promise<void> {
     if (pending === 'drain') await callbacks.drained()
@@ -83,8 +87,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     await Promise.all([closed, callbacks.stop()])
   }
 
-  const { port } = server.address() as AddressInfo
-  const url = `http://${settings.host.includes(':') ? `[${settings.host}]` : settings.host}:${port}`
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
   return {
     ...controls,
     url,

@@ -1,6 +1,5 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listen } from '../listen.ts'
 import type { Exposition } from './exposition.ts'
 
 export interface TelemetryServerOptions {
@@ -34,16 +33,9 @@ export async function startTelemetryServer(options: TelemetryServerOptions): Pro
       if (!response.headersSent) sendJson(response, 500, { error: 'the metrics could not be collected' })
     })
   })
-  server.listen(options.port, options.host)
-  try {
-    await once(server, 'listening')
-  } catch (cause) {
-    const code = (cause as NodeJS.ErrnoException).code
-    const hint = 'set telemetry.host and telemetry.port to an address that is free'
-    throw new Error(`cannot serve metrics on ${options.host}:${options.port} (${code}): ${hint}`, { cause })
-  }
+  const mend = 'set telemetry.host and telemetry.port to an address that is free'
+  const port = await listen(server, { host: options.host, port: options.port, what: 'metrics', mend })
   server.on('error', () => {}) // a connection that could not be accepted, for want of file descriptors, ends nothing else
-  const { port } = server.address() as AddressInfo
   return {
     port,
     close: () =>

@@ -54,7 +54,7 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'account.paused': {
     level: 'warn',
     msg: ({ account, reason, retryInMs, error }) =>
-      `account ${account} pauses (${reason}) and tries again in ${rounded('seconds', retryInMs / 1000)} s: ${safeText(error)}`,
+      `account ${account} pauses (${reason}) and tries again in ${rounded('seconds', retryInMs / 1000)} s: ${safeText(error)}${reason === 'denied' ? keyHint(account) : ''}`,
     action:
       'denied: mend the key ([BusgateKeyRefused](runbooks/BusgateKeyRefused.md)); throttled: nothing, unless it lasts ([BusgateThrottled](runbooks/BusgateThrottled.md)); any other reason: [BusgateBreakerOpen](runbooks/BusgateBreakerOpen.md).',
   },
@@ -235,3 +235,11 @@ const counts = (count: number, noun: string): string => `${count} ${noun}${count
 const textOf = (error: Error): string => summaryOf(error).message
 
 const nameOf = ({ name, code }: ErrorPlace): string => code ?? name
+
+function keyHint(account: string): string {
+  const [path, variable] =
+    account === 'default'
+      ? ['gateway.apiKey', 'GATEWAY_API_KEY']
+      : [`gateway.accounts.${account}.apiKey`, `GATEWAY_ACCOUNTS_${account.toUpperCase()}_API_KEY`]
+  return `; put its key into ${path} (BUSGATE_${variable})`
+}

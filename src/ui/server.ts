@@ -1,6 +1,5 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listen } from '../listen.ts'
 import { Board, type BoardOptions } from './board.ts'
 import { pageFiles } from './files.ts'
 import { type PageRefusal, pageRefusalOf, safetyHeaders } from './guard.ts'
@@ -30,14 +29,7 @@ export async function startUi(options: UiOptions): Promise<Ui> {
   const server = createServer({ headersTimeout: 5_000, requestTimeout: 10_000 }, (request, response) => {
     answer(request, response).catch(error => fail(response, error))
   })
-  server.listen(wanted, host)
-  try {
-    await once(server, 'listening')
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    throw new Error(`cannot serve the page on ${host}:${wanted} (${code}): choose another --port`, { cause })
-  }
-  const { port } = server.address() as AddressInfo
+  const port = await listen(server, { host, port: wanted, what: 'the page', mend: 'choose another --port' })
   const board = new Board(options)
   const searches = new Searches(options)
 

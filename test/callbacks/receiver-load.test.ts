@@ -230,5 +230,7 @@ test('a port that is taken is an error at start', async () => {
     publish,
     telemetry: new Telemetry(),
   }
-  await expect(startReceiver(options)).rejects.toThrow('EADDRINUSE')
+  await expect(startReceiver(options)).rejects.toThrow(
+    `cannot serve callbacks on 127.0.0.1:${receiver.port} (EADDRINUSE): set callbacks.host and callbacks.port`,
+  )
 })

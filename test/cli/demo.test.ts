@@ -23,6 +23,12 @@ describe('the demo on the embedded bus', () => {
     expect(stderr).toMatch(/commands 1,000 in; envelopes \d+/)
   })
 
+  test('a disk that cannot be written to is told of, with the variable that names another', async () => {
+    const { code, stderr } = await busgate(['demo'], { env: { TMPDIR: '/proc' } })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/mkdtemp '\/proc\/busgate-demo-\w+': set TMPDIR to a folder that can be written\n$/)
+  })
+
   test('--json tells the same to a program', async () => {
     const { code, stdout } = await busgate(['demo', '--count', '50', '--json'])
     expect(code).toBe(0)

@@ -184,11 +184,21 @@ describe('what is written wrongly exits 2, says what, and nothing is sent', () =
     ['neither true nor false', ['sms', '--short-link=maybe'], '', '--short-link takes true or false'],
     ['an id with a leading zero', ['status', '--id', '042'], '', 'id must be a whole number from 1 to'],
     ['a limit', ['telegram', '--id=1', '--phone=380501234567', '--message=123'], '', 'must be text of 4 to 8 digits'],
-    ['JSON that is none', ['viber', '--viber-carousel', '[secret'], '', '--viber-carousel: expected JSON'],
+    [
+      'JSON that is none',
+      ['viber', '--viber-carousel', '[secret'],
+      '',
+      '--viber-carousel: expected JSON: look at character 2\n',
+    ],
     ['a nested field of what is no object', ['pipeline', '--sms', '5', '--sms.message', 'x'], '', '--sms is no object'],
     ['an unknown account', ['balance', '--account', 'defualt'], '', 'the nearest is default'],
     ['--async without an address', ['balance', '--async'], '', 'gateway.asyncUrl (BUSGATE_GATEWAY_ASYNC_URL)'],
-    ['input that is no JSON', ['sms'], `${sms(1)}\n{"secret`, 'standard input: line 2 is not valid JSON'],
+    [
+      'input that is no JSON',
+      ['sms'],
+      `${sms(1)}\n{"secret`,
+      'standard input: line 2 is not valid JSON: it ends too soon',
+    ],
     ['input that is no object', ['sms'], '[5]', 'type must be one of balance, '],
     ['input with a wrong field', [], `[${sms(1)}, {"type":"hlr","id":2}]`, 'operation 2: phone is required'],
     ['input of a type that does not exist', [], '{"type":"whatsapp"}', 'type must be one of balance, call/otp, '],
@@ -213,7 +223,10 @@ describe('what is written wrongly exits 2, says what, and nothing is sent', () =
 
 describe('what fails exits 1 and says whether it was sent', () => {
   test.each<[FaultName, string]>([
-    ['access-denied', 'Access denied (ACCESS_DENIED); known not to have been sent'],
+    [
+      'access-denied',
+      "Access denied (ACCESS_DENIED); known not to have been sent; put the account's key into BUSGATE_GATEWAY_API_KEY",
+    ],
     ['throttle', 'THROTTLE (THROTTLED); known not to have been sent'],
     ['http-429', 'HTTP 429 (THROTTLED); known not to have been sent'],
     ['envelope-refused', 'Service unavailable (REJECTED); known not to have been sent'],
@@ -232,7 +245,9 @@ describe('what fails exits 1 and says whether it was sent', () => {
   test('a gateway that nobody reaches', async () => {
     const { code, stdout, stderr } = await gateway('http://127.0.0.1:1', ['--json'], { input: `${sms(1)}\n${sms(2)}` })
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^busgate: .*ECONNREFUSED.* \(UNREACHABLE\); known not to have been sent\n$/)
+    expect(stderr).toMatch(
+      /^busgate: connect ECONNREFUSED 127\.0\.0\.1:1 \(UNREACHABLE\); known not to have been sent; check BUSGATE_GATEWAY_URL\n$/,
+    )
     const lines = stdout
       .trimEnd()
       .split('\n')

@@ -17,10 +17,10 @@ test('sandbox prints its address, takes its options and runs until it is stopped
   expect(await sandbox.ended).toMatchObject({ code: 0, stdout: `${url}\n` })
 })
 
-test('a port in use is an error', async () => {
+test('a port in use is an error that says what to choose', async () => {
   const first = startBusgate(['sandbox'])
   const { port } = new URL(await first.line('http://'))
   const { code, stderr } = await busgate(['sandbox', '--port', port])
   expect(code).toBe(1)
-  expect(stderr).toContain(port)
+  expect(stderr).toContain(`127.0.0.1:${port} (EADDRINUSE): choose another port (busgate sandbox --port)`)
 })

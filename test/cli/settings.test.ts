@@ -150,11 +150,28 @@ test.each([['schemas check'], ['schemas register']])('busgate %s needs a registr
   expect(stderr).toContain('registry.url (BUSGATE_REGISTRY_URL): is not set')
 })
 
+test.each([
+  ['schemas check', []],
+  ['send', ['--id=1', '--phone=380501234567', '--type=sms', '--message', '{"sms_message":"Hi"}']],
+])('busgate %s names the setting of a registry that takes no connection', async (name, flags) => {
+  const env = { BUSGATE_KAFKA_BROKERS: '127.0.0.1:1', BUSGATE_REGISTRY_URL: 'http://127.0.0.1:2' }
+  const { code, stderr } = await busgate([...name.split(' '), ...flags], { env })
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/ECONNREFUSED.*heck registry\.url \(BUSGATE_REGISTRY_URL\)/)
+})
+
+test('a variable that is no setting is named once', async () => {
+  const { stderr } = await busgate(['config', 'print'], { env: { BUSGATE_GATEWAY_TIMEOUT: '1' } })
+  expect(stderr).toContain('  BUSGATE_GATEWAY_TIMEOUT: is no setting; the nearest is BUSGATE_GATEWAY_TIMEOUT_MS.')
+})
+
 test('brokers that cannot be reached are an error with exit code 1 that says what to check', async () => {
   const env = { BUSGATE_KAFKA_BROKERS: '127.0.0.1:1', BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
   const { code, stderr } = await busgate(['topics', 'create'], { env })
   expect(code).toBe(1)
-  expect(stderr).toMatch(/ECONNREFUSED 127\.0\.0\.1:1: check the kafka\.\* settings.*busgate doctor/)
+  expect(stderr).toMatch(
+    /^busgate: connect ECONNREFUSED 127\.0\.0\.1:1: check kafka\.brokers \(BUSGATE_KAFKA_BROKERS\).*busgate doctor/,
+  )
 })
 
 describe('hooks secret', () => {

@@ -24,7 +24,15 @@ describe('a command line that is written wrongly exits 2 and names the nearest',
     [['send', '--id', '42'], 'send needs --phone, --type, --message as well'],
     [
       ['send', '--id', '42', '--phone', '380501234567', '--type', 'sms', '--message', 'Hello'],
-      '--message is not valid JSON',
+      '--message is not valid JSON: look at character 1\n',
+    ],
+    [
+      ['send', '--id', '42', '--phone', '380501234567', '--type', 'sms', '--message', '{"sms_message":"Hi",}'],
+      '--message is not valid JSON: look at character 21\n',
+    ],
+    [
+      ['send', '--id', '42', '--phone', '380501234567', '--type', 'sms', '--message', '{"sms_message":"Hi"'],
+      '--message is not valid JSON: it ends too soon\n',
     ],
   ])('busgate %j', async (args, message) => {
     const env = {

@@ -56,7 +56,8 @@ export function translated(error: unknown, where: string): Error {
     return protocolError(signInFailed, `${where}: signing in failed, ${why}. ${signInHint}`, { cause: error })
   }
   if (answered) return protocolError(answered.apiCode, answered.serverErrorMessage, { cause: error })
-  const text = `${where}: ${textOf(deepest)}`
+  const why = textOf(deepest)
+  const text = why.includes(where) ? why : `${where}: ${why}`
   if (chain.some(one => one instanceof UserError)) return new Error(text, { cause: error })
   return GenericError.isGenericError(chain[0]!) ? new Unanswered(text, { cause: error }) : chain[0]!
 }

@@ -84,7 +84,7 @@ async function ask(options: Options, read: (signal: AbortSignal) => Promise<unkn
     const results = await deliver(client, asked as OperationObject[], signal)
     const lines = (options.json ? jsonLines : textLines)(shown, results)
     process.stdout.write(lines.map(line => `${line}\n`).join(''))
-    const failed = complaints(asked, results)
+    const failed = complaints(asked, results, options.account ?? 'default')
     process.stderr.write(failed.map(line => `busgate: ${line}\n`).join(''))
     return failed.length === 0 ? 0 : signal.aborted ? 130 : 1
   } catch (error) {

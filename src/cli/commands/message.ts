@@ -1,6 +1,7 @@
 import { openBus } from '../../bus/open.ts'
 import type { Bus } from '../../bus/port.ts'
-import { requireGateway, type Settings } from '../../config/index.ts'
+import { requireGateway, type Settings, variableOf } from '../../config/index.ts'
+import { AccessDeniedError } from '../../gateway/errors.ts'
 import { MessageSearch } from '../../inspect/message/search.ts'
 import { type Event, searchedText, time } from '../../inspect/message/story.ts'
 import { mostIds, type Story, storyLines, tell, weekMs } from '../../inspect/message/tell.ts'
@@ -13,7 +14,7 @@ import { printable } from '../framework/printable.ts'
 import { untilSignal } from '../framework/signals.ts'
 import { UsageError } from '../framework/usage-error.ts'
 import { lineOf } from '../gateway/output.ts'
-import { configFlag, settingsWithBrokers } from '../settings.ts'
+import { apiKeyPath, configFlag, settingsWithBrokers } from '../settings.ts'
 
 interface Options {
   id?: bigint
@@ -123,7 +124,9 @@ async function asked(settings: Settings, id: bigint, account: string): Promise<E
     const status = await client.status({ id })
     return { ...event, time: Date.now(), text: lineOf(status), detail: status }
   } catch (error) {
-    return { ...event, time: Date.now(), text: `it answers: ${(error as Error).message}`, detail: null }
+    const mend =
+      error instanceof AccessDeniedError ? `: put the account's key into ${variableOf(apiKeyPath(account))}` : ''
+    return { ...event, time: Date.now(), text: `it answers: ${(error as Error).message}${mend}`, detail: null }
   } finally {
     await client.close()
   }

@@ -2,6 +2,7 @@ import { type AccountSettings, type Settings, variableOf } from '../../config/in
 import { GatewayClient } from '../../gateway/client.ts'
 import { AccessDeniedError, type GatewayError } from '../../gateway/errors.ts'
 import { safeText } from '../../telemetry/error.ts'
+import { apiKeyPath } from '../settings.ts'
 import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
 
 const limitMs = 4000
@@ -40,8 +41,7 @@ async function ofAccount({ gateway }: Settings, name: string, { apiKey }: Accoun
 }
 
 function refused(name: string, error: GatewayError): Finding {
-  const path = name === 'default' ? 'gateway.apiKey' : `gateway.accounts.${name}.apiKey`
-  const variable = variableOf(path)
+  const variable = variableOf(apiKeyPath(name))
   if (error instanceof AccessDeniedError) {
     return failed(
       `${name}: the gateway refuses its key`,

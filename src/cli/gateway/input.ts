@@ -1,6 +1,7 @@
 import { addAbortSignal } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { parseJson } from '../../protocol/index.ts'
+import { parseQuietly } from '../../protocol/json.ts'
 import { UsageError } from '../framework/usage-error.ts'
 
 /**
@@ -19,12 +20,14 @@ export async function readOperations(missing: string, signal: AbortSignal): Prom
 
 function ofLine(line: string, i: number): unknown[] {
   if (line.trim() === '') return []
-  const operation = parsed(line)
-  if (operation === undefined) throw new UsageError(`standard input: line ${i + 1} is not valid JSON`)
-  return [operation]
+  try {
+    return [parseQuietly(line, `standard input: line ${i + 1} is not valid JSON`)]
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
 }
 
-/** Undefined when it is no JSON. The error itself would quote the input. */
+/** Undefined when it is no JSON. */
 function parsed(json: string): unknown {
   try {
     return parseJson(json)

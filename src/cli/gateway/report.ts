@@ -1,6 +1,8 @@
+import { variableOf } from '../../config/index.ts'
 import { type GatewayError, UnreadablePayloadError } from '../../gateway/errors.ts'
 import { isOperationType, isSendType, operations, stringifyJson } from '../../protocol/index.ts'
 import { printable } from '../framework/printable.ts'
+import { apiKeyPath } from '../settings.ts'
 import { aligned, lineOf, linesOf } from './output.ts'
 
 /** OperationResult is what became of one operation. */
@@ -39,21 +41,33 @@ export function textLines(asked: readonly AskedOperation[], results: readonly Op
   return aligned([['#', 'type', 'id', 'result', 'answer'], ...rows])
 }
 
-/** Says what went wrong, with what is known of it: one line, or one for each operation that has an error of its own. */
-export function complaints(asked: readonly AskedOperation[], results: readonly OperationResult[]): string[] {
+/**
+ * Says what went wrong, with what is known of it and what to change: one line, or one for each operation that has an error
+ * of its own.
+ */
+export function complaints(
+  asked: readonly AskedOperation[],
+  results: readonly OperationResult[],
+  account: string,
+): string[] {
   const errors = results.map(result => (result.ok ? null : result.error))
   const [shared] = errors
-  if (shared && errors.every(error => error === shared)) return [complaint(shared, asked)]
+  if (shared && errors.every(error => error === shared)) return [complaint(shared, asked, account)]
   return errors.flatMap((error, i) => {
     if (!error) return []
     const { type } = asked[i]!
     const name = [String(type), idText(asked[i]!)].join(' ').trim()
-    return `operation ${i + 1} (${printable(name)}): ${complaint(error, [asked[i]!])}`
+    return `operation ${i + 1} (${printable(name)}): ${complaint(error, [asked[i]!], account)}`
   })
 }
 
-function complaint(error: GatewayError, asked: readonly AskedOperation[]): string {
-  return `${printable(error.message)} (${error.code})${certainty(error, asked)}`
+function complaint(error: GatewayError, asked: readonly AskedOperation[], account: string): string {
+  return [`${printable(error.message)} (${error.code})${certainty(error, asked)}`, ...mendOf(error, account)].join('; ')
+}
+
+function mendOf({ code }: GatewayError, account: string): string[] {
+  if (code === 'ACCESS_DENIED') return [`put the account's key into ${variableOf(apiKeyPath(account))}`]
+  return code === 'UNREACHABLE' ? [`check ${variableOf('gateway.url')}`] : []
 }
 
 /** Tells whether it may have been executed, where that makes a difference. */

@@ -45,7 +45,7 @@ export function registryAdmin(settings: Settings): RegistryAdmin {
       dispatcher,
       signal: AbortSignal.timeout(limitMs),
     }).catch(error => {
-      throw new Error(`the registry could not be asked (${reasonOf(error)})`)
+      throw new Error(`the registry could not be asked (${reasonOf(error)}): check registry.url (BUSGATE_REGISTRY_URL)`)
     })
     const answer = (await response.json().catch(() => null)) as (T & { error_code?: number }) | null
     if (response.ok && answer !== null) return answer
@@ -53,7 +53,9 @@ export function registryAdmin(settings: Settings): RegistryAdmin {
     if (response.status === 401 || response.status === 403) {
       throw new Error(`the registry refuses ${loginSettings(login)} (${response.status})`)
     }
-    throw new Error(`what answers at registry.url is no schema registry (HTTP ${response.status} at ${path})`)
+    throw new Error(
+      `what answers at registry.url (BUSGATE_REGISTRY_URL) is no schema registry (HTTP ${response.status} at ${path})`,
+    )
   }
 
   const of = encodeURIComponent

@@ -8,7 +8,7 @@ import { lifeOf } from './life.ts'
 
 /** A remedy helps against an errorCode; those that are not here have none beyond their own text. */
 export const remedies: Partial<Record<string, string>> = {
-  ACCESS_DENIED: "The account's key was refused: correct it",
+  ACCESS_DENIED: "The account's key was refused: correct it (gateway.apiKey, BUSGATE_GATEWAY_API_KEY)",
   SENDER_INVALID: 'Register the signature with the gateway, or use another one',
   OPERATOR_UNSUPPORTED: 'The gateway does not reach the network of this number by this channel: use another one',
   INSUFFICIENT_FUNDS: 'Top up the account',
