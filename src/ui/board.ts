@@ -73,13 +73,14 @@ export class Board {
     const { settings, show } = this.#options
     const at = Date.now()
     const workers = this.#workers?.now()
-    const doubts = this.#doubts.now(at)
+    const doubts = this.#doubts.now(at, this.#reads([this.#doubts]))
     return {
       at,
       since: Math.max(this.#since, at - windowMs),
       windowMs,
       show,
       figures: workers ? 'workers' : 'topics',
+      counting: this.#counting,
       sources: this.#sources(),
       lanes: settings.topics.commands.map(topic => ({
         topic,
@@ -93,8 +94,8 @@ export class Board {
       accounts: this.#accounts(workers?.accounts ?? []),
       pauses: [...this.#pauses.now(), ...(workers?.pauses ?? [])],
       partitions: (workers?.partitions ?? this.#partitions).toSorted(fullestFirst).slice(0, mostPartitions),
-      deadLetters: this.#deadLetters.now(),
-      points: this.#series((...name) => this.#traffic.point(...name)),
+      deadLetters: { ...this.#deadLetters.now(), known: this.#reads([this.#deadLetters]) },
+      points: this.#series((...name) => this.#traffic.perSecond(...name)),
     }
   }
 
@@ -110,7 +111,7 @@ export class Board {
     if (isTime && !this.#isAsking) void this.#askGroup() // brokers may take their time: the rest is told meanwhile
     await this.#workers?.ask()
     this.#topics?.verdicts.countEarly()
-    this.#traffic.step()
+    this.#traffic.step(this.#counting)
     const now = this.now()
     for (const watcher of this.#watchers) watcher(now)
     this.#timer = setTimeout(() => void this.#step(), Math.max(0, stepMs - (performance.now() - began)))
@@ -125,9 +126,22 @@ export class Board {
       this.#trouble = null
     } catch (error) {
       this.#trouble = (error as Error).message
+      this.#partitions = []
     } finally {
       this.#isAsking = false
     }
+  }
+
+  /** Whether the sources of the counts tell all now. */
+  get #counting(): boolean {
+    if (this.#workers) return this.#workers.sources.every(({ trouble }) => trouble === null)
+    const { commands, others } = this.#topics!
+    return this.#reads([...commands, ...others])
+  }
+
+  /** Whether topics are read up to now. */
+  #reads(topics: readonly { trouble: string | null; complete: boolean }[]): boolean {
+    return this.#trouble === null && topics.every(({ trouble, complete }) => trouble === null && complete)
   }
 
   /** All that reads topics. */

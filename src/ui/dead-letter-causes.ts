@@ -1,7 +1,11 @@
-import type { Bus, BusRecord, TopicPartition } from '../bus/port.ts'
+import { type Bus, type BusRecord, type TopicPartition, unreadableCodes } from '../bus/port.ts'
 import { letterOf, shortPlace } from '../inspect/dead-letters/letter.ts'
 import { FollowedTopic } from './followed-topic.ts'
 import type { DeadLetterCause, DeadLetters } from './now.ts'
+
+const neverRead: ReadonlySet<string> = new Set(unreadableCodes)
+const sendAnew =
+  'A replay fails again, since nothing can make these bytes a command: their producer has to send them anew.'
 
 /** Causes that are told apart; those beyond are counted in all only. */
 const mostCauses = 200
@@ -23,7 +27,11 @@ export class DeadLetterCauses {
     return this.#topic.trouble
   }
 
-  now(): DeadLetters {
+  get complete(): boolean {
+    return this.#topic.complete
+  }
+
+  now(): Omit<DeadLetters, 'known'> {
     const causes = [...this.#causes.values()].toSorted((a, b) => b.newest - a.newest)
     return { complete: this.#topic.complete, total: this.#total, causes }
   }
@@ -39,7 +47,8 @@ export class DeadLetterCauses {
     const name = JSON.stringify([stage, code, topic])
     const known = this.#causes.get(name)
     if (!known && this.#causes.size >= mostCauses) return
-    const cause = known ?? { stage, code, topic, count: 0, newest: -1, at: '', message: '' }
+    const failsAgain = code === 'NOT_CONFLUENT' || neverRead.has(code) ? sendAnew : null
+    const cause = known ?? { stage, code, topic, count: 0, newest: -1, at: '', message: '', failsAgain }
     cause.count++
     if (time >= cause.newest) Object.assign(cause, { newest: time, at: shortPlace(place), message })
     this.#causes.set(name, cause)

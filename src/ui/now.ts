@@ -13,6 +13,8 @@ export interface Now {
   show: boolean
   /** Where counts, rates, lag and window come from. */
   figures: 'workers' | 'topics'
+  /** Whether all that happens is counted now: what is 0 else is not known. */
+  counting: boolean
   sources: SourceState[]
   /** The most urgent one comes first. */
   lanes: LaneState[]
@@ -28,7 +30,7 @@ export interface Now {
   partitions: PartitionNow[]
   deadLetters: DeadLetters
   /** A second, of the newest points of `History`. */
-  points: Record<string, number>
+  points: Record<string, number | null>
 }
 
 /** The points that a chart begins with. */
@@ -37,8 +39,11 @@ export interface History {
   room: number
   /** Milliseconds between two points. */
   stepMs: number
-  /** A second, the oldest first; all of the same length, the last ones of now. By the topics of the lanes, and `results`. */
-  series: Record<string, number[]>
+  /**
+   * A second, over ten seconds, the oldest first; all of the same length, the last ones of now. By the topics of the lanes,
+   * and `results`. null: it is not known.
+   */
+  series: Record<string, (number | null)[]>
 }
 
 /** Brokers, the registry, or a worker. */
@@ -53,8 +58,8 @@ export interface SourceState {
 
 export interface LaneState {
   topic: string
-  /** Commands, over the last ten seconds. */
-  perSecond: number
+  /** Commands, over the last ten seconds; null: not known. */
+  perSecond: number | null
   commands: number
 }
 
@@ -107,8 +112,8 @@ export interface OpenDoubt {
 
 export interface AccountNow {
   account: string
-  /** Requests a second of workers, or messages a second of topics, over the last ten seconds. */
-  perSecond: number
+  /** Requests a second of workers, or messages a second of topics, over the last ten seconds; null: not known. */
+  perSecond: number | null
   /** Operations a second that the settings allow it; null: no limit. */
   rate: number | null
   /** The unused part of the rate, of the process that has the least left; null: not known. */
@@ -135,6 +140,8 @@ export interface PartitionNow {
 }
 
 export interface DeadLetters {
+  /** Whether their topic can be read now. */
+  known: boolean
   /** Whether those that were there when the page was started have been read. */
   complete: boolean
   total: number
@@ -152,4 +159,6 @@ export interface DeadLetterCause {
   newest: number
   at: string
   message: string
+  /** Why a replay of them fails again, whatever is mended; null: it may pass. */
+  failsAgain: string | null
 }

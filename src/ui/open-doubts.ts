@@ -51,6 +51,10 @@ export class OpenDoubtList {
     return this.#topic.trouble
   }
 
+  get complete(): boolean {
+    return this.#topic.complete
+  }
+
   /** Asks how far the group has come, and forgets what is settled. */
   async refresh(): Promise<void> {
     const tps = this.#topic.positions.map((_, partition) => ({ topic: this.#topic.topic, partition }))
@@ -60,10 +64,11 @@ export class OpenDoubtList {
     if (this.#kept.length === 0) this.#left = 0
   }
 
-  now(at: number): OpenDoubts {
+  /** @param known whether the topic and the group can be asked now */
+  now(at: number, known: boolean): OpenDoubts {
     const oldest = this.#kept.toSorted((a, b) => timeOf(a) - timeOf(b)).slice(0, mostShown)
     return {
-      open: this.#topic.complete ? this.#kept.length + this.#left : null,
+      open: known ? this.#kept.length + this.#left : null,
       oldest: oldest.map(one => this.#shown(one, at)),
     }
   }

@@ -21,8 +21,8 @@ export function questionOf(asked: URLSearchParams, show: boolean): SearchQuestio
   const by = asked.get('by')
   const account = asked.get('account')
   const back = Number(asked.get('back') ?? weekMs)
-  if (by !== 'id' && by !== 'correlation' && by !== 'tenant' && by !== 'phone') {
-    throw new WrongQuestion('by: expected one of id, correlation, tenant, phone')
+  if (by !== 'id' && by !== 'correlation' && by !== 'tenant' && by !== 'phone' && by !== 'failure') {
+    throw new WrongQuestion('by: expected one of id, correlation, tenant, phone, failure')
   }
   if (text === '' || text.length > longest) throw new WrongQuestion('text: expected what to look for')
   if (by === 'id' && !isId(text)) {

@@ -4,17 +4,16 @@ import type { Settings } from '../config/index.ts'
 import { jsonOf } from '../inspect/dead-letters/letter.ts'
 import { planReplay } from '../inspect/dead-letters/replay.ts'
 import type { LetterFilters } from '../inspect/dead-letters/select.ts'
-import type { Findings } from '../inspect/message/findings.ts'
-import { type RecentCommand, recentCommands } from '../inspect/message/recent.ts'
+import { type RecentMessage, type RecentMessages, recentCommands, recentResults } from '../inspect/message/recent.ts'
 import { MessageSearch } from '../inspect/message/search.ts'
 import { searchedText } from '../inspect/message/story.ts'
 import { mostIds, storyLines, tell } from '../inspect/message/tell.ts'
-import type { SendCommand } from '../records/generated.ts'
+import type { SendResult } from '../records/generated.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 
-/** A question for messages. By `phone`, the text is its last digits. */
+/** A question for messages. By `phone`, the text is its last digits; by `failure`, an outcome and an errorCode. */
 export interface SearchQuestion {
-  by: 'id' | 'correlation' | 'tenant' | 'phone'
+  by: 'id' | 'correlation' | 'tenant' | 'phone' | 'failure'
   text: string
   /** Ids are unique within one. Default: any. */
   account?: string
@@ -25,8 +24,8 @@ export interface SearchQuestion {
 export interface SearchAnswer {
   /** The stories of single messages, each as the lines of `busgate message --json`. */
   stories: { id: bigint; found: boolean; lines: object[]; searched: string[] }[]
-  /** Commands of messages that are listed only, the newest first. */
-  commands: Omit<RecentCommand, 'phone'>[]
+  /** Messages that are listed only, the newest first. */
+  commands: RecentMessage[]
   /** Whether there are more messages than these. */
   more: boolean
   /** Lines that say what was looked through, beside the lines of each story. */
@@ -98,8 +97,15 @@ export class Searches {
 
   async #find({ by, text, account, since }: SearchQuestion, ending: AbortSignal): Promise<SearchAnswer> {
     const { show, ...options } = this.#options
-    if (by === 'tenant') return this.#list(since, ending, command => command.tenant === text)
-    if (by === 'phone') return this.#list(since, ending, command => String(command.phone).endsWith(text))
+    const recent = { ...this.#options, since, ending }
+    if (by === 'tenant') return listed(await recentCommands(recent, command => command.tenant === text, mostListed))
+    if (by === 'phone') {
+      return listed(await recentCommands(recent, command => String(command.phone).endsWith(text), mostListed))
+    }
+    if (by === 'failure') {
+      const isOne = ({ outcome, errorCode }: SendResult) => `${outcome} ${errorCode ?? ''}`.trim() === text
+      return listed(await recentResults(recent, isOne, mostListed))
+    }
     const wide = new MessageSearch({ ...options, since, ending })
     const { ids, more } = by === 'id' ? { ids: [BigInt(text)], more: false } : await wide.idsOf(text, mostIds)
     const stories: SearchAnswer['stories'] = []
@@ -113,17 +119,10 @@ export class Searches {
     const searched = by === 'id' ? [] : searchedText(wide.findings)
     return { stories, commands: [], more, searched }
   }
+}
 
-  async #list(since: number, ending: AbortSignal, isOne: (command: SendCommand) => boolean): Promise<SearchAnswer> {
-    const found = await recentCommands({ ...this.#options, since, ending }, isOne, mostListed)
-    const commands = found.newest.map(({ phone: _, ...command }) => command)
-    return {
-      stories: [],
-      commands,
-      more: found.matching > commands.length,
-      searched: searchedText(found satisfies Partial<Findings>),
-    }
-  }
+function listed({ newest, matching, ...searched }: RecentMessages): SearchAnswer {
+  return { stories: [], commands: newest, more: matching > newest.length, searched: searchedText(searched) }
 }
 
 /** The command line with which a person replays them. */

@@ -4,7 +4,7 @@ export const stepMs = 2000
 export const steps = 300
 /** The time that counts go back. */
 export const windowMs = steps * stepMs
-/** Rates are those of the last steps. */
+/** Rates are means over these steps: ten seconds. */
 const rateSteps = 5
 /** Gateways and producers name types as they like: more than these are counted as `other`. */
 const mostNames = 1000
@@ -12,13 +12,20 @@ const separator = '\u0000'
 
 type Counts = Map<string, number>
 
+interface Step {
+  counts: Counts
+  isKnown: boolean
+}
+
+const newStep = (): Step => ({ counts: new Map(), isKnown: true })
+
 /**
  * Traffic is what was counted in the last ten minutes, by name, in steps of two seconds: rates, sums and a line to
  * draw. Its memory is bounded by the number of names.
  */
 export class Traffic {
   /** The newest last. Counting goes on in the newest one. */
-  readonly #steps: Counts[] = [new Map()]
+  readonly #steps: Step[] = [newStep()]
   readonly #sums: Counts = new Map()
 
   /**
@@ -30,15 +37,16 @@ export class Traffic {
     const known = name.join(separator)
     const key = this.#sums.has(known) || this.#sums.size < mostNames ? known : [name[0], 'other'].join(separator)
     const past = this.#steps.slice(-over)
-    for (const step of past) step.set(key, (step.get(key) ?? 0) + by / past.length)
+    for (const { counts } of past) counts.set(key, (counts.get(key) ?? 0) + by / past.length)
     this.#sums.set(key, (this.#sums.get(key) ?? 0) + by)
   }
 
-  /** The next step begins. */
-  step(): void {
-    this.#steps.push(new Map())
+  /** The next step begins. @param isKnown whether all that happened in the one that ends could be counted */
+  step(isKnown = true): void {
+    this.#steps.at(-1)!.isKnown = isKnown
+    this.#steps.push(newStep())
     if (this.#steps.length <= steps) return
-    for (const [key, count] of this.#steps.shift()!) {
+    for (const [key, count] of this.#steps.shift()!.counts) {
       const left = this.#sums.get(key)! - count
       if (left > 0.5) this.#sums.set(key, left)
       else this.#sums.delete(key)
@@ -53,28 +61,23 @@ export class Traffic {
     })
   }
 
-  /** The rate, a second, of a kind and, where it is given, of this first label. */
-  perSecond(kind: string, label?: string): number {
-    const past = this.#steps.slice(-1 - rateSteps, -1)
-    if (past.length === 0) return 0
-    const sum = past.reduce((sum, step) => sum + sumOf(step, kind, label), 0)
+  /** The rates, a second, at the end of each step that is over, the oldest first. */
+  line(kind: string, label?: string): (number | null)[] {
+    return this.#steps.slice(0, -1).map((_, i) => this.#rateAt(i, kind, label))
+  }
+
+  /** The rate, a second, of a kind and, where it is given, of this first label, now. null: it is not known. */
+  perSecond(kind: string, label?: string): number | null {
+    return this.#rateAt(this.#steps.length - 2, kind, label)
+  }
+
+  /** The mean of the steps that are known among the last ones. null: the last one is not. */
+  #rateAt(i: number, kind: string, label: string | undefined): number | null {
+    if (!this.#steps[i]?.isKnown) return null
+    const past = this.#steps.slice(Math.max(0, i + 1 - rateSteps), i + 1).filter(({ isKnown }) => isKnown)
+    const sum = past.reduce((sum, { counts }) => sum + sumOf(counts, kind, label), 0)
     return (sum * 1000) / (past.length * stepMs)
   }
-
-  /** The rate, a second, in each step that is over, the oldest first. */
-  line(kind: string, label?: string): number[] {
-    return this.#steps.slice(0, -1).map(step => rateIn(step, kind, label))
-  }
-
-  /** The rate, a second, in the last step that is over. */
-  point(kind: string, label?: string): number {
-    const last = this.#steps.at(-2)
-    return last ? rateIn(last, kind, label) : 0
-  }
-}
-
-function rateIn(step: Counts, kind: string, label: string | undefined): number {
-  return (sumOf(step, kind, label) * 1000) / stepMs
 }
 
 function sumOf(step: Counts, kind: string, label: string | undefined): number {

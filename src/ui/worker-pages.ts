@@ -125,7 +125,7 @@ async function textAt(url: URL): Promise<string> {
 /** Each tells what most often stands behind a failure to connect, and what to look at. */
 const hints: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there. Does the worker run, and is this its telemetry.port?',
-  ENOTFOUND: 'nobody here knows this name. Is it spelt right in --workers, and known on this machine?',
+  ENOTFOUND: 'nobody here knows this name. Is it spelt right, and known on this machine?',
   EAI_AGAIN: 'the name cannot be looked up now. Does this machine reach its DNS?',
   EHOSTUNREACH: 'no way leads there. Is the worker in a network that this machine reaches?',
   ENETUNREACH: 'no way leads there. Is the worker in a network that this machine reaches?',

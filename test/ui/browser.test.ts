@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
+import type { Bus } from '../../src/bus/port.ts'
 import { describeInBrowser, looksOf, openInBrowser } from '../support/browser.ts'
 import { startBusgate } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
@@ -19,7 +20,12 @@ describeInBrowser('the page of the demo', () => {
   test('shows what goes on, and a message from its command to its verdict, all by keyboard', async () => {
     const page = await openDemo()
     await part(page, 'Commands a second').getByRole('img').waitFor({ timeout })
-    await part(page, 'Failures by reason').getByText('INSUFFICIENT_FUNDS').waitFor({ timeout })
+    const reason = part(page, 'Failures by reason').locator('li', { hasText: 'INSUFFICIENT_FUNDS' })
+    await reason.getByRole('link', { name: 'Examples' }).click({ timeout })
+    await page.getByRole('heading', { name: 'Failures by REJECTED INSUFFICIENT_FUNDS' }).waitFor({ timeout })
+    await page.locator('.found a').first().click({ timeout })
+    await page.getByText(/the gateway refused it \(INSUFFICIENT_FUNDS/).waitFor({ timeout })
+    await page.goto(new URL('/', page.url()).href)
     await part(page, 'Open doubts').getByText('its callback').waitFor({ timeout })
     await part(page, 'Accounts').getByText('sending').waitFor({ timeout })
 
@@ -48,6 +54,7 @@ describeInBrowser('the page of the demo', () => {
     await letters.getByRole('button', { name: 'What would a replay do?' }).click({ timeout })
     await letters.getByText('busgate dlq replay --all --stage decode --code NOT_CONFLUENT').waitFor({ timeout })
     await letters.getByText('Nothing was replayed').waitFor()
+    await letters.getByText('A replay fails again, since nothing can make these bytes a command').waitFor()
 
     const find = async (by: string, text: string) => {
       await page.getByLabel('Search by').selectOption(by)
@@ -72,7 +79,8 @@ describeInBrowser('the page of the demo', () => {
 
 describeInBrowser('the page', () => {
   test.each([
-    { screen: 'a phone', viewport: { width: 360, height: 740 }, colorScheme: 'dark' as const },
+    { screen: 'a small phone', viewport: { width: 360, height: 740 }, colorScheme: 'dark' as const },
+    { screen: 'a phone', viewport: { width: 390, height: 844 }, colorScheme: 'dark' as const },
     { screen: 'a desk', viewport: { width: 1440, height: 900 }, colorScheme: 'light' as const },
   ])('fits the screen of $screen, and is $colorScheme where that is wished', async ({ screen: _, ...options }) => {
     const world = await startWorld()
@@ -84,6 +92,21 @@ describeInBrowser('the page', () => {
     const { brightness, overflow } = await looksOf(page)
     expect(overflow).toBeLessThanOrEqual(0)
     expect(brightness < 60).toBe(options.colorScheme === 'dark')
+  })
+
+  test('says of what it cannot see that it is not known, in red, and draws no line', async () => {
+    const world = await startWorld()
+    const away = () => Promise.reject(new Error('no broker answers'))
+    const bus = { ...world.bus, partitions: away, progress: away, follow: away } as unknown as Bus
+    const { url } = await startPage(world, { bus })
+    const page = await openInBrowser(url)
+    await page.getByRole('alert').getByText('no broker answers').waitFor({ timeout })
+    await page.waitForFunction('document.querySelectorAll(".chart .tick").length > 0')
+    const text = await page.locator('main').innerText()
+    expect(text).not.toMatch(/No failures|Nothing came yet|No doubts|No dead letters/)
+    expect(text.match(/Not known now/g)).toHaveLength(5)
+    const lines = await page.locator('.chart .line').evaluateAll(all => all.map(one => String(one.getAttribute('d'))))
+    expect(lines.join('')).toBe('')
   })
 
   test('obeys nothing that others wrote', async () => {

@@ -39,7 +39,17 @@ describe('what is counted', () => {
     for (let i = 0; i < 4; i++) traffic.step()
     traffic.add(['result', 'sms'], 9, 3)
     traffic.step()
-    expect(traffic.line('result').map(point => (point * stepMs) / 1000)).toEqual([0, 0, 3, 3, 3])
+    expect(traffic.line('result').map(point => (point! * stepMs) / 1000)).toEqual([0, 0, 3 / 3, 6 / 4, 9 / 5])
+  })
+
+  test('is not known where it could not be counted, and the line has a gap there', () => {
+    const traffic = new Traffic()
+    traffic.add(['result', 'sms'], 4)
+    traffic.step()
+    traffic.step(false)
+    expect(traffic.perSecond('result')).toBeNull()
+    traffic.step()
+    expect(traffic.line('result')).toEqual([2, null, 1])
   })
 
   test('under more names than anybody reads is counted as other', () => {

@@ -45,7 +45,8 @@ function whatBecame(findings: Findings, id: bigint, account: string, asks: boole
   if (results.length > 0) {
     return (
       'Only a repetition of it was found: its id was known, so this one was not sent. What became of the first one is ' +
-      'older than what was searched: --since 30d looks further back.'
+      'older than what was searched: ' +
+      `busgate message ${id} --since 30d looks further back.`
     )
   }
   const [letter] = findings.letters
@@ -70,7 +71,7 @@ function ofCommand({ value: { progress, type }, place }: Sighting<FoundCommand>,
     doubted:
       `Perhaps sent: its worker stopped with a request for ${where} under way. Its result follows: do not send it again. ` +
       whoCanTell(id, type, asks),
-    done: `The command at ${where} is done with, but its result is not among what was searched: --since looks further back.`,
+    done: `The command at ${where} is done with, but its result is not among what was searched: busgate message ${id} --since 30d looks further back.`,
     unknown: `The command is at ${where}; how far the workers have come is not known.`,
   }
   return texts[progress]
@@ -117,7 +118,7 @@ function sentText(result: SendResult, findings: Findings, asks: boolean): string
   if (told) return `Sent: ${taken}. ${told}`
   if (asks) return `Sent: ${taken}. No status has come to busgate; what the gateway says of it is told as gateway.`
   return (
-    `Sent: ${taken}. No status has come yet: it may still be on its way. --ask asks the gateway, as the reconciler does ` +
+    `Sent: ${taken}. No status has come yet: it may still be on its way. busgate message ${id} --ask asks the gateway, as the reconciler does ` +
     'when a verdict is overdue.'
   )
 }
@@ -130,7 +131,7 @@ function verdictText(findings: Findings, id: bigint, account: string): string | 
   if (life.status === null) {
     return (
       "Its statuses came to the account's own address, where anybody can claim anything, and tell nothing of a message that " +
-      'had a hook of its own: --ask asks the gateway.'
+      `had a hook of its own: busgate message ${id} --ask asks the gateway.`
     )
   }
   const verdict = verdictOf(life)

@@ -2,45 +2,70 @@ import { allPartitions } from '../../bus/all-partitions.ts'
 import type { Bus, RecordsHandler, TopicPartition } from '../../bus/port.ts'
 import { typeOfMessage } from '../../records/command.ts'
 import { createDecoder } from '../../records/decoder.ts'
-import type { SendCommand } from '../../records/generated.ts'
-import { schemas } from '../../records/schemas.ts'
+import type { SendCommand, SendResult } from '../../records/generated.ts'
+import { type AvroRecord, schemas } from '../../records/schemas.ts'
 import { decodeAll } from '../decode-all.ts'
 import { scanPartition } from '../scan.ts'
 import { noFindings, type SearchedLog } from './findings.ts'
 import type { MessageSearchOptions } from './search.ts'
 
-/** A command that was found, in short. */
-export interface RecentCommand {
+/** A message that was found by its command or its result, in short. */
+export interface RecentMessage {
   id: bigint
   account: string
   type: string
   tenant: string | null
   correlationId: string | null
-  phone: number
-  /** When it was written, milliseconds since 1970. */
+  /** When its record was written, milliseconds since 1970. */
   time: number
 }
 
-export interface RecentCommands {
+export interface RecentMessages {
   /** The newest first. */
-  newest: RecentCommand[]
+  newest: RecentMessage[]
   matching: number
   searched: SearchedLog[]
   gaps: string[]
 }
 
 /**
- * The newest commands of some kind: every command that is no older than `since` is decoded, since their topics have no
- * order to look things up by.
+ * The messages of the newest commands of some kind: every command that is no older than `since` is decoded, since their
+ * topics have no order to look things up by.
  */
-export async function recentCommands(
-  { bus, registry, settings, since, ending }: MessageSearchOptions,
+export function recentCommands(
+  options: MessageSearchOptions,
   isOne: (command: SendCommand) => boolean,
   most: number,
-): Promise<RecentCommands> {
-  const decoder = createDecoder<SendCommand>(schemas.command, registry)
+): Promise<RecentMessages> {
+  const { commands: topics } = options.settings.topics
+  return recent<SendCommand>(options, { topics, schema: schemas.command, isOne, typeOf: typeOfMessage, most })
+}
+
+/** The messages of the newest results of some kind, in the same way. */
+export function recentResults(
+  options: MessageSearchOptions,
+  isOne: (result: SendResult) => boolean,
+  most: number,
+): Promise<RecentMessages> {
+  const topics = [options.settings.topics.results]
+  return recent<SendResult>(options, { topics, schema: schemas.result, isOne, typeOf: ({ type }) => type, most })
+}
+
+interface Wanted<T> {
+  topics: readonly string[]
+  schema: AvroRecord
+  isOne(value: T): boolean
+  typeOf(value: T): string
+  most: number
+}
+
+async function recent<T extends SendCommand | SendResult>(
+  { bus, registry, since, ending }: MessageSearchOptions,
+  { topics, schema, isOne, typeOf, most }: Wanted<T>,
+): Promise<RecentMessages> {
+  const decoder = createDecoder<T>(schema, registry)
   const { searched, gaps } = noFindings()
-  let newest: RecentCommand[] = []
+  let newest: RecentMessage[] = []
   let matching = 0
   const keepNewest = () => {
     newest = newest.toSorted((a, b) => b.time - a.time).slice(0, most)
@@ -55,9 +80,9 @@ export async function recentCommands(
       for (const [i, one] of decoded.entries()) {
         if (records[i]!.unreadable) log.unreadable++
         if (!one.ok || !isOne(one.value)) continue
-        const { id, account, tenant, correlationId, phone } = one.value
+        const { id, account, tenant, correlationId } = one.value
         const time = records[i]!.timestamp
-        newest.push({ id, account, type: typeOfMessage(one.value), tenant, correlationId, phone, time })
+        newest.push({ id, account, type: typeOf(one.value), tenant, correlationId, time })
         matching++
       }
       if (newest.length > 2 * most) keepNewest()
@@ -66,7 +91,7 @@ export async function recentCommands(
     searched.push(log)
   }
 
-  const places = await placesOf(bus, settings.topics.commands, gaps)
+  const places = await placesOf(bus, topics, gaps)
   await Promise.all(
     places.map(({ topic, partition }) =>
       scan(topic, partition).catch(error => {

@@ -14,18 +14,18 @@ const margin = { top: 10, right: 8, bottom: 20, left: 44 }
 export function chart({ history, lines, at, width, hovered, onHover }) {
   const { series, stepMs, room: length } = history
   const shown = lines.map(line => ({ ...line, values: series[line.name] ?? [] }))
-  const top = niceTop(Math.max(1, ...shown.flatMap(({ values }) => values)))
+  const top = niceTop(Math.max(1, ...shown.flatMap(({ values }) => values.map(Number))))
   const inner = { width: width - margin.left - margin.right, height: height - margin.top - margin.bottom }
   const x = (/** @type {number} */ i) => margin.left + (i / (length - 1)) * inner.width
   const y = (/** @type {number} */ value) => margin.top + (1 - value / top) * inner.height
   const timeOf = (/** @type {number} */ i) => at - (length - 1 - i) * stepMs
-  const valueAt = (/** @type {number[]} */ values, /** @type {number} */ i) => values[i - length + values.length] ?? 0
+  const valueAt = (/** @type {Points} */ values, /** @type {number} */ i) => values[i - length + values.length] ?? null
   const pointAt = (/** @type {PointerEvent} */ event) => {
     const box = /** @type {Element} */ (event.currentTarget).getBoundingClientRect()
     const share = (event.clientX - box.left - margin.left) / inner.width
     onHover(Math.round(Math.min(1, Math.max(0, share)) * (length - 1)))
   }
-  const label = shown.map(({ label, values }) => `${label} ${perSecond(values.at(-1) ?? 0)}`).join(', ')
+  const label = shown.map(({ label, values }) => `${label} ${spoken(values.at(-1) ?? null)}`).join(', ')
   return html`
     <svg class="chart" viewBox="0 0 ${width} ${height}" width=${width} height=${height} role="img"
       aria-label="A second, now: ${label}" @pointermove=${pointAt} @pointerleave=${() => onHover(null)}>
@@ -50,7 +50,7 @@ export function chart({ history, lines, at, width, hovered, onHover }) {
           ? null
           : svg`
             <line class="cursor" x1=${x(hovered)} x2=${x(hovered)} y1=${margin.top} y2=${height - margin.bottom} />
-            ${shown.map(({ kind, values }) => svg`<circle class="dot ${kind}" cx=${x(hovered)} cy=${y(valueAt(values, hovered))} r="3" />`)}`
+            ${shown.map(({ kind, values }) => dot(kind, x(hovered), valueAt(values, hovered), y))}`
       }
     </svg>
     <p class="legend">
@@ -58,21 +58,45 @@ export function chart({ history, lines, at, width, hovered, onHover }) {
         ({ kind, label, values }) => html`
           <span class="key ${kind}"><i></i>${label} <b>${perSecond(valueAt(values, hovered ?? length - 1))}</b></span>`,
       )}
-      <span class="muted">${hovered === null ? 'a second, now' : `a second, at ${clockTime(timeOf(hovered))}`}</span>
+      <span class="muted">a second, over 10 s, ${hovered === null ? 'now' : `at ${clockTime(timeOf(hovered))}`}</span>
     </p>`
 }
 
 /** @typedef {(value: number) => number} Scale */
 
-/** @type {(values: number[], x: Scale, y: Scale) => string} */
-const pathOf = (values, x, y) =>
-  values.map((value, i) => `${i === 0 ? 'M' : 'L'}${x(i).toFixed(1)} ${y(value).toFixed(1)}`).join('')
+/** @typedef {(number | null)[]} Points */
 
-/** @type {(values: number[], x: Scale, y: Scale) => string} */
-const areaOf = (values, x, y) =>
-  values.length < 2
-    ? ''
-    : `${pathOf(values, x, y)}L${x(values.length - 1).toFixed(1)} ${y(0)}L${x(0).toFixed(1)} ${y(0)}Z`
+/** @param {number | null} value */
+const spoken = value => (value === null ? 'not known' : perSecond(value))
+
+/** @type {(kind: string, x: number, value: number | null, y: Scale) => unknown} */
+const dot = (kind, x, value, y) =>
+  value === null ? null : svg`<circle class="dot ${kind}" cx=${x} cy=${y(value)} r="3" />`
+
+/** The places of the points, in pieces: what is not known is a gap. @type {(values: Points, x: Scale, y: Scale) => string[][]} */
+const piecesOf = (values, x, y) => {
+  /** @type {string[][]} */
+  const pieces = [[]]
+  for (const [i, value] of values.entries()) {
+    if (value === null) pieces.push([])
+    else pieces.at(-1)?.push(`${x(i).toFixed(1)} ${y(value).toFixed(1)}`)
+  }
+  return pieces.filter(piece => piece.length > 0)
+}
+
+/** @type {(values: Points, x: Scale, y: Scale) => string} */
+const pathOf = (values, x, y) =>
+  piecesOf(values, x, y)
+    .map(piece => `M${piece.join('L')}`)
+    .join('')
+
+/** @type {(values: Points, x: Scale, y: Scale) => string} */
+const areaOf = (values, x, y) => {
+  const foot = (/** @type {string | undefined} */ place) => `${place?.split(' ')[0]} ${y(0)}`
+  return piecesOf(values, x, y)
+    .map(piece => `M${foot(piece[0])}L${piece.join('L')}L${foot(piece.at(-1))}Z`)
+    .join('')
+}
 
 /** The next of 1, 2, 4, 6, 8, 10, 20, … @param {number} most */
 function niceTop(most) {

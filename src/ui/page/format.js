@@ -11,9 +11,11 @@ const timeOfDay = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2
 /** @param {number | null} number */
 export const count = number => (number === null ? '–' : whole.format(Math.round(number)))
 
-/** Something a second, with as many digits as matter. @param {number} number */
-export const perSecond = number =>
-  number > 0 && number < 10 ? oneDigit.format(number) : whole.format(Math.round(number))
+/** Something a second, with as many digits as matter; – where it is not known. @param {number | null} number */
+export const perSecond = number => {
+  if (number === null) return '–'
+  return number > 0 && number < 10 ? oneDigit.format(number) : whole.format(Math.round(number))
+}
 
 /** @param {number} ratio */
 export const percent = ratio => `${Math.round(ratio * 100)} %`
@@ -37,13 +39,26 @@ export function span(ms) {
 
 const instant = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)/
 
-/** A text in which times, written as ISO 8601, are read as those of this place. @param {string} text */
+/** A text in which times, written as ISO 8601, are read as those of this place, and commands can be copied. @param {string} text */
 export const withTimes = text =>
   visible(text)
+    .split(commandLine)
+    .map((part, i) => (i % 2 === 1 ? copyable(part) : timesIn(part)))
+
+/** @param {string} text */
+const timesIn = text =>
+  text
     .split(instant)
     .map(part =>
       instant.test(part) ? html`<time datetime=${part} title=${part}>${dateTime(Date.parse(part))}</time>` : part,
     )
+
+/** A command of busgate as a text holds it: its name, then flags and what has a digit. */
+const commandLine = /(busgate (?:message|doctor|dlq replay|topics create)(?: (?:--[\w-]+|[\w./@-]*\d[\w/@-]*))*)/
+
+/** A whole command line, with a button that copies it. @param {string} command */
+export const copyable = command =>
+  html`<span class="copy"><code>${command}</code><button type="button" title="Copy this command" @click=${() => navigator.clipboard.writeText(command)}>Copy</button></span>`
 
 /**
  * What others wrote, with its control characters visible: those that turn the direction of what follows would let one text

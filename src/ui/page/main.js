@@ -110,8 +110,9 @@ function sources() {
 function notices() {
   const { now, connected } = state
   const lines = (now?.sources ?? []).flatMap(({ name, kind, trouble, reasons }) => {
-    const who = kind === 'worker' ? `Worker ${name}` : `Brokers ${name}`
-    if (trouble) return [[`${who}:`, trouble]]
+    const what = kind === 'worker' ? 'Worker' : 'Brokers'
+    const who = trouble?.includes(name) ? what : `${what} ${name}`
+    if (trouble) return [[`${who}:`, `${trouble.replace(/\.$/, '')}. Figures from there are not known now.`]]
     return reasons.length > 0 ? [[`${who} is not ready:`, reasons.join('; ')]] : []
   })
   if (!connected)
@@ -120,8 +121,9 @@ function notices() {
       `What is shown is of ${now ? clockTime(now.at) : 'before'}.`,
     ])
   if (lines.length === 0) return nothing
+  const isBlind = !connected || now?.sources.some(({ trouble }) => trouble !== null)
   return html`
-    <section class="notice" role="status" aria-label="Notices">
+    <section class="notice ${isBlind ? 'bad' : ''}" role=${isBlind ? 'alert' : 'status'} aria-label="Notices">
       <ul>${lines.map(([who = '', what = '']) => html`<li><b>${visible(who)}</b> ${visible(what)}</li>`)}</ul>
     </section>`
 }
@@ -129,7 +131,8 @@ function notices() {
 function found() {
   const { question, answer, problem, searching } = state
   if (!question) return nothing
-  const kind = kinds[/** @type {keyof typeof kinds} */ (question.by)] ?? question.by
+  const kind =
+    question.by === 'failure' ? 'Failures by' : (kinds[/** @type {keyof typeof kinds} */ (question.by)] ?? question.by)
   return html`
     <section class="panel answer" aria-label="What was found" aria-busy=${searching ? 'true' : 'false'}>
       <header>
@@ -180,6 +183,7 @@ async function search() {
 
 /** @param {Question} question */
 function showQuestion({ by, text }) {
+  if (by === 'failure') return
   const input = searchField()
   if (input) input.value = text
   const select = /** @type {HTMLSelectElement | null} */ (document.getElementById('by'))

@@ -1,7 +1,7 @@
 import { html, nothing, svg } from '/lit-html.js'
 import { linkTo } from './address.js'
 import { chart } from './chart.js'
-import { clockTime, count, dateTime, percent, perSecond, span, visible, withTimes } from './format.js'
+import { clockTime, copyable, count, dateTime, percent, perSecond, span, visible, withTimes } from './format.js'
 
 /** @import { AccountNow, ChannelRow, DeadLetterCause, FunnelRow, History, Now, PartitionNow } from '../now.ts' */
 /** @typedef {{ ready: number, examples: { at: string }[], refused: { why: string, count: number }[], command: string }} ReplayPreview */
@@ -47,6 +47,12 @@ function panel(title, source, content, kind = '') {
 /** @param {string} text */
 const empty = text => html`<p class="empty">${text}</p>`
 
+const notKnown = empty('Not known now.')
+
+/** What was counted before is all that is known. @param {Now} now */
+const cutShort = ({ counting }) =>
+  counting ? nothing : html`<p class="note">Not all of it: what happens now is not known.</p>`
+
 /** Draws what is paused, above everything else. @param {Now} now */
 function pauses({ pauses }) {
   if (pauses.length === 0) return nothing
@@ -66,11 +72,13 @@ function traffic({ now, history, width, hovered, onHover }) {
 }
 
 /** @param {Now} now */
-function funnel({ funnel, channels, lanes }) {
+function funnel(now) {
+  const { funnel, channels, lanes, counting } = now
   const commands = lanes.reduce((sum, lane) => sum + lane.commands, 0)
-  if (funnel.length === 0 && commands === 0) return empty('Nothing came yet.')
-  if (channels === null) return funnelTable(funnel, commands)
+  if (funnel.length === 0 && commands === 0) return counting ? empty('Nothing came yet.') : notKnown
+  if (channels === null) return html`${funnelTable(funnel, commands)}${cutShort(now)}`
   return html`
+    ${cutShort(now)}
     <p class="big"><b>${count(commands)}</b> commands</p>
     <div class="pair">${resultsTable(funnel)}${channelsTable(channels)}</div>
     <p class="note">Workers count each status event by the channel that delivered: a message that was read as well counts twice.</p>`
@@ -129,7 +137,7 @@ function channelsTable(rows) {
     </table></div>`
 }
 
-const resultHeads = html`<th scope="col">sent</th><th scope="col">not sent</th><th scope="col">in doubt</th><th scope="col">unresolved</th>`
+const resultHeads = html`<th scope="col">sent</th><th scope="col">not sent</th><th scope="col">was in doubt</th><th scope="col">unresolved</th>`
 
 /** @param {Pick<FunnelRow, 'sent' | 'notSent' | 'inDoubt' | 'unresolved'>} row */
 const resultCells = ({ sent, notSent, inDoubt, unresolved }) =>
@@ -170,26 +178,34 @@ const gauge = (share, kind) => html`
     <rect class="track" width="100" height="8" />${svg`<rect class=${kind} width=${Math.min(1, share) * 100} height="8" />`}
   </svg>`
 
+const hourMs = '3600000'
+
 /** @param {Now} now */
-function failures({ failures }) {
-  if (failures.length === 0) return empty('No failures.')
+function failures(now) {
+  const { failures, counting } = now
+  if (failures.length === 0) return counting ? empty('No failures.') : notKnown
   const most = Math.max(...failures.map(({ count }) => count))
   return html`
     <ul class="bars">
       ${failures.map(
         ({ outcome, errorCode, count: number, remedy }) => html`
           <li>
-            <div><b>${visible(errorCode || outcome)}</b> <span class="muted">${outcome.toLowerCase()}</span><span class="number">${count(number)}</span></div>
+            <div>
+              <b>${visible(errorCode || outcome)}</b> <span class="muted">${outcome.toLowerCase()}</span>
+              <a href=${linkTo({ by: 'failure', text: `${outcome} ${errorCode}`.trim(), back: hourMs })}>Examples</a>
+              <span class="number">${count(number)}</span>
+            </div>
             ${gauge(number / most, 'bad')}
             ${remedy ? html`<p class="note">${remedy}.</p>` : nothing}
           </li>`,
       )}
-    </ul>`
+    </ul>
+    ${cutShort(now)}`
 }
 
 /** @param {Now} now */
 function doubts({ doubts, at }) {
-  if (doubts.open === null) return empty('Not known yet.')
+  if (doubts.open === null) return notKnown
   if (doubts.open === 0) return empty('No doubts: of every request it is known whether it was sent.')
   return html`
     <p class="big"><b>${count(doubts.open)}</b> perhaps sent</p>
@@ -213,12 +229,13 @@ function doubts({ doubts, at }) {
 /** @param {Now} now */
 function accounts({ accounts, figures }) {
   const unit = figures === 'workers' ? 'requests/s' : 'sent/s'
+  if (accounts.length === 0) return empty('No account is known.')
   return html`
     <div class="scroll"><table>
       <thead><tr><th scope="col">account</th><th scope="col" class="text">state</th><th scope="col">${unit}</th><th scope="col">rate</th><th scope="col">headroom</th><th scope="col">learnt</th></tr></thead>
       <tbody>${accounts.map(one => accountRow(one))}</tbody>
     </table></div>
-    ${figures === 'topics' ? html`<p class="note">State, headroom and what was learnt are known to the workers alone: --workers http://worker:9464 shows them.</p>` : nothing}`
+    ${figures === 'topics' ? html`<p class="note">State, headroom and what was learnt are known to the workers alone. A page that asks them: ${copyable('busgate ui --workers http://worker:9464')}</p>` : nothing}`
 }
 
 /** @param {AccountNow} account */
@@ -237,7 +254,7 @@ function accountRow({ account, perSecond: used, rate, headroom, learnt, state })
 
 /** @param {Now} now */
 function partitions({ partitions }) {
-  if (partitions.length === 0) return empty('Not known yet.')
+  if (partitions.length === 0) return notKnown
   const topics = [...Map.groupBy(partitions, ({ topic }) => topic)].sort(([a], [b]) => a.localeCompare(b))
   return html`${topics.map(([topic, own]) => topicLag(topic, own))}`
 }
@@ -276,12 +293,12 @@ export const nameOfCause = ({ stage, code, topic }) => JSON.stringify([stage, co
 
 /** @param {NowView} view */
 function deadLetters({ now: { deadLetters }, previews, onPreview }) {
-  const { complete, total, causes } = deadLetters
-  if (total === 0) return empty(complete ? 'No dead letters.' : 'They are being read.')
+  const { known, complete, total, causes } = deadLetters
+  if (total === 0) return known ? empty('No dead letters.') : notKnown
   return html`
     <ul class="causes">
       ${causes.map(cause => {
-        const { code, topic, count: number, newest, at, message } = cause
+        const { code, topic, count: number, newest, at, message, failsAgain } = cause
         const preview = previews.get(nameOfCause(cause))
         return html`
           <li>
@@ -290,21 +307,22 @@ function deadLetters({ now: { deadLetters }, previews, onPreview }) {
               <span class="number">${count(number)}</span>
             </div>
             <p>${visible(message)} <span class="muted">Newest ${newest < 0 ? '' : dateTime(newest)} at ${at}.</span></p>
+            ${failsAgain ? html`<p class="problem">${failsAgain}</p>` : nothing}
             ${
               topic === null
                 ? nothing
                 : html`<button type="button" ?disabled=${preview === 'asking'} @click=${() => onPreview(cause)}>
                     ${preview === 'asking' ? 'Looking…' : 'What would a replay do?'}</button>`
             }
-            ${preview && preview !== 'asking' ? replayPreview(preview) : nothing}
+            ${preview && preview !== 'asking' ? replayPreview(preview, failsAgain) : nothing}
           </li>`
       })}
     </ul>
     ${complete ? nothing : html`<p class="note">Older ones are still being read.</p>`}`
 }
 
-/** @param {ReplayPreview | { error: string }} preview */
-function replayPreview(preview) {
+/** @param {ReplayPreview | { error: string }} preview @param {string | null} failsAgain */
+function replayPreview(preview, failsAgain) {
   if ('error' in preview) return html`<p class="problem" role="status">${preview.error}</p>`
   const { ready, examples, refused, command } = preview
   const more = ready > examples.length ? ', …' : ''
@@ -317,7 +335,7 @@ function replayPreview(preview) {
       </p>
       ${
         ready > 0
-          ? html`<p>When what was wrong is mended, and their producer has sent none of them anew: <code>${command} --yes</code></p>`
+          ? html`<p>${failsAgain ? 'They would become dead letters again:' : 'When what was wrong is mended, and their producer has sent none of them anew:'} ${copyable(`${command} --yes`)}</p>`
           : nothing
       }
     </div>`
