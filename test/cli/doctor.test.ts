@@ -340,7 +340,9 @@ describe('registry and brokers', () => {
   test('something else than a registry', async () => {
     const { url } = await sandbox()
     const { of } = await diagnose({ ...enough, BUSGATE_REGISTRY_URL: url }, ['settings', 'registry', 'schemas'])
-    expect(of('registry')[1]).toMatch(/^failed: what answers at registry\.url \(BUSGATE_REGISTRY_URL\) is no schema registry \(HTTP 404/)
+    expect(of('registry')[1]).toMatch(
+      /^failed: what answers at registry\.url \(BUSGATE_REGISTRY_URL\) is no schema registry \(HTTP 404/,
+    )
     expect(of('schemas')).toEqual(['skipped: no registry was reached'])
   })
 

@@ -51,7 +51,7 @@ export function recentResults(
   return recent<SendResult>(options, { topics, schema: schemas.result, isOne, typeOf: ({ type }) => type, most })
 }
 
-interface Wanted<T> {
+interface RecentQuery<T> {
   topics: readonly string[]
   schema: AvroRecord
   isOne(value: T): boolean
@@ -61,7 +61,7 @@ interface Wanted<T> {
 
 async function recent<T extends SendCommand | SendResult>(
   { bus, registry, since, ending }: MessageSearchOptions,
-  { topics, schema, isOne, typeOf, most }: Wanted<T>,
+  { topics, schema, isOne, typeOf, most }: RecentQuery<T>,
 ): Promise<RecentMessages> {
   const decoder = createDecoder<T>(schema, registry)
   const { searched, gaps } = noFindings()
