@@ -1,15 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Fetch } from '../../src/bus/kafka/fetch.ts'
 import { searchLog } from '../../src/bus/kafka/search.ts'
-import {
-  type BatchRecord,
-  buildBatch,
-  buildFetchAnswer,
-  buildOldMessage,
-  decodeFetch,
-  packingNames,
-  packings,
-} from '../support/batches.ts'
+import { type BatchRecord, buildBatch, buildFetchAnswer, decodeFetch, packingNames } from '../support/batches.ts'
 
 interface Written {
   last: number
@@ -64,19 +56,6 @@ describe('a search through a log of Kafka', () => {
     for (const bytes of [1, log[0]!.bytes.length + 5, 2 * log[0]!.bytes.length + 70]) {
       expect(offsetsOf(await search(log, 'id-35', bytes))).toEqual([35])
     }
-  })
-
-  test('finds messages of the older formats, packed or not', async () => {
-    const set = Buffer.concat([0, 1, 2].map(offset => buildOldMessage(1, offset, Buffer.from('old'))))
-    const [codec, pack] = packings.gzip
-    const log = [
-      { last: 9, bytes: buildOldMessage(0, 9, Buffer.from('older')) },
-      { last: 12, bytes: buildOldMessage(1, 12, pack(set), codec) },
-      batchFrom(13),
-    ]
-    expect(offsetsOf(await search(log, 'key 9'))).toEqual([9])
-    expect(offsetsOf(await search(log, 'key 0'))).toEqual([10])
-    expect(offsetsOf(await search(log, 'id-15'))).toEqual([15])
   })
 
   test('reads batches together where one after the other may hold what is looked for', async () => {

@@ -136,18 +136,18 @@ export function buildCrowdedRecord(headers: number): Buffer {
 }
 
 /** Encodes a number that is not negative. */
-function varint(value: number): Buffer {
+export function varint(value: number): Buffer {
   const bytes: number[] = []
   let rest = value * 2
   for (; rest > 0x7f; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 0x80)
   return Buffer.from([...bytes, rest])
 }
 
-/** A message of the format v0 or v1; with `codec`, a set of such messages packed by gzip. */
-export function buildOldMessage(format: 0 | 1, offset: number, value: Buffer, codec = 0): Buffer {
-  const body = new KafkaEncoder().writeInt8(format).writeInt8(codec)
+/** A message of the format v0 or v1. */
+export function buildOldMessage(format: 0 | 1, offset: number, value: Buffer): Buffer {
+  const body = new KafkaEncoder().writeInt8(format).writeInt8(0)
   if (format === 1) body.writeInt64(1_000 + offset)
-  body.writeBytes(codec === 0 ? Buffer.from(`key ${offset}`) : null).writeBytes(value)
+  body.writeBytes(Buffer.from(`key ${offset}`)).writeBytes(value)
   const message = new KafkaEncoder().writeUInt32(crc32(body.buffer)).writeBuffer(body.buffer)
   return new KafkaEncoder().writeInt64(offset).writeBytes(message.buffer).buffer
 }

@@ -1,4 +1,5 @@
-import { decodeBatches } from '../../src/bus/batches/batches.ts'
+import { unpackSmall } from '../../src/bus/batches/codecs.ts'
+import { RecordReader } from '../../src/bus/batches/record-reader.ts'
 import type { TopicPartition } from '../../src/bus/port.ts'
 import type { Api, Target } from '../../src/bus/wire/brokers.ts'
 import { type ProtocolError, protocolError } from '../../src/bus/wire/errors.ts'
@@ -118,12 +119,16 @@ export const codeOf = (type: string) => refusal(type).code
 
 /** Tells what a batch on its way to a broker says of itself. */
 export function looksOf({ topic, partition, bytes }: ProduceRequest['batches'][number]) {
-  const { batches } = decodeBatches(bytes, 2 ** 31, { from: 0, room: Number.POSITIVE_INFINITY })
+  const reader = new RecordReader(unpackSmall(bytes.readInt16BE(21) & 7, bytes.subarray(61))!)
+  const records = Array.from({ length: bytes.readInt32BE(57) }, (_, offset) => {
+    reader.next()
+    return reader.record(offset, 0)
+  })
   return {
     to: `${topic}/${partition}`,
     producerId: Number(bytes.readBigInt64BE(43)),
     epoch: bytes.readInt16BE(51),
     sequence: bytes.readInt32BE(53),
-    keys: batches.flatMap(({ records }) => records.map(({ key }) => String(key))),
+    keys: records.map(({ key }) => String(key)),
   }
 }

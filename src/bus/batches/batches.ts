@@ -1,5 +1,4 @@
 import { noTime } from '../record-time.ts'
-import { decodeOldMessage, isIntactMessage, noContext } from './old-messages.ts'
 import {
   type BatchRecords,
   contextOf,
@@ -31,7 +30,8 @@ export interface Unsure {
   bytesNeeded: number
 }
 
-const newestFormat = 2
+/** The format of all that brokers write since Kafka 0.11. */
+const format = 2
 
 /** A broker can tell the end of a log a moment before it reads it, and this much cannot have come in between. */
 const newAtMost = 1 << 24
@@ -49,7 +49,12 @@ const searchEffort = 16
  * @param end the high watermark: no batch reaches it, or not far beyond
  * @param whole whether the broker cannot have cut off the first one: it never does where one partition alone is asked for
  */
-export function decodeBatches(bytes: Buffer, end: number, wanted: WantedRecords, whole = false): DecodedBatches {
+export async function decodeBatches(
+  bytes: Buffer,
+  end: number,
+  wanted: WantedRecords,
+  whole = false,
+): Promise<DecodedBatches> {
   const batches: BatchRecords[] = []
   let next: number | null = null
   const stopped = (unsure: Unsure): DecodedBatches =>
@@ -61,7 +66,7 @@ export function decodeBatches(bytes: Buffer, end: number, wanted: WantedRecords,
     if (size > rest.length && !(whole && rest === bytes)) {
       return stopped({ damage: null, bytesNeeded: bytes.length - rest.length + size })
     }
-    const read = decodeAt(place, wanted)
+    const read = await decodeAt(place, wanted)
     if (read.ok) {
       if (read.batch.records.length > 0) batches.push(read.batch)
       next = read.batch.cutAt ?? read.batch.lastOffset + 1
@@ -81,7 +86,7 @@ export function decodeBatches(bytes: Buffer, end: number, wanted: WantedRecords,
   return { batches, next, unsure: null }
 }
 
-/** Place says where a batch, or a message of an older format, should stand. */
+/** Place says where a batch should stand. */
 interface Place {
   rest: Buffer
   /** The offset behind the batch before; 0: there was none. */
@@ -96,15 +101,15 @@ function sizeOf(rest: Buffer): number {
   return rest.length < prefixBytes ? leastMore : Math.max(prefixOf(rest).bytes, prefixBytes)
 }
 
-function decodeAt({ rest, least, end }: Place, wanted: WantedRecords): Read {
+async function decodeAt({ rest, least, end }: Place, wanted: WantedRecords): Promise<Read> {
   const size = sizeOf(rest)
   if (size > rest.length) return damaged('it is longer than what its broker has of it')
   const prefix = prefixOf(rest)
+  if (prefix.magic !== format) return damaged(`it has the format v${prefix.magic}, and not v2 as since Kafka 0.11`)
   try {
-    const batch = decode(rest.subarray(0, size), prefix, wanted)
+    const batch = await decodeBatch(rest.subarray(0, size), wanted)
     const { lastOffset } = batch
-    const begins = batch.records[0]?.offset ?? prefix.firstOffset // an old set states the offset of its last
-    const isPossible = Math.min(begins, prefix.firstOffset) >= least && lastOffset < end + newAtMost
+    const isPossible = prefix.firstOffset >= least && lastOffset < end + newAtMost
     const isExpected = prefix.firstOffset <= Math.max(least, wanted.from)
     if (isPossible && (isExpected || !isFollowedTooSoon(rest.subarray(size), { least, end }, lastOffset))) {
       return { ok: true, batch }
@@ -113,12 +118,6 @@ function decodeAt({ rest, least, end }: Place, wanted: WantedRecords): Read {
     return { ok: false, error, misplaced: false }
   }
   return { ...damaged('its offsets are not those of its place in the log'), misplaced: true }
-}
-
-function decode(batch: Buffer, { magic }: Prefix, wanted: WantedRecords): RecordBatch {
-  if (magic === newestFormat) return decodeBatch(batch, wanted)
-  if (magic < newestFormat) return decodeOldMessage(batch, wanted)
-  throw new UnreadableBatch('BATCH_CORRUPT', `it has the unknown format v${magic}`)
 }
 
 function damaged(why: string) {
@@ -153,10 +152,9 @@ function statedEnd({ rest, least, end }: Place): number | null {
   const size = sizeOf(rest)
   if (size > rest.length) return null
   const batch = rest.subarray(0, size)
-  const { firstOffset, magic } = prefixOf(batch)
-  const isOld = magic < newestFormat && isIntactMessage(batch)
-  if (!isOld && !isIntact(batch)) return null
-  const stated = isOld ? firstOffset : lastOffsetOf(batch)
+  if (!isIntact(batch)) return null
+  const { firstOffset } = prefixOf(batch)
+  const stated = lastOffsetOf(batch)
   return firstOffset >= least && stated >= firstOffset && stated < end + newAtMost ? stated : null
 }
 
@@ -168,7 +166,7 @@ function intactBehind({ rest, ...bounds }: Place): Behind | null {
   }
   let effort = searchEffort * rest.length
   for (let at = 1; at + prefixBytes <= rest.length; at++) {
-    if (rest[at] !== 0 || rest[at + prefixBytes - 1] !== newestFormat) continue
+    if (rest[at] !== 0 || rest[at + prefixBytes - 1] !== format) continue
     const here = rest.subarray(at)
     const size = sizeOf(here)
     if (size > here.length || !isWithin(prefixOf(here).firstOffset, bounds)) continue
@@ -188,19 +186,14 @@ export function startOf(rest: Buffer, bounds: Omit<Place, 'rest'>): number | nul
   const batch = rest.subarray(0, sizeOf(rest))
   const { firstOffset, magic, bytes } = prefixOf(batch)
   if (bytes !== batch.length || !isWithin(firstOffset, bounds)) return null
-  if (magic >= newestFormat) return isIntact(batch) ? firstOffset : null
-  try {
-    return decodeOldMessage(batch, { from: 0, room: 1 }).records[0]!.offset // a set has the offset of its last
-  } catch {
-    return null
-  }
+  return magic >= format && isIntact(batch) ? firstOffset : null
 }
 
 /** One record stands for all of them, where reading goes on or where its batch begins. */
 function unreadable({ rest, least }: Place, error: unknown, lastOffset: number, from: number): BatchRecords {
   const { firstOffset, magic } = rest.length < prefixBytes ? noPrefix : prefixOf(rest)
   const batch = rest.subarray(0, sizeOf(rest))
-  const known = magic === newestFormat && isIntact(batch) ? contextOf(batch) : { ...noContext, timestamp: noTime }
+  const known = magic === format && isIntact(batch) ? contextOf(batch) : nothingKnown
   const { producerId, inTransaction, timestamp } = known
   const isPlausible = firstOffset >= least && firstOffset <= lastOffset
   const offset = Math.max(isPlausible ? firstOffset : least, from)
@@ -212,4 +205,5 @@ function unreadable({ rest, least }: Place, error: unknown, lastOffset: number, 
   }
 }
 
+const nothingKnown = { producerId: -1n, inTransaction: false, timestamp: noTime }
 const noPrefix: Prefix = { firstOffset: -1, bytes: 0, magic: -1 }

@@ -1,7 +1,8 @@
-import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
+import { Inflated } from './inflated.ts'
 import { unpackLz4 } from './lz4.ts'
 import { unpackSnappy } from './snappy.ts'
+import { atOnce, type Steps, stretchBytes, withRests } from './steps.ts'
 import { tooLarge, UnreadableBatch, unknownCodec } from './unreadable.ts'
 
 /** The codecs of what busgate itself writes. */
@@ -17,78 +18,144 @@ export const leastCompressed = 1024
  */
 export const largestBatch = 64 * 1024 * 1024
 
+/** Most bytes that are unpacked at once. To hand a batch to a thread costs ten times what a small one takes to unpack. */
+const small = { packed: 64 * 1024, unpacked: stretchBytes }
+
+/** Clients write one frame a batch. Each costs up to a millisecond, however few its bytes. */
+const mostFrames = 16
+
+/** Room for so many times what is packed is made at once: nothing needs to be copied then. */
+const usualExpansion = 16
+
 /** The numbers of the codecs in a batch's attributes. */
 export const codecNumbers = { none: 0, gzip: 1, snappy: 2, lz4: 3, zstd: 4 } as const
 
-type Unpack = (bytes: Buffer, most: number) => Buffer
+/** Codec unpacks bytes to no more than `most`. What that costs grows with the bytes, packed and unpacked, and nothing else. */
+interface Codec {
+  unpack(bytes: Buffer, most: number): Buffer
+  /** Unpacks while the event loop goes on. */
+  unpackAside(bytes: Buffer, most: number): Promise<Buffer>
+}
 
-/**
- * The unpackers by their numbers. All of them work at once: handing a batch to a thread costs ten times what
- * unpacking one of usual size does.
- */
-const unpacks: readonly (Unpack | undefined)[] = [
-  bytes => bytes,
-  (bytes, most) => explained('gzip', most, () => zlib.gunzipSync(bytes, { maxOutputLength: most })),
-  unpackSnappy,
-  unpackLz4,
-  unpackZstd,
+const codecs: readonly (Codec | undefined)[] = [
+  { unpack: bytes => bytes, unpackAside: async bytes => bytes },
+  zlibCodec('gzip', zlib.gunzipSync, zlib.createGunzip),
+  steppedCodec(unpackSnappy),
+  steppedCodec(unpackLz4),
+  zlibCodec('zstd', zlib.zstdDecompressSync, zlib.createZstdDecompress),
 ]
 
-/** @throws UnreadableBatch when the codec is unknown, the bytes are not its own, or unpack to more than `most` */
-export function unpack(codec: number, bytes: Buffer, most = largestBatch): Buffer {
-  const own = unpacks[codec]
-  if (!own) throw unknownCodec(codec)
-  return own(bytes, most)
+function codecOf(number: number): Codec {
+  const codec = codecs[number]
+  if (!codec) throw unknownCodec(number)
+  return codec
 }
-
-const gunzip = promisify(zlib.gunzip)
-const leastChunk = 16 * 1024
-const mostChunk = 1024 * 1024
 
 /**
- * Serves whoever looks at the bytes once and lets them go: gzip is unpacked beside the main thread, into as much room as its
- * end says that it takes. Records that are kept would keep that room, whatever a hostile producer claims.
- * @throws UnreadableBatch as `unpack`
+ * Unpacks a small batch.
+ * @returns null: it is too large to be unpacked at once
+ * @throws UnreadableBatch when the codec is unknown, or the bytes are not its own
  */
-export async function unpackOnce(codec: number, bytes: Buffer, most = largestBatch): Promise<Buffer> {
-  if (codec !== codecNumbers.gzip || bytes.length < 4) return unpack(codec, bytes, most)
-  const length = bytes.readUInt32LE(bytes.length - 4)
-  const chunkSize = Math.min(Math.max(length + 64, leastChunk), mostChunk)
+export function unpackSmall(codec: number, bytes: Buffer): Buffer | null {
+  if (bytes.length > (codec === codecNumbers.none ? small.unpacked : small.packed)) return null
   try {
-    return await gunzip(bytes, { maxOutputLength: most, chunkSize })
-  } catch {
-    return unpack(codec, bytes, most)
-  }
-}
-
-/** Node unpacks the first frame and says nothing of others behind it. */
-function unpackZstd(bytes: Buffer, most: number): Buffer {
-  const frames: Buffer[] = []
-  let left = most
-  for (let rest = bytes; rest.length > 0 || frames.length === 0; ) {
-    const { buffer, engine } = explained('zstd', most, () => unpackFrame(rest, Math.max(1, left)))
-    frames.push(buffer)
-    left -= buffer.length
-    rest = rest.subarray(engine.bytesWritten)
-  }
-  return frames.length === 1 ? frames[0]! : Buffer.concat(frames)
-}
-
-/** `info` is missing from the types of Node. `bytesWritten` is what the frame took of its input. */
-function unpackFrame(bytes: Buffer, most: number): { buffer: Buffer; engine: { bytesWritten: number } } {
-  const options = { maxOutputLength: most, info: true }
-  return zlib.zstdDecompressSync(bytes, options) as unknown as ReturnType<typeof unpackFrame>
-}
-
-/** @throws UnreadableBatch for whatever zlib throws */
-function explained<T>(codec: string, most: number, work: () => T): T {
-  try {
-    return work()
+    return codecOf(codec).unpack(bytes, small.unpacked)
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    if (code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(most)
-    throw new UnreadableBatch('BATCH_CORRUPT', `it is no ${codec}, ${message}`)
+    if (error instanceof UnreadableBatch && error.code === 'BATCH_TOO_LARGE') return null
+    throw error
   }
+}
+
+/**
+ * Unpacks a batch of any size while the event loop goes on.
+ * @throws UnreadableBatch when the codec is unknown, the bytes are not its own, or unpack to more than `most`
+ */
+export async function unpackAside(codec: number, bytes: Buffer, most = largestBatch): Promise<Buffer> {
+  return codecOf(codec).unpackAside(bytes, most)
+}
+
+function steppedCodec(unpack: (bytes: Buffer, most: number) => Steps<Buffer>): Codec {
+  return {
+    unpack: (bytes, most) => atOnce(unpack(bytes, most)),
+    unpackAside: async (bytes, most) => withRests(unpack(bytes, most)),
+  }
+}
+
+interface Unpacked {
+  buffer: Buffer
+  /** `bytesWritten` is what the frame took of its input. */
+  engine: { bytesWritten: number }
+}
+
+/** A codec of Node, which unpacks the members of gzip, but of zstd one frame: it says nothing of others behind it. */
+function zlibCodec(
+  name: string,
+  unpackSync: (bytes: Buffer, options: zlib.ZlibOptions & zlib.ZstdOptions) => Buffer,
+  createStream: (options: { chunkSize: number }) => zlib.Gunzip | zlib.ZstdDecompress,
+): Codec {
+  return {
+    unpack(bytes, most) {
+      const frames: Buffer[] = []
+      let left = most
+      for (let rest = bytes; rest.length > 0 || frames.length === 0; ) {
+        if (frames.length === mostFrames) throw tooManyFrames(name)
+        const options = { maxOutputLength: Math.max(1, left), info: true } // `info` is missing from the types of Node
+        try {
+          const { buffer, engine } = unpackSync(rest, options) as unknown as Unpacked
+          frames.push(buffer)
+          left -= buffer.length
+          rest = rest.subarray(engine.bytesWritten)
+        } catch (error) {
+          throw explained(name, most, error)
+        }
+      }
+      return frames.length === 1 ? frames[0]! : Buffer.concat(frames)
+    },
+    async unpackAside(bytes, most) {
+      const parts: Buffer[] = []
+      const chunkSize = Math.min(Math.max(usualExpansion * bytes.length, stretchBytes), usualExpansion * stretchBytes)
+      let left = most
+      let frames = 0
+      for (let rest = bytes; rest.length > 0 || frames === 0; frames++) {
+        if (frames === mostFrames) throw tooManyFrames(name)
+        const stream = createStream({ chunkSize })
+        stream.end(rest)
+        try {
+          for await (const part of stream) {
+            parts.push(part)
+            left -= part.length
+            if (left < 0) throw tooLarge(most)
+          }
+        } catch (error) {
+          throw explained(name, most, error)
+        }
+        rest = rest.subarray(stream.bytesWritten)
+      }
+      return parts.length === 1 ? parts[0]! : withRests(joined(parts, most - left))
+    },
+  }
+}
+
+function* joined(parts: readonly Buffer[], length: number): Steps<Buffer> {
+  const inflated = new Inflated(length, length)
+  for (const part of parts) {
+    for (let at = 0; at < part.length; at += stretchBytes) {
+      inflated.append(part, at, Math.min(stretchBytes, part.length - at))
+      yield
+    }
+  }
+  return inflated.bytes
+}
+
+function tooManyFrames(name: string): UnreadableBatch {
+  return new UnreadableBatch('BATCH_CORRUPT', `its ${name} has more than ${mostFrames} frames`)
+}
+
+function explained(name: string, most: number, error: unknown): UnreadableBatch {
+  if (error instanceof UnreadableBatch) return error
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code === 'ERR_BUFFER_TOO_LARGE') return tooLarge(most)
+  return new UnreadableBatch('BATCH_CORRUPT', `it is no ${name}, ${message}`)
 }
 
 /** The packers, at level 1: higher ones cost twice as much and make results no smaller (docs/design.md). */

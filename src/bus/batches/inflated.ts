@@ -1,8 +1,6 @@
 import { tooLarge, UnreadableBatch } from './unreadable.ts'
 
-/**
- * Inflated is what Snappy and LZ4 unpack into: bytes as they stand, and repetitions of bytes that are there already.
- */
+/** Holds what was unpacked so far: bytes as they stand, and repetitions of bytes that are there already. */
 export class Inflated {
   #bytes: Buffer
   #length = 0

@@ -1,21 +1,24 @@
 import { Inflated } from './inflated.ts'
+import { packedWeight, type Steps, stretchBytes } from './steps.ts'
 import { tooLarge, UnreadableBatch } from './unreadable.ts'
 
 const frameMark = 0x184d2204
 const flags = { version: 0xc0, blockChecksum: 0x10, contentSize: 0x08, dictionary: 0x01 }
 const version1 = 0x40
 const storedBlock = 0x80000000
+/** The largest block that the format knows. */
+const largestBlock = 4 * 1024 * 1024
 /** The shortest repetition; its count is told without it. */
 const leastRepeat = 4
 /** One byte of a block's length stands for no more than this. */
 const longestExpansion = 255
 
 /**
- * Unpacks a frame of LZ4, with blocks that stand alone or go on from each other. Checksums are passed over: the batch
- * has one of its own, and old producers wrote a wrong one into the frame's header.
+ * Unpacks a frame of LZ4, with blocks that stand alone or go on from each other; yields after each stretch of work.
+ * Checksums are passed over: the batch has one of its own, and old producers wrote a wrong one into the frame's header.
  * @throws UnreadableBatch when it is none, or holds more than `most` bytes
  */
-export function unpackLz4(frame: Buffer, most: number): Buffer {
+export function* unpackLz4(frame: Buffer, most: number): Steps<Buffer> {
   if (frame.length < 7 || frame.readUInt32LE(0) !== frameMark) throw corrupt('it does not begin with a frame')
   const flag = frame[4]!
   if ((flag & flags.version) !== version1) throw corrupt('its frame has an unknown version')
@@ -31,7 +34,7 @@ export function unpackLz4(frame: Buffer, most: number): Buffer {
   }
   const inflated = new Inflated(expected, most)
   at += 1 // the header's checksum
-  for (;;) {
+  for (let restsAt = stretchBytes; ; ) {
     if (at + 4 > frame.length) throw corrupt('its frame has no end')
     const word = frame.readUInt32LE(at)
     if (word === 0) return inflated.bytes
@@ -42,11 +45,15 @@ export function unpackLz4(frame: Buffer, most: number): Buffer {
     if (word >= storedBlock) inflated.append(frame, begin, length)
     else unpackBlock(frame, begin, end, inflated)
     at = end + (flag & flags.blockChecksum ? 4 : 0)
+    if (packedWeight * at + inflated.length < restsAt) continue
+    yield
+    restsAt = packedWeight * at + inflated.length + stretchBytes
   }
 }
 
 /** https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md */
 function unpackBlock(frame: Buffer, begin: number, end: number, inflated: Inflated): void {
+  const most = inflated.length + largestBlock
   let at = begin
   while (at < end) {
     const token = frame[at++]!
@@ -65,6 +72,7 @@ function unpackBlock(frame: Buffer, begin: number, end: number, inflated: Inflat
     if (count === 15 + leastRepeat) {
       for (let more = 255; more === 255; count += more) more = at < end ? frame[at++]! : cutOff()
     }
+    if (inflated.length + count > most) throw corrupt('a block is larger than 4 MiB')
     inflated.repeat(distance, count)
   }
 }

@@ -1,7 +1,9 @@
+import pLimit from 'p-limit'
 import type { BusRecord } from '../port.ts'
-import { unpack, unpackOnce } from './codecs.ts'
+import { unpackAside, unpackSmall } from './codecs.ts'
 import { crc32c } from './crc32c.ts'
 import { RecordReader } from './record-reader.ts'
+import { atOnce, isRestDue, rest, type Steps, stretchBytes, withRests } from './steps.ts'
 import { UnreadableBatch } from './unreadable.ts'
 
 /*
@@ -27,11 +29,11 @@ const attributes = { codec: 0x07, logAppendTime: 0x08, transactional: 0x10, cont
 
 export const headerBytes = at.records
 /** Bytes in front of what a batch's length counts. */
-export const lengthEnds = 12
-/** Every batch and every older message begins with so many bytes, until its format. */
+const lengthEnds = 12
+/** Every batch begins with so many bytes, until its format. */
 export const prefixBytes = at.magic + 1
 
-/** A batch, or a message of an older format, as far as its first bytes tell. */
+/** A batch as far as its first bytes tell, whatever its format. */
 export interface Prefix {
   firstOffset: number
   /** All of its bytes; less than there can be where they are garbage. */
@@ -99,7 +101,7 @@ const recordBytes = 512
 const headerMemory = 250
 
 /** Takes the room of a record. @returns whether there was some */
-export function takeRoom(wanted: WantedRecords, bytes: number): boolean {
+function takeRoom(wanted: WantedRecords, bytes: number): boolean {
   if (wanted.room <= 0) return false
   wanted.room -= bytes + recordBytes
   return true
@@ -126,24 +128,43 @@ export function contextOf(bytes: Buffer): BatchContext & { timestamp: number; ha
 /** Tells whether these bytes stand among its records. @throws UnreadableBatch */
 export async function batchHolds(bytes: Buffer, patterns: readonly Buffer[]): Promise<boolean> {
   if (bytes.length < at.records) throw new UnreadableBatch('BATCH_CORRUPT', 'it is shorter than its header')
-  const records = await unpackOnce(bytes.readInt16BE(at.attributes) & attributes.codec, bytes.subarray(at.records))
+  const { codec, packed } = packedRecords(bytes)
+  const records = unpackSmall(codec, packed) ?? (await unpackAside(codec, packed))
+  if (isRestDue(records.length)) await rest()
   return patterns.some(pattern => records.includes(pattern))
+}
+
+function packedRecords(bytes: Buffer): { codec: number; packed: Buffer } {
+  return { codec: bytes.readInt16BE(at.attributes) & attributes.codec, packed: bytes.subarray(at.records) }
 }
 
 export function isIntact(bytes: Buffer): boolean {
   return bytes.length >= at.records && crc32c(bytes.subarray(at.attributes)) === bytes.readUInt32BE(at.crc)
 }
 
+/** Each large batch takes up to 64 MiB. */
+const oneLargeAtATime = pLimit(1)
+
 /**
- * The records that are wanted, as far as there is room, and marks where that ended. The others are looked at as well, so that a batch can be read or
- * not wherever reading it begins.
+ * Decodes the records that are wanted, as far as there is room, and marks where that ended. The others are looked at as
+ * well, so that a batch can be read or not wherever reading it begins. The event loop goes on meanwhile.
  * @throws UnreadableBatch
  */
-export function decodeBatch(bytes: Buffer, wanted: WantedRecords): RecordBatch {
+export async function decodeBatch(bytes: Buffer, wanted: WantedRecords): Promise<RecordBatch> {
   if (bytes.length < at.records) throw new UnreadableBatch('BATCH_CORRUPT', 'it is shorter than its header')
   if (!isIntact(bytes)) throw new UnreadableBatch('BATCH_CORRUPT', 'its checksum is wrong')
-  const flags = bytes.readInt16BE(at.attributes)
-  const reader = new RecordReader(unpack(flags & attributes.codec, bytes.subarray(at.records)))
+  const { codec, packed } = packedRecords(bytes)
+  const small = unpackSmall(codec, packed)
+  if (small === null) {
+    return oneLargeAtATime(async () => withRests(decodeRecords(bytes, await unpackAside(codec, packed), wanted)))
+  }
+  if (isRestDue(small.length)) await rest()
+  return atOnce(decodeRecords(bytes, small, wanted))
+}
+
+/** @param bytes the batch @param unpacked its records */
+function* decodeRecords(bytes: Buffer, unpacked: Buffer, wanted: WantedRecords): Steps<RecordBatch> {
+  const reader = new RecordReader(unpacked)
   const { hasAppendTime, timestamp, ...context } = contextOf(bytes)
   const { firstOffset } = prefixOf(bytes)
   const lastOffset = lastOffsetOf(bytes)
@@ -159,9 +180,14 @@ export function decodeBatch(bytes: Buffer, wanted: WantedRecords): RecordBatch {
     reader.at = mark.at
     left = mark.left
   }
+  let restsAt = reader.at + stretchBytes
   for (; left > 0; left--) {
     const begin = reader.at
     reader.next()
+    if (begin >= restsAt) {
+      yield
+      restsAt = begin + stretchBytes
+    }
     const offset = firstOffset + reader.offsetDelta
     if (offset < next || offset > lastOffset) throw new UnreadableBatch('BATCH_CORRUPT', 'its offsets are out of order')
     next = offset + 1

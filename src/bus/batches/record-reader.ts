@@ -39,7 +39,9 @@ export class RecordReader extends FieldReader {
   record(offset: number, timestamp: number): BusRecord {
     if (this.end > this.#pieceStart + this.#piece.bytes.length) {
       this.#pieceStart = this.at
-      this.#piece = new FieldReader(Buffer.from(this.bytes.subarray(this.at, Math.max(this.end, this.at + pieceBytes))))
+      const piece = this.bytes.subarray(this.at, Math.max(this.end, this.at + pieceBytes))
+      const isMost = 2 * piece.length > piece.buffer.byteLength // then a copy would hardly hold on to less
+      this.#piece = new FieldReader(isMost ? piece : Buffer.from(piece))
     }
     const piece = this.#piece
     const at = this.at - this.#pieceStart

@@ -27,7 +27,7 @@ export function tooLarge(most: number): UnreadableBatch {
  * The most headers that one record may have: in memory each takes hundreds of bytes, and packed by a hostile hand next
  * to none.
  */
-export const mostHeaders = 1 << 17
+export const mostHeaders = 10_000
 
 export function tooManyHeaders(): UnreadableBatch {
   return new UnreadableBatch('BATCH_TOO_LARGE', `a record of it has more than ${mostHeaders} headers`)

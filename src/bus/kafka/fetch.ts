@@ -93,7 +93,7 @@ export async function committedIn<P extends Position>(
     if (room <= 0) break
     const wanted = { from: position.offset, room: Math.min(room, roomPerPartition), mark: position.mark }
     const before = wanted.room
-    const { unsure, ...read } = committedOf(found, wanted)
+    const { unsure, ...read } = await committedOf(found, wanted)
     fetched.set(position, unsure ? await lookCloser(fetch, position, unsure, before).catch(failed) : read)
     room -= before - wanted.room
   }
@@ -125,11 +125,11 @@ async function ask(
   return partitions
 }
 
-function committedOf(fetched: FetchedPartition, wanted: WantedRecords, whole = false): Read {
+async function committedOf(fetched: FetchedPartition, wanted: WantedRecords, whole = false): Promise<Read> {
   const { errorCode, abortedTransactions, highWatermark, preferredReplica, bytes } = fetched
   if (errorCode) return { ok: false, error: protocolError(errorCode) }
   const { from } = wanted
-  const { batches, next, unsure } = decodeBatches(bytes, highWatermark, wanted, whole)
+  const { batches, next, unsure } = await decodeBatches(bytes, highWatermark, wanted, whole)
   const records = committedBatches(batches, abortedTransactions).flatMap(batch => batch.records)
   return { ok: true, records, next: Math.max(from, next ?? 0), highWatermark, preferredReplica, unsure }
 }
@@ -142,7 +142,7 @@ async function lookCloser(fetch: Fetch, position: Position, { bytesNeeded }: Uns
   for (let needed = bytesNeeded; ; ) {
     const bytes = Math.min(needed, closestLook)
     const found = await askOne(fetch, position, bytes)
-    const { unsure: still, ...read } = committedOf(found, { from: position.offset, room }, true)
+    const { unsure: still, ...read } = await committedOf(found, { from: position.offset, room }, true)
     if (!still) return read
     needed = still.bytesNeeded
     if (found.bytes.length < bytes || bytes === closestLook) {
@@ -178,7 +178,7 @@ async function passBy(
   const start = beyond && startOf(beyond.bytes, { least: 0, end: highWatermark })
   const behind = start ?? next
   if (beyond && behind <= position.offset) {
-    const { unsure: _, ...read } = committedOf(beyond, { from: position.offset, room }, true)
+    const { unsure: _, ...read } = await committedOf(beyond, { from: position.offset, room }, true)
     return read
   }
   const record = unreadableRecord(position.offset, damage, behind - 1)

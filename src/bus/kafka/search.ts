@@ -11,8 +11,8 @@ import type { Logs } from './logs.ts'
 /** Bytes that are asked for at once: less costs more answers, more waits longer for the first of them. */
 const fetchBytes = 8 * 1024 * 1024
 const offsetOutOfRange = 1
-/** The format of batches since Kafka 0.11. */
-const newestFormat = 2
+/** The only format of batches that can be read. */
+const format = 2
 /** Batches that are unpacked at the same time: as many as Node has threads for it, and some that wait for one. */
 const batchesAtOnce = 8
 /** Bytes of memory that the records of one batch may take. */
@@ -25,7 +25,7 @@ const nearOffsets = 500
 
 /** A part of a log that may hold a record that is looked for: a batch, or several that are near each other. */
 interface Candidate {
-  /** The place behind the batch before, because a set of the older formats does not state its first offset. */
+  /** The place behind the batch before. */
   from: number
   last: number
   batches: number
@@ -140,7 +140,7 @@ function joined(candidates: readonly Candidate[]): Candidate[] {
 
 /** Tells whether the batch may hold one of the patterns: one that cannot be looked into may. */
 async function mayHold(batch: Buffer, patterns: readonly Buffer[]): Promise<boolean> {
-  if (prefixOf(batch).magic !== newestFormat) return true
+  if (prefixOf(batch).magic !== format) return true
   if (contextOf(batch).isControl) return false
   try {
     return await batchHolds(batch, patterns)
@@ -158,10 +158,10 @@ function* batchesIn(bytes: Buffer): Generator<Buffer> {
   }
 }
 
-/** A set of the older formats states the offset of its last message. */
+/** A batch of another format is taken for one record. */
 function endOf(batch: Buffer): number {
   const { magic, firstOffset } = prefixOf(batch)
-  return magic === newestFormat ? lastOffsetOf(batch) : firstOffset
+  return magic === format ? lastOffsetOf(batch) : firstOffset
 }
 
 /** Reads what is committed there, below `end`, some records at a time; where a batch cannot be read, what stands for it. */

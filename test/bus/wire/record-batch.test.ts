@@ -25,15 +25,17 @@ const content = fc.record(
   { requiredKeys: ['key', 'value'] },
 ) as fc.Arbitrary<Content>
 
-const read = (batch: Buffer, count: number) =>
-  decodeBatches(batch, count, { from: 0, room: Number.POSITIVE_INFINITY }).batches.flatMap(({ records }) => records)
+async function read(batch: Buffer, count: number) {
+  const { batches } = await decodeBatches(batch, count, { from: 0, room: Number.POSITIVE_INFINITY })
+  return batches.flatMap(({ records }) => records)
+}
 
 /** Headers as they come over the wire: bytes, and several of one name perhaps in another order than written. */
 const toBytes = (record: Pick<Content, 'headers'>) =>
   pairsOf(record.headers).map(([name, value]) => [name, Buffer.from(value as string).toString('hex')])
 
 describe('a record batch', () => {
-  it('is read as it was written, whatever it holds and however it is compressed', () => {
+  it('is read as it was written, whatever it holds and however it is compressed', async () => {
     const frames = fc.record({
       producerId: fc.bigInt({ min: -1n, max: 2n ** 53n }),
       epoch: fc.integer({ min: -1, max: 32_767 }),
@@ -42,11 +44,11 @@ describe('a record batch', () => {
       compression: fc.constantFrom('none' as const, 'gzip' as const, 'zstd' as const),
       timestamp: fc.integer({ min: 0, max: 2 ** 42 }),
     })
-    fc.assert(
-      fc.property(fc.array(content, { minLength: 1, maxLength: 90 }), frames, (records, ofBatch) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(content, { minLength: 1, maxLength: 90 }), frames, async (records, ofBatch) => {
         const batch = encodeBatch(records, ofBatch)
         expect(isIntact(batch)).toBe(true)
-        const found = read(batch, records.length)
+        const found = await read(batch, records.length)
         expect(found.map(({ key, value }) => ({ key, value }))).toEqual(
           records.map(({ key, value }) => ({ key, value })),
         )
