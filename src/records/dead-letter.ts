@@ -19,8 +19,8 @@ export const errorHeaders = {
   key: 'busgate.error.key',
 } as const
 
-/** A header that begins so belongs to the dead letter. */
-const errorPrefix = 'busgate.error.'
+/** Headers that busgate gives a meaning begin so. Producers can write them, too. */
+const ownPrefix = 'busgate.'
 
 /** On a record that was replayed: the dead letter that it was, as `topic/partition@offset`. */
 export const replayedFromHeader = 'busgate.replayed.from'
@@ -32,13 +32,15 @@ export interface DeadLetterReason {
 }
 
 /**
- * The record as it came, with headers that say why it is here. Where that is too large for the topic, its value is left
+ * The record as it came, with headers that say why it is here, and without those that only look as if busgate had written
+ * them. Where that is too large for the topic, its value is left
  * out, then its own headers, then its key: its coordinates tell where all of it is. For a batch that cannot be read stands
  * one dead letter without a value. Where there is no key its coordinates are one: a topic that somebody has set to be
  * compacted refuses records without a key, and the partition would stand still for ever.
  */
 export function deadLetter(topic: string, { record, ...from }: Origin, reason: DeadLetterReason): OutgoingRecord {
-  const { key, value, headers, offset, timestamp, unreadable } = record
+  const { key, value, offset, timestamp, unreadable } = record
+  const headers = originalHeaders(record)
   const lastOffset = unreadable?.lastOffset ?? offset
   const parts = Object.entries({ value: value?.length, headers: headersSize(headers), key: key?.length })
   const present = parts.filter(([, bytes = 0]) => bytes > 0)
@@ -107,7 +109,7 @@ export function originalKey({ key, headers }: BusRecord): Buffer | null {
   return headers[errorHeaders.key] === undefined ? key : null
 }
 
-/** The headers that the record had before it died. */
+/** The record's headers, without those of busgate. */
 export function originalHeaders({ headers }: BusRecord): RecordHeaders {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(errorPrefix)))
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(ownPrefix)))
 }

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { letterLine } from '../../src/cli/dlq/print.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -74,4 +74,46 @@ test('dlq replay sends back without a key what had none', async () => {
   })
   await until(() => expect(keys).toEqual(['key', null]))
   await reader.close()
+})
+
+describe('of what was replayed', () => {
+  const letterAt = (offset: string, value = 'bytes') => ({
+    topic,
+    key: Buffer.from('key'),
+    value: Buffer.from(value),
+    headers: headersOf('DECODE', offset),
+  })
+  const replayOf = (from: string, value: string) => ({
+    topic: 'commands',
+    key: Buffer.from('key'),
+    value: Buffer.from(value),
+    headers: { 'busgate.replayed.from': from },
+  })
+  const refusals = async (bus: MemoryBus) => {
+    const { ready, refused } = await planReplay(bus, topic, { code: 'DECODE' })
+    return [ready.map(({ place }) => place.offset), refused.map(({ letter, why }) => [letter.place.offset, why])]
+  }
+
+  test('dlq replay refuses what went back with the same bytes, and not what a producer only says was replayed', async () => {
+    const bus = await withDeadLetters()
+    await publishAll(bus, [letterAt('11', 'one'), letterAt('12', 'two')])
+    await publishAll(bus, [replayOf(`${topic}/0@3`, 'one'), replayOf(`${topic}/0@4`, 'something else')])
+    expect(await refusals(bus)).toEqual([[2, 4], [[3, 'it was replayed before']]])
+  })
+
+  test('dlq replay sends what died again once, as its newest dead letter', async () => {
+    const bus = await withDeadLetters()
+    await publishAll(bus, [letterAt('11')])
+    await publishAll(bus, [letterAt('50')])
+    expect(await refusals(bus)).toEqual([[2, 4], [[3, 'it died again, as 0@4']]])
+    const { ready } = await planReplay(bus, topic, { at: ['0@4'] })
+    await replay(bus, topic, ready, () => {})
+    expect(await refusals(bus)).toEqual([
+      [2],
+      [
+        [3, 'it died again, as 0@4'],
+        [4, 'it was replayed before'],
+      ],
+    ])
+  })
 })

@@ -74,3 +74,25 @@ test('a dead letter for a batch of records names its last offset too', () => {
     'busgate.error.last-offset',
   )
 })
+
+test('headers of a record that look as if busgate had written them do not get into its dead letter', () => {
+  const headers = {
+    trace: 'a',
+    'busgate.error.key': 'none',
+    'busgate.error.last-offset': '99',
+    'busgate.replayed.from': 'busgate.dead-letters/0@5',
+    'busgate.hook': ['none', 'none'],
+  }
+  const letter = deadLetter('busgate.dead-letters', { ...from, record: { ...record, headers } }, reason)
+  expect(Object.keys(letter.headers!).toSorted()).toEqual([
+    'busgate.error.code',
+    'busgate.error.message',
+    'busgate.error.offset',
+    'busgate.error.partition',
+    'busgate.error.stage',
+    'busgate.error.timestamp',
+    'busgate.error.topic',
+    'trace',
+  ])
+  expect(letter.headers?.trace).toBe('a')
+})

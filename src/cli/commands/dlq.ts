@@ -70,7 +70,7 @@ export const dlqReplay = command({
     'Sends dead letters back where they came from, with their bytes, key and headers, once what was wrong is mended.',
     'Takes those that --at names, or --all that match the filters. Without --yes it only says what it would do.',
     'A header busgate.replayed.from is added; what was replayed before is refused, as far as that can be seen in the',
-    'topic that it went to.',
+    'topic that it went to. What died again is replayed as its newest dead letter.',
     '',
     `Busgate has never sent a dead letter. ${warning}`,
   ].join('\n'),

@@ -6,9 +6,8 @@ import { printable, printableLines } from '../framework/printable.ts'
 
 /** Shows a letter, without its content, in one line. */
 export function letterLine(letter: Letter): string {
-  const { at, time, stage, code, message, origin, replayedFrom } = jsonOf(letter)
-  const again = replayedFrom && `(replayed from ${replayedFrom})`
-  return printable([at, time, stage, code, origin, message, again].filter(Boolean).join('  '))
+  const { at, time, stage, code, message, origin } = jsonOf(letter)
+  return printable([at, time, stage, code, origin, message].filter(Boolean).join('  '))
 }
 
 /** Says in one line what becomes of a letter in a replay. */

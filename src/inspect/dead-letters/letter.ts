@@ -1,5 +1,5 @@
 import type { BusRecord, TopicPartition } from '../../bus/port.ts'
-import { errorHeaders, replayedFromHeader } from '../../records/dead-letter.ts'
+import { errorHeaders } from '../../records/dead-letter.ts'
 
 /** RecordPosition says where a record stands. */
 export interface RecordPosition extends TopicPartition {
@@ -16,8 +16,6 @@ export interface Letter {
   message: string
   /** Where the record came from; null: from a callback. */
   origin: RecordPosition | null
-  /** The dead letter that it was replayed from, before it came back. */
-  replayedFrom: string | null
 }
 
 export interface FullLetter extends Letter {
@@ -38,13 +36,12 @@ export function letterOf({ topic, partition }: TopicPartition, record: BusRecord
     origin: from
       ? { topic: from, partition: numberOf(errorHeaders.partition), offset: numberOf(errorHeaders.offset) }
       : null,
-    replayedFrom: header(replayedFromHeader),
     record,
   }
 }
 
 /** A dead letter without its content. */
-export function jsonOf({ place, time, stage, code, message, origin, replayedFrom }: Letter) {
+export function jsonOf({ place, time, stage, code, message, origin }: Letter) {
   return {
     at: shortPlace(place),
     time: new Date(time).toISOString(),
@@ -52,7 +49,6 @@ export function jsonOf({ place, time, stage, code, message, origin, replayedFrom
     code,
     message,
     origin: origin && placeText(origin),
-    replayedFrom,
   }
 }
 

@@ -1,7 +1,16 @@
-import { type Bus, type OutgoingRecord, type RecordsHandler, unreadableCodes } from '../../bus/port.ts'
+import { hash } from 'node:crypto'
+import { type Bus, type BusRecord, type OutgoingRecord, type RecordsHandler, unreadableCodes } from '../../bus/port.ts'
 import { originalHeaders, originalKey, replayedFromHeader } from '../../records/dead-letter.ts'
 import { scanPartition, scanTopic } from '../scan.ts'
-import { type FullLetter, headerText, type Letter, letterOf, placeText } from './letter.ts'
+import {
+  type FullLetter,
+  headerText,
+  type Letter,
+  letterOf,
+  placeText,
+  type RecordPosition,
+  shortPlace,
+} from './letter.ts'
 import { type LetterFilters, matchesLetter } from './select.ts'
 
 /** ReplayPlan is what a replay would do. */
@@ -16,7 +25,8 @@ const neverRead: ReadonlySet<string> = new Set(unreadableCodes)
 const skewMs = 300_000
 
 /**
- * Finds those of the dead letters that can be replayed. What was replayed before is found where it went, as long as it is there.
+ * Finds those of the dead letters that can be replayed. What was replayed before is found where it went, as long as it is
+ * there; if it died again, it can be replayed as its newest dead letter.
  * @param ending gives up
  */
 export async function planReplay(
@@ -26,28 +36,59 @@ export async function planReplay(
   ending?: AbortSignal,
 ): Promise<ReplayPlan> {
   const refused: ReplayPlan['refused'] = []
-  const selected: Letter[] = []
-  const replayed = new Set<string>()
+  const selected: Candidate[] = []
+  const newest = new Map<string, Letter>()
   const note: RecordsHandler = (from, records) => {
     for (const found of records) {
       const { record, ...letter } = letterOf(from, found)
-      if (letter.replayedFrom !== null) replayed.add(letter.replayedFrom)
-      if (!matchesLetter(letter, filters)) continue
       const why = objection(letter, record.value)
-      if (why === null) selected.push(letter)
-      else refused.push({ letter, why })
+      const isSelected = matchesLetter(letter, filters)
+      if (why !== null) {
+        if (isSelected) refused.push({ letter, why })
+        continue
+      }
+      const content = contentHash(originalKey(record), record.value)
+      const same = `${letter.origin!.topic}/${letter.origin!.partition} ${content}`
+      const other = newest.get(same)
+      if (!other || isNewer(letter, other)) newest.set(same, letter)
+      if (isSelected) selected.push({ letter, content, same })
     }
   }
   await scanTopic(bus, topic, note, ending)
-  const possible = await withOrigin(bus, selected, refused)
-  await findReplayed(bus, possible, replayed, ending)
-  const ready = possible.filter(letter => {
-    const again = replayed.has(placeText(letter.place))
-    if (again) refused.push({ letter, why: 'it was replayed before' })
+  const last = selected.filter(({ letter, same }) => {
+    const other = newest.get(same)!
+    if (other !== letter) refused.push({ letter, why: `it died again, as ${shortPlace(other.place)}` })
+    return other === letter
+  })
+  const possible = await withOrigin(bus, last, refused)
+  const replayed = await findReplayed(bus, possible, ending)
+  const ready = possible.filter(candidate => {
+    const again = replayed.has(nameOfReplay(candidate.letter.place, candidate.content))
+    if (again) refused.push({ letter: candidate.letter, why: 'it was replayed before' })
     return !again
   })
-  return { ready, refused }
+  return { ready: ready.map(({ letter }) => letter), refused }
 }
+
+interface Candidate {
+  letter: Letter
+  /** A hash of the record's key and value. */
+  content: string
+  /** Equal for records of one partition with the same key and value. */
+  same: string
+}
+
+function contentHash(key: BusRecord['key'], value: BusRecord['value']): string {
+  const nothing = Buffer.alloc(0)
+  return hash('sha256', Buffer.concat([Buffer.from(`${key?.length} `), key ?? nothing, value ?? nothing]))
+}
+
+const isNewer = (one: Letter, other: Letter) =>
+  one.time === other.time ? one.place.offset > other.place.offset : one.time > other.time
+
+/** A header alone proves nothing, since every producer can write it: a replay has the letter's content, too. */
+const nameOfReplay = (from: RecordPosition | string, content: string) =>
+  `${typeof from === 'string' ? from : placeText(from)} ${content}`
 
 function objection({ origin, code }: Letter, value: Buffer | null): string | null {
   if (neverRead.has(code)) return 'its bytes could never be read: its producer has to send it anew'
@@ -55,9 +96,13 @@ function objection({ origin, code }: Letter, value: Buffer | null): string | nul
   return value === null ? 'it has no value to send again' : null
 }
 
-async function withOrigin(bus: Bus, letters: Letter[], refused: ReplayPlan['refused']): Promise<Letter[]> {
-  const counts = await bus.partitions([...new Set(letters.map(({ origin }) => origin!.topic))])
-  return letters.filter(letter => {
+async function withOrigin(
+  bus: Bus,
+  candidates: readonly Candidate[],
+  refused: ReplayPlan['refused'],
+): Promise<Candidate[]> {
+  const counts = await bus.partitions([...new Set(candidates.map(({ letter }) => letter.origin!.topic))])
+  return candidates.filter(({ letter }) => {
     const { topic, partition } = letter.origin!
     const there = partition < (counts.get(topic) ?? 0)
     if (!there) refused.push({ letter, why: `there is no ${topic}/${partition} any more` })
@@ -65,24 +110,25 @@ async function withOrigin(bus: Bus, letters: Letter[], refused: ReplayPlan['refu
   })
 }
 
-/** Reads the partitions that they came from, since the oldest of them died. */
+/** Reads the partitions that they came from, since the oldest of them died. @returns the names of the replays there */
 async function findReplayed(
   bus: Bus,
-  letters: readonly Letter[],
-  replayed: Set<string>,
+  candidates: readonly Candidate[],
   ending: AbortSignal | undefined,
-): Promise<void> {
-  const groups = Map.groupBy(letters, ({ origin }) => `${origin!.topic}/${origin!.partition}`)
+): Promise<Set<string>> {
+  const replayed = new Set<string>()
+  const groups = Map.groupBy(candidates, ({ letter }) => `${letter.origin!.topic}/${letter.origin!.partition}`)
   for (const group of groups.values()) {
-    const since = group.reduce((oldest, { time }) => Math.min(oldest, time), Number.POSITIVE_INFINITY) - skewMs
+    const since = group.reduce((oldest, { letter }) => Math.min(oldest, letter.time), Number.POSITIVE_INFINITY) - skewMs
     const note: RecordsHandler = (_from, records) => {
-      for (const { headers } of records) {
+      for (const { headers, key, value } of records) {
         const from = headerText(headers[replayedFromHeader])
-        if (from !== null) replayed.add(from)
+        if (from !== null) replayed.add(nameOfReplay(from, contentHash(key, value)))
       }
     }
-    await scanPartition(bus, group[0]!.origin!, since, note, ending)
+    await scanPartition(bus, group[0]!.letter.origin!, since, note, ending)
   }
+  return replayed
 }
 
 /**

@@ -43,9 +43,9 @@ export function storyOf(findings: Findings, show: boolean): Event[] {
       })
     }),
     ...findings.letters.map(one => {
-      const { code, message, origin, replayedFrom } = one.value
-      const from = [origin && `from ${placeText(origin)}`, replayedFrom && `replayed before, from ${replayedFrom}`]
-      return event('dead letter', one, [`${code}: ${message}`, ...from].filter(Boolean).join(', '), one.value)
+      const { code, message, origin } = one.value
+      const text = [`${code}: ${message}`, origin && `from ${placeText(origin)}`].filter(Boolean).join(', ')
+      return event('dead letter', one, text, one.value)
     }),
   ]
   return events.toSorted((a, b) => a.time - b.time)
