@@ -55,6 +55,21 @@ const numberLong: Type = Object.create(avro.Type.forSchema('long'), {
   },
 })
 
+const { _write: writeText } = avro.types.StringType.prototype as unknown as Codec
+
+/**
+ * A string whose bytes are UTF-8, whatever it holds: half an emoji, which JSON allows, becomes U+FFFD. avsc writes the half,
+ * and readers in Python and Go refuse the record.
+ */
+const wellFormedString: Type = Object.create(new avro.types.StringType(), {
+  _write: {
+    value(this: Codec, tap: Tap, value: unknown): void {
+      if (typeof value === 'string') tap.writeString(value.toWellFormed())
+      else writeText.call(this, tap, value) // refuses it
+    },
+  },
+})
+
 /** An id as it stands in a record's bytes. */
 export const idBytes = (id: bigint): Buffer => bigintLong.toBuffer(id)
 
@@ -99,9 +114,10 @@ function compile(schema: object, registry: Record<string, Type> = {}): Type {
     omitRecordMethods: true,
     typeHook(part, options) {
       if (Array.isArray(part)) return isOptionalPrimitive(part) ? new OptionalPrimitive(part, options) : undefined
-      const { type, bigint } = part as { type?: string; bigint?: true }
+      const { type = part, bigint } = part as { type?: unknown; bigint?: true }
       if (bigint) return bigintLong
-      return type === 'long' || (part as unknown) === 'long' ? numberLong : undefined
+      if (type === 'string') return wellFormedString
+      return type === 'long' ? numberLong : undefined
     },
   })
 }

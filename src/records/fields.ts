@@ -61,11 +61,15 @@ export class PayloadFields {
   }
 }
 
+/** JSON writes half a character as an escape, which readers in other languages cannot print: it becomes U+FFFD. */
+const wellFormedJson = (text: string): string =>
+  text.includes('\\ud') ? text.replaceAll(/\\(ud...|.)/g, (all, what) => (what.length > 1 ? '\ufffd' : all)) : text
+
 /** The JSON of a value; null for one nested thousands of levels deep, which can be parsed, but not be written. */
 export function jsonOrNull(value: unknown): string | null {
   if (value === undefined || value === null) return null
   try {
-    return stringifyJson(value)
+    return wellFormedJson(stringifyJson(value))
   } catch (error) {
     if (error instanceof RangeError) return null
     throw error

@@ -6,6 +6,7 @@ export interface Tap {
   pos: number
   readLong(): number
   writeLong(value: number): void
+  writeString(value: string): void
 }
 
 /** The types of avsc. */

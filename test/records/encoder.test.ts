@@ -59,6 +59,31 @@ describe('writing a record', () => {
     expect([...encode(buildCommand()).subarray(0, 5)]).toEqual([0, 0, 0, 0, 2])
   })
 
+  test('half an emoji becomes U+FFFD wherever a text stands, short or long', async () => {
+    const [half, long] = ['\ud83d', `${'x'.repeat(100)}\ude00`]
+    const values: [object, object][] = [
+      [
+        schemas.result,
+        { ...result, error: half, msgId: `7${half}`, payload: long, hlr: { ...result.hlr!, imsi: half } },
+      ],
+      [
+        schemas.status,
+        {
+          ...status,
+          error: `${half}b`,
+          replies: [{ datetime: half, message: long, media: { url: half, filename: long, filesize: null } }],
+        },
+      ],
+      [schemas.command, buildCommand({ correlationId: half, extra: { cut: half, other: '"😀"' } })],
+    ]
+    for (const [schema, value] of values) {
+      const registry = embeddedRegistry()
+      const encode = await createEncoder<object>('any', schema, registry)
+      const found = await decodeWith(createDecoder<object>(schema, registry), encode(value))
+      expect(found).toEqual({ ok: true, value: wellFormed(value) })
+    }
+  })
+
   test('records of any size come out whole and do not share memory', async () => {
     const registry = embeddedRegistry()
     const encode = await createEncoder<SendCommand>('any', schemas.command, registry)
@@ -85,3 +110,11 @@ describe('writing a record', () => {
     expect(complaint({ id: largestLong + 1n })).toMatch(/^Not a io\.busgate\.SendResult: id is no/)
   })
 })
+
+/** The value, all its texts and names with U+FFFD for halves of characters. */
+function wellFormed(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed()
+  if (Array.isArray(value)) return value.map(wellFormed)
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name.toWellFormed(), wellFormed(one)]))
+}

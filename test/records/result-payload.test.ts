@@ -40,6 +40,13 @@ test('of an answer that is nested too deeply to be written, all else is told', (
   expect(readPayload('sms', data)).toMatchObject({ msgId: '7', payload: null })
 })
 
+test('half an emoji in an answer is U+FFFD in the JSON of what is told of it, and a backslash before a u is not one', () => {
+  const { payload } = readPayload('sms', { note: 'a\ud83d', '\ude00': ['\\ud83d', '😀'] })
+  expect(payload).toBe(
+    String.raw`{"note":"a\ufffd","\ufffd":["\\ud83d","😀"]}`.replaceAll(String.raw`\ufffd`, '\ufffd'),
+  )
+})
+
 describe('nothing that the gateway answered is lost', () => {
   test.each<[SendType, object, object, object | null]>([
     ['sms', { id: 1, msg_id: 7, parts: 2 }, { msgId: '7', parts: 2 }, null],

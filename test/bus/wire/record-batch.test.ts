@@ -3,6 +3,7 @@ import { describe, expect, it, test } from 'vitest'
 import { decodeBatches } from '../../../src/bus/batches/batches.ts'
 import { type BatchFrame, encodeBatch } from '../../../src/bus/batches/encode-batch.ts'
 import { contextOf, isIntact } from '../../../src/bus/batches/record-batch.ts'
+import type { BusRecord } from '../../../src/bus/port.ts'
 import { type Content, pairsOf } from '../../../src/bus/record-size.ts'
 
 const frame: BatchFrame = {
@@ -67,6 +68,17 @@ describe('a record batch', () => {
       }),
       { numRuns: 300 },
     )
+  })
+
+  it('holds half an emoji in a key, a value or a header as U+FFFD', async () => {
+    const half = 'a\ud83d'
+    const batch = encodeBatch([{ key: half, value: half, headers: { [half]: half } }], frame)
+    const [{ key, value, headers }] = (await read(batch, 1)) as [BusRecord]
+    expect([String(key), String(value), toBytes({ headers })]).toEqual([
+      'a\ufffd',
+      'a\ufffd',
+      [['a\ufffd', Buffer.from('a\ufffd').toString('hex')]],
+    ])
   })
 
   test.for(['gzip', 'zstd'] as const)('is compressed by %s where that makes it smaller', compression => {
