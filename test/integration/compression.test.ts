@@ -5,16 +5,19 @@ import { join } from 'node:path'
 import kafkajs from 'kafkajs'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { BusRecord } from '../../src/bus/port.ts'
+import { produce } from '../../src/bus/wire/produce-api.ts'
 import { javaAvailable, startKafka } from '../../src/cli/local-kafka/index.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { buildRecord, publishAll, until } from '../support/bus.ts'
 import { busgate } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
 import { buildEnvironment } from '../support/environment.ts'
+import { hostileBatches } from '../support/hostile-batches.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
 import { codecsOf } from '../support/outside/codecs-of.ts'
 import { type Codec, codecs, startOutsideProducer } from '../support/outside/producer.ts'
+import { openBrokers } from '../support/wire.ts'
 import { openWired } from '../support/wires.ts'
 import { startWorld } from '../support/worker.ts'
 
@@ -111,6 +114,29 @@ describeOnKafka('on Kafka', brokers => {
     expect(letter!.value).toBeNull()
     expect(String(letter!.headers['busgate.error.code'])).toBe('BATCH_TOO_LARGE')
     expect(String(letter!.headers['busgate.error.offset'])).toBe('1')
+    expect(world.worker.ready().ready).toBe(true)
+  })
+
+  test('hostile batches are gone past, and the commands behind them are sent', async () => {
+    const world = await startWorld({ brokers })
+    const topic = world.settings.topics.commands.at(-1)!
+    const wire = openBrokers(brokers.brokers)
+    const names = [
+      'zstd, 113,000 empty frames',
+      'zstd, 125,000 frames to skip',
+      'Snappy, 200,000 empty blocks',
+      'zstd, a value of 60 MiB in 2 KB',
+    ] as const
+    for (const name of names) {
+      const batches = [{ topic, partition: 0, bytes: hostileBatches[name]() }]
+      const request = { transactionalId: null, timeoutMs: 10_000, batches }
+      expect(await wire.ask({ leader: batches[0]! }, produce, request)).toMatchObject([{ errorCode: 0 }])
+    }
+    await world.send([buildCommand({ id: 1n })])
+    await world.finished(1)
+    const codes = () => world.deadLetters().map(({ headers }) => String(headers['busgate.error.code']))
+    await until(() => expect(codes()).toHaveLength(names.length))
+    expect(codes()[0]).toBe('BATCH_CORRUPT')
     expect(world.worker.ready().ready).toBe(true)
   })
 

@@ -60,7 +60,7 @@ export const hostileBatches = {
   'gzip, 50,000 empty members': () =>
     batchOf(1, record => Buffer.concat([gzipSync(record), many(50_000, gzipSync(nothing))])),
   'gzip, 64 MiB in 64 KB': () => batchOf(1, () => gzipSync(Buffer.alloc(64 * MiB))),
-  'zstd, a value of 60 MiB in 2 KB': () => batchOf(4, zstdCompressSync, Buffer.alloc(60 * MiB)),
+  'zstd, a value of 60 MiB in 2 KB': () => batchOf(4, zstdCompressSync, Buffer.alloc(60 * MiB, 1)),
   'LZ4, 200,000 empty blocks': () =>
     batchOf(3, record =>
       Buffer.concat([lz4Head, lz4Block(record, true), many(200_000, lz4Block(Buffer.alloc(1), false)), lz4End]),

@@ -30,25 +30,25 @@ const usualExpansion = 16
 /** The numbers of the codecs in a batch's attributes. */
 export const codecNumbers = { none: 0, gzip: 1, snappy: 2, lz4: 3, zstd: 4 } as const
 
-/** Codec unpacks bytes to no more than `most`. What that costs grows with the bytes, packed and unpacked, and nothing else. */
-interface Codec {
+/** Unpacker unpacks the bytes of one codec to no more than `most`. What that costs grows with the bytes, packed and unpacked, and nothing else. */
+interface Unpacker {
   unpack(bytes: Buffer, most: number): Buffer
   /** Unpacks while the event loop goes on. */
   unpackAside(bytes: Buffer, most: number): Promise<Buffer>
 }
 
-const codecs: readonly (Codec | undefined)[] = [
+const unpackers: readonly (Unpacker | undefined)[] = [
   { unpack: bytes => bytes, unpackAside: async bytes => bytes },
-  zlibCodec('gzip', zlib.gunzipSync, zlib.createGunzip),
-  steppedCodec(unpackSnappy),
-  steppedCodec(unpackLz4),
-  zlibCodec('zstd', zlib.zstdDecompressSync, zlib.createZstdDecompress),
+  zlibUnpacker('gzip', zlib.gunzipSync, zlib.createGunzip),
+  steppedUnpacker(unpackSnappy),
+  steppedUnpacker(unpackLz4),
+  zlibUnpacker('zstd', zlib.zstdDecompressSync, zlib.createZstdDecompress),
 ]
 
-function codecOf(number: number): Codec {
-  const codec = codecs[number]
-  if (!codec) throw unknownCodec(number)
-  return codec
+function unpackerOf(codec: number): Unpacker {
+  const unpacker = unpackers[codec]
+  if (!unpacker) throw unknownCodec(codec)
+  return unpacker
 }
 
 /**
@@ -59,7 +59,7 @@ function codecOf(number: number): Codec {
 export function unpackSmall(codec: number, bytes: Buffer): Buffer | null {
   if (bytes.length > (codec === codecNumbers.none ? small.unpacked : small.packed)) return null
   try {
-    return codecOf(codec).unpack(bytes, small.unpacked)
+    return unpackerOf(codec).unpack(bytes, small.unpacked)
   } catch (error) {
     if (error instanceof UnreadableBatch && error.code === 'BATCH_TOO_LARGE') return null
     throw error
@@ -71,10 +71,10 @@ export function unpackSmall(codec: number, bytes: Buffer): Buffer | null {
  * @throws UnreadableBatch when the codec is unknown, the bytes are not its own, or unpack to more than `most`
  */
 export async function unpackAside(codec: number, bytes: Buffer, most = largestBatch): Promise<Buffer> {
-  return codecOf(codec).unpackAside(bytes, most)
+  return unpackerOf(codec).unpackAside(bytes, most)
 }
 
-function steppedCodec(unpack: (bytes: Buffer, most: number) => Steps<Buffer>): Codec {
+function steppedUnpacker(unpack: (bytes: Buffer, most: number) => Steps<Buffer>): Unpacker {
   return {
     unpack: (bytes, most) => atOnce(unpack(bytes, most)),
     unpackAside: async (bytes, most) => withRests(unpack(bytes, most)),
@@ -88,11 +88,11 @@ interface Unpacked {
 }
 
 /** A codec of Node, which unpacks the members of gzip, but of zstd one frame: it says nothing of others behind it. */
-function zlibCodec(
+function zlibUnpacker(
   name: string,
   unpackSync: (bytes: Buffer, options: zlib.ZlibOptions & zlib.ZstdOptions) => Buffer,
   createStream: (options: { chunkSize: number }) => zlib.Gunzip | zlib.ZstdDecompress,
-): Codec {
+): Unpacker {
   return {
     unpack(bytes, most) {
       const frames: Buffer[] = []
