@@ -1,9 +1,13 @@
+import { uptime } from 'node:os'
+
 /** Time as the program sees it: real in production, virtual in simulations. */
 export interface Clock {
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970. NTP and operators step it in either direction. */
   now(): number
-  /** Milliseconds that never jump back, since an arbitrary instant. */
+  /** Milliseconds since an arbitrary instant. Never jumps back; on Linux it stands still while the machine is suspended. */
   monotonic(): number
+  /** Milliseconds since the machine was booted, suspended or not, with a resolution of 10 ms (Linux) to 1 s (macOS). */
+  uptime(): number
   /** Calls back once after `ms`; the returned function cancels. */
   after(ms: number, callback: () => void): () => void
 }
@@ -11,10 +15,23 @@ export interface Clock {
 export const systemClock: Clock = {
   now: Date.now,
   monotonic: () => performance.now(),
+  uptime: () => uptime() * 1000,
   after(ms, callback) {
     const timer = setTimeout(callback, Math.max(0, ms)) // Node warns of a time that is over
     return () => clearTimeout(timer)
   },
+}
+
+/**
+ * Measures a time after which something is unsafe to use. No suspend of the machine and no step of its clock shortens it; a
+ * step forward lengthens it.
+ * @returns a function that tells the milliseconds since now, as the clock that has seen most of them counts them
+ */
+export function stopwatch(clock: Clock): () => number {
+  const now = clock.now()
+  const monotonic = clock.monotonic()
+  const uptime = clock.uptime()
+  return () => Math.max(clock.monotonic() - monotonic, clock.uptime() - uptime, clock.now() - now)
 }
 
 export function sleep(clock: Clock, ms: number): Promise<void> {

@@ -9,8 +9,8 @@ export interface PollerOptions {
   connection: Connection
   maxOperations: number
   errorTexts: Readonly<Record<string, ErrorCode>>
-  /** Polls may begin until this instant of the monotonic clock: whoever owns the doubts now has the rate for them. */
-  leaseUntil: () => number
+  /** Whether polls may begin: else another process may own the doubts now, and has the rate for them. */
+  hasLease: () => boolean
   clock: Clock
   /** Runs the request when one may be in flight. */
   inSlot: (request: () => Promise<void>) => Promise<void>
@@ -69,7 +69,7 @@ export class StatusPoller {
     })
     if (asked.questions.length === 0) return
     asked.busy = true
-    const wait = this.#leaseIsOver() ? Number.POSITIVE_INFINITY : asked.account.wait()
+    const wait = this.#options.hasLease() ? asked.account.wait() : Number.POSITIVE_INFINITY
     if (wait > 0) {
       // while a probe is on its way, or the group re-joins, there is no telling how long
       this.#options.clock.after(Math.min(wait, 1000), () => this.#next(asked))
@@ -83,20 +83,15 @@ export class StatusPoller {
     this.#pump(asked)
   }
 
-  #leaseIsOver(): boolean {
-    const { clock, leaseUntil } = this.#options
-    return clock.monotonic() >= leaseUntil()
-  }
-
   async #request(asked: Asked): Promise<void> {
-    const { connection, maxOperations, errorTexts } = this.#options
+    const { connection, maxOperations, errorTexts, hasLease } = this.#options
     const { account } = asked
     if (account.wait() > 0) return
     const questions = takeDistinct(asked.questions, Math.min(maxOperations, account.room()))
     const leave = account.leave(questions.length, 'questions')
     const operations = questions.map(({ id }) => `{"type":"status","id":${id}}`)
     const answer = await connection.post(envelopeBody(leave.apiKey, operations), () => {
-      if (this.#leaseIsOver()) return 'the lease is over'
+      if (!hasLease()) return 'the lease is over'
       account.begun(leave)
       return null
     })

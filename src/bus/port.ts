@@ -244,8 +244,8 @@ export interface SessionListener {
 
 /** Membership in the group that shares the command topics' partitions. */
 export interface Membership {
-  /** POSTs may begin until this instant of the monotonic clock (performance.now()); in the past when ownership is unsure. */
-  leaseUntil(): number
+  /** Whether POSTs may begin: the partitions cannot have another owner yet, however long the machine was suspended. */
+  hasLease(): boolean
   /** Partitions owned and partitions there are: the process's share of an account's rate. */
   share(): { owned: number; total: number }
   /** Settings of back-pressure for metrics: the state of each owned partition. */

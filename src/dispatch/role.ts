@@ -106,11 +106,11 @@ class CommandSending implements Sending {
     this.#parts = parts
     this.pauses = parts.followed.pauses
     this.#common = commonOf(options, parts)
-    const leaseUntil = () => this.#membership?.leaseUntil() ?? Number.NEGATIVE_INFINITY
-    this.#dispatcher = new Dispatcher({ ...this.#common, ...dispatchingOf(settings), leaseUntil })
+    const hasLease = () => this.#membership?.hasLease() ?? false
+    this.#dispatcher = new Dispatcher({ ...this.#common, ...dispatchingOf(settings), hasLease })
     this.#poller = new StatusPoller({
       ...this.#common,
-      leaseUntil,
+      hasLease,
       inSlot: request => this.#dispatcher.inSlot(request),
     })
     this.#resolver = this.#resolverOf()

@@ -94,7 +94,7 @@ class PostHandler implements Dispatcher.DispatchHandler {
     headers: Record<string, string | string[] | undefined>,
   ): void {
     this.#status = status
-    this.#retryAfterMs = retryAfter(headers['retry-after'])
+    this.#retryAfterMs = retryAfter(headers)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -152,9 +152,13 @@ function describe({ code, message }: Error & { code?: string }): string {
   return code && !message.includes(code) ? `${code}: ${message}` : message
 }
 
-/** Seconds or a date (RFC 9110, 10.2.3). Date.parse would read "-3" as a month; every date of HTTP has letters. */
-function retryAfter(value: string | string[] | undefined): number | null {
+/**
+ * Seconds, or a date by the clock that the answer's own Date tells (RFC 9110, 10.2.3). Date.parse would read "-3" as a month;
+ * every date of HTTP has letters.
+ */
+function retryAfter({ 'retry-after': value, date }: Record<string, string | string[] | undefined>): number | null {
   if (typeof value !== 'string') return null
-  const ms = /[a-z]/i.test(value) ? Date.parse(value) - Date.now() : /^\d+$/.test(value) ? Number(value) * 1000 : NaN
+  const answeredAt = Date.parse(String(date)) || Date.now()
+  const ms = /[a-z]/i.test(value) ? Date.parse(value) - answeredAt : /^\d+$/.test(value) ? Number(value) * 1000 : NaN
   return Number.isNaN(ms) ? null : Math.min(longestRetryAfterMs, Math.max(0, ms))
 }

@@ -66,7 +66,7 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
     ...gateway,
     connection,
     clock,
-    leaseUntil: () => membership?.leaseUntil() ?? Number.NEGATIVE_INFINITY,
+    hasLease: () => membership?.hasLease() ?? false,
     inSlot: request => request(),
   })
   const walks = new Map<Session, ResultsWalk>()

@@ -66,7 +66,7 @@ export class VerdictCounter {
     }
     const early = verified ? this.#early : this.#earlyUnverified
     if (laterWords.test(status) || early.has(message)) return
-    early.set(message, { channel, state, at: Date.now() })
+    early.set(message, { channel, state, at: performance.now() })
     forgetOldest(this.#earlyUnverified, mostEarly)
     if (this.#early.size > mostEarly) this.countEarly()
   }
@@ -74,7 +74,7 @@ export class VerdictCounter {
   /** Counts those whose result did not come in time. Called every few seconds. */
   countEarly(): void {
     for (const [message, { channel, state, at }] of this.#early) {
-      if (Date.now() - at < earlyMs && this.#early.size <= mostEarly) return
+      if (performance.now() - at < earlyMs && this.#early.size <= mostEarly) return
       this.#early.delete(message)
       this.#traffic.add(['verdict', channel, state])
     }

@@ -96,10 +96,10 @@ class WorkerPage {
   }
 
   #count(samples: readonly Sample[]): void {
-    const steps = Math.max(1, Math.round((Date.now() - this.#askedAt) / stepMs))
+    const steps = Math.max(1, Math.round((performance.now() - this.#askedAt) / stepMs))
     const before = this.#counted
     this.#counted = new Map()
-    this.#askedAt = Date.now()
+    this.#askedAt = performance.now()
     for (const { name, labels, value } of samples) {
       const nameOf = counters[name as keyof typeof counters]
       if (!nameOf) continue

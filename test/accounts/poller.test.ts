@@ -16,7 +16,7 @@ function startPoller() {
     random: () => 1,
     telemetry: new Telemetry(),
   })
-  let leaseUntil = Number.POSITIVE_INFINITY
+  let hasLease = true
   let requests = 0
   const poller = new StatusPoller({
     connection: {
@@ -31,7 +31,7 @@ function startPoller() {
     },
     maxOperations: 2,
     errorTexts: {},
-    leaseUntil: () => leaseUntil,
+    hasLease: () => hasLease,
     clock,
     inSlot: async request => {
       await null
@@ -46,8 +46,8 @@ function startPoller() {
     ask(id: number, wanted = () => true) {
       void poller.ask(account, String(id), wanted).then(({ kind }) => answers.push(kind))
     },
-    lease(until: number) {
-      leaseUntil = until
+    lease(holds: boolean) {
+      hasLease = holds
     },
   }
 }
@@ -55,11 +55,11 @@ function startPoller() {
 describe('a status poll', () => {
   test('waits while the group re-joins, and is asked when it is over', async () => {
     const world = startPoller()
-    world.lease(Number.NEGATIVE_INFINITY)
+    world.lease(false)
     for (const id of [1, 2, 3]) world.ask(id)
     await world.clock.pass(5000)
     expect(world.answers).toEqual([])
-    world.lease(Number.POSITIVE_INFINITY)
+    world.lease(true)
     await world.clock.pass(1000)
     expect(world.answers).toEqual(['sent', 'sent', 'sent'])
     expect(world.requests()).toBe(2)
@@ -68,10 +68,10 @@ describe('a status poll', () => {
   test('is asked later when the lease ends right before its request', async () => {
     const world = startPoller()
     world.ask(1)
-    world.lease(Number.NEGATIVE_INFINITY)
+    world.lease(false)
     await world.clock.pass(1000)
     expect(world.answers).toEqual([])
-    world.lease(Number.POSITIVE_INFINITY)
+    world.lease(true)
     await world.clock.pass(1000)
     expect(world.answers).toEqual(['sent'])
   })
@@ -79,7 +79,7 @@ describe('a status poll', () => {
   test('comes unasked when it does not matter any more', async () => {
     const world = startPoller()
     let wanted = true
-    world.lease(Number.NEGATIVE_INFINITY)
+    world.lease(false)
     world.ask(1, () => wanted)
     await world.clock.pass(1000)
     wanted = false

@@ -354,7 +354,7 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
 
     test('the lease is valid while the group is joined', async () => {
       const { membership } = await setUp(['a'])
-      expect(membership.leaseUntil()).toBeGreaterThan(performance.now())
+      expect(membership.hasLease()).toBe(true)
       await membership.leave()
     })
   })

@@ -44,6 +44,13 @@ test('a token is asked for with the credentials of the client, and kept until it
   expect(asked).toHaveLength(2)
 })
 
+test('a token that has ended while the machine was suspended is not used any more', async () => {
+  const { clock, tokens } = await build(count => ({ body: { access_token: `token ${count}`, expires_in: 100 } }))
+  await tokens.get()
+  clock.suspend(3_600_000)
+  expect(await tokens.get()).toBe('token 2')
+})
+
 test('a secret of the client that has changed is used for the next token', async () => {
   let secret = 'first'
   const { asked, clock, tokens } = await build(

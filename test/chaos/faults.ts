@@ -24,10 +24,12 @@ export const kill: Fault = async scene => {
   scene.fleet.start()
 }
 
-export const freeze: Fault = async scene => {
+export const freeze: Fault = scene => standStill(scene, between(scene, 500, 10_000)) // the session time-out is 6 s
+
+/** One process stands still; its clocks decide whether its machine was suspended. */
+export async function standStill(scene: Scene, ms: number): Promise<void> {
   const member = anyone(scene)
   if (!member) return
-  const ms = between(scene, 500, 10_000) // the session time-out is 6 s
   scene.say(`freeze ${member.name} for ${Math.round(ms)} ms`)
   member.freeze()
   await pause(ms)

@@ -27,6 +27,8 @@ export interface FleetOptions {
   program: string
   /** Their logs are written there. */
   folder: string
+  /** Gives each its own wrong clocks. */
+  clockSeed?: number
   say: (line: string) => void
 }
 
@@ -52,12 +54,13 @@ export class Fleet {
 
   /** @param home the checkout whose busgate it is */
   start(home = process.cwd(), ownEnv: Record<string, string> = {}): Member {
-    const { env, program, folder, say } = this.#options
+    const { env, program, folder, clockSeed, say } = this.#options
     const name = `${this.#options.name}-${++this.#count}`
     const logFile = join(folder, `${name}.log`)
-    const child = startChild(process.execPath, [program, 'run'], {
+    const clocks = clockSeed === undefined ? [] : ['--import', './test/chaos/wrong-clocks.ts']
+    const child = startChild(process.execPath, [...clocks, program, 'run'], {
       cwd: home,
-      env: { ...process.env, ...env, ...ownEnv },
+      env: { ...process.env, ...env, ...ownEnv, CHAOS_CLOCK_SEED: String((clockSeed ?? 0) + this.#count) },
       logFile,
     })
     let asked = false

@@ -7,11 +7,17 @@ export interface FrontOptions {
   /** Where requests may go now; they go to each in turn. */
   targets: () => readonly string[]
   /** Hears of each request that was answered, or at last 502 for want of an answer. */
-  passed: (body: string, status: number) => void
+  passed?: (body: string, status: number) => void
+  /** Keeps a request back. */
+  held?: (body: string) => Promise<void>
 }
 
 /** A reverse proxy on a free port that spreads requests over what is behind it, and repeats none. */
-export async function startFront({ targets, passed }: FrontOptions): Promise<{ url: string; close(): Promise<void> }> {
+export async function startFront({
+  targets,
+  passed,
+  held,
+}: FrontOptions): Promise<{ url: string; close(): Promise<void> }> {
   const agent = new Agent({ connections: 128 })
   let turn = 0
 
@@ -35,8 +41,9 @@ export async function startFront({ targets, passed }: FrontOptions): Promise<{ u
 
   const server = createServer({ keepAliveTimeout: 60_000 }, async (incoming, response) => {
     const body = Buffer.concat(await incoming.toArray()).toString()
+    await held?.(body)
     const { status, text } = await onward(incoming, body)
-    passed(body, status)
+    passed?.(body, status)
     response.writeHead(status, { 'content-type': 'application/json' }).end(text)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -14,6 +14,7 @@ import {
   outageOf,
   rightsRevoked,
   rolling,
+  suspends,
 } from './scenarios.ts'
 import type { Outcome, RunOptions } from './stage.ts'
 import { type FaultKind, faultKinds } from './trouble.ts'
@@ -58,6 +59,8 @@ const grammar = {
     answers: { type: 'string' },
     /** Partitions go to a newcomer and back to owners that never heard of it, so often. */
     'hand-back': { type: 'string' },
+    /** A process stands still, its machine suspended or not, so often; the gateway executes some requests late. */
+    suspends: { type: 'string' },
     /** A restart of every worker in turn. */
     'restart-workers': { type: 'boolean', default: false },
     /** One worker, three, and one again. */
@@ -90,6 +93,7 @@ async function run(args: string[]): Promise<Outcome> {
   if (values['cut-off']) return runScenario(options, cutOffFor(Number(values['cut-off'])))
   if (values.rights) return runScenario(options, rightsRevoked(values.rights.split(',').map(Number)))
   if (values.answers) return runScenario(options, answersLost(Number(values.answers)))
+  if (values.suspends) return runScenario(options, suspends(Number(values.suspends)))
   if (values['hand-back']) return runScenario(options, handBacks(Number(values['hand-back'])))
   if (values.coordinator) {
     if (options.nodes !== 3) throw new Error('--coordinator takes --brokers 3: another has to coordinate afterwards')

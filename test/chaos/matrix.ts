@@ -10,6 +10,7 @@ const scenarios = [
   ['--outage', String(outageMs)],
   ['--cut-off', '40000'],
   ['--rights', '3000,10000'],
+  ['--suspends', '10'],
   ['--hand-back', '5'],
   ['--brokers', '3', '--rolling'],
   ['--brokers', '3', '--coordinator', '5'],

@@ -1,7 +1,9 @@
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Audit } from './audit.ts'
 import { Fleet } from './fleet.ts'
+import { startFront } from './front.ts'
 import { watchExecutions } from './gaps.ts'
 import { Load } from './load.ts'
 import { reportOf } from './report.ts'
@@ -20,14 +22,25 @@ export async function runFaults(options: RunOptions, trouble: TroubleOptions): P
 }
 
 /** Workers under load and the trouble of a scenario. */
-export async function runScenario(options: RunOptions, { play, latencyMs, forbidden }: Scenario): Promise<Outcome> {
+export async function runScenario(
+  options: RunOptions,
+  { play, latencyMs, forbidden, env, executesLate }: Scenario,
+): Promise<Outcome> {
   const { nodes, kafka, seed, say } = options
-  const stage = await setStage(options, { sandbox: { latencyMs } })
-  const fleet = new Fleet({ ...stage, name: 'worker', say })
+  const stage = await setStage(options, { sandbox: { latencyMs }, ...(env && { env }) })
+  const random = seeded(seed)
+  const front = executesLate && (await startLateGateway(stage.sandbox.url, executesLate, random))
+  const fleet = new Fleet({
+    ...stage,
+    env: { ...stage.env, ...(front && { BUSGATE_GATEWAY_URL: front.url }) },
+    name: 'worker',
+    clockSeed: seed,
+    say,
+  })
   try {
     await fleet.fill(workers)
     say(`Kafka ${kafka}, ${nodes} broker(s), seed ${seed}, logs in ${stage.folder}`)
-    const scene: Scene = { ...stage, fleet, nodes, random: seeded(seed), say }
+    const scene: Scene = { ...stage, fleet, nodes, random, say }
     const load = new Load(options)
     const executions = watchExecutions(stage.sandbox)
     const [faults] = await Promise.all([play(scene, load), load.produce(stage)])
@@ -42,6 +55,17 @@ export async function runScenario(options: RunOptions, { play, latencyMs, forbid
     return { ...outcome, broken }
   } finally {
     await fleet.close()
+    await front?.close()
     await stage.close()
   }
+}
+
+/** Executes some requests so long after they came that nobody waits for the answer. Questions are answered at once. */
+function startLateGateway(url: string, { share, ms }: { share: number; ms: number }, random: () => number) {
+  return startFront({
+    targets: () => [url],
+    held: async body => {
+      if (!body.includes('"type":"status"') && random() < share) await pause(ms)
+    },
+  })
 }

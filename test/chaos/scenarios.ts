@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Span } from '../../src/sandbox/index.ts'
-import { outage, withoutRight } from './faults.ts'
+import { outage, standStill, withoutRight } from './faults.ts'
 import type { Load } from './load.ts'
 import type { Scene } from './scene.ts'
 import { coordinatorKilled, cutOff, endingKilled, handedBack, wireTrouble } from './wire-faults.ts'
@@ -14,6 +14,10 @@ export interface Scenario {
   play(scene: Scene, load: Load): Promise<number>
   forbidden: readonly Excusable[]
   latencyMs: Span
+  /** The gateway executes this share of the requests so late. */
+  executesLate?: { share: number; ms: number }
+  /** Settings of the processes beside the ones that every run has. */
+  env?: Record<string, string>
 }
 
 const latencyMs = { min: 5, max: 40 }
@@ -82,6 +86,29 @@ const repeated = (fault: typeof wireTrouble, times: number): Scenario => ({
     await load.reached(0.1)
     for (let made = 0; made < times; made++) {
       await fault(scene)
+      await pause(5000)
+    }
+    return times
+  },
+})
+
+/**
+ * Machines are suspended for longer than the session time-out while envelopes wait for a slot, and what is in doubt is
+ * executed late: whoever trusts the wrong clock sends it twice.
+ */
+export const suspends = (times: number): Scenario => ({
+  latencyMs: slow,
+  forbidden: ['executedTwiceUnderAtLeastOnce', 'workersRestartedThemselves'],
+  executesLate: { share: 0.05, ms: 4000 }, // gateway.timeoutMs is 2 s, and a doubt is left alone for 8 s
+  env: {
+    BUSGATE_DELIVERY_NOT_FOUND_ERRORS: 'Message not found',
+    BUSGATE_GATEWAY_CONCURRENCY: '4',
+    BUSGATE_GATEWAY_MAX_OPERATIONS: '10',
+  },
+  async play(scene, load) {
+    await load.reached(0.1)
+    for (let made = 0; made < times; made++) {
+      await standStill(scene, 9000)
       await pause(5000)
     }
     return times

@@ -16,6 +16,14 @@ const startDyingWorld = (options: SendingOptions = {}) => {
   return startSendingWorld({ ...options, answer })
 }
 
+const settleMs = 30_000
+/** A gateway that knows the message; a doubt is asked for after `settleMs`. */
+const startAskedWorld = () =>
+  startSendingWorld({
+    settings: { gateway: { timeoutMs: 10_000 }, delivery: { settleMs: settleMs - 10_000 } },
+    answer: () => itemsAnswer(sentItem(1, { status: 'ROUTING' })),
+  })
+
 describe('a command in doubt', () => {
   test('after a second request is SENT when the first one’s callback came between them', async () => {
     const { clock, doubted, calledBack, results } = await startSendingWorld({ answer: () => lost })
@@ -94,15 +102,43 @@ describe('a command in doubt', () => {
     },
   )
 
-  test('is asked for in time though the clock of whoever sent it is hours ahead', async () => {
-    const { clock, doubted, results } = await startSendingWorld({
-      answer: () => itemsAnswer(sentItem(1, { status: 'ROUTING' })),
-    })
-    doubted(1, { postedAt: clock.now() + 5 * 60 * minute })
-    await clock.pass(minute)
-    expect(results()).toEqual([])
-    await clock.pass(2 * minute)
-    expect(results()).toMatchObject([{ id: 1n, outcome: 'SENT' }])
+  test.each([
+    ['right', 0],
+    ['8 seconds behind', -8_000],
+    ['a day behind', -24 * 60 * minute],
+    ['a day ahead', 24 * 60 * minute],
+  ])('is left alone for the whole settle time, the clock of whoever sent it being %s', async (_, ahead) => {
+    const { clock, doubted, posts } = await startAskedWorld()
+    doubted(1, { postedAt: clock.now() + ahead })
+    await clock.pass(settleMs - 1000)
+    expect(posts).toEqual([])
+    await clock.pass(2000)
+    expect(posts).toHaveLength(1)
+  })
+
+  test.each([-60 * minute, 60 * minute])(
+    'is left alone for the whole settle time, though the clock of this machine is set by %d ms meanwhile',
+    async ms => {
+      const { clock, doubted, posts } = await startAskedWorld()
+      doubted(1, { postedAt: clock.now() })
+      await clock.pass(settleMs / 2)
+      clock.step(ms)
+      await clock.pass(settleMs / 2 - 1000)
+      expect(posts).toEqual([])
+      await clock.pass(2000)
+      expect(posts).toHaveLength(1)
+    },
+  )
+
+  test('is left alone anew by a worker that takes its partition over', async () => {
+    const world = await startAskedWorld()
+    world.doubted(1, { postedAt: world.clock.now() })
+    await world.clock.pass(settleMs / 2)
+    await world.takeOver()
+    await world.clock.pass(settleMs - 2000)
+    expect(world.posts).toEqual([])
+    await world.clock.pass(15_000) // the group waits for the worker that has died
+    expect(world.posts).toHaveLength(1)
   })
 
   test.each([

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { buildCommand } from '../support/commands.ts'
 import { buildSending } from '../support/sending.ts'
 
@@ -20,4 +20,61 @@ test('while the lease is over no envelope is formed, and what waits leaves soon 
   wire.down = false
   await pass(2_000)
   expect(sent('default')).toEqual([1001])
+})
+
+describe('what is prepared when the machine is suspended', () => {
+  const hour = 3_600_000
+
+  /** One command is on its way and the next one is prepared; the group's answers are held up from then on. */
+  async function prepare() {
+    const wire = { held: Promise.withResolvers<void>(), holds: false }
+    const sending = await buildSending({
+      gateway: { concurrency: 1, maxOperations: 1, lingerMs: 0 },
+      takes: () => 300,
+      atBroker: step => (step === 'heartbeat' && wire.holds ? wire.held.promise : undefined),
+    })
+    sending.put('bulk', [buildCommand({ id: 1n }), buildCommand({ id: 2n })])
+    await sending.pass(200, 10)
+    expect(sending.sent('default')).toEqual([1])
+    wire.holds = true
+    return { ...sending, answerHeartbeats: wire.held.resolve }
+  }
+
+  test.each([
+    ['its clocks are right', 0],
+    ['its wall clock is set back meanwhile', -12_000],
+  ])('is not sent before the group has answered again: %s', async (_, stepMs) => {
+    const { clock, pass, sent, answerHeartbeats } = await prepare()
+    clock.suspend(12_000)
+    clock.step(stepMs)
+    await pass(400, 10)
+    expect(sent('default')).toEqual([1])
+    answerHeartbeats()
+    await pass(2_000, 10)
+    expect(sent('default')).toEqual([1, 2])
+  })
+
+  test('is not sent either where only the wall clock tells, set by the host of a virtual machine that stood still', async () => {
+    const { clock, pass, sent } = await prepare()
+    clock.step(12_000)
+    await pass(400, 10)
+    expect(sent('default')).toEqual([1])
+  })
+
+  test.each([-hour, 5_000])('is sent although the wall clock is set by %d ms: the lease still holds', async stepMs => {
+    const { clock, pass, sent } = await prepare()
+    clock.step(stepMs)
+    await pass(400, 10)
+    expect(sent('default')).toEqual([1, 2])
+  })
+
+  test('is sent while heartbeats go on, however often the wall clock is set', async () => {
+    const { clock, pass, sent, answerHeartbeats } = await prepare()
+    answerHeartbeats()
+    for (let i = 0; i < 20; i++) {
+      clock.step(i % 2 === 0 ? hour : -hour)
+      await pass(1_000)
+    }
+    expect(sent('default')).toEqual([1, 2])
+  })
 })

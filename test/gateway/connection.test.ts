@@ -88,6 +88,12 @@ describe('an answer that came in time', () => {
     expect(retryAfterMs).toBeLessThanOrEqual(most)
   })
 
+  test('says when to come again by the clock of the gateway, whatever the own one says', async () => {
+    const headers = { date: 'Sun, 06 Nov 1994 08:49:37 GMT', 'retry-after': 'Sun, 06 Nov 1994 08:50:07 GMT' }
+    const { answer } = await postTo([answerWith('', { status: 429, headers })])
+    expect(answer).toMatchObject({ retryAfterMs: 30_000 })
+  })
+
   test.each(['soon', '-3', '1.5'])('is not held back by a Retry-After of "%s"', async retryAfter => {
     const { answer } = await postTo([answerWith('', { status: 429, headers: { 'retry-after': retryAfter } })])
     expect(answer).toMatchObject({ status: 429, retryAfterMs: null })

@@ -42,6 +42,8 @@ export class Chaos {
     moved: 0,
     deletion: 0,
     parting: 0,
+    suspend: 0,
+    step: 0,
   }
   readonly #options: ChaosOptions
   #done = 0
@@ -59,11 +61,12 @@ export class Chaos {
 
   /** How often a process was stopped in the middle of its work, kept from it, or lost a session. */
   get losses(): number {
-    const { crash, freeze, cut, outage, fence, moved, parting } = this.counts
+    const { crash, freeze, cut, outage, fence, moved, parting, suspend } = this.counts
     const { ports, judge } = this.#options
     const { lost, tooLarge } = ports
     const { truncations } = judge.lives.counts
-    return crash + freeze + cut + parting + (outage + moved) * mostProcesses + fence + lost + tooLarge + truncations
+    const held = freeze + cut + parting + suspend + (outage + moved) * mostProcesses
+    return crash + held + fence + lost + tooLarge + truncations
   }
 
   get over(): boolean {
@@ -97,7 +100,7 @@ export class Chaos {
     if (fault === 'join' && alive.length >= mostProcesses) return
     if ((fault === 'leave' || fault === 'parting') && !process.working) return
     this.counts[fault]++
-    const lasting = ['freeze', 'cut', 'outage', 'moved'].includes(fault)
+    const lasting = ['freeze', 'cut', 'outage', 'moved', 'suspend'].includes(fault)
     trace(process.name, `*** ${fault}${lasting ? ` until ${until} ms` : ''} (at ${label})`)
     switch (fault) {
       case 'crash':
@@ -105,6 +108,12 @@ export class Chaos {
         break
       case 'freeze':
         process.frozenUntil = until
+        break
+      case 'suspend':
+        process.suspend(until)
+        break
+      case 'step':
+        process.stepClock(this.#options)
         break
       case 'cut':
         process.cutUntil = until

@@ -2,7 +2,7 @@ import { commandsOf, withCompany } from './crowd.ts'
 import { quickLines, quickWays, slowLines, slowWays } from './delays.ts'
 import { type Faults, type Plan, postFaults, processFaults } from './plan.ts'
 import { Random } from './random.ts'
-import { bounded, cramped, narrow, parted, paused, queued, restless, spread, torn, uneven } from './worlds.ts'
+import { adrift, bounded, cramped, narrow, parted, paused, queued, restless, spread, torn, uneven } from './worlds.ts'
 
 const day = 24 * 3_600_000
 
@@ -32,6 +32,7 @@ export function planOf(seed: number): Plan {
     pollIntervalMs: random.pick([20, 150]),
     attempts: random.int(1, 3),
     maxAgeMs: random.chance(0.15) ? random.int(500, 5000) : day,
+    skewMs: 0,
     notFound: random.chance(0.6),
     refusesDuplicates: random.chance(0.4),
     hooks: random.chance(0.3),
@@ -40,7 +41,7 @@ export function planOf(seed: number): Plan {
     http: random.pick(gentle ? quickLines : [...quickLines, ...slowLines]),
     faults,
   }
-  const adverse = torn(seed, narrow(seed, withCompany(gentle ? plan : cramped(seed, plan))))
+  const adverse = torn(seed, narrow(seed, withCompany(gentle ? plan : adrift(seed, cramped(seed, plan)))))
   return paused(seed, uneven(seed, bounded(seed, spread(seed, queued(seed, parted(seed, adverse))))))
 }
 

@@ -58,11 +58,7 @@ export class Fleet {
 
   /** Frozen processes go on, and those cut off reach the bus again. */
   heal(): void {
-    const { now } = this.#options.scheduler
-    for (const process of this.#processes) {
-      process.frozenUntil = Math.min(process.frozenUntil, now)
-      process.cutUntil = Math.min(process.cutUntil, now)
-    }
+    for (const process of this.#processes) process.heal()
   }
 }
 

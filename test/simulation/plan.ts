@@ -15,7 +15,10 @@ export const processFaults = ['crash', 'freeze', 'cut', 'fence', 'join', 'leave'
 export const partingFaults = ['parting', 'join'] as const
 /** moved: the group's coordinator is nowhere for a while. deletion: an operator deletes the oldest commands of a partition. */
 export const groupFaults = ['join', 'leave', 'freeze', 'cut', 'moved', 'deletion'] as const
+/** suspend: the machine of a process sleeps for a while. step: its wall clock is set. */
+export const clockFaults = ['suspend', 'step'] as const
 export type ProcessFault =
+  | (typeof clockFaults)[number]
   | (typeof processFaults)[number]
   | (typeof groupFaults)[number]
   | (typeof partingFaults)[number]
@@ -108,6 +111,8 @@ export interface Plan {
   pollIntervalMs: number
   attempts: number
   maxAgeMs: number
+  /** Milliseconds by which the wall clocks of processes may differ from true time. */
+  skewMs: number
   /** Whether "not found" is believed. */
   notFound: boolean
   /** Whether the gateway refuses an id that it has executed. */

@@ -15,12 +15,55 @@ import type { Owner, Scheduler } from './scheduler.ts'
 /** 2026-03-14, noon: virtual milliseconds begin there. */
 export const epoch = Date.UTC(2026, 2, 14, 12)
 
-/** Virtual time for one process, or for nobody in particular. */
-export function virtualClock(scheduler: Scheduler, owner: Owner | null): Clock {
+/** True time, which no process knows. */
+export function virtualClock(scheduler: Scheduler): Clock {
   return {
     now: () => epoch + scheduler.now,
     monotonic: () => scheduler.now,
-    after: (ms, callback) => scheduler.add(owner ? 'timer' : 'world', owner, 'timer', ms, callback),
+    uptime: () => scheduler.now,
+    after: (ms, callback) => scheduler.add('world', null, 'timer', ms, callback),
+  }
+}
+
+/** The clocks of the machine that a process runs on. */
+class MachineClock implements Clock {
+  readonly #scheduler: Scheduler
+  readonly #owner: Owner
+  /** Milliseconds by which the wall clock is ahead. */
+  ahead = 0
+  readonly #suspends: { from: number; until: number }[] = []
+
+  constructor(scheduler: Scheduler, owner: Owner) {
+    this.#scheduler = scheduler
+    this.#owner = owner
+  }
+
+  now(): number {
+    return epoch + this.#scheduler.now + this.ahead
+  }
+
+  monotonic(): number {
+    const { now } = this.#scheduler
+    return this.#suspends.reduce((ms, { from, until }) => ms - (Math.min(now, until) - from), now)
+  }
+
+  uptime(): number {
+    return this.#scheduler.now
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    return this.#scheduler.add('timer', this.#owner, 'timer', ms, callback)
+  }
+
+  suspend(from: number, until: number): void {
+    const last = this.#suspends.at(-1)
+    if (last && last.until > from) last.until = Math.max(last.until, until)
+    else this.#suspends.push({ from, until })
+  }
+
+  resume(): void {
+    const last = this.#suspends.at(-1)
+    if (last) last.until = Math.min(last.until, this.#scheduler.now)
   }
 }
 
@@ -49,13 +92,17 @@ export class SimProcess implements Owner {
   receive: Receive | null = null
   readonly telemetry = new Telemetry()
   readonly bus: MemoryBus
-  readonly #clock: Clock
+  readonly #clock: MachineClock
+  readonly #scheduler: Scheduler
   #sending: Sending | null = null
 
-  constructor(name: string, { scheduler, broker, ports, settings, plan }: SimProcessOptions) {
+  constructor(name: string, options: SimProcessOptions) {
+    const { scheduler, broker, ports, settings, plan } = options
     const { groupId, drainMs, startFrom, sessionTimeoutMs } = settings.kafka
     this.name = name
-    this.#clock = virtualClock(scheduler, this)
+    this.#scheduler = scheduler
+    this.#clock = new MachineClock(scheduler, this)
+    if (plan.skewMs > 0) this.stepClock(options)
     this.bus = new MemoryBus({
       broker,
       groupId,
@@ -99,6 +146,25 @@ export class SimProcess implements Owner {
       connection: ports.connection(this),
       fatal,
     })
+  }
+
+  /** Its wall clock is set, wrongly. */
+  stepClock({ plan: { skewMs }, random }: Pick<SimProcessOptions, 'plan' | 'random'>): void {
+    this.#clock.ahead = random.int(-skewMs, skewMs)
+  }
+
+  /** Its machine is suspended until then. */
+  suspend(until: number): void {
+    this.#clock.suspend(this.#scheduler.now, until)
+    this.#scheduler.suspend(this, until)
+  }
+
+  /** It goes on, and the bus is there. */
+  heal(): void {
+    const { now } = this.#scheduler
+    this.frozenUntil = Math.min(this.frozenUntil, now)
+    this.cutUntil = Math.min(this.cutUntil, now)
+    this.#clock.resume()
   }
 
   /** A planned stop; resolves when the process has ended. */

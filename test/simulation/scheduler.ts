@@ -58,6 +58,14 @@ export class Scheduler {
     return () => this.#remove(entry)
   }
 
+  /** The owner does nothing until then, and its timers do not count that time. */
+  suspend(owner: Owner, until: number): void {
+    owner.frozenUntil = Math.max(owner.frozenUntil, until)
+    for (const entry of this.#entries) {
+      if (entry.kind === 'timer' && entry.owner === owner) entry.at += until - this.now
+    }
+  }
+
   /** Drops what waits for a dead process, but for requests that it had written already. */
   bury(owner: Owner, keep: (entry: Entry) => boolean): void {
     owner.dead = true

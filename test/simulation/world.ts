@@ -80,7 +80,7 @@ class World {
     this.#judge = this.#createJudge()
     this.#broker = this.#createBroker()
     this.#gateway = this.#createGateway()
-    const clock = virtualClock(this.#scheduler, null)
+    const clock = virtualClock(this.#scheduler)
     const shared = {
       plan,
       codec,
@@ -200,6 +200,7 @@ class World {
       now: () => epoch + this.#scheduler.now,
       leaseMs: Math.min(sessionTimeoutMs, 10_000),
       maxAgeMs,
+      skewMs: this.#plan.skewMs,
       attempts,
       rate: this.#plan.rate ?? Number.POSITIVE_INFINITY,
       drains: drainMs > timeoutMs + 100 && isPrompt && http.most === 0,
@@ -225,7 +226,7 @@ class World {
     ])
     if (this.#plan.pauses.length > 0) all.set(topics.control, 1)
     const watched = [topics.results, topics.doubts, topics.deadLetters, topics.statuses]
-    return new WitnessedBroker(virtualClock(this.#scheduler, null), all, watched, {
+    return new WitnessedBroker(virtualClock(this.#scheduler), all, watched, {
       committed: (tp, offset, metadata) => {
         const owner = this.#scheduler.running!
         this.#judge.progress.committed(owner, tp, offset, metadata)

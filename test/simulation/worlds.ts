@@ -2,7 +2,16 @@ import { leastMessageBytes } from '../../src/bus/record-limits.ts'
 import type { Scope } from '../../src/pauses/change.ts'
 import { bulkOf, bytesOf, commandsOf, withCompany } from './crowd.ts'
 import { quickLines, quickWays, slowGatewayMs } from './delays.ts'
-import { type Bulk, type Faults, groupFaults, type Limit, limitedTopics, type Plan, partingFaults } from './plan.ts'
+import {
+  type Bulk,
+  clockFaults,
+  type Faults,
+  groupFaults,
+  type Limit,
+  limitedTopics,
+  type Plan,
+  partingFaults,
+} from './plan.ts'
 import { Random } from './random.ts'
 
 /** Tells whether memory holds little, topics take little or logs lose their end: some worlds have nothing of it. */
@@ -23,6 +32,26 @@ export function restless(seed: number, faults: Faults): Faults {
     most: random.int(6, 40),
     kinds: kinds.length > 0 ? kinds : ['join'],
     groupLostRate: random.pick([0, 0.1, 0.3]),
+  }
+}
+
+/**
+ * In some worlds the clocks of processes differ and are set while they run, and machines are suspended. Drawn apart, too.
+ */
+export function adrift(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0xc10c)
+  if (!random.chance(0.25)) return plan
+  const { faults } = plan
+  return {
+    ...plan,
+    workers: random.int(2, 3),
+    skewMs: random.pick([300, 2000, 10_000]),
+    faults: {
+      ...faults,
+      kinds: [...clockFaults, ...faults.kinds],
+      rate: random.pick([0.02, 0.06]),
+      most: random.int(3, 12),
+    },
   }
 }
 

@@ -11,14 +11,20 @@ const epoch = Date.UTC(2026, 2, 14, 12)
 /** Time that passes only when the test says so. */
 export class ManualClock implements Clock {
   #elapsed = 0
+  #suspended = 0
+  #stepped = 0
   #timers: Timer[] = []
 
   now(): number {
-    return epoch + this.#elapsed
+    return epoch + this.uptime() + this.#stepped
   }
 
   monotonic(): number {
     return this.#elapsed
+  }
+
+  uptime(): number {
+    return this.#elapsed + this.#suspended
   }
 
   after(ms: number, callback: () => void): () => void {
@@ -32,6 +38,16 @@ export class ManualClock implements Clock {
   /** Timers that have not run. */
   get pending(): number {
     return this.#timers.length
+  }
+
+  /** Somebody sets the wall clock by so many milliseconds. */
+  step(ms: number): void {
+    this.#stepped += ms
+  }
+
+  /** The machine is suspended for so many milliseconds, and goes on. */
+  suspend(ms: number): void {
+    this.#suspended += ms
   }
 
   /** Lets time pass; timers run at their instants, and after each, whatever waits for a promise goes on. */

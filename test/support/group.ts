@@ -77,8 +77,7 @@ export async function buildGroup(
   const drivers: ScriptedDriver[][] = logs.map(() => [])
   const { promise: left, resolve: leave } = Promise.withResolvers<void>()
   const leaving = { begun: false, end: leave }
-  /** How long the lease lasts from now on. */
-  const lease = { ms: 10_000 }
+  const lease = { holds: true }
   /** The driver of a partition's session, or of the one that is being opened. */
   const driverOf = (partition: number) => drivers[partition]!.at(-1)!
   const sharedCommits = new ScriptedCommits(driverOf)
@@ -104,10 +103,10 @@ export async function buildGroup(
       trouble: null,
       unread: [],
       get isMember() {
-        return lease.ms > 0
+        return lease.holds
       },
-      get leaseUntil() {
-        return leaving.begun ? Number.NEGATIVE_INFINITY : clock.monotonic() + lease.ms
+      get hasLease() {
+        return lease.holds && !leaving.begun
       },
       retire: () => {},
       leave: () => {

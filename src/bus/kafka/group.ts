@@ -76,8 +76,8 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
   }
   closing.addEventListener('abort', end)
   const membership: GroupMembership = {
-    get leaseUntil() {
-      return member.leaseUntil
+    get hasLease() {
+      return member.hasLease
     },
     get isMember() {
       return member.isMember

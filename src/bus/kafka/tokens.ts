@@ -1,5 +1,5 @@
 import { request } from 'undici'
-import type { Clock } from '../../clock.ts'
+import { type Clock, stopwatch } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { Unanswered } from '../wire/errors.ts'
 
@@ -16,7 +16,7 @@ const usualLifeMs = 60_000
 export class Tokens {
   readonly #source: TokenSource
   readonly #clock: Clock
-  #kept: { token: string; until: number } | null = null
+  #kept: { token: string; age: () => number; forMs: number } | null = null
   #asking: Promise<string> | null = null
 
   constructor(source: TokenSource, clock: Clock) {
@@ -26,7 +26,7 @@ export class Tokens {
 
   /** @throws Unanswered when the endpoint cannot be asked now; Error when it refuses */
   get(): Promise<string> {
-    if (this.#kept && this.#clock.monotonic() < this.#kept.until) return Promise.resolve(this.#kept.token)
+    if (this.#kept && this.#kept.age() < this.#kept.forMs) return Promise.resolve(this.#kept.token)
     this.#asking ??= this.#ask().finally(() => {
       this.#asking = null
     })
@@ -34,9 +34,10 @@ export class Tokens {
   }
 
   async #ask(): Promise<string> {
+    const age = stopwatch(this.#clock)
     const { access_token: token, expires_in: seconds } = await this.#answer()
     const lifeMs = Number(seconds) > 0 ? Number(seconds) * 1000 : usualLifeMs
-    this.#kept = { token, until: this.#clock.monotonic() + usedPart * lifeMs }
+    this.#kept = { token, age, forMs: usedPart * lifeMs }
     return token
   }
 

@@ -104,7 +104,7 @@ export interface GroupDriver {
 
 /** The part of a GroupMember that sessions see. */
 export interface GroupMembership {
-  readonly leaseUntil: number
+  readonly hasLease: boolean
   /** Whether the coordinator has confirmed the membership within the lease, also while the group is being left. */
   readonly isMember: boolean
   readonly totalPartitions: number

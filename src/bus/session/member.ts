@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '../../clock.ts'
+import { type Clock, sleep, stopwatch } from '../../clock.ts'
 import { leaseMs } from '../../config/index.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { TopicPartition } from '../port.ts'
@@ -97,7 +97,8 @@ export class GroupMember {
   #partitionsAt = 0
   /** Whether the last look found others than those. */
   #partitionsChanged = false
-  #leaseUntil = Number.NEGATIVE_INFINITY
+  /** Milliseconds since the last answered heartbeat was sent; null: there is no lease. */
+  #lease: (() => number) | null = null
   #trouble: string | null = null
   #retiring = false
   #left = false
@@ -122,14 +123,14 @@ export class GroupMember {
     return this.#processes
   }
 
-  /** See Membership.leaseUntil. */
-  get leaseUntil(): number {
-    return this.#retiring ? Number.NEGATIVE_INFINITY : this.#leaseUntil
+  /** See Membership.hasLease. */
+  get hasLease(): boolean {
+    return !this.#retiring && this.isMember
   }
 
   /** See GroupMembership.isMember. */
   get isMember(): boolean {
-    return this.#options.clock.monotonic() < this.#leaseUntil
+    return this.#lease !== null && this.#lease() < leaseMs(this.#options.sessionTimeoutMs)
   }
 
   /** Partitions of all the group's topics, as of the last assignment. */
@@ -203,7 +204,7 @@ export class GroupMember {
   async #join(): Promise<void> {
     const { events } = this.#options
     await this.#beatWhile(events.joining())
-    this.#leaseUntil = Number.NEGATIVE_INFINITY
+    this.#lease = null
     if (this.#left || this.#retiring) return
     events.entering()
     const next = await this.#nextGeneration().catch(error => {
@@ -211,15 +212,15 @@ export class GroupMember {
       throw error
     })
     if (this.#left) return
-    const { joined, given, sentAt } = next
+    const { joined, given, sinceSent } = next
     const { memberId, generation } = this.#synced
     const unbroken = joined.memberId === memberId && joined.generation === generation + 1
     this.#synced = joined
-    this.#answered(sentAt)
+    this.#answered(sinceSent)
     events.assigned(this.#take(given), unbroken)
   }
 
-  async #nextGeneration(): Promise<{ joined: Joined; given: Given; sentAt: number }> {
+  async #nextGeneration(): Promise<{ joined: Joined; given: Given; sinceSent: () => number }> {
     const { transport, clock, topics } = this.#options
     const joined = await this.#enter()
     const subscribed = [...joined.subscriptions.values()].flatMap(subscription => subscription.topics)
@@ -227,11 +228,11 @@ export class GroupMember {
     this.#partitionsAt = clock.monotonic()
     this.#partitionsChanged = false
     this.#leads = joined.leaderId === joined.memberId
-    const sentAt = clock.monotonic()
+    const sinceSent = stopwatch(clock)
     const assigns = this.#leads && !joined.assigned
     const given = await transport.sync(joined, assigns ? assignInTurn(joined.subscriptions, this.#partitions) : null)
     if (this.#leads && !assigns) this.#partitionsChanged = differ(this.#partitions, given.counts)
-    return { joined, given, sentAt }
+    return { joined, given, sinceSent }
   }
 
   async #enter(): Promise<Joined> {
@@ -298,14 +299,14 @@ export class GroupMember {
   /** @returns what the coordinator asks for instead of an answer; null: it answered. */
   async #beat(as = this.#synced): Promise<GroupError['asks'] | null> {
     const { transport, clock } = this.#options
-    const sentAt = clock.monotonic()
+    const sinceSent = stopwatch(clock)
     try {
       await transport.heartbeat(as)
-      this.#answered(sentAt)
+      this.#answered(sinceSent)
       return null
     } catch (error) {
       const asks = asksOf(error)
-      if (asks === 'join as new' || asks === 'refused') this.#leaseUntil = Number.NEGATIVE_INFINITY
+      if (asks === 'join as new' || asks === 'refused') this.#lease = null
       if (asks === 'wait' || asks === 'refused') this.#tell(error)
       return asks
     }
@@ -326,10 +327,10 @@ export class GroupMember {
     return ended
   }
 
-  #answered(sentAt: number): void {
+  #answered(sinceSent: () => number): void {
     if (this.#trouble !== null) this.#options.telemetry.emit('bus.log', { level: 'info', message: 'the group answers' })
     this.#trouble = null
-    this.#leaseUntil = sentAt + leaseMs(this.#options.sessionTimeoutMs)
+    this.#lease = sinceSent
   }
 
   async #recover(error: unknown): Promise<void> {

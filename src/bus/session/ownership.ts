@@ -72,8 +72,8 @@ export class Ownership implements GroupEvents, Membership {
     await this.#firstStart.decide(group, topics)
   }
 
-  leaseUntil(): number {
-    return this.#group.member.leaseUntil
+  hasLease(): boolean {
+    return this.#group.member.hasLease
   }
 
   share(): { owned: number; total: number } {

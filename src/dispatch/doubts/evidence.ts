@@ -1,5 +1,5 @@
 import type { Bus, BusRecord, Follower, TopicPartition } from '../../bus/port.ts'
-import { type Clock, limited } from '../../clock.ts'
+import { type Clock, limited, stopwatch } from '../../clock.ts'
 import type { Decoder } from '../../records/decoder.ts'
 import type { StatusEvent } from '../../records/generated.ts'
 import { decodePatiently, isReadableLater } from '../../records/patient.ts'
@@ -134,8 +134,8 @@ export class Evidence {
 interface Sought extends Wanted {
   /** null: none has begun yet. */
   reading: StatusReading | null
-  /** Monotonic milliseconds. */
-  heardAt: number
+  /** Milliseconds since all that was there had been looked at; null: it never was. */
+  sinceHeard: (() => number) | null
   /** Events about it that could not be read yet, by their offsets: the registry does not have their schema. */
   unread: Map<number, BusRecord>
 }
@@ -179,7 +179,7 @@ class Search {
       ...wanted,
       since: wanted.since - skewMs,
       reading: null,
-      heardAt: Number.NEGATIVE_INFINITY,
+      sinceHeard: null,
       unread: new Map(),
     }
     const ofId = this.#wanted.get(wanted.id) ?? new Set()
@@ -198,9 +198,9 @@ class Search {
     }
   }
 
-  #isUpToNow({ reading, heardAt, unread }: Sought): boolean {
+  #isUpToNow({ reading, sinceHeard, unread }: Sought): boolean {
     if (this.#isRefused) return true
-    return reading !== null && unread.size === 0 && heardAt > this.#options.clock.monotonic() - freshMs
+    return reading !== null && unread.size === 0 && sinceHeard !== null && sinceHeard() < freshMs
   }
 
   #upToNow(sought: Sought, limitMs: number): Promise<boolean> {
@@ -223,7 +223,7 @@ class Search {
     if (sought.reading !== reading) return sought.reading ? this.#hear(sought) : false
     for (const record of [...sought.unread.values()]) await this.#consider(record, [sought], reading)
     if (sought.unread.size > 0) return false
-    sought.heardAt = this.#options.clock.monotonic()
+    sought.sinceHeard = stopwatch(this.#options.clock)
     return true
   }
 

@@ -25,7 +25,7 @@ export interface ResolverOptions {
   sendAgain: (pending: Pending) => void
   /** What types do without an instruction of their own. */
   policies: Readonly<Record<SendType, Policy>>
-  /** A POST may still be executed this long after it can have begun. */
+  /** A POST may still be executed this long after its doubt is read here: gateway.timeoutMs + delivery.settleMs. */
   settleMs: number
   polls: number
   pollIntervalMs: number
@@ -55,7 +55,7 @@ export function evidenceOf(answer: PollAnswer, notFoundErrors: readonly string[]
 /** A command in doubt while this process works on it. */
 interface Doubt {
   pending: Pending
-  /** When its last POST can have begun at the latest, milliseconds since 1970. */
+  /** When its last POST can have begun at the latest, by its sender's clock, milliseconds since 1970. */
   postedAt: number
   /** Definite answers that proved nothing. */
   inconclusive: number
@@ -74,7 +74,7 @@ const inSlotMs = 2000
 /**
  * Resolves doubts: waits until the POST can no longer be executed late, asks for the status, and then gives the final
  * result, or sends again where the policy allows it. A callback settles it at any time until that POST begins. It keeps
- * nothing of its own: after a restart it begins again.
+ * nothing of its own: after a restart, or for another owner of the partition, the wait begins anew.
  */
 export class Resolver {
   readonly #options: ResolverOptions
@@ -87,11 +87,10 @@ export class Resolver {
   }
 
   /**
-   * @param postedAt when the last POST can have begun at the latest, milliseconds since 1970
+   * @param postedAt when the last POST can have begun at the latest, by its sender's clock, milliseconds since 1970
    * @param since no callback can be older, milliseconds since 1970
    */
   resolve(pending: Pending, postedAt: number, since: number): void {
-    const { clock, settleMs } = this.#options
     const canBeAsked = operations[pending.command.type].hasStatus
     const doubt: Doubt = { pending, postedAt, inconclusive: 0, over: false, seeking: null }
     const ofSession = this.#bySession.get(pending.session) ?? new Set()
@@ -99,16 +98,17 @@ export class Resolver {
     this.open++
     pending.onOver = () => this.#close(doubt)
     if (canBeAsked) this.#awaitCallback(doubt, since)
-    // the POST has begun, whatever its sender's clock says
-    const settling = Math.min(settleMs, Math.max(0, postedAt + settleMs - clock.now()))
-    const wait = this.#mayGoAgain(pending) || canBeAsked ? settling : 0
+    // counted from now on: postedAt is of its sender's clock
+    const wait = this.#mayGoAgain(pending) || canBeAsked ? this.#options.settleMs : 0
     this.#after(wait, doubt, () => (canBeAsked ? this.#poll(doubt) : this.#decide(doubt)))
   }
 
-  /** What the partition's next owner will resolve is no longer this one's. */
-  forget(session: Session): void {
-    for (const doubt of this.#bySession.get(session) ?? []) this.#close(doubt)
+  /** What the partition's next owner will resolve is no longer this one's. @returns how many doubts that are */
+  forget(session: Session): number {
+    const doubts = [...(this.#bySession.get(session) ?? [])]
+    for (const doubt of doubts) this.#close(doubt)
     this.#bySession.delete(session)
+    return doubts.length
   }
 
   #awaitCallback(doubt: Doubt, since: number): void {

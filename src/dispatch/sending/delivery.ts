@@ -35,8 +35,8 @@ export interface DeliveryOptions {
   connection: Connection
   outbox: Outbox
   pauses: Pauses
-  /** POSTs may begin until this instant of the monotonic clock. */
-  leaseUntil: () => number
+  /** See Membership. */
+  hasLease: () => boolean
   maxAgeMs: number
   errorTexts: Readonly<Record<string, ErrorCode>>
   clock: Clock
@@ -80,10 +80,12 @@ export class Delivery {
     const traces = tracesOf(pendings)
     const span = envelopeSpan(account.name, pendings.length, traces)
     let sentAt = clock.now()
+    let begunAt = clock.monotonic()
     const answer = await connection.post(envelopeBody(leave.apiKey, operations), () => {
       const reason = this.#lastCheck(envelope)
       if (reason !== null) return reason
       sentAt = clock.now()
+      begunAt = clock.monotonic()
       account.begun(leave)
       return null
     })
@@ -95,7 +97,7 @@ export class Delivery {
       account: account.name,
       outcome,
       operations: pendings.length,
-      seconds: (clock.now() - sentAt) / 1000,
+      seconds: (clock.monotonic() - begunAt) / 1000,
       traceId: recordedTraceId(traces),
     })
     this.#apply(envelope, classified, sentAt, tally)
@@ -141,9 +143,9 @@ export class Delivery {
 
   /** Right before the first byte. Everything that could have changed since the intent was written. */
   #lastCheck({ account, leave, parts, pendings }: Envelope): string | null {
-    const { clock, leaseUntil, maxAgeMs, pauses } = this.#options
+    const { clock, hasLease, maxAgeMs, pauses } = this.#options
     for (const session of parts.keys()) if (!session.alive) return 'a partition was lost'
-    if (clock.monotonic() >= leaseUntil()) return 'the lease on the partition is over'
+    if (!hasLease()) return 'the lease on the partition is over'
     const now = clock.now()
     if (pendings.some(({ hearing }) => hearing?.isUpToNow() === false)) return 'callbacks may not have been heard'
     if (!account.admits(leave)) return 'the account pauses'

@@ -270,9 +270,9 @@ export class Dispatcher {
 
   /** Since it was formed its account or an operator can have paused, a partition can have gone, or the group can join anew. */
   #mayGo(flight: InFlight): boolean {
-    const { clock, leaseUntil, pauses } = this.#options
+    const { hasLease, pauses } = this.#options
     const { account, leave, pendings } = flight.envelope
-    const goes = !this.#stopped && account.admits(leave) && clock.monotonic() < leaseUntil() && flight.isOpen
+    const goes = !this.#stopped && account.admits(leave) && flight.isOpen && hasLease()
     return goes && !hasPaused(pendings, pauses)
   }
 

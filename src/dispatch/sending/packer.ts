@@ -14,8 +14,8 @@ export interface PackerOptions {
   maxOperations: number
   maxBytes: number
   lingerMs: number
-  /** POSTs may begin until this instant of the monotonic clock. */
-  leaseUntil: () => number
+  /** See Membership. */
+  hasLease: () => boolean
   clock: Clock
 }
 
@@ -32,7 +32,7 @@ export class Packer {
 
   /** Packs an envelope if the account and its rate allow it now. @returns it, or the milliseconds to wait. */
   form(account: Account, queue: LaneQueue): Envelope | number {
-    const { clock, lingerMs, maxOperations, leaseUntil, suspected } = this.#options
+    const { clock, lingerMs, maxOperations, hasLease, suspected } = this.#options
     const now = clock.monotonic()
     const due = queue.due(now, lingerMs, maxOperations)
     const suspectDue = suspected.dueIn(account, queue)
@@ -42,7 +42,7 @@ export class Packer {
     const wanted = carries === 'suspect' ? 1 : Math.min(maxOperations, queue.nextLength)
     const wait = Math.max(first, account.wait(carries, wanted))
     if (wait > 0) return wait
-    if (now >= leaseUntil()) return leaseRetryMs // its intents would be taken back, again and again
+    if (!hasLease()) return leaseRetryMs // its intents would be taken back, again and again
     const unsent = carries === 'commands' && queue.nextIsHalf ? 'half' : 'first'
     const pendings = carries === 'commands' ? this.#pack(account, queue) : this.#takeSuspect(account, queue)
     if (pendings.length === 0) return 1

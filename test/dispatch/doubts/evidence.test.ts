@@ -99,6 +99,15 @@ describe('callbacks as evidence', () => {
     expect(found).toEqual(['1'])
   })
 
+  test('are to be heard anew by a machine that was suspended', async () => {
+    const { clock, seek } = await startSearch()
+    const seeking = seek(1, clock.now())
+    expect(await seeking.upToNow(minute)).toBe(true)
+    expect(seeking.isUpToNow).toBe(true)
+    clock.suspend(6_000)
+    expect(seeking.isUpToNow).toBe(false)
+  })
+
   test('are heard on partitions that were added meanwhile, and where they stood before', async () => {
     const { clock, seek, addPartitions, found, calledBack } = await startSearch()
     const ids = Array.from({ length: 20 }, (_, i) => i + 1)

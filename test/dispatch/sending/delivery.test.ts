@@ -83,7 +83,7 @@ async function deliver() {
     connection: { post, close: async () => {} },
     outbox,
     pauses: new Pauses(clock),
-    leaseUntil: () => Number.POSITIVE_INFINITY,
+    hasLease: () => true,
     maxAgeMs: Number.POSITIVE_INFINITY,
     errorTexts: {},
     clock,

@@ -9,6 +9,8 @@ import { endsOf, type Life, type Lives, nameOf, type Place, placeOf } from './li
 export interface OutcomesOptions {
   now: () => number
   maxAgeMs: number
+  /** Milliseconds by which the wall clocks of processes may differ from true time. */
+  skewMs: number
   /** Whether what an owner has not begun is free again before it hands a partition on, be the gateway slow. */
   takesBack: boolean
   /** Whether a process was stopped in the middle of its work until now, or kept from it. */
@@ -186,7 +188,8 @@ export class Outcomes {
   /** Checks what can be told at once. */
   #checkTruth(life: Life, { outcome, errorCode, error }: SendResult): void {
     const { plan, deadline, publishedAt } = life.command
-    const now = this.#options.now()
+    const { maxAgeMs, skewMs } = this.#options
+    const now = this.#options.now() + 2 * skewMs // the age of a doubt counts from its sender's clock to its resolver's
     const lie = (why: string) => this.#accuse('the result tells the truth', `${nameOf(life)} is ${outcome}, but ${why}`)
     const twins = this.#lives.twins(life)
     const twinWasSent = this.#lives.isCut(life.command) && twins.some(({ executions }) => executions > 0)
@@ -196,7 +199,7 @@ export class Outcomes {
       lie('only outages refused it')
     if (outcome === 'INVALID' && plan.kind !== 'invalid' && plan.kind !== 'stranger') lie('can be sent')
     if (outcome === 'DUPLICATE' && twins.length === 0) lie('no other command has its id')
-    const expired = (deadline !== null && now > deadline) || now > publishedAt + this.#options.maxAgeMs
+    const expired = (deadline !== null && now > deadline) || now > publishedAt + maxAgeMs
     if ((outcome === 'EXPIRED' || errorCode === 'DEADLINE' || errorCode === 'MAX_AGE') && !expired)
       lie('it is not late')
   }

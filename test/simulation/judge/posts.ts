@@ -10,6 +10,8 @@ export interface PostsOptions {
   now: () => number
   leaseMs: number
   maxAgeMs: number
+  /** Milliseconds by which the wall clocks of processes may differ from true time. */
+  skewMs: number
   attempts: number
   /** Operations of an account that may begin in any second. */
   rate: number
@@ -169,12 +171,13 @@ export class Posts {
   }
 
   #checkAge(life: Life): void {
-    const now = this.#options.now()
+    const { maxAgeMs, skewMs } = this.#options
+    const now = this.#options.now() - skewMs
     const { deadline, publishedAt } = life.command
     const late = (ms: number, than: string) =>
       this.#accuse('no POST after the deadline', `${nameOf(life)} is POSTed ${ms} ms after ${than}`)
     if (deadline !== null && now > deadline) late(now - deadline, 'its deadline')
-    if (now > publishedAt + this.#options.maxAgeMs) late(now - publishedAt, 'it was written')
+    if (now > publishedAt + maxAgeMs) late(now - publishedAt, 'it was written')
   }
 
   #checkLease(owner: Owner, life: Life): void {
