@@ -1,6 +1,7 @@
 import type { Session, SessionListener } from '../bus/port.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { DoubtIntake, type DoubtIntakeOptions } from './doubts/doubt-intake.ts'
+import type { LostDoubts } from './doubts/lost-doubts.ts'
 import { CommandIntake, type CommandIntakeOptions } from './intake/command-intake.ts'
 import type { Dispatcher } from './sending/dispatcher.ts'
 
@@ -8,6 +9,7 @@ export interface CommandSessionsOptions {
   doubtsTopic: string
   commandIntake: CommandIntakeOptions
   doubtIntake: DoubtIntakeOptions
+  lostDoubts: LostDoubts
   dispatcher: Dispatcher
   telemetry: Telemetry
   shareChanged: () => void
@@ -26,8 +28,10 @@ export function commandSessions(options: CommandSessionsOptions): SessionListene
   return {
     shareChanged,
     opened(session) {
-      if (session.topic === doubtsTopic) doubts.set(session, new DoubtIntake(session, options.doubtIntake))
-      else commands.set(session, new CommandIntake(session, options.commandIntake))
+      if (session.topic === doubtsTopic) {
+        doubts.set(session, new DoubtIntake(session, options.doubtIntake))
+        void options.lostDoubts.opened()
+      } else commands.set(session, new CommandIntake(session, options.commandIntake))
       dispatcher.add(session)
     },
     history: (session, records) => commands.get(session)?.take(records, 'past'),
@@ -50,7 +54,7 @@ export function commandSessions(options: CommandSessionsOptions): SessionListene
     closed(session) {
       commands.delete(session)
       doubts.delete(session)
-      options.doubtIntake.resolver.forget(session)
+      void options.lostDoubts.closed(session, options.doubtIntake.resolver.forget(session))
       dispatcher.remove(session)
     },
     fatal,

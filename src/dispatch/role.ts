@@ -22,6 +22,7 @@ import type { GaugeSource } from '../telemetry/gauges.ts'
 import type { TraceContext } from '../telemetry/trace.ts'
 import { commandSessions } from './command-sessions.ts'
 import { Evidence } from './doubts/evidence.ts'
+import { LostDoubts } from './doubts/lost-doubts.ts'
 import { Resolver } from './doubts/resolver.ts'
 import { readGauges, reasonsOf } from './health.ts'
 import { Answered } from './intake/answered.ts'
@@ -92,6 +93,7 @@ class CommandSending implements Sending {
   readonly #dispatcher: Dispatcher
   readonly #poller: StatusPoller
   readonly #resolver: Resolver
+  readonly #lostDoubts: LostDoubts
   readonly #answered: Answered | null
   readonly #intake: ReturnType<typeof intakeOf>
   #membership: Membership | null = null
@@ -115,6 +117,7 @@ class CommandSending implements Sending {
     })
     this.#resolver = this.#resolverOf()
     this.#intake = intakeOf(options)
+    this.#lostDoubts = new LostDoubts({ ...options, topic: topics.doubts })
     const owned = () => this.#membership?.share().owned || partitions
     this.#answered = delivery.checkResults
       ? new Answered({ ...this.#common, ...parts.decoders, bus, topics, owned })
@@ -130,7 +133,11 @@ class CommandSending implements Sending {
   }
 
   reasons(): string[] {
-    return reasonsOf(this.#joined, this.#common.accounts, [this.#intake.outage.reason, this.#answered?.reason ?? null])
+    return reasonsOf(this.#joined, this.#common.accounts, [
+      this.#intake.outage.reason,
+      this.#answered?.reason ?? null,
+      this.#lostDoubts.reason,
+    ])
   }
 
   notes(): string[] {
@@ -154,6 +161,7 @@ class CommandSending implements Sending {
     this.#stopWatching()
     this.#poller.stop()
     this.#answered?.stop()
+    this.#lostDoubts.stop()
     this.#dispatcher.stop()
     await this.#joined.leave(Math.max(gateway.timeoutMs, kafka.drainMs))
     await this.close()
@@ -193,6 +201,7 @@ class CommandSending implements Sending {
         ready: pendings => this.#dispatcher.push(pendings),
       },
       doubtIntake: { ...intake, doubts, resolver: this.#resolver, doubtDecoder: decoders.doubtDecoder },
+      lostDoubts: this.#lostDoubts,
       dispatcher: this.#dispatcher,
       telemetry,
       shareChanged: () => this.#shareChanged(),

@@ -90,6 +90,11 @@ export interface Events {
   'doubt.opened': { cause: DoubtCause; count: number }
   /** A doubt ended SENT or UNRESOLVED, or with the result of a further request. */
   'doubt.resolved': { outcome: ResultOutcome }
+  /**
+   * The topic of doubts was deleted, or made anew, with so many commands of a partition in doubt: they get no final result
+   * and are not sent again.
+   */
+  'doubts.lost': { topic: string; partition: number; count: number }
   /** The gateway was asked what became of a message: sent, not_found, verdict, pending, inconclusive or unanswered. */
   'status.polled': { result: PollResult }
   /** The committed offset carried no window: what is below `until` waits until the results tell what was answered before. */

@@ -96,6 +96,13 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
     action: 'Nothing for a few; many: [BusgateDoubtsGrowing](runbooks/BusgateDoubtsGrowing.md).',
   },
   'doubt.resolved': { level: 'debug', msg: ({ outcome }) => `a doubt ended ${outcome}` },
+  'doubts.lost': {
+    level: 'error',
+    msg: ({ topic, partition, count }) =>
+      `${counts(count, 'command')} in doubt went with ${topic}/${partition} when the topic was deleted: no final result follows`,
+    action:
+      'Create the topic again. Look among the results for ids that are IN_DOUBT without a final result, and ask the gateway for them before anything is sent again.',
+  },
   'status.polled': { level: 'debug', msg: ({ result }) => `a status was asked for: ${result}` },
   'session.unchecked': {
     level: 'warn',

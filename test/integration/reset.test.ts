@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { javaCommand } from '../../src/cli/local-kafka/java.ts'
 import { kafkaVersion } from '../../src/cli/local-kafka/maven.ts'
@@ -9,6 +10,7 @@ import { until } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
 import { plainKafka } from '../support/kafka.ts'
+import { scrape } from '../support/metrics.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
 const messages = (count: number, from = 1) =>
@@ -58,6 +60,33 @@ describeOnKafka('a topic that is deleted and made anew on Kafka while a worker r
     await world.quiet()
     expect(new Set(world.results().map(({ id }) => id)).size).toBe(120)
     expect(world.sandbox.stats()).toMatchObject({ executed: 120, billedTwice: 0 })
+  })
+})
+
+describeOnKafka('a topic of doubts that is deleted on Kafka while commands are in doubt', brokers => {
+  test('is told of with their number, keeps the worker unready until it is there again, and then the worker goes on', async () => {
+    const told: string[] = []
+    const logger = pino({ base: null }, { write: line => void told.push(line) })
+    const world = await startWorld({ brokers, logger, settings: { delivery: { settleMs: 3_600_000 } } })
+    const { doubts } = world.settings.topics
+    world.sandbox.faults.next('reset-before')
+    await world.send(messages(1))
+    await until(() => expect(world.results()).toMatchObject([{ outcome: 'IN_DOUBT' }]))
+    const admin = plainKafka(brokers.brokers).admin()
+    await admin.connect()
+    onTestFinished(() => admin.disconnect())
+    await until(async () => expect((await scrape(world.worker.ports.telemetry!)).get('busgate_doubts_open')).toBe(1))
+    await admin.deleteTopics({ topics: [doubts] })
+    const reason = `${doubts} was deleted with 1 command in doubt: create it again`
+    await until(() => expect(world.worker.ready().reasons).toContain(reason))
+    expect(told.filter(line => line.includes('"doubts.lost"'))).toHaveLength(1)
+    await until(async () =>
+      expect(await admin.createTopics({ topics: [{ topic: doubts, numPartitions: 1 }] })).toBe(true),
+    )
+    await until(() => expect(world.worker.ready()).toMatchObject({ ready: true, reasons: [] }))
+    await world.send(messages(1, 2))
+    await world.finished(1)
+    expect(world.resultOf(2n)).toMatchObject({ outcome: 'SENT' })
   })
 })
 

@@ -37,6 +37,7 @@ export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
   'registry.unavailable': { schemaId: n, count: 1, error: unreachable(n) },
   'bus.unavailable': { error: unreachable(n) },
   'log.cut': { topic: 'busgate.commands', partition: 1, lost: n },
+  'doubts.lost': { topic: 'busgate.doubts', partition: 1, count: 12 },
   'bus.log': { level: 'warn', message: `the broker 127.0.0.1:${n} ended the connection` },
   'hook.shortened': {},
   'callback.accepted': { type: `made-up-${n}`, state: 'DELIVERED', verified: true, contradicts: true },

@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest'
+import { BusUnavailable } from '../../../src/bus/errors.ts'
+import type { TopicLook } from '../../../src/bus/port.ts'
+import { LostDoubts } from '../../../src/dispatch/doubts/lost-doubts.ts'
+import { Telemetry } from '../../../src/telemetry/events.ts'
+import { ManualClock } from '../../support/clock.ts'
+
+const second = 1000
+const first: TopicLook = { id: 'first', partitions: 4, leaderless: [] }
+const madeAnew: TopicLook = { ...first, id: 'second' }
+
+/** A worker that resolved doubts until their partitions were closed; `see` says what the bus tells of the topic from then on. */
+async function closeWithDoubts() {
+  const clock = new ManualClock()
+  const telemetry = new Telemetry()
+  const told: number[] = []
+  telemetry.on('doubts.lost', ({ count }) => told.push(count))
+  let look: TopicLook | null | Error = first
+  const bus = {
+    lookAt: async () => {
+      if (look instanceof Error) throw look
+      return look
+    },
+  }
+  const doubts = new LostDoubts({ bus, topic: 'doubts', clock, telemetry })
+  await doubts.opened()
+  void doubts.closed({ topic: 'doubts', partition: 0 }, 12)
+  void doubts.closed({ topic: 'doubts', partition: 1 }, 3)
+  void doubts.closed({ topic: 'doubts', partition: 2 }, 0)
+  const see = (seen: typeof look) => {
+    look = seen
+  }
+  return { clock, doubts, told, see }
+}
+
+test('how many commands in doubt went with a deleted topic is told, and why they are not resolved until it is there again', async () => {
+  const { clock, doubts, told, see } = await closeWithDoubts()
+  expect(doubts.reason).toBeNull()
+  see(null)
+  await clock.pass(2 * second)
+  expect(told).toEqual([12, 3])
+  expect(doubts.reason).toBe('doubts was deleted with 15 commands in doubt: create it again')
+  see(madeAnew)
+  await doubts.opened()
+  await clock.pass(60 * second)
+  expect([told, doubts.reason]).toEqual([[12, 3], null])
+})
+
+test('so is how many went with a topic that was made anew before anybody looked', async () => {
+  const { clock, doubts, told, see } = await closeWithDoubts()
+  see(madeAnew)
+  await doubts.opened()
+  await clock.pass(2 * second)
+  expect([told, doubts.reason]).toEqual([[12, 3], null])
+})
+
+test('a deletion is told when brokers can be asked again, or when the last of them has heard of it', async () => {
+  const { clock, told, see } = await closeWithDoubts()
+  await clock.pass(2 * second)
+  see(new BusUnavailable('no broker answers'))
+  await clock.pass(300 * second)
+  see(null)
+  await clock.pass(15 * second)
+  expect(told).toEqual([12, 3])
+})
+
+test('a partition that goes to another worker loses nothing', async () => {
+  const { clock, doubts, told, see } = await closeWithDoubts()
+  await clock.pass(60 * second)
+  see(null)
+  await clock.pass(60 * second)
+  expect([told, doubts.reason, clock.pending]).toEqual([[], null, 0])
+})
+
+test('nothing is asked any more after a stop', async () => {
+  const { clock, doubts, told, see } = await closeWithDoubts()
+  doubts.stop()
+  see(null)
+  await clock.pass(60 * second)
+  expect([told, clock.pending]).toEqual([[], 0])
+})
