@@ -93,8 +93,8 @@ const repeated = (fault: typeof wireTrouble, times: number): Scenario => ({
 })
 
 /**
- * Machines are suspended for longer than the session time-out while envelopes wait for a slot, and what is in doubt is
- * executed late: whoever trusts the wrong clock sends it twice.
+ * Machines are suspended while envelopes wait for a slot, until their partitions have other owners and what was in doubt is
+ * sent again; and the gateway executes requests late. Whoever trusts the wrong clock sends twice.
  */
 export const suspends = (times: number): Scenario => ({
   latencyMs: slow,
@@ -108,7 +108,7 @@ export const suspends = (times: number): Scenario => ({
   async play(scene, load) {
     await load.reached(0.1)
     for (let made = 0; made < times; made++) {
-      await standStill(scene, 9000)
+      await standStill(scene, 18_000)
       await pause(5000)
     }
     return times
