@@ -228,6 +228,8 @@ export interface SessionListener {
   records(session: Session, records: readonly BusRecord[]): void
   /** Records that were shelved, as asked for by `recall`. Each must be settled in the end, or shelved again. */
   recalled?(session: Session, records: readonly BusRecord[]): void
+  /** The log begins at `before` now: shelved records before it are gone, and told of. */
+  cut?(session: Session, before: number): void
   /**
    * Taken over from another process with an intent: perhaps sent. Never to be POSTed on this path.
    * @param since no POST of them can have begun before, by the other process's clock, ms since 1970; 0: unknown
@@ -340,6 +342,8 @@ export interface JoinOptions {
   group?: string
   /** How many offsets below its checkpoint a topic's sessions read again, for the listener's `history`. Default none. */
   lookBack?: (topic: string) => number
+  /** Whether what the records of a topic tell of may have been sent, whatever the group's progress. Default: no. */
+  mayBeSent?: (topic: string) => boolean
   /** Where the log ends before the checkpoint, it is read again from so many milliseconds ago. Default: from its beginning. */
   lookBackMs?: number
   /** Where to begin without a checkpoint, instead of kafka.startFrom. */

@@ -44,6 +44,7 @@ export function commandSessions(options: CommandSessionsOptions): SessionListene
       commands.get(session)?.take(records, 'recalled')
       dispatcher.pump()
     },
+    cut: (session, before) => dispatcher.forgetBefore(session, before),
     inDoubt(session, records, since) {
       count(session, records)
       commands.get(session)?.take(records, 'doubted', since)

@@ -338,6 +338,7 @@ function join({ settings: { topics, delivery }, bus }: SendingOptions, listener:
   return bus.join(lanesOf(topics), listener, {
     lookBack: topic => (topic === topics.doubts ? 0 : delivery.dedupeWindow),
     lookBackMs: delivery.maxAgeMs,
+    mayBeSent: topic => topic === topics.doubts,
   })
 }
 

@@ -107,6 +107,7 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
   const { startFrom } = settings.kafka
   membership = await bus.join([topics.results, topics.overdue], listener, {
     group: 'reconciler',
+    mayBeSent: () => true,
     startFrom: startFrom === 'fail' ? 'earliest' : startFrom, // it sends nothing: a role added later is no mistake
   })
   const joined = membership

@@ -292,7 +292,7 @@ export const metricDefinitions = {
     meaning:
       'Offsets that were gone from a log before they were worked on: retention, deleted records, an unclean election, a deleted topic of doubts.',
     action:
-      'log.cut and doubts.lost in the log name the partition. Not 0: commands were lost; give the topic a longer retention than the workers may be away, and find out who deletes records.',
+      'log.cut and doubts.lost in the log name the partition, and what of it was certainly not sent. Not 0: give the topic a longer retention than the workers may be away, and find out who deletes records.',
   },
   records_shortened_total: {
     type: 'counter',

@@ -83,9 +83,17 @@ export interface Events {
   /** One transaction held the progress of so many partitions. `seconds` go on until the brokers confirmed it. */
   'commit.confirmed': { partitions: number; records: number; seconds: number }
   /**
-   * `lost` offsets that were not worked on yet are gone from the log: retention, deleted records, an unclean election.
+   * Offsets are gone from the log before they were worked on: retention, deleted records, or, where `isEnd` says so, an unclean
+   * election. `unsent` of them were certainly not sent, `unsentOffsets` tells which; `perhapsSent` of them may have been.
    */
-  'log.cut': { topic: string; partition: number; lost: number }
+  'log.cut': {
+    topic: string
+    partition: number
+    unsent: number
+    unsentOffsets: string
+    perhapsSent: number
+    isEnd: boolean
+  }
   /** Nobody can tell whether these commands were sent. */
   'doubt.opened': { cause: DoubtCause; count: number }
   /** A doubt ended SENT or UNRESOLVED, or with the result of a further request. */

@@ -85,10 +85,11 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
   'commit.confirmed': null,
   'log.cut': {
     level: 'error',
-    msg: ({ topic, partition, lost }) =>
-      `${counts(lost, 'offset')} of ${topic}/${partition} gone from the log before being worked on`,
+    msg: ({ topic, partition, unsent, unsentOffsets, perhapsSent, isEnd }) =>
+      `the log of ${topic}/${partition} lost its ${isEnd ? 'end' : 'beginning'}: ` +
+      `${counts(unsent, 'offset')} not sent${unsent > 0 ? ` (${unsentOffsets})` : ''}, ${perhapsSent} perhaps sent`,
     action:
-      'Find out why (retention, deleted records, an unclean election) and ask the producer to send these commands anew: nobody can tell which they were.',
+      'Find out why (retention, deleted records, an unclean election). Have the producer send anew only the commands at `unsentOffsets`; those that were perhaps sent could reach people twice.',
   },
   'doubt.opened': {
     level: 'warn',

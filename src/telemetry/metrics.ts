@@ -65,7 +65,7 @@ function countTrouble(telemetry: Telemetry, { count }: Meters): void {
   telemetry.on('doubt.opened', ({ cause, count: by }) => count('doubts_total', { cause }, by))
   telemetry.on('doubt.resolved', ({ outcome }) => count('resolutions_total', { outcome }))
   telemetry.on('status.polled', ({ result }) => count('status_polls_total', { result }))
-  telemetry.on('log.cut', ({ lost }) => count('offsets_lost_total', {}, lost))
+  telemetry.on('log.cut', ({ unsent, perhapsSent }) => count('offsets_lost_total', {}, unsent + perhapsSent))
   telemetry.on('doubts.lost', ({ count: by }) => count('offsets_lost_total', {}, by))
   telemetry.on('record.shortened', () => count('records_shortened_total', {}))
   telemetry.on('deadLetter.published', ({ stage, code, count: by }) => count('dead_letters_total', { stage, code }, by))

@@ -314,12 +314,12 @@ export function busContract(name: string, createHarness: () => Promise<BusHarnes
       await session.committed()
       await membership.leave()
       await harness.deleteRecords(commands, 0, listener.offsetOf('d'))
-      const cuts: number[] = []
+      const cuts: [unsent: number, perhapsSent: number][] = []
       const again = await join(groupId, commands, 1, 0, telemetry =>
-        telemetry.on('log.cut', ({ lost }) => cuts.push(lost)),
+        telemetry.on('log.cut', ({ unsent, perhapsSent }) => cuts.push([unsent, perhapsSent])),
       )
       await until(() => expect(again.listener.freshKeys).toEqual(['d', 'f']))
-      expect(cuts).toEqual([2])
+      expect(cuts).toEqual([[2, 0]])
       again.listener.session().settle(listener.offsetOf('d'), [])
       await again.listener.session().committed()
       await again.membership.leave()

@@ -4,6 +4,7 @@ import type { Reading } from '../../src/bus/kafka/reading.ts'
 import type { Brokers } from '../../src/bus/wire/brokers.ts'
 import { Unanswered } from '../../src/bus/wire/errors.ts'
 import type { FetchRequest } from '../../src/bus/wire/fetch-api.ts'
+import { earliest, type ListOffsetsRequest } from '../../src/bus/wire/offset-apis.ts'
 import { sleep } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { type AnsweredPartition, buildBatch, buildFetchAnswer, decodeFetch } from '../support/batches.ts'
@@ -21,10 +22,18 @@ function build(answer: (node: number, request: FetchRequest) => Answer | Promise
   const asked: [node: number, rack: string, offset: number][] = []
   const offsets: number[] = []
   const ends: number[] = []
+  const log = { low: 0, high: 90 }
+  const told: string[] = []
+  const telemetry = new Telemetry()
+  telemetry.on('bus.log', ({ message }) => told.push(message))
   const brokers = {
     leader: async () => leader,
     refresh: async () => {},
-    async ask({ node }: { node: number }, _api: unknown, request: FetchRequest) {
+    async ask({ node }: { node: number }, _api: unknown, request: FetchRequest | ListOffsetsRequest) {
+      if ('tps' in request) {
+        const offset = request.timestamp === earliest ? log.low : log.high
+        return { offsets: request.tps.map(tp => ({ ...tp, errorCode: 0, offset })) }
+      }
       const { offset } = request.partitions[0]!
       asked.push([node, request.rack, offset])
       const answered = await answer(node, request)
@@ -34,17 +43,21 @@ function build(answer: (node: number, request: FetchRequest) => Answer | Promise
       return decodeFetch(buildFetchAnswer(12, partitions), 12)
     },
   } as unknown as Brokers
-  const fetcher = new Fetcher({ brokers, clock, telemetry: new Telemetry(), rack })
+  const fetcher = new Fetcher({ brokers, clock, telemetry, rack })
   onTestFinished(() => void fetcher.close())
-  const readFrom = (offset: number, take: Reading['take']) =>
-    fetcher.read({
+  const readFrom = (offset: number, take: Reading['take']) => {
+    const reading: Reading = {
       tp: { topic: 'topic', partition: 0 },
       offset,
       life: 0,
       paused: false,
       take,
-      cut: () => {},
-    })
+      cut({ low }) {
+        reading.offset = low
+      },
+    }
+    fetcher.read(reading)
+  }
   readFrom(0, ({ records, highWatermark }) => {
     offsets.push(...records.map(({ offset }) => offset))
     ends.push(highWatermark)
@@ -52,7 +65,7 @@ function build(answer: (node: number, request: FetchRequest) => Answer | Promise
   const settle = async () => {
     for (let i = 0; i < 30; i++) await settled()
   }
-  return { clock, asked, offsets, ends, settle, readFrom }
+  return { clock, asked, offsets, ends, log, told, settle, readFrom }
 }
 
 test('who names no rack is answered by leaders', async () => {
@@ -185,4 +198,19 @@ test('a fetch that left records behind is followed by the next one at once', asy
   await settle()
   expect(offsets).toHaveLength(10)
   expect(clock.monotonic()).toBe(0)
+})
+
+test('a log that was cut is no trouble: what is read goes on where it begins, at once, however often that happens', async () => {
+  const { clock, asked, log, told, settle } = build((_, { partitions: [first] }) => {
+    const { offset } = first!
+    if (asked.length > 40) return null
+    if (offset < log.low) return { bytes: nothing, errorCode: 1 }
+    log.low = offset + 100 // deleted again
+    return { bytes: buildBatch([offset]), highWatermark: log.high }
+  })
+  log.high = 10_000
+  await settle()
+  await settle()
+  expect(asked.length).toBeGreaterThan(40)
+  expect([clock.monotonic(), told]).toEqual([0, []])
 })

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { BusUnavailable } from '../../src/bus/errors.ts'
+import { isAny } from '../../src/bus/session/lost-offsets.ts'
+import { windowSize } from '../../src/bus/session/window.ts'
+import type { Events } from '../../src/telemetry/events.ts'
 import { buildRecord } from '../support/bus.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 import { buildGroup } from '../support/group.ts'
@@ -98,6 +101,17 @@ describe('an owner in between', () => {
   })
 })
 
+/** What is told of a log that was cut. */
+const lost = (how: Partial<Events['log.cut']>): Events['log.cut'] => ({
+  topic: 'commands',
+  partition: 0,
+  unsent: 0,
+  unsentOffsets: '',
+  perhapsSent: 0,
+  isEnd: false,
+  ...how,
+})
+
 describe('a log that was cut', () => {
   test('at its beginning, while it was read: goes on there, keeps its window, and tells how much is gone', async () => {
     const { logs, deliver, ownership, tps, listener, commit, cuts } = await openGroup(1)
@@ -109,7 +123,7 @@ describe('a log that was cut', () => {
     ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
     deliver(0)
     expect(listener.freshKeys).toEqual(['0', '1', '2', '6', '7'])
-    expect(cuts).toEqual([{ topic: 'commands', partition: 0, lost: 3 }])
+    expect(cuts).toEqual([lost({ unsent: 3, unsentOffsets: '3-5' })])
     for (const offset of [0, 2]) listener.session().settle(offset, [])
     await commit()
     expect(logs[0]!.committed).toMatchObject({ offset: 6 })
@@ -126,13 +140,79 @@ describe('a log that was cut', () => {
     ownership.cut({ ...tps[0]!, ...logs[0]!.ends })
     deliver(0)
     expect(listener.recalledKeys).toEqual(['4'])
-    expect(cuts).toEqual([{ topic: 'commands', partition: 0, lost: 1 }])
+    expect(cuts).toEqual([lost({ unsent: 1, unsentOffsets: '1' })])
     logs[0]!.append(1)
     deliver(0)
     expect(listener.freshKeys).toEqual(['0', '1', '2', '3', '4', '5', '6'])
     for (const offset of [0, 2, 3]) session.settle(offset, [])
     await commit()
     expect(logs[0]!.committed).toMatchObject({ offset: 4 })
+  })
+
+  test('under what is shelved is told of at once, in one event, though nothing is read: what is in memory stays', async () => {
+    const { logs, deliver, listener, commit, cuts, clock, driverOf } = await openGroup(1)
+    await commit(0)
+    logs[0]!.append(4_000)
+    deliver(0)
+    const session = listener.session()
+    session.shelve(Array.from({ length: 3_900 }, (_, i) => 100 + i))
+    logs[0]!.append(windowSize - 4_000)
+    deliver(0)
+    expect(driverOf(0).paused).toBe(true)
+    logs[0]!.append(39_000 - windowSize)
+    logs[0]!.cut(39_000)
+    await clock.pass(5_000)
+    expect(cuts).toEqual([lost({ unsent: 3_900 + 39_000 - windowSize, unsentOffsets: '100-3999, 8192-38999' })])
+    expect(listener.cuts).toEqual([39_000])
+    await commit(0)
+    await clock.pass(20_000)
+    expect(cuts).toHaveLength(1)
+    for (let offset = 0; offset < 7_000; offset++) session.settle(offset, [])
+    await commit(0)
+    for (let offset = 7_000; offset < windowSize; offset++) session.settle(offset, [])
+    await commit(0)
+    await commit(0)
+    expect(logs[0]!.committed).toMatchObject({ offset: 39_000 })
+    logs[0]!.append(1)
+    deliver(0)
+    expect(listener.freshKeys.at(-1)).toBe('39000')
+  })
+
+  test('counts what is appended to the lag, though too much waits for anything to be read', async () => {
+    const { logs, deliver, clock, ownership, commit } = await openGroup(1)
+    await commit(0)
+    logs[0]!.append(windowSize + 10)
+    deliver(0)
+    logs[0]!.append(500)
+    await clock.pass(5_000)
+    expect([...ownership.sessions()]).toMatchObject([{ lag: windowSize + 510 }])
+  })
+
+  test('tells apart what another process may have sent from what nobody did', async () => {
+    const log = buildLog(0)
+    const other = await buildOwner(log, { tag: 'another process' }).open()
+    await other.commit()
+    log.append(9)
+    other.deliver()
+    other.session.settle(0, [])
+    expect(await intend(other, 2, 3, 6)).toBe(true)
+    log.cut(8)
+    const { assign, acquire, deliver, listener, cuts, told } = await buildGroup(1, { logs: [log], known: true })
+    await assign(0)
+    await acquire([0])
+    deliver(0)
+    expect(cuts).toEqual([lost({ unsent: 4, unsentOffsets: '1, 4-5, 7', perhapsSent: 3 })])
+    expect([listener.freshKeys, listener.doubtedKeys, told]).toEqual([['8'], [], ['session.opened 0']])
+  })
+
+  test('of a topic whose records tell of what was sent: nothing of it is said to be not sent', async () => {
+    const log = buildLog(9)
+    log.committed = { offset: 0, metadata: '1;another process;9;' }
+    log.cut(4)
+    const { assign, acquire, cuts } = await buildGroup(1, { logs: [log], known: true, mayBeSent: () => true })
+    await assign(0)
+    await acquire([0])
+    expect(cuts).toEqual([lost({ perhapsSent: 4 })])
   })
 
   test('beyond what was committed, before it was taken over: what is gone is counted, the rest of the window stays', async () => {
@@ -147,7 +227,7 @@ describe('a log that was cut', () => {
     await acquire([0])
     deliver(0)
     expect(listener.freshKeys).toEqual(['4', '6', '7', '8'])
-    expect(cuts).toEqual([{ topic: 'commands', partition: 0, lost: 3 }])
+    expect(cuts).toEqual([lost({ perhapsSent: 3 })]) // a group without progress: the results know
   })
 
   test('before it was taken over is committed at once: whoever takes it over next counts nothing twice', async () => {
@@ -160,7 +240,7 @@ describe('a log that was cut', () => {
     await commit()
     await assignAfterGap(0)
     await acquire([0])
-    expect(cuts).toEqual([{ topic: 'commands', partition: 0, lost: 4 }])
+    expect(cuts).toEqual([lost({ unsent: 4, unsentOffsets: '0-3' })])
     expect(log.committed).toMatchObject({ offset: 4 })
   })
 
@@ -177,7 +257,7 @@ describe('a log that was cut', () => {
       await group.acquire([0])
     }
     expect(group.clock.monotonic()).toBeGreaterThanOrEqual(5_000)
-    expect(group.cuts).toEqual([{ topic: 'commands', partition: 0, lost: 3 }])
+    expect(group.cuts).toEqual([lost({ isEnd: true })]) // all of it was done
     log.append(1)
     group.deliver(0)
     expect(group.listener.freshKeys).toEqual(['3']) // the others are from 1970
@@ -222,7 +302,7 @@ describe('a log that was cut', () => {
   test('at its end while it was read is cut for sure, however soon others come at the offsets that are gone', async () => {
     const { listener, deliver, cuts } = await cutWhileRead()
     deliver(0)
-    expect(cuts).toEqual([{ topic: 'commands', partition: 0, lost: 3 }])
+    expect(cuts).toEqual([lost({ isEnd: true })])
     expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
     expect(listener.session().uncheckedUntil).toBe(9) // a leader that hid them for a moment loses nothing either
   })
@@ -246,7 +326,7 @@ describe('a log that was cut', () => {
     }
     logs[0]!.append(5)
     deliver(0)
-    expect(cuts.map(({ lost }) => lost)).toEqual([3, 5])
+    expect(cuts).toEqual([lost({ isEnd: true }), lost({ isEnd: true })])
     expect(listener.freshKeys.slice(9)).toEqual(['0', '4', '5', '6', '7', '8'])
   })
 
@@ -264,7 +344,7 @@ describe('a log that was cut', () => {
     await clock.pass(200)
     await acquire([0])
     deliver(0)
-    expect(cuts).toEqual([{ topic: 'commands', partition: 0, lost: 3 }])
+    expect(cuts).toEqual([lost({ isEnd: true })])
     expect(listener.freshKeys.slice(9)).toEqual(['0', '6', '7', '8', '9'])
   })
 
@@ -320,7 +400,7 @@ describe('a log that was cut', () => {
       first.session.settle(1, result(1)) // while no session is open
       cut(log)
       const second = await owner.open()
-      expect(owner.lost).toEqual([3])
+      expect(owner.lost.filter(isAny)).toEqual([])
       log.append(3)
       second.deliver()
       const { offset } = log.records[0]!

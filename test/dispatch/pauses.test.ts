@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { writeChange } from '../../src/pauses/change.ts'
+import type { Events } from '../../src/telemetry/events.ts'
 import { buildCommand } from '../support/commands.ts'
 import { buildPause, buildResume } from '../support/pauses.ts'
 import { buildSending } from '../support/sending.ts'
@@ -129,7 +130,7 @@ test('thousands of tenants paused at once and to one end hold up nobody else', a
   put('bulk', commands(1, 4_000))
   await pass(1_000)
   const tenants = Array.from({ length: 20_000 }, (_, i) => ({ kind: 'tenant', name: `tenant ${i}` }) as const)
-  const startedAt = performance.now()
+  const before = process.cpuUsage()
   control(...tenants.map(tenant => buildPause({ ...tenant, until: clock.now() + 25_000 })))
   for (let i = 0; i < 400; i++) {
     put('urgent', commands(10_001 + i, 1))
@@ -138,7 +139,8 @@ test('thousands of tenants paused at once and to one end hold up nobody else', a
   await pass(1_000)
   expect(posts.flatMap(({ ids }) => ids)).toEqual(idsFrom(10_001, 400))
   await pass(6_000)
-  expect(performance.now() - startedAt).toBeLessThan(3_000) // what is done for each of them apart takes a minute
+  const { user } = process.cpuUsage(before)
+  expect(user / 1_000).toBeLessThan(15_000) // what is done for each of them apart takes a minute
   control(buildResume())
   await pass(10_000)
   expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual([...idsFrom(1, 4_000), ...idsFrom(10_001, 400)])
@@ -230,5 +232,32 @@ describe('the control topic', () => {
     broker.append([{ topic: 'control', partition: 0, key: Buffer.from('topic/bulk'), value: null }], 0)
     await pass(1_000)
     expect(posts.flatMap(({ ids }) => ids)).toHaveLength(5)
+  })
+})
+
+describe('a log that is cut under a pause', () => {
+  test('is told of while the pause lasts, in one event; what is in memory is sent when it ends, and what comes then', async () => {
+    const { put, pass, control, posts, broker, telemetry, gauge } = await buildSending()
+    const cuts: Events['log.cut'][] = []
+    telemetry.on('log.cut', event => cuts.push(event))
+    control(buildPause({ kind: 'topic', name: 'bulk' }))
+    await pass(100)
+    put('bulk', commands(1, 39_000))
+    await pass(3_000)
+    broker.cut({ topic: 'bulk', partition: 0 }, { start: 39_000 })
+    await pass(10_000)
+    expect(cuts).toMatchObject([{ topic: 'bulk', partition: 0, perhapsSent: 0 }])
+    expect(gauge('oldest_unsent_command_age_seconds', 'bulk')).toBe(0) // what is left is paused
+    put('bulk', commands(39_001, 10))
+    control(buildResume({ kind: 'topic', name: 'bulk' }))
+    await pass(1_000)
+    const sent = sorted(posts.flatMap(({ ids }) => ids))
+    expect(sent).toHaveLength(39_010 - cuts[0]!.unsent)
+    expect(sent.slice(-10)).toEqual(idsFrom(39_001, 10))
+    const offsets = cuts[0]!.unsentOffsets.split(', ').map(run => run.split('-').map(Number))
+    expect(sent.filter(id => offsets.some(([first, last = first]) => id - 1 >= first! && id - 1 <= last!))).toEqual([])
+    await pass(10_000)
+    expect(cuts).toHaveLength(1)
+    expect(gauge('window_used_ratio', 'bulk')).toBe(0)
   })
 })

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
+import type { Events } from '../../src/telemetry/events.ts'
 import { until } from '../support/bus.ts'
 import { busgate } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
@@ -64,7 +65,7 @@ describeOnKafka('pause, resume and status', brokers => {
       .map(line => JSON.parse(line))
     expect(pause).toMatchObject({ kind: 'topic', name: bulk, paused: true, by: 'olena', reason: 'a stock-taking' })
     const waiting = next - 1 - before
-    expect(backlogs).toContainEqual({ topic: bulk, commands: waiting })
+    expect(backlogs).toContainEqual({ topic: bulk, commands: waiting, deleted: 0 })
 
     expect((await busgate(['resume', '--topic', bulk], { env })).code).toBe(0)
     await world.finished(next - 1 + 10)
@@ -104,6 +105,44 @@ describeOnKafka('pause, resume and status', brokers => {
     await busgate(['resume', '--all'], { env })
     await until(async () => expect(await paused()).toEqual([]))
     expect((await busgate(['status'], { env })).stdout).toMatch(/^Nothing is paused\.\n/)
+  }, 120_000)
+
+  test('a log that an operator cuts under a pause is told of meanwhile; after it the partition goes on at once', async () => {
+    const world = await startWorld({ brokers })
+    const env = environmentOf(world)
+    const [, bulk = ''] = world.settings.topics.commands
+    const cuts: Events['log.cut'][] = []
+    world.worker.telemetry.on('log.cut', event => cuts.push(event))
+    await busgate(['pause', '--topic', bulk, '--by', 'olena'], { env })
+    await until(() => expect(world.worker.ready().paused).toHaveLength(1))
+    const count = 20_000
+    for (let i = 0; i < count; i += 2_000) await world.send(commands(i + 1, 2_000))
+    const waiting = async () => {
+      const lines = (await busgate(['status', '--json'], { env })).stdout.trim().split('\n')
+      return lines.map(line => JSON.parse(line)).find(({ topic }) => topic === bulk)
+    }
+    await patiently(async () => expect(await waiting()).toEqual({ topic: bulk, commands: count, deleted: 0 }))
+
+    const admin = plainKafka(brokers.brokers).admin()
+    await admin.connect()
+    onTestFinished(() => admin.disconnect())
+    const ends = await admin.fetchTopicOffsets(bulk)
+    await admin.deleteTopicRecords({
+      topic: bulk,
+      partitions: ends.map(({ partition, high }) => ({ partition, offset: high })),
+    })
+    await patiently(() => expect(cuts).toHaveLength(ends.filter(({ high }) => Number(high) > 0).length))
+    const unsent = cuts.reduce((sum, cut) => sum + cut.unsent, 0)
+    expect(cuts.map(({ perhapsSent }) => perhapsSent)).toEqual(cuts.map(() => 0))
+    const held = await waiting()
+    expect(held.deleted).toBeGreaterThan(0) // what was fetched beyond the window is not told to anybody
+    expect(held.deleted).toBeLessThanOrEqual(count - unsent)
+    expect(held.commands).toBe(held.deleted)
+    await busgate(['resume', '--topic', bulk], { env })
+    await world.send(commands(count + 1, 10))
+    await world.finished(count - unsent + 10)
+    expect(world.sandbox.stats()).toMatchObject({ executed: count - unsent + 10, billedTwice: 0 })
+    expect(cuts).toHaveLength(ends.length)
   }, 120_000)
 
   test('say what is wrong with a name, and change nothing', async () => {

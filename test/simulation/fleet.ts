@@ -69,8 +69,8 @@ function narrate({ name, telemetry }: SimProcess, trace: Trace): void {
   telemetry.on('session.lost', ({ topic, partition, error }) =>
     trace(name, `loses its session of ${topic}/${partition}: ${error.message}`),
   )
-  telemetry.on('log.cut', ({ topic, partition, lost }) =>
-    trace(name, `tells that ${lost} of ${topic}/${partition} are gone`),
+  telemetry.on('log.cut', ({ topic, partition, unsent, perhapsSent }) =>
+    trace(name, `tells that ${unsent} + ${perhapsSent} of ${topic}/${partition} are gone`),
   )
   telemetry.on('session.closed', ({ topic, partition }) => trace(name, `closes ${topic}/${partition}`))
   telemetry.on('account.paused', ({ account, reason, retryInMs }) =>

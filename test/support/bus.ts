@@ -38,6 +38,8 @@ export class TestListener implements SessionListener {
   readonly recalls: { session: Session; record: BusRecord }[] = []
   readonly past: { session: Session; record: BusRecord }[] = []
   readonly fatals: Error[] = []
+  /** Where the log was told to begin, each time. */
+  readonly cuts: number[] = []
   onFresh: (session: Session, records: readonly BusRecord[]) => void = () => {}
 
   opened(session: Session): void {
@@ -49,6 +51,9 @@ export class TestListener implements SessionListener {
   }
   recalled(session: Session, records: readonly BusRecord[]): void {
     for (const record of records) this.recalls.push({ session, record })
+  }
+  cut(_: Session, before: number): void {
+    this.cuts.push(before)
   }
   inDoubt(session: Session, records: readonly BusRecord[]): void {
     for (const record of records) this.doubted.push({ session, record })

@@ -3,6 +3,7 @@ import { type BacklogShare, SharedBacklog } from '../../src/bus/session/backlog.
 import { CommitCycle } from '../../src/bus/session/commit-cycle.ts'
 import type { Acquired, Batch, Part, PartitionDriver } from '../../src/bus/session/driver.ts'
 import { Ledger } from '../../src/bus/session/ledger.ts'
+import type { LostOffsets } from '../../src/bus/session/lost-offsets.ts'
 import { PartitionSession, type SessionOptions } from '../../src/bus/session/session.ts'
 import type { Clock } from '../../src/clock.ts'
 import { buildRecord, TestListener } from './bus.ts'
@@ -188,7 +189,7 @@ export function buildOwner(log: PartitionLog, { backlog = wide, ...options }: Ow
   const ledger = new Ledger()
   const losses: string[] = []
   /** Offsets that were gone from the log, each time. */
-  const lost: number[] = []
+  const lost: LostOffsets[] = []
   const commits: { records: number; windowUsed: number }[] = []
   async function open() {
     const driver = new ScriptedDriver(log)
@@ -206,7 +207,7 @@ export function buildOwner(log: PartitionLog, { backlog = wide, ...options }: Ow
       startAt: low => low,
       shortTo: (end, high) => Math.min(end, high),
       lookBackMs: Number.POSITIVE_INFINITY,
-      dataLost: count => lost.push(count),
+      dataLost: offsets => lost.push(offsets),
       known: { foundSeq: null, confirmed: null },
       committed: (records, windowUsed) => commits.push({ records, windowUsed }),
       lost: (stage, error) => losses.push(`${stage}: ${error.message}`),

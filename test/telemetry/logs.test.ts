@@ -14,6 +14,15 @@ function logging(level: LevelWithSilent = 'debug') {
 
 const session = { topic: 'busgate.commands', partition: 3 }
 
+const cut = {
+  topic: 'busgate.commands',
+  partition: 1,
+  unsent: 5,
+  unsentOffsets: '3-7',
+  perhapsSent: 2,
+  isEnd: false,
+} as const
+
 describe('the log', () => {
   it('has one line an event, with its name, its level as text, an ISO time and a sentence', () => {
     const { telemetry, lines } = logging()
@@ -45,7 +54,7 @@ describe('the log', () => {
     telemetry.emit('envelope.finished', { account: 'default', outcome: 'answered', operations: 100, seconds: 0.02 })
     telemetry.emit('account.paused', { account: 'default', reason: 'denied', retryInMs: 1000, error: 'Access denied' })
     telemetry.emit('account.resumed', { account: 'default' })
-    telemetry.emit('log.cut', { topic: 'busgate.commands', partition: 1, lost: 5 })
+    telemetry.emit('log.cut', cut)
     expect(lines.map(({ level, event }) => [level, event])).toEqual([
       ['warn', 'account.paused'],
       ['info', 'account.resumed'],
@@ -122,7 +131,7 @@ describe('the log', () => {
 
   it('is silent when told so', () => {
     const { telemetry, lines } = logging('silent')
-    telemetry.emit('log.cut', { topic: 'busgate.commands', partition: 1, lost: 5 })
+    telemetry.emit('log.cut', cut)
     expect(lines).toEqual([])
   })
 })

@@ -97,7 +97,14 @@ describe('metrics', () => {
     telemetry.emit('results.published', { type: 'sms', outcome: 'SENT', errorCode: null, count: 9 })
     telemetry.emit('envelope.finished', { account: 'default', outcome: 'answered', operations: 100, seconds: 0.02 })
     telemetry.emit('balance.read', { account: 'default', currency: 'UAH', amount: 31.1683 })
-    telemetry.emit('log.cut', { topic: 'a', partition: 3, lost: 7 })
+    telemetry.emit('log.cut', {
+      topic: 'a',
+      partition: 3,
+      unsent: 4,
+      unsentOffsets: '0-3',
+      perhapsSent: 3,
+      isEnd: false,
+    })
     const samples = await scrape()
     expect(samples.get('busgate_commands_consumed_total{topic="a"}')).toBe(42)
     expect(samples.get('busgate_results_published_total{type="sms",outcome="SENT",error_code=""}')).toBe(9)

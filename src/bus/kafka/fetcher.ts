@@ -324,7 +324,23 @@ export class Fetcher {
     const ofReplicas = still.filter(({ from }) => from?.isReplica)
     const ofLeaders = still.filter(({ from }) => !from?.isReplica)
     for (const state of ofReplicas) this.#leaveReplica(state)
-    if (ofLeaders.length > 0) await this.#recoverFromLeader(ofLeaders, error)
+    const isCut = errorTypeOf(error) === 'OFFSET_OUT_OF_RANGE'
+    const unmoved = isCut ? await this.#moveIntoLog(ofLeaders) : ofLeaders
+    if (unmoved.length > 0) await this.#rest(unmoved, error)
+  }
+
+  /** Lets them go on where their logs begin, at once: a log that was cut is no trouble. @returns those that stay where they are */
+  async #moveIntoLog(states: readonly ReadingState[]): Promise<ReadingState[]> {
+    for (const state of states) {
+      state.phase = 'resting'
+      this.#place(state)
+    }
+    const moved = await Promise.all(states.map(({ reading }) => this.#relocate(reading).catch(() => false)))
+    for (const [i, state] of states.entries()) {
+      state.phase = 'ready'
+      if (moved[i]) this.#place(state)
+    }
+    return states.filter((_, i) => !moved[i])
   }
 
   #leaveReplica(state: ReadingState): void {
@@ -333,8 +349,8 @@ export class Fetcher {
     this.#place(state)
   }
 
-  /** Lets them try again after a while; where a log was cut or made anew, from where they say then. */
-  async #recoverFromLeader(states: readonly ReadingState[], error: unknown): Promise<void> {
+  /** Lets them try again after a while. */
+  async #rest(states: readonly ReadingState[], error: unknown): Promise<void> {
     const { clock } = this.#options
     for (const state of states) {
       state.phase = 'resting'
@@ -352,17 +368,18 @@ export class Fetcher {
     )
     await this.#trouble.rest(Math.max(...states.map(({ failures }) => failures)))
     for (const state of states) {
-      if (errorTypeOf(error) === 'OFFSET_OUT_OF_RANGE') await this.#relocate(state.reading).catch(() => {}) // asked again
       state.phase = 'ready'
       this.#place(state)
     }
   }
 
-  async #relocate(reading: Reading): Promise<void> {
+  /** @returns whether the reading stands elsewhere now */
+  async #relocate(reading: Reading): Promise<boolean> {
     const { offset } = reading
     const ends = await logEnds(this.#options.brokers, reading.tp)
-    if (!this.#readings.has(reading) || reading.offset !== offset) return
-    if (offset < ends.low || offset > ends.high) reading.cut(ends)
+    const isStillThere = this.#readings.has(reading) && reading.offset === offset
+    if (isStillThere && (offset < ends.low || offset > ends.high)) reading.cut(ends)
+    return reading.offset !== offset || !isStillThere
   }
 
   /** Logs a lasting trouble once for each partition. */

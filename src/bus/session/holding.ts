@@ -55,10 +55,10 @@ export class Holding {
   }
 
   /** The log was found to begin or to end elsewhere. */
-  cut({ low, high }: Pick<LogEnds, 'low' | 'high'>): void {
+  cut(ends: LogEnds): void {
     if (!this.session?.started) return
-    if (this.session.position > high) this.logEnd.cut(high)
-    this.session.cut(low, high)
+    if (this.session.position > ends.high) this.logEnd.cut(ends.high)
+    this.session.cut(ends)
   }
 
   /** Closes it, and has `open` called in so many milliseconds unless it is closed again before. */

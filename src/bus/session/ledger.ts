@@ -41,6 +41,7 @@ export class Ledger {
     if (!post) return
     this.#posts.delete(offset)
     this.#posts.set(--this.#orphans, post)
+    if (post.outcome !== undefined) this.#listener?.(this.#orphans)
   }
 
   /** The commit with this sequence number is about to publish what came of it: no offset of the checkpoint will tell. */

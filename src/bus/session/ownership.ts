@@ -9,6 +9,7 @@ import type { Batch, GroupDriver, GroupEvents, LogEnds, Part } from './driver.ts
 import { FirstStart, type FirstStartOptions } from './first-start.ts'
 import { Holding } from './holding.ts'
 import { Ledger } from './ledger.ts'
+import type { LostOffsets } from './lost-offsets.ts'
 import { PartitionSession } from './session.ts'
 
 export interface OwnershipOptions extends FirstStartOptions {
@@ -19,6 +20,8 @@ export interface OwnershipOptions extends FirstStartOptions {
   onDataLoss: 'continue' | 'fail'
   /** Offsets below its checkpoint that a topic's sessions read again. */
   lookBack?: ((topic: string) => number) | undefined
+  /** Whether what a topic's records tell of may have been sent, whatever the progress. */
+  mayBeSent?: ((topic: string) => boolean) | undefined
   /** How far back to begin, in milliseconds, where the log ends before the checkpoint. Default: at its beginning. */
   lookBackMs?: number | undefined
   /** The most that all sessions of the process may hold undone in memory. */
@@ -31,6 +34,8 @@ const reopenAfterLoss = 200
 const lastFailureMs = 1_000
 const reopenAfterFailure = 500
 const finishCheckMs = 50
+/** How often it is looked where the logs begin, of which something is undone. */
+const lookMs = 5_000
 /** How long leaving may take: with connections to brokers that are away or frozen it could take minutes. */
 const leaveLimitMs = 3_000
 const leastCommitInterval = 20
@@ -54,6 +59,7 @@ export class Ownership implements GroupEvents, Membership {
   #failedAt = Number.NEGATIVE_INFINITY
   #joining = false
   #leaving = false
+  #cancelLook = () => {}
 
   constructor(options: OwnershipOptions) {
     this.#options = options
@@ -126,6 +132,26 @@ export class Ownership implements GroupEvents, Membership {
     }
     this.#options.listener.shareChanged?.()
     this.#cycle?.go()
+    this.#lookSoon()
+  }
+
+  #lookSoon(): void {
+    this.#cancelLook()
+    if (this.#holdings.size === 0 || this.#leaving) return
+    this.#cancelLook = this.#options.clock.after(lookMs, () => void this.#lookAtLogs())
+  }
+
+  /**
+   * Looks where the logs begin and end, be they read or not: what was deleted is told of while it is paused, and what was
+   * appended counts to the lag.
+   */
+  async #lookAtLogs(): Promise<void> {
+    await this.#each(async session => {
+      if (session.windowUsed === 0) return
+      const ends = await this.#group.ends(session).catch(() => null) // asked again
+      if (ends) session.logEnds(ends)
+    })
+    this.#lookSoon()
   }
 
   batch(batch: Batch): void {
@@ -143,6 +169,7 @@ export class Ownership implements GroupEvents, Membership {
 
   async leave(finishMs = this.#options.drainMs): Promise<void> {
     this.#leaving = true
+    this.#cancelLook()
     this.#group.member.retire()
     await this.#finish(finishMs)
     this.#tellUncommitted()
@@ -211,7 +238,7 @@ export class Ownership implements GroupEvents, Membership {
       startAt: low => this.#firstStart.offsetOf(holding.tp, low),
       shortTo: (end, high) => holding.logEnd.shortTo(end, high),
       lookBackMs: this.#options.lookBackMs ?? Number.POSITIVE_INFINITY,
-      dataLost: count => this.#dataLost(holding.tp, count),
+      dataLost: lost => this.#dataLost(holding.tp, lost),
       known: holding,
       committed: (records, windowUsed, checkpoint) => {
         holding.committed(session, checkpoint)
@@ -284,15 +311,28 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   /** @throws Error when kafka.onDataLoss forbids to go on */
-  #dataLost({ topic, partition }: TopicPartition, count: number): void {
-    const { telemetry, onDataLoss, listener } = this.#options
-    telemetry.emit('log.cut', { topic, partition, lost: count })
+  #dataLost({ topic, partition }: TopicPartition, lost: LostOffsets): void {
+    const { telemetry, onDataLoss, listener, mayBeSent = () => false } = this.#options
+    const unsent = mayBeSent(topic) ? 0 : lost.unsent
+    const perhapsSent = lost.perhapsSent + lost.unsent - unsent
+    const unsentOffsets = rangesText(unsent > 0 ? lost.unsentRanges : [])
+    const isEnd = lost.isEnd ?? false
+    telemetry.emit('log.cut', { topic, partition, unsent, unsentOffsets, perhapsSent, isEnd })
     if (onDataLoss === 'continue') return
     const error = new Error(
-      `${count} offsets of ${topic}/${partition} are gone from the log before they were worked on, and kafka.onDataLoss ` +
-        'is fail: find out why (retention, deleted records, an unclean election), then set it to continue to go on',
+      `${unsent + perhapsSent} offsets of ${topic}/${partition} are gone from the log before they were worked on, and ` +
+        'kafka.onDataLoss is fail: find out why (retention, deleted records, an unclean election), then set it to ' +
+        'continue to go on',
     )
     listener.fatal(error)
     throw error
   }
+}
+
+const mostRanges = 20
+
+function rangesText(ranges: LostOffsets['unsentRanges']): string {
+  const texts = ranges.slice(0, mostRanges).map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`))
+  const more = ranges.length - texts.length
+  return [...texts, ...(more > 0 ? [`and ${more} more runs`] : [])].join(', ')
 }

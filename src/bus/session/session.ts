@@ -3,13 +3,14 @@ import type { Backlog, BusRecord, OutgoingRecord, Session, SessionListener } fro
 import type { BacklogShare } from './backlog.ts'
 import { type Checkpoint, packCheckpoint } from './checkpoint.ts'
 import type { CommitCycle } from './commit-cycle.ts'
-import { Detour } from './detour.ts'
-import type { Batch, Committed, Part } from './driver.ts'
+import type { Batch, Committed, LogEnds, Part } from './driver.ts'
 import { GroupCommit } from './group-commit.ts'
 import { IntentTimes } from './intent-times.ts'
-import { findCheckpoint, type TakeOverOptions, takeBack, takeOver } from './take-over.ts'
+import { isAny, loseOffsets } from './lost-offsets.ts'
+import { Refetch } from './refetch.ts'
+import { findCheckpoint, type TakeOverOptions, takeCheckpoint } from './take-over.ts'
 import { contentBytesOf, UndoneRecords } from './undone-records.ts'
-import { DONE, IN_DOUBT, INTENT, NEW, type Window, windowSize } from './window.ts'
+import { DONE, IN_DOUBT, INTENT, NEW, type OffsetState, type Window, windowSize } from './window.ts'
 
 interface Arrived {
   history: BusRecord[]
@@ -67,7 +68,7 @@ export class PartitionSession implements Session {
   #waiting: BusRecord[] = []
   /** Records whose POST an earlier session of this process made: kept in case it turns out not to have been sent. */
   readonly #carried = new Map<number, BusRecord>()
-  readonly #detour = new Detour()
+  readonly #refetch = new Refetch()
   #undone!: UndoneRecords
 
   constructor(options: SessionOptions) {
@@ -111,20 +112,20 @@ export class PartitionSession implements Session {
 
   /** Takes the partition over: reads the checkpoint, starts delivery. */
   async start(): Promise<void> {
-    const { driver, ledger, tag, listener, lookBack } = this.#options
-    const { checkpoint, low, high, foundSeq, stale, isNew } = await findCheckpoint(this.#options)
-    this.foundSeq = foundSeq
-    this.stale = stale
+    const { driver, ledger, listener, lookBack } = this.#options
+    const found = await findCheckpoint(this.#options)
+    const { own, low, high } = found
+    this.foundSeq = found.foundSeq
+    this.stale = found.stale
     if (!this.alive) return
-    const own = checkpoint.tag === tag
+    const { checkpoint, isNew } = takeCheckpoint(found, this.#options)
     this.#window = checkpoint.window
     this.#undone = new UndoneRecords(this.#options.backlog, this.#window)
     this.#intentTimes = new IntentTimes(this.#window)
     this.#seq = checkpoint.seq
     this.#committedBase = this.#window.base
     this.#uncheckedUntil = checkpoint.uncheckedUntil
-    const takenBack = own && takeBack(checkpoint, ledger)
-    if (!own) this.doubtsTakenOver = takeOver(checkpoint, ledger)
+    if (!own) this.doubtsTakenOver = this.#offsetsIn(IN_DOUBT).length
     this.#sinceOf(checkpoint)
     this.position = Math.max(low, this.#window.base - lookBack)
     this.highWatermark = high
@@ -132,17 +133,19 @@ export class PartitionSession implements Session {
     ledger.listen(offset => this.#outcome(offset))
     for (const number of ledger.numbers()) this.#outcome(number)
     // else a later owner would choose the start, or count what is gone from the log, anew, or doubt what was never POSTed
-    if (isNew || takenBack) this.#commits.touch()
+    if (isNew) this.#commits.touch()
     driver.seek(this.position)
     this.#paused = false
     driver.resume()
   }
 
-  #sinceOf({ window, intentsSince }: Checkpoint): void {
-    const posted = Array.from({ length: window.length }, (_, i) => window.base + i).filter(offset =>
-      this.#mayBePosted(offset),
-    )
-    this.#intentTimes.set(posted, intentsSince)
+  #sinceOf({ intentsSince }: Checkpoint): void {
+    this.#intentTimes.set(this.#offsetsIn(INTENT, IN_DOUBT), intentsSince)
+  }
+
+  #offsetsIn(...states: OffsetState[]): number[] {
+    const { base, length } = this.#window
+    return Array.from({ length }, (_, i) => base + i).filter(offset => states.includes(this.#window.get(offset)))
   }
 
   #mayBePosted(offset: number): boolean {
@@ -154,40 +157,59 @@ export class PartitionSession implements Session {
   accept(batch: Batch): boolean {
     if (!this.started) return true
     if (batch.fetchedOffset !== this.position) return false
-    const { recalled, onward, gone } = this.#detour.sort(batch)
-    this.position = this.#detour.next(batch.nextOffset)
+    const { recalled, onward } = this.#refetch.sort(batch)
+    const gone = this.#refetch.passed(batch.nextOffset)
+    this.position = this.#refetch.next(batch.nextOffset)
     if (this.position !== batch.nextOffset) this.#options.driver.seek(this.position)
     this.highWatermark = batch.highWatermark
     for (const record of onward) this.#waiting.push(record)
-    for (const offset of gone) this.#settle(offset, [])
     for (const record of recalled) this.#undone.hold(record)
-    if (recalled.length > 0 || gone.length > 0) this.#options.listener.recalled?.(this, recalled)
+    if (gone.size > 0) this.#lose(batch.nextOffset, offset => !gone.has(offset))
+    if (!this.alive) return true
+    if (recalled.length > 0 || gone.size > 0) this.#options.listener.recalled?.(this, recalled)
     this.#takeIn()
     return true
   }
 
   /** The log does not hold the position any more: goes on at its beginning, or ends where it ends too early. */
-  cut(low: number, high: number): void {
-    const { driver, dataLost, listener } = this.#options
-    if (!this.started || !this.alive) return
-    if (this.position > high) {
+  cut(ends: LogEnds): void {
+    if (this.position > ends.high) {
+      const { high } = ends
       this.end('fetch', new Error(`the log ends at ${high}, before offset ${this.position} that was to be read next`))
-      return
-    }
-    const gone = this.#detour.cut(low)
-    const lost = Math.max(0, low - Math.max(this.#detour.reached(this.position), this.#window.base)) + gone.length
-    this.position = this.#detour.next(Math.max(this.position, low))
-    this.highWatermark = high
-    for (const offset of gone) this.#settle(offset, [])
-    if (gone.length > 0) listener.recalled?.(this, [])
-    if (this.#waiting.length === 0 && !this.#detour.active) this.#window.skipTo(this.position)
-    driver.seek(this.position)
-    if (lost === 0) return
+    } else this.logEnds(ends)
+  }
+
+  /** The log begins and ends here now: what is gone, be it shelved or never read, is done with at once. */
+  logEnds({ low, high }: LogEnds): void {
+    if (!this.started || !this.alive) return
+    this.highWatermark = Math.max(this.highWatermark, high)
+    if (low <= Math.min(this.#window.base, this.position)) return
+    const readTo = this.#refetch.reached(this.position)
+    const { horizon } = this.#window
+    this.#refetch.passed(low)
+    const position = this.#refetch.next(Math.max(this.position, low))
+    if (position !== this.position) this.#options.driver.seek(position)
+    this.position = position
+    this.#lose(low, offset => (offset < horizon ? this.#undone.has(offset) : offset < readTo), readTo)
+    if (!this.alive) return
+    this.#options.listener.cut?.(this, low)
+    this.#takeIn()
+  }
+
+  /** Records before `to` are gone from the log, but for those that are kept. */
+  #lose(to: number, isKept: (offset: number) => boolean, readTo = to): void {
+    const lost = loseOffsets(this.#checkpoint, this.#options.ledger, { from: 0, to, isKept, readTo })
+    if (!isAny(lost)) return
+    this.#commits.touch()
     try {
-      dataLost(lost)
+      this.#options.dataLost(lost)
     } catch (error) {
       this.end('fetch', error as Error)
     }
+  }
+
+  get #checkpoint() {
+    return { window: this.#window, uncheckedUntil: this.#uncheckedUntil }
   }
 
   /** Takes in what there is room for. */
@@ -256,13 +278,13 @@ export class PartitionSession implements Session {
   }
 
   get recalling(): boolean {
-    return this.#detour.active
+    return this.#refetch.active
   }
 
   /** Back-pressure: the adapter stops fetching while too much is undone, or while the window is full. */
   #balance(): void {
     const { driver, backlog } = this.#options
-    const recalling = this.#detour.active
+    const recalling = this.#refetch.active
     const stops = backlog.isOver || (this.#waiting.length > 0 && !recalling)
     if (stops && !this.#paused) {
       this.#paused = true
@@ -282,7 +304,7 @@ export class PartitionSession implements Session {
   recall(offsets: readonly number[]): void {
     if (!this.alive) return
     const shelved = offsets.filter(offset => this.#isShelved(offset))
-    const from = this.#detour.want(shelved, this.position)
+    const from = this.#refetch.want(shelved, this.position)
     if (from < this.position) this.#options.driver.seek(from)
     this.position = from
     this.#balance()

@@ -2,6 +2,7 @@ import type { Clock } from '../../clock.ts'
 import { type Checkpoint, unpackCheckpoint } from './checkpoint.ts'
 import type { Committed, PartitionDriver } from './driver.ts'
 import type { Ledger } from './ledger.ts'
+import { isAny, type LostOffsets, loseOffsets } from './lost-offsets.ts'
 import { IN_DOUBT, INTENT, NEW, Window } from './window.ts'
 
 /*
@@ -25,8 +26,8 @@ export interface TakeOverOptions {
   shortTo: (end: number, high: number) => number
   /** How far back to begin, in milliseconds, where the log ends before the checkpoint. */
   lookBackMs: number
-  /** Is told how many offsets that were not done are gone from the log. @throws Error when the session may not go on */
-  dataLost: (count: number) => void
+  /** Is told of offsets that are gone from the log before they were done. @throws Error when the session may not go on */
+  dataLost: (lost: LostOffsets) => void
   /** What this process knows of the partition's checkpoints. */
   known: KnownCheckpoints
 }
@@ -39,33 +40,74 @@ export interface KnownCheckpoints {
 }
 
 export interface FoundCheckpoint {
-  /** The checkpoint that counts, as far as the log still holds its offsets. */
-  checkpoint: Checkpoint
+  /** The checkpoint that counts. */
+  newest: Checkpoint
+  /** Whether this process wrote it. */
+  own: boolean
   /** The log holds offsets from `low` on, and the next record gets `high`. */
   low: number
   high: number
+  /** Up to where the log holds what was read of it. */
+  stays: number
+  /** Where to begin instead, if the log ends before the checkpoint. */
+  startAnew: number | null
   /** The sequence number that the bus told. */
   foundSeq: number
   /** Whether the bus told an older checkpoint than it had confirmed. */
   stale: boolean
-  /** Whether it is not what the bus holds: a later owner would come to it anew. */
-  isNew: boolean
+  /** The offset that the bus told; null: there is no checkpoint. */
+  committed: number | null
 }
 
 /** Fences whoever had the partition before, and finds what was known of it. */
 export async function findCheckpoint(options: TakeOverOptions): Promise<FoundCheckpoint> {
-  const { committed, low, high } = await options.driver.acquire()
-  const told = unpackCheckpoint(committed?.offset ?? options.startAt(low), committed?.metadata, high)
+  const { driver, startAt, shortTo, clock, lookBackMs, tag } = options
+  const { committed, low, high } = await driver.acquire()
+  const told = unpackCheckpoint(committed?.offset ?? startAt(low), committed?.metadata, high)
   const newest = newestOf(told, committed !== null, options)
-  const checkpoint = await within({ low, high }, newest, options)
+  const { window } = newest
+  const stays = shortTo(window.base + window.length, high)
+  const startAnew = window.base > stays ? await driver.offsetAt(Math.max(0, clock.now() - lookBackMs)) : null
   return {
-    checkpoint,
+    newest,
+    own: newest.tag === tag,
     low,
     high,
+    stays,
+    startAnew,
     foundSeq: told.seq,
     stale: committed !== null && newest !== told,
-    isNew: checkpoint !== newest || committed?.offset !== checkpoint.window.base,
+    committed: committed?.offset ?? null,
   }
+}
+
+/**
+ * Takes what was found for this process's own.
+ * @returns the checkpoint as far as the log still holds its offsets, and whether a later owner would find another one
+ * @throws Error when the session may not go on because offsets are gone
+ */
+export function takeCheckpoint(
+  { newest, own, low, high, stays, startAnew, committed }: FoundCheckpoint,
+  { ledger, dataLost }: TakeOverOptions,
+): { checkpoint: Checkpoint; isNew: boolean } {
+  const { window } = newest
+  const end = window.base + window.length
+  const takenBack = own && takeBack(newest, ledger)
+  if (!own) takeOver(newest, ledger)
+  let checkpoint = newest
+  if (stays < end) {
+    dataLost({ ...loseOffsets(newest, ledger, { from: stays, to: end }), isEnd: true })
+    window.forgetFrom(stays)
+    checkpoint = {
+      ...newest,
+      window: startAnew === null ? window : new Window(startAnew),
+      uncheckedUntil: Math.max(startAnew === null ? newest.uncheckedUntil : high, end),
+    }
+  }
+  const lost = loseOffsets(checkpoint, ledger, { from: 0, to: low })
+  if (isAny(lost)) dataLost(lost)
+  checkpoint.window.skipTo(low)
+  return { checkpoint, isNew: takenBack || stays < end || committed !== checkpoint.window.base }
 }
 
 /**
@@ -86,58 +128,23 @@ function newestOf(
   return told.seq >= (told.tag === tag ? own.seq : foundSeq + 1) ? told : own
 }
 
-/** The checkpoint as far as the log still holds its offsets. */
-async function within(
-  { low, high }: { low: number; high: number },
-  checkpoint: Checkpoint,
-  { driver, ledger, shortTo, dataLost, clock, lookBackMs }: TakeOverOptions,
-): Promise<Checkpoint> {
-  const { window } = checkpoint
-  const end = window.base + window.length
-  const stays = shortTo(end, high)
-  if (stays < end) {
-    dataLost(end - stays)
-    orphan(window, ledger, offset => offset >= stays)
-    if (window.base > stays) {
-      const start = await driver.offsetAt(Math.max(0, clock.now() - lookBackMs))
-      return { ...checkpoint, window: new Window(start), uncheckedUntil: Math.max(high, end) }
-    }
-    window.forgetFrom(stays)
-  }
-  orphan(window, ledger, offset => offset < low)
-  const lost = window.cut(low)
-  if (lost > 0) dataLost(lost)
-  return stays < end ? { ...checkpoint, uncheckedUntil: Math.max(checkpoint.uncheckedUntil, end) } : checkpoint
-}
-
-/** Records of POSTs are gone from the log: what came of those that nobody has published yet is known here alone. */
-function orphan(window: Window, ledger: Ledger, isGone: (offset: number) => boolean): void {
-  for (const offset of ledger.numbers()) {
-    if (offset >= 0 && isGone(offset) && window.get(offset) === INTENT) ledger.orphan(offset)
-  }
-}
-
 /**
  * Another process's intents: perhaps sent. What this process knew of an earlier ownership is no longer its to tell,
  * unless there is no other process: then the records are gone with the checkpoint.
- * @returns how many offsets are in doubt
  */
-export function takeOver({ window, tag }: Checkpoint, ledger: Ledger): number {
+function takeOver({ window, tag }: Checkpoint, ledger: Ledger): void {
   if (tag) ledger.clear()
   else for (const number of ledger.numbers()) if (number >= 0) ledger.orphan(number)
-  let inDoubt = 0
   for (let offset = window.base; offset < window.base + window.length; offset++) {
     if (window.get(offset) === INTENT) window.set(offset, IN_DOUBT)
-    if (window.get(offset) === IN_DOUBT) inDoubt++
   }
-  return inDoubt
 }
 
 /**
  * This process's own intents: the ledger knows which of them were POSTed; the others never were.
  * @returns whether there were such others
  */
-export function takeBack({ window, seq }: Checkpoint, ledger: Ledger): boolean {
+function takeBack({ window, seq }: Checkpoint, ledger: Ledger): boolean {
   let takenBack = false
   ledger.landed(seq)
   for (let offset = window.base; offset < window.base + window.length; offset++) {

@@ -59,25 +59,15 @@ export class Window {
    */
   skipTo(offset: number): void {
     while (this.horizon < offset) {
+      if (this.horizon === this.base && this.length === 0) {
+        this.base = this.horizon = offset
+        return // a gap can be millions wide
+      }
       if (!this.fits(this.horizon)) this.advance()
       if (!this.fits(this.horizon)) return
       this.set(this.horizon++, DONE)
     }
     this.advance()
-  }
-
-  /** The log begins at `low` now. @returns how many offsets below it were not done */
-  cut(low: number): number {
-    let lost = 0
-    for (; this.base < low && this.base < this.#top; this.base++) {
-      if (this.#states.get(this.base) !== DONE) lost++
-      this.#states.set(this.base, NEW)
-    }
-    lost += Math.max(0, low - this.base)
-    this.base = Math.max(this.base, low)
-    this.horizon = Math.max(this.horizon, low)
-    this.advance()
-    return lost
   }
 
   /** The log ended at `end` once: what is known of later offsets was said of records that are gone. */

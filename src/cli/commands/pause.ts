@@ -11,7 +11,7 @@ import { command, textFlag, toggle, untilFlag } from '../framework/command.ts'
 import { printLine } from '../framework/print.ts'
 import { printable } from '../framework/printable.ts'
 import { UsageError } from '../framework/usage-error.ts'
-import { backlogOf } from '../pauses/backlog.ts'
+import { backlogOf, type UndoneCommands } from '../pauses/backlog.ts'
 import { type ControlTopic, readChanges } from '../pauses/read.ts'
 import { configFlag, settingsWithBrokers, unknownAccount } from '../settings.ts'
 
@@ -82,10 +82,8 @@ export const status = command({
       const shown = history ? changes : inForce
       for (const change of shown) await printLine(printable(json ? jsonOf(change) : lineOf(change)))
       if (!json && !history && shown.length === 0) await printLine('Nothing is paused.')
-      for (const { topic, commands } of await backlogOf(bus, settings)) {
-        await printLine(
-          json ? stringifyJson({ topic, commands }) : `${topic}: ${count(commands, 'command')} not done yet`,
-        )
+      for (const backlog of await backlogOf(bus, settings)) {
+        await printLine(json ? stringifyJson(backlog) : backlogText(backlog))
       }
       return 0
     }),
@@ -128,6 +126,11 @@ function requireKnown({ kind, name }: Scope, { gateway, topics }: Settings): voi
   if (kind === 'topic' && !topics.commands.includes(name)) {
     throw new UsageError(`--topic: commands come from ${topics.commands.join(', ')}, and from no ${name}`)
   }
+}
+
+function backlogText({ topic, commands, deleted }: UndoneCommands): string {
+  const gone = `, ${deleted} of them deleted from the log: only a worker that has them in memory can send them`
+  return `${topic}: ${count(commands, 'command')} not done yet${deleted > 0 ? gone : ''}`
 }
 
 const nameOf = ({ kind, name }: Scope) => `${kind} ${name}`

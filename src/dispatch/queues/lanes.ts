@@ -2,23 +2,23 @@ import type { Account } from '../../accounts/account.ts'
 import type { Session } from '../../bus/port.ts'
 import type { Pauses } from '../../pauses/pauses.ts'
 import type { Pending } from '../pending.ts'
+import { DeferredCommands, type DeferredCommandsOptions } from './deferred-commands.ts'
 import { Lane, type Return, type Weights } from './lane.ts'
 import type { LaneQueue } from './lane-queue.ts'
-import { PartitionShelves, type PartitionShelvesOptions } from './partition-shelves.ts'
 
-export interface LanesOptions extends PartitionShelvesOptions {
+export interface LanesOptions extends DeferredCommandsOptions {
   /** Topics of commands, the doubts among them, in order of urgency. */
   topics: readonly string[]
   weights: Weights
   pauses: Pauses
 }
 
-/** All commands that wait to be sent: in memory by lane and account, over the partitions; on shelves by partition. */
+/** All commands that wait to be sent: in memory by lane and account, over the partitions; left on the log by partition. */
 export class Lanes {
   readonly #options: LanesOptions
   /** The most urgent one comes first. */
   readonly #lanes: readonly Lane[]
-  readonly #shelves = new Map<Session, PartitionShelves>()
+  readonly #deferred = new Map<Session, DeferredCommands>()
 
   constructor(options: LanesOptions) {
     this.#options = options
@@ -35,31 +35,36 @@ export class Lanes {
   }
 
   add(session: Session): void {
-    this.#shelves.set(session, new PartitionShelves(session, this.#laneOf(session), this.#options))
+    this.#deferred.set(session, new DeferredCommands(session, this.#laneOf(session), this.#options))
   }
 
   /** The partition is open again. */
   resume(session: Session): void {
-    if (this.#shelves.has(session)) this.#laneOf(session).resume(session)
+    if (this.#deferred.has(session)) this.#laneOf(session).resume(session)
   }
 
   /** What waits on the session is forgotten: whoever owns the partition next reads it again. */
   remove(session: Session): void {
-    if (this.#shelves.delete(session)) this.#laneOf(session).remove(session)
+    if (this.#deferred.delete(session)) this.#laneOf(session).remove(session)
+  }
+
+  /** The records before this offset are gone from the session's log. */
+  forgetBefore(session: Session, offset: number): void {
+    this.#deferred.get(session)?.forgetBefore(offset)
   }
 
   /** Commands of one session. */
   push(pendings: readonly Pending[]): void {
     const { session } = pendings[0]!
-    const shelves = this.#shelves.get(session)
-    if (!shelves) return
+    const deferred = this.#deferred.get(session)
+    if (!deferred) return
     const lane = this.#laneOf(session)
-    for (const pending of shelves.takeIn(pendings)) lane.push(pending)
+    for (const pending of deferred.takeIn(pendings)) lane.push(pending)
   }
 
   /** Takes back what was in an envelope, as far as its partitions are not lost. */
   putBack(pendings: readonly Pending[], how: Return): void {
-    const ours = pendings.filter(({ session }) => this.#shelves.has(session))
+    const ours = pendings.filter(({ session }) => this.#deferred.has(session))
     if (ours.length > 0) this.#laneOf(ours[0]!.session).putBack(ours, how)
   }
 
@@ -85,8 +90,8 @@ export class Lanes {
   balance(): number {
     const held = this.#held
     let wait = Number.POSITIVE_INFINITY
-    for (const shelves of this.#shelves.values()) {
-      if (held.size > 0 || shelves.isUsed) wait = Math.min(wait, shelves.balance(held))
+    for (const deferred of this.#deferred.values()) {
+      if (held.size > 0 || !deferred.isEmpty) wait = Math.min(wait, deferred.balance(held))
     }
     return wait
   }
@@ -113,21 +118,21 @@ export class Lanes {
     return [...this.#options.accounts.values()].some(account => {
       const queues = this.of(account)
       const suspects = queues.some(queue => queue.suspects.length > 0)
-      const others = queues.some(({ waiting }) => waiting > 0) || this.#isShelved(account)
+      const others = queues.some(({ waiting }) => waiting > 0) || this.#hasDeferred(account)
       return (others && !account.mayGo) || (suspects && account.gate.state !== 'closed')
     })
   }
 
-  #isShelved({ name }: Account): boolean {
-    return [...this.#shelves.values()].some(shelves => shelves.has(name))
+  #hasDeferred({ name }: Account): boolean {
+    return [...this.#deferred.values()].some(deferred => deferred.has(name))
   }
 
   /** The append time, in milliseconds since 1970, of the oldest command of a topic that waits to be sent and is not paused. */
   oldestTimestamp(topic: string): number | null {
     const lane = this.#lanes[this.#options.topics.indexOf(topic)]
     const queues = [...(lane?.queues ?? [])].map(([, queue]) => queue)
-    const shelves = [...this.#shelves].flatMap(([session, shelves]) => (session.topic === topic ? shelves : []))
-    const times = [...queues, ...shelves].map(({ oldestTimestamp }) => oldestTimestamp ?? Number.POSITIVE_INFINITY)
+    const deferred = [...this.#deferred].flatMap(([session, one]) => (session.topic === topic ? one : []))
+    const times = [...queues, ...deferred].map(({ oldestTimestamp }) => oldestTimestamp ?? Number.POSITIVE_INFINITY)
     const least = Math.min(...times)
     return Number.isFinite(least) ? least : null
   }

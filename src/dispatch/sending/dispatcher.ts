@@ -131,6 +131,12 @@ export class Dispatcher {
     this.#takeBack()
   }
 
+  /** The records before this offset are gone from the session's log: what is in memory is sent all the same. */
+  forgetBefore(session: Session, offset: number): void {
+    this.#lanes.forgetBefore(session, offset)
+    this.#pumpSoon()
+  }
+
   /** Commands of one session. */
   push(pendings: readonly Pending[]): void {
     this.#lanes.push(pendings)

@@ -1,21 +1,11 @@
 import type { BusRecord } from '../port.ts'
 import type { Batch } from './driver.ts'
 
-/** A batch as it is read on a detour. */
-interface Sorted {
-  /** Records that were wanted again. */
-  recalled: BusRecord[]
-  /** Records that are read for the first time. */
-  onward: readonly BusRecord[]
-  /** Wanted offsets that are not on the log any more. None of a batch that cannot be read any more: each is a record then. */
-  gone: number[]
-}
-
 /**
  * Reads offsets a second time, and then goes on where the reading had come to. What lies between them was read before
  * and is passed over.
  */
-export class Detour {
+export class Refetch {
   readonly #wanted = new Set<number>()
   /** The first offset that has never been read. */
   #onwardFrom = 0
@@ -35,12 +25,11 @@ export class Detour {
     return offsets.reduce((first, offset) => Math.min(first, offset), position)
   }
 
-  sort({ fetchedOffset, records, nextOffset }: Batch): Sorted {
-    if (fetchedOffset >= this.#onwardFrom) return { recalled: [], onward: records, gone: [] }
+  /** Tells which records of a batch were wanted again, and which are read for the first time. */
+  sort({ fetchedOffset, records }: Batch): { recalled: readonly BusRecord[]; onward: readonly BusRecord[] } {
+    if (fetchedOffset >= this.#onwardFrom) return { recalled: [], onward: records }
     const recalled = records.flatMap(record => this.#wantedOf(record))
-    const gone = [...this.#wanted].filter(offset => offset < nextOffset)
-    for (const offset of gone) this.#wanted.delete(offset)
-    return { recalled, onward: records.filter(({ offset }) => offset >= this.#onwardFrom), gone }
+    return { recalled, onward: records.filter(({ offset }) => offset >= this.#onwardFrom) }
   }
 
   /** The record if it is wanted; where it stands for a batch, each record of it that is. */
@@ -52,9 +41,9 @@ export class Detour {
     return offsets.map(offset => ({ ...record, offset, unreadable: { ...unreadable, lastOffset: offset } }))
   }
 
-  /** The log begins at `low` now. @returns the wanted offsets that are gone with what is before */
-  cut(low: number): number[] {
-    const gone = [...this.#wanted].filter(offset => offset < low)
+  /** Nothing before this offset comes any more. @returns the offsets that were wanted there: their records are gone */
+  passed(before: number): ReadonlySet<number> {
+    const gone = new Set([...this.#wanted].filter(offset => offset < before))
     for (const offset of gone) this.#wanted.delete(offset)
     return gone
   }

@@ -1,0 +1,61 @@
+import type { Checkpoint } from './checkpoint.ts'
+import type { Ledger } from './ledger.ts'
+import { DONE, IN_DOUBT, INTENT } from './window.ts'
+
+/** Offsets that are gone from the log before they were done. */
+export interface LostOffsets {
+  /** How many were certainly not sent, and which: the first and the last one of each run, in order. */
+  unsent: number
+  unsentRanges: [first: number, last: number][]
+  /** How many were perhaps sent. */
+  perhapsSent: number
+  /** Whether the log lost its end, not its beginning. */
+  isEnd?: boolean
+}
+
+/** Where offsets are gone. */
+export interface Gone {
+  from: number
+  to: number
+  /** Whether the record of an offset is there all the same. Default: none is. */
+  isKept?: (offset: number) => boolean
+  /** Offsets before this one were read. */
+  readTo?: number
+}
+
+/**
+ * Marks as done what is gone from the log, and tells what was left to do of it. The intents of this process are not lost:
+ * the ledger publishes what came of their POSTs.
+ */
+export function loseOffsets(
+  { window, uncheckedUntil }: Pick<Checkpoint, 'window' | 'uncheckedUntil'>,
+  ledger: Ledger,
+  { from, to, isKept = () => false, readTo = 0 }: Gone,
+): LostOffsets {
+  const lost: LostOffsets = { unsent: 0, unsentRanges: [], perhapsSent: 0 }
+  const begin = Math.max(from, window.base)
+  const known = Math.min(to, Math.max(window.horizon, window.base + window.length))
+  for (let offset = begin; offset < known; offset++) {
+    const state = window.get(offset)
+    if (state === DONE || isKept(offset)) continue
+    if (state === INTENT) ledger.orphan(offset)
+    else if (state === IN_DOUBT) lost.perhapsSent++
+    else addUnsent(lost, offset, offset + 1, offset < window.horizon ? 0 : uncheckedUntil) // taken in: it was checked
+    window.set(offset, DONE)
+  }
+  addUnsent(lost, Math.max(begin, known, readTo), to, uncheckedUntil)
+  return lost
+}
+
+export const isAny = ({ unsent, perhapsSent }: LostOffsets): boolean => unsent + perhapsSent > 0
+
+/** No window tells that these were sent; what is before `uncheckedUntil` may have been answered. */
+function addUnsent(lost: LostOffsets, from: number, to: number, uncheckedUntil: number): void {
+  const first = Math.min(to, Math.max(from, uncheckedUntil))
+  lost.perhapsSent += Math.max(0, first - from)
+  if (first >= to) return
+  lost.unsent += to - first
+  const last = lost.unsentRanges.at(-1)
+  if (last?.[1] === first - 1) last[1] = to - 1
+  else lost.unsentRanges.push([first, to - 1])
+}
