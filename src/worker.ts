@@ -36,10 +36,10 @@ export interface Worker {
   ports: { callbacks: number | null; telemetry: number }
   /**
    * Tells whether this process does its work now; the reasons say why not. `started` is true once every role has reached
-   * the bus and the registry, and stays true. What operators have paused, and what the notes tell, is no reason against
-   * being ready.
+   * the bus and the registry, and stays true. What operators have paused is no reason against
+   * being ready, nor are warnings: something outside of this process that somebody has to set right.
    */
-  ready(): { ready: boolean; started: boolean; reasons: string[]; paused: string[]; notes?: string[] }
+  ready(): { ready: boolean; started: boolean; reasons: string[]; paused: string[]; warnings: string[] }
   /** Rejects when the worker cannot go on by itself and has to be restarted; never resolves. */
   failed: Promise<never>
   /** Stops intake, finishes what is in flight, commits, closes. */
@@ -108,9 +108,9 @@ class WorkerProcess implements Worker {
       ...this.#names.flatMap(role => this.#reasonsOf(role) ?? []),
     ]
     const paused = [...(this.#roles.sending?.pauses.inForce ?? [])].map(pauseText)
-    const notes = this.#roles.sending?.notes() ?? []
-    const started = !this.#starting
-    return { ready: reasons.length === 0, started, reasons, paused, ...(notes.length > 0 && { notes }) }
+    const blocked = this.#starting ? [] : this.#bus.blocked()
+    const warnings = [...blocked.map(({ text }) => text), ...(this.#roles.sending?.warnings() ?? [])]
+    return { ready: reasons.length === 0, started: !this.#starting, reasons, paused, warnings }
   }
 
   readonly stop: Worker['stop'] = () => {

@@ -59,6 +59,12 @@ export interface TopicPartition {
   partition: number
 }
 
+/** A partition that an open transaction keeps from being read. */
+export interface BlockedPartition extends TopicPartition {
+  /** Up to where it is read, whose transaction it is, and what to do. */
+  text: string
+}
+
 /** Publishes outside of any session: the callback receiver's way to the bus. */
 export interface Publisher {
   /**
@@ -334,6 +340,8 @@ export interface Bus {
   lookAt(topic: string): Promise<TopicLook | null>
   /** Tells which of the topics are compacted, as far as this client may know. */
   compacted(topics: readonly string[]): Promise<string[]>
+  /** Partitions that this process reads and that an open transaction has kept from being read on for half a minute. */
+  blocked(): readonly BlockedPartition[]
   close(): Promise<void>
 }
 

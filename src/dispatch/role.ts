@@ -1,10 +1,9 @@
 import { Account, shareRates } from '../accounts/account.ts'
 import { readBalance } from '../accounts/balance.ts'
 import { StatusPoller } from '../accounts/poller.ts'
-import { partitionsOf } from '../bus/partitions-of.ts'
 import type { Bus, Membership, SessionListener } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
-import { type Settings, topicsWhere } from '../config/index.ts'
+import type { Settings } from '../config/index.ts'
 import { type Connection, connectGateway } from '../gateway/connection.ts'
 import { envelopeOverhead } from '../gateway/envelope.ts'
 import { followPauses } from '../pauses/follow.ts'
@@ -29,6 +28,7 @@ import { Answered } from './intake/answered.ts'
 import { RegistryOutage } from './intake/schema-wait.ts'
 import { Outbox } from './outcome/outbox.ts'
 import { Dispatcher } from './sending/dispatcher.ts'
+import { type CompactionWatch, checkTopics, watchCompaction } from './topics.ts'
 import { watchProgress } from './watchdog.ts'
 
 export interface SendingOptions {
@@ -50,8 +50,8 @@ export interface Sending {
   gauges: GaugeSource
   /** Tells what keeps commands from being sent now; empty: nothing. */
   reasons(): string[]
-  /** Tells what operators should know, and what does not keep commands from being sent. */
-  notes(): string[]
+  /** Tells what the operator is to set right, though commands are sent. */
+  warnings(): string[]
   /** The pauses that operators have asked for. */
   pauses: Pauses
   /** Finishes what is in flight within kafka.drainMs and leaves the group. */
@@ -99,6 +99,7 @@ class CommandSending implements Sending {
   #membership: Membership | null = null
   #stopWatching = () => {}
   #stopAsking = () => {}
+  #compaction: CompactionWatch | null = null
 
   /** @param partitions how many there are of commands and doubts */
   constructor(options: SendingOptions, parts: Parts, partitions: number) {
@@ -140,8 +141,8 @@ class CommandSending implements Sending {
     ])
   }
 
-  notes(): string[] {
-    return this.#intake.decoder.refusals()
+  warnings(): string[] {
+    return [...(this.#compaction?.warnings() ?? []), ...this.#intake.decoder.refusals()]
   }
 
   /** Becomes a member of the group, and begins to send. */
@@ -152,12 +153,14 @@ class CommandSending implements Sending {
     this.#shareChanged()
     this.#dispatcher.pump()
     this.#stopWatching = this.#watch()
+    this.#compaction = watchCompaction({ ...this.#options, topics: settings.topics })
     this.#stopAsking = askBalances(connection, accounts, settings.gateway.balanceIntervalMs, this.#options)
   }
 
   async stop(): Promise<void> {
     const { gateway, kafka } = this.#options.settings
     this.#stopAsking()
+    this.#compaction?.stop()
     this.#stopWatching()
     this.#poller.stop()
     this.#answered?.stop()
@@ -221,6 +224,8 @@ class CommandSending implements Sending {
       sessions: () => this.#joined.sessions(),
       underWay: () => this.#dispatcher.underWay(),
       isBusAway,
+      isBlocked: ({ topic, partition }) =>
+        this.#options.bus.blocked().some(one => one.topic === topic && one.partition === partition),
       heldBack: () =>
         isBusAway() ||
         this.#intake.outage.reason !== null ||
@@ -347,33 +352,6 @@ async function evidenceIn({ settings, bus, registry, clock, telemetry }: Sending
   const evidence = new Evidence({ bus, topic: settings.topics.statuses, decoder, clock, telemetry })
   await evidence.prepare()
   return evidence
-}
-
-/**
- * Doubts are keyed as commands are, so that a partition of theirs stands for one of the commands'.
- * @returns how many partitions of commands and doubts there are
- */
-async function checkTopics(bus: Bus, topics: Settings['topics']): Promise<number> {
-  const { doubts } = topics
-  const lasting = topicsWhere(topics, ({ lostByCompaction }) => lostByCompaction !== null)
-  const partitions = await partitionsOf(bus, lasting)
-  const joined = topicsWhere(topics, ({ partitions }) => partitions === 'of commands')
-  const unequal = joined.filter(topic => partitions.get(topic) !== partitions.get(doubts))
-  if (unequal.length > 0) {
-    throw new Error(
-      `${doubts} has ${partitions.get(doubts)} partitions, but ${unequal.map(topic => `${topic} has ${partitions.get(topic)}`).join(', ')}: ` +
-        'give the doubts and every command topic the same number',
-    )
-  }
-  const compacted = await bus.compacted(lasting)
-  if (compacted.length > 0) {
-    const answers = topicsWhere(topics, ({ lostByCompaction }) => lostByCompaction === 'answers')
-    const why = compacted.every(topic => answers.includes(topic))
-      ? 'or they no longer tell what was answered, and a reset of the progress sends it again'
-      : 'or records are lost that nobody has read'
-    throw new Error(`${compacted.join(', ')} must not be compacted, ${why}: set cleanup.policy=delete`)
-  }
-  return joined.length * partitions.get(doubts)!
 }
 
 function objection(

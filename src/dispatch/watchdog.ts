@@ -1,4 +1,4 @@
-import type { SessionState } from '../bus/port.ts'
+import type { SessionState, TopicPartition } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 
@@ -10,6 +10,8 @@ export interface WatchdogOptions {
   heldBack: () => boolean
   /** Whether the bus cannot be asked: no records come then. */
   isBusAway: () => boolean
+  /** Whether an open transaction keeps the partition from being read, which no restart cures. */
+  isBlocked: (tp: TopicPartition) => boolean
   /** The topic whose commands wait on purpose. */
   doubtsTopic: string
   /** gateway.timeoutMs: so long a request may take. */
@@ -72,7 +74,7 @@ export function watchProgress(options: WatchdogOptions): () => void {
 }
 
 function* suspectsIn(
-  { sessions, underWay, heldBack, isBusAway, doubtsTopic, timeoutMs }: WatchdogOptions,
+  { sessions, underWay, heldBack, isBusAway, isBlocked, doubtsTopic, timeoutMs }: WatchdogOptions,
   commits: ReadonlyMap<string, number>,
   steps: number,
 ): Generator<Suspect> {
@@ -86,7 +88,7 @@ function* suspectsIn(
     const key = `${name}, last commit ${commits.get(name)}`
     const { committing, lag, windowUsed } = session
     if (committing) yield { key: `commit of ${key}`, what: `a commit of ${name} does not end`, patienceMs }
-    if (lag > 0 && windowUsed === 0 && !isBusAway()) {
+    if (lag > 0 && windowUsed === 0 && !isBusAway() && !isBlocked(session)) {
       const what = `the records of ${name} do not come`
       yield { key: `reading of ${key}`, what, patienceMs: readingPatienceMs }
     }

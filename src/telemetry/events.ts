@@ -94,6 +94,22 @@ export interface Events {
     perhapsSent: number
     isEnd: boolean
   }
+  /**
+   * A producer holds a transaction open: nothing behind `offset` could be read of the partition for half a minute. Its ids are
+   * null where this client may not see them, and `error` says why.
+   */
+  'transaction.open': {
+    topic: string
+    partition: number
+    offset: number
+    producerId: number | null
+    transactionalId: string | null
+    error: string | null
+  }
+  /** The transaction that was open has ended, or this process does not read the partition any more. */
+  'transaction.ended': { topic: string; partition: number }
+  /** Topics were set to be compacted while this process runs, and must not be. The next worker refuses to start. */
+  'topics.compacted': { topics: readonly string[] }
   /** Nobody can tell whether these commands were sent. */
   'doubt.opened': { cause: DoubtCause; count: number }
   /** A doubt ended SENT or UNRESOLVED, or with the result of a further request. */

@@ -9,9 +9,9 @@ export interface TelemetryServerOptions {
   metrics: Exposition
   /**
    * Whether this process does its work now, and whether it has started; the reasons say why not. What operators have
-   * paused is no reason, nor is what the notes tell.
+   * paused is no reason, nor are warnings.
    */
-  ready: () => { ready: boolean; started: boolean; reasons: string[]; paused?: string[]; notes?: string[] }
+  ready: () => { ready: boolean; started: boolean; reasons: string[]; paused?: string[]; warnings?: string[] }
   /** Whether this process can go on at all; if not, it should be restarted. */
   healthy: () => { healthy: boolean; reasons: string[] }
 }

@@ -91,6 +91,26 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
     action:
       'Find out why (retention, deleted records, an unclean election). Have the producer send anew only the commands at `unsentOffsets`; those that were perhaps sent could reach people twice.',
   },
+  'transaction.open': {
+    level: 'warn',
+    msg: ({ transactionalId, error, ...event }) =>
+      openTransactionText({
+        ...event,
+        transactionalId: transactionalId && safeText(transactionalId),
+        error: error && safeText(error),
+      }),
+    action:
+      'End the transaction in the program that owns it. If it is gone, abort it with the command in the line; brokers end what a client left open by its `transaction.timeout.ms`, but for hanging transactions.',
+  },
+  'transaction.ended': {
+    level: 'info',
+    msg: ({ topic, partition }) => `no open transaction holds up ${topic}/${partition} any more`,
+  },
+  'topics.compacted': {
+    level: 'error',
+    msg: ({ topics }) => `${topics.join(', ')} must not be compacted: set cleanup.policy=delete`,
+    action: 'Set `cleanup.policy=delete` at once: what is compacted away is lost, and no worker starts meanwhile.',
+  },
   'doubt.opened': {
     level: 'warn',
     msg: ({ cause, count }) => `${counts(count, 'command')} in doubt (${cause}): perhaps sent, and resolved by itself`,
@@ -227,6 +247,18 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
     level: 'debug',
     msg: ({ account, currency, amount }) => `account ${account} has ${rounded('amount', amount)} ${currency}`,
   },
+}
+
+/** Says how far a partition is read, whose transaction is open there, and what to do. */
+export function openTransactionText(event: Events['transaction.open']): string {
+  const { topic, partition, offset, producerId, transactionalId, error } = event
+  const id = producerId === null ? 'a producer' : `the producer with the id ${producerId}`
+  const name = transactionalId === null ? id : `${transactionalId} (producer id ${producerId})`
+  return (
+    `${topic}/${partition} is not read beyond offset ${offset}: ${name} holds a transaction open` +
+    `${error === null ? '' : ` (${error})`}. End it there; if that program is gone: kafka-transactions.sh ` +
+    `--bootstrap-server BROKER abort --topic ${topic} --partition ${partition} --start-offset ${offset}`
+  )
 }
 
 /** A number as it is logged: milliseconds are whole, all else has at most three digits behind the point. */

@@ -107,6 +107,7 @@ describe("the broker's answer to a fetch", () => {
       records: [],
       next: 7,
       highWatermark: 12,
+      stableOffset: 12,
       preferredReplica: -1,
     })
   })

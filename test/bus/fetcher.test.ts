@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { Fetcher } from '../../src/bus/kafka/fetcher.ts'
 import type { Reading } from '../../src/bus/kafka/reading.ts'
 import type { Brokers } from '../../src/bus/wire/brokers.ts'
@@ -6,7 +6,7 @@ import { Unanswered } from '../../src/bus/wire/errors.ts'
 import type { FetchRequest } from '../../src/bus/wire/fetch-api.ts'
 import { earliest, type ListOffsetsRequest } from '../../src/bus/wire/offset-apis.ts'
 import { sleep } from '../../src/clock.ts'
-import { Telemetry } from '../../src/telemetry/events.ts'
+import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 import { type AnsweredPartition, buildBatch, buildFetchAnswer, decodeFetch } from '../support/batches.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 
@@ -24,12 +24,20 @@ function build(answer: (node: number, request: FetchRequest) => Answer | Promise
   const ends: number[] = []
   const log = { low: 0, high: 90 }
   const told: string[] = []
+  /** What brokers tell of transactions. */
+  const open: {
+    producers: { producerId: bigint; startOffset: number }[]
+    transactions: { transactionalId: string; producerId: bigint }[]
+  } = { producers: [], transactions: [] }
   const telemetry = new Telemetry()
   telemetry.on('bus.log', ({ message }) => told.push(message))
   const brokers = {
     leader: async () => leader,
     refresh: async () => {},
-    async ask({ node }: { node: number }, _api: unknown, request: FetchRequest | ListOffsetsRequest) {
+    nodes: () => [leader, 2],
+    async ask({ node }: { node: number }, api: { name: string }, request: FetchRequest | ListOffsetsRequest) {
+      if (api.name === 'DescribeProducers') return { producers: open.producers }
+      if (api.name === 'ListTransactions') return { transactions: node === 2 ? open.transactions : [] }
       if ('tps' in request) {
         const offset = request.timestamp === earliest ? log.low : log.high
         return { offsets: request.tps.map(tp => ({ ...tp, errorCode: 0, offset })) }
@@ -65,7 +73,13 @@ function build(answer: (node: number, request: FetchRequest) => Answer | Promise
   const settle = async () => {
     for (let i = 0; i < 30; i++) await settled()
   }
-  return { clock, asked, offsets, ends, log, told, settle, readFrom }
+  const pass = async (ms: number) => {
+    for (let passed = 0; passed < ms; passed += 500) {
+      await clock.pass(500)
+      await settle()
+    }
+  }
+  return { clock, asked, offsets, ends, log, told, open, telemetry, fetcher, settle, pass, readFrom }
 }
 
 test('who names no rack is answered by leaders', async () => {
@@ -213,4 +227,64 @@ test('a log that was cut is no trouble: what is read goes on where it begins, at
   await settle()
   expect(asked.length).toBeGreaterThan(40)
   expect([clock.monotonic(), told]).toEqual([0, []])
+})
+
+describe('an open transaction', () => {
+  /** A log of 90 offsets, of which those from 2 on cannot be read while a transaction is open there. */
+  function buildBlocked() {
+    const state = { isOpen: true }
+    const world = build(async (_, { waitMs, partitions: [first] }) => {
+      const offset = first?.offset ?? 2
+      if (offset === 0) return { bytes: buildBatch([0, 1]), stableOffset: 2 }
+      await sleep(world.clock, waitMs)
+      if (state.isOpen) return offset === 2 ? { bytes: nothing, stableOffset: 2 } : null
+      return { bytes: offset === 2 ? buildBatch([2]) : nothing, highWatermark: 3 }
+    })
+    const events: Events['transaction.open'][] = []
+    const ended: Events['transaction.ended'][] = []
+    world.telemetry.on('transaction.open', event => events.push(event))
+    world.telemetry.on('transaction.ended', event => ended.push(event))
+    return { world, state, events, ended }
+  }
+
+  test('that has kept a partition from being read for 30 s is told of once, with its owner and what to do', async () => {
+    const { world, events, ended, state } = buildBlocked()
+    const { settle, pass, open, fetcher, offsets } = world
+    open.producers = [
+      { producerId: 7n, startOffset: -1 },
+      { producerId: 9n, startOffset: 40 },
+      { producerId: 8n, startOffset: 2 },
+    ]
+    open.transactions = [{ transactionalId: 'billing-1', producerId: 8n }]
+    await settle()
+    await pass(29_000)
+    expect(events).toEqual([])
+    await pass(90_000)
+    const text =
+      'topic/0 is not read beyond offset 2: billing-1 (producer id 8) holds a transaction open. End it there; if that ' +
+      'program is gone: kafka-transactions.sh --bootstrap-server BROKER abort --topic topic --partition 0 --start-offset 2'
+    expect(events).toEqual([
+      { topic: 'topic', partition: 0, offset: 2, producerId: 8, transactionalId: 'billing-1', error: null },
+    ])
+    expect(fetcher.openTransactions.lasting).toEqual([{ topic: 'topic', partition: 0, text }])
+    state.isOpen = false
+    await pass(2_000)
+    expect([offsets, fetcher.openTransactions.lasting, ended]).toEqual([
+      [0, 1, 2],
+      [],
+      [{ topic: 'topic', partition: 0 }],
+    ])
+  })
+
+  test('is told of without its name where this client may not see it', async () => {
+    const { world, events } = buildBlocked()
+    const { settle, pass, open, fetcher } = world
+    open.producers = [{ producerId: 8n, startOffset: 2 }]
+    await settle()
+    await pass(32_000)
+    expect(events).toMatchObject([{ producerId: 8, transactionalId: null }])
+    expect(fetcher.openTransactions.lasting[0]!.text).toContain(
+      'the producer with the id 8 holds a transaction open (grant this client Describe on transactional ids',
+    )
+  })
 })

@@ -151,7 +151,7 @@ describe('a log that was cut', () => {
 
   test('under what is shelved is told of at once, in one event, though nothing is read: what is in memory stays', async () => {
     const { logs, deliver, listener, commit, cuts, clock, driverOf } = await openGroup(1)
-    await commit(0)
+    await commit()
     logs[0]!.append(4_000)
     deliver(0)
     const session = listener.session()
@@ -164,14 +164,14 @@ describe('a log that was cut', () => {
     await clock.pass(5_000)
     expect(cuts).toEqual([lost({ unsent: 3_900 + 39_000 - windowSize, unsentOffsets: '100-3999, 8192-38999' })])
     expect(listener.cuts).toEqual([39_000])
-    await commit(0)
+    await commit()
     await clock.pass(20_000)
     expect(cuts).toHaveLength(1)
     for (let offset = 0; offset < 7_000; offset++) session.settle(offset, [])
-    await commit(0)
+    await commit()
     for (let offset = 7_000; offset < windowSize; offset++) session.settle(offset, [])
-    await commit(0)
-    await commit(0)
+    await commit()
+    await commit()
     expect(logs[0]!.committed).toMatchObject({ offset: 39_000 })
     logs[0]!.append(1)
     deliver(0)
@@ -180,7 +180,7 @@ describe('a log that was cut', () => {
 
   test('counts what is appended to the lag, though too much waits for anything to be read', async () => {
     const { logs, deliver, clock, ownership, commit } = await openGroup(1)
-    await commit(0)
+    await commit()
     logs[0]!.append(windowSize + 10)
     deliver(0)
     logs[0]!.append(500)

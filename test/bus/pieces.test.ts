@@ -8,7 +8,14 @@ import { noHeaders } from '../../src/bus/record-headers.ts'
 function fetched(from: number, count: number): FetchedRecords {
   const ordinary = { key: null, value: null, headers: noHeaders, timestamp: 0 }
   const records = Array.from({ length: count }, (_, i) => ({ ...ordinary, offset: from + i }))
-  return { ok: true, records, next: from + count + 10, highWatermark: 100_000, preferredReplica: -1 }
+  return {
+    ok: true,
+    records,
+    next: from + count + 10,
+    highWatermark: 100_000,
+    stableOffset: 100_000,
+    preferredReplica: -1,
+  }
 }
 
 const offsetsOf = (pieces: readonly Piece[]) => pieces.flatMap(({ records }) => records.map(({ offset }) => offset))

@@ -55,7 +55,8 @@ const readyz = async (url: string) => (await fetch(`${url}/readyz`, { headers: {
 test('while run drains it is not ready; it finishes what is in flight, then exits 0', async () => {
   const { run, callback, telemetryUrl } = await startWithCallbackInFlight()
   await vi.waitFor(
-    async () => expect(await readyz(telemetryUrl)).toEqual({ ready: true, started: true, reasons: [], paused: [] }),
+    async () =>
+      expect(await readyz(telemetryUrl)).toEqual({ ready: true, started: true, reasons: [], paused: [], warnings: [] }),
     5000,
   )
   run.signal('SIGTERM')
@@ -80,9 +81,15 @@ test('a second signal ends a run that drains at once', async () => {
 test('a port in use ends the start with exit code 1 and says what to set', async () => {
   const first = startBusgate(['run'], { env: embedded })
   const { telemetry: port } = JSON.parse(await first.line('worker.started'))
-  const { code, stderr } = await busgate(['run'], { env: { ...embedded, BUSGATE_TELEMETRY_PORT: String(port) } })
-  expect(code).toBe(1)
-  expect(stderr).toContain('set telemetry.host and telemetry.port to an address that is free')
+  const { code, stdout, stderr } = await busgate(['run'], {
+    env: { ...embedded, BUSGATE_TELEMETRY_PORT: String(port) },
+  })
+  expect([code, stderr]).toEqual([1, ''])
+  expect(JSON.parse(stdout)).toMatchObject({
+    level: 'fatal',
+    event: 'worker.failed',
+    msg: expect.stringContaining('set telemetry.host and telemetry.port to an address that is free'),
+  })
 })
 
 test('a start that waits for the brokers says which command tells what is wrong', async () => {

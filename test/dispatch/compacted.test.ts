@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { buildSending } from '../support/sending.ts'
 import { startSendingWorld } from '../support/sending-world.ts'
 
 test.each([
@@ -14,4 +15,18 @@ test.each([
 test('a worker starts where only statuses are compacted', async () => {
   const { sending } = await startSendingWorld({ compacted: ['statuses'] })
   expect(sending.reasons()).toEqual([])
+})
+
+test('a topic that is set to be compacted while a worker runs is warned of within a minute, once, until it is set back', async () => {
+  const { broker, pass, telemetry, sending } = await buildSending()
+  const told: unknown[] = []
+  telemetry.on('topics.compacted', ({ topics }) => told.push(topics))
+  broker.compacted.add('results')
+  await pass(60_000)
+  const why = 'or they no longer tell what was answered, and a reset of the progress sends it again'
+  expect(sending.warnings()).toEqual([`results must not be compacted, ${why}: set cleanup.policy=delete`])
+  expect([sending.reasons(), told]).toEqual([[], [['results']]])
+  broker.compacted.clear()
+  await pass(60_000)
+  expect(sending.warnings()).toEqual([])
 })

@@ -14,11 +14,12 @@ function watch(...sessions: SessionState[]) {
   const clock = new ManualClock()
   const telemetry = new Telemetry()
   const errors: string[] = []
-  const worker = { sessions, underWay: [] as { what: string }[], heldBack: false, isBusAway: false }
+  const worker = { sessions, underWay: [] as { what: string }[], heldBack: false, isBusAway: false, isBlocked: false }
   const stop = watchProgress({
     sessions: () => worker.sessions,
     underWay: () => worker.underWay,
     heldBack: () => worker.heldBack,
+    isBlocked: () => worker.isBlocked,
     isBusAway: () => worker.isBusAway,
     doubtsTopic: 'doubts',
     timeoutMs: 30_000,
@@ -136,4 +137,14 @@ test('a partition that was given away is forgotten', async () => {
   worker.sessions = []
   await clock.pass(60 * minute)
   expect(errors).toEqual([])
+})
+
+test('records behind an open transaction of another program end no worker, however long it stays open', async () => {
+  const { errors, worker, anHourOf } = watch({ ...idle, lag: 7 })
+  worker.isBlocked = true
+  await anHourOf(() => {})
+  expect(errors).toEqual([])
+  worker.isBlocked = false
+  await anHourOf(() => {})
+  expect(errors[0]).toContain('the records of commands/0 do not come')
 })

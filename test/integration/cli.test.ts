@@ -130,9 +130,12 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     const joined = new Promise(resolve => intruder.on(intruder.events.GROUP_JOIN, resolve))
     await intruder.run({ eachMessage: async () => {} })
     await joined
-    const { code, stderr } = await busgate(['run'], { env })
-    expect(code).toBe(1)
-    expect(stderr).toContain('Another program uses this group, or a busgate that does not commit as this one')
+    const refused = await busgate(['run'], { env })
+    expect(refused.code).toBe(1)
+    expect(jsonOf(refused).at(-1)).toMatchObject({
+      event: 'worker.failed',
+      msg: expect.stringContaining('Another program uses this group, or a busgate that does not commit as this one'),
+    })
   })
 })
 

@@ -156,6 +156,8 @@ export interface AnsweredPartition {
   partition: number
   errorCode?: number
   highWatermark?: number
+  /** Default: the high watermark. */
+  stableOffset?: number
   aborted?: { producerId: number; firstOffset: number }[]
   preferredReplica?: number
   bytes: Buffer
@@ -167,7 +169,10 @@ export function buildFetchAnswer(version: number, partitions: readonly AnsweredP
   if (version >= 7) to.int16(0).int32(0)
   to.array(['topic'], topic => {
     to.string(topic).array(partitions, ({ partition, errorCode = 0, highWatermark = 90, aborted = [], ...rest }) => {
-      to.int32(partition).int16(errorCode).int64(highWatermark).int64(highWatermark)
+      to.int32(partition)
+        .int16(errorCode)
+        .int64(highWatermark)
+        .int64(rest.stableOffset ?? highWatermark)
       if (version >= 5) to.int64(1)
       to.array(aborted, one => void to.int64(one.producerId).int64(one.firstOffset))
       if (version >= 11) to.int32(rest.preferredReplica ?? -1)

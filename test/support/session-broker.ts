@@ -72,7 +72,13 @@ export class SessionBroker {
   answer({ session }: FetchRequest): FetchAnswer {
     const partitions: FetchedPartition[] = []
     for (const [partition, cached] of this.#cache) {
-      const place = { topic: 't', partition, abortedTransactions: [], preferredReplica: -1 }
+      const place = {
+        topic: 't',
+        partition,
+        abortedTransactions: [],
+        preferredReplica: -1,
+        stableOffset: this.ends[partition]!,
+      }
       const end = this.ends[partition]!
       if (!this.#leads(partition)) {
         partitions.push({ ...place, errorCode: notLeader, highWatermark: -1, bytes: Buffer.alloc(0) })

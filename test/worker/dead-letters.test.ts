@@ -245,7 +245,7 @@ test('a schema that cannot be read is told of at /readyz, and is no reason again
     {
       ready: true,
       reasons: [],
-      notes: [expect.stringMatching(/^Schema \d+ cannot be read as .* more than 10000 values/)],
+      warnings: [expect.stringMatching(/^Schema \d+ cannot be read as .* more than 10000 values/)],
     },
   ])
 })

@@ -229,7 +229,7 @@ describe('health', () => {
     const readyz = await at(port!, '/readyz')
     expect([readyz.status, await readyz.json()]).toEqual([
       503,
-      { ready: false, started: false, reasons: ['starting'], paused: [] },
+      { ready: false, started: false, reasons: ['starting'], paused: [], warnings: [] },
     ])
     expect((await at(port!, '/healthz')).status).toBe(200)
     expect(await readiness(port!)).toEqual({ worker: 0 })
@@ -270,6 +270,7 @@ describe('health', () => {
       started: true,
       reasons: ['account default pauses: unreachable'],
       paused: [],
+      warnings: [],
     })
     expect((await at(telemetry, '/healthz')).status).toBe(200)
     expect(await readiness(telemetry)).toEqual({ worker: 0, callbacks: 1 })

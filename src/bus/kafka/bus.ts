@@ -1,6 +1,7 @@
 import { type Clock, sleep } from '../../clock.ts'
 import type { Compression } from '../batches/codecs.ts'
 import type {
+  BlockedPartition,
   Bus,
   Follower,
   From,
@@ -203,6 +204,10 @@ export class KafkaBus implements Bus {
     }
     const found = await Promise.all(topics.map(isCompacted))
     return topics.filter((_, i) => found[i])
+  }
+
+  blocked(): readonly BlockedPartition[] {
+    return this.#fetcher.openTransactions.lasting
   }
 
   async close(): Promise<void> {

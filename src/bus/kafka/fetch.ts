@@ -37,6 +37,8 @@ export type Fetched =
       next: number
       /** The end of the log. */
       highWatermark: number
+      /** The end of what can be read while transactions are open. */
+      stableOffset: number
       /** The node to read on from instead; -1: none. */
       preferredReplica: number
     }
@@ -126,12 +128,13 @@ async function ask(
 }
 
 async function committedOf(fetched: FetchedPartition, wanted: WantedRecords, whole = false): Promise<Read> {
-  const { errorCode, abortedTransactions, highWatermark, preferredReplica, bytes } = fetched
+  const { errorCode, abortedTransactions, highWatermark, stableOffset, preferredReplica, bytes } = fetched
   if (errorCode) return { ok: false, error: protocolError(errorCode) }
   const { from } = wanted
   const { batches, next, unsure } = await decodeBatches(bytes, highWatermark, wanted, whole)
   const records = committedBatches(batches, abortedTransactions).flatMap(batch => batch.records)
-  return { ok: true, records, next: Math.max(from, next ?? 0), highWatermark, preferredReplica, unsure }
+  const answer = { highWatermark, stableOffset, preferredReplica, unsure }
+  return { ok: true, records, next: Math.max(from, next ?? 0), ...answer }
 }
 
 /**
@@ -162,7 +165,7 @@ async function passBy(
   damage: unknown,
   room: number,
 ): Promise<Fetched> {
-  const { highWatermark } = stuck
+  const { highWatermark, stableOffset } = stuck
   let last = position.offset
   let next = Math.max(highWatermark, last + 1)
   let beyond: FetchedPartition | null = null
@@ -182,7 +185,7 @@ async function passBy(
     return read
   }
   const record = unreadableRecord(position.offset, damage, behind - 1)
-  return { ok: true, records: [record], next: behind, highWatermark, preferredReplica: -1 }
+  return { ok: true, records: [record], next: behind, highWatermark, stableOffset, preferredReplica: -1 }
 }
 
 /** @throws Error as the broker answers, unless it is one of the errors that are expected */

@@ -7,6 +7,7 @@ import { fetchRecords } from '../wire/fetch-api.ts'
 import type { Fetched, FetchedRecords } from './fetch.ts'
 import { Source } from './fetch-source.ts'
 import { logEnds } from './offsets.ts'
+import { OpenTransactions } from './open-transactions.ts'
 import type { Reading } from './reading.ts'
 import { newState, type ReadingState } from './reading-state.ts'
 import { errorTypeOf, lastingMs, passes, ReadingTrouble, textOf, unknownPartition } from './reading-trouble.ts'
@@ -76,6 +77,7 @@ export class Fetcher {
   /** All of this has to end before the connections may be closed. */
   readonly #running = new Set<Promise<unknown>>()
   readonly #trouble: ReadingTrouble
+  readonly openTransactions: OpenTransactions
   #scheduled = false
   #cancelWake: (() => void) | null = null
   /** When rests end next, in monotonic milliseconds. */
@@ -84,6 +86,7 @@ export class Fetcher {
   constructor(options: FetcherOptions) {
     this.#options = options
     this.#trouble = new ReadingTrouble(options)
+    this.openTransactions = new OpenTransactions(options)
   }
 
   /** Begins to read; a reading that changed its offset, its life or its pause is told again. */
@@ -96,6 +99,7 @@ export class Fetcher {
       this.#readings.set(reading, state)
       this.#stirredAt = this.#options.clock.monotonic()
     }
+    if (reading.paused) this.openTransactions.forget(reading.tp)
     if (reading.paused) this.#unheard.delete(state)
     else this.#unheard.add(state)
     this.#place(state)
@@ -107,6 +111,7 @@ export class Fetcher {
     this.#readings.delete(reading)
     this.#unheard.delete(state)
     this.#busy.delete(state)
+    this.openTransactions.forget(reading.tp)
     this.#place(state)
   }
 
@@ -171,6 +176,7 @@ export class Fetcher {
   #lookForLeaders(now: number): void {
     if (this.#looksAt <= now) {
       this.#looksAt = now + lookMs
+      this.#run(this.openTransactions.check())
       for (const state of this.#readings.values()) {
         if (state.source && state.from!.until < now) this.#leaderless.add(state)
       }
@@ -218,6 +224,7 @@ export class Fetcher {
         if (answer.ok) {
           found += answer.records.length
           isMoreThere ||= answer.next < answer.highWatermark
+          this.openTransactions.heard(place.tp, answer)
           for (const state of source.askedAt(place)) this.#take(state, place.offset, answer)
         } else this.#run(this.#recover(source.askedAt(place).filter(isStillThere), answer.error))
       }
@@ -394,4 +401,6 @@ export class Fetcher {
 }
 
 const emptyAt = (next: number, highWatermark: number | null): FetchedRecords | null =>
-  highWatermark === null ? null : { ok: true, records: [], next, highWatermark, preferredReplica: -1 }
+  highWatermark === null
+    ? null
+    : { ok: true, records: [], next, highWatermark, stableOffset: highWatermark, preferredReplica: -1 }

@@ -325,6 +325,10 @@ export class MemoryBus implements Bus {
     return topics.filter(topic => this.#options.broker.compacted.has(topic))
   }
 
+  blocked(): [] {
+    return [] // no transaction stays open here
+  }
+
   /** This process dies here: nothing more reaches the broker, and the group finds out. */
   async crash(): Promise<void> {
     this.#crashed = true

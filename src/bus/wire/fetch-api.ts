@@ -26,6 +26,8 @@ export interface FetchedPartition {
   partition: number
   errorCode: number
   highWatermark: number
+  /** The first offset of a transaction that is open; the high watermark, if none is. */
+  stableOffset: number
   abortedTransactions: AbortedTransaction[]
   /** The node that this client shall read from instead; -1: none. */
   preferredReplica: number
@@ -84,8 +86,9 @@ export function readFetch(from: WireReader, version: number): FetchAnswer {
 
 function readPartition(from: WireReader, version: number, topic: string): FetchedPartition {
   const place = { topic, partition: from.int32(), errorCode: from.int16(), highWatermark: from.int64() }
-  from.skip(version >= 5 ? 16 : 8) // last stable offset, and the log's start
+  const stableOffset = from.int64()
+  if (version >= 5) from.skip(8) // the log's start
   const abortedTransactions = from.array(() => ({ producerId: from.bigint(), firstOffset: from.int64() }))
   const preferredReplica = version >= 11 ? from.int32() : -1
-  return { ...place, abortedTransactions, preferredReplica, bytes: from.buffer() ?? nothing }
+  return { ...place, stableOffset, abortedTransactions, preferredReplica, bytes: from.buffer() ?? nothing }
 }

@@ -115,24 +115,58 @@ export const endTxnImplicitly = defineApi<Owned & { committed: boolean }, Broker
   read: from => ({ errorCode: codeOf(from), producerId: from.bigint(), epoch: from.int16() }),
 })
 
+/** Transactions that the broker coordinates: in one of the states, and of one of the producers, if any are named. */
 export const listTransactions = defineApi<
-  { states: readonly string[] },
-  BrokerAnswer & { transactions: { transactionalId: string; state: string }[] }
+  { states: readonly string[]; producerIds?: readonly bigint[] },
+  BrokerAnswer & { transactions: { transactionalId: string; producerId: bigint; state: string }[] }
 >({
   name: 'ListTransactions',
   key: 66,
   versions: [0, 0],
   flexible: 0,
-  write: (to, { states }) => void to.values(states, state => void to.string(state)).values([], () => {}),
+  write(to, { states, producerIds = [] }) {
+    to.values(states, state => void to.string(state)).values(producerIds, id => void to.int64(id))
+  },
   read(from) {
     const errorCode = codeOf(from)
     from.values(() => from.string()) // states that the broker does not know
     const transactions = from.array(() => {
-      const transactionalId = from.string()
-      from.skip(8) // producer id
-      return { transactionalId, state: from.string() }
+      return { transactionalId: from.string(), producerId: from.bigint(), state: from.string() }
     })
     return { errorCode, transactions }
+  },
+})
+
+/** The producers that have written to a partition lately. */
+export const describeProducers = defineApi<
+  TopicPartition,
+  BrokerAnswer & { producers: { producerId: bigint; startOffset: number }[] }
+>({
+  name: 'DescribeProducers',
+  key: 61,
+  versions: [0, 0],
+  flexible: 0,
+  write(to, { topic, partition }) {
+    to.array([topic], () => void to.string(topic).values([partition], one => void to.int32(one)))
+  },
+  read(from) {
+    from.skip(4) // throttle time
+    const [answer] = from
+      .array(() => {
+        from.string() // topic
+        return from.array(() => {
+          from.skip(4) // partition
+          const head = { errorCode: from.int16(), errorMessage: from.nullableString() ?? '' }
+          const producers = from.array(() => {
+            const producerId = from.bigint()
+            from.skip(4 + 4 + 8 + 4) // epoch, last sequence, last timestamp, epoch of the coordinator
+            return { producerId, startOffset: from.int64() } // -1: no transaction of it is open
+          })
+          return { ...head, producers }
+        })
+      })
+      .flat()
+    return answer!
   },
 })
 

@@ -39,7 +39,11 @@ export const run = command({
       hasBegun = true
     })
     const starting = createWorker(settings, { logger, telemetry, signal: giveUp.signal })
-    const started = await Promise.race([starting, stopAsked])
+    const started = await Promise.race([starting, stopAsked]).catch(error => error as Error)
+    if (started instanceof Error) {
+      logEvent(logger, 'worker.failed', { error: started })
+      return 1
+    }
     const inAllMs = inFlightMs(settings) + stopMs
     if (typeof started !== 'string') return supervise(started, stopAsked, inAllMs, logger)
     logEvent(logger, 'worker.stopping', { signal: started })

@@ -1,0 +1,43 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { kafkaClassPath } from '../../src/cli/local-kafka/index.ts'
+import { javaCommand } from '../../src/cli/local-kafka/java.ts'
+import type { Events } from '../../src/telemetry/events.ts'
+import { buildCommand } from '../support/commands.ts'
+import { describeOnKafka } from '../support/integration.ts'
+import { plainKafka } from '../support/kafka.ts'
+import { startWorld } from '../support/worker.ts'
+
+describeOnKafka('a transaction that another producer leaves open', brokers => {
+  test('is named within a minute, makes nobody unready, and the command that is told ends it', async () => {
+    const world = await startWorld({ brokers })
+    const [, topic = ''] = world.settings.topics.commands
+    const told: Events['transaction.open'][] = []
+    world.worker.telemetry.on('transaction.open', event => told.push(event))
+    const transactionalId = `${topic}-billing`
+    const producer = plainKafka(brokers.brokers).producer({ transactionalId, transactionTimeout: 600_000 })
+    onTestFinished(() => producer.disconnect())
+    await producer.connect()
+    const transaction = await producer.transaction()
+    await transaction.send({ topic, messages: [{ key: 'k', value: 'never committed', partition: 0 }] })
+    await world.send([buildCommand({ id: 1n })])
+
+    const { warnings } = await vi.waitFor(
+      () => {
+        expect(told).toHaveLength(1)
+        return world.worker.ready()
+      },
+      { timeout: 60_000, interval: 100 },
+    )
+    expect(told).toMatchObject([{ topic, partition: 0, offset: 0, transactionalId }])
+    expect([world.worker.ready().ready, warnings]).toEqual([true, [expect.stringContaining(transactionalId)]])
+
+    const [, command = ''] = warnings[0]!.split('kafka-transactions.sh ')
+    const args = command.replace('BROKER', brokers.brokers.join()).split(' ')
+    const classes = await kafkaClassPath(() => {})
+    await promisify(execFile)(javaCommand(), ['-cp', classes, 'org.apache.kafka.tools.TransactionsCommand', ...args])
+    await world.finished(1)
+    await vi.waitFor(() => expect(world.worker.ready().warnings).toEqual([]), { timeout: 10_000 })
+  }, 120_000)
+})
