@@ -1,6 +1,5 @@
-import { createCipheriv, createDecipheriv, type KeyObject, randomFillSync } from 'node:crypto'
+import { createCipheriv, createDecipheriv, randomFillSync } from 'node:crypto'
 import { createDayKeys, type DayKey, type HookKey, tokenVersion } from './day-keys.ts'
-import { GcmOpener, GcmSealer, nonceBytes, tagBytes } from './gcm.ts'
 import { dayMs, type OpenedSubject, packSubject, subjectRoom, type TokenSubject, unpackSubject } from './subject.ts'
 
 /** TokenFault says why a token does not open. `unknown_key`: perhaps a key that this process has not been given yet. */
@@ -31,10 +30,10 @@ export interface HookTokenOptions {
 }
 
 const algorithm = 'aes-256-gcm'
+const nonceBytes = 12
+const tagBytes = 16
 const gcmOptions = { authTagLength: tagBytes }
 const accountDay = 0
-/** Openers are kept for today and yesterday, from which most callbacks come, and for as many keys as ever rotate at one time. */
-const mostOpeners = 16
 
 interface Parts {
   kid: string
@@ -48,34 +47,11 @@ export function createHookTokens(options: HookTokenOptions): HookTokens {
   const { keys, tokenLifeMs, now = Date.now, random = randomFillSync } = options
   const dayKey = createDayKeys()
   const scratch = Buffer.allocUnsafeSlow(1024)
-  let sealer: GcmSealer | null = null
-  const openers = new Map<KeyObject, GcmOpener>()
 
   function issuingKey(day: number): DayKey {
     const first = keys()[0]
     if (first === undefined) throw new Error('callbacks.secret holds no key: hook addresses cannot be made')
     return dayKey(first, day)
-  }
-
-  function sealerOf({ key, header }: DayKey): GcmSealer {
-    if (sealer?.key !== key) sealer = new GcmSealer(key, header, random)
-    return sealer
-  }
-
-  /** Opens a token without a decipher of its own, once one that was no forgery has come with the same key. */
-  function unsealFast(parts: Parts, dayKey: DayKey, isRecent: boolean): Buffer | null {
-    const { key, header } = dayKey
-    const { bytes, at } = parts
-    const start = at + nonceBytes
-    const end = bytes.length - tagBytes
-    const opener = openers.get(key)
-    if (opener?.takes(start, end)) return opener.open(bytes, start, end) ? bytes.subarray(start, end) : null
-    const plain = unseal(parts, dayKey, header)
-    if (plain !== null && isRecent && !opener) {
-      if (openers.size === mostOpeners) openers.clear()
-      openers.set(key, new GcmOpener(key, header))
-    }
-    return plain
   }
 
   function openingKey({ kid, day }: Parts): DayKey | null {
@@ -93,7 +69,7 @@ export function createHookTokens(options: HookTokenOptions): HookTokens {
     const bytes = room <= scratch.length ? scratch : Buffer.allocUnsafe(room)
     const end = packSubject(bytes, start, subject, time - day * dayMs)
     bytes.set(header)
-    sealerOf(dayKey).seal(bytes, start, end)
+    seal(dayKey, random, bytes, start, end)
     return bytes.toString('base64url', 0, end + tagBytes)
   }
 
@@ -106,7 +82,7 @@ export function createHookTokens(options: HookTokenOptions): HookTokens {
     if ((parts.day + 1) * dayMs + tokenLifeMs < now()) return { ok: false, reason: 'expired' }
     const key = openingKey(parts)
     if (key === null) return { ok: false, reason: 'unknown_key' }
-    const plain = unsealFast(parts, key, parts.day >= today - 1)
+    const plain = unseal(parts, key, key.header)
     const subject = plain === null ? null : unpackSubject(plain, parts.day)
     if (subject === null) return { ok: false, reason: 'forged' }
     return subject.issuedAt + tokenLifeMs < now() ? { ok: false, reason: 'expired' } : { ok: true, subject }
@@ -145,6 +121,22 @@ function split(token: string): Parts | null {
   const kidEnd = 2 + (bytes[1] ?? 0)
   if (bytes[0] !== tokenVersion || bytes.length < kidEnd + 2 + nonceBytes + tagBytes) return null
   return { kid: bytes.toString('utf8', 2, kidEnd), day: bytes.readUInt16BE(kidEnd), at: kidEnd + 2, bytes }
+}
+
+/** Encrypts `bytes` from `start` to `end` in place, with a new nonce before and the tag behind them. */
+function seal(
+  { key, header }: DayKey,
+  random: (bytes: Buffer) => unknown,
+  bytes: Buffer,
+  start: number,
+  end: number,
+): void {
+  const nonce = bytes.subarray(start - nonceBytes, start)
+  random(nonce)
+  const cipher = createCipheriv(algorithm, key, nonce, gcmOptions).setAAD(header)
+  bytes.set(cipher.update(bytes.subarray(start, end)), start)
+  cipher.final()
+  bytes.set(cipher.getAuthTag(), end)
 }
 
 function unseal({ bytes, at }: Parts, { key }: DayKey, clear: Buffer): Buffer | null {

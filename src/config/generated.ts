@@ -300,6 +300,12 @@ export interface Sections {
      * `gateway.timeoutMs`, variable `BUSGATE_GATEWAY_TIMEOUT_MS`. Default: `30000`.
      */
     timeoutMs: CheckedValues['gateway.timeoutMs']
+    /**
+     * How long a connection to the gateway stays open without a request; the Keep-Alive header of the gateway can shorten it. Set it below the idle time-out of the gateway: a request that meets the closing of its connection is in doubt.
+     *
+     * `gateway.keepAliveMs`, variable `BUSGATE_GATEWAY_KEEP_ALIVE_MS`. Default: `4000`.
+     */
+    keepAliveMs: CheckedValues['gateway.keepAliveMs']
   }
   'gateway.ssl': {
     /**
@@ -877,6 +883,12 @@ export interface SettingsTree {
      * `gateway.timeoutMs`, variable `BUSGATE_GATEWAY_TIMEOUT_MS`. Default: `30000`.
      */
     readonly timeoutMs?: GivenValues['gateway.timeoutMs'] | undefined
+    /**
+     * How long a connection to the gateway stays open without a request; the Keep-Alive header of the gateway can shorten it. Set it below the idle time-out of the gateway: a request that meets the closing of its connection is in doubt.
+     *
+     * `gateway.keepAliveMs`, variable `BUSGATE_GATEWAY_KEEP_ALIVE_MS`. Default: `4000`.
+     */
+    readonly keepAliveMs?: GivenValues['gateway.keepAliveMs'] | undefined
   } | undefined
   /** What is sent again, and what is not. */
   readonly delivery?: {

@@ -8,7 +8,7 @@ export { type GivenSecret, givenSecrets, loadRunnableSettings, loadSettings, typ
 export { maskSettings } from './mask.ts'
 export { nearestTo, variableOf } from './names.ts'
 export { requireBrokers, requireGateway, requireRunnable } from './runnable.ts'
-export { type TlsTexts, tlsOf } from './tls.ts'
+export { type TlsTexts, tlsOf, verifiedTls } from './tls.ts'
 export {
   type Role,
   rightsOf,

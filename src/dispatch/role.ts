@@ -300,6 +300,7 @@ function connect({
   url,
   ssl,
   timeoutMs,
+  keepAliveMs,
   concurrency,
   maxOperations,
 }: Settings['gateway'] & { url: string }): Connection {
@@ -307,6 +308,7 @@ function connect({
     url,
     ca: ssl.ca,
     timeoutMs,
+    keepAliveMs,
     connections: concurrency + spareConnections,
     maxResponseBytes: Math.max(leastAnswerBytes, answerBytesPerOperation * maxOperations),
   })

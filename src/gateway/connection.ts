@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici'
+import { GrowingBuffer } from '../growing-buffer.ts'
 import type { Answer, LostCause, NotSentCause } from './answer.ts'
 import { type Authorities, dispatchTo } from './dispatching.ts'
 
@@ -11,6 +12,8 @@ export interface ConnectionOptions {
   timeoutMs: number
   /** Requests in flight at most; each has a connection to itself. */
   connections: number
+  /** How long a connection without a request is kept. Default 4,000. */
+  keepAliveMs?: number | undefined
   maxResponseBytes?: number
   /** Who may vouch for the gateway, in place of those that Node trusts. */
   ca?: Authorities | undefined
@@ -34,7 +37,8 @@ const longestRetryAfterMs = 3_600_000
 export function connectGateway(options: ConnectionOptions): Connection {
   const base = new URL(options.url)
   const path = `${base.pathname.replace(/\/$/, '')}${options.path ?? '/api/json.php'}${base.search}` || '/'
-  const { dispatcher, close } = dispatchTo({ origin: base.origin, connections: options.connections, ca: options.ca })
+  const { connections, keepAliveMs, ca } = options
+  const { dispatcher, close } = dispatchTo({ origin: base.origin, connections, keepAliveMs, ca })
   return {
     post: (body, lastCheck, signal) =>
       new Promise(resolve => {
@@ -56,8 +60,8 @@ class PostHandler implements Dispatcher.DispatchHandler {
   readonly #resolve: (answer: Answer) => void
   readonly #timer: NodeJS.Timeout
   readonly #signal: AbortSignal | undefined
-  readonly #chunks: Buffer[] = []
-  #size = 0
+  readonly #body: GrowingBuffer
+  readonly #longestBody: number
   #status = 0
   #retryAfterMs: number | null = null
   #controller: Dispatcher.DispatchController | null = null
@@ -73,6 +77,8 @@ class PostHandler implements Dispatcher.DispatchHandler {
     this.#lastCheck = lastCheck
     this.#resolve = resolve
     this.#signal = signal
+    this.#longestBody = options.maxResponseBytes ?? defaultMaxResponseBytes
+    this.#body = new GrowingBuffer(this.#longestBody)
     this.#timer = setTimeout(() => this.#timeOut(), options.timeoutMs)
     signal?.addEventListener('abort', this)
     if (signal?.aborted) this.handleEvent()
@@ -98,18 +104,14 @@ class PostHandler implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#size += chunk.length
-    const limit = this.#options.maxResponseBytes ?? defaultMaxResponseBytes
-    if (this.#size > limit) {
-      this.#finish({ kind: 'lost', cause: 'response_too_large', message: `the answer is longer than ${limit} bytes` })
-      controller.abort(new Error('answer too large'))
-      return
-    }
-    this.#chunks.push(chunk)
+    if (this.#body.add(chunk)) return
+    const message = `the answer is longer than ${this.#longestBody} bytes`
+    this.#finish({ kind: 'lost', cause: 'response_too_large', message })
+    controller.abort(new Error('answer too large'))
   }
 
   onResponseEnd(): void {
-    const body = Buffer.concat(this.#chunks).toString()
+    const body = this.#body.bytes().toString()
     this.#finish({ kind: 'response', status: this.#status, body, retryAfterMs: this.#retryAfterMs })
   }
 

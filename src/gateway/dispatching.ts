@@ -5,6 +5,8 @@ export interface DispatchingOptions {
   origin: string
   /** The most connections; each carries one request at a time. */
   connections: number
+  /** How long a connection without a request is kept; the server's Keep-Alive header can shorten it. Default 4,000. */
+  keepAliveMs?: number | undefined
   /** Who may vouch for the server, in place of those that Node trusts: certificates in PEM, or what tells them now. */
   ca?: Authorities | undefined
 }
@@ -24,20 +26,38 @@ export interface Dispatching {
 
 /** The connection to the server may take this long, and so may what a proxy says to CONNECT. */
 const connectTimeoutMs = 5_000
+/** Below the 5 s after which common servers close an idle connection: a request that meets the closing is in doubt. */
+const defaultKeepAliveMs = 4_000
+
+/** Whatever NODE_TLS_REJECT_UNAUTHORIZED says. */
+const alwaysVerified = { rejectUnauthorized: true }
 
 /**
  * Through the proxy that HTTPS_PROXY names, but for NO_PROXY, where the origin begins with https.
  * @throws Error when HTTPS_PROXY cannot be used
  */
-export function dispatchTo({ origin, connections, ca }: DispatchingOptions): Dispatching {
+export function dispatchTo({
+  origin,
+  connections,
+  keepAliveMs = defaultKeepAliveMs,
+  ca,
+}: DispatchingOptions): Dispatching {
   const open = new Set<Dispatcher>()
   const authorities = () => (typeof ca === 'object' ? ca.reveal() : ca)
   let trusted = authorities()
   let current = opened()
 
   function opened(): Dispatcher {
-    const tls = { rejectUnauthorized: true, ...(trusted !== undefined && { ca: trusted }) }
-    const limits = { connections, pipelining: 1, allowH2: false, headersTimeout: 0, bodyTimeout: 0 }
+    const tls = { ...alwaysVerified, ...(trusted !== undefined && { ca: trusted }) }
+    const limits = {
+      connections,
+      pipelining: 1,
+      allowH2: false,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: keepAliveMs,
+      keepAliveMaxTimeout: keepAliveMs,
+    }
     const connect = { timeout: connectTimeoutMs, ...tls }
     const made = isProxied(origin)
       ? new EnvHttpProxyAgent({
@@ -45,6 +65,7 @@ export function dispatchTo({ origin, connections, ca }: DispatchingOptions): Dis
           connect,
           httpProxy: '',
           connectTimeout: connectTimeoutMs,
+          proxyTls: alwaysVerified,
           requestTls: { ...tls, allowH2: false },
           clientFactory: (proxy, options) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
         })

@@ -24,6 +24,11 @@ export interface GatewayClientOptions {
   timeoutMs?: number
   /** Requests in flight at most; more wait for their turn. Default 8. */
   connections?: number
+  /**
+   * Milliseconds that a connection without a request is kept; the gateway's Keep-Alive header can shorten it. Set it
+   * below the idle time-out of the gateway. Default 4,000.
+   */
+  keepAliveMs?: number
   /** Further attempts after what is known not to have been sent and may pass later. Default 0. */
   retries?: number
   /** A longer answer is given up, and what it said is in doubt. Default 4 MiB. */
@@ -38,7 +43,7 @@ const longestTimeoutMs = 2 ** 31 - 1
 
 /** @throws TypeError that names the option and what it must be. */
 export function checkOptions(options: GatewayClientOptions): void {
-  const { url, asyncUrl, apiKey, ca, timeoutMs, connections, retries, maxResponseBytes } = options
+  const { url, asyncUrl, apiKey, ca, timeoutMs, connections, keepAliveMs, retries, maxResponseBytes } = options
   check('url', isHttpUrl(url) && !/[?#]/.test(url), `the http or https address of the gateway, ${alone}`)
   check('asyncUrl', asyncUrl === undefined || isHttpUrl(asyncUrl), 'an http or https address without user and password')
   const isKey = typeof apiKey === 'string' ? apiKey !== '' : typeof apiKey === 'function' || isSecret(apiKey)
@@ -50,6 +55,7 @@ export function checkOptions(options: GatewayClientOptions): void {
   )
   check('timeoutMs', isWhole(timeoutMs, 1, longestTimeoutMs), `a whole number from 1 to ${longestTimeoutMs}`)
   check('connections', isWhole(connections, 1), 'a whole number, at least 1')
+  check('keepAliveMs', isWhole(keepAliveMs, 1, longestTimeoutMs), `a whole number from 1 to ${longestTimeoutMs}`)
   check('retries', isWhole(retries, 0), 'a whole number, at least 0')
   check('maxResponseBytes', isWhole(maxResponseBytes, 1), 'a whole number, at least 1')
 }

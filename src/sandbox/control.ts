@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FaultQueue } from './fault-queue.ts'
 import { faults, isFaultName } from './faults.ts'
-import { readText, sendJson } from './http.ts'
+import { sendJson, whenRead } from './http.ts'
 import type { LogEntry } from './log.ts'
 import type { SandboxStats } from './stats.ts'
 
@@ -35,7 +35,7 @@ export function handleControl(
   const name = `${request.method} ${path}`
   const route: Route =
     routes[name] ?? (() => [404, { error: `nothing at ${name}: the gateway is at POST /api/json.php and /v1/json` }])
-  readText(request, text => sendJson(response, ...route(controls, text)))
+  whenRead(request, text => sendJson(response, ...route(controls, text)))
 }
 
 function addFault(queue: FaultQueue, text: string): Result {

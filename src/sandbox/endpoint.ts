@@ -6,7 +6,7 @@ import type { Timers } from './clock.ts'
 import { executeEnvelope, readEnvelope } from './envelope.ts'
 import { type FaultName, faults, type Incoming } from './faults.ts'
 import type { Exchange, Gateway } from './gateway.ts'
-import { readText, sendAnswer } from './http.ts'
+import { sendAnswer, whenRead } from './http.ts'
 import type { LogEntry, RequestLog } from './log.ts'
 import { callBackRefusals } from './refusal-callbacks.ts'
 
@@ -68,9 +68,9 @@ export function createEndpoint(
   }
 
   return {
-    handle: (request, response) => readText(request, text => answer(request, response, text)),
+    handle: (request, response) => whenRead(request, text => answer(request, response, text)),
     handleAsync: (request, response) =>
-      readText(request, text => answer(request, response, text, gateway.nextRequestId())),
+      whenRead(request, text => answer(request, response, text, gateway.nextRequestId())),
     requests: () => requests,
   }
 }

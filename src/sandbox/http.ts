@@ -1,14 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { GrowingBuffer } from '../growing-buffer.ts'
 import type { HttpReply, RequestEnd } from './answers.ts'
 import type { Timers } from './clock.ts'
 
+/** The most that `gateway.maxBytes` allows. */
+const longestEnvelopeBytes = 64 * 1024 * 1024
 const dripPieces = 10
 const dripPauseMs = 100
 
-export function readText(request: IncomingMessage, done: (text: string) => void): void {
-  const chunks: Buffer[] = []
-  request.on('data', (chunk: Buffer) => chunks.push(chunk))
-  request.on('end', () => done((chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)).toString()))
+/** Calls `done` with the body; ends the connection where it is longer than any envelope may be. */
+export function whenRead(request: IncomingMessage, done: (text: string) => void): void {
+  const body = new GrowingBuffer(longestEnvelopeBytes)
+  request.on('data', (chunk: Buffer) => {
+    if (!body.add(chunk)) request.destroy()
+  })
+  request.on('end', () => done(body.bytes().toString()))
 }
 
 export function sendAnswer(response: ServerResponse, answer: RequestEnd, timers: Timers): void {

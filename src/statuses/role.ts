@@ -59,8 +59,9 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
       new Account({ name, apiKey: () => apiKey.reveal(), rate, clock, random, telemetry }),
     ]),
   )
-  const { url, ssl, timeoutMs } = gateway
-  const connection = options.connection ?? connectGateway({ url, ca: ssl.ca, timeoutMs, connections: accounts.size })
+  const { url, ssl, timeoutMs, keepAliveMs } = gateway
+  const connection =
+    options.connection ?? connectGateway({ url, ca: ssl.ca, timeoutMs, keepAliveMs, connections: accounts.size })
   let membership: Membership | null = null
   const poller = new StatusPoller({
     ...gateway,

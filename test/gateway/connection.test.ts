@@ -1,8 +1,10 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Answer } from '../../src/gateway/answer.ts'
 import { type ConnectionOptions, connectGateway, type LastCheck } from '../../src/gateway/connection.ts'
 import { envelopeBody } from '../../src/gateway/envelope.ts'
 import { until } from '../support/bus.ts'
+import { collectGarbage } from '../support/garbage.ts'
 import { answerWith, httpAnswer, type Step, scriptedServer } from '../support/scripted-server.ts'
 
 const key = 'key-that-nobody-may-see'
@@ -66,6 +68,30 @@ describe('an answer that came in time', () => {
       },
     ])
     expect(answer).toEqual({ kind: 'response', status: 200, body: ok, retryAfterMs: null })
+  })
+
+  test('may come byte by byte, and takes little more memory than its length', async () => {
+    const length = 200_000
+    let received = 0
+    const count = () => {
+      received++
+    }
+    subscribe('undici:request:bodyChunkReceived', count)
+    onTestFinished(() => void unsubscribe('undici:request:bodyChunkReceived', count))
+    const drip: Step = socket =>
+      void socket.write(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(length)}`)
+    const server = await scriptedServer(drip)
+    const held = () => {
+      collectGarbage()
+      const { heapUsed, arrayBuffers } = process.memoryUsage()
+      return heapUsed + arrayBuffers
+    }
+    const before = held()
+    const posted = connect(server.url, { timeoutMs: 60_000 }).post(body, go)
+    await until(() => expect(received).toBe(length))
+    expect(held() - before).toBeLessThan(40 * length)
+    for (const socket of server.sockets) socket.write('0\r\n\r\n')
+    expect(await posted).toEqual({ kind: 'response', status: 200, body: 'x'.repeat(length), retryAfterMs: null })
   })
 
   test('that redirects is an answer like any other: the envelope goes nowhere else', async () => {
@@ -269,6 +295,25 @@ describe('connections', () => {
     const connection = connect(url, { connections: 1 })
     for (const text of ['a', 'b', 'c']) await connection.post(text, go)
     expect(seen).toMatchObject({ connections: 1, requests: { length: 3 } })
+  })
+
+  test.each([
+    ['that is idle for longer than keepAliveMs is closed', {}],
+    ['is not kept for longer than that because the gateway would', { 'keep-alive': 'timeout=600' }],
+  ])('one %s', async (_, headers) => {
+    const { seen, url } = await scriptedServer(answerWith(ok, { headers }))
+    const connection = connect(url, { connections: 1, keepAliveMs: 50 })
+    await connection.post('first', go)
+    await until(() => expect(seen.open).toBe(0))
+    expect(await connection.post('second', go)).toMatchObject({ kind: 'response' })
+    expect(seen.connections).toBe(2)
+  })
+
+  test('one that the gateway keeps for a second only carries no second request', async () => {
+    const { seen, url } = await scriptedServer(answerWith(ok, { headers: { 'keep-alive': 'timeout=1' } }))
+    const connection = connect(url, { connections: 1 })
+    for (const text of ['a', 'b', 'c']) expect(await connection.post(text, go)).toMatchObject({ kind: 'response' })
+    expect(seen).toMatchObject({ connections: 3, requests: { length: 3 } })
   })
 
   test('an answered request leaves no timer behind that would hold up the end of the process', async () => {

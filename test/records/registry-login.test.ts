@@ -4,7 +4,7 @@ import net, { type AddressInfo } from 'node:net'
 import tls from 'node:tls'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { registryAdmin } from '../../src/cli/schemas/registry-admin.ts'
-import { loadSettings } from '../../src/config/index.ts'
+import { loadSettings, verifiedTls } from '../../src/config/index.ts'
 import { registryOf } from '../../src/records/open.ts'
 import { confluentRegistry } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
@@ -102,7 +102,7 @@ test.each([
 test('a certificate that was renewed is shown at the next connection', async () => {
   const { url } = await startSecure({ tls: true })
   let mine = { ca: certificates.ca, cert: others.cert, key: others.key }
-  const registry = confluentRegistry({ url, tls: () => mine })
+  const registry = confluentRegistry({ url, tls: () => ({ ...verifiedTls, ...mine }) })
   await expect(registry.idOf('any', schemas.result)).rejects.toThrow(/could not be asked/)
   mine = certificates
   expect(await registry.idOf('any', schemas.result)).toBe(3)

@@ -1,6 +1,7 @@
-import { request } from 'undici'
+import { Agent, request } from 'undici'
 import { type Clock, stopwatch } from '../../clock.ts'
-import type { Settings } from '../../config/index.ts'
+import { type Settings, verifiedTls } from '../../config/index.ts'
+import { readText } from '../../growing-buffer.ts'
 import { Unanswered } from '../wire/errors.ts'
 
 export type TokenSource = Omit<Extract<Settings['kafka']['sasl'], { mechanism: 'oauthbearer' }>, 'mechanism'>
@@ -9,6 +10,8 @@ export type TokenSource = Omit<Extract<Settings['kafka']['sasl'], { mechanism: '
 const limitMs = 2_500
 /** A token is used for this part of its life, so that what begins with it does not end with it. */
 const usedPart = 0.8
+/** Tokens with many claims are some 10 KB. */
+const longestAnswer = 256 * 1024
 /** How long a token is taken to live where the endpoint does not say. */
 const usualLifeMs = 60_000
 
@@ -16,6 +19,7 @@ const usualLifeMs = 60_000
 export class Tokens {
   readonly #source: TokenSource
   readonly #clock: Clock
+  readonly #dispatcher = new Agent({ connect: verifiedTls })
   #kept: { token: string; age: () => number; forMs: number } | null = null
   #asking: Promise<string> | null = null
 
@@ -60,6 +64,7 @@ export class Tokens {
     const login = [clientId, clientSecret.reveal()].map(encodeURIComponent).join(':')
     const { statusCode, body } = await request(tokenEndpoint, {
       method: 'POST',
+      dispatcher: this.#dispatcher,
       headers: {
         authorization: `Basic ${Buffer.from(login).toString('base64')}`,
         'content-type': 'application/x-www-form-urlencoded',
@@ -67,7 +72,7 @@ export class Tokens {
       body: String(new URLSearchParams({ grant_type: 'client_credentials', ...(scope && { scope }) })),
       signal: AbortSignal.timeout(limitMs),
     })
-    return { statusCode, text: await body.text() }
+    return { statusCode, text: await readText(body, longestAnswer) }
   }
 }
 

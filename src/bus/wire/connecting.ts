@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import type { ConnectionOptions as TlsOptions } from 'node:tls'
 import { type Connection, type ConnectionOptions, SASLMechanisms } from '@platformatic/kafka'
+import { verifiedTls } from '../../config/index.ts'
 
 /**
  * Sasl says how to sign in. What is secret is asked for at each connection, and again when a session is about to end.
@@ -36,7 +37,7 @@ export function optionsOf({ ssl, sasl }: Security, { host }: Address): Connectio
     connectTimeout: connectLimitMs,
     requestTimeout: longestRequestMs,
     maxInflights: mostInFlight,
-    ...(ssl && { tls: ssl === true ? {} : ssl(), tlsServerName: isIP(host) === 0 }),
+    ...(ssl && { tls: ssl === true ? verifiedTls : ssl(), tlsServerName: isIP(host) === 0 }),
     ...(sasl && { sasl: saslOf(sasl) }),
   }
 }

@@ -97,7 +97,7 @@ async function ask(options: Options, read: (signal: AbortSignal) => Promise<unkn
 
 function clientOf(settings: Settings, { account = 'default', async: queued }: Options): GatewayClient {
   requireGateway(settings)
-  const { url, asyncUrl, ssl, timeoutMs, errorTexts, accounts } = settings.gateway
+  const { url, asyncUrl, ssl, timeoutMs, keepAliveMs, errorTexts, accounts } = settings.gateway
   const { apiKey } = accounts.get(account) ?? {}
   if (!apiKey) throw unknownAccount(account, [...accounts.keys()])
   if (queued && asyncUrl === undefined) {
@@ -115,6 +115,7 @@ function clientOf(settings: Settings, { account = 'default', async: queued }: Op
     apiKey,
     ca: ssl.ca,
     timeoutMs,
+    keepAliveMs,
     errorTexts,
     ...(asyncUrl !== undefined && { asyncUrl }),
   })

@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { isIP, type Socket, connect as tcpConnect } from 'node:net'
 import { type TLSSocket, type ConnectionOptions as TlsOptions, connect as tlsConnect } from 'node:tls'
+import { verifiedTls } from '../../config/index.ts'
 import { type Finding, failed, ok, warning } from './check.ts'
 
 /** ListeningAddress says where somebody has to listen. */
@@ -85,7 +86,7 @@ function refused({ host, port, tls, givenBy, caGivenBy }: ListeningAddress, at: 
 /** Resolves with the end of the certificate's life; null without TLS. */
 async function connect({ host, port, tls }: ListeningAddress): Promise<Date | null> {
   const socket: Socket = tls
-    ? tlsConnect({ ...(tls === true ? {} : tls), host, port, ...(!isIP(host) && { servername: host }) })
+    ? tlsConnect({ ...verifiedTls, ...(tls === true ? {} : tls), host, port, ...(!isIP(host) && { servername: host }) })
     : tcpConnect({ host, port })
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const timer = setTimeout(() => reject(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })), limitMs)

@@ -1,5 +1,5 @@
 import { Agent, fetch } from 'undici'
-import type { Settings } from '../../config/index.ts'
+import { type Settings, verifiedTls } from '../../config/index.ts'
 import { registryLogin } from '../../records/open.ts'
 import { loginHeaders, loginSettings } from '../../records/registry-login.ts'
 
@@ -30,7 +30,7 @@ const limitMs = 4000
 export function registryAdmin(settings: Settings): RegistryAdmin {
   const { url } = settings.registry
   const login = registryLogin(settings)
-  const dispatcher = new Agent({ connect: login.tls?.() ?? {} })
+  const dispatcher = new Agent({ connect: login.tls?.() ?? verifiedTls })
 
   /** null for a 404 of the registry itself, which holds an error code. */
   async function ask<T>(path: string, body?: { method: 'POST' | 'PUT'; json: object }): Promise<T | null> {

@@ -1,0 +1,99 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import tls from 'node:tls'
+import { Connection } from '@platformatic/kafka'
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { Tokens } from '../../src/bus/kafka/tokens.ts'
+import { optionsOf } from '../../src/bus/wire/connecting.ts'
+import { reach } from '../../src/cli/doctor/reach.ts'
+import { registryAdmin } from '../../src/cli/schemas/registry-admin.ts'
+import { systemClock } from '../../src/clock.ts'
+import { loadSettings } from '../../src/config/index.ts'
+import { Secret } from '../../src/config/secret.ts'
+import { connectGateway } from '../../src/gateway/connection.ts'
+import { registryOf } from '../../src/records/open.ts'
+import { confluentRegistry } from '../../src/records/registry.ts'
+import { type Certificates, makeCertificates } from '../support/certificates.ts'
+
+let certificates: Certificates
+beforeAll(async () => {
+  certificates = await makeCertificates()
+})
+afterAll(() => certificates.remove())
+afterEach(() => {
+  vi.unstubAllEnvs()
+})
+
+/** Whoever it is, nobody vouches for it; it notes what it is told. */
+async function startImpostor() {
+  const heard: Buffer[] = []
+  const pem = readFileSync(certificates.brokerFile)
+  const server = tls.createServer({ key: pem, cert: pem }, socket => {
+    socket.on('data', piece => heard.push(piece)).on('error', () => {})
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return { port: (server.address() as AddressInfo).port, heard }
+}
+
+const refused = (error: Error) => error.message
+const settingsFor = (url: string) => loadSettings({ env: { BUSGATE_REGISTRY_URL: url, BUSGATE_REGISTRY_TOKEN: 'a' } })
+
+/** Each answers why nothing was told. */
+const ways: Record<string, (port: number) => Promise<unknown>> = {
+  'the gateway': async port => {
+    const gateway = connectGateway({ url: `https://127.0.0.1:${port}`, timeoutMs: 5_000, connections: 1 })
+    onTestFinished(() => gateway.close())
+    return gateway.post('{"auth":"a key"}', () => null)
+  },
+  'a proxy of https before the gateway': async port => {
+    vi.stubEnv('HTTPS_PROXY', `https://me:secret@127.0.0.1:${port}`)
+    const gateway = connectGateway({ url: 'https://gateway.example', timeoutMs: 5_000, connections: 1 })
+    onTestFinished(() => gateway.close())
+    return gateway.post('{"auth":"a key"}', () => null)
+  },
+  'the registry': port =>
+    registryOf(settingsFor(`https://127.0.0.1:${port}`))
+      .idOf('any', {})
+      .catch(refused),
+  'the registry of a service': port =>
+    confluentRegistry({ url: `https://127.0.0.1:${port}` })
+      .schemaOf(1)
+      .catch(refused),
+  'the registry, from the command line': port =>
+    registryAdmin(settingsFor(`https://127.0.0.1:${port}`))
+      .levelOfAll()
+      .catch(refused),
+  'a broker': async port => {
+    const place = { host: '127.0.0.1', port }
+    const connection = new Connection('test', optionsOf({ ssl: true }, place))
+    onTestFinished(() => connection.close())
+    try {
+      await connection.connect(place.host, place.port)
+      return 'connected'
+    } catch (error) {
+      return String((error as Error).cause ?? error)
+    }
+  },
+  'the token endpoint of brokers': port => {
+    const source = {
+      tokenEndpoint: `https://127.0.0.1:${port}`,
+      clientId: 'me',
+      clientSecret: new Secret(() => 'secret'),
+    }
+    return new Tokens({ ...source, scope: undefined }, systemClock).get().catch(refused)
+  },
+  doctor: port => reach({ host: '127.0.0.1', port, tls: true, givenBy: 'A', caGivenBy: 'B' }),
+}
+
+test.each(Object.entries(ways))(
+  '%s is told nothing with a certificate that nobody vouches for, whatever NODE_TLS_REJECT_UNAUTHORIZED says',
+  async (_, ask) => {
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+    const { port, heard } = await startImpostor()
+    expect(JSON.stringify(await ask(port))).toMatch(/unable.to.verify|not trusted/i)
+    expect(heard).toEqual([])
+  },
+)
