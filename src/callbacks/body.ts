@@ -1,5 +1,6 @@
-import { Buffer, isUtf8 } from 'node:buffer'
+import { type Buffer, isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import { GrowingBuffer } from '../growing-buffer.ts'
 import { callbackBody } from '../protocol/callback.ts'
 import { parseJson } from '../protocol/json.ts'
 import type { CallbackRefusal } from '../telemetry/labels.ts'
@@ -12,66 +13,49 @@ export function unfitHeaders(headers: IncomingMessage['headers'], maxBytes: numb
   return Number(headers['content-length'] ?? 0) > maxBytes ? 'too_large' : null
 }
 
-/**
- * Reads a body of at most `maxBytes`. `reserve` is asked before memory is taken for it and refuses when too much is in
- * flight. The pieces are copied together as they come: kept apart, a body that is sent byte by byte takes 250 times its size.
- */
+/** Reads a body of at most `maxBytes`. `reserve` counts its memory, and refuses when too much is in flight. */
 export function readBody(
   request: IncomingMessage,
   maxBytes: number,
   reserve: (bytes: number) => boolean,
 ): Promise<Buffer | CallbackRefusal> {
   return new Promise(resolve => {
-    let body: Buffer | null = nothing
-    let size = 0
+    let body: GrowingBuffer | null = new GrowingBuffer(maxBytes)
     const refuse = (reason: CallbackRefusal) => {
       body = null
       resolve(reason)
     }
     request.on('data', (piece: Buffer) => {
       if (body === null) return
-      if (size + piece.length > maxBytes) {
-        refuse('too_large')
-        return
-      }
-      if (body === nothing && isSmall(piece) && reserve(piece.buffer.byteLength)) {
-        body = piece
-        size = piece.length
-        return
-      }
-      if (size + piece.length > body.length) {
-        const room = Math.min(maxBytes, Math.max(size + piece.length, 2 * body.length, leastRoom))
-        if (!reserve(room - body.length)) {
-          refuse('overloaded')
-          return
-        }
-        const grown = Buffer.allocUnsafeSlow(room) // a share of Node's pool would keep all of its 64 KiB
-        body.copy(grown, 0, 0, size)
-        body = grown
-      }
-      size += piece.copy(body, size)
+      const before = body.capacity
+      if (!body.add(piece)) refuse('too_large')
+      else if (!reserve(body.capacity - before)) refuse('overloaded')
     })
     request.on('end', () => {
-      if (body !== null) resolve(body.subarray(0, size))
+      if (body !== null) resolve(body.bytes())
     })
     if (request.destroyed) resolve('aborted')
     else request.on('close', () => resolve('aborted'))
   })
 }
 
-const nothing = Buffer.alloc(0)
-const leastRoom = 1024
-const smallRead = 4096
-
-/** Tells whether a piece keeps little memory: most bodies come whole, in one read with their head, and need no copy. */
-const isSmall = ({ buffer }: Buffer): boolean => buffer.byteLength <= smallRead
-
 /**
- * Tells whether more is to come of a refused request than is worth the while to read: its connection ends with the
- * answer.
+ * Resolves when the rest of a request has come, or more than `mostBytes` of it. A connection that is closed with unread
+ * bytes takes the answer from its sender.
  */
-export function isEndless({ complete, headers }: IncomingMessage, maxBytes: number): boolean {
-  return !complete && !(Number(headers['content-length']) <= maxBytes)
+export function discardBody(request: IncomingMessage, mostBytes: number): Promise<void> {
+  return new Promise(resolve => {
+    if (request.complete || request.destroyed) {
+      resolve()
+      return
+    }
+    let left = mostBytes
+    request.on('data', (piece: Buffer) => {
+      left -= piece.length
+      if (left < 0) resolve()
+    })
+    request.on('end', resolve).on('close', resolve)
+  })
 }
 
 /** The body as a callback, or why it can never become an event. */

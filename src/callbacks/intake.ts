@@ -10,14 +10,16 @@ import type { Telemetry } from '../telemetry/events.ts'
 import type { CallbackRefusal } from '../telemetry/labels.ts'
 import { callbackSpan } from '../telemetry/spans.ts'
 import { recordedTraceId, type TraceContext } from '../telemetry/trace.ts'
-import { isEndless, parseCallback, readBody, unfitHeaders } from './body.ts'
+import { discardBody, parseCallback, readBody, unfitHeaders } from './body.ts'
 import { statusEvent } from './event.ts'
-import { type ReceiverLimits, requestBytes } from './limits.ts'
+import type { ReceiverLimits } from './limits.ts'
 import { type CallbackOrigin, callbackOriginOf } from './origin.ts'
-import { refusals, unpaced } from './refusals.ts'
-import type { Visit } from './senders.ts'
+import { refusals } from './refusals.ts'
 import type { SharedPublish } from './shared-publish.ts'
 import type { HookTokens } from './token.ts'
+
+/** A longer body is not read to its end, so that its sender may miss the answer. */
+const discardedBytes = 1024 * 1024
 
 export interface IntakeOptions {
   tokens: Pick<HookTokens, 'open' | 'openAccount'>
@@ -31,17 +33,9 @@ export interface IntakeOptions {
 
 /**
  * Takes one request in and answers it.
- * @param visit null: its sender has as many requests as it may
  * @param closing asked with the answer: whether the connection ends with it
  */
-export type Intake = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  visit: Visit | null,
-  closing: () => boolean,
-) => Promise<void>
-
-type Reserve = (bytes: number) => boolean
+export type Intake = (request: IncomingMessage, response: ServerResponse, closing: () => boolean) => Promise<void>
 
 /** Makes the handler of requests. 200 is answered only when `shared` has its record on the bus. */
 export function createIntake(
@@ -49,22 +43,33 @@ export function createIntake(
   limits: ReceiverLimits,
   shared: SharedPublish<OutgoingRecord>,
 ): Intake {
+  /** Bytes of bodies that are not answered yet. */
+  let inFlight = 0
+
   async function receive(
+    origin: CallbackOrigin,
     request: IncomingMessage,
     response: ServerResponse,
-    visit: Visit | null,
-    reserve: Reserve,
   ): Promise<IntakeOutcome> {
-    if (!reserve(requestBytes + headBytes(request))) return 'overloaded'
-    await visit?.turn()
-    if (request.method !== 'POST') return 'method'
-    const origin = callbackOriginOf(request.url ?? '', tokens)
-    if (typeof origin === 'string') return origin
     const unfit = unfitHeaders(request.headers, limits.bodyBytes)
     if (unfit !== null) return unfit
     if (request.headers.expect !== undefined) response.writeContinue()
-    const bytes = await readBody(request, limits.bodyBytes, reserve)
+    const bytes = await readBody(request, limits.bodyBytes, reserveFor(response))
     return typeof bytes === 'string' ? bytes : traced(origin, bytes)
+  }
+
+  /** Counts memory until the response is done. False: there is no room for so much. */
+  function reserveFor(response: ServerResponse): (bytes: number) => boolean {
+    let held = 0
+    response.on('close', () => {
+      inFlight -= held
+    })
+    return bytes => {
+      if (inFlight + bytes > limits.inFlightBytes) return false
+      inFlight += bytes
+      held += bytes
+      return true
+    }
   }
 
   async function traced(origin: CallbackOrigin, bytes: Buffer): Promise<IntakeOutcome> {
@@ -91,25 +96,22 @@ export function createIntake(
     return null
   }
 
-  return async (request, response, visit, closing) => {
-    let held = 0
-    response.on('close', () => visit?.release(held))
-    const reserve: Reserve = bytes => {
-      if (!visit?.reserve(bytes)) return false
-      held += bytes
-      return true
-    }
-    const outcome = await receive(request, response, visit, reserve).catch(failed)
+  return async (request, response, closing) => {
+    const origin = request.method === 'POST' ? callbackOriginOf(request.url ?? '', tokens) : 'method'
+    const isKnown = typeof origin === 'object'
+    const outcome = isKnown ? await receive(origin, request, response).catch(failed) : origin
     if (outcome === null) {
-      // What shared a publish is known to be on the bus at one time.
-      await visit?.turn()
-      answer(response, null, closing())
+      if (closing()) response.setHeader('Connection', 'close')
+      response.writeHead(200, { 'Content-Length': 0 }).end()
       return
     }
     const { refusal, error } = typeof outcome === 'string' ? { refusal: outcome, error: undefined } : outcome
     telemetry.emit('callback.refused', { reason: refusal, ...(error && { error }) })
-    if (!unpaced.has(refusal)) await visit?.refused()
-    answer(response, refusal, closing() || isEndless(request, limits.bodyBytes))
+    // Only a connection that brings callbacks is kept: strangers need a new one for each try.
+    if (!isKnown || !request.complete || closing()) response.setHeader('Connection', 'close')
+    refuse(response, refusal)
+    if (request.headers.expect === undefined) await discardBody(request, discardedBytes)
+    response.end()
   }
 }
 
@@ -118,23 +120,12 @@ type IntakeOutcome = CallbackRefusal | { refusal: CallbackRefusal; error: ErrorP
 
 const failed = (error: unknown): IntakeOutcome => ({ refusal: 'failed', error: placeOf(error as Error) })
 
-/** The memory that the texts of the head take, two bytes a character at most. */
-function headBytes({ url = '', rawHeaders }: IncomingMessage): number {
-  return 2 * rawHeaders.reduce((sum, text) => sum + text.length, url.length)
-}
-
-/** A status, and for people a sentence that repeats nothing of what was sent. */
-function answer(response: ServerResponse, refusal: CallbackRefusal | null, last: boolean): void {
-  if (last) response.setHeader('Connection', 'close')
-  if (refusal === null) {
-    response.writeHead(200, { 'Content-Length': 0 }).end()
-    return
-  }
+/** Writes a status, and for people a sentence that repeats nothing of what was sent. */
+function refuse(response: ServerResponse, refusal: CallbackRefusal): void {
   const { status, text, headers } = refusals[refusal]
   const sentence = `${text}\n`
-  response
-    .writeHead(status, { 'Content-Type': 'text/plain', 'Content-Length': sentence.length, ...headers })
-    .end(sentence)
+  const headersOfAll = { 'Content-Type': 'text/plain', 'Content-Length': sentence.length }
+  response.writeHead(status, { ...headersOfAll, ...headers }).write(sentence)
 }
 
 function reportEvent(telemetry: Telemetry, event: StatusEvent, origin: CallbackOrigin): void {

@@ -1,17 +1,9 @@
 import { definitions, type Settings } from '../config/index.ts'
-import type { ActsOfTurn } from './round-robin.ts'
 
 /** SettableLimits is what operators may set. */
 type SettableLimits = Pick<
   Settings['callbacks'],
-  | 'connections'
-  | 'inFlightBytes'
-  | 'addressShare'
-  | 'addressRefusals'
-  | 'bodyBytes'
-  | 'headersMs'
-  | 'requestMs'
-  | 'keepAliveMs'
+  'connections' | 'inFlightBytes' | 'bodyBytes' | 'headersMs' | 'requestMs' | 'keepAliveMs'
 >
 
 export interface ReceiverLimits extends SettableLimits {
@@ -21,11 +13,6 @@ export interface ReceiverLimits extends SettableLimits {
   publishMs: number
   /** The least time between the beginnings of two publishes. */
   publishEveryMs: number
-  /** How long, and for how many bytes, a connection is read on after its last answer, so that its sender can read it. */
-  lingerMs: number
-  lingerBytes: number
-  /** How many requests are taken, and how many callbacks answered, in one turn of the event loop: together. */
-  actsOfTurn: ActsOfTurn
   /** How long `close` waits for what is in flight. */
   drainMs: number
 }
@@ -36,8 +23,6 @@ const unlessSet = (name: keyof SettableLimits): number => Number(definitions[`ca
 export const receiverLimits: ReceiverLimits = {
   connections: unlessSet('connections'),
   inFlightBytes: unlessSet('inFlightBytes'),
-  addressShare: unlessSet('addressShare'),
-  addressRefusals: unlessSet('addressRefusals'),
   bodyBytes: unlessSet('bodyBytes'),
   headersMs: unlessSet('headersMs'),
   requestMs: unlessSet('requestMs'),
@@ -45,11 +30,5 @@ export const receiverLimits: ReceiverLimits = {
   jsonDepth: 20,
   publishMs: 5_000,
   publishEveryMs: 5,
-  actsOfTurn: { most: 64, whileAccepting: 4 },
-  lingerMs: 5_000,
-  lingerBytes: 16 * 1024 * 1024,
   drainMs: 10_000,
 }
-
-/** The bytes that a request takes of `inFlightBytes` beside its headers and its body, as measured. */
-export const requestBytes = 13 * 1024

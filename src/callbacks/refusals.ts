@@ -24,6 +24,3 @@ export const refusals = {
 
 /** The log warns of these, since there may be something to do about them here. */
 export const ours: ReadonlySet<CallbackRefusal> = new Set(['overloaded', 'not_published', 'failed'])
-
-/** No sender brings these about at will; all others are answered to one address at a bounded pace. */
-export const unpaced: ReadonlySet<CallbackRefusal> = new Set(['not_published', 'failed', 'aborted'])

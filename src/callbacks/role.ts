@@ -74,7 +74,6 @@ export async function startReceiving({
     telemetry,
     healthy,
     limits: callbacks,
-    trustedProxies: callbacks.trustedProxies ?? [],
     statusRecord: createStatusWriter(topics.statuses, encode),
     deadLetter: (body, error) => callbackLetter(topics.deadLetters, body, error),
     publish: records => publisher.publish(records),

@@ -106,16 +106,13 @@ export const definitions = {
   'delivery.checkResults': setting(kind.flag, true, 'Whether the results are read for what was answered before, where the committed offset carries no window (it was reset, or the group is new); false sends all of that again.'),
 
   'callbacks.port': setting(kind.port, 8080, 'Port of the callback receiver; 0: any free one.'),
-  'callbacks.host': setting(kind.text, '0.0.0.0', 'Address the callback receiver listens on.'),
+  'callbacks.host': setting(kind.text, '::', 'Address the callback receiver listens on; :: is every one of IPv4 and IPv6, and of IPv4 alone where the machine has no IPv6.'),
   'callbacks.publicUrl': optional(kind.baseUrl, 'https://hooks.example', 'Address at which the gateway reaches the receiver; without it no hook is set.'),
   'callbacks.secret': secret(kind.signingKeys, 'k1:at-least-16-characters', 'Signs hook addresses: a list of kid:secret, the first signs, all verify.'),
   'callbacks.urlMaxLength': setting(kind.integer(64, 8192), 255, 'Longest hook address; correlation is left out of one that would be longer.'),
   'callbacks.tokenLifeMs': setting(kind.longMilliseconds, 30 * day, 'How long a hook address is good for.'),
-  'callbacks.connections': setting(kind.integer(1, 1_000_000), 4096, 'Most connections of the receiver; beyond, new ones are closed, and idle ones to make room.'),
-  'callbacks.inFlightBytes': setting(kind.integer(1024 * 1024, 2 ** 40), 32 * 1024 * 1024, 'Memory for callbacks that are not answered yet, in bytes: some 13 KiB each, with their headers and bodies. Beyond, they are answered 503. As much again is for headers that have not come to their end.'),
-  'callbacks.addressShare': setting(kind.share, 0.25, 'Largest part of callbacks.connections and callbacks.inFlightBytes that one address may take, or one /64 of IPv6; less where others take much. 1: no bound.'),
-  'callbacks.addressRefusals': setting(kind.aboveZero, 200, 'Most refusals a second that one address is answered; the answers to further ones wait.'),
-  'callbacks.trustedProxies': optional(kind.list(kind.addressRange), '10.0.0.0/8,192.0.2.7', 'Addresses of proxies in front of the receiver: the last address in X-Forwarded-For that is none of these is counted instead of theirs.'),
+  'callbacks.connections': setting(kind.integer(1, 1_000_000), 2048, 'Most connections of the receiver; beyond, the one that has not finished a request for longest is closed.'),
+  'callbacks.inFlightBytes': setting(kind.integer(1024 * 1024, 2 ** 40), 32 * 1024 * 1024, 'Memory for the bodies of callbacks that are not answered yet, in bytes; beyond, they are answered 503.'),
   'callbacks.bodyBytes': setting(kind.integer(1024, 16 * 1024 * 1024), 64 * 1024, 'Longest body of a callback.'),
   'callbacks.headersMs': setting(kind.integer(1, 600_000), 5_000, 'How long the headers of a request may take to arrive.'),
   'callbacks.requestMs': setting(kind.integer(1, 600_000), 10_000, 'How long a whole request may take to arrive.'),
@@ -128,7 +125,7 @@ export const definitions = {
   'reconciler.rate': optional(kind.aboveZero, '5', 'Status polls a second that the reconciler may use of each account, over the whole fleet; taken off the rate that workers use. Required by the reconciler for accounts with a rate; 10 for the others.'),
 
   'telemetry.port': setting(kind.port, 9464, 'Port of /metrics, /healthz and /readyz; 0: any free one.'),
-  'telemetry.host': setting(kind.text, '0.0.0.0', 'Address the telemetry server listens on.'),
+  'telemetry.host': setting(kind.text, '::', 'Address the telemetry server listens on, as callbacks.host.'),
   'telemetry.logLevel': setting(kind.choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']), 'info', 'Least serious level that is logged.'),
 
   'roles': setting(kind.list(kind.choice(['worker', 'callbacks', 'reconciler'])), 'worker,callbacks', 'Which parts this process runs.'),

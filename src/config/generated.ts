@@ -379,9 +379,9 @@ export interface Sections {
      */
     port: CheckedValues['callbacks.port']
     /**
-     * Address the callback receiver listens on.
+     * Address the callback receiver listens on; :: is every one of IPv4 and IPv6, and of IPv4 alone where the machine has no IPv6.
      *
-     * `callbacks.host`, variable `BUSGATE_CALLBACKS_HOST`. Default: `0.0.0.0`.
+     * `callbacks.host`, variable `BUSGATE_CALLBACKS_HOST`. Default: `::`.
      */
     host: CheckedValues['callbacks.host']
     /**
@@ -409,35 +409,17 @@ export interface Sections {
      */
     tokenLifeMs: CheckedValues['callbacks.tokenLifeMs']
     /**
-     * Most connections of the receiver; beyond, new ones are closed, and idle ones to make room.
+     * Most connections of the receiver; beyond, the one that has not finished a request for longest is closed.
      *
-     * `callbacks.connections`, variable `BUSGATE_CALLBACKS_CONNECTIONS`. Default: `4096`.
+     * `callbacks.connections`, variable `BUSGATE_CALLBACKS_CONNECTIONS`. Default: `2048`.
      */
     connections: CheckedValues['callbacks.connections']
     /**
-     * Memory for callbacks that are not answered yet, in bytes: some 13 KiB each, with their headers and bodies. Beyond, they are answered 503. As much again is for headers that have not come to their end.
+     * Memory for the bodies of callbacks that are not answered yet, in bytes; beyond, they are answered 503.
      *
      * `callbacks.inFlightBytes`, variable `BUSGATE_CALLBACKS_IN_FLIGHT_BYTES`. Default: `33554432`.
      */
     inFlightBytes: CheckedValues['callbacks.inFlightBytes']
-    /**
-     * Largest part of callbacks.connections and callbacks.inFlightBytes that one address may take, or one /64 of IPv6; less where others take much. 1: no bound.
-     *
-     * `callbacks.addressShare`, variable `BUSGATE_CALLBACKS_ADDRESS_SHARE`. Default: `0.25`.
-     */
-    addressShare: CheckedValues['callbacks.addressShare']
-    /**
-     * Most refusals a second that one address is answered; the answers to further ones wait.
-     *
-     * `callbacks.addressRefusals`, variable `BUSGATE_CALLBACKS_ADDRESS_REFUSALS`. Default: `200`.
-     */
-    addressRefusals: CheckedValues['callbacks.addressRefusals']
-    /**
-     * Addresses of proxies in front of the receiver: the last address in X-Forwarded-For that is none of these is counted instead of theirs.
-     *
-     * `callbacks.trustedProxies`, variable `BUSGATE_CALLBACKS_TRUSTED_PROXIES`. No default; an example: `10.0.0.0/8,192.0.2.7`.
-     */
-    trustedProxies: CheckedValues['callbacks.trustedProxies']
     /**
      * Longest body of a callback.
      *
@@ -491,9 +473,9 @@ export interface Sections {
      */
     port: CheckedValues['telemetry.port']
     /**
-     * Address the telemetry server listens on.
+     * Address the telemetry server listens on, as callbacks.host.
      *
-     * `telemetry.host`, variable `BUSGATE_TELEMETRY_HOST`. Default: `0.0.0.0`.
+     * `telemetry.host`, variable `BUSGATE_TELEMETRY_HOST`. Default: `::`.
      */
     host: CheckedValues['telemetry.host']
     /**
@@ -966,9 +948,9 @@ export interface SettingsTree {
      */
     readonly port?: GivenValues['callbacks.port'] | undefined
     /**
-     * Address the callback receiver listens on.
+     * Address the callback receiver listens on; :: is every one of IPv4 and IPv6, and of IPv4 alone where the machine has no IPv6.
      *
-     * `callbacks.host`, variable `BUSGATE_CALLBACKS_HOST`. Default: `0.0.0.0`.
+     * `callbacks.host`, variable `BUSGATE_CALLBACKS_HOST`. Default: `::`.
      */
     readonly host?: GivenValues['callbacks.host'] | undefined
     /**
@@ -998,35 +980,17 @@ export interface SettingsTree {
      */
     readonly tokenLifeMs?: GivenValues['callbacks.tokenLifeMs'] | undefined
     /**
-     * Most connections of the receiver; beyond, new ones are closed, and idle ones to make room.
+     * Most connections of the receiver; beyond, the one that has not finished a request for longest is closed.
      *
-     * `callbacks.connections`, variable `BUSGATE_CALLBACKS_CONNECTIONS`. Default: `4096`.
+     * `callbacks.connections`, variable `BUSGATE_CALLBACKS_CONNECTIONS`. Default: `2048`.
      */
     readonly connections?: GivenValues['callbacks.connections'] | undefined
     /**
-     * Memory for callbacks that are not answered yet, in bytes: some 13 KiB each, with their headers and bodies. Beyond, they are answered 503. As much again is for headers that have not come to their end.
+     * Memory for the bodies of callbacks that are not answered yet, in bytes; beyond, they are answered 503.
      *
      * `callbacks.inFlightBytes`, variable `BUSGATE_CALLBACKS_IN_FLIGHT_BYTES`. Default: `33554432`.
      */
     readonly inFlightBytes?: GivenValues['callbacks.inFlightBytes'] | undefined
-    /**
-     * Largest part of callbacks.connections and callbacks.inFlightBytes that one address may take, or one /64 of IPv6; less where others take much. 1: no bound.
-     *
-     * `callbacks.addressShare`, variable `BUSGATE_CALLBACKS_ADDRESS_SHARE`. Default: `0.25`.
-     */
-    readonly addressShare?: GivenValues['callbacks.addressShare'] | undefined
-    /**
-     * Most refusals a second that one address is answered; the answers to further ones wait.
-     *
-     * `callbacks.addressRefusals`, variable `BUSGATE_CALLBACKS_ADDRESS_REFUSALS`. Default: `200`.
-     */
-    readonly addressRefusals?: GivenValues['callbacks.addressRefusals'] | undefined
-    /**
-     * Addresses of proxies in front of the receiver: the last address in X-Forwarded-For that is none of these is counted instead of theirs.
-     *
-     * `callbacks.trustedProxies`, variable `BUSGATE_CALLBACKS_TRUSTED_PROXIES`. No default; an example: `10.0.0.0/8,192.0.2.7`.
-     */
-    readonly trustedProxies?: GivenValues['callbacks.trustedProxies'] | undefined
     /**
      * Longest body of a callback.
      *
@@ -1092,9 +1056,9 @@ export interface SettingsTree {
      */
     readonly port?: GivenValues['telemetry.port'] | undefined
     /**
-     * Address the telemetry server listens on.
+     * Address the telemetry server listens on, as callbacks.host.
      *
-     * `telemetry.host`, variable `BUSGATE_TELEMETRY_HOST`. Default: `0.0.0.0`.
+     * `telemetry.host`, variable `BUSGATE_TELEMETRY_HOST`. Default: `::`.
      */
     readonly host?: GivenValues['telemetry.host'] | undefined
     /**

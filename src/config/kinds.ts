@@ -1,4 +1,3 @@
-import { isIP } from 'node:net'
 import { z } from 'zod'
 
 /*
@@ -52,18 +51,6 @@ export const longMilliseconds = integer(1, 366 * 24 * 3_600_000)
 
 export const aboveZero = kind('a number above 0', message =>
   z.preprocess(numberFromText, z.number(message).positive(message)),
-)
-
-export const share = kind('a number above 0 and at most 1', message =>
-  z.preprocess(numberFromText, z.number(message).gt(0, message).max(1, message)),
-)
-
-export const addressRange = kind('an IP address, or a range such as 10.0.0.0/8', message =>
-  text.refine(value => {
-    const [address = '', bits = '0', ...more] = value.split('/')
-    const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
-    return more.length === 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= most
-  }, message),
 )
 
 export function choice<const T extends readonly string[]>(values: T) {

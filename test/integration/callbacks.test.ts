@@ -125,8 +125,7 @@ describe.skipIf(!java.ok)('callbacks while the broker is away', () => {
         kafka: { brokers: kafka.brokers },
         registry: { url: 'http://127.0.0.1:1' },
         topics: { statuses: `${name}-statuses`, deadLetters: `${name}-letters` },
-        // one address has a connection for each callback that waits: more than its share while the broker is away
-        callbacks: { host: '127.0.0.1', port: 0, secret: 'k1:a-secret-of-the-tests', addressShare: 1 },
+        callbacks: { host: '127.0.0.1', port: 0, secret: 'k1:a-secret-of-the-tests' },
         telemetry: { host: '127.0.0.1', port: 0 },
       },
     })

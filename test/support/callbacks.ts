@@ -70,7 +70,7 @@ async function statusCodec() {
 /** A receiver on a free port, closed at the end of the test. */
 export async function receiverBench(
   limits: Partial<ReceiverLimits> = {},
-  options: Pick<ReceiverOptions, 'trustedProxies' | 'healthy' | 'clock'> = {},
+  options: Pick<ReceiverOptions, 'healthy' | 'clock'> = {},
 ) {
   const bench = tokenBench()
   const bus = recordingPublish()

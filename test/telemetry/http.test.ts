@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { startTelemetryServer, type TelemetryServer } from '../../src/telemetry/http.ts'
@@ -51,6 +52,24 @@ describe('the telemetry server', () => {
     // What Node tells when accept(2) fails, which no test can bring about at will.
     for (const one of servers) one.emit('error', Object.assign(new Error('accept ENFILE'), { code: 'ENFILE' }))
     expect((await ask('/healthz')).status).toBe(200)
+  })
+
+  it('answers by IPv4 and IPv6 on ::, and by IPv4 where there is no IPv6', async () => {
+    const metrics = createMetrics(new Telemetry())
+    const ready = () => ({ ready: true, started: true, reasons: [] })
+    const healthy = () => ({ healthy: true, reasons: [] })
+    server = await startTelemetryServer({ host: '::', port: 0, metrics, ready, healthy })
+    const hasIpv6 = Object.values(networkInterfaces()).some(list => list?.some(({ family }) => family === 'IPv6'))
+    for (const name of ['127.0.0.1', ...(hasIpv6 ? ['[::1]'] : [])]) {
+      expect((await fetch(`http://${name}:${server.port}/healthz`)).status).toBe(200)
+    }
+  })
+
+  it.each(['//', '///healthz', '*', 'http://[::1', '/%'])('answers a target such as %s with 404', async target => {
+    await start()
+    const raw = rawConnection(server?.port ?? 0)
+    raw.say(`GET ${target} HTTP/1.1\r\nHost: b\r\n\r\n`)
+    await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 404 /))
   })
 
   it('serves metrics in the text format of Prometheus', async () => {
