@@ -24,6 +24,11 @@ export const safetyHeaders = {
   'cache-control': 'no-store',
 }
 
+/** The path of a request's target. `//` and other targets that are no path of an address are taken as they stand. */
+export function pathOf(url = '/'): string {
+  return url.split('?', 1)[0]!
+}
+
 export interface PageRefusal {
   status: number
   /** A sentence for people. */
@@ -35,7 +40,7 @@ export interface PageRefusal {
  * Tells why a request is not answered; null: it is. A page of somebody else's, open in the same browser, can ask this
  * server: under its own name, which it lets lead to 127.0.0.1 (DNS rebinding), or as another site. Neither is answered.
  */
-export function pageRefusalOf({ method, headers }: IncomingMessage): PageRefusal | null {
+export function pageRefusalOf({ method, url, headers }: IncomingMessage): PageRefusal | null {
   if (!ownNames.test(headers.host ?? '')) {
     const text =
       'This page answers only to the names localhost, 127.0.0.1 and [::1], so that no web site can read it under a name of ' +
@@ -43,7 +48,9 @@ export function pageRefusalOf({ method, headers }: IncomingMessage): PageRefusal
     return { status: 403, text }
   }
   const site = headers['sec-fetch-site']
-  const isOpened = headers['sec-fetch-mode'] === 'navigate' // by a link, which shows it to nobody but its reader
+  // By a link, which shows the page to nobody but its reader. What a page of the API is asked for costs searches and seats.
+  const isOpened =
+    headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document' && pathOf(url) === '/'
   if ((site === 'cross-site' || site === 'same-site') && !isOpened) {
     return { status: 403, text: 'This page answers no other web site.' }
   }

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { listen } from '../listen.ts'
 import { Board, type BoardOptions } from './board.ts'
 import { pageFiles } from './files.ts'
-import { type PageRefusal, pageRefusalOf, safetyHeaders } from './guard.ts'
+import { type PageRefusal, pageRefusalOf, pathOf, safetyHeaders } from './guard.ts'
 import { filtersOf, questionOf, WrongQuestion } from './questions.ts'
 import { Busy, Searches } from './searches.ts'
 
@@ -18,6 +18,8 @@ export interface Ui {
 
 const host = '127.0.0.1'
 const mostWatchers = 32
+/** Of one client; browsers open no more connections to a server at a time. */
+const mostOfOne = 6
 /** Bytes that one page may leave unread; with more its connection is ended, and it comes again by itself. */
 const mostUnread = 1024 * 1024
 const files = pageFiles()
@@ -25,7 +27,8 @@ const files = pageFiles()
 /** Serves the page on this machine alone. @throws Error when the port cannot be had */
 export async function startUi(options: UiOptions): Promise<Ui> {
   const { port: wanted } = options
-  let watching = 0
+  /** Streams that are open, by their client. */
+  const watching = new Map<string, number>()
   const server = createServer({ headersTimeout: 5_000, requestTimeout: 10_000 }, (request, response) => {
     answer(request, response).catch(error => fail(response, error))
   })
@@ -36,13 +39,14 @@ export async function startUi(options: UiOptions): Promise<Ui> {
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const refusal = pageRefusalOf(request)
     if (refusal) return refuse(response, refusal)
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://page')
+    const pathname = pathOf(request.url)
+    const searchParams = new URLSearchParams(request.url?.slice(pathname.length))
     const file = files.get(pathname)
     if (file) {
       response.writeHead(200, { ...safetyHeaders, 'content-type': file.contentType }).end(file.body)
       return
     }
-    if (pathname === '/api/now') return watch(response)
+    if (pathname === '/api/now') return watch(request, response)
     if (pathname === '/api/messages') {
       const question = questionOf(searchParams, options.show)
       return sendJson(response, 200, await searches.find(question, gone(response)))
@@ -54,12 +58,15 @@ export async function startUi(options: UiOptions): Promise<Ui> {
   }
 
   /** Server-sent events: what was, and then what is, every other second. */
-  function watch(response: ServerResponse): void {
-    if (watching >= mostWatchers) {
+  function watch(request: IncomingMessage, response: ServerResponse): void {
+    const client = clientOf(request)
+    const own = watching.get(client) ?? 0
+    const all = [...watching.values()].reduce((sum, count) => sum + count, 0)
+    if (own >= mostOfOne || all >= mostWatchers) {
       refuse(response, { status: 503, text: 'Too many pages are open.' })
       return
     }
-    watching++
+    watching.set(client, own + 1)
     response.writeHead(200, { ...safetyHeaders, 'content-type': 'text/event-stream' })
     const send = (event: string, data: object) => {
       if (response.writableLength > mostUnread) response.destroy()
@@ -69,7 +76,9 @@ export async function startUi(options: UiOptions): Promise<Ui> {
     send('now', board.now())
     const unwatch = board.watch(now => send('now', now))
     response.on('close', () => {
-      watching--
+      const left = watching.get(client)! - 1
+      if (left > 0) watching.set(client, left)
+      else watching.delete(client)
       unwatch()
     })
   }
@@ -82,6 +91,9 @@ export async function startUi(options: UiOptions): Promise<Ui> {
     },
   }
 }
+
+/** Everybody comes from this machine, through tunnels, too: browsers are told apart by what they call themselves. */
+const clientOf = ({ socket, headers }: IncomingMessage) => `${socket.remoteAddress} ${headers['user-agent']}`
 
 /** Aborted when whoever asked is not there any more. */
 function gone(response: ServerResponse): AbortSignal {

@@ -2,6 +2,7 @@ import { networkInterfaces } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import type { Bus } from '../../src/bus/port.ts'
 import { publishAll, until } from '../support/bus.ts'
+import { eventually, rawConnection } from '../support/callbacks.ts'
 import { buildCommand } from '../support/commands.ts'
 import { ask, startPage } from '../support/ui.ts'
 import { startWorld } from '../support/worker.ts'
@@ -40,8 +41,45 @@ describe('whom the page answers', () => {
     const { url } = await startPage(await startWorld())
     const foreign = { 'sec-fetch-site': 'cross-site' }
     expect((await ask(`${url}api/messages?by=id&text=1`, { ...foreign, 'sec-fetch-mode': 'no-cors' })).status).toBe(403)
-    expect((await ask(url, { ...foreign, 'sec-fetch-mode': 'navigate' })).status).toBe(200)
+    const link = { ...foreign, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+    expect((await ask(url, link)).status).toBe(200)
+    expect((await ask(`${url}?`, link)).status).toBe(200)
+    for (const path of ['api/now', 'api/messages?by=id&text=1', 'api/replay', 'main.js']) {
+      expect([path, (await ask(url + path, link)).status]).toEqual([path, 403])
+    }
+    expect((await ask(url, { ...link, 'sec-fetch-dest': 'iframe' })).status).toBe(403)
     expect((await ask(`${url}main.js`, { 'sec-fetch-site': 'same-origin' })).status).toBe(200)
+  })
+
+  test.each(['//', '///', '//x/api/now', 'http://[::1', '*', '/%', '/api/messages/../..//'])(
+    'a target such as %s with 404',
+    async target => {
+      const { url } = await startPage(await startWorld())
+      const raw = rawConnection(Number(new URL(url).port))
+      raw.say(`GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+      await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 404 /))
+    },
+  )
+
+  test('six streams of one client at most, so that it leaves seats for others', async () => {
+    const { url } = await startPage(await startWorld())
+    const streams = Array.from({ length: 7 }, () => {
+      const raw = rawConnection(Number(new URL(url).port))
+      raw.say('GET /api/now HTTP/1.1\r\nHost: localhost\r\nUser-Agent: one\r\n\r\n')
+      return raw
+    })
+    const codes = () => streams.map(({ heard }) => heard.slice(9, 12)).sort()
+    await eventually(() => expect(codes()).toEqual([...Array(6).fill('200'), '503']))
+    const other = rawConnection(Number(new URL(url).port))
+    other.say('GET /api/now HTTP/1.1\r\nHost: localhost\r\nUser-Agent: other\r\n\r\n')
+    await eventually(() => expect(other.heard).toMatch(/^HTTP\/1\.1 200 /))
+    streams.find(({ heard }) => heard.startsWith('HTTP/1.1 200'))!.socket.destroy()
+    await eventually(async () => {
+      const again = rawConnection(Number(new URL(url).port))
+      again.say('GET /api/now HTTP/1.1\r\nHost: localhost\r\nUser-Agent: one\r\n\r\n')
+      await eventually(() => expect(again.heard).not.toBe(''))
+      expect(again.heard).toMatch(/^HTTP\/1\.1 200 /)
+    })
   })
 
   test('nobody on another machine', async () => {
