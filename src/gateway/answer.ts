@@ -1,6 +1,7 @@
 /** Answer is what came back of one POST, before anyone looked into it. */
 export type Answer =
-  | { kind: 'response'; status: number; body: string; retryAfterMs: number | null }
+  /** `location`: where a redirect leads, without what could be secret. */
+  | { kind: 'response'; status: number; body: string; retryAfterMs: number | null; location?: string }
   /** The request was never started to be written: nothing can have been sent. */
   | { kind: 'not_sent'; cause: NotSentCause; message: string }
   /** Writing had begun: perhaps sent. */

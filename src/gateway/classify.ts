@@ -1,5 +1,5 @@
 import { type ErrorCode, errorCodeOf, knownErrorCode } from '../protocol/index.ts'
-import { isObject, parseJson } from '../protocol/json.ts'
+import { isObject, parseJson, stringifyJson } from '../protocol/json.ts'
 import type { Answer, LostCause } from './answer.ts'
 
 /** ItemAnswer is what became of one operation of an envelope. */
@@ -31,8 +31,11 @@ export type UnknownCause = LostCause | 'http_status' | 'foreign_body' | 'contrad
 
 type Ids = readonly (string | null)[]
 
-/** The gateway itself always answers 200, so these come from something in front of it that did not pass the request on. */
-const refusedBeforeTheGateway = new Set([401, 404, 405, 411, 413, 414, 415, 429, 431])
+/**
+ * The gateway itself always answers 200, so a redirect or a refusal comes from something in front of it that did not pass
+ * the request on. Two tell of more: 408 that something waited for it, 409 that something knows it.
+ */
+const isRefusedInFront = (status: number): boolean => status >= 300 && status < 500 && status !== 408 && status !== 409
 
 /**
  * Says what an answer means for each operation that was sent.
@@ -50,9 +53,9 @@ export function classify(ids: Ids, answer: Answer, errorTexts: Readonly<Record<s
   return classifyBody(ids, answer.body, errorTexts)
 }
 
-function classifyStatus(ids: Ids, { status, retryAfterMs }: Answer & { kind: 'response' }): Classified {
-  const error = `HTTP ${status}`
-  if (!refusedBeforeTheGateway.has(status)) return unknown(ids, 'http_status', error)
+function classifyStatus(ids: Ids, { status, body, retryAfterMs, location }: Answer & { kind: 'response' }): Classified {
+  const error = location === undefined ? `HTTP ${status}` : `HTTP ${status}, a redirect to ${location}: set gateway.url`
+  if (!isRefusedInFront(status) || parseObject(body)?.success === true) return unknown(ids, 'http_status', error)
   if (status === 413) return { outcome: 'refused', code: 'REJECTED', known: true, error }
   return { outcome: 'not_sent', reason: status === 429 ? 'throttled' : 'unreachable', error, retryAfterMs }
 }
@@ -140,4 +143,8 @@ export function parseObject(body: string): Record<string, unknown> | null {
   }
 }
 
-const textOf = (error: unknown): string => (typeof error === 'string' && error !== '' ? error : 'no reason given')
+/** The specification says text; a code or an object is shown as it stands. */
+function textOf(error: unknown): string {
+  if (error === undefined || error === null || error === '') return 'no reason given'
+  return typeof error === 'string' ? error : (stringifyJson(error) ?? 'no reason given')
+}

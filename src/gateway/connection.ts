@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { GrowingBuffer } from '../growing-buffer.ts'
 import type { Answer, LostCause, NotSentCause } from './answer.ts'
+import { decodeBody } from './decoding.ts'
 import { type Authorities, dispatchTo } from './dispatching.ts'
 
 export interface ConnectionOptions {
@@ -43,7 +44,11 @@ export function connectGateway(options: ConnectionOptions): Connection {
     post: (body, lastCheck, signal) =>
       new Promise(resolve => {
         const handler = new PostHandler(options, lastCheck, resolve, signal)
-        const headers = { 'content-type': 'application/json', accept: 'application/json' }
+        const headers = {
+          'content-type': 'application/json',
+          accept: 'application/json',
+          'accept-encoding': 'identity',
+        }
         dispatcher().dispatch({ origin: base.origin, path, method: 'POST', headers, body }, handler)
       }),
     close,
@@ -63,7 +68,7 @@ class PostHandler implements Dispatcher.DispatchHandler {
   readonly #body: GrowingBuffer
   readonly #longestBody: number
   #status = 0
-  #retryAfterMs: number | null = null
+  #headers: ResponseHeaders = {}
   #controller: Dispatcher.DispatchController | null = null
   #done = false
 
@@ -94,25 +99,37 @@ class PostHandler implements Dispatcher.DispatchHandler {
     this.#controller = controller
   }
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
     this.#status = status
-    this.#retryAfterMs = retryAfter(headers)
+    this.#headers = headers
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#body.add(chunk)) return
-    const message = `the answer is longer than ${this.#longestBody} bytes`
-    this.#finish({ kind: 'lost', cause: 'response_too_large', message })
+    this.#tooLarge()
     controller.abort(new Error('answer too large'))
   }
 
   onResponseEnd(): void {
-    const body = this.#body.bytes().toString()
-    this.#finish({ kind: 'response', status: this.#status, body, retryAfterMs: this.#retryAfterMs })
+    const { location, 'content-type': type, 'content-encoding': encoding } = this.#headers
+    const decoded = decodeBody(this.#body.bytes(), headerText(encoding), headerText(type), this.#longestBody)
+    if ('trouble' in decoded) {
+      if (decoded.trouble === 'too_large') this.#tooLarge()
+      else this.#finish({ kind: 'lost', cause: 'response_cut', message: 'the answer cannot be decompressed' })
+      return
+    }
+    this.#finish({
+      kind: 'response',
+      status: this.#status,
+      body: decoded.text,
+      retryAfterMs: retryAfter(this.#headers),
+      ...(location && { location: withoutSecrets(headerText(location)) }),
+    })
+  }
+
+  #tooLarge(): void {
+    const message = `the answer is longer than ${this.#longestBody} bytes`
+    this.#finish({ kind: 'lost', cause: 'response_too_large', message })
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -149,6 +166,16 @@ class PostHandler implements Dispatcher.DispatchHandler {
   }
 }
 
+type ResponseHeaders = Record<string, string | string[] | undefined>
+
+const headerText = (header: string | string[] | undefined): string => String(header ?? '')
+
+/** An address without user, password and query, in which a secret may stand. */
+function withoutSecrets(location: string): string {
+  const url = URL.parse(location)
+  return url ? `${url.origin}${url.pathname}` : location.split(/[?#]/, 1)[0]!
+}
+
 /** The system's code, where the message lacks it. Neither carries anything of the request. */
 function describe({ code, message }: Error & { code?: string }): string {
   return code && !message.includes(code) ? `${code}: ${message}` : message
@@ -158,7 +185,7 @@ function describe({ code, message }: Error & { code?: string }): string {
  * Seconds, or a date by the clock that the answer's own Date tells (RFC 9110, 10.2.3). Date.parse would read "-3" as a month;
  * every date of HTTP has letters.
  */
-function retryAfter({ 'retry-after': value, date }: Record<string, string | string[] | undefined>): number | null {
+function retryAfter({ 'retry-after': value, date }: ResponseHeaders): number | null {
   if (typeof value !== 'string') return null
   const answeredAt = Date.parse(String(date)) || Date.now()
   const ms = /[a-z]/i.test(value) ? Date.parse(value) - answeredAt : /^\d+$/.test(value) ? Number(value) * 1000 : NaN

@@ -1,4 +1,5 @@
-import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
+import type { Socket } from 'node:net'
+import { buildConnector, type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici'
 
 export interface DispatchingOptions {
   /** Scheme, host and port. */
@@ -69,7 +70,7 @@ export function dispatchTo({
           requestTls: { ...tls, allowH2: false },
           clientFactory: (proxy, options) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
         })
-      : new Pool(origin, { ...limits, connect })
+      : new Pool(origin, { ...limits, connect: tolerant(buildConnector({ ...connect, allowH2: false })) })
     open.add(made)
     return made
   }
@@ -89,6 +90,30 @@ export function dispatchTo({
     },
   }
 }
+
+/**
+ * Passes over `100 Continue` that nobody asked for, which undici takes for the end of the connection. It comes before the
+ * answer, and its line breaks cannot stand in the JSON of one.
+ */
+function tolerant(connect: buildConnector.connector): buildConnector.connector {
+  return (options, done) =>
+    connect(options, (...[error, socket]: Parameters<typeof done>) => {
+      if (error) done(error, null)
+      else done(null, withoutContinue(socket as Socket))
+    })
+}
+
+function withoutContinue<S extends Socket>(socket: S): S {
+  const read = socket.read.bind(socket)
+  socket.read = size => {
+    const piece: Buffer | null = read(size)
+    const end = piece?.subarray(0, continueStart.length).equals(continueStart) ? piece.indexOf('\r\n\r\n') : -1
+    return end === -1 ? piece : piece!.subarray(end + 4)
+  }
+  return socket
+}
+
+const continueStart = Buffer.from('HTTP/1.1 100')
 
 /** Tells whether a proxy may be on the way there, NO_PROXY aside. @throws Error when HTTPS_PROXY cannot be used */
 export function isProxied(url: string): boolean {

@@ -74,11 +74,17 @@ describe('a definite answer', () => {
     })
   })
 
-  test.each([undefined, null, 17, '', {}])('has a reason even where the gateway gave %o as one', error => {
+  test.each([
+    [undefined, 'no reason given'],
+    [null, 'no reason given'],
+    ['', 'no reason given'],
+    [17, '17'],
+    [{ code: 5, text: 'Kaput' }, '{"code":5,"text":"Kaput"}'],
+  ])('has a reason even where the gateway gave %o as one', (error, text) => {
     const item = { success: false, error, data: { id: 1 } }
     expect(classify(['1'], itemsAnswer(item))).toEqual({
       outcome: 'answered',
-      items: [refused('REJECTED', 'no reason given')],
+      items: [refused('REJECTED', text)],
     })
   })
 })
@@ -111,7 +117,7 @@ describe('an envelope that was refused as a whole', () => {
     expect(classified).toMatchObject({ outcome: 'refused', code: 'REJECTED', known: true })
   })
 
-  test.each([undefined, null, 5, ''])('with %o for a reason: nothing was sent', error => {
+  test.each([undefined, null, ''])('with %o for a reason: nothing was sent', error => {
     const unknown = { outcome: 'refused', code: 'REJECTED', known: false, error: 'no reason given' }
     expect(classify(ids, refusal(error))).toEqual(unknown)
   })
@@ -128,8 +134,23 @@ describe('an envelope that was refused as a whole', () => {
 })
 
 describe('a status that comes from something in front of the gateway', () => {
-  test.each([401, 404, 405, 411, 414, 415, 431])('HTTP %i: nothing was sent', status => {
-    expect(classify(ids, answered('', { status }))).toEqual(notSent('unreachable', `HTTP ${status}`))
+  const refusals = [
+    400, 401, 402, 403, 404, 405, 406, 407, 410, 411, 412, 414, 415, 417, 421, 422, 425, 426, 428, 431, 451,
+  ]
+  test.each([300, 301, 302, 303, 304, 307, 308, ...refusals, 499])('HTTP %i: nothing was sent', status => {
+    for (const body of ['', '<html>', '{"error":"no"}', { success: false, error: 'Kaput' }]) {
+      expect(classify(ids, answered(body, { status }))).toEqual(notSent('unreachable', `HTTP ${status}`))
+    }
+  })
+
+  test('a redirect: the reason names where it leads', () => {
+    const answer = { ...answered('', { status: 308 }), location: 'https://new.example/api' } as Answer
+    const reason = 'HTTP 308, a redirect to https://new.example/api: set gateway.url'
+    expect(classify(ids, answer)).toEqual(notSent('unreachable', reason))
+  })
+
+  test.each([301, 401, 403])('HTTP %i with a body that says that something was sent: nobody can tell', status => {
+    expect(classify(ids, { ...itemsAnswer(sentItem(1)), status } as Answer)).toEqual(allInDoubt('http_status'))
   })
 
   test('HTTP 429: nothing was sent, and it says when to come again', () => {
@@ -142,10 +163,7 @@ describe('a status that comes from something in front of the gateway', () => {
     expect(classify(ids, answered('', { status: 413 }))).toMatchObject({ outcome: 'refused', error: 'HTTP 413' })
   })
 
-  const others = [
-    201, 202, 204, 206, 301, 302, 304, 307, 400, 402, 403, 406, 408, 409, 410, 412, 417, 421, 422, 425, 426,
-  ]
-  test.each([...others, 428, 451, 499, 500, 501, 502, 503, 504, 507, 520, 522, 524, 529, 599])(
+  test.each([201, 202, 203, 204, 206, 408, 409, 500, 501, 502, 503, 504, 507, 520, 522, 524, 529, 599])(
     'HTTP %i: nobody can tell, whatever the body says',
     status => {
       expect(classify(ids, { ...itemsAnswer(sentItem(1)), status } as Answer)).toEqual(allInDoubt('http_status'))

@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Answer } from '../../src/gateway/answer.ts'
 import { type ConnectionOptions, connectGateway, type LastCheck } from '../../src/gateway/connection.ts'
@@ -92,6 +93,75 @@ describe('an answer that came in time', () => {
     expect(held() - before).toBeLessThan(40 * length)
     for (const socket of server.sockets) socket.write('0\r\n\r\n')
     expect(await posted).toEqual({ kind: 'response', status: 200, body: 'x'.repeat(length), retryAfterMs: null })
+  })
+
+  const packed: [string, (bytes: Buffer) => Buffer][] = [
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['deflate', deflateRawSync],
+    ['br', brotliCompressSync],
+  ]
+  test.each(packed)('is read though it is compressed with %s, which nobody asked for', async (encoding, pack) => {
+    const text = '{"success":true,"note":"привіт"}'
+    const bytes = pack(Buffer.from(text))
+    const step: Step = socket =>
+      void socket.write(
+        Buffer.concat([
+          Buffer.from(`HTTP/1.1 200 OK\r\ncontent-encoding: ${encoding}\r\ncontent-length: ${bytes.length}\r\n\r\n`),
+          bytes,
+        ]),
+      )
+    const { answer, seen } = await postTo([step])
+    expect(answer).toMatchObject({ kind: 'response', body: text })
+    expect(seen.requests[0]!.head).toMatch(/^accept-encoding: identity\r$/m)
+  })
+
+  test('that unpacks to more than an answer may have is given up', async () => {
+    const bytes = gzipSync(Buffer.alloc(1_000_000, 'x'))
+    const head = `HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${bytes.length}\r\n\r\n`
+    const step: Step = socket => void socket.write(Buffer.concat([Buffer.from(head), bytes]))
+    expect((await postTo([step], { maxResponseBytes: 10_000 })).answer).toEqual(lost('response_too_large'))
+  })
+
+  test.each([
+    ['at once', 0],
+    ['in a piece of its own', 30],
+  ])('is read behind a 100 Continue that nobody asked for, %s', async (_, delayMs) => {
+    const early = 'HTTP/1.1 100 Continue\r\n\r\n'
+    const answers: Step = socket => {
+      if (delayMs === 0) socket.write(early + httpAnswer(ok))
+      else socket.write(early, () => setTimeout(() => socket.write(httpAnswer(ok)), delayMs))
+    }
+    const { seen, url } = await scriptedServer(answers)
+    const connection = connect(url, { connections: 1 })
+    for (let i = 0; i < 2; i++) expect(await connection.post(body, go)).toMatchObject({ kind: 'response', body: ok })
+    expect(seen.connections).toBe(1)
+  })
+
+  test('that claims to be compressed and is not is in doubt', async () => {
+    const { answer } = await postTo([answerWith(ok, { headers: { 'content-encoding': 'gzip' } })])
+    expect(answer).toEqual(lost('response_cut'))
+  })
+
+  test.each([
+    ['a byte order mark in front', 'application/json', Buffer.from(`\ufeff{"note":"ї"}`)],
+    [
+      'windows-1251',
+      'application/json; charset=windows-1251',
+      Buffer.from([...Buffer.from('{"note":"'), 0xbf, 0x22, 0x7d]),
+    ],
+    ['UTF-16', 'application/json;charset="utf-16le"', Buffer.from('{"note":"ї"}', 'utf16le')],
+    ['a charset that nobody knows', 'application/json; charset=utf8mb4', Buffer.from('{"note":"ї"}')],
+  ])('is read with %s', async (_, type, bytes) => {
+    const head = `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: ${bytes.length}\r\n\r\n`
+    const { answer } = await postTo([socket => void socket.write(Buffer.concat([Buffer.from(head), bytes]))])
+    expect(answer).toMatchObject({ kind: 'response', body: '{"note":"ї"}' })
+  })
+
+  test('that redirects says where to, without what could be secret', async () => {
+    const headers = { location: 'https://me:secret@new.example/api?token=secret' }
+    const { answer } = await postTo([answerWith('', { status: 308, headers })])
+    expect(answer).toMatchObject({ status: 308, location: 'https://new.example/api' })
   })
 
   test('that redirects is an answer like any other: the envelope goes nowhere else', async () => {

@@ -28,7 +28,7 @@ export interface LineOptions {
   trace: (actor: string, text: string) => void
 }
 
-const inFront = [401, 404, 405, 411, 413, 414, 415, 429, 431]
+const inFront = [301, 308, 400, 401, 403, 404, 405, 407, 411, 413, 414, 415, 421, 429, 431]
 const errors = [500, 502, 503, 504, 302]
 
 /** A process's connections to the gateway: the port that startSending posts to. */
