@@ -45,6 +45,8 @@ export function createIntake(
 ): Intake {
   /** Bytes of bodies that are not answered yet. */
   let inFlight = 0
+  /** Requests whose bodies have not come to their end, the oldest first, and what gives them up. */
+  const unfinished = new Map<IncomingMessage, () => void>()
 
   async function receive(
     origin: CallbackOrigin,
@@ -54,20 +56,36 @@ export function createIntake(
     const unfit = unfitHeaders(request.headers, limits.bodyBytes)
     if (unfit !== null) return unfit
     if (request.headers.expect !== undefined) response.writeContinue()
-    const bytes = await readBody(request, limits.bodyBytes, reserveFor(response))
+    const bytes = await readBody(request, limits.bodyBytes, reserveFor(request, response))
     return typeof bytes === 'string' ? bytes : traced(origin, bytes)
   }
 
-  /** Counts memory until the response is done. False: there is no room for so much. */
-  function reserveFor(response: ServerResponse): (bytes: number) => boolean {
+  /**
+   * Counts memory until the response is done. Where there is no room, the bodies that have been unfinished for longest are
+   * given up. False: even so there is none.
+   */
+  function reserveFor(request: IncomingMessage, response: ServerResponse): (bytes: number) => boolean {
     let held = 0
-    response.on('close', () => {
+    const release = () => {
       inFlight -= held
-    })
+      held = 0
+      unfinished.delete(request)
+    }
+    const giveUp = () => {
+      request.destroy()
+      release()
+    }
+    request.on('end', () => unfinished.delete(request))
+    response.on('close', release)
     return bytes => {
+      for (const [other, giveUpOther] of unfinished) {
+        if (inFlight + bytes <= limits.inFlightBytes) break
+        if (other !== request) giveUpOther()
+      }
       if (inFlight + bytes > limits.inFlightBytes) return false
       inFlight += bytes
       held += bytes
+      unfinished.set(request, giveUp)
       return true
     }
   }

@@ -112,7 +112,7 @@ export const definitions = {
   'callbacks.urlMaxLength': setting(kind.integer(64, 8192), 255, 'Longest hook address; correlation is left out of one that would be longer.'),
   'callbacks.tokenLifeMs': setting(kind.longMilliseconds, 30 * day, 'How long a hook address is good for.'),
   'callbacks.connections': setting(kind.integer(1, 1_000_000), 2048, 'Most connections of the receiver; beyond, the one that has not finished a request for longest is closed.'),
-  'callbacks.inFlightBytes': setting(kind.integer(1024 * 1024, 2 ** 40), 32 * 1024 * 1024, 'Memory for the bodies of callbacks that are not answered yet, in bytes; beyond, they are answered 503.'),
+  'callbacks.inFlightBytes': setting(kind.integer(1024 * 1024, 2 ** 40), 16 * 1024 * 1024, 'Memory for the bodies of callbacks that are not answered yet, in bytes. Beyond, those that are unfinished for longest are given up, and what still finds no room is answered 503.'),
   'callbacks.bodyBytes': setting(kind.integer(1024, 16 * 1024 * 1024), 64 * 1024, 'Longest body of a callback.'),
   'callbacks.headersMs': setting(kind.integer(1, 600_000), 5_000, 'How long the headers of a request may take to arrive.'),
   'callbacks.requestMs': setting(kind.integer(1, 600_000), 10_000, 'How long a whole request may take to arrive.'),

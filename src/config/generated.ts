@@ -415,9 +415,9 @@ export interface Sections {
      */
     connections: CheckedValues['callbacks.connections']
     /**
-     * Memory for the bodies of callbacks that are not answered yet, in bytes; beyond, they are answered 503.
+     * Memory for the bodies of callbacks that are not answered yet, in bytes. Beyond, those that are unfinished for longest are given up, and what still finds no room is answered 503.
      *
-     * `callbacks.inFlightBytes`, variable `BUSGATE_CALLBACKS_IN_FLIGHT_BYTES`. Default: `33554432`.
+     * `callbacks.inFlightBytes`, variable `BUSGATE_CALLBACKS_IN_FLIGHT_BYTES`. Default: `16777216`.
      */
     inFlightBytes: CheckedValues['callbacks.inFlightBytes']
     /**
@@ -986,9 +986,9 @@ export interface SettingsTree {
      */
     readonly connections?: GivenValues['callbacks.connections'] | undefined
     /**
-     * Memory for the bodies of callbacks that are not answered yet, in bytes; beyond, they are answered 503.
+     * Memory for the bodies of callbacks that are not answered yet, in bytes. Beyond, those that are unfinished for longest are given up, and what still finds no room is answered 503.
      *
-     * `callbacks.inFlightBytes`, variable `BUSGATE_CALLBACKS_IN_FLIGHT_BYTES`. Default: `33554432`.
+     * `callbacks.inFlightBytes`, variable `BUSGATE_CALLBACKS_IN_FLIGHT_BYTES`. Default: `16777216`.
      */
     readonly inFlightBytes?: GivenValues['callbacks.inFlightBytes'] | undefined
     /**

@@ -145,6 +145,22 @@ describe('limits', () => {
     expect(bench.refused).toEqual(['overloaded'])
   })
 
+  test('bodies that do not end make room for those that do, the oldest first', async () => {
+    const bench = await receiverBench({ inFlightBytes: 10_000 })
+    const slow: ReturnType<typeof rawConnection>[] = []
+    for (let i = 1; i <= 12; i++) {
+      const raw = rawConnection(bench.receiver.port)
+      raw.say(`${head(bench.url(), 'Content-Length: 3000')}${' '.repeat(2000)}`)
+      await eventually(() => expect(bench.opened()).toBe(2 * i - 1))
+      slow.push(raw)
+      const answer = await post(bench.url(), callback({ error: 'x'.repeat(1500) }))
+      expect(answer.status).toBe(200)
+    }
+    await eventually(() => expect(slow.slice(0, 8).map(({ closed }) => closed)).toEqual(Array(8).fill(true)))
+    expect(slow.at(-1)!.closed).toBe(false)
+    expect(new Set(bench.refused)).toEqual(new Set(['aborted']))
+  })
+
   test('a connection that is idle for too long is closed', async () => {
     const bench = await receiverBench({ keepAliveMs: 50 })
     const raw = rawConnection(bench.receiver.port)

@@ -111,7 +111,7 @@ describe('settings', () => {
         urlMaxLength: 255,
         tokenLifeMs: 2_592_000_000,
         connections: 2048,
-        inFlightBytes: 33_554_432,
+        inFlightBytes: 16_777_216,
         bodyBytes: 65_536,
         headersMs: 5000,
         requestMs: 10_000,
