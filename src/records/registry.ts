@@ -1,6 +1,7 @@
 import pLimit from 'p-limit'
 import { RegistryUnavailable, SchemaNotFound, SchemaRefused, SchemaUnreadable } from './errors.ts'
 import { type StoredSchema, selfContained } from './references.ts'
+import { type RegisteringError, registeringClient } from './registering.ts'
 import { type RegistryAnswer, type RegistryRequest, registryHttp } from './registry-http.ts'
 import { loginSettings, type RegistryLogin } from './registry-login.ts'
 
@@ -28,6 +29,9 @@ export interface ConfluentRegistryOptions extends RegistryLogin {
   timeoutMs?: number
 }
 
+/** The client's status of a lost connection. */
+const unanswered = 400
+
 /** Foreign bytes can name any number of schemas: at most this many are asked for at once. */
 const mostRequests = 16
 
@@ -42,6 +46,7 @@ export function confluentRegistry({ url, timeoutMs = 5000, ...login }: Confluent
   }
   const registry = `The schema registry at ${address.host}`
   const http = registryHttp({ url, connections: mostRequests, ...login })
+  const register = registeringClient({ url, timeoutMs, ...login })
   const slots = pLimit(mostRequests)
   /** How often the registry could not be asked, and what was wrong the last time. */
   const outages: { count: number; last: RegistryUnavailable | null } = { count: 0, last: null }
@@ -101,21 +106,20 @@ export function confluentRegistry({ url, timeoutMs = 5000, ...login }: Confluent
   }
 
   async function idOf(subject: string, schema: object): Promise<number> {
-    const json = { schema: JSON.stringify(schema) }
     for (let asked = 1; ; asked++) {
       try {
-        const path = `/subjects/${encodeURIComponent(subject)}/versions`
-        const signal = AbortSignal.timeout(timeoutMs)
-        const { id } = await ask<{ id?: number }>(path, { method: 'POST', json, signal })
-        if (id === undefined) throw unavailable('could not be asked: the answer holds no id.')
+        const id = await register(subject, schema)
+        if (id === undefined) throw new Error('the answer holds no id')
         return id
       } catch (error) {
-        if (!(error instanceof RegistryRefusal)) throw error
-        const { status, text } = error
-        if (status !== 409 && status !== 422) throw unexpected(error)
+        const { status, message } = error as RegisteringError
+        if (status !== 409 && status !== 422) {
+          const isAnswer = status !== undefined && status !== unanswered
+          throw unavailable(isAnswer ? complaintOf(status, message, login) : complaint(error as Error, timeoutMs))
+        }
         if (asked === 1) continue // Apicurio refuses the second of two who register a new subject at the same time
         throw new SchemaRefused(
-          `${registry} refuses the schema of subject ${subject} (${status}): ${text}. It holds the schema of ` +
+          `${registry} refuses the schema of subject ${subject} (${status}): ${message}. It holds the schema of ` +
             'something else there, or of a newer busgate: set another topic, or use at least that version.',
         )
       }

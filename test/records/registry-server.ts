@@ -13,6 +13,7 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => void
 export async function startRegistry() {
   const byId = new Map<number, StoredSchema>()
   const bySubject = new Map<string, StoredSchema>()
+  const levels = new Map<string, string>()
   const requests: string[] = []
   let fault: Handler | undefined
   let port = 0
@@ -34,6 +35,8 @@ export async function startRegistry() {
     requests.push(`${method} ${url}`)
     if (fault) return fault(request, response)
     if (method === 'POST' && /^\/subjects\/[^/]+\/versions$/.test(url)) return register(request, response)
+    const level = levels.get(url.match(/^\/config\/(.+)$/)?.[1] ?? '')
+    if (level) return answer(response, 200, { compatibilityLevel: level })
     const found = byId.get(Number(url.match(/^\/schemas\/ids\/(\d+)$/)?.[1])) ?? bySubject.get(url)
     if (found) return answer(response, 200, found)
     return answer(response, 404, { error_code: 40403, message: 'Schema not found' })
@@ -58,6 +61,8 @@ export async function startRegistry() {
     put: (id: number, stored: StoredSchema) => byId.set(id, stored),
     putVersion: (subject: string, version: number, stored: StoredSchema) =>
       bySubject.set(`/subjects/${subject}/versions/${version}`, stored),
+    /** Gives a subject a level of compatibility of its own. */
+    setLevel: (subject: string, level: string) => levels.set(subject, level),
     /** Answers every request by this handler from now on, or as usual again. */
     fail: (handler?: Handler) => {
       fault = handler
