@@ -12,7 +12,6 @@ const root = join(import.meta.dirname, '../..')
 const tools = {
   python: ['python3', '-m', 'pip', '--version'],
   java: ['mvn', '-v'],
-  go: ['go', 'version'],
   kafkajs: null,
 } as const
 
@@ -44,7 +43,7 @@ export async function prepare(
     if (process.env.CI === 'true') throw new Error(reason)
     skip(reason)
   }
-  if (language !== 'python') return {} // Maven and Go fetch and build as they run the program
+  if (language !== 'python') return {} // Maven fetches and builds as it runs the program
   const { stdout } = await promisify(execFile)(join(root, '.ci/examples-fetch'), [language])
   // Warnings of what Python's packages deprecate in each other are none of ours.
   return { PYTHONPATH: `${stdout.trim()}:.`, PYTHONWARNINGS: 'ignore', PYTHONDONTWRITEBYTECODE: '1' }

@@ -15,41 +15,21 @@ export interface Panel {
   description: string
   gridPos: { x: number; y: number; w: number; h: number }
   targets?: Target[]
-  options?: { sortBy?: { displayName: string }[] }
-  transformations?: { id: string; options: Record<string, unknown> }[]
-  fieldConfig?: {
-    defaults: {
-      unit?: string
-      max?: number
-      noValue?: string
-      thresholds?: { steps: Step[] }
-      mappings?: { options: Record<string, { text: string }> }[]
-      custom?: { stacking?: { mode: string }; thresholdsStyle?: { mode: string } }
-    }
-    overrides: { matcher: { id: string; options: string }; properties: { id: string; value: unknown }[] }[]
-  }
+  fieldConfig?: { defaults: { unit?: string } }
   links?: { title: string; url: string }[]
-}
-
-export interface Step {
-  value: number | null
-  color: string
 }
 
 interface Target {
   refId: string
   expr: string
   legendFormat: string
-  instant?: boolean
 }
 
 export interface Frame {
   refId: string
   expr: string
-  /** The series are as the panel asks for them, with the names that the legend gives. */
-  series: (Series & { name: string })[]
   /** Its series over the whole time, also of a panel that shows only what is now. */
-  ever: Series[]
+  series: Series[]
 }
 
 export interface Shown {
@@ -72,12 +52,9 @@ export async function look(dashboard: Dashboard, prometheus: Api, span: Span): P
   const shown: Shown[] = []
   for (const panel of dashboard.panels) {
     const frames: Frame[] = []
-    for (const { refId, expr, legendFormat, instant } of panel.targets ?? []) {
-      const expression = filledIn(expr, dashboard, step, span)
-      const ever = await prometheus.range(expression, span, step)
-      const asked = instant ? await prometheus.instant(expression, span.to) : ever
-      const series = asked.map(one => ({ ...one, name: legendOf(legendFormat, one.labels) }))
-      frames.push({ refId, expr, series, ever })
+    for (const { refId, expr } of panel.targets ?? []) {
+      const series = await prometheus.range(filledIn(expr, dashboard, step, span), span, step)
+      frames.push({ refId, expr, series })
     }
     shown.push({ panel, frames })
   }
@@ -96,13 +73,9 @@ function filledIn(expr: string, { templating }: Dashboard, step: number, span: S
   })
 }
 
-function legendOf(format: string, labels: Record<string, string>): string {
-  return format.replace(/\{\{(\w+)\}\}/g, (_, label: string) => labels[label] ?? '').trim()
-}
-
 /** Whether a query's answer has nothing to see: no value, or zeros alone. */
-export function nothingIn({ ever }: Frame): 'no value' | 'only zeros' | null {
-  const values = ever.flatMap(({ points }) => points.map(([, value]) => value)).filter(value => !Number.isNaN(value))
+export function nothingIn({ series }: Frame): 'no value' | 'only zeros' | null {
+  const values = series.flatMap(({ points }) => points.map(([, value]) => value)).filter(value => !Number.isNaN(value))
   if (values.length === 0) return 'no value'
   return values.every(value => value === 0) ? 'only zeros' : null
 }
