@@ -1,7 +1,11 @@
 import './supported-node.ts'
 
-import type { Kafka, Producer } from 'kafkajs'
-import { connectKafkajsPublisher, kafkajsPublisher } from './bus/kafkajs-publisher.ts'
+import {
+  connectKafkajsPublisher,
+  type KafkajsClient,
+  type KafkajsProducer,
+  kafkajsPublisher,
+} from './bus/kafkajs-publisher.ts'
 import { openBus } from './bus/open.ts'
 import type { Bus, OutgoingRecord, Publisher } from './bus/port.ts'
 import type { Settings } from './config/index.ts'
@@ -68,9 +72,9 @@ export class InvalidCommandError extends Error {
 /** ProducerOptions says what to write through, instead of a connection that busgate opens as `kafka.*` says. */
 export interface ProducerOptions {
   /** The kafkajs client that the service has already. A producer of its own is made of it. */
-  kafka?: Pick<Kafka, 'producer'>
+  kafka?: KafkajsClient
   /** A kafkajs producer that the service has connected, with the default partitioner of kafkajs 2. It stays connected. */
-  producer?: Pick<Producer, 'sendBatch'>
+  producer?: KafkajsProducer
   bus?: Bus
   registry?: SchemaRegistry
 }

@@ -1,4 +1,3 @@
-import type { ICustomPartitioner, Kafka, Message, Producer } from 'kafkajs'
 import { type Compression, codecNumbers } from './batches/codecs.ts'
 import { partitionOf } from './murmur2.ts'
 import type { OutgoingRecord, Publisher } from './port.ts'
@@ -6,12 +5,42 @@ import type { OutgoingRecord, Publisher } from './port.ts'
 /** The records of one request: kafkajs's time for a request grows with the square of their number. */
 const recordsAtOnce = 500
 
-type Writer = Pick<Producer, 'sendBatch'>
+/** What is used of a producer of kafkajs. */
+export interface KafkajsProducer {
+  sendBatch(batch: {
+    topicMessages: { topic: string; messages: Message[] }[]
+    acks: number
+    compression: number
+  }): Promise<{ topicName: string; partition: number }[]>
+}
+
+/** What is used of a client of kafkajs. Its own types would make the types of Node a condition for all who compile with these. */
+export interface KafkajsClient {
+  producer(options: {
+    idempotent: boolean
+    maxInFlightRequests: number
+    createPartitioner: CreatePartitioner
+  }): KafkajsProducer & { connect(): Promise<void>; disconnect(): Promise<void> }
+}
+
+interface Message {
+  key: Buffer | string | null
+  value: Buffer | null
+  headers?: NonNullable<OutgoingRecord['headers']>
+  partition?: number
+}
+
+type CreatePartitioner = () => (args: {
+  topic: string
+  partitionMetadata: readonly unknown[]
+  message: { key?: Buffer | string | null }
+}) => number
+
 /** It is connected from the beginning. */
 type ConnectedPublisher = Pick<Publisher, 'publish' | 'close'>
 
 /** Publishes through a producer of kafkajs that somebody else connects and disconnects. */
-export function kafkajsPublisher(producer: Writer, compression: Compression): ConnectedPublisher {
+export function kafkajsPublisher(producer: KafkajsProducer, compression: Compression): ConnectedPublisher {
   return { publish: records => publish(producer, records, compression), close: async () => {} }
 }
 
@@ -20,7 +49,7 @@ export function kafkajsPublisher(producer: Writer, compression: Compression): Co
  * chooses. It is connected until `close`.
  */
 export async function connectKafkajsPublisher(
-  kafka: Pick<Kafka, 'producer'>,
+  kafka: KafkajsClient,
   compression: Compression,
 ): Promise<ConnectedPublisher> {
   const chosen = new Set<string>()
@@ -30,7 +59,7 @@ export async function connectKafkajsPublisher(
     createPartitioner: javaPartitioner((topic, partition) => chosen.add(`${topic}/${partition}`)),
   })
   await producer.connect()
-  const writer: Writer = {
+  const writer: KafkajsProducer = {
     async sendBatch(batch) {
       chosen.clear()
       const written = await producer.sendBatch(batch)
@@ -55,7 +84,11 @@ export async function connectKafkajsPublisher(
   }
 }
 
-async function publish(producer: Writer, records: readonly OutgoingRecord[], compression: Compression): Promise<void> {
+async function publish(
+  producer: KafkajsProducer,
+  records: readonly OutgoingRecord[],
+  compression: Compression,
+): Promise<void> {
   for (let from = 0; from < records.length; from += recordsAtOnce) {
     const byTopic = Map.groupBy(records.slice(from, from + recordsAtOnce), ({ topic }) => topic)
     const topicMessages = Array.from(byTopic, ([topic, some]) => ({ topic, messages: some.map(messageOf) }))
@@ -67,7 +100,7 @@ function messageOf({ key, value, headers, partition }: OutgoingRecord): Message 
   return { key, value, ...(headers && { headers }), ...(partition !== undefined && { partition }) }
 }
 
-function javaPartitioner(chose: (topic: string, partition: number) => void): ICustomPartitioner {
+function javaPartitioner(chose: (topic: string, partition: number) => void): CreatePartitioner {
   return () => {
     let next = 0
     return ({ topic, partitionMetadata: { length }, message: { key } }) => {

@@ -1,6 +1,6 @@
 /** Answer is what came back of one POST, before anyone looked into it. */
 export type Answer =
-  /** `location`: where a redirect leads, without what could be secret. */
+  /** `location`: the origin that a redirect leads to. */
   | { kind: 'response'; status: number; body: string; retryAfterMs: number | null; location?: string }
   /** The request was never started to be written: nothing can have been sent. */
   | { kind: 'not_sent'; cause: NotSentCause; message: string }

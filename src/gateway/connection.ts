@@ -123,7 +123,7 @@ class PostHandler implements Dispatcher.DispatchHandler {
       status: this.#status,
       body: decoded.text,
       retryAfterMs: retryAfter(this.#headers),
-      ...(location && { location: withoutSecrets(headerText(location)) }),
+      ...(location && { location: hostOf(headerText(location)) }),
     })
   }
 
@@ -170,10 +170,9 @@ type ResponseHeaders = Record<string, string | string[] | undefined>
 
 const headerText = (header: string | string[] | undefined): string => String(header ?? '')
 
-/** An address without user, password and query, in which a secret may stand. */
-function withoutSecrets(location: string): string {
-  const url = URL.parse(location)
-  return url ? `${url.origin}${url.pathname}` : location.split(/[?#]/, 1)[0]!
+/** The host alone: user, path and query may hold a secret, or what the request said. */
+function hostOf(location: string): string {
+  return URL.parse(location)?.origin ?? 'another path'
 }
 
 /** The system's code, where the message lacks it. Neither carries anything of the request. */

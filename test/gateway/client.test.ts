@@ -152,7 +152,7 @@ describe('known not to be sent', () => {
     expect(await failureOf(clientFor(front.url).sms(sms()))).toMatchObject({
       name: 'UnreachableError',
       definite: true,
-      message: expect.stringContaining(`${sandbox.url}/api/json.php`),
+      message: expect.stringContaining(`a redirect to ${sandbox.url}`),
     })
     expect(sandbox.stats().requests).toBe(0)
   })

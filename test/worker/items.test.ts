@@ -32,7 +32,7 @@ describe('an item that says it was sent', () => {
     ['sms', item('{"msg_id":"\\ud83d","__proto__":{"x":1}}'), {}],
     ['sms', item(`{"msg_id":"m-1","more":"${long}"}`), { msgId: 'm-1', payload: `{"more":"${long}"}` }],
     ['sms', item(`{"msg_id":"m-1","more":${deep}}`), { msgId: 'm-1' }],
-    ['call/otp', item('{"code":42,"price":"1.25"}'), { code: '42', price: 1.25 }],
+    ['call/otp', item('{"code":42,"price":"1.25"}'), { code: '0042', price: 1.25 }],
     ['call/otp', item('{"code":null,"price":null}'), { code: null, price: null }],
     ['call/otp', item('{"code":["0042"],"price":{}}'), { code: null, price: null }],
     ['hlr', item('{"phone":"none"}'), { hlr: null, payload: '{"phone":"none"}' }],

@@ -193,7 +193,7 @@ test('a schema registry that refuses, fails or echoes gets neither its password 
       response.writeHead(status).end(status === 500 ? 'something broke' : '{"message":"no"}'),
     )
     await world.produceRaw(own(id))
-    await until(() => expect(ears.all()).toContain(`"schemaId":${100 + id}`))
+    await until(() => expect(server.requests).toContain(`GET /schemas/ids/${100 + id}`))
   }
   server.put(100, { schema: JSON.stringify({ type: 'record', name: 'SendCommand', doc: text, fields: [] }) })
   server.put(101, { schema: `{"type": ${text}` })

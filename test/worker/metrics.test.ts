@@ -101,7 +101,9 @@ describe('a running worker', () => {
     expect(ownSeries(after).length - before.length, `${ownSeries(after).filter(one => !before.includes(one))}`).toBe(0)
 
     const unforeseen = before.filter(series => series.includes('="other"'))
-    expect(unforeseen.filter(series => !/_balance|_callbacks_total|_latency/.test(series))).toEqual([])
+    expect(
+      unforeseen.filter(series => !/_balance|_callbacks_total|_contradictions_total|_latency/.test(series)),
+    ).toEqual([])
 
     const total = (name: string) =>
       ownSeries(after)
