@@ -134,7 +134,7 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     expect(refused.code).toBe(1)
     expect(jsonOf(refused).at(-1)).toMatchObject({
       event: 'worker.failed',
-      msg: expect.stringContaining('Another program uses this group, or a busgate that does not commit as this one'),
+      msg: expect.stringContaining('Another program uses this group'),
     })
   })
 })
