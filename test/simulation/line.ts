@@ -29,7 +29,7 @@ export interface LineOptions {
 }
 
 const inFront = [301, 308, 400, 401, 403, 404, 405, 407, 411, 413, 414, 415, 421, 429, 431]
-const errors = [500, 502, 503, 504, 302]
+const errors = [500, 502, 503, 504, 408]
 
 /** A process's connections to the gateway: the port that startSending posts to. */
 export function connectLine(options: LineOptions): Connection {
