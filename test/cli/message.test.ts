@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { conclusionOf } from '../../src/inspect/message/conclusion.ts'
 import { type CommandProgress, type Findings, noFindings, type Sighting } from '../../src/inspect/message/findings.ts'
 import { searchedText, storyOf } from '../../src/inspect/message/story.ts'
+import type { Change } from '../../src/pauses/change.ts'
 import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
 import { busgate } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
@@ -19,18 +20,25 @@ interface Found {
   results?: Partial<SendResult>[]
   statuses?: Partial<StatusEvent>[]
   progress?: CommandProgress
+  pauses?: Change[]
 }
 
 /** Evidence about message 1001, in the order of time. */
-function evidenceOf({ results = [], statuses = [], progress }: Found): Findings {
+function evidenceOf({ results = [], statuses = [], progress, pauses = [] }: Found): Findings {
   const command = { command: buildCommand(), type: 'sms', progress: progress ?? 'done', replayedFrom: null }
   return {
     ...noFindings(),
+    pauses,
     commands: progress ? [seen('commands', command)] : [],
     results: results.map((one, i) => seen('results', buildResult(one), i + 1)),
     statuses: statuses.map((one, i) => seen('statuses', buildStatusEvent(one), i + 100)),
   }
 }
+
+const paused = (kind: Change['kind'], name: string): Change => ({
+  ...{ kind, name, paused: true, by: 'olha', at: Date.UTC(2026, 0, 2), until: null },
+  reason: 'wrong price',
+})
 
 const conclusion = (found: Found) => conclusionOf(evidenceOf(found), 1001n, 'default')
 
@@ -98,9 +106,38 @@ describe('what a story comes to', () => {
     ['waiting', { progress: 'waiting' }, /^Not sent yet: .* waits for its turn/],
     ['not begun', { progress: 'unread' }, /no worker has begun/],
     ['being sent', { progress: 'sending' }, /^Being sent now/],
+    [
+      'waiting while another account is paused',
+      { progress: 'waiting', pauses: [paused('account', 'shop')] },
+      /its turn/,
+    ],
+    [
+      'delivered by a callback without a status text',
+      { results: [{}], statuses: [{ status: '', state: 'DELIVERED', final: true }] },
+      /Delivered \(its callback has no status text\) \d/,
+    ],
+    [
+      'not delivered by a callback whose text says otherwise',
+      { results: [{}], statuses: [{ status: 'DELIVERED', state: 'FAILED', success: false }] },
+      /Not delivered \(by success of its callback, whose text is DELIVERED\) \d/,
+    ],
     ['only a status', { statuses: [{}] }, /^Delivered: /],
   ])('%s', (_, found, expected) => {
     expect(conclusion(found)).toMatch(expected)
+  })
+
+  test('of a message that waits and was repeated, it names the pause and says that the second was a repetition', () => {
+    const found: Found = {
+      progress: 'waiting',
+      results: [{ outcome: 'DUPLICATE', commandTopic: 'commands', commandOffset: 1 }],
+      pauses: [paused('account', 'default'), paused('tenant', 'acme')],
+    }
+    expect(conclusion(found)).toBe(
+      'Not sent yet: the command at commands/0@0 waits, because account default is paused by olha since ' +
+        '2026-01-02T00:00:00.000Z until it is resumed: wrong price. busgate resume --account default lets it go on. ' +
+        'The id came 2 times: the command at commands/0@1 was not sent (DUPLICATE), because the first one counts. ' +
+        'Another message needs an id of its own.',
+    )
   })
 
   test('of an id that was sent twice, far apart, it says so', () => {

@@ -1,5 +1,6 @@
 import { finalOf } from '../../consumer/final.ts'
-import { isSendType, operations } from '../../protocol/index.ts'
+import { pauseText, type Scope } from '../../pauses/change.ts'
+import { isSendType, operations, stateOf } from '../../protocol/index.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { verdictOf } from '../../statuses/lifecycle.ts'
 import { placeText } from '../dead-letters/letter.ts'
@@ -41,8 +42,8 @@ function whatBecame(findings: Findings, id: bigint, account: string, asks: boole
       `A final result will follow: do not send it again. ${whoCanTell(id, type, asks)}`
     )
   }
-  const command = findings.commands.find(({ value }) => value.command.account === account)
-  if (results.length > 0) {
+  const command = firstCommand(findings, results, account)
+  if (results.length > 0 && !command) {
     return (
       'Only a repetition of it was found: its id was known, so this one was not sent. What became of the first one is ' +
       'older than what was searched: ' +
@@ -59,14 +60,36 @@ function whatBecame(findings: Findings, id: bigint, account: string, asks: boole
     )
   }
   if (!command) return verdictText(findings, id, account) ?? 'No command and no result of it was found.'
-  return ofCommand(command, id, asks)
+  return ofCommand(command, findings, id, asks)
 }
 
-function ofCommand({ value: { progress, type }, place }: Sighting<FoundCommand>, id: bigint, asks: boolean): string {
-  const where = placeText(place)
+/** The command that counts: the oldest of those that did not end as a repetition. */
+function firstCommand({ commands }: Findings, results: readonly SendResult[], account: string) {
+  const repeated = placesOf(results, 'DUPLICATE')
+  return commands
+    .filter(({ value, place }) => value.command.account === account && !repeated.includes(placeText(place)))
+    .toSorted((a, b) => a.time - b.time || a.place.offset - b.place.offset)[0]
+}
+
+/** Says which pauses hold a command up, who set them, and how they end; null: none does. */
+function pausesText({ value, place: { topic } }: Sighting<FoundCommand>, { pauses }: Findings): string | null {
+  const { account, tenant } = value.command
+  const names: Record<Scope['kind'], string | null> = { account, tenant, topic }
+  const own = pauses.filter(({ kind, name }) => names[kind] === name)
+  if (own.length === 0) return null
+  const commands = own.map(({ kind, name }) => `busgate resume --${kind} ${name}`)
+  return `because ${own.map(pauseText).join('; ')}. ${commands.join(' and ')} ${own.length > 1 ? 'let' : 'lets'} it go on.`
+}
+
+function ofCommand(command: Sighting<FoundCommand>, findings: Findings, id: bigint, asks: boolean): string {
+  const { progress, type } = command.value
+  const where = placeText(command.place)
+  const paused = pausesText(command, findings)
   const texts: Record<FoundCommand['progress'], string> = {
-    unread: `Not sent yet: no worker has begun on the partition of ${where}. Is busgate run with this kafka.groupId started?`,
-    waiting: `Not sent yet: the command at ${where} waits for its turn. busgate doctor says what is wrong, if anything.`,
+    unread: `Not sent yet: no worker has begun on the partition of ${where}. Is busgate run with this kafka.groupId started?${paused ? ` It will wait all the same, ${paused}` : ''}`,
+    waiting: paused
+      ? `Not sent yet: the command at ${where} waits, ${paused}`
+      : `Not sent yet: the command at ${where} waits for its turn. busgate doctor says what is wrong, if anything.`,
     sending: `Being sent now: a request for the command at ${where} is under way. Its result follows.`,
     doubted:
       `Perhaps sent: its worker stopped with a request for ${where} under way. Its result follows: do not send it again. ` +
@@ -136,27 +159,29 @@ function verdictText(findings: Findings, id: bigint, account: string): string | 
   }
   const verdict = verdictOf(life)
   const since = life.since === null ? '' : ` ${at(life.since)}`
-  if (verdict === 'DELIVERED') return `Delivered: ${life.status}${since}${life.read ? ', and it was read' : ''}.`
+  if (verdict === 'DELIVERED') {
+    return `Delivered${toldBy(life.status, verdict)}${since}${life.read ? ', and it was read' : ''}.`
+  }
   if (verdict === 'FAILED') {
     const why = events.find(event => event.status === life.status && event.error !== null)?.error
-    return `Not delivered: ${life.status}${since}${why ? ` (${why})` : ''}; ${anew}.`
+    return `Not delivered${toldBy(life.status, verdict)}${since}${why ? ` (${why})` : ''}; ${anew}.`
   }
   if (verdict === 'UNKNOWN') return 'Nobody ever told whether it was delivered, and its life is over.'
   return `Not delivered yet: ${life.status}${since} is the last that is known.`
 }
 
+/** The gateway's own word for it; `success` of a callback decides, where there is none or it says otherwise. */
+function toldBy(status: string, verdict: 'DELIVERED' | 'FAILED'): string {
+  if (status === '') return ' (its callback has no status text)'
+  const { state } = stateOf(status)
+  return state === 'UNKNOWN' || state === verdict
+    ? `: ${status}`
+    : ` (by success of its callback, whose text is ${status})`
+}
+
 function repetition({ results }: Findings, id: bigint, account: string): string[] {
   const own = results.map(({ value }) => value).filter(one => one.id === id && one.account === account)
-  const placesOf = (outcome: SendResult['outcome']) => [
-    ...new Set(
-      own
-        .filter(one => one.outcome === outcome)
-        .map(({ commandTopic: topic, commandPartition: partition, commandOffset: offset }) =>
-          placeText({ topic, partition, offset }),
-        ),
-    ),
-  ]
-  const [sent, repeated] = [placesOf('SENT'), placesOf('DUPLICATE')]
+  const [sent, repeated] = [placesOf(own, 'SENT'), placesOf(own, 'DUPLICATE')]
   const twice =
     `The id came with ${sent.length} commands that were all sent, and paid for: ${sent.join(' and ')}. An id is known again ` +
     'on its own partition, among as many ids as delivery.dedupeWindow says.'
@@ -165,4 +190,14 @@ function repetition({ results }: Findings, id: bigint, account: string): string[
     'first one counts.'
   const said = [...(sent.length > 1 ? [twice] : []), ...(repeated.length > 0 ? [once] : [])]
   return said.length > 0 ? [...said, 'Another message needs an id of its own.'] : []
+}
+
+/** Where the commands stand whose results have this outcome. */
+function placesOf(results: readonly SendResult[], outcome: SendResult['outcome']): string[] {
+  const places = results
+    .filter(one => one.outcome === outcome)
+    .map(({ commandTopic: topic, commandPartition: partition, commandOffset: offset }) =>
+      placeText({ topic, partition, offset }),
+    )
+  return [...new Set(places)]
 }

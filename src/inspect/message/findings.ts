@@ -1,4 +1,5 @@
 import type { BusRecord, RecordHeaders } from '../../bus/port.ts'
+import type { Change } from '../../pauses/change.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
 import type { Letter, RecordPosition } from '../dead-letters/letter.ts'
 
@@ -26,6 +27,9 @@ export interface FoundCommand {
   replayedFrom: string | null
 }
 
+/** Tells whether no request for the command was begun, so that a pause can hold it up. */
+export const isUnsent = ({ progress }: FoundCommand): boolean => progress === 'unread' || progress === 'waiting'
+
 /** A part of a log that was looked through. */
 export interface SearchedLog {
   topic: string
@@ -46,6 +50,8 @@ export interface Findings {
   statuses: Sighting<StatusEvent>[]
   doubts: Sighting<Doubt>[]
   letters: Sighting<Letter>[]
+  /** What operators have paused now. It is looked up when a command was not sent yet. */
+  pauses: Change[]
   searched: SearchedLog[]
   /** What could not be looked at, and why. */
   gaps: string[]
@@ -53,7 +59,7 @@ export interface Findings {
 
 export const noFindings = (): Findings => ({
   ...{ commands: [], results: [], statuses: [], doubts: [], letters: [] },
-  ...{ searched: [], gaps: [] },
+  ...{ pauses: [], searched: [], gaps: [] },
 })
 
 export function sightingOf<T>(place: Omit<RecordPosition, 'offset'>, record: BusRecord, value: T): Sighting<T> {

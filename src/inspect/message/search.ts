@@ -14,9 +14,11 @@ import type { SchemaRegistry } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
 import { headerText, letterOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
 import { decodeAll } from '../decode-all.ts'
+import { readChanges } from '../pauses.ts'
 import {
   type CommandProgress,
   type Findings,
+  isUnsent,
   noFindings,
   type SearchedLog,
   type Sighting,
@@ -86,6 +88,7 @@ export class MessageSearch {
       await this.#look(others, [{ key }])
     }
     await this.#commandsOf([{ key }, { bytes: idBytes(id) }], ({ id: found }) => found === id, !isKnown())
+    if (this.#findings.commands.some(({ value }) => isUnsent(value))) await this.#readPauses()
     return this.#findings
   }
 
@@ -236,6 +239,16 @@ export class MessageSearch {
       this.#findings.gaps.push(
         `How far the group ${settings.kafka.groupId} has come is not known: ${(error as Error).message}`,
       )
+    }
+  }
+
+  async #readPauses(): Promise<void> {
+    const { bus, settings, ending } = this.#options
+    try {
+      const { inForce } = await readChanges(bus, settings.topics.control, ending)
+      this.#findings.pauses.push(...inForce)
+    } catch (error) {
+      this.#findings.gaps.push(`What is paused is not known: ${(error as Error).message}`)
     }
   }
 

@@ -114,7 +114,7 @@ function resultText(result: SendResult, show: boolean): string {
 
 function statusText({ status, state, final, source, verified, error, updatedAt, reply }: StatusEvent, show: boolean) {
   return list([
-    `${state}: ${status}`,
+    status === '' ? state : `${state}: ${status}`,
     error,
     final ? 'final' : 'not final',
     source.toLowerCase(),

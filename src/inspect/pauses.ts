@@ -1,10 +1,10 @@
-import type { Bus } from '../../bus/port.ts'
-import { systemClock } from '../../clock.ts'
-import { scanTopic } from '../../inspect/scan.ts'
-import { type Change, changesIn } from '../../pauses/change.ts'
-import { requireReadable } from '../../pauses/control-topic.ts'
-import { LastChanges } from '../../pauses/last-changes.ts'
-import { Pauses } from '../../pauses/pauses.ts'
+import type { Bus, RecordsHandler } from '../bus/port.ts'
+import { systemClock } from '../clock.ts'
+import { type Change, changesIn } from '../pauses/change.ts'
+import { requireReadable } from '../pauses/control-topic.ts'
+import { LastChanges } from '../pauses/last-changes.ts'
+import { Pauses } from '../pauses/pauses.ts'
+import { scanTopic } from './scan.ts'
 
 /** All that the control topic tells. */
 export interface ControlTopic {
@@ -13,13 +13,14 @@ export interface ControlTopic {
   inForce: readonly Change[]
 }
 
-/** @throws Error when the topic cannot be read, and why */
-export async function readChanges(bus: Bus, topic: string): Promise<ControlTopic> {
+/** @throws Error when the topic cannot be read, and why; the signal's reason */
+export async function readChanges(bus: Bus, topic: string, ending?: AbortSignal): Promise<ControlTopic> {
   requireReadable(topic, await bus.lookAt(topic))
   const all: { change: Change; partition: number }[] = []
-  await scanTopic(bus, topic, ({ partition }, records) => {
+  const take: RecordsHandler = ({ partition }, records) => {
     for (const change of changesIn(records)) all.push({ change, partition })
-  })
+  }
+  await scanTopic(bus, topic, take, ending)
   const last = new LastChanges()
   for (const { change, partition } of all) last.add(change, partition)
   const changes = all.map(({ change }) => change)
