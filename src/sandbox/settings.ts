@@ -42,7 +42,7 @@ export interface SandboxOptions {
   accountCallbackUrl?: string | Readonly<Record<string, string>>
   /** Whether `voice` keeps a `hook`; the specification leaves it open. Default true; otherwise as pipeline. */
   voiceHook?: boolean
-  /** Accepted sender names. Default: any of 3 to 11 Latin letters, digits, dots, dashes and underscores. */
+  /** Accepted sender names. Default: any, since the specification bounds none. */
   senders?: readonly string[]
   /**
    * An identifier that was executed before: `execute` sends and bills it again, `refuse` answers DUPLICATE.
