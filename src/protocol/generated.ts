@@ -53,7 +53,7 @@ export interface OperationFields {
       message: NonNullable<Inferred<'pipeline'>['viber']>['message']
       /** Sender signature of the message. */
       signature: NonNullable<Inferred<'pipeline'>['viber']>['signature']
-      /** Variant of the Viber message; it decides which viber_ fields are required. */
+      /** Variant of the Viber message, such as text. */
       type: NonNullable<Inferred<'pipeline'>['viber']>['type']
       [name: string]: unknown
     } | undefined
@@ -300,7 +300,7 @@ export interface OperationFields {
     sms_message?: Inferred<'viber+sms'>['sms_message']
     /** Sender signature (alpha-name) of the SMS. */
     sms_signature?: Inferred<'viber+sms'>['sms_signature']
-    /** Variant of the Viber message; it decides which viber_ fields are required. */
+    /** Variant of the Viber message, such as text. */
     viber_type?: Inferred<'viber+sms'>['viber_type']
     /** Sender signature of the Viber message. */
     viber_signature?: Inferred<'viber+sms'>['viber_signature']

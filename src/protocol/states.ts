@@ -34,10 +34,9 @@ const fold = (status: string): string =>
     .toUpperCase()
 
 /**
- * The state behind a status text in an answer to a question. A callback's is what `callbackStateOf` says. The whole text is compared, for UNDELIVERABLE contains DELIVER; case, spaces and
- * underscores make no difference. Where the text is empty or not on the list, `success` tells: true of a message that was
- * delivered or read, and said when a final state is reached (specification: States and transitions, Events). Without it
- * the state is UNKNOWN and not final.
+ * The state behind a status text in the answer to a poll; that of a callback is `callbackStateOf`. The whole text is
+ * compared, for UNDELIVERABLE contains DELIVER; case, spaces and underscores make no difference. Where the text is empty or
+ * not on the list, `success` tells (specification: States and transitions). Without it the state is UNKNOWN and not final.
  */
 export const stateOf = (status: string, success: boolean | null = null): { state: State; final: boolean } => {
   const listed = known.get(status) ?? known.get(fold(status))

@@ -16,10 +16,10 @@ type ViberField = (typeof requirements)[ViberType][number]
 
 const viberTypes = Object.keys(requirements) as ViberType[]
 
-export const viberTypeMeaning = 'Variant of the Viber message; it decides which viber_ fields are required.'
+export const viberTypeMeaning = 'Variant of the Viber message, such as text.'
 
 export const viberType = expecting(`one of ${viberTypes.join(', ')}`, error => z.enum(viberTypes, { error })).describe(
-  viberTypeMeaning,
+  'Variant of the Viber message; it decides which viber_ fields are required.',
 )
 
 export const viberSignature = text.describe('Sender signature of the Viber message.')

@@ -464,7 +464,7 @@ export interface StatusEvent {
   extra: string | null
 }
 
-/** What the status means; where its text is empty or not known, success tells. PENDING: on its way. DELIVERED: delivered, read or answered. FAILED: will not be delivered. UNKNOWN: inconclusive, or newer than the reader. */
+/** What the status means. In a callback success decides; in the answer to a poll the text does, or success where the text is empty or not known. PENDING: on its way. DELIVERED: delivered, read or answered. FAILED: will not be delivered. UNKNOWN: inconclusive, or newer than the reader. */
 export type StatusEventState = 'PENDING' | 'DELIVERED' | 'FAILED' | 'UNKNOWN'
 
 /** Where a status came from. CALLBACK: the gateway called. POLL: busgate asked. UNKNOWN: newer than the reader. */

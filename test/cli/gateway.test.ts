@@ -201,6 +201,7 @@ describe('what is written wrongly exits 2, says what, and nothing is sent', () =
     ],
     ['input that is no object', ['sms'], '[5]', 'type must be one of balance, '],
     ['input with a wrong field', [], `[${sms(1)}, {"type":"hlr","id":2}]`, 'operation 2: phone is required'],
+    ['input that begins with a wrong one', [], `[{"type":"hlr","id":2}, ${sms(1)}]`, 'operation 1: phone is required'],
     ['input of a type that does not exist', [], '{"type":"whatsapp"}', 'type must be one of balance, call/otp, '],
     ['an empty list', [], '[]', 'at least one operation is required'],
     ['more than an envelope holds', [], Array.from({ length: 101 }, (_, i) => sms(i + 1)).join('\n'), 'at most 100'],

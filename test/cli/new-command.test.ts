@@ -21,6 +21,16 @@ test('send takes every field that the records have, however deep, and null for a
   expect(read('viber', { viber_type: 'carousel', viber_carousel: [slide, slide] })).toMatchObject({ type: 'viber' })
 })
 
+test('send takes additional properties as flag and in a line, each as a JSON text', () => {
+  const flags = { id: '1', phone: '380671234561', type: 'sms', message: '{"sms_message":"Hi"}' }
+  const extra = { unsubscribe_link: 'true' }
+  expect(commandOfFlags({ ...flags, extra: JSON.stringify(extra) })).toMatchObject({ extra })
+  expect(() => commandOfFlags({ ...flags, extra: '{"sms_lifetime":3600}' })).toThrow(
+    'extra.sms_lifetime: expected a JSON text in quotes',
+  )
+  expect(() => commandOfFlags({ ...flags, extra: '{"a":1' })).toThrow('--extra is not valid JSON: it ends too soon')
+})
+
 test('send refuses a phone in national format, and an id with a leading zero: without it they mean others', () => {
   const flags = (id: string, phone: string) => () =>
     commandOfFlags({ id, phone, type: 'sms', message: '{"sms_message":"Hi"}' } as Parameters<typeof commandOfFlags>[0])

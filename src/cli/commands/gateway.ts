@@ -132,7 +132,7 @@ function requireOneEnvelope(asked: readonly unknown[], { gateway: { maxOperation
  */
 async function send(client: GatewayClient, asked: OperationObject[], signal: AbortSignal): Promise<OperationResult[]> {
   return client.send(asked, { signal }).catch(caught => {
-    const error = failure(caught)
+    const error = failure(caught, asked)
     return asked.map(() => ({ ok: false, error }))
   })
 }
@@ -143,16 +143,17 @@ async function send(client: GatewayClient, asked: OperationObject[], signal: Abo
 async function queue(client: GatewayClient, asked: OperationObject[], signal: AbortSignal): Promise<OperationResult[]> {
   return client.sendAsync(asked, { signal }).then(
     ({ requestId }) => [{ ok: true, data: { request_id: requestId } }],
-    error => [{ ok: false, error: failure(error) }],
+    error => [{ ok: false, error: failure(error, asked) }],
   )
 }
 
-function failure(error: unknown): GatewayError {
+function failure(error: unknown, asked: readonly unknown[]): GatewayError {
   if (error instanceof ValidationError) {
     const { problems } = error
-    const several = problems.some(({ index }) => index > 0)
     throw new UsageError(
-      problems.map(({ index, message }) => (several ? `operation ${index + 1}: ${message}` : message)).join('; '),
+      problems
+        .map(({ index, message }) => (asked.length > 1 ? `operation ${index + 1}: ${message}` : message))
+        .join('; '),
     )
   }
   if (error instanceof GatewayError) return error

@@ -1,7 +1,7 @@
 import { createProducer } from '../../producer.ts'
 import { sendTypes } from '../../protocol/index.ts'
 import { choiceFlag, command, given, textFlag, toggle, whole } from '../framework/command.ts'
-import { commandOfFlags, commandOfLine } from '../send/new-command.ts'
+import { commandOfFlags, commandOfLine, deliveries } from '../send/new-command.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 
 export const send = command({
@@ -19,6 +19,12 @@ export const send = command({
     message: textFlag('JSON', 'Its content, with the names of the Avro fields.'),
     account: textFlag('NAME', 'Account that sends it. Default: default.'),
     deadline: whole('MS', 'Never sent after this instant, milliseconds since 1970.', 0, Number.MAX_SAFE_INTEGER),
+    hook: textFlag('URL', "Where the gateway reports the status. Default: busgate's receiver."),
+    delivery: choiceFlag('RULE', deliveries, 'What to do when nobody can tell whether it was sent. Default: DEFAULT.'),
+    extra: textFlag(
+      'JSON',
+      `Additional properties of the operation, each value a JSON text: '{"sms_lifetime":"3600"}'.`,
+    ),
     'correlation-id': textFlag('TEXT', 'Carried to the result and to every status event.'),
     tenant: textFlag('TEXT', 'Carried likewise.'),
     urgent: toggle('Takes the urgent lane.'),

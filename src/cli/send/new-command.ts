@@ -6,6 +6,8 @@ import { type AvroRecord, type AvroType, schemas } from '../../records/schemas.t
 import { nearest } from '../framework/nearest.ts'
 import { UsageError } from '../framework/usage-error.ts'
 
+export const deliveries = ['DEFAULT', 'AT_MOST_ONCE', 'AT_LEAST_ONCE'] as const
+
 /** A command as JSON: what the gateway's interface asks of it is the producer's to check. */
 const schema = z.strictObject({
   id: z.union([z.int(), z.bigint()], 'expected a whole number without leading zeros'),
@@ -15,11 +17,11 @@ const schema = z.strictObject({
   urgent: z.boolean().optional(),
   account: z.string().optional(),
   deadline: z.int().nullish(),
-  delivery: z.enum(['DEFAULT', 'AT_MOST_ONCE', 'AT_LEAST_ONCE']).optional(),
+  delivery: z.enum(deliveries).optional(),
   hook: z.string().nullish(),
   correlationId: z.string().nullish(),
   tenant: z.string().nullish(),
-  extra: z.record(z.string(), z.string()).optional(),
+  extra: z.record(z.string(), z.string('expected a JSON text in quotes'), 'expected an object').optional(),
 })
 
 /** @returns null for an empty line @throws Error that names the line and the field, never its content */
@@ -33,16 +35,17 @@ export function commandOfLine(line: string, number: number): NewCommand | null {
 }
 
 /** @throws UsageError */
-export function commandOfFlags(flags: { id?: string; phone?: string; message?: string }): NewCommand {
+export function commandOfFlags(flags: { id?: string; phone?: string; message?: string; extra?: string }): NewCommand {
   const missing = ['id', 'phone', 'type', 'message'].filter(name => !Object.hasOwn(flags, name))
   if (missing.length > 0) throw new UsageError(`send needs --${missing.join(', --')} as well`)
-  const { id = '', phone = '', message = '' } = flags
+  const { id = '', phone = '', message = '', extra } = flags
   try {
     return commandOf({
       ...flags,
       id: digits(id),
       phone: digits(phone),
       message: json(message, '--message is not valid JSON'),
+      ...(extra !== undefined && { extra: json(extra, '--extra is not valid JSON') }),
     })
   } catch (error) {
     throw new UsageError((error as Error).message)
