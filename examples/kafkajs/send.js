@@ -66,6 +66,11 @@ async function printResults(id) {
 }
 
 const [id, phone, text] = process.argv.slice(2)
+// A number drops the zero: 0671234567 would become the phone of somebody else.
+if (!/^[1-9]\d{0,14}$/.test(phone ?? '')) {
+  console.error('Nothing was sent: PHONE must be digits only, in international format such as 380671234567.')
+  process.exit(1)
+}
 await send({
   id: Number(id),
   phone: Number(phone),

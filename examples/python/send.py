@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -73,6 +74,8 @@ def results_of(id: int):
 
 
 def main(id: str, phone: str, text: str) -> None:
+    if not re.fullmatch("[1-9][0-9]{0,14}", phone):  # int() drops the zero: 0671234567 would become somebody else's phone
+        sys.exit("Nothing was sent: PHONE must be digits only, in international format such as 380671234567.")
     sms = {"sms_message": text, "sms_signature": "Shop"}
     # The name beside the message tells which record of the union it is. Without it fastavro guesses.
     send({"id": int(id), "phone": int(phone), "message": ("io.busgate.Sms", sms), "correlationId": "example-python"})

@@ -4,6 +4,8 @@ import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import type { RecordHeaders } from '../../src/bus/port.ts'
 import { systemClock } from '../../src/clock.ts'
 import { MessageSearch } from '../../src/inspect/message/search.ts'
+import { tell } from '../../src/inspect/message/tell.ts'
+import { type Change, writeChange } from '../../src/pauses/change.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { Doubt, SendCommand, SendResult } from '../../src/records/generated.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
@@ -17,7 +19,7 @@ import { buildSettings } from '../support/settings.ts'
 const settings = buildSettings()
 const { topics } = settings
 const commandTopic = topics.commands.at(-1)!
-const all = [...topics.commands, topics.results, topics.statuses, topics.doubts, topics.deadLetters]
+const all = [...topics.commands, topics.results, topics.statuses, topics.doubts, topics.deadLetters, topics.control]
 
 /** All topics with three partitions, and what writes there. */
 async function startTopics(left: readonly string[] = []) {
@@ -42,6 +44,7 @@ async function startTopics(left: readonly string[] = []) {
     command: (command: SendCommand, key: string, partition: number) =>
       write(commandTopic, key, encodeCommand(command), { partition }),
     result: (result: SendResult) => write(topics.results, String(result.id), encodeResult(result)),
+    change: (change: Change) => publishAll(bus, [writeChange(topics.control, change)]),
     doubt: (doubt: Doubt, id: bigint) => write(topics.doubts, String(id), encodeDoubt(doubt)),
     search: (since = 0) => new MessageSearch({ bus, registry, settings, since, ending: new AbortController().signal }),
   }
@@ -79,6 +82,37 @@ test('a command without a result is found behind what the workers have done, by 
     expect(placesOf(found)).toEqual([[1, 1]])
     expect(found.commands[0]!.value.progress).toBe('waiting')
   }
+})
+
+test('of a command that waits it is found what is paused now, and that is told as why it waits', async () => {
+  const world = await startTopics()
+  await world.command(buildCommand({ id: 7n }), '7', 1)
+  const pause = {
+    kind: 'account',
+    name: 'default',
+    paused: true,
+    by: 'olha',
+    at: 0,
+    until: null,
+    reason: null,
+  } as const
+  await world.change(pause)
+  await world.change({ ...pause, name: 'shop' })
+  await world.change({ ...pause, name: 'shop', paused: false, at: 1 })
+  world.broker.resetOffset('busgate', { topic: commandTopic, partition: 1 }, 0)
+  const found = await world.search().byId(7n)
+  expect(found.pauses).toEqual([pause])
+  expect(tell(found, 7n, {}).conclusions[0]!.text).toMatch(
+    / waits, because account default is paused by olha since 1970/,
+  )
+})
+
+test('where the topic of pauses is missing, a command that waits is found all the same', async () => {
+  const world = await startTopics([topics.control])
+  await world.command(buildCommand({ id: 7n }), '7', 1)
+  const { commands, gaps } = await world.search().byId(7n)
+  expect(commands).toHaveLength(1)
+  expect(gaps).toEqual([expect.stringMatching(/^What is paused is not known: there is no topic busgate\.control/)])
 })
 
 test('a command that is done, whose result is gone, is found all the same', async () => {

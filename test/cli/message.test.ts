@@ -140,6 +140,13 @@ describe('what a story comes to', () => {
     )
   })
 
+  test('of a message without a status whose command names a hook, it says where the callbacks go', () => {
+    const evidence = evidenceOf({ progress: 'done', results: [{}] })
+    evidence.commands[0]!.value.command.hook = 'https://shop.example/status'
+    expect(conclusionOf(evidence, 1001n, 'default')).toContain('callbacks go to the hook that its command names')
+    expect(conclusion({ progress: 'done', results: [{}] })).toContain('it may still be on its way')
+  })
+
   test('of an id that was sent twice, far apart, it says so', () => {
     const text = conclusion({ results: [{ commandOffset: 4 }, { commandOffset: 90_000 }] })
     expect(text).toMatch(

@@ -78,6 +78,23 @@ describeOnKafka('producers in other languages', brokers => {
     },
   )
 
+  test.for(languages)(
+    '%s: a phone in national format is refused before anything is sent',
+    patience,
+    async (language, context) => {
+      const env = await prepare(language, context)
+      const world = await startWorld({ brokers })
+      Object.assign(env, placesOf(brokers, world.settings))
+      const national = commandsOf(language).at(-1)!.replace('380671234567', '0671234567')
+      const refusal = 'Nothing was sent: PHONE must be digits only, in international format such as 380671234567.'
+      await expect(outputOf(language, national, { env })).rejects.toMatchObject({
+        stderr: expect.stringContaining(refusal),
+      })
+      await world.quiet()
+      expect(world.results()).toEqual([])
+    },
+  )
+
   test(
     'fastavro chooses a record for an untagged message: a typing error becomes viber+sms, a comment a billed call',
     patience,

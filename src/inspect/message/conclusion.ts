@@ -1,6 +1,7 @@
 import { finalOf } from '../../consumer/final.ts'
 import { pauseText, type Scope } from '../../pauses/change.ts'
 import { isSendType, operations, stateOf } from '../../protocol/index.ts'
+import { isNeverHooked } from '../../records/command.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { verdictOf } from '../../statuses/lifecycle.ts'
 import { placeText } from '../dead-letters/letter.ts'
@@ -139,11 +140,20 @@ function sentText(result: SendResult, findings: Findings, asks: boolean): string
   if (isSendType(type) && !operations[type].hasStatus) return `Sent: ${taken}. A ${type} has no delivery status.`
   const told = verdictText(findings, id, account)
   if (told) return `Sent: ${taken}. ${told}`
+  const where = hasOwnHook(findings, result)
+    ? 'callbacks go to the hook that its command names'
+    : 'it may still be on its way'
   if (asks) return `Sent: ${taken}. No status has come to busgate; what the gateway says of it is told as gateway.`
   return (
-    `Sent: ${taken}. No status has come yet: it may still be on its way. busgate message ${id} --ask asks the gateway, as the reconciler does ` +
+    `Sent: ${taken}. No status has come yet: ${where}. busgate message ${id} --ask asks the gateway, as the reconciler does ` +
     'when a verdict is overdue.'
   )
+}
+
+/** Tells whether the gateway calls back at an address of the caller's. */
+function hasOwnHook({ commands }: Findings, { account, type }: SendResult): boolean {
+  if (isSendType(type) && isNeverHooked(type)) return false
+  return commands.some(({ value: { command } }) => command.account === account && command.hook !== null)
 }
 
 /** Null: nothing was told. */

@@ -26,6 +26,11 @@ public final class Send {
 
   public static void main(String[] args) throws Exception {
     long id = Long.parseLong(args[0]);
+    // parseLong drops the zero: 0671234567 would become the phone of somebody else.
+    if (!args[1].matches("[1-9][0-9]{0,14}")) {
+      System.err.println("Nothing was sent: PHONE must be digits only, in international format such as 380671234567.");
+      System.exit(1);
+    }
     // A class for each record of the union: which one it is needs no further word.
     Sms sms = Sms.newBuilder().setSmsMessage(args[2]).setSmsSignature("Shop").build();
     send(
