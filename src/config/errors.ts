@@ -14,12 +14,17 @@ export interface SettingProblem {
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'
   readonly code = 'SETTINGS_INVALID'
-  readonly problems: readonly SettingProblem[]
+  readonly #problems: readonly SettingProblem[]
 
   constructor(problems: readonly SettingProblem[]) {
     const title = problems.length === 1 ? '1 setting is wrong:' : `${problems.length} settings are wrong:`
     super([title, ...problems.map(line)].join('\n'))
-    this.problems = problems
+    this.#problems = problems
+  }
+
+  /** A getter, so that Node, which prints an uncaught error with its fields, does not name everything twice. */
+  get problems(): readonly SettingProblem[] {
+    return this.#problems
   }
 }
 

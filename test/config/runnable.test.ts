@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import {
   givenSecrets,
@@ -35,6 +36,14 @@ describe('a process', () => {
       'gateway.url (BUSGATE_GATEWAY_URL) is not set, and needed by worker',
       'gateway.apiKey (BUSGATE_GATEWAY_API_KEY) is not set, and needed by worker',
     ])
+  })
+
+  it('that does not catch the refusal sees each setting named once', () => {
+    const printed = inspect(
+      new SettingsError([{ path: 'gateway.url', where: 'BUSGATE_GATEWAY_URL', what: 'is not set' }]),
+    )
+    expect(printed.split('gateway.url').length - 1).toBe(1)
+    expect(printed).toContain("code: 'SETTINGS_INVALID'")
   })
 
   it('that only reconciles needs the gateway as well', () => {
