@@ -14,6 +14,7 @@ import { Secret } from '../../src/config/secret.ts'
 import { connectGateway } from '../../src/gateway/connection.ts'
 import { registryOf } from '../../src/records/open.ts'
 import { confluentRegistry } from '../../src/records/registry.ts'
+import { schemas } from '../../src/records/schemas.ts'
 import { type Certificates, makeCertificates } from '../support/certificates.ts'
 
 let certificates: Certificates
@@ -56,7 +57,7 @@ const ways: Record<string, (port: number) => Promise<unknown>> = {
   },
   'the registry': port =>
     registryOf(settingsFor(`https://127.0.0.1:${port}`))
-      .idOf('any', {})
+      .idOf('any', schemas.command)
       .catch(refused),
   'the registry of a service': port =>
     confluentRegistry({ url: `https://127.0.0.1:${port}` })
