@@ -15,7 +15,7 @@ Made by scripts/generate-logs.ts from src/telemetry/events.ts and src/telemetry/
 
 \`busgate run\` writes one JSON object a line to standard output: \`level\`, \`time\` (ISO 8601), \`event\`, the event's fields, and \`msg\`, the sentence for people. \`telemetry.logLevel\` says from which level on (\`info\` unless set). Names of events and fields are for programs; a \`msg\` may be worded better at any time. Fields that end in \`Ms\` are milliseconds; other times are seconds, with three digits behind the point.
 
-No line holds a message's text, a phone number, a key or a token: texts of others are cut to 300 characters, without runs of nine digits or more. An error is its \`name\`, its \`code\` where it has one, and its \`message\`. A record's place is written TOPIC/PARTITION@OFFSET.
+No line holds a message's text, a phone number, a key or a token: texts of others are cut to 500 characters, without runs of nine digits or more. An error is its \`name\`, its \`code\` where it has one, and its \`message\`. A record's place is written TOPIC/PARTITION@OFFSET.
 
 What is logged is about processes, partitions and accounts. What became of one message is on the topics: \`busgate message ID\` tells it. At debug a line tells of a batch or an envelope; the metrics count the same.
 

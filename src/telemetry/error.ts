@@ -6,7 +6,7 @@ export interface ErrorSummary {
   message: string
 }
 
-const longestText = 300
+const longestText = 500
 
 export function summaryOf(error: Error): ErrorSummary {
   const code = codeOf(error)
@@ -41,7 +41,7 @@ export function codeOf(error: Error): string | undefined {
 }
 
 /**
- * A text at most 300 characters long, without the long runs of digits in which a phone number could hide, and without
+ * A text at most 500 characters long, without the long runs of digits in which a phone number could hide, and without
  * what JSON.parse quotes of the text it was given.
  */
 export function safeText(text: string): string {

@@ -96,14 +96,14 @@ describe('the log', () => {
     }
   })
 
-  it('names an error by its name and code, with at most 300 characters of its message and no stack', () => {
+  it('names an error by its name and code, with at most 500 characters of its message and no stack', () => {
     const { telemetry, lines } = logging()
     const cause = Object.assign(new Error('epoch'), { type: 'INVALID_PRODUCER_EPOCH' })
     telemetry.emit('session.lost', { ...session, stage: 'commit', error: new TypeError('x'.repeat(1000), { cause }) })
     expect(lines[0]?.error).toEqual({
       name: 'TypeError',
       code: 'INVALID_PRODUCER_EPOCH',
-      message: `${'x'.repeat(300)}…`,
+      message: `${'x'.repeat(500)}…`,
     })
   })
 
