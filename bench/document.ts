@@ -1,18 +1,20 @@
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import type { CallbackFigures } from './callbacks.ts'
-import { callbackTableOf, type Row, tableOf } from './report.ts'
+import { callbackTableOf, type Row, tableOf, takeOverTableOf } from './report.ts'
+import type { TakeOverFigures } from './take-over.ts'
 
 /** The figures that a full run gave. */
 export interface Performance {
   rows: readonly Row[]
   callbacks: CallbackFigures
+  takeOvers: readonly TakeOverFigures[]
   /** Of so many runs of each the cheapest is shown. */
   repeat: number
 }
 
 /** What the columns mean, and how the figures came about. */
-function pageOf({ rows, callbacks, repeat }: Performance): string {
+function pageOf({ rows, callbacks, takeOvers, repeat }: Performance): string {
   const [{ model = 'unknown' } = {}] = cpus()
   const machine = `${availableParallelism()} cores (${model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GiB`
   const peers = programsOf(rows).slice(1)
@@ -56,13 +58,21 @@ ${callbackTableOf([callbacks])}
 The receiver in a process of its own, over 64 connections, each callback of another message. **CPU µs**: a callback, after the
 start; **due → answer**: half, and all but one in a hundred; **missing**: answered 200 and not on the topic.
 
+## A process takes over
+${takeOverTableOf(takeOvers)}
+
+A *start* is that of a process alone in its group, a *take-over* that of one whose predecessor was killed. **requests**: to the
+broker, from the start until all sessions are open, without fetches and heartbeats; **ms**: from the group's giving it the
+partitions until all sessions are open; **CPU ms**: from the start.
+
 ## Again, and otherwise
 \`npm run bench\` measures all of it and writes this page. \`--peer bento\` (\`BENTO_BIN=/path/to/bento\`), \`--peer
 parallel-consumer\` (a JDK and Maven) and \`--floor\` (a bare loop in Node) measure those beside it, each scenario in turn, and
 \`--repeat N\` several times.
 
 \`npm run bench -- --only NAME\` measures some of them, \`--commands N\` or \`--rate N --seconds N --warm-up N\` one of your own
-(\`--partitions\`, \`--processes\`, \`--concurrency\`, \`--latency\`, \`--kinds mixed\`, \`--hooks\`, \`--gateway URL\`), \`callbacks --rate N\` the receiver.
+(\`--partitions\`, \`--processes\`, \`--concurrency\`, \`--latency\`, \`--kinds mixed\`, \`--hooks\`, \`--gateway URL\`), \`callbacks --rate N\` the receiver,
+\`take-over\` the last table.
 None of these changes this page.
 `
 }

@@ -7,8 +7,9 @@ import { measure } from './measure.ts'
 import { findPlace, type Place } from './place.ts'
 import type { Program } from './program.ts'
 import { programs } from './programs.ts'
-import { callbackTableOf, type Row, tableOf } from './report.ts'
+import { callbackTableOf, type Row, tableOf, takeOverTableOf } from './report.ts'
 import { type Scenario, scenarioOf, scenarios } from './scenarios.ts'
+import { measureTakeOvers } from './take-over.ts'
 import { TopicMaker } from './topics.ts'
 
 const { values, positionals } = parsed()
@@ -161,7 +162,8 @@ async function measurePerformance(setting: Setting): Promise<Performance> {
   const runs: CallbackFigures[] = []
   for (let i = 0; i < repeat; i++)
     runs.push(await measureCallbacks(place, { rate: 8_000, seconds: 15, connections: 64, partitions: 4 }))
-  return { rows, callbacks: cheapest(runs, ({ cpuMicrosPerCallback }) => cpuMicrosPerCallback), repeat }
+  const takeOvers = await measureTakeOvers(place)
+  return { rows, callbacks: cheapest(runs, ({ cpuMicrosPerCallback }) => cpuMicrosPerCallback), takeOvers, repeat }
 }
 
 async function measureCallbacksAlone(): Promise<void> {
@@ -181,7 +183,8 @@ async function measureWorker(): Promise<void> {
   const measured = await chosenPrograms().catch(refuse)
   if (wanted === scenarios) {
     const performance = await placed(place => measurePerformance({ place, measured, repeat }))
-    process.stdout.write(`${tableOf(performance.rows)}\n\n${callbackTableOf([performance.callbacks])}\n`)
+    const { rows, callbacks, takeOvers } = performance
+    process.stdout.write(`${[tableOf(rows), callbackTableOf([callbacks]), takeOverTableOf(takeOvers)].join('\n\n')}\n`)
     await writePerformance(performance)
   } else {
     process.stdout.write(`${tableOf(await placed(place => measureAll({ place, measured, repeat }, wanted)))}\n`)
@@ -199,9 +202,10 @@ try {
   if (benchmark === undefined) await measureWorker()
   else if (benchmark === 'callbacks') await measureCallbacksAlone()
   else if (benchmark === 'hostile') await measureHostileAlone()
+  else if (benchmark === 'take-over') process.stdout.write(`${takeOverTableOf(await placed(measureTakeOvers))}\n`)
   else
     throw new UsageError(
-      `there is no benchmark ${benchmark}, only callbacks and hostile, and without a name the worker's`,
+      `there is no benchmark ${benchmark}, only callbacks, hostile and take-over, and without a name the worker's`,
     )
 } catch (error) {
   if (error instanceof UsageError) refuse(error)

@@ -2,6 +2,7 @@ import type { CallbackFigures } from './callbacks.ts'
 import type { Figures } from './measure.ts'
 import type { Ranks } from './ranks.ts'
 import type { Scenario } from './scenarios.ts'
+import type { TakeOverFigures } from './take-over.ts'
 
 export interface Row {
   scenario: Scenario
@@ -58,6 +59,26 @@ export const callbackTableOf = (rows: readonly CallbackFigures[]): string =>
     callbackColumns.map(([name]) => name),
     rows.map(figures => callbackColumns.map(([, of]) => of(figures))),
   )
+
+/** Writes what it takes to open the sessions of a process as a table in Markdown. */
+export const takeOverTableOf = (rows: readonly TakeOverFigures[]): string =>
+  markdown(
+    ['', 'partitions', 'requests', 'ms', 'CPU ms', 'by kind'],
+    rows.map(({ how, partitions, requests, ms, cpuMs, byKind }) => [
+      how,
+      whole(partitions),
+      whole(requests),
+      whole(ms),
+      whole(cpuMs),
+      kindsText(byKind),
+    ]),
+  )
+
+const kindsText = (byKind: TakeOverFigures['byKind']) =>
+  Object.entries(byKind)
+    .toSorted(([, one], [, other]) => other - one)
+    .map(([kind, count]) => `${count} ${kind}`)
+    .join(', ')
 
 function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const rule = head.map(name => (name === '' ? '---' : '---:'))

@@ -4,9 +4,23 @@ import { Telemetry } from '../../src/telemetry/events.ts'
 import { buildRecord, publishAll, TestListener, until } from '../support/bus.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
+import { openWireTap, type WireTap } from '../support/wire-tap.ts'
 import { openWired } from '../support/wires.ts'
 
 const sessionTimeoutMs = 6_000
+
+/** Counts the requests that come through it. */
+async function openTapTo(address: string): Promise<{ tap: WireTap; requests: string[] }> {
+  const tap = await openWireTap()
+  onTestFinished(() => tap.close())
+  tap.leadTo(address)
+  const requests: string[] = []
+  tap.addRule(({ kind, api }) => {
+    if (kind === 'request') requests.push(api ?? 'other')
+    return undefined
+  })
+  return { tap, requests }
+}
 
 describeOnKafka('partitions of a process that died', ({ brokers }) => {
   let names = 0
@@ -14,13 +28,13 @@ describeOnKafka('partitions of a process that died', ({ brokers }) => {
   async function buildGroup(partitions: number) {
     const topic = `take-over-${Date.now().toString(36)}-${++names}`
     await createTopics(brokers, [{ topic, partitions }])
-    const open = () => {
-      const { bus, cut } = openWired({ brokers, groupId: topic, telemetry: new Telemetry() })
+    const open = (through?: (address: string) => string) => {
+      const { bus, cut } = openWired({ brokers, groupId: topic, telemetry: new Telemetry(), through })
       onTestFinished(() => bus.close())
       return { bus, cut, listener: new TestListener() }
     }
-    const join = async () => {
-      const process = open()
+    const join = async (through?: (address: string) => string) => {
+      const process = open(through)
       const membership = await process.bus.join([topic], process.listener)
       return { ...process, membership }
     }
@@ -44,6 +58,27 @@ describeOnKafka('partitions of a process that died', ({ brokers }) => {
     expect(performance.now() - diedAt).toBeLessThan(sessionTimeoutMs + 2_000)
     await until(() => expect(listener.doubtedKeys).toEqual(['key']))
     await membership.leave(0)
+  })
+
+  test('are opened with fifty requests at most, sixty-four of them', async () => {
+    const taps = new Map(await Promise.all(brokers.map(async address => [address, await openTapTo(address)] as const)))
+    const { join } = await buildGroup(64)
+    const dead = await join()
+    await until(() => expect(dead.listener.sessions.size).toBe(64))
+    const next = join(address => taps.get(address)!.tap.address)
+    await until(() => expect(asked().JoinGroup).toBeGreaterThan(0))
+    dead.cut()
+    const { listener, membership } = await next
+    await until(() => expect(listener.sessions.size).toBe(64))
+    const { Fetch: _, Heartbeat: __, ...others } = asked()
+    const count = Object.values(others).reduce((sum, one) => sum + one, 0)
+    expect(count, JSON.stringify(others)).toBeLessThanOrEqual(50)
+    await membership.leave(0)
+
+    function asked(): Record<string, number> {
+      const apis = [...taps.values()].flatMap(({ requests }) => requests)
+      return Object.fromEntries([...Map.groupBy(apis, api => api)].map(([api, { length }]) => [api, length]))
+    }
   })
 
   test('are not waited for though it died inside a transaction that holds their progress', async () => {

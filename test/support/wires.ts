@@ -1,6 +1,6 @@
 import type net from 'node:net'
 import { KafkaBus } from '../../src/bus/kafka/bus.ts'
-import type { Sasl } from '../../src/bus/wire/connecting.ts'
+import { addressOf, type Sasl } from '../../src/bus/wire/connecting.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Telemetry } from '../../src/telemetry/events.ts'
 
@@ -23,12 +23,15 @@ export function openWired({
   telemetry,
   sasl,
   instanceId,
+  through = address => address,
 }: {
   brokers: string[]
   groupId: string
   telemetry: Telemetry
   sasl?: Sasl | undefined
   instanceId?: string | undefined
+  /** Leads connections to a broker elsewhere. */
+  through?: ((address: string) => string) | undefined
 }): Wired {
   const wires = new Set<net.Socket>()
   let cut = false
@@ -60,7 +63,8 @@ export function openWired({
     clock: systemClock,
     telemetry,
     async connect(connection, { host, port }) {
-      const connected = connection.connect(host, port)
+      const target = addressOf(through(`${host}:${port}`))
+      const connected = connection.connect(target.host, target.port)
       held(connection.socket)
       await connected
     },

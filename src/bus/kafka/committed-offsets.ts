@@ -46,12 +46,16 @@ export async function committedOffsets(
 export const isUnstable = ({ error }: GroupProgress): boolean => error?.type === 'UNSTABLE_OFFSET_COMMIT'
 
 /**
- * Waits, before a producer writes progress, for what was committed last with the same one: coordinators before Kafka 4.0
- * confirm it first and know it later, and the next transaction could take its place. The wait is short, because a broker
- * that was restarted may have forgotten how a transaction ended (seen with Kafka 4.3.0 on one node), and only the next one
- * of that producer takes away what it holds.
+ * Asks until no open transaction is to change any of the progress, or for half a second. A broker that was restarted may
+ * have forgotten how a transaction ended (seen with Kafka 4.3.0 on one node), and only the next one of that producer takes
+ * away what it holds.
+ * @returns the last answer
  */
-export async function untilSettled(ask: () => Promise<readonly GroupProgress[]>, clock: Clock): Promise<void> {
+export async function untilSettled(ask: () => Promise<GroupProgress[]>, clock: Clock): Promise<GroupProgress[]> {
   const started = clock.monotonic()
-  while ((await ask()).some(isUnstable) && clock.monotonic() - started < settledWithinMs) await sleep(clock, askAgainMs)
+  for (;;) {
+    const progress = await ask()
+    if (!progress.some(isUnstable) || clock.monotonic() - started >= settledWithinMs) return progress
+    await sleep(clock, askAgainMs)
+  }
 }

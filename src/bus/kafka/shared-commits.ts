@@ -101,7 +101,9 @@ export class KafkaSharedCommits implements SharedCommits {
 
   /**
    * Reads behind a write of this process, which is aborted: a coordinator that has just begun answers with older offsets
-   * than were confirmed, until it confirms a write itself (seen with Kafka 4.3.0).
+   * than were confirmed, until it confirms a write itself (seen with Kafka 4.3.0). The write waits for what this process
+   * committed last, because coordinators before Kafka 4.0 confirm it first and know it later. The aborted write is waited
+   * for as well: another one would hold its partition up again.
    */
   async #readBehindBarrier(tps: readonly TopicPartition[]): Promise<readonly GroupProgress[]> {
     const { clock, member } = this.#options
@@ -111,7 +113,7 @@ export class KafkaSharedCommits implements SharedCommits {
       await untilSettled(() => this.#ask(tps), clock)
       await this.#producer.barrierWrite(tps[0]!, this.#committing(member().synced))
     })
-    return this.#ask(tps)
+    return untilSettled(() => this.#ask(tps), clock)
   }
 
   #ask(tps: readonly TopicPartition[]): Promise<GroupProgress[]> {
