@@ -23,6 +23,8 @@ const usualLimitMs = 10_000
 /** The limit of a question that one broker after the other is asked. */
 const lookLimitMs = 3_000
 const metadataAgeMs = 30_000
+/** While an answer is waited for, it is looked so often whether its broker is still there. */
+const lookWhileWaitingMs = 1_000
 
 /** Codes after which the cluster is not what it was taken for. */
 const moved = new Set(['NOT_LEADER_OR_FOLLOWER', 'LEADER_NOT_AVAILABLE', 'FENCED_LEADER_EPOCH', 'NOT_CONTROLLER'])
@@ -50,7 +52,7 @@ export class Brokers {
 
   /**
    * One request, in the newest version that both speak. It is not repeated here; but what its failure tells of coordinators
-   * and leaders counts for the next one.
+   * and leaders counts for the next one. It fails as soon as its broker has left the cluster.
    * @param how.limitMs of this request alone, not of finding and connecting to whom it is for
    * @throws ProtocolError for a code at the top of the answer; Unanswered
    */
@@ -60,13 +62,19 @@ export class Brokers {
     request: Q,
     { line = 'common', limitMs = usualLimitMs }: { line?: Line; limitMs?: number } = {},
   ): Promise<A> {
+    let channel: Channel | null = null
+    const stopLooking = this.#lookAgain(() => {
+      if (target !== 'any' && channel && !this.#view.has(channel.address)) channel.close()
+    })
     try {
-      let channel = await this.#channelTo(target, line)
+      channel = await this.#channelTo(target, line)
       if (channel.ended) channel = await this.#channelTo(target, line)
       return await this.#channels.ask(channel, api, request, limitMs)
     } catch (error) {
       this.#learn(target, error)
       throw error
+    } finally {
+      stopLooking()
     }
   }
 
@@ -185,6 +193,23 @@ export class Brokers {
     const { node } = await this.#channels.askAround(findCoordinator, { kind, name }, lookLimitMs)
     this.#view.add(node)
     return node.id
+  }
+
+  /** Asks for metadata again and again. @returns what stops it */
+  #lookAgain(looked: () => void): () => void {
+    let stopped = false
+    const again = () =>
+      this.#clock.after(lookWhileWaitingMs, async () => {
+        await this.refresh().catch(() => {}) // no news
+        if (stopped) return
+        looked()
+        cancel = again()
+      })
+    let cancel = again()
+    return () => {
+      stopped = true
+      cancel()
+    }
   }
 
   async #look(topics: readonly string[] = []): Promise<void> {

@@ -24,6 +24,10 @@ export class ClusterView {
     return [...this.#nodes.values()]
   }
 
+  has({ host, port }: Address): boolean {
+    return this.addresses.some(one => one.host === host && one.port === port)
+  }
+
   take({ nodes, controller, topics }: ClusterMetadata): void {
     this.#nodes = new Map(nodes.map(node => [node.id, node]))
     this.#topics = new Map(topics.map(topic => [topic.topic, topic]))

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts'
+import { type Clock, limited } from '../../clock.ts'
 import type { Compression } from '../batches/codecs.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
@@ -157,14 +157,10 @@ export class TransactionalProducer {
 
   /** Ids with this prefix whose transactions are open now, as far as brokers tell. */
   async ongoing(prefix: string): Promise<string[]> {
-    const { brokers } = this.#options
+    const { brokers, clock } = this.#options
     const ofNode = async (node: number) => {
-      const { transactions } = await brokers.ask(
-        { node },
-        listTransactions,
-        { states: openStates },
-        { limitMs: listMs },
-      )
+      const listed = brokers.ask({ node }, listTransactions, { states: openStates })
+      const { transactions } = await limited(clock, listMs, listed) // with the time to connect
       return transactions.map(({ transactionalId }) => transactionalId)
     }
     await brokers.refresh()

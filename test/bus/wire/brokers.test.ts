@@ -133,6 +133,41 @@ describe('a request', () => {
     await expect.poll(() => broker.connections).toBe(0)
   })
 
+  test('that may take an hour fails when its broker has left the cluster, and finds the one that took its place', async () => {
+    const [hung, next] = await startCluster(2)
+    const { brokers } = open([next])
+    hung.on(keys.heartbeat, never)
+    const asked = brokers.ask(group, heartbeat, beat, { line: 'join', limitMs: 3_600_000 })
+    const failed = expect(asked).rejects.toBeInstanceOf(Unanswered)
+    await expect.poll(() => hung.count(keys.heartbeat)).toBe(1)
+    hung.on(keys.metadata, never)
+    next.on(keys.metadata, metadataOf([next]))
+    next.on(keys.coordinator, coordinatorIs(1, next))
+    await failed
+    await brokers.ask(group, heartbeat, beat, { line: 'join' })
+    expect(next.count(keys.heartbeat)).toBe(1)
+  })
+
+  test('that takes long has all the time it may take while its broker is there', async () => {
+    const clock = new ManualClock()
+    const [broker] = await startCluster()
+    const { brokers } = open([broker], { clock })
+    const answers = Promise.withResolvers<void>()
+    broker.on(keys.heartbeat, async asked => {
+      await answers.promise
+      return answering()(asked) as never
+    })
+    const asked = brokers.ask(group, heartbeat, beat, { line: 'join', limitMs: 60_000 })
+    await expect.poll(() => broker.count(keys.heartbeat)).toBe(1)
+    const looks = broker.count(keys.metadata)
+    for (let seconds = 1; seconds <= 3; seconds++) {
+      await clock.pass(1_000)
+      await expect.poll(() => broker.count(keys.metadata)).toBe(looks + seconds)
+    }
+    answers.resolve()
+    expect(await asked).toEqual({ errorCode: 0 })
+  })
+
   test('of one line does not wait for one of another', async () => {
     const [broker] = await startCluster()
     const { brokers } = open([broker])
