@@ -185,7 +185,7 @@ export interface Session extends Readonly<TopicPartition> {
   intend(offsets: readonly number[]): Promise<boolean>
   /** The offset is done with the next commit, in one transaction with these records. */
   settle(offset: number, records: OutgoingRecord[]): void
-  /** Takes an intent back: known not to have been sent. The offset is new again. */
+  /** Takes an intent back: known not to have been sent. The offset is new again. Harmless where `intend` said no. */
   release(offset: number): void
   /**
    * Resolves after the commit that holds everything settled and released so far, or when the session is lost.

@@ -54,12 +54,12 @@ export class Delivery {
   }
 
   /**
-   * Has all sessions commit their intents. They are asked in one step, so that one commit can hold the whole envelope.
-   * @returns those that have not
+   * Has its sessions commit the intents. They are asked in one step, so that one commit holds the whole envelope.
+   * @returns whether all have; one that was lost, or is held while the group re-joins, has not
    */
-  async intend({ parts }: Envelope): Promise<Set<Session>> {
+  async intend({ parts }: Envelope): Promise<boolean> {
     const committed = await Promise.all(Array.from(parts, ([session, offsets]) => session.intend(offsets)))
-    return new Set([...parts.keys()].filter((_, i) => !committed[i]))
+    return committed.every(Boolean)
   }
 
   /** POSTs it, if that may still be. Resolves when its answer is there and its sessions know what came of it. */
@@ -116,16 +116,12 @@ export class Delivery {
   /**
    * Takes an envelope back that is not sent: its intents are undone, and all its commands wait again. Resolves when that is
    * committed.
-   * @param refusing sessions that have not committed theirs
    */
-  async takeBack(envelope: Envelope, refusing: ReadonlySet<Session> = new Set()): Promise<void> {
+  async takeBack(envelope: Envelope): Promise<void> {
     const { account, leave, pendings } = envelope
     const tally = new ResultTally()
     account.withdraw(leave)
-    for (const { session, offset, proof } of pendings) {
-      if (!proof && !refusing.has(session)) session.release(offset)
-    }
-    this.#putBack(pendings, envelope.unsent, tally)
+    this.#release(pendings, envelope.unsent, tally)
     await this.committed(envelope, tally)
   }
 

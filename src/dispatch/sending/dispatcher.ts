@@ -3,14 +3,15 @@ import type { Session } from '../../bus/port.ts'
 import type { Pauses } from '../../pauses/pauses.ts'
 import { Disposal } from '../outcome/disposal.ts'
 import { isSuspect } from '../outcome/refusals.ts'
+import type { ResultTally } from '../outcome/result-tally.ts'
 import { expiry, hasPaused, type Pending } from '../pending.ts'
 import type { Return, Weights } from '../queues/lane.ts'
 import { Lanes } from '../queues/lanes.ts'
 import { SuspectedAccounts } from '../queues/suspected-accounts.ts'
-import { Delivery, type DeliveryOptions } from './delivery.ts'
+import { Delivery, type DeliveryOptions, type Envelope } from './delivery.ts'
 import { InFlight } from './in-flight.ts'
-import { Lead } from './lead.ts'
 import { Packer } from './packer.ts'
+import { PipelineDepth } from './pipeline-depth.ts'
 import { Slots } from './slots.ts'
 import { mostPassedOver, Turns } from './turns.ts'
 
@@ -42,8 +43,12 @@ export class Dispatcher {
   readonly #options: DispatcherOptions
   readonly #delivery: Delivery
   readonly #slots: Slots
-  readonly #lead: Lead
+  readonly #depth: PipelineDepth
   readonly #inFlight = new Set<InFlight>()
+  /** Status polls that hold a slot. */
+  readonly #polls = new Set<{ what: string }>()
+  /** Envelopes whose intents are being committed, by urgency. */
+  readonly #preparing: number[]
   /** Commands of all envelopes on their way. */
   #intents = 0
   readonly #lanes: Lanes
@@ -64,7 +69,8 @@ export class Dispatcher {
   constructor(options: DispatcherOptions) {
     this.#options = options
     this.#slots = new Slots(options.concurrency, options.topics.length)
-    this.#lead = new Lead(options.concurrency)
+    this.#depth = new PipelineDepth(options.concurrency)
+    this.#preparing = options.topics.map(() => 0)
     this.#lanes = new Lanes(options)
     this.#turns = new Turns(options.topics.length)
     this.#delivery = new Delivery({ ...options, putBack: (pendings, how) => this.#putBack(pendings, how) })
@@ -87,17 +93,24 @@ export class Dispatcher {
     return this.#intents
   }
 
-  /** Runs a request that is no envelope of commands when a slot is free. */
+  /** Runs a status poll when a slot is free. */
   async inSlot(request: () => Promise<void>): Promise<void> {
-    queueMicrotask(() => this.pump())
-    await this.#slots.request('a status poll', request)
-    this.pump()
+    const poll = { what: 'a status poll' }
+    this.#pumpSoon()
+    const run = () => {
+      this.#polls.add(poll)
+      return request()
+    }
+    await this.#slots.poll(run).finally(() => {
+      this.#polls.delete(poll)
+      this.pump()
+    })
   }
 
-  /** Names what is on its way and could end. */
+  /** Names what is on its way and could end: those that hold the slots keep the envelopes that wait for one. */
   *underWay(): Iterable<{ what: string }> {
-    for (const one of this.#inFlight) if (one.couldEnd) yield one
-    yield* this.#slots.underWay
+    for (const one of this.#inFlight) if (one.couldEnd && !this.#slots.isWaiting(one)) yield one
+    yield* this.#polls
   }
 
   /** Tells whether commands wait for an account that may not send now. */
@@ -160,14 +173,10 @@ export class Dispatcher {
     this.#cancelTimer?.()
     this.#cancelTimer = null
     this.#takeBack()
-    const { patienceMs } = this.#lead
-    const patientSince = this.#options.clock.monotonic() - patienceMs
-    const isSoon = ({ formedAt }: InFlight) => formedAt > patientSince
-    while (this.#slots.next(flight => void this.#send(flight), isSoon));
-    const patience = this.#slots.isKept ? patienceMs : Number.POSITIVE_INFINITY
+    this.#slots.fill()
     let wait = 0
     while (wait === 0) wait = this.#form()
-    wait = Math.min(wait, patience, this.#lanes.balance(), this.#suspected.check(), this.#sweep())
+    wait = Math.min(wait, this.#lanes.balance(), this.#suspected.check(), this.#sweep())
     if (Number.isFinite(wait)) this.#cancelTimer = this.#options.clock.after(Math.ceil(wait), () => this.pump())
     this.#pumping = false
   }
@@ -194,7 +203,7 @@ export class Dispatcher {
         }
         lane.turn(name)
         this.#turns.left(urgency)
-        void this.#prepare(new InFlight(envelope, urgency, this.#options.clock.monotonic()))
+        void this.#carry(new InFlight(envelope, urgency))
         return 0
       }
     }
@@ -210,29 +219,42 @@ export class Dispatcher {
     const { maxOperations, maxIntents } = this.#options
     const kept = urgency === 0 ? 0 : maxOperations
     if (this.#intents + maxOperations + kept > maxIntents) return false
-    const own = this.#slots.ahead(urgency)
+    const own = this.#ahead(urgency)
     let all = own
-    for (let other = 0; other < urgency; other++) all += this.#slots.ahead(other)
-    const wanted = Math.max(0, this.#slots.free(urgency)) + this.#lead.envelopes
+    for (let other = 0; other < urgency; other++) all += this.#ahead(other)
+    const wanted = this.#slots.free(urgency) + this.#depth.envelopes
     return all < wanted || own < Math.ceil(wanted / (mostPassedOver + 1))
   }
 
-  /** Has its intents committed; then it waits for a slot. */
-  async #prepare(flight: InFlight): Promise<void> {
-    const { clock } = this.#options
+  /** Envelopes of a topic that wait for a slot, or soon will. */
+  #ahead(urgency: number): number {
+    return this.#preparing[urgency]! + this.#slots.waiting(urgency)
+  }
+
+  /** Has an envelope's intents committed, sends it when it has a slot, and has its results committed. */
+  async #carry(flight: InFlight): Promise<void> {
+    const { clock, maxIntents } = this.#options
+    const { envelope, urgency } = flight
+    const formedAt = clock.monotonic()
     this.#inFlight.add(flight)
     this.#intents += flight.size
-    this.#slots.expect(flight)
-    const refusing = await this.#delivery.intend(flight.envelope)
-    const isPrepared = refusing.size === 0
-    this.#slots.arrive(flight, isPrepared)
+    this.#preparing[urgency]!++
+    const isPrepared = await this.#delivery.intend(envelope)
+    this.#preparing[urgency]!--
     if (!isPrepared) {
-      await this.#return(flight, refusing)
+      void this.#return(flight)
       return
     }
-    this.#lead.prepared(clock.monotonic() - flight.formedAt)
+    this.#depth.prepared(clock.monotonic() - formedAt)
+    const sent = this.#slots.envelope(flight, () => this.#send(envelope))
     if (this.#stopped) this.#takeBack()
     else this.pump()
+    const tally = await sent
+    if (!tally) return // taken back
+    this.pump()
+    const areIntentsScarce = 2 * this.#intents >= maxIntents
+    await this.#delivery.committed(envelope, tally, areIntentsScarce)
+    this.#end(flight)
   }
 
   /** Nobody waits longer than that for the result of a command that has expired. @returns milliseconds until the next time */
@@ -241,7 +263,7 @@ export class Dispatcher {
     if (now < this.#sweptAt + sweepMs) return this.#sweptAt + sweepMs - now
     this.#sweptAt = this.#takeBackExpired() ? now - sweepMs + takenBackMs : now
     const isLeft = this.#disposal.during(accept => this.#lanes.sweep(accept))
-    return isLeft || this.#slots.arePrepared ? sweepMs : Number.POSITIVE_INFINITY
+    return isLeft || this.#slots.hasEnvelopes ? sweepMs : Number.POSITIVE_INFINITY
   }
 
   /** A slot can be far away, since slow answers hold them all. @returns whether something was taken back */
@@ -282,25 +304,20 @@ export class Dispatcher {
     return goes && !hasPaused(pendings, pauses)
   }
 
-  async #return(flight: InFlight, refusing?: ReadonlySet<Session>): Promise<void> {
-    flight.stage = 'finishing'
-    await this.#delivery.takeBack(flight.envelope, refusing)
+  async #return(flight: InFlight): Promise<void> {
+    await this.#delivery.takeBack(flight.envelope)
     this.#end(flight)
   }
 
-  /** Sends an envelope that has its slot. */
-  async #send(flight: InFlight): Promise<void> {
+  /** Sends an envelope that has its slot, without what has expired meanwhile. */
+  async #send(envelope: Envelope): Promise<ResultTally> {
     const { clock } = this.#options
-    const { envelope } = flight
-    const pendings = envelope.pendings
+    const { pendings } = envelope
     envelope.pendings = this.#disposal.during(accept => pendings.filter(pending => pending.proof || accept(pending)))
     const startedAt = clock.monotonic()
-    const tally = await this.#slots.hold(flight, () => this.#delivery.send(envelope))
-    this.#lead.sent(clock.monotonic() - startedAt)
-    this.pump()
-    const areIntentsScarce = 2 * this.#intents >= this.#options.maxIntents
-    await this.#delivery.committed(envelope, tally, areIntentsScarce)
-    this.#end(flight)
+    const tally = await this.#delivery.send(envelope)
+    this.#depth.sent(clock.monotonic() - startedAt)
+    return tally
   }
 
   #end(flight: InFlight): void {

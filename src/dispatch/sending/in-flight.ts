@@ -4,12 +4,6 @@ import type { Envelope } from './delivery.ts'
 /** At most this many partitions are named. */
 const mostNamed = 5
 
-/**
- * Stage says where an envelope is: its intents are being committed; it waits for a slot; it holds one; its results are
- * being committed, or that it is taken back.
- */
-export type Stage = 'preparing' | 'prepared' | 'sending' | 'finishing'
-
 /** An envelope on its way, from the time it was formed to its committed results. */
 export class InFlight {
   readonly envelope: Envelope
@@ -17,15 +11,11 @@ export class InFlight {
   readonly urgency: number
   /** Commands, those included that have expired since. */
   readonly size: number
-  /** Monotonic milliseconds. */
-  readonly formedAt: number
-  stage: Stage = 'preparing'
 
-  constructor(envelope: Envelope, urgency: number, formedAt: number) {
+  constructor(envelope: Envelope, urgency: number) {
     this.envelope = envelope
     this.urgency = urgency
     this.size = envelope.pendings.length
-    this.formedAt = formedAt
   }
 
   get what(): string {
@@ -34,12 +24,9 @@ export class InFlight {
     return `an envelope of ${names.slice(0, mostNamed).join(', ')}${others > 0 ? ` and ${others} more` : ''}`
   }
 
-  /**
-   * Tells whether nothing known keeps it: those that hold the slots would, or a session that is held while the group
-   * re-joins.
-   */
+  /** False while the group re-joins: a session that is held keeps its envelopes. */
   get couldEnd(): boolean {
-    return this.stage !== 'prepared' && this.#sessions.every(({ open, alive }) => open || !alive)
+    return this.#sessions.every(({ open, alive }) => open || !alive)
   }
 
   /** Tells whether all of its partitions may be sent from. */

@@ -4,7 +4,7 @@ import { InFlight } from '../../../src/dispatch/sending/in-flight.ts'
 import { buildPartition } from '../../support/pendings.ts'
 
 const inFlight = (sessions: ReturnType<typeof buildPartition>[]) =>
-  new InFlight({ pendings: [], parts: new Map(sessions.map(session => [session, [1]])) } as unknown as Envelope, 0, 0)
+  new InFlight({ pendings: [], parts: new Map(sessions.map(session => [session, [1]])) } as unknown as Envelope, 0)
 
 test('an envelope is named by its partitions, a few of them where they are many', () => {
   const partitions = [0, 1, 2, 3, 4, 5, 6].map(buildPartition)

@@ -4,12 +4,14 @@ const fall = 1 / 64
 /** One observation goes this part of the way towards another usual time of a request. */
 const drift = 1 / 16
 
+/** With one, bulk would get a slot out of its turn whenever two requests end together. */
+const least = 2
+
 /**
- * Lead says how many envelopes are to be prepared ahead, so that no slot waits for a commit: as many as the slots send
- * while one is prepared. So none waits for its slot longer than another one takes to be prepared, and nothing that
- * comes meanwhile waits longer for those that are prepared than for its own commit.
+ * Tells how many envelopes are to be prepared ahead, so that no slot waits for a commit: as many as the slots send while
+ * one is prepared. With more, commands that come later would only wait longer.
  */
-export class Lead {
+export class PipelineDepth {
   readonly #slots: number
   /** Milliseconds that it takes to prepare an envelope, when it takes long. */
   #preparing = 0
@@ -23,12 +25,7 @@ export class Lead {
 
   get envelopes(): number {
     if (this.#sending === 0) return this.#slots
-    return Math.max(1, Math.ceil((this.#slots * this.#preparing) / this.#sending))
-  }
-
-  /** Milliseconds that a slot may wait for an envelope from its forming on: no commit that takes longer keeps it idle. */
-  get patienceMs(): number {
-    return this.#preparing * 4 < this.#sending ? Math.max(1, 2 * this.#preparing) : 0
+    return Math.max(least, Math.ceil((this.#slots * this.#preparing) / this.#sending))
   }
 
   /** The intents of an envelope are committed, so long after it was formed. */
