@@ -24,14 +24,14 @@ export const refusedForNoKnownReason = 'envelopes are refused as a whole with a 
 /** Load is what a request carries. A suspect: one command that was refused alone before, nobody knows why. */
 export type Load = 'commands' | 'suspect' | 'questions'
 
-/** Leave for one request to the gateway. */
-export interface Leave {
+/** Allows one request to the gateway. */
+export interface Permit {
   operations: number
   /** Whether the request's outcome decides about the account's pause. */
   probe: boolean
   grant: Grant | null
   carries: Load
-  /** The key as it was when leave was given. */
+  /** The key as it was when the permit was given. */
   apiKey: string
   /** Monotonic milliseconds of the first byte; null while it has not been written. */
   begunAt: number | null
@@ -40,7 +40,7 @@ export interface Leave {
 /** While a key is denied, it is looked this often whether its file has another one. */
 const keyLookMs = 2_000
 
-/** One account of the gateway: when the next request may leave, and what the answers mean for the ones after it. */
+/** One account of the gateway: when the next request may be sent, and what the answers mean for the ones after it. */
 export class Account {
   readonly name: string
   readonly apiKey: () => string
@@ -78,7 +78,7 @@ export class Account {
   }
 
   /**
-   * Milliseconds until a request may leave: 0 when now, Infinity while a probe is on its way.
+   * Milliseconds until a request may be sent: 0 when now, Infinity while a probe is on its way.
    * @param wanted operations that it is to carry
    */
   wait(carries: Load = 'commands', wanted = 1): number {
@@ -89,7 +89,7 @@ export class Account {
     return Math.max(admission.wait, wait)
   }
 
-  /** Tells whether a request may leave now. Unlike `wait` it is no one's asking for leave. */
+  /** Tells whether a request may leave now. Unlike `wait`, it does not count as waiting for the rate. */
   get mayGo(): boolean {
     const now = this.#clock.monotonic()
     return this.#admission(now).wait === 0 && this.limiter?.available(now) !== 0
@@ -101,14 +101,15 @@ export class Account {
     return Math.min(this.#admission(now).operations, this.limiter?.available(now) ?? Number.POSITIVE_INFINITY)
   }
 
-  leave(operations: number, carries: Load = 'commands'): Leave {
+  /** A request is about to be sent: takes what it needs of the rate, and the probe if it is that. */
+  permit(operations: number, carries: Load = 'commands'): Permit {
     if (this.#waitsSince !== null) {
       const seconds = (this.#clock.monotonic() - this.#waitsSince) / 1000
       this.#telemetry.emit('rate.waited', { account: this.name, seconds })
       this.#waitsSince = null
     }
     const grant = this.limiter?.grant(operations) ?? null
-    return { operations, probe: this.gate.leave(), grant, carries, apiKey: this.apiKey(), begunAt: null }
+    return { operations, probe: this.gate.permit(), grant, carries, apiKey: this.apiKey(), begunAt: null }
   }
 
   /** What the gate admits. Another key than the one that was denied is tried at once. */
@@ -119,41 +120,41 @@ export class Account {
     return { wait: Math.min(wait, keyLookMs), operations }
   }
 
-  /** Tells whether a request that has leave may still go: the account has not paused since. */
-  admits({ probe }: Leave): boolean {
+  /** Tells whether a request that has a permit may still go: the account has not paused since. */
+  admits({ probe }: Permit): boolean {
     return probe || this.gate.state === 'closed'
   }
 
   /** The request's first byte is about to be written. */
-  begun(leave: Leave): void {
-    leave.begunAt = this.#clock.monotonic()
-    if (leave.grant) leave.grant.sentAt = leave.begunAt
-    this.#learnt.sent(leave.operations, leave.begunAt)
+  begun(permit: Permit): void {
+    permit.begunAt = this.#clock.monotonic()
+    if (permit.grant) permit.grant.sentAt = permit.begunAt
+    this.#learnt.sent(permit.operations, permit.begunAt)
   }
 
   /** The request was never made, for a reason that says nothing about the account. */
-  withdraw({ probe, grant }: Leave): void {
+  withdraw({ probe, grant }: Permit): void {
     if (grant?.sentAt === null) this.limiter?.giveBack(grant)
     this.gate.withdraw(probe)
   }
 
   /** Learns from what a request came to. @param again what came of those of its commands that were throttled before */
-  observe(leave: Leave, classified: Classified, again = { refused: 0, passed: 0 }): void {
-    this.answered(leave)
+  observe(permit: Permit, classified: Classified, again = { refused: 0, passed: 0 }): void {
+    this.answered(permit)
     const now = this.#clock.monotonic()
     const items = 'items' in classified ? classified.items : []
     const throttled = items.filter(isThrottled).length
-    if (classified.outcome === 'answered') this.#learnt.passed(items.length - throttled, leave.begunAt ?? now, now)
+    if (classified.outcome === 'answered') this.#learnt.passed(items.length - throttled, permit.begunAt ?? now, now)
     const telling = throttled - (this.#learnt.passedAgain(again.passed, now) ? 0 : again.refused)
     const areFew = telling === 0 || this.#learnt.refused(telling, now)
-    if (areFew || throttled < items.length) this.#learn(leave, classified) // else nothing has passed
+    if (areFew || throttled < items.length) this.#learn(permit, classified) // else nothing has passed
     if (throttled === 0) return
     if (areFew) this.#telemetry.emit('gateway.retry', { reason: 'throttled', count: throttled })
-    else this.#pause({ ...leave, operations: throttled }, 'throttled', 'operations above the rate')
+    else this.#pause({ ...permit, operations: throttled }, 'throttled', 'operations above the rate')
   }
 
   /** The request came to its end, in a way that says nothing about the account. */
-  answered({ grant }: Leave): void {
+  answered({ grant }: Permit): void {
     if (grant) this.limiter?.answered(grant, this.#clock.monotonic())
   }
 
@@ -163,33 +164,33 @@ export class Account {
     if (retryInMs !== null) this.#announcePause('refused', retryInMs, refusedForNoKnownReason)
   }
 
-  #learn(leave: Leave, classified: Classified): void {
-    if (classified.outcome === 'refused' && !classified.known) this.#refused(leave)
+  #learn(permit: Permit, classified: Classified): void {
+    if (classified.outcome === 'refused' && !classified.known) this.#refused(permit)
     else if (classified.outcome === 'answered' || classified.outcome === 'refused' || isDecided(classified)) {
-      this.#passed(leave, classified)
+      this.#passed(permit, classified)
     } else if (classified.outcome === 'denied') {
-      this.#deniedKey = leave.apiKey
-      this.#pause(leave, 'denied', classified.error)
+      this.#deniedKey = permit.apiKey
+      this.#pause(permit, 'denied', classified.error)
     } else if (classified.outcome === 'unknown') {
-      const retryInMs = this.gate.undecided(leave.probe, this.#clock.monotonic())
+      const retryInMs = this.gate.undecided(permit.probe, this.#clock.monotonic())
       if (retryInMs !== null) this.#announcePause('undecided', retryInMs, classified.error)
     } else if (classified.reason === 'withheld') {
-      this.withdraw(leave)
+      this.withdraw(permit)
     } else {
-      if (leave.grant?.sentAt === null) this.limiter?.giveBack(leave.grant)
-      this.#pause(leave, classified.reason, classified.error, classified.retryAfterMs)
+      if (permit.grant?.sentAt === null) this.limiter?.giveBack(permit.grant)
+      this.#pause(permit, classified.reason, classified.error, classified.retryAfterMs)
     }
   }
 
-  #passed({ probe, carries, begunAt }: Leave, { outcome }: Classified): void {
+  #passed({ probe, carries, begunAt }: Permit, { outcome }: Classified): void {
     const asks = carries === 'questions'
     if (!asks && outcome !== 'refused') this.passedAt = Math.max(this.passedAt, begunAt ?? this.passedAt)
-    const resumed = asks ? this.gate.heard(probe) : this.gate.passed(probe)
+    const resumed = asks ? this.gate.pollAnswered(probe) : this.gate.passed(probe)
     if (resumed) this.#telemetry.emit('account.resumed', { account: this.name })
   }
 
   /** Refused as a whole, with a text that nobody knows. Questions and suspects that are refused tell only as the probe. */
-  #refused({ probe, operations, carries }: Leave): void {
+  #refused({ probe, operations, carries }: Permit): void {
     if (carries !== 'questions') this.#telemetry.emit('gateway.retry', { reason: 'refused', count: operations })
     if (!probe && carries !== 'commands') return
     const now = this.#clock.monotonic()
@@ -198,15 +199,15 @@ export class Account {
     if (retryInMs !== null) this.#announcePause('refused', retryInMs, refusedForNoKnownReason)
   }
 
-  #pause(leave: Leave, reason: RetryReason, error: string, retryAfterMs: number | null = null): void {
-    this.#telemetry.emit('gateway.retry', { reason, count: leave.operations })
+  #pause(permit: Permit, reason: RetryReason, error: string, retryAfterMs: number | null = null): void {
+    this.#telemetry.emit('gateway.retry', { reason, count: permit.operations })
     const now = this.#clock.monotonic()
-    if (reason === 'throttled') this.#slowDown(leave, now)
-    const retryInMs = this.gate.pause(reason, leave.probe, now, retryAfterMs)
+    if (reason === 'throttled') this.#slowDown(permit, now)
+    const retryInMs = this.gate.pause(reason, permit.probe, now, retryAfterMs)
     if (retryInMs !== null) this.#announcePause(reason, retryInMs, error)
   }
 
-  #slowDown({ operations, begunAt }: Leave, now: number): void {
+  #slowDown({ operations, begunAt }: Permit, now: number): void {
     this.#learnt.throttled(operations, begunAt ?? now, now)
     if (this.limiter) return
     this.limiter = this.#limiterOf(Number.POSITIVE_INFINITY)

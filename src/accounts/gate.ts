@@ -60,8 +60,8 @@ export class AccountGate {
     this.#until = this.#suspectsUntil = now
   }
 
-  /** An envelope leaves. @returns whether it is the probe. */
-  leave(): boolean {
+  /** An envelope is about to be sent. @returns whether it is the probe. */
+  permit(): boolean {
     if (this.#state !== 'paused') return false
     this.#state = 'probing'
     return true
@@ -82,7 +82,7 @@ export class AccountGate {
   }
 
   /** A question was answered, which says nothing about envelopes of commands that are refused. The same answer. */
-  heard(probe: boolean): boolean {
+  pollAnswered(probe: boolean): boolean {
     this.#undecided = 0
     if (this.reason !== 'refused') return probe && this.passed(probe)
     this.withdraw(probe)

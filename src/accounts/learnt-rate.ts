@@ -36,11 +36,11 @@ const steps = 10
  * adds to it again (additive increase, multiplicative decrease). So several processes come to about equal parts of it.
  */
 export class LearntRate {
-  readonly #sent = new Lately(secondMs)
-  readonly #passed = new Lately(secondMs)
-  readonly #passedInMinute = new Lately(minuteMs)
-  readonly #refused = new Lately(secondMs)
-  readonly #passedAgain = new Lately(secondMs)
+  readonly #sent = new SlidingCount(secondMs)
+  readonly #passed = new SlidingCount(secondMs)
+  readonly #passedInMinute = new SlidingCount(minuteMs)
+  readonly #refused = new SlidingCount(secondMs)
+  readonly #passedAgain = new SlidingCount(secondMs)
   /** Right after the last decrease. */
   #base = Number.POSITIVE_INFINITY
   #increase = 0
@@ -133,7 +133,7 @@ export class LearntRate {
 }
 
 /** A count over a sliding window, in steps of a tenth. */
-class Lately {
+class SlidingCount {
   readonly #stepMs: number
   readonly #counts = new Float64Array(steps)
   #step = 0

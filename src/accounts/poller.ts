@@ -88,11 +88,11 @@ export class StatusPoller {
     const { account } = asked
     if (account.wait() > 0) return
     const questions = takeDistinct(asked.questions, Math.min(maxOperations, account.room()))
-    const leave = account.leave(questions.length, 'questions')
+    const permit = account.permit(questions.length, 'questions')
     const operations = questions.map(({ id }) => `{"type":"status","id":${id}}`)
-    const answer = await connection.post(envelopeBody(leave.apiKey, operations), () => {
+    const answer = await connection.post(envelopeBody(permit.apiKey, operations), () => {
       if (!hasLease()) return 'the lease is over'
-      account.begun(leave)
+      account.begun(permit)
       return null
     })
     const classified = classify(
@@ -100,7 +100,7 @@ export class StatusPoller {
       answer,
       errorTexts,
     )
-    account.observe(leave, classified)
+    account.observe(permit, classified)
     if (classified.outcome === 'not_sent' && classified.reason === 'withheld') {
       asked.questions.unshift(...questions) // nobody was asked
       return

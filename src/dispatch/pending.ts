@@ -4,14 +4,14 @@ import type { Command } from '../records/command.ts'
 import type { Origin } from '../records/origin.ts'
 import type { ResultDetails } from '../records/result.ts'
 
-/** Hearing is what callbacks say of a command in doubt, before it is POSTed again. */
-export interface Hearing {
-  /** @returns whether every callback that was there at the call has been heard, as far as they may be read */
-  upToNow(): Promise<boolean>
-  /** Tells whether `upToNow` was true shortly before, and what has come since is being listened to. */
-  isUpToNow(): boolean
+/** Watches for callbacks about a command in doubt, before it is POSTed again. */
+export interface CallbackWatch {
+  /** @returns whether every callback that was there at the call has been read, as far as they may be read */
+  catchUp(): Promise<boolean>
+  /** Tells whether `catchUp` was true shortly before, and what has come since is being read. */
+  isCaughtUp(): boolean
   /** Queues the command again when that is so. */
-  waitForIt(): void
+  requeueWhenCaughtUp(): void
 }
 
 /**
@@ -52,7 +52,7 @@ export interface Pending {
   /** Why it cannot be sent again: what it was is not known any more, and `command` holds what is. */
   unreadable?: string
   /** Missing: it was not POSTed before, or no callback can tell. */
-  hearing?: Hearing
+  callbackWatch?: CallbackWatch
   /** It is in an envelope, so that the delivery says what becomes of it. */
   packed: boolean
   /** The command's final result, by a callback that came while it was packed. */

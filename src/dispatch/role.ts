@@ -24,7 +24,7 @@ import { Evidence } from './doubts/evidence.ts'
 import { LostDoubts } from './doubts/lost-doubts.ts'
 import { Resolver } from './doubts/resolver.ts'
 import { readGauges, reasonsOf } from './health.ts'
-import { Answered } from './intake/answered.ts'
+import { ResultsLookup } from './intake/results-lookup.ts'
 import { RegistryOutage } from './intake/schema-wait.ts'
 import { Outbox } from './outcome/outbox.ts'
 import { Dispatcher } from './sending/dispatcher.ts'
@@ -94,7 +94,7 @@ class CommandSending implements Sending {
   readonly #poller: StatusPoller
   readonly #resolver: Resolver
   readonly #lostDoubts: LostDoubts
-  readonly #answered: Answered | null
+  readonly #lookup: ResultsLookup | null
   readonly #intake: ReturnType<typeof intakeOf>
   #membership: Membership | null = null
   #stopWatching = () => {}
@@ -120,8 +120,8 @@ class CommandSending implements Sending {
     this.#intake = intakeOf(options)
     this.#lostDoubts = new LostDoubts({ ...options, topic: topics.doubts })
     const owned = () => this.#membership?.share().owned || partitions
-    this.#answered = delivery.checkResults
-      ? new Answered({ ...this.#common, ...parts.decoders, bus, topics, owned })
+    this.#lookup = delivery.checkResults
+      ? new ResultsLookup({ ...this.#common, ...parts.decoders, bus, topics, owned })
       : null
   }
 
@@ -136,7 +136,7 @@ class CommandSending implements Sending {
   reasons(): string[] {
     return reasonsOf(this.#joined, this.#common.accounts, [
       this.#intake.outage.reason,
-      this.#answered?.reason ?? null,
+      this.#lookup?.reason ?? null,
       this.#lostDoubts.reason,
     ])
   }
@@ -163,7 +163,7 @@ class CommandSending implements Sending {
     this.#compaction?.stop()
     this.#stopWatching()
     this.#poller.stop()
-    this.#answered?.stop()
+    this.#lookup?.stop()
     this.#lostDoubts.stop()
     this.#dispatcher.stop()
     await this.#joined.leave(Math.max(gateway.timeoutMs, kafka.drainMs))
@@ -195,7 +195,7 @@ class CommandSending implements Sending {
   #listener(): SessionListener {
     const { settings, telemetry, fatal } = this.#options
     const { writeResult, doubts, decoders } = this.#parts
-    const intake = { ...this.#common, ...this.#intake, answered: this.#answered, writeResult }
+    const intake = { ...this.#common, ...this.#intake, lookup: this.#lookup, writeResult }
     return commandSessions({
       doubtsTopic: settings.topics.doubts,
       commandIntake: {
@@ -227,10 +227,7 @@ class CommandSending implements Sending {
       isBlocked: ({ topic, partition }) =>
         this.#options.bus.blocked().some(one => one.topic === topic && one.partition === partition),
       heldBack: () =>
-        isBusAway() ||
-        this.#intake.outage.reason !== null ||
-        this.#answered?.reason != null ||
-        this.#dispatcher.heldBack,
+        isBusAway() || this.#intake.outage.reason !== null || this.#lookup?.reason != null || this.#dispatcher.heldBack,
       doubtsTopic: settings.topics.doubts,
       timeoutMs: settings.gateway.timeoutMs,
       clock,

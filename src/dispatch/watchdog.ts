@@ -22,8 +22,8 @@ export interface WatchdogOptions {
   stuck: (error: Error) => void
 }
 
-/** Suspect is what would be a standstill if it lasted. */
-interface Suspect {
+/** A state that is a standstill if it lasts. */
+interface Standstill {
   /** Another one as soon as there is progress. */
   key: unknown
   what: string
@@ -57,9 +57,9 @@ export function watchProgress(options: WatchdogOptions): () => void {
   let cancel = clock.after(checkMs, check)
   function check(): void {
     const now = clock.monotonic()
-    const suspects = [...suspectsIn(options, commits, steps)]
-    since = new Map(suspects.map(({ key }) => [key, since.get(key) ?? now]))
-    for (const { key, what, patienceMs } of suspects) {
+    const standstills = [...standstillsIn(options, commits, steps)]
+    since = new Map(standstills.map(({ key }) => [key, since.get(key) ?? now]))
+    for (const { key, what, patienceMs } of standstills) {
       if (now - since.get(key)! <= patienceMs) continue
       stuck(new Error(`no progress for ${patienceMs / 1000} s, for no known reason: ${what}`))
     }
@@ -73,11 +73,11 @@ export function watchProgress(options: WatchdogOptions): () => void {
   }
 }
 
-function* suspectsIn(
+function* standstillsIn(
   { sessions, underWay, heldBack, isBusAway, isBlocked, doubtsTopic, timeoutMs }: WatchdogOptions,
   commits: ReadonlyMap<string, number>,
   steps: number,
-): Generator<Suspect> {
+): Generator<Standstill> {
   const patienceMs = Math.max(leastPatienceMs, 2 * timeoutMs)
   for (const request of underWay()) {
     yield { key: request, what: `${request.what} does not end`, patienceMs }

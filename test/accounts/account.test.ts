@@ -19,9 +19,9 @@ function buildAccount(rate?: number) {
   /** A request of two operations, and what came back. */
   const request = (...answer: Parameters<typeof classify>[1][]) => {
     for (const one of answer) {
-      const leave = account.leave(2)
-      if (one.kind !== 'not_sent') account.begun(leave)
-      account.observe(leave, classify(['1', '2'], one))
+      const permit = account.permit(2)
+      if (one.kind !== 'not_sent') account.begun(permit)
+      account.observe(permit, classify(['1', '2'], one))
     }
   }
   return { account, clock, heard, request }
@@ -109,7 +109,7 @@ describe('the rate', () => {
     expect([account.wait(), account.room()]).toEqual([1_020, 0])
     await clock.pass(1_020)
     expect([account.wait(), account.room()]).toEqual([0, 2])
-    account.leave(1)
+    account.permit(1)
     expect(heard).toEqual([['rate.waited', { account: 'shop', seconds: 1.02 }]])
   })
 
@@ -124,7 +124,7 @@ describe('the rate', () => {
 
   test('is not used by a request whose intent was not written', () => {
     const { account } = buildAccount(2)
-    account.withdraw(account.leave(2))
+    account.withdraw(account.permit(2))
     expect([account.wait(), account.room()]).toEqual([0, 2])
   })
 

@@ -18,7 +18,7 @@ const closed = { wait: Number.POSITIVE_INFINITY, operations: 0 }
 describe('a gate', () => {
   test('lets everything pass at first, and while answers come', () => {
     const gate = fullGate()
-    expect(gate.leave()).toBe(false)
+    expect(gate.permit()).toBe(false)
     expect(gate.passed(false)).toBe(false)
     expect([gate.admission(0), gate.state, gate.reason]).toEqual([open, 'closed', null])
   })
@@ -30,7 +30,7 @@ describe('a gate', () => {
       expect([gate.state, gate.reason]).toEqual(['paused', reason])
       expect(gate.admission(1)).toEqual({ wait: until - 1, operations: 1 })
       expect(gate.admission(until)).toEqual({ wait: 0, operations: 1 })
-      expect(gate.leave()).toBe(true)
+      expect(gate.permit()).toBe(true)
       expect([gate.state, gate.admission(until)]).toEqual(['probing', closed])
       expect(gate.passed(true)).toBe(true)
       expect([gate.admission(until), gate.reason]).toEqual([open, null])
@@ -40,7 +40,7 @@ describe('a gate', () => {
   test('lets as much pass as ever after a pause for being throttled, but one envelope first', () => {
     const { gate, until } = pausedGate('throttled')
     expect(gate.admission(until)).toEqual(open)
-    expect(gate.leave()).toBe(true)
+    expect(gate.permit()).toBe(true)
     expect(gate.admission(until)).toEqual(closed)
     gate.passed(true)
     expect(gate.admission(until)).toEqual(open)
@@ -48,10 +48,10 @@ describe('a gate', () => {
 
   test('stays closed when the probe was not sent for a reason of our own, and lets the next one go at once', () => {
     const { gate, until } = pausedGate()
-    gate.leave()
+    gate.permit()
     gate.withdraw(true)
     expect([gate.state, gate.admission(until)]).toEqual(['paused', { wait: 0, operations: 1 }])
-    expect(gate.leave()).toBe(true)
+    expect(gate.permit()).toBe(true)
   })
 
   test('is not moved by envelopes that had left before the pause', () => {
@@ -60,7 +60,7 @@ describe('a gate', () => {
     expect(gate.pause('unreachable', false, 100)).toBe(null)
     gate.withdraw(false)
     expect([gate.reason, gate.admission(0).wait]).toEqual(['denied', until])
-    gate.leave()
+    gate.permit()
     expect(gate.pause('unreachable', false, until)).toBe(null)
     expect([gate.passed(false), gate.undecided(false, until), gate.state]).toEqual([false, null, 'probing'])
   })
@@ -74,10 +74,10 @@ describe('pauses', () => {
     for (let i = 0; i < 8; i++) {
       now += pauses.at(-1)!
       expect(gate.admission(now).wait).toBe(0)
-      pauses.push(gate.pause('unreachable', gate.leave(), now)!)
+      pauses.push(gate.pause('unreachable', gate.permit(), now)!)
     }
     expect(pauses).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000])
-    gate.passed(gate.leave())
+    gate.passed(gate.permit())
     expect(gate.pause('unreachable', false, now)).toBe(500)
   })
 
@@ -115,7 +115,7 @@ describe('envelopes that nobody can tell of', () => {
 
   test('prolong the pause when one of them is the probe', () => {
     const { gate, until } = pausedGate('unreachable')
-    expect(gate.undecided(gate.leave(), until)).toBe(1_000)
+    expect(gate.undecided(gate.permit(), until)).toBe(1_000)
     expect(gate.reason).toBe('undecided')
   })
 })
@@ -129,10 +129,10 @@ describe('a pause for commands that were refused by themselves', () => {
       expect(gate.admission(now)).toEqual({ wait: 0, operations: 1 })
       now += pauses.at(-1)!
       expect(gate.admission(now, true).wait).toBe(0)
-      pauses.push(gate.holdBack(gate.leave(), now)!)
+      pauses.push(gate.holdBack(gate.permit(), now)!)
     }
     expect(pauses).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
-    expect(gate.refused(gate.leave(), now)).toBe(500) // something else was refused for the first time
+    expect(gate.refused(gate.permit(), now)).toBe(500) // something else was refused for the first time
     expect(gate.admission(now).wait).toBe(500)
   })
 })

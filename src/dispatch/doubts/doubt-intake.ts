@@ -12,12 +12,12 @@ import type { Origin } from '../../records/origin.ts'
 import type { ResultDetails, WriteResult } from '../../records/result.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { type TraceContext, traceOf } from '../../telemetry/trace.ts'
-import type { Answered } from '../intake/answered.ts'
 import type { Answers } from '../intake/answers.ts'
+import { DeadLetterWriter } from '../intake/dead-letter-writer.ts'
 import { decodeRecord } from '../intake/decode-record.ts'
-import { Graveyard } from '../intake/graveyard.ts'
+import { LookupQueue } from '../intake/lookup-queue.ts'
+import type { ResultsLookup } from '../intake/results-lookup.ts'
 import { type RegistryOutage, SchemaWait } from '../intake/schema-wait.ts'
-import { Unchecked } from '../intake/unchecked.ts'
 import { nobodyCouldTell } from '../outcome/conclusion.ts'
 import type { Outbox } from '../outcome/outbox.ts'
 import { ResultTally } from '../outcome/result-tally.ts'
@@ -36,7 +36,7 @@ export interface DoubtIntakeOptions {
   deadLetterTopic: string
   maxAgeMs: number
   /** Asked where the session does not know which doubts were resolved before; null: nobody is. */
-  answered: Answered | null
+  lookup: ResultsLookup | null
   clock: Clock
   telemetry: Telemetry
 }
@@ -51,7 +51,7 @@ interface Arrival {
 export class DoubtIntake {
   readonly #options: DoubtIntakeOptions
   readonly #session: Session
-  readonly #unchecked: Unchecked<Arrival>
+  readonly #lookups: LookupQueue<Arrival>
   readonly #waitForDoubt: SchemaWait<Arrival>
   readonly #waitForCommand: SchemaWait<Arrival & { doubt: Doubt }>
 
@@ -62,7 +62,7 @@ export class DoubtIntake {
     const again = (arrivals: readonly Arrival[]) => {
       for (const arrival of arrivals) this.#read(arrival)
     }
-    this.#unchecked = new Unchecked({ ...options, session, again })
+    this.#lookups = new LookupQueue({ ...options, session, again })
     this.#waitForDoubt = new SchemaWait({ ...options, decoder: doubtDecoder, session, again })
     this.#waitForCommand = new SchemaWait<Arrival & { doubt: Doubt }>({ ...options, session, again })
   }
@@ -156,7 +156,7 @@ export class DoubtIntake {
     }
     const again = doubted && { attempts: doubt.attempts + 1, postedAt: clock.now(), cause: 'taken_over' }
     const why = `it cannot be read any more (${error.message})`
-    this.#bury(record, originOf(doubt), error, [doubts.writeWithoutCommand({ ...doubt, ...again }, id, why)])
+    this.#writeDeadLetter(record, originOf(doubt), error, [doubts.writeWithoutCommand({ ...doubt, ...again }, id, why)])
   }
 
   /** Too little is left to ask anybody. As long as the key names the command, its producer is told so. */
@@ -166,7 +166,7 @@ export class DoubtIntake {
     const { topic, partition } = this.#session
     const origin = doubt ? originOf(doubt) : { topic, partition, record }
     if (id === null) {
-      this.#bury(record, origin, error, [])
+      this.#writeDeadLetter(record, origin, error, [])
       return
     }
     const { account = 'unknown', correlationId = null, tenant = null, attempts = 1 } = doubt ?? {}
@@ -189,13 +189,13 @@ export class DoubtIntake {
     }
     const tally = new ResultTally()
     tally.add(type, details.outcome, 'RESPONSE_LOST')
-    this.#bury(record, origin, error, [writeResult(subject, origin, details)], tally)
+    this.#writeDeadLetter(record, origin, error, [writeResult(subject, origin, details)], tally)
     telemetry.emit('doubt.resolved', { outcome: details.outcome })
   }
 
   /** What an earlier owner may have sent again is in doubt once more, whatever the results say. */
   #keeps(arrival: Arrival, isResolved?: (answers: Answers) => boolean): boolean {
-    return !arrival.doubted && this.#unchecked.keeps(arrival, isResolved)
+    return !arrival.doubted && this.#lookups.keeps(arrival, isResolved)
   }
 
   #doubtAgain(pending: Pending): void {
@@ -205,7 +205,7 @@ export class DoubtIntake {
     void this.#session.committed().then(() => tally.announce(telemetry))
   }
 
-  #bury(
+  #writeDeadLetter(
     record: BusRecord,
     origin: Origin,
     error: DeadLetterReason,
@@ -213,10 +213,10 @@ export class DoubtIntake {
     tally?: ResultTally,
   ): void {
     const { deadLetterTopic, telemetry } = this.#options
-    const graveyard = new Graveyard(deadLetterTopic, this.#session)
-    graveyard.buryInstead(record.offset, origin, error, others)
+    const deadLetters = new DeadLetterWriter(deadLetterTopic, this.#session)
+    deadLetters.writeFor(record.offset, origin, error, others)
     void this.#session.committed().then(() => {
-      graveyard.announce(telemetry)
+      deadLetters.announce(telemetry)
       tally?.announce(telemetry)
     })
   }

@@ -122,10 +122,10 @@ export class Resolver {
     }
     const seeking = evidence.seek({ id, account, since: Math.min(since, clock.now()), found })
     doubt.seeking = seeking
-    doubt.pending.hearing = {
-      upToNow: () => seeking.upToNow(inSlotMs),
-      isUpToNow: () => seeking.isUpToNow,
-      waitForIt: () => void this.#decide(doubt, true),
+    doubt.pending.callbackWatch = {
+      catchUp: () => seeking.upToNow(inSlotMs),
+      isCaughtUp: () => seeking.isUpToNow,
+      requeueWhenCaughtUp: () => void this.#decide(doubt, true),
     }
   }
 

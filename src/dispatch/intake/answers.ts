@@ -64,7 +64,7 @@ export class Answers {
 
   noteDeadLetter(letter: BusRecord): void {
     const from = originOfLetter(letter)
-    if (from && this.covers(from, from.offset)) this.#add('buried', from, from.offset, from.timestamp)
+    if (from && this.covers(from, from.offset)) this.#add('dead letter', from, from.offset, from.timestamp)
   }
 
   /** The doubts before it have led to this one: with fewer attempts, some of which left no doubt, or with the command. */
@@ -83,8 +83,8 @@ export class Answers {
   }
 
   /** Tells whether the record is among the dead letters. */
-  isBuried(tp: TopicPartition, { offset, timestamp }: BusRecord): boolean {
-    return this.#has('buried', tp, offset, timestamp)
+  isDeadLetter(tp: TopicPartition, { offset, timestamp }: BusRecord): boolean {
+    return this.#has('dead letter', tp, offset, timestamp)
   }
 
   /** Tells whether the command in the doubt has its final result, or a later doubt. */
@@ -105,7 +105,7 @@ export class Answers {
   }
 }
 
-type Fact = 'answered' | 'doubted' | 'resolved' | 'buried' | 'followed' | 'omitted'
+type Fact = 'answered' | 'doubted' | 'resolved' | 'dead letter' | 'followed' | 'omitted'
 
 /** 64 bits, never 0. */
 function hashOf(fact: Fact, tp: TopicPartition, offset: number, ...rest: (bigint | number | string)[]): bigint {

@@ -12,13 +12,13 @@ import { concludeExpired } from '../outcome/conclusion.ts'
 import type { Outbox } from '../outcome/outbox.ts'
 import { ResultTally } from '../outcome/result-tally.ts'
 import { expiry, type Pending } from '../pending.ts'
-import type { Answered } from './answered.ts'
 import type { Subject } from './answers.ts'
+import { DeadLetterWriter } from './dead-letter-writer.ts'
 import { decodeRecord } from './decode-record.ts'
-import { Graveyard } from './graveyard.ts'
+import { LookupQueue } from './lookup-queue.ts'
 import { RecentIds } from './recent-ids.ts'
+import type { ResultsLookup } from './results-lookup.ts'
 import { type RegistryOutage, SchemaWait } from './schema-wait.ts'
-import { Unchecked } from './unchecked.ts'
 
 export interface CommandIntakeOptions {
   decoder: Decoder<SendCommand>
@@ -33,7 +33,7 @@ export interface CommandIntakeOptions {
   dedupeWindow: number
   maxAgeMs: number
   /** Asked where the session does not know what was answered before; null: nobody is. */
-  answered: Answered | null
+  lookup: ResultsLookup | null
   clock: Clock
   telemetry: Telemetry
   /** Commands that may be sent. */
@@ -71,7 +71,7 @@ export class CommandIntake {
   readonly #session: Session
   readonly #recent: RecentIds
   readonly #wait: SchemaWait<Arrival>
-  readonly #unchecked: Unchecked<Arrival>
+  readonly #lookups: LookupQueue<Arrival>
   /**
    * Tells since when the age counts of records that could not tell: they may be shelved, and read again. By their places in the
    * window, which holds all that are not settled.
@@ -83,7 +83,7 @@ export class CommandIntake {
     this.#options = options
     this.#recent = new RecentIds(options.dedupeWindow)
     this.#wait = new SchemaWait({ ...options, session, again: arrivals => this.#process(arrivals) })
-    this.#unchecked = new Unchecked({ ...options, session, again: arrivals => this.#process(arrivals) })
+    this.#lookups = new LookupQueue({ ...options, session, again: arrivals => this.#process(arrivals) })
   }
 
   /** @param postedSince of doubted ones: no POST of them can have begun before, milliseconds since 1970; 0: unknown */
@@ -106,7 +106,7 @@ export class CommandIntake {
   #process(arrivals: readonly Arrival[]): void {
     const { decoder, ready, telemetry, deadLetterTopic, clock } = this.#options
     const tally = new ResultTally()
-    const graveyard = new Graveyard(deadLetterTopic, this.#session)
+    const deadLetters = new DeadLetterWriter(deadLetterTopic, this.#session)
     const pendings: Pending[] = []
     const now = clock.now()
     const readyAt = Math.floor(clock.monotonic())
@@ -116,14 +116,14 @@ export class CommandIntake {
         const pending = this.#admit(arrival, decoded, { now, readyAt }, tally)
         if (pending) pendings.push(pending)
       } else if ('pending' in decoded) this.#wait.add(decoded.pending, arrival)
-      else if (arrival.kind !== 'past' && !this.#keeps(arrival)) graveyard.bury(arrival.record, decoded.error)
+      else if (arrival.kind !== 'past' && !this.#keeps(arrival)) deadLetters.write(arrival.record, decoded.error)
     }
     if (pendings.length > 0) ready(pendings)
-    if (tally.isEmpty && graveyard.isEmpty) return
+    if (tally.isEmpty && deadLetters.isEmpty) return
     void this.#session.committed().then(() => {
       if (!this.#session.alive) return
       tally.announce(telemetry)
-      graveyard.announce(telemetry)
+      deadLetters.announce(telemetry)
     })
   }
 
@@ -173,7 +173,7 @@ export class CommandIntake {
   /** What an earlier owner may have sent is in doubt, whatever the results say. */
   #keeps(arrival: Arrival, subject?: Subject): boolean {
     if (arrival.kind === 'doubted') return false
-    return this.#unchecked.keeps(
+    return this.#lookups.keeps(
       arrival,
       answers => subject !== undefined && answers.isAnswered(this.#session, arrival.record.offset, subject),
     )

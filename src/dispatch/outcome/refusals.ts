@@ -5,7 +5,7 @@ import type { Pending, Refusal } from '../pending.ts'
  * This many refusals alone convict a command. Where a share p of all requests is refused whatever is in them, one of p^6 of
  * the commands is wrongly blamed; five more requests for a bad one are about what it costs to find it in its envelope.
  */
-export const convicting = 6
+export const refusalsToReject = 6
 /** Before the second one; the others follow after twice as long each time. */
 const firstRetryMs = 250
 
@@ -29,5 +29,5 @@ export function noteRefusal(pendings: readonly Pending[], error: string, counts:
     const further = isAlone && (counts || before === 0) ? 1 : 0
     pending.refusal = { at: now, alone: before + further, error }
   }
-  return isAlone && pendings[0]!.refusal!.alone >= convicting
+  return isAlone && pendings[0]!.refusal!.alone >= refusalsToReject
 }

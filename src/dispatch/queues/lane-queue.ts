@@ -2,8 +2,8 @@ import type { Backlog, Session } from '../../bus/port.ts'
 import { operations } from '../../protocol/index.ts'
 import { isSuspect } from '../outcome/refusals.ts'
 import type { Pending } from '../pending.ts'
+import { Quarantine } from './quarantine.ts'
 import type { EnvelopeBounds } from './rotation.ts'
-import { Suspects } from './suspects.ts'
 import { Tenants } from './tenants.ts'
 
 /** What is packed in ways of its own. */
@@ -20,8 +20,8 @@ export class LaneQueue {
   readonly #turns: Kind[] = ['halves', 'alone', 'batched']
   /** Commands that are not ready yet, those first that are ready first. */
   #later: Pending[] = []
-  /** Refused each by itself, nobody knows why: they go out again alone, when `suspects` says so. */
-  readonly suspects = new Suspects()
+  /** Refused each by itself, nobody knows why: they go out again alone, when `quarantine` says so. */
+  readonly quarantine = new Quarantine()
 
   /** @param weights of tenants, where they are not 1 */
   constructor(weights: ReadonlyMap<string, number> = new Map()) {
@@ -41,7 +41,7 @@ export class LaneQueue {
 
   /** Tells whether it holds nothing at all. */
   get isEmpty(): boolean {
-    return this.waiting === 0 && this.suspects.length === 0
+    return this.waiting === 0 && this.quarantine.length === 0
   }
 
   get #inHalves(): number {
@@ -51,7 +51,13 @@ export class LaneQueue {
   /** The append time of the oldest command, roughly: queues are in order but for what was taken back. */
   get oldestTimestamp(): number | null {
     const halves = this.#halves.flatMap(half => half[0] ?? [])
-    const firsts = [...this.#batched.firsts, ...this.#alone.firsts, ...halves, ...this.#later, ...this.suspects.firsts]
+    const firsts = [
+      ...this.#batched.firsts,
+      ...this.#alone.firsts,
+      ...halves,
+      ...this.#later,
+      ...this.quarantine.firsts,
+    ]
     const oldest = firsts.reduce((least, { since }) => Math.min(least, since), Number.POSITIVE_INFINITY)
     return Number.isFinite(oldest) ? oldest : null
   }
@@ -73,7 +79,7 @@ export class LaneQueue {
   /** Takes commands back that were not sent; they are the next to go. */
   putBack(pendings: readonly Pending[]): void {
     const suspects = pendings.filter(isSuspect)
-    if (suspects.length > 0) this.suspects.putBack(suspects)
+    if (suspects.length > 0) this.quarantine.putBack(suspects)
     const others = pendings.filter(pending => !isSuspect(pending))
     this.#alone.putBack(others.filter(isAlone))
     this.#batched.putBack(others.filter(pending => !isAlone(pending)))
@@ -140,7 +146,7 @@ export class LaneQueue {
     this.#batched.remove(session)
     this.#alone.remove(session)
     const isOfIt = (pending: Pending) => pending.session === session
-    this.suspects.takeOut(isOfIt)
+    this.quarantine.takeOut(isOfIt)
     this.#takeOutOfHalves(isOfIt)
     this.#takeOutOfLater(isOfIt)
   }
@@ -150,7 +156,7 @@ export class LaneQueue {
     return [
       ...this.#takeOutOfHalves(goes),
       ...this.#takeOutOfLater(goes),
-      ...this.suspects.takeOut(goes),
+      ...this.quarantine.takeOut(goes),
       ...this.#alone.takeOut(goes),
       ...this.#batched.takeOut(goes),
     ]

@@ -68,7 +68,7 @@ export class Lane {
       else if (how === 'later') queue.putBackLater(own)
       else if (how === 'half') queue.putBackHalf(own)
       else if (how === 'halved') queue.putBackHalved(own)
-      else queue.suspects.push(own[0]!)
+      else queue.quarantine.push(own[0]!)
     }
   }
 

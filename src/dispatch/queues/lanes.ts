@@ -117,7 +117,7 @@ export class Lanes {
   get #isAccountHeldBack(): boolean {
     return [...this.#options.accounts.values()].some(account => {
       const queues = this.of(account)
-      const suspects = queues.some(queue => queue.suspects.length > 0)
+      const suspects = queues.some(queue => queue.quarantine.length > 0)
       const others = queues.some(({ waiting }) => waiting > 0) || this.#hasDeferred(account)
       return (others && !account.mayGo) || (suspects && account.gate.state !== 'closed')
     })

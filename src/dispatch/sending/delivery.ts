@@ -1,4 +1,4 @@
-import { type Account, isThrottled, type Leave } from '../../accounts/account.ts'
+import { type Account, isThrottled, type Permit } from '../../accounts/account.ts'
 import type { Session } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'
 import { type Classified, classify, type ItemAnswer, type UnknownCause } from '../../gateway/classify.ts'
@@ -22,7 +22,7 @@ export interface Envelope {
   pendings: Pending[]
   /** The commands' offsets, by the sessions that they are of. */
   parts: ReadonlyMap<Session, readonly number[]>
-  leave: Leave
+  permit: Permit
   /** How its commands wait again if it is not sent. */
   unsent: Return
 }
@@ -64,29 +64,29 @@ export class Delivery {
 
   /** POSTs it, if that may still be. Resolves when its answer is there and its sessions know what came of it. */
   async send(envelope: Envelope): Promise<ResultTally> {
-    const { account, pendings, leave } = envelope
+    const { account, pendings, permit } = envelope
     const tally = new ResultTally()
     const [first] = pendings
-    const unheard = first ? await unheardOf(pendings) : null
-    if (!unheard || unheard.size > 0) {
-      account.withdraw(leave)
-      if (unheard) this.#holdBack(envelope, unheard, tally)
+    const unread = first ? await unreadOf(pendings) : null
+    if (!unread || unread.size > 0) {
+      account.withdraw(permit)
+      if (unread) this.#holdBack(envelope, unread, tally)
       return tally
     }
     // a probe proves nothing: what passed did so before the pause
-    const counts = !leave.probe && first?.refusal !== undefined && isOvertaken(first.refusal, account)
+    const counts = !permit.probe && first?.refusal !== undefined && isOvertaken(first.refusal, account)
     const { connection, clock, errorTexts, telemetry } = this.#options
     const operations = pendings.map(({ command }) => command.json)
     const traces = tracesOf(pendings)
     const span = envelopeSpan(account.name, pendings.length, traces)
     let sentAt = clock.now()
     let begunAt = clock.monotonic()
-    const answer = await connection.post(envelopeBody(leave.apiKey, operations), () => {
+    const answer = await connection.post(envelopeBody(permit.apiKey, operations), () => {
       const reason = this.#lastCheck(envelope)
       if (reason !== null) return reason
       sentAt = clock.now()
       begunAt = clock.monotonic()
-      account.begun(leave)
+      account.begun(permit)
       return null
     })
     const ids = pendings.map(({ command }) => command.idText)
@@ -118,47 +118,47 @@ export class Delivery {
    * committed.
    */
   async takeBack(envelope: Envelope): Promise<void> {
-    const { account, leave, pendings } = envelope
+    const { account, permit, pendings } = envelope
     const tally = new ResultTally()
-    account.withdraw(leave)
+    account.withdraw(permit)
     this.#release(pendings, envelope.unsent, tally)
     await this.committed(envelope, tally)
   }
 
   /** Tells the account. @returns the same; a refusal counts as known if the envelope's only command is to blame for it */
-  #learn({ account, leave, pendings }: Envelope, classified: Classified, counts: boolean): Classified {
+  #learn({ account, permit, pendings }: Envelope, classified: Classified, counts: boolean): Classified {
     const now = this.#options.clock.monotonic()
     const isUnknown = classified.outcome === 'refused' && !classified.known
     if (isUnknown && noteRefusal(pendings, classified.error, counts, now)) {
-      account.answered(leave)
+      account.answered(permit)
       return { ...classified, known: true }
     }
-    account.observe(leave, classified, throttledAgain(pendings, classified))
+    account.observe(permit, classified, throttledAgain(pendings, classified))
     return classified
   }
 
   /** Right before the first byte. Everything that could have changed since the intent was written. */
-  #lastCheck({ account, leave, parts, pendings }: Envelope): string | null {
+  #lastCheck({ account, permit, parts, pendings }: Envelope): string | null {
     const { clock, hasLease, maxAgeMs, pauses } = this.#options
     for (const session of parts.keys()) if (!session.alive) return 'a partition was lost'
     if (!hasLease()) return 'the lease on the partition is over'
     const now = clock.now()
-    if (pendings.some(({ hearing }) => hearing?.isUpToNow() === false)) return 'callbacks may not have been heard'
-    if (!account.admits(leave)) return 'the account pauses'
+    if (pendings.some(isBehind)) return 'callbacks may not have been read'
+    if (!account.admits(permit)) return 'the account pauses'
     if (hasPaused(pendings, pauses)) return 'it is paused'
     if (pendings.some(({ proof }) => proof)) return 'a callback proved that a command was sent before'
     return pendings.some(pending => expiry(pending, now, maxAgeMs)) ? 'a command expired' : null
   }
 
-  /** Commands whose callbacks cannot be heard now wait for that without a slot; the others are the next to go. */
-  #holdBack({ pendings }: Envelope, unheard: ReadonlySet<Pending>, tally: ResultTally): void {
-    const others = pendings.filter(pending => pending.proof || !unheard.has(pending))
+  /** Commands whose callbacks cannot be read now wait for that without a slot; the others are the next to go. */
+  #holdBack({ pendings }: Envelope, unread: ReadonlySet<Pending>, tally: ResultTally): void {
+    const others = pendings.filter(pending => pending.proof || !unread.has(pending))
     if (others.length > 0) this.#release(others, 'first', tally)
-    for (const pending of unheard) {
+    for (const pending of unread) {
       if (pending.proof) continue
       pending.session.release(pending.offset)
       pending.packed = false
-      pending.hearing?.waitForIt()
+      pending.callbackWatch?.requeueWhenCaughtUp()
     }
   }
 
@@ -230,16 +230,18 @@ export class Delivery {
   }
 }
 
-/** Tells which commands were POSTed before and have callbacks that cannot be heard now. */
-async function unheardOf(pendings: readonly Pending[]): Promise<Set<Pending>> {
-  const unheard = new Set<Pending>()
+/** Tells which commands were POSTed before and have callbacks that cannot be read now. */
+async function unreadOf(pendings: readonly Pending[]): Promise<Set<Pending>> {
+  const unread = new Set<Pending>()
   const ask = async (pending: Pending) => {
-    if (!(await pending.hearing!.upToNow())) unheard.add(pending)
+    if (!(await pending.callbackWatch!.catchUp())) unread.add(pending)
   }
-  const doubted = pendings.filter(({ hearing }) => hearing)
+  const doubted = pendings.filter(({ callbackWatch }) => callbackWatch)
   if (doubted.length > 0) await Promise.all(doubted.map(ask))
-  return unheard
+  return unread
 }
+
+const isBehind = ({ callbackWatch }: Pending) => callbackWatch?.isCaughtUp() === false
 
 /** Counts what came of the commands that were throttled before. */
 function throttledAgain(pendings: readonly Pending[], classified: Classified): { refused: number; passed: number } {

@@ -7,7 +7,7 @@ import type { ResultTally } from '../outcome/result-tally.ts'
 import { expiry, hasPaused, type Pending } from '../pending.ts'
 import type { Return, Weights } from '../queues/lane.ts'
 import { Lanes } from '../queues/lanes.ts'
-import { SuspectedAccounts } from '../queues/suspected-accounts.ts'
+import { QuarantineSchedule } from '../queues/quarantine-schedule.ts'
 import { Delivery, type DeliveryOptions, type Envelope } from './delivery.ts'
 import { InFlight } from './in-flight.ts'
 import { Packer } from './packer.ts'
@@ -54,7 +54,7 @@ export class Dispatcher {
   readonly #lanes: Lanes
   /** Envelopes are formed in these turns: what the rate allows is dealt out there. */
   readonly #turns: Turns
-  readonly #suspected: SuspectedAccounts
+  readonly #quarantines: QuarantineSchedule
   readonly #disposal: Disposal
   readonly #packer: Packer
   #cancelTimer: (() => void) | null = null
@@ -75,12 +75,12 @@ export class Dispatcher {
     this.#turns = new Turns(options.topics.length)
     this.#delivery = new Delivery({ ...options, putBack: (pendings, how) => this.#putBack(pendings, how) })
     this.#disposal = new Disposal(options)
-    this.#suspected = new SuspectedAccounts({
+    this.#quarantines = new QuarantineSchedule({
       clock: options.clock,
       queuesOf: account => this.#lanes.of(account),
       isBusy: account => [...this.#inFlight].some(({ envelope }) => envelope.account === account),
     })
-    this.#packer = new Packer({ ...options, disposal: this.#disposal, suspected: this.#suspected })
+    this.#packer = new Packer({ ...options, disposal: this.#disposal, quarantines: this.#quarantines })
     options.pauses.onChange(() => this.#pausesChanged())
   }
 
@@ -176,7 +176,7 @@ export class Dispatcher {
     this.#slots.fill()
     let wait = 0
     while (wait === 0) wait = this.#form()
-    wait = Math.min(wait, this.#lanes.balance(), this.#suspected.check(), this.#sweep())
+    wait = Math.min(wait, this.#lanes.balance(), this.#quarantines.check(), this.#sweep())
     if (Number.isFinite(wait)) this.#cancelTimer = this.#options.clock.after(Math.ceil(wait), () => this.pump())
     this.#pumping = false
   }
@@ -284,7 +284,7 @@ export class Dispatcher {
     queueMicrotask(() => {
       this.#isSorting = false
       this.#lanes.sortAnew()
-      for (const account of this.#options.accounts.values()) this.#suspected.add(account)
+      for (const account of this.#options.accounts.values()) this.#quarantines.add(account)
       this.pump()
     })
   }
@@ -299,8 +299,8 @@ export class Dispatcher {
   /** Since it was formed its account or an operator can have paused, a partition can have gone, or the group can join anew. */
   #mayGo(flight: InFlight): boolean {
     const { hasLease, pauses } = this.#options
-    const { account, leave, pendings } = flight.envelope
-    const goes = !this.#stopped && account.admits(leave) && flight.isOpen && hasLease()
+    const { account, permit, pendings } = flight.envelope
+    const goes = !this.#stopped && account.admits(permit) && flight.isOpen && hasLease()
     return goes && !hasPaused(pendings, pauses)
   }
 
@@ -330,6 +330,6 @@ export class Dispatcher {
     for (const pending of pendings) pending.packed = false
     this.#lanes.putBack(pendings, how)
     const [first] = pendings
-    if (first && isSuspect(first)) this.#suspected.add(this.#options.accounts.get(first.command.account)!)
+    if (first && isSuspect(first)) this.#quarantines.add(this.#options.accounts.get(first.command.account)!)
   }
 }

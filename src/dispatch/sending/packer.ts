@@ -5,12 +5,12 @@ import { envelopeOverhead } from '../../gateway/envelope.ts'
 import type { Disposal } from '../outcome/disposal.ts'
 import type { Pending } from '../pending.ts'
 import type { LaneQueue } from '../queues/lane-queue.ts'
-import type { SuspectedAccounts } from '../queues/suspected-accounts.ts'
+import type { QuarantineSchedule } from '../queues/quarantine-schedule.ts'
 import type { Envelope } from './delivery.ts'
 
 export interface PackerOptions {
   disposal: Disposal
-  suspected: SuspectedAccounts
+  quarantines: QuarantineSchedule
   maxOperations: number
   maxBytes: number
   lingerMs: number
@@ -32,10 +32,10 @@ export class Packer {
 
   /** Packs an envelope if the account and its rate allow it now. @returns it, or the milliseconds to wait. */
   form(account: Account, queue: LaneQueue): Envelope | number {
-    const { clock, lingerMs, maxOperations, hasLease, suspected } = this.#options
+    const { clock, lingerMs, maxOperations, hasLease, quarantines } = this.#options
     const now = clock.monotonic()
     const due = queue.due(now, lingerMs, maxOperations)
-    const suspectDue = suspected.dueIn(account, queue)
+    const suspectDue = quarantines.dueIn(account, queue)
     const first = Math.min(due, suspectDue)
     if (!Number.isFinite(first)) return first
     const carries = suspectDue <= due ? 'suspect' : 'commands'
@@ -47,7 +47,7 @@ export class Packer {
     const pendings = carries === 'commands' ? this.#pack(account, queue) : this.#takeSuspect(account, queue)
     if (pendings.length === 0) return 1
     for (const pending of pendings) pending.packed = true
-    return { account, pendings, parts: partsOf(pendings), leave: account.leave(pendings.length, carries), unsent }
+    return { account, pendings, parts: partsOf(pendings), permit: account.permit(pendings.length, carries), unsent }
   }
 
   #pack(account: Account, queue: LaneQueue): Pending[] {
@@ -57,9 +57,9 @@ export class Packer {
     return disposal.during(accept => queue.pack({ operations, bytes }, accept))
   }
 
-  #takeSuspect(account: Account, { suspects }: LaneQueue): Pending[] {
+  #takeSuspect(account: Account, { quarantine }: LaneQueue): Pending[] {
     return this.#options.disposal.during(accept =>
-      account.gate.state === 'closed' ? suspects.takeDue(account, accept) : suspects.takeOldest(accept),
+      account.gate.state === 'closed' ? quarantine.takeDue(account, accept) : quarantine.takeOldest(accept),
     )
   }
 }

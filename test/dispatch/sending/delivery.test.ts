@@ -99,7 +99,7 @@ async function deliver() {
       return [session as unknown as Session, offsets]
     }),
   )
-  const envelope: Envelope = { account, pendings, parts, leave: account.leave(pendings.length), unsent: 'first' }
+  const envelope: Envelope = { account, pendings, parts, permit: account.permit(pendings.length), unsent: 'first' }
   let over = false
   const pass = async () => {
     if (await delivery.intend(envelope)) await delivery.committed(envelope, await delivery.send(envelope))

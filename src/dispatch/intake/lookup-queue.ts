@@ -1,27 +1,24 @@
 import type { BusRecord, Session } from '../../bus/port.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import type { Answered } from './answered.ts'
 import type { Answers } from './answers.ts'
+import type { ResultsLookup } from './results-lookup.ts'
 
-export interface UncheckedOptions<T> {
+export interface LookupQueueOptions<T> {
   session: Session
   /** null: nothing is looked up, what is not known to be done is new. */
-  answered: Answered | null
+  lookup: ResultsLookup | null
   /** Called with what waited, in the order it came. */
   again: (items: readonly T[]) => void
   telemetry: Telemetry
 }
 
-/**
- * Unchecked is where records of a session wait until it is known whether they were answered before. Their neighbours go
- * on.
- */
-export class Unchecked<T extends { record: BusRecord }> {
-  readonly #options: UncheckedOptions<T>
+/** Holds a session's records until it is known whether they were answered before. Their neighbours go on. */
+export class LookupQueue<T extends { record: BusRecord }> {
+  readonly #options: LookupQueueOptions<T>
   #waiting: T[] = []
   #settled = 0
 
-  constructor(options: UncheckedOptions<T>) {
+  constructor(options: LookupQueueOptions<T>) {
     this.#options = options
     const { session, telemetry } = options
     const { topic, partition, uncheckedUntil: until } = session
@@ -33,24 +30,24 @@ export class Unchecked<T extends { record: BusRecord }> {
    * @returns whether nothing is left to do now: it waits and comes again, or it was answered before and is settled
    */
   keeps(item: T, isAnswered: (answers: Answers) => boolean = () => false): boolean {
-    const { session, answered } = this.#options
+    const { session, lookup } = this.#options
     const { offset } = item.record
-    if (!answered || offset >= session.uncheckedUntil) return false
-    const answers = answered.of(session, offset)
+    if (!lookup || offset >= session.uncheckedUntil) return false
+    const answers = lookup.answersFor(session, offset)
     if (!answers) {
-      this.#wait(item, answered)
+      this.#wait(item, lookup)
       return true
     }
-    if (!answers.isBuried(session, item.record) && !isAnswered(answers)) return false
+    if (!answers.isDeadLetter(session, item.record) && !isAnswered(answers)) return false
     session.settle(offset, [])
     if (this.#settled++ === 0) void session.committed().then(() => this.#announce())
     return true
   }
 
-  #wait(item: T, answered: Answered): void {
+  #wait(item: T, lookup: ResultsLookup): void {
     this.#waiting.push(item)
     if (this.#waiting.length > 1) return
-    answered.ask({
+    lookup.ask({
       session: this.#options.session,
       waiting: () => ({
         from: Math.min(...this.#waiting.map(({ record }) => record.offset)),

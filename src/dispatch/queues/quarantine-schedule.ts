@@ -2,7 +2,7 @@ import type { Account } from '../../accounts/account.ts'
 import type { Clock } from '../../clock.ts'
 import type { LaneQueue } from './lane-queue.ts'
 
-export interface SuspectedAccountsOptions {
+export interface QuarantineScheduleOptions {
   clock: Clock
   /** What waits for the account, in each lane. */
   queuesOf: (account: Account) => LaneQueue[]
@@ -10,12 +10,12 @@ export interface SuspectedAccountsOptions {
   isBusy: (account: Account) => boolean
 }
 
-/** The accounts of which commands were refused alone, nobody knows why, and when those go out again. */
-export class SuspectedAccounts {
-  readonly #options: SuspectedAccountsOptions
+/** Tells when commands in quarantine are sent again, over all queues of their account. */
+export class QuarantineSchedule {
+  readonly #options: QuarantineScheduleOptions
   readonly #accounts = new Set<Account>()
 
-  constructor(options: SuspectedAccountsOptions) {
+  constructor(options: QuarantineScheduleOptions) {
     this.#options = options
   }
 
@@ -28,12 +28,12 @@ export class SuspectedAccounts {
    * Milliseconds until a suspect of the queue may go as far as the others are concerned, Infinity until they change: if
    * the account may send, when another command has passed; else as a probe that nothing else can be, each in its turn.
    */
-  dueIn(account: Account, { suspects, length }: LaneQueue): number {
-    if (suspects.length === 0) return Number.POSITIVE_INFINITY
-    if (account.gate.state === 'closed') return suspects.dueIn(this.#options.clock.monotonic(), account)
-    if (length > 0 || !suspects.mayGo) return Number.POSITIVE_INFINITY
-    const oldest = Math.min(...this.#options.queuesOf(account).map(queue => queue.suspects.oldestAt))
-    return suspects.oldestAt === oldest ? 0 : Number.POSITIVE_INFINITY
+  dueIn(account: Account, { quarantine, length }: LaneQueue): number {
+    if (quarantine.length === 0) return Number.POSITIVE_INFINITY
+    if (account.gate.state === 'closed') return quarantine.dueIn(this.#options.clock.monotonic(), account)
+    if (length > 0 || !quarantine.mayGo) return Number.POSITIVE_INFINITY
+    const oldest = Math.min(...this.#options.queuesOf(account).map(queue => queue.quarantine.oldestAt))
+    return quarantine.oldestAt === oldest ? 0 : Number.POSITIVE_INFINITY
   }
 
   /** Has accounts pause for which nothing but suspects waits. @returns milliseconds after which to call again */
@@ -41,8 +41,8 @@ export class SuspectedAccounts {
     let wait = Number.POSITIVE_INFINITY
     for (const account of this.#accounts) {
       const queues = this.#options.queuesOf(account)
-      if (queues.some(({ suspects }) => suspects.mayGo)) wait = Math.min(wait, this.#holdBack(account, queues))
-      else if (queues.every(({ suspects }) => suspects.length === 0)) this.#accounts.delete(account)
+      if (queues.some(({ quarantine }) => quarantine.mayGo)) wait = Math.min(wait, this.#holdBack(account, queues))
+      else if (queues.every(({ quarantine }) => quarantine.length === 0)) this.#accounts.delete(account)
     }
     return wait
   }

@@ -7,7 +7,7 @@ import { decodePatiently, isReadableLater } from '../../records/patient.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { Answers } from './answers.ts'
 
-export interface AnsweredOptions {
+export interface ResultsLookupOptions {
   bus: Pick<Bus, 'read'>
   topics: { results: string; deadLetters: string; doubts: string }
   resultDecoder: Decoder<SendResult>
@@ -21,7 +21,7 @@ export interface AnsweredOptions {
 }
 
 /** A session whose records wait until it is known which of them were answered before. */
-export interface Question {
+export interface LookupRequest {
   session: Session
   /** Tells the lowest offset, and the timestamps, of the records that wait now. */
   waiting: () => { from: number; timestamps: readonly number[] }
@@ -42,11 +42,11 @@ const advice =
  * partition and offset. They are read once for all sessions that wait at the time, from the oldest waiting record on,
  * with the dead letters; and with the doubts where one of the sessions is theirs.
  */
-export class Answered {
-  readonly #options: AnsweredOptions
+export class ResultsLookup {
+  readonly #options: ResultsLookupOptions
   /** The answers that were found for sessions that have not passed them yet. */
   readonly #found = new Map<Session, Answers>()
-  #questions: Question[] = []
+  #requests: LookupRequest[] = []
   #reading = false
   /** Why the topics could not be read when that was tried last. */
   #refusal: Error | null = null
@@ -61,7 +61,7 @@ export class Answered {
     }
   }
 
-  constructor(options: AnsweredOptions) {
+  constructor(options: ResultsLookupOptions) {
     this.#options = options
     options.telemetry.on('cycle.committed', this.#letGo)
   }
@@ -74,14 +74,14 @@ export class Answered {
   }
 
   /** Tells what is known of the record; undefined: ask. */
-  of(session: Session, offset: number): Answers | undefined {
+  answersFor(session: Session, offset: number): Answers | undefined {
     const answers = this.#found.get(session)
     return answers?.covers(session, offset) ? answers : undefined
   }
 
   /** A session that ended is not told. */
-  ask(question: Question): void {
-    this.#questions.push(question)
+  ask(request: LookupRequest): void {
+    this.#requests.push(request)
     if (!this.#reading) void this.#readWhileAsked()
   }
 
@@ -95,33 +95,33 @@ export class Answered {
     this.#reading = true
     while (!this.#stopped) {
       await Promise.resolve() // those that ask in the same breath are in
-      const questions = this.#questions.splice(0).filter(({ session }) => session.alive)
-      if (questions.length === 0) break
-      await this.#read(questions)
+      const requests = this.#requests.splice(0).filter(({ session }) => session.alive)
+      if (requests.length === 0) break
+      await this.#read(requests)
     }
     this.#reading = false
   }
 
-  async #read(questions: readonly Question[]): Promise<void> {
+  async #read(requests: readonly LookupRequest[]): Promise<void> {
     const { clock, telemetry } = this.#options
     const started = clock.monotonic()
-    const wanted = () => !this.#stopped && questions.some(({ session }) => session.alive)
-    const answers = await this.#lookUp(questions, wanted)
+    const wanted = () => !this.#stopped && requests.some(({ session }) => session.alive)
+    const answers = await this.#lookUp(requests, wanted)
     if (!answers) return
     const { size: known } = answers
-    telemetry.emit('answered.read', { sessions: questions.length, known, took: (clock.monotonic() - started) / 1000 })
-    for (const { session, answered } of questions) {
+    telemetry.emit('answered.read', { sessions: requests.length, known, took: (clock.monotonic() - started) / 1000 })
+    for (const { session, answered } of requests) {
       if (!session.alive) continue
       this.#found.set(session, answers)
       answered()
     }
   }
 
-  #answersFor(questions: readonly Question[]): Answers {
+  #answersFor(requests: readonly LookupRequest[]): Answers {
     const { topics, owned } = this.#options
     const share = Math.max(1, Math.floor(offsetsAtOnce / owned()))
     const answers = new Answers()
-    for (const { session, waiting } of questions) {
+    for (const { session, waiting } of requests) {
       const { from } = waiting()
       if (session.topic === topics.doubts) answers.coverDoubts(session)
       else answers.cover(session, from, Math.min(session.uncheckedUntil, from + share))
@@ -130,12 +130,12 @@ export class Answered {
   }
 
   /** Tries until it can. @returns null when nobody waits any more */
-  async #lookUp(questions: readonly Question[], wanted: () => boolean): Promise<Answers | null> {
+  async #lookUp(requests: readonly LookupRequest[], wanted: () => boolean): Promise<Answers | null> {
     this.#refusal = null
     this.#gap = null
     while (wanted()) {
-      const answers = this.#answersFor(questions)
-      const trouble = await this.#look(questions, answers, wanted)
+      const answers = this.#answersFor(requests)
+      const trouble = await this.#look(requests, answers, wanted)
       if (!trouble) return wanted() ? answers : null
       this.#options.telemetry.emit('answered.unavailable', { error: trouble })
       await this.#pause()
@@ -144,13 +144,13 @@ export class Answered {
   }
 
   /** @returns why not all that was answered is known now, if so */
-  async #look(questions: readonly Question[], answers: Answers, wanted: () => boolean): Promise<Error | null> {
+  async #look(requests: readonly LookupRequest[], answers: Answers, wanted: () => boolean): Promise<Error | null> {
     const { bus, topics } = this.#options
     const { results, deadLetters, doubts } = topics
     const names = [results, deadLetters, ...(answers.coversDoubts ? [doubts] : [])]
     const { promise: gap, reject: lacks } = Promise.withResolvers<never>()
     gap.catch(() => {}) // it can be found before anybody waits for it
-    const reading = bus.read(names, this.#since(questions), (from, records) =>
+    const reading = bus.read(names, this.#since(requests), (from, records) =>
       this.#note(answers, from, records, wanted).catch(lacks),
     )
     const reader = await reading.catch(error => {
@@ -168,11 +168,11 @@ export class Answered {
    * A record is answered after it was appended, and those that wait were appended in order: nothing older than the first
    * one matters. What came of a doubt began with its command. A record with a time that cannot be true may be of any.
    */
-  #since(questions: readonly Question[]): number {
+  #since(requests: readonly LookupRequest[]): number {
     const { topics, maxAgeMs, clock } = this.#options
     const now = clock.now()
     let since = now
-    for (const { session, waiting } of questions) {
+    for (const { session, waiting } of requests) {
       const earlier = session.topic === topics.doubts ? maxAgeMs : 0
       for (const at of waiting().timestamps) since = Math.min(since, at > now + skewMs ? noTime : at - earlier)
     }

@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { MemoryBus } from '../../../src/bus/memory/bus.ts'
 import type { Bus, BusRecord, From, OutgoingRecord, Session, TopicPartition } from '../../../src/bus/port.ts'
-import { Answered } from '../../../src/dispatch/intake/answered.ts'
 import type { Answers } from '../../../src/dispatch/intake/answers.ts'
-import { Unchecked } from '../../../src/dispatch/intake/unchecked.ts'
+import { LookupQueue } from '../../../src/dispatch/intake/lookup-queue.ts'
+import { ResultsLookup } from '../../../src/dispatch/intake/results-lookup.ts'
 import { deadLetter } from '../../../src/records/dead-letter.ts'
 import { createDecoder } from '../../../src/records/decoder.ts'
 import { createEncoder } from '../../../src/records/encoder.ts'
@@ -40,7 +40,7 @@ async function startLook({ owned = 1 } = {}) {
     reads.push(from)
     return bus.read(names, from, onRecords)
   }
-  const answered = new Answered({
+  const lookup = new ResultsLookup({
     bus: { read },
     topics,
     resultDecoder: createDecoder(schemas.result, registry, { clock, patient: true }),
@@ -50,11 +50,11 @@ async function startLook({ owned = 1 } = {}) {
     clock,
     telemetry,
   })
-  onTestFinished(() => answered.stop())
+  onTestFinished(() => lookup.stop())
   const append = (record: OutgoingRecord) => broker.append([record], clock.now())
   return {
     clock,
-    answered,
+    lookup,
     registry,
     reads,
     troubles,
@@ -69,18 +69,18 @@ async function startLook({ owned = 1 } = {}) {
     setReadable(value: boolean) {
       readable = value
     },
-    open: (tp: Partial<TopicPartition> & { until: number }) => openSession({ answered, telemetry, ...tp }),
+    open: (tp: Partial<TopicPartition> & { until: number }) => openSession({ lookup, telemetry, ...tp }),
   }
 }
 
 interface OpenOptions extends Partial<TopicPartition> {
-  answered: Answered
+  lookup: ResultsLookup
   telemetry: Telemetry
   until: number
 }
 
 /** A session without a window, and where its records wait. */
-function openSession({ answered, telemetry, topic = 'commands', partition = 0, until }: OpenOptions) {
+function openSession({ lookup, telemetry, topic = 'commands', partition = 0, until }: OpenOptions) {
   const settled: number[] = []
   const fresh: number[] = []
   const session = {
@@ -92,11 +92,11 @@ function openSession({ answered, telemetry, topic = 'commands', partition = 0, u
     settle: (offset: number) => void settled.push(offset),
     committed: async () => {},
   } as Partial<Session> as Session & { alive: boolean; uncheckedUntil: number }
-  const unchecked = new Unchecked<{ record: BusRecord }>({ session, answered, again: items => take(items), telemetry })
+  const queue = new LookupQueue<{ record: BusRecord }>({ session, lookup, again: items => take(items), telemetry })
   let isAnswered = (answers: Answers, { offset }: BusRecord) => answers.isAnswered(session, offset, subjectAt(offset))
   function take(items: readonly { record: BusRecord }[]): void {
     for (const item of items) {
-      if (!unchecked.keeps(item, answers => isAnswered(answers, item.record))) fresh.push(item.record.offset)
+      if (!queue.keeps(item, answers => isAnswered(answers, item.record))) fresh.push(item.record.offset)
     }
   }
   return {
@@ -208,43 +208,43 @@ describe('a look into the results', () => {
   })
 
   test('goes on when it can, and until then says what is missing and how to do without', async () => {
-    const { clock, result, open, recordAt, setReadable, answered, troubles } = await startLook()
+    const { clock, result, open, recordAt, setReadable, lookup, troubles } = await startLook()
     const { take, settled } = open({ until: 1 })
     setReadable(false)
     result(answerTo(0))
     take(recordAt(0))
     await clock.pass(minute)
-    expect(answered.reason).toMatch(/not authorized\..*delivery\.checkResults=false/)
+    expect(lookup.reason).toMatch(/not authorized\..*delivery\.checkResults=false/)
     expect(troubles.length).toBeGreaterThan(1)
     expect(settled).toEqual([])
     setReadable(true)
     await clock.pass(minute)
     expect(settled).toEqual([0])
-    expect(answered.reason).toBeNull()
+    expect(lookup.reason).toBeNull()
   })
 
   test('answers nothing while the registry lacks the schema of a result, and says so', async () => {
-    const { clock, result, open, recordAt, registry, answered, troubles } = await startLook()
+    const { clock, result, open, recordAt, registry, lookup, troubles } = await startLook()
     const { take, settled, fresh } = open({ until: 2 })
     registry.isLagging = true
     result(answerTo(0), 2)
     take(recordAt(0), recordAt(1))
     await clock.pass(minute)
-    expect(answered.reason).toMatch(/results\/2, offset 0: no schema 1 .*commands wait.*delivery\.checkResults=false/)
-    expect([...new Set(troubles)]).toEqual([answered.reason])
+    expect(lookup.reason).toMatch(/results\/2, offset 0: no schema 1 .*commands wait.*delivery\.checkResults=false/)
+    expect([...new Set(troubles)]).toEqual([lookup.reason])
     expect({ settled, fresh }).toEqual({ settled: [], fresh: [] })
     registry.isLagging = false
     await clock.pass(2 * minute)
-    expect({ settled, fresh, reason: answered.reason }).toEqual({ settled: [0], fresh: [1], reason: null })
+    expect({ settled, fresh, reason: lookup.reason }).toEqual({ settled: [0], fresh: [1], reason: null })
   })
 
   test('answers nothing while a batch of results cannot be read, and says so', async () => {
-    const { clock, append, open, recordAt, answered, troubles } = await startLook()
+    const { clock, append, open, recordAt, lookup, troubles } = await startLook()
     const { take, settled, fresh } = open({ until: 1 })
     append(buildRotten(topics.results, { partition: 3 }))
     take(recordAt(0))
     await clock.pass(minute)
-    expect(answered.reason).toMatch(/results\/3, offset 0: .*checksum is wrong.*delivery\.checkResults=false/)
+    expect(lookup.reason).toMatch(/results\/3, offset 0: .*checksum is wrong.*delivery\.checkResults=false/)
     expect(troubles.length).toBeGreaterThan(1)
     expect({ settled, fresh }).toEqual({ settled: [], fresh: [] })
   })
@@ -261,24 +261,24 @@ describe('a look into the results', () => {
   })
 
   test('ends when nobody waits any more', async () => {
-    const { clock, open, recordAt, setReadable, answered } = await startLook()
+    const { clock, open, recordAt, setReadable, lookup } = await startLook()
     const { take, session } = open({ until: 1 })
     setReadable(false)
     take(recordAt(0))
     await clock.pass(minute)
     session.alive = false
     await clock.pass(minute)
-    expect([answered.reason, clock.pending]).toEqual([null, 0])
+    expect([lookup.reason, clock.pending]).toEqual([null, 0])
   })
 
   test('is forgotten when its session has passed everything', async () => {
-    const { clock, open, recordAt, answered, telemetry } = await startLook()
+    const { clock, open, recordAt, lookup, telemetry } = await startLook()
     const { take, session } = open({ until: 1 })
     take(recordAt(0))
     await clock.pass(0)
-    expect(answered.of(session, 0)).toBeDefined()
+    expect(lookup.answersFor(session, 0)).toBeDefined()
     session.uncheckedUntil = 0
     telemetry.emit('cycle.committed', { topic: 'commands', partition: 0, records: 0, windowUsed: 0 })
-    expect(answered.of(session, 0)).toBeUndefined()
+    expect(lookup.answersFor(session, 0)).toBeUndefined()
   })
 })

@@ -1,15 +1,15 @@
 import type { Account } from '../../accounts/account.ts'
-import { convicting, isOvertaken, retryAt } from '../outcome/refusals.ts'
+import { isOvertaken, refusalsToReject, retryAt } from '../outcome/refusals.ts'
 import type { Pending, Refusal } from '../pending.ts'
 import { Fifo } from './fifo.ts'
 
 /**
- * Commands of one queue that were refused alone with a text that nobody knows, and wait to be tried again. One of a
+ * Holds the commands of one queue that were refused alone with a text that nobody knows, until they are sent again. One of a
  * partition that is not open keeps its place, and those behind it wait too: while the group re-joins, none is open.
  */
-export class Suspects {
+export class Quarantine {
   /** There is a list for each number of refusals, in the order in which its commands may go. */
-  readonly #byCount = Array.from({ length: convicting - 1 }, () => new Fifo())
+  readonly #byCount = Array.from({ length: refusalsToReject - 1 }, () => new Fifo())
 
   get length(): number {
     return this.#byCount.reduce((sum, { length }) => sum + length, 0)
