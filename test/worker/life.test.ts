@@ -220,7 +220,7 @@ describe('health', () => {
     const server = await startRegistry()
     onTestFinished(() => server.stop())
     const asked: (() => void)[] = []
-    server.fail((_, response) => void asked.push(() => response.end('{"id":1}')))
+    server.fail((_, response) => void asked.push(() => response.end('{"id":1,"compatibilityLevel":"FULL_TRANSITIVE"}')))
     const [port] = await freePorts([0])
     const settings = buildSettings({ telemetry: { host: '127.0.0.1', port }, gateway: { balanceIntervalMs: 0 } })
     const starting = createWorker(settings, { bus: buildBus(), registry: confluentRegistry({ url: server.url }) })
@@ -234,7 +234,7 @@ describe('health', () => {
     expect((await at(port!, '/healthz')).status).toBe(200)
     expect(await readiness(port!)).toEqual({ worker: 0 })
 
-    server.fail((_, response) => void response.end('{"id":1}'))
+    server.fail((_, response) => void response.end('{"id":1,"compatibilityLevel":"FULL_TRANSITIVE"}'))
     for (const answer of asked) answer()
     const worker = await starting
     onTestFinished(() => worker.stop())
