@@ -1,4 +1,5 @@
 import { type Clock, sleep } from '../../clock.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
 import type { Compression } from '../batches/codecs.ts'
 import type {
   BlockedPartition,
@@ -25,10 +26,10 @@ import { RecordLimits } from '../record-limits.ts'
 import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
 import { createTopics } from '../wire/admin-apis.ts'
 import { Brokers } from '../wire/brokers.ts'
+import type { Connect, Security } from '../wire/connecting.ts'
 import { protocolError } from '../wire/errors.ts'
 import { fetchRecords } from '../wire/fetch-api.ts'
 import { IdempotentPublisher } from '../wire/publisher.ts'
-import type { KafkaConnection } from './client.ts'
 import type { Fetch } from './fetch.ts'
 import { Fetcher } from './fetcher.ts'
 import { joinKafkaGroup } from './group.ts'
@@ -39,7 +40,12 @@ import { reachable } from './reachable.ts'
 import { searchLog } from './search.ts'
 import { maxMessageBytes, topicConfig } from './topic-config.ts'
 
-export interface KafkaBusOptions extends KafkaConnection {
+export interface KafkaBusOptions extends Security {
+  brokers: readonly string[]
+  clientId: string
+  /** How a connection is opened. Tests that cut the wire set it. */
+  connect?: Connect
+  telemetry: Telemetry
   groupId: string
   /** Makes a static member of this process: a name that no other process of the group has. */
   instanceId?: string | undefined
