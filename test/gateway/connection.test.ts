@@ -224,12 +224,13 @@ describe('nothing was sent', () => {
   })
 
   test('when time runs out while it waits for a free connection, not even afterwards', async () => {
-    const { seen, url } = await scriptedServer(silence, answerWith(ok))
+    const { seen, url } = await scriptedServer(answerWith(ok), silence, answerWith(ok))
     const connection = connect(url, { timeoutMs: 60, connections: 1 })
+    await connection.post('first', go) // takes longer than any other, and would part the two that follow
     const answers = await Promise.all([connection.post(body, go), connection.post('waits', go)])
     expect(answers).toEqual([lost('timeout'), notSent('timeout')])
     expect(await connection.post('next', go)).toMatchObject({ kind: 'response' })
-    expect(seen.requests.map(request => request.body)).toEqual([body, 'next'])
+    expect(seen.requests.map(request => request.body)).toEqual(['first', body, 'next'])
   })
 
   test('when the last check withholds it: the other side sees no byte', async () => {
