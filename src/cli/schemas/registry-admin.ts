@@ -1,7 +1,8 @@
-import { Agent, fetch } from 'undici'
-import { type Settings, verifiedTls } from '../../config/index.ts'
+import type { Settings } from '../../config/index.ts'
 import { registryLogin } from '../../records/open.ts'
-import { loginHeaders, loginSettings } from '../../records/registry-login.ts'
+import { registryHttp } from '../../records/registry-http.ts'
+import { loginSettings } from '../../records/registry-login.ts'
+import { codeOf } from '../../telemetry/error.ts'
 
 /**
  * RegistryAdmin is what Confluent's interface offers beside writing and reading records: subjects, their versions and
@@ -25,36 +26,31 @@ export interface SchemaVersion {
 }
 
 const limitMs = 4000
+/** A subject may have many versions, each of which is asked for. */
+const mostConnections = 16
 
 /** Every method throws an Error that says what to check. */
 export function registryAdmin(settings: Settings): RegistryAdmin {
   const { url } = settings.registry
   const login = registryLogin(settings)
-  const dispatcher = new Agent({ connect: login.tls?.() ?? verifiedTls })
+  const http = registryHttp({ url: url!, connections: mostConnections, ...login })
 
   /** null for a 404 of the registry itself, which holds an error code. */
-  async function ask<T>(path: string, body?: { method: 'POST' | 'PUT'; json: object }): Promise<T | null> {
-    const response = await fetch(`${url}${path}`, {
-      method: body?.method ?? 'GET',
-      headers: {
-        accept: 'application/vnd.schemaregistry.v1+json, application/json',
-        'content-type': 'application/json',
-        ...loginHeaders(login),
+  async function ask<T>(path: string, body: { method?: 'POST' | 'PUT'; json?: object } = {}): Promise<T | null> {
+    const { status, body: answer } = await http<T>(path, { ...body, signal: AbortSignal.timeout(limitMs) }).catch(
+      error => {
+        throw new Error(
+          `the registry could not be asked (${reasonOf(error)}): check registry.url (BUSGATE_REGISTRY_URL)`,
+        )
       },
-      ...(body && { body: JSON.stringify(body.json) }),
-      dispatcher,
-      signal: AbortSignal.timeout(limitMs),
-    }).catch(error => {
-      throw new Error(`the registry could not be asked (${reasonOf(error)}): check registry.url (BUSGATE_REGISTRY_URL)`)
-    })
-    const answer = (await response.json().catch(() => null)) as (T & { error_code?: number }) | null
-    if (response.ok && answer !== null) return answer
-    if (response.status === 404 && answer?.error_code) return null
-    if (response.status === 401 || response.status === 403) {
-      throw new Error(`the registry refuses ${loginSettings(login)} (${response.status})`)
+    )
+    if (status >= 200 && status < 300 && answer !== null) return answer
+    if (status === 404 && answer?.error_code) return null
+    if (status === 401 || status === 403) {
+      throw new Error(`the registry refuses ${loginSettings(login)} (${status})`)
     }
     throw new Error(
-      `what answers at registry.url (BUSGATE_REGISTRY_URL) is no schema registry (HTTP ${response.status} at ${path})`,
+      `what answers at registry.url (BUSGATE_REGISTRY_URL) is no schema registry (HTTP ${status} at ${path})`,
     )
   }
 
@@ -88,7 +84,6 @@ interface LevelAnswer {
   compatibilityLevel?: string
 }
 
-function reasonOf(error: unknown): string {
-  const { cause, name } = error as Error & { cause?: { code?: string } }
-  return name === 'TimeoutError' ? `no answer within ${limitMs / 1000} s` : (cause?.code ?? name)
+function reasonOf(error: Error): string {
+  return error.name === 'TimeoutError' ? `no answer within ${limitMs / 1000} s` : (codeOf(error) ?? error.name)
 }
