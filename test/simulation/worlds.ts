@@ -46,8 +46,11 @@ export function adrift(seed: number, plan: Plan): Plan {
     ...plan,
     workers: random.int(2, 3),
     skewMs: random.pick([300, 2000, 10_000]),
+    notFound: true, // a doubt that is asked about too early is sent again
     faults: {
       ...faults,
+      posts: [...new Set([...faults.posts, 'slow' as const])],
+      postRate: Math.max(faults.postRate, 0.2),
       kinds: [...clockFaults, ...faults.kinds],
       rate: random.pick([0.02, 0.06]),
       most: random.int(3, 12),
