@@ -58,6 +58,24 @@ describe('a bus that tells an older checkpoint than it had confirmed', () => {
   })
 })
 
+test('a process that the group has put out takes nothing over, as it would fence the one that has its name', async () => {
+  const { commit, clock, drivers, lease, logs, deliver, listener, acquire } = await openGroup(1)
+  logs[0]!.append(1)
+  deliver(0)
+  const before = drivers[0]!.length
+  lease.holds = false
+  void listener.session().intend([0])
+  await commit('failed')
+  await clock.pass(5_000)
+  expect(drivers[0]).toHaveLength(before)
+  lease.holds = true
+  await clock.pass(1_000)
+  expect(drivers[0]).toHaveLength(before + 1)
+  await acquire([0])
+  deliver(0)
+  expect(listener.freshKeys).toEqual(['0', '0'])
+})
+
 describe('an owner in between', () => {
   /** A has sent 0, then B owned the partition and sent 1 to 3, all confirmed; nobody told A of it. */
   async function ownedInBetween() {
@@ -915,8 +933,9 @@ describe('what is known when the group has forgotten the process', () => {
   }
 
   test('holds up no join, and is committed when the group gives the partition back', async () => {
-    const { ownership, acquire, commit, logs, tps } = await answeredWithoutLease()
+    const { ownership, acquire, commit, logs, tps, lease } = await answeredWithoutLease()
     await ownership.joining() // nothing can be committed without a membership
+    lease.holds = true
     ownership.assigned(tps, false)
     await settled()
     await acquire([0])
@@ -925,21 +944,23 @@ describe('what is known when the group has forgotten the process', () => {
   })
 
   test('is not committed over what another process has committed since', async () => {
-    const { ownership, acquire, logs, clock } = await answeredWithoutLease()
+    const { ownership, acquire, logs, clock, lease } = await answeredWithoutLease()
     const other = await buildOwner(logs[0]!, { tag: 'another process' }).open()
     other.deliver()
     other.session.settle(0, result(0))
     await other.commit()
     void ownership.joining()
-    await clock.pass(200)
+    lease.holds = true
+    await clock.pass(1_000)
     await acquire([0])
     await clock.pass(5_000)
     expect(logs[0]!.published).toEqual(result(0))
   })
 
   test('is committed although it was told to leave, if the group gives the partition back', async () => {
-    const { ownership, acquire, commit, logs, clock, leaving, tps, listener } = await answeredWithoutLease()
+    const { ownership, acquire, commit, logs, clock, leaving, tps, lease, listener } = await answeredWithoutLease()
     const left = ownership.leave(30_000)
+    lease.holds = true
     ownership.assigned(tps, false)
     await settled()
     await acquire([0])

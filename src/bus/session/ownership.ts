@@ -222,6 +222,10 @@ export class Ownership implements GroupEvents, Membership {
   async #open(holding: Holding): Promise<void> {
     const awaits = this.#ledger(holding.tp).size > 0
     if (!this.#owns(holding) || (this.#leaving && !awaits)) return
+    if (!this.#group.member.isMember) {
+      this.#reopen(holding, reopenAfterFailure) // it would fence the process that has its name now
+      return
+    }
     const { clock, listener, telemetry } = this.#options
     const started = clock.monotonic()
     const driver = this.#group.partition(holding.tp)
