@@ -9,13 +9,17 @@ import {
   requiredFields,
 } from '../../protocol/index.ts'
 import { isObject } from '../../protocol/json.ts'
-import { type CliCommand, command, textFlag, toggle } from '../framework/command.ts'
+import { type CliCommand, command, textFlag, toggle, UsageError } from '../framework/command.ts'
 import { untilSignal } from '../framework/signals.ts'
-import { UsageError } from '../framework/usage-error.ts'
-import { fieldFlags, operationOfFlags } from '../gateway/fields.ts'
-import { readOperations } from '../gateway/input.ts'
-import { aligned } from '../gateway/output.ts'
-import { type AskedOperation, complaints, jsonLines, type OperationResult, textLines } from '../gateway/report.ts'
+import { fieldFlags, operationOfFlags, readOperations } from '../gateway/fields.ts'
+import {
+  type AskedOperation,
+  aligned,
+  complaints,
+  jsonLines,
+  type OperationResult,
+  textLines,
+} from '../gateway/report.ts'
 import { configFlag, settingsFrom, unknownAccount } from '../settings.ts'
 
 const ownFlags = {

@@ -8,12 +8,10 @@ import { mostIds, type Story, storyLines, tell, weekMs } from '../../inspect/mes
 import { stringifyJson } from '../../protocol/index.ts'
 import { registryOf } from '../../records/open.ts'
 import { Telemetry } from '../../telemetry/events.ts'
-import { command, idFlag, sinceFlag, textFlag, toggle } from '../framework/command.ts'
-import { printLine } from '../framework/print.ts'
-import { printable } from '../framework/printable.ts'
+import { command, idFlag, sinceFlag, textFlag, toggle, UsageError } from '../framework/command.ts'
+import { printable, printLine } from '../framework/print.ts'
 import { untilSignal } from '../framework/signals.ts'
-import { UsageError } from '../framework/usage-error.ts'
-import { lineOf } from '../gateway/output.ts'
+import { lineOf } from '../gateway/report.ts'
 import { apiKeyPath, configFlag, settingsWithBrokers } from '../settings.ts'
 
 interface Options {

@@ -6,7 +6,7 @@ import type { SendResult } from '../../records/generated.ts'
 import { verdictOf } from '../../statuses/lifecycle.ts'
 import { placeText } from '../dead-letters/letter.ts'
 import type { Findings, FoundCommand, Sighting } from './findings.ts'
-import { lifeOf } from './life.ts'
+import { lifeOf } from './story.ts'
 
 /** A remedy helps against an errorCode; those that are not here have none beyond their own text. */
 export const remedies: Partial<Record<string, string>> = {
