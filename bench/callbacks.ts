@@ -55,7 +55,9 @@ export async function measureCallbacks(place: Place, options: CallbacksOptions):
   const settings = loadSettings({ env })
   const bus = openBus(settings, new Telemetry())
   await bus.createTopics([{ topic, partitions: options.partitions }])
-  const receiver = new Processes([{ command: process.execPath, args: [...profiling(), ...nodeFlags, 'dist/cli/bin.js', 'run'], env }])
+  const receiver = new Processes([
+    { command: process.execPath, args: [...profiling(), ...nodeFlags, 'dist/cli/bin.js', 'run'], env },
+  ])
   await untilReady(`http://127.0.0.1:${telemetryPort}/readyz`)
   const tokens = tokensOf(settings)!
   const send = sender(`http://127.0.0.1:${port}`, options.connections, id =>
