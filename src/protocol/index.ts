@@ -10,7 +10,6 @@ export {
   responseEnvelope,
   responseItem,
 } from './envelope.ts'
-export type { OperationFields } from './generated.ts'
 export { messageId, sameId } from './ids.ts'
 export { instantOf } from './instant.ts'
 export { parseJson, stringifyJson } from './json.ts'
@@ -42,6 +41,7 @@ export {
   isOperationType,
   isSendType,
   missingContent,
+  type OperationFields,
   type OperationObject,
   operations,
   type Payload,
