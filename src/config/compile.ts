@@ -1,8 +1,6 @@
-import { operations, type SendType, sendTypes } from '../protocol/index.ts'
+import { operations, type Policy, type SendType, sendTypes } from '../protocol/index.ts'
 import type { Secret } from './secret.ts'
 import type { CheckedValues, Section } from './types.ts'
-
-export type Policy = CheckedValues['delivery.default']
 
 export interface AccountSettings {
   apiKey: Secret

@@ -1,4 +1,4 @@
-export type { AccountSettings, Policy, Settings } from './compile.ts'
+export type { AccountSettings, Settings } from './compile.ts'
 export { leaseMs } from './cross-checks.ts'
 export { definitions, type SettingPath } from './definitions.ts'
 export { SettingsError } from './errors.ts'
@@ -8,7 +8,6 @@ export { nearestTo, variableOf } from './names.ts'
 export { requireBrokers, requireGateway, requireRunnable } from './runnable.ts'
 export { maskSettings, type TlsTexts, tlsOf, verifiedTls } from './secret.ts'
 export {
-  type Role,
   rightsOf,
   type TopicRight,
   type TopicUse,

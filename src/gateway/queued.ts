@@ -1,12 +1,11 @@
 import { asyncResponse, type ErrorCode, errorCodeOf } from '../protocol/index.ts'
 import type { Answer } from './answer.ts'
-import { type Classified, classify, parseObject } from './classify.ts'
+import { type Classified, classify, httpStatuses, parseObject } from './classify.ts'
 import { type GatewayError, UnreadablePayloadError } from './errors.ts'
 import { type Circumstances, errorOf, refusalOf } from './outcome.ts'
 
 /** Tells what these statuses of the asynchronous interface mean, by the vendor's documentation. */
-const codes: Readonly<Record<number, ErrorCode>> = { 400: 'VALIDATION', 401: 'ACCESS_DENIED' }
-const tooMany = 429
+export const queueCodes: Readonly<Record<number, ErrorCode>> = { 400: 'VALIDATION', 401: 'ACCESS_DENIED' }
 /** The first HTTP status that may come from something in front, after the request has been passed on. */
 const failures = 500
 
@@ -26,9 +25,9 @@ export function queuedOf(
     const body = asyncResponse.safeParse(parseObject(answer.body)).data
     if (body?.success && status < 300) return accepted(body.request_id, body)
     const text = circumstances.clean(body?.error ?? `HTTP ${status}`)
-    const code = codes[status]
+    const code = queueCodes[status]
     if (!body?.success && code) return { error: refusalOf(code, text) }
-    if (body?.success === false && status !== tooMany) {
+    if (body?.success === false && status !== httpStatuses.tooMany) {
       return { error: refusalOf(errorCodeOf(text, errorTexts), text) }
     }
   }

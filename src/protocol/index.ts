@@ -14,6 +14,22 @@ export { messageId, sameId } from './ids.ts'
 export { instantOf } from './instant.ts'
 export { parseJson, stringifyJson } from './json.ts'
 export { lifetimeOf, usualLifetime } from './lifetime.ts'
+export {
+  type DoubtCause,
+  doubtCauses,
+  type ErrorCode,
+  errorCodes,
+  type Outcome,
+  outcomeCodes,
+  outcomes,
+  type Policy,
+  policies,
+  type Role,
+  refusalCodes,
+  roles,
+  type State,
+  states,
+} from './lists.ts'
 export { meaningOf } from './messages.ts'
 export { type Operation, type OperationType, operationTypes, type SendOperation } from './operation.ts'
 export type { BalanceOperation, BalancePayload } from './operations/balance.ts'
@@ -36,7 +52,7 @@ export type { TemplateViberListOperation, TemplateViberListPayload } from './ope
 export type { ViberOperation } from './operations/viber.ts'
 export type { ViberSmsOperation } from './operations/viber-sms.ts'
 export type { VoiceOperation } from './operations/voice.ts'
-export { type ErrorCode, errorCodeOf, errorCodes, knownErrorCode, refusalCodes } from './refusals.ts'
+export { errorCodeOf, knownErrorCode } from './refusals.ts'
 export {
   isOperationType,
   isSendType,
@@ -52,5 +68,5 @@ export {
 export type { Reply } from './reply.ts'
 export { type Segments, segmentsOf } from './segments.ts'
 export type { SendPayload } from './send-payload.ts'
-export { callbackStateOf, type State, stateOf, states } from './states.ts'
+export { callbackStateOf, stateOf } from './states.ts'
 export type { ViberType } from './viber.ts'

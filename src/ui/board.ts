@@ -2,7 +2,8 @@ import type { Bus } from '../bus/port.ts'
 import { unpackCheckpoint } from '../bus/session/checkpoint.ts'
 import { windowSize } from '../bus/session/window.ts'
 import type { Settings } from '../config/index.ts'
-import { remedies } from '../inspect/message/conclusion.ts'
+import { remedyOf } from '../inspect/message/conclusion.ts'
+import type { Outcome } from '../protocol/index.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { DeadLetterCauses } from './dead-letter-causes.ts'
 import type { FollowedTopic } from './followed-topic.ts'
@@ -196,7 +197,7 @@ export class Board {
     }
     for (const { labels, count } of this.#traffic.counts('result')) {
       const [type, outcome = ''] = labels
-      rowOf(type)[columns[outcome] ?? 'notSent'] += count
+      rowOf(type)[columns[outcome as Outcome] ?? 'notSent'] += count
     }
     if (none === 0) {
       for (const { labels, count } of this.#traffic.counts('command')) rowOf(labels[1]).commands! += count
@@ -238,7 +239,7 @@ export class Board {
       .map(group => ({
         ...group[0]!,
         count: group.reduce((sum, { count }) => sum + count, 0),
-        remedy: remedies[group[0]!.errorCode] ?? null,
+        remedy: remedyOf(group[0]!.errorCode),
       }))
       .toSorted((a, b) => b.count - a.count)
   }
@@ -256,8 +257,12 @@ export class Board {
   }
 }
 
-const columns: Record<string, 'sent' | 'inDoubt' | 'unresolved'> = {
+const columns: Readonly<Record<Outcome, 'sent' | 'notSent' | 'inDoubt' | 'unresolved'>> = {
   SENT: 'sent',
+  REJECTED: 'notSent',
+  INVALID: 'notSent',
+  EXPIRED: 'notSent',
+  DUPLICATE: 'notSent',
   IN_DOUBT: 'inDoubt',
   UNRESOLVED: 'unresolved',
 }

@@ -7,7 +7,7 @@ import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { type LetterFilters, letterOf, matchesLetter, placeText } from '../../inspect/dead-letters/letter.ts'
 import { decodeAll } from '../../inspect/scan.ts'
-import { sendTypes, stringifyJson } from '../../protocol/index.ts'
+import { outcomes, sendTypes, states, stringifyJson } from '../../protocol/index.ts'
 import { createDecoder } from '../../records/decoder.ts'
 import type { SendResult, StatusEvent } from '../../records/generated.ts'
 import { registryOf } from '../../records/open.ts'
@@ -36,11 +36,8 @@ const common = {
   tenant: textFlag('NAME', 'Only those of this tenant.'),
 }
 
-const outcomes = ['SENT', 'REJECTED', 'INVALID', 'EXPIRED', 'DUPLICATE', 'IN_DOUBT', 'UNRESOLVED', 'UNKNOWN'] as const
-const states = ['PENDING', 'DELIVERED', 'FAILED', 'UNKNOWN'] as const
-
 const resultFilters = {
-  outcome: choiceFlag('OUTCOME', outcomes, 'Only those with this outcome.'),
+  outcome: choiceFlag('OUTCOME', [...outcomes, 'UNKNOWN'], 'Only those with this outcome.'),
   'error-code': textFlag('CODE', 'Only those with this errorCode, such as INSUFFICIENT_FUNDS.'),
   type: choiceFlag('TYPE', sendTypes, 'Only those of this type of message.'),
   ...common,

@@ -1,7 +1,7 @@
+import { type DoubtCause, doubtCauses } from '../../protocol/index.ts'
 import type { DoubtWriter } from '../../records/doubt.ts'
 import type { ResultDetails, WriteResult } from '../../records/result.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import type { DoubtCause } from '../../telemetry/labels.ts'
 import { end, type Pending } from '../pending.ts'
 import type { ResultTally } from './result-tally.ts'
 
@@ -33,7 +33,7 @@ export class Outbox {
     const { command, session, offset, origin, doubted, attempts } = pending
     const records = [this.#doubts.write(pending, postedAt, cause)]
     if (!doubted) {
-      const error = doubtTexts[cause]
+      const error = doubtCauses[cause]
       const details: ResultDetails = {
         outcome: 'IN_DOUBT',
         attempts: attempts + 1,
@@ -48,17 +48,4 @@ export class Outbox {
     tally.addDoubt(cause)
     end(pending)
   }
-}
-
-const doubtTexts: Readonly<Record<DoubtCause, string>> = {
-  taken_over: 'another worker may have sent it before it stopped',
-  timeout: 'the gateway did not answer in time',
-  reset: 'the connection broke before the answer',
-  aborted: 'the request was given up before the answer',
-  response_cut: 'the connection broke within the answer',
-  response_too_large: 'the answer was too long to be read',
-  http_status: 'something in front of the gateway answered in its place',
-  foreign_body: 'the answer was none of the gateway',
-  contradiction: 'the answer contradicts itself',
-  items_differ: 'the answer does not fit the request',
 }

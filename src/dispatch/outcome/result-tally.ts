@@ -1,5 +1,5 @@
+import type { DoubtCause } from '../../protocol/index.ts'
 import type { Events, Telemetry } from '../../telemetry/events.ts'
-import type { DoubtCause } from '../../telemetry/labels.ts'
 
 type TallyGroup = Events['results.published']
 
