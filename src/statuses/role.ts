@@ -61,7 +61,8 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
   )
   const { url, ssl, timeoutMs, keepAliveMs } = gateway
   const connection =
-    options.connection ?? connectGateway({ url, ca: ssl.ca, timeoutMs, keepAliveMs, connections: accounts.size })
+    options.connection ??
+    connectGateway({ url, ca: ssl.ca, timeoutMs, keepAliveMs, connections: accounts.size, maxResponseBytes: undefined })
   let membership: Membership | null = null
   const poller = new StatusPoller({
     ...gateway,

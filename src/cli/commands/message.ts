@@ -109,15 +109,14 @@ async function show(
 
 async function asked(settings: Settings, id: bigint, account: string): Promise<Event> {
   requireGateway(settings)
-  const { url, ssl, timeoutMs, errorTexts, accounts } = settings.gateway
-  const apiKey = accounts.get(account)?.apiKey
+  const known = settings.gateway.accounts.get(account)
   const event = { kind: 'gateway' as const, place: null }
-  if (!apiKey) {
+  if (!known) {
     const text = `gateway.accounts has no ${account} here, so it could not be asked`
     return { ...event, time: Date.now(), text, detail: null }
   }
-  const { GatewayClient } = await import('../../gateway/client.ts') // its HTTP client takes long to load
-  const client = new GatewayClient({ url, apiKey, ca: ssl.ca, timeoutMs, errorTexts })
+  const { clientFor } = await import('../gateway/client.ts') // its HTTP client takes long to load
+  const client = clientFor(settings.gateway, known)
   try {
     const status = await client.status({ id })
     return { ...event, time: Date.now(), text: lineOf(status), detail: status }
