@@ -1,6 +1,5 @@
 /**
  * Writes docs/settings.md from the definitions of the settings (src/config/definitions.ts).
- * With --check it writes nothing and fails when a file is stale.
  */
 import { definitions, type SettingPath } from '../src/config/definitions.ts'
 import { explain } from '../src/config/explain.ts'
@@ -25,7 +24,7 @@ const sections: Record<string, string> = {
 
 const header = `# Settings
 
-Made by scripts/generate-settings.ts from src/config/definitions.ts: change that and run it again.
+Made by scripts/generate-settings.ts from src/config/definitions.ts: change that and run npm run generate.
 
 Settings come from, weakest first: defaults, a YAML file (\`--config FILE\` or \`BUSGATE_CONFIG\`), variables, and in code \`overrides\` of \`loadSettings\`. The file is a tree: \`kafka.groupId\` is \`groupId\` below \`kafka\`. A variable holds the same as text; a list has commas or lines between its parts, a map is a JSON object. A name that is no setting is an error, which names the nearest one.
 
