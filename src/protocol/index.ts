@@ -1,5 +1,5 @@
 /** The gateway's language: schemas and types of every operation, response and callback, and what its texts mean. */
-export { type CallbackBody, callbackBody } from './callback.ts'
+export { type CallbackBody, callbackBody, type Reply } from './callback.ts'
 export {
   type AsyncResponse,
   asyncResponse,
@@ -30,6 +30,7 @@ export {
   type State,
   states,
 } from './lists.ts'
+export type { SendPayload } from './message-facts.ts'
 export { meaningOf } from './messages.ts'
 export { type Operation, type OperationType, operationTypes, type SendOperation } from './operation.ts'
 export type { BalanceOperation, BalancePayload } from './operations/balance.ts'
@@ -65,8 +66,6 @@ export {
   type SendType,
   sendTypes,
 } from './registry.ts'
-export type { Reply } from './reply.ts'
 export { type Segments, segmentsOf } from './segments.ts'
-export type { SendPayload } from './send-payload.ts'
 export { callbackStateOf, stateOf } from './states.ts'
 export type { ViberType } from './viber.ts'

@@ -3,7 +3,16 @@ import { describe, expect, test } from 'vitest'
 import { refusals } from '../../src/callbacks/refusals.ts'
 import { httpStatuses } from '../../src/gateway/classify.ts'
 import { queueCodes } from '../../src/gateway/queued.ts'
-import { doubtCauses, errorCodes, outcomes, policies, roles, states } from '../../src/protocol/index.ts'
+import {
+  doubtCauses,
+  errorCodes,
+  operations,
+  outcomes,
+  policies,
+  roles,
+  sendTypes,
+  states,
+} from '../../src/protocol/index.ts'
 import { statusTexts } from '../../src/protocol/states.ts'
 import { type AvroEnum, type AvroRecord, schemas } from '../../src/records/schemas.ts'
 import { definitionOf, type MetricName, metricDefinitions } from '../../src/telemetry/definitions.ts'
@@ -24,6 +33,9 @@ const named = (text: string): string[] => text.match(/\w+/g) ?? []
 
 const [outcome, state] = [fieldOf(schemas.result, 'outcome'), fieldOf(schemas.status, 'state')]
 const delivery = fieldOf(schemas.command, 'delivery')
+const messages = (schemas.command.fields.find(({ name }) => name === 'message')!.type as AvroRecord[]).map(
+  ({ name }) => name,
+)
 
 /** The words that a list has, and those that a place knows, which is mended by hand. */
 const places: [place: string, words: readonly string[], known: readonly string[]][] = [
@@ -34,6 +46,7 @@ const places: [place: string, words: readonly string[], known: readonly string[]
   ['schemas/status-event.avsc, doc of state', states, named(state.enumDoc)],
   ['schemas/send-command.avsc, symbols of delivery', ['DEFAULT', ...policies], delivery.symbols],
   ['schemas/send-command.avsc, doc of delivery', delivery.symbols, named(delivery.enumDoc)],
+  ['schemas/send-command.avsc, records of message', sendTypes.map(type => operations[type].record), messages],
   ['docs/delivery.md, table of outcomes', outcomes, firstCells('docs/delivery.md')],
   ['docs/statuses.md, table of states', states, firstCells('docs/statuses.md')],
   [

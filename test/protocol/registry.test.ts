@@ -35,6 +35,7 @@ test('the registry covers exactly the twenty types of the specification', () => 
   expect(specified).toHaveLength(20)
   expect(Object.keys(operations).sort()).toEqual(specified)
   expect([...operationTypes].sort()).toEqual(specified)
+  for (const type of operationTypes) expect(operations[type].schema.shape.type.value).toBe(type)
 })
 
 test.each(['whatsapp', 'SMS', '', 'toString', '__proto__', undefined, 1])('%o is no type of operation', type => {
