@@ -9,24 +9,30 @@ export default async function setup(project: TestProject): Promise<(() => Promis
   return running?.stop
 }
 
-/** Takes the brokers named in the environment, else a local JVM's, else Docker's. IT_DOCKER=1 prefers Docker to the JVM. */
+/**
+ * Takes the brokers named in the environment, else containers where an engine answers, else a local JVM's. IT_DOCKER=1 insists
+ * on containers.
+ */
 async function findBrokers(): Promise<RunningBrokers | null> {
   const given = fromEnvironment()
   if (given) return given
-  if (process.env.IT_DOCKER === '1') return await (await docker()).startContainers()
+  const { engineAnswers, startContainers } = await import('./docker.ts') // only here: testcontainers loads slowly
+  if (process.env.IT_DOCKER === '1') return await startContainers()
+  if (await engineAnswers()) {
+    try {
+      return await startContainers()
+    } catch (error) {
+      console.warn(`\n*** NO CONTAINERS: ${(error as Error).message}. Brokers of a local JVM are used. ***\n`)
+    }
+  }
   const java = await javaAvailable()
   if (java.ok) return await startLocally()
-  const { dockerAnswers, startContainers } = await docker()
-  if (await dockerAnswers()) return await startContainers()
 
   const advice = `${java.reason} Or start Docker, or name a Kafka in KAFKA_BROKERS and REGISTRY_URL.`
   if (process.env.CI === 'true') throw new Error(`The integration tests find no Kafka. ${advice}`)
   console.warn(`\n*** THE INTEGRATION TESTS ARE SKIPPED: they find no Kafka. ${advice} ***\n`)
   return null
 }
-
-/** Loaded where it is needed: testcontainers takes its time. */
-const docker = () => import('./docker.ts')
 
 function fromEnvironment(): RunningBrokers | null {
   const { KAFKA_BROKERS, REGISTRY_URL } = process.env

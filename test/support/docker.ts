@@ -6,15 +6,18 @@ import { freePorts } from '../../src/cli/local-kafka/ports.ts'
 import { confluentApi } from '../../src/cli/local-kafka/registry.ts'
 import type { RunningBrokers } from './integration.ts'
 
-/** Whether a Docker engine answers. */
-export async function dockerAnswers(): Promise<boolean> {
+/** On a machine that is busy with other tests. */
+const startWithinMs = 180_000
+
+/** Whether a container engine answers. */
+export async function engineAnswers(): Promise<boolean> {
   return getContainerRuntimeClient().then(
     () => true,
     () => false,
   )
 }
 
-/** Starts the Kafka and the registry that are used without Docker, too, from their images. */
+/** Starts the same Kafka and registry as without an engine, from their images. */
 export async function startContainers(): Promise<RunningBrokers> {
   const host = (await getContainerRuntimeClient()).info.containerRuntime.host
   const [kafka, registry] = await Promise.all([startKafkaContainer(host), startRegistryContainer(host)])
@@ -33,6 +36,7 @@ async function startKafkaContainer(host: string) {
   const container = await new GenericContainer(`apache/kafka:${kafkaVersion}`)
     .withEnvironment(kafkaEnvironment(`${host}:${port}`))
     .withExposedPorts({ container: 9092, host: port! })
+    .withStartupTimeout(startWithinMs)
     .start()
   const address = `${host}:${port}`
   await untilReady('Kafka in its container', async () => (await nodesSeenFrom(address)).length === 1)
@@ -44,6 +48,7 @@ async function startRegistryContainer(host: string) {
   const container = await new GenericContainer(`quay.io/apicurio/apicurio-registry-mem:${registryVersion}`)
     .withExposedPorts(8080)
     .withWaitStrategy(Wait.forHttp(`${confluentApi}/subjects`, 8080).forStatusCode(200))
+    .withStartupTimeout(startWithinMs)
     .start()
   return { container, url: `http://${host}:${container.getMappedPort(8080)}${confluentApi}` }
 }
