@@ -3,6 +3,7 @@ import { Pool } from 'undici'
 import { openBus } from '../src/bus/open.ts'
 import type { Bus } from '../src/bus/port.ts'
 import { tokensOf } from '../src/callbacks/role.ts'
+import { createMissingTopics } from '../src/cli/kafka/create-topics.ts'
 import { freePorts } from '../src/cli/local-kafka/ports.ts'
 import { loadSettings } from '../src/config/index.ts'
 import { Telemetry } from '../src/telemetry/events.ts'
@@ -54,7 +55,7 @@ export async function measureCallbacks(place: Place, options: CallbacksOptions):
   }
   const settings = loadSettings({ env })
   const bus = openBus(settings, new Telemetry())
-  await bus.createTopics([{ topic, partitions: options.partitions }])
+  await createMissingTopics(settings, [{ topic, partitions: options.partitions }])
   const receiver = new Processes([
     { command: process.execPath, args: [...profiling(), ...nodeFlags, 'dist/cli/bin.js', 'run'], env },
   ])

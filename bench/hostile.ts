@@ -5,12 +5,11 @@ import { setPriority } from 'node:os'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { parseDocument } from 'yaml'
-import { openBus } from '../src/bus/open.ts'
 import { tokensOf } from '../src/callbacks/role.ts'
 import { UsageError } from '../src/cli/framework/command.ts'
+import { createMissingTopics } from '../src/cli/kafka/create-topics.ts'
 import { freePorts } from '../src/cli/local-kafka/ports.ts'
 import { loadSettings } from '../src/config/index.ts'
-import { Telemetry } from '../src/telemetry/events.ts'
 import type { Attack } from './attackers.ts'
 import { type CallbacksOptions, run, sender, untilReady } from './callbacks.ts'
 import { findPlace } from './place.ts'
@@ -84,9 +83,7 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
     BUSGATE_TELEMETRY_PORT: String(telemetryPort),
   }
   const settings = loadSettings({ env })
-  const opened = openBus(settings, new Telemetry())
-  await opened.createTopics([{ topic: settings.topics.statuses, partitions: 4 }])
-  await opened.close()
+  await createMissingTopics(settings, [{ topic: settings.topics.statuses, partitions: 4 }])
   const { resources, nodeOptions } = chart()
   const group = controlGroup(resources.limits.memory)
   const receiver = spawn(

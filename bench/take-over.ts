@@ -2,6 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { openBus } from '../src/bus/open.ts'
+import { createMissingTopics } from '../src/cli/kafka/create-topics.ts'
 import { loadSettings } from '../src/config/index.ts'
 import { Telemetry } from '../src/telemetry/events.ts'
 import type { Place } from './place.ts'
@@ -41,8 +42,9 @@ async function makeTopic({ brokers, registryUrl }: Place, partitions: number): P
     BUSGATE_KAFKA_START_FROM: 'earliest',
     BUSGATE_KAFKA_SESSION_TIMEOUT_MS: '6000',
   }
-  const bus = openBus(loadSettings({ env }), new Telemetry())
-  await bus.createTopics([{ topic, partitions }])
+  const settings = loadSettings({ env })
+  await createMissingTopics(settings, [{ topic, partitions }])
+  const bus = openBus(settings, new Telemetry())
   const reader = await bus.read([topic], 'latest', () => {})
   await reader.caughtUp() // brokers make the logs of a new topic one after the other
   await bus.close()

@@ -1,7 +1,6 @@
-import { openBus } from '../src/bus/open.ts'
+import { createMissingTopics } from '../src/cli/kafka/create-topics.ts'
 import { loadSettings, type Settings } from '../src/config/index.ts'
 import { createProducer } from '../src/producer.ts'
-import { Telemetry } from '../src/telemetry/events.ts'
 import { fill, type Kinds } from './load.ts'
 import type { Place } from './place.ts'
 
@@ -37,9 +36,10 @@ export class TopicMaker {
       deadLetters: `${run}-dead-letters`,
     }
     const settings = this.settings(topics)
-    const bus = openBus(settings, new Telemetry())
-    await bus.createTopics(Object.values(topics).map(topic => ({ topic, partitions })))
-    await bus.close()
+    await createMissingTopics(
+      settings,
+      Object.values(topics).map(topic => ({ topic, partitions })),
+    )
     if (fillWith > 0) {
       await this.#fill(source, async () => {
         const producer = await createProducer(settings)

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openBus } from '../../src/bus/open.ts'
 import type { Bus } from '../../src/bus/port.ts'
+import { createMissingTopics } from '../../src/cli/kafka/create-topics.ts'
 import { untilReady } from '../../src/cli/local-kafka/child.ts'
 import { type KafkaVersion, type LocalKafka, startKafka, startRegistry } from '../../src/cli/local-kafka/index.ts'
 import { loadSettings, type Settings } from '../../src/config/index.ts'
@@ -88,7 +89,10 @@ export async function setStage(
   const bus = openBus(settings, new Telemetry())
   const { commands, ...others } = settings.topics
   const topics = [...commands, ...Object.values(others)]
-  await bus.createTopics(topics.map(topic => ({ topic, partitions })))
+  await createMissingTopics(
+    settings,
+    topics.map(topic => ({ topic, partitions })),
+  )
   const rights = await grantRights(kafka.brokers, settings)
   for (const tap of taps) await untilSeen(topics, { ...open, ...throughTaps([tap]) })
   return {

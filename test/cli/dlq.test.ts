@@ -25,7 +25,7 @@ async function withDeadLetters() {
   const telemetry = new Telemetry()
   const bus = new MemoryBus({ broker, groupId: 'g', clock: systemClock, telemetry, drainMs: 10, startFrom: 'earliest' })
   onTestFinished(() => bus.close())
-  await bus.createTopics([topic, 'commands'].map(name => ({ topic: name, partitions: 1 })))
+  broker.createTopics([topic, 'commands'].map(name => ({ topic: name, partitions: 1 })))
   await publishAll(bus, [
     {
       topic,

@@ -1,7 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { openBus } from '../../src/bus/open.ts'
 import { tokensOf } from '../../src/callbacks/role.ts'
 import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
 import { loadSettings, type Settings } from '../../src/config/index.ts'
@@ -9,9 +8,8 @@ import { createDecoder } from '../../src/records/decoder.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
 import { embeddedRegistry, type SchemaRegistry } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
-import { Telemetry } from '../../src/telemetry/events.ts'
 import { createWorker } from '../../src/worker.ts'
-import { plainKafka } from '../support/kafka.ts'
+import { createTopics, plainKafka } from '../support/kafka.ts'
 
 /** CALLBACKS_OUTAGE_SECONDS=20 for the whole of it; then the figures are printed. */
 const { CALLBACKS_OUTAGE_SECONDS } = process.env
@@ -130,10 +128,11 @@ describe.skipIf(!java.ok)('callbacks while the broker is away', () => {
       },
     })
     const registry = embeddedRegistry()
-    const bus = openBus(settings, new Telemetry())
     const { statuses, deadLetters } = settings.topics
-    await bus.createTopics([statuses, deadLetters].map(topic => ({ topic, partitions: 4 })))
-    await bus.close()
+    await createTopics(
+      kafka.brokers,
+      [statuses, deadLetters].map(topic => ({ topic, partitions: 4 })),
+    )
     const worker = await createWorker(settings, { registry })
     onTestFinished(() => worker.stop())
     const tokens = tokensOf(settings)!

@@ -82,6 +82,16 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     expect(more.stdout).toContain(`--alter --topic ${env.BUSGATE_TOPICS_DOUBTS} --partitions 6`)
   })
 
+  test('topics create says which topic the brokers refuse, and what to change', async () => {
+    const env = await environmentWithGateway(brokers)
+    const { code, stdout, stderr } = await busgate(['topics', 'create', '--replication', '9'], { env })
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toContain('cannot be created: Replication-factor is invalid (INVALID_REPLICATION_FACTOR)')
+    expect(stderr).toMatch(
+      /: change --partitions or --replication; .* kafka-topics\.sh --bootstrap-server \S+ --create --topic \S+ --partitions 4 --replication-factor 9 --config /,
+    )
+  })
+
   test('schemas register sets the compatibility levels, and schemas check finds nothing more to do', async () => {
     const env = await environmentWithGateway(brokers)
     const before = await busgate(['schemas', 'check'], { env })

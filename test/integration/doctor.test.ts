@@ -216,6 +216,29 @@ describe.skipIf(!java.ok)('busgate doctor on a Kafka that asks who it is', () =>
     expect(failed).toEqual([expect.stringContaining(expected)])
   })
 
+  test('topics create names the right that is missing, and its command mends it', async () => {
+    const env = {
+      ...(await secured()),
+      ...environmentOf({ brokers: kafka.outerBrokers, registryUrl: 'http://127.0.0.1:1' }),
+    }
+    const right = {
+      principal: `User:${user}`,
+      host: '*',
+      permissionType: AclPermissionTypes.ALLOW,
+      resourceType: 2,
+      resourceName: env.BUSGATE_KAFKA_GROUP_ID,
+      resourcePatternType: ResourcePatternTypes.PREFIXED,
+    }
+    await grant(kafka.brokers, [{ ...right, operation: AclOperationTypes.DESCRIBE }])
+    const { code, stderr } = await busgate(['topics', 'create'], { env })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(
+      /cannot be created: .* \(TOPIC_AUTHORIZATION_FAILED\): kafka-acls\.sh .* --allow-principal User:busgate --operation Create --topic /,
+    )
+    await grant(kafka.brokers, [{ ...right, operation: AclOperationTypes.CREATE }])
+    expect((await busgate(['topics', 'create'], { env })).code).toBe(0)
+  })
+
   test('a wrong password', async () => {
     const { of } = await diagnose({ ...(await secured()), BUSGATE_KAFKA_SASL_PASSWORD: 'another' }, only)
     expect(of('cluster')[0]).toMatch(

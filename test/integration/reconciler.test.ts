@@ -13,6 +13,7 @@ import { createWorker } from '../../src/worker.ts'
 import { until } from '../support/bus.ts'
 import { startBusgate } from '../support/cli.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
+import { createTopics } from '../support/kafka.ts'
 import { buildResult } from '../support/results.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 
@@ -45,7 +46,7 @@ async function startWorld({ brokers, registryUrl }: Brokers, counts: { overdue?:
   const { results, statuses, overdue } = settings.topics
   const bus = openBus(settings, new Telemetry())
   onTestFinished(() => bus.close())
-  await bus.createTopics([
+  await createTopics(brokers, [
     ...[results, statuses].map(topic => ({ topic, partitions })),
     { topic: overdue, partitions: counts.overdue ?? partitions },
   ])

@@ -8,14 +8,13 @@ import type { OutgoingRecord } from '../../src/bus/port.ts'
 import { inVersions } from '../../src/bus/shorter.ts'
 import { findCoordinator } from '../../src/bus/wire/cluster-apis.ts'
 import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
-import { limitMessages, plainKafka } from '../support/kafka.ts'
+import { createTopics, limitMessages, plainKafka } from '../support/kafka.ts'
 import { codecsOf } from '../support/outside/codecs-of.ts'
 import { readKeysOutside } from '../support/outside/consumer.ts'
 import {
   comeLate,
   joinAlone,
   leave,
-  makeTopics,
   noMember,
   openBrokers,
   openProducer,
@@ -68,7 +67,7 @@ async function kill({ process }: Child): Promise<void> {
 async function setUp(seeds: string[], { partitions = 4, commands = 4 } = {}) {
   const groupId = `wire-${process.pid}-${++names}`
   const topics = { results: `${groupId}-results`, commands: `${groupId}-commands` }
-  await makeTopics(seeds, [
+  await createTopics(seeds, [
     { topic: topics.results, partitions },
     { topic: topics.commands, partitions: commands },
   ])

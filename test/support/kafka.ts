@@ -1,5 +1,7 @@
 import kafkajs, { type AclEntry, Kafka, logLevel } from 'kafkajs'
 import { expect } from 'vitest'
+import { createMissingTopics, type NewTopic } from '../../src/cli/kafka/create-topics.ts'
+import { loadSettings } from '../../src/config/index.ts'
 import { until } from './bus.ts'
 
 /** Plain kafkajs, to see from outside what is on the brokers. */
@@ -7,41 +9,10 @@ export function plainKafka(brokers: string[]): Kafka {
   return new Kafka({ brokers, logLevel: logLevel.ERROR })
 }
 
-export interface TopicOptions {
-  topic: string
-  partitions: number
-  /** Topic settings as Kafka names them, e.g. `cleanup.policy`. */
-  config?: Record<string, string>
-}
-
-/**
- * Creates topics with the cluster's own replication and waits until every partition has a leader. The wait of kafkajs gives
- * up where a broker does not know a new topic yet.
- */
-export async function createTopics(brokers: string[], topics: TopicOptions[]): Promise<void> {
-  const admin = plainKafka(brokers).admin()
-  await admin.connect()
-  try {
-    await admin.createTopics({
-      waitForLeaders: false,
-      topics: topics.map(({ topic, partitions, config = {} }) => ({
-        topic,
-        numPartitions: partitions,
-        replicationFactor: -1,
-        configEntries: Object.entries(config).map(([name, value]) => ({ name, value })),
-      })),
-    })
-    const names = topics.map(({ topic }) => topic)
-    await until(async () => {
-      const { topics: found } = await admin.fetchTopicMetadata({ topics: names })
-      const led = found.map(({ name, partitions }) => [name, partitions.filter(({ leader }) => leader >= 0).length])
-      expect(Object.fromEntries(led)).toEqual(
-        Object.fromEntries(topics.map(({ topic, partitions }) => [topic, partitions])),
-      )
-    })
-  } finally {
-    await admin.disconnect()
-  }
+/** Creates topics with the cluster's own replication and waits until every partition has a leader. */
+export function createTopics(brokers: readonly string[], topics: readonly NewTopic[]): Promise<void> {
+  const overrides = { kafka: { brokers: [...brokers] }, registry: { url: 'http://127.0.0.1:1' } }
+  return createMissingTopics(loadSettings({ env: {}, overrides }), topics)
 }
 
 /** Gives rights, and waits until a broker tells them: it heeds new ones a while after they were given. */

@@ -3,7 +3,7 @@ import kafkajs from 'kafkajs'
 import { onTestFinished } from 'vitest'
 import { committedOffsets } from '../../src/bus/kafka/committed-offsets.ts'
 import { maxMessageBytes } from '../../src/bus/kafka/topic-config.ts'
-import type { TopicPartition, TopicSpec } from '../../src/bus/port.ts'
+import type { TopicPartition } from '../../src/bus/port.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
 import { Brokers } from '../../src/bus/wire/brokers.ts'
 import { ProtocolError } from '../../src/bus/wire/errors.ts'
@@ -32,13 +32,6 @@ export function openBrokers(seeds: readonly string[]): Brokers {
   const brokers = new Brokers({ clientId: 'busgate-test', seeds, clock: systemClock, telemetry: new Telemetry() })
   onTestFinished(() => brokers.close())
   return brokers
-}
-
-/** Makes topics and waits for their leaders. */
-export async function makeTopics(seeds: string[], specs: readonly TopicSpec[]): Promise<void> {
-  const { bus } = openWired({ brokers: seeds, groupId: 'maker', telemetry: new Telemetry() })
-  await bus.createTopics(specs)
-  await bus.close()
 }
 
 /** What topics take, as the brokers tell it. */

@@ -6,6 +6,7 @@ import { openBus } from '../../src/bus/open.ts'
 import type { Bus, BusRecord, OutgoingRecord, TopicSpec } from '../../src/bus/port.ts'
 import { accountHookUrl } from '../../src/callbacks/hook-url.ts'
 import { tokensOf } from '../../src/callbacks/role.ts'
+import { createMissingTopics } from '../../src/cli/kafka/create-topics.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadSettings, type Settings } from '../../src/config/index.ts'
 import { type CommandProducer, createProducer } from '../../src/producer.ts'
@@ -106,7 +107,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const openOwnBus = (telemetry: Telemetry) =>
     options.brokers ? closing(openBus(settings, telemetry)) : openMemoryBus(telemetry)
   const bus = openOwnBus(new Telemetry())
-  await bus.createTopics(topicsOf(settings, options))
+  if (options.brokers) await createMissingTopics(settings, topicsOf(settings, options))
+  else broker.createTopics(topicsOf(settings, options))
   const output = await readOutput(bus, registry, settings)
   const publisher = await bus.publisher()
   const bulk = topics.commands.at(-1)!

@@ -1,10 +1,9 @@
-import { openBus } from '../../bus/open.ts'
 import { type Settings, topicsIn } from '../../config/index.ts'
-import { Telemetry } from '../../telemetry/events.ts'
 import { count, span } from '../../words.ts'
 import { command, given, toggle, whole } from '../framework/command.ts'
 import { printable, printableLines } from '../framework/print.ts'
 import { connectCluster, type Topic } from '../kafka/cluster.ts'
+import { createMissingTopics } from '../kafka/create-topics.ts'
 import { kafkaTool } from '../kafka/tools.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 import { differences } from '../topics/differences.ts'
@@ -31,7 +30,7 @@ export const topicsCreate = command({
     const settings = settingsWithBrokers(config)
     const { existing, planned } = await look(settings, given({ partitions, replication }))
     const missing = planned.filter(({ topic }) => existing.get(topic)!.state === 'missing')
-    if (missing.length > 0) await create(settings, missing)
+    if (missing.length > 0) await createMissingTopics(settings, missing)
     for (const one of planned) {
       const row = missing.includes(one) ? createdRow(one) : existingRow(one, existing.get(one.topic)!, settings)
       process.stdout.write(json ? `${printable(JSON.stringify(row))}\n` : printableLines(textOf(row)))
@@ -57,15 +56,6 @@ async function look(settings: Settings, wanted: { partitions?: number; replicati
     return { existing, planned: planTopics(settings, { existing, nodes: cluster.nodes.length, ...wanted }) }
   } finally {
     await cluster.close()
-  }
-}
-
-async function create(settings: Settings, missing: readonly PlannedTopic[]): Promise<void> {
-  const bus = openBus(settings, new Telemetry())
-  try {
-    await bus.createTopics(missing.map(({ replication, ...spec }) => ({ ...spec, replicationFactor: replication })))
-  } finally {
-    await bus.close()
   }
 }
 

@@ -16,6 +16,7 @@ import { Telemetry } from '../../telemetry/events.ts'
 import { createLogger } from '../../telemetry/logs.ts'
 import { createWorker } from '../../worker.ts'
 import { within } from '../framework/signals.ts'
+import { createMissingTopics } from '../kafka/create-topics.ts'
 import { startChild } from '../local-kafka/child.ts'
 import { javaAvailable, startKafka, startRegistry } from '../local-kafka/index.ts'
 import { freePorts } from '../local-kafka/ports.ts'
@@ -237,7 +238,12 @@ export async function setStage({ count, kafka, folder, say, cleanups }: StageOpt
 
   const bus = openBus(settings, new Telemetry())
   cleanups.push(() => bus.close())
-  await bus.createTopics(topicsOf(settings).map(topic => ({ topic, partitions })))
+  if (found.real) {
+    await createMissingTopics(
+      settings,
+      topicsOf(settings).map(topic => ({ topic, partitions })),
+    )
+  }
   const registry = registryOf(settings)
   const audit = await startAudit(settings, bus, registry, count)
   cleanups.push(audit.close)

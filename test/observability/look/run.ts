@@ -1,6 +1,7 @@
 import { openBus } from '../../../src/bus/open.ts'
 import { accountHookUrl } from '../../../src/callbacks/hook-url.ts'
 import { tokensOf } from '../../../src/callbacks/role.ts'
+import { createMissingTopics } from '../../../src/cli/kafka/create-topics.ts'
 import { freePorts } from '../../../src/cli/local-kafka/ports.ts'
 import { loadSettings, type Settings } from '../../../src/config/index.ts'
 import { writeChange } from '../../../src/pauses/change.ts'
@@ -54,7 +55,8 @@ export async function startRun(): Promise<Run> {
   const bus = openBus(settingsOfFirst, new Telemetry())
   cleanups.push(() => bus.close())
   const { topics } = settingsOfFirst
-  await bus.createTopics(
+  await createMissingTopics(
+    settingsOfFirst,
     Object.values(topics)
       .flat()
       .map(topic => ({ topic, partitions: 4 })),

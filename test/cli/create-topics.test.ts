@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { createMissingTopics } from '../../src/cli/kafka/create-topics.ts'
+import { loadSettings } from '../../src/config/index.ts'
+import { FakeBroker, keys } from '../support/fake-broker.ts'
+
+const leaderNotAvailable = 5
+
+test('while a partition of any topic has no leader, the error names the command that lists such', async () => {
+  const broker = await FakeBroker.start()
+  broker.on(keys.metadata, ({ fields }) => {
+    const to = fields().int32(0)
+    to.array([1], id => void to.int32(id).string('127.0.0.1').int32(broker.port).string(null))
+    to.string('cluster').int32(1)
+    return to.array(['others'], topic => {
+      to.int16(0).string(topic).boolean(false)
+      to.array([0], partition => {
+        to.int16(leaderNotAvailable).int32(partition).int32(-1)
+        for (const _ of ['replicas', 'in sync', 'offline']) to.values([], () => {})
+      })
+    })
+  })
+  const overrides = { kafka: { brokers: [broker.place] }, registry: { url: 'http://127.0.0.1:1' } }
+  const creating = createMissingTopics(loadSettings({ env: {}, overrides }), [{ topic: 'mine', partitions: 1 }])
+  const show = `kafka-topics.sh --bootstrap-server ${broker.place} --describe --unavailable-partitions`
+  await expect(creating).rejects.toThrow(
+    `topics can be created once every partition of the cluster has a leader: ${show} shows which have none`,
+  )
+})
