@@ -54,7 +54,7 @@ class World {
     const brokers = {
       leader: async ({ partition }: { partition: number }) => this.leaders[partition]!,
       refresh: async () => {},
-      ask: ({ node }: { node: number }, _api: unknown, request: FetchRequest) => this.#fetch(node, request),
+      ask: ({ node }: { node: number }, _api: unknown, [request]: [FetchRequest]) => this.#fetch(node, request),
     } as unknown as Brokers
     this.#fetcher = new Fetcher({ brokers, clock: this.clock, telemetry: new Telemetry() })
   }

@@ -43,7 +43,7 @@ function build({ rack }: { rack?: string } = {}) {
 
   const failing = new Map<number, Error>()
 
-  async function ask({ node }: { node: number }, _api: unknown, request: FetchRequest): Promise<FetchAnswer> {
+  async function ask({ node }: { node: number }, _api: unknown, [request]: [FetchRequest]): Promise<FetchAnswer> {
     const error = failing.get(node)
     if (error) throw error
     const broker = nodes.get(node)!
@@ -254,7 +254,7 @@ async function takenBeside(trickleEveryMs: number): Promise<number> {
     return count > 0 ? buildBatch(Array.from({ length: count }, (_, i) => from + i)) : Buffer.alloc(0)
   }
   const broker = new SessionBroker({ ends, bytesOf })
-  async function ask(_node: unknown, _api: unknown, request: FetchRequest) {
+  async function ask(_node: unknown, _api: unknown, [request]: [FetchRequest]) {
     broker.begin(request)
     const end = clock.monotonic() + request.waitMs
     do await sleep(clock, 1)
@@ -312,7 +312,7 @@ test('partitions whose batches do not fit into the memory together come in turn'
     return batch
   }
   const broker = new SessionBroker({ ends: [9, 9, 9, 9], bytesOf })
-  const ask = (_node: unknown, _api: unknown, request: FetchRequest) => broker.ask(request)
+  const ask = (_node: unknown, _api: unknown, [request]: [FetchRequest]) => broker.ask(request)
   const brokers = { leader: async () => 1, refresh: async () => {}, ask } as unknown as Brokers
   const fetcher = new Fetcher({ brokers, clock, telemetry: new Telemetry() })
   const taken = [0, 0, 0, 0]

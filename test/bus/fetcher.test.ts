@@ -3,11 +3,10 @@ import { Fetcher } from '../../src/bus/kafka/fetcher.ts'
 import type { Reading } from '../../src/bus/kafka/reading.ts'
 import type { Brokers } from '../../src/bus/wire/brokers.ts'
 import { Unanswered } from '../../src/bus/wire/errors.ts'
-import type { FetchRequest } from '../../src/bus/wire/fetch-api.ts'
-import { earliest, type ListOffsetsRequest } from '../../src/bus/wire/offset-apis.ts'
+import { type FetchRequest, readFetch } from '../../src/bus/wire/fetch-api.ts'
 import { sleep } from '../../src/clock.ts'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'
-import { type AnsweredPartition, buildBatch, buildFetchAnswer, decodeFetch } from '../support/batches.ts'
+import { type AnsweredPartition, buildBatch, buildFetchAnswer } from '../support/batches.ts'
 import { ManualClock, settled } from '../support/clock.ts'
 
 /** null: not yet. 'throttled': nothing, of no partition. */
@@ -15,6 +14,17 @@ type Answer = Omit<AnsweredPartition, 'partition'> | Error | null | 'throttled'
 
 const nothing = Buffer.alloc(0)
 const leader = 1
+
+type ListedTopic = { name: string; partitions: { partitionIndex: number; timestamp: bigint }[] }
+
+const listed = (topics: readonly ListedTopic[], { low, high }: { low: number; high: number }) => ({
+  topics: topics.map(({ name, partitions }) => ({
+    name,
+    partitions: partitions.map(({ partitionIndex, timestamp }) => {
+      return { partitionIndex, errorCode: 0, offset: BigInt(timestamp === -2n ? low : high) }
+    }),
+  })),
+})
 
 /** Reads one partition, led by node 1, of brokers that answer as the test says. */
 function build(answer: (node: number, request: FetchRequest) => Answer | Promise<Answer>, rack?: string) {
@@ -26,7 +36,7 @@ function build(answer: (node: number, request: FetchRequest) => Answer | Promise
   const told: string[] = []
   /** What brokers tell of transactions. */
   const open: {
-    producers: { producerId: bigint; startOffset: number }[]
+    producers: { producerId: bigint; currentTxnStartOffset: bigint }[]
     transactions: { transactionalId: string; producerId: bigint }[]
   } = { producers: [], transactions: [] }
   const telemetry = new Telemetry()
@@ -35,20 +45,18 @@ function build(answer: (node: number, request: FetchRequest) => Answer | Promise
     leader: async () => leader,
     refresh: async () => {},
     nodes: () => [leader, 2],
-    async ask({ node }: { node: number }, api: { name: string }, request: FetchRequest | ListOffsetsRequest) {
-      if (api.name === 'DescribeProducers') return { producers: open.producers }
-      if (api.name === 'ListTransactions') return { transactions: node === 2 ? open.transactions : [] }
-      if ('tps' in request) {
-        const offset = request.timestamp === earliest ? log.low : log.high
-        return { offsets: request.tps.map(tp => ({ ...tp, errorCode: 0, offset })) }
-      }
+    async ask({ node }: { node: number }, api: { name: string }, fields: unknown[]) {
+      if (api.name === 'DescribeProducers') return { topics: [{ partitions: [{ activeProducers: open.producers }] }] }
+      if (api.name === 'ListTransactions') return { transactionStates: node === 2 ? open.transactions : [] }
+      if (api.name === 'ListOffsets') return listed(fields[2] as ListedTopic[], log)
+      const [request] = fields as [FetchRequest]
       const { offset } = request.partitions[0]!
       asked.push([node, request.rack, offset])
       const answered = await answer(node, request)
       if (answered instanceof Error) throw answered
       if (answered === null) return new Promise(() => {})
       const partitions = answered === 'throttled' ? [] : [{ partition: 0, ...answered }]
-      return decodeFetch(buildFetchAnswer(12, partitions), 12)
+      return readFetch(buildFetchAnswer(partitions))
     },
   } as unknown as Brokers
   const fetcher = new Fetcher({ brokers, clock, telemetry, rack })
@@ -251,9 +259,9 @@ describe('an open transaction', () => {
     const { world, events, ended, state } = buildBlocked()
     const { settle, pass, open, fetcher, offsets } = world
     open.producers = [
-      { producerId: 7n, startOffset: -1 },
-      { producerId: 9n, startOffset: 40 },
-      { producerId: 8n, startOffset: 2 },
+      { producerId: 7n, currentTxnStartOffset: -1n },
+      { producerId: 9n, currentTxnStartOffset: 40n },
+      { producerId: 8n, currentTxnStartOffset: 2n },
     ]
     open.transactions = [{ transactionalId: 'billing-1', producerId: 8n }]
     await settle()
@@ -279,7 +287,7 @@ describe('an open transaction', () => {
   test('is told of without its name where this client may not see it', async () => {
     const { world, events } = buildBlocked()
     const { settle, pass, open, fetcher } = world
-    open.producers = [{ producerId: 8n, startOffset: 2 }]
+    open.producers = [{ producerId: 8n, currentTxnStartOffset: 2n }]
     await settle()
     await pass(32_000)
     expect(events).toMatchObject([{ producerId: 8, transactionalId: null }])

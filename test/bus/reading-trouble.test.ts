@@ -17,7 +17,7 @@ function startReading() {
       return 1
     },
     refresh: async () => {},
-    async ask(_: unknown, __: unknown, { partitions }: { partitions: { tp: object }[] }) {
+    async ask(_: unknown, __: unknown, [{ partitions }]: [{ partitions: { tp: object }[] }]) {
       await sleep(clock, 100)
       const nothing = { errorCode: 0, abortedTransactions: [], highWatermark: 0, preferredReplica: -1, bytes: noBytes }
       return { partitions: partitions.map(({ tp }) => ({ ...tp, ...nothing })) }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Fetch } from '../../src/bus/kafka/fetch.ts'
 import { searchLog } from '../../src/bus/kafka/search.ts'
-import { type BatchRecord, buildBatch, buildFetchAnswer, decodeFetch, packingNames } from '../support/batches.ts'
+import { readFetch } from '../../src/bus/wire/fetch-api.ts'
+import { type BatchRecord, buildBatch, buildFetchAnswer, packingNames } from '../support/batches.ts'
 
 interface Written {
   last: number
@@ -18,7 +19,7 @@ async function search(log: readonly Written[], key: string, mostBytes = Number.P
     const rest = log.filter(({ last }) => last >= offset).map(({ bytes }) => bytes)
     const whole = Buffer.concat(rest)
     const bytes = whole.subarray(0, Math.max(rest[0]?.length ?? 0, Math.min(mostBytes, partitionBytes)))
-    return decodeFetch(buildFetchAnswer(11, [{ partition: 0, highWatermark: end, bytes }]), 11)
+    return readFetch(buildFetchAnswer([{ partition: 0, highWatermark: end, bytes }]))
   }
   const logs: Parameters<typeof searchLog>[0]['logs'] = {
     locate: async () => log[0]!.last - (log[0]!.last % 10),

@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest'
-import { committedOffsets } from '../../src/bus/kafka/committed-offsets.ts'
 import { KafkaSharedCommits } from '../../src/bus/kafka/shared-commits.ts'
 import type { TopicPartition } from '../../src/bus/port.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
 import type { Brokers } from '../../src/bus/wire/brokers.ts'
-import type { CommittedPartition, OffsetFetchRequest } from '../../src/bus/wire/offset-apis.ts'
+import { committedOffsets } from '../../src/bus/wire/committed-offsets.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { ManualClock } from '../support/clock.ts'
-import { codeOf, ScriptedBrokers } from '../support/scripted-brokers.ts'
+import { type AnsweredOffset, codeOf, ScriptedBrokers } from '../support/scripted-brokers.ts'
 
 const groupId = 'group'
 const low = 0
@@ -38,8 +37,7 @@ const tps = Array.from({ length: 64 }, (_, partition) => ({ topic: 'commands', p
 /** An answer of a coordinator that still ends a transaction on the partition. */
 const unstable =
   ({ topic, partition }: TopicPartition) =>
-  ({ tps }: OffsetFetchRequest): { errorCode: number; partitions: CommittedPartition[] } => ({
-    errorCode: 0,
+  ({ tps }: { tps: TopicPartition[] }): { partitions: AnsweredOffset[] } => ({
     partitions: tps.map(tp => {
       const isHeld = tp.topic === topic && tp.partition === partition
       return { ...tp, offset: -1, metadata: '', errorCode: isHeld ? codeOf('UNSTABLE_OFFSET_COMMIT') : 0 }

@@ -2,8 +2,8 @@ import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
 import type { KafkaBus } from '../../src/bus/kafka/bus.ts'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
+import { listTransactions } from '../../src/bus/wire/apis.ts'
 import { Brokers } from '../../src/bus/wire/brokers.ts'
-import { listTransactions } from '../../src/bus/wire/transaction-apis.ts'
 import { sleep, systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { busContract } from '../bus/contract.ts'
@@ -48,9 +48,9 @@ describeOnKafka('on Kafka', ({ brokers }) => {
     async function processesOf(groupId: string): Promise<string[]> {
       const nodes = new Brokers({ clientId: 'fence', seeds: brokers, clock: systemClock, telemetry: new Telemetry() })
       await nodes.refresh()
-      const lists = nodes.nodes().map(node => nodes.ask({ node }, listTransactions, { states: [] }))
-      const ids = (await Promise.all(lists)).flatMap(({ transactions }) =>
-        transactions.map(({ transactionalId }) => transactionalId),
+      const lists = nodes.nodes().map(node => nodes.ask({ node }, listTransactions, [[], [], -1n, null]))
+      const ids = (await Promise.all(lists)).flatMap(({ transactionStates }) =>
+        transactionStates.map(({ transactionalId }) => transactionalId),
       )
       await nodes.close()
       return ids.filter(id => id.startsWith(`${groupId}-process/`))

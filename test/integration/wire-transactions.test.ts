@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { committedOffsets } from '../../src/bus/kafka/committed-offsets.ts'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
 import { inVersions } from '../../src/bus/shorter.ts'
-import { findCoordinator } from '../../src/bus/wire/cluster-apis.ts'
+import { coordinatorKinds, findCoordinator } from '../../src/bus/wire/apis.ts'
+import { committedOffsets } from '../../src/bus/wire/committed-offsets.ts'
 import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
 import { createTopics, limitMessages, plainKafka } from '../support/kafka.ts'
 import { codecsOf } from '../support/outside/codecs-of.ts'
@@ -84,11 +84,7 @@ async function setUp(seeds: string[], { partitions = 4, commands = 4 } = {}) {
   return { groupId, ...topics, partitions, buildRecord, progress, tp: { topic: topics.commands, partition: 0 } }
 }
 
-describe.skipIf(!java.ok).each([
-  { version: '4.3.0', implicit: true },
-  { version: '4.3.0', implicit: false },
-  { version: '3.9.1', implicit: false },
-] as const)('transactions on Kafka $version, implicit: $implicit', ({ version, implicit }) => {
+describe.skipIf(!java.ok).each(['4.3.0', '3.9.1'] as const)('transactions on Kafka %s', version => {
   let kafka: LocalKafka
   let seeds: string[]
 
@@ -102,7 +98,6 @@ describe.skipIf(!java.ok).each([
     const { groupId, results, progress, tp } = await setUp(seeds, { partitions: 1 })
     const producer = await openProducer(seeds, {
       groupId,
-      implicit,
       transactionalId: `${groupId}-slot-0`,
       compression: 'gzip',
     })
@@ -135,7 +130,7 @@ describe.skipIf(!java.ok).each([
 
   test.for(['gzip', 'zstd'] as const)("are read by Kafka's own consumer when %s compresses them", async compression => {
     const { groupId, results, buildRecord, progress } = await setUp(seeds, { partitions: 1 })
-    const producer = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0`, compression })
+    const producer = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0`, compression })
     const keys = Array.from({ length: 12_000 }, (_, i) => String(i))
     const records = keys.map(key => buildRecord(key, { value: Buffer.from('a value '.repeat(10)) }))
     await producer.commit({ records, offsets: [progress(1)], member: noMember })
@@ -146,7 +141,7 @@ describe.skipIf(!java.ok).each([
   test('of a generation that is not there are refused, and nothing of them can be read', async () => {
     const { groupId, results, buildRecord, progress, tp } = await setUp(seeds)
     const brokers = openBrokers(seeds)
-    const producer = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
+    const producer = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
     const member = await joinAlone(brokers, groupId)
     await producer.commit({ records: [buildRecord('mine')], offsets: [progress(1)], member })
     const stranger = { ...member, generation: member.generation + 1 }
@@ -161,8 +156,8 @@ describe.skipIf(!java.ok).each([
   test('of a member whose partitions another one has by now are refused, and nothing of them can be read', async () => {
     const { groupId, results, buildRecord, progress, tp } = await setUp(seeds)
     const brokers = openBrokers(seeds)
-    const zombie = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
-    const heir = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-1` })
+    const zombie = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
+    const heir = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-1` })
     const gone = await joinAlone(brokers, groupId)
     await leave(brokers, gone) // as when its session is over
     const member = await joinAlone(brokers, groupId)
@@ -177,7 +172,7 @@ describe.skipIf(!java.ok).each([
 
   test('prove that the generation is asked for, and can be taken back', async () => {
     const { groupId, tp, buildRecord, progress } = await setUp(seeds)
-    const producer = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
+    const producer = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
     await producer.proveFencing(tp)
     await producer.barrierWrite(tp, noMember)
     const brokers = openBrokers(seeds)
@@ -191,7 +186,7 @@ describe.skipIf(!java.ok).each([
     const { groupId, tp, progress } = await setUp(seeds)
     const transactionalId = `${groupId}-slot-0`
     const late = await comeLate(seeds, { transactionalId, groupId, offsets: [progress(99)], pauseMs: 3 })
-    const producer = await openProducer(seeds, { groupId, implicit, transactionalId })
+    const producer = await openProducer(seeds, { groupId, transactionalId })
     const brokers = openBrokers(seeds)
     for (let offset = 1; offset <= 10; offset++) {
       await producer.commit({ records: [], offsets: [progress(offset)], member: noMember })
@@ -205,7 +200,7 @@ describe.skipIf(!java.ok).each([
   test('carry more progress than one request can', async () => {
     const commands = 260
     const { groupId, progress } = await setUp(seeds, { commands })
-    const producer = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
+    const producer = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
     const all = Array.from({ length: commands }, (_, i) => ({ ...progress(i + 1, i), metadata: 'x'.repeat(4096) }))
     await producer.commit({ records: [], offsets: all, member: noMember })
     const brokers = openBrokers(seeds)
@@ -217,7 +212,7 @@ describe.skipIf(!java.ok).each([
 
   test('with a record that is too large since lately carry a shorter one the next time', async () => {
     const { groupId, results, buildRecord, progress } = await setUp(seeds)
-    const producer = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
+    const producer = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
     const large = inVersions(3, version => buildRecord('a', { value: Buffer.alloc(100_000 / 10 ** version) }))
     const commit = () => producer.commit({ records: [large], offsets: [progress(1)], member: noMember })
     await commit()
@@ -231,9 +226,9 @@ describe.skipIf(!java.ok).each([
 
   test('in which a process died are ended at once by whoever aborts them', async () => {
     const { groupId, results, commands, partitions, tp, progress } = await setUp(seeds)
-    const heir = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-1` })
+    const heir = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-1` })
     await heir.commit({ records: [], offsets: [progress(5, 1)], member: noMember })
-    const dead = startChild({ seeds, groupId, results, commands, partitions, implicit, stays: true })
+    const dead = startChild({ seeds, groupId, results, commands, partitions, stays: true })
     await hears(dead, 'inside')
     await kill(dead)
     const brokers = openBrokers(seeds)
@@ -250,7 +245,7 @@ describe.skipIf(!java.ok).each([
 
   test('are whole or not at all, wherever processes are killed or frozen', { timeout: 180_000 }, async () => {
     const { groupId, results, commands, partitions, tp } = await setUp(seeds)
-    const plan = { seeds, groupId, results, commands, partitions, implicit }
+    const plan = { seeds, groupId, results, commands, partitions }
     for (let life = 0; life < 9; life++) {
       const child = startChild(plan)
       await hears(child, 'committed', 1 + Math.floor(Math.random() * 40))
@@ -269,7 +264,7 @@ describe.skipIf(!java.ok).each([
       }
       await kill(child)
     }
-    const last = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
+    const last = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
     await last.barrierWrite(tp, noMember)
     const offset = await stableOffset(openBrokers(seeds), groupId, tp)
     const values = await readValues(seeds, results)
@@ -306,69 +301,41 @@ describe.skipIf(!java.ok)('on three brokers', () => {
   })
   afterAll(() => kafka?.stop())
 
-  test('transactions may be implicit and explicit in turn', async () => {
+  test('a leader that moves ends no producer', { timeout: 120_000 }, async () => {
     const seeds = kafka.brokers
-    const { groupId, results, buildRecord, progress, tp } = await setUp(seeds, { partitions: 3 })
+    const { groupId, results, buildRecord, progress } = await setUp(seeds, { partitions: 3 })
+    const producer = await openProducer(seeds, { groupId, transactionalId: `${groupId}-slot-0` })
+    const publisher = openPublisher(seeds)
     const brokers = openBrokers(seeds)
-    let nodes = [1]
-    const ways = {
-      ask: brokers.ask.bind(brokers),
-      leader: brokers.leader.bind(brokers),
-      refresh: brokers.refresh.bind(brokers),
-      partitions: brokers.partitions.bind(brokers),
-      feature: brokers.feature.bind(brokers),
-      nodes: () => nodes,
-    }
-    const producer = await openProducer(seeds, { groupId, brokers: ways, transactionalId: `${groupId}-slot-0` })
-    for (let number = 0; number < 12; number++) {
-      nodes = number % 4 < 2 ? [1] : [1, 2, 3]
-      const records = [0, 1, 2].map(partition => buildRecord(String(number), { partition }))
-      await producer.commit({ records, offsets: [progress(number + 1)], member: noMember })
-    }
-    expect(await stableOffset(brokers, groupId, tp)).toBe(12)
-    const everyOne = Array.from({ length: 12 }, (_, i) => String(i))
-    expect([...(await readValues(seeds, results)).values()]).toEqual([everyOne, everyOne, everyOne])
-  })
+    const coordinators = await Promise.all(
+      Object.values(coordinatorKinds).map(kind => brokers.ask('any', findCoordinator, [kind, [groupId]])),
+    )
+    const busy = new Set(coordinators.map(({ coordinators }) => coordinators[0]!.nodeId))
+    const node = [1, 2, 3].find(id => !busy.has(id))!
+    const leaders = await Promise.all([0, 1, 2].map(partition => brokers.leader({ topic: results, partition })))
+    const partition = leaders.indexOf(node)
+    expect(partition).toBeGreaterThanOrEqual(0)
 
-  test.for([true, false])(
-    'a leader that moves ends no producer, implicit: %s',
-    { timeout: 120_000 },
-    async implicit => {
-      const seeds = kafka.brokers
-      const { groupId, results, buildRecord, progress } = await setUp(seeds, { partitions: 3 })
-      const producer = await openProducer(seeds, { groupId, implicit, transactionalId: `${groupId}-slot-0` })
-      const publisher = openPublisher(seeds)
-      const brokers = openBrokers(seeds)
-      const coordinators = await Promise.all(
-        (['group', 'transaction'] as const).map(kind => brokers.ask('any', findCoordinator, { kind, name: groupId })),
-      )
-      const busy = new Set(coordinators.map(({ node }) => node.id))
-      const node = [1, 2, 3].find(id => !busy.has(id))!
-      const leaders = await Promise.all([0, 1, 2].map(partition => brokers.leader({ topic: results, partition })))
-      const partition = leaders.indexOf(node)
-      expect(partition).toBeGreaterThanOrEqual(0)
-
-      const stopping = kafka.stopNode(node).then(() => 'stopped')
-      let stopped = false
-      void stopping.then(() => {
-        stopped = true
+    const stopping = kafka.stopNode(node).then(() => 'stopped')
+    let stopped = false
+    void stopping.then(() => {
+      stopped = true
+    })
+    let number = 0
+    for (let after = 0; after < 20; number++) {
+      if (stopped) after++
+      const value = String(number)
+      await producer.commit({
+        records: [buildRecord(value, { partition })],
+        offsets: [progress(number + 1)],
+        member: noMember,
       })
-      let number = 0
-      for (let after = 0; after < 20; number++) {
-        if (stopped) after++
-        const value = String(number)
-        await producer.commit({
-          records: [buildRecord(value, { partition })],
-          offsets: [progress(number + 1)],
-          member: noMember,
-        })
-        await publisher.publish([buildRecord(value, { partition: (partition + 1) % 3 })])
-      }
-      await stopping
-      const values = await readValues(seeds, results)
-      const everyOne = Array.from({ length: number }, (_, i) => String(i))
-      expect([values.get(partition), values.get((partition + 1) % 3)]).toEqual([everyOne, everyOne])
-      await kafka.startNode(node)
-    },
-  )
+      await publisher.publish([buildRecord(value, { partition: (partition + 1) % 3 })])
+    }
+    await stopping
+    const values = await readValues(seeds, results)
+    const everyOne = Array.from({ length: number }, (_, i) => String(i))
+    expect([values.get(partition), values.get((partition + 1) % 3)]).toEqual([everyOne, everyOne])
+    await kafka.startNode(node)
+  })
 })

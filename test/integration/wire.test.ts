@@ -3,8 +3,8 @@ import { Coordinator } from '../../src/bus/kafka/coordinator.ts'
 import { Fetcher } from '../../src/bus/kafka/fetcher.ts'
 import { Logs } from '../../src/bus/kafka/logs.ts'
 import type { Reading } from '../../src/bus/kafka/reading.ts'
+import { metadata } from '../../src/bus/wire/apis.ts'
 import { Brokers } from '../../src/bus/wire/brokers.ts'
-import { metadata } from '../../src/bus/wire/cluster-apis.ts'
 import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
@@ -88,7 +88,7 @@ describe.skipIf(!java.ok)('three nodes in three racks', () => {
       const coordinator = await coordinatorOf(brokers, tp)
       await coordinator.locate()
       await logs.committed(tp.topic, [tp])
-      const { leader } = await leaderOf(brokers, '__consumer_offsets')
+      const { leaderId: leader } = await leaderOf(brokers, '__consumer_offsets')
       const isKilled = how === 'killed'
       if (isKilled) await kafka.killNode(leader)
       else kafka.freezeNode(leader)
@@ -136,7 +136,7 @@ function coordinatorOf(brokers: Brokers, { topic }: Reading['tp']) {
 }
 
 function leaderOf(brokers: Brokers, topic: string) {
-  return brokers.ask('any', metadata, { topics: [topic] }).then(({ topics }) => topics[0]!.partitions[0]!)
+  return brokers.ask('any', metadata, [[topic], false]).then(({ topics }) => topics[0]!.partitions[0]!)
 }
 
 describe.skipIf(!java.ok)('Kafka 3.9.1', () => {
@@ -155,7 +155,6 @@ describe.skipIf(!java.ok)('Kafka 3.9.1', () => {
     await until(() => expect(keys).toEqual(['a']))
     expect(await logs.ends(tp)).toEqual({ ...tp, low: 0, high: 1 })
     expect(await logs.offsetAt(tp, 0)).toBe(0)
-    expect(await brokers.feature('transaction.version')).toBe(0)
     const group = await coordinatorOf(brokers, tp)
     const named: string[] = []
     const joined = await group.join('', memberId => void named.push(memberId))

@@ -1,8 +1,7 @@
 import { createRequire } from 'node:module'
 import { crc32, gzipSync, zstdCompressSync } from 'node:zlib'
 import { lz4Compress, snappyCompress } from '@platformatic/wasm-utils'
-import { type FetchAnswer, readFetch } from '../../src/bus/wire/fetch-api.ts'
-import { WireWriter as WireEncoder, WireReader } from '../../src/bus/wire/fields.ts'
+import { WireWriter as WireEncoder } from './fields.ts'
 
 /*
  * Record batches as the protocol has them: made by kafkajs's encoders and by Rust's compressors, not by the code that reads
@@ -163,26 +162,20 @@ export interface AnsweredPartition {
   bytes: Buffer
 }
 
-/** The protocol's guide has this answer: https://kafka.apache.org/protocol#The_Messages_Fetch */
-export function buildFetchAnswer(version: number, partitions: readonly AnsweredPartition[], throttleTime = 0): Buffer {
-  const to = new WireEncoder(version >= 12).int32(throttleTime)
-  if (version >= 7) to.int16(0).int32(0)
+/** The protocol's guide has this answer, in version 12: https://kafka.apache.org/protocol#The_Messages_Fetch */
+export function buildFetchAnswer(partitions: readonly AnsweredPartition[], throttleTime = 0): Buffer {
+  const to = new WireEncoder(true).int32(throttleTime).int16(0).int32(0)
   to.array(['topic'], topic => {
     to.string(topic).array(partitions, ({ partition, errorCode = 0, highWatermark = 90, aborted = [], ...rest }) => {
       to.int32(partition)
         .int16(errorCode)
         .int64(highWatermark)
         .int64(rest.stableOffset ?? highWatermark)
-      if (version >= 5) to.int64(1)
-      to.array(aborted, one => void to.int64(one.producerId).int64(one.firstOffset))
-      if (version >= 11) to.int32(rest.preferredReplica ?? -1)
-      to.buffer(rest.bytes)
+        .int64(1)
+        .array(aborted, one => void to.int64(one.producerId).int64(one.firstOffset))
+        .int32(rest.preferredReplica ?? -1)
+        .buffer(rest.bytes)
     })
   })
   return to.tags().bytes
-}
-
-/** The answer as busgate reads it. */
-export function decodeFetch(payload: Buffer, version: number): FetchAnswer {
-  return readFetch(new WireReader(payload, version >= 12), version)
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import net, { type AddressInfo, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
-import { WireReader, WireWriter } from '../../src/bus/wire/fields.ts'
+import { WireReader, WireWriter } from './fields.ts'
 
 /** A request as it came. */
 export interface Asked {
@@ -19,14 +19,16 @@ export type Handler = (asked: Asked) => WireWriter | null | Promise<WireWriter |
 export const keys = {
   fetch: 1,
   metadata: 3,
+  offsetFetch: 9,
   coordinator: 10,
   heartbeat: 12,
   handshake: 17,
   apiVersions: 18,
+  endTxn: 26,
   authenticate: 36,
 }
 /** The first flexible version of each. */
-const flexibleFrom: Record<number, number> = { 1: 12, 3: 9, 10: 3, 12: 4, 17: 99, 18: 3, 36: 2 }
+const flexibleFrom: Record<number, number> = { 1: 12, 3: 9, 10: 3, 12: 4, 17: 99, 18: 3, 26: 3, 36: 2 }
 
 /** A broker that answers what its test says, and notes what it is asked. */
 export class FakeBroker {
@@ -38,6 +40,7 @@ export class FakeBroker {
   /** What it says that it speaks. */
   readonly speaks = new Map<number, [min: number, max: number]>([
     [keys.metadata, [0, 12]],
+    [keys.offsetFetch, [0, 8]],
     [keys.coordinator, [0, 6]],
     [keys.heartbeat, [0, 4]],
     [keys.handshake, [0, 1]],
@@ -140,7 +143,7 @@ export interface FakeTopic {
   leaders: number[]
 }
 
-/** Answers metadata in version 12: the nodes' ids are their places in the list, from 1 on. */
+/** Answers metadata in version 11: the nodes' ids are their places in the list, from 1 on. */
 export function metadataOf(brokers: readonly FakeBroker[], topics: readonly FakeTopic[] = []): Handler {
   return ({ fields }) => {
     const to = fields().int32(0)

@@ -1,5 +1,6 @@
 import type { Fetch } from '../../src/bus/kafka/fetch.ts'
-import { buildFetchAnswer, decodeFetch } from './batches.ts'
+import { readFetch } from '../../src/bus/wire/fetch-api.ts'
+import { buildFetchAnswer } from './batches.ts'
 
 /**
  * One partition of a broker, as Kafka reads it from its files: it finds an offset by what each batch states of itself, as
@@ -20,7 +21,7 @@ export class LogBroker {
     const { offset } = partitions[0]!
     this.asked.push(offset)
     const bytes = this.#find(offset, partitionBytes)
-    return decodeFetch(buildFetchAnswer(11, [{ partition: 0, highWatermark: this.#end, bytes }]), 11)
+    return readFetch(buildFetchAnswer([{ partition: 0, highWatermark: this.#end, bytes }]))
   }
 
   #find(offset: number, maxBytes: number): Buffer {

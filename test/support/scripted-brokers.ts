@@ -1,17 +1,84 @@
 import { unpackSmall } from '../../src/bus/batches/codecs.ts'
 import { RecordReader } from '../../src/bus/batches/record-reader.ts'
 import type { TopicPartition } from '../../src/bus/port.ts'
-import type { Api, Target } from '../../src/bus/wire/brokers.ts'
+import { type Api, byTopic, partitionsIn } from '../../src/bus/wire/apis.ts'
+import type { Target } from '../../src/bus/wire/brokers.ts'
 import { type ProtocolError, protocolError } from '../../src/bus/wire/errors.ts'
-import type { CommittedPartition, OffsetFetchRequest } from '../../src/bus/wire/offset-apis.ts'
 import type { Produced, ProduceRequest } from '../../src/bus/wire/produce-api.ts'
-import type { OffsetsRequest } from '../../src/bus/wire/transaction-apis.ts'
 
 export interface Asked {
   api: string
   target: Target
+  /** What was asked for, by name; see `named`. */
   // biome-ignore lint/suspicious/noExplicitAny: requests of every kind
   request: any
+}
+
+/** An offset of a partition, in answers of OffsetFetch. */
+export interface AnsweredOffset extends TopicPartition {
+  offset: number
+  metadata: string
+  errorCode: number
+}
+
+type Topics = { name: string; partitions: never[] }[]
+// biome-ignore lint/suspicious/noExplicitAny: requests of every kind
+type Fields = any[]
+
+/** Names the fields of a request, whose places the library gives a meaning. */
+const named: Record<string, (fields: Fields) => object> = {
+  Produce: ([request]) => request,
+  InitProducerId: ([transactionalId]) => ({ transactionalId }),
+  AddPartitionsToTxn: ([[{ topics, ...owner }]]) => ({ ...owner, partitions: numbersIn(topics, 'partitions') }),
+  AddOffsetsToTxn: ([transactionalId, producerId, epoch, groupId]) => ({ transactionalId, producerId, epoch, groupId }),
+  TxnOffsetCommit: ([transactionalId, groupId, producerId, epoch, generation, memberId, instanceId, topics]) => {
+    const offsets = partitionsIn(topics as Topics).map(one => {
+      const { topic, partition, committedOffset, committedMetadata: metadata } = one as never as Committed
+      return { topic, partition, offset: Number(committedOffset), metadata }
+    })
+    return { transactionalId, groupId, producerId, epoch, member: { memberId, generation, instanceId }, offsets }
+  },
+  EndTxn: ([transactionalId, producerId, epoch, committed]) => ({ transactionalId, producerId, epoch, committed }),
+  OffsetFetch: ([[{ groupId, topics }]]) => ({ groupId, tps: numbersIn(topics, 'partitionIndexes') }),
+  ListOffsets: ([_replica, _isolation, topics]) => {
+    const asked = partitionsIn(
+      topics as { name: string; partitions: { partitionIndex: number; timestamp: bigint }[] }[],
+    )
+    return {
+      tps: asked.map(({ topic, partition }) => ({ topic, partition })),
+      timestamp: Number(asked[0]!.timestamp),
+    }
+  },
+  ListTransactions: ([states, producerIds]) => ({ states, producerIds }),
+}
+
+interface Committed extends TopicPartition {
+  committedOffset: bigint
+  committedMetadata: string
+}
+
+function numbersIn<K extends string>(topics: readonly ({ name: string } & Record<K, number[]>)[], key: K) {
+  return topics.flatMap(({ name: topic, ...numbers }) =>
+    (numbers as unknown as Record<K, number[]>)[key].map(partition => ({ topic, partition })),
+  )
+}
+
+/** Answers as the library hands them over. */
+// biome-ignore lint/suspicious/noExplicitAny: answers of every kind
+const shaped: Record<string, (answer: any) => object> = {
+  InitProducerId: ({ producerId, epoch }) => ({ producerId, producerEpoch: epoch }),
+  OffsetFetch: ({ partitions }: { partitions: AnsweredOffset[] }) => {
+    const topics = byTopic(partitions, ({ partition, offset, metadata, errorCode }) => {
+      return { partitionIndex: partition, committedOffset: BigInt(offset), metadata, errorCode }
+    })
+    return { groups: [{ groupId: 'group', topics, errorCode: 0 }] }
+  },
+  ListOffsets: ({ offsets }: { offsets: AnsweredOffset[] }) => ({
+    topics: byTopic(offsets, ({ partition, offset, errorCode }) => {
+      return { partitionIndex: partition, errorCode, offset: BigInt(offset) }
+    }),
+  }),
+  ListTransactions: ({ transactions }) => ({ transactionStates: transactions }),
 }
 
 /** An API answers this next: a value, or what the request makes of it. An error is thrown. */
@@ -21,8 +88,6 @@ type Answer = unknown | ((request: never) => unknown)
 export class ScriptedBrokers {
   readonly asked: Asked[] = []
   nodeIds = [1]
-  /** The level of transaction.version that the brokers have. */
-  level = 0
   /** Partitions of each topic. */
   counts = new Map<string, number>()
   /** Leaders of partitions, 1 for those that are left out. */
@@ -48,12 +113,14 @@ export class ScriptedBrokers {
     return this.asked.filter(one => one.api === api)
   }
 
-  async ask<Q, A>(target: Target, { name, versions }: Api<Q, A>, request: Q): Promise<A> {
+  async ask<Q extends unknown[], A>(target: Target, { name }: Api<Q, A>, fields: Q): Promise<A> {
+    const request = named[name]!(fields)
     this.asked.push({ api: name, target, request })
     const [scripted] = this.#next.get(name)?.splice(0, 1) ?? []
     const answer = await (typeof scripted === 'function' ? scripted(request) : scripted)
     if (answer instanceof Error) throw answer
-    return (answer ?? this.#usual(name, versions[1], request)) as A
+    const given = answer ?? this.#usual(name, request)
+    return (shaped[name]?.(given) ?? given) as A
   }
 
   async leader({ topic, partition }: TopicPartition): Promise<number> {
@@ -72,25 +139,18 @@ export class ScriptedBrokers {
     return this.nodeIds
   }
 
-  async feature(): Promise<number> {
-    return this.level
-  }
-
-  #usual(name: string, version: number, request: unknown): unknown {
+  #usual(name: string, request: unknown): unknown {
     if (name === 'Produce') return produced(request as ProduceRequest)
-    if (name === 'InitProducerId') return { errorCode: 0, producerId: 7n, epoch: 10 * ++this.#initialised }
-    if (name === 'EndTxn' && version >= 5) {
-      const { producerId, epoch } = request as { producerId: bigint; epoch: number }
-      return { errorCode: 0, producerId, epoch: epoch + 1 }
-    }
+    if (name === 'InitProducerId') return { producerId: 7n, epoch: 10 * ++this.#initialised }
     if (name === 'TxnOffsetCommit') {
-      for (const one of (request as OffsetsRequest).offsets) this.progress.set(`${one.topic}/${one.partition}`, one)
+      const { offsets } = request as { offsets: AnsweredOffset[] }
+      for (const one of offsets) this.progress.set(`${one.topic}/${one.partition}`, one)
     }
-    if (name === 'OffsetFetch') return { errorCode: 0, partitions: this.#fetched(request as OffsetFetchRequest) }
-    return { errorCode: 0, transactions: [] }
+    if (name === 'OffsetFetch') return { partitions: this.#fetched(request as { tps: TopicPartition[] }) }
+    return { transactions: [] }
   }
 
-  #fetched({ tps }: OffsetFetchRequest): CommittedPartition[] {
+  #fetched({ tps }: { tps: TopicPartition[] }): AnsweredOffset[] {
     return tps.map(({ topic, partition }) => {
       const { offset = -1, metadata = '' } = this.progress.get(`${topic}/${partition}`) ?? {}
       return { topic, partition, offset, metadata, errorCode: 0 }

@@ -88,7 +88,7 @@ export class SessionBroker {
         partitions.push({ ...place, errorCode: 0, highWatermark: end, bytes })
       }
     }
-    return { errorCode: 0, session: this.#id, partitions }
+    return { session: this.#id, partitions }
   }
 
   #leads(partition: number): boolean {

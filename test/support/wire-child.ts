@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
-import { committedOffsets } from '../../src/bus/kafka/committed-offsets.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
 import { Brokers } from '../../src/bus/wire/brokers.ts'
+import { committedOffsets } from '../../src/bus/wire/committed-offsets.ts'
 import { TransactionalProducer } from '../../src/bus/wire/transactional-producer.ts'
 import { systemClock as clock, sleep } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
@@ -17,13 +17,12 @@ export interface ChildPlan {
   results: string
   partitions: number
   commands: string
-  implicit: boolean
   /** It stays inside its first transaction. */
   stays?: boolean
 }
 
 const plan = JSON.parse(process.argv[2]!) as ChildPlan
-const { seeds, groupId, results, commands, implicit } = plan
+const { seeds, groupId, results, commands } = plan
 const telemetry = new Telemetry()
 const brokers = new Brokers({ clientId: 'busgate-child', seeds, clock, telemetry })
 const tp = { topic: commands, partition: 0 }
@@ -50,10 +49,9 @@ try {
       leader: of => brokers.leader(of),
       refresh: topics => brokers.refresh(topics),
       partitions: topic => brokers.partitions(topic),
-      feature: name => brokers.feature(name),
       nodes: () => brokers.nodes(),
     },
-    ...{ clock, groupId, implicit, transactionalId: `${groupId}-slot-0`, compression: 'none' },
+    ...{ clock, groupId, transactionalId: `${groupId}-slot-0`, compression: 'none' },
     limits: new RecordLimits({ ask: async () => 1_048_588, clock, telemetry }),
   })
   await producer.init()

@@ -1,23 +1,17 @@
 import { setTimeout } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
 import { onTestFinished } from 'vitest'
-import { committedOffsets } from '../../src/bus/kafka/committed-offsets.ts'
 import { maxMessageBytes } from '../../src/bus/kafka/topic-config.ts'
 import type { TopicPartition } from '../../src/bus/port.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
+import { type Answered, byTopic, joinGroup, leaveGroup, syncGroup, txnOffsetCommit } from '../../src/bus/wire/apis.ts'
 import { Brokers } from '../../src/bus/wire/brokers.ts'
+import { committedOffsets } from '../../src/bus/wire/committed-offsets.ts'
 import { ProtocolError } from '../../src/bus/wire/errors.ts'
-import {
-  type JoinAnswer,
-  joinGroup,
-  leaveGroup,
-  type MemberIdentity,
-  syncGroup,
-} from '../../src/bus/wire/group-apis.ts'
-import { initialiseProducer } from '../../src/bus/wire/initialise.ts'
 import { Patience } from '../../src/bus/wire/patience.ts'
+import { initialiseProducer } from '../../src/bus/wire/producer.ts'
 import { IdempotentPublisher } from '../../src/bus/wire/publisher.ts'
-import { type CommittingMember, type OffsetsRequest, txnOffsetCommit } from '../../src/bus/wire/transaction-apis.ts'
+import type { CommittedOffset, CommittingMember } from '../../src/bus/wire/transaction.ts'
 import { TransactionalProducer, type TransactionalProducerOptions } from '../../src/bus/wire/transactional-producer.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
@@ -58,28 +52,35 @@ export function openPublisher(seeds: string[]): IdempotentPublisher {
 
 const { MemberMetadata } = kafkajs.AssignerProtocol
 
+interface MemberIdentity extends CommittingMember {
+  groupId: string
+}
+
 /** Joins a group in which nobody else is. */
 export async function joinAlone(brokers: Brokers, groupId: string): Promise<MemberIdentity> {
   const metadata = MemberMetadata.encode({ version: 0, topics: ['any'], userData: Buffer.alloc(0) })
   const join = (memberId: string) => {
-    const own = { groupId, memberId, instanceId: null, protocols: [{ name: 'test', metadata }] }
-    const limits = { sessionTimeoutMs: 30_000, rebalanceTimeoutMs: 30_000 }
-    return brokers.ask({ group: groupId }, joinGroup, { ...own, ...limits }, { line: 'join' })
+    const protocols = [{ name: 'test', metadata }]
+    const target = { group: groupId }
+    return brokers.ask(target, joinGroup, [groupId, 30_000, 30_000, memberId, null, 'consumer', protocols])
   }
-  const { memberId, generation } = await join('').catch(error => {
+  const { memberId, generationId: generation } = await join('').catch(error => {
     if (error instanceof ProtocolError && error.type === 'MEMBER_ID_REQUIRED') {
-      return join((error.answer as JoinAnswer).memberId)
+      return join((error.answer as Answered<typeof joinGroup>).memberId)
     }
     throw error
   })
   const member = { groupId, memberId, generation, instanceId: null }
   const assignments = [{ memberId, assignment: Buffer.alloc(0) }]
-  await brokers.ask({ group: groupId }, syncGroup, { ...member, protocol: 'test', assignments }, { line: 'join' })
+  await brokers.ask({ group: groupId }, syncGroup, [
+    ...([groupId, generation, memberId, null] as const),
+    ...(['consumer', 'test', assignments] as const),
+  ])
   return member
 }
 
-export async function leave(brokers: Brokers, member: MemberIdentity): Promise<void> {
-  await brokers.ask({ group: member.groupId }, leaveGroup, member)
+export async function leave(brokers: Brokers, { groupId, memberId }: MemberIdentity): Promise<void> {
+  await brokers.ask({ group: groupId }, leaveGroup, [groupId, [{ memberId }]])
 }
 
 /** The group's offset, once no transaction is about to change it. */
@@ -105,7 +106,10 @@ export async function readValues(seeds: string[], topic: string): Promise<Map<nu
   return values
 }
 
-interface LateRequests extends Pick<OffsetsRequest, 'transactionalId' | 'groupId' | 'offsets'> {
+interface LateRequests {
+  transactionalId: string
+  groupId: string
+  offsets: readonly CommittedOffset[]
   /** The longest pause between two, in milliseconds. Whose commits are all met by one never keeps its progress. */
   pauseMs: number
 }
@@ -113,15 +117,23 @@ interface LateRequests extends Pick<OffsetsRequest, 'transactionalId' | 'groupId
 /** Progress of an owner whom the next one with this id fences, on its way to the coordinator again and again. */
 export async function comeLate(
   seeds: string[],
-  { pauseMs, ...late }: LateRequests,
+  { pauseMs, transactionalId, groupId, offsets }: LateRequests,
 ): Promise<{ stop(): Promise<Set<string>> }> {
-  const identity = await initialiseProducer(openBrokers(seeds), late.transactionalId, new Patience(systemClock))
-  const request = { ...late, ...identity, member: noMember }
+  const { identity } = await initialiseProducer(openBrokers(seeds), transactionalId, new Patience(systemClock))
+  const topics = byTopic(offsets, ({ partition, offset, metadata }) => ({
+    partitionIndex: partition,
+    committedOffset: BigInt(offset),
+    committedLeaderEpoch: -1,
+    committedMetadata: metadata,
+  }))
   const refusals = new Set<string>()
   let isOver = false
   const send = async (brokers: Brokers) => {
     while (!isOver) {
-      const sent = brokers.ask({ group: late.groupId }, txnOffsetCommit, request)
+      const sent = brokers.ask({ group: groupId }, txnOffsetCommit, [
+        ...([transactionalId, groupId, identity.producerId, identity.epoch] as const),
+        ...([noMember.generation, noMember.memberId, null, topics] as const),
+      ])
       await sent.catch(({ type }: ProtocolError) => refusals.add(type))
       await setTimeout(Math.random() * pauseMs) // they are to come at every moment of a commit
     }

@@ -26,7 +26,10 @@ const [t0, t1, t2, t3, t4, t5, t6, t7] = tables as [
   Int32Array,
 ]
 
-/** The CRC-32C of bytes, not negative. Eight bytes a step: three times as fast as one. */
+/**
+ * The CRC-32C of bytes, not negative. Eight bytes a step: three times as fast as one. The one of @platformatic/kafka is
+ * three times faster for batches of 10 KB and slower below 1 KB, and has to be shipped as a file of WebAssembly.
+ */
 export function crc32c(bytes: Buffer): number {
   const even = bytes.length - (bytes.length % slices)
   let crc = -1

@@ -24,10 +24,10 @@ import type {
 import { readTopics } from '../read-topics.ts'
 import { RecordLimits } from '../record-limits.ts'
 import { Ownership, type OwnershipOptions } from '../session/ownership.ts'
-import { createTopics } from '../wire/admin-apis.ts'
+import { createTopics } from '../wire/apis.ts'
 import { Brokers } from '../wire/brokers.ts'
 import type { Connect, Security } from '../wire/connecting.ts'
-import { protocolError } from '../wire/errors.ts'
+import { protocolError, reachable } from '../wire/errors.ts'
 import { fetchRecords } from '../wire/fetch-api.ts'
 import { IdempotentPublisher } from '../wire/publisher.ts'
 import type { Fetch } from './fetch.ts'
@@ -36,7 +36,6 @@ import { joinKafkaGroup } from './group.ts'
 import { readKafkaGroup } from './group-reading.ts'
 import { LogReader } from './log-reader.ts'
 import { Logs } from './logs.ts'
-import { reachable } from './reachable.ts'
 import { searchLog } from './search.ts'
 import { maxMessageBytes, topicConfig } from './topic-config.ts'
 
@@ -147,7 +146,7 @@ export class KafkaBus implements Bus {
 
   search(tp: TopicPartition, query: Query): Promise<Searched> {
     const fetch: Fetch = request =>
-      this.#brokers.ask({ leader: tp }, fetchRecords, request, { line: 'search', limitMs: searchLimitMs })
+      this.#brokers.ask({ leader: tp }, fetchRecords, [request], { line: 'search', limitMs: searchLimitMs })
     return searchLog({ fetch, logs: this.#logs }, tp, query)
   }
 
@@ -158,17 +157,17 @@ export class KafkaBus implements Bus {
 
   async createTopics(specs: readonly TopicSpec[]): Promise<void> {
     const topics = specs.map(({ topic, partitions, replicationFactor = -1, config = {} }) => ({
-      topic,
-      partitions,
-      replicas: replicationFactor,
-      config,
+      name: topic,
+      numPartitions: partitions,
+      replicationFactor,
+      assignments: [],
+      configs: Object.entries(config).map(([name, value]) => ({ name, value })),
     }))
-    const request = { topics, limitMs: createWithinMs }
-    const answer = await reachable(this.#brokers.ask('controller', createTopics, request))
+    const answer = await reachable(this.#brokers.ask('controller', createTopics, [topics, createWithinMs, false]))
     const refused = answer.topics.find(({ errorCode }) => errorCode && errorCode !== topicAlreadyExists)
     if (refused) {
       const cause = protocolError(refused.errorCode, refused.errorMessage)
-      throw new Error(`${refused.topic} cannot be created: ${cause.message}`, { cause })
+      throw new Error(`${refused.name} cannot be created: ${cause.message}`, { cause })
     }
     for (const { topic, partitions } of specs) await this.#untilLed(topic, partitions)
   }
@@ -199,8 +198,8 @@ export class KafkaBus implements Bus {
   async lookAt(topic: string): Promise<TopicLook | null> {
     const found = await reachable(this.#brokers.topic(topic))
     if (!found) return null
-    const leaderless = found.partitions.filter(({ leader }) => leader < 0).map(({ partition }) => partition)
-    return { id: found.id, partitions: found.partitions.length, leaderless }
+    const leaderless = found.partitions.filter(({ leaderId }) => leaderId < 0).map(one => one.partitionIndex)
+    return { id: found.topicId, partitions: found.partitions.length, leaderless }
   }
 
   async compacted(topics: readonly string[]): Promise<string[]> {

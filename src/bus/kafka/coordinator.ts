@@ -2,19 +2,18 @@ import { type Clock, limited } from '../../clock.ts'
 import { BusUnavailable } from '../errors.ts'
 import type { Assignment, Given } from '../session/assignment.ts'
 import { GroupError, type GroupTransport, type Joined, type MemberOf } from '../session/member.ts'
-import type { Brokers, Line } from '../wire/brokers.ts'
-import { ProtocolError } from '../wire/errors.ts'
 import {
-  describeGroup,
+  type Answered,
+  describeGroups,
   heartbeat,
-  type JoinAnswer,
   joinGroup,
   leaveGroup,
-  type MemberIdentity,
+  type Requested,
   syncGroup,
-} from '../wire/group-apis.ts'
+} from '../wire/apis.ts'
+import type { Brokers, Line } from '../wire/brokers.ts'
+import { ProtocolError, reachable } from '../wire/errors.ts'
 import { decodeAssignment, decodeSubscription, encodeAssignment, encodeSubscription } from './assignment-codec.ts'
-import { reachable } from './reachable.ts'
 
 export interface CoordinatorOptions {
   brokers: Brokers
@@ -31,6 +30,10 @@ export interface CoordinatorOptions {
   rebalanceTimeoutMs: number
 }
 
+type JoinAnswer = Answered<typeof joinGroup>
+
+/** The name of consumers' protocols in general. */
+const protocolType = 'consumer'
 /** A coordinator that does not answer for this long is looked for anew. */
 const heartbeatLimitMs = 4_000
 /**
@@ -83,7 +86,7 @@ export class Coordinator implements GroupTransport {
    */
   locate(): Promise<void> {
     const { brokers, groupId } = this.#options
-    return this.#once(brokers.speaks({ group: groupId }, heartbeat.key).then(() => {}))
+    return this.#once(brokers.understands({ group: groupId }, heartbeat).then(() => {}))
   }
 
   /**
@@ -92,14 +95,14 @@ export class Coordinator implements GroupTransport {
    */
   hasMembers(): Promise<boolean> {
     const { brokers, groupId } = this.#options
-    const described = brokers.ask({ group: groupId }, describeGroup, { groupId })
-    return this.#once(described.then(({ state }) => state !== 'Empty' && state !== 'Dead'))
+    const described = brokers.ask({ group: groupId }, describeGroups, [[groupId], false])
+    return this.#once(described.then(({ groups }) => !['Empty', 'Dead'].includes(groups[0]!.groupState)))
   }
 
   async join(memberId: string, named: (memberId: string) => void): Promise<Joined> {
     const answer = await this.#named(memberId, named)
     named(answer.memberId)
-    const { generation, leader: leaderId, members, assigned } = answer
+    const { generationId: generation, leader: leaderId, members, skipAssignment: assigned } = answer
     const subscriptions = new Map(members.map(member => [member.memberId, decodeSubscription(member.metadata)]))
     return { generation, leaderId, memberId: answer.memberId, subscriptions, assigned }
   }
@@ -110,8 +113,8 @@ export class Coordinator implements GroupTransport {
       memberId,
       assignment: encodeAssignment(partitions, assignment!),
     }))
-    const request = { ...this.#as(member), protocol, assignments }
     const how = { line: 'join', limitMs: sessionTimeoutMs + wayMs } as const
+    const request: Requested<typeof syncGroup> = [...this.#as(member), protocolType, protocol, assignments]
     const answer = await translating(brokers.ask({ group: groupId }, syncGroup, request, how))
     return decodeAssignment(answer.assignment)
   }
@@ -127,8 +130,7 @@ export class Coordinator implements GroupTransport {
   async leave(memberId: string): Promise<void> {
     const { brokers, groupId, instanceId } = this.#options
     if (instanceId !== undefined) return
-    const request = { groupId, memberId, instanceId: null }
-    await translating(brokers.ask({ group: groupId }, leaveGroup, request, { line: 'group' }))
+    await translating(brokers.ask({ group: groupId }, leaveGroup, [groupId, [{ memberId }]], { line: 'group' }))
   }
 
   async partitions(topics = this.#options.topics): Promise<Map<string, number>> {
@@ -154,15 +156,16 @@ export class Coordinator implements GroupTransport {
     const { brokers, groupId, instanceId = null, topics, process, protocol } = this.#options
     const { sessionTimeoutMs, rebalanceTimeoutMs } = this.#options
     const metadata = encodeSubscription({ topics, process })
-    const protocols = [{ name: protocol, metadata }]
-    const request = { groupId, memberId, instanceId, sessionTimeoutMs, rebalanceTimeoutMs, protocols }
     const how = { line: 'join', limitMs: rebalanceTimeoutMs + wayMs } as const
+    const timeouts = [sessionTimeoutMs, rebalanceTimeoutMs] as const
+    const protocols = [{ name: protocol, metadata }]
+    const request: Requested<typeof joinGroup> = [groupId, ...timeouts, memberId, instanceId, protocolType, protocols]
     return brokers.ask({ group: groupId }, joinGroup, request, how)
   }
 
-  #as({ memberId, generation }: MemberOf): MemberIdentity {
+  #as({ memberId, generation }: MemberOf): [groupId: string, generation: number, memberId: string, string | null] {
     const { groupId, instanceId = null } = this.#options
-    return { groupId, generation, memberId, instanceId }
+    return [groupId, generation, memberId, instanceId]
   }
 
   async #once<T>(asked: Promise<T>): Promise<T> {

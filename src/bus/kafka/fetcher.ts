@@ -3,6 +3,7 @@ import type { Telemetry } from '../../telemetry/events.ts'
 import type { TopicPartition } from '../port.ts'
 import { longestPaceMs } from '../session/driver.ts'
 import type { Brokers } from '../wire/brokers.ts'
+import { passes } from '../wire/errors.ts'
 import { fetchRecords } from '../wire/fetch-api.ts'
 import type { Fetched, FetchedRecords } from './fetch.ts'
 import { Source } from './fetch-source.ts'
@@ -10,7 +11,7 @@ import { logEnds } from './offsets.ts'
 import { OpenTransactions } from './open-transactions.ts'
 import type { Reading } from './reading.ts'
 import { newState, type ReadingState } from './reading-state.ts'
-import { errorTypeOf, lastingMs, passes, ReadingTrouble, textOf, unknownPartition } from './reading-trouble.ts'
+import { errorTypeOf, lastingMs, ReadingTrouble, textOf, unknownPartition } from './reading-trouble.ts'
 
 export interface FetcherOptions {
   brokers: Brokers
@@ -269,7 +270,7 @@ export class Fetcher {
     const { brokers } = this.#options
     const source =
       this.#sources.get(node) ??
-      new Source<ReadingState>(request => brokers.ask({ node }, fetchRecords, request, { line: 'fetch' }))
+      new Source<ReadingState>(request => brokers.ask({ node }, fetchRecords, [request], { line: 'fetch' }))
     this.#sources.set(node, source)
     return source
   }
@@ -368,7 +369,7 @@ export class Fetcher {
       this.#place(state)
     }
     if (errorTypeOf(error) === unknownPartition) for (const { reading } of states) reading.gone?.(error as Error)
-    const lasting = passes(error) ? states.filter(state => this.#lasts(state)) : states
+    const lasting = passes(error, 'leader') ? states.filter(state => this.#lasts(state)) : states
     this.#tell(
       lasting.map(({ reading, told }) => ({ name: nameOf(reading.tp), told })),
       error,

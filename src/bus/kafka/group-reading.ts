@@ -2,8 +2,8 @@ import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { Bus, GroupReadOptions } from '../port.ts'
 import { GroupReading } from '../reading/group-reading.ts'
+import { byTopic, noEpoch, offsetCommit } from '../wire/apis.ts'
 import type { Brokers } from '../wire/brokers.ts'
-import { offsetCommit } from '../wire/offset-apis.ts'
 import { Coordinator } from './coordinator.ts'
 import { longestHeartbeatMs, partitionsAgeMs } from './group.ts'
 import type { Logs } from './logs.ts'
@@ -41,9 +41,15 @@ export async function readKafkaGroup(options: KafkaGroupReadingOptions): Promise
           return committed?.offset ?? null
         })
       },
-      async commit(member, offsets) {
-        const request = { groupId, ...member, instanceId: null, offsets }
-        await brokers.ask({ group: groupId }, offsetCommit, request, { line: 'group', limitMs: commitLimitMs })
+      async commit({ generation, memberId }, offsets) {
+        const topics = byTopic(offsets, ({ partition, offset }) => ({
+          partitionIndex: partition,
+          committedOffset: BigInt(offset),
+          committedLeaderEpoch: noEpoch,
+          committedMetadata: '',
+        }))
+        const how = { line: 'group', limitMs: commitLimitMs } as const
+        await brokers.ask({ group: groupId }, offsetCommit, [groupId, generation, memberId, null, topics], how)
       },
       locate: (tp, from) => logs.locate(tp, from),
     }),

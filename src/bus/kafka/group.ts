@@ -8,11 +8,11 @@ import type { GroupMembership, PartitionDriver, PartitionHistory } from '../sess
 import { GroupMember } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
 import type { Brokers } from '../wire/brokers.ts'
+import { reachable } from '../wire/errors.ts'
 import { Coordinator } from './coordinator.ts'
 import type { Fetcher } from './fetcher.ts'
 import type { Logs } from './logs.ts'
 import { Pieces } from './pieces.ts'
-import { reachable } from './reachable.ts'
 import type { Reading } from './reading.ts'
 import { KafkaSharedCommits } from './shared-commits.ts'
 

@@ -4,11 +4,12 @@ import { Gathered } from '../gathered.ts'
 import type { From, TopicPartition } from '../port.ts'
 import type { LogEnds } from '../session/driver.ts'
 import type { Brokers } from '../wire/brokers.ts'
+import { committedOffsets, type GroupProgress } from '../wire/committed-offsets.ts'
+import { passes } from '../wire/errors.ts'
 import { fetchRecords } from '../wire/fetch-api.ts'
-import { committedOffsets, type GroupProgress } from './committed-offsets.ts'
 import { fetchCommitted } from './fetch.ts'
 import { endOf, firstOffset, logEndsAt, offsetAt, stableEndOf } from './offsets.ts'
-import { errorTypeOf, lastingMs, passes, ReadingTrouble, textOf, unknownPartition } from './reading-trouble.ts'
+import { errorTypeOf, lastingMs, ReadingTrouble, textOf, unknownPartition } from './reading-trouble.ts'
 
 export interface LogsOptions {
   brokers: Brokers
@@ -47,11 +48,15 @@ export class Logs {
     const { brokers } = this.#options
     return this.patiently(tp, async () => {
       const position = { tp, offset: await offsetAt(brokers, tp, from) }
-      const answers = await fetchCommitted(request => brokers.ask({ leader: tp }, fetchRecords, request), [position], {
-        waitMs: 0,
-        bytesPerPartition: 1,
-        roomPerPartition: 1,
-      })
+      const answers = await fetchCommitted(
+        request => brokers.ask({ leader: tp }, fetchRecords, [request]),
+        [position],
+        {
+          waitMs: 0,
+          bytesPerPartition: 1,
+          roomPerPartition: 1,
+        },
+      )
       const answer = answers.get(position)
       if (answer && !answer.ok) throw answer.error
       return position.offset
@@ -113,7 +118,7 @@ export class Logs {
           throw new Error(`${name} cannot be read: ${textOf(error)}. ${hint}`, { cause: error })
         }
         since ??= clock.monotonic()
-        const isOverSoon = hint !== undefined || (passes(error) && clock.monotonic() - since < lastingMs)
+        const isOverSoon = hint !== undefined || (passes(error, 'leader') && clock.monotonic() - since < lastingMs)
         if (!isOverSoon && told !== textOf(error)) {
           told = textOf(error)
           this.#trouble.tell(name, told)
@@ -133,7 +138,7 @@ export class Logs {
         return await ask()
       } catch (error) {
         if (failures === 0) await brokers.refresh()
-        else if (this.#trouble.closed || !passes(error) || clock.monotonic() - begun > lastingMs) throw error
+        else if (this.#trouble.closed || !passes(error, 'leader') || clock.monotonic() - begun > lastingMs) throw error
         else await this.#trouble.rest(failures)
       }
     }

@@ -3,8 +3,8 @@ import type { Events, Telemetry } from '../../telemetry/events.ts'
 import { openTransactionText } from '../../telemetry/log-lines.ts'
 import { PartitionMap } from '../partition-map.ts'
 import type { BlockedPartition, TopicPartition } from '../port.ts'
+import { describeProducers, indexesByTopic, listTransactions } from '../wire/apis.ts'
 import type { Brokers } from '../wire/brokers.ts'
-import { describeProducers, listTransactions } from '../wire/transaction-apis.ts'
 import type { FetchedRecords } from './fetch.ts'
 import { textOf } from './reading-trouble.ts'
 
@@ -89,14 +89,18 @@ export class OpenTransactions {
     const { brokers } = this.#options
     const holder: Holder = { producerId: null, transactionalId: null, error: null }
     try {
-      const { producers } = await brokers.ask({ leader: tp }, describeProducers, tp)
-      const open = producers.filter(({ startOffset }) => startOffset >= 0)
-      const [first] = open.toSorted((a, b) => a.startOffset - b.startOffset)
+      const { topics } = await brokers.ask({ leader: tp }, describeProducers, [indexesByTopic([tp])])
+      const open = topics[0]!.partitions[0]!.activeProducers.filter(one => one.currentTxnStartOffset >= 0n)
+      const [first] = open.toSorted((a, b) => Number(a.currentTxnStartOffset - b.currentTxnStartOffset))
       if (!first) return { ...holder, error: 'its leader does not know of one' }
       holder.producerId = Number(first.producerId)
-      const request = { states: [], producerIds: [first.producerId] }
-      const lists = await Promise.all(brokers.nodes().map(node => brokers.ask({ node }, listTransactions, request)))
-      const found = lists.flatMap(({ transactions }) => transactions).find(one => one.producerId === first.producerId)
+      const asked = brokers
+        .nodes()
+        .map(node => brokers.ask({ node }, listTransactions, [[], [first.producerId], -1n, null]))
+      const lists = await Promise.all(asked)
+      const found = lists
+        .flatMap(({ transactionStates }) => transactionStates)
+        .find(one => one.producerId === first.producerId)
       holder.transactionalId = found?.transactionalId ?? null
       if (!found) holder.error = 'grant this client Describe on transactional ids to see its name'
     } catch (error) {

@@ -6,9 +6,9 @@ import type { RecordLimits } from '../record-limits.ts'
 import type { Acquired, Committed, Part, SharedCommits } from '../session/driver.ts'
 import type { GroupMember, MemberOf } from '../session/member.ts'
 import type { Brokers } from '../wire/brokers.ts'
-import type { CommittingMember } from '../wire/transaction-apis.ts'
+import { type GroupProgress, isUnstable, untilSettled } from '../wire/committed-offsets.ts'
+import type { CommittingMember } from '../wire/transaction.ts'
 import { TransactionalProducer } from '../wire/transactional-producer.ts'
-import { type GroupProgress, isUnstable, untilSettled } from './committed-offsets.ts'
 import type { Logs } from './logs.ts'
 
 export interface KafkaSharedCommitsOptions {

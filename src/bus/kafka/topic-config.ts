@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import { limited } from '../../clock.ts'
-import { describeConfigs } from '../wire/admin-apis.ts'
+import { describeConfigs, resourceTypes } from '../wire/apis.ts'
 import type { Brokers } from '../wire/brokers.ts'
 
 /** A commit waits for the answer. */
@@ -8,8 +8,9 @@ const patienceMs = 3000
 
 /** A setting of a topic by its name in Kafka, the brokers' own where it has none. @throws Error as the brokers answer */
 export async function topicConfig(brokers: Brokers, topic: string, key: string): Promise<string | undefined> {
-  const { values } = await brokers.ask('any', describeConfigs, { type: 'topic', name: topic, keys: [key] })
-  return values.get(key)
+  const resource = { resourceType: resourceTypes.topic, resourceName: topic, configurationKeys: [key] }
+  const { results } = await brokers.ask('any', describeConfigs, [[resource]])
+  return results[0]?.configs.find(({ name }) => name === key)?.value ?? undefined
 }
 
 /** max.message.bytes of a topic. null: the right to see it is missing, or no answer came. */

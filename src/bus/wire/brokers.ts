@@ -1,13 +1,11 @@
 import type { TopicPartition } from '../port.ts'
-import type { Api } from './api.ts'
+import { type Api, coordinatorKinds, findCoordinator, metadata } from './apis.ts'
 import type { Channel } from './channel.ts'
 import { Channels, type ChannelsOptions, type Line } from './channels.ts'
-import { type CoordinatorKind, findCoordinator, metadata, type TopicMetadata } from './cluster-apis.ts'
-import { ClusterView } from './cluster-view.ts'
+import { ClusterView, type TopicMetadata } from './cluster-view.ts'
 import type { Address } from './connecting.ts'
-import { ProtocolError, Unanswered } from './errors.ts'
+import { passes, Unanswered } from './errors.ts'
 
-export type { Api } from './api.ts'
 export type { Line } from './channels.ts'
 
 export type Target =
@@ -25,10 +23,6 @@ const lookLimitMs = 3_000
 const metadataAgeMs = 30_000
 /** While an answer is waited for, it is looked so often whether its broker is still there. */
 const lookWhileWaitingMs = 1_000
-
-/** Codes after which the cluster is not what it was taken for. */
-const moved = new Set(['NOT_LEADER_OR_FOLLOWER', 'LEADER_NOT_AVAILABLE', 'FENCED_LEADER_EPOCH', 'NOT_CONTROLLER'])
-const otherCoordinator = new Set(['NOT_COORDINATOR', 'COORDINATOR_NOT_AVAILABLE'])
 
 /** The brokers of one cluster: who they are, who leads and coordinates what, and the way to each. */
 export class Brokers {
@@ -54,9 +48,9 @@ export class Brokers {
    * One request, in the newest version that both speak. It is not repeated here; but what its failure tells of coordinators
    * and leaders counts for the next one. It fails as soon as its broker has left the cluster.
    * @param how.limitMs of this request alone, not of finding and connecting to whom it is for
-   * @throws ProtocolError for a code at the top of the answer; Unanswered
+   * @throws ProtocolError for a code in the answer; Unanswered
    */
-  async ask<Q, A>(
+  async ask<Q extends unknown[], A>(
     target: Target,
     api: Api<Q, A>,
     request: Q,
@@ -119,18 +113,8 @@ export class Brokers {
     return this.#view.nodes
   }
 
-  /** Level of a finalised feature of the cluster, such as transaction.version; 0: none. */
-  async feature(name: string): Promise<number> {
-    return (await this.#channelTo('any', 'common')).features.get(name) ?? 0
-  }
-
-  /** Highest version of an API that the target advertises; -1: none. */
-  async speaks(target: Target, key: number): Promise<number> {
-    return (await this.#channelTo(target, 'common')).speaks(key).max
-  }
-
   /** Tells whether there is a version that the target speaks, too. */
-  async understands(target: Target, api: Pick<Api<never, unknown>, 'key' | 'versions'>): Promise<boolean> {
+  async understands(target: Target, api: { key: number; versions: readonly { version: number }[] }): Promise<boolean> {
     return (await this.#channelTo(target, 'common')).versionOf(api) !== null
   }
 
@@ -170,14 +154,13 @@ export class Brokers {
 
   #learn(target: Target, error: unknown): void {
     const isLost = error instanceof Unanswered
-    const type = error instanceof ProtocolError ? error.type : ''
-    if (isLost || moved.has(type)) this.#stale = true
-    if (typeof target === 'string' || !(isLost || otherCoordinator.has(type))) return
+    if (isLost || passes(error, 'leader', 'controller')) this.#stale = true
+    if (typeof target === 'string' || !(isLost || passes(error, 'coordinator'))) return
     if ('group' in target) this.#coordinators.delete(`group ${target.group}`)
     if ('transaction' in target) this.#coordinators.delete(`transaction ${target.transaction}`)
   }
 
-  #coordinator(kind: CoordinatorKind, name: string): Promise<number> {
+  #coordinator(kind: keyof typeof coordinatorKinds, name: string): Promise<number> {
     const key = `${kind} ${name}`
     const known = this.#coordinators.get(key)
     if (known !== undefined) return known
@@ -189,10 +172,11 @@ export class Brokers {
     return found
   }
 
-  async #find(kind: CoordinatorKind, name: string): Promise<number> {
-    const { node } = await this.#channels.askAround(findCoordinator, { kind, name }, lookLimitMs)
-    this.#view.add(node)
-    return node.id
+  async #find(kind: keyof typeof coordinatorKinds, name: string): Promise<number> {
+    const request: [number, string[]] = [coordinatorKinds[kind], [name]]
+    const { coordinators } = await this.#channels.askAround(findCoordinator, request, lookLimitMs)
+    this.#view.add(coordinators[0]!)
+    return coordinators[0]!.nodeId
   }
 
   /** Asks for metadata again and again. @returns what stops it */
@@ -219,7 +203,7 @@ export class Brokers {
 
   #update(): Promise<void> {
     this.#stale = false
-    const looking = this.#channels.askAround(metadata, { topics: [...this.#topics] }, lookLimitMs).then(
+    const looking = this.#channels.askAround(metadata, [[...this.#topics], false], lookLimitMs).then(
       answer => {
         this.#lookedAt = this.#clock.monotonic()
         this.#looking = null

@@ -1,9 +1,8 @@
-import { Connection } from '@platformatic/kafka'
+import { type API, apiVersionsV3, Connection } from '@platformatic/kafka'
 import type { Clock } from '../../clock.ts'
-import type { Api } from './api.ts'
-import { apiVersions, type VersionRange, type Versions } from './cluster-apis.ts'
+import { type Api, offsetFetch } from './apis.ts'
 import { type Address, type Connect, connectLimitMs, optionsOf, type Security } from './connecting.ts'
-import { protocolError, translated, Unanswered } from './errors.ts'
+import { ProtocolError, partialAnswer, protocolError, translated, Unanswered } from './errors.ts'
 
 export interface ChannelOptions {
   clientId: string
@@ -17,6 +16,11 @@ export interface ChannelOptions {
   onClosed(): void
 }
 
+interface VersionRange {
+  min: number
+  max: number
+}
+
 const unsupportedVersion = 35
 const neverAdvertised: VersionRange = { min: 0, max: -1 }
 
@@ -26,7 +30,8 @@ export class Channel {
   readonly #connection: Connection
   readonly #where: string
   readonly #opened = Promise.withResolvers<void>()
-  #versions: Versions = { errorCode: 0, ranges: new Map(), features: new Map() }
+  /** The versions that the broker speaks, by the key of the API. */
+  #versions = new Map<number, VersionRange>()
   #inFlight = 0
   #ended = false
   #closed = false
@@ -59,32 +64,25 @@ export class Channel {
     return this.#ended
   }
 
-  get features(): ReadonlyMap<string, number> {
-    return this.#versions.features
-  }
-
-  speaks(key: number): VersionRange {
-    return this.#versions.ranges.get(key) ?? neverAdvertised
-  }
-
   /** The newest version that both speak, or null. */
-  versionOf({ key, versions: [min, max] }: Pick<Api<never, unknown>, 'key' | 'versions'>): number | null {
-    const theirs = this.speaks(key)
-    const newest = Math.min(max, theirs.max)
-    return newest >= Math.max(min, theirs.min) ? newest : null
+  versionOf<V extends { version: number }>({ key, versions }: { key: number; versions: readonly V[] }): V | null {
+    const { min, max } = this.#versions.get(key) ?? neverAdvertised
+    return versions.findLast(({ version }) => version >= min && version <= max) ?? null
   }
 
   /**
    * A request that is not answered in time takes the connection out of use, because what is behind it would not be
    * answered either; others that wait for an answer keep it until they have one.
    */
-  async ask<Q, A>(api: Api<Q, A>, request: Q, limitMs: number): Promise<A> {
+  async ask<Q extends unknown[], A>(api: Api<Q, A>, request: Q, limitMs: number): Promise<A> {
     const version = this.versionOf(api)
     if (version === null) throw protocolError(unsupportedVersion, `${this.#where} does not understand ${api.name}`)
     this.#inFlight++
     try {
-      return await this.#inTime(this.#send(api, version, request), limitMs, api.name)
+      return await this.#inTime(this.#send(version, request), limitMs, api.name)
     } catch (error) {
+      const answer = api.isPartial ? partialAnswer(error) : undefined
+      if (answer !== undefined) return answer as A
       throw translated(error, this.#where)
     } finally {
       this.#inFlight--
@@ -106,22 +104,23 @@ export class Channel {
   async #open(): Promise<void> {
     const { connect, address } = this.#options
     await connect(this.#connection, address)
-    this.#versions = await this.#inTime(this.#askVersions(), connectLimitMs, apiVersions.name)
+    const asked = apiVersionsV3.api.async(this.#connection, 'busgate', '1')
+    const { apiKeys } = await this.#inTime(asked, connectLimitMs, 'ApiVersions').catch(error => {
+      const refused = translated(error, this.#where)
+      throw refused instanceof ProtocolError && refused.code === unsupportedVersion ? this.#tooOld() : refused
+    })
+    this.#versions = new Map(apiKeys.map(({ apiKey, minVersion: min, maxVersion: max }) => [apiKey, { min, max }]))
+    if (this.versionOf(offsetFetch) === null) throw this.#tooOld()
   }
 
-  async #askVersions(): Promise<Versions> {
-    const request = { software: 'busgate' }
-    const versions = await apiVersions.ask(this.#connection, apiVersions.versions[1], request)
-    const known =
-      versions.errorCode === unsupportedVersion ? await apiVersions.ask(this.#connection, 0, request) : versions
-    if (known.errorCode) throw protocolError(known.errorCode)
-    return known
+  #tooOld(): Error {
+    return new Error(`${this.#where} is older than Apache Kafka 3.0, the oldest that busgate works with: upgrade it`)
   }
 
   /** Waits while the connection signs in anew: a request sent meanwhile gets ILLEGAL_SASL_STATE. */
-  async #send<Q, A>(api: Api<Q, A>, version: number, request: Q): Promise<A> {
+  async #send<Q extends unknown[], A>(api: API<Q, A>, request: Q): Promise<A> {
     while (this.#connection.status === 'reauthenticating') await this.#connection.ready()
-    return api.ask(this.#connection, version, request)
+    return api.async(this.#connection, ...request)
   }
 
   #inTime<T>(work: Promise<T>, limitMs: number, name: string): Promise<T> {

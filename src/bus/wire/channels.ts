@@ -1,9 +1,9 @@
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import type { Api } from './api.ts'
+import type { Api } from './apis.ts'
 import { Channel } from './channel.ts'
 import { type Address, addressOf, type Connect, type Security } from './connecting.ts'
-import { ProtocolError, protocolError, Unanswered } from './errors.ts'
+import { passes, Unanswered } from './errors.ts'
 
 /** A broker works on one request of a connection at a time, so what may wait has a connection of its own. */
 export type Line = 'common' | 'fetch' | 'search' | 'group' | 'join' | 'commit'
@@ -70,13 +70,10 @@ export class Channels {
     return this.#eachUntil(address => this.to(address, line))
   }
 
-  /** @throws ProtocolError for a code at the top of the answer; Unanswered */
-  async ask<Q, A>(channel: Channel, api: Api<Q, A>, request: Q, limitMs: number): Promise<A> {
+  /** @throws ProtocolError for a code in the answer; Unanswered */
+  async ask<Q extends unknown[], A>(channel: Channel, api: Api<Q, A>, request: Q, limitMs: number): Promise<A> {
     try {
-      const answer = await channel.ask(api, request, limitMs)
-      const { errorCode, errorMessage } = (answer ?? {}) as { errorCode?: number; errorMessage?: string | null }
-      if (errorCode) throw protocolError(errorCode, errorMessage, { answer })
-      return answer
+      return await channel.ask(api, request, limitMs)
     } catch (error) {
       this.#avoid(channel.address, error)
       throw error
@@ -84,7 +81,7 @@ export class Channels {
   }
 
   /** Asks one broker after the other until one answers, or refuses. @throws Error of the last one */
-  askAround<Q, A>(api: Api<Q, A>, request: Q, limitMs: number): Promise<A> {
+  askAround<Q extends unknown[], A>(api: Api<Q, A>, request: Q, limitMs: number): Promise<A> {
     return this.#eachUntil(async address => this.ask(await this.to(address, 'common'), api, request, limitMs))
   }
 
@@ -113,7 +110,7 @@ export class Channels {
         return await attempt(address)
       } catch (error) {
         failure = error
-        if (!(error instanceof Unanswered || (error instanceof ProtocolError && error.retriable))) break
+        if (!(error instanceof Unanswered || passes(error))) break
       }
     }
     throw failure

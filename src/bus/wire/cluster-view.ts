@@ -1,7 +1,14 @@
+import type { metadataV11 as Metadata } from '@platformatic/kafka'
 import type { TopicPartition } from '../port.ts'
-import type { ClusterMetadata, NodeAddress, TopicMetadata } from './cluster-apis.ts'
 import type { Address } from './connecting.ts'
 import { protocolError } from './errors.ts'
+
+export type ClusterMetadata = Metadata.MetadataResponse
+export type TopicMetadata = Metadata.MetadataResponseTopic
+
+interface NodeAddress extends Address {
+  nodeId: number
+}
 
 const unknownTopicOrPartition = 3
 const leaderNotAvailable = 5
@@ -28,15 +35,15 @@ export class ClusterView {
     return this.addresses.some(one => one.host === host && one.port === port)
   }
 
-  take({ nodes, controller, topics }: ClusterMetadata): void {
-    this.#nodes = new Map(nodes.map(node => [node.id, node]))
-    this.#topics = new Map(topics.map(topic => [topic.topic, topic]))
-    this.#controller = controller
+  take({ brokers, controllerId, topics }: ClusterMetadata): void {
+    this.#nodes = new Map(brokers.map(node => [node.nodeId, node]))
+    this.#topics = new Map(topics.map(topic => [topic.name!, topic]))
+    this.#controller = controllerId
   }
 
   /** A coordinator may have come since the last look at the whole. */
   add(node: NodeAddress): void {
-    this.#nodes.set(node.id, node)
+    this.#nodes.set(node.nodeId, node)
   }
 
   address(node: number): Address | undefined {
@@ -60,9 +67,9 @@ export class ClusterView {
   leader({ topic, partition }: TopicPartition): number {
     const ofTopic = this.#topics.get(topic)
     if (ofTopic?.errorCode) throw protocolError(ofTopic.errorCode)
-    const found = ofTopic?.partitions.find(one => one.partition === partition)
+    const found = ofTopic?.partitions.find(one => one.partitionIndex === partition)
     if (!found) throw protocolError(unknownTopicOrPartition)
-    if (found.leader < 0) throw protocolError(found.errorCode || leaderNotAvailable)
-    return found.leader
+    if (found.leaderId < 0) throw protocolError(found.errorCode || leaderNotAvailable)
+    return found.leaderId
   }
 }

@@ -1,4 +1,5 @@
-import { GenericError, protocolErrors, protocolErrorsCodesById, UserError } from '@platformatic/kafka'
+import { GenericError, protocolErrors, protocolErrorsCodesById, ResponseError, UserError } from '@platformatic/kafka'
+import { BusUnavailable } from '../errors.ts'
 
 /** ProtocolError is what a broker answered instead of what it was asked for. */
 export class ProtocolError extends Error {
@@ -6,20 +7,17 @@ export class ProtocolError extends Error {
   /** The protocol's name of the code, such as NOT_COORDINATOR. */
   readonly type: string
   readonly code: number
-  /** Whether the protocol says that asking again may help. */
-  readonly retriable: boolean
   /** All of the answer that holds the code. */
   readonly answer: unknown
 
   constructor(
-    { type, code, retriable }: Pick<ProtocolError, 'type' | 'code' | 'retriable'>,
+    { type, code }: Pick<ProtocolError, 'type' | 'code'>,
     message: string,
     options: ErrorOptions & { answer?: unknown } = {},
   ) {
     super(message, options)
     this.type = type
     this.code = code
-    this.retriable = retriable
     this.answer = options.answer
   }
 }
@@ -31,13 +29,61 @@ export function protocolError(
   options?: ErrorOptions & { answer?: unknown },
 ): ProtocolError {
   const type = protocolErrorsCodesById[code] ?? 'UNKNOWN_SERVER_ERROR'
-  const { message: description = `unknown error ${code}`, canRetry: retriable = false } = protocolErrors[type] ?? {}
-  return new ProtocolError({ type, code, retriable }, (message || description).replace(/\.$/, ''), options)
+  const { message: description = `unknown error ${code}` } = protocolErrors[type] ?? {}
+  return new ProtocolError({ type, code }, (message || description).replace(/\.$/, ''), options)
 }
 
 /** No answer came: the connection could not be opened or broke, or the time was over. What became of the request is unknown. */
 export class Unanswered extends Error {
   override readonly name = 'Unanswered'
+}
+
+/** What brokers wait for themselves when they refuse something for a moment. */
+export type Cause =
+  | 'leader'
+  | 'coordinator'
+  | 'loading'
+  | 'controller'
+  | 'transaction'
+  | 'replicas'
+  | 'topic'
+  | 'stability'
+
+/** Refusals that pass, by their names in the protocol. */
+const passing: Record<string, Cause> = {
+  NOT_LEADER_OR_FOLLOWER: 'leader',
+  LEADER_NOT_AVAILABLE: 'leader',
+  FENCED_LEADER_EPOCH: 'leader',
+  UNKNOWN_LEADER_EPOCH: 'leader',
+  NOT_COORDINATOR: 'coordinator',
+  COORDINATOR_NOT_AVAILABLE: 'coordinator',
+  COORDINATOR_LOAD_IN_PROGRESS: 'loading',
+  NOT_CONTROLLER: 'controller',
+  CONCURRENT_TRANSACTIONS: 'transaction',
+  NOT_ENOUGH_REPLICAS: 'replicas',
+  NOT_ENOUGH_REPLICAS_AFTER_APPEND: 'replicas',
+  KAFKA_STORAGE_ERROR: 'replicas',
+  NETWORK_EXCEPTION: 'replicas',
+  REQUEST_TIMED_OUT: 'replicas',
+  CORRUPT_MESSAGE: 'replicas',
+  UNKNOWN_TOPIC_OR_PARTITION: 'topic',
+  UNSTABLE_OFFSET_COMMIT: 'stability',
+}
+
+/** Tells whether a broker refused for one of these causes, or, where none is named, for any that passes. */
+export function passes(error: unknown, ...causes: Cause[]): boolean {
+  const cause = error instanceof ProtocolError ? passing[error.type] : undefined
+  return cause !== undefined && (causes.length === 0 || causes.includes(cause))
+}
+
+/** Passes on what was asked of the brokers. @throws BusUnavailable where they did not answer, or do not know yet */
+export async function reachable<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked
+  } catch (error) {
+    const isOutage = error instanceof Unanswered || passes(error, 'leader', 'coordinator', 'loading')
+    throw isOutage ? new BusUnavailable(`no broker answers: ${(error as Error).message}`, { cause: error }) : error
+  }
 }
 
 /** The code of the protocol for a sign-in that failed. */
@@ -55,7 +101,7 @@ export function translated(error: unknown, where: string): Error {
     const why = answered?.serverErrorMessage || textOf(deepest)
     return protocolError(signInFailed, `${where}: signing in failed, ${why}. ${signInHint}`, { cause: error })
   }
-  if (answered) return protocolError(answered.apiCode, answered.serverErrorMessage, { cause: error })
+  if (answered) return refusal(answered, error)
   const why = textOf(deepest)
   const text = why.includes(where) ? why : `${where}: ${why}`
   if (chain.some(one => one instanceof UserError)) return new Error(text, { cause: error })
@@ -66,6 +112,57 @@ export function translated(error: unknown, where: string): Error {
 interface AnswerError extends Error {
   apiCode: number
   serverErrorMessage: string | null
+}
+
+/** The code of partitions that were left alone because another one was refused. */
+const notAttempted = 55
+
+/** The refusal of an answer, or of the first partition in it that explains the others. */
+function refusal({ apiCode, serverErrorMessage }: AnswerError, cause: unknown): ProtocolError {
+  const answer = answerIn(cause)
+  const refused = refusedIn(answer).toSorted(
+    (a, b) => Number(a.code === notAttempted) - Number(b.code === notAttempted),
+  )
+  const [first] = refused
+  if (!first) return protocolError(apiCode, serverErrorMessage, { cause, answer })
+  return protocolError(first.code, `${first.name}: ${protocolError(first.code).message}`, { cause, answer })
+}
+
+type FailedAnswer = ResponseError & { response?: unknown; errors: { path?: string }[] }
+
+/** All of the answer that the library made an error of, or undefined. */
+const answerIn = (error: unknown): unknown =>
+  error instanceof ResponseError ? (error as FailedAnswer).response : undefined
+
+/** The answer that the library made an error of, if it refuses nothing but topics or partitions; or undefined. */
+export function partialAnswer(error: unknown): unknown {
+  if (!(error instanceof ResponseError)) return undefined
+  const { errors } = error as FailedAnswer
+  return errors.every(({ path }) => path?.includes('/topics/')) ? answerIn(error) : undefined
+}
+
+interface TopicCodes {
+  name: string
+  partitions?: { partitionIndex: number; errorCode: number }[]
+  resultsByPartition?: { partitionIndex: number; partitionErrorCode: number }[]
+}
+
+/** The partitions that an answer refuses. */
+function refusedIn(answer: unknown): { name: string; code: number }[] {
+  const { topics, resultsByTransaction } = (answer ?? {}) as {
+    topics?: TopicCodes[]
+    resultsByTransaction?: { topicResults: TopicCodes[] }[]
+  }
+  const all = topics ?? resultsByTransaction?.flatMap(({ topicResults }) => topicResults) ?? []
+  return all.flatMap(({ name, partitions = [], resultsByPartition = [] }) => {
+    const codes = [
+      ...partitions.map(({ partitionIndex, errorCode }) => ({ partitionIndex, code: errorCode })),
+      ...resultsByPartition.map(one => ({ partitionIndex: one.partitionIndex, code: one.partitionErrorCode })),
+    ]
+    return codes
+      .filter(({ code }) => code !== 0)
+      .map(({ partitionIndex, code }) => ({ name: `${name}/${partitionIndex}`, code }))
+  })
 }
 
 const isAnswer = (error: Error): error is AnswerError => typeof (error as Partial<AnswerError>).apiCode === 'number'

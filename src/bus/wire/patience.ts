@@ -1,5 +1,6 @@
 import { type Clock, sleep } from '../../clock.ts'
-import type { Api, Brokers, Target } from './brokers.ts'
+import type { Api } from './apis.ts'
+import type { Brokers, Target } from './brokers.ts'
 
 /** A leader that moves is found within it, and a transaction that is being ended has ended. */
 const limitMs = 12_000
@@ -56,7 +57,7 @@ export interface PatientAsk {
 }
 
 /** Asks a coordinator, and again while it refuses what it will not refuse for long. @throws what was thrown last */
-export async function askPatiently<Q, A>(
+export async function askPatiently<Q extends unknown[], A>(
   { brokers, target, patience, mayPass }: PatientAsk,
   api: Api<Q, A>,
   request: Q,

@@ -1,6 +1,6 @@
+import { createAPI, type Reader, Writer } from '@platformatic/kafka'
 import type { TopicPartition } from '../port.ts'
-import { type Api, defineApi } from './api.ts'
-import { byTopic } from './partition-codes.ts'
+import { apiOf, byTopic } from './apis.ts'
 
 export interface ProduceRequest {
   /** Null outside of transactions. */
@@ -20,41 +20,48 @@ export interface Produced extends TopicPartition {
   errorMessage: string | null
 }
 
-export type ProduceApi = Api<ProduceRequest, Produced[]>
-
 const allInSync = -1
+const produceKey = 0
+/** Alike but for the codes that they may be answered with. */
+const versions = [9, 10, 11]
 
-/** A partition has to be added to the transaction before; every broker that speaks it takes it so. */
-export const produce = produceIn([9, 11])
-/** The leader adds the partition to the transaction by itself (KIP-890). */
-export const produceImplicitly = produceIn([12, 12])
+/** Batches that are encoded already: the library's own Produce encodes records three times as slowly. */
+export const produce = apiOf(
+  ...versions.map(version =>
+    createAPI<[ProduceRequest], Produced[]>(produceKey, version, writeProduce, (_correlation, _key, _version, from) =>
+      readProduced(from),
+    ),
+  ),
+)
 
-function produceIn(versions: ProduceApi['versions']): ProduceApi {
-  return defineApi<ProduceRequest, Produced[]>({
-    name: 'Produce',
-    key: 0,
-    versions,
-    flexible: 9,
-    write(to, { transactionalId, timeoutMs, batches }) {
-      to.string(transactionalId).int16(allInSync).int32(timeoutMs)
-      to.array([...byTopic(batches)], ([topic, ofTopic]) => {
-        to.string(topic).array(ofTopic, ({ partition, bytes }) => void to.int32(partition).buffer(bytes))
-      })
-    },
-    read(from) {
-      const topics = from.array(() => {
-        const topic = from.string()
-        return from.array(() => {
-          const produced = { topic, partition: from.int32(), errorCode: from.int16() }
-          from.skip(3 * 8) // first offset, time of appending, first offset of the log
-          from.array(() => {
-            from.skip(4)
-            from.nullableString() // what is wrong with single records: the message below says it too
-          })
-          return { ...produced, errorMessage: from.nullableString() }
+function writeProduce({ transactionalId, timeoutMs, batches }: ProduceRequest): Writer {
+  return Writer.create()
+    .appendString(transactionalId)
+    .appendInt16(allInSync)
+    .appendInt32(timeoutMs)
+    .appendArray(
+      byTopic(batches, one => one),
+      (to, { name, partitions }) => {
+        to.appendString(name).appendArray(partitions, (to, { partition, bytes }) => {
+          to.appendInt32(partition).appendBytes(bytes)
         })
+      },
+    )
+    .appendTaggedFields()
+}
+
+function readProduced(from: Reader): Produced[] {
+  const topics = from.readArray(() => {
+    const topic = from.readString()
+    return from.readArray(() => {
+      const produced = { topic, partition: from.readInt32(), errorCode: from.readInt16() }
+      from.skip(3 * 8) // first offset, time of appending, first offset of the log
+      from.readArray(() => {
+        from.skip(4)
+        from.readNullableString() // what is wrong with single records: the message below says it too
       })
-      return topics.flat()
-    },
+      return { ...produced, errorMessage: from.readNullableString() }
+    })
   })
+  return topics.flat()
 }

@@ -1,12 +1,11 @@
 import type { TopicPartition } from '../port.ts'
 import type { Brokers } from './brokers.ts'
-import { ProtocolError, protocolError } from './errors.ts'
+import { ProtocolError, passes, protocolError } from './errors.ts'
 import type { Patience } from './patience.ts'
-import type { EncodedBatch, ProduceApi, Produced } from './produce-api.ts'
+import { type EncodedBatch, type Produced, produce } from './produce-api.ts'
 
 export interface ProduceOptions {
   brokers: Pick<Brokers, 'ask' | 'leader' | 'refresh'>
-  api: ProduceApi
   transactionalId: string | null
   patience: Patience
 }
@@ -25,18 +24,8 @@ const longestPauseMs = 250
 /** An earlier try was written, though its answer was not heard. */
 const duplicateSequenceNumber = 46
 
-/** Refusals that may pass: leaders that move, followers that are away, a transaction that is still being ended. */
-const passing = new Set([
-  ...['NOT_LEADER_OR_FOLLOWER', 'LEADER_NOT_AVAILABLE', 'UNKNOWN_TOPIC_OR_PARTITION', 'KAFKA_STORAGE_ERROR'],
-  ...['FENCED_LEADER_EPOCH', 'UNKNOWN_LEADER_EPOCH', 'NETWORK_EXCEPTION', 'REQUEST_TIMED_OUT', 'CORRUPT_MESSAGE'],
-  ...['NOT_ENOUGH_REPLICAS', 'NOT_ENOUGH_REPLICAS_AFTER_APPEND', 'CONCURRENT_TRANSACTIONS'],
-])
-
 /** Tells whether the same batch may be sent again: its sequence number keeps it from being written twice. */
-const mayPass = (error: Error) => !(error instanceof ProtocolError) || passing.has(error.type)
-
-/** The leader is the right one. */
-const isConcurrent = (error: Error) => error instanceof ProtocolError && error.type === 'CONCURRENT_TRANSACTIONS'
+const mayPass = (error: Error) => !(error instanceof ProtocolError) || passes(error)
 
 /**
  * Sends batches to their leaders, one request each, and again what may be written yet. A transaction is lost with any of
@@ -71,7 +60,7 @@ async function sendOnce<B extends EncodedBatch>(
     return typeof leader === 'number' ? send(leader, sent, options) : allFor(sent, leader)
   })
   const unwritten = (await Promise.all(sends)).flat()
-  const moved = unwritten.filter(({ error }) => mayPass(error) && !isConcurrent(error))
+  const moved = unwritten.filter(({ error }) => mayPass(error) && !passes(error, 'transaction'))
   const topics = new Set(moved.map(({ batch }) => batch.topic))
   if (moved.length > 0) await brokers.refresh([...topics]).catch(() => {}) // the next try tells
   return unwritten
@@ -86,11 +75,11 @@ async function send<B extends EncodedBatch>(
   batches: readonly B[],
   options: ProduceOptions,
 ): Promise<Unwritten<B>[]> {
-  const { brokers, api, transactionalId, patience } = options
+  const { brokers, transactionalId, patience } = options
   try {
     const request = { transactionalId, timeoutMs: replicationMs, batches }
     const limitMs = patience.within(answerMs)
-    const answer = await brokers.ask({ node: leader }, api, request, { line: 'commit', limitMs })
+    const answer = await brokers.ask({ node: leader }, produce, [request], { line: 'commit', limitMs })
     return batches.flatMap(batch => {
       const error = errorOf(batch, answer)
       return error ? [{ batch, error }] : []

@@ -1,15 +1,12 @@
 import type { Clock } from '../../clock.ts'
 import type { Compression } from '../batches/codecs.ts'
-import { encodeBatch, type ProducerIdentity } from '../batches/encode-batch.ts'
 import type { OutgoingRecord, Publisher } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import type { Brokers } from './brokers.ts'
 import { type BatchPart, Chunker } from './chunks.ts'
-import { initialiseProducer } from './initialise.ts'
 import { Patience } from './patience.ts'
 import { produceBatches } from './produce.ts'
-import { produce } from './produce-api.ts'
-import { Sequences } from './sequences.ts'
+import { initialiseProducer, type Producer } from './producer.ts'
 
 export interface IdempotentPublisherOptions {
   brokers: Pick<Brokers, 'ask' | 'leader' | 'refresh' | 'partitions'>
@@ -23,11 +20,6 @@ const roundRecords = 5000
 
 interface Waiting extends PromiseWithResolvers<void> {
   records: readonly OutgoingRecord[]
-}
-
-interface Producer {
-  identity: ProducerIdentity
-  sequences: Sequences
 }
 
 /**
@@ -108,25 +100,16 @@ export class IdempotentPublisher implements Publisher {
   }
 
   async #send(chunk: readonly BatchPart[], failures: Map<OutgoingRecord, Error>): Promise<void> {
-    const { brokers, clock } = this.#options
+    const { brokers, clock, compression } = this.#options
     const patience = new Patience(clock)
     this.#producer ??= await this.#initialise(patience)
-    const batches = this.#encode(chunk, this.#producer)
-    const unwritten = await produceBatches(batches, { brokers, api: produce, transactionalId: null, patience })
+    const batches = this.#producer.encode(chunk, { transactional: false, compression, timestamp: clock.now() })
+    const unwritten = await produceBatches(batches, { brokers, transactionalId: null, patience })
     if (unwritten.length > 0) this.#producer = null
     for (const { batch, error } of unwritten) for (const record of batch.records) failures.set(record, error)
   }
 
-  async #initialise(patience: Patience): Promise<Producer> {
-    return { identity: await initialiseProducer(this.#options.brokers, null, patience), sequences: new Sequences() }
-  }
-
-  #encode(chunk: readonly BatchPart[], { identity, sequences }: Producer) {
-    const { compression, clock } = this.#options
-    return chunk.map(part => {
-      const sequence = sequences.take(part, part.records.length)
-      const frame = { ...identity, sequence, transactional: false, compression, timestamp: clock.now() }
-      return { ...part, bytes: encodeBatch(part.records, frame) }
-    })
+  #initialise(patience: Patience): Promise<Producer> {
+    return initialiseProducer(this.#options.brokers, null, patience)
   }
 }

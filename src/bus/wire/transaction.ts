@@ -1,34 +1,24 @@
 import type { Clock } from '../../clock.ts'
 import type { Compression } from '../batches/codecs.ts'
-import { encodeBatch, type ProducerIdentity } from '../batches/encode-batch.ts'
-import type { Api } from './api.ts'
+import type { TopicPartition } from '../port.ts'
+import { type Api, addOffsetsToTxn, addPartitionsToTxn, byTopic, endTxn, noEpoch, txnOffsetCommit } from './apis.ts'
 import type { Brokers, Target } from './brokers.ts'
 import type { BatchPart } from './chunks.ts'
-import { ProtocolError } from './errors.ts'
+import { passes } from './errors.ts'
 import { askPatiently, type Patience } from './patience.ts'
 import { produceBatches } from './produce.ts'
-import { produce, produceImplicitly } from './produce-api.ts'
-import { Sequences } from './sequences.ts'
-import {
-  addOffsetsToTxn,
-  addPartitionsToTxn,
-  type CommittedOffset,
-  type CommittingMember,
-  endTxn,
-  endTxnImplicitly,
-  type OffsetsRequest,
-  type Owned,
-  txnOffsetCommit,
-  txnOffsetCommitImplicitly,
-} from './transaction-apis.ts'
+import type { Producer } from './producer.ts'
 
-/** A producer between two transactions. */
-export interface Epoch {
-  identity: ProducerIdentity
-  /** The sequence numbers of what the producer has written. */
-  sequences: Sequences
-  /** Whether brokers add to a transaction what is written in it, and every transaction is an epoch (KIP-890). */
-  implicit: boolean
+/** A member of the group, as of one generation (KIP-447). */
+export interface CommittingMember {
+  memberId: string
+  generation: number
+  instanceId: string | null
+}
+
+export interface CommittedOffset extends TopicPartition {
+  offset: number
+  metadata: string
 }
 
 export interface TransactionOptions {
@@ -37,7 +27,7 @@ export interface TransactionOptions {
   transactionalId: string
   groupId: string
   compression: Compression
-  epoch: Epoch
+  producer: Producer
   patience: Patience
 }
 
@@ -49,26 +39,24 @@ const offsetsBytes = 500_000
 const offsetBytes = 500
 
 /** A coordinator that refuses so has done nothing, and will soon: it still ends the transaction before, or asks about this one. */
-const passing = new Set(['CONCURRENT_TRANSACTIONS', 'COORDINATOR_LOAD_IN_PROGRESS'])
-const mayPass = (error: unknown) => error instanceof ProtocolError && passing.has(error.type)
+const mayPass = (error: unknown) => passes(error, 'transaction', 'loading')
 
 /** One transaction. All of a step are waited for, also when one fails: nothing may be on its way when the next one begins. */
 export class Transaction {
   readonly #options: TransactionOptions
-  readonly #owned: Owned
+  readonly #owner: [transactionalId: string, producerId: bigint, epoch: number]
 
   constructor(options: TransactionOptions) {
+    const { producerId, epoch } = options.producer.identity
     this.#options = options
-    this.#owned = { ...options.epoch.identity, transactionalId: options.transactionalId }
+    this.#owner = [options.transactionalId, producerId, epoch]
   }
 
-  /** Says what will be written, where brokers want to know before. */
+  /** Says what will be written. */
   begin(parts: readonly BatchPart[], withOffsets: boolean): Promise<void> {
-    if (this.#options.epoch.implicit) return Promise.resolve()
-    const partitions = [...new Map(parts.map(part => [`${part.topic}/${part.partition}`, part])).values()]
     return this.#together([
-      ...(partitions.length > 0 ? [this.#askOwn(addPartitionsToTxn, { ...this.#owned, partitions })] : []),
-      ...(withOffsets ? [this.#askOwn(addOffsetsToTxn, { ...this.#owned, groupId: this.#options.groupId })] : []),
+      ...(parts.length > 0 ? [this.#addPartitions(parts)] : []),
+      ...(withOffsets ? [this.#askOwn(addOffsetsToTxn, [...this.#owner, this.#options.groupId])] : []),
     ])
   }
 
@@ -76,39 +64,44 @@ export class Transaction {
     return this.#together([this.#produce(chunks), this.#commitOffsets(offsets, member)])
   }
 
-  /** @returns the producer for the next transaction */
-  async end(committed: boolean): Promise<Epoch> {
-    const { epoch } = this.#options
-    if (!epoch.implicit) {
-      await this.#askOwn(endTxn, { ...this.#owned, committed })
-      return epoch
-    }
-    const { producerId, epoch: next } = await this.#askOwn(endTxnImplicitly, { ...this.#owned, committed })
-    return { ...epoch, identity: { producerId, epoch: next }, sequences: new Sequences() }
+  async end(committed: boolean): Promise<void> {
+    await this.#askOwn(endTxn, [...this.#owner, committed])
+  }
+
+  #addPartitions(parts: readonly BatchPart[]): Promise<unknown> {
+    const [transactionalId, producerId, producerEpoch] = this.#owner
+    const different = [...new Map(parts.map(part => [`${part.topic}/${part.partition}`, part])).values()]
+    const topics = byTopic(different, ({ partition }) => partition)
+    const transaction = { transactionalId, producerId, producerEpoch, verifyOnly: false, topics }
+    return this.#askOwn(addPartitionsToTxn, [[transaction]])
   }
 
   async #produce(chunks: readonly BatchPart[][]): Promise<void> {
-    const { brokers, epoch, transactionalId, patience } = this.#options
-    const api = epoch.implicit ? produceImplicitly : produce
+    const { brokers, producer, transactionalId, patience, compression, clock } = this.#options
     for (const chunk of chunks) {
-      const batches = chunk.map(part => this.#encode(part))
-      const [unwritten] = await produceBatches(batches, { brokers, api, transactionalId, patience })
+      const batches = producer.encode(chunk, { transactional: true, compression, timestamp: clock.now() })
+      const [unwritten] = await produceBatches(batches, { brokers, transactionalId, patience })
       if (unwritten) throw unwritten.error
     }
   }
 
-  #encode({ topic, partition, records }: BatchPart) {
-    const { epoch, compression, clock } = this.#options
-    const sequence = epoch.sequences.take({ topic, partition }, records.length)
-    const frame = { ...epoch.identity, sequence, transactional: true, compression, timestamp: clock.now() }
-    return { topic, partition, bytes: encodeBatch(records, frame) }
-  }
-
-  async #commitOffsets(offsets: readonly CommittedOffset[], member: CommittingMember): Promise<void> {
-    const { epoch, groupId } = this.#options
-    const api: Api<OffsetsRequest, unknown> = epoch.implicit ? txnOffsetCommitImplicitly : txnOffsetCommit
+  async #commitOffsets(
+    offsets: readonly CommittedOffset[],
+    { generation, memberId, instanceId }: CommittingMember,
+  ): Promise<void> {
+    const [transactionalId, producerId, epoch] = this.#owner
+    const { groupId } = this.#options
     for (const some of inPieces(offsets)) {
-      await this.#ask({ group: groupId }, api, { ...this.#owned, groupId, member, offsets: some })
+      const topics = byTopic(some, ({ partition, offset, metadata }) => ({
+        partitionIndex: partition,
+        committedOffset: BigInt(offset),
+        committedLeaderEpoch: noEpoch,
+        committedMetadata: metadata,
+      }))
+      await this.#ask({ group: groupId }, txnOffsetCommit, [
+        ...([transactionalId, groupId, producerId, epoch] as const),
+        ...([generation, memberId, instanceId, topics] as const),
+      ])
     }
   }
 
@@ -125,11 +118,11 @@ export class Transaction {
     if (failures.length > 0) throw failures[0]
   }
 
-  #askOwn<Q, A>(api: Api<Q, A>, request: Q): Promise<A> {
+  #askOwn<Q extends unknown[], A>(api: Api<Q, A>, request: Q): Promise<A> {
     return this.#ask({ transaction: this.#options.transactionalId }, api, request)
   }
 
-  #ask<Q, A>(target: Target, api: Api<Q, A>, request: Q): Promise<A> {
+  #ask<Q extends unknown[], A>(target: Target, api: Api<Q, A>, request: Q): Promise<A> {
     const { brokers, patience } = this.#options
     return askPatiently({ brokers, target, patience, mayPass }, api, request)
   }

@@ -2,18 +2,17 @@ import { type Clock, limited } from '../../clock.ts'
 import type { Compression } from '../batches/codecs.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
+import { listTransactions } from './apis.ts'
 import type { Brokers } from './brokers.ts'
 import { Chunker } from './chunks.ts'
+import { keepProgress, missingProgress } from './committed-offsets.ts'
 import { ProtocolError } from './errors.ts'
-import { initialiseProducer } from './initialise.ts'
-import { keepProgress, missingProgress } from './kept-progress.ts'
 import { Patience } from './patience.ts'
-import { Sequences } from './sequences.ts'
-import { type Epoch, Transaction } from './transaction.ts'
-import { type CommittedOffset, type CommittingMember, listTransactions } from './transaction-apis.ts'
+import { initialiseProducer, type Producer } from './producer.ts'
+import { type CommittedOffset, type CommittingMember, Transaction } from './transaction.ts'
 
 export interface TransactionalProducerOptions {
-  brokers: Pick<Brokers, 'ask' | 'leader' | 'refresh' | 'partitions' | 'feature' | 'nodes'>
+  brokers: Pick<Brokers, 'ask' | 'leader' | 'refresh' | 'partitions' | 'nodes'>
   clock: Clock
   /** Whoever initialises the same one later takes over from this producer. */
   transactionalId: string
@@ -21,8 +20,6 @@ export interface TransactionalProducerOptions {
   groupId: string
   compression: Compression
   limits: RecordLimits
-  /** Whether brokers add to a transaction what is written in it (KIP-890). Default: where they can and it is faster. */
-  implicit?: boolean
 }
 
 export interface Commit {
@@ -36,8 +33,8 @@ export interface Commit {
 /** How long one broker may take to list its transactions; the others are not waited for any longer. */
 const listMs = 1000
 
-const implicitSince = 2
-const openStates = ['Ongoing', 'PrepareCommit', 'PrepareAbort', 'PrepareEpochFence']
+type OpenState = 'Ongoing' | 'PrepareCommit' | 'PrepareAbort' | 'PrepareEpochFence'
+const openStates: OpenState[] = ['Ongoing', 'PrepareCommit', 'PrepareAbort', 'PrepareEpochFence']
 
 /** A generation that no group comes to. */
 const strayMember: CommittingMember = { memberId: 'busgate-fencing-check', generation: 2 ** 31 - 2, instanceId: null }
@@ -55,8 +52,7 @@ export class TransactionalProducer {
   readonly #options: TransactionalProducerOptions
   readonly #chunker: Chunker
   /** Null: `init` comes first. */
-  #epoch: Epoch | null = null
-  #knowsImplicit = false
+  #producer: Producer | null = null
   /** Whether progress that it committed since it was initialised was found with the group. */
   #found = false
   /** How often it was initialised: what a commit of an earlier life says does not count. */
@@ -69,14 +65,12 @@ export class TransactionalProducer {
 
   /** Fences whoever had this id, and ends the transaction that it left open. */
   async init(): Promise<void> {
-    this.#epoch = null
+    this.#producer = null
     this.#found = false
     const life = ++this.#lives
     const { brokers, clock, transactionalId } = this.#options
-    await brokers.refresh() // how many there are decides on the kind of transactions
-    this.#knowsImplicit = (await brokers.feature('transaction.version')) >= implicitSince
-    const identity = await initialiseProducer(brokers, transactionalId, new Patience(clock))
-    if (life === this.#lives) this.#epoch = { identity, sequences: new Sequences(), implicit: this.#isImplicit }
+    const producer = await initialiseProducer(brokers, transactionalId, new Patience(clock))
+    if (life === this.#lives) this.#producer = producer
   }
 
   /**
@@ -89,17 +83,15 @@ export class TransactionalProducer {
   }
 
   async #commit({ records, offsets, member }: Commit): Promise<void> {
-    await this.#use(async epoch => {
-      let next = epoch
-      await this.#options.limits.produce(records, async fitting => {
+    await this.#use(producer =>
+      this.#options.limits.produce(records, async fitting => {
         const chunks = await this.#chunker.chunks(fitting)
-        const transaction = this.#transaction(epoch)
+        const transaction = this.#transaction(producer)
         await transaction.begin(chunks.flat(), offsets.length > 0)
         await transaction.write(chunks, offsets, member)
-        next = await transaction.end(true)
-      })
-      return next
-    })
+        await transaction.end(true)
+      }),
+    )
   }
 
   async #find({ offsets, member }: Commit): Promise<void> {
@@ -119,11 +111,11 @@ export class TransactionalProducer {
    * the first write that it confirms itself.
    */
   async barrierWrite(tp: TopicPartition, member: CommittingMember): Promise<void> {
-    await this.#use(async epoch => {
-      const transaction = this.#transaction(epoch)
+    await this.#use(async producer => {
+      const transaction = this.#transaction(producer)
       await transaction.begin([], true)
       await transaction.write([], [{ ...tp, offset: 0, metadata: '' }], member)
-      return transaction.end(false)
+      await transaction.end(false)
     })
   }
 
@@ -145,7 +137,7 @@ export class TransactionalProducer {
   #unfenced(): Error {
     return new Error(
       `the brokers do not check the generation of group ${this.#options.groupId} when offsets are committed in a ` +
-        'transaction (KIP-447), so two workers could send the same command: use Apache Kafka 2.8 or newer',
+        'transaction (KIP-447), so two workers could send the same command: use Apache Kafka 3.0 or newer',
     )
   }
 
@@ -159,48 +151,29 @@ export class TransactionalProducer {
   async ongoing(prefix: string): Promise<string[]> {
     const { brokers, clock } = this.#options
     const ofNode = async (node: number) => {
-      const listed = brokers.ask({ node }, listTransactions, { states: openStates })
-      const { transactions } = await limited(clock, listMs, listed) // with the time to connect
-      return transactions.map(({ transactionalId }) => transactionalId)
+      const listed = brokers.ask({ node }, listTransactions, [openStates, [], -1n, null])
+      const { transactionStates } = await limited(clock, listMs, listed) // with the time to connect
+      return transactionStates.map(({ transactionalId }) => transactionalId)
     }
     await brokers.refresh()
     const lists = await Promise.allSettled(brokers.nodes().map(ofNode))
     return lists.flatMap(list => (list.status === 'fulfilled' ? list.value.filter(id => id.startsWith(prefix)) : []))
   }
 
-  async #use(work: (epoch: Epoch) => Promise<Epoch>): Promise<void> {
-    const epoch = this.#epoch
+  async #use(work: (producer: Producer) => Promise<void>): Promise<void> {
+    const producer = this.#producer
     const life = this.#lives
-    if (!epoch) {
+    if (!producer) {
       throw new Error(
         `${this.#options.transactionalId}: a transaction is under way, or one has failed since the producer was initialised`,
       )
     }
-    this.#epoch = null
-    const next = await work(await this.#current(epoch))
-    if (life === this.#lives) this.#epoch = next
+    this.#producer = null
+    await work(producer)
+    if (life === this.#lives) this.#producer = producer
   }
 
-  #transaction(epoch: Epoch): Transaction {
-    return new Transaction({ ...this.#options, epoch, patience: new Patience(this.#options.clock) })
-  }
-
-  /** Brokers take transactions of both kinds, but not in one epoch. @throws ProtocolError when somebody has this id by now */
-  async #current(epoch: Epoch): Promise<Epoch> {
-    const implicit = this.#isImplicit
-    if (implicit === epoch.implicit) return epoch
-    const { brokers, clock, transactionalId } = this.#options
-    const identity = await initialiseProducer(brokers, transactionalId, new Patience(clock), epoch.identity)
-    return { identity, sequences: new Sequences(), implicit }
-  }
-
-  /**
-   * Tells whether transactions begin by themselves. With several brokers each adds what it holds, all at once, and all
-   * but one have to wait for 20 ms: with three it takes three times as long as an explicit one, with one broker three
-   * quarters.
-   */
-  get #isImplicit(): boolean {
-    const { brokers, implicit = this.#knowsImplicit && brokers.nodes().length === 1 } = this.#options
-    return implicit
+  #transaction(producer: Producer): Transaction {
+    return new Transaction({ ...this.#options, producer, patience: new Patience(this.#options.clock) })
   }
 }

@@ -1,16 +1,21 @@
-import { describeConfigs } from '../../bus/wire/admin-apis.ts'
-import { findCoordinator, metadata } from '../../bus/wire/cluster-apis.ts'
-import { fetchRecords } from '../../bus/wire/fetch-api.ts'
-import { heartbeat, joinGroup, leaveGroup, syncGroup } from '../../bus/wire/group-apis.ts'
-import { listOffsets, offsetFetch } from '../../bus/wire/offset-apis.ts'
-import { produce } from '../../bus/wire/produce-api.ts'
 import {
   addOffsetsToTxn,
   addPartitionsToTxn,
+  describeConfigs,
   endTxn,
+  findCoordinator,
+  heartbeat,
   initProducerId,
+  joinGroup,
+  leaveGroup,
+  listOffsets,
+  metadata,
+  offsetFetch,
+  syncGroup,
   txnOffsetCommit,
-} from '../../bus/wire/transaction-apis.ts'
+} from '../../bus/wire/apis.ts'
+import { fetchRecords } from '../../bus/wire/fetch-api.ts'
+import { produce } from '../../bus/wire/produce-api.ts'
 import { variableOf } from '../../config/index.ts'
 import { codeOf, safeText } from '../../telemetry/error.ts'
 import { count } from '../../words.ts'
@@ -63,7 +68,7 @@ async function ofNode({ id, host, port }: Cluster['nodes'][number], found: Clust
   try {
     const missing = await found.unspoken(id, spoken)
     if (missing.length === 0) return ok(`${name} understands all that busgate asks`)
-    return failed(`${name} does not understand ${missing.join(', ')}`, 'use Apache Kafka 2.5 or newer')
+    return failed(`${name} does not understand ${missing.join(', ')}`, 'use Apache Kafka 3.0 or newer')
   } catch (error) {
     const mend = `check advertised.listeners of broker ${id}: clients are sent to the address that it names`
     return failed(`${name} cannot be used: ${said(error as Error)}`, mend)

@@ -1,20 +1,30 @@
 import { securityOf } from '../../bus/kafka/security.ts'
-import { type DescribeConfigsRequest, describeConfigs } from '../../bus/wire/admin-apis.ts'
-import { type Api, Brokers, type Target } from '../../bus/wire/brokers.ts'
-import { type ClusterMetadata, metadata, type NodeAddress, type TopicMetadata } from '../../bus/wire/cluster-apis.ts'
-import { describeGroup } from '../../bus/wire/group-apis.ts'
-import { addOffsetsToTxn, endTxn, initProducerId } from '../../bus/wire/transaction-apis.ts'
+import {
+  type Api,
+  addOffsetsToTxn,
+  describeConfigs,
+  describeGroups,
+  describeTransactions,
+  endTxn,
+  initProducerId,
+  metadata,
+  resourceTypes,
+} from '../../bus/wire/apis.ts'
+import { Brokers, type Target } from '../../bus/wire/brokers.ts'
+import type { ClusterMetadata, TopicMetadata } from '../../bus/wire/cluster-view.ts'
+import type { Address } from '../../bus/wire/connecting.ts'
+import { ProtocolError, passes } from '../../bus/wire/errors.ts'
 import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
-import { describeTransaction, type Right, rightsIn } from './questions.ts'
+import { type Right, rightsIn } from './questions.ts'
 
 /**
  * Cluster is what can be asked of the brokers beside reading and writing records. Nothing is tried for longer than some
  * seconds.
  */
 export interface Cluster {
-  nodes: readonly NodeAddress[]
+  nodes: readonly (Address & { id: number })[]
   /** The names of those that a node, where it says that it listens, does not understand in any version that busgate speaks. */
   unspoken(id: number, apis: readonly Spoken[]): Promise<string[]>
   /** Every topic that is asked for, whether it exists or not. */
@@ -35,7 +45,7 @@ export interface Cluster {
 }
 
 /** A kind of request, in the versions that busgate speaks. */
-export type Spoken = Pick<Api<never, unknown>, 'name' | 'key' | 'versions'>
+export type Spoken = Pick<Api<never[], unknown>, 'name' | 'key'> & { versions: readonly { version: number }[] }
 
 export interface Topic {
   /** hidden: this account may not even see whether it is there. */
@@ -56,19 +66,9 @@ export type Config = ReadonlyMap<string, string>
 const topicConfigs = ['cleanup.policy', 'min.insync.replicas', 'retention.ms', 'retention.bytes', 'max.message.bytes']
 const errors = { unknownTopic: 3, topicDenied: 29 }
 const transactionTimeoutMs = 10_000
-const noTransactions = { transactionalId: null, transactionTimeoutMs, from: null }
 const limitMs = 4_000
-/** The first version that tells the rights. */
-const tellsRights = 8
 /** A coordinator may be loading, or its topic may have to be made first. */
 const retryMs = 200
-const passing = [
-  'COORDINATOR_NOT_AVAILABLE',
-  'NOT_COORDINATOR',
-  'COORDINATOR_LOAD_IN_PROGRESS',
-  'CONCURRENT_TRANSACTIONS',
-  'INVALID_PRODUCER_EPOCH', // somebody else tries the same
-]
 
 /** @param seeds where to begin; those of the settings, or the ones that are known to answer @throws Error */
 export async function connectCluster({ kafka }: Settings, seeds: readonly string[]): Promise<Cluster> {
@@ -76,9 +76,6 @@ export async function connectCluster({ kafka }: Settings, seeds: readonly string
   const telemetry = new Telemetry()
   const brokers = new Brokers({ ...securityOf(kafka, systemClock), clientId, seeds, clock: systemClock, telemetry })
   try {
-    if ((await brokers.speaks('any', metadata.key)) < tellsRights) {
-      throw new Error('the brokers are older than Apache Kafka 2.3')
-    }
     return clusterOf(brokers, await describe(brokers, []))
   } catch (error) {
     await brokers.close()
@@ -87,58 +84,67 @@ export async function connectCluster({ kafka }: Settings, seeds: readonly string
 }
 
 function describe(brokers: Brokers, topics: readonly string[]): Promise<ClusterMetadata> {
-  return brokers.ask('any', metadata, { topics, rights: true }, { limitMs })
+  return brokers.ask('any', metadata, [[...topics], false, true], { limitMs })
 }
 
-function clusterOf(brokers: Brokers, { nodes }: ClusterMetadata): Cluster {
-  const ask = <Q, A>(target: Target, api: Api<Q, A>, request: Q) => brokers.ask(target, api, request, { limitMs })
+function clusterOf(brokers: Brokers, { brokers: nodes }: ClusterMetadata): Cluster {
+  const ask = <Q extends unknown[], A>(target: Target, api: Api<Q, A>, request: Q) =>
+    brokers.ask(target, api, request, { limitMs })
 
-  async function configOf(target: Target, request: DescribeConfigsRequest): Promise<Config | null> {
-    const answer = await ask(target, describeConfigs, request).catch(() => null)
-    return answer?.values ?? null
+  async function configOf(
+    target: Target,
+    type: keyof typeof resourceTypes,
+    name: string,
+    keys: readonly string[],
+  ): Promise<Config | null> {
+    const resource = { resourceType: resourceTypes[type], resourceName: name, configurationKeys: [...keys] }
+    const answer = await ask(target, describeConfigs, [[resource]]).catch(() => null)
+    return answer && new Map(answer.results[0]!.configs.map(({ name, value }) => [name, value ?? '']))
   }
 
-  async function topicOf({ topic, errorCode, partitions, operations }: TopicMetadata): Promise<Topic> {
+  async function topicOf({ name, errorCode, partitions, ...topic }: TopicMetadata): Promise<Topic> {
     const exists = errorCode !== errors.unknownTopic && errorCode !== errors.topicDenied
     return {
       state: exists ? 'exists' : errorCode === errors.topicDenied ? 'hidden' : 'missing',
       partitions: partitions.length,
-      replicas: fewest(partitions.map(({ replicas }) => replicas.length)),
-      inSync: fewest(partitions.map(({ inSync }) => inSync.length)),
-      leaderless: partitions.filter(({ leader }) => leader < 0).length,
-      rights: rightsIn(operations),
-      config: exists ? await configOf('any', { type: 'topic', name: topic, keys: topicConfigs }) : null,
+      replicas: fewest(partitions.map(({ replicaNodes }) => replicaNodes.length)),
+      inSync: fewest(partitions.map(({ isrNodes }) => isrNodes.length)),
+      leaderless: partitions.filter(({ leaderId }) => leaderId < 0).length,
+      rights: rightsIn(topic.topicAuthorizedOperations),
+      config: exists ? await configOf('any', 'topic', name!, topicConfigs) : null,
     }
   }
 
   async function tryTransaction(id: string, groupId: string) {
     const target = { transaction: id }
-    const producer = await ask(target, initProducerId, { transactionalId: id, transactionTimeoutMs, from: null })
-    const owned = { ...producer, transactionalId: id }
+    const { producerId, producerEpoch } = await ask(target, initProducerId, [id, transactionTimeoutMs])
     const before = Date.now()
-    await ask(target, addOffsetsToTxn, { ...owned, groupId })
+    await ask(target, addOffsetsToTxn, [id, producerId, producerEpoch, groupId])
     const ours = (before + Date.now()) / 2
-    const isTold = (await brokers.speaks(target, describeTransaction.key)) >= 0
-    const theirs = isTold ? (await ask(target, describeTransaction, { id })).began : null
-    await ask(target, endTxn, { ...owned, committed: false })
-    return theirs === null ? null : { theirs, ours }
+    const told = await ask(target, describeTransactions, [[id]]).catch(() => null) // the right may be missing
+    const theirs = Number(told?.transactionStates[0]?.transactionStartTimeMs ?? 0)
+    await ask(target, endTxn, [id, producerId, producerEpoch, false])
+    return theirs > 0 ? { theirs, ours } : null
   }
 
   return {
-    nodes,
+    nodes: nodes.map(({ nodeId, host, port }) => ({ id: nodeId, host, port })),
     async unspoken(id, apis) {
       const understood = await Promise.all(apis.map(api => brokers.understands({ node: id }, api)))
       return apis.filter((_, i) => !understood[i]).map(({ name }) => name)
     },
     async topics(names) {
       const { topics } = await describe(brokers, names)
-      return new Map(await Promise.all(topics.map(async one => [one.topic, await topicOf(one)] as const)))
+      return new Map(await Promise.all(topics.map(async one => [one.name!, await topicOf(one)] as const)))
     },
-    nodeConfig: (id, keys) => configOf({ node: id }, { type: 'broker', name: String(id), keys }),
+    nodeConfig: (id, keys) => configOf({ node: id }, 'broker', String(id), keys),
     groupRights: groupId =>
-      whenLoaded(async () => rightsIn((await ask({ group: groupId }, describeGroup, { groupId })).operations)),
+      whenLoaded(async () => {
+        const { groups } = await ask({ group: groupId }, describeGroups, [[groupId], true])
+        return rightsIn(groups[0]!.authorizedOperations)
+      }),
     tryTransaction: (id, groupId) => whenLoaded(() => tryTransaction(id, groupId)),
-    tryIdempotence: () => whenLoaded(async () => void (await ask('any', initProducerId, noTransactions))),
+    tryIdempotence: () => whenLoaded(async () => void (await ask('any', initProducerId, [null, transactionTimeoutMs]))),
     close: () => brokers.close(),
   }
 }
@@ -150,8 +156,8 @@ async function whenLoaded<T>(ask: () => Promise<T>, tries = 20): Promise<T> {
   try {
     return await ask()
   } catch (error) {
-    const { type } = error as { type?: string }
-    if (tries === 1 || !type || !passing.includes(type)) throw error
+    const isOvertaken = error instanceof ProtocolError && error.type === 'INVALID_PRODUCER_EPOCH' // by who tries the same
+    if (tries === 1 || !(isOvertaken || passes(error))) throw error
     await new Promise(resolve => setTimeout(resolve, retryMs))
     return whenLoaded(ask, tries - 1)
   }

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
+import { initProducerId } from '../../bus/wire/apis.ts'
 import { Brokers } from '../../bus/wire/brokers.ts'
-import { offsetFetch } from '../../bus/wire/offset-apis.ts'
-import { initProducerId } from '../../bus/wire/transaction-apis.ts'
+import { committedOffsets } from '../../bus/wire/committed-offsets.ts'
 import { systemClock } from '../../clock.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 
@@ -121,15 +121,11 @@ export async function warmUp(seeds: string[]): Promise<void> {
   await asking(seeds, async brokers => {
     await Promise.all([
       untilReady("Kafka's transaction coordinator", async () => {
-        await brokers.ask({ transaction: name }, initProducerId, {
-          transactionalId: name,
-          transactionTimeoutMs: 10_000,
-          from: null,
-        })
+        await brokers.ask({ transaction: name }, initProducerId, [name, 10_000])
         return true
       }),
       untilReady("Kafka's group coordinator", async () => {
-        await brokers.ask({ group: name }, offsetFetch, { groupId: name, tps: [] })
+        await committedOffsets(brokers, name, [])
         return true
       }),
     ])

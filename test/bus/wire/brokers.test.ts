@@ -1,15 +1,15 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { endTxn, heartbeat, type Requested } from '../../../src/bus/wire/apis.ts'
 import { Brokers } from '../../../src/bus/wire/brokers.ts'
 import type { Sasl } from '../../../src/bus/wire/connecting.ts'
 import { ProtocolError, Unanswered } from '../../../src/bus/wire/errors.ts'
-import { heartbeat } from '../../../src/bus/wire/group-apis.ts'
 import { type Clock, systemClock } from '../../../src/clock.ts'
 import { Telemetry } from '../../../src/telemetry/events.ts'
 import { ManualClock } from '../../support/clock.ts'
 import { coordinatorIs, FakeBroker, type Handler, keys, metadataOf } from '../../support/fake-broker.ts'
 
 const group = { group: 'busgate' }
-const beat = { groupId: 'busgate', generation: 1, memberId: 'm', instanceId: null }
+const beat: Requested<typeof heartbeat> = ['busgate', 1, 'm', null]
 const tp = { topic: 'commands', partition: 1 }
 
 const answering =
@@ -42,11 +42,13 @@ async function startCluster(count = 1) {
 describe('a request', () => {
   test('goes out in the newest version that both sides speak', async () => {
     const [broker] = await startCluster()
-    broker.speaks.set(keys.heartbeat, [0, 3])
-    const { brokers } = open([broker])
-    await brokers.ask(group, heartbeat, beat)
-    expect(broker.asked.at(-1)).toEqual([keys.heartbeat, 3])
-    expect(await brokers.speaks(group, keys.heartbeat)).toBe(3)
+    const end: Requested<typeof endTxn> = ['id', 1n, 0, true]
+    broker.on(keys.endTxn, answering())
+    for (const newest of [3, 4, 5]) {
+      broker.speaks.set(keys.endTxn, [0, newest])
+      await open([broker]).brokers.ask(group, endTxn, end)
+    }
+    expect(broker.asked.filter(([key]) => key === keys.endTxn).map(([, version]) => version)).toEqual([3, 4, 4])
   })
 
   test('is not sent to a broker that understands no version of it', async () => {
@@ -57,15 +59,20 @@ describe('a request', () => {
     expect(broker.count(keys.heartbeat)).toBe(0)
   })
 
-  test('of what they speak is understood by brokers that know only its first version', async () => {
+  test.each([
+    { age: 'that cannot tell stable offsets as busgate asks', code: 0, newest: 7 },
+    { age: 'that does not know how it is asked for what it speaks', code: 35, newest: 8 },
+  ])('is not sent to a broker $age: it says which Kafka is old enough', async ({ code, newest }) => {
     const [broker] = await startCluster()
-    const known: [number, [number, number]][] = [...broker.speaks]
-    broker.on(keys.apiVersions, ({ version, fields }) => {
-      const to = fields()
-      if (version > 0) return to.int16(35)
-      return to.int16(0).array(known, ([key, [min, max]]) => void to.int16(key).int16(min).int16(max))
-    })
-    await expect(open([broker]).brokers.ask(group, heartbeat, beat)).resolves.toEqual({ errorCode: 0 })
+    broker.speaks.set(keys.offsetFetch, [0, newest])
+    if (code) broker.on(keys.apiVersions, ({ fields }) => fields().int16(code))
+    const refused = await open([broker])
+      .brokers.refresh()
+      .catch(error => error)
+    expect(refused).not.toBeInstanceOf(Unanswered)
+    expect(refused.message).toBe(
+      `${broker.place} is older than Apache Kafka 3.0, the oldest that busgate works with: upgrade it`,
+    )
   })
 
   test('that is answered with a code fails with its name', async () => {
@@ -75,7 +82,7 @@ describe('a request', () => {
       .brokers.ask(group, heartbeat, beat)
       .catch(error => error)
     expect(refused).toBeInstanceOf(ProtocolError)
-    expect(refused).toMatchObject({ type: 'UNKNOWN_MEMBER_ID', code: 25, retriable: false, answer: { errorCode: 25 } })
+    expect(refused).toMatchObject({ type: 'UNKNOWN_MEMBER_ID', code: 25, answer: { errorCode: 25 } })
   })
 
   test('that is not answered in time fails alone: what waits beside it is answered, what comes next has a new connection', async () => {
@@ -117,7 +124,7 @@ describe('a request', () => {
     })
     await expect(brokers.ask(group, heartbeat, beat)).rejects.toBeInstanceOf(Unanswered)
     broker.on(keys.heartbeat, answering())
-    await expect(brokers.ask(group, heartbeat, beat)).resolves.toEqual({ errorCode: 0 })
+    await expect(brokers.ask(group, heartbeat, beat)).resolves.toMatchObject({ errorCode: 0 })
   })
 
   test('that waits for its connection, or its answer, fails when all is closed', async () => {
@@ -165,7 +172,7 @@ describe('a request', () => {
       await expect.poll(() => broker.count(keys.metadata)).toBe(looks + seconds)
     }
     answers.resolve()
-    expect(await asked).toEqual({ errorCode: 0 })
+    expect(await asked).toMatchObject({ errorCode: 0 })
   })
 
   test('of one line does not wait for one of another', async () => {

@@ -27,14 +27,8 @@ const buildCommit = (overrides: Partial<Commit> = {}): Commit => ({
   ...overrides,
 })
 
-interface Setting {
-  implicit?: boolean
-  maxMessageBytes?: number
-}
-
-async function setUp({ implicit = false, maxMessageBytes = 1_048_588 }: Setting = {}) {
+async function setUp({ maxMessageBytes = 1_048_588 } = {}) {
   const brokers = new ScriptedBrokers()
-  brokers.level = implicit ? 2 : 0
   const clock = new ManualClock()
   const topic = { maxMessageBytes }
   const limits = new RecordLimits({ ask: async () => topic.maxMessageBytes, clock, telemetry: new Telemetry() })
@@ -53,15 +47,11 @@ const outcomeOf = (work: Promise<unknown>) =>
     (error: Error) => error,
   )
 
-const explicitSteps = [['AddPartitionsToTxn', 'AddOffsetsToTxn'], ['TxnOffsetCommit', 'Produce'], ['EndTxn']]
-const implicitSteps = explicitSteps.slice(1)
+const steps = [['AddPartitionsToTxn', 'AddOffsetsToTxn'], ['TxnOffsetCommit', 'Produce'], ['EndTxn']]
 
-describe.each([
-  { implicit: false, steps: explicitSteps },
-  { implicit: true, steps: implicitSteps },
-])('a transaction, implicit: $implicit', ({ implicit, steps }) => {
+describe('a transaction', () => {
   it('is asked for in steps, and each begins when the one before was answered', async () => {
-    const { brokers, producer } = await setUp({ implicit })
+    const { brokers, producer } = await setUp()
     const open = new Map<string, PromiseWithResolvers<void>>()
     for (const api of steps.flat()) {
       const gate = Promise.withResolvers<void>()
@@ -85,7 +75,7 @@ describe.each([
   })
 
   it('carries the records, the offsets and the member', async () => {
-    const { brokers, producer, sent } = await setUp({ implicit })
+    const { brokers, producer, sent } = await setUp()
     await producer.commit(buildCommit())
     expect(sent()).toMatchObject([{ transactionalId: 'group-slot-0' }])
     expect(looksOf(sent()[0].batches[0])).toEqual({
@@ -104,7 +94,7 @@ describe.each([
   })
 
   it('is repeated where the one before is still being ended', async () => {
-    const { brokers, clock, producer } = await setUp({ implicit })
+    const { brokers, clock, producer } = await setUp()
     for (const api of steps.flat()) if (api !== 'Produce') brokers.next(api, refusal('CONCURRENT_TRANSACTIONS'))
     brokers.next('Produce', (request: never) => produced(request, { 'results/0': codeOf('CONCURRENT_TRANSACTIONS') }))
     const commit = producer.commit(buildCommit())
@@ -114,7 +104,7 @@ describe.each([
   })
 
   it('waits for all of a step also when one fails, and asks for nothing more', async () => {
-    const { brokers, producer } = await setUp({ implicit })
+    const { brokers, producer } = await setUp()
     const gate = Promise.withResolvers<void>()
     brokers.next('Produce', () => gate.promise)
     brokers.next('TxnOffsetCommit', refusal('ILLEGAL_GENERATION'))
@@ -130,7 +120,7 @@ describe.each([
   })
 
   it('ends the use of its producer when anything failed, until that is initialised anew', async () => {
-    const { brokers, producer } = await setUp({ implicit })
+    const { brokers, producer } = await setUp()
     brokers.next('EndTxn', new Unanswered('the connection was closed'))
     await expect(producer.commit(buildCommit())).rejects.toThrow('the connection was closed')
     const asked = brokers.asked.length
@@ -142,7 +132,7 @@ describe.each([
   })
 
   it('of an earlier life does not bring its producer back', async () => {
-    const { brokers, producer, sent } = await setUp({ implicit })
+    const { brokers, producer, sent } = await setUp()
     const gate = Promise.withResolvers<void>()
     brokers.next('EndTxn', () => gate.promise)
     const late = producer.commit(buildCommit())
@@ -156,7 +146,7 @@ describe.each([
   })
 
   it('that is a barrier writes one offset and is aborted', async () => {
-    const { brokers, producer } = await setUp({ implicit })
+    const { brokers, producer } = await setUp()
     await producer.barrierWrite(commands, member)
     expect(brokers.of('TxnOffsetCommit')[0]!.request.offsets).toEqual([{ ...commands, offset: 0, metadata: '' }])
     expect(brokers.of('EndTxn')[0]!.request.committed).toBe(false)
@@ -165,7 +155,7 @@ describe.each([
   })
 
   it('splits its offsets where they are too many for one request', async () => {
-    const { brokers, producer } = await setUp({ implicit })
+    const { brokers, producer } = await setUp()
     const offsets = Array.from({ length: 400 }, (_, partition) => ({
       ...{ topic: 'commands', partition, offset: partition },
       metadata: 'x'.repeat(4000),
@@ -179,7 +169,7 @@ describe.each([
 })
 
 describe('the numbers of records', () => {
-  it('go on in the next explicit transaction', async () => {
+  it('go on in the next transaction', async () => {
     const { producer, sent } = await setUp()
     const records = [buildRecord('a'), buildRecord('b'), buildRecord('c', { partition: 1 })]
     await producer.commit(buildCommit({ records }))
@@ -190,17 +180,6 @@ describe('the numbers of records', () => {
       ['results/1', 10, 0],
       ['results/0', 10, 2],
       ['results/1', 10, 1],
-    ])
-  })
-
-  it('begin anew in the next implicit one, which has the epoch that the broker said', async () => {
-    const { producer, sent } = await setUp({ implicit: true })
-    await producer.commit(buildCommit())
-    await producer.commit(buildCommit())
-    const looks = sent().flatMap(({ batches }) => batches.map(looksOf))
-    expect(looks.map(({ epoch, sequence }) => [epoch, sequence])).toEqual([
-      [10, 0],
-      [11, 0],
     ])
   })
 
@@ -378,24 +357,6 @@ describe('many records', () => {
 })
 
 describe('a producer', () => {
-  it('is implicit with one broker, and explicit as soon as there are several', async () => {
-    const { brokers, producer, sent } = await setUp({ implicit: true })
-    await producer.commit(buildCommit())
-    expect(brokers.names).not.toContain('AddPartitionsToTxn')
-    brokers.nodeIds = [1, 2, 3]
-    await producer.commit(buildCommit())
-    await producer.commit(buildCommit())
-    expect(brokers.of('AddPartitionsToTxn')).toHaveLength(2)
-    const looks = sent().flatMap(({ batches }) => batches.map(looksOf))
-    expect(looks.map(({ epoch, sequence }) => [epoch, sequence])).toEqual([
-      [10, 0],
-      [20, 0],
-      [20, 1],
-    ])
-    const [, other] = brokers.of('InitProducerId')
-    expect(other!.request.from).toEqual({ producerId: 7n, epoch: 11 }) // else it would fence whoever has the id by now
-  })
-
   it('looks for the progress that it commits first, and commits it again, without its records, while it is missing', async () => {
     const { brokers, producer, sent } = await setUp()
     const older = { ...commands, offset: 4, metadata: 'older', errorCode: 0 }
@@ -442,7 +403,7 @@ describe('a producer', () => {
   it('says what to do where nobody asks for the generation', async () => {
     const { brokers, producer } = await setUp()
     await expect(producer.proveFencing(commands)).rejects.toThrow(
-      /group group .*\(KIP-447\).* use Apache Kafka 2\.8 or newer/,
+      /group group .*\(KIP-447\).* use Apache Kafka 3\.0 or newer/,
     )
     expect(brokers.of('EndTxn').map(({ request }) => request.committed)).toEqual([false])
   })

@@ -1,4 +1,4 @@
-/** The fields of Kafka's requests and answers. In a flexible version lengths are varints, and each structure ends with tags. */
+/** The fields of requests and answers as the fake broker writes and reads them, apart from the library that the client uses. In a flexible version lengths are varints, and each structure ends with tags. */
 
 const firstSize = 256
 

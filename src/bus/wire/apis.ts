@@ -1,0 +1,114 @@
+import {
+  type API,
+  addOffsetsToTxnV3,
+  addOffsetsToTxnV4,
+  addPartitionsToTxnV3,
+  createTopicsV5,
+  describeConfigsV4,
+  describeGroupsV5,
+  describeProducersV0,
+  describeTransactionsV0,
+  endTxnV3,
+  endTxnV4,
+  findCoordinatorV3,
+  heartbeatV4,
+  initProducerIdV4,
+  joinGroupV7,
+  joinGroupV9,
+  leaveGroupV4,
+  listOffsetsV6,
+  listTransactionsV0,
+  metadataV11,
+  offsetCommitV8,
+  offsetFetchV8,
+  protocolAPIsById,
+  syncGroupV5,
+  txnOffsetCommitV3,
+  txnOffsetCommitV4,
+} from '@platformatic/kafka'
+import type { TopicPartition } from '../port.ts'
+
+/** A kind of request, in the versions that busgate speaks, oldest first. Kafka 3.0 understands the first one. */
+export interface Api<Q extends unknown[], A> {
+  name: string
+  key: number
+  versions: readonly API<Q, A>[]
+  /** An answer in which single topics or partitions are refused is an answer: the caller looks at their codes. */
+  isPartial: boolean
+}
+
+export type Requested<T> = T extends Api<infer Q, infer _A> ? Q : never
+export type Answered<T> = T extends Api<infer _Q, infer A> ? A : never
+
+export function apiOf<Q extends unknown[], A>(...versions: readonly API<Q, A>[]): Api<Q, A> {
+  const { key } = versions[0]!
+  return { name: protocolAPIsById[key]!, key, versions, isPartial: false }
+}
+
+function partial<Q extends unknown[], A>(api: Api<Q, A>): Api<Q, A> {
+  return { ...api, isPartial: true }
+}
+
+export const createTopics = partial(apiOf(createTopicsV5.api))
+export const describeConfigs = apiOf(describeConfigsV4.api)
+/** Asked for topics by their names, whether they may be created, and whether the rights of this client are told. */
+export const metadata: Api<[string[], boolean, boolean?], metadataV11.MetadataResponse> = partial(
+  apiOf(metadataV11.api),
+)
+export const findCoordinator = apiOf(findCoordinatorV3.api)
+
+/** From version 9 on it tells a static leader that came back that the group keeps its assignment. */
+export const joinGroup = apiOf(joinGroupV7.api, joinGroupV9.api)
+export const syncGroup = apiOf(syncGroupV5.api)
+export const heartbeat = apiOf(heartbeatV4.api)
+export const leaveGroup = apiOf(leaveGroupV4.api)
+export const describeGroups = apiOf(describeGroupsV5.api)
+
+export const listOffsets = partial(apiOf(listOffsetsV6.api))
+export const offsetFetch = partial(apiOf(offsetFetchV8.api))
+export const offsetCommit = apiOf(offsetCommitV8.api)
+
+export const initProducerId = apiOf(initProducerIdV4.api)
+export const addPartitionsToTxn = apiOf(addPartitionsToTxnV3.api)
+export const addOffsetsToTxn = apiOf(addOffsetsToTxnV3.api, addOffsetsToTxnV4.api)
+export const txnOffsetCommit = apiOf(txnOffsetCommitV3.api, txnOffsetCommitV4.api)
+export const endTxn = apiOf(endTxnV3.api, endTxnV4.api)
+export const listTransactions = apiOf(listTransactionsV0.api)
+export const describeProducers = apiOf(describeProducersV0.api)
+export const describeTransactions = apiOf(describeTransactionsV0.api)
+
+/** The client, in requests that replicas make too. */
+export const consumerId = -1
+/** Leader epochs are not told. */
+export const noEpoch = -1
+/** Kinds of coordinators in FindCoordinator. */
+export const coordinatorKinds = { group: 0, transaction: 1 }
+/** Kinds of resources in DescribeConfigs. */
+export const resourceTypes = { topic: 2, broker: 4 } as const
+export const isolationLevels = { uncommitted: 0, committed: 1 }
+
+/** Groups partitions by topic, as requests name them. */
+export function byTopic<T extends TopicPartition, P>(
+  tps: readonly T[],
+  of: (tp: T) => P,
+): { name: string; partitions: P[] }[] {
+  const topics = Map.groupBy(tps, ({ topic }) => topic)
+  return [...topics].map(([name, ofTopic]) => ({ name, partitions: ofTopic.map(of) }))
+}
+
+/** Groups partitions by topic, for requests that name them by their numbers alone. */
+export function indexesByTopic(tps: readonly TopicPartition[]): { name: string; partitionIndexes: number[] }[] {
+  return byTopic(tps, ({ partition }) => partition).map(({ name, partitions }) => ({
+    name,
+    partitionIndexes: partitions,
+  }))
+}
+
+/** The partitions of an answer, in their order. */
+export function partitionsIn<P extends { partitionIndex: number }>(
+  topics: readonly { name: string; partitions: readonly P[] }[],
+): (P & TopicPartition)[] {
+  return topics.flatMap(({ name: topic, partitions }) =>
+    partitions.map(one => ({ ...one, topic, partition: one.partitionIndex })),
+  )
+}
