@@ -1,11 +1,12 @@
 import type { Mark } from '../batches/record-batch.ts'
 import { PartitionMap } from '../partition-map.ts'
 import type { TopicPartition } from '../port.ts'
-import { FetchSession } from '../wire/fetch-session.ts'
+import { ProtocolError } from '../wire/errors.ts'
+import type { FetchAnswer } from '../wire/fetch-api.ts'
 import { committedIn, type Fetch, type Fetched, type FetchLimits, type Position, termsOf } from './fetch.ts'
 import type { Reading } from './reading.ts'
 
-/** PlacedReading is a reading, and how it was asked for. */
+/** A reading, and how it was asked for. */
 export interface PlacedReading {
   readonly reading: Reading
   /** The source that it was asked for last; null: none was. What an earlier one has to say is too late. */
@@ -15,7 +16,7 @@ export interface PlacedReading {
   mark: Mark
 }
 
-/** Place is where a partition is read at a source, and by whom. */
+/** Where a partition is read at a source, and by whom. */
 class Place<R extends PlacedReading> implements Position {
   readonly tp: TopicPartition
   offset = 0
@@ -24,26 +25,44 @@ class Place<R extends PlacedReading> implements Position {
   readonly readers = new Set<R>()
   /** Readers that the last fetch was for: those at one offset share it. */
   asked: readonly R[] = []
+  /** The offset that the broker was asked for last; null: it knows of none. */
+  known: number | null = null
+  /** The end of the log that the broker told last; null: none yet, for one that throttles answers nothing. */
+  highWatermark: number | null = null
+  /** Whether the broker told something when memory had no room for it. */
+  isPassedOver = false
 
   constructor(tp: TopicPartition) {
     this.tp = tp
   }
 }
 
+const firstEpoch = 0
+const lastEpoch = 2 ** 31 - 1
+/** The broker has forgotten the session: it keeps those of so many clients, and none over a restart. */
+const forgotten = ['FETCH_SESSION_ID_NOT_FOUND', 'INVALID_FETCH_SESSION_EPOCH', 'FETCH_SESSION_TOPIC_ID_ERROR']
+
 /**
- * A broker that partitions are read from, one fetch at a time. What a fetch asks for stays asked for until it changes, for
- * at a trickle there are a hundred fetches a second, over as many partitions as there are.
+ * A broker that partitions are read from, one fetch at a time. It remembers what it was asked for (KIP-227): a fetch names
+ * the partitions that changed since the last one, and the answer those that have something new. What stays as it was costs
+ * nothing, however many partitions there are. A broker that keeps no session is asked for all of it each time.
  */
 export class Source<R extends PlacedReading> {
-  readonly #session: FetchSession
-  /** Asks without being remembered. */
-  readonly #alone: Fetch
+  readonly #ask: Fetch
+  /** The first epoch asks for a new session, in place of the one that is named. */
+  #session = { id: 0, epoch: firstEpoch }
   readonly #places = new PartitionMap<Place<R>>()
-  /** Places that the next fetch has to look at. */
+  /** All that is asked for; what moved last comes last, for a broker fills its answer in the order of the request. */
+  readonly #order = new Set<Place<R>>()
+  /** Places whose readers have changed since the last fetch began. */
   #changed = new Set<Place<R>>()
-  /** Places of which the broker told something when memory had no room for it. They come first in the next answer. */
-  readonly #passedOver = new Set<Place<R>>()
+  /** Places that the broker may know another offset of. */
+  readonly #moved = new Set<Place<R>>()
+  /** The broker was asked for these, which nobody reads any more. */
+  readonly #left = new PartitionMap<Place<R>>()
   #ready = 0
+  /** Whether memory had no room for something that the broker told. It comes first in the next answer. */
+  hasPassedOver = false
   /** Whether a fetch is under way. */
   isAsked = false
   /** The next fetch begins no sooner, unless it is hurried, in monotonic milliseconds. */
@@ -54,18 +73,12 @@ export class Source<R extends PlacedReading> {
   answeredAt = 0
 
   constructor(ask: Fetch) {
-    this.#alone = ask
-    this.#session = new FetchSession(ask)
+    this.#ask = ask
   }
 
   /** Tells whether anybody is ready for records. */
   get isWanted(): boolean {
     return this.#ready > 0
-  }
-
-  /** Tells whether memory had no room for something that the broker told. */
-  get hasPassedOver(): boolean {
-    return this.#passedOver.size > 0
   }
 
   /** Whoever the last fetch was for. */
@@ -81,7 +94,8 @@ export class Source<R extends PlacedReading> {
   /** The reader is ready for what comes from its offset on; one that moved is told again. */
   want(reader: R): void {
     const { tp } = reader.reading
-    const place = this.#places.get(tp) ?? new Place<R>(tp)
+    const place = this.#places.get(tp) ?? this.#left.get(tp) ?? new Place<R>(tp)
+    this.#left.delete(tp)
     this.#places.set(tp, place)
     this.#changed.add(place)
     if (place.readers.has(reader)) return
@@ -105,23 +119,19 @@ export class Source<R extends PlacedReading> {
   begin(): boolean {
     const contested = new Set<Place<R>>()
     for (const place of this.#changed) {
-      const { tp, readers } = place
+      const { readers } = place
       const [first] = readers
       if (!first) {
-        place.asked = []
-        this.#places.delete(tp)
-        this.#passedOver.delete(place)
-        this.#session.leave(tp)
+        this.#drop(place)
         continue
       }
-      place.offset = first.reading.offset
+      this.#move(place, first.reading.offset)
       place.mark = first.mark
       place.asked = [...readers].filter(({ reading }) => reading.offset === place.offset)
       for (const reader of place.asked) {
         reader.askedOf = this
         reader.life = reader.reading.life
       }
-      this.#session.want(tp, place.offset)
       if (place.asked.length === readers.size) continue
       contested.add(place)
       for (const reader of place.asked) {
@@ -135,29 +145,78 @@ export class Source<R extends PlacedReading> {
 
   /** @returns what there is of places that have something new */
   async fetch(limits: FetchLimits): Promise<Map<Place<R>, Fetched>> {
-    const { partitions } = await this.#session.fetch(termsOf(limits))
+    const { partitions } = await this.#askOf(limits)
     const answers = partitions.flatMap(found => {
       const position = this.#places.get(found)
+      if (position && !found.errorCode) position.highWatermark = found.highWatermark
       return position ? { position, found } : []
     })
-    if (this.#passedOver.size > 0) answers.sort((a, b) => this.#turnOf(a.position) - this.#turnOf(b.position))
-    const fetched = await committedIn(answers, this.#alone, limits)
-    for (const { position } of answers) {
-      if (fetched.has(position)) this.#passedOver.delete(position)
-      else this.#passedOver.add(position)
+    if (this.hasPassedOver) answers.sort((a, b) => turnOf(a.position) - turnOf(b.position))
+    const fetched = await committedIn(answers, this.#ask, limits)
+    for (const { position } of answers) position.isPassedOver = !fetched.has(position)
+    if (this.hasPassedOver || fetched.size < answers.length) {
+      this.hasPassedOver = [...this.#order].some(({ isPassedOver }) => isPassedOver)
     }
     return fetched
   }
 
-  #turnOf(place: Place<R>): number {
-    return this.#passedOver.has(place) ? 0 : 1
+  /** Where the last fetch asked for records for the reader; null: it did not. */
+  placeOf(reader: R): Place<R> | null {
+    const place = this.#places.get(reader.reading.tp)
+    return reader.askedOf === this && place?.asked.includes(reader) ? place : null
   }
 
-  /** Where the last fetch asked for records for the reader, and where the broker said that the log ends; null: it did not. */
-  placeOf(reader: R): { place: Place<R>; highWatermark: number | null } | null {
-    const { tp } = reader.reading
-    const place = this.#places.get(tp)
-    if (reader.askedOf !== this || !place?.asked.includes(reader)) return null
-    return { place, highWatermark: this.#session.highWatermark(tp) }
+  #drop(place: Place<R>): void {
+    place.asked = []
+    place.isPassedOver = false
+    this.#places.delete(place.tp)
+    this.#order.delete(place)
+    this.#moved.delete(place)
+    if (place.known !== null) this.#left.set(place.tp, place)
+  }
+
+  #move(place: Place<R>, offset: number): void {
+    if (this.#order.has(place) && place.offset === offset) return
+    place.offset = offset
+    this.#moved.add(place)
+    this.#order.delete(place)
+    this.#order.add(place)
+  }
+
+  async #askOf(limits: FetchLimits): Promise<FetchAnswer> {
+    try {
+      return await this.#askInSession(limits)
+    } catch (error) {
+      this.#session.epoch = firstEpoch
+      if (!(error instanceof ProtocolError && forgotten.includes(error.type))) throw error
+      return this.#askInSession(limits)
+    }
+  }
+
+  async #askInSession(limits: FetchLimits): Promise<FetchAnswer> {
+    const { id, epoch } = this.#session
+    if (epoch === firstEpoch) this.#beginAnew()
+    const moved = [...this.#moved].filter(({ known, offset }) => known !== offset)
+    const partitions = moved.map(({ tp, offset }) => ({ tp, offset }))
+    const left = [...this.#left].map(({ tp }) => tp)
+    for (const place of moved) place.known = place.offset
+    this.#moved.clear()
+    this.#left.clear()
+    const answer = await this.#ask({ ...termsOf(limits), partitions, session: { id, epoch, left } })
+    const next = epoch === lastEpoch ? firstEpoch + 1 : epoch + 1
+    this.#session = { id: answer.session, epoch: answer.session === 0 ? firstEpoch : next }
+    return answer
+  }
+
+  /** The broker knows of nothing that is asked for. */
+  #beginAnew(): void {
+    this.#left.clear()
+    for (const place of this.#order) {
+      place.known = null
+      place.highWatermark = null
+      this.#moved.add(place)
+    }
   }
 }
+
+const turnOf = ({ isPassedOver }: { isPassedOver: boolean }) => (isPassedOver ? 0 : 1)

@@ -1,11 +1,9 @@
 import { decodeBatches, startOf, type Unsure } from '../batches/batches.ts'
 import { headerBytes, type Mark, type WantedRecords } from '../batches/record-batch.ts'
 import { UnreadableBatch, unreadableRecord } from '../batches/unreadable.ts'
-import { PartitionMap } from '../partition-map.ts'
 import type { BusRecord, TopicPartition } from '../port.ts'
 import { protocolError } from '../wire/errors.ts'
 import type { FetchAnswer, FetchedPartition, FetchRequest } from '../wire/fetch-api.ts'
-import type { FetchTerms } from '../wire/fetch-session.ts'
 import { committedBatches } from './aborted.ts'
 
 /** Position says where to read on. */
@@ -75,9 +73,9 @@ export async function fetchCommitted<P extends Position>(
   positions: readonly P[],
   limits: FetchLimits,
 ): Promise<Map<P, Fetched>> {
-  const answered = await ask(fetch, positions, limits)
+  const { partitions } = await fetch({ ...termsOf(limits), partitions: positions })
   const answers = positions.flatMap(position => {
-    const found = answered.get(position.tp)
+    const found = partitions.find(({ topic, partition }) => isAt(position, topic, partition))
     return found ? { position, found } : []
   })
   return committedIn(answers, fetch, limits)
@@ -104,27 +102,11 @@ export async function committedIn<P extends Position>(
 
 const failed = (error: unknown): Fetched => ({ ok: false, error })
 
-/** The terms of a fetch within the limits. */
-export const termsOf = ({
-  waitMs,
-  bytesPerPartition,
-  rack = '',
-}: Omit<FetchLimits, 'roomPerPartition'>): FetchTerms => ({
-  waitMs,
-  maxBytes: Math.max(maxBytes, bytesPerPartition),
-  partitionBytes: bytesPerPartition,
-  rack,
-})
+const isAt = ({ tp }: Position, topic: string, partition: number) => tp.partition === partition && tp.topic === topic
 
-async function ask(
-  fetch: Fetch,
-  positions: readonly Position[],
-  limits: Omit<FetchLimits, 'roomPerPartition'>,
-): Promise<PartitionMap<FetchedPartition>> {
-  const answer = await fetch({ ...termsOf(limits), partitions: positions })
-  const partitions = new PartitionMap<FetchedPartition>()
-  for (const one of answer.partitions) partitions.set(one, one)
-  return partitions
+/** How to fetch within the limits. */
+export function termsOf({ waitMs, bytesPerPartition, rack = '' }: Omit<FetchLimits, 'roomPerPartition'>) {
+  return { waitMs, maxBytes: Math.max(maxBytes, bytesPerPartition), partitionBytes: bytesPerPartition, rack }
 }
 
 async function committedOf(fetched: FetchedPartition, wanted: WantedRecords, whole = false): Promise<Read> {
@@ -195,7 +177,8 @@ async function askOne(
   bytes: number,
   expected: readonly number[] = [],
 ): Promise<FetchedPartition> {
-  const found = (await ask(fetch, [position], { waitMs: 0, bytesPerPartition: bytes })).get(position.tp)
+  const request = { ...termsOf({ waitMs: 0, bytesPerPartition: bytes }), partitions: [position] }
+  const [found] = (await fetch(request)).partitions
   if (!found) throw new Error('the broker did not answer what it was asked for')
   if (found.errorCode && !expected.includes(found.errorCode)) throw protocolError(found.errorCode)
   return found

@@ -9,8 +9,7 @@ import type { Fetched, FetchedRecords } from './fetch.ts'
 import { Source } from './fetch-source.ts'
 import { logEnds } from './offsets.ts'
 import { OpenTransactions } from './open-transactions.ts'
-import type { Reading } from './reading.ts'
-import { newState, type ReadingState } from './reading-state.ts'
+import { newState, type Reading, type ReadingState } from './reading.ts'
 import { errorTypeOf, lastingMs, ReadingTrouble, textOf, unknownPartition } from './reading-trouble.ts'
 
 export interface FetcherOptions {
@@ -64,7 +63,6 @@ export class Fetcher {
   readonly #readings = new Map<Reading, ReadingState>()
   /** The source of each node. */
   readonly #sources = new Map<number, Source<ReadingState>>()
-  readonly #busy = new Set<ReadingState>()
   /** Readings of which the next answer tells something, even if there is nothing new. */
   readonly #unheard = new Set<ReadingState>()
   /** Readings whose leader is to be looked for. */
@@ -111,7 +109,6 @@ export class Fetcher {
     if (!state) return
     this.#readings.delete(reading)
     this.#unheard.delete(state)
-    this.#busy.delete(state)
     this.openTransactions.forget(reading.tp)
     this.#place(state)
   }
@@ -259,10 +256,10 @@ export class Fetcher {
   /** Whoever was asked for and is not in the answer is told where its log ends, once. */
   #tellTheRest(source: Source<ReadingState>, answers: ReadonlyMap<unknown, Fetched>): void {
     for (const state of this.#unheard) {
-      const asked = source.placeOf(state)
-      if (!asked || answers.has(asked.place)) continue
-      const { offset } = asked.place
-      this.#take(state, offset, state.toldLife === state.reading.life ? null : emptyAt(offset, asked.highWatermark))
+      const place = source.placeOf(state)
+      if (!place || answers.has(place)) continue
+      const { offset, highWatermark } = place
+      this.#take(state, offset, state.toldLife === state.reading.life ? null : emptyAt(offset, highWatermark))
     }
   }
 
@@ -284,7 +281,9 @@ export class Fetcher {
 
   #waitMs(): number {
     const now = this.#options.clock.monotonic()
-    if ([...this.#busy].some(({ busySince }) => busySince > now - longWaitMs)) return shortWaitMs
+    for (const { phase, busySince } of this.#readings.values()) {
+      if (phase === 'busy' && busySince > now - longWaitMs) return shortWaitMs
+    }
     return now - this.#stirredAt > idleAfterMs ? idleWaitMs : longWaitMs
   }
 
@@ -318,10 +317,8 @@ export class Fetcher {
   #untilTaken(state: ReadingState, taken: Promise<void>): void {
     state.phase = 'busy'
     state.busySince = this.#options.clock.monotonic()
-    this.#busy.add(state)
     void taken.then(() => {
       state.phase = 'ready'
-      this.#busy.delete(state)
       this.#place(state)
     })
   }

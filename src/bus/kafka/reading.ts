@@ -1,6 +1,8 @@
+import { noMark } from '../batches/record-batch.ts'
 import type { TopicPartition } from '../port.ts'
 import type { LogEnds } from '../session/driver.ts'
 import type { FetchedRecords } from './fetch.ts'
+import type { PlacedReading, Source } from './fetch-source.ts'
 
 /** One place in one partition that is read on from. */
 export interface Reading {
@@ -19,4 +21,45 @@ export interface Reading {
   cut(log: LogEnds): void
   /** The partition is not there now: when it comes back it may be another one of its name. */
   gone?(error: Error): void
+}
+
+/** busy: its records are being worked on. resting: in trouble, and waiting to try again. */
+export interface ReadingState extends PlacedReading {
+  phase: 'ready' | 'busy' | 'resting'
+  /** The life in which it was told where its log ends; null: it was not yet. */
+  toldLife: number | null
+  /** Who is read from until when, in monotonic milliseconds; null: the leader is to be found. */
+  from: { node: number; until: number; isReplica: boolean } | null
+  /** Whether its broker had more when it answered last. */
+  isBehind: boolean
+  /** Where it is wanted. */
+  source: Source<ReadingState> | null
+  /** Whether its leader is being looked for. */
+  isSought: boolean
+  /** Monotonic milliseconds of the last records. */
+  busySince: number
+  failures: number
+  /** The last failure, and since when there were no others, in monotonic milliseconds. */
+  trouble: { text: string; since: number } | null
+  /** Texts that were told already of the trouble that the partition is in. */
+  told: Set<string>
+}
+
+export function newState(reading: Reading): ReadingState {
+  return {
+    reading,
+    phase: 'ready',
+    askedOf: null,
+    life: null,
+    toldLife: null,
+    from: null,
+    isBehind: false,
+    source: null,
+    isSought: false,
+    busySince: Number.NEGATIVE_INFINITY,
+    failures: 0,
+    trouble: null,
+    told: new Set(),
+    mark: noMark(),
+  }
 }
