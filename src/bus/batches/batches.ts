@@ -13,21 +13,29 @@ import {
 } from './record-batch.ts'
 import { UnreadableBatch, unreadableRecord } from './unreadable.ts'
 
-/** DecodedBatches is what a fetch brought of one partition. */
+/** What a fetch brought of one partition. */
 export interface DecodedBatches {
   /** In their order; a batch without wanted records is left out. */
   batches: BatchRecords[]
-  /** The offset after the last one that was decoded, or could not be; null when there was none. */
+  /** The offset after the last one that was decoded; null: there was none. */
   next: number | null
-  /** Nothing can be said of what stands at the position before more is known. */
-  unsure: Unsure | null
+  /** The batch behind them that cannot be read; null: there is none, or no room for it. */
+  stuck: StuckBatch | null
 }
 
-export interface Unsure {
-  /** Why the batch cannot be read, where it ends nobody knows; null: it is not all there. */
-  damage: unknown
-  /** How many bytes the broker has to answer with for more to be known. */
-  bytesNeeded: number
+/** A batch that is damaged, or not all there. */
+export interface StuckBatch {
+  /** The batch, and what the broker answered behind it. */
+  rest: Buffer
+  /** The offset behind the batch before; 0: there was none. */
+  least: number
+  /** The high watermark: no batch reaches it, or not far beyond. */
+  end: number
+  error: unknown
+  /** Whether it is intact, but does not belong here. */
+  isMisplaced: boolean
+  /** Whether the answer ends before it does. Brokers cut off the last batch of an answer. */
+  isCutOff: boolean
 }
 
 /** The format of all that brokers write since Kafka 0.11. */
@@ -36,69 +44,36 @@ const format = 2
 /** A broker can tell the end of a log a moment before it reads it, and this much cannot have come in between. */
 const newAtMost = 1 << 24
 
-/** Bytes that are asked for beyond what was answered, where that does not tell enough. */
-const leastMore = 1024 * 1024
-
 /** Bytes whose checksums are looked at in search of a batch, for each byte that is searched. */
 const searchEffort = 16
 
 /**
- * Decodes batches, one after the other, without the last one if the broker has cut it off. Ends behind one that cannot be
- * read, which becomes a record: the next fetch brings a new list of aborted transactions, so that none stays open whose
- * end was in that batch.
- * @param end the high watermark: no batch reaches it, or not far beyond
- * @param whole whether the broker cannot have cut off the first one: it never does where one partition alone is asked for
+ * Decodes batches, one after the other, until one that cannot be read.
+ * @param end the high watermark
  */
-export async function decodeBatches(
-  bytes: Buffer,
-  end: number,
-  wanted: WantedRecords,
-  whole = false,
-): Promise<DecodedBatches> {
+export async function decodeBatches(bytes: Buffer, end: number, wanted: WantedRecords): Promise<DecodedBatches> {
   const batches: BatchRecords[] = []
   let next: number | null = null
-  const stopped = (unsure: Unsure): DecodedBatches =>
-    next !== null && next > wanted.from ? { batches, next, unsure: null } : { batches, next, unsure }
-  let rest = bytes
-  while (rest.length > 0 && wanted.room > 0) {
+  for (let rest = bytes; rest.length > 0 && wanted.room > 0; ) {
     const place: Place = { rest, least: next ?? 0, end }
-    const size = sizeOf(rest)
-    if (size > rest.length && !(whole && rest === bytes)) {
-      return stopped({ damage: null, bytesNeeded: bytes.length - rest.length + size })
-    }
     const read = await decodeAt(place, wanted)
-    if (read.ok) {
-      if (read.batch.records.length > 0) batches.push(read.batch)
-      next = read.batch.cutAt ?? read.batch.lastOffset + 1
-      if (read.batch.cutAt !== null) break
-      rest = rest.subarray(size)
-      continue
-    }
-    const behind = behindDamaged(place, read)
-    if (!behind) return stopped({ damage: read.error, bytesNeeded: 2 * bytes.length + leastMore })
-    if (behind.offset > wanted.from) {
-      batches.push(unreadable(place, read.error, behind.offset - 1, wanted.from))
-      next = behind.offset
-      break
-    }
-    rest = behind.rest // brokers can begin with a damaged batch wherever behind it one asks
+    if (!read.ok) return { batches, next, stuck: { ...place, ...read, isCutOff: sizeOf(rest) > rest.length } }
+    if (read.batch.records.length > 0) batches.push(read.batch)
+    next = read.batch.cutAt ?? read.batch.lastOffset + 1
+    if (read.batch.cutAt !== null) break
+    rest = rest.subarray(sizeOf(rest))
   }
-  return { batches, next, unsure: null }
+  return { batches, next, stuck: null }
 }
 
-/** Place says where a batch should stand. */
-interface Place {
-  rest: Buffer
-  /** The offset behind the batch before; 0: there was none. */
-  least: number
-  end: number
-}
+/** Where a batch should stand. */
+type Place = Pick<StuckBatch, 'rest' | 'least' | 'end'>
 
-type Read = { ok: true; batch: RecordBatch } | { ok: false; error: unknown; misplaced: boolean }
+type Read = { ok: true; batch: RecordBatch } | { ok: false; error: unknown; isMisplaced: boolean }
 
 /** The size that a batch states of itself; no checksum holds that. */
 function sizeOf(rest: Buffer): number {
-  return rest.length < prefixBytes ? leastMore : Math.max(prefixOf(rest).bytes, prefixBytes)
+  return rest.length < prefixBytes ? prefixBytes : Math.max(prefixOf(rest).bytes, prefixBytes)
 }
 
 async function decodeAt({ rest, least, end }: Place, wanted: WantedRecords): Promise<Read> {
@@ -115,13 +90,13 @@ async function decodeAt({ rest, least, end }: Place, wanted: WantedRecords): Pro
       return { ok: true, batch }
     }
   } catch (error) {
-    return { ok: false, error, misplaced: false }
+    return { ok: false, error, isMisplaced: false }
   }
-  return { ...damaged('its offsets are not those of its place in the log'), misplaced: true }
+  return { ...damaged('its offsets are not those of its place in the log'), isMisplaced: true }
 }
 
 function damaged(why: string) {
-  return { ok: false as const, error: new UnreadableBatch('BATCH_CORRUPT', why), misplaced: false }
+  return { ok: false as const, error: new UnreadableBatch('BATCH_CORRUPT', why), isMisplaced: false }
 }
 
 /**
@@ -140,10 +115,10 @@ interface Behind {
   rest: Buffer
 }
 
-/** Tells where to go on behind a batch that cannot be read; null: what is here does not tell. */
-function behindDamaged(place: Place, { misplaced }: { misplaced: boolean }): Behind | null {
+/** Tells where to go on behind a batch that cannot be read; null: what was answered does not tell. */
+export function behindStuck({ isMisplaced, ...place }: StuckBatch): Behind | null {
   const { rest } = place
-  const stated = misplaced ? null : statedEnd(place)
+  const stated = isMisplaced ? null : statedEnd(place)
   return stated === null ? intactBehind(place) : { offset: stated + 1, rest: rest.subarray(sizeOf(rest)) }
 }
 
@@ -189,8 +164,8 @@ export function startOf(rest: Buffer, bounds: Omit<Place, 'rest'>): number | nul
   return magic >= format && isIntact(batch) ? firstOffset : null
 }
 
-/** One record stands for all of them, where reading goes on or where its batch begins. */
-function unreadable({ rest, least }: Place, error: unknown, lastOffset: number, from: number): BatchRecords {
+/** One record stands for all of the batch, where reading goes on or where it begins. */
+export function unreadable({ rest, least, error }: StuckBatch, lastOffset: number, from: number): BatchRecords {
   const { firstOffset, magic } = rest.length < prefixBytes ? noPrefix : prefixOf(rest)
   const batch = rest.subarray(0, sizeOf(rest))
   const known = magic === format && isIntact(batch) ? contextOf(batch) : nothingKnown

@@ -1,6 +1,6 @@
-import { decodeBatches, startOf, type Unsure } from '../batches/batches.ts'
+import { behindStuck, type DecodedBatches, decodeBatches, startOf, unreadable } from '../batches/batches.ts'
 import { headerBytes, type Mark, type WantedRecords } from '../batches/record-batch.ts'
-import { UnreadableBatch, unreadableRecord } from '../batches/unreadable.ts'
+import { unreadableRecord } from '../batches/unreadable.ts'
 import type { BusRecord, TopicPartition } from '../port.ts'
 import { protocolError } from '../wire/errors.ts'
 import type { FetchAnswer, FetchedPartition, FetchRequest } from '../wire/fetch-api.ts'
@@ -44,16 +44,17 @@ export type Fetched =
 
 export type FetchedRecords = Extract<Fetched, { ok: true }>
 
-/** Read is what one answer tells of a partition. */
-type Read = Fetched & { unsure?: Unsure | null }
-
 const maxBytes = 4 * 1024 * 1024
 /**
  * Bytes of memory that the records of one answer may take, and the last partition's beyond that: the rest is for the next
  * fetch. Brokers bound only what batches are packed to.
  */
 const roomAtOnce = 64 * 1024 * 1024
-/** Most that is asked for to look at one batch; one that is larger is answered whole all the same, if it comes first. */
+/**
+ * Bytes that are asked for to look at one batch, and the most where that does not tell enough. One that is larger is
+ * answered whole all the same, because it comes first.
+ */
+const closeLook = 2 * 1024 * 1024
 const closestLook = 64 * 1024 * 1024
 /** The code of a broker whose disk holds no batch where it looked for one. */
 const corruptMessage = 2
@@ -93,11 +94,21 @@ export async function committedIn<P extends Position>(
     if (room <= 0) break
     const wanted = { from: position.offset, room: Math.min(room, roomPerPartition), mark: position.mark }
     const before = wanted.room
-    const { unsure, ...read } = await committedOf(found, wanted)
-    fetched.set(position, unsure ? await lookCloser(fetch, position, unsure, before).catch(failed) : read)
+    fetched.set(position, await read(found, wanted, () => lookCloser(fetch, position, before).catch(failed)))
     room -= before - wanted.room
   }
   return fetched
+}
+
+/** @param lookCloser reads where what was answered does not tell what there is */
+async function read(
+  found: FetchedPartition,
+  wanted: WantedRecords,
+  lookCloser: () => Promise<Fetched>,
+): Promise<Fetched> {
+  if (found.errorCode) return { ok: false, error: protocolError(found.errorCode) }
+  const { fetched } = await readUntilDamage(found, wanted)
+  return fetched ?? lookCloser()
 }
 
 const failed = (error: unknown): Fetched => ({ ok: false, error })
@@ -109,30 +120,50 @@ export function termsOf({ waitMs, bytesPerPartition, rack = '' }: Omit<FetchLimi
   return { waitMs, maxBytes: Math.max(maxBytes, bytesPerPartition), partitionBytes: bytesPerPartition, rack }
 }
 
-async function committedOf(fetched: FetchedPartition, wanted: WantedRecords, whole = false): Promise<Read> {
-  const { errorCode, abortedTransactions, highWatermark, stableOffset, preferredReplica, bytes } = fetched
-  if (errorCode) return { ok: false, error: protocolError(errorCode) }
-  const { from } = wanted
-  const { batches, next, unsure } = await decodeBatches(bytes, highWatermark, wanted, whole)
+function committedOf(found: FetchedPartition, { batches, next }: Omit<DecodedBatches, 'stuck'>, from: number): Fetched {
+  const { abortedTransactions, highWatermark, stableOffset, preferredReplica } = found
   const records = committedBatches(batches, abortedTransactions).flatMap(batch => batch.records)
-  const answer = { highWatermark, stableOffset, preferredReplica, unsure }
-  return { ok: true, records, next: Math.max(from, next ?? 0), ...answer }
+  return { ok: true, records, next: Math.max(from, next ?? 0), highWatermark, stableOffset, preferredReplica }
+}
+
+/**
+ * Reads what was answered until a damaged batch, which becomes a record. The next fetch begins behind it, and brings a new
+ * list of aborted transactions: none stays open whose end was in that batch.
+ * @param isAlone whether nothing but this partition was asked for: then the first batch is not cut off
+ * @returns fetched: null where nothing can be said of the first batch before more is known; damage: what is wrong with it
+ */
+async function readUntilDamage(
+  found: FetchedPartition,
+  wanted: WantedRecords,
+  isAlone = false,
+): Promise<{ fetched: Fetched | null; damage: unknown }> {
+  const { from } = wanted
+  let damage: unknown = null
+  for (let rest: Buffer | undefined = found.bytes; rest; ) {
+    const { stuck, batches, next } = await decodeBatches(rest, found.highWatermark, wanted)
+    const isDamaged = stuck && !(stuck.isCutOff && !(isAlone && stuck.rest.length === found.bytes.length))
+    const behind = isDamaged ? behindStuck(stuck) : null
+    if (stuck && behind && behind.offset > from) {
+      batches.push(unreadable(stuck, behind.offset - 1, from))
+      return { fetched: committedOf(found, { batches, next: behind.offset }, from), damage }
+    }
+    if (!stuck || (next ?? 0) > from) return { fetched: committedOf(found, { batches, next }, from), damage }
+    damage = stuck.error
+    rest = behind?.rest // brokers can begin with a damaged batch wherever behind it one asks
+  }
+  return { fetched: null, damage }
 }
 
 /**
  * Asks for one partition alone, whose first batch its broker then answers whole, and for more than before: what stands
  * behind a damaged batch tells where that ends. Where nothing stands behind it, it is the last one of its file.
  */
-async function lookCloser(fetch: Fetch, position: Position, { bytesNeeded }: Unsure, room: number): Promise<Fetched> {
-  for (let needed = bytesNeeded; ; ) {
-    const bytes = Math.min(needed, closestLook)
+async function lookCloser(fetch: Fetch, position: Position, room: number): Promise<Fetched> {
+  for (let bytes = closeLook; ; bytes = Math.min(4 * bytes, closestLook)) {
     const found = await askOne(fetch, position, bytes)
-    const { unsure: still, ...read } = await committedOf(found, { from: position.offset, room }, true)
-    if (!still) return read
-    needed = still.bytesNeeded
-    if (found.bytes.length < bytes || bytes === closestLook) {
-      return passBy(fetch, position, found, still.damage ?? cutOff(), room)
-    }
+    const { fetched, damage } = await readUntilDamage(found, { from: position.offset, room }, true)
+    if (fetched) return fetched
+    if (found.bytes.length < bytes || bytes === closestLook) return passBy(fetch, position, found, damage, room)
   }
 }
 
@@ -163,8 +194,8 @@ async function passBy(
   const start = beyond && startOf(beyond.bytes, { least: 0, end: highWatermark })
   const behind = start ?? next
   if (beyond && behind <= position.offset) {
-    const { unsure: _, ...read } = await committedOf(beyond, { from: position.offset, room }, true)
-    return read
+    const { fetched } = await readUntilDamage(beyond, { from: position.offset, room }, true)
+    return fetched ?? failed(damage)
   }
   const record = unreadableRecord(position.offset, damage, behind - 1)
   return { ok: true, records: [record], next: behind, highWatermark, stableOffset, preferredReplica: -1 }
@@ -182,10 +213,6 @@ async function askOne(
   if (!found) throw new Error('the broker did not answer what it was asked for')
   if (found.errorCode && !expected.includes(found.errorCode)) throw protocolError(found.errorCode)
   return found
-}
-
-function cutOff(): UnreadableBatch {
-  return new UnreadableBatch('BATCH_CORRUPT', 'its broker does not answer the end of it')
 }
 
 /** Tells whether they begin with the same batch: a header of the format v2 holds its checksum. */
