@@ -2,9 +2,10 @@ import { type Clock, limited } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { allPartitions } from '../all-partitions.ts'
 import type { Compression } from '../batches/codecs.ts'
+import { PartitionMap } from '../partition-map.ts'
 import type { TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
-import type { GroupMembership, PartitionDriver, PartitionHistory } from '../session/driver.ts'
+import type { GroupDriver, GroupMembership, PartitionHistory } from '../session/driver.ts'
 import { GroupMember } from '../session/member.ts'
 import type { Ownership } from '../session/ownership.ts'
 import type { Brokers } from '../wire/brokers.ts'
@@ -48,34 +49,68 @@ const leaveLimitMs = 3_000
  * @throws BusUnavailable; Error when the group refuses this process, or kafka.startFrom forbids to begin
  */
 export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortSignal): Promise<void> {
-  const { fetcher, logs, clock, telemetry, topics, sessionTimeoutMs, ownership } = options
+  const { logs, clock, topics, ownership } = options
   const process = options.instanceId ?? ownership.tag
   const coordinator = await Coordinator.connect({ ...options, process, protocol: 'busgate' })
+  const member: GroupMember = memberOf(options, coordinator)
   const shared = new KafkaSharedCommits({ ...options, process, member: () => member })
-  const readings = new Map<string, Reading>()
-  const pieces = new Pieces()
-  const close = () => {
-    for (const reading of readings.values()) fetcher.forget(reading)
+  const readings = new Readings(options)
+  let joined = false
+  const end = () => {
+    if (joined) member.stop()
+    else options.leaving(limited(clock, leaveLimitMs, member.leave()).catch(() => {})) // nobody is left to be told
+    readings.close()
   }
-  const member: GroupMember = new GroupMember({
-    transport: coordinator,
+  const left = () => {
+    closing.removeEventListener('abort', end)
+    readings.close()
+  }
+  closing.addEventListener('abort', end)
+  const driver: Omit<GroupDriver, 'history'> = {
+    partition: tp => ({
+      ...readings.cursor(tp),
+      acquire: () => shared.acquire(tp),
+      offsetAt: timestamp => logs.offsetAt(tp, timestamp),
+    }),
+    shared,
+    ends: tp => reachable(logs.ends(tp)),
+    hasMembers: () => coordinator.hasMembers(),
+    member: membershipOf(member, readings, left),
+  }
+  const history = (topic: string) => {
+    closing.throwIfAborted()
+    return reachable(historyOf(topic, options, coordinator))
+  }
+  try {
+    closing.throwIfAborted() // an event of before is not heard of
+    await coordinator.locate()
+    await reachable(shared.proveFencing({ topic: topics[0]!, partition: 0 }))
+    await ownership.attach({ ...driver, history }, topics)
+    await member.join()
+    joined = true
+  } catch (error) {
+    left()
+    throw error
+  }
+}
+
+function memberOf({ sessionTimeoutMs, ...options }: KafkaGroupOptions, transport: Coordinator): GroupMember {
+  const { topics, ownership: events, clock, telemetry } = options
+  const heartbeatMs = Math.min(longestHeartbeatMs, sessionTimeoutMs / 3)
+  return new GroupMember({
+    transport,
     topics,
-    events: ownership,
+    events,
     clock,
     telemetry,
     sessionTimeoutMs,
-    heartbeatMs: Math.min(longestHeartbeatMs, sessionTimeoutMs / 3),
+    heartbeatMs,
     partitionsAgeMs,
   })
-  let joined = false
-  const leave = () => limited(clock, leaveLimitMs, member.leave())
-  const end = () => {
-    if (!joined) return options.leaving(leave().then(close, close))
-    member.stop()
-    close()
-  }
-  closing.addEventListener('abort', end)
-  const membership: GroupMembership = {
+}
+
+function membershipOf(member: GroupMember, readings: Readings, left: () => void): GroupMembership {
+  return {
     get hasLease() {
       return member.hasLease
     },
@@ -89,98 +124,78 @@ export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortS
       return member.trouble
     },
     get unread() {
-      return [...member.unread, ...[...readings.values()].flatMap(reading => unreadable(reading, fetcher))]
+      return [...member.unread, ...readings.unread]
     },
     retire: () => member.retire(),
-    async leave() {
-      try {
-        await member.leave()
-      } finally {
-        closing.removeEventListener('abort', end)
-        close()
-      }
-    },
+    leave: () => member.leave().finally(left),
   }
-  const partition = (tp: TopicPartition): PartitionDriver => {
-    const key = `${tp.topic}/${tp.partition}`
-    const reading = readings.get(key) ?? readingOf(tp, ownership, pieces)
-    readings.set(key, reading)
-    reading.life++ // another session reads
+}
+
+/** The readings of the partitions that this process has, or had. */
+class Readings {
+  readonly #options: Pick<KafkaGroupOptions, 'fetcher' | 'ownership'>
+  readonly #readings = new PartitionMap<Reading>()
+  readonly #pieces = new Pieces()
+
+  constructor(options: Pick<KafkaGroupOptions, 'fetcher' | 'ownership'>) {
+    this.#options = options
+  }
+
+  /** What another session moves its reading with. */
+  cursor(tp: TopicPartition) {
+    const { fetcher } = this.#options
+    const reading = this.#readings.get(tp) ?? this.#create(tp)
+    this.#readings.set(tp, reading)
+    reading.life++
     return {
-      ...cursorOf(fetcher, reading),
-      acquire: () => shared.acquire(tp),
-      offsetAt: timestamp => logs.offsetAt(tp, timestamp),
+      seek(offset: number) {
+        reading.offset = offset
+        fetcher.read(reading)
+      },
+      pause() {
+        reading.paused = true
+        fetcher.read(reading)
+      },
+      resume() {
+        reading.paused = false
+        fetcher.read(reading)
+      },
     }
   }
-  try {
-    closing.throwIfAborted() // an event of before is not heard of
-    await coordinator.locate()
-    await reachable(shared.proveFencing({ topic: topics[0]!, partition: 0 }))
-    await ownership.attach(
-      {
-        partition,
-        shared,
-        history(topic) {
-          closing.throwIfAborted()
-          return reachable(historyOf(topic, options, coordinator))
-        },
-        ends: tp => reachable(logs.ends(tp)),
-        hasMembers: () => coordinator.hasMembers(),
-        member: membership,
+
+  /** Says which partitions cannot be read now, and why. */
+  get unread(): string[] {
+    return [...this.#readings].flatMap(reading => {
+      const { topic, partition } = reading.tp
+      const trouble = this.#options.fetcher.troubleOf(reading)
+      return trouble === null ? [] : [`${topic}/${partition} cannot be read now: ${trouble}`]
+    })
+  }
+
+  close(): void {
+    for (const reading of this.#readings) this.#options.fetcher.forget(reading)
+  }
+
+  #create(tp: TopicPartition): Reading {
+    const { ownership } = this.#options
+    const reading: Reading = {
+      tp,
+      offset: 0,
+      life: 0,
+      paused: true,
+      take: (fetched, from) => {
+        const { next: end, highWatermark } = fetched
+        const { life } = reading
+        return this.#pieces.give(fetched, from, ({ records, from: fetchedOffset, next: nextOffset }) => {
+          if (reading.life !== life || reading.offset !== end) return false // it was moved meanwhile
+          ownership.batch({ ...tp, fetchedOffset, records, nextOffset, highWatermark })
+          return true
+        })
       },
-      topics,
-    )
-    await member.join()
-    joined = true
-  } catch (error) {
-    closing.removeEventListener('abort', end)
-    close()
-    throw error
-  }
-}
-
-function readingOf(tp: TopicPartition, ownership: Ownership, pieces: Pieces): Reading {
-  const reading: Reading = {
-    tp,
-    offset: 0,
-    life: 0,
-    paused: true,
-    take(fetched, from) {
-      const { next: end, highWatermark } = fetched
-      const { life } = reading
-      return pieces.give(fetched, from, ({ records, from: fetchedOffset, next: nextOffset }) => {
-        if (reading.life !== life || reading.offset !== end) return false // it was moved meanwhile
-        ownership.batch({ ...tp, fetchedOffset, records, nextOffset, highWatermark })
-        return true
-      })
-    },
-    cut: ends => ownership.cut(ends),
-    gone: error => ownership.gone(tp, error),
-  }
-  return reading
-}
-
-function unreadable(reading: Reading, fetcher: Fetcher): string[] {
-  const { topic, partition } = reading.tp
-  const trouble = fetcher.troubleOf(reading)
-  return trouble === null ? [] : [`${topic}/${partition} cannot be read now: ${trouble}`]
-}
-
-/** Makes what a session moves its reading with. */
-function cursorOf(fetcher: Fetcher, reading: Reading) {
-  return {
-    seek(offset: number) {
-      reading.offset = offset
-      fetcher.read(reading)
-    },
-    pause() {
-      reading.paused = true
-      fetcher.read(reading)
-    },
-    resume() {
-      reading.paused = false
-      fetcher.read(reading)
-    },
+      cut: ends => ownership.cut(ends),
+      gone: error => ownership.gone(tp, error),
+    }
+    return reading
   }
 }
 
