@@ -1,6 +1,5 @@
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import type { TopicPartition } from '../port.ts'
 import { longestPaceMs } from '../session/driver.ts'
 import type { Brokers } from '../wire/brokers.ts'
 import { passes } from '../wire/errors.ts'
@@ -51,8 +50,6 @@ const leaderAgeMs = 5_000
 const lookMs = 1_000
 /** How long a nearer replica is read from, or one that failed is not. */
 const replicaAgeMs = 60_000
-
-const nameOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 
 /**
  * Fetches for any number of readings. All that are read from one broker share its next fetch, and each broker has one
@@ -279,6 +276,10 @@ export class Fetcher {
     return { bytesPerPartition, roomPerPartition, rack: this.#leadersUntil > clock.monotonic() ? '' : rack }
   }
 
+  get #replicaUntil(): number {
+    return this.#options.clock.monotonic() + replicaAgeMs
+  }
+
   #waitMs(): number {
     const now = this.#options.clock.monotonic()
     for (const { phase, busySince } of this.#readings.values()) {
@@ -302,16 +303,14 @@ export class Fetcher {
     if (!answer) return
     state.toldLife = reading.life
     this.#unheard.delete(state)
-    if (answer.preferredReplica >= 0) this.#readFrom(answer.preferredReplica, state)
+    if (answer.preferredReplica >= 0) {
+      state.from = { node: answer.preferredReplica, until: this.#replicaUntil, isReplica: true }
+    }
     reading.offset = answer.next
     state.isBehind = answer.next < answer.highWatermark
     const taken = reading.take(answer, offset)
     if (taken && answer.records.length > 0) this.#untilTaken(state, taken)
     this.#place(state)
-  }
-
-  #readFrom(replica: number, state: ReadingState): void {
-    state.from = { node: replica, until: this.#options.clock.monotonic() + replicaAgeMs, isReplica: true }
   }
 
   #untilTaken(state: ReadingState, taken: Promise<void>): void {
@@ -328,7 +327,11 @@ export class Fetcher {
     const still = troubled.filter(state => this.#readings.get(state.reading) === state && state.phase === 'ready')
     const ofReplicas = still.filter(({ from }) => from?.isReplica)
     const ofLeaders = still.filter(({ from }) => !from?.isReplica)
-    for (const state of ofReplicas) this.#leaveReplica(state)
+    if (ofReplicas.length > 0) this.#leadersUntil = this.#replicaUntil
+    for (const state of ofReplicas) {
+      state.from = null
+      this.#place(state)
+    }
     const isCut = errorTypeOf(error) === 'OFFSET_OUT_OF_RANGE'
     const unmoved = isCut ? await this.#moveIntoLog(ofLeaders) : ofLeaders
     if (unmoved.length > 0) await this.#rest(unmoved, error)
@@ -348,12 +351,6 @@ export class Fetcher {
     return states.filter((_, i) => !moved[i])
   }
 
-  #leaveReplica(state: ReadingState): void {
-    state.from = null
-    this.#leadersUntil = this.#options.clock.monotonic() + replicaAgeMs
-    this.#place(state)
-  }
-
   /** Lets them try again after a while. */
   async #rest(states: readonly ReadingState[], error: unknown): Promise<void> {
     const { clock } = this.#options
@@ -367,10 +364,7 @@ export class Fetcher {
     }
     if (errorTypeOf(error) === unknownPartition) for (const { reading } of states) reading.gone?.(error as Error)
     const lasting = passes(error, 'leader') ? states.filter(state => this.#lasts(state)) : states
-    this.#tell(
-      lasting.map(({ reading, told }) => ({ name: nameOf(reading.tp), told })),
-      error,
-    )
+    this.#tell(lasting, error)
     await this.#trouble.rest(Math.max(...states.map(({ failures }) => failures)))
     for (const state of states) {
       state.phase = 'ready'
@@ -388,13 +382,12 @@ export class Fetcher {
   }
 
   /** Logs a lasting trouble once for each partition. */
-  #tell(troubled: readonly { name: string; told: Set<string> }[], error: unknown): void {
+  #tell(states: readonly ReadingState[], error: unknown): void {
     const text = textOf(error)
-    const untold = troubled.filter(({ told }) => !told.has(text))
+    const untold = states.filter(({ told }) => !told.has(text))
     if (untold.length === 0) return
     for (const { told } of untold) told.add(text)
-    const names = untold.map(({ name }) => name).join(', ')
-    this.#trouble.tell(names, text)
+    this.#trouble.tell(untold.map(({ reading: { tp } }) => `${tp.topic}/${tp.partition}`).join(', '), text)
   }
 }
 

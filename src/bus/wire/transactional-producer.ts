@@ -5,9 +5,9 @@ import type { RecordLimits } from '../record-limits.ts'
 import { listTransactions } from './apis.ts'
 import type { Brokers } from './brokers.ts'
 import { Chunker } from './chunks.ts'
-import { keepProgress, missingProgress } from './committed-offsets.ts'
-import { ProtocolError } from './errors.ts'
-import { Patience } from './patience.ts'
+import { committedOffsets, isUnstable } from './committed-offsets.ts'
+import { ProtocolError, passes } from './errors.ts'
+import { askPatiently, Patience } from './patience.ts'
 import { initialiseProducer, type Producer } from './producer.ts'
 import { type CommittedOffset, type CommittingMember, Transaction } from './transaction.ts'
 
@@ -30,6 +30,10 @@ export interface Commit {
   member: CommittingMember
 }
 
+/** The longest pause until it is asked again whether progress is there. */
+const longestPauseMs = 50
+/** Late requests of the fenced come within some seconds, and not one after the other for ever. */
+const mostTries = 20
 /** How long one broker may take to list its transactions; the others are not waited for any longer. */
 const listMs = 1000
 
@@ -175,5 +179,48 @@ export class TransactionalProducer {
 
   #transaction(producer: Producer): Transaction {
     return new Transaction({ ...this.#options, producer, patience: new Patience(this.#options.clock) })
+  }
+}
+
+/**
+ * Makes sure that the coordinator has what was committed. Those before Kafka 4.0 keep what open transactions are to change
+ * by producer and not by epoch, so that a late request of whoever was fenced takes it away, and the progress of a
+ * transaction whose end was confirmed is forgotten (seen with 3.9.1, in 286 of 300 tries). Without a late request nothing
+ * is found missing.
+ * @param missing asks what the coordinator does not have, once no open transaction is about to change it
+ */
+async function keepProgress<T>(
+  groupId: string,
+  missing: () => Promise<readonly T[]>,
+  commitAgain: (offsets: readonly T[]) => Promise<void>,
+): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    const offsets = await missing()
+    if (offsets.length === 0) return
+    if (tries === mostTries) {
+      throw new Error(`group ${groupId} does not keep the progress that its coordinator confirmed`)
+    }
+    await commitAgain(offsets)
+  }
+}
+
+/** Tells which of these the group's coordinator does not have, once no open transaction is about to change them. */
+async function missingProgress(
+  { brokers, groupId, patience }: { brokers: Pick<Brokers, 'ask'>; groupId: string; patience: Patience },
+  offsets: readonly CommittedOffset[],
+): Promise<readonly CommittedOffset[]> {
+  const patient: Pick<Brokers, 'ask'> = {
+    ask: (target, api, request) => askPatiently({ brokers, target, patience, mayPass: passes }, api, request),
+  }
+  for (let tries = 0; ; tries++) {
+    const progress = await committedOffsets(patient, groupId, offsets)
+    const refused = progress.find(({ error }) => error)
+    if (!refused) {
+      return offsets.filter(({ offset, metadata }, i) => {
+        const { committed } = progress[i]!
+        return committed?.offset !== offset || (committed.metadata ?? '') !== metadata
+      })
+    }
+    if (!isUnstable(refused) || !(await patience.pause(tries, longestPauseMs))) throw refused.error
   }
 }
