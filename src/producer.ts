@@ -1,13 +1,13 @@
 import './supported-node.ts'
 
+import { openBus } from './bus/open.ts'
+import type { Bus, OutgoingRecord, Publisher } from './bus/port.ts'
 import {
   connectKafkajsPublisher,
   type KafkajsClient,
   type KafkajsProducer,
   kafkajsPublisher,
-} from './bus/kafkajs-publisher.ts'
-import { openBus } from './bus/open.ts'
-import type { Bus, OutgoingRecord, Publisher } from './bus/port.ts'
+} from './bus/write/kafkajs-publisher.ts'
 import type { Settings } from './config/index.ts'
 import { messageId, operations, type SendType } from './protocol/index.ts'
 import { cutTextComplaint, isCutText, pathToText } from './protocol/json.ts'

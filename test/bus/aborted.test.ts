@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { BatchRecords } from '../../src/bus/batches/record-batch.ts'
-import { committedBatches } from '../../src/bus/kafka/aborted.ts'
-import type { AbortedTransaction } from '../../src/bus/wire/fetch-api.ts'
+import { committedBatches } from '../../src/bus/read/aborted.ts'
+import type { AbortedTransaction } from '../../src/bus/read/fetch-api.ts'
 
 /**
  * A log in a line, an entry an offset and a batch: `a1` is a record of producer 1 in a transaction that is aborted, `c1`

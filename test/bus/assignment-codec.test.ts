@@ -5,7 +5,7 @@ import {
   decodeSubscription,
   encodeAssignment,
   encodeSubscription,
-} from '../../src/bus/kafka/assignment-codec.ts'
+} from '../../src/bus/group/assignment-codec.ts'
 
 const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol
 

@@ -1,9 +1,9 @@
 import { fetchV12, Reader } from '@platformatic/kafka'
 import { describe, expect, test } from 'vitest'
 import { noMark } from '../../src/bus/batches/record-batch.ts'
-import { type Fetch, fetchCommitted } from '../../src/bus/kafka/fetch.ts'
 import type { BusRecord } from '../../src/bus/port.ts'
-import { readFetch } from '../../src/bus/wire/fetch-api.ts'
+import { type Fetch, fetchCommitted } from '../../src/bus/read/fetch.ts'
+import { readFetch } from '../../src/bus/read/fetch-api.ts'
 import {
   type AnsweredPartition,
   buildBatch,

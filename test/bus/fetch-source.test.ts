@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { noMark } from '../../src/bus/batches/record-batch.ts'
-import type { Fetch } from '../../src/bus/kafka/fetch.ts'
-import { type PlacedReading, Source } from '../../src/bus/kafka/fetch-source.ts'
+import type { Fetch } from '../../src/bus/read/fetch.ts'
+import { type PlacedReading, Source } from '../../src/bus/read/fetch-source.ts'
 import { buildBatch } from '../support/batches.ts'
 import { SessionBroker } from '../support/session-broker.ts'
 

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { Logs } from '../../src/bus/kafka/logs.ts'
+import { Logs } from '../../src/bus/read/logs.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { ManualClock } from '../support/clock.ts'
 import { refusal, ScriptedBrokers } from '../support/scripted-brokers.ts'

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import type { FetchedRecords } from '../../src/bus/kafka/fetch.ts'
-import { type Piece, Pieces } from '../../src/bus/kafka/pieces.ts'
+import type { FetchedRecords } from '../../src/bus/read/fetch.ts'
+import { type Piece, Pieces } from '../../src/bus/read/pieces.ts'
 import { noHeaders } from '../../src/bus/record-headers.ts'
 
 /** Makes what a fetch brought from an offset on, and a gap of ten offsets behind it. */

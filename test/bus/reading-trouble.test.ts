@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { Fetcher } from '../../src/bus/kafka/fetcher.ts'
-import type { Reading } from '../../src/bus/kafka/reading.ts'
+import { Fetcher } from '../../src/bus/read/fetcher.ts'
+import type { Reading } from '../../src/bus/read/reading.ts'
 import { sleep } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { ManualClock } from '../support/clock.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { Fetch } from '../../src/bus/kafka/fetch.ts'
-import { searchLog } from '../../src/bus/kafka/search.ts'
-import { readFetch } from '../../src/bus/wire/fetch-api.ts'
+import type { Fetch } from '../../src/bus/read/fetch.ts'
+import { readFetch } from '../../src/bus/read/fetch-api.ts'
+import { searchLog } from '../../src/bus/read/search.ts'
 import { type BatchRecord, buildBatch, buildFetchAnswer, packingNames } from '../support/batches.ts'
 
 interface Written {

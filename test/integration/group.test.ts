@@ -1,7 +1,7 @@
 import kafkajs from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { Sasl } from '../../src/bus/cluster/connecting.ts'
 import type { Membership } from '../../src/bus/port.ts'
-import type { Sasl } from '../../src/bus/wire/connecting.ts'
 import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { TestListener, until } from '../support/bus.ts'

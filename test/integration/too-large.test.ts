@@ -1,6 +1,6 @@
 import kafkajs, { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { KafkaBus } from '../../src/bus/kafka/bus.ts'
+import { KafkaBus } from '../../src/bus/kafka-bus.ts'
 import { inVersions } from '../../src/bus/shorter.ts'
 import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
 import { systemClock } from '../../src/clock.ts'

@@ -1,5 +1,5 @@
-import type { Fetch } from '../../src/bus/kafka/fetch.ts'
-import { readFetch } from '../../src/bus/wire/fetch-api.ts'
+import type { Fetch } from '../../src/bus/read/fetch.ts'
+import { readFetch } from '../../src/bus/read/fetch-api.ts'
 import { buildFetchAnswer } from './batches.ts'
 
 /**

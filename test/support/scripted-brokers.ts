@@ -1,10 +1,10 @@
 import { unpackSmall } from '../../src/bus/batches/codecs.ts'
 import { RecordReader } from '../../src/bus/batches/record-reader.ts'
+import { type Api, byTopic, partitionsIn } from '../../src/bus/cluster/apis.ts'
+import type { Target } from '../../src/bus/cluster/brokers.ts'
+import { type ProtocolError, protocolError } from '../../src/bus/cluster/errors.ts'
 import type { TopicPartition } from '../../src/bus/port.ts'
-import { type Api, byTopic, partitionsIn } from '../../src/bus/wire/apis.ts'
-import type { Target } from '../../src/bus/wire/brokers.ts'
-import { type ProtocolError, protocolError } from '../../src/bus/wire/errors.ts'
-import type { Produced, ProduceRequest } from '../../src/bus/wire/produce-api.ts'
+import type { Produced, ProduceRequest } from '../../src/bus/write/produce-api.ts'
 
 export interface Asked {
   api: string

@@ -1,5 +1,5 @@
-import { protocolError } from '../../src/bus/wire/errors.ts'
-import type { FetchAnswer, FetchedPartition, FetchRequest } from '../../src/bus/wire/fetch-api.ts'
+import { protocolError } from '../../src/bus/cluster/errors.ts'
+import type { FetchAnswer, FetchedPartition, FetchRequest } from '../../src/bus/read/fetch-api.ts'
 
 const notLeader = 6
 const sessionNotFound = 70

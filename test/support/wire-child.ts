@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs'
+import { Brokers } from '../../src/bus/cluster/brokers.ts'
+import { committedOffsets } from '../../src/bus/cluster/committed-offsets.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
-import { Brokers } from '../../src/bus/wire/brokers.ts'
-import { committedOffsets } from '../../src/bus/wire/committed-offsets.ts'
-import { TransactionalProducer } from '../../src/bus/wire/transactional-producer.ts'
+import { TransactionalProducer } from '../../src/bus/write/transactional-producer.ts'
 import { systemClock as clock, sleep } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 

@@ -1,18 +1,25 @@
 import { setTimeout } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
 import { onTestFinished } from 'vitest'
-import { maxMessageBytes } from '../../src/bus/kafka/topic-config.ts'
+import {
+  type Answered,
+  byTopic,
+  joinGroup,
+  leaveGroup,
+  syncGroup,
+  txnOffsetCommit,
+} from '../../src/bus/cluster/apis.ts'
+import { Brokers } from '../../src/bus/cluster/brokers.ts'
+import { committedOffsets } from '../../src/bus/cluster/committed-offsets.ts'
+import { ProtocolError } from '../../src/bus/cluster/errors.ts'
+import { Patience } from '../../src/bus/cluster/patience.ts'
+import { maxMessageBytes } from '../../src/bus/cluster/topic-config.ts'
 import type { TopicPartition } from '../../src/bus/port.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
-import { type Answered, byTopic, joinGroup, leaveGroup, syncGroup, txnOffsetCommit } from '../../src/bus/wire/apis.ts'
-import { Brokers } from '../../src/bus/wire/brokers.ts'
-import { committedOffsets } from '../../src/bus/wire/committed-offsets.ts'
-import { ProtocolError } from '../../src/bus/wire/errors.ts'
-import { Patience } from '../../src/bus/wire/patience.ts'
-import { initialiseProducer } from '../../src/bus/wire/producer.ts'
-import { IdempotentPublisher } from '../../src/bus/wire/publisher.ts'
-import type { CommittedOffset, CommittingMember } from '../../src/bus/wire/transaction.ts'
-import { TransactionalProducer, type TransactionalProducerOptions } from '../../src/bus/wire/transactional-producer.ts'
+import { initialiseProducer } from '../../src/bus/write/producer.ts'
+import { IdempotentPublisher } from '../../src/bus/write/publisher.ts'
+import type { CommittedOffset, CommittingMember } from '../../src/bus/write/transaction.ts'
+import { TransactionalProducer, type TransactionalProducerOptions } from '../../src/bus/write/transactional-producer.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { until } from './bus.ts'

@@ -1,6 +1,6 @@
 import type net from 'node:net'
-import { KafkaBus } from '../../src/bus/kafka/bus.ts'
-import { addressOf, type Sasl } from '../../src/bus/wire/connecting.ts'
+import { addressOf, type Sasl } from '../../src/bus/cluster/connecting.ts'
+import { KafkaBus } from '../../src/bus/kafka-bus.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Telemetry } from '../../src/telemetry/events.ts'
 

@@ -13,9 +13,9 @@ import {
   offsetFetch,
   syncGroup,
   txnOffsetCommit,
-} from '../../bus/wire/apis.ts'
-import { fetchRecords } from '../../bus/wire/fetch-api.ts'
-import { produce } from '../../bus/wire/produce-api.ts'
+} from '../../bus/cluster/apis.ts'
+import { fetchRecords } from '../../bus/read/fetch-api.ts'
+import { produce } from '../../bus/write/produce-api.ts'
 import { variableOf } from '../../config/index.ts'
 import { codeOf, safeText } from '../../telemetry/error.ts'
 import { count } from '../../words.ts'

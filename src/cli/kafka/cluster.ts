@@ -1,4 +1,3 @@
-import { securityOf } from '../../bus/kafka/security.ts'
 import {
   type Api,
   addOffsetsToTxn,
@@ -9,11 +8,12 @@ import {
   initProducerId,
   metadata,
   resourceTypes,
-} from '../../bus/wire/apis.ts'
-import { Brokers, type Target } from '../../bus/wire/brokers.ts'
-import type { ClusterMetadata, TopicMetadata } from '../../bus/wire/cluster-view.ts'
-import type { Address } from '../../bus/wire/connecting.ts'
-import { ProtocolError, passes } from '../../bus/wire/errors.ts'
+} from '../../bus/cluster/apis.ts'
+import { Brokers, type Target } from '../../bus/cluster/brokers.ts'
+import type { ClusterMetadata, TopicMetadata } from '../../bus/cluster/cluster-view.ts'
+import type { Address } from '../../bus/cluster/connecting.ts'
+import { ProtocolError, passes } from '../../bus/cluster/errors.ts'
+import { securityOf } from '../../bus/cluster/security.ts'
 import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import { initProducerId } from '../../bus/wire/apis.ts'
-import { Brokers } from '../../bus/wire/brokers.ts'
-import { committedOffsets } from '../../bus/wire/committed-offsets.ts'
+import { initProducerId } from '../../bus/cluster/apis.ts'
+import { Brokers } from '../../bus/cluster/brokers.ts'
+import { committedOffsets } from '../../bus/cluster/committed-offsets.ts'
 import { systemClock } from '../../clock.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 

@@ -1,0 +1,86 @@
+import { Agent, request } from 'undici'
+import { type Clock, stopwatch } from '../../clock.ts'
+import { type Settings, verifiedTls } from '../../config/index.ts'
+import { readText } from '../../growing-buffer.ts'
+import { Unanswered } from './errors.ts'
+
+export type TokenSource = Omit<Extract<Settings['kafka']['sasl'], { mechanism: 'oauthbearer' }>, 'mechanism'>
+
+/** Below that of a connection, which waits for it. */
+const limitMs = 2_500
+/** A token is used for this part of its life, so that what begins with it does not end with it. */
+const usedPart = 0.8
+/** Tokens with many claims are some 10 KB. */
+const longestAnswer = 256 * 1024
+/** How long a token is taken to live where the endpoint does not say. */
+const usualLifeMs = 60_000
+
+/** Tokens for a client with credentials of its own (RFC 6749, 4.4), each kept until it nears its end. */
+export class Tokens {
+  readonly #source: TokenSource
+  readonly #clock: Clock
+  readonly #dispatcher = new Agent({ connect: verifiedTls })
+  #kept: { token: string; age: () => number; forMs: number } | null = null
+  #asking: Promise<string> | null = null
+
+  constructor(source: TokenSource, clock: Clock) {
+    this.#source = source
+    this.#clock = clock
+  }
+
+  /** @throws Unanswered when the endpoint cannot be asked now; Error when it refuses */
+  get(): Promise<string> {
+    if (this.#kept && this.#kept.age() < this.#kept.forMs) return Promise.resolve(this.#kept.token)
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = null
+    })
+    return this.#asking
+  }
+
+  async #ask(): Promise<string> {
+    const age = stopwatch(this.#clock)
+    const { access_token: token, expires_in: seconds } = await this.#answer()
+    const lifeMs = Number(seconds) > 0 ? Number(seconds) * 1000 : usualLifeMs
+    this.#kept = { token, age, forMs: usedPart * lifeMs }
+    return token
+  }
+
+  async #answer(): Promise<{ access_token: string; expires_in?: unknown }> {
+    const { tokenEndpoint } = this.#source
+    const { statusCode, text } = await this.#post().catch((cause: Error) => {
+      throw new Unanswered(`the token endpoint ${tokenEndpoint} does not answer: ${cause.message}`, { cause })
+    })
+    if (statusCode >= 500) throw new Unanswered(`the token endpoint ${tokenEndpoint} answers ${statusCode}`)
+    const answer = parsed(text)
+    if (typeof answer.access_token === 'string') return { ...answer, access_token: answer.access_token }
+    const why = `${statusCode}${typeof answer.error === 'string' ? `, ${answer.error}` : ''}`
+    throw new Error(
+      `the token endpoint ${tokenEndpoint} gives no token (${why}): check kafka.sasl.clientId, .clientSecret and .scope`,
+    )
+  }
+
+  async #post(): Promise<{ statusCode: number; text: string }> {
+    const { tokenEndpoint, clientId, clientSecret, scope } = this.#source
+    const login = [clientId, clientSecret.reveal()].map(encodeURIComponent).join(':')
+    const { statusCode, body } = await request(tokenEndpoint, {
+      method: 'POST',
+      dispatcher: this.#dispatcher,
+      headers: {
+        authorization: `Basic ${Buffer.from(login).toString('base64')}`,
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      body: String(new URLSearchParams({ grant_type: 'client_credentials', ...(scope && { scope }) })),
+      signal: AbortSignal.timeout(limitMs),
+    })
+    return { statusCode, text: await readText(body, longestAnswer) }
+  }
+}
+
+/** Reads an answer as JSON; one that is none holds no token. */
+function parsed(text: string): { access_token?: unknown; expires_in?: unknown; error?: unknown } {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return {}
+  }
+}

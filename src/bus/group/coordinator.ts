@@ -1,0 +1,199 @@
+import { type Clock, limited } from '../../clock.ts'
+import {
+  type Answered,
+  describeGroups,
+  heartbeat,
+  joinGroup,
+  leaveGroup,
+  type Requested,
+  syncGroup,
+} from '../cluster/apis.ts'
+import type { Brokers, Line } from '../cluster/brokers.ts'
+import { ProtocolError, reachable } from '../cluster/errors.ts'
+import { BusUnavailable } from '../errors.ts'
+import type { Assignment, Given } from '../session/assignment.ts'
+import { GroupError, type GroupTransport, type Joined, type MemberOf } from '../session/member.ts'
+import { decodeAssignment, decodeSubscription, encodeAssignment, encodeSubscription } from './assignment-codec.ts'
+
+export interface CoordinatorOptions {
+  brokers: Brokers
+  clock: Clock
+  groupId: string
+  /** Makes a static member of this process. */
+  instanceId?: string | undefined
+  topics: readonly string[]
+  /** Names this process to the others. */
+  process: string
+  /** The name of the way in which members share partitions. A group's members all have the same. */
+  protocol: 'busgate' | 'busgate-readers'
+  sessionTimeoutMs: number
+  rebalanceTimeoutMs: number
+}
+
+type JoinAnswer = Answered<typeof joinGroup>
+
+/** The name of consumers' protocols in general. */
+const protocolType = 'consumer'
+/** A coordinator that does not answer for this long is looked for anew. */
+const heartbeatLimitMs = 4_000
+/**
+ * The time for the way there and back of an answer that the group itself may hold up for as long as its time-outs say.
+ */
+const wayMs = 5_000
+
+/** The coordinator's errors ask this of a member; any other one asks it to ask again. */
+const asks: Record<string, GroupError['asks']> = {
+  REBALANCE_IN_PROGRESS: 'join',
+  ILLEGAL_GENERATION: 'join',
+  UNKNOWN_MEMBER_ID: 'join as new',
+  FENCED_INSTANCE_ID: 'refused',
+  GROUP_AUTHORIZATION_FAILED: 'refused',
+  TOPIC_AUTHORIZATION_FAILED: 'refused',
+  INCONSISTENT_GROUP_PROTOCOL: 'refused',
+  INVALID_SESSION_TIMEOUT: 'refused',
+  INVALID_GROUP_ID: 'refused',
+  GROUP_MAX_SIZE_REACHED: 'refused',
+  UNSUPPORTED_VERSION: 'refused',
+}
+
+const hints: Record<string, string> = {
+  FENCED_INSTANCE_ID: 'Another process has the same kafka.instanceId: give each its own, or stop one of them.',
+  GROUP_AUTHORIZATION_FAILED: 'Grant this client the right Read on the group.',
+  INCONSISTENT_GROUP_PROTOCOL:
+    'Another program uses this group. Give each program its own group; kafka.groupId is the group of the workers.',
+  INVALID_SESSION_TIMEOUT:
+    'Choose a kafka.sessionTimeoutMs between group.min.session.timeout.ms and group.max.session.timeout.ms of the brokers.',
+  GROUP_MAX_SIZE_REACHED: 'Run fewer processes, or raise group.max.size of the brokers.',
+}
+
+/** Speaks to the coordinator of a group, whoever that is at the time. */
+export class Coordinator implements GroupTransport {
+  readonly #options: CoordinatorOptions
+
+  private constructor(options: CoordinatorOptions) {
+    this.#options = options
+  }
+
+  /** @throws BusUnavailable */
+  static async connect(options: CoordinatorOptions): Promise<Coordinator> {
+    await reachable(options.brokers.refresh(options.topics))
+    return new Coordinator(options)
+  }
+
+  /**
+   * Finds the coordinator, so that a right that is missing shows before anything else is asked.
+   * @throws GroupError when the group refuses this client; BusUnavailable when no broker coordinates it now
+   */
+  locate(): Promise<void> {
+    const { brokers, groupId } = this.#options
+    return this.#once(brokers.understands({ group: groupId }, heartbeat).then(() => {}))
+  }
+
+  /**
+   * Tells whether the group has members, or some that wait for each other to have joined.
+   * @throws as `locate`
+   */
+  hasMembers(): Promise<boolean> {
+    const { brokers, groupId } = this.#options
+    const described = brokers.ask({ group: groupId }, describeGroups, [[groupId], false])
+    return this.#once(described.then(({ groups }) => !['Empty', 'Dead'].includes(groups[0]!.groupState)))
+  }
+
+  async join(memberId: string, named: (memberId: string) => void): Promise<Joined> {
+    const answer = await this.#named(memberId, named)
+    named(answer.memberId)
+    const { generationId: generation, leader: leaderId, members, skipAssignment: assigned } = answer
+    const subscriptions = new Map(members.map(member => [member.memberId, decodeSubscription(member.metadata)]))
+    return { generation, leaderId, memberId: answer.memberId, subscriptions, assigned }
+  }
+
+  async sync(member: MemberOf, assignment: Assignment | null): Promise<Given> {
+    const { brokers, groupId, protocol, sessionTimeoutMs } = this.#options
+    const assignments = [...(assignment?.shares ?? [])].map(([memberId, partitions]) => ({
+      memberId,
+      assignment: encodeAssignment(partitions, assignment!),
+    }))
+    const how = { line: 'join', limitMs: sessionTimeoutMs + wayMs } as const
+    const request: Requested<typeof syncGroup> = [...this.#as(member), protocolType, protocol, assignments]
+    const answer = await translating(brokers.ask({ group: groupId }, syncGroup, request, how))
+    return decodeAssignment(answer.assignment)
+  }
+
+  async heartbeat(member: MemberOf): Promise<void> {
+    const { brokers, groupId, clock } = this.#options
+    const how = { line: 'group' as Line, limitMs: heartbeatLimitMs }
+    const asked = brokers.ask({ group: groupId }, heartbeat, this.#as(member), how)
+    await translating(limited(clock, heartbeatLimitMs, asked))
+  }
+
+  /** A static member keeps its place until it is back, or its session is over. */
+  async leave(memberId: string): Promise<void> {
+    const { brokers, groupId, instanceId } = this.#options
+    if (instanceId !== undefined) return
+    await translating(brokers.ask({ group: groupId }, leaveGroup, [groupId, [{ memberId }]], { line: 'group' }))
+  }
+
+  async partitions(topics = this.#options.topics): Promise<Map<string, number>> {
+    const { brokers } = this.#options
+    await brokers.refresh(topics)
+    const counts = topics.map(async topic => [topic, await brokers.partitions(topic)] as const)
+    return new Map(await Promise.all(counts))
+  }
+
+  /** Who joins for the first time is given its name before it may wait for others: so it can leave meanwhile. */
+  async #named(memberId: string, named: (memberId: string) => void): Promise<JoinAnswer> {
+    try {
+      return await this.#join(memberId)
+    } catch (error) {
+      const given = nameIn(error)
+      if (!given) throw groupErrorOf(error)
+      named(given)
+      return translating(this.#join(given))
+    }
+  }
+
+  #join(memberId: string): Promise<JoinAnswer> {
+    const { brokers, groupId, instanceId = null, topics, process, protocol } = this.#options
+    const { sessionTimeoutMs, rebalanceTimeoutMs } = this.#options
+    const metadata = encodeSubscription({ topics, process })
+    const how = { line: 'join', limitMs: rebalanceTimeoutMs + wayMs } as const
+    const timeouts = [sessionTimeoutMs, rebalanceTimeoutMs] as const
+    const protocols = [{ name: protocol, metadata }]
+    const request: Requested<typeof joinGroup> = [groupId, ...timeouts, memberId, instanceId, protocolType, protocols]
+    return brokers.ask({ group: groupId }, joinGroup, request, how)
+  }
+
+  #as({ memberId, generation }: MemberOf): [groupId: string, generation: number, memberId: string, string | null] {
+    const { groupId, instanceId = null } = this.#options
+    return [groupId, generation, memberId, instanceId]
+  }
+
+  async #once<T>(asked: Promise<T>): Promise<T> {
+    try {
+      return await translating(asked)
+    } catch (error) {
+      if ((error as GroupError).asks === 'refused') throw error
+      throw new BusUnavailable((error as GroupError).message, { cause: error })
+    }
+  }
+}
+
+/** The name that came with the refusal of a join without one. */
+function nameIn(error: unknown): string | null {
+  if (!(error instanceof ProtocolError && error.type === 'MEMBER_ID_REQUIRED')) return null
+  return (error.answer as JoinAnswer).memberId
+}
+
+/** @throws GroupError */
+async function translating<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked
+  } catch (error) {
+    throw groupErrorOf(error)
+  }
+}
+
+function groupErrorOf(error: unknown): GroupError {
+  const { type = '', message } = error as Error & { type?: string }
+  return new GroupError(asks[type] ?? 'wait', [message, hints[type]].filter(Boolean).join('. '), { cause: error })
+}

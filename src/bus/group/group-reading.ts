@@ -1,0 +1,57 @@
+import type { Clock } from '../../clock.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
+import { byTopic, noEpoch, offsetCommit } from '../cluster/apis.ts'
+import type { Brokers } from '../cluster/brokers.ts'
+import type { Bus, GroupReadOptions } from '../port.ts'
+import type { Logs } from '../read/logs.ts'
+import { GroupReading } from '../reading/group-reading.ts'
+import { Coordinator } from './coordinator.ts'
+import { longestHeartbeatMs, partitionsAgeMs } from './group.ts'
+
+export interface KafkaGroupReadingOptions extends GroupReadOptions {
+  topics: readonly string[]
+  brokers: Brokers
+  logs: Logs
+  follow: Bus['follow']
+  clock: Clock
+  telemetry: Telemetry
+  /** Names this process to the others. */
+  clientId: string
+  sessionTimeoutMs: number
+  rebalanceTimeoutMs: number
+  drainMs: number
+}
+
+const commitLimitMs = 3_000
+
+/** @throws BusUnavailable; GroupError when the group refuses this process */
+export async function readKafkaGroup(options: KafkaGroupReadingOptions): Promise<GroupReading> {
+  const { brokers, logs, groupId, clientId, sessionTimeoutMs } = options
+  const coordinator = await Coordinator.connect({ ...options, process: clientId, protocol: 'busgate-readers' })
+  return GroupReading.join({
+    ...options,
+    heartbeatMs: Math.min(longestHeartbeatMs, sessionTimeoutMs / 3),
+    partitionsAgeMs,
+    group: () => ({
+      transport: coordinator,
+      async committed(tps) {
+        const progress = await logs.committed(groupId, tps)
+        return progress.map(({ committed, error }) => {
+          if (error) throw error
+          return committed?.offset ?? null
+        })
+      },
+      async commit({ generation, memberId }, offsets) {
+        const topics = byTopic(offsets, ({ partition, offset }) => ({
+          partitionIndex: partition,
+          committedOffset: BigInt(offset),
+          committedLeaderEpoch: noEpoch,
+          committedMetadata: '',
+        }))
+        const how = { line: 'group', limitMs: commitLimitMs } as const
+        await brokers.ask({ group: groupId }, offsetCommit, [groupId, generation, memberId, null, topics], how)
+      },
+      locate: (tp, from) => logs.locate(tp, from),
+    }),
+  })
+}

@@ -1,0 +1,210 @@
+import { type Clock, limited } from '../../clock.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
+import { allPartitions } from '../all-partitions.ts'
+import type { Compression } from '../batches/codecs.ts'
+import type { Brokers } from '../cluster/brokers.ts'
+import { reachable } from '../cluster/errors.ts'
+import { PartitionMap } from '../partition-map.ts'
+import type { TopicPartition } from '../port.ts'
+import type { Fetcher } from '../read/fetcher.ts'
+import type { Logs } from '../read/logs.ts'
+import { Pieces } from '../read/pieces.ts'
+import type { Reading } from '../read/reading.ts'
+import type { RecordLimits } from '../record-limits.ts'
+import type { GroupDriver, GroupMembership, PartitionHistory } from '../session/driver.ts'
+import { GroupMember } from '../session/member.ts'
+import type { Ownership } from '../session/ownership.ts'
+import { Coordinator } from './coordinator.ts'
+import { KafkaSharedCommits } from './shared-commits.ts'
+
+export interface KafkaGroupOptions {
+  brokers: Brokers
+  logs: Logs
+  fetcher: Fetcher
+  clock: Clock
+  telemetry: Telemetry
+  groupId: string
+  instanceId?: string | undefined
+  topics: readonly string[]
+  limits: RecordLimits
+  sessionTimeoutMs: number
+  rebalanceTimeoutMs: number
+  compression: Compression
+  ownership: Ownership
+  /** Hears of a leave that begins because the bus is closed, so that its end can be waited for. */
+  leaving: (left: Promise<void>) => void
+}
+
+/** Members hear of a rebalance by their next heartbeat, and partitions rest until the last one has heard. */
+export const longestHeartbeatMs = 500
+/** How long what is known of the partitions is good. The request that asks anew also finds leaders which have moved. */
+export const partitionsAgeMs = 10_000
+/** How long leaving may take: with connections to brokers that are away it could take minutes. */
+const leaveLimitMs = 3_000
+
+/**
+ * Joins the group; from then on Ownership is told of assignments and batches.
+ * @param closing ends it whatever it waits for. While it joins it leaves the group, which else would wait for it; later the
+ *   group is left by Ownership alone
+ * @throws BusUnavailable; Error when the group refuses this process, or kafka.startFrom forbids to begin
+ */
+export async function joinKafkaGroup(options: KafkaGroupOptions, closing: AbortSignal): Promise<void> {
+  const { logs, clock, topics, ownership } = options
+  const process = options.instanceId ?? ownership.tag
+  const coordinator = await Coordinator.connect({ ...options, process, protocol: 'busgate' })
+  const member: GroupMember = memberOf(options, coordinator)
+  const shared = new KafkaSharedCommits({ ...options, process, member: () => member })
+  const readings = new Readings(options)
+  let joined = false
+  const end = () => {
+    if (joined) member.stop()
+    else options.leaving(limited(clock, leaveLimitMs, member.leave()).catch(() => {})) // nobody is left to be told
+    readings.close()
+  }
+  const left = () => {
+    closing.removeEventListener('abort', end)
+    readings.close()
+  }
+  closing.addEventListener('abort', end)
+  const driver: Omit<GroupDriver, 'history'> = {
+    partition: tp => ({
+      ...readings.cursor(tp),
+      acquire: () => shared.acquire(tp),
+      offsetAt: timestamp => logs.offsetAt(tp, timestamp),
+    }),
+    shared,
+    ends: tp => reachable(logs.ends(tp)),
+    hasMembers: () => coordinator.hasMembers(),
+    member: membershipOf(member, readings, left),
+  }
+  const history = (topic: string) => {
+    closing.throwIfAborted()
+    return reachable(historyOf(topic, options, coordinator))
+  }
+  try {
+    closing.throwIfAborted() // an event of before is not heard of
+    await coordinator.locate()
+    await reachable(shared.proveFencing({ topic: topics[0]!, partition: 0 }))
+    await ownership.attach({ ...driver, history }, topics)
+    await member.join()
+    joined = true
+  } catch (error) {
+    left()
+    throw error
+  }
+}
+
+function memberOf({ sessionTimeoutMs, ...options }: KafkaGroupOptions, transport: Coordinator): GroupMember {
+  const { topics, ownership: events, clock, telemetry } = options
+  const heartbeatMs = Math.min(longestHeartbeatMs, sessionTimeoutMs / 3)
+  return new GroupMember({
+    transport,
+    topics,
+    events,
+    clock,
+    telemetry,
+    sessionTimeoutMs,
+    heartbeatMs,
+    partitionsAgeMs,
+  })
+}
+
+function membershipOf(member: GroupMember, readings: Readings, left: () => void): GroupMembership {
+  return {
+    get hasLease() {
+      return member.hasLease
+    },
+    get isMember() {
+      return member.isMember
+    },
+    get totalPartitions() {
+      return member.totalPartitions
+    },
+    get trouble() {
+      return member.trouble
+    },
+    get unread() {
+      return [...member.unread, ...readings.unread]
+    },
+    retire: () => member.retire(),
+    leave: () => member.leave().finally(left),
+  }
+}
+
+/** The readings of the partitions that this process has, or had. */
+class Readings {
+  readonly #options: Pick<KafkaGroupOptions, 'fetcher' | 'ownership'>
+  readonly #readings = new PartitionMap<Reading>()
+  readonly #pieces = new Pieces()
+
+  constructor(options: Pick<KafkaGroupOptions, 'fetcher' | 'ownership'>) {
+    this.#options = options
+  }
+
+  /** What another session moves its reading with. */
+  cursor(tp: TopicPartition) {
+    const { fetcher } = this.#options
+    const reading = this.#readings.get(tp) ?? this.#create(tp)
+    this.#readings.set(tp, reading)
+    reading.life++
+    return {
+      seek(offset: number) {
+        reading.offset = offset
+        fetcher.read(reading)
+      },
+      pause() {
+        reading.paused = true
+        fetcher.read(reading)
+      },
+      resume() {
+        reading.paused = false
+        fetcher.read(reading)
+      },
+    }
+  }
+
+  /** Says which partitions cannot be read now, and why. */
+  get unread(): string[] {
+    return [...this.#readings].flatMap(reading => {
+      const { topic, partition } = reading.tp
+      const trouble = this.#options.fetcher.troubleOf(reading)
+      return trouble === null ? [] : [`${topic}/${partition} cannot be read now: ${trouble}`]
+    })
+  }
+
+  close(): void {
+    for (const reading of this.#readings) this.#options.fetcher.forget(reading)
+  }
+
+  #create(tp: TopicPartition): Reading {
+    const { ownership } = this.#options
+    const reading: Reading = {
+      tp,
+      offset: 0,
+      life: 0,
+      paused: true,
+      take: (fetched, from) => {
+        const { next: end, highWatermark } = fetched
+        const { life } = reading
+        return this.#pieces.give(fetched, from, ({ records, from: fetchedOffset, next: nextOffset }) => {
+          if (reading.life !== life || reading.offset !== end) return false // it was moved meanwhile
+          ownership.batch({ ...tp, fetchedOffset, records, nextOffset, highWatermark })
+          return true
+        })
+      },
+      cut: ends => ownership.cut(ends),
+      gone: error => ownership.gone(tp, error),
+    }
+    return reading
+  }
+}
+
+async function historyOf(
+  topic: string,
+  { groupId, logs }: KafkaGroupOptions,
+  coordinator: Coordinator,
+): Promise<PartitionHistory[]> {
+  const count = (await coordinator.partitions()).get(topic) ?? 0
+  const progress = await logs.committed(groupId, allPartitions(topic, count))
+  return progress.map(({ partition, error, committed }) => ({ topic, partition, known: (error ?? committed) !== null }))
+}

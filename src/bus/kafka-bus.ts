@@ -1,0 +1,226 @@
+import { type Clock, sleep } from '../clock.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import type { Compression } from './batches/codecs.ts'
+import { createTopics } from './cluster/apis.ts'
+import { Brokers } from './cluster/brokers.ts'
+import type { Connect, Security } from './cluster/connecting.ts'
+import { protocolError, reachable } from './cluster/errors.ts'
+import { maxMessageBytes, topicConfig } from './cluster/topic-config.ts'
+import { joinKafkaGroup } from './group/group.ts'
+import { readKafkaGroup } from './group/group-reading.ts'
+import type {
+  BlockedPartition,
+  Bus,
+  Follower,
+  From,
+  GroupReader,
+  GroupReadOptions,
+  JoinOptions,
+  Membership,
+  OnRecords,
+  Publisher,
+  Query,
+  Reader,
+  RecordsHandler,
+  Searched,
+  SessionListener,
+  TopicLook,
+  TopicPartition,
+  TopicSpec,
+} from './port.ts'
+import type { Fetch } from './read/fetch.ts'
+import { fetchRecords } from './read/fetch-api.ts'
+import { Fetcher } from './read/fetcher.ts'
+import { LogReader } from './read/log-reader.ts'
+import { Logs } from './read/logs.ts'
+import { searchLog } from './read/search.ts'
+import { readTopics } from './read-topics.ts'
+import { RecordLimits } from './record-limits.ts'
+import { Ownership, type OwnershipOptions } from './session/ownership.ts'
+import { IdempotentPublisher } from './write/publisher.ts'
+
+export interface KafkaBusOptions extends Security {
+  brokers: readonly string[]
+  clientId: string
+  /** How a connection is opened. Tests that cut the wire set it. */
+  connect?: Connect
+  telemetry: Telemetry
+  groupId: string
+  /** Makes a static member of this process: a name that no other process of the group has. */
+  instanceId?: string | undefined
+  /** Where this process is, to read from replicas that are near. */
+  rack?: string | undefined
+  sessionTimeoutMs: number
+  rebalanceTimeoutMs: number
+  drainMs: number
+  startFrom: OwnershipOptions['startFrom']
+  onDataLoss: OwnershipOptions['onDataLoss']
+  /** What is written is packed so; every codec is read. */
+  compression: Compression
+  clock: Clock
+}
+
+/** How long topics that were just made may be without leaders. */
+const leadersWithinMs = 30_000
+const createWithinMs = 10_000
+/** One answer to a search holds some MiB, and may take this long. */
+const searchLimitMs = 30_000
+const topicAlreadyExists = 36
+
+/** The bus on Apache Kafka. */
+export class KafkaBus implements Bus {
+  readonly #options: KafkaBusOptions
+  readonly #brokers: Brokers
+  readonly #logs: Logs
+  readonly #fetcher: Fetcher
+  readonly #reader: LogReader
+  readonly #closing = new AbortController()
+  readonly #limits: RecordLimits
+  readonly #leaving: Promise<void>[] = []
+  readonly #groupReaders: GroupReader[] = []
+
+  constructor(options: KafkaBusOptions) {
+    const { clock, telemetry, rack, brokers: seeds } = options
+    const brokers = new Brokers({ ...options, seeds })
+    this.#options = options
+    this.#brokers = brokers
+    this.#logs = new Logs({ brokers, clock, telemetry })
+    this.#fetcher = new Fetcher({ brokers, clock, telemetry, rack })
+    this.#reader = new LogReader({ fetcher: this.#fetcher, logs: this.#logs, clock, telemetry })
+    this.#limits = new RecordLimits({ ask: topic => maxMessageBytes(brokers, clock, topic), clock, telemetry })
+  }
+
+  async publisher(): Promise<Publisher> {
+    const publisher = new IdempotentPublisher({ ...this.#options, brokers: this.#brokers, limits: this.#limits })
+    return {
+      connect: () => reachable(publisher.connect()),
+      publish: records => publisher.publish(records),
+      close: () => publisher.close(),
+    }
+  }
+
+  async join(
+    topics: readonly string[],
+    listener: SessionListener,
+    { group, ...wishes }: JoinOptions = {},
+  ): Promise<Membership> {
+    const groupId = group ? `${this.#options.groupId}-${group}` : this.#options.groupId
+    const ownership = new Ownership({ ...this.#options, ...wishes, groupId, listener })
+    const options = {
+      ...this.#options,
+      groupId,
+      brokers: this.#brokers,
+      logs: this.#logs,
+      fetcher: this.#fetcher,
+      topics,
+      limits: this.#limits,
+      ownership,
+      leaving: (left: Promise<void>) => void this.#leaving.push(left),
+    }
+    await joinKafkaGroup(options, this.#closing.signal)
+    return ownership
+  }
+
+  follow(tp: TopicPartition, from: From, onRecords: OnRecords): Promise<Follower> {
+    return this.#reader.follow(tp, from, onRecords)
+  }
+
+  async readInGroup(topics: readonly string[], options: GroupReadOptions): Promise<GroupReader> {
+    const ending = AbortSignal.any([options.ending, this.#closing.signal])
+    const reader = await readKafkaGroup({
+      ...this.#options,
+      ...options,
+      ending,
+      topics,
+      brokers: this.#brokers,
+      logs: this.#logs,
+      follow: this.follow.bind(this),
+    })
+    this.#groupReaders.push(reader)
+    return reader
+  }
+
+  read(topics: readonly string[], from: From, onRecords: RecordsHandler): Promise<Reader> {
+    return readTopics(this, topics, from, onRecords)
+  }
+
+  search(tp: TopicPartition, query: Query): Promise<Searched> {
+    const fetch: Fetch = request =>
+      this.#brokers.ask({ leader: tp }, fetchRecords, [request], { line: 'search', limitMs: searchLimitMs })
+    return searchLog({ fetch, logs: this.#logs }, tp, query)
+  }
+
+  async progress(groupId: string, tps: readonly TopicPartition[]): ReturnType<Bus['progress']> {
+    const found = await reachable(this.#logs.committed(groupId, tps))
+    return found.map(({ committed }) => committed)
+  }
+
+  async createTopics(specs: readonly TopicSpec[]): Promise<void> {
+    const topics = specs.map(({ topic, partitions, replicationFactor = -1, config = {} }) => ({
+      name: topic,
+      numPartitions: partitions,
+      replicationFactor,
+      assignments: [],
+      configs: Object.entries(config).map(([name, value]) => ({ name, value })),
+    }))
+    const answer = await reachable(this.#brokers.ask('controller', createTopics, [topics, createWithinMs, false]))
+    const refused = answer.topics.find(({ errorCode }) => errorCode && errorCode !== topicAlreadyExists)
+    if (refused) {
+      const cause = protocolError(refused.errorCode, refused.errorMessage)
+      throw new Error(`${refused.name} cannot be created: ${cause.message}`, { cause })
+    }
+    for (const { topic, partitions } of specs) await this.#untilLed(topic, partitions)
+  }
+
+  /** Resolves when every partition of the topic has a leader. */
+  async #untilLed(topic: string, partitions: number): Promise<void> {
+    const { clock } = this.#options
+    for (const end = clock.monotonic() + leadersWithinMs; ; await sleep(clock, 50)) {
+      try {
+        await this.#brokers.refresh([topic])
+        for (let partition = 0; partition < partitions; partition++) await this.#brokers.leader({ topic, partition })
+        return
+      } catch (cause) {
+        if (clock.monotonic() <= end) continue
+        throw new Error(`${topic}: no leader for each partition within ${leadersWithinMs / 1000} s`, { cause })
+      }
+    }
+  }
+
+  async partitions(topics: readonly string[]): Promise<Map<string, number>> {
+    await reachable(this.#brokers.refresh(topics))
+    const counts = await Promise.all(
+      topics.map(async topic => [topic, await reachable(this.#brokers.partitions(topic))] as const),
+    )
+    return new Map(counts.filter(([, count]) => count > 0))
+  }
+
+  async lookAt(topic: string): Promise<TopicLook | null> {
+    const found = await reachable(this.#brokers.topic(topic))
+    if (!found) return null
+    const leaderless = found.partitions.filter(({ leaderId }) => leaderId < 0).map(one => one.partitionIndex)
+    return { id: found.topicId, partitions: found.partitions.length, leaderless }
+  }
+
+  async compacted(topics: readonly string[]): Promise<string[]> {
+    const isCompacted = async (topic: string) => {
+      const policy = await topicConfig(this.#brokers, topic, 'cleanup.policy').catch(() => '') // the right may be missing
+      return policy?.includes('compact')
+    }
+    const found = await Promise.all(topics.map(isCompacted))
+    return topics.filter((_, i) => found[i])
+  }
+
+  blocked(): readonly BlockedPartition[] {
+    return this.#fetcher.openTransactions.lasting
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#logs.close()
+    await Promise.all([...this.#leaving, ...this.#groupReaders.map(reader => reader.close())])
+    this.#reader.close()
+    await this.#fetcher.close()
+    await this.#brokers.close()
+  }
+}

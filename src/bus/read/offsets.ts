@@ -1,0 +1,113 @@
+import { byTopic, consumerId, isolationLevels, listOffsets, noEpoch, partitionsIn } from '../cluster/apis.ts'
+import type { Brokers, Target } from '../cluster/brokers.ts'
+import { protocolError } from '../cluster/errors.ts'
+import { PartitionMap } from '../partition-map.ts'
+import type { From, TopicPartition } from '../port.ts'
+import type { LogEnds } from '../session/driver.ts'
+
+const limitMs = 10_000
+/** Values that ListOffsets takes in place of a timestamp. */
+const latest = -1
+const earliest = -2
+
+type Isolation = keyof typeof isolationLevels
+
+/** The last stable offset: the end of what readers of committed records may read. */
+export function stableEndOf(brokers: Brokers, tp: TopicPartition): Promise<number> {
+  return offsetOf(brokers, tp, latest)
+}
+
+/** The end of the partition, open transactions included. */
+export function endOf(brokers: Brokers, tp: TopicPartition): Promise<number> {
+  return offsetOf(brokers, tp, latest, 'uncommitted')
+}
+
+/** `latest` is the last stable offset. */
+export async function offsetAt(brokers: Brokers, tp: TopicPartition, from: From): Promise<number> {
+  if (typeof from === 'object') return withinLog(await logEnds(brokers, tp), from.offset)
+  if (from === 'earliest') return offsetOf(brokers, tp, earliest)
+  return from === 'latest' ? stableEndOf(brokers, tp) : firstOffset(brokers, tp, from)
+}
+
+function withinLog({ low, high }: LogEnds, offset: number): number {
+  return offset >= low && offset <= high ? offset : low
+}
+
+/** The first offset of a record of at least this time (milliseconds since 1970), or the end of what may be read. */
+export async function firstOffset(brokers: Brokers, tp: TopicPartition, timestamp: number): Promise<number> {
+  const end = await stableEndOf(brokers, tp)
+  const offset = await offsetOf(brokers, tp, Math.max(0, Math.ceil(timestamp)))
+  return offset >= 0 ? offset : end // no record was that young; what has come since is
+}
+
+/** The log's first offset and the one after its last, records of open transactions included. */
+export async function logEnds(brokers: Brokers, tp: TopicPartition): Promise<LogEnds> {
+  const [ends] = await logEndsAt(brokers, await brokers.leader(tp), [tp])
+  if (ends instanceof Error) throw ends
+  return ends!
+}
+
+/**
+ * The ends of logs that one broker leads, in their order; an Error where it refuses a partition.
+ * @throws Error when it does not answer
+ */
+export async function logEndsAt(
+  brokers: Brokers,
+  node: number,
+  tps: readonly TopicPartition[],
+): Promise<(LogEnds | Error)[]> {
+  const different = new PartitionMap<TopicPartition>() // brokers refuse a partition that is named twice
+  for (const tp of tps) different.set(tp, tp)
+  const listed = async (timestamp: number) => {
+    const found = new PartitionMap<ListedOffset>()
+    for (const one of await listedOffsets(brokers, { node }, [...different], timestamp, 'uncommitted')) {
+      found.set(one, one)
+    }
+    return found
+  }
+  const lows = await listed(earliest)
+  const highs = await listed(latest)
+  return tps.map(tp => {
+    const low = lows.get(tp)
+    const high = highs.get(tp)
+    if (!low || !high) return new Error(`the broker's answer left out ${tp.topic}/${tp.partition}`)
+    const errorCode = low.errorCode || high.errorCode
+    return errorCode ? protocolError(errorCode) : { ...tp, low: low.offset, high: high.offset }
+  })
+}
+
+/** @throws ProtocolError as the leader answers */
+async function offsetOf(
+  brokers: Brokers,
+  tp: TopicPartition,
+  timestamp: number,
+  isolation: Isolation = 'committed',
+): Promise<number> {
+  const [listed] = await listedOffsets(brokers, { leader: tp }, [tp], timestamp, isolation)
+  if (listed!.errorCode) throw protocolError(listed!.errorCode)
+  return listed!.offset
+}
+
+interface ListedOffset extends TopicPartition {
+  errorCode: number
+  offset: number
+}
+
+async function listedOffsets(
+  brokers: Brokers,
+  target: Target,
+  tps: readonly TopicPartition[],
+  timestamp: number,
+  isolation: Isolation,
+): Promise<ListedOffset[]> {
+  const topics = byTopic(tps, ({ partition }) => ({
+    partitionIndex: partition,
+    currentLeaderEpoch: noEpoch,
+    timestamp: BigInt(timestamp),
+  }))
+  const request: [number, number, typeof topics] = [consumerId, isolationLevels[isolation], topics]
+  const answer = await brokers.ask(target, listOffsets, request, { limitMs })
+  return partitionsIn(answer.topics).map(({ topic, partition, errorCode, offset }) => {
+    return { topic, partition, errorCode, offset: Number(offset) }
+  })
+}

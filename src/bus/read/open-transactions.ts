@@ -1,0 +1,111 @@
+import type { Clock } from '../../clock.ts'
+import type { Events, Telemetry } from '../../telemetry/events.ts'
+import { openTransactionText } from '../../telemetry/log-lines.ts'
+import { describeProducers, indexesByTopic, listTransactions } from '../cluster/apis.ts'
+import type { Brokers } from '../cluster/brokers.ts'
+import { PartitionMap } from '../partition-map.ts'
+import type { BlockedPartition, TopicPartition } from '../port.ts'
+import type { FetchedRecords } from './fetch.ts'
+import { textOf } from './reading-trouble.ts'
+
+export interface OpenTransactionsOptions {
+  brokers: Brokers
+  clock: Clock
+  telemetry: Telemetry
+}
+
+interface Blocked {
+  tp: TopicPartition
+  /** The first record of the transaction: committed records are read up to here. */
+  offset: number
+  /** Monotonic milliseconds. */
+  since: number
+  /** null: it is not told of yet. */
+  text: string | null
+  isTold: boolean
+}
+
+type Holder = Pick<Events['transaction.open'], 'producerId' | 'transactionalId' | 'error'>
+
+/** An open transaction is told of when nothing could be read behind it for so long. */
+const patienceMs = 30_000
+
+/** Knows the partitions whose committed records cannot be read on, because a producer leaves a transaction open. */
+export class OpenTransactions {
+  readonly #options: OpenTransactionsOptions
+  readonly #blocked = new PartitionMap<Blocked>()
+
+  constructor(options: OpenTransactionsOptions) {
+    this.#options = options
+  }
+
+  /** Partitions that have been blocked for a while. */
+  get lasting(): BlockedPartition[] {
+    return [...this.#blocked].flatMap(({ tp, text }) => (text === null ? [] : { ...tp, text }))
+  }
+
+  /** A broker told how far a partition can be read. */
+  heard(tp: TopicPartition, { next, stableOffset, highWatermark }: FetchedRecords): void {
+    const known = this.#blocked.get(tp)
+    const isBlocked = next >= stableOffset && stableOffset < highWatermark
+    if (isBlocked && known?.offset === stableOffset) return
+    this.forget(tp)
+    if (!isBlocked) return
+    this.#blocked.set(tp, {
+      tp: { topic: tp.topic, partition: tp.partition },
+      offset: stableOffset,
+      since: this.#options.clock.monotonic(),
+      text: null,
+      isTold: false,
+    })
+  }
+
+  /** The partition is not read now, or its transaction has ended. */
+  forget(tp: TopicPartition): void {
+    const known = this.#blocked.get(tp)
+    if (!known) return
+    this.#blocked.delete(tp)
+    if (known.text !== null) this.#options.telemetry.emit('transaction.ended', known.tp)
+  }
+
+  /** Tells of those that have lasted. */
+  async check(): Promise<void> {
+    const before = this.#options.clock.monotonic() - patienceMs
+    await Promise.all([...this.#blocked].map(blocked => blocked.since <= before && this.#tell(blocked)))
+  }
+
+  async #tell(blocked: Blocked): Promise<void> {
+    if (blocked.isTold) return
+    blocked.isTold = true
+    const { tp, offset } = blocked
+    const event = { ...tp, offset, ...(await this.#holderOf(tp)) }
+    if (this.#blocked.get(tp) !== blocked) return
+    blocked.text = openTransactionText(event)
+    this.#options.telemetry.emit('transaction.open', event)
+  }
+
+  /** Whose transaction is the oldest on the partition. The right to see its name may be missing. */
+  async #holderOf(tp: TopicPartition) {
+    const { brokers } = this.#options
+    const holder: Holder = { producerId: null, transactionalId: null, error: null }
+    try {
+      const { topics } = await brokers.ask({ leader: tp }, describeProducers, [indexesByTopic([tp])])
+      const open = topics[0]!.partitions[0]!.activeProducers.filter(one => one.currentTxnStartOffset >= 0n)
+      const [first] = open.toSorted((a, b) => Number(a.currentTxnStartOffset - b.currentTxnStartOffset))
+      if (!first) return { ...holder, error: 'its leader does not know of one' }
+      holder.producerId = Number(first.producerId)
+      const asked = brokers
+        .nodes()
+        .map(node => brokers.ask({ node }, listTransactions, [[], [first.producerId], -1n, null]))
+      const lists = await Promise.all(asked)
+      const found = lists
+        .flatMap(({ transactionStates }) => transactionStates)
+        .find(one => one.producerId === first.producerId)
+      holder.transactionalId = found?.transactionalId ?? null
+      if (!found) holder.error = 'grant this client Describe on transactional ids to see its name'
+    } catch (error) {
+      holder.error = textOf(error)
+    }
+    return holder
+  }
+}

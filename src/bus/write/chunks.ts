@@ -1,0 +1,104 @@
+import type { Brokers } from '../cluster/brokers.ts'
+import { partitionOf } from '../murmur2.ts'
+import type { OutgoingRecord, TopicPartition } from '../port.ts'
+import type { RecordLimits } from '../record-limits.ts'
+import { sizeInBatch } from '../record-size.ts'
+
+/** The most bytes that one request carries. */
+const chunkBytes = 400_000
+const chunkRecords = 5000
+
+/** The records of one batch, in their order. */
+export interface BatchPart extends TopicPartition {
+  records: OutgoingRecord[]
+}
+
+/** Chooses partitions by the keys, and in turn where there is none; puts together what goes in one request. */
+export class Chunker {
+  readonly #brokers: Pick<Brokers, 'partitions'>
+  readonly #limits: Pick<RecordLimits, 'room'>
+  #turn = 0
+
+  constructor(brokers: Pick<Brokers, 'partitions'>, limits: Pick<RecordLimits, 'room'>) {
+    this.#brokers = brokers
+    this.#limits = limits
+  }
+
+  /**
+   * The records chunk by chunk, in their order. A chunk has one batch at most of a partition, which is no longer than its
+   * topic takes; a record that is longer has a batch to itself, so that nothing else is refused with it.
+   * @throws Error when a topic is not there
+   */
+  async chunks(records: readonly OutgoingRecord[]): Promise<BatchPart[][]> {
+    const counts = await this.partitionCounts(records)
+    const chunks: BatchPart[][] = []
+    let chunk = new Chunk()
+    for (const record of records) {
+      const { topic } = record
+      const partition = record.partition ?? this.#choose(record, counts.get(topic)!)
+      const size = sizeInBatch(record)
+      if (!chunk.takes(topic, partition, size, this.#limits.room(topic))) {
+        chunks.push(chunk.parts)
+        chunk = new Chunk()
+      }
+      chunk.add(record, partition, size)
+    }
+    if (chunk.parts.length > 0) chunks.push(chunk.parts)
+    return chunks
+  }
+
+  #choose({ key }: OutgoingRecord, count: number): number {
+    return key !== null ? partitionOf(key, count) : this.#turn++ % count
+  }
+
+  /** Numbers of the partitions of the records' topics. @throws Error when one of them is not there */
+  async partitionCounts(records: readonly OutgoingRecord[]): Promise<Map<string, number>> {
+    const topics = [...new Set(records.map(({ topic }) => topic))]
+    return new Map(await Promise.all(topics.map(async topic => [topic, await this.#countOf(topic)] as const)))
+  }
+
+  async #countOf(topic: string): Promise<number> {
+    const count = await this.#brokers.partitions(topic)
+    if (count > 0) return count
+    throw new Error(
+      `${topic}: there is no such topic, or no right to see it. Make it (busgate topics create), or allow it.`,
+    )
+  }
+}
+
+interface SizedPart extends BatchPart {
+  size: number
+}
+
+class Chunk {
+  readonly parts: SizedPart[] = []
+  readonly #byTopic = new Map<string, Map<number, SizedPart>>()
+  #records = 0
+  #bytes = 0
+
+  takes(topic: string, partition: number, size: number, room: number): boolean {
+    if (this.#records === 0) return true
+    const used = this.#byTopic.get(topic)?.get(partition)?.size ?? 0
+    const isRoomInBatch = used === 0 || used + size <= room
+    return this.#records < chunkRecords && this.#bytes + size <= chunkBytes && isRoomInBatch
+  }
+
+  add(record: OutgoingRecord, partition: number, size: number): void {
+    const part = this.#partOf(record.topic, partition)
+    part.records.push(record)
+    part.size += size
+    this.#records++
+    this.#bytes += size
+  }
+
+  #partOf(topic: string, partition: number): SizedPart {
+    const partitions = this.#byTopic.get(topic) ?? new Map<number, SizedPart>()
+    this.#byTopic.set(topic, partitions)
+    const known = partitions.get(partition)
+    if (known) return known
+    const part = { topic, partition, records: [], size: 0 }
+    partitions.set(partition, part)
+    this.parts.push(part)
+    return part
+  }
+}

@@ -1,0 +1,112 @@
+import { type Compression, codecNumbers } from '../batches/codecs.ts'
+import { partitionOf } from '../murmur2.ts'
+import type { OutgoingRecord, Publisher } from '../port.ts'
+
+/** The records of one request: kafkajs's time for a request grows with the square of their number. */
+const recordsAtOnce = 500
+
+/** What is used of a producer of kafkajs. */
+export interface KafkajsProducer {
+  sendBatch(batch: {
+    topicMessages: { topic: string; messages: Message[] }[]
+    acks: number
+    compression: number
+  }): Promise<{ topicName: string; partition: number }[]>
+}
+
+/** What is used of a client of kafkajs. Its own types would make the types of Node a condition for all who compile with these. */
+export interface KafkajsClient {
+  producer(options: {
+    idempotent: boolean
+    maxInFlightRequests: number
+    createPartitioner: CreatePartitioner
+  }): KafkajsProducer & { connect(): Promise<void>; disconnect(): Promise<void> }
+}
+
+interface Message {
+  key: Buffer | string | null
+  value: Buffer | null
+  headers?: NonNullable<OutgoingRecord['headers']>
+  partition?: number
+}
+
+type CreatePartitioner = () => (args: {
+  topic: string
+  partitionMetadata: readonly unknown[]
+  message: { key?: Buffer | string | null }
+}) => number
+
+/** It is connected from the beginning. */
+type ConnectedPublisher = Pick<Publisher, 'publish' | 'close'>
+
+/** Publishes through a producer of kafkajs that somebody else connects and disconnects. */
+export function kafkajsPublisher(producer: KafkajsProducer, compression: Compression): ConnectedPublisher {
+  return { publish: records => publish(producer, records, compression), close: async () => {} }
+}
+
+/**
+ * Publishes through a producer that is made of a kafkajs client: idempotent, with the partitions that Java's client
+ * chooses. It is connected until `close`.
+ */
+export async function connectKafkajsPublisher(
+  kafka: KafkajsClient,
+  compression: Compression,
+): Promise<ConnectedPublisher> {
+  const chosen = new Set<string>()
+  const producer = kafka.producer({
+    idempotent: true,
+    maxInFlightRequests: 1, // without it kafkajs does not keep the order that idempotence needs
+    createPartitioner: javaPartitioner((topic, partition) => chosen.add(`${topic}/${partition}`)),
+  })
+  await producer.connect()
+  const writer: KafkajsProducer = {
+    async sendBatch(batch) {
+      chosen.clear()
+      const written = await producer.sendBatch(batch)
+      for (const { topicName, partition } of written) chosen.delete(`${topicName}/${partition}`)
+      // while leaders move, kafkajs can resolve a send of which a part was never written
+      if (chosen.size > 0) throw new Error(`the answer to a send left out ${[...chosen].join()}: perhaps not written`)
+      return written
+    },
+  }
+  let previous: Promise<void> = Promise.resolve()
+  return {
+    /** One at a time: kafkajs can lose records silently when concurrent sends of an idempotent producer fail. */
+    publish(records) {
+      const published = previous.then(() => publish(writer, records, compression))
+      previous = published.catch(() => {})
+      return published
+    },
+    async close() {
+      await previous
+      await producer.disconnect()
+    },
+  }
+}
+
+async function publish(
+  producer: KafkajsProducer,
+  records: readonly OutgoingRecord[],
+  compression: Compression,
+): Promise<void> {
+  for (let from = 0; from < records.length; from += recordsAtOnce) {
+    const byTopic = Map.groupBy(records.slice(from, from + recordsAtOnce), ({ topic }) => topic)
+    const topicMessages = Array.from(byTopic, ([topic, some]) => ({ topic, messages: some.map(messageOf) }))
+    await producer.sendBatch({ topicMessages, acks: -1, compression: codecNumbers[compression] })
+  }
+}
+
+function messageOf({ key, value, headers, partition }: OutgoingRecord): Message {
+  return { key, value, ...(headers && { headers }), ...(partition !== undefined && { partition }) }
+}
+
+function javaPartitioner(chose: (topic: string, partition: number) => void): CreatePartitioner {
+  return () => {
+    let next = 0
+    return ({ topic, partitionMetadata: { length }, message: { key } }) => {
+      const partition = key == null ? next++ % length : partitionOf(Buffer.from(key), length)
+      chose(topic, partition)
+      return partition
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import { createAPI, type Reader, Writer } from '@platformatic/kafka'
+import { apiOf, byTopic } from '../cluster/apis.ts'
+import type { TopicPartition } from '../port.ts'
+
+export interface ProduceRequest {
+  /** Null outside of transactions. */
+  transactionalId: string | null
+  /** How long the leaders wait for their followers. */
+  timeoutMs: number
+  /** One at most of a partition. */
+  batches: readonly EncodedBatch[]
+}
+
+export interface EncodedBatch extends TopicPartition {
+  bytes: Buffer
+}
+
+export interface Produced extends TopicPartition {
+  errorCode: number
+  errorMessage: string | null
+}
+
+const allInSync = -1
+const produceKey = 0
+/** Alike but for the codes that they may be answered with. */
+const versions = [9, 10, 11]
+
+/** Batches that are encoded already: the library's own Produce encodes records three times as slowly. */
+export const produce = apiOf(
+  ...versions.map(version =>
+    createAPI<[ProduceRequest], Produced[]>(produceKey, version, writeProduce, (_correlation, _key, _version, from) =>
+      readProduced(from),
+    ),
+  ),
+)
+
+function writeProduce({ transactionalId, timeoutMs, batches }: ProduceRequest): Writer {
+  return Writer.create()
+    .appendString(transactionalId)
+    .appendInt16(allInSync)
+    .appendInt32(timeoutMs)
+    .appendArray(
+      byTopic(batches, one => one),
+      (to, { name, partitions }) => {
+        to.appendString(name).appendArray(partitions, (to, { partition, bytes }) => {
+          to.appendInt32(partition).appendBytes(bytes)
+        })
+      },
+    )
+    .appendTaggedFields()
+}
+
+function readProduced(from: Reader): Produced[] {
+  const topics = from.readArray(() => {
+    const topic = from.readString()
+    return from.readArray(() => {
+      const produced = { topic, partition: from.readInt32(), errorCode: from.readInt16() }
+      from.skip(3 * 8) // first offset, time of appending, first offset of the log
+      from.readArray(() => {
+        from.skip(4)
+        from.readNullableString() // what is wrong with single records: the message below says it too
+      })
+      return { ...produced, errorMessage: from.readNullableString() }
+    })
+  })
+  return topics.flat()
+}

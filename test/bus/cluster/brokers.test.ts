@@ -1,0 +1,387 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { endTxn, heartbeat, type Requested } from '../../../src/bus/cluster/apis.ts'
+import { Brokers } from '../../../src/bus/cluster/brokers.ts'
+import type { Sasl } from '../../../src/bus/cluster/connecting.ts'
+import { ProtocolError, Unanswered } from '../../../src/bus/cluster/errors.ts'
+import { type Clock, systemClock } from '../../../src/clock.ts'
+import { Telemetry } from '../../../src/telemetry/events.ts'
+import { ManualClock } from '../../support/clock.ts'
+import { coordinatorIs, FakeBroker, type Handler, keys, metadataOf } from '../../support/fake-broker.ts'
+
+const group = { group: 'busgate' }
+const beat: Requested<typeof heartbeat> = ['busgate', 1, 'm', null]
+const tp = { topic: 'commands', partition: 1 }
+
+const answering =
+  (errorCode = 0): Handler =>
+  ({ fields }) =>
+    fields().int32(0).int16(errorCode)
+
+const never = () => new Promise<null>(() => {})
+
+function open(seeds: readonly FakeBroker[], { clock = systemClock, sasl }: { clock?: Clock; sasl?: Sasl } = {}) {
+  const telemetry = new Telemetry()
+  const warnings: string[] = []
+  telemetry.on('bus.log', ({ message }) => warnings.push(message))
+  const brokers = new Brokers({ clientId: 'test', seeds: seeds.map(({ place }) => place), sasl, clock, telemetry })
+  onTestFinished(() => brokers.close())
+  return { brokers, warnings }
+}
+
+/** Some brokers that know each other; the first coordinates, and leads partition 0, the second partition 1. */
+async function startCluster(count = 1) {
+  const cluster = await Promise.all(Array.from({ length: count }, () => FakeBroker.start()))
+  for (const broker of cluster) {
+    broker.on(keys.metadata, metadataOf(cluster, [{ topic: 'commands', leaders: [1, 2] }]))
+    broker.on(keys.coordinator, coordinatorIs(1, cluster[0]!))
+    broker.on(keys.heartbeat, answering())
+  }
+  return cluster as [FakeBroker, FakeBroker, FakeBroker]
+}
+
+describe('a request', () => {
+  test('goes out in the newest version that both sides speak', async () => {
+    const [broker] = await startCluster()
+    const end: Requested<typeof endTxn> = ['id', 1n, 0, true]
+    broker.on(keys.endTxn, answering())
+    for (const newest of [3, 4, 5]) {
+      broker.speaks.set(keys.endTxn, [0, newest])
+      await open([broker]).brokers.ask(group, endTxn, end)
+    }
+    expect(broker.asked.filter(([key]) => key === keys.endTxn).map(([, version]) => version)).toEqual([3, 4, 4])
+  })
+
+  test('is not sent to a broker that understands no version of it', async () => {
+    const [broker] = await startCluster()
+    broker.speaks.delete(keys.heartbeat)
+    const asked = open([broker]).brokers.ask(group, heartbeat, beat)
+    await expect(asked).rejects.toMatchObject({ type: 'UNSUPPORTED_VERSION', message: /does not understand Heartbeat/ })
+    expect(broker.count(keys.heartbeat)).toBe(0)
+  })
+
+  test.each([
+    { age: 'that cannot tell stable offsets as busgate asks', code: 0, newest: 7 },
+    { age: 'that does not know how it is asked for what it speaks', code: 35, newest: 8 },
+  ])('is not sent to a broker $age: it says which Kafka is old enough', async ({ code, newest }) => {
+    const [broker] = await startCluster()
+    broker.speaks.set(keys.offsetFetch, [0, newest])
+    if (code) broker.on(keys.apiVersions, ({ fields }) => fields().int16(code))
+    const refused = await open([broker])
+      .brokers.refresh()
+      .catch(error => error)
+    expect(refused).not.toBeInstanceOf(Unanswered)
+    expect(refused.message).toBe(
+      `${broker.place} is older than Apache Kafka 3.0, the oldest that busgate works with: upgrade it`,
+    )
+  })
+
+  test('that is answered with a code fails with its name', async () => {
+    const [broker] = await startCluster()
+    broker.on(keys.heartbeat, answering(25))
+    const refused = await open([broker])
+      .brokers.ask(group, heartbeat, beat)
+      .catch(error => error)
+    expect(refused).toBeInstanceOf(ProtocolError)
+    expect(refused).toMatchObject({ type: 'UNKNOWN_MEMBER_ID', code: 25, answer: { errorCode: 25 } })
+  })
+
+  test('that is not answered in time fails alone: what waits beside it is answered, what comes next has a new connection', async () => {
+    const [broker] = await startCluster()
+    const answers = Promise.withResolvers<void>()
+    broker.on(keys.heartbeat, async asked => {
+      await answers.promise
+      return answering()(asked) as never
+    })
+    const { brokers } = open([broker])
+    const patient = brokers.ask(group, heartbeat, beat)
+    await expect(brokers.ask(group, heartbeat, beat, { limitMs: 50 })).rejects.toThrow(/no answer to Heartbeat within/)
+    const next = brokers.ask(group, heartbeat, beat)
+    await expect.poll(() => broker.count(keys.heartbeat)).toBe(2) // the second of three waits behind the first
+    answers.resolve()
+    await Promise.all([patient, next])
+    await expect.poll(() => broker.connections).toBe(1)
+  })
+
+  test('fails when its connection breaks, and the next one has a new connection', async () => {
+    const [broker] = await startCluster()
+    const { brokers, warnings } = open([broker])
+    broker.on(keys.heartbeat, () => {
+      broker.breakAll()
+      return null
+    })
+    await expect(brokers.ask(group, heartbeat, beat)).rejects.toBeInstanceOf(Unanswered)
+    expect(warnings).toEqual([expect.stringContaining(`the broker ${broker.place}: `)])
+    broker.on(keys.heartbeat, answering())
+    await brokers.ask(group, heartbeat, beat)
+  })
+
+  test('is not confused by the half of an answer that a broken connection brought', async () => {
+    const [broker] = await startCluster()
+    const { brokers } = open([broker])
+    broker.on(keys.heartbeat, ({ socket }) => {
+      socket.write(Buffer.from([0, 0, 1, 0, 1, 2, 3]), () => broker.breakAll())
+      return null
+    })
+    await expect(brokers.ask(group, heartbeat, beat)).rejects.toBeInstanceOf(Unanswered)
+    broker.on(keys.heartbeat, answering())
+    await expect(brokers.ask(group, heartbeat, beat)).resolves.toMatchObject({ errorCode: 0 })
+  })
+
+  test('that waits for its connection, or its answer, fails when all is closed', async () => {
+    const [broker] = await startCluster()
+    const { brokers } = open([broker])
+    broker.on(keys.heartbeat, never)
+    const waiting = [brokers.ask(group, heartbeat, beat), brokers.ask(group, heartbeat, beat, { line: 'join' })]
+    const failed = Promise.all(waiting.map(one => expect(one).rejects.toBeInstanceOf(Unanswered)))
+    await expect.poll(() => broker.count(keys.heartbeat)).toBeGreaterThan(0)
+    await brokers.close()
+    await failed
+    await expect(brokers.ask(group, heartbeat, beat)).rejects.toThrow('are closed')
+    await expect.poll(() => broker.connections).toBe(0)
+  })
+
+  test('that may take an hour fails when its broker has left the cluster, and finds the one that took its place', async () => {
+    const [hung, next] = await startCluster(2)
+    const { brokers } = open([next])
+    hung.on(keys.heartbeat, never)
+    const asked = brokers.ask(group, heartbeat, beat, { line: 'join', limitMs: 3_600_000 })
+    const failed = expect(asked).rejects.toBeInstanceOf(Unanswered)
+    await expect.poll(() => hung.count(keys.heartbeat)).toBe(1)
+    hung.on(keys.metadata, never)
+    next.on(keys.metadata, metadataOf([next]))
+    next.on(keys.coordinator, coordinatorIs(1, next))
+    await failed
+    await brokers.ask(group, heartbeat, beat, { line: 'join' })
+    expect(next.count(keys.heartbeat)).toBe(1)
+  })
+
+  test('that takes long has all the time it may take while its broker is there', async () => {
+    const clock = new ManualClock()
+    const [broker] = await startCluster()
+    const { brokers } = open([broker], { clock })
+    const answers = Promise.withResolvers<void>()
+    broker.on(keys.heartbeat, async asked => {
+      await answers.promise
+      return answering()(asked) as never
+    })
+    const asked = brokers.ask(group, heartbeat, beat, { line: 'join', limitMs: 60_000 })
+    await expect.poll(() => broker.count(keys.heartbeat)).toBe(1)
+    const looks = broker.count(keys.metadata)
+    for (let seconds = 1; seconds <= 3; seconds++) {
+      await clock.pass(1_000)
+      await expect.poll(() => broker.count(keys.metadata)).toBe(looks + seconds)
+    }
+    answers.resolve()
+    expect(await asked).toMatchObject({ errorCode: 0 })
+  })
+
+  test('of one line does not wait for one of another', async () => {
+    const [broker] = await startCluster()
+    const { brokers } = open([broker])
+    broker.on(keys.heartbeat, never)
+    const stuck = brokers.ask(group, heartbeat, beat, { line: 'join' }).catch(() => {})
+    await expect.poll(() => broker.count(keys.heartbeat)).toBe(1)
+    broker.on(keys.heartbeat, answering())
+    await brokers.ask(group, heartbeat, beat, { line: 'group' })
+    await brokers.close()
+    await stuck
+  })
+})
+
+describe('the brokers to begin with', () => {
+  test('need not all be there', async () => {
+    const [broker] = await startCluster()
+    const gone = await FakeBroker.start()
+    await gone.stop()
+    for (let i = 0; i < 8; i++) await open([gone, broker]).brokers.ask(group, heartbeat, beat)
+  })
+
+  test('may hang', async () => {
+    const [broker] = await startCluster()
+    const frozen = await FakeBroker.start()
+    frozen.on(keys.apiVersions, never)
+    const { brokers } = open([frozen, broker])
+    await brokers.ask(group, heartbeat, beat)
+  })
+
+  test('are asked no more when they call themselves by other names', async () => {
+    const [broker] = await startCluster()
+    const outside = await FakeBroker.start()
+    outside.on(keys.metadata, metadataOf([broker]))
+    const { brokers } = open([outside])
+    await brokers.refresh()
+    await brokers.refresh()
+    expect([outside.count(keys.metadata), broker.count(keys.metadata)]).toEqual([1, 1])
+    expect(outside.connections).toBe(0)
+  })
+
+  test('that all are away make a failure that says where', async () => {
+    const gone = await FakeBroker.start()
+    await gone.stop()
+    await expect(open([gone]).brokers.refresh()).rejects.toThrow(`connect ECONNREFUSED ${gone.place}`)
+  })
+})
+
+describe('a coordinator', () => {
+  test('is looked for once, and again when it says that it is none any more', async () => {
+    const [one, two] = await startCluster(2)
+    const { brokers } = open([one])
+    await brokers.ask(group, heartbeat, beat)
+    await brokers.ask(group, heartbeat, beat)
+    expect(one.count(keys.coordinator)).toBe(1)
+    for (const broker of [one, two]) broker.on(keys.coordinator, coordinatorIs(2, two))
+    one.on(keys.heartbeat, answering(16))
+    await expect(brokers.ask(group, heartbeat, beat)).rejects.toMatchObject({ type: 'NOT_COORDINATOR' })
+    await brokers.ask(group, heartbeat, beat)
+    expect(two.count(keys.heartbeat)).toBe(1)
+  })
+
+  test('is looked for again when it does not answer', async () => {
+    const [one, two] = await startCluster(2)
+    const { brokers } = open([one, two])
+    await brokers.ask(group, heartbeat, beat)
+    two.on(keys.coordinator, coordinatorIs(2, two))
+    await one.stop()
+    await expect(brokers.ask(group, heartbeat, beat)).rejects.toBeInstanceOf(Unanswered)
+    await brokers.ask(group, heartbeat, beat)
+    expect(two.count(keys.heartbeat)).toBe(1)
+  })
+
+  test('is asked for at the next broker while one does not know it', async () => {
+    const [one, two] = await startCluster(2)
+    one.on(keys.coordinator, ({ fields }) => fields().int32(0).int16(15).string(null).int32(-1).string('').int32(-1))
+    const { brokers } = open([one, two])
+    await brokers.ask(group, heartbeat, beat)
+  })
+
+  test('of a group that this account may not see is a clear refusal', async () => {
+    const [broker] = await startCluster()
+    broker.on(keys.coordinator, ({ fields }) => fields().int32(0).int16(30).string(null).int32(-1).string('').int32(-1))
+    const refused = open([broker]).brokers.ask(group, heartbeat, beat)
+    await expect(refused).rejects.toMatchObject({ type: 'GROUP_AUTHORIZATION_FAILED' })
+  })
+})
+
+describe('a leader', () => {
+  test('is asked for once within half a minute', async () => {
+    const clock = new ManualClock()
+    const [one, two] = await startCluster(2)
+    const { brokers } = open([one], { clock })
+    expect([await brokers.leader(tp), await brokers.partitions('commands')]).toEqual([2, 2])
+    expect(one.count(keys.metadata) + two.count(keys.metadata)).toBe(1)
+    await clock.pass(31_000)
+    await brokers.leader(tp)
+    expect(one.count(keys.metadata) + two.count(keys.metadata)).toBe(2)
+  })
+
+  test('that has moved is asked for anew', async () => {
+    const [one, two] = await startCluster(2)
+    const { brokers } = open([one])
+    two.on(keys.heartbeat, answering(6))
+    await expect(brokers.ask({ leader: tp }, heartbeat, beat)).rejects.toMatchObject({ type: 'NOT_LEADER_OR_FOLLOWER' })
+    for (const broker of [one, two]) {
+      broker.on(keys.metadata, metadataOf([one, two], [{ topic: 'commands', leaders: [1, 1] }]))
+    }
+    await brokers.ask({ leader: tp }, heartbeat, beat)
+    expect(one.count(keys.heartbeat)).toBe(1)
+  })
+
+  test('that is not known fails with what the brokers say, and is asked for again next time', async () => {
+    const [broker] = await startCluster()
+    broker.on(keys.metadata, metadataOf([broker], [{ topic: 'commands', errorCode: 29, leaders: [] }]))
+    const { brokers } = open([broker])
+    await expect(brokers.leader(tp)).rejects.toMatchObject({ type: 'TOPIC_AUTHORIZATION_FAILED' })
+    broker.on(keys.metadata, metadataOf([broker], [{ topic: 'commands', leaders: [1, -1] }]))
+    await expect(brokers.leader(tp)).rejects.toMatchObject({ type: 'LEADER_NOT_AVAILABLE' })
+    broker.on(keys.metadata, metadataOf([broker], [{ topic: 'commands', leaders: [1] }]))
+    await expect(brokers.leader(tp)).rejects.toMatchObject({ type: 'UNKNOWN_TOPIC_OR_PARTITION' })
+    broker.on(keys.metadata, metadataOf([broker], [{ topic: 'commands', leaders: [1, 1] }]))
+    expect(await brokers.leader(tp)).toBe(1)
+  })
+
+  test('is told by metadata that was asked for after the call, though some was under way', async () => {
+    const [broker] = await startCluster()
+    const { brokers } = open([broker])
+    await brokers.refresh(['commands'])
+    await Promise.all([brokers.refresh(), brokers.refresh(), brokers.refresh()])
+    expect(broker.count(keys.metadata)).toBe(3)
+  })
+})
+
+describe('a connection that signs in', () => {
+  const plain: Sasl = { mechanism: 'plain', username: 'narrow', password: () => 'its-password' }
+
+  /** Sessions of it last so long. */
+  async function startSecure(sessionMs: number) {
+    const [broker] = await startCluster()
+    const signs = { in: 0, ins: 0 }
+    broker.on(keys.handshake, ({ fields }) => {
+      signs.in++
+      const to = fields().int16(0)
+      return to.array(['PLAIN', 'OAUTHBEARER'], mechanism => void to.string(mechanism))
+    })
+    broker.on(keys.authenticate, ({ fields }) => {
+      signs.in--
+      signs.ins++
+      return fields().int16(0).string(null).buffer(Buffer.alloc(0)).int64(sessionMs)
+    })
+    return { broker, signs }
+  }
+
+  test('sends nothing while it signs in anew', async () => {
+    const { broker, signs } = await startSecure(100)
+    const disturbed: number[] = []
+    broker.on(keys.heartbeat, asked => {
+      disturbed.push(signs.in)
+      return answering()(asked)
+    })
+    const { brokers } = open([broker], { sasl: plain })
+    while (signs.ins < 6) await brokers.ask(group, heartbeat, beat)
+    expect(disturbed.every(signing => signing === 0)).toBe(true)
+  })
+
+  test('is refused with the words of the broker, and without the password', async () => {
+    const { broker } = await startSecure(0)
+    broker.on(keys.authenticate, ({ fields }) =>
+      fields().int16(58).string('wrong password').buffer(Buffer.alloc(0)).int64(0),
+    )
+    const refused = await open([broker], { sasl: plain })
+      .brokers.refresh()
+      .catch(error => error)
+    expect(refused).toMatchObject({
+      type: 'SASL_AUTHENTICATION_FAILED',
+      message: /signing in failed, wrong password\. Check kafka\.sasl/,
+    })
+  })
+
+  test('is refused when the broker does not take the token', async () => {
+    const { broker } = await startSecure(0)
+    broker.on(keys.authenticate, ({ fields }) =>
+      fields().int16(0).string(null).buffer(Buffer.from('{"status":"invalid_token"}')).int64(0),
+    )
+    const sasl: Sasl = { mechanism: 'oauthbearer', token: async () => 'a-token' }
+    const refused = await open([broker], { sasl })
+      .brokers.refresh()
+      .catch(error => error)
+    expect(refused).toMatchObject({ type: 'SASL_AUTHENTICATION_FAILED', message: /invalid_token/ })
+  })
+
+  test('whose token cannot be fetched now is an outage, not a refusal', async () => {
+    const { broker } = await startSecure(0)
+    const sasl: Sasl = { mechanism: 'oauthbearer', token: () => Promise.reject(new Unanswered('no token now')) }
+    await expect(open([broker], { sasl }).brokers.refresh()).rejects.toThrow('no token now')
+  })
+})
+
+test('a broker that wants TLS is told apart from one that is away', async () => {
+  const [broker] = await startCluster()
+  broker.on(keys.apiVersions, ({ socket }) => {
+    socket.write(Buffer.from([0x15, 3, 3, 0, 2, 2, 70]))
+    return null
+  })
+  const refused = await open([broker])
+    .brokers.refresh()
+    .catch(error => error)
+  expect(refused).not.toBeInstanceOf(Unanswered)
+  expect(refused.message).toContain('Broker requires TLS')
+})

@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest'
+import { Unanswered } from '../../../src/bus/cluster/errors.ts'
+import type { OutgoingRecord } from '../../../src/bus/port.ts'
+import { RecordLimits } from '../../../src/bus/record-limits.ts'
+import { IdempotentPublisher } from '../../../src/bus/write/publisher.ts'
+import { Telemetry } from '../../../src/telemetry/events.ts'
+import { ManualClock, settled } from '../../support/clock.ts'
+import { codeOf, looksOf, produced, ScriptedBrokers } from '../../support/scripted-brokers.ts'
+
+const buildRecord = (key: string, overrides: Partial<OutgoingRecord> = {}): OutgoingRecord => ({
+  ...{ topic: 'statuses', partition: 0 },
+  ...{ key: Buffer.from(key), value: Buffer.from(`value of ${key}`) },
+  ...overrides,
+})
+
+async function setUp({ maxMessageBytes = 1_048_588 } = {}) {
+  const brokers = new ScriptedBrokers()
+  const clock = new ManualClock()
+  const limits = new RecordLimits({ ask: async () => maxMessageBytes, clock, telemetry: new Telemetry() })
+  const publisher = new IdempotentPublisher({ brokers, clock, limits, compression: 'none' })
+  const keys = () => brokers.of('Produce').map(({ request }) => looks(request).flatMap(one => one.keys))
+  const sequences = () =>
+    brokers.of('Produce').map(({ request }) => looks(request).map(one => [one.epoch, one.sequence]))
+  const looks = ({ batches }: { batches: Parameters<typeof looksOf>[0][] }) => batches.map(looksOf)
+  await publisher.publish([buildRecord('first')])
+  return { brokers, clock, publisher, keys, sequences }
+}
+
+describe('a publisher', () => {
+  it('has one request under way, and sends what has come meanwhile in the next one', async () => {
+    const { brokers, publisher, keys, sequences } = await setUp()
+    const gate = Promise.withResolvers<void>()
+    brokers.next('Produce', () => gate.promise)
+    const published = ['a', 'b'].map(key => publisher.publish([buildRecord(key)]))
+    await settled()
+    published.push(...['c', 'd'].map(key => publisher.publish([buildRecord(key)])))
+    await settled()
+    expect(keys()).toEqual([['first'], ['a', 'b']])
+    gate.resolve()
+    await Promise.all(published)
+    expect(keys()).toEqual([['first'], ['a', 'b'], ['c', 'd']])
+    expect(sequences()).toEqual([[[10, 0]], [[10, 1]], [[10, 3]]])
+  })
+
+  it('sends again what may be written yet, with the same number', async () => {
+    const { brokers, clock, publisher } = await setUp()
+    brokers.next('Produce', new Unanswered('no answer'), (request: never) =>
+      produced(request, { 'statuses/0': codeOf('NOT_LEADER_OR_FOLLOWER') }),
+    )
+    const published = publisher.publish([buildRecord('a')])
+    await clock.pass(20)
+    await published
+    const [, first, second, third] = brokers.of('Produce').map(({ request }) => request.batches)
+    expect([second, third]).toEqual([first, first])
+  })
+
+  it('tells a failure those alone whose records it was, and goes on as another producer', async () => {
+    const { brokers, publisher, sequences } = await setUp()
+    brokers.next('Produce', (request: never) =>
+      produced(request, { 'statuses/1': codeOf('TOPIC_AUTHORIZATION_FAILED') }),
+    )
+    const outcomes = await Promise.allSettled([
+      publisher.publish([buildRecord('a')]),
+      publisher.publish([buildRecord('b', { partition: 1 }), buildRecord('c')]),
+    ])
+    expect(outcomes).toMatchObject([
+      { status: 'fulfilled' },
+      { reason: { type: 'TOPIC_AUTHORIZATION_FAILED', message: expect.stringMatching(/^statuses\/1: /) } },
+    ])
+    await publisher.publish([buildRecord('d')])
+    expect(sequences().at(-1)).toEqual([[20, 0]])
+  })
+
+  it('fails what is not written in time', async () => {
+    const { brokers, clock, publisher } = await setUp()
+    brokers.next('Produce', ...Array.from({ length: 200 }, () => new Unanswered('the connection was closed')))
+    const outcome = publisher.publish([buildRecord('a')]).then(
+      () => 'written',
+      error => error.message,
+    )
+    await clock.pass(12_000)
+    expect(await outcome).toBe('the connection was closed')
+  })
+
+  it('holds up nobody for a topic that is not there', async () => {
+    const { brokers, publisher } = await setUp()
+    brokers.counts.set('missing', 0)
+    const outcomes = await Promise.allSettled([
+      publisher.publish([buildRecord('a', { topic: 'missing' })]),
+      publisher.publish([buildRecord('b')]),
+    ])
+    expect(outcomes).toMatchObject([
+      { reason: { message: expect.stringMatching(/^missing: there is no such topic/) } },
+      { status: 'fulfilled' },
+    ])
+  })
+
+  it('tells everybody when it cannot become a producer, and tries anew with the next records', async () => {
+    const { brokers, publisher } = await setUp()
+    brokers.next('Produce', (request: never) => produced(request, { 'statuses/0': codeOf('INVALID_RECORD') }))
+    await expect(publisher.publish([buildRecord('a')])).rejects.toMatchObject({ type: 'INVALID_RECORD' })
+    brokers.next('InitProducerId', new Unanswered('no answer'))
+    await expect(publisher.publish([buildRecord('a')])).rejects.toThrow('no answer')
+    await publisher.publish([buildRecord('a')])
+  })
+
+  it('waits for what is on its way when it is closed, and takes nothing more', async () => {
+    const { brokers, publisher } = await setUp()
+    const gate = Promise.withResolvers<void>()
+    brokers.next('Produce', () => gate.promise)
+    const published = publisher.publish([buildRecord('a')])
+    await settled()
+    let closed = false
+    const closing = publisher.close().then(() => {
+      closed = true
+    })
+    await settled()
+    expect(closed).toBe(false)
+    await expect(publisher.publish([buildRecord('b')])).rejects.toThrow(/closed/)
+    gate.resolve()
+    await Promise.all([published, closing])
+  })
+})

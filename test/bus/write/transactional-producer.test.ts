@@ -1,0 +1,451 @@
+import { describe, expect, it } from 'vitest'
+import { Unanswered } from '../../../src/bus/cluster/errors.ts'
+import type { OutgoingRecord } from '../../../src/bus/port.ts'
+import { RecordLimits } from '../../../src/bus/record-limits.ts'
+import { sizeInBatch } from '../../../src/bus/record-size.ts'
+import { inVersions } from '../../../src/bus/shorter.ts'
+import { type Commit, TransactionalProducer } from '../../../src/bus/write/transactional-producer.ts'
+import { Telemetry } from '../../../src/telemetry/events.ts'
+import { ManualClock, settled } from '../../support/clock.ts'
+import { codeOf, looksOf, produced, refusal, ScriptedBrokers } from '../../support/scripted-brokers.ts'
+
+const commands = { topic: 'commands', partition: 0 }
+const member = { memberId: 'me', generation: 3, instanceId: null }
+
+const buildRecord = (key: string, overrides: Partial<OutgoingRecord> = {}): OutgoingRecord => ({
+  topic: 'results',
+  key: Buffer.from(key),
+  value: Buffer.from(`value of ${key}`),
+  partition: 0,
+  ...overrides,
+})
+
+const buildCommit = (overrides: Partial<Commit> = {}): Commit => ({
+  records: [buildRecord('a')],
+  offsets: [{ ...commands, offset: 5, metadata: 'window' }],
+  member,
+  ...overrides,
+})
+
+async function setUp({ maxMessageBytes = 1_048_588 } = {}) {
+  const brokers = new ScriptedBrokers()
+  const clock = new ManualClock()
+  const topic = { maxMessageBytes }
+  const limits = new RecordLimits({ ask: async () => topic.maxMessageBytes, clock, telemetry: new Telemetry() })
+  const producer = new TransactionalProducer({
+    ...{ brokers, clock, limits, compression: 'none' },
+    ...{ transactionalId: 'group-slot-0', groupId: 'group' },
+  })
+  await producer.init()
+  return { brokers, clock, producer, topic, sent: () => brokers.of('Produce').map(({ request }) => request) }
+}
+
+/** How a promise ended, without an unhandled rejection in the meantime. */
+const outcomeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'done',
+    (error: Error) => error,
+  )
+
+const steps = [['AddPartitionsToTxn', 'AddOffsetsToTxn'], ['TxnOffsetCommit', 'Produce'], ['EndTxn']]
+
+describe('a transaction', () => {
+  it('is asked for in steps, and each begins when the one before was answered', async () => {
+    const { brokers, producer } = await setUp()
+    const open = new Map<string, PromiseWithResolvers<void>>()
+    for (const api of steps.flat()) {
+      const gate = Promise.withResolvers<void>()
+      open.set(api, gate)
+      brokers.next(api, () => gate.promise)
+    }
+    const commit = producer.commit(buildCommit())
+    const before = brokers.asked.length
+    let asked: string[] = []
+    for (const step of steps) {
+      await settled()
+      asked = [...asked, ...step]
+      expect(brokers.names.slice(before)).toEqual(asked)
+      for (const api of step) {
+        await settled()
+        expect(brokers.names.slice(before)).toEqual(asked)
+        open.get(api)!.resolve()
+      }
+    }
+    await commit
+  })
+
+  it('carries the records, the offsets and the member', async () => {
+    const { brokers, producer, sent } = await setUp()
+    await producer.commit(buildCommit())
+    expect(sent()).toMatchObject([{ transactionalId: 'group-slot-0' }])
+    expect(looksOf(sent()[0].batches[0])).toEqual({
+      ...{ to: 'results/0', producerId: 7, epoch: 10, sequence: 0 },
+      keys: ['a'],
+    })
+    expect(brokers.of('TxnOffsetCommit')).toMatchObject([
+      {
+        target: { group: 'group' },
+        request: { member, offsets: [{ ...commands, offset: 5, metadata: 'window' }], epoch: 10, producerId: 7n },
+      },
+    ])
+    expect(brokers.of('EndTxn')).toMatchObject([
+      { target: { transaction: 'group-slot-0' }, request: { committed: true, epoch: 10 } },
+    ])
+  })
+
+  it('is repeated where the one before is still being ended', async () => {
+    const { brokers, clock, producer } = await setUp()
+    for (const api of steps.flat()) if (api !== 'Produce') brokers.next(api, refusal('CONCURRENT_TRANSACTIONS'))
+    brokers.next('Produce', (request: never) => produced(request, { 'results/0': codeOf('CONCURRENT_TRANSACTIONS') }))
+    const commit = producer.commit(buildCommit())
+    await clock.pass(100)
+    await commit
+    for (const api of steps.flat()) expect(brokers.of(api)).toHaveLength(2)
+  })
+
+  it('waits for all of a step also when one fails, and asks for nothing more', async () => {
+    const { brokers, producer } = await setUp()
+    const gate = Promise.withResolvers<void>()
+    brokers.next('Produce', () => gate.promise)
+    brokers.next('TxnOffsetCommit', refusal('ILLEGAL_GENERATION'))
+    let ended = false
+    const outcome = outcomeOf(producer.commit(buildCommit())).finally(() => {
+      ended = true
+    })
+    await settled()
+    expect(ended).toBe(false)
+    gate.resolve()
+    expect(await outcome).toMatchObject({ type: 'ILLEGAL_GENERATION' })
+    expect(brokers.names).not.toContain('EndTxn')
+  })
+
+  it('ends the use of its producer when anything failed, until that is initialised anew', async () => {
+    const { brokers, producer } = await setUp()
+    brokers.next('EndTxn', new Unanswered('the connection was closed'))
+    await expect(producer.commit(buildCommit())).rejects.toThrow('the connection was closed')
+    const asked = brokers.asked.length
+    await expect(producer.commit(buildCommit())).rejects.toThrow(/group-slot-0: .* one has failed/)
+    await expect(producer.barrierWrite(commands, member)).rejects.toThrow(/one has failed/)
+    expect(brokers.asked).toHaveLength(asked)
+    await producer.init()
+    await producer.commit(buildCommit())
+  })
+
+  it('of an earlier life does not bring its producer back', async () => {
+    const { brokers, producer, sent } = await setUp()
+    const gate = Promise.withResolvers<void>()
+    brokers.next('EndTxn', () => gate.promise)
+    const late = producer.commit(buildCommit())
+    await settled()
+    await expect(producer.commit(buildCommit())).rejects.toThrow(/a transaction is under way/)
+    await producer.init()
+    gate.resolve()
+    await late
+    await producer.commit(buildCommit())
+    expect(looksOf(sent().at(-1).batches[0])).toMatchObject({ epoch: 20, sequence: 0 })
+  })
+
+  it('that is a barrier writes one offset and is aborted', async () => {
+    const { brokers, producer } = await setUp()
+    await producer.barrierWrite(commands, member)
+    expect(brokers.of('TxnOffsetCommit')[0]!.request.offsets).toEqual([{ ...commands, offset: 0, metadata: '' }])
+    expect(brokers.of('EndTxn')[0]!.request.committed).toBe(false)
+    expect(brokers.names).not.toContain('Produce')
+    await producer.commit(buildCommit())
+  })
+
+  it('splits its offsets where they are too many for one request', async () => {
+    const { brokers, producer } = await setUp()
+    const offsets = Array.from({ length: 400 }, (_, partition) => ({
+      ...{ topic: 'commands', partition, offset: partition },
+      metadata: 'x'.repeat(4000),
+    }))
+    await producer.commit(buildCommit({ offsets }))
+    const pieces = brokers.of('TxnOffsetCommit').map(({ request }) => request.offsets as typeof offsets)
+    expect(pieces.flat()).toEqual(offsets)
+    for (const piece of pieces) expect(piece.length).toBeLessThan(128)
+    expect(brokers.of('EndTxn')).toHaveLength(1)
+  })
+})
+
+describe('the numbers of records', () => {
+  it('go on in the next transaction', async () => {
+    const { producer, sent } = await setUp()
+    const records = [buildRecord('a'), buildRecord('b'), buildRecord('c', { partition: 1 })]
+    await producer.commit(buildCommit({ records }))
+    await producer.commit(buildCommit({ records }))
+    const looks = sent().flatMap(({ batches }) => batches.map(looksOf))
+    expect(looks.map(({ to, epoch, sequence }) => [to, epoch, sequence])).toEqual([
+      ['results/0', 10, 0],
+      ['results/1', 10, 0],
+      ['results/0', 10, 2],
+      ['results/1', 10, 1],
+    ])
+  })
+
+  it('begin anew after the initialisation', async () => {
+    const { producer, sent } = await setUp()
+    await producer.commit(buildCommit())
+    await producer.init()
+    await producer.commit(buildCommit())
+    expect(looksOf(sent()[1].batches[0])).toMatchObject({ epoch: 20, sequence: 0 })
+  })
+})
+
+describe('what a leader refuses', () => {
+  const records = [buildRecord('a'), buildRecord('b', { partition: 1 })]
+
+  it('because it has moved is sent again, as it was, to the new one', async () => {
+    const { brokers, clock, producer, sent } = await setUp()
+    brokers.next('Produce', (request: never) => produced(request, { 'results/1': codeOf('NOT_LEADER_OR_FOLLOWER') }))
+    brokers.onRefresh = () => brokers.leaders.set('results/1', 2)
+    const commit = producer.commit(buildCommit({ records }))
+    await clock.pass(10)
+    await commit
+    expect(brokers.of('Produce').map(({ target }) => target)).toEqual([{ node: 1 }, { node: 2 }])
+    expect(sent()[1].batches).toEqual([sent()[0].batches[1]])
+  })
+
+  it('by not answering is sent again, as it was, and counts as written when the leader had it already', async () => {
+    const { brokers, clock, producer, sent } = await setUp()
+    const duplicate = (request: never) => produced(request, { 'results/0': codeOf('DUPLICATE_SEQUENCE_NUMBER') })
+    brokers.next('Produce', new Unanswered('no answer'), duplicate)
+    const commit = producer.commit(buildCommit({ records }))
+    await clock.pass(10)
+    await commit
+    expect(sent()[1].batches).toEqual(sent()[0].batches)
+  })
+
+  it('for too long fails', async () => {
+    const { brokers, clock, producer } = await setUp()
+    const moving = (request: never) => produced(request, { 'results/0': codeOf('LEADER_NOT_AVAILABLE') })
+    brokers.next('Produce', ...Array.from({ length: 200 }, () => moving))
+    const outcome = outcomeOf(producer.commit(buildCommit()))
+    await clock.pass(11_000)
+    const tries = brokers.of('Produce').length
+    expect(tries).toBeGreaterThan(40)
+    await clock.pass(1000)
+    expect(await outcome).toMatchObject({
+      type: 'LEADER_NOT_AVAILABLE',
+      message: expect.stringMatching(/^results\/0: /),
+    })
+    expect(brokers.names).not.toContain('EndTxn')
+  })
+
+  it('for good fails at once, though another one could still pass', async () => {
+    const { brokers, producer } = await setUp()
+    brokers.next('Produce', (request: never) =>
+      produced(request, {
+        'results/0': codeOf('NOT_LEADER_OR_FOLLOWER'),
+        'results/1': codeOf('TOPIC_AUTHORIZATION_FAILED'),
+      }),
+    )
+    await expect(producer.commit(buildCommit({ records }))).rejects.toMatchObject({
+      type: 'TOPIC_AUTHORIZATION_FAILED',
+    })
+    expect(brokers.of('Produce')).toHaveLength(1)
+  })
+
+  it('is not sent again when the progress was refused', async () => {
+    const { brokers, clock, producer } = await setUp()
+    brokers.next('Produce', (request: never) => produced(request, { 'results/0': codeOf('NOT_LEADER_OR_FOLLOWER') }))
+    brokers.next('TxnOffsetCommit', refusal('UNKNOWN_MEMBER_ID'))
+    const outcome = outcomeOf(producer.commit(buildCommit()))
+    await clock.pass(10)
+    expect(await outcome).toMatchObject({ type: 'UNKNOWN_MEMBER_ID' })
+    expect(brokers.of('Produce')).toHaveLength(1)
+  })
+
+  it('and leaves out of its answer is not taken for written', async () => {
+    const { brokers, clock, producer, sent } = await setUp()
+    brokers.next('Produce', (request: never) => produced(request).slice(1))
+    const commit = producer.commit(buildCommit({ records }))
+    await clock.pass(10)
+    await commit
+    expect(sent()[1].batches).toEqual([sent()[0].batches[0]])
+  })
+
+  it('as too large is shorter in the next commit', async () => {
+    const { brokers, producer, sent, topic } = await setUp()
+    const large = inVersions(3, version => buildRecord('a', { value: Buffer.alloc(100_000 / 10 ** version) }))
+    await producer.commit(buildCommit({ records: [large] }))
+    topic.maxMessageBytes = 20_000
+    brokers.next('Produce', (request: never) => produced(request, { 'results/0': codeOf('MESSAGE_TOO_LARGE') }))
+    await expect(producer.commit(buildCommit({ records: [large] }))).rejects.toMatchObject({
+      type: 'MESSAGE_TOO_LARGE',
+    })
+    await producer.init()
+    await producer.commit(buildCommit({ records: [large] }))
+    const sizes = sent().map(({ batches }) => batches[0].bytes.length)
+    expect(sizes.map(size => Math.floor(size / 10_000))).toEqual([10, 10, 1])
+  })
+})
+
+describe('many records', () => {
+  const keysOf = (request: { batches: Parameters<typeof looksOf>[0][] }) =>
+    request.batches.flatMap(one => looksOf(one).keys)
+
+  it('go in requests of 5,000 and 400 KB at most, and of each partition in their order', async () => {
+    const { producer, sent } = await setUp()
+    const records = Array.from({ length: 12_000 }, (_, i) => buildRecord(String(i), { partition: i % 3 }))
+    await producer.commit(
+      buildCommit({ records: [...records, buildRecord('large', { value: Buffer.alloc(390_000) })] }),
+    )
+    const requests = sent()
+    expect(requests.length).toBeGreaterThanOrEqual(3)
+    for (const request of requests) {
+      expect(keysOf(request).length).toBeLessThanOrEqual(5000)
+      const bytes = request.batches.map(({ bytes }: { bytes: Buffer }) => bytes.length)
+      expect(bytes.reduce((sum: number, one: number) => sum + one, 0)).toBeLessThan(401_000)
+    }
+    const first = requests.flatMap(({ batches }) => batches.map(looksOf)).filter(({ to }) => to === 'results/0')
+    expect(first.flatMap(({ keys }) => keys)).toEqual([
+      ...records.filter((_, i) => i % 3 === 0).map(({ key }) => String(key)),
+      'large',
+    ])
+    expect(first.map(({ sequence }) => sequence)).toEqual(
+      first.map((_, i) => first.slice(0, i).flatMap(({ keys }) => keys).length),
+    )
+  })
+
+  it.each([2000, 20_000])('keep each batch below what its topic takes: %i bytes', async maxMessageBytes => {
+    const { producer, sent } = await setUp({ maxMessageBytes })
+    const records = Array.from({ length: 2000 }, (_, i) =>
+      buildRecord(String(i), { headers: { trace: 'x'.repeat(400) }, partition: i % 2 }),
+    )
+    await producer.commit(buildCommit({ records }))
+    const batches = sent().flatMap(request => request.batches)
+    expect(batches.flatMap(one => looksOf(one).keys)).toHaveLength(records.length)
+    for (const { bytes } of batches) expect(bytes.length).toBeLessThan(maxMessageBytes)
+  })
+
+  it('are asked for with all their partitions before', async () => {
+    const { brokers, producer } = await setUp()
+    const records = Array.from({ length: 6000 }, (_, i) => buildRecord(String(i), { partition: i % 3 }))
+    await producer.commit(buildCommit({ records }))
+    const { partitions } = brokers.of('AddPartitionsToTxn')[0]!.request as { partitions: { partition: number }[] }
+    expect(partitions.map(({ partition }) => partition)).toEqual([0, 1, 2])
+  })
+
+  it('of which one is too large for its topic leave that one alone in its batch', async () => {
+    const { producer, sent } = await setUp({ maxMessageBytes: 5000 })
+    const large = buildRecord('large', { value: Buffer.alloc(10_000) })
+    expect(sizeInBatch(large)).toBeGreaterThan(5000)
+    await producer.commit(buildCommit({ records: [buildRecord('a'), large, buildRecord('b')] }))
+    expect(sent().map(keysOf)).toEqual([['a'], ['large'], ['b']])
+  })
+
+  it('without a partition go where their keys say, and in turn without a key', async () => {
+    const { producer, sent } = await setUp()
+    const placed = (key: string | null) => {
+      const { partition, ...record } = buildRecord('', { key: key === null ? null : Buffer.from(key) })
+      return record
+    }
+    await producer.commit(buildCommit({ records: ['21', '21', null, null, null, null].map(placed) }))
+    const looks = sent().flatMap(({ batches }) => batches.map(looksOf))
+    expect(looks.flatMap(({ keys }) => keys).filter(key => key === '21')).toHaveLength(2)
+    expect(looks.filter(({ keys }) => keys.includes('21'))).toHaveLength(1)
+    expect(looks.map(({ to }) => to).toSorted()).toEqual(['results/0', 'results/1', 'results/2', 'results/3'])
+  })
+
+  it('to a topic that is not there are no transaction', async () => {
+    const { brokers, producer } = await setUp()
+    brokers.counts.set('results', 0)
+    await expect(producer.commit(buildCommit())).rejects.toThrow(/^results: there is no such topic/)
+    expect(brokers.names).not.toContain('AddPartitionsToTxn')
+  })
+})
+
+describe('a producer', () => {
+  it('looks for the progress that it commits first, and commits it again, without its records, while it is missing', async () => {
+    const { brokers, producer, sent } = await setUp()
+    const older = { ...commands, offset: 4, metadata: 'older', errorCode: 0 }
+    brokers.next('OffsetFetch', { errorCode: 0, partitions: [older] }, { errorCode: 0, partitions: [older] })
+    await producer.commit(buildCommit())
+    expect(brokers.of('TxnOffsetCommit').map(({ request }) => request.offsets)).toEqual([
+      buildCommit().offsets,
+      buildCommit().offsets,
+      buildCommit().offsets,
+    ])
+    expect(brokers.of('EndTxn').map(({ request }) => request.committed)).toEqual([true, true, true])
+    expect(sent()).toHaveLength(1)
+    await producer.commit(buildCommit())
+    expect(brokers.of('OffsetFetch')).toHaveLength(3)
+    await producer.init()
+    await producer.commit(buildCommit())
+    expect(brokers.of('OffsetFetch')).toHaveLength(4)
+  })
+
+  it('waits for that progress while transactions are open that would change it', async () => {
+    const { brokers, clock, producer } = await setUp()
+    const unstable = { ...commands, offset: 5, metadata: 'window', errorCode: codeOf('UNSTABLE_OFFSET_COMMIT') }
+    brokers.next('OffsetFetch', { errorCode: 0, partitions: [unstable] })
+    const commit = producer.commit(buildCommit())
+    await clock.pass(50)
+    await commit
+    expect(brokers.of('TxnOffsetCommit')).toHaveLength(1)
+  })
+
+  it('fails when that progress is missing however often it is committed', async () => {
+    const { brokers, producer } = await setUp()
+    const nothing = { ...commands, offset: -1, metadata: '', errorCode: 0 }
+    brokers.next('OffsetFetch', ...Array.from({ length: 30 }, () => ({ errorCode: 0, partitions: [nothing] })))
+    await expect(producer.commit(buildCommit())).rejects.toThrow(/group group does not keep the progress/)
+  })
+
+  it('proves that the generation is asked for by one that cannot be', async () => {
+    const { brokers, producer } = await setUp()
+    brokers.next('TxnOffsetCommit', refusal('ILLEGAL_GENERATION'))
+    await producer.proveFencing(commands)
+    await producer.commit(buildCommit())
+  })
+
+  it('says what to do where nobody asks for the generation', async () => {
+    const { brokers, producer } = await setUp()
+    await expect(producer.proveFencing(commands)).rejects.toThrow(
+      /group group .*\(KIP-447\).* use Apache Kafka 3\.0 or newer/,
+    )
+    expect(brokers.of('EndTxn').map(({ request }) => request.committed)).toEqual([false])
+  })
+
+  it('proves it again when a member has ended its transaction, because it is no member yet', async () => {
+    const { brokers, producer } = await setUp()
+    brokers.next('TxnOffsetCommit', refusal('INVALID_PRODUCER_EPOCH'), refusal('ILLEGAL_GENERATION'))
+    await producer.proveFencing(commands)
+    await producer.commit(buildCommit())
+  })
+
+  it('takes nothing for a proof but a refusal of the generation', async () => {
+    const { brokers, producer } = await setUp()
+    brokers.next('TxnOffsetCommit', refusal('GROUP_AUTHORIZATION_FAILED'))
+    await expect(producer.proveFencing(commands)).rejects.toMatchObject({ type: 'GROUP_AUTHORIZATION_FAILED' })
+  })
+
+  it('aborts the transaction of another one, as soon as the coordinator has ended it', async () => {
+    const { brokers, clock, producer } = await setUp()
+    brokers.next('InitProducerId', refusal('CONCURRENT_TRANSACTIONS'), refusal('NOT_COORDINATOR'))
+    const aborted = producer.abortTransactionOf('group-slot-7')
+    await clock.pass(20)
+    await aborted
+    expect(brokers.of('InitProducerId').slice(1)).toMatchObject(
+      Array(3).fill({ target: { transaction: 'group-slot-7' }, request: { transactionalId: 'group-slot-7' } }),
+    )
+    await producer.commit(buildCommit())
+  })
+
+  it('tells whose transactions are open, as far as brokers say', async () => {
+    const { brokers, producer } = await setUp()
+    brokers.nodeIds = [1, 2, 3]
+    const listed = (...ids: string[]) => ({
+      errorCode: 0,
+      transactions: ids.map(transactionalId => ({ transactionalId, state: 'Ongoing' })),
+    })
+    brokers.next(
+      'ListTransactions',
+      listed('group-slot-1', 'group-2-slot-1'),
+      refusal('UNSUPPORTED_VERSION'),
+      listed('group-slot-2'),
+    )
+    expect(await producer.ongoing('group-slot-')).toEqual(['group-slot-1', 'group-slot-2'])
+  })
+})
