@@ -113,8 +113,9 @@ export class Channel {
     if (this.versionOf(offsetFetch) === null) throw this.#tooOld()
   }
 
-  #tooOld(): Error {
-    return new Error(`${this.#where} is older than Apache Kafka 3.0, the oldest that busgate works with: upgrade it`)
+  #tooOld(): ProtocolError {
+    const text = `${this.#where} is older than Apache Kafka 3.0, the oldest that busgate works with: upgrade it`
+    return protocolError(unsupportedVersion, text)
   }
 
   /** Waits while the connection signs in anew: a request sent meanwhile gets ILLEGAL_SASL_STATE. */

@@ -42,6 +42,7 @@ const spoken: readonly Spoken[] = [
   endTxn,
 ]
 const enoughNodes = 3
+const newEnough = 'use Apache Kafka 3.0 or newer'
 
 export const cluster = check({
   name: 'cluster',
@@ -68,7 +69,7 @@ async function ofNode({ id, host, port }: Cluster['nodes'][number], found: Clust
   try {
     const missing = await found.unspoken(id, spoken)
     if (missing.length === 0) return ok(`${name} understands all that busgate asks`)
-    return failed(`${name} does not understand ${missing.join(', ')}`, 'use Apache Kafka 3.0 or newer')
+    return failed(`${name} does not understand ${missing.join(', ')}`, newEnough)
   } catch (error) {
     const mend = `check advertised.listeners of broker ${id}: clients are sent to the address that it names`
     return failed(`${name} cannot be used: ${said(error as Error)}`, mend)
@@ -76,6 +77,7 @@ async function ofNode({ id, host, port }: Cluster['nodes'][number], found: Clust
 }
 
 function notSignedIn(error: Error): Finding {
+  if (codeOf(error) === 'UNSUPPORTED_VERSION') return failed(said(error), newEnough)
   const settings = ['kafka.ssl', 'kafka.sasl.mechanism', 'kafka.sasl.username', 'kafka.sasl.password'] as const
   return failed(`no broker lets this client in: ${said(error)}`, `check ${settings.map(variableOf).join(', ')}`)
 }
