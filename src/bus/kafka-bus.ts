@@ -32,7 +32,7 @@ import type { Fetch } from './read/fetch.ts'
 import { fetchRecords } from './read/fetch-api.ts'
 import { Fetcher } from './read/fetcher.ts'
 import { LogReader } from './read/log-reader.ts'
-import { Logs } from './read/logs.ts'
+import { PartitionOffsets } from './read/partition-offsets.ts'
 import { searchLog } from './read/search.ts'
 import { readTopics } from './read-topics.ts'
 import { RecordLimits } from './record-limits.ts'
@@ -71,7 +71,7 @@ const topicAlreadyExists = 36
 export class KafkaBus implements Bus {
   readonly #options: KafkaBusOptions
   readonly #brokers: Brokers
-  readonly #logs: Logs
+  readonly #logs: PartitionOffsets
   readonly #fetcher: Fetcher
   readonly #reader: LogReader
   readonly #closing = new AbortController()
@@ -84,7 +84,7 @@ export class KafkaBus implements Bus {
     const brokers = new Brokers({ ...options, seeds })
     this.#options = options
     this.#brokers = brokers
-    this.#logs = new Logs({ brokers, clock, telemetry })
+    this.#logs = new PartitionOffsets({ brokers, clock, telemetry })
     this.#fetcher = new Fetcher({ brokers, clock, telemetry, rack })
     this.#reader = new LogReader({ fetcher: this.#fetcher, logs: this.#logs, clock, telemetry })
     this.#limits = new RecordLimits({ ask: topic => maxMessageBytes(brokers, clock, topic), clock, telemetry })

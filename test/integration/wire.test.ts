@@ -3,7 +3,7 @@ import { metadata } from '../../src/bus/cluster/apis.ts'
 import { Brokers } from '../../src/bus/cluster/brokers.ts'
 import { Coordinator } from '../../src/bus/group/coordinator.ts'
 import { Fetcher } from '../../src/bus/read/fetcher.ts'
-import { Logs } from '../../src/bus/read/logs.ts'
+import { PartitionOffsets } from '../../src/bus/read/partition-offsets.ts'
 import type { Reading } from '../../src/bus/read/reading.ts'
 import { javaAvailable, type LocalKafka, startKafka } from '../../src/cli/local-kafka/index.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -18,7 +18,7 @@ let names = 0
 function open(seeds: readonly string[]) {
   const brokers = new Brokers({ ...common, clientId: 'wire-test', seeds })
   onTestFinished(() => brokers.close())
-  return { brokers, logs: new Logs({ ...common, brokers }) }
+  return { brokers, logs: new PartitionOffsets({ ...common, brokers }) }
 }
 
 /** A topic of one partition, and what writes to it. */

@@ -3,7 +3,7 @@ import type { Telemetry } from '../../telemetry/events.ts'
 import { byTopic, noEpoch, offsetCommit } from '../cluster/apis.ts'
 import type { Brokers } from '../cluster/brokers.ts'
 import type { Bus, GroupReadOptions } from '../port.ts'
-import type { Logs } from '../read/logs.ts'
+import type { PartitionOffsets } from '../read/partition-offsets.ts'
 import { GroupReading } from '../reading/group-reading.ts'
 import { Coordinator } from './coordinator.ts'
 import { longestHeartbeatMs, partitionsAgeMs } from './group.ts'
@@ -11,7 +11,7 @@ import { longestHeartbeatMs, partitionsAgeMs } from './group.ts'
 export interface KafkaGroupReadingOptions extends GroupReadOptions {
   topics: readonly string[]
   brokers: Brokers
-  logs: Logs
+  logs: PartitionOffsets
   follow: Bus['follow']
   clock: Clock
   telemetry: Telemetry

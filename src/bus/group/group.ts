@@ -7,7 +7,7 @@ import { reachable } from '../cluster/errors.ts'
 import { PartitionMap } from '../partition-map.ts'
 import type { TopicPartition } from '../port.ts'
 import type { Fetcher } from '../read/fetcher.ts'
-import type { Logs } from '../read/logs.ts'
+import type { PartitionOffsets } from '../read/partition-offsets.ts'
 import { Pieces } from '../read/pieces.ts'
 import type { Reading } from '../read/reading.ts'
 import type { RecordLimits } from '../record-limits.ts'
@@ -19,7 +19,7 @@ import { KafkaSharedCommits } from './shared-commits.ts'
 
 export interface KafkaGroupOptions {
   brokers: Brokers
-  logs: Logs
+  logs: PartitionOffsets
   fetcher: Fetcher
   clock: Clock
   telemetry: Telemetry

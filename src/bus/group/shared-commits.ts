@@ -4,7 +4,7 @@ import type { Brokers } from '../cluster/brokers.ts'
 import { type GroupProgress, isUnstable, untilSettled } from '../cluster/committed-offsets.ts'
 import { Gathered } from '../gathered.ts'
 import type { TopicPartition } from '../port.ts'
-import type { Logs } from '../read/logs.ts'
+import type { PartitionOffsets } from '../read/partition-offsets.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import type { Acquired, Committed, Part, SharedCommits } from '../session/driver.ts'
 import type { GroupMember, MemberOf } from '../session/member.ts'
@@ -13,7 +13,7 @@ import { TransactionalProducer } from '../write/transactional-producer.ts'
 
 export interface KafkaSharedCommitsOptions {
   brokers: Brokers
-  logs: Pick<Logs, 'ends' | 'committed'>
+  logs: Pick<PartitionOffsets, 'ends' | 'committed'>
   clock: Clock
   groupId: string
   /** Names this process, to all that come after it too. */

@@ -1,12 +1,12 @@
 import { HandOver, type HandOverOptions } from '../hand-over.ts'
 import type { Follower, From, OnRecords, TopicPartition } from '../port.ts'
 import type { Fetcher } from './fetcher.ts'
-import type { Logs } from './logs.ts'
+import type { PartitionOffsets } from './partition-offsets.ts'
 import type { Reading } from './reading.ts'
 
 export interface LogReaderOptions extends Pick<HandOverOptions, 'clock' | 'telemetry'> {
   fetcher: Fetcher
-  logs: Logs
+  logs: PartitionOffsets
 }
 
 /** Reads partitions without a group. */

@@ -6,7 +6,7 @@ import { timestampOf } from '../record-time.ts'
 import { holds } from '../search.ts'
 import { type Fetch, fetchCommitted } from './fetch.ts'
 import type { FetchedPartition } from './fetch-api.ts'
-import type { Logs } from './logs.ts'
+import type { PartitionOffsets } from './partition-offsets.ts'
 
 /** Bytes that are asked for at once: less costs more answers, more waits longer for the first of them. */
 const fetchBytes = 8 * 1024 * 1024
@@ -34,7 +34,7 @@ interface Candidate {
 export interface PartitionSearchOptions {
   /** Asks the partition's leader. */
   fetch: Fetch
-  logs: Pick<Logs, 'locate' | 'end' | 'patiently'>
+  logs: Pick<PartitionOffsets, 'locate' | 'end' | 'patiently'>
 }
 
 /**

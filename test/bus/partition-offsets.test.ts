@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { Logs } from '../../src/bus/read/logs.ts'
+import { PartitionOffsets } from '../../src/bus/read/partition-offsets.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { ManualClock } from '../support/clock.ts'
 import { refusal, ScriptedBrokers } from '../support/scripted-brokers.ts'
@@ -12,7 +12,7 @@ function setUp() {
   const telemetry = new Telemetry()
   const warnings: string[] = []
   telemetry.on('bus.log', ({ message }) => warnings.push(message))
-  const logs = new Logs({ brokers: brokers as never, clock, telemetry })
+  const logs = new PartitionOffsets({ brokers: brokers as never, clock, telemetry })
   onTestFinished(() => logs.close())
   return { brokers, clock, logs, warnings }
 }

@@ -11,7 +11,7 @@ import { fetchRecords } from './fetch-api.ts'
 import { endOf, firstOffset, logEndsAt, offsetAt, stableEndOf } from './offsets.ts'
 import { errorTypeOf, lastingMs, ReadingTrouble, textOf, unknownPartition } from './reading-trouble.ts'
 
-export interface LogsOptions {
+export interface PartitionOffsetsOptions {
   brokers: Brokers
   clock: Clock
   telemetry: Telemetry
@@ -28,14 +28,14 @@ const hints: Record<string, string> = {
 
 const closedText = 'the bus is closed'
 
-/** Logs is what is asked about the logs of partitions, beside their records. */
-export class Logs {
-  readonly #options: LogsOptions
+/** Answers where the logs of partitions begin and end, and how far groups have come. */
+export class PartitionOffsets {
+  readonly #options: PartitionOffsetsOptions
   readonly #trouble: ReadingTrouble
   /** Each broker is asked about its own logs: one that does not answer holds up no others. */
   readonly #endsAt = new Map<number, Gathered<TopicPartition, LogEnds | Error>>()
 
-  constructor(options: LogsOptions) {
+  constructor(options: PartitionOffsetsOptions) {
     this.#options = options
     this.#trouble = new ReadingTrouble(options)
   }
