@@ -1,10 +1,9 @@
-import { type Clock, sleep } from '../clock.ts'
+import type { Clock } from '../clock.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { Compression } from './batches/codecs.ts'
-import { createTopics } from './cluster/apis.ts'
 import { Brokers } from './cluster/brokers.ts'
 import type { Connect, Security } from './cluster/connecting.ts'
-import { protocolError, reachable } from './cluster/errors.ts'
+import { reachable } from './cluster/errors.ts'
 import { maxMessageBytes, topicConfig } from './cluster/topic-config.ts'
 import { joinKafkaGroup } from './group/group.ts'
 import { readKafkaGroup } from './group/group-reading.ts'
@@ -26,7 +25,6 @@ import type {
   SessionListener,
   TopicLook,
   TopicPartition,
-  TopicSpec,
 } from './port.ts'
 import type { Fetch } from './read/fetch.ts'
 import { fetchRecords } from './read/fetch-api.ts'
@@ -60,12 +58,8 @@ export interface KafkaBusOptions extends Security {
   clock: Clock
 }
 
-/** How long topics that were just made may be without leaders. */
-const leadersWithinMs = 30_000
-const createWithinMs = 10_000
 /** One answer to a search holds some MiB, and may take this long. */
 const searchLimitMs = 30_000
-const topicAlreadyExists = 36
 
 /** The bus on Apache Kafka. */
 export class KafkaBus implements Bus {
@@ -153,38 +147,6 @@ export class KafkaBus implements Bus {
   async progress(groupId: string, tps: readonly TopicPartition[]): ReturnType<Bus['progress']> {
     const found = await reachable(this.#logs.committed(groupId, tps))
     return found.map(({ committed }) => committed)
-  }
-
-  async createTopics(specs: readonly TopicSpec[]): Promise<void> {
-    const topics = specs.map(({ topic, partitions, replicationFactor = -1, config = {} }) => ({
-      name: topic,
-      numPartitions: partitions,
-      replicationFactor,
-      assignments: [],
-      configs: Object.entries(config).map(([name, value]) => ({ name, value })),
-    }))
-    const answer = await reachable(this.#brokers.ask('controller', createTopics, [topics, createWithinMs, false]))
-    const refused = answer.topics.find(({ errorCode }) => errorCode && errorCode !== topicAlreadyExists)
-    if (refused) {
-      const cause = protocolError(refused.errorCode, refused.errorMessage)
-      throw new Error(`${refused.name} cannot be created: ${cause.message}`, { cause })
-    }
-    for (const { topic, partitions } of specs) await this.#untilLed(topic, partitions)
-  }
-
-  /** Resolves when every partition of the topic has a leader. */
-  async #untilLed(topic: string, partitions: number): Promise<void> {
-    const { clock } = this.#options
-    for (const end = clock.monotonic() + leadersWithinMs; ; await sleep(clock, 50)) {
-      try {
-        await this.#brokers.refresh([topic])
-        for (let partition = 0; partition < partitions; partition++) await this.#brokers.leader({ topic, partition })
-        return
-      } catch (cause) {
-        if (clock.monotonic() <= end) continue
-        throw new Error(`${topic}: no leader for each partition within ${leadersWithinMs / 1000} s`, { cause })
-      }
-    }
   }
 
   async partitions(topics: readonly string[]): Promise<Map<string, number>> {

@@ -292,14 +292,6 @@ export interface TopicLook {
   leaderless: number[]
 }
 
-export interface TopicSpec {
-  topic: string
-  partitions: number
-  /** The broker's default when left out. */
-  replicationFactor?: number
-  config?: Record<string, string>
-}
-
 export interface Bus {
   publisher(): Promise<Publisher>
   join(topics: readonly string[], listener: SessionListener, options?: JoinOptions): Promise<Membership>
@@ -332,8 +324,6 @@ export interface Bus {
     groupId: string,
     tps: readonly TopicPartition[],
   ): Promise<({ offset: number; metadata: string | null } | null)[]>
-  /** Creates the topics that do not exist yet. */
-  createTopics(specs: readonly TopicSpec[]): Promise<void>
   /** Number of partitions of each topic; a topic that does not exist is left out. */
   partitions(topics: readonly string[]): Promise<Map<string, number>>
   /** How a topic is now; null: it does not exist, or may not be seen. @throws BusUnavailable */

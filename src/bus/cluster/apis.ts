@@ -3,7 +3,6 @@ import {
   addOffsetsToTxnV3,
   addOffsetsToTxnV4,
   addPartitionsToTxnV3,
-  createTopicsV5,
   describeConfigsV4,
   describeGroupsV5,
   describeProducersV0,
@@ -49,7 +48,6 @@ function partial<Q extends unknown[], A>(api: Api<Q, A>): Api<Q, A> {
   return { ...api, isPartial: true }
 }
 
-export const createTopics = partial(apiOf(createTopicsV5.api))
 export const describeConfigs = apiOf(describeConfigsV4.api)
 /** Asked for topics by their names, whether they may be created, and whether the rights of this client are told. */
 export const metadata: Api<[string[], boolean, boolean?], metadataV11.MetadataResponse> = partial(

@@ -8,13 +8,7 @@ import { passes, Unanswered } from './errors.ts'
 
 export type { Line } from './channels.ts'
 
-export type Target =
-  | { node: number }
-  | { leader: TopicPartition }
-  | { group: string }
-  | { transaction: string }
-  | 'any'
-  | 'controller'
+export type Target = { node: number } | { leader: TopicPartition } | { group: string } | { transaction: string } | 'any'
 
 /** The limit of a request where no other one is asked for. */
 const usualLimitMs = 10_000
@@ -134,10 +128,6 @@ export class Brokers {
   }
 
   async #addressOf(target: Exclude<Target, 'any'>): Promise<Address> {
-    if (target === 'controller') {
-      await this.#look()
-      return this.#addressOfNode(this.#view.controller)
-    }
     if ('group' in target) return this.#addressOfNode(await this.#coordinator('group', target.group))
     if ('transaction' in target) return this.#addressOfNode(await this.#coordinator('transaction', target.transaction))
     if ('leader' in target) return this.#addressOfNode(await this.leader(target.leader))
@@ -154,7 +144,7 @@ export class Brokers {
 
   #learn(target: Target, error: unknown): void {
     const isLost = error instanceof Unanswered
-    if (isLost || passes(error, 'leader', 'controller')) this.#stale = true
+    if (isLost || passes(error, 'leader')) this.#stale = true
     if (typeof target === 'string' || !(isLost || passes(error, 'coordinator'))) return
     if ('group' in target) this.#coordinators.delete(`group ${target.group}`)
     if ('transaction' in target) this.#coordinators.delete(`transaction ${target.transaction}`)

@@ -17,11 +17,6 @@ const leaderNotAvailable = 5
 export class ClusterView {
   #nodes = new Map<number, NodeAddress>()
   #topics = new Map<string, TopicMetadata>()
-  #controller = -1
-
-  get controller(): number {
-    return this.#controller
-  }
 
   get nodes(): readonly number[] {
     return [...this.#nodes.keys()]
@@ -35,10 +30,9 @@ export class ClusterView {
     return this.addresses.some(one => one.host === host && one.port === port)
   }
 
-  take({ brokers, controllerId, topics }: ClusterMetadata): void {
+  take({ brokers, topics }: ClusterMetadata): void {
     this.#nodes = new Map(brokers.map(node => [node.nodeId, node]))
     this.#topics = new Map(topics.map(topic => [topic.name!, topic]))
-    this.#controller = controllerId
   }
 
   /** A coordinator may have come since the last look at the whole. */

@@ -39,15 +39,7 @@ export class Unanswered extends Error {
 }
 
 /** What brokers wait for themselves when they refuse something for a moment. */
-export type Cause =
-  | 'leader'
-  | 'coordinator'
-  | 'loading'
-  | 'controller'
-  | 'transaction'
-  | 'replicas'
-  | 'topic'
-  | 'stability'
+export type Cause = 'leader' | 'coordinator' | 'loading' | 'transaction' | 'replicas' | 'topic' | 'stability'
 
 /** Refusals that pass, by their names in the protocol. */
 const passing: Record<string, Cause> = {
@@ -58,7 +50,6 @@ const passing: Record<string, Cause> = {
   NOT_COORDINATOR: 'coordinator',
   COORDINATOR_NOT_AVAILABLE: 'coordinator',
   COORDINATOR_LOAD_IN_PROGRESS: 'loading',
-  NOT_CONTROLLER: 'controller',
   CONCURRENT_TRANSACTIONS: 'transaction',
   NOT_ENOUGH_REPLICAS: 'replicas',
   NOT_ENOUGH_REPLICAS_AFTER_APPEND: 'replicas',

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../clock.ts'
 import { partitionOf } from '../murmur2.ts'
-import type { BusRecord, OutgoingRecord, TopicPartition, TopicSpec } from '../port.ts'
+import type { BusRecord, OutgoingRecord, TopicPartition } from '../port.ts'
 import { batchFrameBytes } from '../record-limits.ts'
 import { recordSize } from '../record-size.ts'
 import { timestampOf } from '../record-time.ts'
@@ -30,6 +30,13 @@ interface OpenTransaction {
 }
 
 const transactionTimeoutMs = 10_000
+
+export interface TopicSpec {
+  topic: string
+  partitions: number
+  /** Known are cleanup.policy and max.message.bytes. */
+  config?: Record<string, string>
+}
 
 /**
  * Topics, committed offsets and fencing in this process's memory. Every change is one synchronous step, so that a

@@ -20,7 +20,6 @@ import type {
   SessionListener,
   TopicLook,
   TopicPartition,
-  TopicSpec,
 } from '../port.ts'
 import { readTopics } from '../read-topics.ts'
 import { GroupReading } from '../reading/group-reading.ts'
@@ -305,10 +304,6 @@ export class MemoryBus implements Bus {
 
   async progress(groupId: string, tps: readonly TopicPartition[]): ReturnType<Bus['progress']> {
     return this.#atBroker('look up the group', broker => tps.map(tp => broker.committed(groupId, tp)))
-  }
-
-  async createTopics(specs: readonly TopicSpec[]): Promise<void> {
-    this.#options.broker.createTopics(specs)
   }
 
   async partitions(topics: readonly string[]): Promise<Map<string, number>> {
