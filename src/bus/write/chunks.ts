@@ -1,5 +1,6 @@
 import type { Brokers } from '../cluster/brokers.ts'
 import { partitionOf } from '../murmur2.ts'
+import { PartitionMap } from '../partition-map.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import { sizeInBatch } from '../record-size.ts'
@@ -72,13 +73,13 @@ interface SizedPart extends BatchPart {
 
 class Chunk {
   readonly parts: SizedPart[] = []
-  readonly #byTopic = new Map<string, Map<number, SizedPart>>()
+  readonly #places = new PartitionMap<SizedPart>()
   #records = 0
   #bytes = 0
 
   takes(topic: string, partition: number, size: number, room: number): boolean {
     if (this.#records === 0) return true
-    const used = this.#byTopic.get(topic)?.get(partition)?.size ?? 0
+    const used = this.#places.get({ topic, partition })?.size ?? 0
     const isRoomInBatch = used === 0 || used + size <= room
     return this.#records < chunkRecords && this.#bytes + size <= chunkBytes && isRoomInBatch
   }
@@ -92,12 +93,10 @@ class Chunk {
   }
 
   #partOf(topic: string, partition: number): SizedPart {
-    const partitions = this.#byTopic.get(topic) ?? new Map<number, SizedPart>()
-    this.#byTopic.set(topic, partitions)
-    const known = partitions.get(partition)
+    const known = this.#places.get({ topic, partition })
     if (known) return known
     const part = { topic, partition, records: [], size: 0 }
-    partitions.set(partition, part)
+    this.#places.set(part, part)
     this.parts.push(part)
     return part
   }
