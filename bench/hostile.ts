@@ -1,10 +1,8 @@
 import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { parseDocument } from 'yaml'
 import { tokensOf } from '../src/callbacks/role.ts'
 import { UsageError } from '../src/cli/framework/command.ts'
 import { createMissingTopics } from '../src/cli/kafka/create-topics.ts'
@@ -12,6 +10,7 @@ import { freePorts } from '../src/cli/local-kafka/ports.ts'
 import { loadSettings } from '../src/config/index.ts'
 import type { Attack } from './attackers.ts'
 import { type CallbacksOptions, run, sender, untilReady } from './callbacks.ts'
+import { chartOf, controlGroup } from './limits.ts'
 import { findPlace } from './place.ts'
 import { peakMemoryMiBOf } from './processes.ts'
 import { ranks } from './ranks.ts'
@@ -84,8 +83,8 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
   }
   const settings = loadSettings({ env })
   await createMissingTopics(settings, [{ topic: settings.topics.statuses, partitions: 4 }])
-  const { resources, nodeOptions } = chart()
-  const group = controlGroup(resources.limits.memory)
+  const { memory, nodeOptions } = chartOf('callbacks')
+  const group = controlGroup(memory)
   const receiver = spawn(
     'sh',
     ['-c', `${group?.join ?? ''} exec "$0" "$@"`, process.execPath, 'dist/cli/bin.js', 'run'],
@@ -169,34 +168,4 @@ async function farewell(attacker: ReturnType<typeof fork>): Promise<string> {
   const text = await Promise.race([told, gone])
   attacker.kill('SIGKILL')
   return text
-}
-
-interface ChartValues {
-  resources: { limits: { memory: string } }
-  nodeOptions: string
-}
-
-/** The chart gives so much to receivers. */
-function chart(): ChartValues {
-  const values = parseDocument(readFileSync('helm/values.yaml', 'utf8')).toJS() as { callbacks: ChartValues }
-  return values.callbacks
-}
-
-/** Linux only, and with the right to make one: a control group with so much memory, beyond which its process is killed. */
-function controlGroup(memory: string) {
-  const limit = Number.parseInt(memory, 10) * 2 ** 20
-  const path = `/sys/fs/cgroup/memory/busgate-${process.pid}-${Date.now()}`
-  if (!existsSync('/sys/fs/cgroup/memory/memory.limit_in_bytes')) return null
-  try {
-    mkdirSync(path)
-    writeFileSync(`${path}/memory.limit_in_bytes`, String(limit))
-  } catch {
-    return null
-  }
-  return {
-    limit,
-    join: `echo $$ > ${path}/cgroup.procs;`,
-    peak: () => Number(readFileSync(`${path}/memory.max_usage_in_bytes`, 'utf8')),
-    remove: () => rmdirSync(path),
-  }
 }

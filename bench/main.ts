@@ -3,6 +3,7 @@ import { UsageError } from '../src/cli/framework/command.ts'
 import { type CallbackFigures, measureCallbacks } from './callbacks.ts'
 import { type Performance, writePerformance } from './document.ts'
 import { measureHostile } from './hostile.ts'
+import { measureHostileRecords } from './hostile-records.ts'
 import { measure } from './measure.ts'
 import { findPlace, type Place } from './place.ts'
 import type { Program } from './program.ts'
@@ -202,10 +203,11 @@ try {
   if (benchmark === undefined) await measureWorker()
   else if (benchmark === 'callbacks') await measureCallbacksAlone()
   else if (benchmark === 'hostile') await measureHostileAlone()
+  else if (benchmark === 'hostile-records') console.table(await measureHostileRecords(positionals.slice(1)))
   else if (benchmark === 'take-over') process.stdout.write(`${takeOverTableOf(await placed(measureTakeOvers))}\n`)
   else
     throw new UsageError(
-      `there is no benchmark ${benchmark}, only callbacks, hostile and take-over, and without a name the worker's`,
+      `there is no benchmark ${benchmark}, only callbacks, hostile, hostile-records and take-over, and without a name the worker's`,
     )
 } catch (error) {
   if (error instanceof UsageError) refuse(error)

@@ -10,10 +10,11 @@ const patienceMs = 10_000
 const firstPauseMs = 250
 /** How long a refusal is believed: a registry may have been wrong once. */
 const refusedMs = 60_000
-/** Foreign bytes can name any number of schemas: at most so many are asked for again at the same time. */
-const mostAwaited = 64
-/** No schema is asked for again while so many of them are believed to be missing. */
-const mostMissed = 4
+/**
+ * A lagging replica lacks a schema or two. Once more than this many are missing, the registry is believed at once for a
+ * minute: foreign bytes can name any number of schemas, and their neighbours wait behind them.
+ */
+const mostAwaited = 4
 /** Foreign bytes can name any number of schemas; more refusals than this are not worth remembering. */
 const mostRefused = 10_000
 /** avsc's own messages may hold a whole type. */
@@ -78,9 +79,9 @@ export function createDecoder<T>(
   const readings = new Map<number, RecordReading>()
   const refused = new Map<number, { error: DecodeError; until: number }>()
   const asked = new Map<number, Promise<void>>()
-  const awaited = new Set<number>()
-  /** Until when it is believed that schemas which were asked for again in vain are not there. */
-  let missed: number[] = []
+  /** Schemas that are asked for again, or were in vain during the last minute. */
+  const awaitedUntil = new Map<number, number>()
+  let impatientUntil = Number.NEGATIVE_INFINITY
 
   function decode(value: Buffer | null): Decoded<T> {
     if (value === null) return failed('NO_VALUE', 'The record has no value: a command topic takes no tombstones.')
@@ -118,12 +119,11 @@ export function createDecoder<T>(
     try {
       readings.set(schemaId, readingOf(readerSchema, await schemaOf(schemaId), schemaId))
       refused.delete(schemaId)
+      awaitedUntil.delete(schemaId)
     } catch (error) {
       if (error instanceof SchemaNotFound) refuse(schemaId, 'SCHEMA_NOT_FOUND', error.message)
       else if (error instanceof SchemaUnreadable) refuse(schemaId, 'SCHEMA_INCOMPATIBLE', error.message)
       else throw error
-    } finally {
-      awaited.delete(schemaId)
     }
   }
 
@@ -136,21 +136,23 @@ export function createDecoder<T>(
       } catch (error) {
         if (!(error instanceof SchemaNotFound) || !isAwaited(schemaId)) throw error
         const left = until - clock.monotonic()
-        if (left <= 0) {
-          missed.push(clock.monotonic() + refusedMs)
-          throw error
-        }
+        if (left <= 0) throw error
         await sleep(clock, Math.min(pause, left))
       }
     }
   }
 
   function isAwaited(schemaId: number): boolean {
-    if (awaited.has(schemaId)) return true
-    missed = missed.filter(until => clock.monotonic() < until)
-    if (!patient || awaited.size >= mostAwaited || missed.length >= mostMissed) return false
-    awaited.add(schemaId)
-    return true
+    const now = clock.monotonic()
+    if (!patient || now < impatientUntil) return false
+    for (const [id, until] of awaitedUntil) if (until <= now) awaitedUntil.delete(id)
+    if (awaitedUntil.size < mostAwaited || awaitedUntil.has(schemaId)) {
+      awaitedUntil.set(schemaId, now + refusedMs)
+      return true
+    }
+    impatientUntil = now + refusedMs
+    awaitedUntil.clear()
+    return false
   }
 
   function refuse(schemaId: number, code: DecodeCode, message: string): void {

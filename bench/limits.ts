@@ -1,0 +1,33 @@
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { parseDocument } from 'yaml'
+
+interface ChartValues {
+  resources: { limits: { memory: string } }
+  nodeOptions: string
+}
+
+/** Memory and options that the chart gives to a role's processes. */
+export function chartOf(role: 'worker' | 'callbacks'): { memory: string; nodeOptions: string } {
+  const values = parseDocument(readFileSync('helm/values.yaml', 'utf8')).toJS() as Record<typeof role, ChartValues>
+  const { resources, nodeOptions } = values[role]
+  return { memory: resources.limits.memory, nodeOptions }
+}
+
+/** Linux only, and with the right to make one: a control group with so much memory, beyond which its process is killed. */
+export function controlGroup(memory: string) {
+  const limit = Number.parseInt(memory, 10) * 2 ** 20
+  const path = `/sys/fs/cgroup/memory/busgate-${process.pid}-${Date.now()}`
+  if (!existsSync('/sys/fs/cgroup/memory/memory.limit_in_bytes')) return null
+  try {
+    mkdirSync(path)
+    writeFileSync(`${path}/memory.limit_in_bytes`, String(limit))
+  } catch {
+    return null
+  }
+  return {
+    limit,
+    join: `echo $$ > ${path}/cgroup.procs;`,
+    peak: () => Number(readFileSync(`${path}/memory.max_usage_in_bytes`, 'utf8')),
+    remove: () => rmdirSync(path),
+  }
+}
