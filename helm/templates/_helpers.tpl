@@ -147,8 +147,8 @@ for the rest; 5 to spare. kafka.drainMs is at most gateway.timeoutMs unless it i
 
 {{/* Milliseconds that a rebalance waits for answers in flight, as busgate derives them. */}}
 {{- define "busgate.drainMs" -}}
-{{- $half := div (dig "kafka" "sessionTimeoutMs" 10000 .Values.config) 2 -}}
-{{- dig "kafka" "drainMs" (min $half (dig "gateway" "timeoutMs" 30000 .Values.config)) .Values.config -}}
+{{- $withinSession := div (mul 9 (dig "kafka" "sessionTimeoutMs" 10000 .Values.config)) 10 -}}
+{{- dig "kafka" "drainMs" (min $withinSession (dig "gateway" "timeoutMs" 30000 .Values.config)) .Values.config -}}
 {{- end -}}
 
 {{/* A setting that is a list, or a text with commas, as YAML: items: [a, b]. */}}

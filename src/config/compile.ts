@@ -48,10 +48,10 @@ function section<S extends string>(values: CheckedValues, name: S): Section<S> {
   return Object.fromEntries(own)
 }
 
-/** No answer is worth a wait beyond the time-out of its request, and a drain ends well within the session. */
+/** No answer is worth a wait beyond the time-out of its request, and a drain ends within the session. */
 function drainOf(values: CheckedValues): number {
-  const half = Math.max(1, Math.floor(values['kafka.sessionTimeoutMs'] / 2))
-  return values['kafka.drainMs'] ?? Math.min(half, values['gateway.timeoutMs'])
+  const withinSession = Math.max(1, Math.floor(values['kafka.sessionTimeoutMs'] * 0.9))
+  return values['kafka.drainMs'] ?? Math.min(withinSession, values['gateway.timeoutMs'])
 }
 
 /** False: no TLS. */

@@ -39,7 +39,7 @@ export const definitions = {
   'kafka.groupId': setting(kind.text, 'busgate', 'Consumer group, and the prefix of the transactional ids.'),
   'kafka.sessionTimeoutMs': setting(kind.integer(1, 3_600_000), 10_000, 'Without a heartbeat for this long, a member loses its partitions.'),
   'kafka.rebalanceTimeoutMs': setting(kind.integer(1, 3_600_000), 30_000, 'How long a rebalance waits for a member to join again.'),
-  'kafka.drainMs': optional(kind.integer(1, 3_600_000), '5000', 'How long a rebalance waits for requests in flight; what is answered later is in doubt. The group stands still meanwhile, so it is for as long as the slowest answer takes. Unless set half of kafka.sessionTimeoutMs, and gateway.timeoutMs at most.'),
+  'kafka.drainMs': optional(kind.integer(1, 3_600_000), '9000', 'How long a rebalance waits for requests in flight; what is answered later is in doubt. The group stands still meanwhile, so it is for as long as the slowest answer takes. Unless set nine tenths of kafka.sessionTimeoutMs, and gateway.timeoutMs at most.'),
   'kafka.startFrom': setting(kind.choice(['earliest', 'latest', 'fail']), 'fail', 'Where to begin on a topic of which the group has no checkpoint; fail: only if it is empty.'),
   'kafka.onDataLoss': setting(kind.choice(['continue', 'fail']), 'continue', 'Whether to go on when records that were not worked on yet are gone from the log, by retention or an unclean election.'),
   'kafka.compression': setting(kind.choice(['none', 'gzip', 'zstd']), 'gzip', 'Compression of what busgate writes to Kafka. Every Kafka client reads gzip; zstd costs half as much, and kafkajs and some others need a codec for it.'),

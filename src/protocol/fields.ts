@@ -32,14 +32,14 @@ const seconds = (min: number, max?: number) => {
 export const lifetime = (min: number, max?: number) =>
   seconds(min, max).describe('How long the message may be tried; 172800 when left out.')
 
-/** The recipient's number. 15 digits are the most that E.164 allows. */
+/** The recipient's number. 15 digits are the most that E.164 allows; the shortest in use have 7, country code included. */
 const isPhone = (value: unknown): boolean =>
   typeof value === 'bigint' || Number.isSafeInteger(value)
-    ? (value as number | bigint) >= 1 && (value as number | bigint) <= 999_999_999_999_999
+    ? (value as number | bigint) >= 1_000_000 && (value as number | bigint) <= 999_999_999_999_999
     : false
 
 const phone = expecting(
-  'a number: digits only, international format such as 380501234567, without a plus sign or a leading zero, at most 15 digits',
+  'a number: digits only, international format such as 380501234567, without a plus sign or a leading zero, 7 to 15 digits',
   error => z.custom<number | bigint>(isPhone, { error, abort: true }),
 ).describe("The recipient's number.")
 

@@ -43,7 +43,7 @@ describe('settings', () => {
         groupId: 'busgate',
         sessionTimeoutMs: 10_000,
         rebalanceTimeoutMs: 30_000,
-        drainMs: 5_000,
+        drainMs: 9_000,
         startFrom: 'fail',
         onDataLoss: 'continue',
         compression: 'gzip',
@@ -283,7 +283,7 @@ describe('wrong settings', () => {
   })
 
   it.each([
-    ['half of the session time-out', { sessionTimeoutMs: 45_000, rebalanceTimeoutMs: 60_000 }, 30_000, 22_500],
+    ['for nine tenths of the session time-out', { sessionTimeoutMs: 20_000, rebalanceTimeoutMs: 60_000 }, 30_000, 18_000],
     ['no longer than the time-out of a request', { sessionTimeoutMs: 45_000, rebalanceTimeoutMs: 60_000 }, 8000, 8000],
     ['as long as it is set', { drainMs: 9000 }, 1500, 9000],
   ])('let a rebalance wait for answers %s', (_, kafka, timeoutMs, drainMs) => {

@@ -183,7 +183,7 @@ describeOnKafka('producers in other languages', brokers => {
       await world.finished(endings.length)
       await world.send([
         ...commands.slice(0, 4),
-        buildCommand({ id: 21n, phone: 1 }),
+        buildCommand({ id: 21n, phone: 1_000_001 }),
         buildCommandOf('pipeline', { id: 22n }),
       ])
       await world.produceRaw(world.encode(buildCommand({ id: 23n })).subarray(0, 20))

@@ -21,7 +21,7 @@ const operation = fc
   .record({
     type: fc.constantFrom(...operationTypes),
     id: fc.oneof(smallId, largeId),
-    phone: fc.integer({ min: 1, max: 999_999_999_999_999 }),
+    phone: fc.integer({ min: 1_000_000, max: 999_999_999_999_999 }),
     texts: fc.record({ sms_message: text, viber_message: text, rcs_message: text }),
     extra: fc.dictionary(
       text.map(name => `x-${name}`),

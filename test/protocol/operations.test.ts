@@ -95,6 +95,8 @@ const wrong: [OperationType, string, unknown, string][] = [
   ['sms', 'phone', '0671234561', 'international format such as 380501234567, without a plus sign or a leading zero'],
   ['sms', 'phone', 1_000_000_000_000_000n, 'phone must be a number: digits only'],
   ['sms', 'phone', 0n, 'phone must be a number: digits only'],
+  ['sms', 'phone', 999_999, 'without a plus sign or a leading zero, 7 to 15 digits'],
+  ['hlr', 'phone', 671_234n, 'without a plus sign or a leading zero, 7 to 15 digits'],
   ['sms', 'phone', '+380501234567', 'phone must be a number: digits only, international format'],
   ['sms', 'phone', -380501234567, 'phone must be a number: digits only'],
   ['sms', 'phone', 0, 'phone must be a number: digits only'],

@@ -8,7 +8,7 @@ export const anyId: fc.Arbitrary<number | bigint> = fc.oneof(
 )
 
 /** Any phone that the sandbox delivers to. */
-const phone = fc.integer({ min: 1, max: 9_999_999_999_999 }).map(number => number * 100)
+const phone = fc.integer({ min: 10_000, max: 9_999_999_999_999 }).map(number => number * 100)
 
 const text = fc.string({ unit: 'binary', maxLength: 300 })
 const name = fc.stringMatching(/^[A-Za-z0-9._-]{3,11}$/)
