@@ -44,9 +44,7 @@ export class Connections {
     response.on('close', () => {
       this.#requests.delete(socket)
       this.#forget(socket)
-      if (socket.destroyed) return
-      const queue = response.statusCode === 200 ? this.#waitingAgain : this.#waiting
-      queue.add(socket)
+      if (!socket.destroyed) this.#waitingAgain.add(socket)
     })
     return true
   }

@@ -116,8 +116,7 @@ export function createIntake(
 
   return async (request, response, closing) => {
     const origin = request.method === 'POST' ? callbackOriginOf(request.url ?? '', tokens) : 'method'
-    const isKnown = typeof origin === 'object'
-    const outcome = isKnown ? await receive(origin, request, response).catch(failed) : origin
+    const outcome = typeof origin === 'object' ? await receive(origin, request, response).catch(failed) : origin
     if (outcome === null) {
       if (closing()) response.setHeader('Connection', 'close')
       response.writeHead(200, { 'Content-Length': 0 }).end()
@@ -125,8 +124,9 @@ export function createIntake(
     }
     const { refusal, error } = typeof outcome === 'string' ? { refusal: outcome, error: undefined } : outcome
     telemetry.emit('callback.refused', { reason: refusal, ...(error && { error }) })
-    // Only a connection that brings callbacks is kept: strangers need a new one for each try.
-    if (!isKnown || !request.complete || closing()) response.setHeader('Connection', 'close')
+    // Only a connection that brought a callback is kept: strangers need a new one for each try, and whoever is to come
+    // back later holds no place meanwhile that would be taken from them while they send.
+    response.setHeader('Connection', 'close')
     refuse(response, refusal)
     if (request.headers.expect === undefined) await discardBody(request, discardedBytes)
     response.end()

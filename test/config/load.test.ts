@@ -283,7 +283,12 @@ describe('wrong settings', () => {
   })
 
   it.each([
-    ['for nine tenths of the session time-out', { sessionTimeoutMs: 20_000, rebalanceTimeoutMs: 60_000 }, 30_000, 18_000],
+    [
+      'for nine tenths of the session time-out',
+      { sessionTimeoutMs: 20_000, rebalanceTimeoutMs: 60_000 },
+      30_000,
+      18_000,
+    ],
     ['no longer than the time-out of a request', { sessionTimeoutMs: 45_000, rebalanceTimeoutMs: 60_000 }, 8000, 8000],
     ['as long as it is set', { drainMs: 9000 }, 1500, 9000],
   ])('let a rebalance wait for answers %s', (_, kafka, timeoutMs, drainMs) => {

@@ -14,7 +14,7 @@ import { createTopics, plainKafka } from '../support/kafka.ts'
 /** CALLBACKS_OUTAGE_SECONDS=20 for the whole of it; then the figures are printed. */
 const { CALLBACKS_OUTAGE_SECONDS } = process.env
 const outageMs = Number(CALLBACKS_OUTAGE_SECONDS ?? 5) * 1000
-const rate = 100
+const rate = 200
 /** What the receiver asks for with Retry-After. */
 const retryMs = 5000
 
