@@ -14,9 +14,10 @@ import { schemas } from '../src/records/schemas.ts'
 import { Telemetry } from '../src/telemetry/events.ts'
 import { buildCommand } from '../test/support/commands.ts'
 import { untilReady } from './callbacks.ts'
-import { chartOf, controlGroup } from './limits.ts'
+import { chartOf, controlGroup, watchHealth } from './limits.ts'
 import { findPlace } from './place.ts'
 import { cpuMicrosOf, peakMemoryMiBOf } from './processes.ts'
+import { profiling } from './programs.ts'
 import { dribbledFrom, hostileSchema, type Strangers } from './strangers.ts'
 
 /** What a producer, the registry or the gateway can do to a worker. */
@@ -111,7 +112,6 @@ export async function measureHostileRecords(names: readonly string[]): Promise<R
 }
 
 const honestEveryMs = 50
-const healthEveryMs = 50
 /** At least this long is looked at, and at most. */
 const leastMs = 8_000
 const mostMs = 40_000
@@ -171,7 +171,7 @@ async function beside(name: string, brokers: string[]): Promise<Row> {
   const group = controlGroup(memory)
   const worker = spawn(
     'sh',
-    ['-c', `${group?.join ?? ''} exec "$0" "$@"`, process.execPath, 'dist/cli/bin.js', 'run'],
+    ['-c', `${group?.join ?? ''} exec "$0" "$@"`, process.execPath, ...profiling(), 'dist/cli/bin.js', 'run'],
     {
       env: { ...process.env, ...env, NODE_OPTIONS: nodeOptions },
       stdio: ['ignore', process.env.BENCH_LOG ? 'inherit' : 'ignore', 'inherit'],
@@ -240,27 +240,6 @@ async function beside(name: string, brokers: string[]): Promise<Row> {
 }
 
 const memoryOf = peakMemoryMiBOf
-
-async function watchHealth(url: string, over: () => boolean): Promise<number> {
-  let slowest = 0
-  const asks: Promise<void>[] = []
-  while (!over()) {
-    const begun = performance.now()
-    const ask = fetch(url, { headers: { connection: 'close' } })
-      .then(answer => answer.arrayBuffer())
-      .then(
-        () => {},
-        () => {},
-      )
-      .then(() => {
-        slowest = Math.max(slowest, performance.now() - begun)
-      })
-    asks.push(ask)
-    await setTimeout(healthEveryMs)
-  }
-  await Promise.all(asks)
-  return slowest
-}
 
 /** kafkajs packs by codecs that can be replaced. */
 async function attack(

@@ -10,7 +10,7 @@ import { freePorts } from '../src/cli/local-kafka/ports.ts'
 import { loadSettings } from '../src/config/index.ts'
 import type { Attack } from './attackers.ts'
 import { type CallbacksOptions, run, sender, untilReady } from './callbacks.ts'
-import { chartOf, controlGroup } from './limits.ts'
+import { chartOf, controlGroup, watchHealth } from './limits.ts'
 import { findPlace } from './place.ts'
 import { peakMemoryMiBOf } from './processes.ts'
 import { ranks } from './ranks.ts'
@@ -31,6 +31,7 @@ interface Row {
   p50Ms: number
   p99Ms: number
   maxMs: number
+  slowestHealthMs: number
   /** Honest ones that were not answered 200. */
   lost: number
   receiver: string
@@ -66,23 +67,29 @@ export async function measureHostile(options: HostileOptions): Promise<Row[]> {
           ...['forged', 'silent', 'heads', 'fields', 'pipelined'].map(kind => kind + spread),
         ]
   const rows: Row[] = []
-  for (const name of names) rows.push(await beside(name, bus, options))
+  for (const name of names) {
+    rows.push(await beside(name, bus, options))
+    process.stderr.write(`${JSON.stringify(rows.at(-1))}\n`)
+  }
   await place?.stop()
   return rows
 }
 
 async function beside(name: string, bus: object, { rate, seconds }: HostileOptions): Promise<Row> {
   const [port = 0, telemetryPort = 0] = await freePorts([0, 0])
+  const topics = `bench-${Date.now().toString(36)}`
   const env = {
     ...bus,
     BUSGATE_ROLES: 'callbacks',
-    BUSGATE_TOPICS_STATUSES: `bench-${Date.now().toString(36)}-statuses`,
+    BUSGATE_TOPICS_STATUSES: `${topics}-statuses`,
+    BUSGATE_TOPICS_DEAD_LETTERS: `${topics}-dead-letters`,
     BUSGATE_CALLBACKS_SECRET: 'k1:a-secret-of-the-benchmark',
     BUSGATE_CALLBACKS_PORT: String(port),
     BUSGATE_TELEMETRY_PORT: String(telemetryPort),
   }
   const settings = loadSettings({ env })
-  await createMissingTopics(settings, [{ topic: settings.topics.statuses, partitions: 4 }])
+  const { statuses, deadLetters } = settings.topics
+  await createMissingTopics(settings, [statuses, deadLetters].map(topic => ({ topic, partitions: 4 })))
   const { memory, nodeOptions } = chartOf('callbacks')
   const group = controlGroup(memory)
   const receiver = spawn(
@@ -126,7 +133,11 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
   // To start a process stops this one for a moment.
   if (attacker) await once(attacker, 'message')
   attacker?.send('begin')
+  let over = false
+  const health = watchHealth(`http://${honest}:${telemetryPort}/healthz`, () => over)
   const { latencies, accepted, sent } = await run(load, 1e9, seconds, send)
+  over = true
+  const slowestHealth = await health
   const outcome = end ?? 'lives'
   if (end !== null)
     process.stderr.write(`beside ${name} the receiver ${outcome}; its last lines:\n${lastLines.join('\n')}\n`)
@@ -141,6 +152,7 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
     p50Ms: tenths(p50),
     p99Ms: tenths(p99),
     maxMs: tenths(max),
+    slowestHealthMs: tenths(slowestHealth),
     lost: sent - accepted.size,
     receiver: outcome,
     peakMiB,

@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
 import { parseDocument } from 'yaml'
 
 interface ChartValues {
@@ -30,4 +31,28 @@ export function controlGroup(memory: string) {
     peak: () => Number(readFileSync(`${path}/memory.max_usage_in_bytes`, 'utf8')),
     remove: () => rmdirSync(path),
   }
+}
+
+const healthEveryMs = 50
+
+/** Asks again and again over connections of their own. @returns the milliseconds of the slowest answer */
+export async function watchHealth(url: string, over: () => boolean): Promise<number> {
+  let slowest = 0
+  const asks: Promise<void>[] = []
+  while (!over()) {
+    const begun = performance.now()
+    const ask = fetch(url, { headers: { connection: 'close' } })
+      .then(answer => answer.arrayBuffer())
+      .then(
+        () => {},
+        () => {},
+      )
+      .then(() => {
+        slowest = Math.max(slowest, performance.now() - begun)
+      })
+    asks.push(ask)
+    await setTimeout(healthEveryMs)
+  }
+  await Promise.all(asks)
+  return slowest
 }

@@ -91,7 +91,7 @@ export const definitions = {
   'gateway.lingerMs': setting(kind.milliseconds, 20, 'Longest wait for an envelope to fill, counted from the append of its first command.'),
   'gateway.concurrency': setting(kind.integer(1, 1024), 8, 'Requests in flight in one process: what the gateway sees at a time. The last one is kept for the most urgent topic.'),
   'gateway.timeoutMs': setting(kind.integer(1, 600_000), 30_000, 'Longest wait for an answer of the gateway.'),
-  'gateway.keepAliveMs': setting(kind.integer(1, 600_000), 4_000, 'How long a connection to the gateway stays open without a request; the Keep-Alive header of the gateway can shorten it. Set it below the idle time-out of the gateway: a request that meets the closing of its connection is in doubt.'),
+  'gateway.keepAliveMs': setting(kind.integer(1, 600_000), 500, 'How long a connection to the gateway stays open without a request; the Keep-Alive header of the gateway can shorten it. Set it below the idle time-out of the gateway: a request that meets the closing of its connection is in doubt.'),
 
   'delivery.default': setting(policy, 'AT_LEAST_ONCE', 'What to do when nobody can tell whether a message was sent, for types without a rule of their own.'),
   'delivery.types.TYPE': optional(policy, 'AT_MOST_ONCE', 'The rule of one type; AT_MOST_ONCE for telegram, call/otp and hlr unless set.'),

@@ -13,7 +13,7 @@ export interface ConnectionOptions {
   timeoutMs: number
   /** Requests in flight at most; each has a connection to itself. */
   connections: number
-  /** How long a connection without a request is kept; undefined: 4,000. */
+  /** How long a connection without a request is kept; undefined: 500. */
   keepAliveMs: number | undefined
   /** undefined: 4 MiB. */
   maxResponseBytes: number | undefined

@@ -6,7 +6,7 @@ export interface DispatchingOptions {
   origin: string
   /** The most connections; each carries one request at a time. */
   connections: number
-  /** How long a connection without a request is kept; the server's Keep-Alive header can shorten it. Default 4,000. */
+  /** How long a connection without a request is kept; the server's Keep-Alive header can shorten it. Default 500. */
   keepAliveMs?: number | undefined
   /** Who may vouch for the server, in place of those that Node trusts: certificates in PEM, or what tells them now. */
   ca?: Authorities | undefined
@@ -27,8 +27,8 @@ export interface Dispatching {
 
 /** The connection to the server may take this long, and so may what a proxy says to CONNECT. */
 const connectTimeoutMs = 5_000
-/** Below the 5 s after which common servers close an idle connection: a request that meets the closing is in doubt. */
-const defaultKeepAliveMs = 4_000
+/** Below the second after which the strictest servers close an idle connection: a request that meets the closing is in doubt. */
+const defaultKeepAliveMs = 500
 
 /** Whatever NODE_TLS_REJECT_UNAUTHORIZED says. */
 const alwaysVerified = { rejectUnauthorized: true }

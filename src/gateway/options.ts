@@ -26,7 +26,7 @@ export interface GatewayClientOptions {
   connections?: number
   /**
    * Milliseconds that a connection without a request is kept; the gateway's Keep-Alive header can shorten it. Set it
-   * below the idle time-out of the gateway. Default 4,000.
+   * below the idle time-out of the gateway. Default 500.
    */
   keepAliveMs?: number
   /** Further attempts after what is known not to have been sent and may pass later. Default 0. */

@@ -77,7 +77,7 @@ describe('settings', () => {
         lingerMs: 20,
         concurrency: 8,
         timeoutMs: 30_000,
-        keepAliveMs: 4000,
+        keepAliveMs: 500,
       },
       delivery: {
         types: {
