@@ -114,7 +114,7 @@ export async function measureHostileRecords(names: readonly string[]): Promise<R
 const honestEveryMs = 50
 /** At least this long is looked at, and at most. */
 const leastMs = 8_000
-const mostMs = 40_000
+const mostMs = 60_000
 
 async function beside(name: string, brokers: string[]): Promise<Row> {
   const { packed, batches, everyMs = 0 } = attacks[name]!

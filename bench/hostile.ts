@@ -13,6 +13,7 @@ import { type CallbacksOptions, run, sender, untilReady } from './callbacks.ts'
 import { chartOf, controlGroup, watchHealth } from './limits.ts'
 import { findPlace } from './place.ts'
 import { peakMemoryMiBOf } from './processes.ts'
+import { profiling } from './programs.ts'
 import { ranks } from './ranks.ts'
 
 export interface HostileOptions {
@@ -94,7 +95,7 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
   const group = controlGroup(memory)
   const receiver = spawn(
     'sh',
-    ['-c', `${group?.join ?? ''} exec "$0" "$@"`, process.execPath, 'dist/cli/bin.js', 'run'],
+    ['-c', `${group?.join ?? ''} exec "$0" "$@"`, process.execPath, ...profiling(), 'dist/cli/bin.js', 'run'],
     {
       env: { ...process.env, ...env, NODE_OPTIONS: nodeOptions },
       stdio: ['ignore', 'pipe', 'inherit'],
