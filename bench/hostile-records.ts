@@ -5,6 +5,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib'
 import kafkajs, { Kafka, type Message, type Producer } from 'kafkajs'
 import { openBus } from '../src/bus/open.ts'
 import { UsageError } from '../src/cli/framework/usage-error.ts'
+import { endWithThisProcess } from '../src/cli/local-kafka/child.ts'
 import { freePorts } from '../src/cli/local-kafka/ports.ts'
 import { loadSettings } from '../src/config/index.ts'
 import { createEncoder } from '../src/records/encoder.ts'
@@ -177,6 +178,7 @@ async function beside(name: string, brokers: string[]): Promise<Row> {
       stdio: ['ignore', process.env.BENCH_LOG ? 'inherit' : 'ignore', 'inherit'],
     },
   )
+  endWithThisProcess(worker)
   let end: string | null = null
   worker.on('exit', (code, signal) => {
     end = `died (${signal ?? code})`

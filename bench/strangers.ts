@@ -110,4 +110,5 @@ export interface Strangers {
 if (process.send) {
   const [gatewayUrl, registryUrl] = await Promise.all([startGateway(), startRegistry()].map(urlOf))
   process.send({ gatewayUrl, registryUrl })
+  process.on('disconnect', () => process.exit())
 }
