@@ -4,7 +4,8 @@ import { setTimeout } from 'node:timers/promises'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import kafkajs, { Kafka, type Message, type Producer } from 'kafkajs'
 import { openBus } from '../src/bus/open.ts'
-import { UsageError } from '../src/cli/framework/usage-error.ts'
+import { UsageError } from '../src/cli/framework/command.ts'
+import { createMissingTopics } from '../src/cli/kafka/create-topics.ts'
 import { endWithThisProcess } from '../src/cli/local-kafka/child.ts'
 import { freePorts } from '../src/cli/local-kafka/ports.ts'
 import { loadSettings } from '../src/config/index.ts'
@@ -144,7 +145,8 @@ async function beside(name: string, brokers: string[]): Promise<Row> {
   const bus = openBus(settings, new Telemetry())
   const { topics } = settings
   const topic = topics.commands[0]!
-  await bus.createTopics(
+  await createMissingTopics(
+    settings,
     [topic, topics.results, topics.doubts, topics.statuses, topics.deadLetters].map(name => ({
       topic: name,
       partitions: 4,
