@@ -2,10 +2,10 @@
  * Runs the worker's real code through seeded worlds full of faults, and checks after each what delivery promises.
  *   npm run simulate -- --seeds 10000 [--from 1]   until a seed fails; prints it and the violated invariant
  *   npm run simulate -- --seed N                   replays one seed with its story
- *   npm run simulate -- --planted [NAME]           puts known bugs into copies of the source and looks for them
+ *   npm run simulate -- --planted [NAME]           plants bugs in the running code and looks for them
  */
 import { parseArgs } from 'node:util'
-import { findPlanted, plantedBugs } from '../test/simulation/planted.ts'
+import { type Planted, planted } from '../test/simulation/planted.ts'
 import { type Outcome, runSeed } from '../test/simulation/world.ts'
 
 const { values, positionals } = parseArgs({
@@ -48,15 +48,30 @@ async function replay(seed: number): Promise<void> {
 }
 
 async function lookForPlanted(names: readonly string[], seeds: number): Promise<void> {
-  const all = plantedBugs()
-  const unknown = names.filter(name => !all.some(bug => bug.name === name))
-  if (unknown.length > 0) throw new Error(`no planted bug is named ${unknown.join(', ')}: see test/simulation/planted`)
-  const bugs = names.length > 0 ? all.filter(({ name }) => names.includes(name)) : all
+  const bugs = Object.entries(planted).flatMap(([breaks, all]) => all.map(bug => ({ ...bug, breaks })))
+  const unknown = names.filter(name => !bugs.some(bug => bug.name === name))
+  if (unknown.length > 0)
+    throw new Error(`no planted bug is named ${unknown.join(', ')}: see test/simulation/planted.ts`)
   for (const bug of bugs) {
-    const { found, says } = await findPlanted(bug, seeds)
+    if (names.length > 0 && !names.includes(bug.name)) continue
+    const { found, says } = await find(bug, seeds)
     console.log(`${found ? 'found    ' : 'NOT FOUND'} ${bug.name}\n          ${bug.what}\n          ${says}`)
     if (!found) process.exitCode = 1
   }
+}
+
+/** A finding is a violation of the bug's own invariant, in a world that is fine without the bug. */
+async function find(bug: Planted & { breaks: string }, seeds: number): Promise<{ found: boolean; says: string }> {
+  for (let seed = 1; seed <= seeds; seed++) {
+    const takeOut = bug.plant()
+    const outcome = await runSeed(seed).finally(takeOut)
+    if (outcome.violation?.invariant !== bug.breaks) continue
+    const without = await runSeed(seed)
+    if (without.violation)
+      return { found: false, says: `seed ${seed} fails without the bug, too: ${describe(without)}` }
+    return { found: true, says: `seed ${seed}: ${describe(outcome)}` }
+  }
+  return { found: false, says: `no world of ${seeds} breaks "${bug.breaks}"` }
 }
 
 function describe({ violation }: Outcome): string {

@@ -1,73 +1,348 @@
-import { spawn } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { RateLimiter } from '../../src/accounts/limiter.ts'
+import { MemoryBroker } from '../../src/bus/memory/broker.ts'
+import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import { MemoryGroup } from '../../src/bus/memory/group.ts'
+import { RecordLimits } from '../../src/bus/record-limits.ts'
+import { Holding } from '../../src/bus/session/holding.ts'
+import { Ledger } from '../../src/bus/session/ledger.ts'
+import { GroupMember } from '../../src/bus/session/member.ts'
+import { PartitionSession } from '../../src/bus/session/session.ts'
+import { IN_DOUBT, NEW, Window } from '../../src/bus/session/window.ts'
+import { Resolver } from '../../src/dispatch/doubts/resolver.ts'
+import { Outbox } from '../../src/dispatch/outcome/outbox.ts'
+import { LaneQueue } from '../../src/dispatch/queues/lane-queue.ts'
+import { Delivery } from '../../src/dispatch/sending/delivery.ts'
+import type { Answer } from '../../src/gateway/answer.ts'
+import type { LastCheck } from '../../src/gateway/connection.ts'
+import type { Invariant } from './judge/invariants.ts'
+import { Ports } from './ports.ts'
+import { epoch, MachineClock, SimProcess, type SimProcessOptions } from './process.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const folder = fileURLToPath(new URL('planted', import.meta.url))
-/** What a run needs of the project. */
-const parts = ['src', 'schemas', 'test/simulation', 'test/support/commands.ts', 'scripts/simulate.ts', 'package.json']
-
-/** A bug that was put into a copy of the source on purpose, to see whether the simulation finds it. */
-export interface PlantedBug {
+/** A bug that is put into the running code on purpose, to see whether the simulation finds it. */
+export interface Planted {
   name: string
-  /** What the patch breaks, in a sentence: its first line. */
+  /** What goes wrong, in a sentence. */
   what: string
+  /** Plants it. @returns what takes it out again */
+  plant: () => () => void
 }
 
-export interface Finding {
-  bug: PlantedBug
-  /** Whether a seed was found. */
-  found: boolean
-  /** The failing seed and its violation as the run told them, or what went wrong. */
-  says: string
+/** The bugs by the invariant that they violate: each is seen to be checked. */
+export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
+  'one final result': [
+    {
+      name: 'half-is-lost',
+      what: 'Only the first half of a refused envelope is sent again.',
+      plant: () =>
+        replace(
+          LaneQueue,
+          'putBackHalved',
+          halve =>
+            function (this: LaneQueue, pendings) {
+              halve.call(this, pendings.slice(0, Math.ceil(pendings.length / 2)))
+            },
+        ),
+    },
+    {
+      name: 'ledger-is-not-asked',
+      what: 'A session that is opened again sends what its process has in flight.',
+      plant: () => replace(Ledger, 'has', () => () => false),
+    },
+    {
+      name: 'generation-is-not-checked',
+      what: 'A process commits after the group has moved on without it.',
+      plant: () => replace(MemoryGroup, 'checkCommit', () => () => {}),
+    },
+  ],
+  'at most once': [
+    {
+      name: 'policy-is-ignored',
+      what: 'A command in doubt is sent again whatever its policy.',
+      plant: () =>
+        replace(
+          Resolver,
+          'resolve',
+          resolve =>
+            function (this: Resolver, pending, postedAt, since) {
+              pending.command = { ...pending.command, delivery: 'AT_LEAST_ONCE' }
+              resolve.call(this, pending, postedAt, since)
+            },
+        ),
+    },
+    {
+      name: 'history-is-not-read',
+      what: 'A take-over knows no ids of the past.',
+      plant: () =>
+        replace(
+          MemoryBus,
+          'join',
+          join =>
+            function (this: MemoryBus, topics, listener, options) {
+              return join.call(this, topics, listener, { ...options, lookBack: () => 0 })
+            },
+        ),
+    },
+    {
+      name: 'timeout-is-not-sent',
+      what: 'A time-out counts as not sent.',
+      plant: () => answerWith(answer => (answer.kind === 'lost' && answer.cause === 'timeout' ? unsent : answer)),
+    },
+  ],
+  'sent again only in doubt': [
+    {
+      name: 'foreign-intents-are-new',
+      what: 'A take-over sends the intents of the earlier owner again.',
+      plant: () =>
+        replace(
+          Window,
+          'set',
+          set =>
+            function (this: Window, offset, state) {
+              set.call(this, offset, state === IN_DOUBT ? NEW : state)
+            },
+        ),
+    },
+  ],
+  'one POST at a time': [
+    {
+      name: 'doubt-is-not-left-to-settle',
+      what: 'A command in doubt is sent again while its first POST may still be executed.',
+      plant: () =>
+        startWith(({ settings }) => ({
+          settings: { ...settings, delivery: { ...settings.delivery, settleMs: -settings.gateway.timeoutMs } },
+        })),
+    },
+  ],
+  'intent before POST': [
+    {
+      name: 'post-before-the-commit',
+      what: 'A POST begins before the commit of its intent.',
+      plant: () =>
+        replace(
+          Delivery,
+          'intend',
+          intend =>
+            async function (this: Delivery, envelope) {
+              void intend.call(this, envelope)
+              return [...envelope.parts.keys()].every(({ open }) => open)
+            },
+        ),
+    },
+    {
+      name: 'unstable-offsets-are-read',
+      what: 'A take-over reads offsets that an open transaction is about to change.',
+      plant: () => replace(MemoryBroker, 'isUnstable', () => () => false),
+    },
+  ],
+  'no POST after the deadline': [
+    {
+      name: 'wall-clock-stands-still',
+      what: 'No deadline ever passes.',
+      plant: () => replace(MachineClock, 'now', () => () => epoch),
+    },
+  ],
+  'no POST after the lease': [
+    {
+      name: 'lease-survives-a-suspend',
+      what: 'The clocks of the lease stand still while the machine is suspended.',
+      plant: () => {
+        const { uptime } = MachineClock.prototype
+        const suspendedMs = (clock: MachineClock) => uptime.call(clock) - clock.monotonic()
+        const undo = [
+          replace(
+            MachineClock,
+            'now',
+            now =>
+              function (this: MachineClock) {
+                return now.call(this) - suspendedMs(this)
+              },
+          ),
+          replace(
+            MachineClock,
+            'uptime',
+            () =>
+              function (this: MachineClock) {
+                return this.monotonic()
+              },
+          ),
+        ]
+        return () => {
+          for (const one of undo) one()
+        }
+      },
+    },
+    {
+      name: 'lost-partition-still-sends',
+      what: 'Nothing is checked right before the first byte.',
+      plant: () =>
+        postWith((post, body, lastCheck, signal) => {
+          const unchecked = () => {
+            lastCheck()
+            return null
+          }
+          return post(body, unchecked, signal)
+        }),
+    },
+  ],
+  'no POST after a stop': [
+    {
+      name: 'stop-lets-requests-begin',
+      what: 'Requests begin after a process was asked to stop.',
+      plant: () => replace(GroupMember, 'retire', () => () => {}),
+    },
+  ],
+  'no POST above the rate': [
+    {
+      name: 'rate-is-not-kept',
+      what: 'An account sends faster than its rate.',
+      plant: () => replace(RateLimiter, 'wait', () => () => 0),
+    },
+  ],
+  'no POST of what is paused': [
+    {
+      name: 'start-misses-pauses',
+      what: 'A process that starts sees no pause that began before.',
+      plant: () =>
+        replace(
+          MemoryBus,
+          'read',
+          read =>
+            function (this: MemoryBus, topics, from, onRecords) {
+              return read.call(this, topics, from === 'earliest' ? 'latest' : from, onRecords)
+            },
+        ),
+    },
+  ],
+  'the result tells the truth': [
+    {
+      name: 'server-error-is-not-sent',
+      what: 'HTTP 500 counts as not sent.',
+      plant: () => answerWith(answer => (answer.kind === 'response' && answer.status >= 500 ? unsent : answer)),
+    },
+  ],
+  'a doubt ends SENT or UNRESOLVED': [
+    {
+      name: 'doubt-ends-rejected',
+      what: 'A command in doubt ends REJECTED.',
+      plant: () =>
+        replace(
+          Outbox,
+          'settle',
+          settle =>
+            function (this: Outbox, pending, details, tally) {
+              const outcome = details.outcome === 'UNRESOLVED' ? 'REJECTED' : details.outcome
+              settle.call(this, pending, { ...details, outcome }, tally)
+            },
+        ),
+    },
+  ],
+  'no doubt without a cause': [
+    {
+      name: 'drain-does-not-wait',
+      what: 'A partition is handed over while its commands are in flight.',
+      plant: () =>
+        replace(
+          PartitionSession,
+          'quiesce',
+          quiesce =>
+            function (this: PartitionSession) {
+              return quiesce.call(this, 0)
+            },
+        ),
+    },
+  ],
+  'a kill leaves few in doubt': [
+    {
+      name: 'intents-have-no-bound',
+      what: 'More commands than delivery.maxIntents are begun.',
+      plant: () =>
+        startWith(({ settings }) => ({
+          settings: { ...settings, delivery: { ...settings.delivery, maxIntents: 100_000 } },
+        })),
+    },
+  ],
+  'a callback answered 200 is kept': [
+    {
+      name: 'callback-is-answered-too-early',
+      what: 'A callback is answered before its event is on the topic.',
+      plant: () =>
+        replace(
+          MemoryBus,
+          'publisher',
+          open =>
+            async function (this: MemoryBus) {
+              const publisher = await open.call(this)
+              return { ...publisher, publish: async records => void publisher.publish(records).catch(() => {}) }
+            },
+        ),
+    },
+  ],
+  'only what is too large is left out': [
+    {
+      name: 'everything-is-too-large',
+      what: 'Records are shortened though their topic takes them whole.',
+      plant: () => replace(RecordLimits, 'room', () => () => 600),
+    },
+  ],
+  'what is gone is told': [
+    {
+      name: 'lost-log-end-is-not-seen',
+      what: 'Nobody reports the commands that went with the end of a log.',
+      plant: () => replace(Holding, 'cut', () => () => {}),
+    },
+  ],
+  'nothing is left over': [
+    {
+      name: 'lost-doubts-are-counted',
+      what: 'Doubts of a partition that another process has now count as open.',
+      plant: () => replace(Resolver, 'forget', () => () => 0),
+    },
+  ],
+  'the worker goes on': [
+    {
+      name: 'stop-never-ends',
+      what: 'A planned stop waits for ever for its bus to close.',
+      plant: () => replace(MemoryBus, 'close', () => () => new Promise(() => {})),
+    },
+  ],
 }
 
-export function plantedBugs(): PlantedBug[] {
-  return readdirSync(folder)
-    .filter(file => file.endsWith('.patch'))
-    .sort()
-    .map(file => ({
-      name: file.slice(0, -'.patch'.length),
-      what: readFileSync(join(folder, file), 'utf8').split('\n')[0]!,
-    }))
-}
+const unsent: Answer = { kind: 'not_sent', cause: 'unreachable', message: 'no connection' }
 
-export const patchOf = (name: string): string => join(folder, `${name}.patch`)
-
-/** Applies the patch to a temporary copy, and lets seeds run there until one fails. */
-export async function findPlanted(bug: PlantedBug, seeds: number): Promise<Finding> {
-  const copy = mkdtempSync(join(tmpdir(), 'busgate-planted-'))
-  try {
-    for (const part of parts) cpSync(join(root, part), join(copy, part), { recursive: true })
-    symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
-    const applied = await run('git', ['apply', '-C1', '--recount', patchOf(bug.name)], copy)
-    if (applied.code !== 0)
-      return { bug, found: false, says: `the patch does not fit the source any more: ${applied.output}` }
-    const { code, output } = await run(process.execPath, ['scripts/simulate.ts', '--seeds', String(seeds)], copy)
-    const [first = ''] = output.split('\n')
-    const seed = code === 1 ? first.match(/^seed (\d+):/)?.[1] : undefined
-    if (!seed) return { bug, found: false, says: first }
-    const unplanted = await run(process.execPath, ['scripts/simulate.ts', '--seed', seed], root)
-    if (unplanted.code !== 0) return { bug, found: false, says: `without the bug seed ${seed} fails, too` }
-    return { bug, found: true, says: first }
-  } finally {
-    rmSync(copy, { recursive: true, force: true })
+/** Replaces a method by a wrong one. @returns what puts the right one back */
+function replace<T, K extends keyof T>(type: { prototype: T }, name: K, wrong: (right: T[K]) => T[K]): () => void {
+  const right = type.prototype[name]
+  type.prototype[name] = wrong(right)
+  return () => {
+    type.prototype[name] = right
   }
 }
 
-function run(command: string, args: readonly string[], cwd: string): Promise<{ code: number | null; output: string }> {
-  return new Promise((resolve, reject) => {
-    const env = { ...process.env, GIT_CEILING_DIRECTORIES: dirname(cwd) }
-    const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
-    let output = ''
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.on('data', (chunk: Buffer) => {
-        output += chunk
-      })
-    }
-    child.on('error', reject)
-    child.on('close', code => resolve({ code, output: output.trim() }))
-  })
+type Post = (body: string, lastCheck: LastCheck, signal?: AbortSignal) => Promise<Answer>
+
+/** Has processes send through a wrong connection. */
+function postWith(wrong: (post: Post, ...args: Parameters<Post>) => Promise<Answer>): () => void {
+  return replace(
+    Ports,
+    'connection',
+    connect =>
+      function (this: Ports, owner) {
+        const right = connect.call(this, owner)
+        return { ...right, post: (...args) => wrong(right.post, ...args) }
+      },
+  )
+}
+
+const answerWith = (wrong: (answer: Answer) => Answer) => postWith(async (post, ...args) => wrong(await post(...args)))
+
+/** Starts processes with wrong settings. */
+function startWith(wrong: (options: SimProcessOptions) => Pick<SimProcessOptions, 'settings'>): () => void {
+  return replace(
+    SimProcess,
+    'start',
+    start =>
+      function (this: SimProcess, options) {
+        return start.call(this, { ...options, ...wrong(options) })
+      },
+  )
 }

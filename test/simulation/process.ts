@@ -26,7 +26,7 @@ export function virtualClock(scheduler: Scheduler): Clock {
 }
 
 /** The clocks of the machine that a process runs on. */
-class MachineClock implements Clock {
+export class MachineClock implements Clock {
   readonly #scheduler: Scheduler
   readonly #owner: Owner
   /** Milliseconds by which the wall clock is ahead. */
