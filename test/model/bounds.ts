@@ -43,13 +43,12 @@ export const leastBounds: Bounds = {
   leaves: 0,
 }
 
-/** What CI explores to the end: each line is what it has beyond the least bounds. */
+/** What CI explores to the end, and `npm run soak` beyond it: each line is what it has beyond the least bounds. */
 export const boundsInCi: readonly Partial<Bounds>[] = [
   { rejoins: 1 },
   { lostJoins: 1, lateHeartbeats: 1 },
-  { crashes: 1, lostCommits: 1 },
+  { rounds: 2, crashes: 1, lostCommits: 1 },
   { resets: 1, leaves: 1 },
   { losses: 1, lostCommits: 1 },
-  { offsets: 2, rounds: 2, crashes: 1, lostCommits: 1 },
   { partitions: 2, rounds: 1, crashes: 1, lostCommits: 1 },
 ]

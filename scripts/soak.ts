@@ -1,0 +1,83 @@
+/**
+ * Runs what takes too long for each commit: planted bugs, the model's larger bounds, thousands of worlds, the long chaos
+ * runs and hostile senders. A step that fails does not end the others. Prints a table; needs a JVM and Maven, as CI does.
+ *   npm run soak                    all of it, in some hours
+ *   npm run soak -- worlds chaos    the steps whose names begin so
+ */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, openSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+interface Step {
+  name: string
+  what: string
+  /** Arguments of `npm run`. */
+  run: readonly string[]
+}
+
+const freshSeed = String(1_000_000 + Math.floor(Math.random() * 1_000_000_000))
+
+const model = (name: string, ...bounds: string[]): Step => ({
+  name: `model-${name}`,
+  what: `every state of the model of ownership: ${bounds.join(' ')}`,
+  run: ['model', '--', ...bounds],
+})
+
+const chaos = (name: string, what: string, args: string): Step => ({
+  name: `chaos-${name}`,
+  what,
+  run: ['chaos', '--', ...args.split(' ')],
+})
+
+const steps: readonly Step[] = [
+  { name: 'planted-model', what: 'each wrong rule of the model is found', run: ['model', '--', '--planted'] },
+  { name: 'planted-worlds', what: 'each planted bug is found', run: ['simulate', '--', '--planted'] },
+  model('crashes', 'rounds=3', 'crashes=1', 'lostCommits=1'),
+  model('offsets', 'offsets=2', 'rounds=2', 'crashes=1', 'lostCommits=1'),
+  model('partitions', 'partitions=2', 'rounds=2', 'lostCommits=1'),
+  { name: 'worlds', what: '5,000 worlds', run: ['simulate', '--', '--seeds', '5000'] },
+  {
+    name: 'worlds-fresh',
+    what: `5,000 worlds from seed ${freshSeed} on`,
+    run: ['simulate', '--', '--seeds', '5000', '--from', freshSeed],
+  },
+  chaos('verdicts', 'reconcilers and a worker are killed', '--verdicts --kill --commands 20000 --rate 300'),
+  chaos('moves', 'three workers are replaced in turn', '--restart-workers --commands 40000'),
+  chaos('scale', 'one worker, three, and one again', '--scale --commands 40000'),
+  chaos('matrix', 'every kind of trouble on both versions of Kafka', '--matrix --commands 1000000'),
+  { name: 'hostile', what: 'attackers beside honest callbacks', run: ['bench', '--', 'hostile'] },
+]
+
+interface Row {
+  step: string
+  'what it did': string
+  'took, s': number
+  result: string
+}
+
+const wanted = process.argv.slice(2)
+const unknown = wanted.filter(name => !steps.some(step => step.name.startsWith(name)))
+if (unknown.length > 0) {
+  console.error(`there is no step ${unknown.join(', ')}, only ${steps.map(({ name }) => name).join(', ')}`)
+  process.exit(1)
+}
+const logs = mkdtempSync(join(tmpdir(), 'busgate-soak-'))
+const rows: Row[] = []
+for (const step of steps) {
+  if (wanted.length > 0 && !wanted.some(name => step.name.startsWith(name))) continue
+  console.log(`${step.name}: npm run ${step.run.join(' ')}`)
+  rows.push(await rowOf(step))
+  console.table(rows)
+}
+process.exitCode = rows.every(({ result }) => result === 'passed') ? 0 : 1
+
+async function rowOf({ name, what, run }: Step): Promise<Row> {
+  const log = join(logs, `${name}.log`)
+  const file = openSync(log, 'w')
+  const began = performance.now()
+  const child = spawn('npm', ['run', ...run], { stdio: ['ignore', file, file] })
+  const code = await new Promise<number | null>((resolve, reject) => child.on('error', reject).on('close', resolve))
+  const seconds = Math.round((performance.now() - began) / 1000)
+  return { step: name, 'what it did': what, 'took, s': seconds, result: code === 0 ? 'passed' : `FAILED: ${log}` }
+}
