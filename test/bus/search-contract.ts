@@ -96,9 +96,8 @@ export function searchContract(harness: () => BusHarness): void {
         [0, 1].map(partition => bus.follow({ topic, partition }, 'earliest', () => {})),
       )
       await Promise.all(followers.map(follower => follower.caughtUp()))
-      const began = performance.now()
-      for (let i = 0; i < 4; i++) expect((await search('earliest', key('2'))).keys).toEqual(['2'])
-      expect(performance.now() - began).toBeLessThan(4000) // a follower's fetch waits for some seconds
+      // a follower's fetch waits for some seconds: twenty of them would outlast the test
+      for (let i = 0; i < 20; i++) expect((await search('earliest', key('2'))).keys).toEqual(['2'])
       await Promise.all(followers.map(follower => follower.close()))
     })
 

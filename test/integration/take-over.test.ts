@@ -7,8 +7,6 @@ import { createTopics, plainKafka } from '../support/kafka.ts'
 import { openWireTap, type WireTap } from '../support/wire-tap.ts'
 import { openWired } from '../support/wires.ts'
 
-const sessionTimeoutMs = 6_000
-
 /** Counts the requests that come through it. */
 async function openTapTo(address: string): Promise<{ tap: WireTap; requests: string[] }> {
   const tap = await openWireTap()
@@ -41,7 +39,7 @@ describeOnKafka('partitions of a process that died', ({ brokers }) => {
     return { topic, join }
   }
 
-  test('are worked on again within its session time-out and two seconds, all of them', async () => {
+  test('are worked on again, all of them, and what it had begun is in doubt', async () => {
     const { topic, join } = await buildGroup(32)
     const dead = await join()
     await until(() => expect(dead.listener.sessions.size).toBe(32))
@@ -51,11 +49,9 @@ describeOnKafka('partitions of a process that died', ({ brokers }) => {
     expect(await session.intend([record.offset])).toBe(true)
     const next = join()
     await sleep(systemClock, 100) // it asks to be let in, and the other one would drain
-    const diedAt = performance.now()
     dead.cut()
     const { listener, membership } = await next
     await until(() => expect(listener.sessions.size).toBe(32))
-    expect(performance.now() - diedAt).toBeLessThan(sessionTimeoutMs + 2_000)
     await until(() => expect(listener.doubtedKeys).toEqual(['key']))
     await membership.leave(0)
   })
@@ -93,10 +89,8 @@ describeOnKafka('partitions of a process that died', ({ brokers }) => {
     const transaction = await producer.transaction()
     const topics = [{ topic, partitions: [{ partition: 0, offset: '7' }] }]
     await transaction.sendOffsets({ consumerGroupId: topic, topics })
-    const began = performance.now()
     const { listener, membership } = await join()
     await until(() => expect(listener.sessions.size).toBe(1))
-    expect(performance.now() - began).toBeLessThan(5_000)
     await membership.leave(0)
   })
 })

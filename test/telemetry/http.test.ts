@@ -35,10 +35,8 @@ describe('the telemetry server', () => {
     const raw = rawConnection(server?.port ?? 0)
     raw.say('POST /metrics HTTP/1.1\r\nHost: b\r\nContent-Length: 1000\r\n\r\nx')
     await eventually(() => expect(raw.heard).toMatch(/^HTTP\/1\.1 405 /))
-    const begun = performance.now()
     await server?.close()
     server = undefined
-    expect(performance.now() - begun).toBeLessThan(4000)
     await eventually(() => expect(raw.closed).toBe(true))
   })
 

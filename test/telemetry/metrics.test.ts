@@ -140,10 +140,10 @@ describe('metrics', () => {
     const { telemetry, scrape } = await serveMetrics()
     emitAll(telemetry, 0)
     const before = ownSeries(await scrape())
-    for (let n = 1; n <= 10_000; n++) emitAll(telemetry, n)
+    for (let n = 1; n <= 500; n++) emitAll(telemetry, n)
     const after = await scrape()
     expect(ownSeries(after)).toEqual(before)
-    expect(after.get('busgate_callback_rejections_total{reason="expired"}')).toBe(10_001)
+    expect(after.get('busgate_callback_rejections_total{reason="expired"}')).toBe(501)
   })
 
   it.each(sendTypes)('know the type %s of a callback', async type => {
