@@ -18,7 +18,7 @@ export default defineConfig({
           name: 'unit',
           maxWorkers,
           isolate,
-          testTimeout: 30_000,
+          testTimeout: 60_000,
           expect: { poll: { timeout: 20_000 } },
           include: ['test/**/*.test.ts'],
           exclude: [...endToEnd, 'test/integration/**', 'test/simulation/**'],
@@ -33,8 +33,8 @@ export default defineConfig({
           globalSetup: ['test/support/brokers.ts'],
           testTimeout: 60_000,
           hookTimeout: 120_000,
-          // A file mostly waits for its broker and for time-outs; more than two would overload the broker that they share.
-          maxWorkers: 2,
+          // A file mostly waits, for its broker and for time-outs.
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },

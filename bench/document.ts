@@ -66,9 +66,8 @@ broker, from the start until all sessions are open, without fetches and heartbea
 partitions until all sessions are open; **CPU ms**: from the start.
 
 ## Again, and otherwise
-\`npm run bench\` measures all of it and writes this page. \`--peer bento\` (\`BENTO_BIN=/path/to/bento\`), \`--peer
-parallel-consumer\` (a JDK and Maven) and \`--floor\` (a bare loop in Node) measure those beside it, each scenario in turn, and
-\`--repeat N\` several times.
+\`npm run bench\` measures all of it and writes this page. \`--peer bento\` (\`BENTO_BIN=/path/to/bento\`)
+and \`--floor\` (a bare loop in Node) measure those beside it, each scenario in turn, and \`--repeat N\` several times.
 
 \`npm run bench -- --only NAME\` measures some of them, \`--commands N\` or \`--rate N --seconds N --warm-up N\` one of your own
 (\`--partitions\`, \`--processes\`, \`--concurrency\`, \`--latency\`, \`--kinds mixed\`, \`--hooks\`, \`--gateway URL\`), \`callbacks --rate N\` the receiver,

@@ -1,7 +1,6 @@
 import { freePorts } from '../src/cli/local-kafka/ports.ts'
 import { findBento } from './peers/bento.ts'
 import { jobOf } from './peers/job.ts'
-import { findParallelConsumer } from './peers/parallel-consumer.ts'
 import { Processes } from './processes.ts'
 import type { Program, Running, StartOptions } from './program.ts'
 
@@ -74,6 +73,5 @@ const floor: Program = {
 export const programs: Readonly<Record<string, () => Promise<Program>>> = {
   busgate: async () => busgate('busgate'),
   bento: findBento,
-  'parallel-consumer': findParallelConsumer,
   floor: async () => floor,
 }

@@ -11,10 +11,9 @@ const patience = 70
 /** A group commit whose commits end when the test says so. */
 function setUp() {
   const clock = new ManualClock()
-  const running: { resolve: () => void; reject: (error: Error) => void }[] = []
+  const running: { resolve: () => void }[] = []
   const commits: { at: number; keys: string[] }[] = []
   const applied: { settled: readonly number[]; intents: readonly number[] }[] = []
-  const failures: Error[] = []
   const cycle = new CommitCycle({
     clock,
     interval: () => interval,
@@ -24,14 +23,11 @@ function setUp() {
         at: clock.monotonic(),
         keys: parts.flatMap(({ records }) => records.map(({ key }) => String(key))),
       })
-      const { promise, resolve, reject } = Promise.withResolvers<void>()
-      running.push({ resolve, reject })
+      const { promise, resolve } = Promise.withResolvers<void>()
+      running.push({ resolve })
       return promise
     },
-    failed(error) {
-      failures.push(error)
-      group.stop()
-    },
+    failed: () => group.stop(),
   })
   const group = new GroupCommit({
     clock,
@@ -47,17 +43,7 @@ function setUp() {
     running.shift()!.resolve()
     await settled()
   }
-  const fail = async () => {
-    running.shift()!.reject(new Error('the broker is gone'))
-    await settled()
-  }
-  return { clock, group, commits, applied, failures, settle, succeed, fail }
-}
-
-/** Tells what a promise came to, or that it is still waiting. */
-async function stateOf<T>(promise: Promise<T>): Promise<T | 'waiting'> {
-  await settled()
-  return Promise.race([promise, Promise.resolve('waiting' as const)])
+  return { clock, group, commits, applied, settle, succeed }
 }
 
 describe('one commit a cycle', () => {
@@ -125,155 +111,5 @@ describe('one commit a cycle', () => {
     group.touch()
     await clock.pass(patience)
     expect(commits).toEqual([{ at: patience, keys: [] }])
-  })
-})
-
-describe('an intent', () => {
-  test('is decided after the commit that carries it, not before', async () => {
-    const { clock, group, settle, succeed } = setUp()
-    settle(1)
-    await clock.pass(patience)
-    const intent = group.intend([2])
-    await succeed()
-    expect(await stateOf(intent)).toBe('waiting')
-    await clock.pass(interval)
-    expect(await stateOf(intent)).toBe('waiting')
-    await succeed()
-    expect(await stateOf(intent)).toBe(true)
-  })
-
-  test('is made known before anyone who waits for it goes on', async () => {
-    const { clock, group, applied, succeed } = setUp()
-    const seen = group.intend([1]).then(() => [...applied])
-    await clock.pass(0)
-    await succeed()
-    expect(await seen).toEqual([{ settled: [], intents: [1] }])
-  })
-
-  test('can be withdrawn until a commit has taken it up', async () => {
-    const { clock, group, applied, succeed } = setUp()
-    const taken = group.intend([1])
-    await clock.pass(0)
-    const [withdrawn, other] = [group.intend([2, 3]), group.intend([4])]
-    expect(group.withdraw()).toEqual([2, 3, 4])
-    expect(await Promise.all([stateOf(withdrawn), stateOf(other), stateOf(taken)])).toEqual([false, false, 'waiting'])
-    await succeed()
-    expect(await stateOf(taken)).toBe(true)
-    await clock.pass(interval)
-    expect(applied).toEqual([{ settled: [], intents: [1] }])
-  })
-
-  test('must not go on when its commit fails, nor any that waits behind it', async () => {
-    const { clock, group, failures, applied, fail } = setUp()
-    const first = group.intend([1])
-    await clock.pass(0)
-    const second = group.intend([2])
-    await fail()
-    expect(await Promise.all([first, second, group.intend([3])])).toEqual([false, false, false])
-    expect(failures.map(({ message }) => message)).toEqual(['the broker is gone'])
-    expect(applied).toEqual([])
-  })
-
-  test('must not go on when all is stopped while its commit runs, even if that succeeds', async () => {
-    const { clock, group, applied, succeed } = setUp()
-    const intent = group.intend([1])
-    await clock.pass(0)
-    group.stop()
-    await succeed()
-    expect(await intent).toBe(false)
-    expect(applied).toEqual([])
-  })
-})
-
-describe('whoever waits for the commit', () => {
-  test('goes on after the one that holds what was said before', async () => {
-    const { clock, group, settle, succeed } = setUp()
-    settle(1)
-    const first = group.next()
-    await clock.pass(patience)
-    const alsoFirst = group.next()
-    settle(2)
-    const second = group.next()
-    await succeed()
-    expect(await Promise.all([stateOf(first), stateOf(alsoFirst), stateOf(second)])).toEqual([
-      undefined,
-      undefined,
-      'waiting',
-    ])
-    await clock.pass(patience)
-    await succeed()
-    expect(await stateOf(second)).toBe(undefined)
-  })
-
-  test('goes on at once when there is nothing to commit', async () => {
-    expect(await stateOf(setUp().group.next())).toBe(undefined)
-  })
-
-  test('goes on when it fails, and when all is stopped', async () => {
-    const failing = setUp()
-    failing.settle(1)
-    const first = failing.group.next()
-    await failing.clock.pass(patience)
-    await failing.fail()
-    expect(await stateOf(first)).toBe(undefined)
-    const stopped = setUp()
-    stopped.settle(1)
-    const second = stopped.group.next()
-    stopped.group.stop()
-    expect(await stateOf(second)).toBe(undefined)
-    await stopped.clock.pass(100)
-    expect(stopped.commits).toEqual([])
-  })
-})
-
-describe('rest', () => {
-  test('is when nothing runs, nothing waits, and the condition holds', async () => {
-    const { clock, group, settle, succeed } = setUp()
-    let busy = true
-    settle(1)
-    const idle = group.idle(() => !busy, 5_000)
-    await clock.pass(0)
-    settle(2)
-    await succeed()
-    await clock.pass(interval)
-    await succeed()
-    expect(await stateOf(idle)).toBe('waiting')
-    busy = false
-    group.touch()
-    await clock.pass(interval)
-    expect(await stateOf(idle)).toBe('waiting')
-    await succeed()
-    expect(await stateOf(idle)).toBe(undefined)
-    expect(clock.pending).toBe(0)
-  })
-
-  test('is not before the commit that runs, and the one behind it', async () => {
-    const { clock, group, settle, succeed } = setUp()
-    settle(1)
-    await clock.pass(patience)
-    const idle = group.idle(() => true, 5_000)
-    expect(await stateOf(idle)).toBe('waiting')
-    settle(2)
-    await succeed()
-    expect(await stateOf(idle)).toBe('waiting')
-    await clock.pass(interval)
-    await succeed()
-    expect(await stateOf(idle)).toBe(undefined)
-  })
-
-  test('is not waited for longer than was said', async () => {
-    const { clock, group } = setUp()
-    const idle = group.idle(() => false, 5_000)
-    await clock.pass(4_999)
-    expect(await stateOf(idle)).toBe('waiting')
-    await clock.pass(1)
-    expect(await stateOf(idle)).toBe(undefined)
-  })
-
-  test('is there at once when all is stopped', async () => {
-    const { group } = setUp()
-    const idle = group.idle(() => false, 5_000)
-    group.stop()
-    expect(await stateOf(idle)).toBe(undefined)
   })
 })

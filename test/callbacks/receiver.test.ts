@@ -234,6 +234,18 @@ describe('an address', () => {
   })
 })
 
+const json = { 'content-type': 'application/json' }
+
+/** Whether another reader takes it. */
+function isJson(body: Uint8Array): boolean {
+  try {
+    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+    return true
+  } catch {
+    return false
+  }
+}
+
 describe('a body that can never become an event', () => {
   test.each([
     ['text', 'DELIVERED', 'bad_json'],
@@ -246,11 +258,31 @@ describe('a body that can never become an event', () => {
     ['success as text', '{"success":"true"}', 'bad_body'],
     ['lists nested 30,000 deep', `{"success":true,"x":${'['.repeat(30_000)}${']'.repeat(30_000)}}`, 'too_deep'],
     ['brackets that never close', '['.repeat(60_000), 'too_deep'],
+    ['the same name twice', '{"success":true,"id":"42","id":"43"}', 'duplicate_name'],
+    ['the same name twice, spelt otherwise', '{"success":true,"x":{"id":1,"\\u0069d":2}}', 'duplicate_name'],
+    ['two objects', '{"success":true}{"success":true}', 'bad_json'],
+    ['a number that JSON does not have', '{"success":true,"x":NaN}', 'bad_json'],
+    ['an object behind a byte order mark of its own', '\ufeff\ufeff{"success":true}', 'bad_json'],
   ])('such as %s is answered 400', async (_, body, reason) => {
     const bench = await receiverBench()
     expect((await post(bench.url(), body)).status).toBe(400)
     expect(bench.refused).toEqual([reason])
     expect(bench.bus.calls).toHaveLength(0)
+  })
+
+  test('because it was cut or a byte of it was changed, wherever that is, is answered 400 and becomes no event', async () => {
+    const bench = await receiverBench()
+    const whole = Buffer.from(JSON.stringify(callback({ error: 'späť', replies: [{ message: 'yes' }] })))
+    const cut = Array.from(whole, (_, end) => whole.subarray(0, end))
+    const changed = [0x00, 0x22, 0x2c, 0x7d, 0xff].flatMap(byte => Array.from(whole, (_, at) => whole.with(at, byte)))
+    const bodies = [...cut, ...changed].filter((body, i) => i % 5 === 0 && !isJson(body))
+    const answers = new Map<number, number>()
+    for (const body of bodies) {
+      const { status } = await fetch(bench.url(), { method: 'POST', headers: json, body })
+      answers.set(status, (answers.get(status) ?? 0) + 1)
+    }
+    expect([answers, bench.bus.calls]).toEqual([new Map([[400, bodies.length]]), []])
+    expect((await post(bench.url())).status).toBe(200)
   })
 
   test('may hold any number of brackets inside a text', async () => {

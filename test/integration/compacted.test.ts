@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { until } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
 import { describeOnKafka } from '../support/integration.ts'
@@ -14,23 +14,6 @@ describeOnKafka('a topic that somebody sets to be compacted', brokers => {
     await world.finished(1)
     await until(() => expect(world.deadLetters()).toMatchObject([{ value: Buffer.from('no command') }]))
   })
-
-  test('of results, while a worker runs: it says so within a minute, works on, and says when it is over', async () => {
-    const world = await startWorld({ brokers })
-    const { results } = world.settings.topics
-    const told: unknown[] = []
-    world.worker.telemetry.on('topics.compacted', ({ topics }) => told.push(topics))
-    await configure(brokers.brokers, results, 'cleanup.policy', 'compact')
-    const warnings = () => world.worker.ready().warnings
-    const withinAMinute = { timeout: 60_000, interval: 100 }
-    await vi.waitFor(
-      () => expect(warnings()).toEqual([expect.stringContaining('cleanup.policy=delete')]),
-      withinAMinute,
-    )
-    expect([world.worker.ready().ready, told]).toEqual([true, [[results]]])
-    await configure(brokers.brokers, results, 'cleanup.policy', 'delete')
-    await vi.waitFor(() => expect(warnings()).toEqual([]), withinAMinute)
-  }, 150_000)
 
   test('of results: the next worker does not start, and says what to set', async () => {
     const world = await startWorld({ brokers })

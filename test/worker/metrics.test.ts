@@ -85,7 +85,7 @@ describe('a running worker', () => {
     await until(async () => expect(metricsIn(await scrapeOf(world))).toEqual(contract))
   })
 
-  test('keeps the number of its series, whatever 10,000 messages, their callbacks and the gateway hold', async () => {
+  test('keeps the number of its series, whatever 2,000 messages, their callbacks and the gateway hold', async () => {
     const { front, hooks } = await startMoody()
     const world = await startWorld({
       settings: {
@@ -96,7 +96,7 @@ describe('a running worker', () => {
     await flood(world, hooks, 0, 100)
     await until(async () => expect(metricsIn(await scrapeOf(world))).toEqual(contract))
     const before = ownSeries(await scrapeOf(world))
-    await flood(world, hooks, 100, 10_000)
+    await flood(world, hooks, 100, 2_000)
     const after = await scrapeOf(world)
     expect(ownSeries(after).length - before.length, `${ownSeries(after).filter(one => !before.includes(one))}`).toBe(0)
 
@@ -109,14 +109,14 @@ describe('a running worker', () => {
       ownSeries(after)
         .filter(series => series.startsWith(`busgate_${name}{`))
         .reduce((sum, series) => sum + after.get(series)!, 0)
-    expect(total('commands_consumed_total')).toBeGreaterThan(10_000)
-    expect(total('results_published_total')).toBeGreaterThanOrEqual(10_000)
+    expect(total('commands_consumed_total')).toBeGreaterThan(2_000)
+    expect(total('results_published_total')).toBeGreaterThanOrEqual(2_000)
     for (const name of ['callbacks_total', 'callback_rejections_total', 'dead_letters_total', 'doubts_total']) {
-      expect(total(name), name).toBeGreaterThan(20)
+      expect(total(name), name).toBeGreaterThan(3)
     }
     for (const state of ['DELIVERED', 'FAILED']) {
       const series = `busgate_callbacks_total{type="other",state="${state}",verified="true"}`
-      expect(after.get(series), series).toBeGreaterThan(100)
+      expect(after.get(series), series).toBeGreaterThan(20)
     }
   })
 })
