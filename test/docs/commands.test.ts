@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { commands } from '../../src/cli/commands.ts'
 import { findCommand, parseFlags } from '../../src/cli/framework/parse.ts'
 import { pathOfVariable } from '../../src/config/names.ts'
@@ -28,6 +28,9 @@ const shellLines = shellBlocks
 const sentences = quoted.filter(({ text }) => /^(npx )?busgate [a-z]|^npm (run )?[a-z]/.test(text))
 
 const named = ({ file, line, text }: Excerpt) => [`${file}:${line}`, text] as const
+
+// On a busy machine the modules of all commands take longer than one test may.
+beforeAll(() => Promise.all(Object.values(commands).map(({ load }) => load())), 300_000)
 
 describe('each command in the documents can be given as it stands there', () => {
   test.each([...shellLines, ...sentences].map(named))('%s: %s', async (_, line) => {

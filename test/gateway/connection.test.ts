@@ -176,7 +176,7 @@ describe('an answer that came in time', () => {
   test.each([
     ['7', 7_000, 7_000],
     ['0', 0, 0],
-    [new Date(Date.now() + 60_000).toUTCString(), 50_000, 60_000],
+    [new Date(Date.now() + 3_000_000).toUTCString(), 1_000_000, 3_000_000],
     ['Sun, 06 Nov 1994 08:49:37 GMT', 0, 0],
     ['9'.repeat(400), 3_600_000, 3_600_000],
   ])('says with Retry-After: %s when to come again', async (retryAfter, least, most) => {

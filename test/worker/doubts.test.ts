@@ -130,15 +130,6 @@ describe('a command whose answer was lost', () => {
     expect(finalOf(world, 1n)).toMatchObject({ outcome: 'UNRESOLVED', errorCode: 'INSUFFICIENT_FUNDS', attempts: 2 })
   })
 
-  test('is not sent again after its deadline: UNRESOLVED', async () => {
-    const world = await startDoubtingWorld()
-    world.sandbox.faults.next('reset-before')
-    await world.send([buildCommand({ id: 1n, deadline: Date.now() + 250 })])
-    await world.finished(1)
-    expect(finalOf(world, 1n)).toMatchObject({ outcome: 'UNRESOLVED', errorCode: 'DEADLINE', attempts: 1 })
-    expect(world.sandbox.executions(1)).toBe(0)
-  })
-
   test('waits with its polls while the key is not accepted', async () => {
     const world = await startDoubtingWorld()
     world.sandbox.faults.next('reset-after')
