@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { callbackBody } from '../../src/protocol/index.ts'
 import { until } from '../support/bus.ts'
-import { callbackReceiver, manualClock, operation, post, postOne, sandboxFor } from './support.ts'
+import { ManualClock } from '../support/clock.ts'
+import { callbackReceiver, operation, post, postOne, sandboxFor } from './support.ts'
 
 test('a delivered message is called back at its hook', async () => {
   const receiver = await callbackReceiver()
@@ -53,10 +54,10 @@ test.for([
 
 test('both callbacks of a phone that ends in 97 say the same, the instant of the final state included', async () => {
   const receiver = await callbackReceiver()
-  const clock = manualClock()
+  const clock = new ManualClock()
   const sandbox = await sandboxFor({ clock, callbackDelayMs: 1000, callbackConcurrency: 1 })
   await postOne(sandbox, operation('sms', { phone: 380670000097, hook: receiver.url }))
-  clock.advance(3000)
+  await clock.pass(3000)
   await until(() => expect(receiver.received).toHaveLength(2))
   expect(receiver.received[1]).toEqual(receiver.received[0])
   expect(receiver.received[0]!.body.updated).toBe(new Date(clock.now() - 2000).toISOString())
@@ -113,7 +114,7 @@ test('a callback to an address that cannot be reached is given up as well', asyn
 
 test('the pauses between the tries double', async () => {
   const receiver = await callbackReceiver([500, 500, 500])
-  const clock = manualClock()
+  const clock = new ManualClock()
   const sandbox = await sandboxFor({ clock, callbackRetry: { tries: 5, firstDelayMs: 200 } })
   await postOne(sandbox, operation('sms', { hook: receiver.url }))
   for (const [tries, pause] of [
@@ -122,10 +123,10 @@ test('the pauses between the tries double', async () => {
     [3, 400],
     [4, 800],
   ] as const) {
-    await until(() => expect(clock.waiting()).toBe(1))
-    clock.advance(pause - 1)
+    await until(() => expect(clock.pending).toBe(1))
+    await clock.pass(pause - 1)
     expect(receiver.received).toHaveLength(tries - 1)
-    clock.advance(1)
+    await clock.pass(1)
     await until(() => expect(receiver.received).toHaveLength(tries))
     await until(() => expect(sandbox.stats().callbacks.sent).toBe(tries))
   }
@@ -222,13 +223,13 @@ test('closing drops the callbacks that are still due', async () => {
 })
 
 test('closing ends a callback in flight, and it is not tried again', async () => {
-  const clock = manualClock()
+  const clock = new ManualClock()
   const sandbox = await sandboxFor({ clock })
   await post(sandbox, [operation('sms', { hook: `${sandbox.url}/api/json.php` })])
   sandbox.faults.next('stall')
-  clock.advance(0)
+  await clock.pass(0)
   await until(() => expect(sandbox.stats().requests).toBe(2))
   await sandbox.close()
-  clock.advance(60_000)
+  await clock.pass(60_000)
   expect(sandbox.stats().callbacks).toEqual({ sent: 1, accepted: 0, failed: 0, pending: 1 })
 })

@@ -1,6 +1,7 @@
 import { request } from 'undici'
 import { expect, test } from 'vitest'
-import { manualClock, operation, post, postOne, postText, sandboxFor } from './support.ts'
+import { ManualClock } from '../support/clock.ts'
+import { operation, post, postOne, postText, sandboxFor } from './support.ts'
 
 test('an identifier that is sent twice is executed and billed twice, and counted so', async () => {
   const sandbox = await sandboxFor({ balance: 10 })
@@ -43,37 +44,37 @@ test('account operations are counted but not billed', async () => {
 })
 
 test('operations above the rate are refused with THROTTLE until the second has passed', async () => {
-  const clock = manualClock()
+  const clock = new ManualClock()
   const sandbox = await sandboxFor({ clock, rate: 3 })
   const five = () => Array.from({ length: 5 }, () => operation('sms'))
   const errors = async () => (await post(sandbox, five())).data.map(item => item.error)
   expect(await errors()).toEqual([undefined, undefined, undefined, 'THROTTLE', 'THROTTLE'])
-  clock.advance(500)
+  await clock.pass(500)
   expect(await errors()).toEqual(Array(5).fill('THROTTLE'))
-  clock.advance(500)
+  await clock.pass(500)
   expect(await errors()).toEqual([undefined, undefined, undefined, 'THROTTLE', 'THROTTLE'])
 })
 
 test('the rate is counted for each account by itself', async () => {
-  const sandbox = await sandboxFor({ clock: manualClock(), rate: 1, keys: { shop: 'one', bank: 'two' } })
+  const sandbox = await sandboxFor({ clock: new ManualClock(), rate: 1, keys: { shop: 'one', bank: 'two' } })
   expect(await postOne(sandbox, operation('sms'), 'one')).toMatchObject({ success: true })
   expect(await postOne(sandbox, operation('sms'), 'two')).toMatchObject({ success: true })
   expect(await postOne(sandbox, operation('sms'), 'two')).toMatchObject({ error: 'THROTTLE' })
 })
 
 test('the most operations in any second are found across the borders of seconds', async () => {
-  const clock = manualClock()
+  const clock = new ManualClock()
   const sandbox = await sandboxFor({ clock })
   const send = (count: number) =>
     post(
       sandbox,
       Array.from({ length: count }, () => operation('sms')),
     )
-  clock.advance(900)
+  await clock.pass(900)
   await send(3)
-  clock.advance(200)
+  await clock.pass(200)
   await send(4)
-  clock.advance(900)
+  await clock.pass(900)
   await send(2)
   expect(sandbox.stats().maxOperationsInAnySecond).toBe(7)
 })

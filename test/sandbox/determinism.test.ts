@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { callbackReceiver, manualClock, operation, post, sandboxFor } from './support.ts'
+import { ManualClock } from '../support/clock.ts'
+import { callbackReceiver, operation, post, sandboxFor } from './support.ts'
 
 const sent = [
   operation('sms', { id: 1 }),
@@ -32,7 +33,7 @@ test('what a message meets follows from its own identifier and phone, not from i
 
 test('the delays of callbacks follow from the seed', async () => {
   const run = async () => {
-    const clock = manualClock()
+    const clock = new ManualClock()
     const receiver = await callbackReceiver()
     const sandbox = await sandboxFor({ clock, callbackDelayMs: { min: 100, max: 1000 } })
     await post(
@@ -41,7 +42,7 @@ test('the delays of callbacks follow from the seed', async () => {
     )
     const due = []
     for (let at = 0; at < 1000; at += 10) {
-      clock.advance(10)
+      await clock.pass(10)
       due.push(sandbox.stats().callbacks.sent)
     }
     return due

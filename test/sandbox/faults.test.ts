@@ -2,7 +2,8 @@ import { request } from 'undici'
 import { expect, test } from 'vitest'
 import { stringifyJson } from '../../src/protocol/index.ts'
 import { type FaultName, faults, type Sandbox } from '../../src/sandbox/index.ts'
-import { manualClock, operation, post, postText, sandboxFor } from './support.ts'
+import { ManualClock } from '../support/clock.ts'
+import { operation, post, postText, sandboxFor } from './support.ts'
 
 const names = Object.keys(faults) as FaultName[]
 
@@ -40,14 +41,14 @@ test('stall executes and never answers until the sandbox closes', async () => {
 })
 
 test('slow-body answers in ten pieces, 100 ms apart', async () => {
-  const clock = manualClock()
+  const clock = new ManualClock()
   const sandbox = await sandboxFor({ clock })
   sandbox.faults.next('slow-body')
   const response = await attempt(sandbox, [operation('sms')])
   const chunks: Buffer[] = []
   for await (const chunk of response.body) {
     chunks.push(chunk)
-    clock.advance(100)
+    await clock.pass(100)
   }
   expect(chunks).toHaveLength(10)
   expect(JSON.parse(Buffer.concat(chunks).toString())).toMatchObject({ success: true })

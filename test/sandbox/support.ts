@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { request } from 'undici'
 import { onTestFinished } from 'vitest'
 import { parseJson, type SendType, stringifyJson } from '../../src/protocol/index.ts'
-import { type Clock, type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts'
 import { buildOperation } from '../support/operations.ts'
 
 /** A sandbox for one test. */
@@ -75,27 +75,4 @@ export async function callbackReceiver(statuses: number[] = []) {
     server.close()
   })
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received }
-}
-
-/** A clock that stands still until it is moved. */
-export function manualClock(start = Date.UTC(2030, 0, 1)): Clock & { advance(ms: number): void; waiting(): number } {
-  let now = start
-  const timers = new Set<{ at: number; run: () => void }>()
-  return {
-    now: () => now,
-    after(ms, run) {
-      const timer = { at: now + ms, run }
-      timers.add(timer)
-      return () => timers.delete(timer)
-    },
-    waiting: () => timers.size,
-    advance(ms) {
-      now += ms
-      for (const timer of [...timers].sort((a, b) => a.at - b.at)) {
-        if (timer.at > now) continue
-        timers.delete(timer)
-        timer.run()
-      }
-    },
-  }
 }
