@@ -74,12 +74,12 @@ describe('an account that the gateway throttles', () => {
       const sending = await throttling(3_000, how, {}, theMinute)
       const { clock, put, pass, passedIn, takeThrottled } = sending
       put('bulk', commands(1, 8_000))
-      await pass(2 * 60_000, 50)
+      await pass(2 * 60_000, 250)
       takeThrottled()
       const from = clock.monotonic()
       for (let minute = 1; minute <= 4; minute++) {
         put('bulk', commands(8_000 * minute + 1, 3_000))
-        await pass(60_000, 50)
+        await pass(60_000, 250)
       }
       expect(passedIn(from, clock.monotonic())).toBeGreaterThan(0.9 * 4 * 3_000)
       expect(takeThrottled()).toBeLessThan(0.25 * 4 * 3_000)
