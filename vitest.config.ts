@@ -19,12 +19,15 @@ export default defineConfig({
           maxWorkers,
           isolate,
           testTimeout: 60_000,
+          hookTimeout: 60_000,
           expect: { poll: { timeout: 20_000 } },
           include: ['test/**/*.test.ts'],
           exclude: [...endToEnd, 'test/integration/**', 'test/simulation/**'],
         },
       },
-      { test: { name: 'end-to-end', maxWorkers, isolate, include: endToEnd, testTimeout: 60_000 } },
+      {
+        test: { name: 'end-to-end', maxWorkers, isolate, include: endToEnd, testTimeout: 60_000, hookTimeout: 60_000 },
+      },
       { test: { name: 'simulation', maxWorkers, include: ['test/simulation/**/*.test.ts'], testTimeout: 300_000 } },
       {
         test: {
