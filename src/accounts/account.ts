@@ -37,6 +37,8 @@ export interface Permit {
   begunAt: number | null
 }
 
+/** Gateways throttle single recipients, too: one operation of an envelope, or this part of it, says nothing of the rate. */
+const recipientsPart = 1 / 10
 /** While a key is denied, it is looked this often whether its file has another one. */
 const keyLookMs = 2_000
 
@@ -129,7 +131,6 @@ export class Account {
   begun(permit: Permit): void {
     permit.begunAt = this.#clock.monotonic()
     if (permit.grant) permit.grant.sentAt = permit.begunAt
-    this.#learnt.sent(permit.operations, permit.begunAt)
   }
 
   /** The request was never made, for a reason that says nothing about the account. */
@@ -138,18 +139,19 @@ export class Account {
     this.gate.withdraw(probe)
   }
 
-  /** Learns from what a request came to. @param again what came of those of its commands that were throttled before */
-  observe(permit: Permit, classified: Classified, again = { refused: 0, passed: 0 }): void {
+  /**
+   * Learns from what a request came to.
+   * @param repeated operations that were throttled before and are again: their recipients are, however slow the account
+   */
+  observe(permit: Permit, classified: Classified, repeated = 0): void {
     this.answered(permit)
-    const now = this.#clock.monotonic()
     const items = 'items' in classified ? classified.items : []
     const throttled = items.filter(isThrottled).length
-    if (classified.outcome === 'answered') this.#learnt.passed(items.length - throttled, permit.begunAt ?? now, now)
-    const telling = throttled - (this.#learnt.passedAgain(again.passed, now) ? 0 : again.refused)
-    const areFew = telling === 0 || this.#learnt.refused(telling, now)
-    if (areFew || throttled < items.length) this.#learn(permit, classified) // else nothing has passed
+    if (classified.outcome === 'answered') this.#learnt.passed(items.length - throttled, this.#clock.monotonic())
+    const areRecipients = throttled - repeated <= Math.max(1, items.length * recipientsPart)
+    if (areRecipients || throttled < items.length) this.#learn(permit, classified) // else nothing has passed
     if (throttled === 0) return
-    if (areFew) this.#telemetry.emit('gateway.retry', { reason: 'throttled', count: throttled })
+    if (areRecipients) this.#telemetry.emit('gateway.retry', { reason: 'throttled', count: throttled })
     else this.#pause({ ...permit, operations: throttled }, 'throttled', 'operations above the rate')
   }
 

@@ -74,9 +74,11 @@ describe('an account', () => {
 
 describe('operations above the rate', () => {
   test('pause the account while the others are sent, for a short while each time', async () => {
-    const { account, clock, request } = buildAccount()
+    const { account, clock } = buildAccount()
     for (let i = 0; i < 2; i++) {
-      request(...Array<Answer>(2).fill(itemsAnswer(sentItem(1), throttled(2))))
+      const permit = account.permit(3)
+      account.begun(permit)
+      account.observe(permit, classify(['1', '2', '3'], itemsAnswer(sentItem(1), throttled(2), throttled(3))))
       expect(account.wait()).toBeGreaterThanOrEqual(500)
       expect(account.wait()).toBeLessThanOrEqual(1_020) // one operation a second is what is left at least
       await clock.pass(1_020)

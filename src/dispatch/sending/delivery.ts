@@ -243,17 +243,11 @@ async function unreadOf(pendings: readonly Pending[]): Promise<Set<Pending>> {
 
 const isBehind = ({ callbackWatch }: Pending) => callbackWatch?.isCaughtUp() === false
 
-/** Counts what came of the commands that were throttled before. */
-function throttledAgain(pendings: readonly Pending[], classified: Classified): { refused: number; passed: number } {
-  const count = { refused: 0, passed: 0 }
-  if (!('items' in classified)) return count
-  for (const [i, { throttled }] of pendings.entries()) {
-    const item = classified.items[i]!
-    if (throttled === undefined) continue
-    if (isThrottled(item)) count.refused++
-    else if (item.kind !== 'in_doubt') count.passed++
-  }
-  return count
+/** Counts the commands that were throttled before and are again. */
+function throttledAgain(pendings: readonly Pending[], classified: Classified): number {
+  if (!('items' in classified)) return 0
+  const { items } = classified
+  return pendings.filter(({ throttled }, i) => throttled !== undefined && isThrottled(items[i]!)).length
 }
 
 function tracesOf(pendings: readonly Pending[]): TraceContext[] {
