@@ -83,9 +83,9 @@ export class Account {
    * Milliseconds until a request may be sent: 0 when now, Infinity while a probe is on its way.
    * @param wanted operations that it is to carry
    */
-  wait(carries: Load = 'commands', wanted = 1): number {
+  wait(wanted = 1): number {
     const now = this.#clock.monotonic()
-    const admission = this.#admission(now, carries === 'suspect')
+    const admission = this.#admission(now)
     const wait = this.limiter?.wait(now, Math.min(wanted, admission.operations)) ?? 0
     if (wait > 0) this.#waitsSince ??= now
     return Math.max(admission.wait, wait)
@@ -115,10 +115,10 @@ export class Account {
   }
 
   /** What the gate admits. Another key than the one that was denied is tried at once. */
-  #admission(now: number, isSuspect = false): Admission {
-    if (this.gate.state !== 'paused' || this.gate.reason !== 'denied') return this.gate.admission(now, isSuspect)
+  #admission(now: number): Admission {
+    if (this.gate.state !== 'paused' || this.gate.reason !== 'denied') return this.gate.admission(now)
     if (this.apiKey() !== this.#deniedKey) this.gate.endPause(now)
-    const { wait, operations } = this.gate.admission(now, isSuspect)
+    const { wait, operations } = this.gate.admission(now)
     return { wait: Math.min(wait, keyLookMs), operations }
   }
 
@@ -160,12 +160,6 @@ export class Account {
     if (grant) this.limiter?.answered(grant, this.#clock.monotonic())
   }
 
-  /** All that waits was refused by itself: the account pauses for that, and for nothing else that may come. */
-  holdBack(): void {
-    const retryInMs = this.gate.holdBack(false, this.#clock.monotonic())
-    if (retryInMs !== null) this.#announcePause('refused', retryInMs, refusedForNoKnownReason)
-  }
-
   #learn(permit: Permit, classified: Classified): void {
     if (classified.outcome === 'refused' && !classified.known) this.#refused(permit)
     else if (classified.outcome === 'answered' || classified.outcome === 'refused' || isDecided(classified)) {
@@ -196,9 +190,10 @@ export class Account {
     if (carries !== 'questions') this.#telemetry.emit('gateway.retry', { reason: 'refused', count: operations })
     if (!probe && carries !== 'commands') return
     const now = this.#clock.monotonic()
-    const retryInMs = carries === 'suspect' ? this.gate.holdBack(probe, now) : this.gate.refused(probe, now)
-    if (retryInMs !== null && carries !== 'suspect') this.refusedAt = now
-    if (retryInMs !== null) this.#announcePause('refused', retryInMs, refusedForNoKnownReason)
+    const retryInMs = this.gate.refused(probe, now)
+    if (retryInMs === null) return
+    this.refusedAt = now
+    this.#announcePause('refused', retryInMs, refusedForNoKnownReason)
   }
 
   #pause(permit: Permit, reason: RetryReason, error: string, retryAfterMs: number | null = null): void {

@@ -11,8 +11,8 @@ import { envelopeSpan } from '../../telemetry/spans.ts'
 import { recordedTraceId, type TraceContext } from '../../telemetry/trace.ts'
 import { conclude } from '../outcome/conclusion.ts'
 import type { Outbox } from '../outcome/outbox.ts'
-import { isOvertaken, noteRefusal } from '../outcome/refusals.ts'
 import { ResultTally } from '../outcome/result-tally.ts'
+import { isOvertaken, noteRefusal } from '../outcome/suspects.ts'
 import { expiry, hasPaused, type Pending } from '../pending.ts'
 import type { Return } from '../queues/lane.ts'
 
@@ -167,7 +167,7 @@ export class Delivery {
     if (classified.outcome === 'answered' || classified.outcome === 'unknown') {
       this.#settleAll(envelope, classified, sentAt, tally)
     } else if (classified.outcome === 'refused' && !classified.known) {
-      this.#release(pendings, pendings.length === 1 ? 'suspect' : 'halved', tally)
+      this.#release(pendings, pendings.length === 1 ? 'later' : 'halved', tally)
     } else if (classified.outcome === 'refused' && pendings.length === 1) {
       this.#settle(pendings[0]!, { kind: 'refused', ...classified }, sentAt, null, tally)
     } else {

@@ -2,12 +2,10 @@ import type { Account } from '../../accounts/account.ts'
 import type { Session } from '../../bus/port.ts'
 import type { Pauses } from '../../pauses/pauses.ts'
 import { Disposal } from '../outcome/disposal.ts'
-import { isSuspect } from '../outcome/refusals.ts'
 import type { ResultTally } from '../outcome/result-tally.ts'
 import { expiry, hasPaused, type Pending } from '../pending.ts'
 import type { Return, Weights } from '../queues/lane.ts'
 import { Lanes } from '../queues/lanes.ts'
-import { QuarantineSchedule } from '../queues/quarantine-schedule.ts'
 import { Delivery, type DeliveryOptions, type Envelope } from './delivery.ts'
 import { InFlight } from './in-flight.ts'
 import { Packer } from './packer.ts'
@@ -54,7 +52,6 @@ export class Dispatcher {
   readonly #lanes: Lanes
   /** Envelopes are formed in these turns: what the rate allows is dealt out there. */
   readonly #turns: Turns
-  readonly #quarantines: QuarantineSchedule
   readonly #disposal: Disposal
   readonly #packer: Packer
   #cancelTimer: (() => void) | null = null
@@ -75,12 +72,7 @@ export class Dispatcher {
     this.#turns = new Turns(options.topics.length)
     this.#delivery = new Delivery({ ...options, putBack: (pendings, how) => this.#putBack(pendings, how) })
     this.#disposal = new Disposal(options)
-    this.#quarantines = new QuarantineSchedule({
-      clock: options.clock,
-      queuesOf: account => this.#lanes.of(account),
-      isBusy: account => [...this.#inFlight].some(({ envelope }) => envelope.account === account),
-    })
-    this.#packer = new Packer({ ...options, disposal: this.#disposal, quarantines: this.#quarantines })
+    this.#packer = new Packer({ ...options, disposal: this.#disposal })
     options.pauses.onChange(() => this.#pausesChanged())
   }
 
@@ -176,7 +168,7 @@ export class Dispatcher {
     this.#slots.fill()
     let wait = 0
     while (wait === 0) wait = this.#form()
-    wait = Math.min(wait, this.#lanes.balance(), this.#quarantines.check(), this.#sweep())
+    wait = Math.min(wait, this.#lanes.balance(), this.#sweep())
     if (Number.isFinite(wait)) this.#cancelTimer = this.#options.clock.after(Math.ceil(wait), () => this.pump())
     this.#pumping = false
   }
@@ -284,7 +276,6 @@ export class Dispatcher {
     queueMicrotask(() => {
       this.#isSorting = false
       this.#lanes.sortAnew()
-      for (const account of this.#options.accounts.values()) this.#quarantines.add(account)
       this.pump()
     })
   }
@@ -329,7 +320,5 @@ export class Dispatcher {
   #putBack(pendings: readonly Pending[], how: Return): void {
     for (const pending of pendings) pending.packed = false
     this.#lanes.putBack(pendings, how)
-    const [first] = pendings
-    if (first && isSuspect(first)) this.#quarantines.add(this.#options.accounts.get(first.command.account)!)
   }
 }

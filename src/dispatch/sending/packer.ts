@@ -3,14 +3,13 @@ import type { Session } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'
 import { envelopeOverhead } from '../../gateway/envelope.ts'
 import type { Disposal } from '../outcome/disposal.ts'
+import { isSuspect } from '../outcome/suspects.ts'
 import type { Pending } from '../pending.ts'
 import type { LaneQueue } from '../queues/lane-queue.ts'
-import type { QuarantineSchedule } from '../queues/quarantine-schedule.ts'
 import type { Envelope } from './delivery.ts'
 
 export interface PackerOptions {
   disposal: Disposal
-  quarantines: QuarantineSchedule
   maxOperations: number
   maxBytes: number
   lingerMs: number
@@ -32,35 +31,26 @@ export class Packer {
 
   /** Packs an envelope if the account and its rate allow it now. @returns it, or the milliseconds to wait. */
   form(account: Account, queue: LaneQueue): Envelope | number {
-    const { clock, lingerMs, maxOperations, hasLease, quarantines } = this.#options
-    const now = clock.monotonic()
-    const due = queue.due(now, lingerMs, maxOperations)
-    const suspectDue = quarantines.dueIn(account, queue)
-    const first = Math.min(due, suspectDue)
-    if (!Number.isFinite(first)) return first
-    const carries = suspectDue <= due ? 'suspect' : 'commands'
-    const wanted = carries === 'suspect' ? 1 : Math.min(maxOperations, queue.nextLength)
-    const wait = Math.max(first, account.wait(carries, wanted))
+    const { clock, lingerMs, maxOperations, hasLease } = this.#options
+    const isProbe = account.gate.state !== 'closed'
+    const due = queue.due(clock.monotonic(), lingerMs, maxOperations)
+    if (!Number.isFinite(due)) return due
+    const wait = Math.max(due, account.wait(Math.min(maxOperations, queue.next(isProbe)?.length ?? 1)))
     if (wait > 0) return wait
     if (!hasLease()) return leaseRetryMs // its intents would be taken back, again and again
-    const unsent = carries === 'commands' && queue.nextIsHalf ? 'half' : 'first'
-    const pendings = carries === 'commands' ? this.#pack(account, queue) : this.#takeSuspect(account, queue)
+    const unsent = queue.next(isProbe)?.kind === 'halves' ? 'half' : 'first'
+    const pendings = this.#pack(account, queue, isProbe)
     if (pendings.length === 0) return 1
+    const carries = isSuspect(pendings[0]!) ? 'suspect' : 'commands'
     for (const pending of pendings) pending.packed = true
     return { account, pendings, parts: partsOf(pendings), permit: account.permit(pendings.length, carries), unsent }
   }
 
-  #pack(account: Account, queue: LaneQueue): Pending[] {
+  #pack(account: Account, queue: LaneQueue, isProbe: boolean): Pending[] {
     const { disposal, maxOperations, maxBytes } = this.#options
     const bytes = maxBytes - envelopeOverhead(account.apiKey())
     const operations = Math.min(maxOperations, account.room())
-    return disposal.during(accept => queue.pack({ operations, bytes }, accept))
-  }
-
-  #takeSuspect(account: Account, { quarantine }: LaneQueue): Pending[] {
-    return this.#options.disposal.during(accept =>
-      account.gate.state === 'closed' ? quarantine.takeDue(account, accept) : quarantine.takeOldest(accept),
-    )
+    return disposal.during(accept => queue.pack({ operations, bytes }, accept, isProbe))
   }
 }
 
