@@ -5,7 +5,7 @@ import { textOrNull } from '../records/fields.ts'
 import type { StatusEvent } from '../records/generated.ts'
 import { readStatus } from '../records/status.ts'
 import type { Callback } from './body.ts'
-import type { CallbackOrigin } from './origin.ts'
+import type { CallbackOrigin } from './hook-url.ts'
 
 export type Made =
   | { ok: true; event: StatusEvent }

@@ -1,6 +1,6 @@
 import { type ErrorCode, errorCodeOf, knownErrorCode } from '../protocol/index.ts'
 import { isObject, parseJson, stringifyJson } from '../protocol/json.ts'
-import type { Answer, LostCause } from './answer.ts'
+import type { Answer, LostCause } from './connection.ts'
 
 /** ItemAnswer is what became of one operation of an envelope. */
 export type ItemAnswer =

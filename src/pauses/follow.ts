@@ -2,9 +2,7 @@ import { BusUnavailable } from '../bus/errors.ts'
 import type { Bus, BusRecord, Reader, TopicLook } from '../bus/port.ts'
 import { type Clock, limited } from '../clock.ts'
 import type { Telemetry } from '../telemetry/events.ts'
-import { type Change, readChange } from './change.ts'
-import { requireReadable } from './control-topic.ts'
-import { LastChanges } from './last-changes.ts'
+import { type Change, LastChanges, readChange, requireReadable } from './change.ts'
 import { Pauses } from './pauses.ts'
 
 export interface FollowPausesOptions {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Account } from '../../src/accounts/account.ts'
-import type { Answer } from '../../src/gateway/answer.ts'
 import { classify } from '../../src/gateway/classify.ts'
+import type { Answer } from '../../src/gateway/connection.ts'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 import { answered, itemsAnswer, refusal, refusedItem, sentItem } from '../support/answers.ts'
 import { ManualClock } from '../support/clock.ts'

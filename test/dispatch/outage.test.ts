@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Answer } from '../../src/gateway/answer.ts'
+import type { Answer } from '../../src/gateway/connection.ts'
 import { Random } from '../simulation/random.ts'
 import { refusal } from '../support/answers.ts'
 import { type Operation, sentAll, startSendingWorld } from '../support/sending-world.ts'

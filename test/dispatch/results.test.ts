@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ResultTally } from '../../src/dispatch/outcome/result-tally.ts'
+import { ResultTally } from '../../src/dispatch/outcome/outbox.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult } from '../../src/records/generated.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Answer } from '../../src/gateway/answer.ts'
+import type { Answer } from '../../src/gateway/connection.ts'
 import { answered, itemsAnswer, refusedItem, sentItem } from '../support/answers.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { buildPause } from '../support/pauses.ts'

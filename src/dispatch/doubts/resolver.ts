@@ -11,8 +11,7 @@ import { noPayload, type ResultPayload, readPayload } from '../../records/result
 import { readStatus } from '../../records/status.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { concludeExpired, nobodyCouldTell } from '../outcome/conclusion.ts'
-import type { Outbox } from '../outcome/outbox.ts'
-import { ResultTally } from '../outcome/result-tally.ts'
+import { type Outbox, ResultTally } from '../outcome/outbox.ts'
 import { expiry, type Pending } from '../pending.ts'
 import type { Evidence, Seeking } from './evidence.ts'
 

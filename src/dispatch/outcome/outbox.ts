@@ -1,9 +1,12 @@
+import { type Account, refusedForNoKnownReason } from '../../accounts/account.ts'
+import type { Session } from '../../bus/port.ts'
+import type { Clock } from '../../clock.ts'
 import type { DoubtWriter } from '../../records/doubt.ts'
 import type { ResultDetails, WriteResult } from '../../records/result.ts'
-import type { Telemetry } from '../../telemetry/events.ts'
+import type { Events, Telemetry } from '../../telemetry/events.ts'
 import type { DoubtCause } from '../../telemetry/labels.ts'
-import { end, type Pending } from '../pending.ts'
-import type { ResultTally } from './result-tally.ts'
+import { end, expiry, type Pending } from '../pending.ts'
+import { concludeExpired } from './conclusion.ts'
 
 /** Settles commands on their sessions: with a result, or by moving them to the doubts. */
 export class Outbox {
@@ -61,4 +64,71 @@ const doubtTexts: Readonly<Record<DoubtCause, string>> = {
   foreign_body: 'the answer was none of the gateway',
   contradiction: 'the answer contradicts itself',
   items_differ: 'the answer does not fit the request',
+}
+
+type TallyGroup = Events['results.published']
+
+/** Counts results and doubts that are published together, so that telemetry hears once a group. */
+export class ResultTally {
+  /** Few: the types, outcomes and codes of one envelope. */
+  readonly #groups: TallyGroup[] = []
+  readonly #doubts = new Map<DoubtCause, number>()
+
+  get isEmpty(): boolean {
+    return this.#groups.length === 0 && this.#doubts.size === 0
+  }
+
+  add(type: string, outcome: TallyGroup['outcome'], errorCode: TallyGroup['errorCode']): void {
+    const group = this.#groups.find(
+      group => group.type === type && group.outcome === outcome && group.errorCode === errorCode,
+    )
+    if (group) group.count++
+    else this.#groups.push({ type, outcome, errorCode, count: 1 })
+  }
+
+  addDoubt(cause: DoubtCause): void {
+    this.#doubts.set(cause, (this.#doubts.get(cause) ?? 0) + 1)
+  }
+
+  /** It is called when the results are committed. */
+  announce(telemetry: Telemetry): void {
+    for (const [cause, count] of this.#doubts) telemetry.emit('doubt.opened', { cause, count })
+    for (const group of this.#groups) telemetry.emit('results.published', group)
+  }
+}
+
+export interface DisposalOptions {
+  accounts: ReadonlyMap<string, Account>
+  outbox: Outbox
+  maxAgeMs: number
+  clock: Clock
+  telemetry: Telemetry
+}
+
+/** Disposes of the commands that are over or have expired while others are taken out of a queue. */
+export class Disposal {
+  readonly #options: DisposalOptions
+
+  constructor(options: DisposalOptions) {
+    this.#options = options
+  }
+
+  during<T>(take: (accept: (pending: Pending) => boolean) => T): T {
+    const { accounts, clock, maxAgeMs, outbox, telemetry } = this.#options
+    const tallies = new Map<Session, ResultTally>()
+    const now = clock.now()
+    const taken = take(pending => {
+      if (pending.over) return false
+      const errorCode = expiry(pending, now, maxAgeMs)
+      if (!errorCode) return true
+      const tally = tallies.get(pending.session) ?? new ResultTally()
+      tallies.set(pending.session, tally)
+      const wasRefused = accounts.get(pending.command.account)!.refusedAt >= pending.readyAt
+      const waitedFor = wasRefused ? refusedForNoKnownReason : undefined
+      outbox.settle(pending, concludeExpired(pending, errorCode, waitedFor), tally)
+      return false
+    })
+    for (const [session, tally] of tallies) void session.committed().then(() => tally.announce(telemetry))
+    return taken
+  }
 }

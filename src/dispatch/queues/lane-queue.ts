@@ -2,8 +2,8 @@ import type { Backlog, Session } from '../../bus/port.ts'
 import { operations } from '../../protocol/index.ts'
 import { isSuspect } from '../outcome/suspects.ts'
 import type { Pending } from '../pending.ts'
-import type { EnvelopeBounds } from './rotation.ts'
-import { Tenants } from './tenants.ts'
+import type { EnvelopeBounds } from './partition-queues.ts'
+import { Tenants } from './tenant-queues.ts'
 
 /**
  * What is packed in its own way. `halves`: of an envelope that was refused as a whole, each goes out as it is. `alone`:

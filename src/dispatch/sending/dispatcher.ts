@@ -1,17 +1,13 @@
 import type { Account } from '../../accounts/account.ts'
 import type { Session } from '../../bus/port.ts'
 import type { Pauses } from '../../pauses/pauses.ts'
-import { Disposal } from '../outcome/disposal.ts'
-import type { ResultTally } from '../outcome/result-tally.ts'
+import { Disposal, type ResultTally } from '../outcome/outbox.ts'
 import { expiry, hasPaused, type Pending } from '../pending.ts'
 import type { Return, Weights } from '../queues/lane.ts'
 import { Lanes } from '../queues/lanes.ts'
 import { Delivery, type DeliveryOptions, type Envelope } from './delivery.ts'
-import { InFlight } from './in-flight.ts'
-import { Packer } from './packer.ts'
-import { PipelineDepth } from './pipeline-depth.ts'
-import { Slots } from './slots.ts'
-import { mostPassedOver, Turns } from './turns.ts'
+import { InFlight, Packer } from './packer.ts'
+import { mostPassedOver, PipelineDepth, Slots, Turns } from './slots.ts'
 
 export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   accounts: ReadonlyMap<string, Account>

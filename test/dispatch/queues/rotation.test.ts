@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Session } from '../../../src/bus/port.ts'
 import type { Pending } from '../../../src/dispatch/pending.ts'
-import { type EnvelopeBounds, Rotation } from '../../../src/dispatch/queues/rotation.ts'
+import { type EnvelopeBounds, Rotation } from '../../../src/dispatch/queues/partition-queues.ts'
 import { buildPartition, buildPending } from '../../support/pendings.ts'
 
 const all = () => true

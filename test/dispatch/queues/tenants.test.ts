@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Pending } from '../../../src/dispatch/pending.ts'
-import { Tenants } from '../../../src/dispatch/queues/tenants.ts'
+import { Tenants } from '../../../src/dispatch/queues/tenant-queues.ts'
 import { settled } from '../../support/clock.ts'
 import { buildCommand } from '../../support/commands.ts'
 import { collectGarbage } from '../../support/garbage.ts'

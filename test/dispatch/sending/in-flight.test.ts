@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Envelope } from '../../../src/dispatch/sending/delivery.ts'
-import { InFlight } from '../../../src/dispatch/sending/in-flight.ts'
+import { InFlight } from '../../../src/dispatch/sending/packer.ts'
 import { buildPartition } from '../../support/pendings.ts'
 
 const inFlight = (sessions: ReturnType<typeof buildPartition>[]) =>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Envelope } from '../../../src/dispatch/sending/delivery.ts'
-import { InFlight } from '../../../src/dispatch/sending/in-flight.ts'
+import { InFlight } from '../../../src/dispatch/sending/packer.ts'
 import { Slots } from '../../../src/dispatch/sending/slots.ts'
 import { settled } from '../../support/clock.ts'
 

@@ -1,6 +1,6 @@
 import type { Backlog, Session } from '../../bus/port.ts'
 import type { Pending } from '../pending.ts'
-import { type EnvelopeBounds, Rotation } from './rotation.ts'
+import { type EnvelopeBounds, Rotation } from './partition-queues.ts'
 
 interface Tenant {
   readonly rotation: Rotation
