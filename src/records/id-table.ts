@@ -48,7 +48,8 @@ export class IdTable {
   /** @returns whether the id is new */
   set(id: bigint, number: number): boolean {
     const { size } = this
-    this.#pairs[this.#put(id) / 2 + 1] = number
+    const at = this.#put(id)
+    this.#pairs[at / 2 + 1] = number // read behind `#put`, which may replace it
     return this.size > size
   }
 

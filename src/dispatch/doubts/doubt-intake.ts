@@ -17,7 +17,7 @@ import { DeadLetterWriter, decodeRecord } from '../intake/dead-letter-writer.ts'
 import { LookupQueue, type ResultsLookup } from '../intake/results-lookup.ts'
 import { type RegistryOutage, SchemaWait } from '../intake/schema-wait.ts'
 import { nobodyCouldTell } from '../outcome/conclusion.ts'
-import { type Outbox, ResultTally } from '../outcome/outbox.ts'
+import { type Outbox, ResultCounts } from '../outcome/outbox.ts'
 import type { Pending } from '../pending.ts'
 import type { Resolver } from './resolver.ts'
 
@@ -184,9 +184,9 @@ export class DoubtIntake {
       error: nobodyCouldTell(error.message),
       ...(doubt && { sentAt: doubt.postedAt }),
     }
-    const tally = new ResultTally()
-    tally.add(type, details.outcome, 'RESPONSE_LOST')
-    this.#writeDeadLetter(record, origin, error, [writeResult(subject, origin, details)], tally)
+    const counts = new ResultCounts()
+    counts.add(type, details.outcome, 'RESPONSE_LOST')
+    this.#writeDeadLetter(record, origin, error, [writeResult(subject, origin, details)], counts)
     telemetry.emit('doubt.resolved', { outcome: details.outcome })
   }
 
@@ -197,9 +197,9 @@ export class DoubtIntake {
 
   #doubtAgain(pending: Pending): void {
     const { outbox, clock, telemetry } = this.#options
-    const tally = new ResultTally()
-    outbox.doubt(pending, clock.now(), 'taken_over', tally)
-    void this.#session.committed().then(() => tally.announce(telemetry))
+    const counts = new ResultCounts()
+    outbox.doubt(pending, clock.now(), 'taken_over', counts)
+    void this.#session.committed().then(() => counts.announce(telemetry))
   }
 
   #writeDeadLetter(
@@ -207,14 +207,14 @@ export class DoubtIntake {
     origin: Origin,
     error: DeadLetterReason,
     others: OutgoingRecord[],
-    tally?: ResultTally,
+    counts?: ResultCounts,
   ): void {
     const { deadLetterTopic, telemetry } = this.#options
     const deadLetters = new DeadLetterWriter(deadLetterTopic, this.#session)
     deadLetters.writeFor(record.offset, origin, error, others)
     void this.#session.committed().then(() => {
       deadLetters.announce(telemetry)
-      tally?.announce(telemetry)
+      counts?.announce(telemetry)
     })
   }
 }

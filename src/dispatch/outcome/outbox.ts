@@ -20,10 +20,10 @@ export class Outbox {
     this.#telemetry = telemetry
   }
 
-  settle(pending: Pending, details: ResultDetails, tally: ResultTally): void {
+  settle(pending: Pending, details: ResultDetails, counts: ResultCounts): void {
     const { command, session, offset, origin, doubted } = pending
     session.settle(offset, [this.#writeResult(command, origin, details)])
-    tally.add(command.type, details.outcome, details.errorCode ?? null)
+    counts.add(command.type, details.outcome, details.errorCode ?? null)
     if (doubted) this.#telemetry.emit('doubt.resolved', { outcome: details.outcome })
     end(pending)
   }
@@ -32,7 +32,7 @@ export class Outbox {
    * Nobody can tell: the command moves to the doubts, and its producer hears so the first time.
    * @param postedAt when its POST can have begun at the latest
    */
-  doubt(pending: Pending, postedAt: number, cause: DoubtCause, tally: ResultTally): void {
+  doubt(pending: Pending, postedAt: number, cause: DoubtCause, counts: ResultCounts): void {
     const { command, session, offset, origin, doubted, attempts } = pending
     const records = [this.#doubts.write(pending, postedAt, cause)]
     if (!doubted) {
@@ -45,10 +45,10 @@ export class Outbox {
         sentAt: postedAt,
       }
       records.push(this.#writeResult(command, origin, details))
-      tally.add(command.type, 'IN_DOUBT', 'RESPONSE_LOST')
+      counts.add(command.type, 'IN_DOUBT', 'RESPONSE_LOST')
     }
     session.settle(offset, records)
-    tally.addDoubt(cause)
+    counts.addDoubt(cause)
     end(pending)
   }
 }
@@ -69,7 +69,7 @@ const doubtTexts: Readonly<Record<DoubtCause, string>> = {
 type TallyGroup = Events['results.published']
 
 /** Counts results and doubts that are published together, so that telemetry hears once a group. */
-export class ResultTally {
+export class ResultCounts {
   /** Few: the types, outcomes and codes of one envelope. */
   readonly #groups: TallyGroup[] = []
   readonly #doubts = new Map<DoubtCause, number>()
@@ -97,7 +97,7 @@ export class ResultTally {
   }
 }
 
-export interface DisposalOptions {
+export interface ExpiryCheckOptions {
   accounts: ReadonlyMap<string, Account>
   outbox: Outbox
   maxAgeMs: number
@@ -106,29 +106,29 @@ export interface DisposalOptions {
 }
 
 /** Disposes of the commands that are over or have expired while others are taken out of a queue. */
-export class Disposal {
-  readonly #options: DisposalOptions
+export class ExpiryCheck {
+  readonly #options: ExpiryCheckOptions
 
-  constructor(options: DisposalOptions) {
+  constructor(options: ExpiryCheckOptions) {
     this.#options = options
   }
 
-  during<T>(take: (accept: (pending: Pending) => boolean) => T): T {
+  settleExpired<T>(take: (accept: (pending: Pending) => boolean) => T): T {
     const { accounts, clock, maxAgeMs, outbox, telemetry } = this.#options
-    const tallies = new Map<Session, ResultTally>()
+    const countsOf = new Map<Session, ResultCounts>()
     const now = clock.now()
     const taken = take(pending => {
       if (pending.over) return false
       const errorCode = expiry(pending, now, maxAgeMs)
       if (!errorCode) return true
-      const tally = tallies.get(pending.session) ?? new ResultTally()
-      tallies.set(pending.session, tally)
+      const counts = countsOf.get(pending.session) ?? new ResultCounts()
+      countsOf.set(pending.session, counts)
       const wasRefused = accounts.get(pending.command.account)!.refusedAt >= pending.readyAt
       const waitedFor = wasRefused ? refusedForNoKnownReason : undefined
-      outbox.settle(pending, concludeExpired(pending, errorCode, waitedFor), tally)
+      outbox.settle(pending, concludeExpired(pending, errorCode, waitedFor), counts)
       return false
     })
-    for (const [session, tally] of tallies) void session.committed().then(() => tally.announce(telemetry))
+    for (const [session, counts] of countsOf) void session.committed().then(() => counts.announce(telemetry))
     return taken
   }
 }

@@ -3,7 +3,7 @@ import { operations } from '../../protocol/index.ts'
 import { isSuspect } from '../outcome/suspects.ts'
 import type { Pending } from '../pending.ts'
 import type { EnvelopeBounds } from './partition-queues.ts'
-import { Tenants } from './tenant-queues.ts'
+import { TenantQueues } from './tenant-queues.ts'
 
 /**
  * What is packed in its own way. `halves`: of an envelope that was refused as a whole, each goes out as it is. `alone`:
@@ -13,7 +13,7 @@ type Kind = 'halves' | 'alone' | 'batched' | 'suspects'
 
 /** The commands of one account in one lane that wait in memory to be packed, of all the lane's partitions. */
 export class LaneQueue {
-  readonly #tenants: Record<Exclude<Kind, 'halves'>, Tenants>
+  readonly #tenants: Record<Exclude<Kind, 'halves'>, TenantQueues>
   #halves: Pending[][] = []
   /** Envelopes of these are packed in turn, so that none waits for all of another kind. */
   readonly #turns: Kind[] = ['halves', 'alone', 'batched', 'suspects']
@@ -22,10 +22,14 @@ export class LaneQueue {
 
   /** @param weights of tenants, where they are not 1 */
   constructor(weights: ReadonlyMap<string, number> = new Map()) {
-    this.#tenants = { alone: new Tenants(weights), batched: new Tenants(weights), suspects: new Tenants(weights) }
+    this.#tenants = {
+      alone: new TenantQueues(weights),
+      batched: new TenantQueues(weights),
+      suspects: new TenantQueues(weights),
+    }
   }
 
-  get #all(): Tenants[] {
+  get #all(): TenantQueues[] {
     return Object.values(this.#tenants)
   }
 

@@ -13,10 +13,10 @@ export interface Weights {
 }
 
 /**
- * Return says how commands that were not sent wait again: the next to go, when they are ready again, as a half that
+ * Requeue says how commands that were not sent wait again: the next to go, when they are ready again, as a half that
  * goes by itself as before, or in halves that go each by itself.
  */
-export type Return = 'first' | 'later' | 'half' | 'halved'
+export type Requeue = 'first' | 'later' | 'half' | 'halved'
 
 /**
  * One topic's commands that wait to be sent, by account. The accounts take turns, of as many envelopes as they weigh.
@@ -63,7 +63,7 @@ export class Lane {
   }
 
   /** Takes back what was in an envelope. */
-  putBack(pendings: readonly Pending[], how: Return): void {
+  putBack(pendings: readonly Pending[], how: Requeue): void {
     for (const [queue, own] of Map.groupBy(pendings, pending => this.#queueOf(pending))) {
       if (how === 'first') queue.putBack(own)
       else if (how === 'later') queue.putBackLater(own)

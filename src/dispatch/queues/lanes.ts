@@ -3,7 +3,7 @@ import type { Session } from '../../bus/port.ts'
 import type { Pauses } from '../../pauses/pauses.ts'
 import type { Pending } from '../pending.ts'
 import { DeferredCommands, type DeferredCommandsOptions } from './deferred-commands.ts'
-import { Lane, type Return, type Weights } from './lane.ts'
+import { Lane, type Requeue, type Weights } from './lane.ts'
 import type { LaneQueue } from './lane-queue.ts'
 
 export interface LanesOptions extends DeferredCommandsOptions {
@@ -63,7 +63,7 @@ export class Lanes {
   }
 
   /** Takes back what was in an envelope, as far as its partitions are not lost. */
-  putBack(pendings: readonly Pending[], how: Return): void {
+  putBack(pendings: readonly Pending[], how: Requeue): void {
     const ours = pendings.filter(({ session }) => this.#deferred.has(session))
     if (ours.length > 0) this.#laneOf(ours[0]!.session).putBack(ours, how)
   }

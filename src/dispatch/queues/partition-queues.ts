@@ -11,7 +11,7 @@ export interface EnvelopeBounds {
  * Commands in a queue for each partition, and the partitions in turn. One that gets something comes last, so that those
  * that have waited longest go first; after an envelope of its own it comes last again.
  */
-export class Rotation {
+export class PartitionQueues {
   readonly #queues = new Map<Session, Fifo>()
   /**
    * The partitions that have something, the next one first. One that is not open loses its place until it is resumed.

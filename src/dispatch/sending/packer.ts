@@ -2,14 +2,14 @@ import type { Account } from '../../accounts/account.ts'
 import type { Session } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'
 import { envelopeOverhead } from '../../gateway/connection.ts'
-import type { Disposal } from '../outcome/outbox.ts'
+import type { ExpiryCheck } from '../outcome/outbox.ts'
 import { isSuspect } from '../outcome/suspects.ts'
 import type { Pending } from '../pending.ts'
 import type { LaneQueue } from '../queues/lane-queue.ts'
 import type { Envelope } from './delivery.ts'
 
 export interface PackerOptions {
-  disposal: Disposal
+  expiryCheck: ExpiryCheck
   maxOperations: number
   maxBytes: number
   lingerMs: number
@@ -47,10 +47,10 @@ export class Packer {
   }
 
   #pack(account: Account, queue: LaneQueue, isProbe: boolean): Pending[] {
-    const { disposal, maxOperations, maxBytes } = this.#options
+    const { expiryCheck, maxOperations, maxBytes } = this.#options
     const bytes = maxBytes - envelopeOverhead(account.apiKey())
     const operations = Math.min(maxOperations, account.room())
-    return disposal.during(accept => queue.pack({ operations, bytes }, accept, isProbe))
+    return expiryCheck.settleExpired(accept => queue.pack({ operations, bytes }, accept, isProbe))
   }
 }
 

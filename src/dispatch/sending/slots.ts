@@ -17,7 +17,7 @@ export class Slots {
   readonly #shared: LimitFunction
   /** Null: there is only one slot. */
   readonly #reserved: LimitFunction | null
-  readonly #turns: Turns
+  readonly #turns: UrgencyTurns
   /** By urgency, the polls last. */
   readonly #waiting: Waiting[][]
 
@@ -26,7 +26,7 @@ export class Slots {
     this.#shared = pLimit(Math.max(1, concurrency - 1))
     this.#reserved = concurrency > 1 ? pLimit(1) : null
     const count = topics + 1
-    this.#turns = new Turns(count)
+    this.#turns = new UrgencyTurns(count)
     this.#waiting = Array.from({ length: count }, () => [])
   }
 
@@ -109,10 +109,10 @@ const freeOf = ({ concurrency, activeCount }: LimitFunction) => concurrency - ac
 export const mostPassedOver = 7
 
 /**
- * Turns knows whose turn it is among topics of different urgency. The most urgent one goes first; one that has been passed over
+ * UrgencyTurns knows whose turn it is among topics of different urgency. The most urgent one goes first; one that has been passed over
  * seven times goes before it once. So each keeps a share of the envelopes, however much the more urgent ones have to send.
  */
-export class Turns {
+export class UrgencyTurns {
   /** It counts, for each topic, the envelopes of more urgent ones since its own last one. */
   readonly #passedOver: number[]
 
