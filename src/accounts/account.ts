@@ -21,8 +21,8 @@ export interface AccountOptions {
 /** The text itself is anything that the gateway likes to say, a message or a phone included, so that no log may show it. */
 export const refusedForNoKnownReason = 'envelopes are refused as a whole with a text that is not known'
 
-/** Load is what a request carries. A suspect: one command that was refused alone before, nobody knows why. */
-export type Load = 'commands' | 'suspect' | 'questions'
+/** RequestKind is what a request carries. A suspect: one command that was refused alone before, nobody knows why. */
+export type RequestKind = 'commands' | 'suspect' | 'questions'
 
 /** Allows one request to the gateway. */
 export interface Permit {
@@ -30,7 +30,7 @@ export interface Permit {
   /** Whether the request's outcome decides about the account's pause. */
   probe: boolean
   grant: Grant | null
-  carries: Load
+  carries: RequestKind
   /** The key as it was when the permit was given. */
   apiKey: string
   /** Monotonic milliseconds of the first byte; null while it has not been written. */
@@ -104,7 +104,7 @@ export class Account {
   }
 
   /** A request is about to be sent: takes what it needs of the rate, and the probe if it is that. */
-  permit(operations: number, carries: Load = 'commands'): Permit {
+  permit(operations: number, carries: RequestKind = 'commands'): Permit {
     if (this.#waitsSince !== null) {
       const seconds = (this.#clock.monotonic() - this.#waitsSince) / 1000
       this.#telemetry.emit('rate.waited', { account: this.name, seconds })

@@ -101,16 +101,16 @@ export function createIntake(
   async function keep(origin: CallbackOrigin, bytes: Buffer): Promise<IntakeOutcome> {
     const body = parseCallback(bytes, limits.jsonDepth)
     if (typeof body === 'string') return body
-    const made = statusEvent(origin, body, now())
-    if (!made.ok && made.reason === 'other_id') return 'other_id'
-    const record = made.ok ? statusRecord(made.event, traceFrom(origin)) : deadLetter(bytes, made.error)
+    const reading = statusEvent(origin, body, now())
+    if (!reading.ok && reading.reason === 'other_id') return 'other_id'
+    const record = reading.ok ? statusRecord(reading.event, traceFrom(origin)) : deadLetter(bytes, reading.error)
     try {
       await shared.add(record, record.value?.length ?? 0)
     } catch (error) {
       return { refusal: 'not_published', error: placeOf(error as Error) }
     }
-    if (made.ok) reportEvent(telemetry, made.event, origin)
-    else telemetry.emit('deadLetter.published', { stage: 'callback', code: made.error.code, count: 1, first: null })
+    if (reading.ok) reportEvent(telemetry, reading.event, origin)
+    else telemetry.emit('deadLetter.published', { stage: 'callback', code: reading.error.code, count: 1, first: null })
     return null
   }
 

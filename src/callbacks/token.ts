@@ -189,13 +189,13 @@ export function createDayKeys(): (from: HookKey, day: number) => DayKey {
     const ofDay = cache.get(day)
     const known = ofDay?.find(cached => cached.kid === from.kid && cached.secret === from.secret)
     if (known !== undefined) return known
-    const made = { ...from, key: derive(from.secret, day), header: headerOf(from.kid, day) }
-    if (ofDay !== undefined && ofDay.length < mostKeysADay) ofDay.push(made)
+    const derived = { ...from, key: derive(from.secret, day), header: headerOf(from.kid, day) }
+    if (ofDay !== undefined && ofDay.length < mostKeysADay) ofDay.push(derived)
     else {
       if (cache.size >= mostDays) cache.clear()
-      cache.set(day, [made])
+      cache.set(day, [derived])
     }
-    return made
+    return derived
   }
 }
 

@@ -46,7 +46,7 @@ export class FollowedPauses {
   constructor(options: FollowPausesOptions) {
     this.#options = options
     this.pauses = new Pauses(options.clock)
-    this.pauses.onChange(change => tell(options.telemetry, change))
+    this.pauses.onChange(change => emitChange(options.telemetry, change))
   }
 
   /** Why pauses are not heard of now; null: they are. */
@@ -63,7 +63,7 @@ export class FollowedPauses {
         this.pauses.close()
         throw error
       }
-      this.#unheard(error as Error)
+      this.#readFailed(error as Error)
     }
   }
 
@@ -76,7 +76,7 @@ export class FollowedPauses {
 
   #lookLater(ms: number): void {
     if (this.#isClosed) return
-    this.#cancelLook = this.#options.clock.after(ms, () => void this.#look().catch(error => this.#unheard(error)))
+    this.#cancelLook = this.#options.clock.after(ms, () => void this.#look().catch(error => this.#readFailed(error)))
   }
 
   /** @throws Error that says why pauses cannot be heard of */
@@ -89,7 +89,7 @@ export class FollowedPauses {
     this.#lookLater(lookMs)
   }
 
-  #unheard(error: Error): void {
+  #readFailed(error: Error): void {
     if (this.#isClosed) return
     const { telemetry, topic } = this.#options
     if (error.message !== this.#trouble) telemetry.emit('pauses.unavailable', { topic, error })
@@ -165,7 +165,7 @@ export class FollowedPauses {
   }
 }
 
-function tell(telemetry: Telemetry, { kind, name, paused, by, at, until, reason }: Change): void {
+function emitChange(telemetry: Telemetry, { kind, name, paused, by, at, until, reason }: Change): void {
   if (paused) telemetry.emit('pause.begun', { kind, name, by, at, until, reason })
   else telemetry.emit('pause.ended', { kind, name, by, at })
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { conclude } from '../../../src/dispatch/outcome/conclusion.ts'
+import { conclude } from '../../../src/dispatch/outcome/outbox.ts'
 import type { ItemAnswer } from '../../../src/gateway/classify.ts'
 import { buildPending } from '../../support/pendings.ts'
 
