@@ -8,7 +8,7 @@ import { loadSettings } from '../src/config/index.ts'
 import { Telemetry } from '../src/telemetry/events.ts'
 import type { Place } from './place.ts'
 import { Processes } from './processes.ts'
-import { profiling } from './programs.ts'
+import { nodeFlags, profiling } from './programs.ts'
 import { type Ranks, ranks } from './ranks.ts'
 
 export interface CallbacksOptions {
@@ -55,7 +55,9 @@ export async function measureCallbacks(place: Place, options: CallbacksOptions):
   const settings = loadSettings({ env })
   const bus = openBus(settings, new Telemetry())
   await bus.createTopics([{ topic, partitions: options.partitions }])
-  const receiver = new Processes([{ command: process.execPath, args: [...profiling(), 'dist/cli/bin.js', 'run'], env }])
+  const receiver = new Processes([
+    { command: process.execPath, args: [...profiling(), ...nodeFlags, 'dist/cli/bin.js', 'run'], env },
+  ])
   await untilReady(`http://127.0.0.1:${telemetryPort}/readyz`)
   const tokens = tokensOf(settings)!
   const send = sender(`http://127.0.0.1:${port}`, options.connections, id =>

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { UsageError } from '../src/cli/framework/usage-error.ts'
+import { UsageError } from '../src/cli/framework/command.ts'
 import { type CallbackFigures, measureCallbacks } from './callbacks.ts'
 import { type Performance, writePerformance } from './document.ts'
 import { measureHostile } from './hostile.ts'

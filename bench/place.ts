@@ -1,4 +1,4 @@
-import { UsageError } from '../src/cli/framework/usage-error.ts'
+import { UsageError } from '../src/cli/framework/command.ts'
 import { javaAvailable, startKafka, startRegistry } from '../src/cli/local-kafka/index.ts'
 
 /** Brokers and a registry to measure on. */

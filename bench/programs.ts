@@ -5,6 +5,9 @@ import { findParallelConsumer } from './peers/parallel-consumer.ts'
 import { Processes } from './processes.ts'
 import type { Program, Running, StartOptions } from './program.ts'
 
+/** Those with which the image and bin/busgate.js start it. */
+export const nodeFlags = ['--no-parallel-scavenge', '--max-semi-space-size=8']
+
 /** BENCH_PROFILE names a folder for CPU profiles. */
 export const profiling = () =>
   process.env.BENCH_PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${process.env.BENCH_PROFILE}`] : []
@@ -15,7 +18,7 @@ async function startBusgate({ scenario, gatewayUrl, env }: StartOptions): Promis
   const processes = new Processes(
     ports.map(port => ({
       command: process.execPath,
-      args: [...profiling(), 'dist/cli/bin.js', 'run'],
+      args: [...profiling(), ...nodeFlags, 'dist/cli/bin.js', 'run'],
       env: {
         ...env,
         // the group is new on a topic that is full; one that is under way looks nothing up

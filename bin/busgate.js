@@ -1,4 +1,4 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --no-parallel-scavenge --max-semi-space-size=8
 import { existsSync } from 'node:fs'
 import process from 'node:process'
 

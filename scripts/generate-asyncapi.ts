@@ -1,6 +1,5 @@
 /**
  * Writes docs/asyncapi.yaml from schemas/*.avsc and the topics' defaults.
- * With --check it writes nothing and fails when the file is stale.
  */
 import { stringify } from 'yaml'
 import { planTopics } from '../src/cli/topics/plan.ts'
@@ -11,7 +10,7 @@ import { hookHeader, lifetimeHeader } from '../src/records/result.ts'
 import { schemas } from '../src/records/schemas.ts'
 import { writeGenerated } from './generated-file.ts'
 
-const header = '# Made by scripts/generate-asyncapi.ts from schemas/*.avsc: change those and run it again.\n'
+const header = '# Made by scripts/generate-asyncapi.ts from schemas/*.avsc: change those and run npm run generate.\n'
 
 const text = (description: string) => ({ type: 'string', description })
 

@@ -1,6 +1,5 @@
 /**
  * Writes docs/logs.md from the events (src/telemetry/events.ts) and their lines (src/telemetry/log-lines.ts).
- * With --check it writes nothing and fails when the file is stale.
  */
 import { readFileSync } from 'node:fs'
 import type { Events } from '../src/telemetry/events.ts'
@@ -11,7 +10,7 @@ import { writeGenerated } from './generated-file.ts'
 
 const header = `# Logs
 
-Made by scripts/generate-logs.ts from src/telemetry/events.ts and src/telemetry/log-lines.ts: change those and run it again.
+Made by scripts/generate-logs.ts from src/telemetry/events.ts and src/telemetry/log-lines.ts: change those and run npm run generate.
 
 \`busgate run\` writes one JSON object a line to standard output: \`level\`, \`time\` (ISO 8601), \`event\`, the event's fields, and \`msg\`, the sentence for people. \`telemetry.logLevel\` says from which level on (\`info\` unless set). Names of events and fields are for programs; a \`msg\` may be worded better at any time. Fields that end in \`Ms\` are milliseconds; other times are seconds, with three digits behind the point.
 

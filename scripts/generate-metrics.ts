@@ -1,6 +1,5 @@
 /**
  * Writes docs/metrics.md from the definitions of the metrics.
- * With --check it writes nothing and fails when the file is stale.
  */
 import {
   definitionOf,
@@ -13,7 +12,7 @@ import { writeGenerated } from './generated-file.ts'
 
 const header = `# Metrics
 
-Made by scripts/generate-metrics.ts from src/telemetry/definitions.ts: change that and run it again.
+Made by scripts/generate-metrics.ts from src/telemetry/definitions.ts: change that and run npm run generate.
 
 Every process serves them at \`/metrics\` (telemetry.port), in the text format of Prometheus, or as OpenMetrics with exemplars to whoever accepts \`application/openmetrics-text\`: an exemplar is the \`trace_id\` of a command that carried a trace (see [tracing.md](tracing.md)). The metrics of Node.js and of the process (\`nodejs_*\`, \`process_*\`) are there too.
 

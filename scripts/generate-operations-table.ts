@@ -1,6 +1,5 @@
 /**
  * Writes docs/operations.md from the registry of operations and the examples that the tests run.
- * With --check it writes nothing and fails when the file is stale.
  */
 import { existsSync } from 'node:fs'
 import type { z } from 'zod'
@@ -18,7 +17,7 @@ const root = new URL('../', import.meta.url)
 
 const header = `# Operations
 
-Made by scripts/generate-operations-table.ts from the registry (src/protocol/registry.ts): change that and run it again.
+Made by scripts/generate-operations-table.ts from the registry (src/protocol/registry.ts): change that and run npm run generate.
 
 Sections are headings of the gateway's interface specification. Besides the required fields an operation may carry the optional ones of its section and any additional property. What \`viber_type\` and the channels of \`pipeline\` require besides is in their sections, and is checked. A payload may hold more than is listed; what the specification does not show is handed on as it came. A command on the bus carries additional properties in \`extra\`, as JSON texts by their names; for an object of the message (\`voice\`, a stage of \`pipeline\`) it holds the fields that the record lacks, such as \`{"sms": "{\\"lifetime\\":3600}"}\`, or the whole where the message leaves it null.
 
@@ -30,6 +29,7 @@ Every operation is run by [client-operations.test.ts](../test/gateway/client-ope
 
 function row(type: OperationType): string {
   const { payload, hook, section }: Operation = operations[type]
+  if (!Object.hasOwn(examples, type)) throw new Error(`test/support/examples.ts has no examples of ${type}`)
   const { good, bad } = examples[type]
   const cells = [
     `[\`${type}\`](../${sourceOf(type)})`,

@@ -1,6 +1,5 @@
 /**
  * Writes src/records/generated.ts, the TypeScript of schemas/*.avsc.
- * With --check it writes nothing and fails when the file is stale.
  */
 import { isId } from '../src/records/avro.ts'
 import { type AvroEnum, type AvroField, type AvroRecord, type AvroType, schemas } from '../src/records/schemas.ts'
@@ -18,7 +17,7 @@ const primitives: Record<string, string> = {
 
 /** The TypeScript of all schemas, as avsc reads and writes their records. */
 function generate(): string {
-  const header = '// Made by scripts/generate-types.ts from schemas/*.avsc: change those and run it again.\n'
+  const header = '// Made by scripts/generate-types.ts from schemas/*.avsc: change those and run npm run generate.\n'
   return [header, ...Object.values(schemas).flatMap(definitionsOf)].join('\n')
 }
 

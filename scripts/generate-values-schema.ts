@@ -1,7 +1,6 @@
 /**
  * Writes `definitions.settings` of helm/values.schema.json from the definitions of the settings, so that the chart refuses
  * what busgate would refuse. The rest of that file is written by hand.
- * With --check it writes nothing and fails when the file is stale.
  */
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
@@ -13,7 +12,7 @@ type Schema = Record<string, unknown>
 
 const target = 'helm/values.schema.json'
 const comment =
-  'Made by scripts/generate-values-schema.ts from src/config/definitions.ts: change that and run it again.'
+  'Made by scripts/generate-values-schema.ts from src/config/definitions.ts: change that and run npm run generate.'
 
 const settings = new Map<string, Setting>(Object.entries(definitions))
 settings.delete('roles') // each Deployment of the chart sets its own

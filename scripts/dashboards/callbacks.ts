@@ -1,6 +1,8 @@
 import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard'
+import { refusals } from '../../src/callbacks/refusals.ts'
+import { states } from '../../src/protocol/index.ts'
 import { board, own, row } from './board.ts'
-import { colored, lines, stat, states } from './panels.ts'
+import { colored, lines, stat } from './panels.ts'
 
 const receiving = row(
   'Do they arrive?',
@@ -55,6 +57,12 @@ const receiving = row(
   }),
 )
 
+/** Answered 503: the sender is to try again. */
+const ours = Object.entries(refusals)
+  .filter(([, { status }]) => status === 503)
+  .map(([reason]) => reason)
+  .join('|')
+
 const refusing = row(
   'Are they taken?',
   lines({
@@ -65,7 +73,7 @@ const refusing = row(
     unit: 'ops',
     queries: [
       [
-        `sum by (reason) (rate(busgate_callback_rejections_total{${own}, reason=~"not_published|overloaded|unknown_key|failed"}[$__rate_interval]))`,
+        `sum by (reason) (rate(busgate_callback_rejections_total{${own}, reason=~"${ours}"}[$__rate_interval]))`,
         '{{reason}}',
       ],
     ],
@@ -79,7 +87,7 @@ const refusing = row(
     unit: 'ops',
     queries: [
       [
-        `sum by (reason) (rate(busgate_callback_rejections_total{${own}, reason!~"not_published|overloaded|unknown_key|failed"}[$__rate_interval])) > 0`,
+        `sum by (reason) (rate(busgate_callback_rejections_total{${own}, reason!~"${ours}"}[$__rate_interval])) > 0`,
         '{{reason}}',
       ],
     ],

@@ -1,6 +1,7 @@
 import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard'
+import { states } from '../../src/protocol/index.ts'
 import { board, choice, own, row } from './board.ts'
-import { bars, colored, lines, resultOutcomes, stat, states, table } from './panels.ts'
+import { bars, colored, lines, resultOutcomes, stat, table } from './panels.ts'
 
 const chosen = `${own}, type=~"$type"`
 const results = `busgate_results_published_total{${chosen}, outcome!="IN_DOUBT"}`

@@ -1,4 +1,5 @@
 import type { Dashboard } from '@grafana/grafana-foundation-sdk/dashboard'
+import { metricDefinitions } from '../../src/telemetry/definitions.ts'
 import { board, choice, own, row } from './board.ts'
 import { colored, lines, timeline } from './panels.ts'
 
@@ -134,8 +135,7 @@ const doubts = row(
   }),
   lines({
     title: 'New doubts by cause',
-    description:
-      'timeout, reset, response_cut: gateway or network. http_status, foreign_body: something in front of the gateway answers in its place. items_differ, contradiction: ask its people. taken_over: workers were killed.',
+    description: metricDefinitions.doubts_total.action,
     width: 6,
     unit: 'ops',
     stacked: true,

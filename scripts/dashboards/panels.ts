@@ -37,6 +37,8 @@ import { PanelBuilder as Stat } from '@grafana/grafana-foundation-sdk/stat'
 import { PanelBuilder as StateTimeline } from '@grafana/grafana-foundation-sdk/statetimeline'
 import { PanelBuilder as Table } from '@grafana/grafana-foundation-sdk/table'
 import { PanelBuilder as TimeSeries } from '@grafana/grafana-foundation-sdk/timeseries'
+import { type Outcome, outcomes, type State } from '../../src/protocol/index.ts'
+import type { EnvelopeOutcome, PollResult } from '../../src/telemetry/labels.ts'
 import { datasource, runbookLink } from './board.ts'
 
 type Query = readonly [expression: string, legend: string]
@@ -75,12 +77,14 @@ interface Panel {
 }
 
 /** Colours of what everybody knows by its name. */
-const colors: Record<string, string> = {
+const colors: Record<Outcome | State | EnvelopeOutcome | PollResult | 'limit', string> = {
   SENT: 'green',
   DELIVERED: 'green',
   answered: 'green',
   sent: 'green',
   verdict: 'blue',
+  not_found: 'blue',
+  pending: 'blue',
   PENDING: 'blue',
   DUPLICATE: 'blue',
   refused: 'purple',
@@ -99,8 +103,7 @@ const colors: Record<string, string> = {
   limit: 'red',
 }
 
-export const resultOutcomes = ['SENT', 'REJECTED', 'INVALID', 'EXPIRED', 'DUPLICATE', 'UNRESOLVED']
-export const states = ['DELIVERED', 'PENDING', 'UNKNOWN', 'FAILED']
+export const resultOutcomes = outcomes.filter(outcome => outcome !== 'IN_DOUBT')
 
 /** Numbers in large print, as they are now: of a process that is gone nothing is shown, rather than its last good word. */
 export function stat(options: Options & { texts?: Record<string, string> }): Stat {
@@ -224,9 +227,9 @@ function common<P extends Panel>(panel: P, options: Options, ask: (query: Dataqu
 }
 
 /** Gives series of these names the colours that they have everywhere. */
-export function colored<P extends Panel>(panel: P, names: readonly string[]): P {
+export function colored<P extends Panel>(panel: P, names: readonly (keyof typeof colors)[]): P {
   for (const name of names) {
-    panel.overrideByName(name, [{ id: 'color', value: { mode: 'fixed', fixedColor: colors[name]! } }])
+    panel.overrideByName(name, [{ id: 'color', value: { mode: 'fixed', fixedColor: colors[name] } }])
   }
   return panel
 }

@@ -1,10 +1,9 @@
 import { SettingsError } from '../config/errors.ts'
 import { commands } from './commands.ts'
-import { findCommand } from './framework/find-command.ts'
+import { UsageError } from './framework/command.ts'
 import { commandHelp, overview } from './framework/help.ts'
-import { parseFlags } from './framework/parse.ts'
-import { printableLines } from './framework/printable.ts'
-import { UsageError } from './framework/usage-error.ts'
+import { findCommand, parseFlags } from './framework/parse.ts'
+import { printableLines } from './framework/print.ts'
 
 /** What a library left open, such as a connection's timer, keeps the process no longer than this. */
 const lingerMs = 1000

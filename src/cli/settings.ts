@@ -1,7 +1,15 @@
-import { loadSettings, type Settings, SettingsError, type SettingsSources, variableOf } from '../config/index.ts'
-import { type Flag, textFlag } from './framework/command.ts'
-import { nearest } from './framework/nearest.ts'
-import { UsageError } from './framework/usage-error.ts'
+import { hookForCommands, tokensOf } from '../callbacks/role.ts'
+import {
+  loadRunnableSettings,
+  loadSettings,
+  type Settings,
+  SettingsError,
+  type SettingsSources,
+  variableOf,
+} from '../config/index.ts'
+import { Telemetry } from '../telemetry/events.ts'
+import { type Flag, textFlag, UsageError } from './framework/command.ts'
+import { nearest } from './framework/parse.ts'
 
 export const configFlag: Flag<string> = textFlag('FILE', 'Reads settings from a YAML file; variables are stronger.')
 
@@ -39,4 +47,10 @@ export function apiKeyPath(account: string): string {
 
 export function unknownAccount(account: string, known: readonly string[]): UsageError {
   return new UsageError(`--account: gateway.accounts has no ${account}; the nearest is ${nearest(account, known)}`)
+}
+
+/** The settings of a process that could start with them. @throws SettingsError that names all that is wrong or missing */
+export function runnableSettings(sources: SettingsSources): Settings {
+  // refuses an address that leaves no room for a token
+  return loadRunnableSettings(sources, settings => hookForCommands(settings, tokensOf(settings), new Telemetry()))
 }

@@ -4,23 +4,7 @@ import type { SettingProblem } from './errors.ts'
 import type { GivenValue } from './layers.ts'
 import { hasPlaceholder, variableOf } from './names.ts'
 import { Secret, secretFromFile } from './secret.ts'
-
-type Definitions = typeof definitions
-
-export type ValueOf<S> = S extends { secret: true; type: z.ZodType<infer T> }
-  ? Secret<T> | undefined
-  : S extends { default: undefined; type: z.ZodType<infer T> }
-    ? T | undefined
-    : S extends { type: z.ZodType<infer T> }
-      ? T
-      : never
-
-/** The checked value of every setting by its path; one with a placeholder has a map from the names that stand for it. */
-export type CheckedValues = {
-  [P in SettingPath]: P extends `${string}.NAME.${string}` | `${string}.TYPE`
-    ? ReadonlyMap<string, NonNullable<ValueOf<Definitions[P]>>>
-    : ValueOf<Definitions[P]>
-}
+import type { CheckedValues } from './types.ts'
 
 interface Checked {
   values: CheckedValues

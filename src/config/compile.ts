@@ -1,9 +1,6 @@
-import { operations, type SendType, sendTypes } from '../protocol/index.ts'
-import type { CheckedValues } from './check.ts'
-import type { Sections } from './generated.ts'
+import { operations, type Policy, type SendType, sendTypes } from '../protocol/index.ts'
 import type { Secret } from './secret.ts'
-
-export type Policy = CheckedValues['delivery.default']
+import type { CheckedValues, Section } from './types.ts'
 
 export interface AccountSettings {
   apiKey: Secret
@@ -13,55 +10,13 @@ export interface AccountSettings {
   weight: number
 }
 
-type SaslSettings = NonNullable<ReturnType<typeof saslOf>>
-
 /**
  * Settings is what the program works with: one section a room, with what a user may leave out or write in several ways
  * resolved.
  */
-export interface Settings {
-  /** The brokers, and how this process works with them. */
-  kafka: Omit<Sections['kafka'], 'drainMs'> & {
-    /** How long a rebalance waits for requests in flight. */
-    drainMs: number
-    /** Whether TLS is spoken to the brokers, and with which certificates. */
-    ssl: boolean | Sections['kafka.ssl']
-    /** The login at the brokers; undefined: none. */
-    sasl: SaslSettings | undefined
-  }
-  /** The schema registry. */
-  registry: Sections['registry'] & {
-    /** The certificates with which TLS is spoken to the registry. */
-    ssl: Sections['registry.ssl']
-  }
-  /** Names of the topics. */
-  topics: Sections['topics']
-  /** The messaging gateway and its accounts. */
-  gateway: Sections['gateway'] & {
-    /** The certificates with which TLS is spoken to the gateway. */
-    ssl: Sections['gateway.ssl']
-    /** Every account by its name; `gateway.apiKey` is the key of the one named default. */
-    accounts: ReadonlyMap<string, AccountSettings>
-  }
-  /** What is sent again, and what is not. */
-  delivery: Sections['delivery'] & {
-    /** What to do with each type when nobody can tell whether a message was sent. */
-    types: Record<SendType, Policy>
-  }
-  /** The receiver of callbacks, and the hook addresses that lead to it. */
-  callbacks: Sections['callbacks']
-  /** How missing verdicts are asked for. */
-  reconciler: Sections['reconciler'] & {
-    /** Milliseconds after sending until a verdict is overdue, for each type. */
-    expect: Record<SendType, number>
-  }
-  /** Metrics, readiness and logs. */
-  telemetry: Sections['telemetry']
-  /** Which parts this process runs. */
-  roles: CheckedValues['roles']
-}
+export interface Settings extends ReturnType<typeof compile> {}
 
-export function compile(values: CheckedValues): Settings {
+export function compile(values: CheckedValues) {
   const { apiKey: _apiKey, rate: _rate, ...gateway } = section(values, 'gateway')
   const { default: _default, ...delivery } = section(values, 'delivery')
   const { expectMs: _expectMs, ...reconciler } = section(values, 'reconciler')
@@ -82,14 +37,6 @@ export function compile(values: CheckedValues): Settings {
     telemetry: section(values, 'telemetry'),
     roles: values.roles,
   }
-}
-
-type Section<S extends string> = {
-  [P in keyof CheckedValues as P extends `${S}.${infer Key}`
-    ? Key extends `${string}.${string}`
-      ? never
-      : Key
-    : never]: CheckedValues[P]
 }
 
 /** The settings directly below a path, without those further down. */

@@ -1,8 +1,13 @@
 import { isIPv6 } from 'node:net'
-import type { CheckedValues } from './check.ts'
 import type { SettingPath } from './definitions.ts'
-import { leaseMs } from './lease.ts'
 import { topicUses } from './topology.ts'
+import type { CheckedValues } from './types.ts'
+
+/** A lease is never longer than this, whatever the session time-out. */
+const longestLeaseMs = 10_000
+
+/** Tells how long, in milliseconds, a worker may begin sends after a heartbeat that the coordinator answered. */
+export const leaseMs = (sessionTimeoutMs: number): number => Math.min(sessionTimeoutMs, longestLeaseMs)
 
 /** A rule over several settings. It is asked only when each of `paths` is fine by itself; the first one is blamed. */
 export interface CrossCheck {

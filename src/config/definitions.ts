@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { errorCodes } from '../protocol/index.ts'
+import { errorCodes, policies, roles } from '../protocol/index.ts'
 import * as kind from './kinds.ts'
 
 /**
@@ -27,7 +27,7 @@ function secret<T extends z.ZodType>(type: T, example: string, doc: string) {
   return { type, default: undefined, example, doc, secret: true } as const
 }
 
-const policy = kind.choice(['AT_MOST_ONCE', 'AT_LEAST_ONCE'])
+const policy = kind.choice(policies)
 /** The window of a partition is 8,192 offsets long, so no envelope can hold more. */
 const longestEnvelope = 8192
 const day = 24 * 3_600_000
@@ -128,7 +128,7 @@ export const definitions = {
   'telemetry.host': setting(kind.text, '::', 'Address the telemetry server listens on, as callbacks.host.'),
   'telemetry.logLevel': setting(kind.choice(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']), 'info', 'Least serious level that is logged.'),
 
-  'roles': setting(kind.list(kind.choice(['worker', 'callbacks', 'reconciler'])), 'worker,callbacks', 'Which parts this process runs.'),
+  'roles': setting(kind.list(kind.choice(roles)), 'worker,callbacks', 'Which parts this process runs.'),
 } satisfies Record<string, Setting>
 
 export type SettingPath = keyof typeof definitions

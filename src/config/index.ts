@@ -1,16 +1,13 @@
-export type { AccountSettings, Policy, Settings } from './compile.ts'
+export type { AccountSettings, Settings } from './compile.ts'
+export { leaseMs } from './cross-checks.ts'
 export { definitions, type SettingPath } from './definitions.ts'
 export { SettingsError } from './errors.ts'
 export { type Explanation, settingsNamed } from './explain.ts'
-export type { SettingsTree } from './generated.ts'
-export { leaseMs } from './lease.ts'
 export { type GivenSecret, givenSecrets, loadRunnableSettings, loadSettings, type SettingsSources } from './load.ts'
-export { maskSettings } from './mask.ts'
 export { nearestTo, variableOf } from './names.ts'
 export { requireBrokers, requireGateway, requireRunnable } from './runnable.ts'
-export { type TlsTexts, tlsOf, verifiedTls } from './tls.ts'
+export { maskSettings, type TlsTexts, tlsOf, verifiedTls } from './secret.ts'
 export {
-  type Role,
   rightsOf,
   type TopicRight,
   type TopicUse,
@@ -19,3 +16,4 @@ export {
   topicUses,
   topology,
 } from './topology.ts'
+export type { SettingsTree } from './types.ts'

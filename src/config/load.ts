@@ -1,13 +1,13 @@
-import { type CheckedValues, checkSettings } from './check.ts'
+import { checkSettings } from './check.ts'
 import { compile, type Settings } from './compile.ts'
 import { type CrossCheck, crossChecks } from './cross-checks.ts'
 import { definitions, type Setting, type SettingPath } from './definitions.ts'
 import { type SettingProblem, SettingsError } from './errors.ts'
-import type { SettingsTree } from './generated.ts'
 import { environmentLayer, fileLayer, type GivenValue, type Layer, treeLayer } from './layers.ts'
 import { hasPlaceholder, variableOf } from './names.ts'
 import { requireRunnable, type WithBrokers } from './runnable.ts'
 import { Secret } from './secret.ts'
+import type { CheckedValues, SettingsTree } from './types.ts'
 
 export interface SettingsSources {
   /** Path of a YAML file; without it BUSGATE_CONFIG may name one. */

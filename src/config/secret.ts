@@ -59,3 +59,38 @@ export function secretFromFile<T>(path: string, file: string, parse: (text: stri
     return value
   })
 }
+
+/** A plain copy of settings to be printed: secrets as ***, what is not set as null. */
+export function maskSettings(settings: object): Record<string, unknown> {
+  return masked(settings) as Record<string, unknown>
+}
+
+function masked(value: unknown): unknown {
+  if (value === undefined) return null
+  if (value instanceof Secret) return String(value)
+  if (value instanceof Map) return masked(Object.fromEntries(value))
+  if (Array.isArray(value)) return value.map(masked)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, masked(child)]))
+}
+
+/** Whom a connection trusts, and who it says to be: each in PEM. */
+export interface TlsTexts {
+  /** True whatever NODE_TLS_REJECT_UNAUTHORIZED says: keys, passwords and texts go over every connection. */
+  rejectUnauthorized: boolean
+  ca?: string
+  cert?: string
+  key?: string
+}
+
+/** TLS to whomever Node trusts. */
+export const verifiedTls: TlsTexts = { rejectUnauthorized: true }
+
+/** Reads the files for a TLS connection that is opened now. */
+export function tlsOf({ ca, cert, key }: Record<'ca' | 'cert' | 'key', Secret | undefined>): TlsTexts {
+  return {
+    ...verifiedTls,
+    ...(ca && { ca: ca.reveal() }),
+    ...(cert && key && { cert: cert.reveal(), key: key.reveal() }),
+  }
+}

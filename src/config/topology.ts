@@ -1,9 +1,9 @@
+import type { Role } from '../protocol/index.ts'
 import type { Settings } from './compile.ts'
 
 type Names = Settings['topics']
 /** TopicUse is what a topic is there for. Its names are in the setting `topics.` with this word behind it. */
 export type TopicUse = keyof Names
-export type Role = Settings['roles'][number]
 export type TopicRight = 'READ' | 'WRITE'
 
 export interface TopicFacts {

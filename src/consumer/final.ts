@@ -14,8 +14,17 @@ export interface MessageId {
   account?: string
 }
 
-/** Among several commands with one id, an earlier outcome here tells more about whether the message was sent. */
-const tellsMost: readonly SendResult['outcome'][] = ['SENT', 'UNRESOLVED', 'REJECTED', 'EXPIRED', 'INVALID', 'UNKNOWN']
+/** Among several commands with one id, a lower rank tells more about whether the message was sent. */
+const ranks: Readonly<Record<SendResult['outcome'], number>> = {
+  SENT: 0,
+  UNRESOLVED: 1,
+  REJECTED: 2,
+  EXPIRED: 3,
+  INVALID: 4,
+  UNKNOWN: 5,
+  DUPLICATE: 6,
+  IN_DOUBT: 7,
+}
 
 /**
  * Tells what became of one command record, or of all commands with one id: its final result among these, in whatever
@@ -49,6 +58,6 @@ function isAbout(result: SendResult, of: CommandPlace | MessageId): boolean {
   return result.id === BigInt(of.id) && isOfAccount && result.outcome !== 'DUPLICATE'
 }
 
-const rank = ({ outcome }: SendResult) => tellsMost.indexOf(outcome)
+const rank = ({ outcome }: SendResult) => ranks[outcome]
 
 const isEarlier = (one: SendResult, other: SendResult) => one.completedAt < other.completedAt

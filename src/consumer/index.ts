@@ -3,8 +3,8 @@ import '../supported-node.ts'
 export type { RecordHeaders } from '../bus/port.ts'
 export type * from '../records/generated.ts'
 export { createDecoders, type Decoders, type DecodersOptions, UnreadableValueError } from './decoders.ts'
-export type { Endable } from './endable.ts'
 export { type CommandPlace, finalOf, type MessageId } from './final.ts'
+export type { Endable } from './read.ts'
 export {
   type Beginning,
   type FromGroup,

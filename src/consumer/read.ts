@@ -13,7 +13,6 @@ import type { SchemaRegistry } from '../records/registry.ts'
 import { schemas } from '../records/schemas.ts'
 import { Telemetry } from '../telemetry/events.ts'
 import { logEvents } from '../telemetry/logs.ts'
-import { type Endable, endable } from './endable.ts'
 
 /** A record as it was read. */
 export interface Received<T> {
@@ -190,4 +189,35 @@ async function decodedOf<T>(
   if (!onUnreadable) throw error
   onUnreadable(error)
   return null
+}
+
+/** An iterable that is read once, by one reader. */
+
+export type Endable<T> = AsyncIterableIterator<T, void> & AsyncDisposable
+
+/**
+ * An iterable that ends at once when its reader returns or the signal is aborted, whatever it waits for: a generator alone
+ * would first wait for its next value.
+ * @param make is called when the first value is asked for
+ */
+export function endable<T>(make: (ending: AbortSignal) => AsyncGenerator<T, void>, signal?: AbortSignal): Endable<T> {
+  const end = new AbortController()
+  const ending = signal ? AbortSignal.any([signal, end.signal]) : end.signal
+  let values: AsyncGenerator<T, void> | null = null
+  const iterable: Endable<T> = {
+    next() {
+      values ??= make(ending)
+      return values.next()
+    },
+    async return() {
+      end.abort()
+      await values?.return()
+      return { done: true, value: undefined }
+    },
+    async [Symbol.asyncDispose]() {
+      await iterable.return!()
+    },
+    [Symbol.asyncIterator]: () => iterable,
+  }
+  return iterable
 }

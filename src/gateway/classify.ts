@@ -1,6 +1,6 @@
-import { type ErrorCode, errorCodeOf, knownErrorCode } from '../protocol/index.ts'
+import { type DoubtCause, type ErrorCode, errorCodeOf, knownErrorCode } from '../protocol/index.ts'
 import { isObject, parseJson, stringifyJson } from '../protocol/json.ts'
-import type { Answer, LostCause } from './connection.ts'
+import type { Answer } from './connection.ts'
 
 /** ItemAnswer is what became of one operation of an envelope. */
 export type ItemAnswer =
@@ -27,15 +27,19 @@ export type Classified =
   | { outcome: 'unknown'; cause: UnknownCause; error: string; items: ItemAnswer[] }
 
 /** UnknownCause says why nobody can tell. */
-export type UnknownCause = LostCause | 'http_status' | 'foreign_body' | 'contradiction' | 'items_differ'
+export type UnknownCause = Exclude<DoubtCause, 'taken_over'>
 
 type Ids = readonly (string | null)[]
 
 /**
- * The gateway itself always answers 200, so a redirect or a refusal comes from something in front of it that did not pass
- * the request on. Two tell of more: 408 that something waited for it, 409 that something knows it.
+ * HTTP statuses that mean more than their class. The gateway itself always answers 200, so a redirect or a refusal comes
+ * from something in front of it that did not pass the request on. Two tell of more: 408 that something waited for it, 409
+ * that something knows it.
  */
-const isRefusedInFront = (status: number): boolean => status >= 300 && status < 500 && status !== 408 && status !== 409
+export const httpStatuses = { perhapsPassedOn: [408, 409], tooLarge: 413, tooMany: 429 }
+
+const isRefusedInFront = (status: number): boolean =>
+  status >= 300 && status < 500 && !httpStatuses.perhapsPassedOn.includes(status)
 
 /**
  * Says what an answer means for each operation that was sent.
@@ -56,8 +60,13 @@ export function classify(ids: Ids, answer: Answer, errorTexts: Readonly<Record<s
 function classifyStatus(ids: Ids, { status, body, retryAfterMs, location }: Answer & { kind: 'response' }): Classified {
   const error = location === undefined ? `HTTP ${status}` : `HTTP ${status}, a redirect to ${location}: set gateway.url`
   if (!isRefusedInFront(status) || parseObject(body)?.success === true) return unknown(ids, 'http_status', error)
-  if (status === 413) return { outcome: 'refused', code: 'REJECTED', known: true, error }
-  return { outcome: 'not_sent', reason: status === 429 ? 'throttled' : 'unreachable', error, retryAfterMs }
+  if (status === httpStatuses.tooLarge) return { outcome: 'refused', code: 'REJECTED', known: true, error }
+  return {
+    outcome: 'not_sent',
+    reason: status === httpStatuses.tooMany ? 'throttled' : 'unreachable',
+    error,
+    retryAfterMs,
+  }
 }
 
 function classifyBody(ids: Ids, body: string, errorTexts: Readonly<Record<string, ErrorCode>>): Classified {

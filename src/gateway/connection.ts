@@ -12,11 +12,12 @@ export interface ConnectionOptions {
   timeoutMs: number
   /** Requests in flight at most; each has a connection to itself. */
   connections: number
-  /** How long a connection without a request is kept. Default 4,000. */
-  keepAliveMs?: number | undefined
-  maxResponseBytes?: number
+  /** How long a connection without a request is kept; undefined: 4,000. */
+  keepAliveMs: number | undefined
+  /** undefined: 4 MiB. */
+  maxResponseBytes: number | undefined
   /** Who may vouch for the gateway, in place of those that Node trusts. */
-  ca?: Authorities | undefined
+  ca: Authorities | undefined
 }
 
 /** Asked right before the first byte: null lets the request begin, a reason withholds it. */

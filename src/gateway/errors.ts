@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../protocol/index.ts'
+import type { DoubtCause, ErrorCode } from '../protocol/index.ts'
 
 export type GatewayErrorCode = ErrorCode | 'UNREACHABLE' | 'ABORTED' | 'PAYLOAD_UNREADABLE'
 
@@ -100,10 +100,10 @@ export class AbortedError extends GatewayError {
  * for the callback, before sending again: the gateway may bill a repeated id twice.
  */
 export class InDoubtError extends GatewayError {
-  /** Why nobody can tell, such as timeout, reset, http_status, foreign_body, items_differ. */
-  readonly reason: string
+  /** Why nobody can tell. */
+  readonly reason: DoubtCause
 
-  constructor(message: string, reason: string) {
+  constructor(message: string, reason: DoubtCause) {
     super(message, { code: 'RESPONSE_LOST', definite: false })
     this.reason = reason
   }

@@ -19,7 +19,7 @@ export interface GatewayClientOptions {
   /** Who may vouch for the gateway, in PEM, in place of those that Node trusts; an object is asked at each request. */
   ca?: Authorities | undefined
   /** Full address of the asynchronous interface, its path included; for sendAsync only. */
-  asyncUrl?: string
+  asyncUrl?: string | undefined
   /** Milliseconds for one attempt, the wait for a free connection included. Default 30,000. */
   timeoutMs?: number
   /** Requests in flight at most; more wait for their turn. Default 8. */

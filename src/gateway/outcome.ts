@@ -6,7 +6,7 @@ import {
   operations,
   type Payload,
 } from '../protocol/index.ts'
-import { type Classified, classify, type ItemAnswer, parseObject } from './classify.ts'
+import { type Classified, classify, httpStatuses, type ItemAnswer, parseObject } from './classify.ts'
 import type { Answer } from './connection.ts'
 import {
   AbortedError,
@@ -80,8 +80,7 @@ function resultOf(type: OperationType, answer: ItemAnswer, doubt: string, { clea
 }
 
 /** Tells what these statuses of the asynchronous interface mean, by the vendor's documentation. */
-const codes: Readonly<Record<number, ErrorCode>> = { 400: 'VALIDATION', 401: 'ACCESS_DENIED' }
-const tooMany = 429
+export const queueCodes: Readonly<Record<number, ErrorCode>> = { 400: 'VALIDATION', 401: 'ACCESS_DENIED' }
 /** The first HTTP status that may come from something in front, after the request has been passed on. */
 const failures = 500
 
@@ -101,9 +100,9 @@ export function queuedOf(
     const body = asyncResponse.safeParse(parseObject(answer.body)).data
     if (body?.success && status < 300) return accepted(body.request_id, body)
     const text = circumstances.clean(body?.error ?? `HTTP ${status}`)
-    const code = codes[status]
+    const code = queueCodes[status]
     if (!body?.success && code) return { error: refusalOf(code, text) }
-    if (body?.success === false && status !== tooMany) {
+    if (body?.success === false && status !== httpStatuses.tooMany) {
       return { error: refusalOf(errorCodeOf(text, errorTexts), text) }
     }
   }

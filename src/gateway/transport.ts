@@ -32,13 +32,7 @@ export function createTransport(options: GatewayClientOptions): Transport {
   checkOptions(options)
   const { url, asyncUrl, apiKey, ca, retries = 0, errorTexts = {}, onRequest } = options
   const { timeoutMs = defaultTimeoutMs, connections = defaultConnections, keepAliveMs, maxResponseBytes } = options
-  const shared = {
-    ca,
-    timeoutMs,
-    connections,
-    keepAliveMs,
-    ...(maxResponseBytes !== undefined && { maxResponseBytes }),
-  }
+  const shared = { ca, timeoutMs, connections, keepAliveMs, maxResponseBytes }
   const connection = connectGateway({ url, ...shared })
   const asyncConnection = asyncUrl === undefined ? null : connectGateway({ url: asyncUrl, path: '', ...shared })
 

@@ -1,5 +1,6 @@
 import { allPartitions } from '../bus/all-partitions.ts'
-import type { Bus, From, RecordsHandler, TopicPartition } from '../bus/port.ts'
+import type { Bus, BusRecord, From, RecordsHandler, TopicPartition } from '../bus/port.ts'
+import type { Decoded, Decoder } from '../records/decoder.ts'
 
 /**
  * Hands over what is in a partition now, from there on.
@@ -45,4 +46,13 @@ export async function scanTopic(
   const partitions = (await bus.partitions([topic])).get(topic)
   if (partitions === undefined) throw new Error(`there is no topic ${topic}: busgate topics create makes it`)
   await Promise.all(allPartitions(topic, partitions).map(tp => scanPartition(bus, tp, 'earliest', onRecords, ending)))
+}
+
+/** Decodes records, asking the registry where needed. @throws RegistryUnavailable before anything is answered */
+export async function decodeAll<T>(decoder: Decoder<T>, records: readonly BusRecord[]): Promise<Decoded<T>[]> {
+  for (const { value } of records) {
+    const decoded = decoder.decode(value)
+    if (!decoded.ok && 'pending' in decoded) await decoder.prepare(decoded.pending)
+  }
+  return records.map(({ value }) => decoder.decode(value))
 }

@@ -1,5 +1,5 @@
 /** The gateway's language: schemas and types of every operation, response and callback, and what its texts mean. */
-export { type CallbackBody, callbackBody } from './callback.ts'
+export { type CallbackBody, callbackBody, type Reply } from './callback.ts'
 export {
   type AsyncResponse,
   asyncResponse,
@@ -10,11 +10,27 @@ export {
   responseEnvelope,
   responseItem,
 } from './envelope.ts'
-export type { OperationFields } from './generated.ts'
 export { messageId, sameId } from './ids.ts'
 export { instantOf } from './instant.ts'
 export { parseJson, stringifyJson } from './json.ts'
 export { lifetimeOf, usualLifetime } from './lifetime.ts'
+export {
+  type DoubtCause,
+  doubtCauses,
+  type ErrorCode,
+  errorCodes,
+  type Outcome,
+  outcomeCodes,
+  outcomes,
+  type Policy,
+  policies,
+  type Role,
+  refusalCodes,
+  roles,
+  type State,
+  states,
+} from './lists.ts'
+export type { SendPayload } from './message-facts.ts'
 export { meaningOf } from './messages.ts'
 export { type Operation, type OperationType, operationTypes, type SendOperation } from './operation.ts'
 export type { BalanceOperation, BalancePayload } from './operations/balance.ts'
@@ -37,11 +53,12 @@ export type { TemplateViberListOperation, TemplateViberListPayload } from './ope
 export type { ViberOperation } from './operations/viber.ts'
 export type { ViberSmsOperation } from './operations/viber-sms.ts'
 export type { VoiceOperation } from './operations/voice.ts'
-export { type ErrorCode, errorCodeOf, errorCodes, knownErrorCode, refusalCodes } from './refusals.ts'
+export { errorCodeOf, knownErrorCode } from './refusals.ts'
 export {
   isOperationType,
   isSendType,
   missingContent,
+  type OperationFields,
   type OperationObject,
   operations,
   type Payload,
@@ -49,8 +66,6 @@ export {
   type SendType,
   sendTypes,
 } from './registry.ts'
-export type { Reply } from './reply.ts'
 export { type Segments, segmentsOf } from './segments.ts'
-export type { SendPayload } from './send-payload.ts'
-export { callbackStateOf, type State, stateOf, states } from './states.ts'
+export { callbackStateOf, stateOf } from './states.ts'
 export type { ViberType } from './viber.ts'

@@ -1,20 +1,4 @@
-/** The gateway's texts of refusal map to these codes. */
-export const refusalCodes = [
-  'ACCESS_DENIED',
-  'SENDER_INVALID',
-  'OPERATOR_UNSUPPORTED',
-  'TYPE_INVALID',
-  'THROTTLED',
-  'INSUFFICIENT_FUNDS',
-  'DUPLICATE_ID',
-  'VALIDATION',
-  'REJECTED',
-] as const
-
-/** Every value of `errorCode` in a result. */
-export const errorCodes = [...refusalCodes, 'DEADLINE', 'MAX_AGE', 'RESPONSE_LOST', 'ATTEMPTS_EXHAUSTED'] as const
-
-export type ErrorCode = (typeof errorCodes)[number]
+import type { ErrorCode } from './lists.ts'
 
 const fold = (text: string): string => {
   const folded = text.trim().toLowerCase()

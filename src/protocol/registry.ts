@@ -1,5 +1,4 @@
 import type { z } from 'zod'
-import type { OperationFields } from './generated.ts'
 import type { Operation, OperationType, SendOperation } from './operation.ts'
 import { balance } from './operations/balance.ts'
 import { callOtp } from './operations/call-otp.ts'
@@ -61,8 +60,15 @@ export const sendTypes: readonly SendType[] = Object.keys(operations).filter(isS
 
 /** The operation object of a type. */
 export type OperationObject<T extends OperationType = OperationType> = {
-  [K in OperationType]: OperationFields[K] & { type: K }
+  [K in OperationType]: z.infer<(typeof operations)[K]['schema']>
 }[T]
+
+/** The fields of each operation, without its type; additional properties pass through. */
+export type OperationFields = {
+  [T in OperationType]: {
+    [K in keyof OperationObject<T> as K extends 'type' ? never : K]: OperationObject<T>[K]
+  }
+}
 
 /** `data` of a successful response item of a type. */
 export type Payload<T extends OperationType = OperationType> = z.infer<(typeof operations)[T]['payload']>

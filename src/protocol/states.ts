@@ -1,13 +1,10 @@
-/** A gateway status means one of these. UNKNOWN is inconclusive: ask again. */
-export const states = ['PENDING', 'DELIVERED', 'FAILED', 'UNKNOWN'] as const
-
-export type State = (typeof states)[number]
+import type { State } from './lists.ts'
 
 /**
  * The vendor's public list of statuses; the specification names DELIVERED and REJECTED only. Which of them are final is
  * known from public clients.
  */
-const known: ReadonlyMap<string, State> = new Map([
+export const statusTexts: ReadonlyMap<string, State> = new Map([
   ['ACCEPTED', 'PENDING'],
   ['QUEUED', 'PENDING'],
   ['ROUTING', 'PENDING'],
@@ -39,7 +36,7 @@ const fold = (status: string): string =>
  * not on the list, `success` tells (specification: States and transitions). Without it the state is UNKNOWN and not final.
  */
 export const stateOf = (status: string, success: boolean | null = null): { state: State; final: boolean } => {
-  const listed = known.get(status) ?? known.get(fold(status))
+  const listed = statusTexts.get(status) ?? statusTexts.get(fold(status))
   const told = success === null ? 'UNKNOWN' : success ? 'DELIVERED' : 'FAILED'
   const state = listed ?? told
   return { state, final: state === 'DELIVERED' || state === 'FAILED' }

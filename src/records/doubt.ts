@@ -1,7 +1,7 @@
 import type { OutgoingRecord, RecordHeaders } from '../bus/port.ts'
 import { addHeader, headerPairs, newHeaders } from '../bus/record-headers.ts'
 import { inVersions } from '../bus/shorter.ts'
-import type { DoubtCause } from '../telemetry/labels.ts'
+import type { DoubtCause } from '../protocol/index.ts'
 import { traceHeaders, traceOf } from '../telemetry/trace.ts'
 import type { Command } from './command.ts'
 import type { Doubt, DoubtHeader } from './generated.ts'

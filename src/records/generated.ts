@@ -1,4 +1,4 @@
-// Made by scripts/generate-types.ts from schemas/*.avsc: change those and run it again.
+// Made by scripts/generate-types.ts from schemas/*.avsc: change those and run npm run generate.
 
 /** Something to be sent to one phone number, or looked up about it. */
 export interface SendCommand {

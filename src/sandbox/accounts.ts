@@ -1,5 +1,4 @@
-import { createExecutions, type Executions } from './executions.ts'
-import type { Id } from './id-index.ts'
+import { createExecutions, type Executions, type Id } from './executions.ts'
 import { createMeter, type Meter } from './meter.ts'
 import type { SandboxKeys } from './settings.ts'
 import { createTemplates, type Templates } from './templates.ts'

@@ -1,9 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { FaultQueue } from './fault-queue.ts'
-import { faults, isFaultName } from './faults.ts'
+import { type FaultQueue, faults, isFaultName } from './faults.ts'
 import { sendJson, whenRead } from './http.ts'
-import type { LogEntry } from './log.ts'
-import type { SandboxStats } from './stats.ts'
+import type { LogEntry, SandboxStats } from './stats.ts'
 
 /** Controls is what the sandbox shows and takes beside the gateway's interface. */
 export interface Controls {

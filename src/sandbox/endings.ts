@@ -1,6 +1,5 @@
 import { operations, type SendType, sendTypes } from '../protocol/index.ts'
 import { texts } from './answers.ts'
-import { isSenderField } from './senders.ts'
 
 /** Ending is what happens to a send operation, chosen by the last two digits of its phone. */
 export interface Ending {
@@ -23,6 +22,8 @@ export interface Ending {
   /** The callback is sent, and its first try awaited, before the operation is answered. */
   early?: boolean
 }
+
+export const isSenderField = (name: string): boolean => name.endsWith('_signature')
 
 /** The types with a sender name of their own, or stages that may have one. */
 const signed = sendTypes.filter(

@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Accounts } from './accounts.ts'
 import { asyncReply, isRefusedItem, type Processed, syncReply, texts } from './answers.ts'
+import { callBackRefusals } from './callback.ts'
 import { pickWithin } from './chance.ts'
 import type { Timers } from './clock.ts'
 import { executeEnvelope, readEnvelope } from './envelope.ts'
 import { type FaultName, faults, type Incoming } from './faults.ts'
 import type { Exchange, Gateway } from './gateway.ts'
 import { sendAnswer, whenRead } from './http.ts'
-import type { LogEntry, RequestLog } from './log.ts'
-import { callBackRefusals } from './refusal-callbacks.ts'
+import type { LogEntry, RequestLog } from './stats.ts'
 
 export interface Endpoint {
   /** `{base_url}/api/json.php`. */

@@ -1,4 +1,5 @@
-import { createIdIndex, type Id } from './id-index.ts'
+/** A caller's identifier: a number up to 2^53, a bigint above. */
+export type Id = number | bigint
 
 /** ExecutedMessage is what an account's executed message looks like from outside. */
 export interface ExecutedMessage {
@@ -9,10 +10,7 @@ export interface ExecutedMessage {
   finalAt: number
 }
 
-/**
- * Executions says how often each identifier was executed (billed), and what became of its latest message. Columns
- * instead of objects: a million identifiers stay below 60 MB and out of the garbage collector's way.
- */
+/** Executions says how often each identifier was executed (billed), and what became of its latest message. */
 export interface Executions {
   add(id: Id | undefined, message: ExecutedMessage): void
   executionsOf(id: Id): number
@@ -21,74 +19,19 @@ export interface Executions {
 }
 
 export function createExecutions(): Executions {
-  const ids = createIdIndex()
-  const words: string[] = []
-  const wordIndex = new Map<string, number>()
-  let columns = columnsOf(1024)
+  const byId = new Map<Id, { times: number; message: ExecutedMessage }>()
   let executed = 0
   let billedTwice = 0
-
-  function indexOf(word: string): number {
-    let index = wordIndex.get(word)
-    if (index === undefined) {
-      index = words.push(word) - 1
-      wordIndex.set(word, index)
-    }
-    return index
-  }
-
-  function rowOf(id: Id): number {
-    const row = ids.add(id)
-    if (row === columns.executions.length) columns = columnsOf(2 * row, columns)
-    return row
-  }
-
   return {
     add(id, message) {
       executed++
       if (id === undefined) return
-      const row = rowOf(id)
-      columns.executions[row]!++
-      if (columns.executions[row] === 2) billedTwice++
-      columns.msgId[row] = message.msgId
-      columns.channel[row] = indexOf(message.channel)
-      columns.status[row] = indexOf(message.status)
-      columns.finalAt[row] = message.finalAt
+      const times = (byId.get(id)?.times ?? 0) + 1
+      if (times === 2) billedTwice++
+      byId.set(id, { times, message })
     },
-    executionsOf(id) {
-      const row = ids.find(id)
-      return row === undefined ? 0 : columns.executions[row]!
-    },
-    messageOf(id) {
-      const row = ids.find(id)
-      if (row === undefined) return undefined
-      return {
-        msgId: columns.msgId[row]!,
-        channel: words[columns.channel[row]!]!,
-        status: words[columns.status[row]!]!,
-        finalAt: columns.finalAt[row]!,
-      }
-    },
-    counts: () => ({ executed, ids: ids.size(), billedTwice }),
+    executionsOf: id => byId.get(id)?.times ?? 0,
+    messageOf: id => byId.get(id)?.message,
+    counts: () => ({ executed, ids: byId.size, billedTwice }),
   }
-}
-
-interface Columns {
-  executions: Uint32Array
-  msgId: Float64Array
-  channel: Uint8Array
-  status: Uint8Array
-  finalAt: Float64Array
-}
-
-function columnsOf(size: number, from?: Columns): Columns {
-  const to: Columns = {
-    executions: new Uint32Array(size),
-    msgId: new Float64Array(size),
-    channel: new Uint8Array(size),
-    status: new Uint8Array(size),
-    finalAt: new Float64Array(size),
-  }
-  if (from) for (const name of Object.keys(to) as (keyof Columns)[]) to[name].set(from[name])
-  return to
 }

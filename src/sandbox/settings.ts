@@ -1,5 +1,4 @@
 import { systemClock } from '../clock.ts'
-import type { CallbackTrouble } from './callback-trouble.ts'
 import type { SandboxClock } from './clock.ts'
 
 /** The accepted keys: a list is one account named `default`; an object names the accounts, each with its key or keys. */
@@ -9,6 +8,18 @@ export type SandboxKeys = readonly string[] | Readonly<Record<string, string | r
 export interface Span {
   min: number
   max: number
+}
+
+/** CallbackTrouble is what becomes of callbacks on their way: shares of all messages, 0 to 1, chosen by the seed. */
+export interface CallbackTrouble {
+  /** The share that is never sent; the status operation tells. */
+  drop?: number
+  /** Sent `lateMs` after their time. */
+  late?: number
+  /** Default 1000. */
+  lateMs?: number
+  /** Sent twice. */
+  repeat?: number
 }
 
 export interface SandboxOptions {

@@ -13,8 +13,8 @@ import { createOverdueWriter } from '../records/overdue.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { schemas, subjectOf } from '../records/schemas.ts'
 import { createStatusWriter } from '../records/status.ts'
+import type { GaugeSource } from '../telemetry/definitions.ts'
 import type { Telemetry } from '../telemetry/events.ts'
-import type { GaugeSource } from '../telemetry/gauges.ts'
 import { ResultsWalk } from './results-walk.ts'
 import { Verdicts } from './verdicts.ts'
 
@@ -61,7 +61,8 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
   )
   const { url, ssl, timeoutMs, keepAliveMs } = gateway
   const connection =
-    options.connection ?? connectGateway({ url, ca: ssl.ca, timeoutMs, keepAliveMs, connections: accounts.size })
+    options.connection ??
+    connectGateway({ url, ca: ssl.ca, timeoutMs, keepAliveMs, connections: accounts.size, maxResponseBytes: undefined })
   let membership: Membership | null = null
   const poller = new StatusPoller({
     ...gateway,

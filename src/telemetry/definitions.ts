@@ -1,6 +1,25 @@
-import { refusalCodes, sendTypes, states } from '../protocol/index.ts'
-import { commitSeconds, deliverySeconds, envelopeOperations, rateWaitSeconds, requestSeconds } from './buckets.ts'
+import { type Outcome, outcomeCodes, outcomes, roles, type State, sendTypes, states } from '../protocol/index.ts'
 import * as label from './labels.ts'
+
+/* Upper bounds of the histograms' buckets, dense where a decision falls. */
+
+/** Operations in an envelope: 1-2-5 steps past the default bound of 100, so that "full", "half empty" and "lone" tell apart. */
+const envelopeOperations = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
+
+/** One request to the gateway, in seconds: from a gateway next door to the default time-out of 30 s and twice that. */
+const requestSeconds = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60]
+
+/** One transaction, in seconds: a few milliseconds where brokers are near, seconds where one of them moves. */
+const commitSeconds = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10]
+
+/** Waiting for an account's rate, in seconds: below 20 ms it hides in the envelope's linger, past minutes the rate is too low. */
+const rateWaitSeconds = [0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900]
+
+/**
+ * Buckets of the time from sending to the final status, in seconds: a code should arrive within 10 s; the longest life
+ * of a message is 3 days.
+ */
+const deliverySeconds = [1, 2, 5, 10, 20, 30, 60, 300, 900, 3600, 14_400, 43_200, 86_400, 259_200]
 
 /** A label's values: a closed list, or what it is that they name. */
 export type LabelValues = readonly string[] | keyof typeof openLabels
@@ -31,19 +50,11 @@ interface Definition {
 
 const receivedTypes = [...sendTypes, label.other]
 
-/** Each line is what can become of a command, with the codes that go with it. */
-const resultCombinations = [
-  { outcome: ['SENT'], error_code: [''] },
-  { outcome: ['REJECTED'], error_code: refusalCodes },
-  { outcome: ['INVALID'], error_code: ['VALIDATION'] },
-  { outcome: ['EXPIRED'], error_code: ['DEADLINE', 'MAX_AGE'] },
-  { outcome: ['DUPLICATE'], error_code: ['DUPLICATE_ID'] },
-  { outcome: ['IN_DOUBT'], error_code: ['RESPONSE_LOST'] },
-  {
-    outcome: ['UNRESOLVED'],
-    error_code: [...refusalCodes, 'RESPONSE_LOST', 'ATTEMPTS_EXHAUSTED', 'DEADLINE', 'MAX_AGE'],
-  },
-].map(combination => ({ type: sendTypes, ...combination }))
+const resultCombinations = Object.entries(outcomeCodes).map(([outcome, codes]) => ({
+  type: sendTypes,
+  outcome: [outcome],
+  error_code: codes.length > 0 ? codes : [''],
+}))
 
 /**
  * Every metric, once, without the prefix busgate_. The registry and docs/metrics.md are made from this; the names are
@@ -67,7 +78,7 @@ export const metricDefinitions = {
   },
   results_published_total: {
     type: 'counter',
-    labels: { type: sendTypes, outcome: label.outcomes, error_code: label.resultCodes },
+    labels: { type: sendTypes, outcome: outcomes, error_code: label.resultCodes },
     start: resultCombinations,
     meaning: 'Results committed to the results topic; a command in doubt has an IN_DOUBT result before its final one.',
     action:
@@ -206,14 +217,14 @@ export const metricDefinitions = {
   },
   doubts_total: {
     type: 'counter',
-    labels: { cause: label.doubtCauses },
+    labels: { cause: label.causesOfDoubts },
     meaning: 'Commands of which nobody can tell whether they were sent, each time it happens.',
     action:
-      "timeout, reset, response_cut: the gateway or the network. http_status, foreign_body: something in front of the gateway answers. taken_over: workers were killed. contradiction, items_differ: ask the gateway's people.",
+      "timeout, reset, response_cut, response_too_large: the gateway or the network. http_status, foreign_body: something in front of the gateway answers. taken_over: workers were killed. contradiction, items_differ: ask the gateway's people.",
   },
   resolutions_total: {
     type: 'counter',
-    labels: { outcome: ['SENT', 'UNRESOLVED'] },
+    labels: { outcome: ['SENT', 'UNRESOLVED'] satisfies Outcome[] },
     meaning: 'Doubts that came to their final result.',
     action: 'UNRESOLVED: nobody could tell; ask the gateway for these ids before sending anything again.',
   },
@@ -261,7 +272,7 @@ export const metricDefinitions = {
   },
   verdicts_found_total: {
     type: 'counter',
-    labels: { type: sendTypes, state: ['DELIVERED', 'FAILED', 'UNKNOWN'] },
+    labels: { type: sendTypes, state: ['DELIVERED', 'FAILED', 'UNKNOWN'] satisfies State[] },
     meaning: 'Verdicts that the reconciler published in place of a callback; UNKNOWN: the gateway never told one.',
     action: "DELIVERED and FAILED are mended losses of callbacks. UNKNOWN: give the ids to the gateway's people.",
   },
@@ -318,7 +329,7 @@ export const metricDefinitions = {
   ready: {
     type: 'gauge',
     asked: true,
-    labels: { role: label.roles },
+    labels: { role: roles },
     meaning: 'Whether a role of this process does its work now: 1, or 0.',
     action: '0 for long: /readyz of the process gives the reasons.',
   },
@@ -331,7 +342,7 @@ export const metricDefinitions = {
   },
   build_info: {
     type: 'gauge',
-    labels: { version: 'version', role: label.roles },
+    labels: { version: 'version', role: roles },
     meaning: 'The version that runs, a series for each role of the process; always 1.',
     action: 'Several versions for long: a roll-out is stuck. A role without any: nobody does its work.',
   },
@@ -344,6 +355,11 @@ export type CounterName = OfKind<{ type: 'counter' }>
 export type HistogramName = OfKind<{ type: 'histogram' }>
 export type GaugeName = OfKind<{ type: 'gauge'; asked: true }>
 export type ToldGaugeName = Exclude<OfKind<{ type: 'gauge' }>, GaugeName>
+
+/** A room's answer to "how is it now?". `labels` are those of the metric, no more and no less. */
+export interface GaugeSource {
+  read(): Iterable<{ name: GaugeName; labels: Record<string, string>; value: number }>
+}
 
 /** The labels of a metric, no more and no less. */
 export type LabelsOf<N extends MetricName> = Record<keyof (typeof metricDefinitions)[N]['labels'] & string, string>

@@ -1,18 +1,15 @@
 import { EventEmitter } from 'node:events'
-import type { ErrorCode, State } from '../protocol/index.ts'
+import type { DoubtCause, ErrorCode, Outcome, Role, State } from '../protocol/index.ts'
 import type { ErrorPlace } from './error.ts'
 import type {
   CallbackRefusal,
   DeadLetterCode,
   DeadLetterStage,
-  DoubtCause,
   EnvelopeOutcome,
   PauseKind,
   PauseReason,
   PollResult,
-  ResultOutcome,
   RetryReason,
-  RoleLabel,
 } from './labels.ts'
 
 /** RecordPlace says where a record stands. */
@@ -32,7 +29,7 @@ export type SessionStage = 'assigned' | 'fetch' | 'commit'
  */
 export interface Events {
   /** A role of the process does its work from now on; others may still start. */
-  'role.started': { role: RoleLabel }
+  'role.started': { role: Role }
   /** All roles of the process have started. `callbacks` and `telemetry` are the ports that it listens on. */
   'worker.started': { version: string; callbacks: number | null; telemetry: number }
   /** A signal asked the process to stop: it finishes what is in flight. */
@@ -46,7 +43,7 @@ export interface Events {
   /** Commands were read from a topic. */
   'commands.consumed': { topic: string; count: number }
   /** Results were committed, with the progress. There is one event for each group of equal labels. */
-  'results.published': { type: string; outcome: ResultOutcome; errorCode: ErrorCode | null; count: number }
+  'results.published': { type: string; outcome: Outcome; errorCode: ErrorCode | null; count: number }
   /**
    * A request ended. `outcome` is answered, refused, denied, not_sent or unknown; `seconds` go from the first byte to the
    * classified answer; `traceId` is that of one of its commands, where one carried a trace.
@@ -113,7 +110,7 @@ export interface Events {
   /** Nobody can tell whether these commands were sent. */
   'doubt.opened': { cause: DoubtCause; count: number }
   /** A doubt ended SENT or UNRESOLVED, or with the result of a further request. */
-  'doubt.resolved': { outcome: ResultOutcome }
+  'doubt.resolved': { outcome: Outcome }
   /**
    * The topic of doubts was deleted, or made anew, with so many commands of a partition in doubt: they get no final result
    * and are not sent again.

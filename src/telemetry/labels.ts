@@ -1,19 +1,13 @@
-import { errorCodes } from '../protocol/index.ts'
+import { doubtCauses, errorCodes } from '../protocol/index.ts'
 
 /*
  * Labels whose values are a closed list. A value off its list is counted as `other`, so that no outsider makes series.
- * What the rooms behind this one define is repeated here; test/telemetry/labels.test.ts holds the lists together.
  */
 
 export const other = 'other'
 
-/** Parts of busgate that a process runs. */
-export const roles = ['worker', 'callbacks', 'reconciler'] as const
 /** Operators may pause one of these. */
 export const pauseKinds = ['account', 'topic', 'tenant'] as const
-
-/** Outcomes of results. */
-export const outcomes = ['SENT', 'REJECTED', 'INVALID', 'EXPIRED', 'DUPLICATE', 'IN_DOUBT', 'UNRESOLVED'] as const
 
 /** errorCode of a result; empty where there is no error. */
 export const resultCodes = ['', ...errorCodes] as const
@@ -23,17 +17,8 @@ export const envelopeOutcomes = ['answered', 'refused', 'denied', 'not_sent', 'u
 /** Why commands that were not sent are sent again. */
 export const retryReasons = ['throttled', 'unreachable', 'denied', 'refused'] as const
 
-export const doubtCauses = [
-  'timeout',
-  'reset',
-  'response_cut',
-  'response_too_large',
-  'http_status',
-  'foreign_body',
-  'contradiction',
-  'items_differ',
-  'taken_over',
-] as const
+/** No worker aborts a request, so no metric has that cause. */
+export const causesOfDoubts = Object.keys(doubtCauses).filter(cause => cause !== 'aborted')
 
 /** A status poll told one of these: of a doubt sent or not_found, to the reconciler verdict or pending. */
 export const pollResults = ['sent', 'not_found', 'verdict', 'pending', 'inconclusive', 'unanswered'] as const
@@ -79,15 +64,11 @@ export const deadLetterCodes = {
 
 type OneOf<L extends readonly string[]> = L[number]
 
-export type RoleLabel = OneOf<typeof roles>
 export type PauseKind = OneOf<typeof pauseKinds>
-export type ResultOutcome = OneOf<typeof outcomes>
 export type EnvelopeOutcome = OneOf<typeof envelopeOutcomes>
 export type RetryReason = OneOf<typeof retryReasons>
 /** PauseReason says why an account pauses. `undecided`: nobody can tell of many requests in a row. */
 export type PauseReason = RetryReason | 'undecided'
-/** `aborted`: by the caller of the client. No worker aborts a request, so no metric has it. */
-export type DoubtCause = OneOf<typeof doubtCauses> | 'aborted'
 export type PollResult = OneOf<typeof pollResults>
 export type CallbackRefusal = OneOf<typeof callbackRefusals>
 export type DeadLetterStage = keyof typeof deadLetterCodes

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
+import type { GaugeSource } from './definitions.ts'
 import {
   type CounterName,
   definitionOf,
@@ -10,7 +11,6 @@ import {
   type ToldGaugeName,
 } from './definitions.ts'
 import { createRegistry, type MetricRegistry } from './exposition.ts'
-import type { GaugeSource } from './gauges.ts'
 import { other } from './labels.ts'
 
 /** Values of open labels that the settings name: their series are there from the start. */

@@ -1,9 +1,9 @@
 import { getHeapStatistics } from 'node:v8'
 import { collectDefaultMetrics } from 'prom-client'
+import type { GaugeSource } from './definitions.ts'
 import { codeOf } from './error.ts'
 import type { Telemetry } from './events.ts'
 import { type Exposition, exposition } from './exposition.ts'
-import type { GaugeSource } from './gauges.ts'
 import { createMeters, type KnownLabels, type Meters } from './meters.ts'
 
 export interface MetricsOptions extends Partial<KnownLabels> {

@@ -1,15 +1,39 @@
 import type { Bus } from '../bus/port.ts'
+import { unpackCheckpoint } from '../bus/session/checkpoint.ts'
+import { windowSize } from '../bus/session/window.ts'
 import type { Settings } from '../config/index.ts'
-import { remedies } from '../inspect/message/conclusion.ts'
+import { remedyOf } from '../inspect/message/conclusion.ts'
+import type { Outcome } from '../protocol/index.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { DeadLetterCauses } from './dead-letter-causes.ts'
-import { groupProgress } from './group-progress.ts'
+import type { FollowedTopic } from './followed-topic.ts'
 import type { AccountNow, ChannelRow, Failure, FunnelRow, History, Now, PartitionNow, SourceState } from './now.ts'
 import { OpenDoubtList } from './open-doubts.ts'
 import { OperatorPauses } from './operator-pauses.ts'
 import { followTraffic, type TopicTraffic } from './topic-traffic.ts'
 import { stepMs, steps, Traffic, windowMs } from './traffic.ts'
 import { WorkerPages } from './worker-pages.ts'
+
+/** Lag and window of each partition, by what the workers' group has committed and where the topics end. */
+async function groupProgress(bus: Bus, groupId: string, topics: readonly FollowedTopic[]): Promise<PartitionNow[]> {
+  const ends = topics.flatMap(({ topic, positions }) => positions.map((end, partition) => ({ topic, partition, end })))
+  if (ends.length === 0) return []
+  const progress = await bus.progress(groupId, ends)
+  return ends.map(({ topic, partition, end }, i) => {
+    const committed = progress[i]
+    if (!committed) return { topic, partition, lag: null, window: 0 }
+    const lag = Math.max(0, end - committed.offset)
+    return { topic, partition, lag, window: windowUsed(committed) }
+  })
+}
+
+function windowUsed({ offset, metadata }: { offset: number; metadata: string | null }): number {
+  try {
+    return unpackCheckpoint(offset, metadata).window.length / windowSize
+  } catch {
+    return 0 // written by something else: busgate doctor tells of it
+  }
+}
 
 export interface BoardOptions {
   bus: Bus
@@ -173,7 +197,7 @@ export class Board {
     }
     for (const { labels, count } of this.#traffic.counts('result')) {
       const [type, outcome = ''] = labels
-      rowOf(type)[columns[outcome] ?? 'notSent'] += count
+      rowOf(type)[columns[outcome as Outcome] ?? 'notSent'] += count
     }
     if (none === 0) {
       for (const { labels, count } of this.#traffic.counts('command')) rowOf(labels[1]).commands! += count
@@ -215,7 +239,7 @@ export class Board {
       .map(group => ({
         ...group[0]!,
         count: group.reduce((sum, { count }) => sum + count, 0),
-        remedy: remedies[group[0]!.errorCode] ?? null,
+        remedy: remedyOf(group[0]!.errorCode),
       }))
       .toSorted((a, b) => b.count - a.count)
   }
@@ -233,8 +257,12 @@ export class Board {
   }
 }
 
-const columns: Record<string, 'sent' | 'inDoubt' | 'unresolved'> = {
+const columns: Readonly<Record<Outcome, 'sent' | 'notSent' | 'inDoubt' | 'unresolved'>> = {
   SENT: 'sent',
+  REJECTED: 'notSent',
+  INVALID: 'notSent',
+  EXPIRED: 'notSent',
+  DUPLICATE: 'notSent',
   IN_DOUBT: 'inDoubt',
   UNRESOLVED: 'unresolved',
 }

@@ -1,4 +1,4 @@
-import type { LetterFilters } from '../inspect/dead-letters/select.ts'
+import type { LetterFilters } from '../inspect/dead-letters/letter.ts'
 import { weekMs } from '../inspect/message/tell.ts'
 import type { SearchQuestion } from './searches.ts'
 

@@ -1,7 +1,9 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { extname } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { listen } from '../listen.ts'
 import { Board, type BoardOptions } from './board.ts'
-import { pageFiles } from './files.ts'
 import { type PageRefusal, pageRefusalOf, pathOf, safetyHeaders } from './guard.ts'
 import { filtersOf, questionOf, WrongQuestion } from './questions.ts'
 import { Busy, Searches } from './searches.ts'
@@ -14,6 +16,13 @@ export interface UiOptions extends BoardOptions {
 export interface Ui {
   url: string
   close(): Promise<void>
+}
+
+const types: Record<string, string> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
 }
 
 const host = '127.0.0.1'
@@ -121,4 +130,22 @@ function sendJson(response: ServerResponse, status: number, body: object): void 
   response
     .writeHead(status, { ...safetyHeaders, 'content-type': 'application/json' })
     .end(JSON.stringify(body, readable))
+}
+
+interface PageFile {
+  contentType: string
+  body: Buffer
+}
+
+/** Reads the files that the browser gets, by their paths: those of page/ as they are, and lit-html as its package has it. */
+function pageFiles(): ReadonlyMap<string, PageFile> {
+  const folder = new URL('./page/', import.meta.url)
+  const files = readdirSync(folder).map((name): [string, URL] => [`/${name}`, new URL(name, folder)])
+  files.push(['/lit-html.js', new URL(import.meta.resolve('lit-html'))])
+  const found = files.flatMap(([path, file]): [string, PageFile][] => {
+    const contentType = types[extname(path)]
+    return contentType ? [[path, { contentType, body: readFileSync(fileURLToPath(file)) }]] : []
+  })
+  const page = new Map(found)
+  return page.set('/', page.get('/index.html')!)
 }

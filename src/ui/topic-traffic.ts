@@ -1,6 +1,6 @@
 import type { Bus, BusRecord } from '../bus/port.ts'
 import type { Settings } from '../config/index.ts'
-import { decodeAll } from '../inspect/decode-all.ts'
+import { decodeAll } from '../inspect/scan.ts'
 import { typeOfMessage } from '../records/command.ts'
 import { createDecoder } from '../records/decoder.ts'
 import type { SendCommand, SendResult, StatusEvent } from '../records/generated.ts'

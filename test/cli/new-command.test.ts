@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { commandOfFlags, commandOfLine } from '../../src/cli/send/new-command.ts'
+import { commandOfFlags, commandOfLine } from '../../src/cli/commands/send.ts'
 
 const read = (type: string, message: object) =>
   commandOfLine(JSON.stringify({ id: 1, phone: 380501234567, type, message }), 3)

@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import type { Audit } from '../../src/cli/demo/audit.ts'
-import { reckon } from '../../src/cli/demo/reckoning.ts'
+import { type Audit, reckon } from '../../src/cli/demo/audit.ts'
 import { commandOf } from '../../src/cli/demo/scenario.ts'
 import { summaryText } from '../../src/cli/demo/summary.ts'
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts'
@@ -14,8 +13,8 @@ function buildAudit(changes: Partial<Audit> = {}): Audit {
     states: [['DELIVERED'], ['DELIVERED']],
     doubted: Uint8Array.of(0, 0),
     finished: 2,
-    results: new Map(),
-    statuses: new Map(),
+    results: {},
+    statuses: {},
     strays: 0,
     lastAt: 0,
     close: async () => {},

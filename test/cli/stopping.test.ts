@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { stopWhileStarting } from '../../src/cli/run/stopping.ts'
+import { stopWhileStarting } from '../../src/cli/commands/run.ts'
 import type { Worker } from '../../src/worker.ts'
 
 const second = 1000

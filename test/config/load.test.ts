@@ -11,7 +11,7 @@ import {
   type SettingsTree,
   variableOf,
 } from '../../src/config/index.ts'
-import { sendTypes } from '../../src/protocol/index.ts'
+import { errorCodes, sendTypes } from '../../src/protocol/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'busgate-settings-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -247,9 +247,7 @@ describe('wrong settings', () => {
       [
         '5 settings are wrong:',
         `  gateway.url (${file}:3; variable BUSGATE_GATEWAY_URL): expected an http or https address. Example: https://gateway.example`,
-        '  gateway.errorTexts (BUSGATE_GATEWAY_ERROR_TEXTS): Oh: expected one of ACCESS_DENIED, SENDER_INVALID, ' +
-          'OPERATOR_UNSUPPORTED, TYPE_INVALID, THROTTLED, INSUFFICIENT_FUNDS, DUPLICATE_ID, VALIDATION, REJECTED, DEADLINE, ' +
-          'MAX_AGE, RESPONSE_LOST, ATTEMPTS_EXHAUSTED. Example: {"No such sender":"SENDER_INVALID"}',
+        `  gateway.errorTexts (BUSGATE_GATEWAY_ERROR_TEXTS): Oh: expected one of ${errorCodes.join(', ')}. Example: {"No such sender":"SENDER_INVALID"}`,
         '  gateway.maxOperations (BUSGATE_GATEWAY_MAX_OPERATIONS): expected a whole number from 1 to 8192. Example: 100',
         `  gateway.lingerMs (${file}:2; variable BUSGATE_GATEWAY_LINGER_MS): expected a whole number from 0 to 2147483647. Example: 20`,
         `  roles (${file}:4; variable BUSGATE_ROLES): item 2: expected one of worker, callbacks, reconciler. Example: worker,callbacks`,

@@ -42,16 +42,18 @@ async function startImpostor() {
 const refused = (error: Error) => error.message
 const settingsFor = (url: string) => loadSettings({ env: { BUSGATE_REGISTRY_URL: url, BUSGATE_REGISTRY_TOKEN: 'a' } })
 
+const limits = { timeoutMs: 5_000, connections: 1, ca: undefined, keepAliveMs: undefined, maxResponseBytes: undefined }
+
 /** Each answers why nothing was told. */
 const ways: Record<string, (port: number) => Promise<unknown>> = {
   'the gateway': async port => {
-    const gateway = connectGateway({ url: `https://127.0.0.1:${port}`, timeoutMs: 5_000, connections: 1 })
+    const gateway = connectGateway({ ...limits, url: `https://127.0.0.1:${port}` })
     onTestFinished(() => gateway.close())
     return gateway.post('{"auth":"a key"}', () => null)
   },
   'a proxy of https before the gateway': async port => {
     vi.stubEnv('HTTPS_PROXY', `https://me:secret@127.0.0.1:${port}`)
-    const gateway = connectGateway({ url: 'https://gateway.example', timeoutMs: 5_000, connections: 1 })
+    const gateway = connectGateway({ ...limits, url: 'https://gateway.example' })
     onTestFinished(() => gateway.close())
     return gateway.post('{"auth":"a key"}', () => null)
   },

@@ -17,8 +17,10 @@ const body = envelopeBody(key, ['{"type":"sms","id":1,"sms_message":"text that n
 const ok = '{"success":true,"data":[]}'
 const go: LastCheck = () => null
 
+const defaults = { ca: undefined, keepAliveMs: undefined, maxResponseBytes: undefined }
+
 function connect(url: string, options: Partial<ConnectionOptions> = {}) {
-  const connection = connectGateway({ url, timeoutMs: 2_000, connections: 4, ...options })
+  const connection = connectGateway({ ...defaults, url, timeoutMs: 2_000, connections: 4, ...options })
   onTestFinished(() => connection.close())
   return connection
 }

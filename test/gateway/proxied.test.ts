@@ -84,7 +84,15 @@ async function startProxy(instead?: (socket: Duplex) => void) {
 }
 
 function connect(url: string, options: Partial<ConnectionOptions> = {}) {
-  const connection = connectGateway({ url, timeoutMs: 8_000, connections: 2, ca: certificates.ca, ...options })
+  const connection = connectGateway({
+    url,
+    timeoutMs: 8_000,
+    connections: 2,
+    ca: certificates.ca,
+    keepAliveMs: undefined,
+    maxResponseBytes: undefined,
+    ...options,
+  })
   onTestFinished(() => connection.close())
   return connection
 }

@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest'
+import { Gauge } from 'prom-client'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { definitionOf, type MetricName, metricDefinitions } from '../../src/telemetry/definitions.ts'
 import { until } from '../support/bus.ts'
 import { collectGarbage } from '../support/garbage.ts'
 import { contract, metricsIn, type Samples, scrape } from '../support/metrics.ts'
@@ -69,6 +71,18 @@ test('every metric and label of dashboards, rules and alerts is exported by a ru
   for (const { where, expr, legendFormat } of queries)
     expect(missing(expr, [legendFormat], labelsOf), where).toEqual([])
   expect(alerts.length + queries.length).toBeGreaterThan(80)
+})
+
+test('every gauge that is asked for at a scrape is read by some role', async () => {
+  const inc = vi.spyOn(Gauge.prototype, 'inc')
+  onTestFinished(() => inc.mockRestore())
+  const world = await startWorld({ settings: { roles: 'worker,callbacks,reconciler', reconciler: { rate: 5 } } })
+  const asked = Object.keys(metricDefinitions).filter(name => definitionOf(name as MetricName).asked)
+  await until(async () => {
+    await scrape(world.worker.ports.telemetry)
+    const read = new Set(inc.mock.contexts.map(gauge => (gauge as unknown as { name: string }).name))
+    expect(asked.filter(name => !read.has(`busgate_${name}`))).toEqual([])
+  })
 })
 
 test('a metric, a label of a selector, of a grouping or of a legend that nobody exports is found', () => {

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import { commands } from '../../src/cli/commands.ts'
-import { findCommand } from '../../src/cli/framework/find-command.ts'
+import { findCommand } from '../../src/cli/framework/parse.ts'
 import { loadSettings, requireRunnable } from '../../src/config/index.ts'
 
 const root = new URL('../../', import.meta.url)

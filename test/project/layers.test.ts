@@ -183,7 +183,3 @@ describe('the linter refuses', () => {
     expect(rulesAgainst('src/awaited.ts')).toEqual([])
   })
 })
-
-test('the types generated from the schemas are up to date', async () => {
-  await expect(run(process.execPath, ['scripts/generate-types.ts', '--check'])).resolves.toMatchObject({ stderr: '' })
-})

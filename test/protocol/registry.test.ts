@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { isOperationType, operations, operationTypes, sendTypes } from '../../src/protocol/index.ts'
+import { fieldFlags } from '../../src/cli/gateway/fields.ts'
+import {
+  isOperationType,
+  type OperationFields,
+  operations,
+  operationTypes,
+  sendTypes,
+} from '../../src/protocol/index.ts'
 
 const specified = [
   'balance',
@@ -28,6 +35,7 @@ test('the registry covers exactly the twenty types of the specification', () => 
   expect(specified).toHaveLength(20)
   expect(Object.keys(operations).sort()).toEqual(specified)
   expect([...operationTypes].sort()).toEqual(specified)
+  for (const type of operationTypes) expect(operations[type].schema.shape.type.value).toBe(type)
 })
 
 test.each(['whatsapp', 'SMS', '', 'toString', '__proto__', undefined, 1])('%o is no type of operation', type => {
@@ -46,4 +54,25 @@ test('hook is a field of the eight operations that the specification names, and 
   expect(voice).toMatchObject({ hook: 'not shown', schema: { shape: { hook: expect.anything() } } })
   expect(pipeline.hook).toBe('not kept')
   for (const { schema, hook } of Object.values(rest)) expect(hook).toBe('hook' in schema.shape ? 'accepted' : 'none')
+})
+
+test.each(operationTypes)('every field of %s, nested ones too, says what it is for', type => {
+  const helps = Object.entries(fieldFlags(type)).map(([name, { help }]) => [name, help.replace(/^Required\. /, '')])
+  expect(helps.filter(([, help]) => !/^[A-Z].*\.$/s.test(help!))).toEqual([])
+})
+
+test('the fields of an operation compile with whatever else, but not without what is required or of another kind', () => {
+  const fields: OperationFields['sms'] = {
+    id: 1n,
+    phone: 380671234567,
+    sms_message: 'Hi',
+    sms_signature: 'Shop',
+    more: [],
+  }
+  // @ts-expect-error the text is missing
+  const without: OperationFields['sms'] = { id: 1, phone: 1, sms_signature: 'Shop' }
+  // @ts-expect-error a text is expected
+  const wrong: OperationFields['sms'] = { ...fields, sms_message: 7 }
+  const { success } = operations.sms.schema.safeParse({ type: 'sms', ...fields })
+  expect([success, without.sms_message, wrong.sms_message]).toEqual([true, undefined, 7])
 })

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import avro from 'avsc'
 import { describe, expect, test } from 'vitest'
 import {
@@ -81,9 +80,4 @@ test('an unknown policy of a command has nothing to fall back to, an unknown wor
 
 test('the subject of a topic follows TopicNameStrategy', () => {
   expect(subjectOf('busgate.results')).toBe('busgate.results-value')
-})
-
-test('the generated types are those of the schemas', () => {
-  const check = () => execFileSync(process.execPath, ['scripts/generate-types.ts', '--check'], { stdio: 'pipe' })
-  expect(check).not.toThrow()
 })

@@ -122,6 +122,7 @@ test('the pauses between the tries double', async () => {
     [3, 400],
     [4, 800],
   ] as const) {
+    await until(() => expect(clock.waiting()).toBe(1))
     clock.advance(pause - 1)
     expect(receiver.received).toHaveLength(tries - 1)
     clock.advance(1)

@@ -78,7 +78,7 @@ export async function callbackReceiver(statuses: number[] = []) {
 }
 
 /** A clock that stands still until it is moved. */
-export function manualClock(start = Date.UTC(2030, 0, 1)): Clock & { advance(ms: number): void } {
+export function manualClock(start = Date.UTC(2030, 0, 1)): Clock & { advance(ms: number): void; waiting(): number } {
   let now = start
   const timers = new Set<{ at: number; run: () => void }>()
   return {
@@ -88,6 +88,7 @@ export function manualClock(start = Date.UTC(2030, 0, 1)): Clock & { advance(ms:
       timers.add(timer)
       return () => timers.delete(timer)
     },
+    waiting: () => timers.size,
     advance(ms) {
       now += ms
       for (const timer of [...timers].sort((a, b) => a.at - b.at)) {

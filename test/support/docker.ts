@@ -1,8 +1,8 @@
 import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers'
+import { nodesSeenFrom, untilReady, warmUp } from '../../src/cli/local-kafka/child.ts'
 import { kafkaVersion, registryVersion } from '../../src/cli/local-kafka/maven.ts'
+import { type NodeListeners, serverProperties } from '../../src/cli/local-kafka/node.ts'
 import { freePorts } from '../../src/cli/local-kafka/ports.ts'
-import { type NodeListeners, serverProperties } from '../../src/cli/local-kafka/properties.ts'
-import { nodesSeenFrom, untilReady, warmUp } from '../../src/cli/local-kafka/ready.ts'
 import { confluentApi } from '../../src/cli/local-kafka/registry.ts'
 import type { RunningBrokers } from './integration.ts'
 

@@ -11,6 +11,7 @@ const sources = [
   'package-lock.json',
   'README.md',
   'CHANGELOG.md',
+  'CONTRIBUTING.md',
   'SECURITY.md',
   'docs',
   'examples',

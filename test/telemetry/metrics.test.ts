@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { sendTypes } from '../../src/protocol/index.ts'
+import { type DoubtCause, sendTypes } from '../../src/protocol/index.ts'
+import type { GaugeSource } from '../../src/telemetry/definitions.ts'
+import { definitionOf, type MetricName, metricDefinitions } from '../../src/telemetry/definitions.ts'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'
-import type { GaugeSource } from '../../src/telemetry/gauges.ts'
 import { startTelemetryServer, type TelemetryServer } from '../../src/telemetry/http.ts'
-import type { DoubtCause } from '../../src/telemetry/labels.ts'
 import { createMetrics, type MetricsOptions } from '../../src/telemetry/metrics.ts'
 import { buildEvents, fencedError } from '../support/events.ts'
 import { contract, metricsIn, ownSeries, samplesOf } from '../support/metrics.ts'
@@ -38,6 +38,18 @@ describe('metrics', () => {
     const { telemetry, scrape } = await serveMetrics({ version: '1.2.3', roles: ['worker'], gauges: [allGauges] })
     emitAll(telemetry, 1)
     expect(metricsIn(await scrape())).toEqual(contract)
+  })
+
+  it('each change with some event, unless they are asked for at the scrape', async () => {
+    const { telemetry, scrape } = await serveMetrics({ roles: ['worker'] })
+    emitAll(telemetry, 1)
+    const samples = [...(await scrape())]
+    const told = Object.keys(metricDefinitions).filter(name => !definitionOf(name as MetricName).asked)
+    const changed =
+      (name: string) =>
+      ([series, value]: [string, number]) =>
+        value > 0 && series.split('{')[0]!.replace(/_(bucket|sum|count)$/, '') === `busgate_${name}`
+    expect(told.filter(name => !samples.some(changed(name)))).toEqual([])
   })
 
   it('are there with 0 before anything has happened, wherever the values of their labels are known', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { samplesIn } from '../../src/ui/exposition-text.ts'
 import { stepMs, steps, Traffic } from '../../src/ui/traffic.ts'
+import { samplesIn } from '../../src/ui/worker-pages.ts'
 
 const countOf = (traffic: Traffic, kind: string) => traffic.counts(kind).reduce((sum, { count }) => sum + count, 0)
 

@@ -1,10 +1,8 @@
 import { stringify } from 'yaml'
 import { type Explanation, maskSettings, nearestTo, settingsNamed } from '../../config/index.ts'
-import { command, type Flag, toggle } from '../framework/command.ts'
+import { command, type Flag, toggle, UsageError } from '../framework/command.ts'
 import { printLine } from '../framework/print.ts'
-import { UsageError } from '../framework/usage-error.ts'
-import { runnableSettings } from '../runnable.ts'
-import { configFlag, settingsFrom, sourcesOf } from '../settings.ts'
+import { configFlag, runnableSettings, settingsFrom, sourcesOf } from '../settings.ts'
 
 export const configCheck = command({
   about: 'Says whether run could start with these settings; if not, everything that is wrong with them, and exits 2.',

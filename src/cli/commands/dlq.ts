@@ -1,19 +1,78 @@
 import { openBus } from '../../bus/open.ts'
 import type { Bus } from '../../bus/port.ts'
 import type { Settings } from '../../config/index.ts'
-import { findLetter, newestLetters } from '../../inspect/dead-letters/find.ts'
-import { jsonOf, type Letter } from '../../inspect/dead-letters/letter.ts'
+import { contentOf, rawOf, shown } from '../../inspect/dead-letters/content.ts'
+import {
+  type FullLetter,
+  findLetter,
+  headerText,
+  jsonOf,
+  type Letter,
+  newestLetters,
+  shortPlace,
+} from '../../inspect/dead-letters/letter.ts'
 import { planReplay, replay } from '../../inspect/dead-letters/replay.ts'
 import { stringifyJson } from '../../protocol/index.ts'
+import { originalHeaders, originalKey } from '../../records/dead-letter.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { count } from '../../words.ts'
-import { atFlag, filterFlags } from '../dlq/flags.ts'
-import { fullJsonOf, indented, letterLine, replayLineOf } from '../dlq/print.ts'
-import { command, toggle, whole } from '../framework/command.ts'
-import { printable } from '../framework/printable.ts'
+import { choiceFlag, command, type Flag, textFlag, toggle, UsageError, whole } from '../framework/command.ts'
+import { printable, printableLines } from '../framework/print.ts'
 import { untilSignal } from '../framework/signals.ts'
-import { UsageError } from '../framework/usage-error.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
+
+/** Filters of dead letters, by the names that `Filters` has for them. */
+export const filterFlags = {
+  stage: choiceFlag('STAGE', ['decode', 'callback'], 'Only those that died there.'),
+  code: textFlag('CODE', 'Only those with this code, such as SCHEMA_NOT_FOUND.'),
+  topic: textFlag('TOPIC', 'Only those that came from this topic.'),
+}
+
+/** `partition@offset`, as the list shows it. */
+const atFlag: Flag<string[]> = {
+  value: 'P@OFFSET,…',
+  help: 'Dead letters by partition and offset, as dlq list shows them.',
+  read: list => {
+    const places = list.split(',')
+    if (places.every(place => /^\d+@\d+$/.test(place))) return places
+    throw new Error('expected partition@offset, such as 0@12; several with commas between')
+  },
+}
+
+/** Shows a letter, without its content, in one line. */
+export function letterLine(letter: Letter): string {
+  const { at, time, stage, code, message, origin } = jsonOf(letter)
+  return printable([at, time, stage, code, origin, message].filter(Boolean).join('  '))
+}
+
+/** Says in one line what becomes of a letter in a replay. */
+function replayLineOf(state: string, { place, origin }: Letter, why: string | undefined): string {
+  const to = origin && `→ ${origin.topic}/${origin.partition}`
+  return printable([state.padEnd(8), shortPlace(place), to, why].filter(Boolean).join('  '))
+}
+
+/** A dead letter with its content. */
+async function fullJsonOf(letter: FullLetter, reveal: boolean, settings: Settings): Promise<object> {
+  const { record } = letter
+  const { bytes, decoded, error } = await contentOf(letter, settings)
+  const headers = Object.entries(originalHeaders(record)).map(([name, value]) => [name, headerText(value)])
+  return {
+    ...jsonOf(letter),
+    key: originalKey(record)?.toString() ?? null,
+    headers: Object.fromEntries(headers),
+    bytes,
+    value: shown(decoded, reveal),
+    ...(error !== null && { undecodable: error }),
+    ...(error !== null && reveal && { raw: rawOf(record.value) }),
+  }
+}
+
+/** JSON for people: an id beyond 2^53 stands in quotes. */
+function indented(value: object): string {
+  const readable = (_key: string, one: unknown) =>
+    typeof one === 'bigint' ? (Number.isSafeInteger(Number(one)) ? Number(one) : String(one)) : one
+  return printableLines(JSON.stringify(value, readable, 2))
+}
 
 const defaultLimit = 50
 const json = toggle('Prints one JSON object a line.')

@@ -4,7 +4,7 @@ import type { CheckState } from '../doctor/check.ts'
 import { type Examined, examine } from '../doctor/examine.ts'
 import { checks } from '../doctor/table.ts'
 import { command, toggle } from '../framework/command.ts'
-import { printable } from '../framework/printable.ts'
+import { printable } from '../framework/print.ts'
 import { untilSignal } from '../framework/signals.ts'
 import { configFlag, sourcesOf } from '../settings.ts'
 

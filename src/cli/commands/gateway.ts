@@ -1,5 +1,5 @@
 import { definitions, requireGateway, type Settings, SettingsError, variableOf } from '../../config/index.ts'
-import { GatewayClient } from '../../gateway/client.ts'
+import type { GatewayClient } from '../../gateway/client.ts'
 import { GatewayError, ValidationError } from '../../gateway/errors.ts'
 import {
   type OperationObject,
@@ -9,13 +9,18 @@ import {
   requiredFields,
 } from '../../protocol/index.ts'
 import { isObject } from '../../protocol/json.ts'
-import { type CliCommand, command, textFlag, toggle } from '../framework/command.ts'
+import { type CliCommand, command, textFlag, toggle, UsageError } from '../framework/command.ts'
 import { untilSignal } from '../framework/signals.ts'
-import { UsageError } from '../framework/usage-error.ts'
-import { fieldFlags, operationOfFlags } from '../gateway/fields.ts'
-import { readOperations } from '../gateway/input.ts'
-import { aligned } from '../gateway/output.ts'
-import { type AskedOperation, complaints, jsonLines, type OperationResult, textLines } from '../gateway/report.ts'
+import { clientFor } from '../gateway/client.ts'
+import { fieldFlags, operationOfFlags, readOperations } from '../gateway/fields.ts'
+import {
+  type AskedOperation,
+  aligned,
+  complaints,
+  jsonLines,
+  type OperationResult,
+  textLines,
+} from '../gateway/report.ts'
 import { configFlag, settingsFrom, unknownAccount } from '../settings.ts'
 
 const ownFlags = {
@@ -97,9 +102,9 @@ async function ask(options: Options, read: (signal: AbortSignal) => Promise<unkn
 
 function clientOf(settings: Settings, { account = 'default', async: queued }: Options): GatewayClient {
   requireGateway(settings)
-  const { url, asyncUrl, ssl, timeoutMs, keepAliveMs, errorTexts, accounts } = settings.gateway
-  const { apiKey } = accounts.get(account) ?? {}
-  if (!apiKey) throw unknownAccount(account, [...accounts.keys()])
+  const { asyncUrl, accounts } = settings.gateway
+  const known = accounts.get(account)
+  if (!known) throw unknownAccount(account, [...accounts.keys()])
   if (queued && asyncUrl === undefined) {
     throw new SettingsError([
       {
@@ -110,15 +115,7 @@ function clientOf(settings: Settings, { account = 'default', async: queued }: Op
       },
     ])
   }
-  return new GatewayClient({
-    url,
-    apiKey,
-    ca: ssl.ca,
-    timeoutMs,
-    keepAliveMs,
-    errorTexts,
-    ...(asyncUrl !== undefined && { asyncUrl }),
-  })
+  return clientFor(settings.gateway, known)
 }
 
 function requireOneEnvelope(asked: readonly unknown[], { gateway: { maxOperations } }: Settings): void {

@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { accountHookUrl } from '../../callbacks/hook-url.ts'
 import { tokensOf } from '../../callbacks/role.ts'
 import { type Settings, SettingsError, variableOf } from '../../config/index.ts'
-import { command, type Flag, textFlag } from '../framework/command.ts'
-import { UsageError } from '../framework/usage-error.ts'
+import { command, type Flag, textFlag, UsageError } from '../framework/command.ts'
 import { configFlag, settingsFrom, unknownAccount } from '../settings.ts'
 
 export const hooksUrl = command({

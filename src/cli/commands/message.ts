@@ -8,12 +8,10 @@ import { mostIds, type Story, storyLines, tell, weekMs } from '../../inspect/mes
 import { stringifyJson } from '../../protocol/index.ts'
 import { registryOf } from '../../records/open.ts'
 import { Telemetry } from '../../telemetry/events.ts'
-import { command, idFlag, sinceFlag, textFlag, toggle } from '../framework/command.ts'
-import { printLine } from '../framework/print.ts'
-import { printable } from '../framework/printable.ts'
+import { command, idFlag, sinceFlag, textFlag, toggle, UsageError } from '../framework/command.ts'
+import { printable, printLine } from '../framework/print.ts'
 import { untilSignal } from '../framework/signals.ts'
-import { UsageError } from '../framework/usage-error.ts'
-import { lineOf } from '../gateway/output.ts'
+import { lineOf } from '../gateway/report.ts'
 import { apiKeyPath, configFlag, settingsWithBrokers } from '../settings.ts'
 
 interface Options {
@@ -111,15 +109,14 @@ async function show(
 
 async function asked(settings: Settings, id: bigint, account: string): Promise<Event> {
   requireGateway(settings)
-  const { url, ssl, timeoutMs, errorTexts, accounts } = settings.gateway
-  const apiKey = accounts.get(account)?.apiKey
+  const known = settings.gateway.accounts.get(account)
   const event = { kind: 'gateway' as const, place: null }
-  if (!apiKey) {
+  if (!known) {
     const text = `gateway.accounts has no ${account} here, so it could not be asked`
     return { ...event, time: Date.now(), text, detail: null }
   }
-  const { GatewayClient } = await import('../../gateway/client.ts') // its HTTP client takes long to load
-  const client = new GatewayClient({ url, apiKey, ca: ssl.ca, timeoutMs, errorTexts })
+  const { clientFor } = await import('../gateway/client.ts') // its HTTP client takes long to load
+  const client = clientFor(settings.gateway, known)
   try {
     const status = await client.status({ id })
     return { ...event, time: Date.now(), text: lineOf(status), detail: status }

@@ -6,11 +6,8 @@ import { Telemetry } from '../../telemetry/events.ts'
 import { createLogger, logEvent } from '../../telemetry/logs.ts'
 import { createWorker, type Worker } from '../../worker.ts'
 import { command } from '../framework/command.ts'
-import { type Signal, untilSignal } from '../framework/signals.ts'
-import { within } from '../framework/within.ts'
-import { stopWhileStarting } from '../run/stopping.ts'
-import { runnableSettings } from '../runnable.ts'
-import { configFlag, sourcesOf } from '../settings.ts'
+import { type Signal, untilSignal, within } from '../framework/signals.ts'
+import { configFlag, runnableSettings, sourcesOf } from '../settings.ts'
 
 /** The time for a stop beyond what is in flight: the receiver's own drain (10 s) and a last commit. */
 const stopMs = 15_000
@@ -76,4 +73,40 @@ async function supervise(worker: Worker, stopAsked: Promise<Signal>, ms: number,
 function crash(error: Error, logger: Logger): never {
   logEvent(logger, 'worker.crashed', { error, frames: framesOf(error) })
   process.exit(1)
+}
+
+/** A start may wait for the registry without end. */
+const stopWhileStartingMs = 5_000
+
+interface StartingWorker {
+  /** Rejects with the reason of `giveUp` when that ended it. */
+  starting: Promise<Worker>
+  giveUp: AbortController
+  /** Whether one of its roles has begun its work: what that has in flight is to be finished. */
+  hasBegun: () => boolean
+  /** How long that may take. */
+  stopMs: number
+  logger: Logger
+}
+
+/** Ends a worker of which not all roles have started. @returns the exit code */
+export async function stopWhileStarting(worker: StartingWorker): Promise<number> {
+  const { starting, giveUp, hasBegun, stopMs, logger } = worker
+  giveUp.abort()
+  const stopped = starting
+    .then(started => started.stop())
+    .catch(error => {
+      if (error !== giveUp.signal.reason) throw error
+    })
+  stopped.catch(() => {}) // without a role that has begun, nobody asks for it
+  await within(stopWhileStartingMs, 'the start', stopped).catch(() => {})
+  if (!hasBegun()) return 0
+  try {
+    await within(stopMs - stopWhileStartingMs, 'the stop', stopped)
+    logEvent(logger, 'worker.stopped', {})
+    return 0
+  } catch (error) {
+    logEvent(logger, 'worker.failed', { error: error as Error })
+    return 1
+  }
 }

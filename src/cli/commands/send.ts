@@ -1,8 +1,102 @@
-import { createProducer } from '../../producer.ts'
-import { sendTypes } from '../../protocol/index.ts'
-import { choiceFlag, command, given, textFlag, toggle, whole } from '../framework/command.ts'
-import { commandOfFlags, commandOfLine, deliveries } from '../send/new-command.ts'
+import { z } from 'zod'
+import { createProducer, type NewCommand } from '../../producer.ts'
+import { operations, parseJson, type SendType, sendTypes } from '../../protocol/index.ts'
+import { isObject, parseQuietly } from '../../protocol/json.ts'
+import { type AvroRecord, type AvroType, schemas } from '../../records/schemas.ts'
+import { choiceFlag, command, given, textFlag, toggle, UsageError, whole } from '../framework/command.ts'
+import { nearest } from '../framework/parse.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
+
+const deliveries = ['DEFAULT', 'AT_MOST_ONCE', 'AT_LEAST_ONCE'] as const
+
+/** A command as JSON: what the gateway's interface asks of it is the producer's to check. */
+const schema = z.strictObject({
+  id: z.union([z.int(), z.bigint()], 'expected a whole number without leading zeros'),
+  phone: z.int('expected digits only, in international format such as 380501234567'),
+  type: z.enum(sendTypes, `expected one of ${sendTypes.join(', ')}`),
+  message: z.record(z.string(), z.unknown(), 'expected an object'),
+  urgent: z.boolean().optional(),
+  account: z.string().optional(),
+  deadline: z.int().nullish(),
+  delivery: z.enum(deliveries).optional(),
+  hook: z.string().nullish(),
+  correlationId: z.string().nullish(),
+  tenant: z.string().nullish(),
+  extra: z.record(z.string(), z.string('expected a JSON text in quotes'), 'expected an object').optional(),
+})
+
+/** @returns null for an empty line @throws Error that names the line and the field, never its content */
+export function commandOfLine(line: string, number: number): NewCommand | null {
+  if (line.trim() === '') return null
+  try {
+    return commandOf(json(line))
+  } catch (error) {
+    throw new Error(`line ${number}: ${(error as Error).message}`)
+  }
+}
+
+/** @throws UsageError */
+export function commandOfFlags(flags: { id?: string; phone?: string; message?: string; extra?: string }): NewCommand {
+  const missing = ['id', 'phone', 'type', 'message'].filter(name => !Object.hasOwn(flags, name))
+  if (missing.length > 0) throw new UsageError(`send needs --${missing.join(', --')} as well`)
+  const { id = '', phone = '', message = '', extra } = flags
+  try {
+    return commandOf({
+      ...flags,
+      id: digits(id),
+      phone: digits(phone),
+      message: json(message, '--message is not valid JSON'),
+      ...(extra !== undefined && { extra: json(extra, '--extra is not valid JSON') }),
+    })
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+function commandOf(value: unknown): NewCommand {
+  const { data, error } = schema.safeParse(value)
+  if (error) throw new Error(error.issues.map(complaint).join('; '))
+  refuseUnknown(data.message, recordOf(data.type), `message: ${data.type}`)
+  return data as unknown as NewCommand
+}
+
+function complaint({ path, message }: z.core.$ZodIssue): string {
+  return path.length > 0 ? `${path.join('.')}: ${message}` : message
+}
+
+function recordOf(type: SendType): AvroRecord {
+  const union = schemas.command.fields.find(({ name }) => name === 'message')!.type as AvroRecord[]
+  return union.find(({ name }) => name === operations[type].record)!
+}
+
+/** Avro would leave out what the record has no field for. @param name of the message, or of what is inside it */
+function refuseUnknown(value: object, { fields }: AvroRecord, name: string): void {
+  const known = fields.map(field => field.name)
+  for (const [key, part] of Object.entries(value)) {
+    const field = fields.find(field => field.name === key)
+    if (!field)
+      throw new Error(`${name} has no ${key}; the nearest is ${nearest(key, known)}, and extra takes any other`)
+    const inner = recordIn(field.type)
+    const parts = Array.isArray(part) ? part : [part]
+    if (inner) for (const one of parts) if (isObject(one)) refuseUnknown(one, inner, `${name}.${key}`)
+  }
+}
+
+/** The record that a field holds, or a list of. */
+function recordIn(type: AvroType): AvroRecord | undefined {
+  if (Array.isArray(type)) return type.map(recordIn).find(record => record !== undefined)
+  if (typeof type === 'string') return undefined
+  return type.type === 'record' ? type : type.type === 'array' ? recordIn(type.items) : undefined
+}
+
+function json(text: string, complaint = 'not valid JSON'): unknown {
+  return parseQuietly(text, complaint)
+}
+
+/** What begins with a zero is left as text, which is refused: without it, 0671234561 is the number of somebody else. */
+function digits(text: string): unknown {
+  return /^[1-9]\d*$/.test(text) ? parseJson(text) : text
+}
 
 export const send = command({
   about: [

@@ -1,20 +1,149 @@
 import { partitionOf } from '../../bus/murmur2.ts'
 import { openBus } from '../../bus/open.ts'
-import type { Bus, From } from '../../bus/port.ts'
+import type { Bus, BusRecord, From, TopicPartition } from '../../bus/port.ts'
 import type { Taken } from '../../bus/reading/record-queue.ts'
 import { topicRecords } from '../../bus/reading/topic-stream.ts'
 import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
+import { type LetterFilters, letterOf, matchesLetter, placeText } from '../../inspect/dead-letters/letter.ts'
+import { decodeAll } from '../../inspect/scan.ts'
+import { outcomes, sendTypes, states, stringifyJson } from '../../protocol/index.ts'
+import { createDecoder } from '../../records/decoder.ts'
+import type { SendResult, StatusEvent } from '../../records/generated.ts'
+import { registryOf } from '../../records/open.ts'
+import { schemas } from '../../records/schemas.ts'
 import { Telemetry } from '../../telemetry/events.ts'
-import { filterFlags as letterFilters } from '../dlq/flags.ts'
-import { command, type Flags, given, sinceFlag, toggle, whole } from '../framework/command.ts'
-import { printLine } from '../framework/print.ts'
-import { printable } from '../framework/printable.ts'
+import {
+  choiceFlag,
+  command,
+  type Flags,
+  given,
+  idFlag,
+  sinceFlag,
+  textFlag,
+  toggle,
+  UsageError,
+  whole,
+} from '../framework/command.ts'
+import { printable, printLine } from '../framework/print.ts'
 import { untilSignal } from '../framework/signals.ts'
-import { UsageError } from '../framework/usage-error.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
-import { resultFilters, statusFilters } from '../tail/select.ts'
-import { printed, type Show, showDeadLetters, showResults, showStatuses } from '../tail/show.ts'
+import { filterFlags as letterFilters } from './dlq.ts'
+
+const common = {
+  id: idFlag('Only those of this id.'),
+  account: textFlag('NAME', 'Only those of this account.'),
+  tenant: textFlag('NAME', 'Only those of this tenant.'),
+}
+
+const resultFilters = {
+  outcome: choiceFlag('OUTCOME', [...outcomes, 'UNKNOWN'], 'Only those with this outcome.'),
+  'error-code': textFlag('CODE', 'Only those with this errorCode, such as INSUFFICIENT_FUNDS.'),
+  type: choiceFlag('TYPE', sendTypes, 'Only those of this type of message.'),
+  ...common,
+}
+
+const statusFilters = {
+  state: choiceFlag('STATE', states, 'Only those with this state.'),
+  type: textFlag('TYPE', 'Only those of this channel or type, as the gateway wrote it.'),
+  ...common,
+}
+
+/** Values of the flags above, by their names. */
+interface RecordFilters {
+  id?: bigint
+  account?: string
+  tenant?: string
+  type?: string
+  outcome?: string
+  'error-code'?: string
+  state?: string
+}
+
+/** Tells whether the record can be one of them. Every result and status event has its id as its key. */
+function mayMatch({ key }: BusRecord, { id }: RecordFilters): boolean {
+  return id === undefined || key?.toString() === String(id)
+}
+
+function matchesRecord(value: SendResult | StatusEvent, filters: RecordFilters): boolean {
+  const { outcome, errorCode, state } = value as Partial<SendResult & StatusEvent>
+  const own: Record<keyof RecordFilters, unknown> = { ...value, outcome, 'error-code': errorCode, state }
+  return Object.entries(filters).every(
+    ([name, wanted]) => wanted === undefined || own[name as keyof RecordFilters] === wanted,
+  )
+}
+
+/** Makes records of one topic readable: what is printed of each, as an object and as a line. */
+type Show = (records: readonly BusRecord[], from: TopicPartition) => Promise<Shown[]>
+
+interface Shown {
+  json: object
+  line: string
+}
+
+/** One record as it goes to a terminal, with nothing in it that a terminal would obey. */
+export const printed = ({ json, line }: Shown, asJson = false): string => printable(asJson ? stringifyJson(json) : line)
+
+export function showResults(settings: Settings, filters: RecordFilters = {}): Show {
+  return showDecoded<SendResult>(settings, schemas.result, filters, result => {
+    const { completedAt, id, type, outcome, errorCode, error, msgId } = result
+    return [instant(completedAt), id, type, outcome, msgId, errorCode, error]
+  })
+}
+
+export function showStatuses(settings: Settings, filters: RecordFilters = {}): Show {
+  return showDecoded<StatusEvent>(settings, schemas.status, filters, event => {
+    const { receivedAt, id, type, state, status, source, error } = event
+    return [instant(receivedAt), id, type, state, status, source, error]
+  })
+}
+
+function showDecoded<T extends SendResult | StatusEvent>(
+  settings: Settings,
+  schema: object,
+  filters: RecordFilters,
+  cellsOf: (value: T) => unknown[],
+): Show {
+  const decoder = createDecoder<T>(schema, registryOf(settings))
+  return async all => {
+    const records = all.filter(record => mayMatch(record, filters))
+    const decoded = await decodeAll(decoder, records)
+    return decoded.flatMap((one, i) => {
+      if (one.ok)
+        return matchesRecord(one.value, filters) ? [{ json: one.value, line: lineOf(cellsOf(one.value)) }] : []
+      const why = 'error' in one ? one.error.message : 'Its schema is not known.'
+      process.stderr.write(`The record at offset ${records[i]!.offset} cannot be read. ${printable(why)}\n`)
+      return []
+    })
+  }
+}
+
+/** Dead letters hold what could not be decoded: its bytes are shown in base64. */
+export async function showDeadLetters(
+  records: readonly BusRecord[],
+  from: TopicPartition,
+  filters: LetterFilters = {},
+): Promise<Shown[]> {
+  return records.flatMap(record => {
+    const { timestamp, key, value } = record
+    const letter = letterOf(from, record)
+    if (!matchesLetter(letter, filters)) return []
+    const { stage, code, origin, message } = letter
+    const headers = Object.fromEntries(Object.entries(record.headers).map(([name, header]) => [name, String(header)]))
+    return [
+      {
+        json: { timestamp, key: key?.toString() ?? null, headers, value: value?.toString('base64') ?? null },
+        line: lineOf([instant(timestamp), stage, code, origin && placeText(origin), message]),
+      },
+    ]
+  })
+}
+
+const instant = (ms: number) => new Date(ms).toISOString()
+
+function lineOf(cells: unknown[]): string {
+  return cells.filter(cell => cell !== null && cell !== undefined).join('  ')
+}
 
 const flags = {
   since: sinceFlag('Begins so long ago (30m, 12h, 7d), or at a date. Default: now.'),

@@ -3,8 +3,7 @@ import { registryOf } from '../../records/open.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { startUi } from '../../ui/server.ts'
 import { command, type Flag, toggle, whole } from '../framework/command.ts'
-import { untilSignal } from '../framework/signals.ts'
-import { within } from '../framework/within.ts'
+import { untilSignal, within } from '../framework/signals.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 
 const defaultPort = 9465

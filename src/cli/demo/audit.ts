@@ -1,11 +1,13 @@
 import type { Bus, BusRecord, TopicPartition } from '../../bus/port.ts'
 import type { Settings } from '../../config/index.ts'
-import { decodeAll } from '../../inspect/decode-all.ts'
+import { decodeAll } from '../../inspect/scan.ts'
+import { type SendType, sendTypes } from '../../protocol/index.ts'
 import { createDecoder, type Decoded } from '../../records/decoder.ts'
 import type { SendResult, StatusEvent } from '../../records/generated.ts'
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
-import { indexOf } from './scenario.ts'
+import type { Sandbox } from '../../sandbox/index.ts'
+import { callbacksOf, idOf, indexOf, typeOf } from './scenario.ts'
 
 /** Audit is what is on the topics, as a consumer from outside reads it; by the number of the command. */
 export interface Audit {
@@ -21,8 +23,8 @@ export interface Audit {
   /** Commands that have a final result. */
   finished: number
   /** Records of results and statuses, by outcome and by state. */
-  results: Map<string, number>
-  statuses: Map<string, number>
+  results: CountByName
+  statuses: CountByName
   /** Records that ought not to be there: of other ids, undecodable, dead letters. */
   strays: number
   /** Monotonic milliseconds of the last record. */
@@ -46,8 +48,8 @@ export async function startAudit(
     states: Array.from({ length: count }, () => []),
     doubted: new Uint8Array(count),
     finished: 0,
-    results: new Map(),
-    statuses: new Map(),
+    results: {},
+    statuses: {},
     strays: 0,
     lastAt: performance.now(),
     close: () => reader.close(),
@@ -85,6 +87,114 @@ export async function startAudit(
   }
 }
 
-function increment(counts: Map<string, number>, key: string): void {
-  counts.set(key, (counts.get(key) ?? 0) + 1)
+export type CountByName = Record<string, number>
+
+/** Commands of one kind: how many, with which outcome each, and their status events. */
+interface KindRow {
+  kind: SendType
+  commands: number
+  outcomes: CountByName
+  states: CountByName
+}
+
+/** Reckoning is what became of the demo's commands, the topics held against the gateway's own books. */
+export interface Reckoning {
+  commands: number
+  kinds: KindRow[]
+  results: {
+    /** Numbers of commands by outcome, each command once. */
+    outcomes: CountByName
+    errorCodes: CountByName
+    missing: number
+    moreThanOneFinal: number
+    /** The outcomes of those that were in doubt for a while. */
+    afterDoubt: CountByName
+  }
+  gateway: {
+    /** Messages executed, each billed. */
+    billed: number
+    billedTwice: number
+    /** Results that say SENT of what was not executed, or refused of what was. */
+    contradicted: number
+  }
+  statuses: {
+    states: CountByName
+    /** Callbacks that were answered 200. */
+    accepted: number
+    /** Callbacks that the gateway has given up. */
+    givenUp: number
+    /** Status events that the executed messages owe, and that are not on the topic. */
+    missing: number
+    /** Events above the callbacks that were answered 200: their answer was lost, and the gateway sent them again. */
+    repeated: number
+  }
+  /** Records that ought not to be on the topics. */
+  strays: number
+  /** Whether all of this is as promised. */
+  ok: boolean
+}
+
+/** Outcomes that leave open whether the gateway executed the message. */
+const open = new Set<string | undefined>(['UNRESOLVED', undefined])
+
+export function reckon(count: number, audit: Audit, sandbox: Sandbox): Reckoning {
+  const stats = sandbox.stats()
+  const kinds = new Map(sendTypes.map(kind => [kind, { kind, commands: 0, outcomes: {}, states: {} } as KindRow]))
+  const results = { outcomes: {}, errorCodes: {}, afterDoubt: {}, missing: 0, moreThanOneFinal: 0 }
+  const states: CountByName = {}
+  let contradicted = 0
+  for (let index = 0; index < count; index++) {
+    const row = kinds.get(typeOf(index))!
+    const outcome = audit.outcomes[index]
+    const errorCode = audit.errorCodes[index]
+    const executions = sandbox.executions(idOf(index))
+    row.commands++
+    for (const counts of [row.outcomes, results.outcomes]) if (outcome) increment(counts, outcome)
+    for (const state of audit.states[index]!) for (const counts of [row.states, states]) increment(counts, state)
+    if (outcome === 'REJECTED' && errorCode) increment(results.errorCodes, errorCode)
+    if (outcome === undefined) results.missing++
+    if (outcome && audit.doubted[index]) increment(results.afterDoubt, outcome)
+    if (audit.finals[index]! > 1) results.moreThanOneFinal++
+    if (!open.has(outcome) && (outcome === 'SENT') !== executions > 0) contradicted++
+  }
+  const { accepted, failed: givenUp } = stats.callbacks
+  const events = Object.values(states).reduce((sum, number) => sum + number, 0)
+  const repeated = Math.max(0, events - accepted)
+  const reckoning = {
+    commands: count,
+    kinds: [...kinds.values()],
+    results,
+    gateway: { billed: stats.executed, billedTwice: stats.billedTwice, contradicted },
+    statuses: { states, accepted, givenUp, missing: missingStatuses(count, audit, sandbox), repeated },
+    strays: audit.strays,
+  }
+  return { ...reckoning, ok: isAsPromised(reckoning) }
+}
+
+/** Tells how many status events are not on the topic that the callbacks of the messages executed so far owe. */
+export function missingStatuses(count: number, audit: Audit, sandbox: Sandbox): number {
+  let missing = 0
+  for (let index = 0; index < count; index++) {
+    const owed = callbacksOf(index)
+    const there = audit.states[index]!.length
+    if (there < owed && sandbox.executions(idOf(index)) > 0) missing += owed - there
+  }
+  return missing
+}
+
+function isAsPromised({ results, gateway, statuses, strays }: Omit<Reckoning, 'ok'>): boolean {
+  const wrong = [
+    results.missing,
+    results.moreThanOneFinal,
+    gateway.billedTwice,
+    gateway.contradicted,
+    statuses.givenUp,
+    statuses.missing,
+    strays,
+  ]
+  return wrong.every(count => count === 0)
+}
+
+function increment(counts: CountByName, key: string): void {
+  counts[key] = (counts[key] ?? 0) + 1
 }

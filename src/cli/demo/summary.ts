@@ -1,5 +1,6 @@
 import { styleText } from 'node:util'
-import type { CountByName, Reckoning } from './reckoning.ts'
+import type { CountByName, Reckoning } from './audit.ts'
+import { type RunningDemo, topicsOf } from './stage.ts'
 
 /** The reckoning for people: a table that adds up, and what it proves. */
 export function summaryText(reckoning: Reckoning): string {
@@ -71,4 +72,22 @@ function doubts(afterDoubt: CountByName): string[] {
 function check(good: boolean, text: string): string {
   const mark = good ? styleText('green', '✓') : styleText('red', '✗')
   return `${mark} ${text}`
+}
+
+/** Tells where everything is, for a look around. @param page the address of the page that shows it */
+export function addressesOf({ demo, sandbox, logFile }: RunningDemo, page: string): string {
+  const { kafka, registry, callbacks, telemetry } = demo.settings
+  const embedded = 'in this process: no other one can reach it'
+  const rows = [
+    ['page', `${page} (open it in a browser: what goes on, and what became of each message)`],
+    ['gateway', `${sandbox.url} (counts at /_stats, requests at /_log)`],
+    ['receiver', callbacks.publicUrl],
+    ['metrics', `http://${telemetry.host}:${telemetry.port}/metrics`],
+    ['brokers', Array.isArray(kafka.brokers) ? kafka.brokers.join(',') : embedded],
+    ['registry', registry.url ?? embedded],
+    ['topics', topicsOf(demo.settings).join('\n            ')],
+    ['log', logFile],
+    ['settings', `${demo.file} (for example: busgate tail results --config ${demo.file})`],
+  ]
+  return rows.map(([name, address]) => `  ${name!.padEnd(10)}${address}`).join('\n')
 }

@@ -1,7 +1,7 @@
 import { type AccountSettings, type Settings, variableOf } from '../../config/index.ts'
-import { GatewayClient } from '../../gateway/client.ts'
 import { AccessDeniedError, type GatewayError } from '../../gateway/errors.ts'
 import { safeText } from '../../telemetry/error.ts'
+import { clientFor } from '../gateway/client.ts'
 import { apiKeyPath } from '../settings.ts'
 import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
 
@@ -18,14 +18,8 @@ export const accounts = check({
   },
 })
 
-async function ofAccount({ gateway }: Settings, name: string, { apiKey }: AccountSettings): Promise<Finding> {
-  const client = new GatewayClient({
-    url: gateway.url!,
-    ca: gateway.ssl.ca,
-    apiKey,
-    timeoutMs: limitMs,
-    connections: 1,
-  })
+async function ofAccount({ gateway }: Settings, name: string, account: AccountSettings): Promise<Finding> {
+  const client = clientFor({ ...gateway, url: gateway.url! }, account, { timeoutMs: limitMs, connections: 1 })
   try {
     const { amount, currency } = (await client.balance()) as { amount?: unknown; currency?: unknown }
     if (typeof amount !== 'number') return ok(`${name}: its key is taken; the gateway tells no balance`)

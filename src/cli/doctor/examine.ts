@@ -1,6 +1,6 @@
 import type { SettingsSources } from '../../config/index.ts'
 import { safeText } from '../../telemetry/error.ts'
-import { within } from '../framework/within.ts'
+import { within } from '../framework/signals.ts'
 import { type Check, type Facts, type Finding, skipped, without } from './check.ts'
 
 export interface Examined extends Finding {

@@ -1,4 +1,5 @@
-import { type Role, rightsOf, type Settings, type TopicRight, type TopicUse, topicsIn } from '../../config/index.ts'
+import { rightsOf, type Settings, type TopicRight, type TopicUse, topicsIn } from '../../config/index.ts'
+import type { Role } from '../../protocol/index.ts'
 import { codeOf } from '../../telemetry/error.ts'
 import type { Cluster, Topic } from '../kafka/cluster.ts'
 import type { Right } from '../kafka/questions.ts'

@@ -1,5 +1,5 @@
 import { loadSettings, SettingsError } from '../../config/index.ts'
-import { runnableSettings } from '../runnable.ts'
+import { runnableSettings } from '../settings.ts'
 import { check, type Facts, type Finding, ok } from './check.ts'
 
 export const settings = check({

@@ -1,4 +1,8 @@
-import { UsageError } from './usage-error.ts'
+/** The command line was written wrongly: exit code 2. The message says what and what would be right. */
+
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
 
 /** A flag of a command: what it takes and how that is read. */
 export interface Flag<T> {

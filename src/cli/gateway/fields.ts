@@ -1,8 +1,9 @@
+import { addAbortSignal } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import type { z } from 'zod'
 import { meaningOf, type OperationType, operations, parseJson, requiredFields } from '../../protocol/index.ts'
 import { parseQuietly } from '../../protocol/json.ts'
-import { booleanFlag, type Flag, type Flags, textFlag } from '../framework/command.ts'
-import { UsageError } from '../framework/usage-error.ts'
+import { booleanFlag, type Flag, type Flags, textFlag, UsageError } from '../framework/command.ts'
 
 type Shape = Readonly<Record<string, z.ZodType>>
 
@@ -96,4 +97,36 @@ function put(operation: Record<string, unknown>, path: string, value: unknown): 
     target = target[step] as Record<string, unknown>
   }
   target[last] = value
+}
+
+/**
+ * Operations from standard input: a JSON object, an array of them, or an object a line.
+ * @param missing what to say when there is none
+ * @throws UsageError; AbortError when the signal ends it
+ */
+export async function readOperations(missing: string, signal: AbortSignal): Promise<unknown[]> {
+  if (process.stdin.isTTY) throw new UsageError(missing)
+  const given = (await text(addAbortSignal(signal, process.stdin))).trim()
+  if (given === '') throw new UsageError(missing)
+  const whole = parsed(given)
+  if (whole === undefined) return given.split('\n').flatMap(ofLine)
+  return Array.isArray(whole) ? whole : [whole]
+}
+
+function ofLine(line: string, i: number): unknown[] {
+  if (line.trim() === '') return []
+  try {
+    return [parseQuietly(line, `standard input: line ${i + 1} is not valid JSON`)]
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+/** Undefined when it is no JSON. */
+function parsed(json: string): unknown {
+  try {
+    return parseJson(json)
+  } catch {
+    return undefined
+  }
 }

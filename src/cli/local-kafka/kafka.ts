@@ -1,12 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { jvmFlags, requireJava } from './java.ts'
-import { type KafkaVersion, kafkaClassPath, kafkaVersion } from './maven.ts'
-import { localNode } from './node.ts'
+import { nodesSeenFrom, untilReady, warmUp } from './child.ts'
+import { jvmFlags, type KafkaVersion, kafkaClassPath, kafkaVersion, requireJava } from './maven.ts'
+import { localNode, type NodeListeners, type Users } from './node.ts'
 import { freePorts } from './ports.ts'
-import type { NodeListeners, Users } from './properties.ts'
-import { nodesSeenFrom, untilReady, warmUp } from './ready.ts'
 
 export interface LocalKafkaOptions {
   /** Default 4.3.0. */

@@ -2,10 +2,86 @@ import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { type Child, startChild } from './child.ts'
-import { javaCommand } from './java.ts'
-import { type NodeListeners, serverProperties, type Users } from './properties.ts'
-import { nodesSeenFrom, untilReady } from './ready.ts'
+import { type Child, nodesSeenFrom, startChild, untilReady } from './child.ts'
+import { javaCommand } from './maven.ts'
+
+/** NodeListeners says where a node listens: for clients and other nodes, and for the controllers' quorum. */
+
+export interface NodeListeners {
+  id: number
+  host: string
+  port: number
+  controllerPort: number
+  /** A second listener for clients: where users sign in, or where a proxy leads. Left out, there is none. */
+  outerPort?: number
+  /** Where clients of the second listener are sent: the port of a proxy before it. Default: its own. */
+  proxyPort?: number
+}
+
+/** Passwords by their users' names. */
+export type Users = Readonly<Record<string, string>>
+
+/**
+ * The server.properties of one node of a KRaft cluster in which every node is broker and controller.
+ * Three nodes replicate everything three times and write with two; fewer keep single copies. Internal topics have
+ * one partition: they are made faster, and a test knows which node coordinates.
+ */
+export function serverProperties(
+  node: NodeListeners,
+  cluster: NodeListeners[],
+  dataDir: string,
+  users: Users = {},
+): Record<string, string> {
+  const replicas = String(Math.min(cluster.length, 3))
+  const minIsr = cluster.length < 3 ? '1' : '2'
+  const { host, port, controllerPort, outerPort, proxyPort = outerPort } = node
+  const at = (outer?: number) => `PLAINTEXT://${host}:${port}${outer === undefined ? '' : `,OUTER://${host}:${outer}`}`
+  return {
+    'process.roles': 'broker,controller',
+    'node.id': String(node.id),
+    'controller.quorum.voters': cluster.map(({ id, host, controllerPort }) => `${id}@${host}:${controllerPort}`).join(),
+    'controller.listener.names': 'CONTROLLER',
+    listeners: `${at(outerPort)},CONTROLLER://${host}:${controllerPort}`,
+    'advertised.listeners': at(proxyPort),
+    'log.dirs': dataDir,
+    'default.replication.factor': replicas,
+    'min.insync.replicas': minIsr,
+    'offsets.topic.replication.factor': replicas,
+    'offsets.topic.num.partitions': '1',
+    'transaction.state.log.replication.factor': replicas,
+    'transaction.state.log.min.isr': minIsr,
+    'transaction.state.log.num.partitions': '1',
+    'share.coordinator.state.topic.replication.factor': replicas,
+    'share.coordinator.state.topic.min.isr': minIsr,
+    'share.coordinator.state.topic.num.partitions': '1',
+    'group.initial.rebalance.delay.ms': '0',
+    'auto.create.topics.enable': 'false',
+    // Half of the heap otherwise.
+    'log.cleaner.dedupe.buffer.size': '4194304',
+    ...(outerPort !== undefined && outerListener(users)),
+  }
+}
+
+function outerListener(users: Users): Record<string, string> {
+  const secure = Object.keys(users).length > 0
+  const outer = secure ? 'SASL_PLAINTEXT' : 'PLAINTEXT'
+  return {
+    'listener.security.protocol.map': `PLAINTEXT:PLAINTEXT,OUTER:${outer},CONTROLLER:PLAINTEXT`,
+    ...(secure && accessControl(users)),
+  }
+}
+
+/** Who signs in may do what ACLs allow; the place without a login stays open to all, to the nodes themselves too. */
+function accessControl(users: Users): Record<string, string> {
+  const logins = Object.entries(users).map(([name, password]) => `user_${name}="${password}"`)
+  const login = `org.apache.kafka.common.security.plain.PlainLoginModule required ${logins.join(' ')};`
+  return {
+    'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+    'super.users': 'User:ANONYMOUS',
+    'sasl.enabled.mechanisms': 'PLAIN',
+    'listener.name.outer.plain.sasl.jaas.config': login,
+  }
+}
 
 /** One node of the cluster: a JVM that comes and goes over the same data, at the same address. */
 export interface LocalNode {

@@ -1,11 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startChild } from './child.ts'
-import { javaCommand, jvmFlags, requireJava } from './java.ts'
-import { registryJar, registryVersion } from './maven.ts'
+import { startChild, untilReady } from './child.ts'
+import { javaCommand, jvmFlags, registryJar, registryVersion, requireJava } from './maven.ts'
 import { freePorts } from './ports.ts'
-import { untilReady } from './ready.ts'
 
 export interface LocalRegistryOptions {
   /** A free port when left out. */

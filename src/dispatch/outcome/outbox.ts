@@ -2,11 +2,11 @@ import { type Account, refusedForNoKnownReason } from '../../accounts/account.ts
 import type { Session } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'
 import type { ItemAnswer } from '../../gateway/classify.ts'
+import { type DoubtCause, doubtCauses } from '../../protocol/index.ts'
 import type { DoubtWriter } from '../../records/doubt.ts'
 import type { ResultDetails, WriteResult } from '../../records/result.ts'
 import { readPayload } from '../../records/result-payload.ts'
 import type { Events, Telemetry } from '../../telemetry/events.ts'
-import type { DoubtCause } from '../../telemetry/labels.ts'
 import { type ExpiryCode, end, expiry, type Pending } from '../pending.ts'
 
 /** Settles commands on their sessions: with a result, or by moving them to the doubts. */
@@ -37,7 +37,7 @@ export class Outbox {
     const { command, session, offset, origin, doubted, attempts } = pending
     const records = [this.#doubts.write(pending, postedAt, cause)]
     if (!doubted) {
-      const error = doubtTexts[cause]
+      const error = doubtCauses[cause]
       const details: ResultDetails = {
         outcome: 'IN_DOUBT',
         attempts: attempts + 1,
@@ -52,19 +52,6 @@ export class Outbox {
     counts.addDoubt(cause)
     end(pending)
   }
-}
-
-const doubtTexts: Readonly<Record<DoubtCause, string>> = {
-  taken_over: 'another worker may have sent it before it stopped',
-  timeout: 'the gateway did not answer in time',
-  reset: 'the connection broke before the answer',
-  aborted: 'the request was given up before the answer',
-  response_cut: 'the connection broke within the answer',
-  response_too_large: 'the answer was too long to be read',
-  http_status: 'something in front of the gateway answered in its place',
-  foreign_body: 'the answer was none of the gateway',
-  contradiction: 'the answer contradicts itself',
-  items_differ: 'the answer does not fit the request',
 }
 
 type TallyGroup = Events['results.published']

@@ -4,7 +4,7 @@ import { parseQuietly } from '../../protocol/json.ts'
 import { createDecoder } from '../../records/decoder.ts'
 import { registryOf } from '../../records/open.ts'
 import { schemas } from '../../records/schemas.ts'
-import { decodeAll } from '../decode-all.ts'
+import { decodeAll } from '../scan.ts'
 import type { FullLetter } from './letter.ts'
 
 /** LetterContent is what a dead letter holds, ready to be printed as JSON. */

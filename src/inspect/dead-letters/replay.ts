@@ -6,12 +6,13 @@ import {
   type FullLetter,
   headerText,
   type Letter,
+  type LetterFilters,
   letterOf,
+  matchesLetter,
   placeText,
   type RecordPosition,
   shortPlace,
 } from './letter.ts'
-import { type LetterFilters, matchesLetter } from './select.ts'
 
 /** ReplayPlan is what a replay would do. */
 export interface ReplayPlan {

@@ -1,22 +1,32 @@
 import { finalOf } from '../../consumer/final.ts'
 import { pauseText, type Scope } from '../../pauses/change.ts'
-import { isSendType, operations, stateOf } from '../../protocol/index.ts'
+import { type ErrorCode, isSendType, operations, stateOf } from '../../protocol/index.ts'
 import { isNeverHooked } from '../../records/command.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { verdictOf } from '../../statuses/lifecycle.ts'
 import { placeText } from '../dead-letters/letter.ts'
 import type { Findings, FoundCommand, Sighting } from './findings.ts'
-import { lifeOf } from './life.ts'
+import { lifeOf } from './story.ts'
 
-/** A remedy helps against an errorCode; those that are not here have none beyond their own text. */
-export const remedies: Partial<Record<string, string>> = {
+/** What helps against an errorCode; null: nothing beyond its own text. */
+const remedies: Readonly<Record<ErrorCode, string | null>> = {
   ACCESS_DENIED: "The account's key was refused: correct it (gateway.apiKey, BUSGATE_GATEWAY_API_KEY)",
   SENDER_INVALID: 'Register the signature with the gateway, or use another one',
   OPERATOR_UNSUPPORTED: 'The gateway does not reach the network of this number by this channel: use another one',
   INSUFFICIENT_FUNDS: 'Top up the account',
   DEADLINE: 'It was not sent before its deadline: give it a later one',
   MAX_AGE: 'It waited longer than delivery.maxAgeMs',
+  TYPE_INVALID: null,
+  THROTTLED: null,
+  DUPLICATE_ID: null,
+  VALIDATION: null,
+  REJECTED: null,
+  RESPONSE_LOST: null,
+  ATTEMPTS_EXHAUSTED: null,
 }
+
+/** @param errorCode as a result holds it; one of a newer busgate has no remedy here */
+export const remedyOf = (errorCode: string | null): string | null => remedies[errorCode as ErrorCode] ?? null
 
 const at = (ms: number) => new Date(ms).toISOString()
 const anew = 'if it is still wanted, send it under a new id'
@@ -118,6 +128,7 @@ function ofFinal(final: SendResult, findings: Findings, id: bigint, account: str
       `${whoCanTell(id, type, asks)} Whoever sends it again under a new id may pay and reach the phone twice.`
     )
   }
+  outcome satisfies 'DUPLICATE' | 'IN_DOUBT' | 'UNKNOWN' // the first two are final for no id
   return 'A newer busgate has written what became of it: use that version.'
 }
 
@@ -132,7 +143,7 @@ function whoCanTell(id: bigint, type: string | null, asks: boolean): string {
     : `Ask the gateway: busgate message ${id} --ask; ${proof}.`
 }
 
-const remedy = (errorCode: string | null) => remedies[errorCode ?? ''] ?? 'Its text says why'
+const remedy = (errorCode: string | null) => remedyOf(errorCode) ?? 'Its text says why'
 
 function sentText(result: SendResult, findings: Findings, asks: boolean): string {
   const { id, account, sentAt, msgId, type, completedAt } = result

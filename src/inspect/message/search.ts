@@ -13,8 +13,8 @@ import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
 import { headerText, letterOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
-import { decodeAll } from '../decode-all.ts'
 import { readChanges } from '../pauses.ts'
+import { decodeAll } from '../scan.ts'
 import {
   type CommandProgress,
   type Findings,

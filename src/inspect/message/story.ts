@@ -1,11 +1,17 @@
 import { stringifyJson } from '../../protocol/index.ts'
 import type { SendResult, StatusEvent } from '../../records/generated.ts'
-import { lifecycleAfter, verdictOf } from '../../statuses/lifecycle.ts'
+import { isUnhooked } from '../../records/result.ts'
+import {
+  type Lifecycle,
+  lifecycleAfter,
+  newLifecycle,
+  newUnhookedLifecycle,
+  verdictOf,
+} from '../../statuses/lifecycle.ts'
 import { count } from '../../words.ts'
 import { shown } from '../dead-letters/content.ts'
 import { placeText } from '../dead-letters/letter.ts'
 import type { Findings, FoundCommand, SearchedLog, Sighting } from './findings.ts'
-import { lifeOf, sentLife } from './life.ts'
 
 /** One thing that happened to a message. */
 export interface Event {
@@ -139,3 +145,23 @@ function isVerdict(event: StatusEvent, findings: Findings): boolean {
   if (verdictOf(all) === null || alone.stage !== all.stage) return false
   return alone.since === all.since && alone.status === all.status
 }
+
+type Message = { id: bigint; account: string }
+
+/**
+ * Tells what is known of a message of which nothing but its sending is: its result tells whether it had a hook of its
+ * own.
+ */
+function sentLife({ results }: Findings, message: Message): Lifecycle {
+  const ofMessage = results.filter(({ value }) => isOf(value, message))
+  const unhooked = ofMessage.some(({ headers }) => isUnhooked(headers))
+  return unhooked ? newUnhookedLifecycle : newLifecycle
+}
+
+/** Tells what all status events about the message come to. */
+export function lifeOf(findings: Findings, message: Message): Lifecycle {
+  const events = findings.statuses.map(({ value }) => value).filter(event => isOf(event, message))
+  return events.reduce(lifecycleAfter, sentLife(findings, message))
+}
+
+const isOf = (one: Message, other: Message) => one.id === other.id && one.account === other.account

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { noContent } from '../content.ts'
 import { addressed, operationObject } from '../fields.ts'
-import { messageFacts } from '../message-facts.ts'
+import { messageFacts, noContent } from '../message-facts.ts'
 import { must } from '../messages.ts'
 import type { SendOperation } from '../operation.ts'
 import { tolerantNumber } from '../tolerant.ts'

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { isFilled } from '../content.ts'
 import { addressed, dtmf, hook, object, operationObject, text, voiceModelFields } from '../fields.ts'
-import { messageFacts } from '../message-facts.ts'
+import { isFilled, messageFacts } from '../message-facts.ts'
 import { expecting, must } from '../messages.ts'
 import type { SendOperation } from '../operation.ts'
 import { viberTypeMeaning } from '../viber.ts'

@@ -1,7 +1,6 @@
 import type { z } from 'zod'
-import { contentIn, rcsContentNames } from '../content.ts'
 import { operationObject, rcsFields, smsFields } from '../fields.ts'
-import { messageFacts } from '../message-facts.ts'
+import { contentIn, messageFacts, rcsContentNames } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
 
 /**

@@ -1,7 +1,6 @@
 import type { z } from 'zod'
-import { contentIn, rcsContentNames, viberContentNames } from '../content.ts'
 import { operationObject, rcsFields, smsFields } from '../fields.ts'
-import { messageFacts } from '../message-facts.ts'
+import { contentIn, messageFacts, rcsContentNames, viberContentNames } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
 import { requiresViberContent, viberContent, viberSignature, viberType } from '../viber.ts'
 

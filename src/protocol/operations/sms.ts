@@ -1,7 +1,6 @@
 import type { z } from 'zod'
-import { contentIn } from '../content.ts'
 import { addressed, flag, hook, lifetime, operationObject, shortLink, smsFields } from '../fields.ts'
-import { messageFacts } from '../message-facts.ts'
+import { contentIn, messageFacts } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
 
 /**

@@ -1,8 +1,8 @@
 import type { z } from 'zod'
+import { replies } from '../callback.ts'
 import { operationObject } from '../fields.ts'
 import { messageId } from '../ids.ts'
 import type { Operation } from '../operation.ts'
-import { replies } from '../reply.ts'
 import { openPayload, tolerantId, tolerantText } from '../tolerant.ts'
 
 /**

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { contentIn } from '../content.ts'
 import { addressed, hook, lifetime, operationObject } from '../fields.ts'
-import { messageFacts } from '../message-facts.ts'
+import { contentIn, messageFacts } from '../message-facts.ts'
 import { expecting } from '../messages.ts'
 import type { SendOperation } from '../operation.ts'
 

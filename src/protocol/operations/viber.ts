@@ -1,7 +1,6 @@
 import type { z } from 'zod'
-import { contentIn, viberContentNames } from '../content.ts'
 import { addressed, hook, operationObject, shortLink } from '../fields.ts'
-import { messageFacts } from '../message-facts.ts'
+import { contentIn, messageFacts, viberContentNames } from '../message-facts.ts'
 import type { SendOperation } from '../operation.ts'
 import { requiresViberContent, viberContent, viberLifetime, viberSignature, viberType } from '../viber.ts'
 

@@ -1,13 +1,11 @@
-import { operations as protocol, type SendType, segmentsOf } from '../../protocol/index.ts'
+import { isSendType, operations as protocol, type SendType, segmentsOf } from '../../protocol/index.ts'
 import { acceptedItem, refusedItem, texts } from '../answers.ts'
 import { statusCallback } from '../callback.ts'
-import { troubled } from '../callback-trouble.ts'
 import { pickWithin } from '../chance.ts'
-import { type Ending, endingOf } from '../endings.ts'
+import { type Ending, endingOf, isSenderField } from '../endings.ts'
 import type { ExecutedMessage } from '../executions.ts'
-import { type Exchange, type GivenOperation, type Handler, idText } from '../gateway.ts'
-import { sendersAccepted } from '../senders.ts'
-import { lookUp } from './hlr.ts'
+import { type Exchange, type Gateway, type GivenOperation, type Handler, idText } from '../gateway.ts'
+import type { CallbackTrouble } from '../settings.ts'
 
 const otpPrice = 1.5
 
@@ -112,4 +110,65 @@ function partsOfOperation({ sms_message, sms }: GivenOperation): number {
 
 function codeOf(id: string | undefined, { gateway }: Exchange): string {
   return String(Math.floor(gateway.chance('code', id) * 10_000)).padStart(4, '0')
+}
+
+const networks = [
+  { name: 'Kyivstar', prefix: 38067, mccmnc: 25503 },
+  { name: 'Vodafone', prefix: 38050, mccmnc: 25501 },
+  { name: 'lifecell', prefix: 38063, mccmnc: 25506 },
+] as const
+
+const country = { name: 'Ukraine', prefix: 380 }
+
+/** Looks a phone up, with the same answer each time. */
+function lookUp({ phone }: GivenOperation, status: string, { chance }: Gateway): string {
+  const origin = pick(chance('origin', phone))
+  const ported = chance('ported', phone) < 0.2
+  const current = ported ? pick(chance('network', phone)) : origin
+  return JSON.stringify({
+    phone: Number(phone),
+    status,
+    imsi: current.mccmnc * 1e10 + Math.floor(chance('imsi', phone) * 1e10),
+    mccmnc: current.mccmnc,
+    ported: current !== origin,
+    network: { origin: recordOf(origin), ported: recordOf(current) },
+  })
+}
+
+function pick(chance: number) {
+  return networks[Math.floor(chance * networks.length)]!
+}
+
+function recordOf({ name, prefix }: (typeof networks)[number]) {
+  return { name, prefix, country }
+}
+
+const signedStages = ['sms', 'viber', 'rcs'] as const
+
+/**
+ * Tells whether every sender name of an operation is one of these; null: any is. WhatsApp's is not looked at, as the
+ * specification says.
+ */
+function sendersAccepted(operation: GivenOperation, senders: ReadonlySet<string> | null): boolean {
+  if (senders === null) return true
+  const accepts = (name: unknown): boolean => name === undefined || senders.has(name as string)
+
+  if (!isSendType(operation.type) || protocol[operation.type].channels !== null)
+    return Object.keys(operation).every(name => !isSenderField(name) || accepts(operation[name]))
+  const stages = operation.pipeline as string[]
+  return signedStages.every(
+    stage => !stages.includes(stage) || accepts((operation[stage] as { signature?: unknown } | undefined)?.signature),
+  )
+}
+
+/**
+ * Tells when a message's callbacks are sent.
+ * @param times milliseconds from now, one for each callback
+ * @param chance 0 to 1, the message's own
+ */
+function troubled(times: readonly number[], trouble: CallbackTrouble, chance: number): number[] {
+  const { drop = 0, late = 0, lateMs = 1000, repeat = 0 } = trouble
+  if (chance < drop) return []
+  if (chance < drop + late) return times.map(time => time + lateMs)
+  return chance < drop + late + repeat ? [...times, ...times] : [...times]
 }

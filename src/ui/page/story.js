@@ -85,10 +85,13 @@ function kindOf(kind, detail) {
   return kind === 'status' ? `${name} ${tones[String(detail?.state)] ?? ''}` : name
 }
 
-/** @type {Record<string, string>} */
+/** @typedef {import('../../protocol/lists.ts').Outcome | import('../../protocol/lists.ts').State} Word */
+
+/** @type {Record<string, string> & Record<Word, string>} */
 const tones = {
-  ...{ SENT: 'good', REJECTED: 'bad', INVALID: 'bad', EXPIRED: 'bad', IN_DOUBT: 'doubt', UNRESOLVED: 'doubt' },
-  ...{ DELIVERED: 'good', FAILED: 'bad' },
+  ...{ SENT: 'good', REJECTED: 'bad', INVALID: 'bad', EXPIRED: 'bad', DUPLICATE: '' },
+  ...{ IN_DOUBT: 'doubt', UNRESOLVED: 'doubt' },
+  ...{ PENDING: '', DELIVERED: 'good', FAILED: 'bad', UNKNOWN: '' },
 }
 
 /** The colour of what it comes to: that of the verdict, or of the final result. @param {StoryEvent[]} events @param {string} account */

@@ -1,0 +1,47 @@
+/**
+ * Writes every file that is made from others.
+ *   npm run generate    writes them all; names those that cannot be made yet, and why
+ *   npm run generated   writes nothing; names all that are stale, and fails
+ *   npm run fix         writes them all, and formats the whole project
+ */
+import { spawnSync } from 'node:child_process'
+import { parseArgs } from 'node:util'
+import { stale } from './generated-file.ts'
+
+/** What each writes, in an order in which none needs what a later one writes. */
+const makers = {
+  'the types of the records': './generate-types.ts',
+  'docs/operations.md': './generate-operations-table.ts',
+  'docs/metrics.md': './generate-metrics.ts',
+  'docs/logs.md': './generate-logs.ts',
+  'docs/settings.md': './generate-settings.ts',
+  'docs/doctor.md': './generate-doctor.ts',
+  'docs/asyncapi.yaml': './generate-asyncapi.ts',
+  "the chart's schema of settings": './generate-values-schema.ts',
+  'the dashboards': './dashboards/generate.ts',
+}
+
+const { values } = parseArgs({ options: { check: { type: 'boolean' }, format: { type: 'boolean' } } })
+
+for (const [what, maker] of Object.entries(makers)) {
+  try {
+    await import(maker)
+  } catch (error) {
+    console.error(`${what} cannot be made yet (scripts/${maker.slice(2)}): ${placed(error as Error)}`)
+    process.exitCode = 1
+  }
+}
+if (stale.length > 0) {
+  console.error(`${stale.join('\n')}\n${stale.length} stale: npm run generate writes them, npm run fix formats as well`)
+  process.exitCode = 1
+}
+if (values.format) {
+  const { status } = spawnSync('npx', ['biome', 'check', '--write', '--error-on-warnings', '.'], { stdio: 'inherit' })
+  process.exitCode ||= status ?? 1
+}
+
+/** The message, with the first place of the project that the error came through. */
+function placed({ message, stack = '' }: Error): string {
+  const place = /(?:src|scripts|test)\/[\w./-]+:\d+/.exec(stack.replace(message, ''))
+  return place ? `${message} (${place[0]})` : message
+}

@@ -1,0 +1,128 @@
+import { globSync, readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { refusals } from '../../src/callbacks/refusals.ts'
+import { httpStatuses } from '../../src/gateway/classify.ts'
+import { queueCodes } from '../../src/gateway/outcome.ts'
+import {
+  doubtCauses,
+  errorCodes,
+  operations,
+  outcomes,
+  policies,
+  roles,
+  sendTypes,
+  states,
+} from '../../src/protocol/index.ts'
+import { statusTexts } from '../../src/protocol/states.ts'
+import { type AvroEnum, type AvroRecord, schemas } from '../../src/records/schemas.ts'
+import { definitionOf, type MetricName, metricDefinitions } from '../../src/telemetry/definitions.ts'
+
+const read = (path: string): string => readFileSync(path, 'utf8')
+
+function fieldOf(schema: AvroRecord, name: string) {
+  const field = schema.fields.find(one => one.name === name)!
+  const { symbols = [], doc = '' } = field.type as Partial<AvroEnum>
+  return { doc: field.doc, symbols, enumDoc: doc }
+}
+
+/** The words in the first cells of the rows of a document's tables. */
+const firstCells = (path: string): string[] =>
+  Array.from(read(path).matchAll(/^\| `?([\w ]+?)`?(?:, [^|]*)? \|/gm), ([, word]) => word!)
+
+const named = (text: string): string[] => text.match(/\w+/g) ?? []
+
+const [outcome, state] = [fieldOf(schemas.result, 'outcome'), fieldOf(schemas.status, 'state')]
+const delivery = fieldOf(schemas.command, 'delivery')
+const messages = (schemas.command.fields.find(({ name }) => name === 'message')!.type as AvroRecord[]).map(
+  ({ name }) => name,
+)
+
+/** The words that a list has, and those that a place knows, which is mended by hand. */
+const places: [place: string, words: readonly string[], known: readonly string[]][] = [
+  ['schemas/send-result.avsc, symbols of outcome', [...outcomes, 'UNKNOWN'], outcome.symbols],
+  ['schemas/send-result.avsc, doc of outcome', outcome.symbols, named(outcome.enumDoc)],
+  ['schemas/send-result.avsc, doc of errorCode', errorCodes, named(fieldOf(schemas.result, 'errorCode').doc)],
+  ['schemas/status-event.avsc, symbols of state', states, state.symbols],
+  ['schemas/status-event.avsc, doc of state', states, named(state.enumDoc)],
+  ['schemas/send-command.avsc, symbols of delivery', ['DEFAULT', ...policies], delivery.symbols],
+  ['schemas/send-command.avsc, doc of delivery', delivery.symbols, named(delivery.enumDoc)],
+  ['schemas/send-command.avsc, records of message', sendTypes.map(type => operations[type].record), messages],
+  ['docs/delivery.md, table of outcomes', outcomes, firstCells('docs/delivery.md')],
+  ['docs/statuses.md, table of states', states, firstCells('docs/statuses.md')],
+  [
+    'docs/statuses.md, texts of each state',
+    [...statusTexts.keys()],
+    read('docs/statuses.md')
+      .split(/[|,]/)
+      .map(part => part.trim()),
+  ],
+  [
+    'docs/kafka.md, table of rights',
+    roles,
+    named(/^## Rights\n.*\n\n(\| topic .*)$/m.exec(read('docs/kafka.md'))![1]!),
+  ],
+  ['compose/prometheus.yml, services', roles, named(read('compose/prometheus.yml'))],
+  ['helm/templates/prometheusrule.yaml, roles', roles, named(read('helm/templates/prometheusrule.yaml'))],
+  [
+    'src/telemetry/definitions.ts, action of doubts_total',
+    Object.keys(doubtCauses).filter(cause => cause !== 'aborted'),
+    named(metricDefinitions.doubts_total.action),
+  ],
+  [
+    'docs/callbacks.md, table of answers',
+    ['200', ...Object.values(refusals).map(({ status }) => String(status))],
+    firstCells('docs/callbacks.md'),
+  ],
+  [
+    'docs/assumptions.md, HTTP statuses in front of the gateway',
+    [...httpStatuses.perhapsPassedOn, ...Object.keys(queueCodes)].map(String),
+    named(read('docs/assumptions.md')),
+  ],
+  [
+    'docs/delivery.md, HTTP statuses',
+    [httpStatuses.tooLarge, httpStatuses.tooMany].map(String),
+    named(read('docs/delivery.md')),
+  ],
+]
+
+describe('a list of words that several places share', () => {
+  test.each(places)('is whole in %s', (_place, words, known) => {
+    expect(words.filter(word => !known.includes(word))).toEqual([])
+  })
+
+  test.each<[field: string, words: readonly string[], symbols: readonly string[]]>([
+    ['outcome', [...outcomes, 'UNKNOWN'], outcome.symbols],
+    ['state', states, state.symbols],
+    ['delivery', ['DEFAULT', ...policies], delivery.symbols],
+  ])('has no word less than the enum of %s', (_field, words, symbols) => {
+    expect(symbols.filter(symbol => !words.includes(symbol))).toEqual([])
+  })
+
+  test('has every value by which a dashboard or an alert selects series', () => {
+    const unknown = globSync(['helm/dashboards/*.json', 'helm/alerts/*.yaml']).flatMap(file =>
+      selectedIn(read(file).replaceAll('\\"', '"')).filter(isUnknown),
+    )
+    expect(unknown).toEqual([])
+  })
+
+  test('that lacks a value by which series are selected is found', () => {
+    const query =
+      'rate(busgate_results_published_total{outcome!~"SENT|GONE", type="$type"}[5m]) + busgate_ready{role="ui"}'
+    expect(selectedIn(query).filter(isUnknown)).toEqual(['results_published_total outcome GONE', 'ready role ui'])
+  })
+})
+
+/** Each value that a selector names, as `metric label value`; variables of a dashboard are left out. */
+function selectedIn(text: string): string[] {
+  return [...text.matchAll(/busgate_(\w+)\{([^}]*)\}/g)].flatMap(([, name = '', matchers = '']) =>
+    [...matchers.matchAll(/(\w+)(?:=~|!~|!=|=)"([\w|]*)"/g)].flatMap(([, label, values = '']) =>
+      values.split('|').map(value => `${name.replace(/_(bucket|sum|count)$/, '')} ${label} ${value}`),
+    ),
+  )
+}
+
+function isUnknown(selected: string): boolean {
+  const [name = '', label = '', value = ''] = selected.split(' ')
+  const values = Object.hasOwn(metricDefinitions, name) ? definitionOf(name as MetricName).labels[label] : undefined
+  return Array.isArray(values) && ![...values, 'other', ''].includes(value)
+}
