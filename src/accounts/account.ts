@@ -21,8 +21,8 @@ export interface AccountOptions {
 /** The text itself is anything that the gateway likes to say, a message or a phone included, so that no log may show it. */
 export const refusedForNoKnownReason = 'envelopes are refused as a whole with a text that is not known'
 
-/** Load is what a request carries. A suspect: one command that was refused alone before, nobody knows why. */
-export type Load = 'commands' | 'suspect' | 'questions'
+/** RequestKind is what a request carries. A suspect: one command that was refused alone before, nobody knows why. */
+export type RequestKind = 'commands' | 'suspect' | 'questions'
 
 /** Allows one request to the gateway. */
 export interface Permit {
@@ -30,13 +30,15 @@ export interface Permit {
   /** Whether the request's outcome decides about the account's pause. */
   probe: boolean
   grant: Grant | null
-  carries: Load
+  carries: RequestKind
   /** The key as it was when the permit was given. */
   apiKey: string
   /** Monotonic milliseconds of the first byte; null while it has not been written. */
   begunAt: number | null
 }
 
+/** Gateways throttle single recipients, too: one operation of an envelope, or this part of it, says nothing of the rate. */
+const recipientsPart = 1 / 10
 /** While a key is denied, it is looked this often whether its file has another one. */
 const keyLookMs = 2_000
 
@@ -81,9 +83,9 @@ export class Account {
    * Milliseconds until a request may be sent: 0 when now, Infinity while a probe is on its way.
    * @param wanted operations that it is to carry
    */
-  wait(carries: Load = 'commands', wanted = 1): number {
+  wait(wanted = 1): number {
     const now = this.#clock.monotonic()
-    const admission = this.#admission(now, carries === 'suspect')
+    const admission = this.#admission(now)
     const wait = this.limiter?.wait(now, Math.min(wanted, admission.operations)) ?? 0
     if (wait > 0) this.#waitsSince ??= now
     return Math.max(admission.wait, wait)
@@ -102,7 +104,7 @@ export class Account {
   }
 
   /** A request is about to be sent: takes what it needs of the rate, and the probe if it is that. */
-  permit(operations: number, carries: Load = 'commands'): Permit {
+  permit(operations: number, carries: RequestKind = 'commands'): Permit {
     if (this.#waitsSince !== null) {
       const seconds = (this.#clock.monotonic() - this.#waitsSince) / 1000
       this.#telemetry.emit('rate.waited', { account: this.name, seconds })
@@ -113,10 +115,10 @@ export class Account {
   }
 
   /** What the gate admits. Another key than the one that was denied is tried at once. */
-  #admission(now: number, isSuspect = false): Admission {
-    if (this.gate.state !== 'paused' || this.gate.reason !== 'denied') return this.gate.admission(now, isSuspect)
+  #admission(now: number): Admission {
+    if (this.gate.state !== 'paused' || this.gate.reason !== 'denied') return this.gate.admission(now)
     if (this.apiKey() !== this.#deniedKey) this.gate.endPause(now)
-    const { wait, operations } = this.gate.admission(now, isSuspect)
+    const { wait, operations } = this.gate.admission(now)
     return { wait: Math.min(wait, keyLookMs), operations }
   }
 
@@ -129,7 +131,6 @@ export class Account {
   begun(permit: Permit): void {
     permit.begunAt = this.#clock.monotonic()
     if (permit.grant) permit.grant.sentAt = permit.begunAt
-    this.#learnt.sent(permit.operations, permit.begunAt)
   }
 
   /** The request was never made, for a reason that says nothing about the account. */
@@ -138,30 +139,25 @@ export class Account {
     this.gate.withdraw(probe)
   }
 
-  /** Learns from what a request came to. @param again what came of those of its commands that were throttled before */
-  observe(permit: Permit, classified: Classified, again = { refused: 0, passed: 0 }): void {
+  /**
+   * Learns from what a request came to.
+   * @param repeated operations that were throttled before and are again: their recipients are, however slow the account
+   */
+  observe(permit: Permit, classified: Classified, repeated = 0): void {
     this.answered(permit)
-    const now = this.#clock.monotonic()
     const items = 'items' in classified ? classified.items : []
     const throttled = items.filter(isThrottled).length
-    if (classified.outcome === 'answered') this.#learnt.passed(items.length - throttled, permit.begunAt ?? now, now)
-    const telling = throttled - (this.#learnt.passedAgain(again.passed, now) ? 0 : again.refused)
-    const areFew = telling === 0 || this.#learnt.refused(telling, now)
-    if (areFew || throttled < items.length) this.#learn(permit, classified) // else nothing has passed
+    if (classified.outcome === 'answered') this.#learnt.passed(items.length - throttled, this.#clock.monotonic())
+    const areRecipients = throttled - repeated <= Math.max(1, items.length * recipientsPart)
+    if (areRecipients || throttled < items.length) this.#learn(permit, classified) // else nothing has passed
     if (throttled === 0) return
-    if (areFew) this.#telemetry.emit('gateway.retry', { reason: 'throttled', count: throttled })
+    if (areRecipients) this.#telemetry.emit('gateway.retry', { reason: 'throttled', count: throttled })
     else this.#pause({ ...permit, operations: throttled }, 'throttled', 'operations above the rate')
   }
 
   /** The request came to its end, in a way that says nothing about the account. */
   answered({ grant }: Permit): void {
     if (grant) this.limiter?.answered(grant, this.#clock.monotonic())
-  }
-
-  /** All that waits was refused by itself: the account pauses for that, and for nothing else that may come. */
-  holdBack(): void {
-    const retryInMs = this.gate.holdBack(false, this.#clock.monotonic())
-    if (retryInMs !== null) this.#announcePause('refused', retryInMs, refusedForNoKnownReason)
   }
 
   #learn(permit: Permit, classified: Classified): void {
@@ -194,9 +190,10 @@ export class Account {
     if (carries !== 'questions') this.#telemetry.emit('gateway.retry', { reason: 'refused', count: operations })
     if (!probe && carries !== 'commands') return
     const now = this.#clock.monotonic()
-    const retryInMs = carries === 'suspect' ? this.gate.holdBack(probe, now) : this.gate.refused(probe, now)
-    if (retryInMs !== null && carries !== 'suspect') this.refusedAt = now
-    if (retryInMs !== null) this.#announcePause('refused', retryInMs, refusedForNoKnownReason)
+    const retryInMs = this.gate.refused(probe, now)
+    if (retryInMs === null) return
+    this.refusedAt = now
+    this.#announcePause('refused', retryInMs, refusedForNoKnownReason)
   }
 
   #pause(permit: Permit, reason: RetryReason, error: string, retryAfterMs: number | null = null): void {

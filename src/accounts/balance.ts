@@ -1,7 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { classify } from '../gateway/classify.ts'
-import type { Connection } from '../gateway/connection.ts'
-import { envelopeBody } from '../gateway/envelope.ts'
+import { type Connection, envelopeBody } from '../gateway/connection.ts'
 import { operations } from '../protocol/index.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { Account } from './account.ts'

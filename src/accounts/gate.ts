@@ -26,9 +26,6 @@ export class AccountGate {
   #reason: PauseReason = 'unreachable'
   #until = 0
   #pauses = 0
-  /** Commands that were refused alone before have a pause of their own: what they come to tells nothing of others. */
-  #suspectsUntil = 0
-  #suspectsPauses = 0
   #undecided = 0
   #refused = 0
 
@@ -45,19 +42,18 @@ export class AccountGate {
     return this.#state
   }
 
-  /** @param isSuspect whether it carries a command that was refused by itself before */
-  admission(now: number, isSuspect = false): Admission {
+  admission(now: number): Admission {
     if (this.#state === 'closed') return { wait: 0, operations: Number.POSITIVE_INFINITY }
     if (this.#state === 'probing') return { wait: Number.POSITIVE_INFINITY, operations: 0 }
     return {
-      wait: Math.max(0, (isSuspect ? this.#suspectsUntil : this.#until) - now),
+      wait: Math.max(0, this.#until - now),
       operations: this.#reason === 'throttled' ? Number.POSITIVE_INFINITY : 1,
     }
   }
 
   /** The probe may go now. */
   endPause(now: number): void {
-    this.#until = this.#suspectsUntil = now
+    this.#until = now
   }
 
   /** An envelope is about to be sent. @returns whether it is the probe. */
@@ -77,7 +73,7 @@ export class AccountGate {
     this.#undecided = 0
     this.#refused = 0
     if (probe) this.#state = 'closed'
-    if (this.#state === 'closed') this.#pauses = this.#suspectsPauses = 0
+    if (this.#state === 'closed') this.#pauses = 0
     return probe
   }
 
@@ -104,31 +100,16 @@ export class AccountGate {
   /** @returns the milliseconds of the pause, or null when the account is paused already. */
   pause(reason: PauseReason, probe: boolean, now: number, retryAfterMs: number | null = null): number | null {
     if (this.#state !== 'closed' && !probe) return null
-    const pause = retryAfterMs || this.#backoff(this.#pauses) // a "now" of the other side is no pause
+    const pause = retryAfterMs || this.#backoff // a "now" of the other side is no pause
     this.#pauses++
     this.#state = 'paused'
     this.#reason = reason
     this.#until = now + pause
-    this.#suspectsUntil = Math.max(this.#suspectsUntil, this.#until)
     return pause
   }
 
-  /**
-   * Nothing waits but commands that were refused by themselves, or one of them was the probe and was refused again: they
-   * wait for longer each time, while whatever else comes may probe at once. @returns as `pause`
-   */
-  holdBack(probe: boolean, now: number): number | null {
-    if (this.#state !== 'closed' && !probe) return null
-    if (this.#state === 'closed') this.#until = now
-    const pause = this.#backoff(this.#suspectsPauses++)
-    this.#state = 'paused'
-    this.#reason = 'refused'
-    this.#suspectsUntil = now + pause
-    return pause
-  }
-
-  #backoff(pauses: number): number {
-    const pause = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(pauses, 10))
+  get #backoff(): number {
+    const pause = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(this.#pauses, 10))
     return pause * (0.5 + this.#random() / 2)
   }
 }

@@ -1,7 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { classify, type ItemAnswer } from '../gateway/classify.ts'
-import type { Connection } from '../gateway/connection.ts'
-import { envelopeBody } from '../gateway/envelope.ts'
+import { type Connection, envelopeBody } from '../gateway/connection.ts'
 import type { ErrorCode } from '../protocol/index.ts'
 import type { Account } from './account.ts'
 

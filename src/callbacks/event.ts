@@ -5,9 +5,9 @@ import { textOrNull } from '../records/fields.ts'
 import type { StatusEvent } from '../records/generated.ts'
 import { readStatus } from '../records/status.ts'
 import type { Callback } from './body.ts'
-import type { CallbackOrigin } from './origin.ts'
+import type { CallbackOrigin } from './hook-url.ts'
 
-export type Made =
+export type EventReading =
   | { ok: true; event: StatusEvent }
   /** The body speaks of another message than the address. */
   | { ok: false; reason: 'other_id' }
@@ -15,7 +15,7 @@ export type Made =
   | { ok: false; reason: 'no_id'; error: DeadLetterReason }
 
 /** The event that a callback tells of. `receivedAt`: milliseconds since 1970. */
-export function statusEvent(origin: CallbackOrigin, body: Callback, receivedAt: number): Made {
+export function statusEvent(origin: CallbackOrigin, body: Callback, receivedAt: number): EventReading {
   if (origin.kind === 'message') {
     const { subject } = origin
     if (namesAnother(body.id, subject.id)) return { ok: false, reason: 'other_id' }

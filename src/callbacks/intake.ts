@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { OutgoingRecord } from '../bus/port.ts'
+import { definitions, type Settings } from '../config/index.ts'
 import { isOperationType } from '../protocol/registry.ts'
 import { callbackStateOf } from '../protocol/states.ts'
 import type { DeadLetterReason } from '../records/dead-letter.ts'
@@ -12,8 +13,7 @@ import { callbackSpan } from '../telemetry/spans.ts'
 import { recordedTraceId, type TraceContext } from '../telemetry/trace.ts'
 import { discardBody, parseCallback, readBody, unfitHeaders } from './body.ts'
 import { statusEvent } from './event.ts'
-import type { ReceiverLimits } from './limits.ts'
-import { type CallbackOrigin, callbackOriginOf } from './origin.ts'
+import { type CallbackOrigin, callbackOriginOf } from './hook-url.ts'
 import { refusals } from './refusals.ts'
 import type { SharedPublish } from './shared-publish.ts'
 import type { HookTokens } from './token.ts'
@@ -101,16 +101,16 @@ export function createIntake(
   async function keep(origin: CallbackOrigin, bytes: Buffer): Promise<IntakeOutcome> {
     const body = parseCallback(bytes, limits.jsonDepth)
     if (typeof body === 'string') return body
-    const made = statusEvent(origin, body, now())
-    if (!made.ok && made.reason === 'other_id') return 'other_id'
-    const record = made.ok ? statusRecord(made.event, traceFrom(origin)) : deadLetter(bytes, made.error)
+    const reading = statusEvent(origin, body, now())
+    if (!reading.ok && reading.reason === 'other_id') return 'other_id'
+    const record = reading.ok ? statusRecord(reading.event, traceFrom(origin)) : deadLetter(bytes, reading.error)
     try {
       await shared.add(record, record.value?.length ?? 0)
     } catch (error) {
       return { refusal: 'not_published', error: placeOf(error as Error) }
     }
-    if (made.ok) reportEvent(telemetry, made.event, origin)
-    else telemetry.emit('deadLetter.published', { stage: 'callback', code: made.error.code, count: 1, first: null })
+    if (reading.ok) reportEvent(telemetry, reading.event, origin)
+    else telemetry.emit('deadLetter.published', { stage: 'callback', code: reading.error.code, count: 1, first: null })
     return null
   }
 
@@ -159,3 +159,36 @@ function reportEvent(telemetry: Telemetry, event: StatusEvent, origin: CallbackO
 
 const traceFrom = (origin: CallbackOrigin): TraceContext | null =>
   origin.kind === 'message' ? origin.subject.trace : null
+
+/** SettableLimits is what operators may set. */
+type SettableLimits = Pick<
+  Settings['callbacks'],
+  'connections' | 'inFlightBytes' | 'bodyBytes' | 'headersMs' | 'requestMs' | 'keepAliveMs'
+>
+
+export interface ReceiverLimits extends SettableLimits {
+  /** Deepest nesting of a body. The interface needs 3. */
+  jsonDepth: number
+  /** How long a publish may take before its callbacks are answered 503. */
+  publishMs: number
+  /** The least time between the beginnings of two publishes. */
+  publishEveryMs: number
+  /** How long `close` waits for what is in flight. */
+  drainMs: number
+}
+
+const unlessSet = (name: keyof SettableLimits): number => Number(definitions[`callbacks.${name}`].default)
+
+/** A callback waits for the publish in flight and then for its own: together within 10 s, as senders usually wait. */
+export const receiverLimits: ReceiverLimits = {
+  connections: unlessSet('connections'),
+  inFlightBytes: unlessSet('inFlightBytes'),
+  bodyBytes: unlessSet('bodyBytes'),
+  headersMs: unlessSet('headersMs'),
+  requestMs: unlessSet('requestMs'),
+  keepAliveMs: unlessSet('keepAliveMs'),
+  jsonDepth: 20,
+  publishMs: 5_000,
+  publishEveryMs: 5,
+  drainMs: 10_000,
+}

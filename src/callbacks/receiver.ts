@@ -4,9 +4,8 @@ import { type Clock, systemClock } from '../clock.ts'
 import { listen } from '../listen.ts'
 import { placeOf } from '../telemetry/error.ts'
 import { Connections } from './connections.ts'
-import { createIntake, type IntakeOptions } from './intake.ts'
-import { type ReceiverLimits, receiverLimits } from './limits.ts'
-import { reportRefusals } from './refusal-report.ts'
+import { createIntake, type IntakeOptions, type ReceiverLimits, receiverLimits } from './intake.ts'
+import { reportRefusals } from './refusals.ts'
 import { sharePublish } from './shared-publish.ts'
 
 export interface ReceiverOptions extends IntakeOptions {

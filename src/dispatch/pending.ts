@@ -20,8 +20,10 @@ export interface CallbackWatch {
 export interface Refusal {
   /** Monotonic milliseconds: of the last one. */
   at: number
-  /** How often it met the command alone, counted once as long as no other one passed. */
-  alone: number
+  /** How often the command was refused alone, counted once as long as no other command of the account passed. */
+  counted: number
+  /** The same, but every refusal since the last one that counted is one, too: for the back-off. */
+  tries: number
   error: string
 }
 

@@ -1,6 +1,6 @@
 import { type DoubtCause, type ErrorCode, errorCodeOf, knownErrorCode } from '../protocol/index.ts'
 import { isObject, parseJson, stringifyJson } from '../protocol/json.ts'
-import type { Answer } from './answer.ts'
+import type { Answer } from './connection.ts'
 
 /** ItemAnswer is what became of one operation of an envelope. */
 export type ItemAnswer =

@@ -1,6 +1,5 @@
 import type { Dispatcher } from 'undici'
 import { GrowingBuffer } from '../growing-buffer.ts'
-import type { Answer, LostCause, NotSentCause } from './answer.ts'
 import { decodeBody } from './decoding.ts'
 import { type Authorities, dispatchTo } from './dispatching.ts'
 
@@ -190,4 +189,32 @@ function retryAfter({ 'retry-after': value, date }: ResponseHeaders): number | n
   const answeredAt = Date.parse(String(date)) || Date.now()
   const ms = /[a-z]/i.test(value) ? Date.parse(value) - answeredAt : /^\d+$/.test(value) ? Number(value) * 1000 : NaN
   return Number.isNaN(ms) ? null : Math.min(longestRetryAfterMs, Math.max(0, ms))
+}
+
+/** Answer is what came back of one POST, before anyone looked into it. */
+export type Answer =
+  /** `location`: the origin that a redirect leads to. */
+  | { kind: 'response'; status: number; body: string; retryAfterMs: number | null; location?: string }
+  /** The request was never started to be written: nothing can have been sent. */
+  | { kind: 'not_sent'; cause: NotSentCause; message: string }
+  /** Writing had begun: perhaps sent. */
+  | { kind: 'lost'; cause: LostCause; message: string }
+
+/** `withheld`: by the caller, whose own last check forbade it or who aborted it. */
+export type NotSentCause = 'unreachable' | 'timeout' | 'withheld'
+export type LostCause = 'timeout' | 'aborted' | 'reset' | 'response_too_large' | 'response_cut'
+
+/** Writes an envelope from operations that are text already: nothing is serialised twice. */
+export function envelopeBody(apiKey: string, operations: readonly string[]): string {
+  const texts = [...operations]
+  texts[0] = `{"auth":${JSON.stringify(apiKey)},"data":[${texts[0] ?? ''}`
+  texts[texts.length - 1] += ']}'
+  return texts.join(',') // a template around it would be copied once more
+}
+
+const emptyEnvelope = envelopeBody('', []).length - JSON.stringify('').length
+
+/** Bytes of an envelope around its operations, commas left out. */
+export function envelopeOverhead(apiKey: string): number {
+  return emptyEnvelope + Buffer.byteLength(JSON.stringify(apiKey))
 }

@@ -60,7 +60,7 @@ export function dispatchTo({
       keepAliveMaxTimeout: keepAliveMs,
     }
     const connect = { timeout: connectTimeoutMs, ...tls }
-    const made = isProxied(origin)
+    const pool = isProxied(origin)
       ? new EnvHttpProxyAgent({
           ...limits,
           connect,
@@ -71,8 +71,8 @@ export function dispatchTo({
           clientFactory: (proxy, options) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
         })
       : new Pool(origin, { ...limits, connect: tolerant(buildConnector({ ...connect, allowH2: false })) })
-    open.add(made)
-    return made
+    open.add(pool)
+    return pool
   }
 
   return {

@@ -1,8 +1,6 @@
 import type { Bus, RecordsHandler } from '../bus/port.ts'
 import { systemClock } from '../clock.ts'
-import { type Change, changesIn } from '../pauses/change.ts'
-import { requireReadable } from '../pauses/control-topic.ts'
-import { LastChanges } from '../pauses/last-changes.ts'
+import { type Change, changesIn, LastChanges, requireReadable } from '../pauses/change.ts'
 import { Pauses } from '../pauses/pauses.ts'
 import { scanTopic } from './scan.ts'
 

@@ -1,6 +1,8 @@
 import { z } from 'zod'
-import type { BusRecord, OutgoingRecord } from '../bus/port.ts'
+import { BusUnavailable } from '../bus/errors.ts'
+import type { BusRecord, OutgoingRecord, TopicLook } from '../bus/port.ts'
 import { pauseKinds } from '../telemetry/labels.ts'
+import { count } from '../words.ts'
 
 /** A pause stops the commands of its scope: an account, a topic or a tenant. */
 export interface Scope {
@@ -84,3 +86,38 @@ export function pausedBy({ by, at, until, reason }: Change): string {
 }
 
 const textOf = (ms: number) => new Date(ms).toISOString()
+
+/**
+ * The last change of each scope. On one partition, which is all that the control topic should have, the order of the records
+ * tells which that is; over several only the times do that their writers have set.
+ */
+export class LastChanges {
+  readonly #last = new Map<string, { change: Change; partition: number }>()
+
+  add(change: Change, partition: number): void {
+    const key = keyOf(change)
+    const known = this.#last.get(key)
+    if (!known || known.partition === partition || known.change.at <= change.at)
+      this.#last.set(key, { change, partition })
+  }
+
+  has(change: Change): boolean {
+    return this.#last.has(keyOf(change))
+  }
+
+  *[Symbol.iterator](): Generator<Change> {
+    for (const { change } of this.#last.values()) yield change
+  }
+}
+
+/**
+ * @throws BusUnavailable when a partition of the control topic cannot be read for want of a leader
+ * @throws Error when there is no such topic
+ */
+export function requireReadable(topic: string, look: TopicLook | null): asserts look {
+  if (look === null) throw new Error(`there is no topic ${topic}: busgate topics create makes it`)
+  const { leaderless } = look
+  if (leaderless.length === 0) return
+  const partitions = `${count(leaderless.length, 'partition')} of ${topic} (${leaderless.join(', ')})`
+  throw new BusUnavailable(`${partitions} without a leader: what is paused is not known until there is one`)
+}

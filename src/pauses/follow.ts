@@ -2,9 +2,7 @@ import { BusUnavailable } from '../bus/errors.ts'
 import type { Bus, BusRecord, Reader, TopicLook } from '../bus/port.ts'
 import { type Clock, limited } from '../clock.ts'
 import type { Telemetry } from '../telemetry/events.ts'
-import { type Change, readChange } from './change.ts'
-import { requireReadable } from './control-topic.ts'
-import { LastChanges } from './last-changes.ts'
+import { type Change, LastChanges, readChange, requireReadable } from './change.ts'
 import { Pauses } from './pauses.ts'
 
 export interface FollowPausesOptions {
@@ -48,7 +46,7 @@ export class FollowedPauses {
   constructor(options: FollowPausesOptions) {
     this.#options = options
     this.pauses = new Pauses(options.clock)
-    this.pauses.onChange(change => tell(options.telemetry, change))
+    this.pauses.onChange(change => emitChange(options.telemetry, change))
   }
 
   /** Why pauses are not heard of now; null: they are. */
@@ -65,7 +63,7 @@ export class FollowedPauses {
         this.pauses.close()
         throw error
       }
-      this.#unheard(error as Error)
+      this.#readFailed(error as Error)
     }
   }
 
@@ -78,7 +76,7 @@ export class FollowedPauses {
 
   #lookLater(ms: number): void {
     if (this.#isClosed) return
-    this.#cancelLook = this.#options.clock.after(ms, () => void this.#look().catch(error => this.#unheard(error)))
+    this.#cancelLook = this.#options.clock.after(ms, () => void this.#look().catch(error => this.#readFailed(error)))
   }
 
   /** @throws Error that says why pauses cannot be heard of */
@@ -91,7 +89,7 @@ export class FollowedPauses {
     this.#lookLater(lookMs)
   }
 
-  #unheard(error: Error): void {
+  #readFailed(error: Error): void {
     if (this.#isClosed) return
     const { telemetry, topic } = this.#options
     if (error.message !== this.#trouble) telemetry.emit('pauses.unavailable', { topic, error })
@@ -167,7 +165,7 @@ export class FollowedPauses {
   }
 }
 
-function tell(telemetry: Telemetry, { kind, name, paused, by, at, until, reason }: Change): void {
+function emitChange(telemetry: Telemetry, { kind, name, paused, by, at, until, reason }: Change): void {
   if (paused) telemetry.emit('pause.begun', { kind, name, by, at, until, reason })
   else telemetry.emit('pause.ended', { kind, name, by, at })
 }

@@ -56,14 +56,14 @@ export const newUnhookedLifecycle: Lifecycle = { ...newLifecycle, unhooked: true
  * Adds one more event to what is known. The order of events makes no difference, nor does an event that comes twice:
  * the result is the most that any of them tells.
  */
-export function lifecycleAfter(life: Lifecycle, event: StatusFacts): Lifecycle {
-  if (!event.verified && !life.unhooked) return life
+export function lifecycleAfter(known: Lifecycle, event: StatusFacts): Lifecycle {
+  if (!event.verified && !known.unhooked) return known
   const word = event.status.replaceAll(/[\s_]+/g, ' ').toUpperCase()
   const replied = word === 'REPLIED' || event.replies.length > 0
   const read = word === 'READ' && event.state !== 'FAILED'
-  const facts = { read: life.read || replied || read, replied: life.replied || replied }
+  const facts = { read: known.read || replied || read, replied: known.replied || replied }
   const told = { stage: stageOf(event), status: event.status, since: event.updatedAt ?? event.receivedAt }
-  return { ...life, ...(tellsMore(told, life) ? told : {}), ...facts }
+  return { ...known, ...(tellsMore(told, known) ? told : {}), ...facts }
 }
 
 /** The final verdict, if there is one: UNKNOWN when the message was given up and nothing else came. */

@@ -13,8 +13,7 @@ import type { WriteStatus } from '../records/status.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { PollResult } from '../telemetry/labels.ts'
 import { traceOf } from '../telemetry/trace.ts'
-import { eventOfPoll, givenUp } from './poll-event.ts'
-import { askedAgain, type Schedule, type ScheduleOptions, scheduleOf } from './schedule.ts'
+import { askedAgain, eventOfPoll, givenUp, type Schedule, type ScheduleOptions, scheduleOf } from './schedule.ts'
 import type { Verdicts } from './verdicts.ts'
 
 export interface ResultsWalkOptions extends ScheduleOptions {

@@ -3,9 +3,9 @@ import { appendedBy } from '../bus/record-time.ts'
 import { type Clock, sleep } from '../clock.ts'
 import type { Decoder } from '../records/decoder.ts'
 import type { StatusEvent } from '../records/generated.ts'
+import { IdTable } from '../records/id-table.ts'
 import { decodePatiently } from '../records/patient.ts'
 import type { Telemetry } from '../telemetry/events.ts'
-import { VerdictIds } from './verdict-ids.ts'
 
 export interface VerdictsOptions {
   bus: Pick<Bus, 'follow'>
@@ -159,5 +159,43 @@ export class Verdicts {
     const first = Math.floor(timestamp / this.#sliceMs)
     this.#verified.forgetBefore(first)
     this.#unverified.forgetBefore(first)
+  }
+}
+
+/** Ids of messages by the slice of time in which their verdict came, at most so many: beyond that the oldest are forgotten. */
+export class VerdictIds {
+  size = 0
+  readonly #most: number
+  /** The ids of each account, by slice of time. */
+  readonly #slices = new Map<number, Map<string, IdTable>>()
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  has(account: string, id: bigint): boolean {
+    for (const slice of this.#slices.values()) if (slice.get(account)?.has(id)) return true
+    return false
+  }
+
+  /** @returns how many were forgotten for it */
+  add(account: string, id: bigint, number: number): number {
+    const slice = this.#slices.get(number) ?? new Map<string, IdTable>()
+    this.#slices.set(number, slice)
+    const ids = slice.get(account) ?? new IdTable()
+    slice.set(account, ids)
+    if (ids.add(id)) this.size++
+    return this.size > this.#most ? this.#forget(Math.min(...this.#slices.keys())) : 0
+  }
+
+  forgetBefore(first: number): void {
+    for (const number of this.#slices.keys()) if (number < first) this.#forget(number)
+  }
+
+  #forget(number: number): number {
+    const count = [...(this.#slices.get(number)?.values() ?? [])].reduce((sum, { size }) => sum + size, 0)
+    this.#slices.delete(number)
+    this.size -= count
+    return count
   }
 }

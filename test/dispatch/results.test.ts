@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ResultTally } from '../../src/dispatch/outcome/result-tally.ts'
+import { ResultCounts } from '../../src/dispatch/outcome/outbox.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult } from '../../src/records/generated.ts'
@@ -88,14 +88,14 @@ test('telemetry hears once a group of equal results, and once a cause of doubts'
   for (const name of ['results.published', 'doubt.opened'] as const) {
     telemetry.on(name, (event: Events[typeof name]) => heard.push(event))
   }
-  const tally = new ResultTally()
-  expect(tally.isEmpty).toBe(true)
-  for (let i = 0; i < 3; i++) tally.add('sms', 'SENT', null)
-  tally.add('sms', 'REJECTED', 'VALIDATION')
-  tally.add('viber', 'SENT', null)
-  for (let i = 0; i < 2; i++) tally.addDoubt('reset')
-  expect([tally.isEmpty, heard]).toEqual([false, []])
-  tally.announce(telemetry)
+  const counts = new ResultCounts()
+  expect(counts.isEmpty).toBe(true)
+  for (let i = 0; i < 3; i++) counts.add('sms', 'SENT', null)
+  counts.add('sms', 'REJECTED', 'VALIDATION')
+  counts.add('viber', 'SENT', null)
+  for (let i = 0; i < 2; i++) counts.addDoubt('reset')
+  expect([counts.isEmpty, heard]).toEqual([false, []])
+  counts.announce(telemetry)
   expect(heard).toEqual([
     { cause: 'reset', count: 2 },
     { type: 'sms', outcome: 'SENT', errorCode: null, count: 3 },

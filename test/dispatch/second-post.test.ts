@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { sleep } from '../../src/clock.ts'
-import type { Answer } from '../../src/gateway/answer.ts'
+import type { Answer } from '../../src/gateway/connection.ts'
 import { refusal, refusedItem } from '../support/answers.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
 import { type Operation, type SendingOptions, sentAll, startSendingWorld } from '../support/sending-world.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Answer } from '../../src/gateway/answer.ts'
 import { classify } from '../../src/gateway/classify.ts'
+import type { Answer } from '../../src/gateway/connection.ts'
 import { parseJson, stringifyJson } from '../../src/protocol/index.ts'
 import { type AnyItem, answered, itemsAnswer, refusal, refusedItem, sentItem } from '../support/answers.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { delayAfter } from '../../src/gateway/retry.ts'
+import { delayAfter } from '../../src/gateway/transport.ts'
 import { InDoubtError, ThrottledError, UnreachableError } from '../../src/index.ts'
 import { stringifyJson } from '../../src/protocol/index.ts'
 import { sandboxFor } from '../sandbox/support.ts'

@@ -1,9 +1,13 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { Answer } from '../../src/gateway/answer.ts'
-import { type ConnectionOptions, connectGateway, type LastCheck } from '../../src/gateway/connection.ts'
-import { envelopeBody } from '../../src/gateway/envelope.ts'
+import {
+  type Answer,
+  type ConnectionOptions,
+  connectGateway,
+  envelopeBody,
+  type LastCheck,
+} from '../../src/gateway/connection.ts'
 import { until } from '../support/bus.ts'
 import { collectGarbage } from '../support/garbage.ts'
 import { answerWith, httpAnswer, type Step, scriptedServer } from '../support/scripted-server.ts'

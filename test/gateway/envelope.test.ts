@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { envelopeBody, envelopeOverhead } from '../../src/gateway/envelope.ts'
+import { envelopeBody, envelopeOverhead } from '../../src/gateway/connection.ts'
 
 const operations = ['{"type":"sms","id":9007199254740993}', '{"type":"voice","id":2}']
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openBus } from '../../src/bus/open.ts'
 import { loadSettings } from '../../src/config/index.ts'
-import { envelopeBody } from '../../src/gateway/envelope.ts'
+import { envelopeBody } from '../../src/gateway/connection.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult, StatusEvent } from '../../src/records/generated.ts'

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { refusals } from '../../src/callbacks/refusals.ts'
 import { httpStatuses } from '../../src/gateway/classify.ts'
-import { queueCodes } from '../../src/gateway/queued.ts'
+import { queueCodes } from '../../src/gateway/outcome.ts'
 import {
   doubtCauses,
   errorCodes,

@@ -1,5 +1,4 @@
-import type { Answer } from '../../src/gateway/answer.ts'
-import type { Connection, LastCheck } from '../../src/gateway/connection.ts'
+import type { Answer, Connection, LastCheck } from '../../src/gateway/connection.ts'
 import { parseJson, stringifyJson } from '../../src/protocol/index.ts'
 import { type Envelope, type Operation, readEnvelope, type SimGateway } from './gateway.ts'
 import type { PostFault } from './plan.ts'

@@ -3,17 +3,16 @@ import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import { MemoryGroup } from '../../src/bus/memory/group.ts'
 import { RecordLimits } from '../../src/bus/record-limits.ts'
-import { Holding } from '../../src/bus/session/holding.ts'
 import { Ledger } from '../../src/bus/session/ledger.ts'
 import { GroupMember } from '../../src/bus/session/member.ts'
+import { OwnedPartition } from '../../src/bus/session/owned-partition.ts'
 import { PartitionSession } from '../../src/bus/session/session.ts'
 import { IN_DOUBT, NEW, Window } from '../../src/bus/session/window.ts'
 import { Resolver } from '../../src/dispatch/doubts/resolver.ts'
 import { Outbox } from '../../src/dispatch/outcome/outbox.ts'
 import { LaneQueue } from '../../src/dispatch/queues/lane-queue.ts'
 import { Delivery } from '../../src/dispatch/sending/delivery.ts'
-import type { Answer } from '../../src/gateway/answer.ts'
-import type { LastCheck } from '../../src/gateway/connection.ts'
+import type { Answer, LastCheck } from '../../src/gateway/connection.ts'
 import type { Invariant } from './judge/invariants.ts'
 import { Ports } from './ports.ts'
 import { epoch, MachineClock, SimProcess, type SimProcessOptions } from './process.ts'
@@ -288,7 +287,7 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
     {
       name: 'lost-log-end-is-not-seen',
       what: 'Nobody reports the commands that went with the end of a log.',
-      plant: () => replace(Holding, 'cut', () => () => {}),
+      plant: () => replace(OwnedPartition, 'cut', () => () => {}),
     },
   ],
   'nothing is left over': [

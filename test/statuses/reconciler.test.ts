@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import type { OutgoingRecord, RecordHeaders } from '../../src/bus/port.ts'
-import type { Answer } from '../../src/gateway/answer.ts'
+import type { Answer } from '../../src/gateway/connection.ts'
 import { parseJson } from '../../src/protocol/index.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'

@@ -1,4 +1,4 @@
-import type { Answer } from '../../src/gateway/answer.ts'
+import type { Answer } from '../../src/gateway/connection.ts'
 import { stringifyJson } from '../../src/protocol/index.ts'
 
 /** An item of a response as the gateway writes it, or as a broken gateway would. */

@@ -1,5 +1,4 @@
-import { OffsetRing } from './offset-ring.ts'
-import type { Window } from './window.ts'
+import { OffsetRing, type Window } from './window.ts'
 
 /** Offsets that were intended together. */
 interface Group {

@@ -7,9 +7,9 @@ import { SharedBacklog } from './backlog.ts'
 import { CommitCycle } from './commit-cycle.ts'
 import type { Batch, GroupDriver, GroupEvents, LogEnds, Part } from './driver.ts'
 import { FirstStart, type FirstStartOptions } from './first-start.ts'
-import { Holding } from './holding.ts'
 import { Ledger } from './ledger.ts'
 import type { LostOffsets } from './lost-offsets.ts'
+import { OwnedPartition } from './owned-partition.ts'
 import { PartitionSession } from './session.ts'
 
 export interface OwnershipOptions extends FirstStartOptions {
@@ -47,7 +47,7 @@ const backlogAtMost: Backlog = { records: 4_000, bytes: 16 << 20 }
 export class Ownership implements GroupEvents, Membership {
   readonly #options: OwnershipOptions
   readonly #tag = randomBytes(6).toString('base64url')
-  readonly #holdings = new PartitionMap<Holding>()
+  readonly #owned = new PartitionMap<OwnedPartition>()
   /** Outlive their sessions: what a POST in flight comes to may still be needed. */
   readonly #ledgers = new PartitionMap<Ledger>()
   readonly #backlog: SharedBacklog
@@ -83,7 +83,7 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   share(): { owned: number; total: number } {
-    return { owned: this.#holdings.size, total: this.#group.member.totalPartitions }
+    return { owned: this.#owned.size, total: this.#group.member.totalPartitions }
   }
 
   trouble(): string | null {
@@ -95,7 +95,7 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   *sessions(): Iterable<SessionState> {
-    for (const { tp, session } of this.#holdings) {
+    for (const { tp, session } of this.#owned) {
       const { windowUsed = 0, lag = 0, open = false, committing = false } = session ?? {}
       yield { ...tp, windowUsed, lag, open, committing }
     }
@@ -119,16 +119,16 @@ export class Ownership implements GroupEvents, Membership {
     this.#joining = false
     const given = new PartitionMap<TopicPartition>()
     for (const tp of partitions) given.set(tp, tp)
-    for (const holding of this.#holdings) {
-      if (unbroken && given.get(holding.tp)) continue // else it may have had another owner since
-      this.#holdings.delete(holding.tp)
-      holding.close()
+    for (const owned of this.#owned) {
+      if (unbroken && given.get(owned.tp)) continue // else it may have had another owner since
+      this.#owned.delete(owned.tp)
+      owned.close()
     }
     this.#options.listener.shareChanged?.() // what is lost and given back at once was another's in between
     for (const tp of partitions) {
-      const holding = this.#holdings.get(tp)
-      if (!holding && (!this.#leaving || this.#ledger(tp).size > 0)) this.#take(tp)
-      else if (!this.#leaving) holding?.session?.resume()
+      const owned = this.#owned.get(tp)
+      if (!owned && (!this.#leaving || this.#ledger(tp).size > 0)) this.#take(tp)
+      else if (!this.#leaving) owned?.session?.resume()
     }
     this.#options.listener.shareChanged?.()
     this.#cycle?.go()
@@ -137,7 +137,7 @@ export class Ownership implements GroupEvents, Membership {
 
   #lookSoon(): void {
     this.#cancelLook()
-    if (this.#holdings.size === 0 || this.#leaving) return
+    if (this.#owned.size === 0 || this.#leaving) return
     this.#cancelLook = this.#options.clock.after(lookMs, () => void this.#lookAtLogs())
   }
 
@@ -155,16 +155,16 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   batch(batch: Batch): void {
-    const holding = this.#holdings.get(batch)
-    if (holding?.session?.alive && !holding.session.accept(batch)) holding.driver?.seek(holding.session.position)
+    const owned = this.#owned.get(batch)
+    if (owned?.session?.alive && !owned.session.accept(batch)) owned.driver?.seek(owned.session.position)
   }
 
   cut(ends: LogEnds): void {
-    this.#holdings.get(ends)?.cut(ends)
+    this.#owned.get(ends)?.cut(ends)
   }
 
   gone(tp: TopicPartition, error: Error): void {
-    this.#holdings.get(tp)?.session?.end('fetch', error)
+    this.#owned.get(tp)?.session?.end('fetch', error)
   }
 
   async leave(finishMs = this.#options.drainMs): Promise<void> {
@@ -174,8 +174,8 @@ export class Ownership implements GroupEvents, Membership {
     await this.#finish(finishMs)
     this.#tellUncommitted()
     await this.#leaveGroup()
-    for (const holding of this.#holdings) holding.close()
-    this.#holdings.clear()
+    for (const owned of this.#owned) owned.close()
+    this.#owned.clear()
     this.#options.listener.shareChanged?.()
   }
 
@@ -191,7 +191,7 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   #tellUncommitted(): void {
-    const count = [...this.#holdings].reduce((sum, { tp }) => sum + this.#ledger(tp).size, 0)
+    const count = [...this.#owned].reduce((sum, { tp }) => sum + this.#ledger(tp).size, 0)
     if (count === 0) return
     const message = `what came of ${count} requests could not be committed in time: the next owner takes them for in doubt`
     this.#options.telemetry.emit('bus.log', { level: 'warn', message })
@@ -203,67 +203,67 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   async #each(action: (session: PartitionSession) => Promise<void>): Promise<void> {
-    await Promise.all([...this.#holdings].map(({ session }) => session && action(session)))
+    await Promise.all([...this.#owned].map(({ session }) => session && action(session)))
   }
 
   /** Tells whether a POST for a partition owned is in flight, or its outcome not committed yet. */
   #awaitsOutcomes(): boolean {
-    return [...this.#holdings].some(({ tp }) => this.#ledger(tp).size > 0)
+    return [...this.#owned].some(({ tp }) => this.#ledger(tp).size > 0)
   }
 
   #take(tp: TopicPartition): void {
     const { clock, listener, telemetry } = this.#options
-    const holding = new Holding({ ...tp, clock, listener, telemetry })
-    this.#holdings.set(tp, holding)
+    const owned = new OwnedPartition({ ...tp, clock, listener, telemetry })
+    this.#owned.set(tp, owned)
     this.#group.partition(tp).pause()
-    void this.#open(holding)
+    void this.#open(owned)
   }
 
-  async #open(holding: Holding): Promise<void> {
-    const awaits = this.#ledger(holding.tp).size > 0
-    if (!this.#owns(holding) || (this.#leaving && !awaits)) return
+  async #open(owned: OwnedPartition): Promise<void> {
+    const awaits = this.#ledger(owned.tp).size > 0
+    if (!this.#owns(owned) || (this.#leaving && !awaits)) return
     if (!this.#group.member.isMember) {
-      this.#reopen(holding, reopenAfterFailure) // it would fence the process that has its name now
+      this.#reopen(owned, reopenAfterFailure) // it would fence the process that has its name now
       return
     }
     const { clock, listener, telemetry } = this.#options
     const started = clock.monotonic()
-    const driver = this.#group.partition(holding.tp)
+    const driver = this.#group.partition(owned.tp)
     const session: PartitionSession = new PartitionSession({
-      ...holding.tp,
+      ...owned.tp,
       cycle: this.#commitCycle(),
       driver,
       listener,
       clock,
-      ledger: this.#ledger(holding.tp),
+      ledger: this.#ledger(owned.tp),
       tag: this.#tag,
-      lookBack: this.#options.lookBack?.(holding.tp.topic) ?? 0,
+      lookBack: this.#options.lookBack?.(owned.tp.topic) ?? 0,
       backlog: this.#backlog.share(),
-      startAt: low => this.#firstStart.offsetOf(holding.tp, low),
-      shortTo: (end, high) => holding.logEnd.shortTo(end, high),
+      startAt: low => this.#firstStart.offsetOf(owned.tp, low),
+      shortTo: (end, high) => owned.logEnd.shortTo(end, high),
       lookBackMs: this.#options.lookBackMs ?? Number.POSITIVE_INFINITY,
-      dataLost: lost => this.#dataLost(holding.tp, lost),
-      known: holding,
+      dataLost: lost => this.#dataLost(owned.tp, lost),
+      known: owned,
       committed: (records, windowUsed, checkpoint) => {
-        holding.committed(session, checkpoint)
-        telemetry.emit('cycle.committed', { ...holding.tp, records, windowUsed })
+        owned.committed(session, checkpoint)
+        telemetry.emit('cycle.committed', { ...owned.tp, records, windowUsed })
       },
-      lost: (stage, error) => this.#lost(holding, stage, error),
+      lost: (stage, error) => this.#lost(owned, stage, error),
     })
-    holding.driver = driver
-    holding.session = session
+    owned.driver = driver
+    owned.session = session
     if (this.#joining || this.#leaving) void session.quiesce(0) // held like the others
     try {
       await session.start()
       if (!session.alive) return
-      holding.opened(session)
+      owned.opened(session)
       const took = (clock.monotonic() - started) / 1000
       const { position: offset, doubtsTakenOver: inDoubt, stale } = session
-      telemetry.emit('session.opened', { ...holding.tp, offset, inDoubt, stale, took })
+      telemetry.emit('session.opened', { ...owned.tp, offset, inDoubt, stale, took })
     } catch (error) {
       if (!session.alive) return
-      holding.notOpened(error as Error)
-      this.#reopen(holding, reopenAfterFailure)
+      owned.notOpened(error as Error)
+      this.#reopen(owned, reopenAfterFailure)
     }
   }
 
@@ -291,21 +291,21 @@ export class Ownership implements GroupEvents, Membership {
     const first = clock.monotonic() - this.#failedAt > lastFailureMs
     this.#failedAt = clock.monotonic()
     this.#cycle = null
-    for (const { session } of this.#holdings) session?.end('commit', error)
-    if (first) for (const holding of this.#holdings) if (!holding.session) this.#reopen(holding, 0)
+    for (const { session } of this.#owned) session?.end('commit', error)
+    if (first) for (const owned of this.#owned) if (!owned.session) this.#reopen(owned, 0)
   }
 
-  #lost(holding: Holding, stage: SessionStage, error: Error): void {
-    this.#options.telemetry.emit('session.lost', { ...holding.tp, stage, error })
-    if (this.#owns(holding)) this.#reopen(holding, reopenAfterLoss)
+  #lost(owned: OwnedPartition, stage: SessionStage, error: Error): void {
+    this.#options.telemetry.emit('session.lost', { ...owned.tp, stage, error })
+    if (this.#owns(owned)) this.#reopen(owned, reopenAfterLoss)
   }
 
-  #reopen(holding: Holding, ms: number): void {
-    holding.reopen(ms, () => void this.#open(holding))
+  #reopen(owned: OwnedPartition, ms: number): void {
+    owned.reopen(ms, () => void this.#open(owned))
   }
 
-  #owns(holding: Holding): boolean {
-    return this.#holdings.get(holding.tp) === holding
+  #owns(owned: OwnedPartition): boolean {
+    return this.#owned.get(owned.tp) === owned
   }
 
   #ledger(tp: TopicPartition): Ledger {

@@ -1,6 +1,6 @@
 import type { SessionStage } from '../../telemetry/events.ts'
 import type { Backlog, BusRecord, OutgoingRecord, Session, SessionListener } from '../port.ts'
-import type { BacklogShare } from './backlog.ts'
+import { type BacklogShare, contentBytesOf, UndoneRecords } from './backlog.ts'
 import { type Checkpoint, packCheckpoint } from './checkpoint.ts'
 import type { CommitCycle } from './commit-cycle.ts'
 import type { Batch, Committed, LogEnds, Part } from './driver.ts'
@@ -9,7 +9,6 @@ import { IntentTimes } from './intent-times.ts'
 import { isAny, loseOffsets } from './lost-offsets.ts'
 import { Refetch } from './refetch.ts'
 import { findCheckpoint, type TakeOverOptions, takeCheckpoint } from './take-over.ts'
-import { contentBytesOf, UndoneRecords } from './undone-records.ts'
 import { DONE, IN_DOUBT, INTENT, NEW, type OffsetState, type Window, windowSize } from './window.ts'
 
 interface Arrived {

@@ -13,14 +13,10 @@ import type { ResultDetails, WriteResult } from '../../records/result.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { type TraceContext, traceOf } from '../../telemetry/trace.ts'
 import type { Answers } from '../intake/answers.ts'
-import { DeadLetterWriter } from '../intake/dead-letter-writer.ts'
-import { decodeRecord } from '../intake/decode-record.ts'
-import { LookupQueue } from '../intake/lookup-queue.ts'
-import type { ResultsLookup } from '../intake/results-lookup.ts'
+import { DeadLetterWriter, decodeRecord } from '../intake/dead-letter-writer.ts'
+import { LookupQueue, type ResultsLookup } from '../intake/results-lookup.ts'
 import { type RegistryOutage, SchemaWait } from '../intake/schema-wait.ts'
-import { nobodyCouldTell } from '../outcome/conclusion.ts'
-import type { Outbox } from '../outcome/outbox.ts'
-import { ResultTally } from '../outcome/result-tally.ts'
+import { nobodyCouldTell, type Outbox, ResultCounts } from '../outcome/outbox.ts'
 import type { Pending } from '../pending.ts'
 import type { Resolver } from './resolver.ts'
 
@@ -187,9 +183,9 @@ export class DoubtIntake {
       error: nobodyCouldTell(error.message),
       ...(doubt && { sentAt: doubt.postedAt }),
     }
-    const tally = new ResultTally()
-    tally.add(type, details.outcome, 'RESPONSE_LOST')
-    this.#writeDeadLetter(record, origin, error, [writeResult(subject, origin, details)], tally)
+    const counts = new ResultCounts()
+    counts.add(type, details.outcome, 'RESPONSE_LOST')
+    this.#writeDeadLetter(record, origin, error, [writeResult(subject, origin, details)], counts)
     telemetry.emit('doubt.resolved', { outcome: details.outcome })
   }
 
@@ -200,9 +196,9 @@ export class DoubtIntake {
 
   #doubtAgain(pending: Pending): void {
     const { outbox, clock, telemetry } = this.#options
-    const tally = new ResultTally()
-    outbox.doubt(pending, clock.now(), 'taken_over', tally)
-    void this.#session.committed().then(() => tally.announce(telemetry))
+    const counts = new ResultCounts()
+    outbox.doubt(pending, clock.now(), 'taken_over', counts)
+    void this.#session.committed().then(() => counts.announce(telemetry))
   }
 
   #writeDeadLetter(
@@ -210,14 +206,14 @@ export class DoubtIntake {
     origin: Origin,
     error: DeadLetterReason,
     others: OutgoingRecord[],
-    tally?: ResultTally,
+    counts?: ResultCounts,
   ): void {
     const { deadLetterTopic, telemetry } = this.#options
     const deadLetters = new DeadLetterWriter(deadLetterTopic, this.#session)
     deadLetters.writeFor(record.offset, origin, error, others)
     void this.#session.committed().then(() => {
       deadLetters.announce(telemetry)
-      tally?.announce(telemetry)
+      counts?.announce(telemetry)
     })
   }
 }

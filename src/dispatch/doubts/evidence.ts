@@ -15,7 +15,7 @@ export interface EvidenceOptions {
 }
 
 /** A message of which a status event would prove that it was sent. */
-export interface Wanted {
+export interface SoughtMessage {
   /** The caller's id, as decimal text. */
   id: string
   account: string
@@ -25,14 +25,14 @@ export interface Wanted {
 }
 
 /** The search for one message. */
-export interface Seeking {
+export interface EvidenceSearch {
   /**
    * @returns true when every status event that was there at the call has been looked at, or when they may not be read;
    *   false when neither is so within this time
    */
-  upToNow(limitMs: number): Promise<boolean>
-  /** Whether `upToNow` was true shortly before, and what has come since is being listened to. */
-  readonly isUpToNow: boolean
+  catchUp(limitMs: number): Promise<boolean>
+  /** Whether `catchUp` was true shortly before, and what has come since is being listened to. */
+  readonly isCaughtUp: boolean
   /** It is called in the end, whether evidence was found or not. */
   end(): void
 }
@@ -49,13 +49,12 @@ const refusalMs = 10_000
 const stallMs = 10_000
 /** A connection to the gateway is there within this time; whoever was frozen for longer has to listen again. */
 const freshMs = 5000
-/** Most readings of one partition at a time; they share its leader's fetches. */
-const mostReadings = 4
+const noFollower = Promise.resolve(null)
 
 /** The search for one message, on each partition that its events may stand on. */
-interface Hunt {
-  wanted: Wanted
-  parts: Map<number, Seeking>
+interface MessageSearch {
+  wanted: SoughtMessage
+  parts: Map<number, EvidenceSearch>
 }
 
 /**
@@ -65,16 +64,16 @@ interface Hunt {
 export class Evidence {
   readonly #options: EvidenceOptions
   readonly #partitions: StatusPartitions
-  readonly #searches = new Map<number, Search>()
-  readonly #hunts = new Set<Hunt>()
+  readonly #partitionSearches = new Map<number, PartitionSearch>()
+  readonly #searching = new Set<MessageSearch>()
 
   constructor(options: EvidenceOptions) {
     this.#options = options
     this.#partitions = new StatusPartitions({
       ...options,
-      wanted: () => this.#hunts.size > 0,
+      wanted: () => this.#searching.size > 0,
       changed: () => {
-        for (const hunt of this.#hunts) this.#spread(hunt)
+        for (const search of this.#searching) this.#searchPartitions(search)
       },
     })
   }
@@ -85,67 +84,66 @@ export class Evidence {
     this.#partitions.rest()
   }
 
-  seek(wanted: Wanted): Seeking {
-    const hunt: Hunt = { wanted, parts: new Map() }
-    this.#hunts.add(hunt)
-    this.#spread(hunt)
+  search(wanted: SoughtMessage): EvidenceSearch {
+    const search: MessageSearch = { wanted, parts: new Map() }
+    this.#searching.add(search)
+    this.#searchPartitions(search)
     void this.#partitions.look()
     const partitions = this.#partitions
     return {
-      upToNow: limitMs => this.#upToNow(hunt, limitMs),
-      get isUpToNow() {
-        const parts = [...hunt.parts.values()]
-        return parts.length > 0 ? parts.every(part => part.isUpToNow) : partitions.isRefused
+      catchUp: limitMs => this.#catchUp(search, limitMs),
+      get isCaughtUp() {
+        const parts = [...search.parts.values()]
+        return parts.length > 0 ? parts.every(part => part.isCaughtUp) : partitions.isRefused
       },
-      end: () => this.#end(hunt),
+      end: () => this.#end(search),
     }
   }
 
-  #spread({ wanted, parts }: Hunt): void {
+  #searchPartitions({ wanted, parts }: MessageSearch): void {
     for (const partition of this.#partitions.of(wanted.id)) {
       if (!parts.has(partition)) parts.set(partition, this.#search(partition).add(wanted))
     }
   }
 
-  #search(partition: number): Search {
-    const search = this.#searches.get(partition) ?? new Search(partition, this.#options)
-    this.#searches.set(partition, search)
+  #search(partition: number): PartitionSearch {
+    const search = this.#partitionSearches.get(partition) ?? new PartitionSearch(partition, this.#options)
+    this.#partitionSearches.set(partition, search)
     return search
   }
 
-  async #upToNow({ parts }: Hunt, limitMs: number): Promise<boolean> {
+  async #catchUp({ parts }: MessageSearch, limitMs: number): Promise<boolean> {
     const { clock } = this.#options
     const until = clock.monotonic() + limitMs
     const known = await limited(clock, limitMs, this.#partitions.look()).catch(() => false)
     if (!known) return false
     const left = Math.max(0, until - clock.monotonic())
-    const heard = await Promise.all([...parts.values()].map(part => part.upToNow(left)))
-    return heard.every(Boolean)
+    const caughtUp = await Promise.all([...parts.values()].map(part => part.catchUp(left)))
+    return caughtUp.every(Boolean)
   }
 
-  #end(hunt: Hunt): void {
-    for (const part of hunt.parts.values()) part.end()
-    this.#hunts.delete(hunt)
-    if (this.#hunts.size === 0) this.#partitions.rest()
+  #end(search: MessageSearch): void {
+    for (const part of search.parts.values()) part.end()
+    this.#searching.delete(search)
+    if (this.#searching.size === 0) this.#partitions.rest()
   }
 }
 
-/** Sought is what is wanted, and the one reading that has looked or will look at all that can be about it. */
-interface Sought extends Wanted {
-  /** null: none has begun yet. */
-  reading: StatusReading | null
+interface PartitionRequest extends SoughtMessage {
+  /** Whether the reading has looked, or will look, at all that can be about it. */
+  isCovered: boolean
   /** Milliseconds since all that was there had been looked at; null: it never was. */
-  sinceHeard: (() => number) | null
+  sinceCaughtUp: (() => number) | null
   /** Events about it that could not be read yet, by their offsets: the registry does not have their schema. */
   unread: Map<number, BusRecord>
 }
 
-interface StatusReading {
-  sought: Set<Sought>
+interface Reading {
   /** null: it was refused. */
   follower: Promise<Follower | null>
   /** The question that was put to the follower in this turn of the event loop. */
   caughtUp: Promise<void> | null
+  hasCaughtUp: boolean
   /** Greatest timestamp of the records that were looked at. */
   readTo: number
   /** Records that were looked at. */
@@ -153,16 +151,14 @@ interface StatusReading {
 }
 
 /**
- * The search through one partition of the statuses. One reading follows its end. Whatever is in doubt later has others
- * look back, beside it; when they have come to the end too, that one serves all of them.
+ * The search through one partition of the statuses, by one reading that follows its end. For what is in doubt later it
+ * begins anew, further back, as soon as it has come to the end.
  */
-class Search {
+class PartitionSearch {
   readonly #options: EvidenceOptions
   readonly #tp: TopicPartition
-  readonly #wanted = new Map<string, Set<Sought>>()
-  readonly #readings = new Set<StatusReading>()
-  /** The one that has come to the end and goes on. */
-  #tail: StatusReading | null = null
+  readonly #requests = new Map<string, Set<PartitionRequest>>()
+  #reading: Reading | null = null
   #cancelBegin: (() => void) | null = null
   /** Monotonic milliseconds of the first refusal; null: the last reading that tried could begin. */
   #refusedAt: number | null = null
@@ -174,63 +170,61 @@ class Search {
     this.#options = options
   }
 
-  add(wanted: Wanted): Seeking {
-    const sought: Sought = {
-      ...wanted,
-      since: wanted.since - skewMs,
-      reading: null,
-      sinceHeard: null,
-      unread: new Map(),
-    }
-    const ofId = this.#wanted.get(wanted.id) ?? new Set()
-    this.#wanted.set(wanted.id, ofId.add(sought))
-    const reading = [...this.#readings].find(({ readTo }) => readTo <= sought.since)
-    if (reading) assign(sought, reading)
-    else if (this.#readings.size > 0) this.#beginIn(lookBackMs)
-    else if (!this.#cancelBegin) this.#begin()
+  add(wanted: SoughtMessage): EvidenceSearch {
+    const since = wanted.since - skewMs
+    const isCovered = this.#reading !== null && this.#reading.readTo <= since
+    const request: PartitionRequest = { ...wanted, since, isCovered, sinceCaughtUp: null, unread: new Map() }
+    const ofId = this.#requests.get(wanted.id) ?? new Set()
+    this.#requests.set(wanted.id, ofId.add(request))
+    if (!this.#reading && !this.#cancelBegin) this.#begin()
+    else if (!isCovered) this.#beginIn(lookBackMs)
     const search = this
     return {
-      upToNow: limitMs => this.#upToNow(sought, limitMs),
-      get isUpToNow() {
-        return search.#isUpToNow(sought)
+      catchUp: limitMs => this.#catchUpWithin(request, limitMs),
+      get isCaughtUp() {
+        return search.#isCaughtUp(request)
       },
-      end: () => this.#end(sought),
+      end: () => this.#end(request),
     }
   }
 
-  #isUpToNow({ reading, sinceHeard, unread }: Sought): boolean {
+  #isCaughtUp({ isCovered, sinceCaughtUp, unread }: PartitionRequest): boolean {
     if (this.#isRefused) return true
-    return reading !== null && unread.size === 0 && sinceHeard !== null && sinceHeard() < freshMs
+    const isReading = isCovered && this.#reading?.hasCaughtUp === true
+    return isReading && unread.size === 0 && sinceCaughtUp !== null && sinceCaughtUp() < freshMs
   }
 
-  #upToNow(sought: Sought, limitMs: number): Promise<boolean> {
+  #catchUpWithin(request: PartitionRequest, limitMs: number): Promise<boolean> {
     return new Promise(resolve => {
       const cancel = this.#options.clock.after(limitMs, () => resolve(false))
-      void this.#hear(sought).then(heard => {
+      void this.#catchUp(request).then(isCaughtUp => {
         cancel()
-        resolve(heard)
+        resolve(isCaughtUp)
       })
     })
   }
 
-  async #hear(sought: Sought): Promise<boolean> {
-    if (this.#isRefused) return true
-    if (!sought.reading) this.#begin()
-    const { reading } = sought
-    const follower = await reading?.follower
-    if (!reading || !follower) return this.#isRefused
-    await this.#untilCaughtUp(reading, follower)
-    if (sought.reading !== reading) return sought.reading ? this.#hear(sought) : false
-    for (const record of [...sought.unread.values()]) await this.#consider(record, [sought], reading)
-    if (sought.unread.size > 0) return false
-    sought.sinceHeard = stopwatch(this.#options.clock)
-    return true
+  async #catchUp(request: PartitionRequest): Promise<boolean> {
+    while (!this.#isRefused && this.#requests.get(request.id)?.has(request)) {
+      if (!request.isCovered) this.#begin()
+      const reading = this.#reading
+      const follower = await reading?.follower
+      if (!reading || !follower) return this.#isRefused
+      await this.#untilCaughtUp(reading, follower)
+      if (!this.#reading) return this.#isRefused
+      if (this.#reading !== reading || !request.isCovered) continue
+      for (const record of [...request.unread.values()]) await this.#consider(record, [request], reading)
+      if (request.unread.size > 0) return false
+      request.sinceCaughtUp = stopwatch(this.#options.clock)
+      return true
+    }
+    return this.#isRefused
   }
 
   /** Resolves when it has read what is there now, or is read no more. All that ask at once have one answer. */
-  #untilCaughtUp(reading: StatusReading, follower: Follower): Promise<void> {
+  #untilCaughtUp(reading: Reading, follower: Follower): Promise<void> {
     if (!reading.caughtUp) {
-      reading.caughtUp = this.#catchUp(reading, follower)
+      reading.caughtUp = this.#untilEnd(reading, follower)
       queueMicrotask(() => {
         reading.caughtUp = null
       })
@@ -238,55 +232,55 @@ class Search {
     return reading.caughtUp
   }
 
-  async #catchUp(reading: StatusReading, follower: Follower): Promise<void> {
+  async #untilEnd(reading: Reading, follower: Follower): Promise<void> {
     const { looked } = reading
     const cancel = this.#options.clock.after(stallMs, () => {
       if (reading.looked === looked) this.#lose(reading, 0)
     })
-    await follower.caughtUp().catch(error => this.#refuse(reading, error))
+    await follower.caughtUp().then(
+      () => {
+        reading.hasCaughtUp = true
+      },
+      error => this.#refuse(reading, error),
+    )
     cancel()
   }
 
-  #end(sought: Sought): void {
-    const { reading, id } = sought
-    const ofId = this.#wanted.get(id)
-    ofId?.delete(sought)
-    if (ofId?.size === 0) this.#wanted.delete(id)
-    sought.reading = null
-    reading?.sought.delete(sought)
-    if (reading?.sought.size === 0) this.#close(reading)
-    if (this.#wanted.size > 0) return
-    this.#cancelBegin?.()
-    this.#cancelBegin = null
+  #end(request: PartitionRequest): void {
+    const ofId = this.#requests.get(request.id)
+    ofId?.delete(request)
+    if (ofId?.size === 0) this.#requests.delete(request.id)
+    if (this.#requests.size > 0) return
+    this.#close()
     this.#refusedAt = null
     this.#isRefused = false
-  }
-
-  #unread(): Sought[] {
-    return [...this.#wanted.values()].flatMap(ofId => [...ofId]).filter(({ reading }) => !reading)
   }
 
   #beginIn(ms: number): void {
     this.#cancelBegin ??= this.#options.clock.after(ms, () => this.#begin())
   }
 
-  /** Reads what no reading has looked at for those that came after it had been passed. */
+  /** Begins to read, further back for those that came after their time had been passed. */
   #begin(): void {
     this.#cancelBegin?.()
     this.#cancelBegin = null
-    const unread = this.#unread()
-    if (unread.length === 0 || this.#readings.size >= mostReadings) return
-    const since = unread.reduce((least, sought) => Math.min(least, sought.since), Number.POSITIVE_INFINITY)
-    const reading: StatusReading = { sought: new Set(), follower: noFollower, caughtUp: null, readTo: since, looked: 0 }
-    this.#readings.add(reading)
-    for (const sought of unread) assign(sought, reading)
+    const all = this.#all
+    const uncovered = all.filter(({ isCovered }) => !isCovered)
+    if (uncovered.length === 0 || this.#reading?.hasCaughtUp === false) return // it begins anew when it has caught up
+    this.#close()
+    const readTo = uncovered.reduce((least, { since }) => Math.min(least, since), Number.POSITIVE_INFINITY)
+    const reading: Reading = { follower: noFollower, caughtUp: null, hasCaughtUp: false, readTo, looked: 0 }
+    this.#reading = reading
+    for (const request of all) request.isCovered = true
     reading.follower = this.#options.bus
-      .follow(this.#tp, since, records => this.#look(reading, records))
+      .follow(this.#tp, readTo, records => this.#look(reading, records))
       .then(
         follower => {
           this.#refusedAt = null
           this.#isRefused = false
-          void this.#join(reading, follower)
+          void this.#untilCaughtUp(reading, follower).then(() => {
+            if (this.#all.some(({ isCovered }) => !isCovered)) this.#beginIn(lookBackMs)
+          })
           return follower
         },
         error => {
@@ -296,56 +290,47 @@ class Search {
       )
   }
 
-  /** Come to the end, it hands those that it serves over to the one that had been there before. */
-  async #join(reading: StatusReading, follower: Follower): Promise<void> {
-    while (this.#readings.has(reading)) {
-      const tail = this.#tail
-      await this.#untilCaughtUp(reading, follower)
-      if (!this.#readings.has(reading) || tail !== this.#tail) continue // the other one may have begun further on
-      this.#tail ??= reading
-      if (this.#tail === reading) return
-      for (const sought of reading.sought) assign(sought, this.#tail)
-      this.#close(reading)
-    }
+  get #all(): PartitionRequest[] {
+    return [...this.#requests.values()].flatMap(ofId => [...ofId])
   }
 
-  #refuse(reading: StatusReading, error: Error): void {
+  #refuse(reading: Reading, error: Error): void {
     const { clock, telemetry } = this.#options
-    if (!this.#readings.has(reading)) return
+    if (this.#reading !== reading) return
     telemetry.emit('evidence.unavailable', { ...this.#tp, error })
     this.#refusedAt ??= clock.monotonic()
     this.#isRefused = clock.monotonic() - this.#refusedAt >= refusalMs
     this.#lose(reading, retryMs)
   }
 
-  #lose(reading: StatusReading, retryInMs: number): void {
-    if (!this.#readings.has(reading)) return
-    for (const sought of reading.sought) sought.reading = null
+  #lose(reading: Reading, retryInMs: number): void {
+    if (this.#reading !== reading) return
+    this.#close()
+    for (const request of this.#all) request.isCovered = false
     this.#beginIn(retryInMs)
-    this.#close(reading)
   }
 
-  #close(reading: StatusReading): void {
-    this.#readings.delete(reading)
-    if (this.#tail === reading) this.#tail = null
-    void reading.follower.then(follower => follower?.close())
-    if (this.#unread().length > 0) this.#beginIn(lookBackMs) // there may have been too many readings for them
+  #close(): void {
+    this.#cancelBegin?.()
+    this.#cancelBegin = null
+    void this.#reading?.follower.then(follower => follower?.close())
+    this.#reading = null
   }
 
-  async #look(reading: StatusReading, records: readonly BusRecord[]): Promise<void> {
+  async #look(reading: Reading, records: readonly BusRecord[]): Promise<void> {
     for (const record of records) {
-      if (!this.#readings.has(reading)) return
+      if (this.#reading !== reading) return
       const { key } = record
-      const wanted = key && this.#wanted.get(key.toString())
+      const wanted = key && this.#requests.get(key.toString())
       if (wanted) await this.#consider(record, [...wanted], reading)
       reading.readTo = Math.max(reading.readTo, record.timestamp)
       reading.looked++
     }
   }
 
-  async #consider(record: BusRecord, wanted: readonly Sought[], reading: StatusReading): Promise<void> {
+  async #consider(record: BusRecord, wanted: readonly PartitionRequest[], reading: Reading): Promise<void> {
     const { decoder, clock, telemetry } = this.#options
-    const decoded = await decodePatiently(decoder, record.value, clock, () => this.#readings.has(reading))
+    const decoded = await decodePatiently(decoder, record.value, clock, () => this.#reading === reading)
     if (!decoded) return
     const isUnread = !decoded.ok && isReadableLater(decoded.error)
     const isNews = wanted.some(({ unread }) => !unread.has(record.offset))
@@ -358,13 +343,6 @@ class Search {
     if (!decoded.ok || !provesSending(decoded.value)) return
     for (const one of wanted) if (one.account === decoded.value.account) one.found(decoded.value)
   }
-}
-
-const noFollower = Promise.resolve(null)
-
-function assign(sought: Sought, reading: StatusReading): void {
-  sought.reading = reading
-  reading.sought.add(sought)
 }
 
 /** A poll that was given up says nothing; an event from an account's own address may be about any message. */

@@ -9,11 +9,9 @@ import type { ResultDetails } from '../../records/result.ts'
 import { noPayload, type ResultPayload, readPayload } from '../../records/result-payload.ts'
 import { readStatus } from '../../records/status.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import { concludeExpired, nobodyCouldTell } from '../outcome/conclusion.ts'
-import type { Outbox } from '../outcome/outbox.ts'
-import { ResultTally } from '../outcome/result-tally.ts'
+import { concludeExpired, nobodyCouldTell, type Outbox, ResultCounts } from '../outcome/outbox.ts'
 import { expiry, type Pending } from '../pending.ts'
-import type { Evidence, Seeking } from './evidence.ts'
+import type { Evidence, EvidenceSearch } from './evidence.ts'
 
 export interface ResolverOptions {
   poller: StatusPoller
@@ -60,10 +58,10 @@ interface Doubt {
   inconclusive: number
   over: boolean
   /** null: no callback can come. */
-  seeking: Seeking | null
+  search: EvidenceSearch | null
 }
 
-/** A doubt is decided without the callbacks when they cannot be heard for this long; it is only sent again with them. */
+/** A doubt is decided without the callbacks when they cannot be caughtUp for this long; it is only sent again with them. */
 const patienceMs = 10_000
 /** What is to be sent again asks for them anew after this long. */
 const listenAgainMs = 1000
@@ -91,7 +89,7 @@ export class Resolver {
    */
   resolve(pending: Pending, postedAt: number, since: number): void {
     const canBeAsked = operations[pending.command.type].hasStatus
-    const doubt: Doubt = { pending, postedAt, inconclusive: 0, over: false, seeking: null }
+    const doubt: Doubt = { pending, postedAt, inconclusive: 0, over: false, search: null }
     const ofSession = this.#bySession.get(pending.session) ?? new Set()
     this.#bySession.set(pending.session, ofSession.add(doubt))
     this.open++
@@ -119,11 +117,11 @@ export class Resolver {
       if (doubt.pending.packed) doubt.pending.proof = details
       else this.#settle(doubt, details)
     }
-    const seeking = evidence.seek({ id, account, since: Math.min(since, clock.now()), found })
-    doubt.seeking = seeking
+    const search = evidence.search({ id, account, since: Math.min(since, clock.now()), found })
+    doubt.search = search
     doubt.pending.callbackWatch = {
-      catchUp: () => seeking.upToNow(inSlotMs),
-      isCaughtUp: () => seeking.isUpToNow,
+      catchUp: () => search.catchUp(inSlotMs),
+      isCaughtUp: () => search.isCaughtUp,
       requeueWhenCaughtUp: () => void this.#decide(doubt, true),
     }
   }
@@ -152,13 +150,13 @@ export class Resolver {
   }
 
   /**
-   * Everything that can be asked has been asked; the callbacks that came so far are heard first.
-   * @param again whether it had been decided to send it again, when they could not be heard
+   * Everything that can be asked has been asked; the callbacks that came so far are caughtUp first.
+   * @param again whether it had been decided to send it again, when they could not be caughtUp
    */
   async #decide(doubt: Doubt, again = false): Promise<void> {
     const { attempts: mostAttempts, maxAgeMs, clock, sendAgain } = this.#options
-    const { pending, postedAt, seeking } = doubt
-    const heard = seeking === null || (await seeking.upToNow(patienceMs))
+    const { pending, postedAt, search } = doubt
+    const caughtUp = search === null || (await search.catchUp(patienceMs))
     if (doubt.over) return
     const { attempts } = pending
     const expired = expiry(pending, clock.now(), maxAgeMs)
@@ -169,7 +167,7 @@ export class Resolver {
       this.#settle(doubt, concludeExpired(pending, expired))
     } else if (attempts >= mostAttempts && !again) {
       this.#settle(doubt, { ...unresolved, errorCode: 'ATTEMPTS_EXHAUSTED', sentAt: postedAt })
-    } else if (heard) {
+    } else if (caughtUp) {
       sendAgain(pending)
     } else {
       this.#after(listenAgainMs, doubt, () => this.#decide(doubt, true))
@@ -187,9 +185,9 @@ export class Resolver {
 
   #settle({ pending }: Doubt, details: ResultDetails): void {
     const { outbox, telemetry } = this.#options
-    const tally = new ResultTally()
-    outbox.settle(pending, details, tally)
-    void pending.session.committed().then(() => tally.announce(telemetry))
+    const counts = new ResultCounts()
+    outbox.settle(pending, details, counts)
+    void pending.session.committed().then(() => counts.announce(telemetry))
   }
 
   #after(ms: number, doubt: Doubt, action: () => Promise<void>): void {
@@ -201,7 +199,7 @@ export class Resolver {
   #close(doubt: Doubt): void {
     if (doubt.over) return
     doubt.over = true
-    doubt.seeking?.end()
+    doubt.search?.end()
     this.#bySession.get(doubt.pending.session)?.delete(doubt)
     this.open--
   }

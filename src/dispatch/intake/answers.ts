@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { BusRecord, TopicPartition } from '../../bus/port.ts'
 import { originOfLetter } from '../../records/dead-letter.ts'
 import type { Doubt, SendResult } from '../../records/generated.ts'
-import { IdSet } from '../../records/id-set.ts'
+import { IdTable } from '../../records/id-table.ts'
 
 /** Whom a result is about. A topic that was made anew has other commands at the same offsets. */
 export interface Subject {
@@ -22,7 +22,7 @@ const mostAttempts = 100
 export class Answers {
   readonly #ranges = new Map<string, { from: number; until: number }>()
   readonly #doubts = new Set<string>()
-  readonly #known = new IdSet()
+  readonly #known = new IdTable()
 
   get size(): number {
     return this.#known.size

@@ -8,16 +8,12 @@ import type { SendCommand } from '../../records/generated.ts'
 import type { ResultDetails, WriteResult } from '../../records/result.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { type TraceContext, traceOf } from '../../telemetry/trace.ts'
-import { concludeExpired } from '../outcome/conclusion.ts'
-import type { Outbox } from '../outcome/outbox.ts'
-import { ResultTally } from '../outcome/result-tally.ts'
+import { concludeExpired, type Outbox, ResultCounts } from '../outcome/outbox.ts'
 import { expiry, type Pending } from '../pending.ts'
 import type { Subject } from './answers.ts'
-import { DeadLetterWriter } from './dead-letter-writer.ts'
-import { decodeRecord } from './decode-record.ts'
-import { LookupQueue } from './lookup-queue.ts'
+import { DeadLetterWriter, decodeRecord } from './dead-letter-writer.ts'
 import { RecentIds } from './recent-ids.ts'
-import type { ResultsLookup } from './results-lookup.ts'
+import { LookupQueue, type ResultsLookup } from './results-lookup.ts'
 import { type RegistryOutage, SchemaWait } from './schema-wait.ts'
 
 export interface CommandIntakeOptions {
@@ -105,7 +101,7 @@ export class CommandIntake {
 
   #process(arrivals: readonly Arrival[]): void {
     const { decoder, ready, telemetry, deadLetterTopic, clock } = this.#options
-    const tally = new ResultTally()
+    const counts = new ResultCounts()
     const deadLetters = new DeadLetterWriter(deadLetterTopic, this.#session)
     const pendings: Pending[] = []
     const now = clock.now()
@@ -113,27 +109,27 @@ export class CommandIntake {
     for (const arrival of arrivals) {
       const decoded = decodeRecord(decoder, arrival.record)
       if (decoded.ok) {
-        const pending = this.#admit(arrival, decoded, { now, readyAt }, tally)
+        const pending = this.#admit(arrival, decoded, { now, readyAt }, counts)
         if (pending) pendings.push(pending)
       } else if ('pending' in decoded) this.#wait.add(decoded.pending, arrival)
       else if (arrival.kind !== 'past' && !this.#keeps(arrival)) deadLetters.write(arrival.record, decoded.error)
     }
     if (pendings.length > 0) ready(pendings)
-    if (tally.isEmpty && deadLetters.isEmpty) return
+    if (counts.isEmpty && deadLetters.isEmpty) return
     void this.#session.committed().then(() => {
       if (!this.#session.alive) return
-      tally.announce(telemetry)
+      counts.announce(telemetry)
       deadLetters.announce(telemetry)
     })
   }
 
   /** @returns the command if it is to be sent; else it is settled. */
-  #admit(arrival: Arrival, { value, flaw }: Readable, { now, readyAt }: Instant, tally: ResultTally): Pending | null {
+  #admit(arrival: Arrival, { value, flaw }: Readable, { now, readyAt }: Instant, counts: ResultCounts): Pending | null {
     const { record, kind, since, postedSince } = arrival
     const { readCommand, objection, maxAgeMs, outbox } = this.#options
     const reading = readCommand(value, traceOf(record.headers), flaw)
     if (!reading.ok) {
-      if (kind !== 'past' && !this.#keeps(arrival, reading)) this.#refuse(reading, record, tally)
+      if (kind !== 'past' && !this.#keeps(arrival, reading)) this.#refuse(reading, record, counts)
       return null
     }
     const { command } = reading
@@ -159,14 +155,14 @@ export class CommandIntake {
     }
     if (postedSince > 0) pending.postedSince = postedSince
     if (kind === 'doubted') {
-      outbox.doubt(pending, now, 'taken_over', tally)
+      outbox.doubt(pending, now, 'taken_over', counts)
       return null
     }
     const details = known
       ? duplicate
       : (problem(objection(command)) ?? expired(pending, expiry(pending, now, maxAgeMs)))
     if (!details) return pending
-    outbox.settle(pending, details, tally)
+    outbox.settle(pending, details, counts)
     return null
   }
 
@@ -179,11 +175,11 @@ export class CommandIntake {
     )
   }
 
-  #refuse(invalid: InvalidCommand, record: BusRecord, tally: ResultTally): void {
+  #refuse(invalid: InvalidCommand, record: BusRecord, counts: ResultCounts): void {
     const { topic, partition } = this.#session
     const details = problem(invalid.error)!
     this.#session.settle(record.offset, [this.#options.writeResult(invalid, { topic, partition, record }, details)])
-    tally.add(invalid.type, details.outcome, details.errorCode ?? null)
+    counts.add(invalid.type, details.outcome, details.errorCode ?? null)
   }
 }
 

@@ -1,9 +1,9 @@
-import { IdOffsets } from './id-offsets.ts'
+import { IdTable } from '../../records/id-table.ts'
 
 /**
  * Generation says where each id of an account stands; one that this session has let through stands before all others.
  */
-type Generation = Map<string, IdOffsets>
+type Generation = Map<string, IdTable>
 const letThrough = -1
 
 /**
@@ -43,8 +43,8 @@ export class RecentIds {
     return false
   }
 
-  #youngOf(account: string): IdOffsets {
-    const young = this.#young.get(account) ?? new IdOffsets()
+  #youngOf(account: string): IdTable {
+    const young = this.#young.get(account) ?? new IdTable('with numbers')
     this.#young.set(account, young)
     return young
   }

@@ -1,9 +1,13 @@
+import { type Account, refusedForNoKnownReason } from '../../accounts/account.ts'
+import type { Session } from '../../bus/port.ts'
+import type { Clock } from '../../clock.ts'
+import type { ItemAnswer } from '../../gateway/classify.ts'
 import { type DoubtCause, doubtCauses } from '../../protocol/index.ts'
 import type { DoubtWriter } from '../../records/doubt.ts'
 import type { ResultDetails, WriteResult } from '../../records/result.ts'
-import type { Telemetry } from '../../telemetry/events.ts'
-import { end, type Pending } from '../pending.ts'
-import type { ResultTally } from './result-tally.ts'
+import { readPayload } from '../../records/result-payload.ts'
+import type { Events, Telemetry } from '../../telemetry/events.ts'
+import { type ExpiryCode, end, expiry, type Pending } from '../pending.ts'
 
 /** Settles commands on their sessions: with a result, or by moving them to the doubts. */
 export class Outbox {
@@ -17,10 +21,10 @@ export class Outbox {
     this.#telemetry = telemetry
   }
 
-  settle(pending: Pending, details: ResultDetails, tally: ResultTally): void {
+  settle(pending: Pending, details: ResultDetails, counts: ResultCounts): void {
     const { command, session, offset, origin, doubted } = pending
     session.settle(offset, [this.#writeResult(command, origin, details)])
-    tally.add(command.type, details.outcome, details.errorCode ?? null)
+    counts.add(command.type, details.outcome, details.errorCode ?? null)
     if (doubted) this.#telemetry.emit('doubt.resolved', { outcome: details.outcome })
     end(pending)
   }
@@ -29,7 +33,7 @@ export class Outbox {
    * Nobody can tell: the command moves to the doubts, and its producer hears so the first time.
    * @param postedAt when its POST can have begun at the latest
    */
-  doubt(pending: Pending, postedAt: number, cause: DoubtCause, tally: ResultTally): void {
+  doubt(pending: Pending, postedAt: number, cause: DoubtCause, counts: ResultCounts): void {
     const { command, session, offset, origin, doubted, attempts } = pending
     const records = [this.#doubts.write(pending, postedAt, cause)]
     if (!doubted) {
@@ -42,10 +46,123 @@ export class Outbox {
         sentAt: postedAt,
       }
       records.push(this.#writeResult(command, origin, details))
-      tally.add(command.type, 'IN_DOUBT', 'RESPONSE_LOST')
+      counts.add(command.type, 'IN_DOUBT', 'RESPONSE_LOST')
     }
     session.settle(offset, records)
-    tally.addDoubt(cause)
+    counts.addDoubt(cause)
     end(pending)
   }
+}
+
+type TallyGroup = Events['results.published']
+
+/** Counts results and doubts that are published together, so that telemetry hears once a group. */
+export class ResultCounts {
+  /** Few: the types, outcomes and codes of one envelope. */
+  readonly #groups: TallyGroup[] = []
+  readonly #doubts = new Map<DoubtCause, number>()
+
+  get isEmpty(): boolean {
+    return this.#groups.length === 0 && this.#doubts.size === 0
+  }
+
+  add(type: string, outcome: TallyGroup['outcome'], errorCode: TallyGroup['errorCode']): void {
+    const group = this.#groups.find(
+      group => group.type === type && group.outcome === outcome && group.errorCode === errorCode,
+    )
+    if (group) group.count++
+    else this.#groups.push({ type, outcome, errorCode, count: 1 })
+  }
+
+  addDoubt(cause: DoubtCause): void {
+    this.#doubts.set(cause, (this.#doubts.get(cause) ?? 0) + 1)
+  }
+
+  /** It is called when the results are committed. */
+  announce(telemetry: Telemetry): void {
+    for (const [cause, count] of this.#doubts) telemetry.emit('doubt.opened', { cause, count })
+    for (const group of this.#groups) telemetry.emit('results.published', group)
+  }
+}
+
+export interface ExpiryCheckOptions {
+  accounts: ReadonlyMap<string, Account>
+  outbox: Outbox
+  maxAgeMs: number
+  clock: Clock
+  telemetry: Telemetry
+}
+
+/** Disposes of the commands that are over or have expired while others are taken out of a queue. */
+export class ExpiryCheck {
+  readonly #options: ExpiryCheckOptions
+
+  constructor(options: ExpiryCheckOptions) {
+    this.#options = options
+  }
+
+  settleExpired<T>(take: (accept: (pending: Pending) => boolean) => T): T {
+    const { accounts, clock, maxAgeMs, outbox, telemetry } = this.#options
+    const countsOf = new Map<Session, ResultCounts>()
+    const now = clock.now()
+    const taken = take(pending => {
+      if (pending.over) return false
+      const errorCode = expiry(pending, now, maxAgeMs)
+      if (!errorCode) return true
+      const counts = countsOf.get(pending.session) ?? new ResultCounts()
+      countsOf.set(pending.session, counts)
+      const wasRefused = accounts.get(pending.command.account)!.refusedAt >= pending.readyAt
+      const waitedFor = wasRefused ? refusedForNoKnownReason : undefined
+      outbox.settle(pending, concludeExpired(pending, errorCode, waitedFor), counts)
+      return false
+    })
+    for (const [session, counts] of countsOf) void session.committed().then(() => counts.announce(telemetry))
+    return taken
+  }
+}
+
+/** Conclusion is what the answer means for a command, with what is known of its earlier POSTs. */
+export type Conclusion =
+  /** The command has its final result. */
+  | { kind: 'result'; details: ResultDetails }
+  /** The command was perhaps sent. */
+  | { kind: 'doubt' }
+  /** Known not to have been sent, by a ceiling: it waits again, and this was no attempt. */
+  | { kind: 'again' }
+
+/** The table of outcomes. Once in doubt, a command ends only SENT or UNRESOLVED. */
+export function conclude(pending: Pending, answer: ItemAnswer, sentAt: number): Conclusion {
+  const attempts = pending.attempts + 1
+  if (answer.kind === 'in_doubt') return { kind: 'doubt' }
+  if (answer.kind === 'sent') {
+    const payload = readPayload(pending.command.type, answer.data)
+    return { kind: 'result', details: { outcome: 'SENT', attempts, payload, sentAt } }
+  }
+  const { code, error } = answer
+  if (code === 'THROTTLED') return { kind: 'again' }
+  if (!pending.doubted)
+    return { kind: 'result', details: { outcome: 'REJECTED', attempts, errorCode: code, error, sentAt } }
+  // the gateway knows the id already: the earlier POST was executed
+  if (code === 'DUPLICATE_ID') return { kind: 'result', details: { outcome: 'SENT', attempts, sentAt } }
+  return { kind: 'result', details: { outcome: 'UNRESOLVED', attempts, errorCode: code, error, sentAt } }
+}
+
+/**
+ * A command that may not be POSTed any more. What its envelopes were refused with last tells why it waited.
+ * @param waitedFor why it waited, if it was not refused itself
+ */
+export function concludeExpired(
+  { attempts, doubted, refusal }: Pending,
+  errorCode: ExpiryCode,
+  waitedFor?: string,
+): ResultDetails {
+  const outcome = doubted ? 'UNRESOLVED' : 'EXPIRED'
+  const error = refusal?.error ?? waitedFor
+  return { outcome, attempts, errorCode, ...(error !== undefined && { error }) }
+}
+
+/** @param unreadable why it could not be sent again, where that is so */
+export function nobodyCouldTell(unreadable?: string): string {
+  const text = 'nobody could tell whether it was sent'
+  return unreadable === undefined ? text : `${text}, and it could not be sent again: ${unreadable}`
 }

@@ -1,88 +1,73 @@
 import type { Backlog, Session } from '../../bus/port.ts'
 import { operations } from '../../protocol/index.ts'
-import { isSuspect } from '../outcome/refusals.ts'
+import { isSuspect } from '../outcome/suspects.ts'
 import type { Pending } from '../pending.ts'
-import { Quarantine } from './quarantine.ts'
-import type { EnvelopeBounds } from './rotation.ts'
-import { Tenants } from './tenants.ts'
+import type { EnvelopeBounds } from './partition-queues.ts'
+import { TenantQueues } from './tenant-queues.ts'
 
-/** What is packed in ways of its own. */
-type Kind = 'halves' | 'alone' | 'batched'
+/**
+ * What is packed in its own way. `halves`: of an envelope that was refused as a whole, each goes out as it is. `alone`:
+ * call/otp, whose answer names no id and whose subscriber waits on the line.
+ */
+type Kind = 'halves' | 'alone' | 'batched' | 'suspects'
 
 /** The commands of one account in one lane that wait in memory to be packed, of all the lane's partitions. */
 export class LaneQueue {
-  readonly #batched: Tenants
-  /** call/otp: its answer names no id, and its subscriber waits on the line. */
-  readonly #alone: Tenants
-  /** Halves of an envelope that was refused as a whole: each goes out as it is. */
+  readonly #tenants: Record<Exclude<Kind, 'halves'>, TenantQueues>
   #halves: Pending[][] = []
   /** Envelopes of these are packed in turn, so that none waits for all of another kind. */
-  readonly #turns: Kind[] = ['halves', 'alone', 'batched']
+  readonly #turns: Kind[] = ['halves', 'alone', 'batched', 'suspects']
   /** Commands that are not ready yet, those first that are ready first. */
   #later: Pending[] = []
-  /** Refused each by itself, nobody knows why: they go out again alone, when `quarantine` says so. */
-  readonly quarantine = new Quarantine()
 
   /** @param weights of tenants, where they are not 1 */
   constructor(weights: ReadonlyMap<string, number> = new Map()) {
-    this.#batched = new Tenants(weights)
-    this.#alone = new Tenants(weights)
+    this.#tenants = {
+      alone: new TenantQueues(weights),
+      batched: new TenantQueues(weights),
+      suspects: new TenantQueues(weights),
+    }
   }
 
-  /** Tells how many may be packed now, suspects left out. */
+  get #all(): TenantQueues[] {
+    return Object.values(this.#tenants)
+  }
+
+  /** Tells how many may be packed now. */
   get length(): number {
-    return this.#batched.length + this.#alone.length + this.#inHalves
+    return sum(this.#all.map(({ length }) => length)) + this.#halves.flat().length
   }
 
-  /** Tells how many may be packed, those of partitions that are not open included. */
+  /** Tells how many wait, those of partitions that are not open and those that are not ready yet included. */
   get waiting(): number {
-    return this.#batched.waiting + this.#alone.waiting + this.#inHalves + this.#later.length
-  }
-
-  /** Tells whether it holds nothing at all. */
-  get isEmpty(): boolean {
-    return this.waiting === 0 && this.quarantine.length === 0
-  }
-
-  get #inHalves(): number {
-    return this.#halves.reduce((sum, half) => sum + half.length, 0)
+    return sum(this.#all.map(({ waiting }) => waiting)) + this.#halves.flat().length + this.#later.length
   }
 
   /** The append time of the oldest command, roughly: queues are in order but for what was taken back. */
   get oldestTimestamp(): number | null {
-    const halves = this.#halves.flatMap(half => half[0] ?? [])
     const firsts = [
-      ...this.#batched.firsts,
-      ...this.#alone.firsts,
-      ...halves,
+      ...this.#all.flatMap(tenants => tenants.firsts),
+      ...this.#halves.flatMap(([first]) => first ?? []),
       ...this.#later,
-      ...this.quarantine.firsts,
     ]
-    const oldest = firsts.reduce((least, { since }) => Math.min(least, since), Number.POSITIVE_INFINITY)
-    return Number.isFinite(oldest) ? oldest : null
+    return firsts.length > 0
+      ? firsts.reduce((least, { since }) => Math.min(least, since), Number.POSITIVE_INFINITY)
+      : null
   }
 
-  /**
-   * Tells what waits of one partition, the halves of refused envelopes, the suspects and those that are not ready yet
-   * left out.
-   */
+  /** Tells what waits of one partition and could be cut. */
   on(session: Session): Backlog {
-    const [batched, alone] = [this.#batched.on(session), this.#alone.on(session)]
-    return { records: batched.records + alone.records, bytes: batched.bytes + alone.bytes }
+    const [alone, batched] = [this.#tenants.alone.on(session), this.#tenants.batched.on(session)]
+    return { records: alone.records + batched.records, bytes: alone.bytes + batched.bytes }
   }
 
   push(pending: Pending): void {
-    if (isAlone(pending)) this.#alone.push(pending)
-    else this.#batched.push(pending)
+    this.#tenants[kindOf(pending)].push(pending)
   }
 
   /** Takes commands back that were not sent; they are the next to go. */
   putBack(pendings: readonly Pending[]): void {
-    const suspects = pendings.filter(isSuspect)
-    if (suspects.length > 0) this.quarantine.putBack(suspects)
-    const others = pendings.filter(pending => !isSuspect(pending))
-    this.#alone.putBack(others.filter(isAlone))
-    this.#batched.putBack(others.filter(pending => !isAlone(pending)))
+    for (const [kind, own] of Map.groupBy(pendings, kindOf)) this.#tenants[kind].putBack(own)
   }
 
   /** Takes commands back that go again when they are ready. */
@@ -102,25 +87,20 @@ export class LaneQueue {
     this.#halves.unshift([...pendings])
   }
 
-  /** Tells whether the next envelope is a half. */
-  get nextIsHalf(): boolean {
-    return this.#next === 'halves'
-  }
-
-  /** Tells how many may be packed into the next envelope, if it takes as many. */
-  get nextLength(): number {
-    const next = this.#next
-    if (next === 'halves') return this.#halves[0]!.length
-    return next === 'alone' ? 1 : this.#batched.length
-  }
-
-  get #next(): Kind | undefined {
-    return this.#turns.find(kind => this.#lengthOf(kind) > 0)
+  /**
+   * Tells what the next envelope holds.
+   * @param isProbe whether its outcome decides about others: a suspect is one only where nothing else waits
+   */
+  next(isProbe = false): { kind: Kind; length: number } | null {
+    const waiting = this.#turns.filter(kind => this.#lengthOf(kind) > 0)
+    const kind = waiting.find(kind => !isProbe || kind !== 'suspects') ?? waiting[0]
+    return kind ? { kind, length: this.#lengthOf(kind) } : null
   }
 
   #lengthOf(kind: Kind): number {
-    if (kind === 'halves') return this.#halves.length
-    return kind === 'alone' ? this.#alone.length : this.#batched.length
+    if (kind === 'halves') return this.#halves[0]?.length ?? 0
+    const { length } = this.#tenants[kind]
+    return kind === 'batched' ? length : Math.min(1, length)
   }
 
   /**
@@ -128,73 +108,56 @@ export class LaneQueue {
    * to be asked for anew, which can use up the rate that it waits for.
    */
   cut(session: Session, kept: Backlog): Pending[] {
-    const first = this.#batched.firstOn(session) ?? this.#alone.firstOn(session)
+    const { alone, batched } = this.#tenants
+    const first = batched.firstOn(session) ?? alone.firstOn(session)
     if (!first || first.doubted) return []
-    const alone = this.#alone.cut(session, kept)
-    const records = Math.max(0, kept.records - this.#alone.on(session).records)
-    return [...alone, ...this.#batched.cut(session, { ...kept, records })].sort((a, b) => a.offset - b.offset)
+    const cut = alone.cut(session, kept)
+    const records = Math.max(0, kept.records - alone.on(session).records)
+    return [...cut, ...batched.cut(session, { ...kept, records })].sort((a, b) => a.offset - b.offset)
   }
 
   /** The partition is open again: its commands have their turns. */
   resume(session: Session): void {
-    this.#batched.resume(session)
-    this.#alone.resume(session)
+    for (const tenants of this.#all) tenants.resume(session)
   }
 
   /** Forgets what waits on the partition. */
   remove(session: Session): void {
-    this.#batched.remove(session)
-    this.#alone.remove(session)
-    const isOfIt = (pending: Pending) => pending.session === session
-    this.quarantine.takeOut(isOfIt)
-    this.#takeOutOfHalves(isOfIt)
-    this.#takeOutOfLater(isOfIt)
+    for (const tenants of this.#all) tenants.remove(session)
+    this.takeOut(pending => pending.session === session)
   }
 
-  /** Takes out those that are to go, wherever they stand: suspects too, and those of partitions that are not open. */
+  /** Takes out those that are to go, wherever they stand, those of partitions that are not open included. */
   takeOut(goes: (pending: Pending) => boolean): Pending[] {
-    return [
-      ...this.#takeOutOfHalves(goes),
-      ...this.#takeOutOfLater(goes),
-      ...this.quarantine.takeOut(goes),
-      ...this.#alone.takeOut(goes),
-      ...this.#batched.takeOut(goes),
-    ]
-  }
-
-  #takeOutOfLater(goes: (pending: Pending) => boolean): Pending[] {
-    const { out = [], kept = [] } = Object.groupBy(this.#later, pending => (goes(pending) ? 'out' : 'kept'))
+    const { out: later = [], kept = [] } = Object.groupBy(this.#later, pending => (goes(pending) ? 'out' : 'kept'))
     this.#later = kept
-    return out
+    return [...this.#takeOutOfHalves(goes), ...later, ...this.#all.flatMap(tenants => tenants.takeOut(goes))]
   }
 
   #takeOutOfHalves(goes: (pending: Pending) => boolean): Pending[] {
-    const out = this.#halves.flat().filter(goes)
-    if (out.length === 0) return out
-    const gone = new Set(out)
-    const halves = this.#halves.map(half => half.filter(pending => !gone.has(pending)))
+    const out = new Set(this.#halves.flat().filter(goes))
+    const halves = this.#halves.map(half => half.filter(pending => !out.has(pending)))
     this.#halves = halves.filter(({ length }) => length > 0)
-    return out
+    return [...out]
   }
 
-  /** Milliseconds until an envelope is due: full, or one of its first commands has waited for `lingerMs`. Infinity: nothing waits but suspects. */
+  /** Milliseconds until an envelope is due: full, or one of its first commands has waited for `lingerMs`. Infinity: nothing waits. */
   due(now: number, lingerMs: number, operations: number): number {
     while (this.#later[0] && this.#later[0].readyAt <= now) this.push(this.#later.shift()!)
-    if (this.#halves.length > 0 || this.#alone.length > 0 || this.#batched.length >= operations) return 0
+    const { alone, batched, suspects } = this.#tenants
+    if (this.#halves.length + alone.length + suspects.length > 0 || batched.length >= operations) return 0
     const later = (this.#later[0]?.readyAt ?? Number.POSITIVE_INFINITY) - now
-    return Math.min(Math.max(0, this.#batched.lingersSince + lingerMs - now), later)
+    return Math.min(Math.max(0, batched.lingersSince + lingerMs - now), later)
   }
 
-  /** Takes the next envelope, without suspects; `accept` may dispose of a command instead of having it packed. */
-  pack(bounds: EnvelopeBounds, accept: (pending: Pending) => boolean): Pending[] {
-    const next = this.#next
-    if (!next) return []
-    this.#turns.splice(this.#turns.indexOf(next), 1)
-    this.#turns.push(next)
-    if (next === 'halves') return this.#packHalf(this.#halves.shift()!, bounds, accept)
-    return next === 'alone'
-      ? this.#alone.take({ ...bounds, operations: 1 }, accept)
-      : this.#batched.take(bounds, accept)
+  /** Takes the next envelope; `accept` may dispose of a command instead of having it packed. */
+  pack(bounds: EnvelopeBounds, accept: (pending: Pending) => boolean, isProbe = false): Pending[] {
+    const { kind } = this.next(isProbe) ?? {}
+    if (!kind) return []
+    this.#turns.splice(this.#turns.indexOf(kind), 1)
+    this.#turns.push(kind)
+    if (kind === 'halves') return this.#packHalf(this.#halves.shift()!, bounds, accept)
+    return this.#tenants[kind].take(kind === 'batched' ? bounds : { ...bounds, operations: 1 }, accept)
   }
 
   #packHalf(half: Pending[], { operations }: EnvelopeBounds, accept: (pending: Pending) => boolean): Pending[] {
@@ -206,4 +169,9 @@ export class LaneQueue {
   }
 }
 
-const isAlone = ({ command }: Pending) => operations[command.type].alone
+function kindOf(pending: Pending): Exclude<Kind, 'halves'> {
+  if (isSuspect(pending)) return 'suspects'
+  return operations[pending.command.type].alone ? 'alone' : 'batched'
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)

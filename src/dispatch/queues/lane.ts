@@ -1,5 +1,6 @@
 import type { Session } from '../../bus/port.ts'
 import type { Pauses } from '../../pauses/pauses.ts'
+import { isSuspect } from '../outcome/suspects.ts'
 import type { Pending } from '../pending.ts'
 import { LaneQueue } from './lane-queue.ts'
 
@@ -12,10 +13,10 @@ export interface Weights {
 }
 
 /**
- * Return says how commands that were not sent wait again: the next to go, when they are ready again, as a half that
- * goes by itself as before, in halves that go each by itself, or as a suspect (one).
+ * Requeue says how commands that were not sent wait again: the next to go, when they are ready again, as a half that
+ * goes by itself as before, or in halves that go each by itself.
  */
-export type Return = 'first' | 'later' | 'half' | 'halved' | 'suspect'
+export type Requeue = 'first' | 'later' | 'half' | 'halved'
 
 /**
  * One topic's commands that wait to be sent, by account. The accounts take turns, of as many envelopes as they weigh.
@@ -62,13 +63,12 @@ export class Lane {
   }
 
   /** Takes back what was in an envelope. */
-  putBack(pendings: readonly Pending[], how: Return): void {
+  putBack(pendings: readonly Pending[], how: Requeue): void {
     for (const [queue, own] of Map.groupBy(pendings, pending => this.#queueOf(pending))) {
       if (how === 'first') queue.putBack(own)
       else if (how === 'later') queue.putBackLater(own)
       else if (how === 'half') queue.putBackHalf(own)
-      else if (how === 'halved') queue.putBackHalved(own)
-      else queue.quarantine.push(own[0]!)
+      else queue.putBackHalved(own)
     }
   }
 
@@ -76,10 +76,12 @@ export class Lane {
   sortAnew(): void {
     for (const [name, queue] of this.all) {
       const moved = queue.takeOut(pending => this.nameOf(pending) !== name)
-      moved.sort((a, b) => a.offset - b.offset)
-      this.putBack(moved, 'first')
+      const { later = [], first = [] } = Object.groupBy(moved, pending => (isBackingOff(pending) ? 'later' : 'first'))
+      first.sort((a, b) => a.offset - b.offset)
+      this.putBack(first, 'first')
+      this.putBack(later, 'later')
     }
-    for (const [name, queue] of this.#paused) if (queue.isEmpty) this.#paused.delete(name)
+    for (const [name, queue] of this.#paused) if (queue.waiting === 0) this.#paused.delete(name)
   }
 
   /** An account's envelope left. At the end of its turn the others come first. */
@@ -110,3 +112,5 @@ export class Lane {
     return queue
   }
 }
+
+const isBackingOff = (pending: Pending) => pending.throttled !== undefined || isSuspect(pending)

@@ -3,7 +3,7 @@ import type { Session } from '../../bus/port.ts'
 import type { Pauses } from '../../pauses/pauses.ts'
 import type { Pending } from '../pending.ts'
 import { DeferredCommands, type DeferredCommandsOptions } from './deferred-commands.ts'
-import { Lane, type Return, type Weights } from './lane.ts'
+import { Lane, type Requeue, type Weights } from './lane.ts'
 import type { LaneQueue } from './lane-queue.ts'
 
 export interface LanesOptions extends DeferredCommandsOptions {
@@ -63,7 +63,7 @@ export class Lanes {
   }
 
   /** Takes back what was in an envelope, as far as its partitions are not lost. */
-  putBack(pendings: readonly Pending[], how: Return): void {
+  putBack(pendings: readonly Pending[], how: Requeue): void {
     const ours = pendings.filter(({ session }) => this.#deferred.has(session))
     if (ours.length > 0) this.#laneOf(ours[0]!.session).putBack(ours, how)
   }
@@ -80,7 +80,7 @@ export class Lanes {
   sweep(accept: (pending: Pending) => boolean): boolean {
     const queues = this.#lanes.flatMap(lane => lane.all.map(([, queue]) => queue))
     for (const queue of queues) queue.takeOut(pending => !accept(pending))
-    return queues.some(({ isEmpty }) => !isEmpty)
+    return queues.some(({ waiting }) => waiting > 0)
   }
 
   /**
@@ -110,16 +110,15 @@ export class Lanes {
 
   /** Tells whether commands wait that are paused, or for an account that may not send now. */
   get heldBack(): boolean {
-    const isPaused = this.#lanes.some(lane => [...lane.paused].some(([, queue]) => !queue.isEmpty))
+    const isPaused = this.#lanes.some(lane => [...lane.paused].some(([, queue]) => queue.waiting > 0))
     return isPaused || this.#isAccountHeldBack
   }
 
   get #isAccountHeldBack(): boolean {
     return [...this.#options.accounts.values()].some(account => {
       const queues = this.of(account)
-      const suspects = queues.some(queue => queue.quarantine.length > 0)
-      const others = queues.some(({ waiting }) => waiting > 0) || this.#hasDeferred(account)
-      return (others && !account.mayGo) || (suspects && account.gate.state !== 'closed')
+      const isAnyWaiting = queues.some(({ waiting }) => waiting > 0) || this.#hasDeferred(account)
+      return isAnyWaiting && !account.mayGo
     })
   }
 

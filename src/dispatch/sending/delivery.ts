@@ -2,19 +2,16 @@ import { type Account, isThrottled, type Permit } from '../../accounts/account.t
 import type { Session } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'
 import { type Classified, classify, type ItemAnswer, type UnknownCause } from '../../gateway/classify.ts'
-import type { Connection } from '../../gateway/connection.ts'
-import { envelopeBody } from '../../gateway/envelope.ts'
+import { type Connection, envelopeBody } from '../../gateway/connection.ts'
 import type { Pauses } from '../../pauses/pauses.ts'
 import type { ErrorCode } from '../../protocol/index.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { envelopeSpan } from '../../telemetry/spans.ts'
 import { recordedTraceId, type TraceContext } from '../../telemetry/trace.ts'
-import { conclude } from '../outcome/conclusion.ts'
-import type { Outbox } from '../outcome/outbox.ts'
-import { isOvertaken, noteRefusal } from '../outcome/refusals.ts'
-import { ResultTally } from '../outcome/result-tally.ts'
+import { conclude, type Outbox, ResultCounts } from '../outcome/outbox.ts'
+import { isOvertaken, noteRefusal } from '../outcome/suspects.ts'
 import { expiry, hasPaused, type Pending } from '../pending.ts'
-import type { Return } from '../queues/lane.ts'
+import type { Requeue } from '../queues/lane.ts'
 
 /** Commands of one account and one lane that go out together. */
 export interface Envelope {
@@ -24,7 +21,7 @@ export interface Envelope {
   parts: ReadonlyMap<Session, readonly number[]>
   permit: Permit
   /** How its commands wait again if it is not sent. */
-  unsent: Return
+  unsent: Requeue
 }
 
 /** A command that is throttled waits so long before it goes again, and for longer each time. */
@@ -42,7 +39,7 @@ export interface DeliveryOptions {
   clock: Clock
   telemetry: Telemetry
   /** Commands that were not sent and wait again. */
-  putBack: (pendings: readonly Pending[], how: Return) => void
+  putBack: (pendings: readonly Pending[], how: Requeue) => void
 }
 
 /** An envelope's way in its steps: intents, POST and answer, results; or back. */
@@ -63,18 +60,18 @@ export class Delivery {
   }
 
   /** POSTs it, if that may still be. Resolves when its answer is there and its sessions know what came of it. */
-  async send(envelope: Envelope): Promise<ResultTally> {
+  async send(envelope: Envelope): Promise<ResultCounts> {
     const { account, pendings, permit } = envelope
-    const tally = new ResultTally()
+    const counts = new ResultCounts()
     const [first] = pendings
     const unread = first ? await unreadOf(pendings) : null
     if (!unread || unread.size > 0) {
       account.withdraw(permit)
-      if (unread) this.#holdBack(envelope, unread, tally)
-      return tally
+      if (unread) this.#holdBack(envelope, unread, counts)
+      return counts
     }
     // a probe proves nothing: what passed did so before the pause
-    const counts = !permit.probe && first?.refusal !== undefined && isOvertaken(first.refusal, account)
+    const isFurther = !permit.probe && first?.refusal !== undefined && isOvertaken(first.refusal, account)
     const { connection, clock, errorTexts, telemetry } = this.#options
     const operations = pendings.map(({ command }) => command.json)
     const traces = tracesOf(pendings)
@@ -90,7 +87,7 @@ export class Delivery {
       return null
     })
     const ids = pendings.map(({ command }) => command.idText)
-    const classified = this.#learn(envelope, classify(ids, answer, errorTexts), counts)
+    const classified = this.#learn(envelope, classify(ids, answer, errorTexts), isFurther)
     const { outcome } = classified
     span.end(outcome)
     telemetry.emit('envelope.finished', {
@@ -100,17 +97,17 @@ export class Delivery {
       seconds: (clock.monotonic() - begunAt) / 1000,
       traceId: recordedTraceId(traces),
     })
-    this.#apply(envelope, classified, sentAt, tally)
-    return tally
+    this.#apply(envelope, classified, sentAt, counts)
+    return counts
   }
 
   /**
    * Resolves when what came of it, or that it was taken back, is committed.
    * @param isUrgent whether others wait for that
    */
-  async committed({ parts }: Envelope, tally: ResultTally, isUrgent = false): Promise<void> {
+  async committed({ parts }: Envelope, counts: ResultCounts, isUrgent = false): Promise<void> {
     await Promise.all(Array.from(parts.keys(), session => session.committed(isUrgent)))
-    tally.announce(this.#options.telemetry)
+    counts.announce(this.#options.telemetry)
   }
 
   /**
@@ -119,17 +116,17 @@ export class Delivery {
    */
   async takeBack(envelope: Envelope): Promise<void> {
     const { account, permit, pendings } = envelope
-    const tally = new ResultTally()
+    const counts = new ResultCounts()
     account.withdraw(permit)
-    this.#release(pendings, envelope.unsent, tally)
-    await this.committed(envelope, tally)
+    this.#release(pendings, envelope.unsent, counts)
+    await this.committed(envelope, counts)
   }
 
-  /** Tells the account. @returns the same; a refusal counts as known if the envelope's only command is to blame for it */
-  #learn({ account, permit, pendings }: Envelope, classified: Classified, counts: boolean): Classified {
+  /** Tells the account. @returns the same; a refusal isFurther as known if the envelope's only command is to blame for it */
+  #learn({ account, permit, pendings }: Envelope, classified: Classified, isFurther: boolean): Classified {
     const now = this.#options.clock.monotonic()
     const isUnknown = classified.outcome === 'refused' && !classified.known
-    if (isUnknown && noteRefusal(pendings, classified.error, counts, now)) {
+    if (isUnknown && noteRefusal(pendings, classified.error, isFurther, now)) {
       account.answered(permit)
       return { ...classified, known: true }
     }
@@ -151,9 +148,9 @@ export class Delivery {
   }
 
   /** Commands whose callbacks cannot be read now wait for that without a slot; the others are the next to go. */
-  #holdBack({ pendings }: Envelope, unread: ReadonlySet<Pending>, tally: ResultTally): void {
+  #holdBack({ pendings }: Envelope, unread: ReadonlySet<Pending>, counts: ResultCounts): void {
     const others = pendings.filter(pending => pending.proof || !unread.has(pending))
-    if (others.length > 0) this.#release(others, 'first', tally)
+    if (others.length > 0) this.#release(others, 'first', counts)
     for (const pending of unread) {
       if (pending.proof) continue
       pending.session.release(pending.offset)
@@ -162,17 +159,17 @@ export class Delivery {
     }
   }
 
-  #apply(envelope: Envelope, classified: Classified, sentAt: number, tally: ResultTally): void {
+  #apply(envelope: Envelope, classified: Classified, sentAt: number, counts: ResultCounts): void {
     const { pendings } = envelope
     if (classified.outcome === 'answered' || classified.outcome === 'unknown') {
-      this.#settleAll(envelope, classified, sentAt, tally)
+      this.#settleAll(envelope, classified, sentAt, counts)
     } else if (classified.outcome === 'refused' && !classified.known) {
-      this.#release(pendings, pendings.length === 1 ? 'suspect' : 'halved', tally)
+      this.#release(pendings, pendings.length === 1 ? 'later' : 'halved', counts)
     } else if (classified.outcome === 'refused' && pendings.length === 1) {
-      this.#settle(pendings[0]!, { kind: 'refused', ...classified }, sentAt, null, tally)
+      this.#settle(pendings[0]!, { kind: 'refused', ...classified }, sentAt, null, counts)
     } else {
       // no attempt of any command: none of it was sent, and nothing was said of one
-      this.#release(pendings, classified.outcome === 'refused' ? 'halved' : envelope.unsent, tally)
+      this.#release(pendings, classified.outcome === 'refused' ? 'halved' : envelope.unsent, counts)
     }
   }
 
@@ -180,21 +177,21 @@ export class Delivery {
     { pendings }: Envelope,
     classified: Classified & { items: ItemAnswer[] },
     sentAt: number,
-    tally: ResultTally,
+    counts: ResultCounts,
   ): void {
     const cause = classified.outcome === 'unknown' ? classified.cause : null
-    const again = pendings.filter((pending, i) => !this.#settle(pending, classified.items[i]!, sentAt, cause, tally))
-    if (again.length > 0) this.#throttled(again, tally)
+    const again = pendings.filter((pending, i) => !this.#settle(pending, classified.items[i]!, sentAt, cause, counts))
+    if (again.length > 0) this.#throttled(again, counts)
   }
 
   /** Commands that were throttled wait by themselves: they may be why, and would be throttled again at once. */
-  #throttled(pendings: readonly Pending[], tally: ResultTally): void {
+  #throttled(pendings: readonly Pending[], counts: ResultCounts): void {
     const now = this.#options.clock.monotonic()
     for (const pending of pendings) {
       pending.throttled = (pending.throttled ?? 0) + 1
       pending.readyAt = now + Math.min(longestThrottledMs, throttledMs * 2 ** (pending.throttled - 1))
     }
-    this.#release(pendings, 'later', tally)
+    this.#release(pendings, 'later', counts)
   }
 
   /** @returns false when the command was not sent and has to wait again. */
@@ -203,28 +200,28 @@ export class Delivery {
     answer: ItemAnswer,
     sentAt: number,
     cause: UnknownCause | null,
-    tally: ResultTally,
+    counts: ResultCounts,
   ): boolean {
     const { outbox } = this.#options
     const conclusion = conclude(pending, answer, sentAt)
     if (pending.proof && answer.kind !== 'sent') {
       const attempts = pending.attempts + (conclusion.kind === 'again' ? 0 : 1)
-      outbox.settle(pending, { ...pending.proof, attempts }, tally)
+      outbox.settle(pending, { ...pending.proof, attempts }, counts)
       return true
     }
-    if (conclusion.kind === 'result') outbox.settle(pending, conclusion.details, tally)
-    else if (conclusion.kind === 'doubt') outbox.doubt(pending, sentAt, cause!, tally) // only what is unknown is in doubt
+    if (conclusion.kind === 'result') outbox.settle(pending, conclusion.details, counts)
+    else if (conclusion.kind === 'doubt') outbox.doubt(pending, sentAt, cause!, counts) // only what is unknown is in doubt
     return conclusion.kind !== 'again'
   }
 
-  #release(pendings: readonly Pending[], how: Return, tally: ResultTally): void {
+  #release(pendings: readonly Pending[], how: Requeue, counts: ResultCounts): void {
     for (const { session, offset, proof } of pendings) if (!proof) session.release(offset)
-    this.#putBack(pendings, how, tally)
+    this.#putBack(pendings, how, counts)
   }
 
   /** What a callback has proved meanwhile is settled; the others wait again. */
-  #putBack(pendings: readonly Pending[], how: Return, tally: ResultTally): void {
-    for (const pending of pendings) if (pending.proof) this.#options.outbox.settle(pending, pending.proof, tally)
+  #putBack(pendings: readonly Pending[], how: Requeue, counts: ResultCounts): void {
+    for (const pending of pendings) if (pending.proof) this.#options.outbox.settle(pending, pending.proof, counts)
     const others = pendings.filter(({ proof }) => !proof)
     if (others.length > 0) this.#options.putBack(others, how)
   }
@@ -243,17 +240,11 @@ async function unreadOf(pendings: readonly Pending[]): Promise<Set<Pending>> {
 
 const isBehind = ({ callbackWatch }: Pending) => callbackWatch?.isCaughtUp() === false
 
-/** Counts what came of the commands that were throttled before. */
-function throttledAgain(pendings: readonly Pending[], classified: Classified): { refused: number; passed: number } {
-  const count = { refused: 0, passed: 0 }
-  if (!('items' in classified)) return count
-  for (const [i, { throttled }] of pendings.entries()) {
-    const item = classified.items[i]!
-    if (throttled === undefined) continue
-    if (isThrottled(item)) count.refused++
-    else if (item.kind !== 'in_doubt') count.passed++
-  }
-  return count
+/** Counts the commands that were throttled before and are again. */
+function throttledAgain(pendings: readonly Pending[], classified: Classified): number {
+  if (!('items' in classified)) return 0
+  const { items } = classified
+  return pendings.filter(({ throttled }, i) => throttled !== undefined && isThrottled(items[i]!)).length
 }
 
 function tracesOf(pendings: readonly Pending[]): TraceContext[] {

@@ -1,19 +1,13 @@
 import type { Account } from '../../accounts/account.ts'
 import type { Session } from '../../bus/port.ts'
 import type { Pauses } from '../../pauses/pauses.ts'
-import { Disposal } from '../outcome/disposal.ts'
-import { isSuspect } from '../outcome/refusals.ts'
-import type { ResultTally } from '../outcome/result-tally.ts'
+import { ExpiryCheck, type ResultCounts } from '../outcome/outbox.ts'
 import { expiry, hasPaused, type Pending } from '../pending.ts'
-import type { Return, Weights } from '../queues/lane.ts'
+import type { Requeue, Weights } from '../queues/lane.ts'
 import { Lanes } from '../queues/lanes.ts'
-import { QuarantineSchedule } from '../queues/quarantine-schedule.ts'
 import { Delivery, type DeliveryOptions, type Envelope } from './delivery.ts'
-import { InFlight } from './in-flight.ts'
-import { Packer } from './packer.ts'
-import { PipelineDepth } from './pipeline-depth.ts'
-import { Slots } from './slots.ts'
-import { mostPassedOver, Turns } from './turns.ts'
+import { InFlight, Packer } from './packer.ts'
+import { mostPassedOver, PipelineDepth, Slots, UrgencyTurns } from './slots.ts'
 
 export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   accounts: ReadonlyMap<string, Account>
@@ -53,9 +47,8 @@ export class Dispatcher {
   #intents = 0
   readonly #lanes: Lanes
   /** Envelopes are formed in these turns: what the rate allows is dealt out there. */
-  readonly #turns: Turns
-  readonly #quarantines: QuarantineSchedule
-  readonly #disposal: Disposal
+  readonly #turns: UrgencyTurns
+  readonly #expiryCheck: ExpiryCheck
   readonly #packer: Packer
   #cancelTimer: (() => void) | null = null
   /** Monotonic milliseconds. */
@@ -72,15 +65,10 @@ export class Dispatcher {
     this.#depth = new PipelineDepth(options.concurrency)
     this.#preparing = options.topics.map(() => 0)
     this.#lanes = new Lanes(options)
-    this.#turns = new Turns(options.topics.length)
+    this.#turns = new UrgencyTurns(options.topics.length)
     this.#delivery = new Delivery({ ...options, putBack: (pendings, how) => this.#putBack(pendings, how) })
-    this.#disposal = new Disposal(options)
-    this.#quarantines = new QuarantineSchedule({
-      clock: options.clock,
-      queuesOf: account => this.#lanes.of(account),
-      isBusy: account => [...this.#inFlight].some(({ envelope }) => envelope.account === account),
-    })
-    this.#packer = new Packer({ ...options, disposal: this.#disposal, quarantines: this.#quarantines })
+    this.#expiryCheck = new ExpiryCheck(options)
+    this.#packer = new Packer({ ...options, expiryCheck: this.#expiryCheck })
     options.pauses.onChange(() => this.#pausesChanged())
   }
 
@@ -176,7 +164,7 @@ export class Dispatcher {
     this.#slots.fill()
     let wait = 0
     while (wait === 0) wait = this.#form()
-    wait = Math.min(wait, this.#lanes.balance(), this.#quarantines.check(), this.#sweep())
+    wait = Math.min(wait, this.#lanes.balance(), this.#sweep())
     if (Number.isFinite(wait)) this.#cancelTimer = this.#options.clock.after(Math.ceil(wait), () => this.pump())
     this.#pumping = false
   }
@@ -203,7 +191,7 @@ export class Dispatcher {
         }
         lane.turn(name)
         this.#turns.left(urgency)
-        void this.#carry(new InFlight(envelope, urgency))
+        void this.#process(new InFlight(envelope, urgency))
         return 0
       }
     }
@@ -232,7 +220,7 @@ export class Dispatcher {
   }
 
   /** Has an envelope's intents committed, sends it when it has a slot, and has its results committed. */
-  async #carry(flight: InFlight): Promise<void> {
+  async #process(flight: InFlight): Promise<void> {
     const { clock, maxIntents } = this.#options
     const { envelope, urgency } = flight
     const formedAt = clock.monotonic()
@@ -249,11 +237,11 @@ export class Dispatcher {
     const sent = this.#slots.envelope(flight, () => this.#send(envelope))
     if (this.#stopped) this.#takeBack()
     else this.pump()
-    const tally = await sent
-    if (!tally) return // taken back
+    const counts = await sent
+    if (!counts) return // taken back
     this.pump()
     const areIntentsScarce = 2 * this.#intents >= maxIntents
-    await this.#delivery.committed(envelope, tally, areIntentsScarce)
+    await this.#delivery.committed(envelope, counts, areIntentsScarce)
     this.#end(flight)
   }
 
@@ -262,7 +250,7 @@ export class Dispatcher {
     const now = this.#options.clock.monotonic()
     if (now < this.#sweptAt + sweepMs) return this.#sweptAt + sweepMs - now
     this.#sweptAt = this.#takeBackExpired() ? now - sweepMs + takenBackMs : now
-    const isLeft = this.#disposal.during(accept => this.#lanes.sweep(accept))
+    const isLeft = this.#expiryCheck.settleExpired(accept => this.#lanes.sweep(accept))
     return isLeft || this.#slots.hasEnvelopes ? sweepMs : Number.POSITIVE_INFINITY
   }
 
@@ -284,7 +272,6 @@ export class Dispatcher {
     queueMicrotask(() => {
       this.#isSorting = false
       this.#lanes.sortAnew()
-      for (const account of this.#options.accounts.values()) this.#quarantines.add(account)
       this.pump()
     })
   }
@@ -310,14 +297,16 @@ export class Dispatcher {
   }
 
   /** Sends an envelope that has its slot, without what has expired meanwhile. */
-  async #send(envelope: Envelope): Promise<ResultTally> {
+  async #send(envelope: Envelope): Promise<ResultCounts> {
     const { clock } = this.#options
     const { pendings } = envelope
-    envelope.pendings = this.#disposal.during(accept => pendings.filter(pending => pending.proof || accept(pending)))
+    envelope.pendings = this.#expiryCheck.settleExpired(accept =>
+      pendings.filter(pending => pending.proof || accept(pending)),
+    )
     const startedAt = clock.monotonic()
-    const tally = await this.#delivery.send(envelope)
+    const counts = await this.#delivery.send(envelope)
     this.#depth.sent(clock.monotonic() - startedAt)
-    return tally
+    return counts
   }
 
   #end(flight: InFlight): void {
@@ -326,10 +315,8 @@ export class Dispatcher {
     this.pump()
   }
 
-  #putBack(pendings: readonly Pending[], how: Return): void {
+  #putBack(pendings: readonly Pending[], how: Requeue): void {
     for (const pending of pendings) pending.packed = false
     this.#lanes.putBack(pendings, how)
-    const [first] = pendings
-    if (first && isSuspect(first)) this.#quarantines.add(this.#options.accounts.get(first.command.account)!)
   }
 }

@@ -1,16 +1,15 @@
 import type { Account } from '../../accounts/account.ts'
 import type { Session } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'
-import { envelopeOverhead } from '../../gateway/envelope.ts'
-import type { Disposal } from '../outcome/disposal.ts'
+import { envelopeOverhead } from '../../gateway/connection.ts'
+import type { ExpiryCheck } from '../outcome/outbox.ts'
+import { isSuspect } from '../outcome/suspects.ts'
 import type { Pending } from '../pending.ts'
 import type { LaneQueue } from '../queues/lane-queue.ts'
-import type { QuarantineSchedule } from '../queues/quarantine-schedule.ts'
 import type { Envelope } from './delivery.ts'
 
 export interface PackerOptions {
-  disposal: Disposal
-  quarantines: QuarantineSchedule
+  expiryCheck: ExpiryCheck
   maxOperations: number
   maxBytes: number
   lingerMs: number
@@ -32,35 +31,26 @@ export class Packer {
 
   /** Packs an envelope if the account and its rate allow it now. @returns it, or the milliseconds to wait. */
   form(account: Account, queue: LaneQueue): Envelope | number {
-    const { clock, lingerMs, maxOperations, hasLease, quarantines } = this.#options
-    const now = clock.monotonic()
-    const due = queue.due(now, lingerMs, maxOperations)
-    const suspectDue = quarantines.dueIn(account, queue)
-    const first = Math.min(due, suspectDue)
-    if (!Number.isFinite(first)) return first
-    const carries = suspectDue <= due ? 'suspect' : 'commands'
-    const wanted = carries === 'suspect' ? 1 : Math.min(maxOperations, queue.nextLength)
-    const wait = Math.max(first, account.wait(carries, wanted))
+    const { clock, lingerMs, maxOperations, hasLease } = this.#options
+    const isProbe = account.gate.state !== 'closed'
+    const due = queue.due(clock.monotonic(), lingerMs, maxOperations)
+    if (!Number.isFinite(due)) return due
+    const wait = Math.max(due, account.wait(Math.min(maxOperations, queue.next(isProbe)?.length ?? 1)))
     if (wait > 0) return wait
     if (!hasLease()) return leaseRetryMs // its intents would be taken back, again and again
-    const unsent = carries === 'commands' && queue.nextIsHalf ? 'half' : 'first'
-    const pendings = carries === 'commands' ? this.#pack(account, queue) : this.#takeSuspect(account, queue)
+    const unsent = queue.next(isProbe)?.kind === 'halves' ? 'half' : 'first'
+    const pendings = this.#pack(account, queue, isProbe)
     if (pendings.length === 0) return 1
+    const carries = isSuspect(pendings[0]!) ? 'suspect' : 'commands'
     for (const pending of pendings) pending.packed = true
     return { account, pendings, parts: partsOf(pendings), permit: account.permit(pendings.length, carries), unsent }
   }
 
-  #pack(account: Account, queue: LaneQueue): Pending[] {
-    const { disposal, maxOperations, maxBytes } = this.#options
+  #pack(account: Account, queue: LaneQueue, isProbe: boolean): Pending[] {
+    const { expiryCheck, maxOperations, maxBytes } = this.#options
     const bytes = maxBytes - envelopeOverhead(account.apiKey())
     const operations = Math.min(maxOperations, account.room())
-    return disposal.during(accept => queue.pack({ operations, bytes }, accept))
-  }
-
-  #takeSuspect(account: Account, { quarantine }: LaneQueue): Pending[] {
-    return this.#options.disposal.during(accept =>
-      account.gate.state === 'closed' ? quarantine.takeDue(account, accept) : quarantine.takeOldest(accept),
-    )
+    return expiryCheck.settleExpired(accept => queue.pack({ operations, bytes }, accept, isProbe))
   }
 }
 
@@ -72,4 +62,43 @@ function partsOf(pendings: readonly Pending[]): Map<Session, number[]> {
     else parts.set(session, [offset])
   }
   return parts
+}
+
+/** At most this many partitions are named. */
+const mostNamed = 5
+
+/** An envelope on its way, from the time it was formed to its committed results. */
+export class InFlight {
+  readonly envelope: Envelope
+  /** 0: of the most urgent topic. */
+  readonly urgency: number
+  /** Commands, those included that have expired since. */
+  readonly size: number
+
+  constructor(envelope: Envelope, urgency: number) {
+    this.envelope = envelope
+    this.urgency = urgency
+    this.size = envelope.pendings.length
+  }
+
+  get what(): string {
+    const names = this.#sessions.map(({ topic, partition }) => `${topic}/${partition}`)
+    const others = names.length - mostNamed
+    return `an envelope of ${names.slice(0, mostNamed).join(', ')}${others > 0 ? ` and ${others} more` : ''}`
+  }
+
+  /** False while the group re-joins: a session that is held keeps its envelopes. */
+  get couldEnd(): boolean {
+    return this.#sessions.every(({ open, alive }) => open || !alive)
+  }
+
+  /** Tells whether all of its partitions may be sent from. */
+  get isOpen(): boolean {
+    for (const { open } of this.envelope.parts.keys()) if (!open) return false
+    return true
+  }
+
+  get #sessions(): Session[] {
+    return [...this.envelope.parts.keys()]
+  }
 }

@@ -1,6 +1,5 @@
 import pLimit, { type LimitFunction } from 'p-limit'
-import type { InFlight } from './in-flight.ts'
-import { Turns } from './turns.ts'
+import type { InFlight } from './packer.ts'
 
 interface Waiting {
   /** Null: a status poll. */
@@ -18,7 +17,7 @@ export class Slots {
   readonly #shared: LimitFunction
   /** Null: there is only one slot. */
   readonly #reserved: LimitFunction | null
-  readonly #turns: Turns
+  readonly #turns: UrgencyTurns
   /** By urgency, the polls last. */
   readonly #waiting: Waiting[][]
 
@@ -27,7 +26,7 @@ export class Slots {
     this.#shared = pLimit(Math.max(1, concurrency - 1))
     this.#reserved = concurrency > 1 ? pLimit(1) : null
     const count = topics + 1
-    this.#turns = new Turns(count)
+    this.#turns = new UrgencyTurns(count)
     this.#waiting = Array.from({ length: count }, () => [])
   }
 
@@ -105,3 +104,79 @@ export class Slots {
 }
 
 const freeOf = ({ concurrency, activeCount }: LimitFunction) => concurrency - activeCount
+
+/** An envelope lets at most so many more urgent ones leave before it. */
+export const mostPassedOver = 7
+
+/**
+ * UrgencyTurns knows whose turn it is among topics of different urgency. The most urgent one goes first; one that has been passed over
+ * seven times goes before it once. So each keeps a share of the envelopes, however much the more urgent ones have to send.
+ */
+export class UrgencyTurns {
+  /** It counts, for each topic, the envelopes of more urgent ones since its own last one. */
+  readonly #passedOver: number[]
+
+  /** @param count topics, 0 being the most urgent one */
+  constructor(count: number) {
+    this.#passedOver = Array.from({ length: count }, () => 0)
+  }
+
+  /** Who may send the next envelope, if the ones before have none. */
+  order(): number[] {
+    const all = [...this.#passedOver.keys()]
+    return [...all.filter(urgency => this.isDue(urgency)), ...all.filter(urgency => !this.isDue(urgency))]
+  }
+
+  /** Tells whether one envelope of the topic goes before more urgent ones. */
+  isDue(urgency: number): boolean {
+    return this.#passedOver[urgency]! >= mostPassedOver
+  }
+
+  /** A topic's envelope left. */
+  left(urgency: number): void {
+    this.#passedOver[urgency] = 0
+    for (let other = urgency + 1; other < this.#passedOver.length; other++) this.#passedOver[other]!++
+  }
+}
+
+/** One observation goes this part of the way towards a longer time of preparing, and this part towards a shorter one. */
+const rise = 1 / 4
+const fall = 1 / 64
+/** One observation goes this part of the way towards another usual time of a request. */
+const drift = 1 / 16
+
+/** With one, bulk would get a slot out of its turn whenever two requests end together. */
+const least = 2
+
+/**
+ * Tells how many envelopes are to be prepared ahead, so that no slot waits for a commit: as many as the slots send while
+ * one is prepared. With more, commands that come later would only wait longer.
+ */
+export class PipelineDepth {
+  readonly #slots: number
+  /** Milliseconds that it takes to prepare an envelope, when it takes long. */
+  #preparing = 0
+  /** Milliseconds for which a request holds its slot; 0: unknown. */
+  #sending = 0
+
+  /** @param slots requests in flight at most */
+  constructor(slots: number) {
+    this.#slots = slots
+  }
+
+  get envelopes(): number {
+    if (this.#sending === 0) return this.#slots
+    return Math.max(least, Math.ceil((this.#slots * this.#preparing) / this.#sending))
+  }
+
+  /** The intents of an envelope are committed, so long after it was formed. */
+  prepared(ms: number): void {
+    this.#preparing += (ms - this.#preparing) * (ms > this.#preparing ? rise : fall)
+  }
+
+  /** A request has held its slot for so long. */
+  sent(ms: number): void {
+    const took = Math.max(1, ms)
+    this.#sending = this.#sending === 0 ? took : this.#sending + (took - this.#sending) * drift
+  }
+}

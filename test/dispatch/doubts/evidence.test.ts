@@ -53,7 +53,7 @@ async function startSearch({ visible = true } = {}) {
       visible = value
     },
     seek: (id: number, since: number) =>
-      evidence.seek({ id: String(id), account: 'default', since, found: () => found.push(String(id)) }),
+      evidence.search({ id: String(id), account: 'default', since, found: () => found.push(String(id)) }),
     calledBack(id: number) {
       const value = encode(buildStatusEvent({ id: BigInt(id) }))
       broker.append([{ topic, key: Buffer.from(String(id)), value }], clock.now())
@@ -95,17 +95,17 @@ describe('callbacks as evidence', () => {
     calledBack(1)
     await clock.pass(100)
     setReadable(true)
-    expect(await seeking.upToNow(minute)).toBe(true)
+    expect(await seeking.catchUp(minute)).toBe(true)
     expect(found).toEqual(['1'])
   })
 
   test('are to be heard anew by a machine that was suspended', async () => {
     const { clock, seek } = await startSearch()
     const seeking = seek(1, clock.now())
-    expect(await seeking.upToNow(minute)).toBe(true)
-    expect(seeking.isUpToNow).toBe(true)
+    expect(await seeking.catchUp(minute)).toBe(true)
+    expect(seeking.isCaughtUp).toBe(true)
     clock.suspend(6_000)
-    expect(seeking.isUpToNow).toBe(false)
+    expect(seeking.isCaughtUp).toBe(false)
   })
 
   test('are heard on partitions that were added meanwhile, and where they stood before', async () => {
@@ -118,7 +118,7 @@ describe('callbacks as evidence', () => {
     addPartitions(5)
     for (const id of ids.slice(5, 15)) calledBack(id)
     seekings.push(...ids.slice(15).map(id => seek(id, clock.now())))
-    expect(await Promise.all(seekings.map(seeking => seeking.upToNow(minute)))).toEqual(ids.map(() => true))
+    expect(await Promise.all(seekings.map(seeking => seeking.catchUp(minute)))).toEqual(ids.map(() => true))
     expect(new Set(found)).toEqual(new Set(ids.map(String)))
   })
 
@@ -126,7 +126,7 @@ describe('callbacks as evidence', () => {
     const { clock, seek, setVisible, found, calledBack, troubles } = await startSearch({ visible: false })
     expect(troubles).toEqual([expect.stringMatching(/no partition can be seen: create the topic, or grant/)])
     const seeking = seek(1, clock.now())
-    expect(await seeking.upToNow(minute)).toBe(false)
+    expect(await seeking.catchUp(minute)).toBe(false)
     calledBack(1)
     await clock.pass(5_000)
     setVisible(true)
@@ -138,9 +138,9 @@ describe('callbacks as evidence', () => {
     const { clock, seek } = await startSearch({ visible: false })
     const seeking = seek(1, clock.now())
     await clock.pass(9_000)
-    expect([await seeking.upToNow(minute), seeking.isUpToNow]).toEqual([false, false])
+    expect([await seeking.catchUp(minute), seeking.isCaughtUp]).toEqual([false, false])
     await clock.pass(2_000)
-    expect([await seeking.upToNow(minute), seeking.isUpToNow]).toEqual([true, true])
+    expect([await seeking.catchUp(minute), seeking.isCaughtUp]).toEqual([true, true])
     seeking.end()
     expect(clock.pending).toBe(0)
   })
@@ -151,7 +151,7 @@ describe('callbacks as evidence', () => {
     const [seeking, other] = [seek(1, clock.now()), seek(2, clock.now())]
     calledBack(1)
     await clock.pass(minute)
-    expect([await seeking.upToNow(minute), seeking.isUpToNow, await other.upToNow(minute)]).toEqual([
+    expect([await seeking.catchUp(minute), seeking.isCaughtUp, await other.catchUp(minute)]).toEqual([
       false,
       false,
       true,
@@ -159,7 +159,7 @@ describe('callbacks as evidence', () => {
     expect(troubles).toEqual(['no schema 1'])
     registry.isLagging = false
     await clock.pass(minute)
-    expect(await seeking.upToNow(minute)).toBe(true)
+    expect(await seeking.catchUp(minute)).toBe(true)
     expect(found).toEqual(['1'])
   })
 

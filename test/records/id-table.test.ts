@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { IdSet } from '../../src/records/id-set.ts'
+import { IdTable } from '../../src/records/id-table.ts'
 
 const id = fc.oneof(
   fc.bigInt(1n, 2n ** 63n - 1n),
@@ -8,10 +8,10 @@ const id = fc.oneof(
   fc.bigInt(1n, 20n).map(n => n << 32n),
 )
 
-it('a set of ids answers as a Set of bigints does', () => {
+it('a table of ids answers as a Set of bigints does', () => {
   fc.assert(
     fc.property(fc.array(id, { maxLength: 300 }), fc.array(id, { maxLength: 50 }), (added, asked) => {
-      const ids = new IdSet()
+      const ids = new IdTable()
       const model = new Set<bigint>()
       for (const one of added) {
         expect(ids.add(one)).toBe(!model.has(one))
@@ -23,12 +23,26 @@ it('a set of ids answers as a Set of bigints does', () => {
   )
 })
 
-it('a set of 200,000 consecutive ids beyond 2^53 keeps each of them', () => {
-  const ids = new IdSet()
+it('a table of 200,000 consecutive ids beyond 2^53 keeps each of them', () => {
+  const ids = new IdTable()
   const first = 2n ** 62n
   for (let i = 0n; i < 200_000n; i++) ids.add(first + i)
   expect(ids.size).toBe(200_000)
   for (let i = 0n; i < 200_000n; i += 997n) expect(ids.has(first + i)).toBe(true)
   expect(ids.has(first - 1n)).toBe(false)
   expect(ids.has(first + 200_000n)).toBe(false)
+})
+
+it('a table of ids with numbers answers as a Map does', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(id, fc.nat()), { maxLength: 300 }), fc.array(id, { maxLength: 50 }), (set, asked) => {
+      const table = new IdTable('with numbers')
+      const model = new Map<bigint, number>()
+      for (const [one, number] of set) {
+        expect(table.set(one, number)).toBe(!model.has(one))
+        model.set(one, number)
+      }
+      for (const one of [...model.keys(), ...asked]) expect(table.get(one)).toBe(model.get(one))
+    }),
+  )
 })

@@ -1,9 +1,9 @@
 import type { Backlog, Session } from '../../bus/port.ts'
 import type { Pending } from '../pending.ts'
-import { type EnvelopeBounds, Rotation } from './rotation.ts'
+import { type EnvelopeBounds, PartitionQueues } from './partition-queues.ts'
 
 interface Tenant {
-  readonly rotation: Rotation
+  readonly queues: PartitionQueues
   readonly weight: number
   /** Operations that are left of its turn. */
   credit: number
@@ -18,10 +18,10 @@ const nobody = ''
  * its weight, and what some leave is the others'. So however much one has, what comes of another one is in the next
  * envelope, as long as an envelope has an operation for each.
  */
-export class Tenants {
+export class TenantQueues {
   readonly #weights: ReadonlyMap<string, number>
   readonly #tenants = new Map<string, Tenant>()
-  /** Tenants that have something to be taken, the next one first. */
+  /** TenantQueues that have something to be taken, the next one first. */
   readonly #turns = new Set<Tenant>()
   /** The weight in all of the tenants that have turns. */
   #weight = 0
@@ -36,36 +36,36 @@ export class Tenants {
   /** Tells how many may be taken. */
   get length(): number {
     let sum = 0
-    for (const { rotation } of this.#turns) sum += rotation.length
+    for (const { queues } of this.#turns) sum += queues.length
     return sum
   }
 
   /** Tells how many wait, those of partitions that are not open included. */
   get waiting(): number {
     let sum = 0
-    for (const { rotation } of this.#tenants.values()) sum += rotation.waiting
+    for (const { queues } of this.#tenants.values()) sum += queues.waiting
     return sum
   }
 
   /** Since when the one lingers that does so for longest, of those that are next, in monotonic milliseconds; Infinity: none. */
   get lingersSince(): number {
     let least = Number.POSITIVE_INFINITY
-    for (const { rotation } of this.#turns) {
-      for (const { lingersSince } of rotation.nexts) least = Math.min(least, lingersSince)
+    for (const { queues } of this.#turns) {
+      for (const { lingersSince } of queues.nexts) least = Math.min(least, lingersSince)
     }
     return least
   }
 
   /** The oldest one of each tenant and partition. */
   get firsts(): Pending[] {
-    return [...this.#tenants.values()].flatMap(({ rotation }) => rotation.firsts)
+    return [...this.#tenants.values()].flatMap(({ queues }) => queues.firsts)
   }
 
   /** Tells what waits of one partition. */
   on(session: Session): Backlog {
     const sum = { records: 0, bytes: 0 }
-    for (const { rotation } of this.#tenants.values()) {
-      const queue = rotation.on(session)
+    for (const { queues } of this.#tenants.values()) {
+      const queue = queues.on(session)
       sum.records += queue?.length ?? 0
       sum.bytes += queue?.bytes ?? 0
     }
@@ -74,8 +74,8 @@ export class Tenants {
 
   /** One that waits of the partition. */
   firstOn(session: Session): Pending | undefined {
-    for (const { rotation } of this.#tenants.values()) {
-      const first = rotation.on(session)?.first
+    for (const { queues } of this.#tenants.values()) {
+      const first = queues.on(session)?.first
       if (first) return first
     }
     return undefined
@@ -83,7 +83,7 @@ export class Tenants {
 
   push(pending: Pending): void {
     const tenant = this.#of(pending)
-    tenant.rotation.push(pending)
+    tenant.queues.push(pending)
     this.#enter(tenant)
   }
 
@@ -93,7 +93,7 @@ export class Tenants {
     const returned = Map.groupBy(pendings, pending => this.#of(pending))
     this.#turns.clear()
     for (const [tenant, own] of returned) {
-      tenant.rotation.putBack(own)
+      tenant.queues.putBack(own)
       if (!turns.includes(tenant)) this.#weight += tenant.weight
       this.#turns.add(tenant)
     }
@@ -114,9 +114,9 @@ export class Tenants {
       if (tenant.credit <= 0) tenant.credit = unit * tenant.weight
       const before = taken.length
       const most = this.#turns.size === 1 ? operations : Math.min(operations, before + tenant.credit)
-      room = tenant.rotation.fill(taken, most, room, accept)
+      room = tenant.queues.fill(taken, most, room, accept)
       tenant.credit -= taken.length - before
-      if (tenant.rotation.length === 0) this.#leave(tenant)
+      if (tenant.queues.length === 0) this.#leave(tenant)
       else if (taken.length < most) {
         if (taken.length > before) this.#goBehind(tenant) // its next one does not fit: the envelope was its turn
         break
@@ -129,17 +129,17 @@ export class Tenants {
   /** Takes out the youngest ones of a partition. Its tenants keep the same amount each, and what some leave the others. */
   cut(session: Session, kept: Backlog): Pending[] {
     const sharers = [...this.#tenants.values()].flatMap(tenant => {
-      const queue = tenant.rotation.on(session)
+      const queue = tenant.queues.on(session)
       return queue?.first ? { tenant, queue } : []
     })
     sharers.sort((a, b) => a.queue.length - b.queue.length)
     let { records, bytes } = kept
     return sharers.flatMap(({ tenant, queue }, i) => {
       const sharing = sharers.length - i
-      const cut = tenant.rotation.cut(session, { records: Math.floor(records / sharing), bytes: bytes / sharing })
+      const cut = tenant.queues.cut(session, { records: Math.floor(records / sharing), bytes: bytes / sharing })
       records -= queue.length
       bytes -= queue.bytes
-      if (tenant.rotation.length === 0) this.#leave(tenant)
+      if (tenant.queues.length === 0) this.#leave(tenant)
       return cut
     })
   }
@@ -147,8 +147,8 @@ export class Tenants {
   /** Takes out those that are to go, wherever they stand. */
   takeOut(goes: (pending: Pending) => boolean): Pending[] {
     return [...this.#tenants.values()].flatMap(tenant => {
-      const out = tenant.rotation.takeOut(goes)
-      if (tenant.rotation.length === 0) this.#leave(tenant)
+      const out = tenant.queues.takeOut(goes)
+      if (tenant.queues.length === 0) this.#leave(tenant)
       return out
     })
   }
@@ -156,7 +156,7 @@ export class Tenants {
   /** The partition is open again. */
   resume(session: Session): void {
     for (const tenant of this.#tenants.values()) {
-      tenant.rotation.resume(session)
+      tenant.queues.resume(session)
       this.#enter(tenant)
     }
   }
@@ -164,13 +164,13 @@ export class Tenants {
   /** Forgets what waits on the partition. */
   remove(session: Session): void {
     for (const tenant of this.#tenants.values()) {
-      tenant.rotation.remove(session)
-      if (tenant.rotation.length === 0) this.#leave(tenant)
+      tenant.queues.remove(session)
+      if (tenant.queues.length === 0) this.#leave(tenant)
     }
   }
 
   #enter(tenant: Tenant): void {
-    if (tenant.rotation.length === 0 || this.#turns.has(tenant)) return
+    if (tenant.queues.length === 0 || this.#turns.has(tenant)) return
     this.#turns.add(tenant)
     this.#weight += tenant.weight
   }
@@ -199,7 +199,7 @@ export class Tenants {
   #create(name: string): Tenant {
     const key = this.#tenants.size < mostTenants ? name : nobody
     const tenant = this.#tenants.get(key) ?? {
-      rotation: new Rotation(),
+      queues: new PartitionQueues(),
       weight: this.#weights.get(key) ?? 1,
       credit: 0,
     }
@@ -211,6 +211,6 @@ export class Tenants {
   #forgetIdle(): void {
     if (this.#tenants.size === this.#turns.size) return
     this.#last = null
-    for (const [name, tenant] of this.#tenants) if (tenant.rotation.waiting === 0) this.#tenants.delete(name)
+    for (const [name, tenant] of this.#tenants) if (tenant.queues.waiting === 0) this.#tenants.delete(name)
   }
 }

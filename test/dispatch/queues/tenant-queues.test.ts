@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Pending } from '../../../src/dispatch/pending.ts'
-import { Tenants } from '../../../src/dispatch/queues/tenants.ts'
+import { TenantQueues } from '../../../src/dispatch/queues/tenant-queues.ts'
 import { settled } from '../../support/clock.ts'
 import { buildCommand } from '../../support/commands.ts'
 import { collectGarbage } from '../../support/garbage.ts'
@@ -12,8 +12,8 @@ const all = () => true
 const upTo = (operations: number) => ({ operations, bytes: 1_000_000 })
 const one = buildPartition()
 
-function tenantsOf(counts: Record<string, number>, weights: Record<string, number> = {}): Tenants {
-  const tenants = new Tenants(new Map(Object.entries(weights)))
+function tenantsOf(counts: Record<string, number>, weights: Record<string, number> = {}): TenantQueues {
+  const tenants = new TenantQueues(new Map(Object.entries(weights)))
   for (const [tenant, count] of Object.entries(counts)) {
     for (let i = 0; i < count; i++) tenants.push(buildPending({ tenant, session: one }))
   }
@@ -71,7 +71,7 @@ describe('among tenants with backlogs', () => {
   })
 
   test('long commands of one take no more than every other envelope', () => {
-    const tenants = new Tenants(new Map())
+    const tenants = new TenantQueues(new Map())
     for (let i = 0; i < 30; i++) tenants.push(buildPending({ tenant: 'long', bytes: 400, session: one }))
     const bounds = { operations: 100, bytes: 1_000 }
     tenants.take(bounds, all)
@@ -81,7 +81,7 @@ describe('among tenants with backlogs', () => {
   })
 
   test('an envelope is no longer than its bytes', () => {
-    const tenants = new Tenants(new Map())
+    const tenants = new TenantQueues(new Map())
     for (const tenant of ['a', 'b', 'a', 'b']) tenants.push(buildPending({ tenant, bytes: 100, session: one }))
     const taken = [1, 2, 3].map(() => tenants.take({ operations: 9, bytes: 201 }, all).length)
     expect(taken).toEqual([2, 2, 0])
@@ -89,7 +89,7 @@ describe('among tenants with backlogs', () => {
 })
 
 test('what comes back of tenants that were forgotten goes on, though 256 others wait and its partition was not open', () => {
-  const tenants = new Tenants(new Map())
+  const tenants = new TenantQueues(new Map())
   const session = buildPartition()
   const push = (tenant: string) => tenants.push(buildPending({ tenant, session }))
   for (const tenant of ['a', 'b', 'c']) push(tenant)
@@ -118,7 +118,7 @@ test.each([
 })
 
 test('what was taken is not kept in memory', async () => {
-  const tenants = new Tenants(new Map())
+  const tenants = new TenantQueues(new Map())
   const pushed = Array.from({ length: 50 }, (_, i) => {
     const pending = buildPending({ tenant: `t${i % 5}`, session: one })
     tenants.push(pending)
@@ -145,7 +145,7 @@ test('whatever comes, goes, comes back or waits for its partition is taken once'
   )
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), steps => {
-      const tenants = new Tenants(new Map([['t1', 5]]))
+      const tenants = new TenantQueues(new Map([['t1', 5]]))
       const session = buildPartition()
       const waiting = new Set<Pending>()
       const take = (operations: number) => {
