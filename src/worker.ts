@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
-import { BusUnavailable } from './bus/errors.ts'
 import { openBus } from './bus/open.ts'
-import type { Bus } from './bus/port.ts'
+import { type Bus, BusUnavailable } from './bus/port.ts'
 import { hookForCommands, type Receiving, startReceiving, tokensOf } from './callbacks/role.ts'
 import { sleep, systemClock } from './clock.ts'
 import { requireGateway, requireRunnable, type Settings } from './config/index.ts'

@@ -1,10 +1,10 @@
-import type { Clock } from '../clock.ts'
+import { type Clock, limited } from '../clock.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { Compression } from './batches/codecs.ts'
+import { describeConfigs, resourceTypes } from './cluster/apis.ts'
 import { Brokers } from './cluster/brokers.ts'
 import type { Connect, Security } from './cluster/connecting.ts'
 import { reachable } from './cluster/errors.ts'
-import { maxMessageBytes, topicConfig } from './cluster/topic-config.ts'
 import { joinKafkaGroup } from './group/group.ts'
 import { readKafkaGroup } from './group/group-reading.ts'
 import type {
@@ -184,5 +184,25 @@ export class KafkaBus implements Bus {
     this.#reader.close()
     await this.#fetcher.close()
     await this.#brokers.close()
+  }
+}
+
+/** A commit waits for the answer. */
+const patienceMs = 3000
+
+/** A setting of a topic by its name in Kafka, the brokers' own where it has none. @throws Error as the brokers answer */
+async function topicConfig(brokers: Brokers, topic: string, key: string): Promise<string | undefined> {
+  const resource = { resourceType: resourceTypes.topic, resourceName: topic, configurationKeys: [key] }
+  const { results } = await brokers.ask('any', describeConfigs, [[resource]])
+  return results[0]?.configs.find(({ name }) => name === key)?.value ?? undefined
+}
+
+/** max.message.bytes of a topic. null: the right to see it is missing, or no answer came. */
+export async function maxMessageBytes(brokers: Brokers, clock: Clock, topic: string): Promise<number | null> {
+  try {
+    const bytes = Number(await limited(clock, patienceMs, topicConfig(brokers, topic, 'max.message.bytes')))
+    return bytes > 0 ? bytes : null
+  } catch {
+    return null
   }
 }

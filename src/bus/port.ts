@@ -4,6 +4,13 @@
  */
 
 /** A record to be written. `partition` is chosen by the key (murmur2, as every Kafka client does) when left out. */
+
+/** The brokers could not be reached: nothing is known of what was asked. Try again. */
+
+export class BusUnavailable extends Error {
+  override readonly name = 'BusUnavailable'
+}
+
 export interface OutgoingRecord {
   topic: string
   key: Buffer | string | null

@@ -1,4 +1,4 @@
-import { allPartitions } from './all-partitions.ts'
+import { allPartitions } from './partitions.ts'
 import type { Bus, From, Reader, RecordsHandler } from './port.ts'
 
 /** Follows all partitions of the topics. @throws Error when one of the topics does not exist */

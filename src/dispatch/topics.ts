@@ -1,4 +1,4 @@
-import { partitionsOf } from '../bus/partitions-of.ts'
+import { partitionsOf } from '../bus/partitions.ts'
 import type { Bus } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import { type Settings, topicsWhere } from '../config/index.ts'

@@ -1,4 +1,4 @@
-import { allPartitions } from '../bus/all-partitions.ts'
+import { allPartitions } from '../bus/partitions.ts'
 import type { Bus, BusRecord, From, RecordsHandler, TopicPartition } from '../bus/port.ts'
 import type { Decoded, Decoder } from '../records/decoder.ts'
 

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { BusUnavailable } from '../bus/errors.ts'
-import type { BusRecord, OutgoingRecord, TopicLook } from '../bus/port.ts'
+import { type BusRecord, BusUnavailable, type OutgoingRecord, type TopicLook } from '../bus/port.ts'
 import { pauseKinds } from '../telemetry/labels.ts'
 import { count } from '../words.ts'
 

@@ -1,5 +1,4 @@
-import { BusUnavailable } from '../bus/errors.ts'
-import type { Bus, BusRecord, Reader, TopicLook } from '../bus/port.ts'
+import { type Bus, type BusRecord, BusUnavailable, type Reader, type TopicLook } from '../bus/port.ts'
 import { type Clock, limited } from '../clock.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { type Change, LastChanges, readChange, requireReadable } from './change.ts'

@@ -1,4 +1,4 @@
-import { allPartitions } from '../bus/all-partitions.ts'
+import { allPartitions } from '../bus/partitions.ts'
 import type { Bus, Follower, From, RecordsHandler, TopicPartition } from '../bus/port.ts'
 
 const retryMs = 5000

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { BatchRecords } from '../../src/bus/batches/record-batch.ts'
-import { committedBatches } from '../../src/bus/read/aborted.ts'
+import { committedBatches } from '../../src/bus/read/fetch.ts'
 import type { AbortedTransaction } from '../../src/bus/read/fetch-api.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { BusUnavailable } from '../../src/bus/errors.ts'
+import { BusUnavailable } from '../../src/bus/port.ts'
 import { isAny } from '../../src/bus/session/lost-offsets.ts'
 import { windowSize } from '../../src/bus/session/window.ts'
 import type { Events } from '../../src/telemetry/events.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { protocolError, reachable, Unanswered } from '../../src/bus/cluster/errors.ts'
-import { BusUnavailable } from '../../src/bus/errors.ts'
+import { BusUnavailable } from '../../src/bus/port.ts'
 
 test.each([
   ['a connection that is refused', new Unanswered('127.0.0.1:9092: connect ECONNREFUSED')],

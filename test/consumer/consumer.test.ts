@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { BusUnavailable } from '../../src/bus/errors.ts'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import { BusUnavailable } from '../../src/bus/port.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadSettings, SettingsError } from '../../src/config/index.ts'
 import {

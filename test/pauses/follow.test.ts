@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { BusUnavailable } from '../../src/bus/errors.ts'
-import type { BusRecord, RecordsHandler } from '../../src/bus/port.ts'
+import { type BusRecord, BusUnavailable, type RecordsHandler } from '../../src/bus/port.ts'
 import { type Change, keyOf, writeChange } from '../../src/pauses/change.ts'
 import { followPauses } from '../../src/pauses/follow.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'

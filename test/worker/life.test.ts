@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { BusUnavailable } from '../../src/bus/errors.ts'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import { BusUnavailable } from '../../src/bus/port.ts'
 import { freePorts } from '../../src/cli/local-kafka/ports.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Settings } from '../../src/config/index.ts'

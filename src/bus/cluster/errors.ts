@@ -1,5 +1,5 @@
 import { GenericError, protocolErrors, protocolErrorsCodesById, ResponseError, UserError } from '@platformatic/kafka'
-import { BusUnavailable } from '../errors.ts'
+import { BusUnavailable } from '../port.ts'
 
 /** ProtocolError is what a broker answered instead of what it was asked for. */
 export class ProtocolError extends Error {

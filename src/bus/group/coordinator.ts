@@ -10,7 +10,7 @@ import {
 } from '../cluster/apis.ts'
 import type { Brokers, Line } from '../cluster/brokers.ts'
 import { ProtocolError, reachable } from '../cluster/errors.ts'
-import { BusUnavailable } from '../errors.ts'
+import { BusUnavailable } from '../port.ts'
 import type { Assignment, Given } from '../session/assignment.ts'
 import { GroupError, type GroupTransport, type Joined, type MemberOf } from '../session/member.ts'
 import { decodeAssignment, decodeSubscription, encodeAssignment, encodeSubscription } from './assignment-codec.ts'

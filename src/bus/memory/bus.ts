@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import { allPartitions } from '../all-partitions.ts'
 import { HandOver } from '../hand-over.ts'
+import { allPartitions } from '../partitions.ts'
 import type {
   Backlog,
   Bus,

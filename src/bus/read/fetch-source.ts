@@ -1,6 +1,6 @@
 import type { Mark } from '../batches/record-batch.ts'
 import { ProtocolError } from '../cluster/errors.ts'
-import { PartitionMap } from '../partition-map.ts'
+import { PartitionMap } from '../partitions.ts'
 import type { TopicPartition } from '../port.ts'
 import { committedIn, type Fetch, type Fetched, type FetchLimits, type Position, termsOf } from './fetch.ts'
 import type { FetchAnswer } from './fetch-api.ts'

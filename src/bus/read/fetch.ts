@@ -1,10 +1,9 @@
 import { behindStuck, type DecodedBatches, decodeBatches, startOf, unreadable } from '../batches/batches.ts'
-import { headerBytes, type Mark, type WantedRecords } from '../batches/record-batch.ts'
+import { type BatchRecords, headerBytes, type Mark, type WantedRecords } from '../batches/record-batch.ts'
 import { unreadableRecord } from '../batches/unreadable.ts'
 import { protocolError } from '../cluster/errors.ts'
 import type { BusRecord, TopicPartition } from '../port.ts'
-import { committedBatches } from './aborted.ts'
-import type { FetchAnswer, FetchedPartition, FetchRequest } from './fetch-api.ts'
+import type { AbortedTransaction, FetchAnswer, FetchedPartition, FetchRequest } from './fetch-api.ts'
 
 /** Position says where to read on. */
 export interface Position {
@@ -218,4 +217,28 @@ async function askOne(
 /** Tells whether they begin with the same batch: a header of the format v2 holds its checksum. */
 function beginAlike(some: Buffer, others: Buffer): boolean {
   return some.length > 0 && some.subarray(0, headerBytes).equals(others.subarray(0, headerBytes))
+}
+
+/** Version 0, type 0: the key of the control record that ends an aborted transaction. */
+const abortMarker = Buffer.from([0, 0, 0, 0])
+
+/**
+ * Leaves out markers and the batches of aborted transactions. This is the algorithm of the Java client (CompletedFetch):
+ * whoever has an aborted transaction begun at or before a batch, and not yet ended by its marker, is not to be read. The list
+ * may hold several of one producer, and transactions interleave. A transaction begins with a batch, so the first record of
+ * one that is wanted tells as much as the last that Java asks for; no batch is here without a record.
+ */
+export function committedBatches(
+  batches: readonly BatchRecords[],
+  aborted: readonly AbortedTransaction[],
+): BatchRecords[] {
+  const upcoming = aborted.toSorted((a, b) => a.firstOffset - b.firstOffset)
+  const open = new Set<bigint>()
+  let next = 0
+  return batches.filter(({ records, isControl, producerId, inTransaction }) => {
+    const first = records[0]!
+    while (next < upcoming.length && upcoming[next]!.firstOffset <= first.offset) open.add(upcoming[next++]!.producerId)
+    if (isControl && first.key?.equals(abortMarker)) open.delete(producerId)
+    return !isControl && !(inTransaction && open.has(producerId))
+  })
 }

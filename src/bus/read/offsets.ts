@@ -1,7 +1,7 @@
 import { byTopic, consumerId, isolationLevels, listOffsets, noEpoch, partitionsIn } from '../cluster/apis.ts'
 import type { Brokers, Target } from '../cluster/brokers.ts'
 import { protocolError } from '../cluster/errors.ts'
-import { PartitionMap } from '../partition-map.ts'
+import { PartitionMap } from '../partitions.ts'
 import type { From, TopicPartition } from '../port.ts'
 import type { LogEnds } from '../session/driver.ts'
 

@@ -1,8 +1,7 @@
 import { type Clock, limited } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import { BusUnavailable } from '../errors.ts'
-import { partitionsOf } from '../partitions-of.ts'
-import type { Bus, Follower, From, GroupReader } from '../port.ts'
+import { partitionsOf } from '../partitions.ts'
+import { type Bus, BusUnavailable, type Follower, type From, type GroupReader } from '../port.ts'
 import { RecordQueue, type Taken } from './record-queue.ts'
 
 /** TopicStreamOptions is what it takes to read a topic record by record. */

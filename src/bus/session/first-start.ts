@@ -1,7 +1,6 @@
 import { type Clock, sleep } from '../../clock.ts'
-import { BusUnavailable } from '../errors.ts'
-import { PartitionMap } from '../partition-map.ts'
-import type { TopicPartition } from '../port.ts'
+import { PartitionMap } from '../partitions.ts'
+import { BusUnavailable, type TopicPartition } from '../port.ts'
 import type { GroupDriver, LogEnds } from './driver.ts'
 
 export interface FirstStartOptions {

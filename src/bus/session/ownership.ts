@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { limited, sleep } from '../../clock.ts'
 import type { SessionStage, Telemetry } from '../../telemetry/events.ts'
-import { PartitionMap } from '../partition-map.ts'
+import { PartitionMap } from '../partitions.ts'
 import type { Backlog, Membership, SessionListener, SessionState, TopicPartition } from '../port.ts'
 import { SharedBacklog } from './backlog.ts'
 import { CommitCycle } from './commit-cycle.ts'

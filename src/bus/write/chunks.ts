@@ -1,6 +1,6 @@
 import type { Brokers } from '../cluster/brokers.ts'
 import { partitionOf } from '../murmur2.ts'
-import { PartitionMap } from '../partition-map.ts'
+import { PartitionMap } from '../partitions.ts'
 import type { OutgoingRecord, TopicPartition } from '../port.ts'
 import type { RecordLimits } from '../record-limits.ts'
 import { sizeInBatch } from '../record-size.ts'

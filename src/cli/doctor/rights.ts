@@ -19,14 +19,13 @@ export const rights = check({
     const ofTopics = topicsIn(settings.topics).flatMap(({ topic, use }) =>
       ofTopic(topic, use, topics.get(topic)!, settings),
     )
-    const idempotence = ofTopics.some(({ state }) => state === 'failed') ? [] : await ofIdempotence(settings, cluster)
-    if (!settings.roles.some(role => owners.includes(role))) return { findings: [...ofTopics, ...idempotence] }
+    if (!settings.roles.some(role => owners.includes(role))) return { findings: ofTopics }
     const [ofGroups, transaction] = await Promise.all([
       Promise.all(groupsOf(settings).map(group => ofGroup(group, settings, cluster))),
       transactionOf(settings, cluster),
     ])
     return {
-      findings: [...ofTopics, ...idempotence, ...ofGroups, transaction.finding],
+      findings: [...ofTopics, ...ofGroups, transaction.finding],
       facts: { ...(transaction.aheadMs !== null && { brokersAheadMs: transaction.aheadMs }) },
     }
   },
@@ -74,19 +73,6 @@ async function transactionOf(
     if (code !== 'TRANSACTIONAL_ID_AUTHORIZATION_FAILED') throw error
     const resource = `--transactional-id ${prefix} --resource-pattern-type prefixed`
     return { finding: lacking(settings, 'WRITE', name, resource), aheadMs: null }
-  }
-}
-
-/** The receiver's producer is idempotent. From Kafka 2.8 on the right comes with WRITE of any topic. */
-async function ofIdempotence(settings: Settings, cluster: Cluster): Promise<Finding[]> {
-  if (!settings.roles.includes('callbacks')) return []
-  try {
-    await cluster.tryIdempotence()
-    return []
-  } catch (error) {
-    if (codeOf(error as Error) !== 'CLUSTER_AUTHORIZATION_FAILED') throw error
-    const mend = grantingAcl(settings, 'IdempotentWrite', '--cluster')
-    return [failed('IDEMPOTENT_WRITE of the cluster is missing', mend)]
   }
 }
 

@@ -39,8 +39,6 @@ export interface Cluster {
    * @throws ProtocolError with the right that is missing
    */
   tryTransaction(transactionalId: string, groupId: string): Promise<{ theirs: number; ours: number } | null>
-  /** Asks for the identity that the receiver's producer writes with. @throws ProtocolError */
-  tryIdempotence(): Promise<void>
   close(): Promise<void>
 }
 
@@ -144,7 +142,6 @@ function clusterOf(brokers: Brokers, { brokers: nodes }: ClusterMetadata): Clust
         return rightsIn(groups[0]!.authorizedOperations)
       }),
     tryTransaction: (id, groupId) => whenLoaded(() => tryTransaction(id, groupId)),
-    tryIdempotence: () => whenLoaded(async () => void (await ask('any', initProducerId, [null, transactionTimeoutMs]))),
     close: () => brokers.close(),
   }
 }

@@ -1,6 +1,5 @@
-import { BusUnavailable } from '../../bus/errors.ts'
 import { partitionOf } from '../../bus/murmur2.ts'
-import type { Bus } from '../../bus/port.ts'
+import { type Bus, BusUnavailable } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 

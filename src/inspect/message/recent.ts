@@ -1,4 +1,4 @@
-import { allPartitions } from '../../bus/all-partitions.ts'
+import { allPartitions } from '../../bus/partitions.ts'
 import type { Bus, RecordsHandler, TopicPartition } from '../../bus/port.ts'
 import { typeOfMessage } from '../../records/command.ts'
 import { createDecoder } from '../../records/decoder.ts'

@@ -1,5 +1,5 @@
-import { allPartitions } from '../../bus/all-partitions.ts'
 import { partitionOf } from '../../bus/murmur2.ts'
+import { allPartitions } from '../../bus/partitions.ts'
 import type { Bus, BusRecord, From, Needle, Searched, TopicPartition } from '../../bus/port.ts'
 import { unpackCheckpoint } from '../../bus/session/checkpoint.ts'
 import { DONE, INTENT, NEW } from '../../bus/session/window.ts'

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { BusUnavailable } from '../../../src/bus/errors.ts'
-import type { TopicLook } from '../../../src/bus/port.ts'
+import { BusUnavailable, type TopicLook } from '../../../src/bus/port.ts'
 import { LostDoubts } from '../../../src/dispatch/doubts/lost-doubts.ts'
 import { Telemetry } from '../../../src/telemetry/events.ts'
 import { ManualClock } from '../../support/clock.ts'

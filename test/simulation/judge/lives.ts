@@ -1,4 +1,4 @@
-import { PartitionMap } from '../../../src/bus/partition-map.ts'
+import { PartitionMap } from '../../../src/bus/partitions.ts'
 import type { TopicPartition } from '../../../src/bus/port.ts'
 import type { Doubt, SendResult } from '../../../src/records/generated.ts'
 import type { SimCommand } from '../commands.ts'

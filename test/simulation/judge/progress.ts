@@ -1,4 +1,4 @@
-import { PartitionMap } from '../../../src/bus/partition-map.ts'
+import { PartitionMap } from '../../../src/bus/partitions.ts'
 import type { TopicPartition } from '../../../src/bus/port.ts'
 import { unpackCheckpoint } from '../../../src/bus/session/checkpoint.ts'
 import type { Committed } from '../../../src/bus/session/driver.ts'
