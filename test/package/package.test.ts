@@ -172,7 +172,9 @@ describe('the packed package', { timeout: 30_000 }, () => {
   })
 
   test('runs the client of docs/gateway-client.md, which catches what it shows', async () => {
-    const example = examples.find(({ name, code }) => name.includes('gateway-client') && code.includes('gateway.example'))
+    const example = examples.find(
+      ({ name, code }) => name.includes('gateway-client') && code.includes('gateway.example'),
+    )
     const unreachable = example!.code
       .replace('https://gateway.example', 'http://127.0.0.1:1')
       .replace("process.env.GATEWAY_KEY ?? ''", "'a-key'")
