@@ -90,10 +90,11 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
   }
   const settings = loadSettings({ env })
   const { statuses, deadLetters } = settings.topics
-  await createMissingTopics(
-    settings,
-    [statuses, deadLetters].map(topic => ({ topic, partitions: 4 })),
-  )
+  if (settings.kafka.brokers !== 'embedded')
+    await createMissingTopics(
+      settings,
+      [statuses, deadLetters].map(topic => ({ topic, partitions: 4 })),
+    )
   const { memory, nodeOptions } = chartOf('callbacks')
   const group = controlGroup(memory)
   const receiver = spawn(

@@ -55,12 +55,14 @@ export async function startRun(): Promise<Run> {
   const bus = openBus(settingsOfFirst, new Telemetry())
   cleanups.push(() => bus.close())
   const { topics } = settingsOfFirst
-  await createMissingTopics(
-    settingsOfFirst,
-    Object.values(topics)
-      .flat()
-      .map(topic => ({ topic, partitions: 4 })),
-  )
+  if (settingsOfFirst.kafka.brokers !== 'embedded') {
+    await createMissingTopics(
+      settingsOfFirst,
+      Object.values(topics)
+        .flat()
+        .map(topic => ({ topic, partitions: 4 })),
+    )
+  }
   const registry = registryOf(settingsOfFirst)
   const publisher = await bus.publisher()
   cleanups.push(() => publisher.close())
