@@ -21,7 +21,7 @@ function tableUnder(heading: string): string[][] {
 
 test('the documented endings of phones are those of the code', () => {
   const rows = Object.entries(endings).map(([ending, { meaning }]) => [ending, meaning])
-  expect(tableUnder('What a phone decides').slice(1)).toEqual(rows)
+  expect(tableUnder('Outcomes by phone number').slice(1)).toEqual(rows)
 })
 
 test('the documented faults are those of the code', () => {
