@@ -1,4 +1,4 @@
-import { fork, spawn } from 'node:child_process'
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
@@ -16,10 +16,9 @@ import { schemas } from '../src/records/schemas.ts'
 import { Telemetry } from '../src/telemetry/events.ts'
 import { buildCommand } from '../test/support/commands.ts'
 import { untilReady } from './callbacks.ts'
-import { chartOf, controlGroup, watchHealth } from './limits.ts'
+import { spawnAsCharted, watchHealth } from './limits.ts'
 import { findPlace } from './place.ts'
 import { cpuMicrosOf, peakMemoryMiBOf } from './processes.ts'
-import { profiling } from './programs.ts'
 import { dribbledFrom, hostileSchema, type Strangers } from './strangers.ts'
 
 /** What a producer, the registry or the gateway can do to a worker. */
@@ -170,16 +169,7 @@ async function beside(name: string, brokers: string[]): Promise<Row> {
     return producer.send({ topic, messages: [{ value: encode(id), partition }] })
   }
 
-  const { memory, nodeOptions } = chartOf('worker')
-  const group = controlGroup(memory)
-  const worker = spawn(
-    'sh',
-    ['-c', `${group?.join ?? ''} exec "$0" "$@"`, process.execPath, ...profiling(), 'dist/cli/bin.js', 'run'],
-    {
-      env: { ...process.env, ...env, NODE_OPTIONS: nodeOptions },
-      stdio: ['ignore', process.env.BENCH_LOG ? 'inherit' : 'ignore', 'inherit'],
-    },
-  )
+  const { child: worker, group } = spawnAsCharted('worker', env, process.env.BENCH_LOG ? 'inherit' : 'ignore')
   endWithThisProcess(worker)
   let end: string | null = null
   worker.on('exit', (code, signal) => {

@@ -1,4 +1,4 @@
-import { fork, spawn } from 'node:child_process'
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setPriority } from 'node:os'
 import { createInterface } from 'node:readline'
@@ -10,10 +10,9 @@ import { freePorts } from '../src/cli/local-kafka/ports.ts'
 import { loadSettings } from '../src/config/index.ts'
 import type { Attack } from './attackers.ts'
 import { type CallbacksOptions, run, sender, untilReady } from './callbacks.ts'
-import { chartOf, controlGroup, watchHealth } from './limits.ts'
+import { spawnAsCharted, watchHealth } from './limits.ts'
 import { findPlace } from './place.ts'
 import { peakMemoryMiBOf } from './processes.ts'
-import { profiling } from './programs.ts'
 import { ranks } from './ranks.ts'
 
 export interface HostileOptions {
@@ -95,17 +94,8 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
       settings,
       [statuses, deadLetters].map(topic => ({ topic, partitions: 4 })),
     )
-  const { memory, nodeOptions } = chartOf('callbacks')
-  const group = controlGroup(memory)
-  const receiver = spawn(
-    'sh',
-    ['-c', `${group?.join ?? ''} exec "$0" "$@"`, process.execPath, ...profiling(), 'dist/cli/bin.js', 'run'],
-    {
-      env: { ...process.env, ...env, NODE_OPTIONS: nodeOptions },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  )
-  const lastLines = linesOf(receiver.stdout)
+  const { child: receiver, group } = spawnAsCharted('callbacks', env, 'pipe')
+  const lastLines = linesOf(receiver.stdout!)
   let end: string | null = null
   receiver.on('exit', (code, signal) => {
     end = `died (${signal ?? code})`

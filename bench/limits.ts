@@ -1,6 +1,8 @@
+import { type IOType, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { parseDocument } from 'yaml'
+import { profiling } from './programs.ts'
 
 interface ChartValues {
   resources: { limits: { memory: string } }
@@ -8,14 +10,14 @@ interface ChartValues {
 }
 
 /** Memory and options that the chart gives to a role's processes. */
-export function chartOf(role: 'worker' | 'callbacks'): { memory: string; nodeOptions: string } {
+function chartOf(role: 'worker' | 'callbacks'): { memory: string; nodeOptions: string } {
   const values = parseDocument(readFileSync('helm/values.yaml', 'utf8')).toJS() as Record<typeof role, ChartValues>
   const { resources, nodeOptions } = values[role]
   return { memory: resources.limits.memory, nodeOptions }
 }
 
 /** Linux only, and with the right to make one: a control group with so much memory, beyond which its process is killed. */
-export function controlGroup(memory: string) {
+function controlGroup(memory: string) {
   const limit = Number.parseInt(memory, 10) * 2 ** 20
   const path = `/sys/fs/cgroup/memory/busgate-${process.pid}-${Date.now()}`
   if (!existsSync('/sys/fs/cgroup/memory/memory.limit_in_bytes')) return null
@@ -31,6 +33,18 @@ export function controlGroup(memory: string) {
     peak: () => Number(readFileSync(`${path}/memory.max_usage_in_bytes`, 'utf8')),
     remove: () => rmdirSync(path),
   }
+}
+
+/** Starts `busgate run` as the chart does: with a role's memory, where a control group can be had, and its options for Node. */
+export function spawnAsCharted(role: 'worker' | 'callbacks', env: NodeJS.ProcessEnv, stdout: IOType) {
+  const { memory, nodeOptions } = chartOf(role)
+  const group = controlGroup(memory)
+  const child = spawn(
+    'sh',
+    ['-c', `${group?.join ?? ''} exec "$0" "$@"`, process.execPath, ...profiling(), 'dist/cli/bin.js', 'run'],
+    { env: { ...process.env, ...env, NODE_OPTIONS: nodeOptions }, stdio: ['ignore', stdout, 'inherit'] },
+  )
+  return { child, group }
 }
 
 const healthEveryMs = 50

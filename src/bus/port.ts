@@ -6,7 +6,6 @@
 /** A record to be written. `partition` is chosen by the key (murmur2, as every Kafka client does) when left out. */
 
 /** The brokers could not be reached: nothing is known of what was asked. Try again. */
-
 export class BusUnavailable extends Error {
   override readonly name = 'BusUnavailable'
 }

@@ -192,7 +192,6 @@ async function decodedOf<T>(
 }
 
 /** An iterable that is read once, by one reader. */
-
 export type Endable<T> = AsyncIterableIterator<T, void> & AsyncDisposable
 
 /**

@@ -100,7 +100,6 @@ function compile(schema: object, registry: Record<string, Type> = {}): Type {
     registry,
     omitRecordMethods: true,
     typeHook(part) {
-      if (Array.isArray(part)) return undefined
       const { type = part, bigint } = part as { type?: unknown; bigint?: true }
       if (bigint) return bigintLong
       if (type === 'string') return wellFormedString

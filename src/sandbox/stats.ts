@@ -45,7 +45,6 @@ function countsOf(account: SandboxAccount): Counts {
 }
 
 /** One request as the log remembers it: no key, no phone, no text. */
-
 export interface LogEntry {
   /** ISO 8601. */
   at: string

@@ -209,7 +209,6 @@ function partitionsOf(samples: readonly Sample[]): PartitionNow[] {
 const nameOf = ({ topic, partition }: Labels) => `${topic}/${partition}`
 
 /** One number of a page in Prometheus' text format. */
-
 interface Sample {
   name: string
   labels: Record<string, string>

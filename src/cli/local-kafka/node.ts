@@ -6,7 +6,6 @@ import { type Child, nodesSeenFrom, startChild, untilReady } from './child.ts'
 import { javaCommand } from './maven.ts'
 
 /** NodeListeners says where a node listens: for clients and other nodes, and for the controllers' quorum. */
-
 export interface NodeListeners {
   id: number
   host: string
