@@ -5,6 +5,7 @@ import { matrixOf, type Row, tableOf } from './matrix.ts'
 import { runFaults, runScenario } from './run-faults.ts'
 import { moves, runMoves } from './run-moves.ts'
 import { runVerdicts } from './run-verdicts.ts'
+import { workers } from './scene.ts'
 import {
   answersLost,
   coordinatorKills,
@@ -30,6 +31,10 @@ const grammar = {
   options: {
     commands: { type: 'string', default: '20000' },
     brokers: { type: 'string', default: '1' },
+    /** Of each topic of commands, and of the doubts. */
+    partitions: { type: 'string', default: '4' },
+    /** How many processes --restart-workers and --scale begin or end with. */
+    workers: { type: 'string', default: String(workers) },
     /** The version of Kafka. */
     kafka: { type: 'string', default: kafkaVersion },
     /** Has Kafka's own client write the commands, with this compression or with all of them mixed. */
@@ -112,6 +117,8 @@ function optionsOf(values: Values): RunOptions {
     commands: Number(values.commands),
     rate: Number(values.rate),
     nodes: values.brokers === '3' ? 3 : 1,
+    partitions: Number(values.partitions),
+    workers: Number(values.workers),
     kafka: oneOf('kafka', values.kafka, kafkaVersions),
     codec: values.codec === undefined ? null : oneOf('codec', values.codec, [...codecs, 'mixed'] as const),
     seed: Number(values.seed),

@@ -3,19 +3,18 @@ import { Fleet } from './fleet.ts'
 import { longestGap, watchExecutions } from './gaps.ts'
 import { Load } from './load.ts'
 import { reportOf, seconds } from './report.ts'
-import { workers } from './scene.ts'
 import { type Outcome, type RunOptions, setStage } from './stage.ts'
 
 /** Starts and stops processes while commands come; resolves when it is done. */
-type Move = (fleet: Fleet, say: (line: string) => void, until: (share: number) => Promise<void>) => Promise<void>
+type Move = (fleet: Fleet, run: RunOptions, until: (share: number) => Promise<void>) => Promise<void>
 
 interface Moves {
-  before: number
+  before(run: RunOptions): number
   move: Move
 }
 
 /** An orchestrator's rolling update does the same: it waits for a new process to be ready, then tells an old one to leave. */
-const restartInTurn: Move = async (fleet, say, until) => {
+const restartInTurn: Move = async (fleet, { workers, say }, until) => {
   await until(0.2)
   for (const old of [...fleet.members]) {
     await fleet.fill(workers + 1)
@@ -25,20 +24,20 @@ const restartInTurn: Move = async (fleet, say, until) => {
   }
 }
 
-const scale: Move = async (fleet, say, until) => {
+const scale: Move = async (fleet, { workers, say }, until) => {
   await until(0.2)
-  say('two more workers')
+  say(`${workers - 1} more workers`)
   await fleet.fill(workers)
   say(`${workers} workers are ready`)
   await until(0.6)
-  say('two are told to leave')
+  say('all but one are told to leave')
   await Promise.all([...fleet.members].slice(0, workers - 1).map(member => member.leave()))
   say('one worker is left')
 }
 
 export const moves = {
-  'restart-workers': { before: workers, move: restartInTurn },
-  scale: { before: 1, move: scale },
+  'restart-workers': { before: ({ workers }) => workers, move: restartInTurn },
+  scale: { before: () => 1, move: scale },
 } satisfies Record<string, Moves>
 
 /** Workers under load that come and go in order: nothing may be lost, doubled or even in doubt. */
@@ -46,13 +45,13 @@ export async function runMoves(options: RunOptions, { before, move }: Moves): Pr
   const { say } = options
   const stage = await setStage(options, { sandbox: { latencyMs: { min: 5, max: 40 } } })
   const fleet = new Fleet({ ...stage, name: 'worker', say })
-  await fleet.fill(before)
-  say(`${before} worker(s), logs in ${stage.folder}`)
+  await fleet.fill(before(options))
+  say(`${fleet.members.size} worker(s), logs in ${stage.folder}`)
 
   const load = new Load(options)
   const executions = watchExecutions(stage.sandbox)
   let moved = false
-  const moving = move(fleet, say, share => load.reached(share)).then(() => {
+  const moving = move(fleet, options, share => load.reached(share)).then(() => {
     moved = true
   })
   await load.produce(stage)

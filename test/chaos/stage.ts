@@ -21,6 +21,10 @@ export interface RunOptions {
   /** Commands a second. */
   rate: number
   nodes: 1 | 3
+  /** Of each topic of commands, and of the doubts. */
+  partitions: number
+  /** How many processes there are while they are replaced, or at the most while their number changes. */
+  workers: number
   kafka: KafkaVersion
   /** The codec of the commands' batches, which Kafka's own client then writes. Null: busgate's producer writes them. */
   codec: Codec | 'mixed' | null
@@ -64,13 +68,11 @@ export interface StageOptions {
   env?: Record<string, string>
 }
 
-const partitions = 4
-
 export async function setStage(
   run: RunOptions,
   { sandbox: sandboxOptions, env: ownEnv = {} }: StageOptions,
 ): Promise<Stage> {
-  const { nodes, kafka: version, built } = run
+  const { nodes, partitions, kafka: version, built } = run
   const folder = await mkdtemp(join(tmpdir(), 'busgate-chaos-'))
   const taps = await Promise.all(Array.from({ length: nodes }, openWireTap))
   const proxies = taps.map(({ port }) => port)
@@ -89,10 +91,10 @@ export async function setStage(
   const bus = openBus(settings, new Telemetry())
   const { commands, ...others } = settings.topics
   const topics = [...commands, ...Object.values(others)]
-  await createMissingTopics(
-    settings,
-    topics.map(topic => ({ topic, partitions })),
-  )
+  await createMissingTopics(settings, [
+    ...commands.map(topic => ({ topic, partitions })),
+    ...Object.values(others).map(topic => ({ topic, partitions: topic === others.doubts ? partitions : 4 })),
+  ])
   const rights = await grantRights(kafka.brokers, settings)
   for (const tap of taps) await untilSeen(topics, { ...open, ...throughTaps([tap]) })
   return {
