@@ -3,6 +3,7 @@ import { type Clock, sleep, systemClock } from '../clock.ts'
 import { avroTypeOf } from './avro.ts'
 import { type RecordReading, readingOf, readRecord } from './reading.ts'
 import { SchemaNotFound, type SchemaRegistry, SchemaUnreadable } from './registry.ts'
+import { schemas } from './schemas.ts'
 import { Truncated } from './walk.ts'
 
 /** How long, and after which pauses, a schema that the registry does not have is asked for again: a replica may lag. */
@@ -17,6 +18,11 @@ const refusedMs = 60_000
 const mostAwaited = 4
 /** Foreign bytes can name any number of schemas; more refusals than this are not worth remembering. */
 const mostRefused = 10_000
+/**
+ * Most bytes of a command. Kafka bounds only what records are packed to: a value of 60 MiB, packed to some KiB, takes seconds to
+ * read and check.
+ */
+const longestCommand = 2 << 20
 /** avsc's own messages may hold a whole type. */
 const longestReason = 300
 /** Confluent wire format: a zero byte, the schema's id in 4 bytes, the body. */
@@ -29,6 +35,7 @@ export const apicurioSettings =
 export type DecodeCode =
   | 'NO_VALUE'
   | 'NOT_CONFLUENT'
+  | 'VALUE_TOO_LARGE'
   | 'SCHEMA_NOT_FOUND'
   | 'SCHEMA_INCOMPATIBLE'
   | 'TRUNCATED'
@@ -76,6 +83,7 @@ export function createDecoder<T>(
   { clock = systemClock, patient = false }: DecoderOptions = {},
 ): Decoder<T> {
   const reader = avroTypeOf(readerSchema)
+  const longest = readerSchema === schemas.command ? longestCommand : Number.POSITIVE_INFINITY
   const readings = new Map<number, RecordReading>()
   const refused = new Map<number, { error: DecodeError; until: number }>()
   const asked = new Map<number, Promise<void>>()
@@ -85,6 +93,10 @@ export function createDecoder<T>(
 
   function decode(value: Buffer | null): Decoded<T> {
     if (value === null) return failed('NO_VALUE', 'The record has no value: a command topic takes no tombstones.')
+    if (value.length > longest) {
+      const text = `The value has ${value.length} bytes, a command at most ${longest}: keep other data out of the command topics.`
+      return failed('VALUE_TOO_LARGE', text)
+    }
     if (value.length < headerBytes || value[0] !== 0) {
       return failed(
         'NOT_CONFLUENT',

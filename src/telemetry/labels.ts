@@ -48,6 +48,7 @@ export const deadLetterCodes = {
   decode: [
     'NO_VALUE',
     'NOT_CONFLUENT',
+    'VALUE_TOO_LARGE',
     'SCHEMA_NOT_FOUND',
     'SCHEMA_INCOMPATIBLE',
     'TRUNCATED',

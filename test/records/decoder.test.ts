@@ -462,6 +462,15 @@ describe('the schema of the writer', () => {
     return { registry, decoder: createDecoder<SendCommand>(schemas.command, registry) }
   }
 
+  test('is not asked for where a command has more than 2 MiB, which would take seconds to read', async () => {
+    const { registry, decoder } = countingRegistry(async () => schemas.command)
+    const brackets = buildCommandOf('sms', { extra: { note: '['.repeat(2 << 20) } }, {})
+    const bytes = await encodeCommand(brackets, embeddedRegistry())
+    expect(decoder.decode(bytes)).toEqual(refusedWith('VALUE_TOO_LARGE', /a command at most 2097152/))
+    expect(decoder.decode(bytes.subarray(0, 2 << 20))).toEqual({ ok: false, pending: 1 })
+    expect(registry.schemaOf).not.toHaveBeenCalled()
+  })
+
   test('is asked for once, however many records wait for it', async () => {
     const { registry, decoder } = countingRegistry(async () => schemas.command)
     expect(decoder.decode(recordOf(7, [2]))).toEqual({ ok: false, pending: 7 })
