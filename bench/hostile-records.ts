@@ -16,7 +16,7 @@ import { schemas } from '../src/records/schemas.ts'
 import { Telemetry } from '../src/telemetry/events.ts'
 import { buildCommand } from '../test/support/commands.ts'
 import { untilReady } from './callbacks.ts'
-import { spawnAsCharted, watchHealth } from './limits.ts'
+import { livenessMs, spawnAsCharted, watchHealth } from './limits.ts'
 import { findPlace } from './place.ts'
 import { cpuMicrosOf, peakMemoryMiBOf } from './processes.ts'
 import { dribbledFrom, hostileSchema, type Strangers } from './strangers.ts'
@@ -95,6 +95,8 @@ interface Row {
   /** The same of the command that stands right behind the attack, on its partition. */
   behind: number | string
   worker: string
+  /** Whether the worker lives, its liveness probe passed, and every command has its result. */
+  held: boolean
 }
 
 /** A worker as the chart runs it, in a process of its own with the chart's memory, beside one attack at a time. */
@@ -210,7 +212,8 @@ async function beside(name: string, brokers: string[]): Promise<Row> {
   const lost = () => Array.from({ length: nextId - firstHonest }, (_, i) => firstHonest + i).filter(id => !took.has(id))
   for (let i = 0; i < 100 && lost().length > 0 && end === null; i++) await setTimeout(50)
   const cpu = end === null ? cpuMicrosOf([worker.pid!]) : Number.NaN
-  const outcome = refusal ?? end ?? (lost().length > 0 ? `${lost().length} lost` : 'lives')
+  const allTold = end === null && lost().length === 0 && took.has(behind)
+  const outcome = end ?? refusal ?? (lost().length > 0 ? `${lost().length} lost` : 'lives')
   const own = [...took].filter(([id]) => id < behind)
   const peak = group ? group.peak() / 2 ** 20 : peakMemoryMiBOf(worker.pid!)
   worker.kill()
@@ -230,6 +233,7 @@ async function beside(name: string, brokers: string[]): Promise<Row> {
     slowestNeighbour: Math.round(Math.max(...own.map(([, ms]) => ms))),
     behind: took.has(behind) ? Math.round(took.get(behind)!) : 'never',
     worker: outcome,
+    held: allTold && slowestHealth < livenessMs,
   }
 }
 

@@ -48,6 +48,8 @@ export function spawnAsCharted(role: 'worker' | 'callbacks', env: NodeJS.Process
 }
 
 const healthEveryMs = 50
+/** The chart's liveness probe waits this long for an answer. */
+export const livenessMs = 5_000
 
 /** Asks again and again over connections of their own. @returns the milliseconds of the slowest answer */
 export async function watchHealth(url: string, over: () => boolean): Promise<number> {

@@ -49,7 +49,12 @@ const steps: readonly Step[] = [
   chaos('moves', 'three workers are replaced in turn', '--restart-workers --commands 40000'),
   chaos('scale', 'one worker, three, and one again', '--scale --commands 40000'),
   chaos('matrix', 'every kind of trouble on both versions of Kafka', '--matrix --commands 1000000'),
-  { name: 'hostile', what: 'attackers beside honest callbacks', run: ['bench', '--', 'hostile'] },
+  {
+    name: 'hostile-callbacks',
+    what: 'attackers beside honest callbacks',
+    run: ['bench', '--', 'hostile', '--rate', '60', '--seconds', '6'],
+  },
+  { name: 'hostile-records', what: 'attackers beside honest commands', run: ['bench', '--', 'hostile-records'] },
 ]
 
 interface Row {
