@@ -18,9 +18,13 @@ const unpackers: Readonly<Record<string, Unpack>> = {
  * @param limit the most bytes that it may unpack to
  */
 export function decodeBody(body: Buffer, encoding: string, contentType: string, limit: number): DecodedBody {
-  const unpack = unpackers[encoding.trim().toLowerCase()]
+  // Listed in the order in which they were applied.
+  const codings = encoding.toLowerCase().split(',').reverse()
   try {
-    const bytes = unpack && body.length > 0 ? unpack(body, { maxOutputLength: limit }) : body
+    const bytes = codings.reduce((packed, coding) => {
+      const unpack = unpackers[coding.trim()]
+      return unpack && packed.length > 0 ? unpack(packed, { maxOutputLength: limit }) : packed
+    }, body)
     return { text: decoderOf(contentType).decode(bytes) }
   } catch (error) {
     return { trouble: (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? 'too_large' : 'unreadable' }
@@ -35,7 +39,7 @@ function inflate(bytes: Buffer, options: { maxOutputLength: number }): Buffer {
 
 /** JSON is UTF-8 unless somebody says otherwise in words that are known. */
 function decoderOf(contentType: string): InstanceType<typeof TextDecoder> {
-  const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(contentType)?.[1]
+  const charset = /;\s*charset\s*=\s*["']?([^"';\s]+)/i.exec(contentType)?.[1]
   try {
     return new TextDecoder(charset)
   } catch {

@@ -105,15 +105,32 @@ function tolerant(connect: buildConnector.connector): buildConnector.connector {
 
 function withoutContinue<S extends Socket>(socket: S): S {
   const read = socket.read.bind(socket)
+  let rest: Buffer = Buffer.alloc(0)
   socket.read = size => {
     const piece: Buffer | null = read(size)
-    const end = piece?.subarray(0, continueStart.length).equals(continueStart) ? piece.indexOf('\r\n\r\n') : -1
-    return end === -1 ? piece : piece!.subarray(end + 4)
+    if (piece === null) return null
+    rest = rest.length === 0 ? piece : Buffer.concat([rest, piece])
+    while (mayContinue(rest)) {
+      const end = rest.indexOf('\r\n\r\n')
+      if (end === -1 && rest.length <= longestContinue) return null
+      if (end === -1) break
+      rest = rest.subarray(end + 4)
+    }
+    const passed = rest
+    rest = Buffer.alloc(0)
+    return passed.length === 0 ? null : passed
   }
   return socket
 }
 
 const continueStart = Buffer.from('HTTP/1.1 100')
+const longestContinue = 16 << 10
+
+/** Tells whether `100 Continue` begins here, or may begin once more has come. */
+const mayContinue = (bytes: Buffer): boolean => {
+  const length = Math.min(bytes.length, continueStart.length)
+  return length > 0 && bytes.subarray(0, length).equals(continueStart.subarray(0, length))
+}
 
 /** Tells whether a proxy may be on the way there, NO_PROXY aside. @throws Error when HTTPS_PROXY cannot be used */
 export function isProxied(url: string): boolean {

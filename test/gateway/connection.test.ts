@@ -106,6 +106,8 @@ describe('an answer that came in time', () => {
     ['deflate', deflateSync],
     ['deflate', deflateRawSync],
     ['br', brotliCompressSync],
+    ['deflate, gzip', bytes => gzipSync(deflateSync(bytes))],
+    ['identity, gzip', gzipSync],
   ]
   test.each(packed)('is read though it is compressed with %s, which nobody asked for', async (encoding, pack) => {
     const text = '{"success":true,"note":"привіт"}'
@@ -144,6 +146,18 @@ describe('an answer that came in time', () => {
     expect(seen.connections).toBe(1)
   })
 
+  test('is read behind several 100 Continue, however the network cuts them', async () => {
+    const early = 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(2)
+    const pieces = ['HTTP', `${early}${early}`.slice(4, -3), `\n\r\n${httpAnswer(ok)}`]
+    const step: Step = async socket => {
+      for (const piece of pieces) {
+        await new Promise(written => socket.write(piece, written))
+        await new Promise(passed => setTimeout(passed, 30))
+      }
+    }
+    expect((await postTo([step])).answer).toMatchObject({ kind: 'response', body: ok })
+  })
+
   test('that claims to be compressed and is not is in doubt', async () => {
     const { answer } = await postTo([answerWith(ok, { headers: { 'content-encoding': 'gzip' } })])
     expect(answer).toEqual(lost('response_cut'))
@@ -154,6 +168,11 @@ describe('an answer that came in time', () => {
     [
       'windows-1251',
       'application/json; charset=windows-1251',
+      Buffer.from([...Buffer.from('{"note":"'), 0xbf, 0x22, 0x7d]),
+    ],
+    [
+      'a charset in the wrong quotes',
+      "application/json; charset='windows-1251'",
       Buffer.from([...Buffer.from('{"note":"'), 0xbf, 0x22, 0x7d]),
     ],
     ['UTF-16', 'application/json;charset="utf-16le"', Buffer.from('{"note":"ї"}', 'utf16le')],
