@@ -248,11 +248,13 @@ export class Board {
     const { accounts } = this.#options.settings.gateway
     const used = this.#traffic.counts('use').map(({ labels: [name = ''] }) => name)
     const names = new Set([...accounts.keys(), ...used, ...told.map(({ account }) => account)])
+    const paused = new Set(this.#pauses.now().map(({ what }) => what))
     return [...names].sort().map(account => {
       const perSecond = this.#traffic.perSecond('use', account)
       const rate = accounts.get(account)?.rate ?? null
       const known = told.find(one => one.account === account)
-      return { account, headroom: null, learnt: null, state: null, ...known, perSecond, rate }
+      const one = { account, headroom: null, learnt: null, state: null, ...known, perSecond, rate }
+      return paused.has(`account ${account}`) ? { ...one, state: 'paused' } : one
     })
   }
 }

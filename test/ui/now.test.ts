@@ -123,10 +123,12 @@ test('what operators pause is shown until it is resumed', async () => {
   const { control } = world.settings.topics
   const pause = { kind: 'account', name: 'default', by: 'olena', reason: 'the invoice' } as const
   await publishAll(world.bus, [writeChange(control, buildPause(pause))])
-  const { pauses } = await nowThat(url, now => now.pauses.length > 0)
+  const { pauses, accounts } = await nowThat(url, now => now.pauses.length > 0)
   expect(pauses).toMatchObject([{ what: 'account default', why: expect.stringMatching(/by olena .*the invoice/) }])
+  expect(accounts).toMatchObject([{ account: 'default', state: 'paused' }])
   await publishAll(world.bus, [writeChange(control, buildResume(pause))])
-  await nowThat(url, now => now.pauses.length === 0)
+  const resumed = await nowThat(url, now => now.pauses.length === 0)
+  expect(resumed.accounts).toMatchObject([{ account: 'default', state: null }])
 })
 
 test('an account that the gateway refuses is shown as paused, with the reason that the worker gives', async () => {
