@@ -1,5 +1,5 @@
-import { operationTypes } from '../protocol/operation.ts'
-import type { CommandList } from './framework/command.ts'
+import { operationTypes, whatsappAdvice } from '../protocol/operation.ts'
+import { type CommandList, UsageError } from './framework/command.ts'
 
 export const commands: CommandList = {
   run: {
@@ -84,6 +84,12 @@ export const commands: CommandList = {
       { summary: null, load: async () => (await import('./commands/gateway.ts')).gatewayOperation(type) },
     ]),
   ),
+  'gateway whatsapp': {
+    summary: null,
+    load: async () => {
+      throw new UsageError(whatsappAdvice)
+    },
+  },
   'hooks url': {
     summary: "Prints an account's callback address, to be entered at the gateway.",
     load: async () => (await import('./commands/hooks.ts')).hooksUrl,

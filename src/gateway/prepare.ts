@@ -1,6 +1,7 @@
 import { isOperationType, type OperationType, operations, operationTypes, stringifyJson } from '../protocol/index.ts'
 import { cutTextComplaint, isCutText, pathToText } from '../protocol/json.ts'
 import { fieldName } from '../protocol/messages.ts'
+import { whatsappAdvice } from '../protocol/operation.ts'
 import { type Problem, ValidationError } from './errors.ts'
 
 /** An operation that was checked and written. */
@@ -34,7 +35,8 @@ export function prepareAll(list: readonly unknown[]): Prepared[] {
 function prepare(operation: unknown, index: number): Prepared | Problem[] {
   const type = (operation as { type?: unknown } | null | undefined)?.type
   if (!isOperationType(type)) {
-    return [{ index, field: 'type', message: `type must be one of ${operationTypes.join(', ')}` }]
+    const advice = type === 'whatsapp' ? `; ${whatsappAdvice}` : ''
+    return [{ index, field: 'type', message: `type must be one of ${operationTypes.join(', ')}${advice}` }]
   }
   const { data, error } = operations[type].schema.safeParse(operation)
   if (error) return error.issues.map(({ path, message }) => ({ index, field: fieldName(path), message }))

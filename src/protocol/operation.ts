@@ -24,6 +24,10 @@ export const operationTypes = [
   'voice',
 ] as const
 
+/** Who asks for WhatsApp is told this (specification: What the service does). */
+export const whatsappAdvice =
+  'whatsapp is no type, only a stage of pipeline: give type pipeline, and whatsapp in its list pipeline'
+
 export type OperationType = (typeof operationTypes)[number]
 
 /** Operation is what the gateway's interface says about one type of operation. */

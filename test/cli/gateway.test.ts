@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { type OperationType, operations, operationTypes, parseJson, requiredFields } from '../../src/protocol/index.ts'
 import type { FaultName } from '../../src/sandbox/index.ts'
 import { postOne, sandboxFor } from '../sandbox/support.ts'
-import { busgate, startBusgate } from '../support/cli.ts'
+import { busgate, type CliOptions, startBusgate } from '../support/cli.ts'
 import { startFront } from '../support/front.ts'
 import { buildOperation } from '../support/operations.ts'
 
 const key = 'sandbox-key'
 const settings = (url: string) => ({ BUSGATE_GATEWAY_URL: url, BUSGATE_GATEWAY_API_KEY: key })
 
-const gateway = (url: string, args: string[], { input = '', env = {} } = {}) =>
+const gateway = (url: string, args: string[], { input = '', env = {} }: Pick<CliOptions, 'input' | 'env'> = {}) =>
   busgate(['gateway', ...args], { input, env: { ...settings(url), ...env } })
 
 /** An operation as flags; what is nested as JSON. */
@@ -182,6 +182,7 @@ describe('what is written wrongly exits 2, says what, and nothing is sent', () =
       'phone must be a number: digits only, international format such as 380501234567',
     ],
     ['neither true nor false', ['sms', '--short-link=maybe'], '', '--short-link takes true or false'],
+    ['neither true nor false, after a space', ['sms', '--short-link', 'no'], '', '--short-link takes true or false'],
     ['an id with a leading zero', ['status', '--id', '042'], '', 'id must be a whole number from 1 to'],
     ['a limit', ['telegram', '--id=1', '--phone=380501234567', '--message=123'], '', 'must be text of 4 to 8 digits'],
     [
@@ -203,6 +204,18 @@ describe('what is written wrongly exits 2, says what, and nothing is sent', () =
     ['input with a wrong field', [], `[${sms(1)}, {"type":"hlr","id":2}]`, 'operation 2: phone is required'],
     ['input that begins with a wrong one', [], `[{"type":"hlr","id":2}, ${sms(1)}]`, 'operation 1: phone is required'],
     ['input of a type that does not exist', [], '{"type":"whatsapp"}', 'type must be one of balance, call/otp, '],
+    [
+      'WhatsApp, which goes by pipeline',
+      [],
+      '{"type":"whatsapp"}',
+      'give type pipeline, and whatsapp in its list pipeline',
+    ],
+    [
+      'input in windows-1251',
+      ['sms'],
+      Buffer.concat([Buffer.from(sms(1).slice(0, -2)), Buffer.from([0xcf, 0xf0]), Buffer.from('"}')]),
+      'standard input is not UTF-8: save it as UTF-8',
+    ],
     ['an empty list', [], '[]', 'at least one operation is required'],
     ['more than an envelope holds', [], Array.from({ length: 101 }, (_, i) => sms(i + 1)).join('\n'), 'at most 100'],
   ])('%s', async (_, args, input, message) => {

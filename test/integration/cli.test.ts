@@ -121,6 +121,18 @@ describeOnKafka('the command line on a real Kafka', brokers => {
     expect(stderr).toContain('nothing from line 1 on was sent')
   })
 
+  test('lines that are not UTF-8 are refused, and a byte order mark, empty lines and CRLF are passed over', async () => {
+    const env = await environmentWithGateway(brokers)
+    await busgate(['topics', 'create'], { env })
+    const cyrillic = lineOf({ id: 3, message: { sms_message: 'При', sms_signature: 'Shop' } })
+    const latin = Buffer.from(lineOf({ id: 2, message: { sms_message: 'caf\u00e9', sms_signature: 'Shop' } }), 'latin1')
+    const { code, stderr } = await busgate(['send'], { env, input: latin })
+    expect(stderr).toContain('standard input is not UTF-8: save it as UTF-8 (nothing from line 1 on was sent)')
+    expect(code).toBe(1)
+    const input = `\ufeff${lineOf({ id: 1 }).trimEnd()}\r\n\r\n${cyrillic.trimEnd()}\r\n`
+    expect(await busgate(['send'], { env, input })).toMatchObject({ code: 0, stderr: 'Sent 2 commands.\n' })
+  })
+
   test('tail says that its topic does not exist', async () => {
     const { code, stderr } = await busgate(['tail', 'statuses'], { env: await environmentWithGateway(brokers) })
     expect(code).toBe(1)

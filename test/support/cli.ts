@@ -23,7 +23,7 @@ export interface CliResult {
 export interface CliOptions {
   /** Variables beside the machine's own; of those none begins with BUSGATE_. */
   env?: Record<string, string>
-  input?: string
+  input?: string | Buffer
   /** `bin` is what `npx busgate` runs. Default `main`. */
   entry?: 'main' | 'bin'
 }

@@ -4,6 +4,7 @@ import { operations, parseJson, type SendType, sendTypes } from '../../protocol/
 import { isObject, parseQuietly } from '../../protocol/json.ts'
 import { type AvroRecord, type AvroType, schemas } from '../../records/schemas.ts'
 import { choiceFlag, command, given, textFlag, toggle, UsageError, whole } from '../framework/command.ts'
+import { strictUtf8 } from '../framework/input.ts'
 import { nearest } from '../framework/parse.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 
@@ -13,7 +14,7 @@ const deliveries = ['DEFAULT', 'AT_MOST_ONCE', 'AT_LEAST_ONCE'] as const
 const schema = z.strictObject({
   id: z.union([z.int(), z.bigint()], 'expected a whole number without leading zeros'),
   phone: z.int('expected digits only, in international format such as 380501234567'),
-  type: z.enum(sendTypes, `expected one of ${sendTypes.join(', ')}`),
+  type: z.enum(sendTypes, `expected one of ${sendTypes.join(', ')}; whatsapp goes by pipeline`),
   message: z.record(z.string(), z.unknown(), 'expected an object'),
   urgent: z.boolean().optional(),
   account: z.string().optional(),
@@ -109,7 +110,7 @@ export const send = command({
   flags: {
     id: textFlag('ID', 'Your own id of the message, unique for ever in its account.'),
     phone: textFlag('PHONE', 'Digits only, international.'),
-    type: choiceFlag('TYPE', sendTypes, 'What to send.'),
+    type: textFlag('TYPE', `What to send: ${sendTypes.join(', ')}. WhatsApp goes by pipeline.`),
     message: textFlag('JSON', 'Its content, with the names of the Avro fields.'),
     account: textFlag('NAME', 'Account that sends it. Default: default.'),
     deadline: whole('MS', 'Never sent after this instant, milliseconds since 1970.', 0, Number.MAX_SAFE_INTEGER),
@@ -137,7 +138,7 @@ export const send = command({
           await producer.send(commands)
           sent += commands.length
         } catch (error) {
-          throw new Error(`${(error as Error).message} (nothing from line ${first} on was sent)`, { cause: error })
+          throw nothingFrom(first, error as Error)
         }
       }
       if (one) await producer.send([one])
@@ -154,14 +155,23 @@ export const send = command({
 })
 
 /** Lines as they arrive: what came in one piece goes out in one batch. */
-async function* batchesOf(input: NodeJS.ReadStream): AsyncIterable<{ first: number; lines: string[] }> {
+async function* batchesOf(input: AsyncIterable<Buffer>): AsyncIterable<{ first: number; lines: string[] }> {
+  const utf8 = strictUtf8()
   let rest = ''
   let first = 1
-  for await (const chunk of input.setEncoding('utf8')) {
-    const lines = `${rest}${chunk}`.split('\n')
-    rest = lines.pop()!
-    if (lines.length > 0) yield { first, lines }
-    first += lines.length
+  try {
+    for await (const chunk of input) {
+      const lines = `${rest}${utf8(chunk, { stream: true })}`.split('\n')
+      rest = lines.pop()!
+      if (lines.length > 0) yield { first, lines }
+      first += lines.length
+    }
+    rest += utf8(Buffer.alloc(0))
+  } catch (error) {
+    throw nothingFrom(first, error as Error)
   }
   if (rest !== '') yield { first, lines: [rest] }
 }
+
+const nothingFrom = (first: number, cause: Error): Error =>
+  new Error(`${cause.message} (nothing from line ${first} on was sent)`, { cause })

@@ -39,6 +39,9 @@ export function parseFlags(commandName: string, own: Flags, args: string[]): Par
       continue
     }
     if (token.kind === 'positional') {
+      const before = args[token.index - 1] ?? ''
+      const choices = flags[nameOf.get(before.slice(2)) ?? '']?.choices
+      if (choices) throw new UsageError(`${before} takes ${choices.join(' or ')}`)
       throw new UsageError(`${commandName} takes no "${token.value}": its flags are ${listed(flags)}`)
     }
     const { rawName, value, inlineValue } = token
@@ -67,6 +70,8 @@ function withChoices(args: string[], flags: Flags, nameOf: ReadonlyMap<string, s
 
 function read(rawName: string, flag: Flags[string], value: string): unknown {
   try {
+    // Node.js puts U+FFFD for each byte of an argument that is not UTF-8.
+    if (value.includes('\ufffd')) throw new UsageError('expected UTF-8: set the terminal to it')
     return flag.read(value)
   } catch (error) {
     throw new UsageError(`${rawName}: ${(error as Error).message}`)

@@ -1,9 +1,10 @@
 import { addAbortSignal } from 'node:stream'
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import type { z } from 'zod'
 import { meaningOf, type OperationType, operations, parseJson, requiredFields } from '../../protocol/index.ts'
 import { parseQuietly } from '../../protocol/json.ts'
 import { booleanFlag, type Flag, type Flags, textFlag, UsageError } from '../framework/command.ts'
+import { strictUtf8 } from '../framework/input.ts'
 
 type Shape = Readonly<Record<string, z.ZodType>>
 
@@ -106,7 +107,8 @@ function put(operation: Record<string, unknown>, path: string, value: unknown): 
  */
 export async function readOperations(missing: string, signal: AbortSignal): Promise<unknown[]> {
   if (process.stdin.isTTY) throw new UsageError(missing)
-  const given = (await text(addAbortSignal(signal, process.stdin))).trim()
+  const bytes = await buffer(addAbortSignal(signal, process.stdin))
+  const given = asUsage(() => strictUtf8()(bytes)).trim()
   if (given === '') throw new UsageError(missing)
   const whole = parsed(given)
   if (whole === undefined) return given.split('\n').flatMap(ofLine)
@@ -115,8 +117,12 @@ export async function readOperations(missing: string, signal: AbortSignal): Prom
 
 function ofLine(line: string, i: number): unknown[] {
   if (line.trim() === '') return []
+  return [asUsage(() => parseQuietly(line, `standard input: line ${i + 1} is not valid JSON`))]
+}
+
+function asUsage<T>(read: () => T): T {
   try {
-    return [parseQuietly(line, `standard input: line ${i + 1} is not valid JSON`)]
+    return read()
   } catch (error) {
     throw new UsageError((error as Error).message)
   }
