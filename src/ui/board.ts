@@ -158,7 +158,12 @@ export class Board {
 
   /** Whether the sources of the counts tell all now. */
   get #counting(): boolean {
-    if (this.#workers) return this.#workers.sources.every(({ trouble }) => trouble === null)
+    if (this.#workers) {
+      // A worker that the brokers are away from counts on, and counts nothing.
+      const { sources } = this.#workers
+      const isCutOff = this.#brokersTrouble !== null && sources.some(({ reasons }) => reasons.length > 0)
+      return !isCutOff && sources.every(({ trouble }) => trouble === null)
+    }
     const { commands, others } = this.#topics!
     return this.#reads([...commands, ...others])
   }
@@ -174,12 +179,15 @@ export class Board {
     return [...commands, ...others, this.#doubts, this.#deadLetters, this.#pauses]
   }
 
+  get #brokersTrouble(): string | null {
+    const troubles = [this.#trouble, ...this.#parts().map(({ trouble }) => trouble)].filter(trouble => trouble !== null)
+    return troubles.length > 0 ? [...new Set(troubles)].join('; ') : null
+  }
+
   #sources(): SourceState[] {
     const { kafka } = this.#options.settings
     const name = Array.isArray(kafka.brokers) ? kafka.brokers.join(', ') : 'the bus inside this process'
-    const troubles = [this.#trouble, ...this.#parts().map(({ trouble }) => trouble)].filter(trouble => trouble !== null)
-    const trouble = troubles.length > 0 ? [...new Set(troubles)].join('; ') : null
-    return [{ name, kind: 'brokers', trouble, reasons: [] }, ...(this.#workers?.sources ?? [])]
+    return [{ name, kind: 'brokers', trouble: this.#brokersTrouble, reasons: [] }, ...(this.#workers?.sources ?? [])]
   }
 
   #counted(kind: string, fits: (labels: string[]) => boolean): number {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Bus } from '../../src/bus/port.ts'
 import { freePorts } from '../../src/cli/local-kafka/ports.ts'
 import { writeChange } from '../../src/pauses/change.ts'
 import type { Now } from '../../src/ui/now.ts'
@@ -129,6 +130,22 @@ test('what operators pause is shown until it is resumed', async () => {
   await publishAll(world.bus, [writeChange(control, buildResume(pause))])
   const resumed = await nowThat(url, now => now.pauses.length === 0)
   expect(resumed.accounts).toMatchObject([{ account: 'default', state: null }])
+})
+
+test('of a worker that is not ready while no broker answers, what happens now is not known', async () => {
+  const world = await startWorld()
+  const workers = [telemetryOf(world)]
+  const away = () => Promise.reject(new Error('no broker answers'))
+  const bus = { ...world.bus, partitions: away, progress: away, follow: away } as unknown as Bus
+  const { url } = await startPage(world, { bus, workers })
+  await nowThat(url, ({ counting }) => counting)
+  world.sandbox.faults.next('envelope-refused', Number.POSITIVE_INFINITY)
+  await world.send(few)
+  const { sources } = await nowThat(url, ({ counting }) => !counting)
+  expect(sources).toMatchObject([
+    { trouble: expect.stringContaining('no broker answers') },
+    { trouble: null, reasons: [expect.any(String)] },
+  ])
 })
 
 test('an account that the gateway refuses is shown as paused, with the reason that the worker gives', async () => {

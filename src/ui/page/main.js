@@ -106,6 +106,9 @@ function sources() {
     </ul>`
 }
 
+/** Each partition of a worker has a reason of its own. */
+const mostReasons = 3
+
 /** Lists what keeps the page from telling all. */
 function notices() {
   const { now, connected } = state
@@ -113,7 +116,8 @@ function notices() {
     const what = kind === 'worker' ? 'Worker' : 'Brokers'
     const who = trouble?.includes(name) ? what : `${what} ${name}`
     if (trouble) return [[`${who}:`, `${trouble.replace(/\.$/, '')}. Figures from there are not known now.`]]
-    return reasons.length > 0 ? [[`${who} is not ready:`, reasons.join('; ')]] : []
+    const more = reasons.length > mostReasons ? `; and ${reasons.length - mostReasons} more` : ''
+    return reasons.length > 0 ? [[`${who} is not ready:`, `${reasons.slice(0, mostReasons).join('; ')}${more}`]] : []
   })
   if (!connected)
     lines.unshift([
