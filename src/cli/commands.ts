@@ -1,5 +1,5 @@
-import { operationTypes, whatsappAdvice } from '../protocol/operation.ts'
-import { type CommandList, UsageError } from './framework/command.ts'
+import { operationTypes } from '../protocol/operation.ts'
+import type { CommandList } from './framework/command.ts'
 
 export const commands: CommandList = {
   run: {
@@ -86,9 +86,7 @@ export const commands: CommandList = {
   ),
   'gateway whatsapp': {
     summary: null,
-    load: async () => {
-      throw new UsageError(whatsappAdvice)
-    },
+    load: async () => (await import('./commands/gateway.ts')).gatewayWhatsapp,
   },
   'hooks url': {
     summary: "Prints an account's callback address, to be entered at the gateway.",

@@ -9,6 +9,7 @@ import {
   requiredFields,
 } from '../../protocol/index.ts'
 import { isObject } from '../../protocol/json.ts'
+import { whatsappAdvice } from '../../protocol/operation.ts'
 import { type CliCommand, command, textFlag, toggle, UsageError } from '../framework/command.ts'
 import { untilSignal } from '../framework/signals.ts'
 import { clientFor } from '../gateway/client.ts'
@@ -70,6 +71,15 @@ export function gatewayOperation(type: OperationType): CliCommand {
       }),
   })
 }
+
+/** Takes the flags of pipeline, so that whoever meant it is told so in place of an unknown flag. */
+export const gatewayWhatsapp = command({
+  about: `Sends nothing: ${whatsappAdvice}.`,
+  flags: { ...fieldFlags('pipeline'), ...ownFlags },
+  run: async () => {
+    throw new UsageError(whatsappAdvice)
+  },
+})
 
 function requiredFlags(type: OperationType): string[] {
   return requiredFields(type).map(name => `--${name}`)
