@@ -3,16 +3,16 @@ import { unpackCheckpoint } from '../bus/session/checkpoint.ts'
 import { windowSize } from '../bus/session/window.ts'
 import type { Settings } from '../config/index.ts'
 import { remedyOf } from '../inspect/message/conclusion.ts'
+import { readChanges } from '../inspect/pauses.ts'
+import { type Change, pausedBy } from '../pauses/change.ts'
 import type { Outcome } from '../protocol/index.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { DeadLetterCauses } from './dead-letter-causes.ts'
 import type { FollowedTopic } from './followed-topic.ts'
-import type { AccountNow, ChannelRow, Failure, FunnelRow, History, Now, PartitionNow, SourceState } from './now.ts'
+import type { AccountNow, Failure, FunnelRow, History, Now, PartitionNow } from './now.ts'
 import { OpenDoubtList } from './open-doubts.ts'
-import { OperatorPauses } from './operator-pauses.ts'
 import { followTraffic, type TopicTraffic } from './topic-traffic.ts'
 import { stepMs, steps, Traffic, windowMs } from './traffic.ts'
-import { WorkerPages } from './worker-pages.ts'
 
 /** Lag and window of each partition, by what the workers' group has committed and where the topics end. */
 async function groupProgress(bus: Bus, groupId: string, topics: readonly FollowedTopic[]): Promise<PartitionNow[]> {
@@ -39,12 +39,11 @@ export interface BoardOptions {
   bus: Bus
   registry: SchemaRegistry
   settings: Settings
-  /** Addresses of workers' telemetry ports; without any the topics are counted instead. */
-  workers: readonly URL[]
+  /** Whether texts and phones may be seen. */
   show: boolean
 }
 
-/** The workers' group is asked for its progress every so many steps. */
+/** The progress of the workers' group and the pauses are read every so many steps. */
 const progressSteps = 2
 const mostPartitions = 256
 
@@ -53,28 +52,31 @@ export class Board {
   readonly #options: BoardOptions
   readonly #since = Date.now()
   readonly #traffic = new Traffic()
-  readonly #workers: WorkerPages | null
-  /** null: the workers tell. */
-  readonly #topics: TopicTraffic | null
+  readonly #topics: TopicTraffic
   readonly #doubts: OpenDoubtList
   readonly #deadLetters: DeadLetterCauses
-  readonly #pauses: OperatorPauses
   readonly #watchers = new Set<(now: Now) => void>()
+  #pauses: readonly Change[] = []
   #partitions: PartitionNow[] = []
+  /** Why the progress of the group, and what is paused, cannot be read now. */
   #trouble: string | null = null
+  #pausesTrouble: string | null = null
   #isAsking = false
   #timer: NodeJS.Timeout
   #steps = 0
 
   constructor(options: BoardOptions) {
-    const { bus, registry, settings, workers } = options
+    const { bus, registry, settings } = options
     this.#options = options
-    this.#workers = workers.length > 0 ? new WorkerPages(workers, this.#traffic) : null
-    this.#topics = this.#workers ? null : followTraffic(bus, registry, settings, this.#traffic)
+    this.#topics = followTraffic(bus, registry, settings, this.#traffic)
     this.#doubts = new OpenDoubtList(bus, registry, settings)
     this.#deadLetters = new DeadLetterCauses(bus, settings.topics.deadLetters)
-    this.#pauses = new OperatorPauses(bus, settings.topics.control)
-    this.#timer = setTimeout(() => void this.#step(), 0)
+    this.#timer = setTimeout(() => this.#step(), 0)
+  }
+
+  /** Resolves when all topics are followed that can be. */
+  async begun(): Promise<void> {
+    await Promise.all(this.#followed.map(({ begun }) => begun))
   }
 
   /** Calls back with each new state. @returns what ends that */
@@ -96,29 +98,20 @@ export class Board {
   now(): Now {
     const { settings, show } = this.#options
     const at = Date.now()
-    const workers = this.#workers?.now()
-    const doubts = this.#doubts.now(at, this.#reads([this.#doubts]))
     return {
       at,
       since: Math.max(this.#since, at - windowMs),
-      windowMs,
       show,
-      figures: workers ? 'workers' : 'topics',
+      trouble: this.#troubles(),
       counting: this.#counting,
-      sources: this.#sources(),
-      lanes: settings.topics.commands.map(topic => ({
-        topic,
-        perSecond: this.#traffic.perSecond('command', topic),
-        commands: this.#counted('command', ([of]) => of === topic),
-      })),
+      lanes: settings.topics.commands.map(topic => ({ topic, commands: this.#commandsOf(topic) })),
       funnel: this.#funnel(),
-      channels: workers ? this.#channels() : null,
       failures: this.#failures(),
-      doubts,
-      accounts: this.#accounts(workers?.accounts ?? []),
-      pauses: [...this.#pauses.now(), ...(workers?.pauses ?? [])],
-      partitions: (workers?.partitions ?? this.#partitions).toSorted(fullestFirst).slice(0, mostPartitions),
-      deadLetters: { ...this.#deadLetters.now(), known: this.#reads([this.#deadLetters]) },
+      doubts: this.#doubts.now(at, this.#reads([this.#doubts.topic])),
+      accounts: this.#accounts(),
+      pauses: this.#pauses.map(pause => ({ what: `${pause.kind} ${pause.name}`, why: pausedBy(pause) })),
+      partitions: this.#partitions.toSorted(fullestFirst).slice(0, mostPartitions),
+      deadLetters: { ...this.#deadLetters.now(), known: this.#reads([this.#deadLetters.topic]) },
       points: this.#series((...name) => this.#traffic.perSecond(...name)),
     }
   }
@@ -126,114 +119,80 @@ export class Board {
   async close(): Promise<void> {
     clearTimeout(this.#timer)
     this.#watchers.clear()
-    await Promise.all(this.#parts().map(one => one.close()))
+    await Promise.all(this.#followed.map(topic => topic.close()))
   }
 
-  async #step(): Promise<void> {
+  #step(): void {
     const began = performance.now()
     const isTime = this.#steps++ % progressSteps === 0 || this.#partitions.length === 0
-    if (isTime && !this.#isAsking) void this.#askGroup() // brokers may take their time: the rest is told meanwhile
-    await this.#workers?.ask()
-    this.#topics?.verdicts.countEarly()
+    if (isTime && !this.#isAsking) void this.#ask() // brokers may take their time: the rest is told meanwhile
     this.#traffic.step(this.#counting)
     const now = this.now()
     for (const watcher of this.#watchers) watcher(now)
-    this.#timer = setTimeout(() => void this.#step(), Math.max(0, stepMs - (performance.now() - began)))
+    this.#timer = setTimeout(() => this.#step(), Math.max(0, stepMs - (performance.now() - began)))
   }
 
-  async #askGroup(): Promise<void> {
+  async #ask(): Promise<void> {
     const { bus, settings } = this.#options
     this.#isAsking = true
-    try {
-      await this.#doubts.refresh()
-      this.#partitions = await groupProgress(bus, settings.kafka.groupId, this.#topics?.commands ?? [])
-      this.#trouble = null
-    } catch (error) {
-      this.#trouble = (error as Error).message
-      this.#partitions = []
-    } finally {
-      this.#isAsking = false
-    }
+    const [group, control] = await Promise.allSettled([
+      this.#readProgress(),
+      readChanges(bus, settings.topics.control).then(({ inForce }) => {
+        this.#pauses = inForce
+      }),
+    ])
+    this.#trouble = group.status === 'rejected' ? (group.reason as Error).message : null
+    this.#pausesTrouble = control.status === 'rejected' ? (control.reason as Error).message : null
+    if (this.#trouble !== null) this.#partitions = []
+    this.#isAsking = false
   }
 
-  /** Whether the sources of the counts tell all now. */
+  async #readProgress(): Promise<void> {
+    const { bus, settings } = this.#options
+    await this.#doubts.refresh()
+    this.#partitions = await groupProgress(bus, settings.kafka.groupId, this.#topics.commands)
+  }
+
+  /** Whether the topics tell all that happens now. */
   get #counting(): boolean {
-    if (this.#workers) {
-      // A worker that the brokers are away from counts on, and counts nothing.
-      const { sources } = this.#workers
-      const isCutOff = this.#brokersTrouble !== null && sources.some(({ reasons }) => reasons.length > 0)
-      return !isCutOff && sources.every(({ trouble }) => trouble === null)
-    }
-    const { commands, others } = this.#topics!
-    return this.#reads([...commands, ...others])
+    return this.#reads([...this.#topics.commands, ...this.#topics.others])
   }
 
   /** Whether topics are read up to now. */
-  #reads(topics: readonly { trouble: string | null; complete: boolean }[]): boolean {
+  #reads(topics: readonly FollowedTopic[]): boolean {
     return this.#trouble === null && topics.every(({ trouble, complete }) => trouble === null && complete)
   }
 
-  /** All that reads topics. */
-  #parts() {
-    const { commands = [], others = [] } = this.#topics ?? {}
-    return [...commands, ...others, this.#doubts, this.#deadLetters, this.#pauses]
+  get #followed(): FollowedTopic[] {
+    return [...this.#topics.commands, ...this.#topics.others, this.#doubts.topic, this.#deadLetters.topic]
   }
 
-  get #brokersTrouble(): string | null {
-    const troubles = [this.#trouble, ...this.#parts().map(({ trouble }) => trouble)].filter(trouble => trouble !== null)
-    return troubles.length > 0 ? [...new Set(troubles)].join('; ') : null
+  #troubles(): string | null {
+    const troubles = [this.#trouble, this.#pausesTrouble, ...this.#followed.map(({ trouble }) => trouble)]
+    return [...new Set(troubles.filter(trouble => trouble !== null))].join('; ') || null
   }
 
-  #sources(): SourceState[] {
-    const { kafka } = this.#options.settings
-    const name = Array.isArray(kafka.brokers) ? kafka.brokers.join(', ') : 'the bus inside this process'
-    return [{ name, kind: 'brokers', trouble: this.#brokersTrouble, reasons: [] }, ...(this.#workers?.sources ?? [])]
-  }
-
-  #counted(kind: string, fits: (labels: string[]) => boolean): number {
-    return this.#traffic.counts(kind).reduce((sum, { labels, count }) => sum + (fits(labels) ? count : 0), 0)
+  #commandsOf(topic: string): number {
+    const own = this.#traffic.counts('command').filter(({ labels: [of] }) => of === topic)
+    return own.reduce((sum, { count }) => sum + count, 0)
   }
 
   #funnel(): FunnelRow[] {
     const rows = new Map<string, FunnelRow>()
-    const none = this.#workers ? null : 0
-    const empty = { sent: 0, notSent: 0, inDoubt: 0, unresolved: 0 }
-    const rowOf = (type = '') => {
-      const row = rows.get(type) ?? { type, commands: none, ...empty, delivered: none, notDelivered: none }
+    const add = (type = '', column: Exclude<keyof FunnelRow, 'type'>, count: number) => {
+      const row = rows.get(type) ?? { type, ...emptyRow }
+      row[column] += count
       rows.set(type, row)
-      return row
     }
+    for (const { labels, count } of this.#traffic.counts('command')) add(labels[1], 'commands', count)
     for (const { labels, count } of this.#traffic.counts('result')) {
-      const [type, outcome = ''] = labels
-      rowOf(type)[columns[outcome as Outcome] ?? 'notSent'] += count
+      add(labels[0], columns[labels[1] as Outcome] ?? 'notSent', count)
     }
-    if (none === 0) {
-      for (const { labels, count } of this.#traffic.counts('command')) rowOf(labels[1]).commands! += count
-      for (const { channel, delivered, notDelivered } of this.#channels()) {
-        Object.assign(rowOf(channel), { delivered, notDelivered })
-      }
+    for (const { labels, count } of this.#traffic.counts('verdict')) {
+      if (labels[1] === 'DELIVERED') add(labels[0], 'delivered', count)
+      if (labels[1] === 'FAILED') add(labels[0], 'notDelivered', count)
     }
-    return [...rows.values()].toSorted(
-      (a, b) => b.sent + b.notSent - a.sent - a.notSent || a.type.localeCompare(b.type),
-    )
-  }
-
-  #channels(): ChannelRow[] {
-    const verdicts = this.#traffic.counts('verdict')
-    const counted = (channel: string, wanted: string) =>
-      verdicts.reduce(
-        (sum, { labels: [of, state], count }) => sum + (of === channel && state === wanted ? count : 0),
-        0,
-      )
-    const channels = new Set(verdicts.map(({ labels: [channel = ''] }) => channel))
-    return [...channels]
-      .map(channel => ({
-        channel,
-        delivered: counted(channel, 'DELIVERED'),
-        notDelivered: counted(channel, 'FAILED'),
-      }))
-      .filter(({ delivered, notDelivered }) => delivered + notDelivered > 0)
-      .toSorted((a, b) => b.delivered - a.delivered)
+    return [...rows.values()].toSorted((a, b) => b.commands - a.commands || a.type.localeCompare(b.type))
   }
 
   #failures(): Failure[] {
@@ -252,18 +211,14 @@ export class Board {
       .toSorted((a, b) => b.count - a.count)
   }
 
-  #accounts(told: readonly Omit<AccountNow, 'perSecond' | 'rate'>[]): AccountNow[] {
+  #accounts(): AccountNow[] {
     const { accounts } = this.#options.settings.gateway
     const used = this.#traffic.counts('use').map(({ labels: [name = ''] }) => name)
-    const names = new Set([...accounts.keys(), ...used, ...told.map(({ account }) => account)])
-    const paused = new Set(this.#pauses.now().map(({ what }) => what))
-    return [...names].sort().map(account => {
-      const perSecond = this.#traffic.perSecond('use', account)
-      const rate = accounts.get(account)?.rate ?? null
-      const known = told.find(one => one.account === account)
-      const one = { account, headroom: null, learnt: null, state: null, ...known, perSecond, rate }
-      return paused.has(`account ${account}`) ? { ...one, state: 'paused' } : one
-    })
+    return [...new Set([...accounts.keys(), ...used])].sort().map(account => ({
+      account,
+      perSecond: this.#traffic.perSecond('use', account),
+      rate: accounts.get(account)?.rate ?? null,
+    }))
   }
 }
 
@@ -276,6 +231,8 @@ const columns: Readonly<Record<Outcome, 'sent' | 'notSent' | 'inDoubt' | 'unreso
   IN_DOUBT: 'inDoubt',
   UNRESOLVED: 'unresolved',
 }
+
+const emptyRow = { commands: 0, sent: 0, notSent: 0, inDoubt: 0, unresolved: 0, delivered: 0, notDelivered: 0 }
 
 const fullestFirst = (a: PartitionNow, b: PartitionNow) =>
   b.window - a.window || (b.lag ?? 0) - (a.lag ?? 0) || a.topic.localeCompare(b.topic) || a.partition - b.partition

@@ -6,6 +6,9 @@ const retryMs = 5000
 /** Beginnings says where to begin in each partition. */
 type Beginnings = (tps: readonly TopicPartition[]) => Promise<readonly From[]>
 
+export const fromEarliest: Beginnings = async tps => tps.map(() => 'earliest')
+export const fromNow: Beginnings = async tps => tps.map(() => 'latest')
+
 /** Reads all partitions of a topic as it grows, from wherever it is told to; what cannot be read yet is tried again. */
 export class FollowedTopic {
   readonly topic: string
@@ -17,12 +20,14 @@ export class FollowedTopic {
   trouble: string | null = null
   /** Whether all that was there at first has been read. */
   complete = false
+  /** Resolves when it is followed, or cannot be yet. */
+  readonly begun: Promise<void>
 
   /** @param onRecords when it fails, the same records are handed over again */
   constructor(bus: Pick<Bus, 'partitions' | 'follow'>, topic: string, from: Beginnings, onRecords: RecordsHandler) {
     this.#bus = bus
     this.topic = topic
-    void this.#begin(from, onRecords)
+    this.begun = this.#begin(from, onRecords)
   }
 
   /** The end of each partition, as far as it was read. */

@@ -6,22 +6,18 @@
 export interface Now {
   /** Milliseconds since 1970. */
   at: number
-  /** Counts below are of what came since then: since the page was started, but at most `windowMs`. */
+  /** Counts below are of what came since then: since the page was started, but at most ten minutes. */
   since: number
-  windowMs: number
   /** Whether texts and phones are shown. */
   show: boolean
-  /** Where counts, rates, lag and window come from. */
-  figures: 'workers' | 'topics'
+  /** Why something cannot be read now; null: all of it can. */
+  trouble: string | null
   /** Whether all that happens is counted now: what is 0 else is not known. */
   counting: boolean
-  sources: SourceState[]
   /** The most urgent one comes first. */
   lanes: LaneState[]
   /** The outcomes of commands, by type of message. */
   funnel: FunnelRow[]
-  /** Workers count verdicts by the channel that delivered, and each status event; null: the funnel has them, by type. */
-  channels: ChannelRow[] | null
   failures: Failure[]
   doubts: OpenDoubts
   accounts: AccountNow[]
@@ -46,40 +42,20 @@ export interface History {
   series: Record<string, (number | null)[]>
 }
 
-/** Brokers, the registry, or a worker. */
-export interface SourceState {
-  name: string
-  kind: 'brokers' | 'worker'
-  /** Why it cannot be read now; null: it can. */
-  trouble: string | null
-  /** Why a worker says that it does not do its work now. */
-  reasons: string[]
-}
-
 export interface LaneState {
   topic: string
-  /** Commands, over the last ten seconds; null: not known. */
-  perSecond: number | null
   commands: number
 }
 
 /** Messages of one type. */
 export interface FunnelRow {
   type: string
-  /** null: workers do not count commands by type. */
-  commands: number | null
+  commands: number
   sent: number
   /** REJECTED, INVALID, EXPIRED, DUPLICATE. */
   notSent: number
   inDoubt: number
   unresolved: number
-  /** null, both: see `channels`. */
-  delivered: number | null
-  notDelivered: number | null
-}
-
-export interface ChannelRow {
-  channel: string
   delivered: number
   notDelivered: number
 }
@@ -112,19 +88,13 @@ export interface OpenDoubt {
 
 export interface AccountNow {
   account: string
-  /** Requests a second of workers, or messages a second of topics, over the last ten seconds; null: not known. */
+  /** Messages sent a second, over the last ten seconds; null: not known. */
   perSecond: number | null
   /** Operations a second that the settings allow it; null: no limit. */
   rate: number | null
-  /** The unused part of the rate, of the process that has the least left; null: not known. */
-  headroom: number | null
-  /** The rate that the workers have learnt that the gateway allows, a second; null: they were not throttled, or it is not known. */
-  learnt: number | null
-  /** null: not known. */
-  state: 'sending' | 'probing' | 'paused' | null
 }
 
-/** Something of which nothing is sent now: operators have paused it, or the gateway does not take it. */
+/** What operators have paused. */
 export interface Pause {
   what: string
   why: string
@@ -155,10 +125,10 @@ export interface DeadLetterCause {
   /** Where they came from; null: they were callbacks. */
   topic: string | null
   count: number
-  /** When the newest of them was written, milliseconds since 1970; `at` and what follows tell where it stands and what is wrong with it. */
+  /** When the newest of them was written, milliseconds since 1970; `at` and `message` tell where it stands and what is wrong with it. */
   newest: number
   at: string
   message: string
-  /** Why a replay of them fails again, whatever is mended; null: it may pass. */
-  failsAgain: string | null
+  /** The command that tells what a replay of them would do; null: nothing can make them records that can be read. */
+  replay: string | null
 }

@@ -27,7 +27,7 @@ interface Kept extends TopicPartition {
 export class OpenDoubtList {
   readonly #bus: Bus
   readonly #settings: Settings
-  readonly #topic: FollowedTopic
+  readonly topic: FollowedTopic
   #kept: Kept[] = []
   #left = 0
   #checkpoints = new Map<number, Checkpoint | null>()
@@ -36,7 +36,7 @@ export class OpenDoubtList {
     this.#bus = bus
     this.#settings = settings
     const decoder = createDecoder<Doubt>(schemas.doubt, registry)
-    this.#topic = new FollowedTopic(
+    this.topic = new FollowedTopic(
       bus,
       settings.topics.doubts,
       tps => this.#begin(tps),
@@ -47,17 +47,9 @@ export class OpenDoubtList {
     )
   }
 
-  get trouble(): string | null {
-    return this.#topic.trouble
-  }
-
-  get complete(): boolean {
-    return this.#topic.complete
-  }
-
   /** Asks how far the group has come, and forgets what is settled. */
   async refresh(): Promise<void> {
-    const tps = this.#topic.positions.map((_, partition) => ({ topic: this.#topic.topic, partition }))
+    const tps = this.topic.positions.map((_, partition) => ({ topic: this.topic.topic, partition }))
     if (tps.length === 0) return
     await this.#ask(tps)
     this.#kept = this.#kept.filter(one => this.#stateOf(one) !== DONE)
@@ -71,10 +63,6 @@ export class OpenDoubtList {
       open: known ? this.#kept.length + this.#left : null,
       oldest: oldest.map(one => this.#shown(one, at)),
     }
-  }
-
-  close(): Promise<void> {
-    return this.#topic.close()
   }
 
   async #begin(tps: readonly TopicPartition[]): Promise<From[]> {

@@ -1,18 +1,16 @@
 import pLimit from 'p-limit'
-import type { Bus } from '../bus/port.ts'
-import type { Settings } from '../config/index.ts'
-import { jsonOf, type LetterFilters } from '../inspect/dead-letters/letter.ts'
-import { planReplay } from '../inspect/dead-letters/replay.ts'
 import { type RecentMessage, type RecentMessages, recentCommands, recentResults } from '../inspect/message/recent.ts'
 import { MessageSearch } from '../inspect/message/search.ts'
 import { searchedText } from '../inspect/message/story.ts'
-import { mostIds, storyLines, tell } from '../inspect/message/tell.ts'
+import { mostIds, storyLines, tell, weekMs } from '../inspect/message/tell.ts'
 import type { SendResult } from '../records/generated.ts'
-import type { SchemaRegistry } from '../records/registry.ts'
+import type { BoardOptions } from './board.ts'
+
+const ways = ['id', 'correlation', 'tenant', 'phone', 'failure'] as const
 
 /** A question for messages. By `phone`, the text is its last digits; by `failure`, an outcome and an errorCode. */
 export interface SearchQuestion {
-  by: 'id' | 'correlation' | 'tenant' | 'phone' | 'failure'
+  by: (typeof ways)[number]
   text: string
   /** Ids are unique within one. Default: any. */
   account?: string
@@ -31,26 +29,42 @@ export interface SearchAnswer {
   searched: string[]
 }
 
-export interface ReplayPreview {
-  ready: number
-  /** The first of them. */
-  examples: object[]
-  refused: { why: string; count: number }[]
-  command: string
+/** The page asked for something that makes no sense; the message says what would. */
+export class WrongQuestion extends Error {
+  override readonly name = 'WrongQuestion'
 }
 
-export interface SearchesOptions {
-  bus: Bus
-  registry: SchemaRegistry
-  settings: Settings
-  /** Whether texts and phones may be seen. */
-  show: boolean
+const longest = 1000
+const mostMs = 10 * 365 * 24 * 3_600_000
+
+/**
+ * Tells what `/api/messages?by=…&text=…&back=…&account=…` asks; `back` is how far to look back, in milliseconds, 7 days
+ * unless given.
+ * @param show whether phones may be looked for
+ * @throws WrongQuestion
+ */
+export function questionOf(asked: URLSearchParams, show: boolean): SearchQuestion {
+  const text = (asked.get('text') ?? '').trim()
+  const by = ways.find(way => way === asked.get('by'))
+  const account = asked.get('account')
+  const back = Number(asked.get('back') ?? weekMs)
+  const refuse = (what: string): never => {
+    throw new WrongQuestion(what)
+  }
+  if (by === undefined) return refuse(`by: expected one of ${ways.join(', ')}`)
+  if (text === '' || text.length > longest) refuse('text: expected what to look for')
+  if (by === 'id' && !isId(text)) refuse('text: expected an id, a whole number from 1 to 9223372036854775807')
+  if (by === 'phone' && !show) refuse('phones are hidden: busgate ui --show lets them be looked for')
+  if (by === 'phone' && !/^\d{4,15}$/.test(text)) refuse('text: expected the last 4 to 15 digits of a phone')
+  if (!(back > 0 && back <= mostMs)) refuse('back: expected how far to look back, in milliseconds')
+  return { by, text, since: Math.max(0, Date.now() - back), ...(account !== null && { account }) }
 }
+
+const isId = (text: string) => /^\d{1,19}$/.test(text) && BigInt(text) >= 1n && BigInt(text) < 2n ** 63n
 
 /** At most this many searches wait for their turn. */
 const mostWaiting = 8
 const mostListed = 50
-const mostExamples = 10
 
 /** Too many want to search. */
 export class Busy extends Error {
@@ -59,57 +73,38 @@ export class Busy extends Error {
 
 /** Answers what the page is asked, one after the other: each search reads as fast as the brokers and one core can. */
 export class Searches {
-  readonly #options: SearchesOptions
+  readonly #options: BoardOptions
   readonly #turns = pLimit(1)
 
-  constructor(options: SearchesOptions) {
+  constructor(options: BoardOptions) {
     this.#options = options
   }
 
   /** @throws Busy; the signal's reason, when it gives up */
-  find(question: SearchQuestion, ending: AbortSignal): Promise<SearchAnswer> {
-    return this.#inTurn(ending, () => this.#find(question, ending))
-  }
-
-  /** Says what `busgate dlq replay --all` would do with these dead letters. Nothing is written. @throws as `find` */
-  previewReplay(filters: LetterFilters, ending: AbortSignal): Promise<ReplayPreview> {
-    return this.#inTurn(ending, async () => {
-      const { bus, settings } = this.#options
-      const { ready, refused } = await planReplay(bus, settings.topics.deadLetters, filters, ending)
-      const reasons = Map.groupBy(refused, ({ why }) => why)
-      return {
-        ready: ready.length,
-        examples: ready.slice(0, mostExamples).map(jsonOf),
-        refused: [...reasons].map(([why, { length: count }]) => ({ why, count })),
-        command: replayCommand(filters),
-      }
-    })
-  }
-
-  async #inTurn<T>(ending: AbortSignal, work: () => Promise<T>): Promise<T> {
+  async find(question: SearchQuestion, ending: AbortSignal): Promise<SearchAnswer> {
     if (this.#turns.pendingCount >= mostWaiting) throw new Busy('too many searches wait: try again in some seconds')
-    return this.#turns(async () => {
+    return this.#turns(() => {
       ending.throwIfAborted()
-      return work()
+      return this.#find(question, ending)
     })
   }
 
   async #find({ by, text, account, since }: SearchQuestion, ending: AbortSignal): Promise<SearchAnswer> {
-    const { show, ...options } = this.#options
-    const recent = { ...this.#options, since, ending }
-    if (by === 'tenant') return listed(await recentCommands(recent, command => command.tenant === text, mostListed))
+    const { show, bus, registry, settings } = this.#options
+    const options = { bus, registry, settings, since, ending }
+    if (by === 'tenant') return listed(await recentCommands(options, command => command.tenant === text, mostListed))
     if (by === 'phone') {
-      return listed(await recentCommands(recent, command => String(command.phone).endsWith(text), mostListed))
+      return listed(await recentCommands(options, command => String(command.phone).endsWith(text), mostListed))
     }
     if (by === 'failure') {
       const isOne = ({ outcome, errorCode }: SendResult) => `${outcome} ${errorCode ?? ''}`.trim() === text
-      return listed(await recentResults(recent, isOne, mostListed))
+      return listed(await recentResults(options, isOne, mostListed))
     }
-    const wide = new MessageSearch({ ...options, since, ending })
+    const wide = new MessageSearch(options)
     const { ids, more } = by === 'id' ? { ids: [BigInt(text)], more: false } : await wide.idsOf(text, mostIds)
     const stories: SearchAnswer['stories'] = []
     for (const id of ids) {
-      const findings = await new MessageSearch({ ...options, since, ending }).byId(id)
+      const findings = await new MessageSearch(options).byId(id)
       ending.throwIfAborted() // a part of it would tell another story
       const story = tell(findings, id, { ...(account !== undefined && { account }), show })
       stories.push({ id, found: story.found, lines: storyLines(story), searched: searchedText(story) })
@@ -122,14 +117,4 @@ export class Searches {
 
 function listed({ newest, matching, ...searched }: RecentMessages): SearchAnswer {
   return { stories: [], commands: newest, more: matching > newest.length, searched: searchedText(searched) }
-}
-
-/** The command line with which a person replays them. */
-function replayCommand({ stage, code, topic }: LetterFilters): string {
-  const flags = Object.entries({ stage, code, topic }).flatMap(([name, value]) =>
-    value === undefined
-      ? []
-      : [`--${name} ${/^[\w.@/-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`}`],
-  )
-  return ['busgate dlq replay --all', ...flags].join(' ')
 }

@@ -5,8 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { listen } from '../listen.ts'
 import { Board, type BoardOptions } from './board.ts'
 import { type PageRefusal, pageRefusalOf, pathOf, safetyHeaders } from './guard.ts'
-import { filtersOf, questionOf, WrongQuestion } from './questions.ts'
-import { Busy, Searches } from './searches.ts'
+import { Busy, questionOf, Searches, WrongQuestion } from './searches.ts'
 
 export interface UiOptions extends BoardOptions {
   /** 0: any free one. */
@@ -15,6 +14,8 @@ export interface UiOptions extends BoardOptions {
 
 export interface Ui {
   url: string
+  /** Resolves when what comes onto the topics is counted. */
+  begun(): Promise<void>
   close(): Promise<void>
 }
 
@@ -27,55 +28,43 @@ const types: Record<string, string> = {
 
 const host = '127.0.0.1'
 const mostWatchers = 32
-/** Of one client; browsers open no more connections to a server at a time. */
-const mostOfOne = 6
 /** Bytes that one page may leave unread; with more its connection is ended, and it comes again by itself. */
 const mostUnread = 1024 * 1024
 const files = pageFiles()
 
 /** Serves the page on this machine alone. @throws Error when the port cannot be had */
 export async function startUi(options: UiOptions): Promise<Ui> {
-  const { port: wanted } = options
-  /** Streams that are open, by their client. */
-  const watching = new Map<string, number>()
-  const server = createServer({ headersTimeout: 5_000, requestTimeout: 10_000 }, (request, response) => {
-    answer(request, response).catch(error => fail(response, error))
-  })
-  const port = await listen(server, { host, port: wanted, what: 'the page', mend: 'choose another --port' })
+  const server = createServer({ headersTimeout: 5_000, requestTimeout: 10_000 })
+  const port = await listen(server, { host, port: options.port, what: 'the page', mend: 'choose another --port' })
   const board = new Board(options)
   const searches = new Searches(options)
+  let watchers = 0
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    answer(request, response).catch(error => fail(response, error))
+  })
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const refusal = pageRefusalOf(request)
     if (refusal) return refuse(response, refusal)
     const pathname = pathOf(request.url)
-    const searchParams = new URLSearchParams(request.url?.slice(pathname.length))
     const file = files.get(pathname)
     if (file) {
       response.writeHead(200, { ...safetyHeaders, 'content-type': file.contentType }).end(file.body)
-      return
-    }
-    if (pathname === '/api/now') return watch(request, response)
-    if (pathname === '/api/messages') {
-      const question = questionOf(searchParams, options.show)
-      return sendJson(response, 200, await searches.find(question, gone(response)))
-    }
-    if (pathname === '/api/replay') {
-      return sendJson(response, 200, await searches.previewReplay(filtersOf(searchParams), gone(response)))
-    }
-    refuse(response, { status: 404, text: 'There is nothing here: the page is at /.' })
+    } else if (pathname === '/api/now') {
+      watch(response)
+    } else if (pathname === '/api/messages') {
+      const question = questionOf(new URLSearchParams(request.url?.slice(pathname.length)), options.show)
+      sendJson(response, 200, await searches.find(question, gone(response)))
+    } else refuse(response, { status: 404, text: 'There is nothing here: the page is at /.' })
   }
 
   /** Server-sent events: what was, and then what is, every other second. */
-  function watch(request: IncomingMessage, response: ServerResponse): void {
-    const client = clientOf(request)
-    const own = watching.get(client) ?? 0
-    const all = [...watching.values()].reduce((sum, count) => sum + count, 0)
-    if (own >= mostOfOne || all >= mostWatchers) {
+  function watch(response: ServerResponse): void {
+    if (watchers >= mostWatchers) {
       refuse(response, { status: 503, text: 'Too many pages are open.' })
       return
     }
-    watching.set(client, own + 1)
+    watchers++
     response.writeHead(200, { ...safetyHeaders, 'content-type': 'text/event-stream' })
     const send = (event: string, data: object) => {
       if (response.writableLength > mostUnread) response.destroy()
@@ -85,24 +74,20 @@ export async function startUi(options: UiOptions): Promise<Ui> {
     send('now', board.now())
     const unwatch = board.watch(now => send('now', now))
     response.on('close', () => {
-      const left = watching.get(client)! - 1
-      if (left > 0) watching.set(client, left)
-      else watching.delete(client)
+      watchers--
       unwatch()
     })
   }
 
   return {
     url: `http://${host}:${port}/`,
+    begun: () => board.begun(),
     async close() {
       server.closeAllConnections()
       await Promise.all([new Promise(resolve => server.close(resolve)), board.close()])
     },
   }
 }
-
-/** Everybody comes from this machine, through tunnels, too: browsers are told apart by what they call themselves. */
-const clientOf = ({ socket, headers }: IncomingMessage) => `${socket.remoteAddress} ${headers['user-agent']}`
 
 /** Aborted when whoever asked is not there any more. */
 function gone(response: ServerResponse): AbortSignal {

@@ -7,16 +7,12 @@ import type { SendCommand, SendResult, StatusEvent } from '../records/generated.
 import type { SchemaRegistry } from '../records/registry.ts'
 import { isUnhooked } from '../records/result.ts'
 import { schemas } from '../records/schemas.ts'
-import { FollowedTopic } from './followed-topic.ts'
+import { FollowedTopic, fromNow } from './followed-topic.ts'
 import type { Traffic } from './traffic.ts'
-import { VerdictCounter } from './verdicts.ts'
-
-const now = async (tps: readonly unknown[]) => tps.map(() => 'latest' as const)
 
 export interface TopicTraffic {
   commands: FollowedTopic[]
   others: FollowedTopic[]
-  verdicts: VerdictCounter
 }
 
 /** Counts what comes onto the topics of commands, results and statuses from now on. */
@@ -57,15 +53,68 @@ export function followTraffic(
   }
 
   return {
-    verdicts,
     commands: topics.commands.map(
-      topic => new FollowedTopic(bus, topic, now, (_, records) => countCommands(topic, records)),
+      topic => new FollowedTopic(bus, topic, fromNow, (_, records) => countCommands(topic, records)),
     ),
     others: [
-      new FollowedTopic(bus, topics.results, now, (_, records) => countResults(records)),
-      new FollowedTopic(bus, topics.statuses, now, (_, records) => countVerdicts(records)),
+      new FollowedTopic(bus, topics.results, fromNow, (_, records) => countResults(records)),
+      new FollowedTopic(bus, topics.statuses, fromNow, (_, records) => countVerdicts(records)),
     ],
   }
 }
 
 const nameOf = ({ account, id }: { account: string; id: bigint }) => `${account}/${id}`
+
+/** More are not kept: the oldest are forgotten. */
+const mostSent = 100_000
+const mostEarly = 10_000
+
+/** A message that was sent, of which no verdict was counted yet. */
+interface Sent {
+  type: string
+  /** Whether no hook of its own went with it: else what the address of its account is told is no verdict. */
+  unhooked: boolean
+}
+
+type Told = Pick<StatusEvent, 'state' | 'verified'>
+
+/** Counts one verdict for each message that is sent from now on, by its type. A verdict may be read before the result. */
+export class VerdictCounter {
+  readonly #traffic: Traffic
+  /** Messages that were sent; null: the verdict has been counted. */
+  readonly #sent = new Map<string, Sent | null>()
+  /** Verdicts of messages whose result was not read yet, by whether they are verified: strangers push out none that is. */
+  readonly #early = { true: new Map<string, Told>(), false: new Map<string, Told>() }
+
+  constructor(traffic: Traffic) {
+    this.#traffic = traffic
+  }
+
+  /** @param message names it: id and account */
+  sent(message: string, sent: Sent): void {
+    this.#sent.set(message, sent)
+    forgetOldest(this.#sent, mostSent)
+    for (const early of Object.values(this.#early)) {
+      const told = early.get(message)
+      early.delete(message)
+      if (told) this.told(message, told)
+    }
+  }
+
+  told(message: string, { state, verified }: Told): void {
+    const sent = this.#sent.get(message)
+    if (sent === null) return
+    if (sent === undefined) {
+      const early = this.#early[`${verified}`]
+      if (!early.has(message)) early.set(message, { state, verified })
+      forgetOldest(early, mostEarly)
+    } else if (verified || sent.unhooked) {
+      this.#sent.set(message, null)
+      this.#traffic.add(['verdict', sent.type, state])
+    }
+  }
+}
+
+function forgetOldest(map: Map<string, unknown>, most: number): void {
+  if (map.size > most) map.delete(map.keys().next().value!)
+}

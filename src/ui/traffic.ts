@@ -29,16 +29,13 @@ export class Traffic {
   readonly #sums: Counts = new Map()
 
   /**
+   * Counts one.
    * @param name such as `['result', 'sms', 'SENT', '']`
-   * @param over so many steps, ending with this one, in which it happened
    */
-  add(name: readonly string[], by = 1, over = 1): void {
-    if (by <= 0) return
+  add(name: readonly string[]): void {
     const known = name.join(separator)
     const key = this.#sums.has(known) || this.#sums.size < mostNames ? known : [name[0], 'other'].join(separator)
-    const past = this.#steps.slice(-over)
-    for (const { counts } of past) counts.set(key, (counts.get(key) ?? 0) + by / past.length)
-    this.#sums.set(key, (this.#sums.get(key) ?? 0) + by)
+    for (const counts of [this.#steps.at(-1)!.counts, this.#sums]) counts.set(key, (counts.get(key) ?? 0) + 1)
   }
 
   /** The next step begins. @param isKnown whether all that happened in the one that ends could be counted */
@@ -48,7 +45,7 @@ export class Traffic {
     if (this.#steps.length <= steps) return
     for (const [key, count] of this.#steps.shift()!.counts) {
       const left = this.#sums.get(key)! - count
-      if (left > 0.5) this.#sums.set(key, left)
+      if (left > 0) this.#sums.set(key, left)
       else this.#sums.delete(key)
     }
   }
@@ -57,7 +54,7 @@ export class Traffic {
   counts(kind: string): { labels: string[]; count: number }[] {
     return [...this.#sums].flatMap(([key, count]) => {
       const [first, ...labels] = key.split(separator)
-      return first === kind ? [{ labels, count: Math.round(count) }] : []
+      return first === kind ? [{ labels, count }] : []
     })
   }
 
@@ -81,10 +78,7 @@ export class Traffic {
 }
 
 function sumOf(step: Counts, kind: string, label: string | undefined): number {
-  const prefix = label === undefined ? `${kind}${separator}` : `${kind}${separator}${label}`
-  let sum = 0
-  for (const [key, count] of step) {
-    if (key === prefix || key.startsWith(label === undefined ? prefix : `${prefix}${separator}`)) sum += count
-  }
-  return sum
+  const name = label === undefined ? kind : `${kind}${separator}${label}`
+  const own = [...step].filter(([key]) => key === name || key.startsWith(name + separator))
+  return own.reduce((sum, [, count]) => sum + count, 0)
 }

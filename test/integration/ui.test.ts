@@ -6,7 +6,7 @@ import { busgate, startBusgate } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
 import { environmentOf } from '../support/environment.ts'
 import { describeOnKafka } from '../support/integration.ts'
-import { ask, nowThat, telemetryOf } from '../support/ui.ts'
+import { ask, nowThat } from '../support/ui.ts'
 import { startWorld } from '../support/worker.ts'
 
 describeOnKafka('the page on a real Kafka', brokers => {
@@ -41,21 +41,17 @@ describeOnKafka('the page on a real Kafka', brokers => {
     await nowThat(url, ({ partitions }) => partitions.length === 4)
     await world.send([1n, 2n, 3n].map(id => buildCommand({ id })))
     const now = await nowThat(url, ({ funnel }) => funnel[0]?.delivered === 3)
-    expect(now.sources).toEqual([
-      { name: String(world.settings.kafka.brokers), kind: 'brokers', trouble: null, reasons: [] },
-    ])
+    expect(now.trouble).toBeNull()
     expect(now.funnel).toMatchObject([{ type: 'sms', commands: 3, sent: 3 }])
     await nowThat(url, ({ partitions }) => partitions.filter(({ lag }) => lag === 0).length === 4)
   })
 
   describeInBrowser('in a browser', () => {
-    test('a message is found, and the figures of its worker are shown', async () => {
+    test('a message is found', async () => {
       const world = await startWorld({ brokers })
-      const page = startBusgate(['ui', '--port', '0', '--workers', telemetryOf(world).href], {
-        env: environmentOf(world),
-      })
+      const page = startBusgate(['ui', '--port', '0'], { env: environmentOf(world) })
       const browser = await openInBrowser(await page.line('http://127.0.0.1:'))
-      await browser.getByRole('region', { name: 'Accounts' }).getByText('sending').waitFor({ timeout: 30_000 })
+      await browser.getByRole('region', { name: 'Accounts' }).getByText('default').waitFor({ timeout: 30_000 })
       await world.send([buildCommand({ id: 2n ** 60n + 1n })])
       await world.finished(1)
       await browser.keyboard.press('/')
@@ -71,8 +67,8 @@ test('brokers that cannot be reached are told of on the page, and in the answer 
   const env = { BUSGATE_KAFKA_BROKERS: '127.0.0.1:1', BUSGATE_REGISTRY_URL: 'http://127.0.0.1:1' }
   const page = startBusgate(['ui', '--port', '0'], { env })
   const url = await page.line('http://127.0.0.1:')
-  const { sources } = await nowThat(url, now => now.sources[0]!.trouble !== null)
-  expect(sources[0]).toMatchObject({ name: '127.0.0.1:1', trouble: expect.stringContaining('ECONNREFUSED') })
+  const { trouble } = await nowThat(url, now => now.trouble !== null)
+  expect(trouble).toContain('ECONNREFUSED')
   const { status, body } = await ask(`${url}api/messages?by=id&text=1`)
   expect(status).toBe(500)
   expect(body).toContain('no broker answers')

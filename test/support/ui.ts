@@ -11,15 +11,12 @@ const patienceMs = 40_000
 /** The page of a world, at its own port; it ends with its test. */
 export async function startPage(
   { bus, registry, settings }: Pick<World, 'bus' | 'registry' | 'settings'>,
-  options: Partial<Pick<UiOptions, 'show' | 'workers'>> & { bus?: Bus } = {},
+  options: Partial<Pick<UiOptions, 'show'>> & { bus?: Bus } = {},
 ) {
-  const page = await startUi({ bus, registry, settings, port: 0, workers: [], show: false, ...options })
+  const page = await startUi({ bus, registry, settings, port: 0, show: false, ...options })
   onTestFinished(() => page.close())
   return page
 }
-
-/** The address at which a world's worker tells its metrics. */
-export const telemetryOf = ({ worker }: World) => new URL(`http://127.0.0.1:${worker.ports.telemetry}`)
 
 export interface HttpAnswer {
   status: number

@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import type { Bus } from '../../src/bus/port.ts'
-import { publishAll, until } from '../support/bus.ts'
+import { until } from '../support/bus.ts'
 import { eventually, rawConnection } from '../support/callbacks.ts'
 import { buildCommand } from '../support/commands.ts'
 import { ask, startPage } from '../support/ui.ts'
@@ -44,7 +44,7 @@ describe('whom the page answers', () => {
     const link = { ...foreign, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
     expect((await ask(url, link)).status).toBe(200)
     expect((await ask(`${url}?`, link)).status).toBe(200)
-    for (const path of ['api/now', 'api/messages?by=id&text=1', 'api/replay', 'main.js']) {
+    for (const path of ['api/now', 'api/messages?by=id&text=1', 'main.js']) {
       expect([path, (await ask(url + path, link)).status]).toEqual([path, 403])
     }
     expect((await ask(url, { ...link, 'sec-fetch-dest': 'iframe' })).status).toBe(403)
@@ -61,27 +61,6 @@ describe('whom the page answers', () => {
     },
   )
 
-  test('six streams of one client at most, so that it leaves seats for others', async () => {
-    const { url } = await startPage(await startWorld())
-    const streams = Array.from({ length: 7 }, () => {
-      const raw = rawConnection(Number(new URL(url).port))
-      raw.say('GET /api/now HTTP/1.1\r\nHost: localhost\r\nUser-Agent: one\r\n\r\n')
-      return raw
-    })
-    const codes = () => streams.map(({ heard }) => heard.slice(9, 12)).sort()
-    await eventually(() => expect(codes()).toEqual([...Array(6).fill('200'), '503']))
-    const other = rawConnection(Number(new URL(url).port))
-    other.say('GET /api/now HTTP/1.1\r\nHost: localhost\r\nUser-Agent: other\r\n\r\n')
-    await eventually(() => expect(other.heard).toMatch(/^HTTP\/1\.1 200 /))
-    streams.find(({ heard }) => heard.startsWith('HTTP/1.1 200'))!.socket.destroy()
-    await eventually(async () => {
-      const again = rawConnection(Number(new URL(url).port))
-      again.say('GET /api/now HTTP/1.1\r\nHost: localhost\r\nUser-Agent: one\r\n\r\n')
-      await eventually(() => expect(again.heard).not.toBe(''))
-      expect(again.heard).toMatch(/^HTTP\/1\.1 200 /)
-    })
-  })
-
   test('nobody on another machine', async () => {
     const { url } = await startPage(await startWorld())
     const outside = Object.values(networkInterfaces()).flatMap(
@@ -94,7 +73,7 @@ describe('whom the page answers', () => {
 
   test.each(['POST', 'PUT', 'DELETE', 'HEAD'])('nobody who comes with %s', async method => {
     const { url } = await startPage(await startWorld())
-    const { status, headers } = await ask(`${url}api/replay`, {}, method)
+    const { status, headers } = await ask(`${url}api/now`, {}, method)
     expect([status, headers.allow]).toEqual([405, 'GET'])
   })
 })
@@ -225,19 +204,4 @@ test('one search goes on at a time, and ends when nobody waits for it any more',
   const { stories } = (await (await second).json()) as { stories: { found: boolean }[] }
   expect(stories).toMatchObject([{ found: true }])
   expect(most).toBe(ofOne)
-})
-
-test('what a replay would do is told, and nothing is replayed', async () => {
-  const world = await startWorld()
-  await world.produceRaw(Buffer.from('no Avro'), { key: Buffer.from('k') })
-  await until(() => expect(world.deadLetters()).toHaveLength(1))
-  const { url } = await startPage(world)
-  const topic = world.settings.topics.commands.at(-1)!
-  const asked = new URLSearchParams({ stage: 'decode', code: 'NOT_CONFLUENT', topic })
-  const preview = JSON.parse((await ask(`${url}api/replay?${asked}`)).body)
-  expect(preview).toMatchObject({ ready: 1, refused: [], examples: [{ code: 'NOT_CONFLUENT' }] })
-  expect(preview.command).toBe(`busgate dlq replay --all --stage decode --code NOT_CONFLUENT --topic ${topic}`)
-  await publishAll(world.bus, []) // nothing but what is written above
-  await world.quiet()
-  expect(world.deadLetters()).toHaveLength(1) // a replay would have made another one
 })

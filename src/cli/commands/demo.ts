@@ -98,9 +98,8 @@ async function showDemo(options: DemoOptions, progress: ProgressDisplay, cleanup
 
 /** Everything in the demo is made up, so that texts and phones may be shown. @returns its address */
 async function startPage({ bus, registry, demo: { settings } }: RunningDemo, cleanups: Cleanups): Promise<string> {
-  const { host, port } = settings.telemetry
-  const workers = [new URL(`http://${host}:${port}`)]
-  const page = await startUi({ bus, registry, settings, workers, port: 0, show: true })
+  const page = await startUi({ bus, registry, settings, port: 0, show: true })
   cleanups.push(() => page.close())
+  await page.begun()
   return page.url
 }

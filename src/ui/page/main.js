@@ -1,12 +1,10 @@
 import { html, nothing, render } from '/lit-html.js'
-import { linkTo, questionIn } from './address.js'
-import { clockTime, visible } from './format.js'
-import { nameOfCause, nowPanels } from './now.js'
+import { clockTime, linkTo, questionIn, visible } from './format.js'
+import { nowPanels } from './now.js'
 import { answerView } from './story.js'
 
 /** @import { History, Now } from '../now.ts' */
-/** @import { Question } from './address.js' */
-/** @import { Preview } from './now.js' */
+/** @import { Question } from './format.js' */
 /** @import { Answer } from './story.js' */
 
 /*
@@ -26,10 +24,6 @@ const state = {
   problem: null,
   /** Gives up the search that is under way. @type {AbortController | null} */
   searching: null,
-  /** @type {Map<string, Preview>} */
-  previews: new Map(),
-  /** @type {number | null} */
-  hovered: null,
   width: 600,
 }
 
@@ -43,28 +37,15 @@ const backs = {
 }
 const weekMs = '604800000'
 
-const body = document.body
-
 function draw() {
-  const { now, question } = state
-  render(
-    html`${header()}<main>${notices()}${question ? found() : now && state.history ? nowPanels(nowView()) : waiting()}</main>`,
-    body,
-  )
+  const { now, history, width, question } = state
+  const content = question
+    ? found()
+    : now && history
+      ? nowPanels(now, history, width)
+      : html`<p class="empty">Asking how it is…</p>`
+  render(html`${header()}<main>${notices()}${content}</main>`, document.body)
   measure()
-}
-
-const waiting = () => html`<p class="empty">Asking how it is…</p>`
-
-function nowView() {
-  const { now, history, width, hovered, previews } = state
-  if (!now || !history) throw new Error('nothing is known yet')
-  /** @param {number | null} point */
-  const onHover = point => {
-    state.hovered = point
-    draw()
-  }
-  return { now, history, width, hovered, onHover, previews, onPreview: preview }
 }
 
 function header() {
@@ -90,45 +71,21 @@ function header() {
         </select>
         <button type="submit">Find</button>
       </form>
-      ${sources()}
     </header>`
 }
 
-function sources() {
-  if (!state.now) return nothing
-  return html`
-    <ul class="sources" aria-label="Sources">
-      ${state.now.sources.map(({ name, kind, trouble, reasons }) => {
-        const how = trouble ? 'bad' : reasons.length > 0 ? 'doubt' : 'good'
-        const said = trouble ?? (reasons.length > 0 ? reasons.join('; ') : 'is reached')
-        return html`<li class=${how} title=${`${name}: ${said}`}><i></i>${kind === 'worker' ? `worker ${name}` : 'brokers'}<span class="hidden">: ${said}</span></li>`
-      })}
-    </ul>`
-}
-
-/** Each partition of a worker has a reason of its own. */
-const mostReasons = 3
-
-/** Lists what keeps the page from telling all. */
+/** Tells what keeps the page from telling all. */
 function notices() {
   const { now, connected } = state
-  const lines = (now?.sources ?? []).flatMap(({ name, kind, trouble, reasons }) => {
-    const what = kind === 'worker' ? 'Worker' : 'Brokers'
-    const who = trouble?.includes(name) ? what : `${what} ${name}`
-    if (trouble) return [[`${who}:`, `${trouble.replace(/\.$/, '')}. Figures from there are not known now.`]]
-    const more = reasons.length > mostReasons ? `; and ${reasons.length - mostReasons} more` : ''
-    return reasons.length > 0 ? [[`${who} is not ready:`, `${reasons.slice(0, mostReasons).join('; ')}${more}`]] : []
-  })
-  if (!connected)
-    lines.unshift([
-      'busgate ui does not answer any more.',
-      `What is shown is of ${now ? clockTime(now.at) : 'before'}.`,
-    ])
+  const shownAt = now ? clockTime(now.at) : 'before'
+  const lines = [
+    ...(connected ? [] : [`busgate ui does not answer any more. What is shown is of ${shownAt}.`]),
+    ...(now?.trouble ? [`${now.trouble.replace(/\.$/, '')}. Figures from there are not known now.`] : []),
+  ]
   if (lines.length === 0) return nothing
-  const isBlind = !connected || now?.sources.some(({ trouble }) => trouble !== null)
   return html`
-    <section class="notice ${isBlind ? 'bad' : ''}" role=${isBlind ? 'alert' : 'status'} aria-label="Notices">
-      <ul>${lines.map(([who = '', what = '']) => html`<li><b>${visible(who)}</b> ${visible(what)}</li>`)}</ul>
+    <section class="notice bad" role="alert" aria-label="Notices">
+      <ul>${lines.map(line => html`<li>${visible(line)}</li>`)}</ul>
     </section>`
 }
 
@@ -175,8 +132,8 @@ async function search() {
   draw()
   showQuestion(question)
   try {
-    const answer = await ask('/api/messages', { ...question }, ending.signal)
-    if (state.searching === ending) state.answer = /** @type {Answer} */ (answer)
+    const answer = await ask(question, ending.signal)
+    if (state.searching === ending) state.answer = answer
   } catch (error) {
     if (state.searching === ending) state.problem = /** @type {Error} */ (error).message
   }
@@ -194,25 +151,10 @@ function showQuestion({ by, text }) {
   if (select) select.value = by
 }
 
-/** @param {import('../now.ts').DeadLetterCause} cause */
-async function preview(cause) {
-  const name = nameOfCause(cause)
-  state.previews.set(name, 'asking')
-  draw()
-  try {
-    const { stage, code, topic } = cause
-    const found = await ask('/api/replay', { stage, code, topic: topic ?? '' })
-    state.previews.set(name, /** @type {Preview} */ (found))
-  } catch (error) {
-    state.previews.set(name, { error: /** @type {Error} */ (error).message })
-  }
-  draw()
-}
-
-/** @param {string} path @param {Record<string, string | undefined>} asked @param {AbortSignal} [signal] @returns {Promise<unknown>} */
-async function ask(path, asked, signal) {
-  const given = Object.entries(asked).flatMap(([name, value]) => (value ? [[name, value]] : []))
-  const answer = await fetch(`${path}?${new URLSearchParams(given)}`, { signal: signal ?? null })
+/** @param {Question} question @param {AbortSignal} signal @returns {Promise<Answer>} */
+async function ask(question, signal) {
+  const given = Object.entries(question).filter(([, value]) => value)
+  const answer = await fetch(`/api/messages?${new URLSearchParams(given)}`, { signal })
   const found = await answer.json()
   if (!answer.ok) throw new Error(found.error)
   return found
@@ -231,14 +173,6 @@ function key(event) {
   } else if (key === 'Escape') {
     if (state.question) location.hash = ''
     if (isTyping) target.blur()
-  } else if ((key === 'ArrowDown' || key === 'ArrowUp') && !(target instanceof HTMLSelectElement)) {
-    const rows = /** @type {HTMLElement[]} */ ([...document.querySelectorAll('[data-row]')])
-    const at = rows.indexOf(/** @type {HTMLElement} */ (document.activeElement))
-    const next = rows[key === 'ArrowDown' ? at + 1 : at - 1]
-    if (!next && !(key === 'ArrowUp' && at === 0)) return
-    event.preventDefault()
-    if (next) next.focus()
-    else searchField()?.select()
   }
 }
 

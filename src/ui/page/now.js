@@ -1,37 +1,22 @@
 import { html, nothing, svg } from '/lit-html.js'
-import { linkTo } from './address.js'
 import { chart } from './chart.js'
-import { clockTime, copyable, count, dateTime, percent, perSecond, span, visible, withTimes } from './format.js'
+import { clockTime, copyable, count, dateTime, linkTo, percent, perSecond, span, visible, withTimes } from './format.js'
 
-/** @import { AccountNow, ChannelRow, DeadLetterCause, FunnelRow, History, Now, PartitionNow } from '../now.ts' */
-/** @typedef {{ ready: number, examples: { at: string }[], refused: { why: string, count: number }[], command: string }} ReplayPreview */
-/** @typedef {ReplayPreview | 'asking' | { error: string }} Preview */
-/**
- * @typedef {object} NowView
- * @property {Now} now
- * @property {History} history
- * @property {number} width of the chart, in pixels
- * @property {number | null} hovered
- * @property {(point: number | null) => void} onHover
- * @property {Map<string, Preview>} previews
- * @property {(cause: DeadLetterCause) => void} onPreview
- */
+/** @import { AccountNow, FunnelRow, History, Now, PartitionNow } from '../now.ts' */
 
-/** Draws what goes on. @param {NowView} view */
-export function nowPanels(view) {
-  const { now } = view
-  const told = now.figures === 'workers' ? "from the workers' metrics" : 'from the topics'
-  const since = `${told}, since ${clockTime(now.since)}`
+/** Draws what goes on. @param {Now} now @param {History} history @param {number} width of the chart, in pixels */
+export function nowPanels(now, history, width) {
+  const since = `since ${clockTime(now.since)}`
   return html`
     ${pauses(now)}
     <div class="panels">
-      ${panel('Commands a second', told, traffic(view), 'wide')}
+      ${panel('Commands a second', 'from the topics', traffic(now, history, width), 'wide')}
       ${panel('From command to verdict', since, funnel(now), 'wide')}
       ${panel('Failures by reason', since, failures(now))}
       ${panel('Open doubts', 'from the topic of doubts', doubts(now))}
-      ${panel('Accounts', told, accounts(now))}
-      ${panel('Lag and window', told, partitions(now))}
-      ${panel('Dead letters by cause', 'from their topic', deadLetters(view), 'wide')}
+      ${panel('Accounts', 'from the topics', accounts(now))}
+      ${panel('Lag and window', "from the group's progress", partitions(now))}
+      ${panel('Dead letters by cause', 'from their topic', deadLetters(now), 'wide')}
     </div>`
 }
 
@@ -63,25 +48,20 @@ function pauses({ pauses }) {
     </section>`
 }
 
-/** @param {NowView} view */
-function traffic({ now, history, width, hovered, onHover }) {
+/** @param {Now} now @param {History} history @param {number} width */
+function traffic({ lanes, at }, history, width) {
   const kinds = ['first', 'second', 'third', 'fourth']
-  const lines = now.lanes.map(({ topic }, i) => ({ name: topic, label: topic, kind: kinds[i % kinds.length] ?? '' }))
+  const lines = lanes.map(({ topic }, i) => ({ name: topic, label: topic, kind: kinds[i % kinds.length] ?? '' }))
   lines.push({ name: 'results', label: 'results', kind: 'results' })
-  return html`<div id="chart">${chart({ history, lines, at: now.at, width, hovered, onHover })}</div>`
+  return html`<div id="chart">${chart({ history, lines, at, width })}</div>`
 }
 
 /** @param {Now} now */
 function funnel(now) {
-  const { funnel, channels, lanes, counting } = now
+  const { funnel, lanes, counting } = now
   const commands = lanes.reduce((sum, lane) => sum + lane.commands, 0)
   if (funnel.length === 0 && commands === 0) return counting ? empty('Nothing came yet.') : notKnown
-  if (channels === null) return html`${funnelTable(funnel, commands)}${cutShort(now)}`
-  return html`
-    ${cutShort(now)}
-    <p class="big"><b>${count(commands)}</b> commands</p>
-    <div class="pair">${resultsTable(funnel)}${channelsTable(channels)}</div>
-    <p class="note">Workers count each status event by the channel that delivered: a message that was read as well counts twice.</p>`
+  return html`${funnelTable(funnel, commands)}${cutShort(now)}`
 }
 
 /** @param {FunnelRow[]} rows @param {number} commands */
@@ -89,8 +69,8 @@ function funnelTable(rows, commands) {
   const row = (/** @type {FunnelRow} */ { type, commands, delivered, notDelivered, ...results }) => html`
     <tr>
       <th scope="row">${visible(type)}</th><td>${count(commands)}</td>${resultCells(results)}
-      <td class="good">${zero(delivered ?? 0)}</td><td class="bad">${zero(notDelivered ?? 0)}</td>
-      <td class="bar">${shareBar(results.sent, delivered ?? 0, notDelivered ?? 0)}</td>
+      <td class="good">${zero(delivered)}</td><td class="bad">${zero(notDelivered)}</td>
+      <td class="bar">${shareBar(results.sent, delivered, notDelivered)}</td>
     </tr>`
   return html`
     <div class="scroll"><table>
@@ -109,34 +89,6 @@ function funnelTable(rows, commands) {
     </table></div>`
 }
 
-/** @param {FunnelRow[]} rows */
-function resultsTable(rows) {
-  const row = (/** @type {FunnelRow} */ one) =>
-    html`<tr><th scope="row">${visible(one.type)}</th>${resultCells(one)}</tr>`
-  return html`
-    <div class="scroll"><table>
-      <thead><tr><th scope="col">results by type</th>${resultHeads}</tr></thead>
-      <tbody>${rows.map(row)}</tbody>
-      <tfoot>${row({ ...sumOf(rows), type: 'all', commands: null })}</tfoot>
-    </table></div>`
-}
-
-/** @param {ChannelRow[]} rows */
-function channelsTable(rows) {
-  const row = (/** @type {ChannelRow} */ { channel, delivered, notDelivered }) => html`
-    <tr>
-      <th scope="row">${visible(channel)}</th><td class="good">${zero(delivered)}</td><td class="bad">${zero(notDelivered)}</td>
-      <td class="bar">${shareBar(0, delivered, notDelivered)}</td>
-    </tr>`
-  const sum = (/** @type {'delivered' | 'notDelivered'} */ of) => rows.reduce((total, one) => total + one[of], 0)
-  return html`
-    <div class="scroll"><table>
-      <thead><tr><th scope="col">verdicts by channel</th><th scope="col">delivered</th><th scope="col">not delivered</th><th class="bar"></th></tr></thead>
-      <tbody>${rows.map(row)}</tbody>
-      <tfoot>${row({ channel: 'all', delivered: sum('delivered'), notDelivered: sum('notDelivered') })}</tfoot>
-    </table></div>`
-}
-
 const resultHeads = html`<th scope="col">sent</th><th scope="col">not sent</th><th scope="col">was in doubt</th><th scope="col">unresolved</th>`
 
 /** @param {Pick<FunnelRow, 'sent' | 'notSent' | 'inDoubt' | 'unresolved'>} row */
@@ -148,16 +100,10 @@ const zero = number => (number === 0 ? html`<span class="zero">0</span>` : count
 
 /** @param {FunnelRow[]} rows */
 function sumOf(rows) {
-  const sum = (/** @type {(row: FunnelRow) => number | null} */ of) =>
-    rows.reduce((total, row) => total + (of(row) ?? 0), 0)
-  return {
-    sent: sum(row => row.sent),
-    notSent: sum(row => row.notSent),
-    inDoubt: sum(row => row.inDoubt),
-    unresolved: sum(row => row.unresolved),
-    delivered: sum(row => row.delivered),
-    notDelivered: sum(row => row.notDelivered),
-  }
+  const sum = { sent: 0, notSent: 0, inDoubt: 0, unresolved: 0, delivered: 0, notDelivered: 0 }
+  const columns = /** @type {(keyof typeof sum)[]} */ (Object.keys(sum))
+  for (const row of rows) for (const column of columns) sum[column] += row[column]
+  return sum
 }
 
 /** @param {number} sent @param {number} delivered @param {number} notDelivered */
@@ -227,29 +173,18 @@ function doubts({ doubts, at }) {
 }
 
 /** @param {Now} now */
-function accounts({ accounts, figures }) {
-  const unit = figures === 'workers' ? 'requests/s' : 'sent/s'
+function accounts({ accounts }) {
   if (accounts.length === 0) return empty('No account is known.')
+  const row = (/** @type {AccountNow} */ { account, perSecond: used, rate }) => html`
+    <tr>
+      <th scope="row">${visible(account)}</th><td>${perSecond(used)}</td>
+      <td>${rate === null ? 'no limit' : `${count(rate)}/s`}</td>
+    </tr>`
   return html`
     <div class="scroll"><table>
-      <thead><tr><th scope="col">account</th><th scope="col" class="text">state</th><th scope="col">${unit}</th><th scope="col">rate</th><th scope="col">headroom</th><th scope="col">learnt</th></tr></thead>
-      <tbody>${accounts.map(one => accountRow(one))}</tbody>
-    </table></div>
-    ${figures === 'topics' ? html`<p class="note">State, headroom and what was learnt are known to the workers alone. A page that asks them: ${copyable('busgate ui --workers http://worker:9464')}</p>` : nothing}`
-}
-
-/** @param {AccountNow} account */
-function accountRow({ account, perSecond: used, rate, headroom, learnt, state }) {
-  const kind = state === 'sending' ? 'good' : state === null ? '' : 'bad'
-  return html`
-    <tr>
-      <th scope="row">${visible(account)}</th>
-      <td class="text"><span class="state ${kind}">${state ?? 'not known'}</span></td>
-      <td>${perSecond(used)}</td>
-      <td>${rate === null ? 'no limit' : `${count(rate)}/s`}</td>
-      <td>${headroom === null ? '–' : percent(headroom)}</td>
-      <td>${learnt === null ? '–' : `${perSecond(learnt)}/s`}</td>
-    </tr>`
+      <thead><tr><th scope="col">account</th><th scope="col">sent/s</th><th scope="col">rate</th></tr></thead>
+      <tbody>${accounts.map(row)}</tbody>
+    </table></div>`
 }
 
 /** @param {Now} now */
@@ -288,55 +223,28 @@ function topicLag(topic, own) {
     </details>`
 }
 
-/** @param {DeadLetterCause} cause */
-export const nameOfCause = ({ stage, code, topic }) => JSON.stringify([stage, code, topic])
-
-/** @param {NowView} view */
-function deadLetters({ now: { deadLetters }, previews, onPreview }) {
-  const { known, complete, total, causes } = deadLetters
+/** @param {Now} now */
+function deadLetters({ deadLetters: { known, complete, total, causes } }) {
   if (total === 0) return known ? empty('No dead letters.') : notKnown
   return html`
     <ul class="causes">
-      ${causes.map(cause => {
-        const { code, topic, count: number, newest, at, message, failsAgain } = cause
-        const preview = previews.get(nameOfCause(cause))
-        return html`
+      ${causes.map(
+        ({ code, topic, count: number, newest, at, message, replay }) => html`
           <li>
             <div>
               <b>${visible(code || 'without a code')}</b> <span class="muted">${topic === null ? 'callbacks' : `from ${visible(topic)}`}</span>
               <span class="number">${count(number)}</span>
             </div>
             <p>${visible(message)} <span class="muted">Newest ${newest < 0 ? '' : dateTime(newest)} at ${at}.</span></p>
-            ${failsAgain ? html`<p class="problem">${failsAgain}</p>` : nothing}
             ${
-              topic === null
-                ? nothing
-                : html`<button type="button" ?disabled=${preview === 'asking'} @click=${() => onPreview(cause)}>
-                    ${preview === 'asking' ? 'Looking…' : 'What would a replay do?'}</button>`
+              replay
+                ? html`<p class="note">What a replay would do: ${copyable(replay)}</p>`
+                : topic === null
+                  ? nothing
+                  : html`<p class="note">Nothing makes these bytes a command: their producer has to send them anew.</p>`
             }
-            ${preview && preview !== 'asking' ? replayPreview(preview, failsAgain) : nothing}
-          </li>`
-      })}
+          </li>`,
+      )}
     </ul>
     ${complete ? nothing : html`<p class="note">Older ones are still being read.</p>`}`
-}
-
-/** @param {ReplayPreview | { error: string }} preview @param {string | null} failsAgain */
-function replayPreview(preview, failsAgain) {
-  if ('error' in preview) return html`<p class="problem" role="status">${preview.error}</p>`
-  const { ready, examples, refused, command } = preview
-  const more = ready > examples.length ? ', …' : ''
-  return html`
-    <div class="preview" role="status">
-      <p>
-        <b>${count(ready)}</b> would be sent again${ready > 0 ? html` <span class="muted">(${examples.map(({ at }) => at).join(', ')}${more})</span>` : nothing}${refused.map(
-          ({ why, count: number }) => html`; <b>${count(number)}</b> would not: ${why}`,
-        )}. Nothing was replayed.
-      </p>
-      ${
-        ready > 0
-          ? html`<p>${failsAgain ? 'They would become dead letters again:' : 'When what was wrong is mended, and their producer has sent none of them anew:'} ${copyable(`${command} --yes`)}</p>`
-          : nothing
-      }
-    </div>`
 }

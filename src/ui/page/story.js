@@ -1,6 +1,5 @@
 import { html, nothing } from '/lit-html.js'
-import { linkTo } from './address.js'
-import { dateTime, span, visible, withTimes } from './format.js'
+import { dateTime, linkTo, span, visible, withTimes } from './format.js'
 
 /** @typedef {{ kind: string, time: string, place: string | null, text: string, detail: Record<string, unknown> | null }} StoryEvent */
 /** @typedef {{ kind: 'conclusion', id: number | string, account: string, text: string }} Conclusion */
@@ -24,7 +23,7 @@ export function answerView({ stories, commands, more, searched }, back) {
 function storyLink({ id, lines }, back) {
   const [first] = conclusionsOf(lines)
   return html`
-    <li><a data-row href=${linkTo({ by: 'id', text: String(id), back })}>
+    <li><a href=${linkTo({ by: 'id', text: String(id), back })}>
       <b>${id}</b><span>${first ? withTimes(first.text) : ''}</span>
     </a></li>`
 }
@@ -33,7 +32,7 @@ function storyLink({ id, lines }, back) {
 function commandLink({ id, account, type, tenant, correlationId, time }, back) {
   const about = [type, `account ${account}`, tenant && `tenant ${tenant}`, correlationId].filter(Boolean).join(', ')
   return html`
-    <li><a data-row href=${linkTo({ by: 'id', text: String(id), back, account })}>
+    <li><a href=${linkTo({ by: 'id', text: String(id), back, account })}>
       <b>${id}</b><span>${visible(about)}</span><time>${time < 0 ? '' : dateTime(time)}</time>
     </a></li>`
 }
@@ -64,7 +63,7 @@ function eventView({ kind, time, place, text, detail }, before) {
   return html`
     <li class=${kindOf(kind, detail)}>
       <details>
-        <summary data-row>
+        <summary>
           <span class="when"><time datetime=${time} title=${time}>${Number.isNaN(at) ? time : dateTime(at)}</time>
             ${Number.isNaN(gap) ? nothing : html`<span class="muted">+${span(gap)}</span>`}</span>
           <span class="what"><b>${kind}</b> ${isVerdict ? html`<span class="state good">verdict</span> ` : nothing}<span class="told">${withTimes(text.replace(/ ← the verdict$/, ''))}</span>
