@@ -2,12 +2,12 @@
  * Writes docs/doctor.md from the table of checks.
  */
 import { type Check, without } from '../src/cli/doctor/check.ts'
-import { checks } from '../src/cli/doctor/table.ts'
+import { checks } from '../src/cli/doctor/examine.ts'
 import { writeGenerated } from './generated-file.ts'
 
 const header = `# busgate doctor
 
-Made by scripts/generate-doctor.ts from the table of checks (src/cli/doctor/table.ts): change that and run npm run generate.
+Made by scripts/generate-doctor.ts from the table of checks (src/cli/doctor/examine.ts): change that and run npm run generate.
 
 \`busgate doctor\` looks at everything that \`busgate run\` needs with the same settings, and prints a line for each thing: \`ok\`, \`warning\` (it runs, but less safely than it could), \`failed\` (it does not run, or can lose something) or \`skipped\` (there was nothing to look at, or this login may not see it), and below it what mends it. It exits 1 when something has failed. \`--json\` prints one object a line with \`check\`, \`state\`, \`what\` and \`mend\`.
 

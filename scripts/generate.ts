@@ -16,7 +16,6 @@ const makers = {
   'docs/logs.md': './generate-logs.ts',
   'docs/settings.md': './generate-settings.ts',
   'docs/doctor.md': './generate-doctor.ts',
-  'docs/asyncapi.yaml': './generate-asyncapi.ts',
   "the chart's schema of settings": './generate-values-schema.ts',
   'the dashboards': './dashboards/generate.ts',
 }

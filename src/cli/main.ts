@@ -3,7 +3,7 @@ import { commands } from './commands.ts'
 import { UsageError } from './framework/command.ts'
 import { commandHelp, overview } from './framework/help.ts'
 import { findCommand, parseFlags } from './framework/parse.ts'
-import { printableLines } from './framework/print.ts'
+import { printableLines } from './framework/terminal.ts'
 
 /** What a library left open, such as a connection's timer, keeps the process no longer than this. */
 const lingerMs = 1000

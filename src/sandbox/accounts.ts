@@ -1,7 +1,5 @@
-import { createExecutions, type Executions, type Id } from './executions.ts'
 import { createMeter, type Meter } from './meter.ts'
 import type { SandboxKeys } from './settings.ts'
-import { createTemplates, type Templates } from './templates.ts'
 
 /** SandboxAccount is what the gateway keeps for one account, whichever of its keys is used. */
 export interface SandboxAccount {
@@ -70,5 +68,79 @@ function createAccount(name: string, balance: number): SandboxAccount {
     refusedOnce: new Set(),
     smsTemplates: createTemplates(),
     viberTemplates: createTemplates(),
+  }
+}
+
+/** A caller's identifier: a number up to 2^53, a bigint above. */
+export type Id = number | bigint
+
+/** ExecutedMessage is what an account's executed message looks like from outside. */
+export interface ExecutedMessage {
+  msgId: number
+  channel: string
+  status: string
+  /** When the message reaches its final state, milliseconds since 1970. */
+  finalAt: number
+}
+
+/** Executions says how often each identifier was executed (billed), and what became of its latest message. */
+export interface Executions {
+  add(id: Id | undefined, message: ExecutedMessage): void
+  executionsOf(id: Id): number
+  messageOf(id: Id): ExecutedMessage | undefined
+  counts(): { executed: number; ids: number; billedTwice: number }
+}
+
+export function createExecutions(): Executions {
+  const byId = new Map<Id, { times: number; message: ExecutedMessage }>()
+  let executed = 0
+  let billedTwice = 0
+  return {
+    add(id, message) {
+      executed++
+      if (id === undefined) return
+      const times = (byId.get(id)?.times ?? 0) + 1
+      if (times === 2) billedTwice++
+      byId.set(id, { times, message })
+    },
+    executionsOf: id => byId.get(id)?.times ?? 0,
+    messageOf: id => byId.get(id)?.message,
+    counts: () => ({ executed, ids: byId.size, billedTwice }),
+  }
+}
+
+export interface Template {
+  id: number
+  text: string
+  /** A name (SMS) or a signature (Viber). */
+  label: string
+  /** ISO 8601 with offset. */
+  created: string
+}
+
+/** One account's templates of one kind, in memory. */
+export interface Templates {
+  add(text: string, label: string, now: number): Template
+  /** Deletes what matches every criterion that is given, nothing when none is. Answers how many. */
+  remove(criteria: { id?: number; text?: string }): number
+  list(): Template[]
+}
+
+export function createTemplates(): Templates {
+  const templates = new Map<number, Template>()
+  let nextId = 1
+  return {
+    add(text, label, now) {
+      const template = { id: nextId++, text, label, created: new Date(now).toISOString().replace('Z', '+00:00') }
+      templates.set(template.id, template)
+      return template
+    },
+    remove({ id, text }) {
+      if (id === undefined && text === undefined) return 0
+      const doomed = [...templates.values()].filter(t => (id ?? t.id) === t.id && (text ?? t.text) === t.text)
+      for (const template of doomed) templates.delete(template.id)
+      return doomed.length
+    },
+    list: () => [...templates.values()],
   }
 }

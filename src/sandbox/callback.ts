@@ -1,9 +1,9 @@
 import { isOperationType, operations as protocol } from '../protocol/index.ts'
 import { isObject } from '../protocol/json.ts'
+import type { ExecutedMessage } from './accounts.ts'
 import { isRefusedItem } from './answers.ts'
 import { pickWithin } from './chance.ts'
 import type { Ending } from './endings.ts'
-import type { ExecutedMessage } from './executions.ts'
 import type { Exchange, GivenOperation } from './gateway.ts'
 
 const callbackTypes = ['sms', 'viber', 'voice', 'rcs']

@@ -1,8 +1,7 @@
 import type { OperationType } from '../protocol/index.ts'
-import type { SandboxAccount } from './accounts.ts'
+import type { Id, SandboxAccount } from './accounts.ts'
 import type { Callbacks } from './callbacks.ts'
 import type { Chance } from './chance.ts'
-import type { Id } from './executions.ts'
 import type { SandboxSettings } from './settings.ts'
 
 /** Gateway is what every request shares. */

@@ -211,11 +211,10 @@ describe('safety', () => {
 
   test.each([
     ['k1:0123456789abcdef', 'the secret of k1'],
-    [`${strong},old:${randomBytes(31).toString('hex')}`, 'the secret of old'],
-    [`k1:${'aB3'.repeat(20)}`, 'the secret of k1'],
-  ])('a callbacks secret that can be guessed is a warning, and not shown', async (given, expected) => {
+    [`${strong},old:${randomBytes(31).toString('base64url')}`, 'the secret of old'],
+  ])('a callbacks secret that is too short is a warning, and not shown', async (given, expected) => {
     const { all, of } = await diagnose({ ...enough, BUSGATE_CALLBACKS_SECRET: given }, only)
-    expect(of('safety')).toEqual([`warning: callbacks.secret: ${expected} can hold less than 32 random bytes`])
+    expect(of('safety')).toEqual([`warning: callbacks.secret: ${expected} is shorter than 32 random bytes`])
     expect(JSON.stringify(all)).not.toContain(given.slice(3))
   })
 
@@ -243,7 +242,7 @@ describe('safety', () => {
 })
 
 describe('the gateway', () => {
-  const only = ['settings', 'gateway', 'accounts', 'clocks']
+  const only = ['settings', 'gateway', 'accounts']
 
   test('each key is tried, and the balance told', async () => {
     const { url } = await sandbox(7)
@@ -313,26 +312,12 @@ describe('the gateway', () => {
     const proxied = await diagnose({ ...env, BUSGATE_GATEWAY_URL: 'https://127.0.0.1:1' }, only)
     expect(proxied.of('gateway')).toEqual(['ok: 127.0.0.1:1 answers, by the way that HTTPS_PROXY and NO_PROXY say'])
     expect(proxied.of('accounts')).toEqual(['ok: default: its key is taken; 7 UAH'])
-    expect(proxied.of('clocks')[0]).toBe('ok: the gateway has the same time')
     proxy.close()
     proxy.closeAllConnections()
     const away = await diagnose({ ...env, BUSGATE_GATEWAY_URL: 'https://127.0.0.1:1' }, only)
     expect(away.of('gateway')[0]).toMatch(
       /^failed: 127\.0\.0\.1:1 is not reached by the way that HTTPS_PROXY .*ECONNREFUSED/,
     )
-  })
-
-  test.each([
-    [0, /^ok: the gateway has the same time$/],
-    [-10_000, /^warning: the gateway is (9|10)\.\d s behind this machine$/],
-    [60_000, /^failed: the gateway is (59|60)\.\d s ahead of this machine$/],
-  ])('a clock that is %d ms ahead', async (aheadMs, expected) => {
-    const date = () => new Date(Date.now() + aheadMs).toUTCString()
-    const server = await scriptedServer((socket, request) =>
-      answerWith('', { headers: { date: date(), connection: 'close' } })(socket, request),
-    )
-    const { of } = await diagnose({ ...enough, BUSGATE_GATEWAY_URL: server.url }, ['settings', 'gateway', 'clocks'])
-    expect(of('clocks')[0]).toMatch(expected)
   })
 })
 
@@ -392,7 +377,6 @@ describe('the public address of the receiver', () => {
     expect(of('receiver')).toEqual([
       `ok: ${front.url} leads to a receiver that takes this secret's addresses: the one started here for this`,
       'warning: whoever is on the way reads and repeats the callbacks: the address begins with http',
-      'warning: 127.0.0.1 leads to 127.0.0.1, in a private network: can the gateway reach it?',
     ])
     expect(front.passed).toHaveLength(1)
     expect(JSON.stringify(all)).not.toContain(front.passed[0]!.path.slice('/hooks/'.length))

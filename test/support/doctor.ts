@@ -1,6 +1,5 @@
 import type { CheckState } from '../../src/cli/doctor/check.ts'
-import { type Examined, examine } from '../../src/cli/doctor/examine.ts'
-import { checks } from '../../src/cli/doctor/table.ts'
+import { checks, type Examined, examine } from '../../src/cli/doctor/examine.ts'
 
 /** Diagnosis is what doctor finds with some variables. */
 export interface Diagnosis {

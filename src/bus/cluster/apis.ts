@@ -6,7 +6,6 @@ import {
   describeConfigsV4,
   describeGroupsV5,
   describeProducersV0,
-  describeTransactionsV0,
   endTxnV3,
   endTxnV4,
   findCoordinatorV3,
@@ -73,7 +72,6 @@ export const txnOffsetCommit = apiOf(txnOffsetCommitV3.api, txnOffsetCommitV4.ap
 export const endTxn = apiOf(endTxnV3.api, endTxnV4.api)
 export const listTransactions = apiOf(listTransactionsV0.api)
 export const describeProducers = apiOf(describeProducersV0.api)
-export const describeTransactions = apiOf(describeTransactionsV0.api)
 
 /** The client, in requests that replicas make too. */
 export const consumerId = -1

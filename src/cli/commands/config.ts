@@ -1,7 +1,7 @@
 import { stringify } from 'yaml'
 import { type Explanation, maskSettings, nearestTo, settingsNamed } from '../../config/index.ts'
 import { command, type Flag, toggle, UsageError } from '../framework/command.ts'
-import { printLine } from '../framework/print.ts'
+import { printLine } from '../framework/terminal.ts'
 import { configFlag, runnableSettings, settingsFrom, sourcesOf } from '../settings.ts'
 
 export const configCheck = command({

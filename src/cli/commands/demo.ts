@@ -8,7 +8,7 @@ import { createProgress, type ProgressDisplay } from '../demo/progress.ts'
 import { brokersAreNamed, type RunningDemo, setStage } from '../demo/stage.ts'
 import { addressesOf, grouped, summaryText } from '../demo/summary.ts'
 import { command, toggle, UsageError, whole } from '../framework/command.ts'
-import { untilSignal, within } from '../framework/signals.ts'
+import { untilSignal, within } from '../framework/terminal.ts'
 
 const defaultCount = 1000
 const cleanupMs = 10_000

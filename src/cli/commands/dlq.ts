@@ -17,8 +17,7 @@ import { originalHeaders, originalKey } from '../../records/dead-letter.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { count } from '../../words.ts'
 import { choiceFlag, command, type Flag, textFlag, toggle, UsageError, whole } from '../framework/command.ts'
-import { printable, printableLines } from '../framework/print.ts'
-import { untilSignal } from '../framework/signals.ts'
+import { printable, printableLines, untilSignal } from '../framework/terminal.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 
 /** Filters of dead letters, by the names that `Filters` has for them. */

@@ -1,11 +1,9 @@
 import { styleText } from 'node:util'
 import { count } from '../../words.ts'
 import type { CheckState } from '../doctor/check.ts'
-import { type Examined, examine } from '../doctor/examine.ts'
-import { checks } from '../doctor/table.ts'
+import { checks, type Examined, examine } from '../doctor/examine.ts'
 import { command, toggle } from '../framework/command.ts'
-import { printable } from '../framework/print.ts'
-import { untilSignal } from '../framework/signals.ts'
+import { printable, untilSignal } from '../framework/terminal.ts'
 import { configFlag, sourcesOf } from '../settings.ts'
 
 const colours: Record<CheckState, 'green' | 'yellow' | 'red' | 'gray'> = {

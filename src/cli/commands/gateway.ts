@@ -11,7 +11,7 @@ import {
 import { isObject } from '../../protocol/json.ts'
 import { whatsappAdvice } from '../../protocol/operation.ts'
 import { type CliCommand, command, textFlag, toggle, UsageError } from '../framework/command.ts'
-import { untilSignal } from '../framework/signals.ts'
+import { untilSignal } from '../framework/terminal.ts'
 import { clientFor } from '../gateway/client.ts'
 import { fieldFlags, operationOfFlags, readOperations } from '../gateway/fields.ts'
 import {

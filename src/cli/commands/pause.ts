@@ -13,7 +13,7 @@ import { Telemetry } from '../../telemetry/events.ts'
 import { pauseKinds } from '../../telemetry/labels.ts'
 import { count } from '../../words.ts'
 import { command, textFlag, toggle, UsageError, untilFlag } from '../framework/command.ts'
-import { printable, printLine } from '../framework/print.ts'
+import { printable, printLine } from '../framework/terminal.ts'
 import { configFlag, settingsWithBrokers, unknownAccount } from '../settings.ts'
 
 const scopeFlags = {

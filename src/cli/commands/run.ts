@@ -6,7 +6,7 @@ import { Telemetry } from '../../telemetry/events.ts'
 import { createLogger, logEvent } from '../../telemetry/logs.ts'
 import { createWorker, type Worker } from '../../worker.ts'
 import { command } from '../framework/command.ts'
-import { type Signal, untilSignal, within } from '../framework/signals.ts'
+import { type Signal, untilSignal, within } from '../framework/terminal.ts'
 import { configFlag, runnableSettings, sourcesOf } from '../settings.ts'
 
 /** The time for a stop beyond what is in flight: the receiver's own drain (10 s) and a last commit. */

@@ -1,6 +1,6 @@
 import { startSandbox } from '../../sandbox/index.ts'
 import { choiceFlag, command, type Flag, given, textFlag, whole } from '../framework/command.ts'
-import { untilSignal } from '../framework/signals.ts'
+import { untilSignal } from '../framework/terminal.ts'
 
 const hour = 3_600_000
 const keys: Flag<string[]> = {

@@ -25,8 +25,7 @@ import {
   UsageError,
   whole,
 } from '../framework/command.ts'
-import { printable, printLine } from '../framework/print.ts'
-import { untilSignal } from '../framework/signals.ts'
+import { printable, printLine, untilSignal } from '../framework/terminal.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 import { filterFlags as letterFilters } from './dlq.ts'
 

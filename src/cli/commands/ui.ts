@@ -3,7 +3,7 @@ import { registryOf } from '../../records/open.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { startUi } from '../../ui/server.ts'
 import { command, toggle, whole } from '../framework/command.ts'
-import { untilSignal, within } from '../framework/signals.ts'
+import { untilSignal, within } from '../framework/terminal.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 
 const defaultPort = 9465

@@ -22,8 +22,6 @@ export interface Facts {
   brokers: readonly string[]
   cluster: Cluster
   topics: ReadonlyMap<string, Topic>
-  /** How far a broker's clock is ahead of this machine's, in milliseconds. */
-  brokersAheadMs: number
 }
 
 export type FactName = keyof Facts
@@ -36,7 +34,6 @@ export const without: Record<FactName, string> = {
   brokers: 'no broker was reached',
   cluster: 'no broker could be asked',
   topics: 'the brokers did not describe the topics',
-  brokersAheadMs: 'no broker told its time',
 }
 
 export interface Report {

@@ -16,11 +16,12 @@ import {
 } from '../../bus/cluster/apis.ts'
 import { fetchRecords } from '../../bus/read/fetch-api.ts'
 import { produce } from '../../bus/write/produce-api.ts'
-import { variableOf } from '../../config/index.ts'
+import { tlsOf, variableOf } from '../../config/index.ts'
 import { codeOf, safeText } from '../../telemetry/error.ts'
 import { count } from '../../words.ts'
 import { type Cluster, connectCluster, type Spoken } from '../kafka/cluster.ts'
-import { check, type Finding, failed, ok, warning } from './check.ts'
+import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
+import { placeOfBroker, reach, reached } from './reach.ts'
 
 /** Kinds of requests that a worker makes. */
 const spoken: readonly Spoken[] = [
@@ -85,4 +86,25 @@ function notSignedIn(error: Error): Finding {
 function said(error: Error): string {
   const code = codeOf(error)
   return safeText(code ? `${error.message} (${code})` : error.message)
+}
+
+export const brokers = check({
+  name: 'brokers',
+  about: 'Name, connection and certificate of every broker in kafka.brokers. One that answers is enough to begin with.',
+  needs: ['settings'],
+  async look({ settings: { kafka } }) {
+    if (!Array.isArray(kafka.brokers)) {
+      return { findings: [skipped(`kafka.brokers is ${kafka.brokers ?? 'not set'}: there are none to look at`)] }
+    }
+    const tls = typeof kafka.ssl === 'boolean' ? kafka.ssl : tlsOf(kafka.ssl)
+    const of = { tls, givenBy: variableOf('kafka.brokers'), caGivenBy: `${variableOf('kafka.ssl.ca')}_FILE` }
+    const findings = await Promise.all(kafka.brokers.map(address => reach(placeOfBroker(address, of))))
+    const answering = kafka.brokers.filter((_, i) => reached(findings[i]!))
+    if (answering.length === 0) return { findings }
+    return { findings: findings.map(tolerated), facts: { brokers: answering } }
+  },
+})
+
+function tolerated(finding: Finding): Finding {
+  return finding.state === 'failed' ? { ...finding, state: 'warning' } : finding
 }

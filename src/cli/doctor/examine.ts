@@ -1,7 +1,15 @@
 import type { SettingsSources } from '../../config/index.ts'
 import { safeText } from '../../telemetry/error.ts'
-import { within } from '../framework/signals.ts'
+import { within } from '../framework/terminal.ts'
 import { type Check, type Facts, type Finding, skipped, without } from './check.ts'
+import { brokers, cluster } from './cluster.ts'
+import { accounts, gateway } from './gateway.ts'
+import { receiver } from './receiver.ts'
+import { registry, schemas } from './registry.ts'
+import { rights } from './rights.ts'
+import { safety } from './safety.ts'
+import { secrets, settings } from './settings.ts'
+import { limits, topics } from './topics.ts'
 
 export interface Examined extends Finding {
   check: string
@@ -41,3 +49,20 @@ async function look(
     return [{ state: 'failed', what: safeText((error as Error).message) }]
   }
 }
+
+/** Every check, in the order in which they run: each is told what those before it have found out. */
+export const checks: readonly Check[] = [
+  settings,
+  secrets,
+  safety,
+  gateway,
+  registry,
+  brokers,
+  cluster,
+  topics,
+  schemas,
+  rights,
+  limits,
+  accounts,
+  receiver,
+]

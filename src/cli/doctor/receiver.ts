@@ -1,5 +1,3 @@
-import { lookup } from 'node:dns/promises'
-import { BlockList } from 'node:net'
 import { startReceiver } from '../../callbacks/receiver.ts'
 import { refusals } from '../../callbacks/refusals.ts'
 import { tokensOf } from '../../callbacks/role.ts'
@@ -26,7 +24,9 @@ export const receiver = check({
     const own = isOurs ? await startOwn(settings) : null
     try {
       const finding = judge(url, await call(url, settings), own, isOurs)
-      return { findings: [finding, ...(finding.state === 'ok' ? await exposure(url) : [])] }
+      if (finding.state !== 'ok' || !url.startsWith('http:')) return { findings: [finding] }
+      const what = 'whoever is on the way reads and repeats the callbacks: the address begins with http'
+      return { findings: [finding, warning(what, `have a proxy speak TLS, and let ${publicUrl} begin with https`)] }
     } finally {
       await own?.close()
     }
@@ -127,42 +127,4 @@ function whom(own: OwnReceiver | null, isOurs: boolean): string {
 
 function says({ status, text }: HttpAnswer, refusal: keyof typeof refusals): boolean {
   return status === refusals[refusal].status && text === refusals[refusal].text
-}
-
-/** Finds what the gateway may have against the address. */
-async function exposure(url: string): Promise<Finding[]> {
-  const { protocol, hostname } = new URL(url)
-  const findings: Finding[] = []
-  if (protocol === 'http:') {
-    const what = 'whoever is on the way reads and repeats the callbacks: the address begins with http'
-    findings.push(warning(what, `have a proxy speak TLS, and let ${publicUrl} begin with https`))
-  }
-  const addresses = await lookup(hostname.replace(/^\[|\]$/g, ''), { all: true }).catch(() => [])
-  if (addresses.length > 0 && addresses.every(isPrivate)) {
-    const what = `${hostname} leads to ${addresses[0]!.address}, in a private network: can the gateway reach it?`
-    findings.push(warning(what, `put the address that the gateway reaches into ${publicUrl}`))
-  }
-  return findings
-}
-
-const privateNetworks = new BlockList()
-for (const [network, bits] of [
-  ['127.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['172.16.0.0', 12],
-  ['192.168.0.0', 16],
-  ['169.254.0.0', 16],
-] as const) {
-  privateNetworks.addSubnet(network, bits)
-}
-for (const [network, bits] of [
-  ['::1', 128],
-  ['fc00::', 7],
-  ['fe80::', 10],
-] as const) {
-  privateNetworks.addSubnet(network, bits, 'ipv6')
-}
-
-function isPrivate({ address, family }: { address: string; family: number }): boolean {
-  return privateNetworks.check(address, family === 6 ? 'ipv6' : 'ipv4')
 }

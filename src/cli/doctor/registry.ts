@@ -1,6 +1,8 @@
 import { tlsOf, variableOf } from '../../config/index.ts'
+import { registryOf } from '../../records/open.ts'
 import { registryAdmin } from '../schemas/registry-admin.ts'
-import { check, failed, ok, skipped } from './check.ts'
+import { inspect, plannedSubjects, type SubjectState } from '../schemas/subjects.ts'
+import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
 import { addressOf, reach, reached } from './reach.ts'
 
 export const registry = check({
@@ -26,3 +28,34 @@ export const registry = check({
     }
   },
 })
+
+export const schemas = check({
+  name: 'schemas',
+  about:
+    'The local schemas are registered, go together with all registered versions, and their subjects keep it so: commands BACKWARD_TRANSITIVE, results, statuses and doubts FULL_TRANSITIVE.',
+  needs: ['settings', 'registry'],
+  async look({ settings, registry }) {
+    const reader = registryOf(settings)
+    const states = await Promise.all(plannedSubjects(settings).map(planned => inspect(planned, registry, reader)))
+    return { findings: states.flatMap(ofSubject) }
+  },
+})
+
+const register = 'busgate schemas register'
+
+function ofSubject(state: SubjectState): Finding[] {
+  const { subject, version, latest, level, actualLevel, levelIsEnough, conflicts } = state
+  const findings = conflicts.map(conflict =>
+    failed(
+      `${subject}: ${conflict}`,
+      `name a topic whose subject is busgate's alone, or delete that version of ${subject}`,
+    ),
+  )
+  if (latest === null) findings.push(warning(`${subject} is not registered`, register))
+  else if (version === null) findings.push(warning(`${subject} has the local schema in none of its versions`, register))
+  if (latest !== null && !levelIsEnough) {
+    const actual = actualLevel ?? "the registry's own level"
+    findings.push(warning(`${subject} has ${actual}, which lets in what ${level} keeps out`, register))
+  }
+  return findings.length > 0 ? findings : [ok(`${subject} is version ${version}, ${actualLevel}`)]
+}

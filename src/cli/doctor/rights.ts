@@ -1,9 +1,7 @@
 import { rightsOf, type Settings, type TopicRight, type TopicUse, topicsIn } from '../../config/index.ts'
 import type { Role } from '../../protocol/index.ts'
 import { codeOf } from '../../telemetry/error.ts'
-import type { Cluster, Topic } from '../kafka/cluster.ts'
-import type { Right } from '../kafka/questions.ts'
-import { grantingAcl } from '../kafka/tools.ts'
+import { type Cluster, grantingAcl, type Right, type Topic } from '../kafka/cluster.ts'
 import { check, type Finding, failed, ok } from './check.ts'
 
 /** Roles whose partitions are owned: they join the group and write in transactions. */
@@ -24,10 +22,7 @@ export const rights = check({
       Promise.all(groupsOf(settings).map(group => ofGroup(group, settings, cluster))),
       transactionOf(settings, cluster),
     ])
-    return {
-      findings: [...ofTopics, ...ofGroups, transaction.finding],
-      facts: { ...(transaction.aheadMs !== null && { brokersAheadMs: transaction.aheadMs }) },
-    }
+    return { findings: [...ofTopics, ...ofGroups, transaction] }
   },
 })
 
@@ -56,23 +51,19 @@ async function ofGroup(groupId: string, settings: Settings, cluster: Cluster): P
   return held.has('READ') ? ok(`READ of ${name}`) : lacking(settings, 'READ', name, `--group ${groupId}`)
 }
 
-async function transactionOf(
-  settings: Settings,
-  cluster: Cluster,
-): Promise<{ finding: Finding; aheadMs: number | null }> {
+async function transactionOf(settings: Settings, cluster: Cluster): Promise<Finding> {
   const { groupId } = settings.kafka
   const prefix = `${groupId}-`
   const name = `the transactional ids ${prefix}…`
   try {
-    const clocks = await cluster.tryTransaction(`${prefix}doctor`, groupId)
-    const finding = ok(`WRITE of ${name}: a transaction was begun and aborted`)
-    return { finding, aheadMs: clocks && clocks.theirs - clocks.ours }
+    await cluster.tryTransaction(`${prefix}doctor`, groupId)
+    return ok(`WRITE of ${name}: a transaction was begun and aborted`)
   } catch (error) {
     const code = codeOf(error as Error)
-    if (code === 'GROUP_AUTHORIZATION_FAILED') return { finding: ok(`WRITE of ${name}`), aheadMs: null }
+    if (code === 'GROUP_AUTHORIZATION_FAILED') return ok(`WRITE of ${name}`)
     if (code !== 'TRANSACTIONAL_ID_AUTHORIZATION_FAILED') throw error
     const resource = `--transactional-id ${prefix} --resource-pattern-type prefixed`
-    return { finding: lacking(settings, 'WRITE', name, resource), aheadMs: null }
+    return lacking(settings, 'WRITE', name, resource)
   }
 }
 

@@ -1,12 +1,13 @@
 import { definitions, type SettingPath, type Settings, variableOf } from '../../config/index.ts'
 import { check, type Finding, failed, ok, warning } from './check.ts'
 
-const strongBits = 32 * 8
+/** So long are 32 random bytes in base64. */
+const strongLength = 43
 
 export const safety = check({
   name: 'safety',
   about:
-    'What the settings send in plain text over a network (http to the gateway, a password or token to brokers, registry or token endpoint without TLS), a callbacks.secret that can be guessed (below 32 random bytes), and secrets that are the examples of the documentation.',
+    'What the settings send in plain text over a network (http to the gateway, a password or token to brokers, registry or token endpoint without TLS), a callbacks.secret that is too short (below 32 random bytes in base64), and secrets that are the examples of the documentation.',
   needs: ['settings'],
   async look({ settings }) {
     const findings = [...plainText(settings), ...examples(settings), ...weakKeys(settings)]
@@ -76,24 +77,9 @@ const makeOne = `busgate hooks secret, and add what it prints to ${variableOf('c
 
 function weakKeys({ callbacks }: Settings): Finding[] {
   const weak = (callbacks.secret?.reveal() ?? []).filter(
-    ({ secret }) => !exampleKeys.includes(secret) && bitsOf(secret) < strongBits,
+    ({ secret }) => !exampleKeys.includes(secret) && secret.length < strongLength,
   )
   return weak.map(({ kid }) =>
-    warning(`callbacks.secret: the secret of ${kid} can hold less than 32 random bytes`, makeOne),
+    warning(`callbacks.secret: the secret of ${kid} is shorter than 32 random bytes`, makeOne),
   )
-}
-
-/** Tells how much chance a text can hold at most, by the characters that it is made of. */
-function bitsOf(text: string): number {
-  const distinct = new Set(text).size
-  // Among so many random characters so few different ones do not happen.
-  if (distinct < 10) return text.length
-  return text.length * Math.log2(alphabetOf(text))
-}
-
-function alphabetOf(text: string): number {
-  if (/^\d+$/.test(text)) return 10
-  if (/^([0-9a-f]+|[0-9A-F]+)$/.test(text)) return 16
-  if (/[a-z]/.test(text) && /[A-Z]/.test(text)) return 64
-  return 36
 }

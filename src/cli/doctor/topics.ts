@@ -1,8 +1,7 @@
 import { type Settings, topicsIn } from '../../config/index.ts'
-import { count } from '../../words.ts'
-import type { Topic } from '../kafka/cluster.ts'
-import { grantingAcl, kafkaTool } from '../kafka/tools.ts'
-import { differences } from '../topics/differences.ts'
+import { count, span } from '../../words.ts'
+import { type Config, grantingAcl, kafkaTool, type Topic } from '../kafka/cluster.ts'
+import { altering, differences } from '../topics/differences.ts'
 import { type PlannedTopic, planTopics } from '../topics/plan.ts'
 import { check, type Finding, failed, ok, skipped, warning } from './check.ts'
 
@@ -47,4 +46,103 @@ function withoutConfig(names: readonly string[], settings: Settings): Finding[] 
   const what = `cleanup.policy, min.insync.replicas and retention of ${names.join(', ')}: this login may not see them`
   const mend = grantingAcl(settings, 'DescribeConfigs', names.map(name => `--topic ${name}`).join(' '))
   return [{ ...skipped(what), mend }]
+}
+
+/** A limit of the brokers that a setting must respect. */
+interface BrokerLimit {
+  name: string
+  /** null: it is kept. */
+  broken(value: number, settings: Settings): string | null
+  /** Tells what the brokers should have. */
+  wanted(settings: Settings): number
+}
+
+const minuteMs = 60_000
+/** A window full of commands takes so much in a committed offset (docs/design.md), with room for its frame. */
+const metadataBytes = 3000
+const transactionMs = 30_000
+
+const brokerLimits: BrokerLimit[] = [
+  {
+    name: 'offsets.retention.minutes',
+    broken: (minutes, { delivery }) =>
+      minutes * minuteMs > delivery.maxAgeMs
+        ? null
+        : `progress is forgotten after ${span(minutes * minuteMs)} without a worker, and commands of up to ${span(delivery.maxAgeMs)} would be sent again`,
+    wanted: ({ delivery }) => Math.ceil((2 * delivery.maxAgeMs) / minuteMs),
+  },
+  {
+    name: 'offset.metadata.max.bytes',
+    broken: bytes =>
+      bytes >= metadataBytes ? null : `a full window of commands takes up to ${metadataBytes} bytes of it`,
+    wanted: () => 4096,
+  },
+  {
+    name: 'transaction.max.timeout.ms',
+    broken: ms => (ms >= transactionMs ? null : `transactions may take ${transactionMs} ms`),
+    wanted: () => 900_000,
+  },
+  {
+    name: 'group.max.session.timeout.ms',
+    broken: (ms, { kafka }) => (ms >= kafka.sessionTimeoutMs ? null : sessionsRefused(kafka.sessionTimeoutMs)),
+    wanted: ({ kafka }) => kafka.sessionTimeoutMs,
+  },
+  {
+    name: 'group.min.session.timeout.ms',
+    broken: (ms, { kafka }) => (ms <= kafka.sessionTimeoutMs ? null : sessionsRefused(kafka.sessionTimeoutMs)),
+    wanted: ({ kafka }) => kafka.sessionTimeoutMs,
+  },
+]
+
+export const limits = check({
+  name: 'limits',
+  about:
+    'Commands and doubts are kept longer than delivery.maxAgeMs, progress (offsets.retention.minutes) too; and the limits of the brokers leave room for the settings.',
+  needs: ['settings', 'cluster', 'topics'],
+  async look({ settings, cluster, topics }) {
+    const planned = planTopics(settings, { existing: topics, nodes: cluster.nodes.length })
+    const ofTopics = planned.flatMap(one => retention(one, topics.get(one.topic)!, settings))
+    const names = brokerLimits.map(({ name }) => name)
+    const ofBrokers = await Promise.all(
+      cluster.nodes.map(async ({ id }) => ofBroker(id, await cluster.nodeConfig(id, names), settings)),
+    )
+    return { findings: [...ofTopics, ...ofBrokers.flat()] }
+  },
+})
+
+function retention({ topic: name, use, config: wanted }: PlannedTopic, topic: Topic, settings: Settings): Finding[] {
+  if (topic.config === null) return []
+  const { maxAgeMs } = settings.delivery
+  const ms = Number(topic.config.get('retention.ms'))
+  const bytes = Number(topic.config.get('retention.bytes'))
+  const keptMs = ms < 0 ? Number.POSITIVE_INFINITY : ms
+  const unfinished = use === 'commands' || use === 'doubts'
+  const mend = (entry: string) => kafkaTool(settings, altering(name, entry))
+  if (unfinished && keptMs < maxAgeMs) {
+    const what = `${name} is kept for ${span(keptMs)}, and commands live for ${span(maxAgeMs)}: they can vanish without a result`
+    return [failed(what, mend(`retention.ms=${wanted['retention.ms']}`))]
+  }
+  if (unfinished && bytes >= 0) {
+    const what = `${name} is cut at ${bytes} bytes a partition: in a rush commands can vanish without a result`
+    return [warning(what, mend('retention.bytes=-1'))]
+  }
+  return [ok(`${name} is kept for ${span(keptMs)}`)]
+}
+
+function ofBroker(id: number, config: Config | null, settings: Settings): Finding[] {
+  if (config === null) {
+    const what = `the limits of broker ${id} cannot be seen with this login`
+    return [{ ...skipped(what), mend: grantingAcl(settings, 'DescribeConfigs', '--cluster') }]
+  }
+  const broken = brokerLimits.flatMap(({ name, broken, wanted }): Finding[] => {
+    const value = config.get(name)
+    const why = value === undefined ? null : broken(Number(value), settings)
+    if (why === null) return []
+    return [failed(`broker ${id}: ${name} is ${value}: ${why}`, `${name}=${wanted(settings)} in its server.properties`)]
+  })
+  return broken.length > 0 ? broken : [ok(`broker ${id}: its limits leave room for the settings`)]
+}
+
+function sessionsRefused(ms: number): string {
+  return `kafka.sessionTimeoutMs is ${ms}, which it refuses`
 }

@@ -2,7 +2,7 @@ import { variableOf } from '../../config/index.ts'
 import { type GatewayError, UnreadablePayloadError } from '../../gateway/errors.ts'
 import { isOperationType, isSendType, operations } from '../../protocol/index.ts'
 import { isObject, stringifyJson } from '../../protocol/json.ts'
-import { printable } from '../framework/print.ts'
+import { printable } from '../framework/terminal.ts'
 import { apiKeyPath } from '../settings.ts'
 
 type Row = string[]

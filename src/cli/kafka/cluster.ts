@@ -3,7 +3,6 @@ import {
   addOffsetsToTxn,
   describeConfigs,
   describeGroups,
-  describeTransactions,
   endTxn,
   initProducerId,
   metadata,
@@ -17,7 +16,6 @@ import { securityOf } from '../../bus/cluster/security.ts'
 import { systemClock } from '../../clock.ts'
 import type { Settings } from '../../config/index.ts'
 import { Telemetry } from '../../telemetry/events.ts'
-import { type Right, rightsIn } from './questions.ts'
 
 /**
  * Cluster is what can be asked of the brokers beside reading and writing records. Nothing is tried for longer than some
@@ -35,10 +33,9 @@ export interface Cluster {
   groupRights(groupId: string): Promise<Set<Right>>
   /**
    * Begins a transaction of the group's offsets and aborts it: nothing is written that a reader could see.
-   * @returns when it began by the coordinator's clock, and by this machine's; null when the broker does not tell
    * @throws ProtocolError with the right that is missing
    */
-  tryTransaction(transactionalId: string, groupId: string): Promise<{ theirs: number; ours: number } | null>
+  tryTransaction(transactionalId: string, groupId: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -116,13 +113,8 @@ function clusterOf(brokers: Brokers, { brokers: nodes }: ClusterMetadata): Clust
   async function tryTransaction(id: string, groupId: string) {
     const target = { transaction: id }
     const { producerId, producerEpoch } = await ask(target, initProducerId, [id, transactionTimeoutMs])
-    const before = Date.now()
     await ask(target, addOffsetsToTxn, [id, producerId, producerEpoch, groupId])
-    const ours = (before + Date.now()) / 2
-    const told = await ask(target, describeTransactions, [[id]]).catch(() => null) // the right may be missing
-    const theirs = Number(told?.transactionStates[0]?.transactionStartTimeMs ?? 0)
     await ask(target, endTxn, [id, producerId, producerEpoch, false])
-    return theirs > 0 ? { theirs, ours } : null
   }
 
   return {
@@ -158,4 +150,30 @@ async function whenLoaded<T>(ask: () => Promise<T>, tries = 20): Promise<T> {
     await new Promise(resolve => setTimeout(resolve, retryMs))
     return whenLoaded(ask, tries - 1)
   }
+}
+
+/** Right is what an account may do with a topic or a group, as far as it matters here. */
+export type Right = 'READ' | 'WRITE' | 'DESCRIBE' | 'DESCRIBE_CONFIGS'
+
+/** Bits of `authorized_operations`: the codes of org.apache.kafka.common.acl.AclOperation. */
+const bits: Record<Right, number> = { READ: 3, WRITE: 4, DESCRIBE: 8, DESCRIBE_CONFIGS: 10 }
+
+export function rightsIn(operations: number): Set<Right> {
+  return new Set((Object.keys(bits) as Right[]).filter(right => operations & (1 << bits[right])))
+}
+
+/** A command line of Kafka's own tools against the brokers of the settings. */
+export function kafkaTool({ kafka }: Settings, { tool, args }: { tool: string; args: string }): string {
+  const server = `--bootstrap-server ${Array.isArray(kafka.brokers) ? kafka.brokers[0] : 'BROKER:9092'}`
+  const login = kafka.sasl || kafka.ssl ? ' --command-config ADMIN.properties' : ''
+  return `${tool} ${server}${login} ${args}`
+}
+
+/** The command that gives the account of the settings a right. @param resource such as `--topic busgate.results` */
+export function grantingAcl(settings: Settings, operation: string, resource: string): string {
+  const { sasl, ssl } = settings.kafka
+  const login = sasl?.mechanism === 'oauthbearer' ? sasl.clientId : sasl?.username
+  const principal = login ?? (ssl ? 'CN=…' : 'ANONYMOUS')
+  const args = `--add --allow-principal User:${principal} --operation ${operation} ${resource}`
+  return kafkaTool(settings, { tool: 'kafka-acls.sh', args })
 }

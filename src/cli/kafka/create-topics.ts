@@ -3,7 +3,7 @@ import { securityOf } from '../../bus/cluster/security.ts'
 import { systemClock } from '../../clock.ts'
 import { type Settings, verifiedTls } from '../../config/index.ts'
 import { safeText } from '../../telemetry/error.ts'
-import { grantingAcl, kafkaTool } from './tools.ts'
+import { grantingAcl, kafkaTool } from './cluster.ts'
 
 export interface NewTopic {
   topic: string

@@ -1,9 +1,9 @@
-import { isSendType, type OperationType, type SendType } from '../../protocol/index.ts'
+import { isSendType, type OperationType, type SendType, segmentsOf } from '../../protocol/index.ts'
+import type { Template } from '../accounts.ts'
 import { acceptedItem, refusedItem, texts } from '../answers.ts'
 import { repliesTo } from '../callback.ts'
-import { type Handler, idText } from '../gateway.ts'
+import { type GivenOperation, type Handler, idText } from '../gateway.ts'
 import { sendHandler } from './send.ts'
-import { createSms, createViber, deleteSms, deleteViber, listSms, listViber } from './templates.ts'
 
 const balanceHandler: Handler = (_operation, { account, gateway }) =>
   acceptedItem(JSON.stringify({ amount: Math.round(account.balance * 1e4) / 1e4, currency: gateway.settings.currency }))
@@ -23,6 +23,51 @@ const statusHandler: Handler = ({ id }, { account, gateway, now }) => {
   const replies = state === 'REPLIED' ? `,"replies":${JSON.stringify(repliesTo(message))}` : ''
   return acceptedItem(`{"id":${echoed},"type":"${message.channel}","status":"${state}"${replies}}`)
 }
+
+// The specification names the content of these answers, and the field names of template/list alone.
+
+const createSms: Handler = (operation, { account, now }) => {
+  const { datetime: _, ...created } = smsRecord(account.smsTemplates.add(text(operation), label(operation.name), now))
+  return acceptedItem(JSON.stringify(created))
+}
+
+const listSms: Handler = (_operation, { account }) =>
+  acceptedItem(JSON.stringify(account.smsTemplates.list().map(smsRecord)))
+
+const deleteSms: Handler = (operation, { account }) => deleted(account.smsTemplates.remove(criteria(operation)))
+
+const createViber: Handler = (operation, { account, now }) => {
+  const { id, status } = viberRecord(account.viberTemplates.add(text(operation), label(operation.signature), now))
+  return acceptedItem(JSON.stringify({ id, status }))
+}
+
+const listViber: Handler = (_operation, { account }) =>
+  acceptedItem(JSON.stringify({ templates: account.viberTemplates.list().map(viberRecord) }))
+
+const deleteViber: Handler = (operation, { account }) => deleted(account.viberTemplates.remove(criteria(operation)))
+
+function smsRecord({ id, label: name, text: template, created: datetime }: Template) {
+  const { characters, parts } = segmentsOf(template)
+  return { id, name, template, count: `${characters} / ${parts}`, datetime }
+}
+
+function viberRecord({ id, text: template, label: signature }: Template) {
+  return { id, template, signature, status: 'MODERATION' }
+}
+
+function deleted(count: number): string {
+  return acceptedItem(`{"deleted":${count}}`)
+}
+
+function criteria({ id, template }: GivenOperation): { id?: number; text?: string } {
+  return {
+    ...(id !== undefined && { id: Number(id) }),
+    ...(typeof template === 'string' && { text: template }),
+  }
+}
+
+const text = ({ template }: GivenOperation): string => String(template)
+const label = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** How the gateway answers what is no send. */
 const handlers: Readonly<Record<Exclude<OperationType, SendType>, Handler>> = {

@@ -1,9 +1,9 @@
 import { isSendType, operations as protocol, type SendType, segmentsOf } from '../../protocol/index.ts'
+import type { ExecutedMessage } from '../accounts.ts'
 import { acceptedItem, refusedItem, texts } from '../answers.ts'
 import { statusCallback } from '../callback.ts'
 import { pickWithin } from '../chance.ts'
 import { type Ending, endingOf, isSenderField } from '../endings.ts'
-import type { ExecutedMessage } from '../executions.ts'
 import { type Exchange, type Gateway, type GivenOperation, type Handler, idText } from '../gateway.ts'
 import type { CallbackTrouble } from '../settings.ts'
 
