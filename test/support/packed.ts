@@ -17,6 +17,7 @@ const sources = [
   'examples',
   'schemas',
   'scripts/bundle.ts',
+  'scripts/document-settings.ts',
   'scripts/sbom.ts',
   'src',
   'tsconfig.json',
