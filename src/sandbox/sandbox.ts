@@ -46,9 +46,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const log = createLog(logSize)
   const chance = createChance(settings.seed)
   let msgId = 1e9 * (1 + Math.floor(chance('msg_id', 'first') * 1e6))
-
   let asyncRequests = 0
-
   const gateway: Gateway = {
     settings,
     chance,
@@ -71,12 +69,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     else handleControl(path, request, response, controls)
   })
   const { host } = settings
-  const port = await listen(server, {
-    host,
-    port: settings.port,
-    what: 'the sandbox',
-    mend: 'choose another port (busgate sandbox --port)',
-  })
+  const mend = 'choose another port (busgate sandbox --port)'
+  const port = await listen(server, { host, port: settings.port, what: 'the sandbox', mend })
 
   async function close(pending: 'drop' | 'drain' = 'drop'): Promise<void> {
     if (pending === 'drain') await callbacks.drained()

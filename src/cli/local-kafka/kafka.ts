@@ -63,14 +63,7 @@ export interface LocalKafka {
  * @throws Error with the end of the node's log when it does not start
  */
 export async function startKafka(options: LocalKafkaOptions = {}): Promise<LocalKafka> {
-  const {
-    version = kafkaVersion,
-    nodes: count = 1,
-    users = {},
-    proxies = [],
-    log = () => {},
-    properties = () => ({}),
-  } = options
+  const { version = kafkaVersion, nodes: count = 1, users = {}, proxies = [], log = () => {} } = options
   await requireJava()
   const cluster = await addresses(count, { outer: Object.keys(users).length + proxies.length > 0, ...options })
   const classPath = await kafkaClassPath(log, version)
@@ -87,7 +80,7 @@ export async function startKafka(options: LocalKafkaOptions = {}): Promise<Local
       scratch,
       users,
       jvm: options.jvm ?? jvmFlags,
-      properties: properties(node.id),
+      properties: options.properties?.(node.id) ?? {},
     }),
   )
   const nodeOf = (id = 1) => {
