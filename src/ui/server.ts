@@ -28,6 +28,8 @@ const types: Record<string, string> = {
 
 const host = '127.0.0.1'
 const mostWatchers = 32
+/** Of one client; browsers open no more connections to a server at a time. */
+const mostOfOne = 6
 /** Bytes that one page may leave unread; with more its connection is ended, and it comes again by itself. */
 const mostUnread = 1024 * 1024
 const files = pageFiles()
@@ -38,7 +40,8 @@ export async function startUi(options: UiOptions): Promise<Ui> {
   const port = await listen(server, { host, port: options.port, what: 'the page', mend: 'choose another --port' })
   const board = new Board(options)
   const searches = new Searches(options)
-  let watchers = 0
+  /** The client of each stream that is open. */
+  const watching: string[] = []
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     answer(request, response).catch(error => fail(response, error))
   })
@@ -51,7 +54,7 @@ export async function startUi(options: UiOptions): Promise<Ui> {
     if (file) {
       response.writeHead(200, { ...safetyHeaders, 'content-type': file.contentType }).end(file.body)
     } else if (pathname === '/api/now') {
-      watch(response)
+      watch(request, response)
     } else if (pathname === '/api/messages') {
       const question = questionOf(new URLSearchParams(request.url?.slice(pathname.length)), options.show)
       sendJson(response, 200, await searches.find(question, gone(response)))
@@ -59,12 +62,13 @@ export async function startUi(options: UiOptions): Promise<Ui> {
   }
 
   /** Server-sent events: what was, and then what is, every other second. */
-  function watch(response: ServerResponse): void {
-    if (watchers >= mostWatchers) {
+  function watch(request: IncomingMessage, response: ServerResponse): void {
+    const client = clientOf(request)
+    if (watching.length >= mostWatchers || watching.filter(one => one === client).length >= mostOfOne) {
       refuse(response, { status: 503, text: 'Too many pages are open.' })
       return
     }
-    watchers++
+    watching.push(client)
     response.writeHead(200, { ...safetyHeaders, 'content-type': 'text/event-stream' })
     const send = (event: string, data: object) => {
       if (response.writableLength > mostUnread) response.destroy()
@@ -74,7 +78,7 @@ export async function startUi(options: UiOptions): Promise<Ui> {
     send('now', board.now())
     const unwatch = board.watch(now => send('now', now))
     response.on('close', () => {
-      watchers--
+      watching.splice(watching.indexOf(client), 1)
       unwatch()
     })
   }
@@ -88,6 +92,9 @@ export async function startUi(options: UiOptions): Promise<Ui> {
     },
   }
 }
+
+/** Everybody comes from this machine, through tunnels, too: browsers are told apart by what they call themselves. */
+const clientOf = ({ socket, headers }: IncomingMessage) => `${socket.remoteAddress} ${headers['user-agent']}`
 
 /** Aborted when whoever asked is not there any more. */
 function gone(response: ServerResponse): AbortSignal {
