@@ -23,6 +23,15 @@ export class Answers {
   readonly #ranges = new Map<string, { from: number; until: number }>()
   readonly #doubts = new Set<string>()
   readonly #known = new IdTable()
+  readonly #mostKept: number
+
+  constructor(mostKept: number) {
+    this.#mostKept = mostKept
+  }
+
+  get isFull(): boolean {
+    return this.size > this.#mostKept
+  }
 
   get size(): number {
     return this.#known.size

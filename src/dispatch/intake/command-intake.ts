@@ -168,7 +168,7 @@ export class CommandIntake {
 
   /** What an earlier owner may have sent is in doubt, whatever the results say. */
   #keeps(arrival: Arrival, subject?: Subject): boolean {
-    if (arrival.kind === 'doubted') return false
+    if (arrival.kind === 'doubted' || arrival.record.offset >= this.#session.uncheckedUntil) return false
     return this.#lookups.keeps(
       arrival,
       answers => subject !== undefined && answers.isAnswered(this.#session, arrival.record.offset, subject),

@@ -29,8 +29,8 @@ export interface LookupRequest {
   answered: () => void
 }
 
-/** One process looks up this many offsets at a time. Their table takes 32 MiB; the rest is looked up after them. */
-const offsetsAtOnce = 2_000_000
+/** The answers that one process keeps at most. Their table takes 32 MiB. */
+const mostAnswers = 2_000_000
 /** Clocks of producers differ by less than this. */
 const skewMs = 60_000
 const retryMs = 5000
@@ -117,26 +117,38 @@ export class ResultsLookup {
     }
   }
 
-  #answersFor(requests: readonly LookupRequest[]): Answers {
+  /** @param inParts whether each session gets its share of the memory, and looks up the rest later */
+  #answersFor(requests: readonly LookupRequest[], inParts: boolean): Answers {
     const { topics, owned } = this.#options
-    const share = Math.max(1, Math.floor(offsetsAtOnce / owned()))
-    const answers = new Answers()
+    const share = Math.max(1, Math.floor(mostAnswers / owned()))
+    const [offsets, mostKept] = inParts ? [share, Infinity] : [Infinity, share * requests.length]
+    const answers = new Answers(mostKept)
     for (const { session, waiting } of requests) {
       const { from } = waiting()
       if (session.topic === topics.doubts) answers.coverDoubts(session)
-      else answers.cover(session, from, Math.min(session.uncheckedUntil, from + share))
+      else answers.cover(session, from, Math.min(session.uncheckedUntil, from + offsets))
     }
     return answers
   }
 
-  /** Tries until it can. @returns null when nobody waits any more */
+  /**
+   * Tries until it can. One look covers all offsets unless they have too many answers, because a later look also reads
+   * every result written in between.
+   * @returns null when nobody waits any more
+   */
   async #lookUp(requests: readonly LookupRequest[], wanted: () => boolean): Promise<Answers | null> {
     this.#refusal = null
     this.#gap = null
+    let inParts = false
     while (wanted()) {
-      const answers = this.#answersFor(requests)
+      const answers = this.#answersFor(requests, inParts)
       const trouble = await this.#look(requests, answers, wanted)
       if (!trouble) return wanted() ? answers : null
+      if (answers.isFull) {
+        inParts = true
+        this.#gap = null
+        continue
+      }
       this.#options.telemetry.emit('answered.unavailable', { error: trouble })
       await this.#pause()
     }
@@ -188,6 +200,7 @@ export class ResultsLookup {
   ): Promise<void> {
     const { topics, resultDecoder, doubtDecoder, clock } = this.#options
     for (const record of records) {
+      if (answers.isFull) throw new Error('there are too many answers for one look.')
       if (from.topic === topics.deadLetters) {
         answers.noteDeadLetter(record)
         continue
