@@ -34,7 +34,9 @@ export const pairsOf = (headers = noHeaders): readonly [string, Bytes][] => head
 export const headersSize = (headers: RecordHeaders) => sizeOfPairs(pairsOf(headers))
 
 function sizeOfPairs(pairs: readonly [string, Bytes][]): number {
-  return pairs.reduce((size, [name, content]) => size + sizeOfBytes(name) + sizeOfBytes(content), 0)
+  let size = 0
+  for (const pair of pairs) size += sizeOfBytes(pair[0]) + sizeOfBytes(pair[1])
+  return size
 }
 
 export const lengthOf = (value: Bytes) => (typeof value === 'string' ? Buffer.byteLength(value) : value.length)

@@ -103,7 +103,7 @@ export function readCommand(
   trace: TraceContext | null = null,
   flaw: string | null = null,
 ): CommandReading {
-  const [name = ''] = Object.keys(value.message)
+  const name = Object.keys(value.message)[0] ?? ''
   const kind = kinds.get(name)
   if (kind === undefined) throw new Error('message is no record of SendCommand')
 

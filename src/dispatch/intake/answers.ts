@@ -10,6 +10,15 @@ export interface Subject {
   account: string
 }
 
+/** Offsets from one to before another. */
+export interface Range {
+  from: number
+  until: number
+}
+
+export const isWithin = (offset: number, range: Range | undefined): boolean =>
+  range !== undefined && offset >= range.from && offset < range.until
+
 const keyOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 
 /** More attempts than those are no doubt of ours. */
@@ -20,8 +29,8 @@ const mostAttempts = 100
  * each, at most half of it used. That two of some millions are equal is less likely than one in a hundred thousand.
  */
 export class Answers {
-  readonly #ranges = new Map<string, { from: number; until: number }>()
-  readonly #doubts = new Set<string>()
+  readonly #ranges = new Map<string, Range>()
+  #coversDoubts = false
   readonly #known = new IdTable()
   readonly #mostKept: number
 
@@ -38,7 +47,7 @@ export class Answers {
   }
 
   get coversDoubts(): boolean {
-    return this.#doubts.size > 0
+    return this.#coversDoubts
   }
 
   /** Notes what became of the commands from one offset to before another. */
@@ -48,12 +57,17 @@ export class Answers {
 
   /** Notes what became of everything that was in doubt, and dead letters of this partition of the doubts. */
   coverDoubts(tp: TopicPartition): void {
-    this.#doubts.add(keyOf(tp))
+    this.#coversDoubts = true
+    this.cover(tp, 0, Infinity)
   }
 
-  covers(tp: TopicPartition, offset: number): boolean {
-    const range = this.#ranges.get(keyOf(tp))
-    return range ? offset >= range.from && offset < range.until : this.#doubts.has(keyOf(tp))
+  /** The offsets of the partition that are covered. */
+  rangeOf(tp: TopicPartition): Range | undefined {
+    return this.#ranges.get(keyOf(tp))
+  }
+
+  #covers(tp: TopicPartition, offset: number): boolean {
+    return isWithin(offset, this.rangeOf(tp))
   }
 
   noteResult({
@@ -64,7 +78,7 @@ export class Answers {
     ...subject
   }: SendResult) {
     const tp = { topic, partition }
-    if (this.covers(tp, offset)) this.#add('answered', tp, offset, subject.id, subject.account)
+    if (this.#covers(tp, offset)) this.#add('answered', tp, offset, subject.id, subject.account)
     if (!this.coversDoubts) return
     if (!final) this.#add('doubted', tp, offset, subject.id, subject.account)
     else if (this.#has('doubted', tp, offset, subject.id, subject.account))
@@ -73,7 +87,7 @@ export class Answers {
 
   noteDeadLetter(letter: BusRecord): void {
     const from = originOfLetter(letter)
-    if (from && this.covers(from, from.offset)) this.#add('dead letter', from, from.offset, from.timestamp)
+    if (from && this.#covers(from, from.offset)) this.#add('dead letter', from, from.offset, from.timestamp)
   }
 
   /** The doubts before it have led to this one: with fewer attempts, some of which left no doubt, or with the command. */

@@ -104,12 +104,11 @@ export class CommandIntake {
     const counts = new ResultCounts()
     const deadLetters = new DeadLetterWriter(deadLetterTopic, this.#session)
     const pendings: Pending[] = []
-    const now = clock.now()
-    const readyAt = Math.floor(clock.monotonic())
+    const instant = { now: clock.now(), readyAt: Math.floor(clock.monotonic()) }
     for (const arrival of arrivals) {
       const decoded = decodeRecord(decoder, arrival.record)
       if (decoded.ok) {
-        const pending = this.#admit(arrival, decoded, { now, readyAt }, counts)
+        const pending = this.#admit(arrival, decoded, instant, counts)
         if (pending) pendings.push(pending)
       } else if ('pending' in decoded) this.#wait.add(decoded.pending, arrival)
       else if (arrival.kind !== 'past' && !this.#keeps(arrival)) deadLetters.write(arrival.record, decoded.error)

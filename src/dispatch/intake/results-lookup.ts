@@ -5,7 +5,7 @@ import type { DecodeError, Decoder } from '../../records/decoder.ts'
 import type { Doubt, SendResult } from '../../records/generated.ts'
 import { decodePatiently, isReadableLater } from '../../records/patient.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import { Answers } from './answers.ts'
+import { Answers, isWithin, type Range } from './answers.ts'
 
 export interface ResultsLookupOptions {
   bus: Pick<Bus, 'read'>
@@ -45,7 +45,7 @@ const advice =
 export class ResultsLookup {
   readonly #options: ResultsLookupOptions
   /** The answers that were found for sessions that have not passed them yet. */
-  readonly #found = new Map<Session, Answers>()
+  readonly #found = new Map<Session, { answers: Answers; range: Range | undefined }>()
   #requests: LookupRequest[] = []
   #reading = false
   /** Why the topics could not be read when that was tried last. */
@@ -75,8 +75,8 @@ export class ResultsLookup {
 
   /** Tells what is known of the record; undefined: ask. */
   answersFor(session: Session, offset: number): Answers | undefined {
-    const answers = this.#found.get(session)
-    return answers?.covers(session, offset) ? answers : undefined
+    const found = this.#found.get(session)
+    return isWithin(offset, found?.range) ? found!.answers : undefined
   }
 
   /** A session that ended is not told. */
@@ -112,7 +112,7 @@ export class ResultsLookup {
     telemetry.emit('answered.read', { sessions: requests.length, known, took: (clock.monotonic() - started) / 1000 })
     for (const { session, answered } of requests) {
       if (!session.alive) continue
-      this.#found.set(session, answers)
+      this.#found.set(session, { answers, range: answers.rangeOf(session) })
       answered()
     }
   }

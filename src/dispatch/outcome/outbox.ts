@@ -121,30 +121,22 @@ export class ExpiryCheck {
   }
 }
 
-/** Conclusion is what the answer means for a command, with what is known of its earlier POSTs. */
-export type Conclusion =
-  /** The command has its final result. */
-  | { kind: 'result'; details: ResultDetails }
-  /** The command was perhaps sent. */
-  | { kind: 'doubt' }
-  /** Known not to have been sent, by a ceiling: it waits again, and this was no attempt. */
-  | { kind: 'again' }
-
-/** The table of outcomes. Once in doubt, a command ends only SENT or UNRESOLVED. */
-export function conclude(pending: Pending, answer: ItemAnswer, sentAt: number): Conclusion {
+/**
+ * The table of outcomes: what the answer means for a command, with what is known of its earlier POSTs. Once in doubt, a
+ * command ends only SENT or UNRESOLVED.
+ * @returns its final result; `doubt` when it was perhaps sent; `again` when it was throttled, which is no attempt
+ */
+export function conclude(pending: Pending, answer: ItemAnswer, sentAt: number): ResultDetails | 'doubt' | 'again' {
   const attempts = pending.attempts + 1
-  if (answer.kind === 'in_doubt') return { kind: 'doubt' }
+  if (answer.kind === 'in_doubt') return 'doubt'
   if (answer.kind === 'sent') {
-    const payload = readPayload(pending.command.type, answer.data)
-    return { kind: 'result', details: { outcome: 'SENT', attempts, payload, sentAt } }
+    return { outcome: 'SENT', attempts, payload: readPayload(pending.command.type, answer.data), sentAt }
   }
   const { code, error } = answer
-  if (code === 'THROTTLED') return { kind: 'again' }
-  if (!pending.doubted)
-    return { kind: 'result', details: { outcome: 'REJECTED', attempts, errorCode: code, error, sentAt } }
+  if (code === 'THROTTLED') return 'again'
   // the gateway knows the id already: the earlier POST was executed
-  if (code === 'DUPLICATE_ID') return { kind: 'result', details: { outcome: 'SENT', attempts, sentAt } }
-  return { kind: 'result', details: { outcome: 'UNRESOLVED', attempts, errorCode: code, error, sentAt } }
+  if (pending.doubted && code === 'DUPLICATE_ID') return { outcome: 'SENT', attempts, sentAt }
+  return { outcome: pending.doubted ? 'UNRESOLVED' : 'REJECTED', attempts, errorCode: code, error, sentAt }
 }
 
 /**

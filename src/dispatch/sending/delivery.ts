@@ -205,13 +205,15 @@ export class Delivery {
     const { outbox } = this.#options
     const conclusion = conclude(pending, answer, sentAt)
     if (pending.proof && answer.kind !== 'sent') {
-      const attempts = pending.attempts + (conclusion.kind === 'again' ? 0 : 1)
+      const attempts = pending.attempts + (conclusion === 'again' ? 0 : 1)
       outbox.settle(pending, { ...pending.proof, attempts }, counts)
       return true
     }
-    if (conclusion.kind === 'result') outbox.settle(pending, conclusion.details, counts)
-    else if (conclusion.kind === 'doubt') outbox.doubt(pending, sentAt, cause!, counts) // only what is unknown is in doubt
-    return conclusion.kind !== 'again'
+    if (conclusion === 'again') return false
+    if (conclusion === 'doubt')
+      outbox.doubt(pending, sentAt, cause!, counts) // only what is unknown is in doubt
+    else outbox.settle(pending, conclusion, counts)
+    return true
   }
 
   #release(pendings: readonly Pending[], how: Requeue, counts: ResultCounts): void {
@@ -248,5 +250,5 @@ function throttledAgain(pendings: readonly Pending[], classified: Classified): n
 }
 
 function tracesOf(pendings: readonly Pending[]): TraceContext[] {
-  return pendings.flatMap(({ command: { trace } }) => trace ?? [])
+  return pendings.map(({ command }) => command.trace).filter(trace => trace !== null)
 }
