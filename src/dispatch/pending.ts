@@ -1,8 +1,7 @@
 import type { Session } from '../bus/port.ts'
 import type { Pauses } from '../pauses/pauses.ts'
 import type { Command } from '../records/command.ts'
-import type { Origin } from '../records/origin.ts'
-import type { ResultDetails } from '../records/result.ts'
+import type { Origin, ResultDetails } from '../records/result.ts'
 
 /** Watches for callbacks about a command in doubt, before it is POSTed again. */
 export interface CallbackWatch {

@@ -1,7 +1,7 @@
 import type { OperationFields, OperationObject, OperationType, Payload } from '../protocol/index.ts'
 import type { GatewayClientOptions } from './options.ts'
 import type { ItemResult } from './outcome.ts'
-import { type CallOptions, createTransport, type Transport } from './transport.ts'
+import { type CallOptions, Transport } from './transport.ts'
 
 /** The fields of an operation without its type; additional properties pass through. */
 export type FieldsOf<T extends OperationType> = OperationFields[T]
@@ -83,7 +83,7 @@ export class GatewayClient {
 
   /** @throws TypeError when an option cannot be used; it names the option. */
   constructor(options: GatewayClientOptions) {
-    this.#transport = createTransport(options)
+    this.#transport = new Transport(options)
   }
 
   /**

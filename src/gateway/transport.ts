@@ -11,63 +11,40 @@ export interface CallOptions {
   signal?: AbortSignal
 }
 
-/** Envelopes on their way to the gateway and back: checked, posted, classified, tried again where that is asked for. */
-export interface Transport {
-  /**
-   * Sends the operations, and answers what became of each, in their order.
-   * @throws GatewayError when the envelope failed as a whole and no operation has an outcome of its own.
-   */
-  deliver(operations: readonly unknown[], options?: CallOptions): Promise<ItemResult[]>
-  /** @throws GatewayError */
-  queue(operations: readonly unknown[], options?: CallOptions): Promise<{ requestId: string }>
-  close(): Promise<void>
-}
-
 const defaultTimeoutMs = 30_000
 const defaultConnections = 8
 const longestErrorText = 1024
 
-/** @throws TypeError when an option cannot be used. */
-export function createTransport(options: GatewayClientOptions): Transport {
-  checkOptions(options)
-  const { url, asyncUrl, apiKey, ca, retries = 0, errorTexts = {}, onRequest } = options
-  const { timeoutMs = defaultTimeoutMs, connections = defaultConnections, keepAliveMs, maxResponseBytes } = options
-  const shared = { ca, timeoutMs, connections, keepAliveMs, maxResponseBytes }
-  const connection = connectGateway({ url, ...shared })
-  const asyncConnection = asyncUrl === undefined ? null : connectGateway({ url: asyncUrl, path: '', ...shared })
+type PostOptions = Pick<GatewayClientOptions, 'apiKey' | 'onRequest'>
 
-  async function post(
-    connection: Connection,
-    prepared: readonly Prepared[],
-    attempt: number,
-    signal: AbortSignal | undefined,
-  ): Promise<{ answer: Answer; circumstances: Circumstances }> {
-    const key = revealKey(apiKey)
-    const clean = (text: string) => text.replaceAll(key, '***').slice(0, longestErrorText)
-    let thrown: unknown
-    const lastCheck = () => {
-      try {
-        onRequest?.({ types: prepared.map(({ type }) => type), attempt })
-        return null
-      } catch (error) {
-        thrown = error
-        return 'onRequest threw'
-      }
-    }
-    const body = envelopeBody(
-      key,
-      prepared.map(({ json }) => json),
-    )
-    const answer = await connection.post(body, lastCheck, signal)
-    return { answer, circumstances: { abortCause: thrown ?? signal?.reason, clean } }
+/** Envelopes on their way to the gateway and back: checked, posted, classified, retried where that is asked for. */
+export class Transport {
+  readonly #options: GatewayClientOptions
+  readonly #connection: Connection
+  readonly #asyncConnection: Connection | null
+
+  /** @throws TypeError when an option cannot be used. */
+  constructor(options: GatewayClientOptions) {
+    checkOptions(options)
+    this.#options = options
+    const { url, asyncUrl, ca, keepAliveMs, maxResponseBytes } = options
+    const { timeoutMs = defaultTimeoutMs, connections = defaultConnections } = options
+    const shared = { ca, timeoutMs, connections, keepAliveMs, maxResponseBytes }
+    this.#connection = connectGateway({ url, ...shared })
+    this.#asyncConnection = asyncUrl === undefined ? null : connectGateway({ url: asyncUrl, path: '', ...shared })
   }
 
-  async function deliver(operations: readonly unknown[], { signal }: CallOptions = {}): Promise<ItemResult[]> {
+  /**
+   * Sends the operations, and answers what became of each, in their order.
+   * @throws GatewayError when the envelope failed as a whole and no operation has an outcome of its own.
+   */
+  async deliver(operations: readonly unknown[], { signal }: CallOptions = {}): Promise<ItemResult[]> {
+    const { retries = 0, errorTexts } = this.#options
     const all = prepareAll(operations)
     const results: ItemResult[] = []
     let open = all
     const last = await withRetries(retries, signal, async attempt => {
-      const { answer, circumstances } = await post(connection, open, attempt, signal)
+      const { answer, circumstances } = await post(this.#connection, open, attempt, this.#options, signal)
       const ids = open.map(({ id }) => id)
       const types = open.map(({ type }) => type)
       const outcome = outcomeOf(types, classify(ids, answer, errorTexts), circumstances)
@@ -83,11 +60,14 @@ export function createTransport(options: GatewayClientOptions): Transport {
     return results
   }
 
-  async function queue(operations: readonly unknown[], { signal }: CallOptions = {}): Promise<{ requestId: string }> {
-    if (!asyncConnection) throw new TypeError('GatewayClient: sendAsync needs the option asyncUrl')
+  /** @throws GatewayError */
+  async queue(operations: readonly unknown[], { signal }: CallOptions = {}): Promise<{ requestId: string }> {
+    const connection = this.#asyncConnection
+    if (!connection) throw new TypeError('GatewayClient: sendAsync needs the option asyncUrl')
+    const { retries = 0, errorTexts = {} } = this.#options
     const prepared = prepareAll(operations)
     const { outcome } = await withRetries(retries, signal, async attempt => {
-      const { answer, circumstances } = await post(asyncConnection, prepared, attempt, signal)
+      const { answer, circumstances } = await post(connection, prepared, attempt, this.#options, signal)
       const outcome = queuedOf(answer, errorTexts, circumstances)
       return { outcome, errors: 'error' in outcome ? [outcome.error] : [] }
     })
@@ -95,11 +75,36 @@ export function createTransport(options: GatewayClientOptions): Transport {
     return outcome
   }
 
-  async function close(): Promise<void> {
-    await Promise.all([connection.close(), asyncConnection?.close()])
+  async close(): Promise<void> {
+    await Promise.all([this.#connection.close(), this.#asyncConnection?.close()])
   }
+}
 
-  return { deliver, queue, close }
+async function post(
+  connection: Connection,
+  prepared: readonly Prepared[],
+  attempt: number,
+  { apiKey, onRequest }: PostOptions,
+  signal: AbortSignal | undefined,
+): Promise<{ answer: Answer; circumstances: Circumstances }> {
+  const key = revealKey(apiKey)
+  const clean = (text: string) => text.replaceAll(key, '***').slice(0, longestErrorText)
+  let thrown: unknown
+  const lastCheck = () => {
+    try {
+      onRequest?.({ types: prepared.map(({ type }) => type), attempt })
+      return null
+    } catch (error) {
+      thrown = error
+      return 'onRequest threw'
+    }
+  }
+  const body = envelopeBody(
+    key,
+    prepared.map(({ json }) => json),
+  )
+  const answer = await connection.post(body, lastCheck, signal)
+  return { answer, circumstances: { abortCause: thrown ?? signal?.reason, clean } }
 }
 
 const failed = (error: GatewayError): ItemResult => ({ ok: false, error })

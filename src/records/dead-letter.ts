@@ -2,8 +2,7 @@ import type { BusRecord, OutgoingRecord, RecordHeaders, TopicPartition } from '.
 import { headersSize } from '../bus/record-size.ts'
 import { inVersions } from '../bus/shorter.ts'
 import type { DeadLetterCode } from '../telemetry/labels.ts'
-import type { Origin } from './origin.ts'
-import { longestError } from './result.ts'
+import { longestError, type Origin } from './result.ts'
 
 /** Headers that say why a record is a dead letter, and where it came from. */
 export const errorHeaders = {

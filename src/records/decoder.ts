@@ -82,19 +82,31 @@ export function createDecoder<T>(
   registry: SchemaRegistry,
   { clock = systemClock, patient = false }: DecoderOptions = {},
 ): Decoder<T> {
-  const reader = avroTypeOf(readerSchema)
-  const longest = readerSchema === schemas.command ? longestCommand : Number.POSITIVE_INFINITY
-  const readings = new Map<number, RecordReading>()
-  const refused = new Map<number, { error: DecodeError; until: number }>()
-  const asked = new Map<number, Promise<void>>()
-  /** Schemas that are asked for again, or were in vain during the last minute. */
-  const awaitedUntil = new Map<number, number>()
-  let impatientUntil = Number.NEGATIVE_INFINITY
+  return new ConfluentDecoder<T>(readerSchema, new PatientRegistry(registry, clock, patient), clock)
+}
 
-  function decode(value: Buffer | null): Decoded<T> {
+class ConfluentDecoder<T> implements Decoder<T> {
+  readonly #readerSchema: object
+  readonly #reader: Type
+  readonly #longest: number
+  readonly #registry: PatientRegistry
+  readonly #clock: Clock
+  readonly #readings = new Map<number, RecordReading>()
+  readonly #refused = new Map<number, { error: DecodeError; until: number }>()
+  readonly #asked = new Map<number, Promise<void>>()
+
+  constructor(readerSchema: object, registry: PatientRegistry, clock: Clock) {
+    this.#readerSchema = readerSchema
+    this.#reader = avroTypeOf(readerSchema)
+    this.#longest = readerSchema === schemas.command ? longestCommand : Number.POSITIVE_INFINITY
+    this.#registry = registry
+    this.#clock = clock
+  }
+
+  decode(value: Buffer | null): Decoded<T> {
     if (value === null) return failed('NO_VALUE', 'The record has no value: a command topic takes no tombstones.')
-    if (value.length > longest) {
-      const text = `The value has ${value.length} bytes, a command at most ${longest}: keep other data out of the command topics.`
+    if (value.length > this.#longest) {
+      const text = `The value has ${value.length} bytes, a command at most ${this.#longest}: keep other data out of the command topics.`
       return failed('VALUE_TOO_LARGE', text)
     }
     if (value.length < headerBytes || value[0] !== 0) {
@@ -110,78 +122,96 @@ export function createDecoder<T>(
         `The schema's id has 8 bytes, or is 0: with Apicurio's serializer set ${apicurioSettings}.`,
       )
     }
-    const reading = readings.get(schemaId)
-    return reading === undefined ? withoutSchema(schemaId) : decodeBody(reader, reading, value, schemaId)
+    const reading = this.#readings.get(schemaId)
+    return reading === undefined ? this.#withoutSchema(schemaId) : decodeBody(this.#reader, reading, value, schemaId)
   }
 
-  function withoutSchema(schemaId: number): Decoded<T> {
-    const refusal = refused.get(schemaId)
-    if (refusal && clock.monotonic() < refusal.until) return { ok: false, error: refusal.error }
+  #withoutSchema(schemaId: number): Decoded<T> {
+    const refusal = this.#refused.get(schemaId)
+    if (refusal && this.#clock.monotonic() < refusal.until) return { ok: false, error: refusal.error }
     return { ok: false, pending: schemaId }
   }
 
-  function prepare(schemaId: number): Promise<void> {
-    if (readings.has(schemaId)) return Promise.resolve()
-    const asking = asked.get(schemaId) ?? learn(schemaId).finally(() => asked.delete(schemaId))
-    asked.set(schemaId, asking)
+  prepare(schemaId: number): Promise<void> {
+    if (this.#readings.has(schemaId)) return Promise.resolve()
+    const asking = this.#asked.get(schemaId) ?? this.#learn(schemaId).finally(() => this.#asked.delete(schemaId))
+    this.#asked.set(schemaId, asking)
     return asking
   }
 
-  async function learn(schemaId: number): Promise<void> {
+  async #learn(schemaId: number): Promise<void> {
     try {
-      readings.set(schemaId, readingOf(readerSchema, await schemaOf(schemaId), schemaId))
-      refused.delete(schemaId)
-      awaitedUntil.delete(schemaId)
+      this.#readings.set(schemaId, readingOf(this.#readerSchema, await this.#registry.schemaOf(schemaId), schemaId))
+      this.#refused.delete(schemaId)
+      this.#registry.found(schemaId)
     } catch (error) {
-      if (error instanceof SchemaNotFound) refuse(schemaId, 'SCHEMA_NOT_FOUND', error.message)
-      else if (error instanceof SchemaUnreadable) refuse(schemaId, 'SCHEMA_INCOMPATIBLE', error.message)
+      if (error instanceof SchemaNotFound) this.#refuse(schemaId, 'SCHEMA_NOT_FOUND', error.message)
+      else if (error instanceof SchemaUnreadable) this.#refuse(schemaId, 'SCHEMA_INCOMPATIBLE', error.message)
       else throw error
     }
   }
 
-  /** @throws SchemaNotFound when the registry has said so for long enough, or when there is no patience for it now. */
-  async function schemaOf(schemaId: number): Promise<object> {
-    const until = clock.monotonic() + patienceMs
-    for (let pause = firstPauseMs; ; pause *= 2) {
-      try {
-        return await registry.schemaOf(schemaId)
-      } catch (error) {
-        if (!(error instanceof SchemaNotFound) || !isAwaited(schemaId)) throw error
-        const left = until - clock.monotonic()
-        if (left <= 0) throw error
-        await sleep(clock, Math.min(pause, left))
-      }
-    }
+  #refuse(schemaId: number, code: DecodeCode, message: string): void {
+    if (this.#refused.size >= mostRefused) this.#refused.clear()
+    this.#refused.set(schemaId, { error: { code, message }, until: this.#clock.monotonic() + refusedMs })
   }
 
-  function isAwaited(schemaId: number): boolean {
-    const now = clock.monotonic()
-    if (!patient || now < impatientUntil) return false
-    for (const [id, until] of awaitedUntil) if (until <= now) awaitedUntil.delete(id)
-    if (awaitedUntil.size < mostAwaited || awaitedUntil.has(schemaId)) {
-      awaitedUntil.set(schemaId, now + refusedMs)
-      return true
-    }
-    impatientUntil = now + refusedMs
-    awaitedUntil.clear()
-    return false
-  }
-
-  function refuse(schemaId: number, code: DecodeCode, message: string): void {
-    if (refused.size >= mostRefused) refused.clear()
-    refused.set(schemaId, { error: { code, message }, until: clock.monotonic() + refusedMs })
-  }
-
-  function refusals(): string[] {
-    const now = clock.monotonic()
-    const unreadable = [...refused.values()].filter(
+  refusals(): string[] {
+    const now = this.#clock.monotonic()
+    const unreadable = [...this.#refused.values()].filter(
       ({ error, until }) => error.code === 'SCHEMA_INCOMPATIBLE' && now < until,
     )
     if (unreadable.length <= 1) return unreadable.map(({ error }) => error.message)
     return [`${unreadable.length} schemas cannot be read, one of them: ${unreadable[0]!.error.message}`]
   }
+}
 
-  return { decode, prepare, refusals }
+/** Asks the registry again for a schema that it does not have, for some seconds and for a few schemas. */
+class PatientRegistry {
+  readonly #registry: SchemaRegistry
+  readonly #clock: Clock
+  readonly #patient: boolean
+  /** Schemas that are asked for again, or were in vain during the last minute. */
+  readonly #awaitedUntil = new Map<number, number>()
+  #impatientUntil = Number.NEGATIVE_INFINITY
+
+  constructor(registry: SchemaRegistry, clock: Clock, patient: boolean) {
+    this.#registry = registry
+    this.#clock = clock
+    this.#patient = patient
+  }
+
+  found(schemaId: number): void {
+    this.#awaitedUntil.delete(schemaId)
+  }
+
+  /** @throws SchemaNotFound when the registry has said so for long enough, or when there is no patience for it now. */
+  async schemaOf(schemaId: number): Promise<object> {
+    const until = this.#clock.monotonic() + patienceMs
+    for (let pause = firstPauseMs; ; pause *= 2) {
+      try {
+        return await this.#registry.schemaOf(schemaId)
+      } catch (error) {
+        if (!(error instanceof SchemaNotFound) || !this.#isAwaited(schemaId)) throw error
+        const left = until - this.#clock.monotonic()
+        if (left <= 0) throw error
+        await sleep(this.#clock, Math.min(pause, left))
+      }
+    }
+  }
+
+  #isAwaited(schemaId: number): boolean {
+    const now = this.#clock.monotonic()
+    if (!this.#patient || now < this.#impatientUntil) return false
+    for (const [id, until] of this.#awaitedUntil) if (until <= now) this.#awaitedUntil.delete(id)
+    if (this.#awaitedUntil.size < mostAwaited || this.#awaitedUntil.has(schemaId)) {
+      this.#awaitedUntil.set(schemaId, now + refusedMs)
+      return true
+    }
+    this.#impatientUntil = now + refusedMs
+    this.#awaitedUntil.clear()
+    return false
+  }
 }
 
 function decodeBody<T>(reader: Type, reading: RecordReading, bytes: Buffer, schemaId: number): Decoded<T> {

@@ -5,7 +5,7 @@ import type { DoubtCause } from '../protocol/index.ts'
 import { traceHeaders, traceOf } from '../telemetry/trace.ts'
 import type { Command } from './command.ts'
 import type { Doubt, DoubtHeader } from './generated.ts'
-import type { Origin } from './origin.ts'
+import type { Origin } from './result.ts'
 
 /** A command whose POST may have been executed, and what is known of its POSTs before that one. */
 export interface DoubtSubject {

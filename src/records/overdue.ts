@@ -1,8 +1,7 @@
 import type { BusRecord, OutgoingRecord, RecordHeaders } from '../bus/port.ts'
 import { inVersions } from '../bus/shorter.ts'
 import type { SendResult } from './generated.ts'
-import { numberIn } from './headers.ts'
-import { resultHeadersIn, resultShortenings } from './result.ts'
+import { numberIn, resultHeadersIn, resultShortenings } from './result.ts'
 import { shortened } from './shorten.ts'
 
 const askAtHeader = 'busgate.ask-at'

@@ -1,11 +1,9 @@
-import type { OutgoingRecord, RecordHeaders } from '../bus/port.ts'
+import type { BusRecord, OutgoingRecord, RecordHeaders, TopicPartition } from '../bus/port.ts'
 import { noHeaders, sharedHeaders } from '../bus/record-headers.ts'
 import { inVersions } from '../bus/shorter.ts'
 import type { ErrorCode } from '../protocol/index.ts'
 import { type TraceContext, traceHeaders, traceOf } from '../telemetry/trace.ts'
 import type { SendResult } from './generated.ts'
-import { numberIn } from './headers.ts'
-import type { Origin } from './origin.ts'
 import { noPayload, type ResultPayload } from './result-payload.ts'
 import { type Shortening, shortened } from './shorten.ts'
 
@@ -20,6 +18,11 @@ export const hookHeader = 'busgate.hook'
 const noHook = 'none'
 /** Most results have these headers where no callbacks are set up. */
 const unhookedHeaders = sharedHeaders({ [hookHeader]: noHook })
+
+/** A record and where it came from: the one of a command, or one that cannot be read. */
+export interface Origin extends TopicPartition {
+  record: BusRecord
+}
 
 /** Whom a result is about: a command, or what could be read of an invalid one. */
 export interface ResultSubject {
@@ -131,4 +134,12 @@ export function resultHeadersIn(headers: RecordHeaders): RecordHeaders {
     ...(hook && { [hookHeader]: hook }),
     ...(trace && traceHeaders(trace)),
   }
+}
+
+/** The number that a header holds once; null where it holds none, or one below zero. */
+export function numberIn(headers: RecordHeaders, name: string): number | null {
+  const value = headers[name]
+  if (value === undefined || Array.isArray(value)) return null
+  const number = Number(value.toString())
+  return Number.isFinite(number) && number >= 0 ? number : null
 }

@@ -15,7 +15,7 @@ import { schemas, subjectOf } from '../records/schemas.ts'
 import { createStatusWriter } from '../records/status.ts'
 import type { GaugeSource } from '../telemetry/definitions.ts'
 import type { Telemetry } from '../telemetry/events.ts'
-import { ResultsWalk } from './results-walk.ts'
+import { ResultsWalk, type ResultsWalkOptions } from './results-walk.ts'
 import { Verdicts } from './verdicts.ts'
 
 export interface ReconcilingOptions {
@@ -44,53 +44,20 @@ const usualRate = 10
 
 /** @throws Error when a topic is missing, or when the bus or the registry cannot be reached. */
 export async function startReconciling(options: ReconcilingOptions): Promise<Reconciling> {
-  const { settings, bus, registry, telemetry, clock, random } = options
-  const { gateway, topics, reconciler } = settings
-  await checkTopics(bus, topics)
-  const encodeStatus = await createEncoder<StatusEvent>(subjectOf(topics.statuses), schemas.status, registry)
-  const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
-  const patience = { clock, patient: true }
-  const resultDecoder = createDecoder<SendResult>(schemas.result, registry, patience)
-  const statusDecoder = createDecoder<StatusEvent>(schemas.status, registry, patience)
-  const rate = reconciler.rate ?? usualRate
-  const accounts = new Map(
-    [...gateway.accounts].map(([name, { apiKey }]) => [
-      name,
-      new Account({ name, apiKey: () => apiKey.reveal(), rate, clock, random, telemetry }),
-    ]),
-  )
-  const { url, ssl, timeoutMs, keepAliveMs } = gateway
-  const connection =
-    options.connection ??
-    connectGateway({ url, ca: ssl.ca, timeoutMs, keepAliveMs, connections: accounts.size, maxResponseBytes: undefined })
+  const { settings, bus, clock } = options
+  await checkTopics(bus, settings.topics)
+  const { connection = connectionTo(settings.gateway) } = options
   let membership: Membership | null = null
   const poller = new StatusPoller({
-    ...gateway,
+    ...settings.gateway,
     connection,
     clock,
     hasLease: () => membership?.hasLease() ?? false,
     inSlot: request => request(),
   })
+  const accounts = accountsOf(options)
+  const walkOf = await walksOf(options, { poller, accounts })
   const walks = new Map<Session, ResultsWalk>()
-  const walkOf = (session: Session) =>
-    new ResultsWalk(session, {
-      ...reconciler,
-      verdicts: new Verdicts({
-        bus,
-        tp: { topic: topics.statuses, partition: session.partition },
-        decoder: statusDecoder,
-        delayMs: reconciler.delayMs,
-        clock,
-        telemetry,
-      }),
-      decoder: resultDecoder,
-      poller,
-      accounts,
-      writeOverdue: createOverdueWriter(topics.overdue, encodeResult),
-      writeStatus: createStatusWriter(topics.statuses, encodeStatus),
-      clock,
-      telemetry,
-    })
   const shareChanged = () => {
     if (membership) shareRates(accounts, membership.share(), clock.monotonic())
   }
@@ -106,15 +73,9 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
     },
     fatal: options.fatal,
   }
-  const { startFrom } = settings.kafka
-  membership = await bus.join([topics.results, topics.overdue], listener, {
-    group: 'reconciler',
-    mayBeSent: () => true,
-    startFrom: startFrom === 'fail' ? 'earliest' : startFrom, // it sends nothing: a role added later is no mistake
-  })
-  const joined = membership
+  const joined = await join(options, listener)
+  membership = joined
   shareChanged()
-
   return {
     gauges: {
       *read() {
@@ -132,6 +93,58 @@ export async function startReconciling(options: ReconcilingOptions): Promise<Rec
       await connection.close()
     },
   }
+}
+
+function connectionTo({ url, ssl, timeoutMs, keepAliveMs, accounts }: ReconcilingOptions['settings']['gateway']) {
+  const connections = accounts.size
+  return connectGateway({ url, ca: ssl.ca, timeoutMs, keepAliveMs, connections, maxResponseBytes: undefined })
+}
+
+function accountsOf({ settings, clock, random, telemetry }: ReconcilingOptions): Map<string, Account> {
+  const { gateway, reconciler } = settings
+  const rate = reconciler.rate ?? usualRate
+  return new Map(
+    [...gateway.accounts].map(([name, { apiKey }]) => [
+      name,
+      new Account({ name, apiKey: () => apiKey.reveal(), rate, clock, random, telemetry }),
+    ]),
+  )
+}
+
+/** What walks through the results of a session. */
+async function walksOf(
+  { settings, bus, registry, telemetry, clock }: ReconcilingOptions,
+  asking: Pick<ResultsWalkOptions, 'poller' | 'accounts'>,
+): Promise<(session: Session) => ResultsWalk> {
+  const { topics, reconciler } = settings
+  const encodeStatus = await createEncoder<StatusEvent>(subjectOf(topics.statuses), schemas.status, registry)
+  const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
+  const patience = { clock, patient: true }
+  const resultDecoder = createDecoder<SendResult>(schemas.result, registry, patience)
+  const statusDecoder = createDecoder<StatusEvent>(schemas.status, registry, patience)
+  const { delayMs } = reconciler
+  return session => {
+    const tp = { topic: topics.statuses, partition: session.partition }
+    return new ResultsWalk(session, {
+      ...reconciler,
+      ...asking,
+      verdicts: new Verdicts({ bus, tp, decoder: statusDecoder, delayMs, clock, telemetry }),
+      decoder: resultDecoder,
+      writeOverdue: createOverdueWriter(topics.overdue, encodeResult),
+      writeStatus: createStatusWriter(topics.statuses, encodeStatus),
+      clock,
+      telemetry,
+    })
+  }
+}
+
+function join({ settings, bus }: ReconcilingOptions, listener: SessionListener): Promise<Membership> {
+  const { topics, kafka } = settings
+  return bus.join([topics.results, topics.overdue], listener, {
+    group: 'reconciler',
+    mayBeSent: () => true,
+    startFrom: kafka.startFrom === 'fail' ? 'earliest' : kafka.startFrom, // it sends nothing: a role added later is no mistake
+  })
 }
 
 /** Results, statuses and overdue messages are keyed alike, so that one partition of each speaks of the same messages. */

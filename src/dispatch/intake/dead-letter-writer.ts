@@ -1,7 +1,7 @@
 import type { BusRecord, OutgoingRecord, Session, Unreadable } from '../../bus/port.ts'
 import { type DeadLetterReason, deadLetter } from '../../records/dead-letter.ts'
 import { apicurioSettings, type Decoded, type DecodeError, type Decoder } from '../../records/decoder.ts'
-import type { Origin } from '../../records/origin.ts'
+import type { Origin } from '../../records/result.ts'
 import type { RecordPlace, Telemetry } from '../../telemetry/events.ts'
 
 /** Writes a session's undecodable records to the dead letters, and counts them for telemetry. */
