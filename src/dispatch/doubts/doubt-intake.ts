@@ -11,8 +11,8 @@ import type { Doubt, SendCommand } from '../../records/generated.ts'
 import type { Origin, ResultDetails, WriteResult } from '../../records/result.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { type TraceContext, traceOf } from '../../telemetry/trace.ts'
-import type { Answers } from '../intake/answers.ts'
 import { DeadLetterWriter, decodeRecord } from '../intake/dead-letter-writer.ts'
+import type { PriorAnswers } from '../intake/prior-answers.ts'
 import { LookupQueue, type ResultsLookup } from '../intake/results-lookup.ts'
 import { type RegistryOutage, SchemaWait } from '../intake/schema-wait.ts'
 import { nobodyCouldTell, type Outbox, ResultCounts } from '../outcome/outbox.ts'
@@ -70,7 +70,7 @@ export class DoubtIntake {
     const doubt = decodeRecord(this.#options.doubtDecoder, arrival.record)
     if (!doubt.ok) {
       if ('pending' in doubt) this.#waitForDoubt.add(doubt.pending, arrival)
-      else if (!this.#keeps(arrival)) this.#giveUp(arrival.record, null, doubt.error)
+      else if (!this.#intercepts(arrival)) this.#giveUp(arrival.record, null, doubt.error)
       return
     }
     if (doubt.value.omitted !== null) {
@@ -89,7 +89,7 @@ export class DoubtIntake {
       this.#omitCommand(arrival, doubt, { code: 'INVALID', message: reading.error })
       return
     }
-    if (this.#keeps(arrival, answers => answers.isResolved(doubt, reading.command))) return
+    if (this.#intercepts(arrival, answers => answers.isResolved(doubt, reading.command))) return
     const pending = this.#pending(arrival.record, doubt, reading.command)
     if (arrival.doubted) this.#doubtAgain(pending)
     else this.#resolve(pending, doubt)
@@ -123,7 +123,7 @@ export class DoubtIntake {
   #resolveWithoutCommand(arrival: Arrival, doubt: Doubt, why: string): void {
     const { record } = arrival
     const id = idOf(record)
-    if (id !== null && this.#keeps(arrival, answers => answers.isResolved(doubt, { id, account: doubt.account })))
+    if (id !== null && this.#intercepts(arrival, answers => answers.isResolved(doubt, { id, account: doubt.account })))
       return
     const { type } = doubt
     if (id === null || !isSendType(type)) {
@@ -143,7 +143,7 @@ export class DoubtIntake {
     const { record, doubted } = arrival
     const { doubts, clock } = this.#options
     const id = idOf(record)
-    if (id !== null && this.#keeps(arrival, answers => answers.isResolved(doubt, { id, account: doubt.account })))
+    if (id !== null && this.#intercepts(arrival, answers => answers.isResolved(doubt, { id, account: doubt.account })))
       return
     if (id === null || doubt.type === null) {
       this.#giveUp(record, doubt, error)
@@ -189,8 +189,8 @@ export class DoubtIntake {
   }
 
   /** What an earlier owner may have sent again is in doubt once more, whatever the results say. */
-  #keeps(arrival: Arrival, isResolved?: (answers: Answers) => boolean): boolean {
-    return !arrival.doubted && this.#lookups.keeps(arrival, isResolved)
+  #intercepts(arrival: Arrival, isResolved?: (answers: PriorAnswers) => boolean): boolean {
+    return !arrival.doubted && this.#lookups.intercepts(arrival, isResolved)
   }
 
   #doubtAgain(pending: Pending): void {

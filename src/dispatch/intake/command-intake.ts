@@ -10,8 +10,8 @@ import type { Telemetry } from '../../telemetry/events.ts'
 import { type TraceContext, traceOf } from '../../telemetry/trace.ts'
 import { concludeExpired, type Outbox, ResultCounts } from '../outcome/outbox.ts'
 import { expiry, type Pending } from '../pending.ts'
-import type { Subject } from './answers.ts'
 import { DeadLetterWriter, decodeRecord } from './dead-letter-writer.ts'
+import type { Subject } from './prior-answers.ts'
 import { RecentIds } from './recent-ids.ts'
 import { LookupQueue, type ResultsLookup } from './results-lookup.ts'
 import { type RegistryOutage, SchemaWait } from './schema-wait.ts'
@@ -111,7 +111,7 @@ export class CommandIntake {
         const pending = this.#admit(arrival, decoded, instant, counts)
         if (pending) pendings.push(pending)
       } else if ('pending' in decoded) this.#wait.add(decoded.pending, arrival)
-      else if (arrival.kind !== 'past' && !this.#keeps(arrival)) deadLetters.write(arrival.record, decoded.error)
+      else if (arrival.kind !== 'past' && !this.#intercepts(arrival)) deadLetters.write(arrival.record, decoded.error)
     }
     if (pendings.length > 0) ready(pendings)
     if (counts.isEmpty && deadLetters.isEmpty) return
@@ -128,11 +128,11 @@ export class CommandIntake {
     const { readCommand, objection, maxAgeMs, outbox } = this.#options
     const reading = readCommand(value, traceOf(record.headers), flaw)
     if (!reading.ok) {
-      if (kind !== 'past' && !this.#keeps(arrival, reading)) this.#refuse(reading, record, counts)
+      if (kind !== 'past' && !this.#intercepts(arrival, reading)) this.#refuse(reading, record, counts)
       return null
     }
     const { command } = reading
-    if (kind === 'past' || this.#keeps(arrival, command)) {
+    if (kind === 'past' || this.#intercepts(arrival, command)) {
       this.#recent.addPast(command.account, command.id, record.offset)
       return null
     }
@@ -166,9 +166,9 @@ export class CommandIntake {
   }
 
   /** What an earlier owner may have sent is in doubt, whatever the results say. */
-  #keeps(arrival: Arrival, subject?: Subject): boolean {
+  #intercepts(arrival: Arrival, subject?: Subject): boolean {
     if (arrival.kind === 'doubted' || arrival.record.offset >= this.#session.uncheckedUntil) return false
-    return this.#lookups.keeps(
+    return this.#lookups.intercepts(
       arrival,
       answers => subject !== undefined && answers.isAnswered(this.#session, arrival.record.offset, subject),
     )

@@ -5,7 +5,7 @@ import type { DecodeError, Decoder } from '../../records/decoder.ts'
 import type { Doubt, SendResult } from '../../records/generated.ts'
 import { decodePatiently, isReadableLater } from '../../records/patient.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
-import { Answers, isWithin, type Range } from './answers.ts'
+import { isWithin, PriorAnswers, type Range } from './prior-answers.ts'
 
 export interface ResultsLookupOptions {
   bus: Pick<Bus, 'read'>
@@ -45,7 +45,7 @@ const advice =
 export class ResultsLookup {
   readonly #options: ResultsLookupOptions
   /** The answers that were found for sessions that have not passed them yet. */
-  readonly #found = new Map<Session, { answers: Answers; range: Range | undefined }>()
+  readonly #found = new Map<Session, { answers: PriorAnswers; range: Range | undefined }>()
   #requests: LookupRequest[] = []
   #reading = false
   /** Why the topics could not be read when that was tried last. */
@@ -74,7 +74,7 @@ export class ResultsLookup {
   }
 
   /** Tells what is known of the record; undefined: ask. */
-  answersFor(session: Session, offset: number): Answers | undefined {
+  answersFor(session: Session, offset: number): PriorAnswers | undefined {
     const found = this.#found.get(session)
     return isWithin(offset, found?.range) ? found!.answers : undefined
   }
@@ -118,11 +118,11 @@ export class ResultsLookup {
   }
 
   /** @param inParts whether each session gets its share of the memory, and looks up the rest later */
-  #answersFor(requests: readonly LookupRequest[], inParts: boolean): Answers {
+  #answersFor(requests: readonly LookupRequest[], inParts: boolean): PriorAnswers {
     const { topics, owned } = this.#options
     const share = Math.max(1, Math.floor(mostAnswers / owned()))
     const [offsets, mostKept] = inParts ? [share, Infinity] : [Infinity, share * requests.length]
-    const answers = new Answers(mostKept)
+    const answers = new PriorAnswers(mostKept)
     for (const { session, waiting } of requests) {
       const { from } = waiting()
       if (session.topic === topics.doubts) answers.coverDoubts(session)
@@ -136,7 +136,7 @@ export class ResultsLookup {
    * every result written in between.
    * @returns null when nobody waits any more
    */
-  async #lookUp(requests: readonly LookupRequest[], wanted: () => boolean): Promise<Answers | null> {
+  async #lookUp(requests: readonly LookupRequest[], wanted: () => boolean): Promise<PriorAnswers | null> {
     this.#refusal = null
     this.#gap = null
     let inParts = false
@@ -156,7 +156,7 @@ export class ResultsLookup {
   }
 
   /** @returns why not all that was answered is known now, if so */
-  async #look(requests: readonly LookupRequest[], answers: Answers, wanted: () => boolean): Promise<Error | null> {
+  async #look(requests: readonly LookupRequest[], answers: PriorAnswers, wanted: () => boolean): Promise<Error | null> {
     const { bus, topics } = this.#options
     const { results, deadLetters, doubts } = topics
     const names = [results, deadLetters, ...(answers.coversDoubts ? [doubts] : [])]
@@ -193,7 +193,7 @@ export class ResultsLookup {
 
   /** @throws Error when a record cannot be read now that may hold an answer */
   async #note(
-    answers: Answers,
+    answers: PriorAnswers,
     from: TopicPartition,
     records: readonly BusRecord[],
     wanted: () => boolean,
@@ -266,7 +266,7 @@ export class LookupQueue<T extends { record: BusRecord }> {
    * @param isAnswered whether the results say that it was; a dead letter is an answer, too
    * @returns whether nothing is left to do now: it waits and comes again, or it was answered before and is settled
    */
-  keeps(item: T, isAnswered: (answers: Answers) => boolean = () => false): boolean {
+  intercepts(item: T, isAnswered: (answers: PriorAnswers) => boolean = () => false): boolean {
     const { session, lookup } = this.#options
     const { offset } = item.record
     if (!lookup || offset >= session.uncheckedUntil) return false

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { MemoryBus } from '../../../src/bus/memory/bus.ts'
 import type { Bus, BusRecord, From, OutgoingRecord, Session, TopicPartition } from '../../../src/bus/port.ts'
-import type { Answers } from '../../../src/dispatch/intake/answers.ts'
+import type { PriorAnswers } from '../../../src/dispatch/intake/prior-answers.ts'
 import { LookupQueue, ResultsLookup } from '../../../src/dispatch/intake/results-lookup.ts'
 import { deadLetter } from '../../../src/records/dead-letter.ts'
 import { createDecoder } from '../../../src/records/decoder.ts'
@@ -92,10 +92,11 @@ function openSession({ lookup, telemetry, topic = 'commands', partition = 0, unt
     committed: async () => {},
   } as Partial<Session> as Session & { alive: boolean; uncheckedUntil: number }
   const queue = new LookupQueue<{ record: BusRecord }>({ session, lookup, again: items => take(items), telemetry })
-  let isAnswered = (answers: Answers, { offset }: BusRecord) => answers.isAnswered(session, offset, subjectAt(offset))
+  let isAnswered = (answers: PriorAnswers, { offset }: BusRecord) =>
+    answers.isAnswered(session, offset, subjectAt(offset))
   function take(items: readonly { record: BusRecord }[]): void {
     for (const item of items) {
-      if (!queue.keeps(item, answers => isAnswered(answers, item.record))) fresh.push(item.record.offset)
+      if (!queue.intercepts(item, answers => isAnswered(answers, item.record))) fresh.push(item.record.offset)
     }
   }
   return {

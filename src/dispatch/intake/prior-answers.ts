@@ -25,10 +25,10 @@ const keyOf = ({ topic, partition }: TopicPartition) => `${topic}/${partition}`
 const mostAttempts = 100
 
 /**
- * Answers is what the results, dead letters and doubts say of the records that wait, kept as a table of hashes: 8 bytes
+ * PriorAnswers is what the results, dead letters and doubts say of the records that wait, kept as a table of hashes: 8 bytes
  * each, at most half of it used. That two of some millions are equal is less likely than one in a hundred thousand.
  */
-export class Answers {
+export class PriorAnswers {
   readonly #ranges = new Map<string, Range>()
   #coversDoubts = false
   readonly #known = new IdTable()
