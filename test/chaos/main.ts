@@ -5,7 +5,6 @@ import { matrixOf, type Row, tableOf } from './matrix.ts'
 import { runFaults, runScenario } from './run-faults.ts'
 import { moves, runMoves } from './run-moves.ts'
 import { runVerdicts } from './run-verdicts.ts'
-import { workers } from './scene.ts'
 import {
   answersLost,
   coordinatorKills,
@@ -17,6 +16,7 @@ import {
   rolling,
   suspends,
 } from './scenarios.ts'
+import { workers } from './scene.ts'
 import type { Outcome, RunOptions } from './stage.ts'
 import { type FaultKind, faultKinds } from './trouble.ts'
 
