@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { alerts, dashboards, expectations, runbooks } from './sources.ts'
 
-const headings = ['What it means', 'How to see', 'What to do', 'How to know that it is over']
+const headings = ['What it means', 'What to look at', 'What to do', 'When it is over']
 const place = 'https://busgate.example/runbooks'
 const others = ['README', 'objectives']
 
