@@ -1,0 +1,20 @@
+/** Prints the words of each hand-written document, without blocks of code, most words first, and their sum: npm run words. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const root = join(import.meta.dirname, '..')
+/** The gateway operator's own text. */
+const foreign = ['docs/gateway-interface.md']
+
+const counts = globSync(['*.md', 'docs/**/*.md', 'helm/*.md'], { cwd: root })
+  .filter(file => !foreign.includes(file))
+  .map(file => ({ file, text: readFileSync(join(root, file), 'utf8') }))
+  .filter(({ text }) => !/^Made by /m.test(text))
+  .map(({ file, text }) => ({
+    file,
+    words: (text.replaceAll(/```.*?```/gs, '').match(/\S*[\p{L}\d]\S*/gu) ?? []).length,
+  }))
+  .sort((a, b) => b.words - a.words)
+
+for (const { file, words } of counts) console.log(String(words).padStart(6), file)
+console.log(String(counts.reduce((sum, { words }) => sum + words, 0)).padStart(6), 'in all')
