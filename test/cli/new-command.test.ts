@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
-import { commandOfFlags, commandOfLine } from '../../src/cli/commands/send.ts'
+import { commandOfFlags, commandOfLine, send } from '../../src/cli/commands/send.ts'
+import { readCommand } from '../../src/records/command.ts'
+import { buildCommand } from '../support/commands.ts'
 
 const read = (type: string, message: object) =>
   commandOfLine(JSON.stringify({ id: 1, phone: 380501234567, type, message }), 3)
@@ -29,6 +31,16 @@ test('send takes additional properties as flag and in a line, each as a JSON tex
     'extra.sms_lifetime: expected a JSON text in quotes',
   )
   expect(() => commandOfFlags({ ...flags, extra: '{"a":1' })).toThrow('--extra is not valid JSON: it ends too soon')
+})
+
+test('send --help shows additional properties that a worker takes', () => {
+  const [, example = ''] = /'({.*})'/.exec(send.flags.extra!.help) ?? []
+  const options = { hookFor: () => null, voiceHook: true, allowEmpty: false }
+  const command = buildCommand({ extra: JSON.parse(example) })
+  expect(readCommand(command, options)).toMatchObject({
+    ok: true,
+    command: { json: expect.stringContaining('"priority":5') },
+  })
 })
 
 test('send refuses a phone in national format, and an id with a leading zero: without it they mean others', () => {

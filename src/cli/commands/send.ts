@@ -116,10 +116,7 @@ export const send = command({
     deadline: whole('MS', 'Never sent after this instant, milliseconds since 1970.', 0, Number.MAX_SAFE_INTEGER),
     hook: textFlag('URL', "Where the gateway reports the status. Default: busgate's receiver."),
     delivery: choiceFlag('RULE', deliveries, 'What to do when nobody can tell whether it was sent. Default: DEFAULT.'),
-    extra: textFlag(
-      'JSON',
-      `Additional properties of the operation, each value a JSON text: '{"sms_lifetime":"3600"}'.`,
-    ),
+    extra: textFlag('JSON', `Additional properties of the operation, each value a JSON text: '{"priority":"5"}'.`),
     'correlation-id': textFlag('TEXT', 'Carried to the result and to every status event.'),
     tenant: textFlag('TEXT', 'Carried likewise.'),
     urgent: toggle('Takes the urgent lane.'),
