@@ -1,3 +1,4 @@
+import { pino } from 'pino'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { freePorts } from '../../src/cli/local-kafka/ports.ts'
 import { parseJson } from '../../src/protocol/index.ts'
@@ -178,6 +179,31 @@ describe('what was certainly not sent', () => {
     expect(paused).toHaveBeenCalledWith(expect.objectContaining({ account: 'default', reason }))
     expect(world.sandbox.stats()).toMatchObject({ executed: 4, billedTwice: 0 })
   })
+
+  test.each([301, 308, 400, 403, 407, 421])(
+    'because something in front answers %i is sent after a pause and a probe, and the log names where a redirect leads',
+    async status => {
+      const front = await startFront()
+      const lines: Record<string, unknown>[] = []
+      const logger = pino({ base: null }, { write: line => void lines.push(JSON.parse(line)) })
+      const world = await startWorld({ logger, settings: { gateway: { url: front.url } } })
+      front.target = world.sandbox.url
+      const location = 'https://new.example/api/json.php?token=secret'
+      front.answer = () => (front.passed.length > 1 ? undefined : { status, headers: { location }, body: '' })
+      await world.send(messages(4))
+      await world.finished(4)
+      await world.quiet()
+      expect(outcomes(world)).toEqual(allSent.slice(0, 4))
+      expect(world.results().every(({ attempts }) => attempts === 1)).toBe(true)
+      expect(front.passed.map(({ body }) => JSON.parse(body).data.length)).toEqual([4, 1, 3])
+      const [paused] = lines.filter(({ event }) => event === 'account.paused')
+      expect(paused).toMatchObject({
+        account: 'default',
+        reason: 'unreachable',
+        error: `HTTP ${status}, a redirect to https://new.example: set gateway.url`,
+      })
+    },
+  )
 
   test('because of a 429 waits as long as Retry-After says', async () => {
     const world = await startWorld()
