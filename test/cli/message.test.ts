@@ -122,6 +122,11 @@ describe('what a story comes to', () => {
       /Not delivered \(by success of its callback, whose text is DELIVERED\) \d/,
     ],
     ['only a status', { statuses: [{}] }, /^Delivered: /],
+    [
+      'only what anybody can claim',
+      { statuses: [{ verified: false }] },
+      /^No command and no result of it was found\. What came to the account's own address proves nothing,/,
+    ],
   ])('%s', (_, found, expected) => {
     expect(conclusion(found)).toMatch(expected)
   })

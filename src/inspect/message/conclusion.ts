@@ -173,6 +173,12 @@ function verdictText(findings: Findings, id: bigint, account: string): string | 
   if (events.length === 0) return null
   const life = lifeOf(findings, { id, account })
   if (life.status === null) {
+    if (findings.commands.length + findings.results.length === 0) {
+      return (
+        "No command and no result of it was found. What came to the account's own address proves nothing, for anybody can " +
+        `write there: busgate message ${id} --ask asks the gateway.`
+      )
+    }
     return (
       "Its statuses came to the account's own address, where anybody can claim anything, and tell nothing of a message that " +
       `had a hook of its own: busgate message ${id} --ask asks the gateway.`
