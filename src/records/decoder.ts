@@ -22,7 +22,7 @@ const mostRefused = 10_000
  * Most bytes of a command. Kafka bounds only what records are packed to: a value of 60 MiB, packed to some KiB, takes seconds to
  * read and check.
  */
-const longestCommand = 2 << 20
+const longestCommand = 1 << 20
 /** avsc's own messages may hold a whole type. */
 const longestReason = 300
 /** Confluent wire format: a zero byte, the schema's id in 4 bytes, the body. */

@@ -18,11 +18,17 @@ export interface ExtraRules {
   objects: ReadonlySet<string>
 }
 
+/** Most characters of all names and texts. Reading 2 MiB of long numbers or empty lists as JSON takes more than a second. */
+const longestExtra = 1 << 16
+
 /** Reads the additional properties of a command. Takes from `fields` the objects that they add to: they are in the answer. */
 export function readExtra(extra: Readonly<Record<string, string>>, rules: ExtraRules, fields: Fields): Extra {
   let text = ''
   const more: Fields = {}
-  for (const [key, json] of Object.entries(extra)) {
+  const entries = Object.entries(extra)
+  const length = entries.reduce((sum, [key, json]) => sum + key.length + json.length, 0)
+  if (length > longestExtra) return wrong(`extra must have at most ${longestExtra} characters`)
+  for (const [key, json] of entries) {
     if (rules.taken.has(key)) return wrong(`extra.${key} must not be set: the command has a field for it`)
     try {
       const value = parseJson(json)

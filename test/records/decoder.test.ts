@@ -462,12 +462,12 @@ describe('the schema of the writer', () => {
     return { registry, decoder: createDecoder<SendCommand>(schemas.command, registry) }
   }
 
-  test('is not asked for where a command has more than 2 MiB, which would take seconds to read', async () => {
+  test('is not asked for where a command has more than 1 MiB, which would take seconds to read', async () => {
     const { registry, decoder } = countingRegistry(async () => schemas.command)
-    const brackets = buildCommandOf('sms', { extra: { note: '['.repeat(2 << 20) } }, {})
+    const brackets = buildCommandOf('sms', { extra: { note: '['.repeat(1 << 20) } }, {})
     const bytes = await encodeCommand(brackets, embeddedRegistry())
-    expect(decoder.decode(bytes)).toEqual(refusedWith('VALUE_TOO_LARGE', /a command at most 2097152/))
-    expect(decoder.decode(bytes.subarray(0, 2 << 20))).toEqual({ ok: false, pending: 1 })
+    expect(decoder.decode(bytes)).toEqual(refusedWith('VALUE_TOO_LARGE', /a command at most 1048576/))
+    expect(decoder.decode(bytes.subarray(0, 1 << 20))).toEqual({ ok: false, pending: 1 })
     expect(registry.schemaOf).not.toHaveBeenCalled()
   })
 

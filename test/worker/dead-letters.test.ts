@@ -24,7 +24,7 @@ describe('a record that cannot be read', () => {
     ],
     ['of another format', 'NOT_CONFLUENT', () => Buffer.from('{"id":42,"phone":380501234567}')],
     ['without a value', 'NO_VALUE', () => null],
-    ['of more than 2 MiB', 'VALUE_TOO_LARGE', () => recordOf(4711, Buffer.alloc(2 << 20))],
+    ['of more than 1 MiB', 'VALUE_TOO_LARGE', () => recordOf(4711, Buffer.alloc(1 << 20))],
     ['whose schema the registry does not have', 'SCHEMA_NOT_FOUND', () => recordOf(4711, [1, 2, 3])],
     ['of random bytes', 'DECODE', world => recordOf(world.encode(buildCommand()).readUInt32BE(1), [2, 4, 99, 1, 1, 1])],
   ]
