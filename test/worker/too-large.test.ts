@@ -82,12 +82,12 @@ describe('a record that cannot be read', () => {
 })
 
 describe('a command whose answer is lost and that is too large for the topic of doubts', () => {
-  const comment = 'x'.repeat(1_200_000)
+  const comment = 'x'.repeat(30_000)
   const large = { extra: { note: JSON.stringify('x'.repeat(30_000)) } }
   const maxMessageBytes = { doubts: 20_000 }
 
   test('ends UNRESOLVED where nothing can be asked, with the reason', async () => {
-    const world = await startLimitedWorld()
+    const world = await startLimitedWorld({ maxMessageBytes })
     world.sandbox.faults.next('reset-after')
     await world.send([
       buildCommandOf('call/otp', { id: 1n, correlationId: 'order-1', delivery: 'AT_LEAST_ONCE' }, { comment }),
@@ -103,7 +103,7 @@ describe('a command whose answer is lost and that is too large for the topic of 
       correlationId: 'order-1',
       commandOffset: 0,
       errorCode: 'RESPONSE_LOST',
-      error: expect.stringMatching(/could not be sent again: a command of 120\d{4} bytes is too large/),
+      error: expect.stringMatching(/could not be sent again: a command of 30\d{3} bytes is too large/),
     })
     expect(world.deadLetters()).toEqual([])
   })
