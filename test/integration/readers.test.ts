@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { expect, test } from 'vitest'
 import { schemas } from '../../src/records/schemas.ts'
-import { recordOf } from '../records/codec.ts'
+import { recordOf, withLong } from '../records/codec.ts'
 import { until } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
 import { commandsOf, outputOf, placesOf, prepare, runLine } from '../support/example-programs.ts'
@@ -15,11 +15,12 @@ const mark = '\ufffd'
 interface Line {
   topic: string
   headers: Record<string, string>
-  value: Record<string, unknown> | null
+  /** Of a dead letter its bytes, in hexadecimal. */
+  value: Record<string, unknown> | string
 }
 
 describeOnKafka('readers in other languages', brokers => {
-  test('read all that came of half emojis and of foreign bytes, with the defaults of their libraries', {
+  test('read all that came of half emojis, foreign bytes and huge numbers, with the defaults of their libraries', {
     timeout: 300_000,
   }, async context => {
     const env = await prepare('python', context)
@@ -91,40 +92,62 @@ describeOnKafka('readers in other languages', brokers => {
     await world.produceRaw(
       recordOf(nullableId, Buffer.concat([Buffer.from([2]), world.encode(buildCommand({ id: 6n })).subarray(5)])),
     )
-    await world.finished(6)
+    // Longs that no number of JavaScript holds: 18 digits are no phone, and the end of time is a deadline.
+    const usual = 1_912_345_678_901
+    const withUsual = (id: bigint, field: object) => world.encode({ ...buildCommand({ id }), ...field })
+    await world.produceRaw(withLong(withUsual(7n, { phone: usual }), usual, 380501234567890123n))
+    await world.produceRaw(withLong(withUsual(8n, { deadline: usual }), usual, 2n ** 63n - 1n))
+    await world.finished(8)
     await until(() => expect(world.deadLetters()).toHaveLength(2))
-    await until(() => expect(world.statuses().map(({ id }) => id)).toEqual(expect.arrayContaining([2n, 5n, 6n])))
+    await until(() => expect(world.statuses().map(({ id }) => id)).toEqual(expect.arrayContaining([2n, 5n, 6n, 8n])))
 
     Object.assign(env, placesOf(brokers, world.settings))
-    const readAll = `python3 ${import.meta.dirname}/../support/read_all.py ${results} ${statuses} ${deadLetters}`
-    const lines: Line[] = (await runLine('python', readAll, { env }))
-      .trim()
-      .split('\n')
-      .map(line => JSON.parse(line))
-    if (process.env.SHOW) console.log(lines.map(line => JSON.stringify(line)).join('\n'))
-    const of = (topic: string, wanted: number) =>
-      lines.find(line => line.topic === topic && line.value?.id === wanted)?.value
-    expect(of(results, 1)).toMatchObject({ outcome: 'REJECTED', error: `refused ${mark}` })
-    expect(of(results, 2)).toMatchObject({ outcome: 'SENT', msgId: `m${mark}`, payload: `{"note":"n${mark}"}` })
-    expect(of(statuses, 2)).toMatchObject({
-      state: 'FAILED',
-      error: `e${mark}`,
-      replies: [{ message: `r${mark}` }],
-      extra: `{"more":"x${mark}"}`,
-    })
-    for (const id of [3, 4])
-      expect(of(results, id)).toMatchObject({ outcome: 'INVALID', error: 'sms_message is not UTF-8' })
-    for (const id of [5, 6]) expect(of(results, id)).toMatchObject({ outcome: 'SENT' })
-    const letters = lines.filter(({ topic }) => topic === deadLetters)
-    expect(letters.map(({ headers }) => headers['busgate.error.message'])).toEqual([
-      expect.stringContaining('apicurio.registry.use-id=contentId'),
-      expect.stringContaining('apicurio.registry.use-id=contentId'),
-    ])
-    expect(world.sandbox.stats()).toMatchObject({ executed: 2 })
-
-    const java = await prepare('java', context)
-    const line = commandsOf('java').at(-1)!
-    const printed = await outputOf('java', line, { env: { ...java, ...placesOf(brokers, world.settings) } })
+    const support = `${import.meta.dirname}/../support`
+    const topics = `${results} ${statuses} ${deadLetters}`
+    const java = { ...(await prepare('java', context)), ...placesOf(brokers, world.settings) }
+    const printed = await outputOf('java', commandsOf('java').at(-1)!, { env: java })
     expect(printed.stdout).toMatch(/^1001 SENT /)
+    const reads = {
+      python: await runLine('python', `python3 ${support}/read_all.py ${topics}`, { env }),
+      java: await runLine(
+        'java',
+        `mvn -q exec:exec -Dexec.executable=java -Dexec.args="-cp %classpath ${support}/ReadAll.java ${topics}"`,
+        { env: java },
+      ),
+    }
+    for (const [language, text] of Object.entries(reads)) {
+      const lines: Line[] = text
+        .trim()
+        .split('\n')
+        .map(line => JSON.parse(line))
+      if (process.env.SHOW) console.log(language, lines.map(line => JSON.stringify(line)).join('\n'))
+      const of = (topic: string, wanted: number) =>
+        lines
+          .filter(line => line.topic === topic)
+          .map(({ value }) => value)
+          .find(value => typeof value === 'object' && value.id === wanted)
+      expect(of(results, 1), language).toMatchObject({ outcome: 'REJECTED', error: `refused ${mark}` })
+      expect(of(results, 2), language).toMatchObject({
+        outcome: 'SENT',
+        msgId: `m${mark}`,
+        payload: `{"note":"n${mark}"}`,
+      })
+      expect(of(statuses, 2), language).toMatchObject({
+        state: 'FAILED',
+        error: `e${mark}`,
+        replies: [{ message: `r${mark}` }],
+        extra: `{"more":"x${mark}"}`,
+      })
+      for (const id of [3, 4])
+        expect(of(results, id), language).toMatchObject({ outcome: 'INVALID', error: 'sms_message is not UTF-8' })
+      expect(of(results, 7), language).toMatchObject({ outcome: 'INVALID', error: expect.stringMatching(/^phone /) })
+      for (const id of [5, 6, 8]) expect(of(results, id), language).toMatchObject({ outcome: 'SENT' })
+      const letters = lines.filter(({ topic }) => topic === deadLetters)
+      expect(letters.map(({ headers, value }) => [headers['busgate.error.message'], value])).toEqual([
+        [expect.stringContaining('apicurio.registry.use-id=contentId'), '0e0204'],
+        [expect.stringContaining('apicurio.registry.use-id=contentId'), '0000000000000000070e0204'],
+      ])
+    }
+    expect(world.sandbox.stats()).toMatchObject({ executed: 4 })
   })
 })

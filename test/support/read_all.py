@@ -12,9 +12,9 @@ DESERIALIZE = AvroDeserializer(send.REGISTRY)
 CONSUMER = Consumer({"bootstrap.servers": send.BROKERS, "group.id": "read-all", "enable.partition.eof": True})
 
 
-def value_of(message):
-    if not (message.value() or b"").startswith(b"\0"):
-        return None
+def value_of(message, headers):
+    if "busgate.error.stage" in headers:
+        return message.value().hex()
     return DESERIALIZE(message.value(), SerializationContext(message.topic(), MessageField.VALUE))
 
 
@@ -32,5 +32,4 @@ def records_of(topic: str):
 for topic in sys.argv[1:]:
     for message in records_of(topic):
         headers = {name: text.decode() for name, text in message.headers() or [] if name.startswith("busgate.")}
-        value = value_of(message) if "busgate.error.stage" not in headers else None
-        print(json.dumps({"topic": topic, "headers": headers, "value": value}, default=str))
+        print(json.dumps({"topic": topic, "headers": headers, "value": value_of(message, headers)}, default=str))

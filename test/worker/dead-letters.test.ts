@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { BusRecord } from '../../src/bus/port.ts'
 import { confluentRegistry } from '../../src/records/registry.ts'
-import { changedCommandSchema, encodeCommand, long, recordOf } from '../records/codec.ts'
+import { changedCommandSchema, encodeCommand, recordOf, withLong } from '../records/codec.ts'
 import { startRegistry } from '../records/registry-server.ts'
 import { until } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
@@ -252,10 +252,7 @@ describe('a command that can be read, and not be sent as it is,', () => {
     const world = await startWorld()
     const usual = 1_912_345_678_901
     const bytes = world.encode({ ...buildCommand({ id: 7n }), [field]: usual })
-    const [before, behind] = [bytes.indexOf(Buffer.from(long(usual))), long(usual).length]
-    await world.produceRaw(
-      Buffer.concat([bytes.subarray(0, before), Buffer.from(long(value)), bytes.subarray(before + behind)]),
-    )
+    await world.produceRaw(withLong(bytes, usual, value))
     await world.finished(1)
     expect(world.resultOf(7)).toMatchObject(result)
   })
