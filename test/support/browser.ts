@@ -52,16 +52,17 @@ export async function openInBrowser(url: string, options: BrowserContextOptions 
 
 /** The part of a window that tests ask; they are checked without the types of a browser. */
 interface BrowserWindow {
-  document: { body: object; documentElement: { scrollWidth: number } }
-  innerWidth: number
+  document: { body: object; querySelectorAll(selector: string): Iterable<{ scrollWidth: number; clientWidth: number }> }
   getComputedStyle(element: object): { backgroundColor: string }
 }
 
-/** The ground's brightness, 0 to 255, and by how many pixels the page is wider than the screen. */
+/** The ground's brightness, 0 to 255, and by how many pixels the page is wider than the screen, or a table than its place. */
 export function looksOf(page: Page): Promise<{ brightness: number; overflow: number }> {
   return page.evaluate(() => {
-    const { document, innerWidth, getComputedStyle } = globalThis as unknown as BrowserWindow
+    const { document, getComputedStyle } = globalThis as unknown as BrowserWindow
     const [brightness = '0'] = getComputedStyle(document.body).backgroundColor.match(/\d+/g) ?? []
-    return { brightness: Number(brightness), overflow: document.documentElement.scrollWidth - innerWidth }
+    const places = [...document.querySelectorAll('html, .scroll')]
+    const overflow = Math.max(...places.map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth))
+    return { brightness: Number(brightness), overflow }
   })
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { Bus } from '../../src/bus/port.ts'
 import { describeInBrowser, looksOf, openInBrowser } from '../support/browser.ts'
 import { startBusgate } from '../support/cli.ts'
-import { buildCommand } from '../support/commands.ts'
+import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { startPage } from '../support/ui.ts'
 import { startWorld } from '../support/worker.ts'
 
@@ -84,8 +84,12 @@ describeInBrowser('the page', () => {
     const { url } = await startPage(world)
     const page = await openInBrowser(url, options)
     await part(page, 'Lag and window').getByText('behind').first().waitFor({ timeout })
-    await world.send([buildCommand({ id: 1n }), buildCommand({ id: 2n, phone: 380501234592 })])
-    await part(page, 'From command to verdict').getByText('not delivered').waitFor({ timeout })
+    await world.send([
+      buildCommand({ id: 1n }),
+      buildCommand({ id: 2n, phone: 380501234592 }),
+      buildCommandOf('rcs+viber+sms', { id: 3n }),
+    ])
+    await part(page, 'From command to verdict').getByText('rcs+viber+sms').waitFor({ timeout })
     const { brightness, overflow } = await looksOf(page)
     expect(overflow).toBeLessThanOrEqual(0)
     expect(brightness < 60).toBe(options.colorScheme === 'dark')
@@ -95,15 +99,27 @@ describeInBrowser('the page', () => {
     const world = await startWorld()
     const away = () => Promise.reject(new Error('no broker answers'))
     const bus = { ...world.bus, partitions: away, progress: away, follow: away } as unknown as Bus
-    const { url } = await startPage(world, { bus })
+    const { gateway } = world.settings
+    const settings = { ...world.settings, gateway: { ...gateway, accounts: new Map() } }
+    const { url } = await startPage({ ...world, settings }, { bus })
     const page = await openInBrowser(url)
     await page.getByRole('alert').getByText('no broker answers').waitFor({ timeout })
     await page.waitForFunction('document.querySelectorAll(".chart .tick").length > 0')
     const text = await page.locator('main').innerText()
-    expect(text).not.toMatch(/No failures|Nothing came yet|No doubts|No dead letters/)
-    expect(text.match(/Not known now/g)).toHaveLength(5)
+    expect(text).not.toMatch(/No failures|Nothing came yet|No doubts|No account|No dead letters/)
+    expect(text.match(/Not known now/g)).toHaveLength(6)
     const lines = await page.locator('.chart .line').evaluateAll(all => all.map(one => String(one.getAttribute('d'))))
     expect(lines.join('')).toBe('')
+  })
+
+  test('gives no lag of a topic that the group has not begun', async () => {
+    const { settings, ...world } = await startWorld()
+    const kafka = { ...settings.kafka, groupId: 'nobody' }
+    const { url } = await startPage({ ...world, settings: { ...settings, kafka } })
+    const page = await openInBrowser(url)
+    const lag = part(page, 'Lag and window')
+    await lag.getByText('not begun').first().waitFor({ timeout })
+    expect(await lag.innerText()).not.toContain('behind')
   })
 
   test('obeys nothing that others wrote', async () => {

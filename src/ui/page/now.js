@@ -79,9 +79,9 @@ function funnelTable(rows, commands) {
           <td></td><td></td><th scope="colgroup" colspan="4"><span>results</span></th><th scope="colgroup" colspan="2"><span>verdicts</span></th><td></td>
         </tr>
         <tr>
-          <th scope="col">type</th><th scope="col">commands</th>${resultHeads}
-          <th scope="col">delivered</th><th scope="col">not delivered</th>
-          <th scope="col" class="bar"><span class="hidden">verdicts among what was sent</span></th>
+          <th scope="col">type</th><th scope="col">com&shy;mands</th>${resultHeads}
+          <th scope="col">deliv&shy;ered</th><th scope="col">not deliv&shy;ered</th>
+          <th scope="col" class="bar" aria-label="verdicts among what was sent"></th>
         </tr>
       </thead>
       <tbody>${rows.map(row)}</tbody>
@@ -89,7 +89,7 @@ function funnelTable(rows, commands) {
     </table></div>`
 }
 
-const resultHeads = html`<th scope="col">sent</th><th scope="col">not sent</th><th scope="col">was in doubt</th><th scope="col">unresolved</th>`
+const resultHeads = html`<th scope="col">sent</th><th scope="col">not sent</th><th scope="col">was in doubt</th><th scope="col">unre&shy;solved</th>`
 
 /** @param {Pick<FunnelRow, 'sent' | 'notSent' | 'inDoubt' | 'unresolved'>} row */
 const resultCells = ({ sent, notSent, inDoubt, unresolved }) =>
@@ -173,8 +173,8 @@ function doubts({ doubts, at }) {
 }
 
 /** @param {Now} now */
-function accounts({ accounts }) {
-  if (accounts.length === 0) return empty('No account is known.')
+function accounts({ accounts, counting }) {
+  if (accounts.length === 0) return counting ? empty('No account is known.') : notKnown
   const row = (/** @type {AccountNow} */ { account, perSecond: used, rate }) => html`
     <tr>
       <th scope="row">${visible(account)}</th><td>${perSecond(used)}</td>
@@ -198,11 +198,12 @@ function partitions({ partitions }) {
 function topicLag(topic, own) {
   const lag = own.reduce((sum, one) => sum + (one.lag ?? 0), 0)
   const unread = own.filter(one => one.lag === null).length
+  const behind = unread === own.length ? 'not begun' : `${count(lag)} behind`
   const fullest = Math.max(...own.map(({ window }) => window))
   return html`
     <details class="topic">
       <summary>
-        <b>${topic}</b><span class="number">${count(lag)} behind</span>
+        <b>${topic}</b><span class="number">${behind}</span>
         <span class="muted">${own.length} partitions, fullest window ${percent(fullest)}${unread > 0 ? `, ${unread} not begun` : ''}</span>
         ${gauge(fullest, fullest > 0.8 ? 'bad' : 'used')}
       </summary>
