@@ -1,15 +1,14 @@
 /**
  * The port to the bus: what busgate needs of Kafka, in busgate's words.
- * Two adapters keep its promises, kafka/ and memory/; test/bus/contract.ts holds both to them.
+ * Two adapters keep its promises, kafka-bus.ts and memory/; test/bus/contract.ts holds both to them.
  */
-
-/** A record to be written. `partition` is chosen by the key (murmur2, as every Kafka client does) when left out. */
 
 /** The brokers could not be reached: nothing is known of what was asked. Try again. */
 export class BusUnavailable extends Error {
   override readonly name = 'BusUnavailable'
 }
 
+/** A record to be written. `partition` is chosen by the key (murmur2, as every Kafka client does) when left out. */
 export interface OutgoingRecord {
   topic: string
   key: Buffer | string | null

@@ -4,8 +4,8 @@ import { operations, parseJson, type SendType, sendTypes } from '../../protocol/
 import { isObject, parseQuietly } from '../../protocol/json.ts'
 import { type AvroRecord, type AvroType, schemas } from '../../records/schemas.ts'
 import { choiceFlag, command, given, textFlag, toggle, UsageError, whole } from '../framework/command.ts'
-import { strictUtf8 } from '../framework/input.ts'
 import { nearest } from '../framework/parse.ts'
+import { strictUtf8 } from '../framework/terminal.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 
 const deliveries = ['DEFAULT', 'AT_MOST_ONCE', 'AT_LEAST_ONCE'] as const

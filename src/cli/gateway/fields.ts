@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import { meaningOf, type OperationType, operations, parseJson, requiredFields } from '../../protocol/index.ts'
 import { parseQuietly } from '../../protocol/json.ts'
 import { booleanFlag, type Flag, type Flags, textFlag, UsageError } from '../framework/command.ts'
-import { strictUtf8 } from '../framework/input.ts'
+import { strictUtf8 } from '../framework/terminal.ts'
 
 type Shape = Readonly<Record<string, z.ZodType>>
 
