@@ -53,6 +53,13 @@ export type NewCommand = {
   } & Partial<CommandFields>
 }[SendType]
 
+/**
+ * Writes commands to the command topics.
+ * @example
+ * const producer = await createProducer(loadSettings({ env: process.env }))
+ * await producer.send([{ id: 1n, phone: 380501234567n, type: 'sms', message: { sms_signature: 'Shop', sms_message: 'Hello' } }])
+ * await producer.close()
+ */
 export interface CommandProducer {
   /**
    * Resolves when all in-sync replicas hold every command. Where an OpenTelemetry span is active, its context goes with
@@ -61,6 +68,7 @@ export interface CommandProducer {
    * be on the topic, and may be sent again as they are, since a repeated id is recognised.
    */
   send(commands: readonly NewCommand[]): Promise<void>
+  /** Closes the connections that busgate opened; a kafkajs producer of the service stays connected. */
   close(): Promise<void>
 }
 

@@ -17,6 +17,7 @@ import { startTelemetryServer, type TelemetryServer } from './telemetry/http.ts'
 import { logEvents } from './telemetry/logs.ts'
 import { createMetrics } from './telemetry/metrics.ts'
 
+/** Parts that a worker takes from its caller instead of making them from the settings. */
 export interface WorkerOptions {
   /** Where log lines go; without it, nothing is logged. */
   logger?: Logger

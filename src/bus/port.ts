@@ -297,8 +297,14 @@ export interface TopicLook {
   leaderless: number[]
 }
 
+/** A connection to Kafka, or the bus inside the process: `openBus` of the settings, for `createWorker` and `createProducer`. */
 export interface Bus {
+  /** Opens a writer of records outside of transactions. */
   publisher(): Promise<Publisher>
+  /**
+   * Joins the group of the settings and hands over the partitions that it assigns, one session each.
+   * @throws Error when the group refuses this member; BusUnavailable
+   */
   join(topics: readonly string[], listener: SessionListener, options?: JoinOptions): Promise<Membership>
   /**
    * Hands over a partition's records until it is closed, whatever becomes of the brokers in the meantime.
@@ -337,6 +343,7 @@ export interface Bus {
   compacted(topics: readonly string[]): Promise<string[]>
   /** Partitions that this process reads and that an open transaction has kept from being read on for half a minute. */
   blocked(): readonly BlockedPartition[]
+  /** Leaves the groups and closes all connections. */
   close(): Promise<void>
 }
 

@@ -9,6 +9,7 @@ import { requireRunnable, type WithBrokers } from './runnable.ts'
 import { Secret } from './secret.ts'
 import type { CheckedValues, SettingsTree } from './types.ts'
 
+/** Where settings come from: a file, the environment, and overrides in code. */
 export interface SettingsSources {
   /** Path of a YAML file; without it BUSGATE_CONFIG may name one. */
   file?: string

@@ -28,6 +28,7 @@ export class UnreadableValueError extends Error {
   }
 }
 
+/** Parts that decoders take from their caller. */
 export interface DecodersOptions {
   /** Instead of the one that the settings name. */
   registry?: SchemaRegistry

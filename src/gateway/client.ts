@@ -111,6 +111,7 @@ export class GatewayClient {
     return this.#transport.close()
   }
 
+  /** Same as `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }

@@ -1,5 +1,6 @@
 import type { DoubtCause, ErrorCode } from '../protocol/index.ts'
 
+/** Why a call failed: an `errorCode` of results, or a failure that only a caller of the client can see. */
 export type GatewayErrorCode = ErrorCode | 'UNREACHABLE' | 'ABORTED' | 'PAYLOAD_UNREADABLE'
 
 interface ErrorFacts {
@@ -30,6 +31,7 @@ export class GatewayError extends Error {
   }
 }
 
+/** One violation of the interface in an operation. */
 export interface Problem {
   /** Place in the list of operations that was given. */
   index: number

@@ -1,8 +1,12 @@
 import type { ErrorCode, OperationType } from '../protocol/index.ts'
 import type { Authorities } from './dispatching.ts'
 
-/** An API key, or what tells it at each request, so that it may change. */
-export type ApiKey = string | (() => string) | { reveal(): string }
+interface RevealableKey {
+  reveal(): string
+}
+
+/** An API key, or a source that is asked at each request, so that the key may change. */
+export type ApiKey = string | (() => string) | RevealableKey
 
 /** A request that is about to be written. */
 export interface RequestInfo {
@@ -11,6 +15,7 @@ export interface RequestInfo {
   attempt: number
 }
 
+/** The gateway, the account and the limits of a `GatewayClient`. */
 export interface GatewayClientOptions {
   /** `{base_url}` of the gateway, without a query. One of https is reached through HTTPS_PROXY, but for NO_PROXY. */
   url: string

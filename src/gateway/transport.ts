@@ -6,6 +6,7 @@ import { checkOptions, type GatewayClientOptions, revealKey } from './options.ts
 import { type Circumstances, type ItemResult, outcomeOf, queuedOf } from './outcome.ts'
 import { type Prepared, prepareAll } from './prepare.ts'
 
+/** Options of a single call. */
 export interface CallOptions {
   /** Gives the call up: before the first byte nothing was sent, afterwards nobody can tell. */
   signal?: AbortSignal

@@ -24,6 +24,7 @@ export const requestEnvelope = z.looseObject(
   { error: must('an object') },
 )
 
+/** One request: the API key and its operations. */
 export type RequestEnvelope = z.infer<typeof requestEnvelope>
 
 /**
@@ -35,6 +36,7 @@ export const responseItem = z.looseObject(
   { error: must('an object') },
 )
 
+/** The result of one operation. */
 export type ResponseItem = z.infer<typeof responseItem>
 
 /**
@@ -46,6 +48,7 @@ export const responseEnvelope = z.looseObject(
   { error: must('an object') },
 )
 
+/** One response: an item for each operation, or the refusal of all. */
 export type ResponseEnvelope = z.infer<typeof responseEnvelope>
 
 /** The answer of the asynchronous interface (specification: Asynchronous response); callbacks repeat `request_id`. */
@@ -54,4 +57,5 @@ export const asyncResponse = z.looseObject(
   { error: must('an object') },
 )
 
+/** What the asynchronous interface answers: whether the request is queued, and its id. */
 export type AsyncResponse = z.infer<typeof asyncResponse>

@@ -6,11 +6,13 @@
 /** Parts of busgate that a process runs. */
 export const roles = ['worker', 'callbacks', 'reconciler'] as const
 
+/** A part of busgate that a process runs. */
 export type Role = (typeof roles)[number]
 
 /** What to do with a command when nobody can tell whether it was sent. */
 export const policies = ['AT_MOST_ONCE', 'AT_LEAST_ONCE'] as const
 
+/** What to do with a command in doubt: never send it again, or send it again if nothing proves that it was sent. */
 export type Policy = (typeof policies)[number]
 
 /** The gateway's texts of refusal map to these codes. */
@@ -37,13 +39,16 @@ export const outcomeCodes = {
   UNRESOLVED: [...refusalCodes, 'RESPONSE_LOST', 'ATTEMPTS_EXHAUSTED', 'DEADLINE', 'MAX_AGE'],
 } as const
 
+/** What became of a command: the field `outcome` of its result. */
 export type Outcome = keyof typeof outcomeCodes
 
+/** Every value of `outcome` in a result. */
 export const outcomes = Object.keys(outcomeCodes) as Outcome[]
 
-/** Every value of `errorCode` in a result. */
+/** Why a command was not sent, or why nobody can tell: the field `errorCode` of its result. */
 export type ErrorCode = (typeof outcomeCodes)[Outcome][number]
 
+/** Every value of `errorCode` in a result. */
 export const errorCodes: readonly ErrorCode[] = [...new Set(Object.values(outcomeCodes).flat())]
 
 /** Why nobody can tell whether a command was sent, with the sentence of its result. */
@@ -61,9 +66,11 @@ export const doubtCauses = {
   taken_over: 'another worker may have sent it before it stopped',
 } as const
 
+/** Why nobody can tell whether a command was sent: a key of `doubtCauses`. */
 export type DoubtCause = keyof typeof doubtCauses
 
 /** A gateway status means one of these. UNKNOWN is inconclusive: ask again. */
 export const states = ['PENDING', 'DELIVERED', 'FAILED', 'UNKNOWN'] as const
 
+/** What a gateway status means: the field `state` of a status event. */
 export type State = (typeof states)[number]

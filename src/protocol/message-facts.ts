@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { must } from './messages.ts'
+import type { MissingContent } from './operation.ts'
 import { tolerantId, tolerantNumber } from './tolerant.ts'
 
 /**
@@ -16,6 +17,7 @@ const sendPayload = z.looseObject(
   { error: must('an object') },
 )
 
+/** `data` of a successful answer to every operation that sends a message, but `call/otp` and `hlr`. */
 export type SendPayload = z.infer<typeof sendPayload>
 
 /** The facts of a message that is sent to a phone, for its operation to begin with and to differ from where it does. */
@@ -31,8 +33,6 @@ export const messageFacts = {
   urgent: false,
 } as const
 
-type Fields = Readonly<Record<string, unknown>>
-
 export const viberContentNames = ['viber_message', 'viber_image', 'viber_link', 'viber_carousel']
 export const rcsContentNames = ['rcs_message', 'rcs_image', 'rcs_link']
 
@@ -41,14 +41,14 @@ export const rcsContentNames = ['rcs_message', 'rcs_image', 'rcs_link']
  * require it of every type, but whoever fills in no field of a record most likely meant another one.
  */
 export const contentIn =
-  (...names: string[]) =>
-  (operation: Fields): string | null => {
+  (...names: string[]): MissingContent =>
+  operation => {
     if (names.some(name => isFilled(operation[name]))) return null
     const wanted = operation.viber_type === 'image' ? 'viber_image' : 'viber_message'
     return names.filter(name => name === wanted || (name.endsWith('message') && !name.startsWith('viber'))).join(' or ')
   }
 
 /** The `missingContent` of an operation that tells its recipient nothing of the caller's. */
-export const noContent = (): null => null
+export const noContent: MissingContent = () => null
 
 export const isFilled = (value: unknown): boolean => (Array.isArray(value) ? value.length > 0 : Boolean(value))

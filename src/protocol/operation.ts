@@ -28,6 +28,7 @@ export const operationTypes = [
 export const whatsappAdvice =
   'whatsapp is no type, only a stage of pipeline: give type pipeline, and whatsapp in its list pipeline'
 
+/** The `type` of an operation, such as `sms`. */
 export type OperationType = (typeof operationTypes)[number]
 
 /** Operation is what the gateway's interface says about one type of operation. */
@@ -49,6 +50,9 @@ export interface Operation<S extends z.ZodType = z.ZodType, P extends z.ZodType 
   readOnly: boolean
 }
 
+/** Names the field by which an operation object without any content would have some; null: it has, or needs none. */
+export type MissingContent = (operation: Readonly<Record<string, unknown>>) => string | null
+
 /** An operation that is addressed to one phone, so that a command can carry it, and all that busgate does differently for it. */
 export interface SendOperation<S extends z.ZodType = z.ZodType, P extends z.ZodType = z.ZodType>
   extends Operation<S, P> {
@@ -56,8 +60,7 @@ export interface SendOperation<S extends z.ZodType = z.ZodType, P extends z.ZodT
   record: string
   /** The channels in the order in which they are tried; null: those that its own field `pipeline` lists. */
   channels: readonly string[] | null
-  /** The name of the field by which an operation object without any content would have some; null: it has, or needs none. */
-  missingContent(operation: Readonly<Record<string, unknown>>): string | null
+  missingContent: MissingContent
   /** What a successful item tells: the identifier of a message, a one-time code, or what is known of the number. */
   answer: 'message' | 'code' | 'lookup'
   /** Whether the gateway keeps a status of it, which the operation `status` asks for. */

@@ -50,9 +50,11 @@ export type SendType = {
   [T in OperationType]: (typeof operations)[T] extends SendOperation ? T : never
 }[OperationType]
 
+/** Whether the gateway knows this `type`. */
 export const isOperationType = (type: unknown): type is OperationType =>
   typeof type === 'string' && Object.hasOwn(operations, type)
 
+/** Whether a command can carry this `type`. */
 export const isSendType = (type: unknown): type is SendType => isOperationType(type) && 'record' in operations[type]
 
 /** The types that a command can carry. */

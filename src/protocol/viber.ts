@@ -11,6 +11,7 @@ const requirements = {
   carousel: ['viber_message', 'viber_carousel'],
 } as const
 
+/** A value of `viber_type`. */
 export type ViberType = keyof typeof requirements
 type ViberField = (typeof requirements)[ViberType][number]
 

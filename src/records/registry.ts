@@ -22,6 +22,7 @@ export interface SchemaRegistry {
   idOf(subject: string, schema: object): Promise<number>
 }
 
+/** Address and login of a schema registry. */
 export interface ConfluentRegistryOptions extends RegistryLogin {
   /** Address of the registry, with the path of its Confluent-compatible interface if it has one. */
   url: string

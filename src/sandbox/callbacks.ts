@@ -3,6 +3,7 @@ import type { Timers } from './clock.ts'
 
 const timeoutMs = 10_000
 
+/** What became of the callbacks. */
 export interface CallbackCounts {
   /** POSTs, retries included. */
   sent: number

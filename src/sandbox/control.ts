@@ -5,8 +5,11 @@ import type { LogEntry, SandboxStats } from './stats.ts'
 
 /** Controls is what the sandbox shows and takes beside the gateway's interface. */
 export interface Controls {
+  /** Counts since the start. */
   stats(): SandboxStats
+  /** The last 1000 requests, oldest first. */
   log(): LogEntry[]
+  /** Faults for the next requests. */
   faults: FaultQueue
 }
 

@@ -20,6 +20,7 @@ interface Fault {
 const json = { 'Content-Type': 'application/json' }
 const html = { 'Content-Type': 'text/html' }
 
+/** Every fault, with what it does and whether the operations are executed. */
 export const faults = {
   'reset-before': {
     meaning: 'the connection is destroyed once the request was read; nothing is executed',
@@ -118,6 +119,7 @@ export const faults = {
   },
 } satisfies Record<string, Fault>
 
+/** The name of a fault, such as `reset-after`. */
 export type FaultName = keyof typeof faults
 
 export function isFaultName(name: unknown): name is FaultName {
@@ -155,6 +157,7 @@ function withId(item: string, change: (id: unknown) => unknown): string {
 export interface FaultQueue {
   /** The next `count` requests to the gateway's endpoint meet `fault`; with Infinity all of them until `clear`. */
   next(fault: FaultName, count?: number): void
+  /** Removes the faults that are still due. */
   clear(): void
 }
 

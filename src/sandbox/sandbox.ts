@@ -17,6 +17,7 @@ const logSize = 1000
 /** Longer than any client keeps an idle connection, so that no request meets a connection that is just closing. */
 const keepAliveMs = 600_000
 
+/** A running sandbox. */
 export interface Sandbox extends Controls {
   /** The gateway's `{base_url}`. */
   url: string

@@ -22,6 +22,7 @@ export interface CallbackTrouble {
   repeat?: number
 }
 
+/** How the sandbox answers. Every option has a default. */
 export interface SandboxOptions {
   /** TCP port. Default 0: any free one. */
   port?: number

@@ -14,6 +14,7 @@ interface Counts {
   maxOperationsInAnySecond: number
 }
 
+/** Counts since the start, in all and by account. */
 export interface SandboxStats extends Counts {
   /** POSTs to the gateway's endpoint, whatever became of them. */
   requests: number

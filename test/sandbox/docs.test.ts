@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { endings, faults } from '../../src/sandbox/index.ts'
+import { faults } from '../../src/sandbox/faults.ts'
+import { endings } from '../../src/sandbox/index.ts'
 
 const doc = readFileSync(new URL('../../docs/sandbox.md', import.meta.url), 'utf8')
 

@@ -1,7 +1,8 @@
 import { request } from 'undici'
 import { expect, test } from 'vitest'
 import { stringifyJson } from '../../src/protocol/index.ts'
-import { type FaultName, faults, type Sandbox } from '../../src/sandbox/index.ts'
+import { faults } from '../../src/sandbox/faults.ts'
+import type { FaultName, Sandbox } from '../../src/sandbox/index.ts'
 import { ManualClock } from '../support/clock.ts'
 import { operation, post, postText, sandboxFor } from './support.ts'
 

@@ -17,5 +17,8 @@ export const balance = {
   readOnly: true,
 } satisfies Operation
 
+/** The fields of the operation `balance`, its `type` included. */
 export type BalanceOperation = z.infer<typeof balance.schema>
+
+/** `data` of a successful answer to `balance`. */
 export type BalancePayload = z.infer<typeof balance.payload>

@@ -43,5 +43,8 @@ export const hlr = {
   policy: 'AT_MOST_ONCE',
 } as const satisfies SendOperation
 
+/** The fields of the operation `hlr`, its `type` included. */
 export type HlrOperation = z.infer<typeof hlr.schema>
+
+/** `data` of a successful answer to `hlr`. */
 export type HlrPayload = z.infer<typeof hlr.payload>

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { addressed, dtmf, hook, object, operationObject, text, voiceModelFields } from '../fields.ts'
 import { isFilled, messageFacts } from '../message-facts.ts'
 import { expecting, must } from '../messages.ts'
-import type { SendOperation } from '../operation.ts'
+import type { MissingContent, SendOperation } from '../operation.ts'
 import { viberTypeMeaning } from '../viber.ts'
 
 const channels = ['voice', 'telegram', 'viber', 'rcs', 'sms', 'whatsapp'] as const
@@ -46,7 +46,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 const stageContentNames = ['message', 'image', 'link', 'carousel']
 
-function missingInStages(operation: Fields): string | null {
+const missingInStages: MissingContent = operation => {
   const listed = operation.pipeline as string[]
   const empty = listed.find(channel => isEmptyStage(channel, (operation[channel] ?? {}) as Fields))
   return empty === undefined ? null : `${empty}.message`
@@ -95,4 +95,5 @@ export const pipeline = {
   missingContent: missingInStages,
 } as const satisfies SendOperation
 
+/** The fields of the operation `pipeline`, its `type` included. */
 export type PipelineOperation = z.infer<typeof pipeline.schema>

@@ -16,4 +16,5 @@ export const rcsSms = {
   missingContent: contentIn(...rcsContentNames, 'sms_message'),
 } as const satisfies SendOperation
 
+/** The fields of the operation `rcs+sms`, its `type` included. */
 export type RcsSmsOperation = z.infer<typeof rcsSms.schema>

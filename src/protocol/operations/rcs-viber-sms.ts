@@ -24,4 +24,5 @@ export const rcsViberSms = {
   missingContent: contentIn(...rcsContentNames, ...viberContentNames, 'sms_message'),
 } as const satisfies SendOperation
 
+/** The fields of the operation `rcs+viber+sms`, its `type` included. */
 export type RcsViberSmsOperation = z.infer<typeof rcsViberSms.schema>

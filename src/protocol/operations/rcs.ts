@@ -17,4 +17,5 @@ export const rcs = {
   missingContent: contentIn(...rcsContentNames),
 } as const satisfies SendOperation
 
+/** The fields of the operation `rcs`, its `type` included. */
 export type RcsOperation = z.infer<typeof rcs.schema>

@@ -24,4 +24,5 @@ export const sms = {
   missingContent: contentIn('sms_message'),
 } as const satisfies SendOperation
 
+/** The fields of the operation `sms`, its `type` included. */
 export type SmsOperation = z.infer<typeof sms.schema>

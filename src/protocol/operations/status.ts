@@ -19,5 +19,8 @@ export const status = {
   readOnly: true,
 } satisfies Operation
 
+/** The fields of the operation `status`, its `type` included. */
 export type StatusOperation = z.infer<typeof status.schema>
+
+/** `data` of a successful answer to `status`. */
 export type StatusPayload = z.infer<typeof status.payload>

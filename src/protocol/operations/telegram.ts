@@ -28,4 +28,5 @@ export const telegram = {
   urgent: true,
 } as const satisfies SendOperation
 
+/** The fields of the operation `telegram`, its `type` included. */
 export type TelegramOperation = z.infer<typeof telegram.schema>

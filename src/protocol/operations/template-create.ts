@@ -19,5 +19,8 @@ export const templateCreate = {
   readOnly: false,
 } satisfies Operation
 
+/** The fields of the operation `template/create`, its `type` included. */
 export type TemplateCreateOperation = z.infer<typeof templateCreate.schema>
+
+/** `data` of a successful answer to `template/create`. */
 export type TemplateCreatePayload = z.infer<typeof templateCreate.payload>

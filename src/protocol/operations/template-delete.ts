@@ -19,5 +19,8 @@ export const templateDelete = {
   readOnly: false,
 } satisfies Operation
 
+/** The fields of the operation `template/delete`, its `type` included. */
 export type TemplateDeleteOperation = z.infer<typeof templateDelete.schema>
+
+/** `data` of a successful answer to `template/delete`. */
 export type TemplateDeletePayload = z.infer<typeof templateDelete.payload>

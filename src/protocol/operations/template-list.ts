@@ -26,5 +26,8 @@ export const templateList = {
   readOnly: true,
 } satisfies Operation
 
+/** The fields of the operation `template/list`, its `type` included. */
 export type TemplateListOperation = z.infer<typeof templateList.schema>
+
+/** `data` of a successful answer to `template/list`. */
 export type TemplateListPayload = z.infer<typeof templateList.payload>

@@ -19,5 +19,8 @@ export const templateViberCreate = {
   readOnly: false,
 } satisfies Operation
 
+/** The fields of the operation `template/viber/create`, its `type` included. */
 export type TemplateViberCreateOperation = z.infer<typeof templateViberCreate.schema>
+
+/** `data` of a successful answer to `template/viber/create`. */
 export type TemplateViberCreatePayload = z.infer<typeof templateViberCreate.payload>

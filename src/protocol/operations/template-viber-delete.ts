@@ -27,5 +27,8 @@ export const templateViberDelete = {
   readOnly: false,
 } satisfies Operation
 
+/** The fields of the operation `template/viber/delete`, its `type` included. */
 export type TemplateViberDeleteOperation = z.infer<typeof templateViberDelete.schema>
+
+/** `data` of a successful answer to `template/viber/delete`. */
 export type TemplateViberDeletePayload = z.infer<typeof templateViberDelete.payload>

@@ -16,5 +16,8 @@ export const templateViberList = {
   readOnly: true,
 } satisfies Operation
 
+/** The fields of the operation `template/viber/list`, its `type` included. */
 export type TemplateViberListOperation = z.infer<typeof templateViberList.schema>
+
+/** `data` of a successful answer to `template/viber/list`. */
 export type TemplateViberListPayload = z.infer<typeof templateViberList.payload>

@@ -28,4 +28,5 @@ export const viberSms = {
   missingContent: contentIn(...viberContentNames, 'sms_message'),
 } as const satisfies SendOperation
 
+/** The fields of the operation `viber+sms`, its `type` included. */
 export type ViberSmsOperation = z.infer<typeof viberSms.schema>

@@ -27,4 +27,5 @@ export const viber = {
   missingContent: contentIn(...viberContentNames),
 } as const satisfies SendOperation
 
+/** The fields of the operation `viber`, its `type` included. */
 export type ViberOperation = z.infer<typeof viber.schema>

@@ -28,4 +28,5 @@ export const voice = {
   missingContent: contentIn('message'),
 } as const satisfies SendOperation
 
+/** The fields of the operation `voice`, its `type` included. */
 export type VoiceOperation = z.infer<typeof voice.schema>
