@@ -7,7 +7,7 @@ import { parse, parseAllDocuments, stringify } from 'yaml'
 
 const objects = parseAllDocuments(readFileSync(process.argv[2], 'utf8')).map(document => document.toJS())
 const rules = objects.find(object => object?.kind === 'PrometheusRule')
-const dashboards = objects.filter(object => object?.metadata.labels.grafana_dashboard === '1')
+const dashboards = objects.filter(object => object?.metadata.labels?.grafana_dashboard === '1')
 /** One thing differs from place to place: where the runbooks are. */
 const runbooks = /"runbook_url":"(.+?)\/\w+\.md"/.exec(JSON.stringify(rules))?.[1]
 

@@ -21,7 +21,8 @@ const folder = mkdtempSync(join(tmpdir(), 'busgate-chart-'))
 try {
   for (const pod of pods) {
     const { containers, initContainers = [] } = pod.spec
-    for (const container of [...initContainers, ...containers]) checkContainer(container, pod)
+    const own = ({ volumeMounts = [] }) => volumeMounts.some(({ name }) => name === 'settings')
+    for (const container of [...initContainers, ...containers].filter(own)) checkContainer(container, pod)
   }
 } finally {
   rmSync(folder, { recursive: true })
@@ -37,7 +38,8 @@ function checkContainer(container, pod) {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', args[1] === 'check' ? 'pipe' : 'inherit'],
     })
-  ask('config', 'check')
+  // The page needs no address of the gateway, which the check asks for.
+  ask('config', container.args[0] === 'ui' ? 'print' : 'check')
   if (container.args[0] === 'run') checkRole(container, pod, JSON.parse(ask('config', 'print', '--json')))
   else ask(...container.args, '--help')
 }

@@ -17,6 +17,7 @@ const makers = {
   'docs/settings.md': './generate-settings.ts',
   'docs/doctor.md': './generate-doctor.ts',
   "the chart's schema of settings": './generate-values-schema.ts',
+  'helm/VALUES.md': './generate-values-table.ts',
   'the dashboards': './dashboards/generate.ts',
 }
 

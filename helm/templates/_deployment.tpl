@@ -6,9 +6,14 @@ apiVersion: apps/v1
 kind: Deployment
 metadata:
   {{- include "busgate.metadata" . | nindent 2 }}
+  {{- with .values.annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
 spec:
+  revisionHistoryLimit: {{ $root.Values.revisionHistoryLimit }}
   {{- if eq (dig "autoscaling" "by" "none" .values) "none" }}
-  replicas: {{ .values.replicas }}
+  replicas: {{ dig "replicas" 1 .values }}
   {{- else }}
   {{- with lookup "apps/v1" "Deployment" $root.Release.Namespace $name }}
   # As many as there are: where Helm took the number away, Kubernetes would stop all pods but one.
@@ -21,14 +26,14 @@ spec:
   strategy:
     type: RollingUpdate
     rollingUpdate:
-      maxSurge: {{ .values.maxSurge }}
+      maxSurge: {{ dig "maxSurge" 1 .values }}
       maxUnavailable: 0
   # Some failures show only right after the start.
   minReadySeconds: 10
   template:
     metadata:
       labels:
-        {{- include "busgate.labels" . | nindent 8 }}
+        {{- merge (include "busgate.labels" . | fromYaml) .values.podLabels $root.Values.podLabels | toYaml | nindent 8 }}
       annotations:
         {{- include "busgate.settingsAnnotation" . | nindent 8 }}
         {{- with .values.podAnnotations }}

@@ -21,6 +21,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- range $label, $value := omit .Values.commonLabels "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/version" "app.kubernetes.io/managed-by" "app.kubernetes.io/component" "helm.sh/chart" }}
+{{ $label }}: {{ $value | quote }}
+{{- end }}
 {{- end -}}
 
 {{/* A role's scope, which what follows takes, is (dict "root" $ "role" "worker" "values" .Values.worker). */}}
@@ -42,13 +45,13 @@ labels:
 {{- end -}}
 
 {{/*
-The settings file of a role. The receiver uses nothing of the gateway's, and a rate of an account asks for its key; nor
-does it make addresses.
+The settings file of a role. The receiver and the page use nothing of the gateway's, and a rate of an account asks for its
+key; nor do they make addresses.
 Workers leave reconciler.rate of the account's rate to the reconciler: all of it is theirs where there is none.
 */}}
 {{- define "busgate.settings" -}}
 {{- $config := .root.Values.config -}}
-{{- if eq .role "callbacks" -}}
+{{- if has .role (list "callbacks" "ui") -}}
 {{- $config = omit $config "gateway" "reconciler" -}}
 {{- with $config.callbacks }}{{ $config = merge (dict "callbacks" (omit . "publicUrl")) (omit $config "callbacks") }}{{ end -}}
 {{- end -}}
@@ -61,14 +64,14 @@ Workers leave reconciler.rate of the account's rate to the reconciler: all of it
 {{- $keys := .root.Values.secretKeys -}}
 {{- $config := .root.Values.config -}}
 {{- $files := dict -}}
-{{- if ne .role "callbacks" -}}
+{{- if not (has .role (list "callbacks" "ui")) -}}
 {{- with $keys.gatewayApiKey }}{{ $_ := set $files "BUSGATE_GATEWAY_API_KEY_FILE" . }}{{ end -}}
 {{- range $account, $key := $keys.accountApiKeys -}}
 {{- $_ := set $files (printf "BUSGATE_GATEWAY_ACCOUNTS_%s_API_KEY_FILE" (upper $account)) $key -}}
 {{- end -}}
 {{- if not $files }}{{ fail "secretKeys: give gatewayApiKey or accountApiKeys: there is no API key to send with" }}{{ end -}}
 {{- end -}}
-{{- if or (eq .role "callbacks") (dig "callbacks" "publicUrl" "" $config) -}}
+{{- if and (ne .role "ui") (or (eq .role "callbacks") (dig "callbacks" "publicUrl" "" $config)) -}}
 {{- $_ := set $files "BUSGATE_CALLBACKS_SECRET_FILE" $keys.callbacksSecret -}}
 {{- end -}}
 {{- if eq (dig "kafka" "sasl" "mechanism" "" $config) "oauthbearer" -}}
@@ -88,7 +91,7 @@ Workers leave reconciler.rate of the account's rate to the reconciler: all of it
 
 {{/*
 The certificates that a role is given, as a YAML list: the volume's name and place, its Secret, and of each file the key and
-the variable that names it. The receiver is given nothing of the gateway's.
+the variable that names it. The receiver and the page are given nothing of the gateway's.
 */}}
 {{- define "busgate.certificates" -}}
 {{- $values := .root.Values -}}
@@ -96,7 +99,7 @@ the variable that names it. The receiver is given nothing of the gateway's.
 {{- range $of := list "kafka" "registry" "gateway" -}}
 {{- $tls := get $values (printf "%sTls" $of) -}}
 {{- $variable := printf "BUSGATE_%s_SSL" (upper $of) -}}
-{{- if and $tls.ca.secret (not (and (eq $of "gateway") (eq $.role "callbacks"))) -}}
+{{- if and $tls.ca.secret (not (and (eq $of "gateway") (has $.role (list "callbacks" "ui")))) -}}
 {{- $files := list (dict "key" $tls.ca.key "variable" (printf "%s_CA_FILE" $variable)) -}}
 {{- $all = append $all (dict "name" (printf "%s-ca" $of) "secret" $tls.ca.secret "files" $files) -}}
 {{- end -}}
@@ -114,7 +117,8 @@ the variable that names it. The receiver is given nothing of the gateway's.
 
 {{/* The variables of a role's pods that the chart sets, as YAML: names and values. Takes a role's scope. */}}
 {{- define "busgate.env" -}}
-{{- $env := dict "BUSGATE_CONFIG" "/etc/busgate/busgate.yaml" "BUSGATE_ROLES" .role -}}
+{{- $env := dict "BUSGATE_CONFIG" "/etc/busgate/busgate.yaml" -}}
+{{- if ne .role "ui" }}{{ $_ := set $env "BUSGATE_ROLES" .role }}{{ end -}}
 {{- range $variable, $key := include "busgate.secretFiles" . | fromYaml -}}
 {{- $_ := set $env $variable (printf "/run/secrets/busgate/%s" $key) -}}
 {{- end -}}
@@ -162,4 +166,18 @@ for the rest; 5 to spare. kafka.drainMs is at most gateway.timeoutMs unless it i
 {{/* A file as it is, but for the place of the runbooks. Takes (dict "root" $ "file" "alerts/busgate.rules.yaml"). */}}
 {{- define "busgate.file" -}}
 {{- .root.Files.Get .file | trim | replace "https://busgate.example/runbooks" .root.Values.runbooksUrl -}}
+{{- end -}}
+
+{{/*
+The host of config.callbacks.publicUrl, for what leads requests from there to the receiver: (dict "root" $ "for" "callbacks.ingress").
+*/}}
+{{- define "busgate.publicHost" -}}
+{{- $values := .root.Values -}}
+{{- if not $values.callbacks.enabled }}{{ fail (printf "%s: there is nothing to lead to while callbacks.enabled is false" .for) }}{{ end -}}
+{{- $publicUrl := dig "callbacks" "publicUrl" "" $values.config -}}
+{{- if not $publicUrl }}{{ fail (printf "%s: set config.callbacks.publicUrl, whose host it answers for" .for) }}{{ end -}}
+{{- $url := urlParse $publicUrl -}}
+{{- if regexMatch "^[0-9.]+$|:" $url.hostname }}{{ fail (printf "%s: it answers for a name, and the host of config.callbacks.publicUrl is the address %s" .for $url.hostname) }}{{ end -}}
+{{- if trimAll "/" $url.path }}{{ fail (printf "%s: config.callbacks.publicUrl must have no path: paths are handed on as they are, and the receiver answers at /hooks/" .for) }}{{ end -}}
+{{- $url.hostname -}}
 {{- end -}}

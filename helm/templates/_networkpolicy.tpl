@@ -19,6 +19,9 @@ spec:
     matchExpressions:
       - { key: app.kubernetes.io/component, operator: In, values: [{{ .role }}, {{ .role }}-task] }
   policyTypes: [Ingress, Egress]
+  {{- if eq .role "ui" }}
+  ingress: []
+  {{- else }}
   ingress:
     - ports:
         - { protocol: TCP, port: metrics }
@@ -26,6 +29,7 @@ spec:
       from:
         {{- toYaml . | nindent 8 }}
       {{- end }}
+  {{- end }}
     {{- if eq .role "callbacks" }}
     - ports:
         - { protocol: TCP, port: http }
@@ -44,7 +48,7 @@ spec:
     {{- with dig "kafka" "sasl" "tokenEndpoint" "" $config }}
     {{- include "busgate.egress" (dict "name" "token endpoint" "ports" (list (include "busgate.portOf" .)) "to" $policy.tokenEndpoint.to) | nindent 4 }}
     {{- end }}
-    {{- if ne .role "callbacks" }}
+    {{- if not (has .role (list "callbacks" "ui")) }}
     {{- include "busgate.egress" (dict "name" "gateway" "ports" (list (include "busgate.portOf" $config.gateway.url)) "to" $policy.gateway.to) | nindent 4 }}
     {{- end }}
 {{- end -}}

@@ -22,19 +22,30 @@ enableServiceLinks: false
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with $root.Values.priorityClassName }}
+{{- with .values.priorityClassName | default $root.Values.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
-{{- with $root.Values.nodeSelector }}
+{{- with .values.nodeSelector | default $root.Values.nodeSelector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with $root.Values.tolerations }}
+{{- with .values.tolerations | default $root.Values.tolerations }}
 tolerations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with $root.Values.affinity }}
+{{- with .values.affinity | default $root.Values.affinity }}
 affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $root.Values.hostAliases }}
+hostAliases:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $root.Values.dnsPolicy }}
+dnsPolicy: {{ . }}
+{{- end }}
+{{- with $root.Values.dnsConfig }}
+dnsConfig:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- if and (not .tasks) $root.Values.topologySpread.keys }}
@@ -57,15 +68,25 @@ securityContext:
   fsGroup: 1000
   seccompProfile:
     type: RuntimeDefault
-{{- $tasks := .tasks | default (list (dict "name" .role "args" (list "run"))) }}
-{{- with initial $tasks }}
+{{- $args := ternary (ternary (list "ui" "--show") (list "ui") (dig "show" false .values)) (list "run") (eq .role "ui") }}
+{{- $tasks := .tasks | default (list (dict "name" .role "args" $args)) }}
+{{- $before := ternary list $root.Values.extraInitContainers (hasKey . "tasks") }}
+{{- if or $before (initial $tasks) }}
 initContainers:
-  {{- range . }}
+  {{- with $before }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- range initial $tasks }}
   {{- include "busgate.container" (merge . $) | nindent 2 }}
   {{- end }}
 {{- end }}
 containers:
   {{- include "busgate.container" (merge (last $tasks) .) | nindent 2 }}
+  {{- if not .tasks }}
+  {{- with $root.Values.extraContainers }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- end }}
 volumes:
   - name: settings
     downwardAPI:
@@ -73,15 +94,17 @@ volumes:
         - path: busgate.yaml
           fieldRef:
             fieldPath: metadata.annotations['busgate.yaml']
+  {{- with values $secretFiles | uniq | sortAlpha }}
   - name: secrets
     secret:
       secretName: {{ $root.Values.existingSecret }}
       defaultMode: 0440
       items:
-        {{- range $key := values $secretFiles | uniq | sortAlpha }}
-        - key: {{ $key }}
-          path: {{ $key }}
+        {{- range . }}
+        - key: {{ . }}
+          path: {{ . }}
         {{- end }}
+  {{- end }}
   {{- range $certificates }}
   - name: {{ .name }}
     secret:
@@ -131,7 +154,15 @@ volumes:
     {{- with $root.Values.extraEnv }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
-  {{- if not .tasks }}
+  {{- if eq .role "ui" }}
+  # The page is open only inside the pod, where kubectl port-forward comes out.
+  startupProbe:
+    exec:
+      command: [node, -e, "fetch('http://127.0.0.1:9465/').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+    periodSeconds: 5
+    timeoutSeconds: 5
+    failureThreshold: 120
+  {{- else if not .tasks }}
   ports:
     {{- if eq .role "callbacks" }}
     - name: http
@@ -154,9 +185,11 @@ volumes:
     - name: settings
       mountPath: /etc/busgate
       readOnly: true
+    {{- if include "busgate.secretFiles" . | fromYaml }}
     - name: secrets
       mountPath: /run/secrets/busgate
       readOnly: true
+    {{- end }}
     {{- range include "busgate.certificates" . | fromYamlArray }}
     - name: {{ .name }}
       mountPath: {{ .place }}

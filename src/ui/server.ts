@@ -10,6 +10,8 @@ import { Busy, questionOf, Searches, WrongQuestion } from './searches.ts'
 export interface UiOptions extends BoardOptions {
   /** 0: any free one. */
   port: number
+  /** Address to listen on. Default: 127.0.0.1, which only this machine reaches. */
+  host?: string
 }
 
 export interface Ui {
@@ -26,7 +28,6 @@ const types: Record<string, string> = {
   '.svg': 'image/svg+xml',
 }
 
-const host = '127.0.0.1'
 const mostWatchers = 32
 /** Of one client; browsers open no more connections to a server at a time. */
 const mostOfOne = 6
@@ -34,8 +35,8 @@ const mostOfOne = 6
 const mostUnread = 1024 * 1024
 const files = pageFiles()
 
-/** Serves the page on this machine alone. @throws Error when the port cannot be had */
-export async function startUi(options: UiOptions): Promise<Ui> {
+/** Serves the page. It answers only to names of this machine, whoever can reach it. @throws Error when the port cannot be had */
+export async function startUi({ host = '127.0.0.1', ...options }: UiOptions): Promise<Ui> {
   const server = createServer({ headersTimeout: 5_000, requestTimeout: 10_000 })
   const port = await listen(server, { host, port: options.port, what: 'the page', mend: 'choose another --port' })
   const board = new Board(options)
@@ -84,7 +85,7 @@ export async function startUi(options: UiOptions): Promise<Ui> {
   }
 
   return {
-    url: `http://${host}:${port}/`,
+    url: `http://127.0.0.1:${port}/`,
     begun: () => board.begun(),
     async close() {
       server.closeAllConnections()

@@ -2,7 +2,7 @@ import { openBus } from '../../bus/open.ts'
 import { registryOf } from '../../records/open.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { startUi } from '../../ui/server.ts'
-import { command, toggle, whole } from '../framework/command.ts'
+import { command, given, textFlag, toggle, whole } from '../framework/command.ts'
 import { untilSignal, within } from '../framework/terminal.ts'
 import { configFlag, settingsWithBrokers } from '../settings.ts'
 
@@ -19,15 +19,19 @@ export const ui = command({
   ].join('\n'),
   flags: {
     port: whole('PORT', `Default: ${defaultPort}; 0: any free one.`, 0, 65_535),
+    host: textFlag(
+      'HOST',
+      'Address to listen on. Default: 127.0.0.1. Others are for containers whose port is published to it.',
+    ),
     show: toggle('Shows texts, phones, codes and replies, and lets phones be looked for. Mind who is looking.'),
     config: configFlag,
   },
-  async run({ port = defaultPort, show = false, config }) {
+  async run({ port = defaultPort, host, show = false, config }) {
     const settings = settingsWithBrokers(config)
     const stopAsked = untilSignal()
     const bus = openBus(settings, new Telemetry())
     try {
-      const page = await startUi({ bus, registry: registryOf(settings), settings, port, show })
+      const page = await startUi({ bus, registry: registryOf(settings), settings, port, show, ...given({ host }) })
       process.stdout.write(`${page.url}\n`)
       process.stderr.write('The page is ready; Ctrl-C ends it.\n')
       await stopAsked
