@@ -7,19 +7,32 @@ import {
   encodeSubscription,
 } from '../../src/bus/group/assignment-codec.ts'
 
+import { allPartitions } from '../../src/bus/partitions.ts'
+
 const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol
 
-test('a subscription is one of the consumer protocol, with the process as user data', () => {
+const nothing = { generation: -1, partitions: [] }
+
+test('a subscription is one of the consumer protocol, with the process as user data and what the member owns', () => {
   const topics = ['commands', 'größer']
-  const userData = Buffer.from('{"process":"tag"}')
-  const bytes = encodeSubscription({ topics, process: 'tag' })
-  expect(bytes).toEqual(MemberMetadata.encode({ version: 0, topics, userData }))
-  expect(decodeSubscription(bytes)).toEqual({ topics, process: 'tag' })
+  const owned = { generation: 7, partitions: [0, 3].map(partition => ({ topic: 'commands', partition })) }
+  const bytes = encodeSubscription({ topics, process: 'tag', owned })
+  expect(MemberMetadata.decode(bytes)).toEqual({ version: 2, topics, userData: Buffer.from('{"process":"tag"}') })
+  expect(decodeSubscription(bytes)).toEqual({ topics, process: 'tag', owned })
 })
 
-test('a subscription without user data names no process', () => {
-  const bytes = MemberMetadata.encode({ version: 0, topics: ['commands'], userData: Buffer.alloc(0) })
-  expect(decodeSubscription(bytes)).toEqual({ topics: ['commands'], process: null })
+test('a subscription for 864 partitions, all of which one member owns, takes 4 KB', () => {
+  const topics = ['commands', 'commands.otp', 'doubts']
+  const partitions = topics.flatMap(topic => allPartitions(topic, 288))
+  const bytes = encodeSubscription({ topics, process: 'tag', owned: { generation: 7, partitions } })
+  expect(bytes.length).toBeLessThan(4_096)
+})
+
+test('a subscription of another version without user data names no process and owns nothing', () => {
+  for (const version of [0, 3]) {
+    const bytes = MemberMetadata.encode({ version, topics: ['commands'], userData: Buffer.alloc(0) })
+    expect(decodeSubscription(bytes)).toEqual({ topics: ['commands'], process: null, owned: nothing })
+  }
 })
 
 test('an assignment is one of the consumer protocol, with counts and processes as user data', () => {
@@ -31,6 +44,10 @@ test('an assignment is one of the consumer protocol, with counts and processes a
   expect(decodeAssignment(bytes)).toEqual({ partitions, ...told })
 })
 
-test('what another program says of itself is no topic', () => {
-  expect(decodeSubscription(Buffer.from([0, 0, 0, 0, 0, 9, 1]))).toEqual({ topics: [], process: null })
+test('what another program says of itself, or what is cut off, is no topic', () => {
+  const owned = { generation: 7, partitions: [{ topic: 'commands', partition: 0 }] }
+  const cut = encodeSubscription({ topics: ['commands'], process: 'tag', owned }).subarray(0, -1)
+  for (const bytes of [cut, Buffer.from([0, 0, 0, 0, 0, 9, 1]), Buffer.alloc(0)]) {
+    expect(decodeSubscription(bytes)).toEqual({ topics: [], process: null, owned: nothing })
+  }
 })

@@ -35,9 +35,13 @@ function buildGroup({ partitions = 2 } = {}) {
       return answer
     }
     const transport: GroupTransport = {
-      join: (memberId, named) =>
+      join: (memberId, owned, named) =>
         over('join', () =>
-          group.join(memberId, { sessionTimeoutMs: 10_000, topics, process: name, nudge: () => member.nudge() }, named),
+          group.join(
+            memberId,
+            { sessionTimeoutMs: 10_000, topics, process: name, owned, nudge: () => member.nudge() },
+            named,
+          ),
         ),
       sync: (of, assignment) => over('sync', () => group.sync(of, assignment)),
       heartbeat: of => over('heartbeat', () => group.heartbeat(of)),
@@ -52,8 +56,8 @@ function buildGroup({ partitions = 2 } = {}) {
         entering: () => {},
         notLetIn: () => {},
         assigned: (tps: readonly TopicPartition[], unbroken) => {
-          told.push({ partitions: tps.map(({ partition }) => partition), unbroken })
-          given.push(tps.map(({ topic, partition }) => `${topic}/${partition}`))
+          told.push({ partitions: tps.map(({ partition }) => partition).toSorted(), unbroken })
+          given.push(tps.map(({ topic, partition }) => `${topic}/${partition}`).toSorted())
         },
       },
       clock,
@@ -110,6 +114,21 @@ describe('a member of a group', () => {
       { partitions: [0], unbroken: true },
       { partitions: [1], unbroken: false },
     ])
+  })
+
+  test('keeps what it has when another comes and goes, but for what that one gets', async () => {
+    const { clock, joined, buildMember } = buildGroup({ partitions: 7 })
+    const members = await joined('a', 'b')
+    const before = members.map(({ last }) => last!.partitions)
+    const c = buildMember('c')
+    void c.member.join()
+    await clock.pass(2_000)
+    const during = members.map(({ last }) => last!.partitions)
+    expect(before.map(partitions => partitions.filter(one => !during.flat().includes(one)).length)).toEqual([2, 0])
+    expect(before.flat().filter(one => !during.flat().includes(one))).toEqual(c.last!.partitions)
+    await c.member.leave()
+    await clock.pass(2_000)
+    for (const [i, { last }] of members.entries()) expect(last!.partitions).toEqual(expect.arrayContaining(during[i]!))
   })
 
   test('hears that the chain is broken when the answer to its sync was lost and the next generation gave it the same', async () => {
@@ -234,8 +253,8 @@ describe('members that consume different topics', () => {
     await clock.pass(2_000)
     void b.member.join()
     await clock.pass(2_000)
-    expect(a.given.at(-1)).toEqual(['commands/0'])
-    expect(b.given.at(-1)).toEqual(['commands/1', 'urgent/0', 'urgent/1'])
+    expect(a.given.at(-1)).toEqual(['commands/0', 'commands/1'])
+    expect(b.given.at(-1)).toEqual(['urgent/0', 'urgent/1'])
     expect([a.member.totalPartitions, b.member.totalPartitions]).toEqual([4, 4])
     expect([a.member.unread, b.member.unread]).toEqual([[], []])
   })
@@ -248,7 +267,7 @@ describe('members that consume different topics', () => {
     await clock.pass(2_000)
     await c.member.leave()
     await clock.pass(2_000)
-    expect(b.given.at(-1)).toEqual(['commands/1', 'urgent/0', 'urgent/1'])
+    expect(b.given.at(-1)).toEqual(['urgent/0', 'urgent/1'])
   })
 
   test('notice partitions that are added to a topic that their leader does not consume', async () => {

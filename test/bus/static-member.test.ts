@@ -12,7 +12,9 @@ test('the leader that comes back to a settled group assigns nothing, and joins a
       memberId: 'm',
       leaderId: 'm',
       generation: 4 + joins,
-      subscriptions: new Map([['m', { topics: ['commands'], process: 'm' }]]),
+      subscriptions: new Map([
+        ['m', { topics: ['commands'], process: 'm', owned: { generation: -1, partitions: [] } }],
+      ]),
       commits: 'together',
       assigned: ++joins === 1,
     }),

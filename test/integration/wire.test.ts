@@ -157,7 +157,7 @@ describe.skipIf(!java.ok)('Kafka 3.9.1', () => {
     expect(await logs.offsetAt(tp, 0)).toBe(0)
     const group = await coordinatorOf(brokers, tp)
     const named: string[] = []
-    const joined = await group.join('', memberId => void named.push(memberId))
+    const joined = await group.join('', { generation: -1, partitions: [] }, memberId => void named.push(memberId))
     expect(joined).toMatchObject({ generation: 1, leaderId: named[0], memberId: named[0] })
     const shares = new Map([[joined.memberId, [tp]]])
     const given = await group.sync(joined, { shares, counts: new Map([[tp.topic, 1]]), processes: ['test'] })

@@ -1,65 +1,71 @@
-import { Reader, Writer } from '@platformatic/kafka'
+import {
+  decodeConsumerProtocolAssignment,
+  decodeConsumerProtocolSubscription,
+  encodeConsumerProtocolAssignment,
+  encodeConsumerProtocolSubscription,
+} from '@platformatic/kafka'
 import { byTopic } from '../cluster/apis.ts'
 import type { TopicPartition } from '../port.ts'
 import type { Assignment, Given, Subscription } from '../session/assignment.ts'
 
-/** Members and leaders tell each other this through the coordinator: version 0 of the protocol of consumers. */
+/** Members and leaders tell each other this through the coordinator, by Kafka's protocol of consumers. */
 
-const version = 0
-/** Lengths in this protocol have a fixed size. */
-const compact = false
+/** The first version of a subscription that names what the member owns, and since which generation. */
+const subscriptionVersion = 2
+const assignmentVersion = 0
 
-/** The user data beside the topics names the process. */
-export function encodeSubscription({ topics, process }: Subscription): Buffer {
-  const to = Writer.create().appendInt16(version)
-  to.appendArray([...topics], (to, topic) => void to.appendString(topic, compact), compact, false)
-  return to.appendBytes(Buffer.from(JSON.stringify({ process })), compact).buffer
+/** The user data names the process. */
+export function encodeSubscription({ topics, process, owned }: Subscription): Buffer {
+  return encodeConsumerProtocolSubscription({
+    version: subscriptionVersion,
+    topics: [...topics],
+    userData: JSON.stringify({ process }),
+    ownedPartitions: topicsOf(owned.partitions),
+    generationId: owned.generation,
+  })
 }
 
 /** Reads a member's subscription. One that cannot be read is another program's, which is given nothing. */
 export function decodeSubscription(metadata: Buffer): Subscription {
   try {
-    const from = Reader.from(metadata).skip(2)
-    const topics = from.readArray(() => from.readString(compact), compact, false)
-    const { process } = told<{ process: string }>(from.readNullableBytes(compact))
-    return { topics, process: process ?? null }
+    const { topics, userData, ownedPartitions, generationId } = decodeConsumerProtocolSubscription(metadata)
+    const { process = null } = told<{ process: string }>(userData)
+    return { topics, process, owned: { generation: generationId, partitions: partitionsOf(ownedPartitions) } }
   } catch {
-    return { topics: [], process: null }
+    return { topics: [], process: null, owned: { generation: -1, partitions: [] } }
   }
 }
 
-/** Beside the partitions stands how many the group's topics have in all, and who is in the group. */
+/** The user data tells how many partitions the group's topics have in all, and who is in the group. */
 export function encodeAssignment(
   partitions: readonly TopicPartition[],
   { counts, processes }: Pick<Assignment, 'counts' | 'processes'>,
 ): Buffer {
-  const to = Writer.create().appendInt16(version)
-  const writeTopic = (to: Writer, { name, partitions }: { name: string; partitions: number[] }) => {
-    to.appendString(name, compact).appendArray(partitions, (to, one) => void to.appendInt32(one), compact, false)
-  }
-  to.appendArray(
-    byTopic(partitions, ({ partition }) => partition),
-    writeTopic,
-    compact,
-    false,
-  )
-  const userData = JSON.stringify({ partitions: Object.fromEntries(counts), processes })
-  return to.appendBytes(Buffer.from(userData), compact).buffer
+  return encodeConsumerProtocolAssignment({
+    version: assignmentVersion,
+    assignedPartitions: topicsOf(partitions),
+    userData: JSON.stringify({ partitions: Object.fromEntries(counts), processes }),
+  })
 }
 
 export function decodeAssignment(bytes: Buffer): Given {
-  if (bytes.length === 0) return { partitions: [], counts: new Map(), processes: [] }
-  const from = Reader.from(bytes).skip(2)
-  const readTopic = () => {
-    const topic = from.readString(compact)
-    return from.readArray(() => ({ topic, partition: from.readInt32() }), compact, false)
-  }
-  const partitions = from.readArray(readTopic, compact, false)
-  const { partitions: counts = {}, processes = [] } = told<{ partitions: Record<string, number>; processes: string[] }>(
-    from.readNullableBytes(compact),
+  const { assignedPartitions, userData } = decodeConsumerProtocolAssignment(bytes)
+  const { partitions = {}, processes = [] } = told<{ partitions: Record<string, number>; processes: string[] }>(
+    userData,
   )
-  return { partitions: partitions.flat(), counts: new Map(Object.entries(counts)), processes }
+  return { partitions: partitionsOf(assignedPartitions), counts: new Map(Object.entries(partitions)), processes }
 }
+
+interface TopicPartitions {
+  topic: string
+  partitions: number[]
+}
+
+const topicsOf = (partitions: readonly TopicPartition[]): TopicPartitions[] =>
+  byTopic(partitions, ({ partition }) => partition).map(({ name: topic, partitions }) => ({ topic, partitions }))
+
+const partitionsOf = (topics: readonly TopicPartitions[]): TopicPartition[] =>
+  topics.flatMap(({ topic, partitions }) => partitions.map(partition => ({ topic, partition })))
 
 /** Reads the user data that busgate writes; any other is passed over. */
 function told<T>(userData: Buffer | null): Partial<T> {

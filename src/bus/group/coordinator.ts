@@ -11,7 +11,7 @@ import {
 import type { Brokers, Line } from '../cluster/brokers.ts'
 import { ProtocolError, reachable } from '../cluster/errors.ts'
 import { BusUnavailable } from '../port.ts'
-import type { Assignment, Given } from '../session/assignment.ts'
+import type { Assignment, Given, Owned } from '../session/assignment.ts'
 import { GroupError, type GroupTransport, type Joined, type MemberOf } from '../session/member.ts'
 import { decodeAssignment, decodeSubscription, encodeAssignment, encodeSubscription } from './assignment-codec.ts'
 
@@ -99,8 +99,8 @@ export class Coordinator implements GroupTransport {
     return this.#once(described.then(({ groups }) => !['Empty', 'Dead'].includes(groups[0]!.groupState)))
   }
 
-  async join(memberId: string, named: (memberId: string) => void): Promise<Joined> {
-    const answer = await this.#named(memberId, named)
+  async join(memberId: string, owned: Owned, named: (memberId: string) => void): Promise<Joined> {
+    const answer = await this.#named(memberId, owned, named)
     named(answer.memberId)
     const { generationId: generation, leader: leaderId, members, skipAssignment: assigned } = answer
     const subscriptions = new Map(members.map(member => [member.memberId, decodeSubscription(member.metadata)]))
@@ -141,21 +141,21 @@ export class Coordinator implements GroupTransport {
   }
 
   /** Who joins for the first time is given its name before it may wait for others: so it can leave meanwhile. */
-  async #named(memberId: string, named: (memberId: string) => void): Promise<JoinAnswer> {
+  async #named(memberId: string, owned: Owned, named: (memberId: string) => void): Promise<JoinAnswer> {
     try {
-      return await this.#join(memberId)
+      return await this.#join(memberId, owned)
     } catch (error) {
       const given = nameIn(error)
       if (!given) throw groupErrorOf(error)
       named(given)
-      return translating(this.#join(given))
+      return translating(this.#join(given, owned))
     }
   }
 
-  #join(memberId: string): Promise<JoinAnswer> {
+  #join(memberId: string, owned: Owned): Promise<JoinAnswer> {
     const { brokers, groupId, instanceId = null, topics, process, protocol } = this.#options
     const { sessionTimeoutMs, rebalanceTimeoutMs } = this.#options
-    const metadata = encodeSubscription({ topics, process })
+    const metadata = encodeSubscription({ topics, process, owned })
     const how = { line: 'join', limitMs: rebalanceTimeoutMs + wayMs } as const
     const timeouts = [sessionTimeoutMs, rebalanceTimeoutMs] as const
     const protocols = [{ name: protocol, metadata }]

@@ -173,10 +173,10 @@ export class MemoryBus implements Bus {
     return ownership
   }
 
-  #transport(group: MemoryGroup, joiner: Joiner): GroupTransport {
+  #transport(group: MemoryGroup, joiner: Omit<Joiner, 'owned'>): GroupTransport {
     const { broker } = this.#options
     return {
-      join: (memberId, named) => this.#atBroker('join', () => group.join(memberId, joiner, named)),
+      join: (memberId, owned, named) => this.#atBroker('join', () => group.join(memberId, { ...joiner, owned }, named)),
       sync: (of, assignment) => this.#atBroker('sync', () => group.sync(of, assignment)),
       heartbeat: of => this.#atBroker('heartbeat', () => group.heartbeat(of)),
       leave: memberId => this.#atBroker('leave', () => group.leave(memberId)),

@@ -51,12 +51,13 @@ export class MemoryGroup {
     const id = memberId || `member-${++this.#ids}`
     named(id)
     return new Promise((resolve, reject) => {
-      const { sessionTimeoutMs, topics, process } = joiner
+      const { sessionTimeoutMs, topics, process, owned } = joiner
       const nudge = () => joiner.nudge()
       const member: Member = {
         sessionTimeoutMs,
         topics,
         process,
+        owned,
         nudge,
         heard: this.#now,
         joined: { resolve, reject },

@@ -2,7 +2,7 @@ import { type Clock, sleep, stopwatch } from '../../clock.ts'
 import { leaseMs } from '../../config/index.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { TopicPartition } from '../port.ts'
-import { type Assignment, assignInTurn, type Given, type Subscription } from './assignment.ts'
+import { type Assignment, assignSticky, type Given, type Owned, type Subscription } from './assignment.ts'
 import type { GroupEvents } from './driver.ts'
 
 /** Who speaks to the coordinator, and of which generation of the group. */
@@ -25,9 +25,10 @@ export interface GroupTransport {
   /**
    * Waits until every member has joined.
    * @param memberId as it was given last, or ''
+   * @param owned what it was given last
    * @param named hears the member's id as soon as the coordinator tells it; when it throws, the join ends with that
    */
-  join(memberId: string, named: (memberId: string) => void): Promise<Joined>
+  join(memberId: string, owned: Owned, named: (memberId: string) => void): Promise<Joined>
   /** Waits until the leader has assigned. @param assignment of the leader only */
   sync(member: MemberOf, assignment: Assignment | null): Promise<Given>
   heartbeat(member: MemberOf): Promise<void>
@@ -82,6 +83,8 @@ export class GroupMember {
   readonly #options: GroupMemberOptions
   /** The last generation that this member was given partitions in. */
   #synced: MemberOf = nobody
+  /** What it was given in that one. */
+  #given: readonly TopicPartition[] = []
   /** The last generation that it was let in to, perhaps without hearing of its partitions. */
   #entered: MemberOf = nobody
   /** The id with which it joins. */
@@ -230,7 +233,7 @@ export class GroupMember {
     this.#leads = joined.leaderId === joined.memberId
     const sinceSent = stopwatch(clock)
     const assigns = this.#leads && !joined.assigned
-    const given = await transport.sync(joined, assigns ? assignInTurn(joined.subscriptions, this.#partitions) : null)
+    const given = await transport.sync(joined, assigns ? assignSticky(joined.subscriptions, this.#partitions) : null)
     if (this.#leads && !assigns) this.#partitionsChanged = differ(this.#partitions, given.counts)
     return { joined, given, sinceSent }
   }
@@ -239,7 +242,8 @@ export class GroupMember {
     const { promise, resolve: named } = Promise.withResolvers<void>()
     this.#naming = promise
     try {
-      const joined = await this.#options.transport.join(this.#memberId, memberId => {
+      const owned = { generation: this.#synced.generation, partitions: this.#given }
+      const joined = await this.#options.transport.join(this.#memberId, owned, memberId => {
         this.#memberId = memberId
         named()
         if (this.#left) throw new Error('the group was left before it had answered')
@@ -255,6 +259,7 @@ export class GroupMember {
   /** @returns what is given of this process's topics */
   #take({ partitions, counts, processes }: Given): readonly TopicPartition[] {
     const { topics } = this.#options
+    this.#given = partitions
     this.#processes = processes
     this.#total = [...counts.values()].reduce((sum, count) => sum + count, 0)
     this.#unread = topics
