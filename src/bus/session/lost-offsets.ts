@@ -15,7 +15,8 @@ export interface LostOffsets {
 
 /** Where offsets are gone. */
 export interface Gone {
-  from: number
+  /** Default 0. */
+  from?: number
   to: number
   /** Whether the record of an offset is there all the same. Default: none is. */
   isKept?: (offset: number) => boolean
@@ -30,7 +31,7 @@ export interface Gone {
 export function loseOffsets(
   { window, uncheckedUntil }: Pick<Checkpoint, 'window' | 'uncheckedUntil'>,
   ledger: Ledger,
-  { from, to, isKept = () => false, readTo = 0 }: Gone,
+  { from = 0, to, isKept = () => false, readTo = 0 }: Gone,
 ): LostOffsets {
   const lost: LostOffsets = { unsent: 0, unsentRanges: [], perhapsSent: 0 }
   const begin = Math.max(from, window.base)

@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { SessionListener, TopicPartition } from '../port.ts'
-import type { Committed, LogEnds, PartitionDriver } from './driver.ts'
+import type { Committed, LogEnds } from './driver.ts'
 import type { PartitionSession } from './session.ts'
 
 export interface OwnedPartitionOptions extends TopicPartition {
@@ -16,7 +16,6 @@ export class OwnedPartition {
   readonly logEnd: LogEnd
   /** Null while none is open or being opened. */
   session: PartitionSession | null = null
-  driver: PartitionDriver | null = null
   /** The sequence number that was found when the partition was taken over; null: it was not yet. */
   foundSeq: number | null = null
   /** The last commit that was confirmed since then. */
@@ -67,11 +66,10 @@ export class OwnedPartition {
   }
 
   close(): void {
-    const { session, driver } = this
+    const { session } = this
     const { listener, telemetry } = this.#options
     this.#cancelReopening()
     this.session = null
-    this.driver = null
     session?.close()
     if (session?.started) {
       try {
@@ -81,7 +79,6 @@ export class OwnedPartition {
       }
       telemetry.emit('session.closed', this.tp)
     }
-    driver?.pause() // else its records would be fetched for nobody
   }
 }
 

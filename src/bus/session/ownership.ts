@@ -155,8 +155,7 @@ export class Ownership implements GroupEvents, Membership {
   }
 
   batch(batch: Batch): void {
-    const owned = this.#owned.get(batch)
-    if (owned?.session?.alive && !owned.session.accept(batch)) owned.driver?.seek(owned.session.position)
+    this.#owned.get(batch)?.session?.accept(batch)
   }
 
   cut(ends: LogEnds): void {
@@ -250,7 +249,6 @@ export class Ownership implements GroupEvents, Membership {
       },
       lost: (stage, error) => this.#lost(owned, stage, error),
     })
-    owned.driver = driver
     owned.session = session
     if (this.#joining || this.#leaving) void session.quiesce(0) // held like the others
     try {

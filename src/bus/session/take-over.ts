@@ -104,7 +104,7 @@ export function takeCheckpoint(
       uncheckedUntil: Math.max(startAnew === null ? newest.uncheckedUntil : high, end),
     }
   }
-  const lost = loseOffsets(checkpoint, ledger, { from: 0, to: low })
+  const lost = loseOffsets(checkpoint, ledger, { to: low })
   if (isAny(lost)) dataLost(lost)
   checkpoint.window.skipTo(low)
   return { checkpoint, isNew: takenBack || stays < end || committed !== checkpoint.window.base }

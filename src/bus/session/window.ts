@@ -85,7 +85,7 @@ export class Window {
 /** So many offsets have room from the start: at a trickle no more stand above the base. */
 const fewest = 64
 
-type Numbers = Uint8Array | Uint32Array | Float64Array
+type Numbers = Uint8Array | Uint32Array
 
 /**
  * OffsetRing keeps a number for each offset of a window. It takes the memory of the offsets that once stood above the base

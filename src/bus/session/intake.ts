@@ -1,0 +1,215 @@
+import type { BusRecord, Session, SessionListener } from '../port.ts'
+import { type BacklogShare, contentBytesOf, UndoneRecords } from './backlog.ts'
+import type { Batch, LogEnds, PartitionDriver } from './driver.ts'
+import type { Gone } from './lost-offsets.ts'
+import { Refetch } from './refetch.ts'
+import { DONE, INTENT, NEW, type Window } from './window.ts'
+
+export interface IntakeOptions {
+  session: Session
+  listener: SessionListener
+  driver: PartitionDriver
+  window: Window
+  /** The session's part of what the process may hold undone in memory. */
+  backlog: BacklogShare
+  /** Where reading begins. */
+  position: number
+  highWatermark: number
+  /** No POST of what is in doubt can have begun before, ms since 1970; 0: unknown. */
+  doubtsSince: number
+  /** Offsets are gone from the log. @returns whether the session goes on */
+  lose: (gone: Gone) => boolean
+  /** What there was room for is taken in. */
+  takenIn: () => void
+}
+
+interface Arrived {
+  history: BusRecord[]
+  fresh: BusRecord[]
+  doubts: BusRecord[]
+}
+
+/** Records of so many bytes are handed over before it is asked how much memory is taken by what was made of them. */
+const bytesAtOnce = 32 * 1024
+
+/**
+ * Intake takes a partition's records from the adapter and hands them to the listener, as many as there is room for in the
+ * window and in memory. What the listener shelves is read again when it recalls it.
+ */
+export class Intake {
+  /** The offset of the next record to be taken in from the adapter. */
+  position: number
+  highWatermark: number
+  readonly #options: IntakeOptions
+  readonly #undone: UndoneRecords
+  readonly #refetch = new Refetch()
+  #paused = true
+  #isTakingIn = false
+  /** Fetched, but beyond the window, or more than there is room for. */
+  #waiting: BusRecord[] = []
+  /** Records whose POST an earlier session of this process made: kept in case it turns out not to have been sent. */
+  readonly #carried = new Map<number, BusRecord>()
+
+  constructor(options: IntakeOptions) {
+    this.#options = options
+    this.#undone = new UndoneRecords(options.backlog, options.window)
+    this.position = options.position
+    this.highWatermark = options.highWatermark
+  }
+
+  /** See Session.full. */
+  get full(): boolean {
+    return this.#options.backlog.isOver || (this.#paused && this.#waiting.length === 0)
+  }
+
+  /** See Session.recalling. */
+  get recalling(): boolean {
+    return this.#refetch.active
+  }
+
+  begin(): void {
+    const { driver } = this.#options
+    driver.seek(this.position)
+    this.#paused = false
+    driver.resume()
+  }
+
+  /** Takes a batch, unless it does not continue where reading stands: then it reads on from there. */
+  accept(batch: Batch): void {
+    const { driver, session, listener } = this.#options
+    if (batch.fetchedOffset !== this.position) {
+      driver.seek(this.position)
+      return
+    }
+    const { recalled, onward } = this.#refetch.sort(batch)
+    const gone = this.#refetch.passed(batch.nextOffset)
+    this.highWatermark = batch.highWatermark
+    this.#goOnAt(this.#refetch.next(batch.nextOffset), batch.nextOffset)
+    for (const record of onward) this.#waiting.push(record)
+    for (const record of recalled) this.#undone.hold(record)
+    if (gone.size > 0 && !this.#lose(gone, batch.nextOffset)) return
+    if (recalled.length > 0 || gone.size > 0) listener.recalled?.(session, recalled)
+    this.takeIn()
+  }
+
+  /** Records that were wanted again are gone from the log. */
+  #lose(gone: ReadonlySet<number>, to: number): boolean {
+    return this.#options.lose({ to, isKept: offset => !gone.has(offset), readTo: to })
+  }
+
+  /** The log begins and ends here now: what is gone, be it shelved or never read, is done with at once. */
+  logEnds({ low, high }: LogEnds): void {
+    const { window, session, listener, lose } = this.#options
+    this.highWatermark = Math.max(this.highWatermark, high)
+    if (low <= Math.min(window.base, this.position)) return
+    const readTo = this.#refetch.reached(this.position)
+    const { horizon } = window
+    this.#refetch.passed(low)
+    this.#goOnAt(this.#refetch.next(Math.max(this.position, low)), this.position)
+    const isKept = (offset: number) => (offset < horizon ? this.#undone.has(offset) : offset < readTo)
+    if (!lose({ to: low, isKept, readTo })) return
+    listener.cut?.(session, low)
+    this.takeIn()
+  }
+
+  /** Takes in what there is room for. */
+  takeIn(): void {
+    if (this.#isTakingIn) return // the listener shelves what it was just given
+    const { backlog, window, takenIn } = this.#options
+    this.#isTakingIn = true
+    while (this.#waiting.length > 0 && !backlog.isOver && this.#takeSome()) {}
+    this.#isTakingIn = false
+    if (this.#waiting.length === 0) window.skipTo(this.position)
+    takenIn()
+    this.#balance()
+  }
+
+  /** @returns whether it took any */
+  #takeSome(): boolean {
+    const { window, session, listener, doubtsSince } = this.#options
+    const arrived: Arrived = { history: [], fresh: [], doubts: [] }
+    let taken = 0
+    let bytes = 0
+    for (const record of this.#waiting) {
+      window.skipTo(record.offset)
+      if (window.horizon < record.offset || !window.fits(record.offset) || bytes > bytesAtOnce) break
+      taken++
+      bytes += contentBytesOf(record)
+      this.#admit(record, arrived)
+    }
+    if (taken === 0) return false
+    this.#waiting = this.#waiting.slice(taken)
+    if (arrived.history.length > 0) listener.history?.(session, arrived.history)
+    if (arrived.doubts.length > 0) listener.inDoubt(session, arrived.doubts, doubtsSince)
+    if (arrived.fresh.length > 0) listener.records(session, arrived.fresh)
+    return true
+  }
+
+  #admit(record: BusRecord, { history, fresh, doubts }: Arrived): void {
+    const { window } = this.#options
+    const state = window.get(record.offset)
+    if (record.offset === window.horizon) window.horizon++
+    if (state === DONE || state === INTENT) history.push(record)
+    if (state === DONE) return
+    this.#undone.hold(record)
+    if (state === NEW) fresh.push(record)
+    else if (state === INTENT) this.#carried.set(record.offset, record)
+    else doubts.push(record)
+  }
+
+  /** Back-pressure: the adapter stops fetching while too much is undone, or while the window is full. */
+  #balance(): void {
+    const { driver, backlog } = this.#options
+    const { recalling } = this
+    const stops = backlog.isOver || (this.#waiting.length > 0 && !recalling)
+    if (stops && !this.#paused) {
+      this.#paused = true
+      driver.pause()
+    } else if (this.#paused && !stops && (recalling || backlog.isHalfEmpty)) {
+      this.#paused = false
+      driver.resume()
+    }
+  }
+
+  /** @param reads where the adapter goes on by itself */
+  #goOnAt(offset: number, reads: number): void {
+    this.position = offset
+    if (offset !== reads) this.#options.driver.seek(offset)
+  }
+
+  /** See Session.made. */
+  made(record: BusRecord, bytes: number): number {
+    return this.#undone.made(record, bytes)
+  }
+
+  /** The offset is done. */
+  letGo(offset: number): void {
+    this.#carried.delete(offset)
+    this.#undone.letGo(offset)
+  }
+
+  /** The POST that an earlier session made of the offset was not sent. */
+  giveBack(offset: number): void {
+    const { session, listener } = this.#options
+    const record = this.#carried.get(offset)
+    this.#carried.delete(offset)
+    if (record) listener.records(session, [record])
+  }
+
+  shelve(offsets: readonly number[]): void {
+    for (const offset of offsets) if (this.#options.window.get(offset) === NEW) this.#undone.letGo(offset)
+    this.takeIn()
+  }
+
+  recall(offsets: readonly number[]): void {
+    const shelved = offsets.filter(offset => this.#isShelved(offset))
+    this.#goOnAt(this.#refetch.want(shelved, this.position), this.position)
+    this.#balance()
+  }
+
+  #isShelved(offset: number): boolean {
+    const { window } = this.#options
+    const isTakenIn = offset >= window.base && offset < window.horizon
+    return isTakenIn && window.get(offset) === NEW && !this.#undone.has(offset)
+  }
+}
