@@ -1,48 +1,41 @@
 import { describe, expect, test } from 'vitest'
-import { buildCommand } from '../support/commands.ts'
-import { buildSending } from '../support/sending.ts'
-
-const commands = (account: string, from: number, count: number, more: { deadline?: number | null } = {}) =>
-  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i), account, ...more }))
-
-const numbers = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i)
-const sorted = (ids: readonly number[]) => [...ids].sort((a, b) => a - b)
+import { commandsFrom, numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
 
 describe('commands of an account whose key is denied', () => {
   test.each([
     [1, 8_000],
     [64, 8_000],
   ])('leave room for those of another account behind them: %i partitions, %i commands', async (partitions, count) => {
-    const { put, pass, denied, sent } = await buildSending({ partitions })
+    const { put, pass, denied, sent } = await startSendingWorld({ partitions })
     denied.add('other')
-    put('bulk', commands('other', 1, count))
-    put('bulk', commands('default', 10_001, 100))
+    put('bulk', commandsFrom(1, count, { account: 'other' }))
+    put('bulk', commandsFrom(10_001, 100, { account: 'default' }))
     await pass(2_000)
-    expect(sent('default')).toEqual(numbers(10_001, 100))
+    expect(sent('default')).toEqual(numbersFrom(10_001, 100))
   })
 
   test.each([
     [1, 10],
     [64, 60],
   ])('are all sent once it is no longer denied, each of them once: %i partitions', async (partitions, seconds) => {
-    const { put, pass, denied, sent, results, gauge } = await buildSending({ partitions })
+    const { put, pass, denied, sent, results, gauge } = await startSendingWorld({ partitions })
     denied.add('other')
-    put('bulk', commands('other', 1, 5_000))
+    put('bulk', commandsFrom(1, 5_000, { account: 'other' }))
     await pass(6_000)
     expect(gauge('oldest_unsent_command_age_seconds', 'bulk')).toBeGreaterThan(5)
     denied.clear()
-    put('bulk', commands('other', 5_001, 100))
+    put('bulk', commandsFrom(5_001, 100, { account: 'other' }))
     await pass(seconds * 1_000)
-    expect(sorted(sent('other'))).toEqual(numbers(1, 5_100))
-    expect((await results()).map(({ outcome }) => outcome)).toEqual(Array(5_100).fill('SENT'))
+    expect(sorted(sent('other'))).toEqual(numbersFrom(1, 5_100))
+    expect(results().map(({ outcome }) => outcome)).toEqual(Array(5_100).fill('SENT'))
     expect(gauge('window_used_ratio', 'bulk')).toBe(0)
     expect(gauge('oldest_unsent_command_age_seconds', 'bulk')).toBe(0)
   })
 
   test('are sent within five seconds of a change of the key, however long it was denied; the wrong one is not tried more often', async () => {
-    const { clock, put, pass, denied, keys, sent, posts } = await buildSending()
+    const { clock, put, pass, denied, keys, sent, posts } = await startSendingWorld()
     denied.add('other').add('mistyped')
-    put('bulk', commands('other', 1, 10))
+    put('bulk', commandsFrom(1, 10, { account: 'other' }))
     await pass(120_000)
     const tries = posts.length
     expect(tries).toBeLessThan(15)
@@ -52,33 +45,35 @@ describe('commands of an account whose key is denied', () => {
     keys.set('other', 'right')
     const changedAt = clock.monotonic()
     await pass(5_000)
-    expect(sent('right')).toEqual(numbers(1, 10))
+    expect(sent('right')).toEqual(numbersFrom(1, 10))
     expect(posts.at(-1)!.at - changedAt).toBeLessThan(5_000)
   })
 
   test('end EXPIRED within ten seconds of their deadline or their greatest age, once they are on the shelf', async () => {
-    const { clock, put, pass, denied, results } = await buildSending({ maxAgeMs: 60_000 })
+    const { clock, put, pass, denied, results } = await startSendingWorld({
+      settings: { delivery: { maxAgeMs: 60_000 } },
+    })
     denied.add('other')
-    put('bulk', commands('other', 1, 4_000))
-    put('bulk', commands('other', 4_001, 1_000, { deadline: clock.now() + 30_000 }))
+    put('bulk', commandsFrom(1, 4_000, { account: 'other' }))
+    put('bulk', commandsFrom(4_001, 1_000, { account: 'other', deadline: clock.now() + 30_000 }))
     await pass(30_000)
-    expect(await results()).toEqual([])
+    expect(results()).toEqual([])
     await pass(10_000)
-    expect((await results()).map(({ errorCode }) => errorCode)).toEqual(Array(1_000).fill('DEADLINE'))
+    expect(results().map(({ errorCode }) => errorCode)).toEqual(Array(1_000).fill('DEADLINE'))
     await pass(30_000)
-    expect((await results()).filter(({ errorCode }) => errorCode === 'MAX_AGE').length).toBeGreaterThanOrEqual(3_000)
+    expect(results().filter(({ errorCode }) => errorCode === 'MAX_AGE').length).toBeGreaterThanOrEqual(3_000)
   })
 
   test('are no duplicates of themselves when they are read again; their repetitions are', async () => {
-    const { put, pass, denied, sent, results } = await buildSending()
+    const { put, pass, denied, sent, results } = await startSendingWorld()
     denied.add('other')
-    put('bulk', commands('other', 1, 4_500))
-    put('bulk', commands('other', 4_400, 100))
+    put('bulk', commandsFrom(1, 4_500, { account: 'other' }))
+    put('bulk', commandsFrom(4_400, 100, { account: 'other' }))
     await pass(2_000)
     denied.clear()
     await pass(10_000)
     expect(new Set(sent('other')).size).toBe(4_500)
-    const outcomes = (await results()).map(({ outcome }) => outcome)
+    const outcomes = results().map(({ outcome }) => outcome)
     expect(outcomes.filter(outcome => outcome === 'SENT')).toHaveLength(4_500)
     expect(outcomes.filter(outcome => outcome === 'DUPLICATE')).toHaveLength(100)
   })
@@ -88,45 +83,45 @@ describe('several accounts that may not send', () => {
   test('leave room together, however many they are', async () => {
     const names = Array.from({ length: 60 }, (_, i) => `account${i}`)
     const accounts = Object.fromEntries(['default', ...names].map(name => [name, undefined]))
-    const { put, pass, denied, sent } = await buildSending({ partitions: 64, accounts })
+    const { put, pass, denied, sent } = await startSendingWorld({ partitions: 64, accounts })
     for (const [i, name] of names.entries()) {
       denied.add(name)
-      put('bulk', commands(name, 1 + i * 100, 100))
+      put('bulk', commandsFrom(1 + i * 100, 100, { account: name }))
     }
-    put('bulk', commands('default', 10_001, 100))
+    put('bulk', commandsFrom(10_001, 100, { account: 'default' }))
     await pass(60_000) // each partition learns of one denied key after the other
-    expect(sent('default')).toEqual(numbers(10_001, 100))
+    expect(sent('default')).toEqual(numbersFrom(10_001, 100))
     denied.clear()
     await pass(120_000)
-    expect(sorted(names.flatMap(sent))).toEqual(numbers(1, 6_000))
+    expect(sorted(names.flatMap(sent))).toEqual(numbersFrom(1, 6_000))
   })
 })
 
 test('an account with many commands lets another one on its partition have its turns', async () => {
-  const { put, pass, sent } = await buildSending({ gateway: { maxOperations: 10 }, takes: () => 1_000 })
-  put('bulk', commands('other', 1, 3_000))
-  put('bulk', commands('default', 10_001, 100))
+  const { put, pass, sent } = await startSendingWorld({ gateway: { maxOperations: 10 }, takes: () => 1_000 })
+  put('bulk', commandsFrom(1, 3_000, { account: 'other' }))
+  put('bulk', commandsFrom(10_001, 100, { account: 'default' }))
   await pass(10_000)
-  expect(sent('default')).toEqual(numbers(10_001, 100))
+  expect(sent('default')).toEqual(numbersFrom(10_001, 100))
 })
 
 describe('an account at its rate', () => {
   test('leaves room for another one, uses its rate up, and has each of its commands read twice at most', async () => {
     const fetched: number[] = []
     const accounts = { default: undefined, other: 50 }
-    const { put, pass, sent, broker } = await buildSending({ accounts })
+    const { put, pass, sent, broker } = await startSendingWorld({ accounts })
     const read = broker.read.bind(broker)
     broker.read = (tp, from, most) => {
       const answer = read(tp, from, most)
       if (tp.topic === 'bulk') fetched.push(answer.records.length)
       return answer
     }
-    put('bulk', commands('other', 1, 6_000))
-    put('bulk', commands('default', 10_001, 100))
+    put('bulk', commandsFrom(1, 6_000, { account: 'other' }))
+    put('bulk', commandsFrom(10_001, 100, { account: 'default' }))
     await pass(2_000)
-    expect(sent('default')).toEqual(numbers(10_001, 100))
+    expect(sent('default')).toEqual(numbersFrom(10_001, 100))
     await pass(130_000)
-    expect(sent('other')).toEqual(numbers(1, 6_000))
+    expect(sent('other')).toEqual(numbersFrom(1, 6_000))
     expect(fetched.reduce((sum, count) => sum + count, 0)).toBeLessThan(4 * 6_000)
   })
 })

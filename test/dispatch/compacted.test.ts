@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest'
-import { buildSending } from '../support/sending.ts'
-import { startSendingWorld } from '../support/sending-world.ts'
+import { startSendingWorld } from '../support/sending.ts'
 
 test.each([
-  ['results', 'busgate.results must not be compacted, or they no longer tell what was answered'],
-  ['doubts', 'busgate.doubts must not be compacted, or records are lost'],
-  ['deadLetters', 'busgate.dead-letters must not be compacted, or records are lost'],
+  ['results', 'results must not be compacted, or they no longer tell what was answered'],
+  ['doubts', 'doubts must not be compacted, or records are lost'],
+  ['deadLetters', 'dead-letters must not be compacted, or records are lost'],
 ] as const)('a worker does not start where its %s are compacted, and says what to set', async (use, why) => {
   await expect(startSendingWorld({ compacted: [use] })).rejects.toThrow(
     new RegExp(`${why}.*: set cleanup.policy=delete`),
@@ -18,7 +17,7 @@ test('a worker starts where only statuses are compacted', async () => {
 })
 
 test('a topic that is set to be compacted while a worker runs is warned of within a minute, once, until it is set back', async () => {
-  const { broker, pass, telemetry, sending } = await buildSending()
+  const { broker, pass, telemetry, sending } = await startSendingWorld()
   const told: unknown[] = []
   telemetry.on('topics.compacted', ({ topics }) => told.push(topics))
   broker.compacted.add('results')

@@ -3,7 +3,7 @@ import type { Answer } from '../../src/gateway/connection.ts'
 import { itemsAnswer, refusal, sentItem } from '../support/answers.ts'
 import { buildCommandOf } from '../support/commands.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
-import { type SendingOptions, startSendingWorld } from '../support/sending-world.ts'
+import { type SendingOptions, startSendingWorld } from '../support/sending.ts'
 
 const minute = 60_000
 const lost: Answer = { kind: 'lost', cause: 'timeout', message: 'timeout' }
@@ -71,7 +71,7 @@ describe('a command in doubt', () => {
     let fetches = 0
     const world = await startDyingWorld({
       hop: async (step, way) => {
-        if (step.startsWith('fetch busgate.statuses') && way === 'there') fetches++
+        if (step.startsWith('fetch statuses') && way === 'there') fetches++
       },
     })
     for (let id = 10_000; id < 20_000; id++) world.calledBack(id)

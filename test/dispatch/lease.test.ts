@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { buildCommand } from '../support/commands.ts'
-import { buildSending } from '../support/sending.ts'
+import { startSendingWorld } from '../support/sending.ts'
 
 test('while the lease is over no envelope is formed, and what waits leaves soon after it is back', async () => {
   const wire = { down: false, commits: 0 }
-  const { put, pass, sent, fatals } = await buildSending({
-    atBroker(step) {
+  const { put, pass, sent, fatals } = await startSendingWorld({
+    hop: async (step, way) => {
+      if (way === 'back') return
       if (step === 'heartbeat' && wire.down) throw new Error('connect ECONNREFUSED')
       if (step === 'commit bulk/0') wire.commits++
     },
@@ -28,10 +29,12 @@ describe('what is prepared when the machine is suspended', () => {
   /** One command is on its way and the next one is prepared; the group's answers are held up from then on. */
   async function prepare() {
     const wire = { held: Promise.withResolvers<void>(), holds: false }
-    const sending = await buildSending({
+    const sending = await startSendingWorld({
       gateway: { concurrency: 1, maxOperations: 1, lingerMs: 0 },
       takes: () => 300,
-      atBroker: step => (step === 'heartbeat' && wire.holds ? wire.held.promise : undefined),
+      hop: async (step, way) => {
+        if (way === 'there' && step === 'heartbeat' && wire.holds) await wire.held.promise
+      },
     })
     sending.put('bulk', [buildCommand({ id: 1n }), buildCommand({ id: 2n })])
     await sending.pass(200, 10)

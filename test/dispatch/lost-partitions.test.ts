@@ -1,16 +1,15 @@
 import { expect, test } from 'vitest'
 import { embeddedRegistry, RegistryUnavailable } from '../../src/records/registry.ts'
 import { buildCommand } from '../support/commands.ts'
-import { buildSending } from '../support/sending.ts'
-import { startSendingWorld } from '../support/sending-world.ts'
+import { startSendingWorld } from '../support/sending.ts'
 
 test('doubts of a partition that another process has taken over are no longer counted as open', async () => {
-  const answers = () => ({ kind: 'lost', cause: 'timeout', message: 'no answer' }) as const
-  const { put, pass, gauge, joinAnother } = await buildSending({ answers })
+  const answer = () => ({ kind: 'lost', cause: 'timeout', message: 'no answer' }) as const
+  const { put, pass, gauge, joinIdle } = await startSendingWorld({ answer })
   put('bulk', [buildCommand()])
   await pass(1_000)
   expect(gauge('doubts_open')).toBe(1)
-  joinAnother()
+  joinIdle()
   await pass(5_000)
   expect(gauge('doubts_open')).toBe(0)
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { startSendingWorld } from '../support/sending-world.ts'
+import { startSendingWorld } from '../support/sending.ts'
 
 const ids = Array.from({ length: 50 }, (_, i) => i + 1)
 
@@ -11,9 +11,9 @@ async function startWithMovedProgress(by: number) {
   await world.clock.pass(5000)
   await world.stop()
   const { broker, clock } = world
-  const { offset, metadata } = broker.committed('g', tp)!
+  const { offset, metadata } = broker.committed('busgate', tp)!
   const tool = { id: 'mirror', epoch: broker.fence('mirror') }
-  broker.commit(tool, 'g', [{ ...tp, records: [], offset: offset + by, metadata: metadata! }], clock.now())
+  broker.commit(tool, 'busgate', [{ ...tp, records: [], offset: offset + by, metadata: metadata! }], clock.now())
   const refusals = new Set<string>()
   world.telemetry.on('session.openFailed', ({ error }) => refusals.add(error.message))
   return { world, tp, refusals, another: await world.startAnother({}) }
@@ -34,7 +34,7 @@ describe('an offset that a tool has committed with the metadata of another one',
   test('is reset without metadata: then the results tell what was sent', async () => {
     const { world, tp } = await startWithMovedProgress(-10)
     for (const id of [101, 102]) world.send(id)
-    world.broker.resetOffset('g', tp, 20)
+    world.broker.resetOffset('busgate', tp, 20)
     await world.clock.pass(60_000)
     expect([...ids, 101, 102].map(id => world.postsOf(id))).toEqual([...ids.map(() => 1), 1, 1])
   })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/connection.ts'
 import { Random } from '../simulation/random.ts'
 import { refusal } from '../support/answers.ts'
-import { type Operation, sentAll, startSendingWorld } from '../support/sending-world.ts'
+import { type Operation, startSendingWorld } from '../support/sending.ts'
 
 const second = 1000
 const minute = 60 * second
@@ -17,12 +17,12 @@ function gateway({ bad = [] as readonly number[] } = {}) {
   const one = {
     down: false,
     executed,
-    answer(operations: Operation[]): Answer {
+    answer(operations: Operation[]): Answer | null {
       if (one.down) return refusal(down)
       if (operations.some(({ id }) => bad.includes(id))) return refusal('Cannot be processed')
       const sends = operations.filter(({ type }) => type !== 'status' && type !== 'balance')
       for (const { id } of sends) executed.set(id, (executed.get(id) ?? 0) + 1)
-      return sentAll(operations)
+      return null
     },
   }
   return one
@@ -99,7 +99,7 @@ describe('a gateway that refuses commands for ten minutes but answers questions,
   async function startOutage() {
     const one = gateway()
     const world = await startSendingWorld({
-      answer: operations => (asks(operations) ? sentAll(operations) : one.answer(operations)),
+      answer: operations => (asks(operations) ? null : one.answer(operations)),
       settings: soonAsked,
     })
     one.down = true
@@ -148,7 +148,7 @@ describe('a gateway that refuses a share of its requests, whatever is in them, w
     for (const together of [1, 10]) {
       const random = new Random(7)
       const world = await startSendingWorld({
-        answer: operations => (random.chance(share) ? refusal('Node is in maintenance') : sentAll(operations)),
+        answer: () => (random.chance(share) ? refusal('Node is in maintenance') : null),
       })
       const count = 2000
       for (const id of upTo(count)) {
@@ -195,8 +195,8 @@ describe('a command that makes the gateway refuse its envelope', () => {
     const { promise: joining, resolve: answer } = Promise.withResolvers<void>()
     let refused = false
     const world = await startSendingWorld({
-      async answer(operations) {
-        if (refused) return sentAll(operations)
+      async answer() {
+        if (refused) return null
         refused = true
         await joining
         return refusal('Cannot be processed')

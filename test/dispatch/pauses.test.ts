@@ -1,14 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { writeChange } from '../../src/pauses/change.ts'
 import type { Events } from '../../src/telemetry/events.ts'
-import { buildCommand } from '../support/commands.ts'
 import { buildPause, buildResume } from '../support/pauses.ts'
-import { buildSending } from '../support/sending.ts'
-
-const commands = (from: number, count: number, overrides: Parameters<typeof buildCommand>[0] = {}) =>
-  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i), ...overrides }))
-const idsFrom = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i)
-const sorted = (ids: readonly number[]) => ids.toSorted((a, b) => a - b)
+import { commandsFrom, numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
 
 const scopes = [
   { kind: 'topic', name: 'bulk' },
@@ -20,22 +14,22 @@ const stopped = { account: 'other', tenant: 'acme' }
 
 describe.each(scopes)('a paused $kind', scope => {
   test('sends nothing until it is resumed, then each command once, while others are sent', async () => {
-    const { put, pass, control, posts } = await buildSending()
+    const { put, pass, control, posts } = await startSendingWorld()
     control(buildPause(scope))
     await pass(100)
-    put('bulk', commands(1, 300, stopped))
-    put('urgent', commands(1_001, 10))
+    put('bulk', commandsFrom(1, 300, stopped))
+    put('urgent', commandsFrom(1_001, 10))
     await pass(10_000)
-    expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual(idsFrom(1_001, 10))
+    expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual(numbersFrom(1_001, 10))
     control(buildResume(scope))
     await pass(2_000)
-    expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual([...idsFrom(1, 300), ...idsFrom(1_001, 10)])
+    expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual([...numbersFrom(1, 300), ...numbersFrom(1_001, 10)])
   })
 
   test('that was paused before the worker started is paused from its first moment', async () => {
     const before = [writeChange('control', buildPause(scope))]
-    const { put, pass, posts, control } = await buildSending({ control: before })
-    put('bulk', commands(1, 30, stopped))
+    const { put, pass, posts, control } = await startSendingWorld({ control: before })
+    put('bulk', commandsFrom(1, 30, stopped))
     await pass(5_000)
     expect(posts).toEqual([])
     control(buildResume(scope))
@@ -45,50 +39,50 @@ describe.each(scopes)('a paused $kind', scope => {
 
   test('keeps back what is prepared already, and finishes what is at the gateway', async () => {
     const slots = { concurrency: 2, maxOperations: 10 }
-    const { put, pass, control, posts, results } = await buildSending({ gateway: slots, takes: () => 3_000 })
-    put('bulk', commands(1, 200, stopped))
+    const { put, pass, control, posts, results } = await startSendingWorld({ gateway: slots, takes: () => 3_000 })
+    put('bulk', commandsFrom(1, 200, stopped))
     await pass(1_000)
     const before = posts.length
     expect(before).toBeGreaterThan(0)
     control(buildPause(scope))
     await pass(30_000)
     expect(posts).toHaveLength(before)
-    expect(await results()).toHaveLength(before * 10)
+    expect(results()).toHaveLength(before * 10)
     control(buildResume(scope))
     await pass(90_000)
-    expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual(idsFrom(1, 200))
+    expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual(numbersFrom(1, 200))
   })
 
   test('lets deadlines pass: their results come while it is paused', async () => {
-    const { clock, put, pass, control, posts, results } = await buildSending()
+    const { clock, put, pass, control, posts, results } = await startSendingWorld()
     control(buildPause(scope))
     await pass(100)
-    put('bulk', commands(1, 5, { ...stopped, deadline: clock.now() + 3_000 }))
+    put('bulk', commandsFrom(1, 5, { ...stopped, deadline: clock.now() + 3_000 }))
     await pass(10_000)
-    expect((await results()).map(({ outcome, errorCode }) => `${outcome} ${errorCode}`)).toEqual(
+    expect(results().map(({ outcome, errorCode }) => `${outcome} ${errorCode}`)).toEqual(
       Array.from({ length: 5 }, () => 'EXPIRED DEADLINE'),
     )
     expect(posts).toEqual([])
   })
 
   test('lets deadlines pass behind thousands of commands that have none', async () => {
-    const { clock, put, pass, control, posts, results } = await buildSending()
+    const { clock, put, pass, control, posts, results } = await startSendingWorld()
     control(buildPause(scope))
     await pass(100)
-    put('bulk', commands(1, 6_000, stopped))
-    put('bulk', commands(10_001, 100, { ...stopped, deadline: clock.now() + 10_000 }))
+    put('bulk', commandsFrom(1, 6_000, stopped))
+    put('bulk', commandsFrom(10_001, 100, { ...stopped, deadline: clock.now() + 10_000 }))
     await pass(16_000)
-    expect((await results()).map(({ id }) => Number(id))).toEqual(idsFrom(10_001, 100))
+    expect(results().map(({ id }) => Number(id))).toEqual(numbersFrom(10_001, 100))
     control(buildResume(scope))
     await pass(20_000)
-    expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual(idsFrom(1, 6_000))
+    expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual(numbersFrom(1, 6_000))
   })
 
   test('goes on by itself when its time is over', async () => {
-    const { clock, put, pass, control, posts, gauge } = await buildSending()
+    const { clock, put, pass, control, posts, gauge } = await startSendingWorld()
     control(buildPause({ ...scope, until: clock.now() + 60_000 }))
     await pass(100)
-    put('bulk', commands(1, 5, stopped))
+    put('bulk', commandsFrom(1, 5, stopped))
     await pass(59_000)
     expect(posts).toEqual([])
     expect(gauge('pauses', scope.kind)).toBe(1)
@@ -98,10 +92,10 @@ describe.each(scopes)('a paused $kind', scope => {
   })
 
   test('is not taken for a worker that is stuck', async () => {
-    const { put, pass, control, fatals } = await buildSending()
+    const { put, pass, control, fatals } = await startSendingWorld()
     control(buildPause(scope))
     await pass(100)
-    put('bulk', commands(1, 5, stopped))
+    put('bulk', commandsFrom(1, 5, stopped))
     await pass(20 * 60_000, 10_000)
     expect(fatals).toEqual([])
   })
@@ -111,47 +105,47 @@ test.each([
   { kind: 'account', name: 'other' },
   { kind: 'tenant', name: 'acme' },
 ] as const)('a paused $kind with thousands of commands keeps nobody else waiting', async scope => {
-  const { put, pass, control, posts } = await buildSending()
+  const { put, pass, control, posts } = await startSendingWorld()
   control(buildPause(scope))
   await pass(100)
-  put('bulk', commands(1, 7_000, stopped))
-  put('bulk', commands(10_001, 100))
+  put('bulk', commandsFrom(1, 7_000, stopped))
+  put('bulk', commandsFrom(10_001, 100))
   await pass(5_000)
-  expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual(idsFrom(10_001, 100))
+  expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual(numbersFrom(10_001, 100))
   control(buildResume(scope))
   await pass(60_000)
-  expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual([...idsFrom(1, 7_000), ...idsFrom(10_001, 100)])
+  expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual([...numbersFrom(1, 7_000), ...numbersFrom(10_001, 100)])
 })
 
 test('thousands of tenants paused at once and to one end hold up nobody else', async () => {
-  const { clock, put, pass, control, posts } = await buildSending()
+  const { clock, put, pass, control, posts } = await startSendingWorld()
   control(buildPause())
   await pass(100)
-  put('bulk', commands(1, 4_000))
+  put('bulk', commandsFrom(1, 4_000))
   await pass(1_000)
   const tenants = Array.from({ length: 20_000 }, (_, i) => ({ kind: 'tenant', name: `tenant ${i}` }) as const)
   const before = process.cpuUsage()
   control(...tenants.map(tenant => buildPause({ ...tenant, until: clock.now() + 25_000 })))
   for (let i = 0; i < 400; i++) {
-    put('urgent', commands(10_001 + i, 1))
+    put('urgent', commandsFrom(10_001 + i, 1))
     await pass(50)
   }
   await pass(1_000)
-  expect(posts.flatMap(({ ids }) => ids)).toEqual(idsFrom(10_001, 400))
+  expect(posts.flatMap(({ ids }) => ids)).toEqual(numbersFrom(10_001, 400))
   await pass(6_000)
   const { user } = process.cpuUsage(before)
   expect(user / 1_000).toBeLessThan(15_000) // what is done for each of them apart takes a minute
   control(buildResume())
   await pass(10_000)
-  expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual([...idsFrom(1, 4_000), ...idsFrom(10_001, 400)])
+  expect(sorted(posts.flatMap(({ ids }) => ids))).toEqual([...numbersFrom(1, 4_000), ...numbersFrom(10_001, 400)])
 })
 
 test('what two pauses stop goes on when both are over', async () => {
-  const { put, pass, control, posts } = await buildSending()
+  const { put, pass, control, posts } = await startSendingWorld()
   const [topic, account, tenant] = scopes
   control(buildPause(topic), buildPause(account), buildPause(tenant))
   await pass(100)
-  put('bulk', commands(1, 20, stopped))
+  put('bulk', commandsFrom(1, 20, stopped))
   for (const scope of [topic, tenant]) {
     control(buildResume(scope))
     await pass(2_000)
@@ -159,48 +153,50 @@ test('what two pauses stop goes on when both are over', async () => {
   }
   control(buildResume(account))
   await pass(2_000)
-  expect(posts.flatMap(({ ids }) => ids)).toEqual(idsFrom(1, 20))
+  expect(posts.flatMap(({ ids }) => ids)).toEqual(numbersFrom(1, 20))
 })
 
 test('urgent commands can be paused while bulk goes on', async () => {
-  const { put, pass, control, posts } = await buildSending()
+  const { put, pass, control, posts } = await startSendingWorld()
   control(buildPause({ name: 'urgent' }))
   await pass(100)
-  put('urgent', commands(1, 10))
-  put('bulk', commands(1_001, 10))
+  put('urgent', commandsFrom(1, 10))
+  put('bulk', commandsFrom(1_001, 10))
   await pass(2_000)
-  expect(posts.flatMap(({ ids }) => ids)).toEqual(idsFrom(1_001, 10))
+  expect(posts.flatMap(({ ids }) => ids)).toEqual(numbersFrom(1_001, 10))
 })
 
 test('commands that the gateway refuses alone, paused meanwhile, are still tried again', async () => {
   let isRefusing = true
   const refusal = { kind: 'response', status: 200, retryAfterMs: null, body: '{"success":false,"error":"?"}' } as const
   const refused = (ids: number[]) => isRefusing && ids.includes(7)
-  const { put, pass, control, results } = await buildSending({ answers: ({ ids }) => (refused(ids) ? refusal : null) })
-  put('bulk', commands(1, 20))
+  const { put, pass, control, results } = await startSendingWorld({
+    answer: (_, { ids }) => (refused(ids) ? refusal : null),
+  })
+  put('bulk', commandsFrom(1, 20))
   await pass(1_000)
   control(buildPause())
   await pass(5_000)
   isRefusing = false
   control(buildResume())
   await pass(100)
-  put('bulk', commands(101, 20))
+  put('bulk', commandsFrom(101, 20))
   await pass(60_000)
-  const outcomes = new Set((await results()).map(({ outcome }) => outcome))
+  const outcomes = new Set(results().map(({ outcome }) => outcome))
   expect([...outcomes]).toEqual(['SENT'])
-  expect(await results()).toHaveLength(40)
+  expect(results()).toHaveLength(40)
 })
 
 describe('the control topic', () => {
   test('that does not exist stops nothing, and is heard as soon as it does', async () => {
-    const { broker, put, pass, control, posts } = await buildSending({ control: null })
-    put('bulk', commands(1, 5))
+    const { broker, put, pass, control, posts } = await startSendingWorld({ missing: ['control'] })
+    put('bulk', commandsFrom(1, 5))
     await pass(2_000)
     expect(posts.flatMap(({ ids }) => ids)).toHaveLength(5)
     broker.createTopics([{ topic: 'control', partitions: 1 }])
     control(buildPause())
     await pass(35_000, 500)
-    put('bulk', commands(101, 5))
+    put('bulk', commandsFrom(101, 5))
     await pass(5_000)
     expect(posts.flatMap(({ ids }) => ids)).toHaveLength(5)
   })
@@ -212,23 +208,23 @@ describe('the control topic', () => {
     ['that says nothing', { key: Buffer.from('topic/bulk'), value: Buffer.from('{"paused":"yes"}') }],
     ['without a key', { key: null, value: Buffer.from('{}') }],
   ])('with a record %s is told and passed over', async (_, record) => {
-    const { telemetry, broker, pass, control, put, posts } = await buildSending()
+    const { telemetry, broker, pass, control, put, posts } = await startSendingWorld()
     const told: unknown[] = []
     telemetry.on('pause.unreadable', event => told.push({ ...event, error: event.error.message }))
     broker.append([{ topic: 'control', partition: 0, ...record }], 0)
     control(buildPause())
     await pass(100)
     expect(told).toMatchObject([{ topic: 'control', partition: 0, offset: 0, error: expect.stringMatching(/^its /) }])
-    put('bulk', commands(1, 5))
+    put('bulk', commandsFrom(1, 5))
     await pass(1_000)
     expect(posts).toEqual([])
   })
 
   test('lets go on what its last record was deleted of', async () => {
-    const { broker, put, pass, control, posts } = await buildSending()
+    const { broker, put, pass, control, posts } = await startSendingWorld()
     control(buildPause())
     await pass(100)
-    put('bulk', commands(1, 5))
+    put('bulk', commandsFrom(1, 5))
     broker.append([{ topic: 'control', partition: 0, key: Buffer.from('topic/bulk'), value: null }], 0)
     await pass(1_000)
     expect(posts.flatMap(({ ids }) => ids)).toHaveLength(5)
@@ -237,23 +233,23 @@ describe('the control topic', () => {
 
 describe('a log that is cut under a pause', () => {
   test('is told of while the pause lasts, in one event; what is in memory is sent when it ends, and what comes then', async () => {
-    const { put, pass, control, posts, broker, telemetry, gauge } = await buildSending()
+    const { put, pass, control, posts, broker, telemetry, gauge } = await startSendingWorld()
     const cuts: Events['log.cut'][] = []
     telemetry.on('log.cut', event => cuts.push(event))
     control(buildPause({ kind: 'topic', name: 'bulk' }))
     await pass(100)
-    put('bulk', commands(1, 39_000))
+    put('bulk', commandsFrom(1, 39_000))
     await pass(3_000)
     broker.cut({ topic: 'bulk', partition: 0 }, { start: 39_000 })
     await pass(10_000)
     expect(cuts).toMatchObject([{ topic: 'bulk', partition: 0, perhapsSent: 0 }])
     expect(gauge('oldest_unsent_command_age_seconds', 'bulk')).toBe(0) // what is left is paused
-    put('bulk', commands(39_001, 10))
+    put('bulk', commandsFrom(39_001, 10))
     control(buildResume({ kind: 'topic', name: 'bulk' }))
     await pass(1_000)
     const sent = sorted(posts.flatMap(({ ids }) => ids))
     expect(sent).toHaveLength(39_010 - cuts[0]!.unsent)
-    expect(sent.slice(-10)).toEqual(idsFrom(39_001, 10))
+    expect(sent.slice(-10)).toEqual(numbersFrom(39_001, 10))
     const offsets = cuts[0]!.unsentOffsets.split(', ').map(run => run.split('-').map(Number))
     expect(sent.filter(id => offsets.some(([first, last = first]) => id - 1 >= first! && id - 1 <= last!))).toEqual([])
     await pass(10_000)

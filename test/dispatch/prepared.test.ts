@@ -1,21 +1,19 @@
 import { describe, expect, test, vi } from 'vitest'
+import type { Hop } from '../../src/bus/memory/bus.ts'
 import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { INTENT } from '../../src/bus/session/window.ts'
-import { buildCommand } from '../support/commands.ts'
-import { buildSending, type SendingOptions } from '../support/sending.ts'
+import { commandsFrom, numbersFrom, type SendingOptions, sorted, startSendingWorld } from '../support/sending.ts'
 
 const urgentIds = 1_000_000
-
-const commands = (from: number, count: number, more: { deadline?: number | null; account?: string } = {}) =>
-  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i), ...more }))
-
-const numbers = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i)
 
 /** A worker whose commits take so many milliseconds each. */
 async function withCommitsOf(ms: number, options: SendingOptions) {
   let wait: (ms: number) => Promise<void> = async () => {}
   const isCommit = (step: string) => step.startsWith('commit')
-  const sending = await buildSending({ ...options, atBroker: step => (isCommit(step) ? wait(ms) : undefined) })
+  const hop: Hop = async (step, way) => {
+    if (way === 'there' && isCommit(step)) await wait(ms)
+  }
+  const sending = await startSendingWorld({ ...options, hop })
   wait = ms => new Promise<void>(resolve => sending.clock.after(ms, resolve))
   const intents = () => {
     const committed = sending.broker.committed('busgate', { topic: 'bulk', partition: 0 })
@@ -36,7 +34,7 @@ describe('the slots', () => {
       gateway: { maxOperations: 5, concurrency },
       takes: () => takes,
     })
-    for (let i = 0; i < 20; i++) put('bulk', commands(1 + 400 * i, 400))
+    for (let i = 0; i < 20; i++) put('bulk', commandsFrom(1 + 400 * i, 400))
     await pass(1_000, 5)
     const before = posts.length
     await pass(2_000, 5)
@@ -46,13 +44,13 @@ describe('the slots', () => {
 })
 
 test('a rate that is used up by what waits for a slot is not looked at all the time', async () => {
-  const { put, pass, posts, clock } = await buildSending({
+  const { put, pass, posts, clock } = await startSendingWorld({
     accounts: { slow: undefined, rated: 5 },
     gateway: { maxOperations: 5, concurrency: 8 },
     takes: ({ auth }) => (auth === 'slow' ? 60_000 : 10),
   })
-  put('bulk', commands(1, 35, { account: 'slow' }))
-  put('bulk', commands(1_001, 100, { account: 'rated' }))
+  put('bulk', commandsFrom(1, 35, { account: 'slow' }))
+  put('bulk', commandsFrom(1_001, 100, { account: 'rated' }))
   await pass(2_000)
   const timers = vi.spyOn(clock, 'after')
   await pass(10_000)
@@ -65,10 +63,10 @@ describe('what a kill can leave in doubt', () => {
   test('is no more than delivery.maxIntents, however slow the commits are', async () => {
     const { put, pass, intents, gauge, posts } = await withCommitsOf(300, {
       gateway: { maxOperations: 5, concurrency: 8 },
-      maxIntents: 30,
+      settings: { delivery: { maxIntents: 30 } },
       takes: () => 1,
     })
-    put('bulk', commands(1, 1_000))
+    put('bulk', commandsFrom(1, 1_000))
     const seen: number[] = []
     for (let i = 0; i < 400; i++) {
       await pass(20, 10)
@@ -83,15 +81,15 @@ describe('what a kill can leave in doubt', () => {
   test('leaves room for an urgent envelope', async () => {
     const { put, pass, sent, gauge } = await withCommitsOf(10, {
       gateway: { maxOperations: 5, concurrency: 16 },
-      maxIntents: 30,
+      settings: { delivery: { maxIntents: 30 } },
       takes: ({ ids }) => (ids[0]! < urgentIds ? 60_000 : 10),
     })
-    put('bulk', commands(1, 1_000))
+    put('bulk', commandsFrom(1, 1_000))
     await pass(1_000)
     expect(gauge('intents_open')).toBe(25)
-    put('urgent', commands(urgentIds, 3))
+    put('urgent', commandsFrom(urgentIds, 3))
     await pass(200)
-    expect(sent('default').filter(id => id >= urgentIds)).toEqual(numbers(urgentIds, 3))
+    expect(sent('default').filter(id => id >= urgentIds)).toEqual(numbersFrom(urgentIds, 3))
   })
 })
 
@@ -103,8 +101,8 @@ describe('an envelope that is prepared and waits for a slot', () => {
       takes: ({ ids }) => (ids.includes(1) || ids.includes(urgentIds) ? 25_000 : 10),
       ...more,
     })
-    sending.put('urgent', commands(urgentIds, 5))
-    sending.put('bulk', commands(1, 5))
+    sending.put('urgent', commandsFrom(urgentIds, 5))
+    sending.put('bulk', commandsFrom(1, 5))
     await sending.pass(500)
     expect(sending.posts).toHaveLength(2)
     return sending
@@ -112,7 +110,7 @@ describe('an envelope that is prepared and waits for a slot', () => {
 
   test('is taken back when its partition is handed over: it is not in doubt, though the gateway is slow', async () => {
     const { put, pass, sending, intents, posts } = await waiting()
-    put('bulk', commands(6, 5))
+    put('bulk', commandsFrom(6, 5))
     await pass(500)
     expect(intents()).toBe(10)
     void sending.stop()
@@ -123,11 +121,11 @@ describe('an envelope that is prepared and waits for a slot', () => {
   })
 
   test('goes back while the group re-joins, and is sent once afterwards', async () => {
-    const { put, pass, intents, joinAnother, sent } = await waiting()
-    put('bulk', commands(6, 5))
+    const { put, pass, intents, joinIdle, sent } = await waiting()
+    put('bulk', commandsFrom(6, 5))
     await pass(500)
     expect(intents()).toBe(10)
-    joinAnother()
+    joinIdle()
     await pass(1_000)
     expect(intents()).toBe(5)
     await pass(120_000)
@@ -136,23 +134,23 @@ describe('an envelope that is prepared and waits for a slot', () => {
   })
 
   test('goes back before what came later, those that were prepared after it included', async () => {
-    const { put, pass, intents, joinAnother, sent } = await waiting()
-    put('bulk', commands(6, 50))
+    const { put, pass, intents, joinIdle, sent } = await waiting()
+    put('bulk', commandsFrom(6, 50))
     await pass(500)
     expect(intents()).toBeGreaterThanOrEqual(15)
-    joinAnother()
+    joinIdle()
     await pass(120_000)
-    expect(sent('default').filter(id => id < urgentIds)).toEqual(numbers(1, 55))
+    expect(sent('default').filter(id => id < urgentIds)).toEqual(numbersFrom(1, 55))
   })
 
   test('is not sent while its account pauses, nor counts as in doubt then', async () => {
     const { put, pass, denied, sent, intents, posts } = await waiting({
       takes: ({ ids }) => (ids.includes(1) || ids.includes(urgentIds) ? 5_000 : 10),
     })
-    put('bulk', commands(6, 50))
+    put('bulk', commandsFrom(6, 50))
     await pass(500)
     denied.add('default')
-    put('urgent', commands(urgentIds + 10, 1))
+    put('urgent', commandsFrom(urgentIds + 10, 1))
     await pass(5_000)
     const probes = posts.slice(2)
     await pass(30_000)
@@ -162,21 +160,21 @@ describe('an envelope that is prepared and waits for a slot', () => {
     expect(intents()).toBeLessThanOrEqual(1)
     denied.clear()
     await pass(60_000)
-    expect(sent('default').filter(id => id > 5 && id < urgentIds)).toEqual(numbers(6, 50))
+    expect(sorted(sent('default').filter(id => id > 5 && id < urgentIds))).toEqual(numbersFrom(6, 50))
   })
 
   test('goes without its commands whose deadline has passed meanwhile', async () => {
     const { put, pass, clock, sent, results, posts, telemetry } = await waiting()
     const outcomesOfEnvelopes: string[] = []
     telemetry.on('envelope.finished', ({ outcome }) => outcomesOfEnvelopes.push(outcome))
-    put('bulk', [...commands(6, 2, { deadline: clock.now() + 5_000 }), ...commands(8, 3)])
+    put('bulk', [...commandsFrom(6, 2, { deadline: clock.now() + 5_000 }), ...commandsFrom(8, 3)])
     await pass(11_000)
-    expect((await results()).map(({ id, outcome }) => `${id} ${outcome}`)).toEqual(['6 EXPIRED', '7 EXPIRED'])
+    expect(results().map(({ id, outcome }) => `${id} ${outcome}`)).toEqual(['6 EXPIRED', '7 EXPIRED'])
     await pass(29_000)
     expect(posts).toHaveLength(3)
     expect(sent('default').filter(id => id > 5 && id < urgentIds)).toEqual([8, 9, 10])
     expect(outcomesOfEnvelopes).toEqual(['answered', 'answered', 'answered']) // it gave up no slot for that
-    const outcomes = (await results()).map(({ id, outcome }) => `${id} ${outcome}`)
+    const outcomes = results().map(({ id, outcome }) => `${id} ${outcome}`)
     expect(outcomes).toContain('6 EXPIRED')
     expect(outcomes).toContain('7 EXPIRED')
     expect(outcomes).toHaveLength(15)
@@ -184,9 +182,9 @@ describe('an envelope that is prepared and waits for a slot', () => {
 
   test('lets an urgent one go first that comes later', async () => {
     const { put, pass, sent } = await waiting()
-    put('bulk', commands(6, 5))
+    put('bulk', commandsFrom(6, 5))
     await pass(5_000)
-    put('urgent', commands(urgentIds + 10, 2))
+    put('urgent', commandsFrom(urgentIds + 10, 2))
     await pass(30_000)
     expect(sent('default').slice(10)).toEqual([urgentIds + 10, urgentIds + 11, 6, 7, 8, 9, 10])
   })

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { startSendingWorld } from '../support/sending-world.ts'
+import { startSendingWorld } from '../support/sending.ts'
 
-const both = ['busgate.otp', 'busgate.commands']
+const both = ['urgent', 'bulk']
 
 test.each([
-  ['adds', ['busgate.commands'], both],
-  ['removes', both, ['busgate.commands']],
+  ['adds', ['bulk'], both],
+  ['removes', both, ['bulk']],
 ])(
   'while an update %s a topic of commands, old and new processes send all of them, each once',
   async (_, before, after) => {
@@ -22,11 +22,11 @@ test.each([
 )
 
 test('a topic that the group’s leader cannot see is told by the process that consumes it', async () => {
-  const world = await startSendingWorld({ settings: { topics: { commands: 'busgate.commands' } } })
+  const world = await startSendingWorld({ settings: { topics: { commands: 'bulk' } } })
   world.broker.createTopics(both.map(topic => ({ topic, partitions: 1 })))
   const newcomer = await world.startAnother({ commands: both })
   const { partitions } = world.broker
-  world.broker.partitions = topic => (topic === 'busgate.otp' ? undefined : partitions.call(world.broker, topic))
+  world.broker.partitions = topic => (topic === 'urgent' ? undefined : partitions.call(world.broker, topic))
   await world.clock.pass(3_000)
-  expect(newcomer.reasons()).toEqual([expect.stringContaining('busgate.otp: nobody reads it')])
+  expect(newcomer.reasons()).toEqual([expect.stringContaining('urgent: nobody reads it')])
 })

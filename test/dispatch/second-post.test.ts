@@ -3,7 +3,7 @@ import { sleep } from '../../src/clock.ts'
 import type { Answer } from '../../src/gateway/connection.ts'
 import { refusal, refusedItem } from '../support/answers.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
-import { type Operation, type SendingOptions, sentAll, startSendingWorld } from '../support/sending-world.ts'
+import { type Operation, type SendingOptions, startSendingWorld } from '../support/sending.ts'
 
 const second = 1000
 /** A doubt is decided some 300 ms after its record came. */
@@ -37,7 +37,7 @@ describe('a callback that comes before the second request begins stops it:', () 
   test('while the command waits for its account', async () => {
     let denied = true
     const world = await startDoubtingWorld({
-      answer: operations => (denied && !isPoll(operations) ? refusal('Access denied') : sentAll(operations)),
+      answer: operations => (denied && !isPoll(operations) ? refusal('Access denied') : null),
     })
     world.doubted(1)
     await world.clock.pass(2 * second)
@@ -57,7 +57,7 @@ describe('a callback that comes before the second request begins stops it:', () 
     const commit = barrier()
     let isProbed = () => false
     const { world, goOn } = await startWithTwoInOneEnvelope({
-      hop: step => (step.startsWith('commit busgate.doubts') && isProbed() ? commit.pass() : ready),
+      hop: step => (step.startsWith('commit doubts') && isProbed() ? commit.pass() : ready),
     })
     const probes = world.postsOf(3)
     isProbed = () => world.postsOf(3) > probes
@@ -88,7 +88,7 @@ describe('a callback that comes before the second request begins stops it:', () 
     let isSlow = false
     const { world, allow } = await startWithAWaitingDoubt({
       others: 20_000,
-      hop: step => (isSlow && step.startsWith('fetch busgate.statuses') ? sleep(world.clock, 100) : ready),
+      hop: step => (isSlow && step.startsWith('fetch statuses') ? sleep(world.clock, 100) : ready),
     })
     isSlow = true
     world.doubted(2, { cause: 'taken_over', postedSince: 0 })
@@ -102,7 +102,7 @@ describe('a callback that comes before the second request begins stops it:', () 
   test('while the broker takes its time to hand it over', async () => {
     let fetching = ready
     const { world, allow } = await startWithAWaitingDoubt({
-      hop: step => (step.startsWith('fetch busgate.statuses') ? fetching : ready),
+      hop: step => (step.startsWith('fetch statuses') ? fetching : ready),
     })
     const delayed = Promise.withResolvers<void>()
     fetching = delayed.promise
@@ -118,8 +118,7 @@ describe('a callback that comes before the second request begins stops it:', () 
     let refusals = 0
     const world = await startDoubtingWorld({
       hop: async (step, way) => {
-        if (step.startsWith('look up busgate.statuses') && way === 'back' && ++refusals <= 2)
-          throw new Error('no leader')
+        if (step.startsWith('look up statuses') && way === 'back' && ++refusals <= 2) throw new Error('no leader')
       },
     })
     world.doubted(1)
@@ -135,7 +134,7 @@ describe('a callback that comes before the second request begins stops it:', () 
     let denied = true
     const world = await startDoubtingWorld({
       hop: hop!,
-      answer: operations => (denied && !isPoll(operations) ? refusal('Access denied') : sentAll(operations)),
+      answer: operations => (denied && !isPoll(operations) ? refusal('Access denied') : null),
     })
     for (let id = 0; id < others; id++) world.calledBack(1_000_000 + id)
     await world.clock.pass(3600 * second)
@@ -164,7 +163,7 @@ describe('a callback that comes before the second request begins stops it:', () 
     let denied = true
     const world = await startDoubtingWorld({
       ...options,
-      answer: operations => (denied && !isPoll(operations) ? refusal('Access denied') : sentAll(operations)),
+      answer: operations => (denied && !isPoll(operations) ? refusal('Access denied') : null),
     })
     for (const id of [1, 2, 3]) world.doubted(id)
     await world.clock.pass(2 * second)
@@ -232,7 +231,7 @@ describe('while callbacks cannot be heard', () => {
   test('for want of a right, only the gateway’s answers count: a command is sent again after some seconds', async () => {
     const world = await startDoubtingWorld({
       hop: async (step, way) => {
-        if (step.startsWith('look up busgate.statuses') && way === 'back') throw new Error('no right to read it')
+        if (step.startsWith('look up statuses') && way === 'back') throw new Error('no right to read it')
       },
     })
     world.doubted(1)
@@ -247,7 +246,7 @@ describe('while callbacks cannot be heard', () => {
   test('because the statuses’ broker is away, nothing is sent again, no slot is held, and deadlines are kept', async () => {
     let fetching = ready
     const world = await startDoubtingWorld({
-      hop: step => (step.startsWith('fetch busgate.statuses') ? fetching : ready),
+      hop: step => (step.startsWith('fetch statuses') ? fetching : ready),
     })
     world.doubted(1, {}, { deadline: world.clock.now() + 40 * second })
     await world.clock.pass(100)
@@ -288,7 +287,7 @@ describe('a callback that comes while the second request is under way', () => {
     const gateway = barrier()
     const world = await startDoubtingWorld({
       async answer(operations) {
-        if (isPoll(operations)) return sentAll(operations)
+        if (isPoll(operations)) return null
         await gateway.pass()
         return answer
       },
@@ -310,7 +309,7 @@ describe('a callback that comes while the second request is under way', () => {
 describe('a command that waits to be sent again', () => {
   const startDeniedWorld = () =>
     startDoubtingWorld({
-      answer: operations => (isPoll(operations) ? sentAll(operations) : refusal('Access denied')),
+      answer: operations => (isPoll(operations) ? null : refusal('Access denied')),
     })
 
   test('ends UNRESOLVED when its deadline passes meanwhile, and no callback is waited for any more', async () => {
@@ -328,7 +327,7 @@ describe('a command that waits to be sent again', () => {
     const world = await startDeniedWorld()
     world.doubted(1)
     await world.clock.pass(2 * second)
-    world.broker.fence('g-busgate.doubts-0')
+    world.broker.fence('busgate-doubts-0')
     await world.clock.pass(60 * second) // the next intent's commit finds out
     expect(world.gauge('doubts_open')).toBe(1)
     world.calledBack(1)

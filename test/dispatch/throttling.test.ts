@@ -3,10 +3,7 @@ import type { Answer } from '../../src/gateway/connection.ts'
 import { answered, itemsAnswer, refusedItem, sentItem } from '../support/answers.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { buildPause } from '../support/pauses.ts'
-import { buildSending, type Post, type SendingOptions } from '../support/sending.ts'
-
-const commands = (from: number, count: number) =>
-  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i) }))
+import { commandsFrom, type Post, type SendingOptions, startSendingWorld } from '../support/sending.ts'
 
 const tooFast = answered('', { status: 429 })
 
@@ -24,7 +21,7 @@ const theMinute = (at: number) => Math.floor(at / 60_000) * 60_000 - 1
 async function throttling(limit: number, how: 'items' | 'HTTP 429', options: SendingOptions = {}, since = anySecond) {
   const passed: { at: number; count: number }[] = []
   let throttled = 0
-  const answers = ({ ids, at }: Post): Answer => {
+  const answer = (_: unknown, { ids, at }: Post): Answer => {
     const used = passed.filter(one => one.at > since(at)).reduce((sum, { count }) => sum + count, 0)
     const room = Math.max(0, limit - used)
     const whole = how === 'HTTP 429' && room < ids.length
@@ -33,7 +30,7 @@ async function throttling(limit: number, how: 'items' | 'HTTP 429', options: Sen
     throttled += ids.length - count
     return whole ? tooFast : throttlingThose(ids, (_, i) => i >= count)
   }
-  const sending = await buildSending({ answers, ...options })
+  const sending = await startSendingWorld({ answer, ...options })
   return {
     ...sending,
     passedIn: (from: number, to: number) =>
@@ -49,7 +46,7 @@ async function throttling(limit: number, how: 'items' | 'HTTP 429', options: Sen
 /** Has so many commands sent, and counts what passes and what is throttled in 20 s after the first ten. */
 async function inSteadyState(sending: Awaited<ReturnType<typeof throttling>>, count: number) {
   const { clock, put, pass, passedIn, takeThrottled } = sending
-  put('bulk', commands(1, count))
+  put('bulk', commandsFrom(1, count))
   await pass(10_000)
   takeThrottled()
   const from = clock.monotonic()
@@ -73,12 +70,12 @@ describe('an account that the gateway throttles', () => {
     async how => {
       const sending = await throttling(3_000, how, {}, theMinute)
       const { clock, put, pass, passedIn, takeThrottled } = sending
-      put('bulk', commands(1, 8_000))
+      put('bulk', commandsFrom(1, 8_000))
       await pass(2 * 60_000, 250)
       takeThrottled()
       const from = clock.monotonic()
       for (let minute = 1; minute <= 4; minute++) {
-        put('bulk', commands(8_000 * minute + 1, 3_000))
+        put('bulk', commandsFrom(8_000 * minute + 1, 3_000))
         await pass(60_000, 250)
       }
       expect(passedIn(from, clock.monotonic())).toBeGreaterThan(0.9 * 4 * 3_000)
@@ -88,7 +85,7 @@ describe('an account that the gateway throttles', () => {
 
   test('is sent at its own rate where that is lower, and nothing is learnt', async () => {
     const { put, pass, takeThrottled, gauge, sent } = await throttling(200, 'items', { accounts: { default: 100 } })
-    put('bulk', commands(1, 1_000))
+    put('bulk', commandsFrom(1, 1_000))
     await pass(15_000)
     expect(sent('default')).toHaveLength(1_000)
     expect(takeThrottled()).toBe(0)
@@ -108,20 +105,20 @@ describe('an account that the gateway throttles', () => {
   test('is sent as fast as it goes two minutes after the gateway has stopped throttling', async () => {
     let limit = 50
     const sending = await throttling(0, 'items', {
-      answers: ({ ids }) => {
+      answer: (_, { ids }) => {
         if (limit === 0) return null
         limit--
         return throttlingThose(ids, () => true)
       },
     })
     const { put, pass, gauge, posts } = sending
-    put('bulk', commands(1, 300))
+    put('bulk', commandsFrom(1, 300))
     await pass(2_000)
     limit = 0
     await pass(150_000, 50)
     expect(gauge('rate_learnt_per_second')).toBe(0)
     const before = posts.length
-    put('bulk', commands(10_001, 2_000))
+    put('bulk', commandsFrom(10_001, 2_000))
     await pass(2_000)
     expect(posts.slice(before).flatMap(({ ids }) => ids)).toHaveLength(2_000)
   })
@@ -130,38 +127,38 @@ describe('an account that the gateway throttles', () => {
 describe('a gateway that refuses envelopes larger than it allows a second', () => {
   test.each([2, 10, 50])('gets smaller ones, and the messages: %i', async limit => {
     const { put, pass, passedIn } = await throttling(limit, 'HTTP 429')
-    put('bulk', commands(1, 2_000))
+    put('bulk', commandsFrom(1, 2_000))
     await pass(3 * 60_000, 100)
     expect(passedIn(0, 3 * 60_000)).toBeGreaterThan(30 * limit)
   })
 
   test('is not sent less for a stray refusal in a quiet time', async () => {
     let isStray = false
-    const { put, pass, posts } = await buildSending({
-      answers: ({ ids }) => {
+    const { put, pass, posts } = await startSendingWorld({
+      answer: (_, { ids }) => {
         const answer = isStray ? tooFast : itemsAnswer(...ids.map(id => sentItem(id)))
         isStray = false
         return answer
       },
     })
     isStray = true
-    put('bulk', commands(1, 1))
+    put('bulk', commandsFrom(1, 1))
     await pass(2_000)
-    put('bulk', commands(2, 3_000))
+    put('bulk', commandsFrom(2, 3_000))
     await pass(2_000)
     expect(posts.flatMap(({ ids }) => ids)).toHaveLength(3_002)
   })
 
   test('gets full envelopes where it counts requests', async () => {
     const requests: number[] = []
-    const { put, pass, posts } = await buildSending({
-      answers: ({ ids, at }) => {
+    const { put, pass, posts } = await startSendingWorld({
+      answer: (_, { ids, at }) => {
         if (requests.filter(one => one > at - 1_000).length >= 5) return tooFast
         requests.push(at)
         return itemsAnswer(...ids.map(id => sentItem(id)))
       },
     })
-    put('bulk', commands(1, 6_000))
+    put('bulk', commandsFrom(1, 6_000))
     await pass(20_000, 50)
     const sizes = posts.slice(-20).map(({ ids }) => ids.length)
     expect(sizes.reduce((sum, size) => sum + size, 0) / sizes.length).toBeGreaterThan(50)
@@ -170,41 +167,41 @@ describe('a gateway that refuses envelopes larger than it allows a second', () =
 
 describe('a recipient that the gateway throttles, however slowly its account is sent to', () => {
   test('stops nobody else, though it comes alone and all the time', async () => {
-    const answers = ({ ids }: Post) => throttlingThose(ids, id => id === 7)
-    const { put, pass, results } = await buildSending({ answers, partitions: 2 })
+    const answer = (_: unknown, { ids }: Post) => throttlingThose(ids, id => id === 7)
+    const { put, pass, results } = await startSendingWorld({ answer, partitions: 2 })
     put('bulk', [buildCommandOf('call/otp', { id: 7n })], 0)
     await pass(1_000)
     for (let i = 0; i < 60; i++) {
-      put('bulk', commands(1_000 + i * 100, 100), 1)
+      put('bulk', commandsFrom(1_000 + i * 100, 100), 1)
       await pass(1_000, 50)
     }
-    expect((await results()).length).toBeGreaterThan(5_800)
+    expect(results().length).toBeGreaterThan(5_800)
   })
 
   test('slows nobody down, though a tenth of all recipients is throttled', async () => {
     const part = 0.1
-    const answers = ({ ids }: Post) => throttlingThose(ids, id => id % 100 < part * 100)
-    const { put, pass, results } = await buildSending({ answers })
-    put('bulk', commands(1, 4_000))
+    const answer = (_: unknown, { ids }: Post) => throttlingThose(ids, id => id % 100 < part * 100)
+    const { put, pass, results } = await startSendingWorld({ answer })
+    put('bulk', commandsFrom(1, 4_000))
     await pass(20_000, 50)
-    expect(await results()).toHaveLength(4_000 * (1 - part))
+    expect(results()).toHaveLength(4_000 * (1 - part))
   })
 
   /** The gateway throttles each id that is divisible by a hundred, so often. */
   async function throttlingSome(times: number) {
     const tries = new Map<number, number[]>()
-    const answers = ({ ids, at }: Post) => {
+    const answer = (_: unknown, { ids, at }: Post) => {
       for (const id of ids) tries.set(id, [...(tries.get(id) ?? []), at])
       return throttlingThose(ids, id => id % 100 === 0 && tries.get(id)!.length <= times)
     }
-    return { ...(await buildSending({ answers })), tries }
+    return { ...(await startSendingWorld({ answer })), tries }
   }
 
   test('slows nobody else down, and gets its message a second later', async () => {
     const { put, pass, results, tries, gauge } = await throttlingSome(1)
-    put('bulk', commands(1, 3_000))
+    put('bulk', commandsFrom(1, 3_000))
     await pass(3_000)
-    const sent = (await results()).filter(({ outcome }) => outcome === 'SENT')
+    const sent = results().filter(({ outcome }) => outcome === 'SENT')
     expect(sent).toHaveLength(3_000)
     expect(gauge('rate_learnt_per_second')).toBe(0)
     for (let id = 100; id <= 3_000; id += 100) {
@@ -215,16 +212,16 @@ describe('a recipient that the gateway throttles, however slowly its account is 
 
   test('is tried less and less often', async () => {
     const { put, pass, results, tries } = await throttlingSome(Number.POSITIVE_INFINITY)
-    put('bulk', commands(1, 200))
+    put('bulk', commandsFrom(1, 200))
     await pass(5 * 60_000, 500)
-    expect(await results()).toHaveLength(198)
+    expect(results()).toHaveLength(198)
     expect(tries.get(100)!.length).toBeGreaterThan(10)
     expect(tries.get(100)!.length).toBeLessThan(25)
   })
 
   test('waits as all others do while it is paused, and expires in time', async () => {
     const { clock, put, pass, control, results, tries } = await throttlingSome(Number.POSITIVE_INFINITY)
-    put('bulk', commands(1, 99))
+    put('bulk', commandsFrom(1, 99))
     put('bulk', [buildCommand({ id: 100n, deadline: clock.now() + 20_000 })])
     await pass(3_000)
     const before = tries.get(100)!.length
@@ -232,6 +229,6 @@ describe('a recipient that the gateway throttles, however slowly its account is 
     await pass(15_000)
     expect(tries.get(100)).toHaveLength(before)
     await pass(10_000)
-    expect((await results()).filter(({ id }) => id === 100n)).toMatchObject([{ outcome: 'EXPIRED' }])
+    expect(results().filter(({ id }) => id === 100n)).toMatchObject([{ outcome: 'EXPIRED' }])
   })
 })

@@ -1,25 +1,36 @@
-import { onTestFinished, vi } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { MemoryBroker } from '../../src/bus/memory/broker.ts'
-import { MemoryBus } from '../../src/bus/memory/bus.ts'
+import { type Hop, MemoryBus } from '../../src/bus/memory/bus.ts'
+import { partitionOf } from '../../src/bus/murmur2.ts'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
 import { loadSettings, type Settings } from '../../src/config/index.ts'
 import { Secret } from '../../src/config/secret.ts'
 import { type Sending, startSending } from '../../src/dispatch/role.ts'
 import type { Answer, Connection } from '../../src/gateway/connection.ts'
 import { type Change, writeChange } from '../../src/pauses/change.ts'
+import { parseJson } from '../../src/protocol/index.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
-import type { SendCommand, SendResult } from '../../src/records/generated.ts'
-import { embeddedRegistry } from '../../src/records/registry.ts'
+import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../src/records/generated.ts'
+import { embeddedRegistry, type SchemaRegistry } from '../../src/records/registry.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
+import { itemsAnswer, refusal, sentItem } from './answers.ts'
 import { TestListener } from './bus.ts'
 import { ManualClock, settled } from './clock.ts'
+import { buildCommand } from './commands.ts'
+import { buildStatusEvent } from './status-events.ts'
+
+export interface Operation {
+  type: string
+  id: number
+}
 
 /** A request at the scripted gateway. */
 export interface Post {
   /** The account's key. */
   auth: string
+  operations: Operation[]
   ids: number[]
   /** Monotonic milliseconds of its first byte. */
   at: number
@@ -28,24 +39,37 @@ export interface Post {
 }
 
 export interface SendingOptions {
-  /** Over the defaults of `gateway` and the accounts' keys; accounts are named like their keys. */
-  gateway?: { concurrency?: number; maxOperations?: number; lingerMs?: number; tenantWeights?: Record<string, number> }
-  maxAgeMs?: number
-  maxIntents?: number
-  /** Operations a second of accounts; undefined: no limit. Default: the accounts `default` and `other`. */
+  /** A tree like that of the file. */
+  settings?: object
+  /** Over those of the settings. */
+  gateway?: object
+  /** Operations a second of accounts, which are named like their keys; undefined: no limit. */
   accounts?: Record<string, number | undefined>
   /** The weights of accounts, where they are not 1. */
   weights?: Record<string, number>
   partitions?: number
-  /** Milliseconds that an answer takes. Default 10; Infinity: for ever. */
+  /** Milliseconds that an answer takes. Default 0; Infinity: for ever. */
   takes?: (post: Post) => number
-  /** Instead of taking it; null: it is taken. */
-  answers?: (post: Post) => Answer | null
-  /** What stands on the control topic when the worker starts; null: there is no such topic. */
-  control?: readonly OutgoingRecord[] | null
-  /** Sees every step at the broker before it happens; what it answers is waited for. */
-  atBroker?: (step: string) => Promise<void> | void
+  /** How the gateway answers an envelope; null: it takes all of it. */
+  answer?: (operations: Operation[], post: Post) => Answer | null | Promise<Answer | null>
+  /** What a request waits for before its first byte. */
+  connected?: (operations: Operation[]) => Promise<void>
+  /** What each step at the broker takes. */
+  hop?: Hop
+  /** How far the clock of whoever writes commands is ahead, in milliseconds. */
+  producerAheadMs?: number
+  registry?: SchemaRegistry
+  /** Topics with cleanup.policy=compact, by their names in the settings. */
+  compacted?: readonly ('doubts' | 'results' | 'statuses' | 'deadLetters')[]
+  /** Topics that are not there at the start, by their names in the settings. */
+  missing?: readonly ('statuses' | 'control')[]
+  /** What stands on the control topic when the worker starts. */
+  control?: readonly OutgoingRecord[]
+  /** Whether the worker may end itself. */
+  mayEnd?: boolean
 }
+
+type WorkerSettings = Settings & { gateway: { url: string } }
 
 const topics = {
   commands: ['urgent', 'bulk'],
@@ -57,131 +81,163 @@ const topics = {
   overdue: 'overdue',
 }
 
-vi.setConfig({ testTimeout: 60_000 })
+const takesAll = (operations: readonly Operation[]): Answer =>
+  itemsAnswer(
+    ...operations.map(({ type, id }) => (type === 'balance' ? { success: true, data: {} } : sentItem(id, { data: 0 }))),
+  )
 
-function settingsOf({
-  gateway,
-  maxAgeMs,
-  maxIntents,
-  accounts = { default: undefined, other: undefined },
-  weights = {},
-}: SendingOptions) {
+/** Commands with consecutive ids. */
+export const commandsFrom = (first: number, count: number, overrides: Partial<SendCommand> = {}): SendCommand[] =>
+  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(first + i), ...overrides }))
+
+export const numbersFrom = (first: number, count: number) => Array.from({ length: count }, (_, i) => first + i)
+
+export const sorted = (ids: readonly number[]) => ids.toSorted((a, b) => a - b)
+
+function settingsOf(options: SendingOptions): WorkerSettings {
+  const { settings = {}, gateway, weights = {} } = options
+  const { accounts = { default: undefined, other: undefined } } = options
   const keys = Object.entries(accounts).map(([name, rate]) => [
     name,
     { apiKey: name, ...(rate && { rate }), ...(weights[name] && { weight: weights[name] }) },
   ])
-  const overrides = {
-    kafka: { brokers: 'embedded' },
-    topics,
-    delivery: { ...(maxAgeMs && { maxAgeMs }), ...(maxIntents && { maxIntents }) },
-    gateway: { url: 'http://127.0.0.1:1', balanceIntervalMs: 0, ...gateway, accounts: Object.fromEntries(keys) },
-  }
-  return loadSettings({ env: {}, overrides }) as Settings & { gateway: { url: string } }
+  const given = settings as { topics?: object; gateway?: object }
+  return loadSettings({
+    env: {},
+    overrides: {
+      ...settings,
+      kafka: { brokers: 'embedded' },
+      topics: { ...topics, ...given.topics },
+      gateway: {
+        ...{ url: 'http://127.0.0.1:1', balanceIntervalMs: 0, accounts: Object.fromEntries(keys) },
+        ...given.gateway,
+        ...gateway,
+      },
+    },
+  }) as WorkerSettings
 }
 
-/** The role `worker` in time that passes only when the test says so; its gateway takes all but what denied keys send. */
-export async function buildSending(options: SendingOptions = {}) {
-  const { partitions = 1, takes, answers, atBroker, control = [] } = options
-  const clock = new ManualClock()
+function createBroker(
+  { partitions = 1, missing, control = [] }: SendingOptions,
+  { topics }: Settings,
+  clock: ManualClock,
+) {
   const broker = new MemoryBroker(clock)
-  for (const topic of [...Object.values(topics)].flat()) {
-    if (topic !== topics.control || control) broker.createTopics([{ topic, partitions }])
-  }
+  broker.createTopics([
+    ...[...topics.commands, topics.doubts].map(topic => ({ topic, partitions })),
+    ...[topics.results, topics.deadLetters].map(topic => ({ topic, partitions: 1 })),
+    ...(['statuses', 'control'] as const).flatMap(use =>
+      missing?.includes(use) ? [] : [{ topic: topics[use], partitions: 1 }],
+    ),
+  ])
   broker.append(
-    (control ?? []).map(record => ({ partition: 0, ...record })),
+    control.map(record => ({ partition: 0, ...record })),
     clock.now(),
   )
-  const settings = settingsOf(options)
-  const keys = new Map<string, string>()
-  for (const [name, account] of settings.gateway.accounts) account.apiKey = new Secret(() => keys.get(name) ?? name)
-  const registry = embeddedRegistry()
-  const telemetry = new Telemetry()
+  return broker
+}
+
+/** A gateway that answers in virtual time. */
+function createGateway({ answer = () => null, connected, takes = () => 0 }: SendingOptions, clock: ManualClock) {
   const posts: Post[] = []
   const denied = new Set<string>()
-  const fatals: string[] = []
-  const hop = async (step: string, way: 'there' | 'back') => {
-    await settled()
-    if (way === 'there') await atBroker?.(step)
-  }
-  const { drainMs, startFrom, groupId } = settings.kafka
-  const bus = new MemoryBus({ broker, groupId, clock, telemetry, drainMs, startFrom, hop })
-
   const connection: Connection = {
     async post(body, lastCheck) {
+      const { auth, data: operations } = parseJson(body) as { auth: string; data: Operation[] }
+      await connected?.(operations)
       const withheld = lastCheck()
       if (withheld !== null) return { kind: 'not_sent', cause: 'withheld', message: withheld }
-      const { auth, data } = JSON.parse(body) as { auth: string; data: { id: number }[] }
-      const post = { auth, ids: data.map(({ id }) => id), at: clock.monotonic(), denied: denied.has(auth) }
+      const ids = operations.map(({ id }) => id)
+      const post = { auth, operations, ids, at: clock.monotonic(), denied: denied.has(auth) }
       posts.push(post)
-      const ms = takes?.(post) ?? 10
-      await new Promise<void>(resolve => Number.isFinite(ms) && clock.after(ms, resolve))
-      const answer = answers?.(post)
-      if (answer) return answer
-      return post.denied ? refusal : acceptance(post.ids)
+      const ms = takes(post)
+      if (ms > 0) await new Promise<void>(resolve => Number.isFinite(ms) && clock.after(ms, resolve))
+      const answered = await answer(operations, post)
+      return answered ?? (post.denied ? refusal('Access denied') : takesAll(operations))
     },
     close: async () => {},
   }
-  const encode = await createEncoder<SendCommand>(subjectOf('bulk'), schemas.command, registry)
+  return { posts, denied, connection }
+}
+
+/** Writes what a worker reads, and reads what it writes. */
+async function createCodec(registry: SchemaRegistry, { topics }: Settings) {
   const decoder = createDecoder<SendResult>(schemas.result, registry)
-  const hookFor = () => null
-  const fatal = (error: Error) => fatals.push(error.message)
-  let sending: Sending | null = null
-  const starting = startSending({
-    ...{ settings, bus, registry, telemetry, clock, connection, fatal, hookFor },
-    random: () => 0.5,
-  }).then(started => {
-    sending = started
-  })
-  while (!sending) await clock.pass(10)
-  await starting
-  onTestFinished(() => bus.close())
+  await decoder.prepare(await registry.idOf(subjectOf(topics.results), schemas.result))
+  return {
+    command: await createEncoder<SendCommand>(subjectOf(topics.commands[0]!), schemas.command, registry),
+    doubt: await createEncoder<Doubt>(subjectOf(topics.doubts), schemas.doubt, registry),
+    status: await createEncoder<StatusEvent>(subjectOf(topics.statuses), schemas.status, registry),
+    result(value: Buffer | null): SendResult {
+      const decoded = decoder.decode(value)
+      if (!decoded.ok) throw new Error('a result cannot be read')
+      return decoded.value
+    },
+  }
+}
+
+/** The role `worker` on a bus in memory with a gateway of the test's own, in a time that passes as the test says. */
+export async function startSendingWorld(options: SendingOptions = {}) {
+  const { hop = async () => {}, partitions = 1, producerAheadMs = 0, registry = embeddedRegistry() } = options
+  const clock = new ManualClock()
+  const telemetry = new Telemetry()
+  const settings = settingsOf(options)
+  const { topics } = settings
+  const broker = createBroker(options, settings, clock)
+  for (const use of options.compacted ?? []) broker.compacted.add(topics[use])
+  const keys = new Map<string, string>()
+  for (const [name, account] of settings.gateway.accounts) account.apiKey = new Secret(() => keys.get(name) ?? name)
+  const { posts, denied, connection } = createGateway(options, clock)
+  const codec = await createCodec(registry, settings)
+  const fatals: string[] = []
+  let dead: MemoryBus | null = null
+  const openBus = (listens = telemetry) => {
+    const { groupId, drainMs, startFrom } = settings.kafka
+    const bus = new MemoryBus({ broker, groupId, clock, telemetry: listens, drainMs, startFrom, hop })
+    onTestFinished(() => bus.close())
+    return bus
+  }
+  const join = async (overrides: object = {}): Promise<{ sending: Sending; bus: MemoryBus }> => {
+    const bus = openBus()
+    const fatal = (error: Error) => {
+      if (bus === dead) return
+      fatals.push(error.message)
+      if (!options.mayEnd) throw error
+    }
+    const starting = startSending({
+      ...{ bus, registry, telemetry, clock, connection, fatal },
+      settings: { ...settings, topics: { ...topics, ...overrides } },
+      hookFor: () => null,
+      random: () => 0.5,
+    })
+    const [sending] = await Promise.all([starting, clock.pass(1000)])
+    return { bus, sending }
+  }
+  const { sending, bus } = await join()
+  const keyOf = (id: number) => Buffer.from(String(id))
+  const write = (topic: string, id: number, value: Buffer) => {
+    const key = keyOf(id)
+    const count = topic === topics.statuses ? broker.partitions(topic)! : partitions
+    const ahead = topics.commands.includes(topic) ? producerAheadMs : 0
+    broker.append([{ topic, partition: partitionOf(key, count), key, value }], clock.now() + ahead)
+  }
 
   return {
-    clock,
-    broker,
-    telemetry,
-    posts,
-    denied,
-    /** The keys of accounts that have changed. */
-    keys,
-    fatals,
-    sending: sending as Sending,
-    /** The ids that the gateway took from an account, in order. */
-    sent: (account: string) => posts.filter(post => post.auth === account && !post.denied).flatMap(({ ids }) => ids),
-    put(topic: string, commands: readonly SendCommand[], partition = 0, timestamp = clock.now()) {
-      const records = commands.map(command => {
-        return { topic, partition, key: Buffer.from(String(command.id)), value: encode(command) }
-      })
-      broker.append(records, timestamp)
+    ...{ clock, broker, sending, bus, telemetry, settings, posts, denied, keys, fatals },
+    createStatuses: (partitions = 1) => broker.createTopics([{ topic: topics.statuses, partitions }]),
+    /** One more process in the group, with some of its topics others. */
+    startAnother: async (topics: Partial<Settings['topics']>) => (await join(topics)).sending,
+    /** Another process joins the group, and does nothing with what it gets. */
+    joinIdle: () => void openBus(new Telemetry()).join([topics.doubts, ...topics.commands], new TestListener()),
+    /** The process dies, and another one takes its partitions over. */
+    async takeOver() {
+      dead = bus
+      await bus.crash()
+      await join()
     },
-    async results(): Promise<SendResult[]> {
-      const list: SendResult[] = []
-      for (let partition = 0; partition < partitions; partition++) {
-        for (const { value } of broker.read({ topic: 'results', partition }, 0, 1_000_000).records) {
-          let decoded = decoder.decode(value)
-          if (!decoded.ok && 'pending' in decoded) await decoder.prepare(decoded.pending)
-          decoded = decoder.decode(value)
-          if (decoded.ok) list.push(decoded.value)
-        }
-      }
-      return list
-    },
-    /** An operator pauses something, or lets it go on. */
-    control(...changes: Change[]) {
-      broker.append(
-        changes.map(change => ({ ...writeChange(topics.control, change), partition: 0 })),
-        clock.now(),
-      )
-    },
-    gauge(name: string, label?: string): number {
-      const all = [...sending!.gauges.read()].filter(gauge => gauge.name === name)
-      return all.find(({ labels }) => label === undefined || Object.values(labels).includes(label))!.value
-    },
-    /** Another process joins the group, and does nothing with what it gets: the doubts, and every other partition. */
-    joinAnother() {
-      const other = new MemoryBus({ broker, groupId, clock, telemetry: new Telemetry(), drainMs, startFrom })
-      onTestFinished(() => other.close())
-      void other.join([topics.doubts, ...topics.commands], new TestListener())
+    /** Stops the first process in order. */
+    async stop() {
+      await Promise.all([sending.stop(), clock.pass(10_000)])
     },
     /** Lets time pass in steps, so that what happens between them is as it would be. */
     async pass(ms: number, stepMs = 50) {
@@ -190,17 +246,65 @@ export async function buildSending(options: SendingOptions = {}) {
         for (let i = 0; i < 5; i++) await settled()
       }
     },
+    /** How often an id stood in an envelope of commands. */
+    postsOf: (id: number) =>
+      posts.filter(({ operations }) => operations.some(one => one.id === id && one.type !== 'status')).length,
+    /** The ids that the gateway took from an account, in order. */
+    sent: (account: string) => posts.filter(post => post.auth === account && !post.denied).flatMap(({ ids }) => ids),
+    /** Writes a command; the topic is the least urgent one unless named. */
+    send: (id: number, overrides: Partial<SendCommand> = {}, topic = topics.commands.at(-1)!) =>
+      write(topic, id, codec.command(buildCommand({ id: BigInt(id), ...overrides }))),
+    /** Writes commands to one partition. */
+    put(topic: string, commands: readonly SendCommand[], partition = 0, timestamp = clock.now()) {
+      const records = commands.map(command => {
+        return { topic, partition, key: keyOf(Number(command.id)), value: codec.command(command) }
+      })
+      broker.append(records, timestamp)
+    },
+    /** Writes any record to a partition of the least urgent topic. */
+    append: (record: Omit<OutgoingRecord, 'topic'>, timestamp = clock.now()) =>
+      broker.append([{ topic: topics.commands.at(-1)!, partition: 0, ...record }], timestamp),
+    encode: (overrides: Partial<SendCommand>) => codec.command(buildCommand(overrides)),
+    /** An operator pauses something, or lets it go on. */
+    control(...changes: Change[]) {
+      broker.append(
+        changes.map(change => ({ ...writeChange(topics.control, change), partition: 0 })),
+        clock.now(),
+      )
+    },
+    doubted(id: number, overrides: Partial<Doubt> = {}, command: Partial<SendCommand> = {}) {
+      const doubt: Doubt = {
+        topic: topics.commands[0]!,
+        partition: 0,
+        offset: id,
+        timestamp: clock.now(),
+        key: keyOf(id),
+        value: codec.command(buildCommand({ id: BigInt(id), ...command })),
+        headers: [],
+        account: 'default',
+        attempts: 1,
+        postedAt: clock.now(),
+        postedSince: null,
+        cause: 'timeout',
+        type: 'sms',
+        correlationId: null,
+        tenant: null,
+        omitted: null,
+        ...overrides,
+      }
+      write(topics.doubts, id, codec.doubt(doubt))
+    },
+    calledBack: (id: number) => write(topics.statuses, id, codec.status(buildStatusEvent({ id: BigInt(id) }))),
+    results: () =>
+      broker
+        .read({ topic: topics.results, partition: 0 }, 0, 1_000_000)
+        .records.map(({ value }) => codec.result(value)),
+    /** How many there are. */
+    deadLetters: () => broker.end({ topic: topics.deadLetters, partition: 0 }),
+    /** Adds up what a gauge says, of all its labels or of one. */
+    gauge: (name: string, label?: string) =>
+      [...sending.gauges.read()]
+        .filter(one => one.name === name && (label === undefined || Object.values(one.labels).includes(label)))
+        .reduce((sum, { value }) => sum + value, 0),
   }
 }
-
-const response = (body: object): Answer => ({
-  kind: 'response',
-  status: 200,
-  retryAfterMs: null,
-  body: JSON.stringify(body),
-})
-
-const refusal = response({ success: false, error: 'Access denied' })
-
-const acceptance = (ids: readonly number[]) =>
-  response({ success: true, data: ids.map(id => ({ success: true, data: { id, msg_id: id } })) })

@@ -3,10 +3,9 @@ import { describe, expect, test } from 'vitest'
 import type { Pending } from '../../../src/dispatch/pending.ts'
 import { TenantQueues } from '../../../src/dispatch/queues/tenant-queues.ts'
 import { settled } from '../../support/clock.ts'
-import { buildCommand } from '../../support/commands.ts'
 import { collectGarbage } from '../../support/garbage.ts'
 import { buildPartition, buildPending } from '../../support/pendings.ts'
-import { buildSending } from '../../support/sending.ts'
+import { commandsFrom, startSendingWorld } from '../../support/sending.ts'
 
 const all = () => true
 const upTo = (operations: number) => ({ operations, bytes: 1_000_000 })
@@ -186,20 +185,17 @@ test('whatever comes, goes, comes back or waits for its partition is taken once'
 })
 
 describe('a worker', () => {
-  const commands = (from: number, count: number, more: { tenant?: string; account?: string }) =>
-    Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i), ...more }))
-
   test('sends what one tenant writes in the midst of another one’s backlog with one of the next envelopes', async () => {
-    const { put, pass, posts } = await buildSending({
+    const { put, pass, posts } = await startSendingWorld({
       partitions: 4,
       gateway: { maxOperations: 10, concurrency: 2 },
       takes: () => 500,
     })
     for (let partition = 0; partition < 4; partition++) {
-      put('bulk', commands(1 + 2_000 * partition, 500, { tenant: 'busy' }), partition)
+      put('bulk', commandsFrom(1 + 2_000 * partition, 500, { tenant: 'busy' }), partition)
     }
     await pass(5_000)
-    put('bulk', commands(100_001, 1, { tenant: 'quiet' }), 3)
+    put('bulk', commandsFrom(100_001, 1, { tenant: 'quiet' }), 3)
     const before = posts.length
     await pass(10_000)
     const envelopes = posts.slice(before).map(({ ids }) => ids.includes(100_001))
@@ -208,13 +204,13 @@ describe('a worker', () => {
   })
 
   test('lets accounts have as many envelopes in their turns as they weigh', async () => {
-    const { put, pass, posts } = await buildSending({
+    const { put, pass, posts } = await startSendingWorld({
       gateway: { maxOperations: 10, concurrency: 2 },
       weights: { other: 3 },
       takes: () => 100,
     })
-    put('bulk', commands(1, 1_500, { account: 'default' }))
-    put('bulk', commands(2_001, 1_500, { account: 'other' }))
+    put('bulk', commandsFrom(1, 1_500, { account: 'default' }))
+    put('bulk', commandsFrom(2_001, 1_500, { account: 'other' }))
     await pass(10_000)
     const counts = Map.groupBy(posts, ({ auth }) => auth)
     expect(counts.get('other')!.length / posts.length).toBeCloseTo(3 / 4, 1)
