@@ -103,15 +103,6 @@ describe('the settings of a process that is to run', () => {
     return []
   }
 
-  it('name what is missing together with what is wrong', () => {
-    expect(problemsOf({ BUSGATE_GATEWAY_URL: 'gateway', BUSGATE_GATEWAY_API_KEY_FILE: '/nowhere' })).toEqual([
-      'gateway.url expected an http or https address',
-      'gateway.apiKey cannot use the file: ENOENT',
-      'kafka.brokers is not set, and needed by worker, callbacks',
-      'registry.url is required unless kafka.brokers is embedded',
-    ])
-  })
-
   it('name the registry that is missing once, whether the brokers are right, wrong or missing too', () => {
     const gateway = { BUSGATE_GATEWAY_URL: 'http://g', BUSGATE_GATEWAY_API_KEY: 'k' }
     const registry = 'registry.url is required unless kafka.brokers is embedded'

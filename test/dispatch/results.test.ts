@@ -5,7 +5,6 @@ import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult } from '../../src/records/generated.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
 import { createResultWriter, type ResultDetails, type ResultSubject } from '../../src/records/result.ts'
-import { noPayload } from '../../src/records/result-payload.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 import { buildPending } from '../support/pendings.ts'
@@ -30,30 +29,6 @@ async function written(details: ResultDetails, changes: Partial<ResultSubject> =
 }
 
 describe('a result', () => {
-  test('says what became of which command, under its key', async () => {
-    const payload = { ...noPayload, msgId: '9001', parts: 2 }
-    const { record, value } = await written({ outcome: 'SENT', attempts: 1, payload, sentAt: now - 50 })
-    expect([record.topic, String(record.key)]).toEqual([topic, String(id)])
-    expect(value).toEqual({
-      id,
-      type: 'viber+sms',
-      account: 'default',
-      outcome: 'SENT',
-      final: true,
-      ...payload,
-      errorCode: null,
-      error: null,
-      attempts: 1,
-      commandTopic: 'busgate.commands',
-      commandPartition: 0,
-      commandOffset: 42,
-      sentAt: now - 50,
-      completedAt: now,
-      correlationId: 'order 7',
-      tenant: 'shop',
-    })
-  })
-
   test.each([
     ['SENT', true],
     ['REJECTED', true],

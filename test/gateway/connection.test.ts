@@ -189,13 +189,6 @@ describe('an answer that came in time', () => {
     expect(answer).toMatchObject({ status: 308, location: 'https://new.example' })
   })
 
-  test('that redirects is an answer like any other: the envelope goes nowhere else', async () => {
-    const elsewhere = await scriptedServer(answerWith(ok))
-    const { answer } = await postTo([answerWith('', { status: 302, headers: { location: elsewhere.url } })])
-    expect(answer).toMatchObject({ kind: 'response', status: 302 })
-    expect(elsewhere.seen.connections).toBe(0)
-  })
-
   test.each([
     ['7', 7_000, 7_000],
     ['0', 0, 0],
@@ -222,12 +215,6 @@ describe('an answer that came in time', () => {
 })
 
 describe('nothing was sent', () => {
-  test('when the connection is refused', async () => {
-    const { url, close } = await scriptedServer()
-    await close()
-    expect(await connect(url).post(body, go)).toEqual(notSent('unreachable', /ECONNREFUSED/))
-  })
-
   test('when the name is not known', async () => {
     const answer = await connect('http://no-such-host.invalid').post(body, go)
     expect(answer).toEqual(notSent('unreachable', /no-such-host\.invalid/))
@@ -277,14 +264,6 @@ describe('nothing was sent', () => {
     })
     expect(answer).toMatchObject({ kind: 'not_sent' })
     expect(seen.bytes).toBe(0)
-  })
-
-  test('when the connections were closed before', async () => {
-    const { seen, url } = await scriptedServer(answerWith(ok))
-    const connection = connect(url)
-    await connection.close()
-    expect(await connection.post(body, go)).toMatchObject({ kind: 'not_sent' })
-    expect(seen.connections).toBe(0)
   })
 })
 
@@ -346,14 +325,6 @@ describe('nobody can tell', () => {
     const connection = connect(url, { connections: 1 })
     expect(await connection.post(body, go)).toMatchObject({ kind: 'lost' })
     expect(await connection.post(body, go)).toMatchObject({ kind: 'response' })
-  })
-
-  test('and it is never tried again', async () => {
-    const { seen, url } = await scriptedServer(socket => socket.resetAndDestroy())
-    const connection = connect(url, { connections: 2 })
-    const answers = await Promise.all(['a', 'b', 'c', 'd'].map(text => connection.post(text, go)))
-    expect(answers).toEqual(answers.map(() => lost('reset')))
-    expect(seen.requests.map(request => request.body).sort()).toEqual(['a', 'b', 'c', 'd'])
   })
 })
 
@@ -430,14 +401,6 @@ describe('connections', () => {
     await until(() => expect(seen.open).toBe(0))
     expect(await connection.post('second', go)).toMatchObject({ kind: 'response' })
     expect(seen).toMatchObject({ connections: 2, requests: { length: 2 } })
-  })
-
-  test('are made anew after a server came back', async () => {
-    const server = await scriptedServer(answerWith(ok))
-    const connection = connect(server.url, { connections: 1 })
-    await connection.post(body, go)
-    await server.close()
-    expect(await connection.post(body, go)).toEqual(notSent('unreachable', /ECONNREFUSED/))
   })
 })
 

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { until } from '../support/bus.ts'
 import { startBusgate } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
+import { environmentOf } from '../support/environment.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { startWorld } from '../support/worker.ts'
 
@@ -9,22 +10,11 @@ describeOnKafka('a process that is told to stop', brokers => {
   test('is not ready any more, finishes what is in flight, commits and exits 0: nothing is in doubt', async () => {
     const world = await startWorld({ brokers, sandbox: { latencyMs: 1500 } })
     await world.worker.stop() // a process does its work
-    const { settings, sandbox } = world
-    const { topics } = settings
+    const { sandbox } = world
     const run = startBusgate(['run'], {
       env: {
+        ...environmentOf(world),
         BUSGATE_ROLES: 'worker',
-        BUSGATE_KAFKA_BROKERS: brokers.brokers.join(),
-        BUSGATE_KAFKA_GROUP_ID: settings.kafka.groupId,
-        BUSGATE_REGISTRY_URL: brokers.registryUrl,
-        BUSGATE_TOPICS_COMMANDS: topics.commands.join(),
-        BUSGATE_TOPICS_RESULTS: topics.results,
-        BUSGATE_TOPICS_STATUSES: topics.statuses,
-        BUSGATE_TOPICS_DEAD_LETTERS: topics.deadLetters,
-        BUSGATE_TOPICS_DOUBTS: topics.doubts,
-        BUSGATE_TOPICS_OVERDUE: topics.overdue,
-        BUSGATE_GATEWAY_URL: sandbox.url,
-        BUSGATE_GATEWAY_API_KEY: 'sandbox-key',
         BUSGATE_GATEWAY_MAX_OPERATIONS: '5',
         BUSGATE_GATEWAY_CONCURRENCY: '4',
         BUSGATE_GATEWAY_BALANCE_INTERVAL_MS: '0',

@@ -4,7 +4,6 @@ import { busgate, type CliResult } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
 import { environmentOf } from '../support/environment.ts'
 import { describeOnKafka } from '../support/integration.ts'
-import { plainKafka } from '../support/kafka.ts'
 import { startWorld } from '../support/worker.ts'
 
 function jsonOf({ stdout }: CliResult) {
@@ -76,31 +75,6 @@ describeOnKafka('what became of a message', brokers => {
     expect(nothing.stdout).toContain('No trace of 9007199254740993')
     expect(nothing.stderr).toMatch(/-commands \(3 partitions\): \d records/)
   }, 120_000)
-
-  test('message shows both commands of an id that came twice, and says that the second was not sent', async () => {
-    const world = await startWorld({ brokers })
-    await world.send([sms(7)])
-    await world.finished(1)
-    await world.send([sms(7)])
-    await world.finished(2)
-    const twice = await busgate(['message', '7', '--json'], { env: environmentOf(world) })
-    const events = jsonOf(twice)
-    expect(events.filter(({ kind }) => kind === 'command')).toHaveLength(2)
-    const results = events.filter(({ kind }) => kind === 'result')
-    expect(results.map(({ detail }) => detail.outcome)).toEqual(['SENT', 'DUPLICATE'])
-    expect(events.find(({ kind }) => kind === 'conclusion').text).toMatch(
-      /^Sent: .* The id came 2 times: the command at \S+-commands\/0@1 was not sent \(DUPLICATE\)/,
-    )
-
-    const admin = plainKafka(brokers.brokers).admin()
-    await admin.connect()
-    const topic = world.settings.topics.commands.at(-1)!
-    await admin.fetchTopicOffsets(topic) // so that kafkajs knows the topic
-    await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '1' }] })
-    await admin.disconnect()
-    const later = await busgate(['message', '7'], { env: environmentOf(world) })
-    expect(later.stderr).toContain(`The command at ${topic}/0@0 is not there any more (retention).`)
-  }, 60_000)
 
   test('message finds a command that waits, whatever its producer took for key and partition, and one that died', async () => {
     const world = await startWorld({ brokers, partitions: 3 })

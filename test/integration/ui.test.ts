@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { parseJson } from '../../src/protocol/index.ts'
-import { describeInBrowser, openInBrowser } from '../support/browser.ts'
 import { until } from '../support/bus.ts'
 import { busgate, startBusgate } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
@@ -44,22 +43,6 @@ describeOnKafka('the page on a real Kafka', brokers => {
     expect(now.trouble).toBeNull()
     expect(now.funnel).toMatchObject([{ type: 'sms', commands: 3, sent: 3 }])
     await nowThat(url, ({ partitions }) => partitions.filter(({ lag }) => lag === 0).length === 4)
-  })
-
-  describeInBrowser('in a browser', () => {
-    test('a message is found', async () => {
-      const world = await startWorld({ brokers })
-      const page = startBusgate(['ui', '--port', '0'], { env: environmentOf(world) })
-      const browser = await openInBrowser(await page.line('http://127.0.0.1:'))
-      await browser.getByRole('region', { name: 'Accounts' }).getByText('default').waitFor({ timeout: 30_000 })
-      await world.send([buildCommand({ id: 2n ** 60n + 1n })])
-      await world.finished(1)
-      await browser.keyboard.press('/')
-      await browser.keyboard.type(String(2n ** 60n + 1n))
-      await browser.keyboard.press('Enter')
-      await browser.getByText(/Sent: the gateway took it/).waitFor({ timeout: 30_000 })
-      await browser.getByRole('heading', { name: String(2n ** 60n + 1n) }).waitFor()
-    })
   })
 })
 

@@ -1,6 +1,5 @@
 import { SchemaRegistry } from '@kafkajs/confluent-schema-registry'
 import { expect, onTestFinished, test } from 'vitest'
-import { javaAvailable } from '../../src/cli/local-kafka/index.ts'
 import type { NewCommand } from '../../src/producer.ts'
 import { sendTypes } from '../../src/protocol/index.ts'
 import type { Worker } from '../../src/worker.ts'
@@ -9,10 +8,8 @@ import { until } from '../support/bus.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
 import { plainKafka } from '../support/kafka.ts'
-import { readKeysOutside } from '../support/outside/consumer.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
-const java = await javaAvailable()
 const marks = { correlationId: 'order-7', tenant: 'acme' }
 
 /** One command of each kind; its id is its place in the list of kinds, from 1. */
@@ -80,27 +77,6 @@ describeOnKafka('the worker on Kafka', brokers => {
     expectEachSentOnce(world, sendTypes.length)
   })
 
-  test('what cannot be read becomes a dead letter with its bytes, key and headers', async () => {
-    const world = await startWorld({ brokers })
-    const value = world.encode(buildCommand()).subarray(0, 20)
-    await world.produceRaw(value, { key: Buffer.from('a key'), headers: { trace: 'abc' } })
-    await world.send([buildCommand({ id: 2n })])
-    await world.finished(1)
-    await until(() => expect(world.deadLetters()).toHaveLength(1))
-    const [letter] = world.deadLetters()
-    expect(letter).toMatchObject({ key: Buffer.from('a key'), value })
-    expect(Object.entries(letter!.headers).map(([name, text]) => `${name}: ${text}`)).toEqual(
-      expect.arrayContaining([
-        'trace: abc',
-        'busgate.error.stage: decode',
-        'busgate.error.code: TRUNCATED',
-        `busgate.error.topic: ${world.settings.topics.commands.at(-1)}`,
-        'busgate.error.partition: 0',
-        'busgate.error.offset: 0',
-      ]),
-    )
-  })
-
   test('a schema of 2^40 values, and one that the registry does not have, cost their own records alone', async () => {
     const world = await startWorld({ brokers })
     let inner: unknown = 'null'
@@ -119,23 +95,6 @@ describeOnKafka('the worker on Kafka', brokers => {
     expect(codes.sort()).toEqual(['SCHEMA_INCOMPATIBLE', 'SCHEMA_NOT_FOUND'])
     expect((await fetch(`http://127.0.0.1:${world.worker.ports.telemetry}/readyz`)).status).toBe(200)
     await world.quiet()
-  })
-
-  test('what was in doubt is SENT by its callback, and is neither asked for nor sent again', async () => {
-    const settings = { gateway: { timeoutMs: 300 }, delivery: { settleMs: 60_000 } }
-    const world = await startWorld({ brokers, partitions: 4, settings, sandbox: { callbackDelayMs: 1000 } })
-    world.sandbox.faults.next('reset-after', 4)
-    await world.send(Array.from({ length: 20 }, (_, i) => buildCommand({ id: BigInt(i + 1) })))
-    await world.finished(20)
-    await world.quiet()
-    const doubted = world.results().filter(({ outcome }) => outcome === 'IN_DOUBT')
-    expect(doubted.length).toBeGreaterThan(0)
-    for (const { id } of doubted) {
-      const [final] = world.results().filter(result => result.id === id && result.final)
-      const [status] = world.statuses().filter(event => event.id === id)
-      expect(final).toMatchObject({ outcome: 'SENT', attempts: 1, msgId: status!.msgId })
-    }
-    expect(world.sandbox.stats()).toMatchObject({ executed: 20, operations: 20, billedTwice: 0 })
   })
 
   test('workers come and go while 5,000 commands go through: each has one result and is billed once', async () => {
@@ -162,13 +121,4 @@ describeOnKafka('the worker on Kafka', brokers => {
     expectEachSentOnce(world, 5000)
     for (const commands of consumed) expect(commands).toBeGreaterThan(0)
   }, 180_000)
-
-  test.runIf(java.ok)("Kafka's own console consumer reads the results", async () => {
-    const world = await startWorld({ brokers })
-    await world.send([buildCommand({ id: 4711n }), buildCommand({ id: 4712n })])
-    await world.finished(2)
-    const { topics } = world.settings
-    const keys = await readKeysOutside({ brokers: brokers.brokers, topic: topics.results, records: 2 })
-    expect(keys).toEqual(['4711', '4712'])
-  })
 })

@@ -1,33 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { errorCodeOf, errorCodes, isOperationType, responseEnvelope, responseItem } from '../../src/protocol/index.ts'
-
-/** The lines of the specification's table Errors. */
-describe('error', () => {
-  test('Access denied, envelope: the key is not accepted', () => {
-    const { success, error } = responseEnvelope.parse({ success: false, error: 'Access denied' })
-    expect(success).toBe(false)
-    expect(errorCodeOf(error!)).toBe('ACCESS_DENIED')
-  })
-
-  test("Error in Alpha-name, item: keeps the caller's id", () => {
-    const item = responseItem.parse({ success: false, error: 'Error in Alpha-name', data: { id: 42 } })
-    expect(item.data).toEqual({ id: 42 })
-    expect(errorCodeOf(item.error!)).toBe('SENDER_INVALID')
-  })
-
-  test.each([
-    ['item', responseItem],
-    ['envelope', responseEnvelope],
-  ])('Operator not supported, %s', (_where, schema) => {
-    const { error } = schema.parse({ success: false, error: 'Operator not supported' })
-    expect(errorCodeOf(error!)).toBe('OPERATOR_UNSUPPORTED')
-  })
-
-  test('Invalid message type: a top-level type of whatsapp', () => {
-    expect(isOperationType('whatsapp')).toBe(false)
-    expect(errorCodeOf('Invalid message type')).toBe('TYPE_INVALID')
-  })
-})
+import { errorCodeOf, errorCodes } from '../../src/protocol/index.ts'
 
 describe('the code of an error text', () => {
   test.each([

@@ -185,15 +185,3 @@ test('a doubt outlives the worker that had it', async () => {
   expect(outcomesOf(world, 1n)).toEqual(['IN_DOUBT for now', 'SENT'])
   expect(world.sandbox.executions(1)).toBe(1)
 })
-
-test('an id of the past is a duplicate for the next worker too', async () => {
-  const world = await startDoubtingWorld()
-  await world.send([buildCommand({ id: 1n }), buildCommand({ id: 2n })])
-  await world.finished(2)
-  await world.worker.stop()
-  await world.startWorker()
-  await world.send([buildCommand({ id: 2n })])
-  await world.finished(3)
-  expect(outcomesOf(world, 2n)).toEqual(['SENT', 'DUPLICATE'])
-  expect(world.sandbox.executions(2)).toBe(1)
-})

@@ -155,13 +155,4 @@ describe('when more waits than may be sent', () => {
     await world.finished(24)
     expect(Math.max(...inFlight())).toBe(3)
   })
-
-  test('an urgent command does not wait behind bulk that the gateway is slow to answer', async () => {
-    const world = await watchedWorld({ maxOperations: 1, concurrency: 2, timeoutMs: 4000 })
-    world.sandbox.faults.next('stall')
-    await world.send(messages(2))
-    await until(() => expect(world.sandbox.stats().requests).toBe(1))
-    await world.send([buildCommandOf('call/otp', { id: 99n })], world.settings.topics.commands[0])
-    await until(() => expect(world.results().map(({ id }) => id)).toContain(99n), 2000)
-  })
 })

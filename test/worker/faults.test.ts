@@ -246,15 +246,6 @@ describe('what was certainly not sent', () => {
     expect(world.sandbox.log().map(({ operations }) => operations)).toEqual([3, 1])
   })
 
-  test("because it was above the gateway's own rate is sent in the end", async () => {
-    const world = await startWorld({ sandbox: { rate: 10 } })
-    await world.send(messages(15))
-    await world.finished(15)
-    await world.quiet()
-    expect(world.results().every(({ outcome, attempts }) => outcome === 'SENT' && attempts === 1)).toBe(true)
-    expect(world.sandbox.stats()).toMatchObject({ executed: 15, billedTwice: 0 })
-  })
-
   test('because nothing listens there is sent once the gateway is there', async () => {
     const [port] = await freePorts([0])
     const world = await startWorld({ settings: { gateway: { url: `http://127.0.0.1:${port}` } } })
@@ -272,47 +263,6 @@ describe('what was certainly not sent', () => {
 })
 
 describe('an envelope that is refused as a whole', () => {
-  test('is halved until the culprit is alone, which is REJECTED once others have passed again and again', async () => {
-    const gateway = await startFront()
-    const world = await startWorld({ settings: { gateway: { url: gateway.url } } })
-    gateway.target = world.sandbox.url
-    gateway.answer = ({ body }) =>
-      idsOf(body).includes(6) ? { body: '{"success":false,"error":"Cannot be processed"}' } : undefined
-    await world.send(messages(10))
-    await world.finished(9)
-    let last = 10
-    await until(async () => {
-      await world.send(messages(1, ++last))
-      await world.finished(last - 1)
-      expect(world.results().some(({ id }) => id === 6n)).toBe(true)
-    })
-    await world.finished(last)
-    await world.quiet()
-
-    const rejected = world.results().filter(({ outcome }) => outcome !== 'SENT')
-    expect(rejected).toMatchObject([
-      { id: 6n, outcome: 'REJECTED', errorCode: 'REJECTED', error: 'Cannot be processed', final: true },
-    ])
-    expect(world.sandbox.stats()).toMatchObject({ executed: last - 1, billedTwice: 0 })
-    const refused = gateway.passed.map(({ body }) => idsOf(body)).filter(ids => ids.includes(6))
-    expect(refused.map(ids => ids.length)).toEqual([10, 5, 3, 2, ...Array(6).fill(1)])
-  })
-
-  test('like every other one, is an outage: nothing is REJECTED, and all of it is sent once when it is over', async () => {
-    const world = await startWorld({ partitions: 4 })
-    world.sandbox.faults.next('envelope-refused', Number.POSITIVE_INFINITY)
-    await world.send(messages(1000))
-    await until(() => expect(world.worker.ready().reasons).toEqual(['account default pauses: refused']))
-    await until(() => expect(world.sandbox.stats().requests).toBeGreaterThan(10))
-    expect(world.results()).toEqual([])
-    world.sandbox.faults.clear()
-    await world.finished(1000)
-    await world.quiet()
-    expect(world.results()).toHaveLength(1000)
-    expect(world.results().every(({ outcome, attempts }) => outcome === 'SENT' && attempts === 1)).toBe(true)
-    expect(world.sandbox.stats()).toMatchObject({ executed: 1000, billedTwice: 0 })
-  })
-
   test('once, for a reason that passes, is sent in halves', async () => {
     const world = await startWorld()
     world.sandbox.faults.next('envelope-refused')
@@ -330,5 +280,3 @@ describe('an envelope that is refused as a whole', () => {
     expect(world.sandbox.stats()).toMatchObject({ executed: 30, billedTwice: 0 })
   })
 })
-
-const idsOf = (body: string) => (parseJson(body) as { data: { id: number }[] }).data.map(({ id }) => id)

@@ -57,17 +57,3 @@ test('a key that the gateway gave up works again when the gateway takes it again
   await world.quiet()
   expect(world.results().every(({ outcome }) => outcome === 'SENT')).toBe(true)
 })
-
-test('an account whose key is wrong does not hold up the others', async () => {
-  const world = await startWorld({
-    settings: { gateway: { accounts: { shop: { apiKey: 'mistyped' } } } },
-    sandbox: { keys: { default: 'sandbox-key', shop: 'shop-key' } },
-  })
-  await world.send([...messages(5, 'shop'), ...messages(5, 'default', 6)])
-  await world.finished(5)
-  expect(world.results().map(({ account }) => account)).toEqual(Array(5).fill('default'))
-  await until(() => expect(world.worker.ready().reasons).toEqual(['account shop pauses: denied']))
-  world.sandbox.setKeys({ default: 'sandbox-key', shop: ['shop-key', 'mistyped'] })
-  await world.finished(10)
-  expect(world.sandbox.stats()).toMatchObject({ executed: 10, billedTwice: 0 })
-})

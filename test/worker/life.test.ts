@@ -185,28 +185,6 @@ describe('a start that is given up', () => {
   })
 })
 
-describe('two workers of one group', () => {
-  test('share the partitions, and whoever joins or leaves costs nobody a result', async () => {
-    const world = await startWorld({
-      partitions: 4,
-      settings: { gateway: { maxOperations: 10 } },
-      sandbox: { latencyMs: { min: 1, max: 40 } },
-    })
-    await world.send(messages(300))
-    const second = await world.startWorker()
-    await world.send(messages(300, 301))
-    await world.worker.stop()
-    const third = await world.startWorker()
-    await world.send(messages(300, 601))
-    await world.finished(900)
-    await world.quiet()
-    expect(counts(world)).toEqual({ SENT: 900 })
-    expect(idsIn(world)).toBe(900)
-    expect(world.sandbox.stats()).toMatchObject({ executed: 900, billedTwice: 0 })
-    expect([second.ready().ready, third.ready().ready]).toEqual([false, false])
-  })
-})
-
 /** Whether each role does its work, as the metrics tell it. */
 async function readiness(port: number): Promise<Record<string, number>> {
   const ofRoles = [...(await scrape(port))].filter(([series]) => series.startsWith('busgate_ready{'))

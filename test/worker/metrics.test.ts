@@ -80,11 +80,6 @@ async function callBack(url: string, id: number): Promise<void> {
 }
 
 describe('a running worker', () => {
-  test('exports every metric of the contract with its labels, and no other', async () => {
-    const world = await startWorld({ settings: { gateway: { balanceIntervalMs: 60_000 } } })
-    await until(async () => expect(metricsIn(await scrapeOf(world))).toEqual(contract))
-  })
-
   test('keeps the number of its series, whatever 2,000 messages, their callbacks and the gateway hold', async () => {
     const { front, hooks } = await startMoody()
     const world = await startWorld({

@@ -20,22 +20,6 @@ describe("an account's rate, as the gateway sees it", () => {
     expect(await metrics()).toMatch(/busgate_rate_wait_seconds_count [1-9]/)
   })
 
-  test('is learnt where none is set: the sandbox throttles, and less so as time goes', async () => {
-    const world = await startWorld({
-      sandbox: { rate: 100 },
-      settings: { gateway: { maxOperations: 20 } },
-    })
-    await world.send(messages(600))
-    await world.finished(150)
-    const metrics = await (await fetch(`http://127.0.0.1:${world.worker.ports.telemetry}/metrics`)).text()
-    expect(metrics).toMatch(/busgate_rate_learnt_per_second\{account="default"\} [1-9]/)
-    const before = world.sandbox.stats()
-    await world.finished(600)
-    const { operations, executed, billedTwice } = world.sandbox.stats()
-    expect([executed, billedTwice]).toEqual([600, 0])
-    expect(operations - before.operations).toBeLessThan(1.3 * (executed - before.executed))
-  })
-
   test('is kept for each account by itself, and what is refused counts', async () => {
     const world = await startWorld({
       settings: { gateway: { rate: 20, accounts: { shop: { apiKey: 'shop-key', rate: 40 } } } },

@@ -2,30 +2,6 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { RecentIds } from '../../../src/dispatch/intake/recent-ids.ts'
 
-test('an id is known from its second time on, for its account', () => {
-  const recent = new RecentIds(100)
-  expect([recent.add('a', 1n, 0), recent.add('b', 1n, 1), recent.add('a', 2n, 2)]).toEqual([false, false, false])
-  expect([recent.add('a', 1n, 3), recent.add('b', 1n, 4), recent.add('a', 1n, 5)]).toEqual([true, true, true])
-})
-
-test('an id of the past is known to the records after it, not to those before it, and not to itself', () => {
-  const recent = new RecentIds(100)
-  for (const id of [1n, 2n, 3n]) recent.addPast('a', id, 10)
-  expect([recent.add('a', 1n, 9), recent.add('a', 2n, 10), recent.add('a', 3n, 11)]).toEqual([false, false, true])
-})
-
-test('an id that was let through is known to all other records', () => {
-  const recent = new RecentIds(100)
-  expect([recent.add('a', 1n, 10), recent.add('a', 1n, 9)]).toEqual([false, true])
-})
-
-test('ids beyond 2^53 are told apart', () => {
-  const recent = new RecentIds(100)
-  const long = [2n ** 53n, 2n ** 53n + 1n, 2n ** 53n + 2n, 2n ** 63n - 1n, 2n ** 63n - 2n]
-  expect(long.map((id, i) => recent.add('a', id, i))).toEqual(long.map(() => false))
-  expect(long.map((id, i) => recent.add('a', id, i))).toEqual(long.map(() => true))
-})
-
 test('at least as many of the last ids are known as asked for, and not many more', () => {
   const anyIds = fc.array(fc.bigInt(1n, 60n), { maxLength: 200, size: 'max' })
   fc.assert(
