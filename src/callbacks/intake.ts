@@ -43,10 +43,7 @@ export function createIntake(
   limits: ReceiverLimits,
   shared: SharedPublish<OutgoingRecord>,
 ): Intake {
-  /** Bytes of bodies that are not answered yet. */
-  let inFlight = 0
-  /** Requests whose bodies have not come to their end, the oldest first, and what gives them up. */
-  const unfinished = new Map<IncomingMessage, () => void>()
+  const memory = new BodyMemory(limits)
 
   async function receive(
     origin: CallbackOrigin,
@@ -56,38 +53,8 @@ export function createIntake(
     const unfit = unfitHeaders(request.headers, limits.bodyBytes)
     if (unfit !== null) return unfit
     if (request.headers.expect !== undefined) response.writeContinue()
-    const bytes = await readBody(request, limits.bodyBytes, reserveFor(request, response))
+    const bytes = await readBody(request, limits.bodyBytes, memory.reserveFor(request, response))
     return typeof bytes === 'string' ? bytes : traced(origin, bytes)
-  }
-
-  /**
-   * Counts memory until the response is done. Where there is no room, the bodies that have been unfinished for longest are
-   * given up. False: even so there is none.
-   */
-  function reserveFor(request: IncomingMessage, response: ServerResponse): (bytes: number) => boolean {
-    let held = 0
-    const release = () => {
-      inFlight -= held
-      held = 0
-      unfinished.delete(request)
-    }
-    const giveUp = () => {
-      request.destroy()
-      release()
-    }
-    request.on('end', () => unfinished.delete(request))
-    response.on('close', release)
-    return bytes => {
-      for (const [other, giveUpOther] of unfinished) {
-        if (inFlight + bytes <= limits.inFlightBytes) break
-        if (other !== request) giveUpOther()
-      }
-      if (inFlight + bytes > limits.inFlightBytes) return false
-      inFlight += bytes
-      held += bytes
-      unfinished.set(request, giveUp)
-      return true
-    }
   }
 
   async function traced(origin: CallbackOrigin, bytes: Buffer): Promise<IntakeOutcome> {
@@ -122,14 +89,56 @@ export function createIntake(
       response.writeHead(200, { 'Content-Length': 0 }).end()
       return
     }
-    const { refusal, error } = typeof outcome === 'string' ? { refusal: outcome, error: undefined } : outcome
-    telemetry.emit('callback.refused', { reason: refusal, ...(error && { error }) })
+    const { refusal, ...because } = typeof outcome === 'string' ? { refusal: outcome } : outcome
+    telemetry.emit('callback.refused', { reason: refusal, ...because })
     // Only a connection that brought a callback is kept: strangers need a new one for each try, and whoever is to come
     // back later holds no place meanwhile that would be taken from them while they send.
     response.setHeader('Connection', 'close')
     refuse(response, refusal)
     if (request.headers.expect === undefined) await discardBody(request, discardedBytes)
     response.end()
+  }
+}
+
+/** BodyMemory counts the bytes of bodies that are not answered yet. */
+class BodyMemory {
+  readonly #most: number
+  #inFlight = 0
+  /** Requests whose bodies have not come to their end, the oldest first, and what gives them up. */
+  readonly #unfinished = new Map<IncomingMessage, () => void>()
+
+  constructor({ inFlightBytes }: ReceiverLimits) {
+    this.#most = inFlightBytes
+  }
+
+  /**
+   * Counts memory until the response is done. Where there is no room, the bodies that have been unfinished for longest are
+   * given up. False: even so there is none.
+   */
+  reserveFor(request: IncomingMessage, response: ServerResponse): (bytes: number) => boolean {
+    let held = 0
+    const release = () => {
+      this.#inFlight -= held
+      held = 0
+      this.#unfinished.delete(request)
+    }
+    const giveUp = () => {
+      request.destroy()
+      release()
+    }
+    request.on('end', () => this.#unfinished.delete(request))
+    response.on('close', release)
+    return bytes => {
+      for (const [other, giveUpOther] of this.#unfinished) {
+        if (this.#inFlight + bytes <= this.#most) break
+        if (other !== request) giveUpOther()
+      }
+      if (this.#inFlight + bytes > this.#most) return false
+      this.#inFlight += bytes
+      held += bytes
+      this.#unfinished.set(request, giveUp)
+      return true
+    }
   }
 }
 

@@ -50,69 +50,90 @@ interface Parts {
 }
 
 export function createHookTokens(options: HookTokenOptions): HookTokens {
-  const { keys, tokenLifeMs, now = Date.now, random = randomFillSync } = options
+  const keyring = createKeyring(options.keys)
+  return { ...messageTokens(keyring, options), ...accountTokens(keyring, options) }
+}
+
+interface Keyring {
+  /** @throws Error when there is no key at all. */
+  issuing(day: number): DayKey
+  /** The key that a token names; null where this process does not have it. */
+  opening(parts: Parts): DayKey | null
+}
+
+function createKeyring(keys: HookTokenOptions['keys']): Keyring {
   const dayKey = createDayKeys()
+  return {
+    issuing(day) {
+      const first = keys()[0]
+      if (first === undefined) throw new Error('callbacks.secret holds no key: hook addresses cannot be made')
+      return dayKey(first, day)
+    },
+    opening({ kid, day }) {
+      const named = keys().find(key => key.kid === kid)
+      return named === undefined ? null : dayKey(named, day)
+    },
+  }
+}
+
+function messageTokens(
+  keyring: Keyring,
+  { tokenLifeMs, now = Date.now, random = randomFillSync }: HookTokenOptions,
+): Pick<HookTokens, 'issue' | 'open'> {
   const scratch = Buffer.allocUnsafeSlow(1024)
-
-  function issuingKey(day: number): DayKey {
-    const first = keys()[0]
-    if (first === undefined) throw new Error('callbacks.secret holds no key: hook addresses cannot be made')
-    return dayKey(first, day)
+  return {
+    issue(subject) {
+      const time = now()
+      const day = Math.floor(time / dayMs)
+      const dayKey = keyring.issuing(day)
+      const { header } = dayKey
+      const start = header.length + nonceBytes
+      const room = start + subjectRoom(subject) + tagBytes
+      const bytes = room <= scratch.length ? scratch : Buffer.allocUnsafe(room)
+      const end = packSubject(bytes, start, subject, time - day * dayMs)
+      bytes.set(header)
+      seal(dayKey, random, bytes, start, end)
+      return bytes.toString('base64url', 0, end + tagBytes)
+    },
+    open(token) {
+      const parts = split(token)
+      if (parts === null) return { ok: false, reason: 'malformed' }
+      // Told before any key is derived: a stranger cannot make us derive keys for days that never were.
+      const today = Math.floor(now() / dayMs)
+      if (parts.day > today + 1) return { ok: false, reason: 'forged' }
+      if ((parts.day + 1) * dayMs + tokenLifeMs < now()) return { ok: false, reason: 'expired' }
+      const key = keyring.opening(parts)
+      if (key === null) return { ok: false, reason: 'unknown_key' }
+      const plain = unseal(parts, key, key.header)
+      const subject = plain === null ? null : unpackSubject(plain, parts.day)
+      if (subject === null) return { ok: false, reason: 'forged' }
+      return subject.issuedAt + tokenLifeMs < now() ? { ok: false, reason: 'expired' } : { ok: true, subject }
+    },
   }
+}
 
-  function openingKey({ kid, day }: Parts): DayKey | null {
-    const named = keys().find(key => key.kid === kid)
-    return named === undefined ? null : dayKey(named, day)
+function accountTokens(
+  keyring: Keyring,
+  { random = randomFillSync }: HookTokenOptions,
+): Pick<HookTokens, 'issueAccount' | 'openAccount'> {
+  return {
+    issueAccount(account) {
+      const { key, header } = keyring.issuing(accountDay)
+      const nonce = Buffer.alloc(nonceBytes)
+      random(nonce)
+      const cipher = createCipheriv(algorithm, key, nonce, gcmOptions).setAAD(accountData(header, account))
+      cipher.final()
+      return Buffer.concat([header, nonce, cipher.getAuthTag()]).toString('base64url')
+    },
+    openAccount(account, token) {
+      const parts = split(token)
+      if (parts === null || parts.day !== accountDay) return { ok: false, reason: 'malformed' }
+      const key = keyring.opening(parts)
+      if (key === null) return { ok: false, reason: 'unknown_key' }
+      const plain = unseal(parts, key, accountData(key.header, account))
+      return plain?.length === 0 ? { ok: true } : { ok: false, reason: 'forged' }
+    },
   }
-
-  function issue(subject: TokenSubject): string {
-    const time = now()
-    const day = Math.floor(time / dayMs)
-    const dayKey = issuingKey(day)
-    const { header } = dayKey
-    const start = header.length + nonceBytes
-    const room = start + subjectRoom(subject) + tagBytes
-    const bytes = room <= scratch.length ? scratch : Buffer.allocUnsafe(room)
-    const end = packSubject(bytes, start, subject, time - day * dayMs)
-    bytes.set(header)
-    seal(dayKey, random, bytes, start, end)
-    return bytes.toString('base64url', 0, end + tagBytes)
-  }
-
-  function open(token: string): Opened<{ subject: OpenedSubject }> {
-    const parts = split(token)
-    if (parts === null) return { ok: false, reason: 'malformed' }
-    // Told before any key is derived: a stranger cannot make us derive keys for days that never were.
-    const today = Math.floor(now() / dayMs)
-    if (parts.day > today + 1) return { ok: false, reason: 'forged' }
-    if ((parts.day + 1) * dayMs + tokenLifeMs < now()) return { ok: false, reason: 'expired' }
-    const key = openingKey(parts)
-    if (key === null) return { ok: false, reason: 'unknown_key' }
-    const plain = unseal(parts, key, key.header)
-    const subject = plain === null ? null : unpackSubject(plain, parts.day)
-    if (subject === null) return { ok: false, reason: 'forged' }
-    return subject.issuedAt + tokenLifeMs < now() ? { ok: false, reason: 'expired' } : { ok: true, subject }
-  }
-
-  function issueAccount(account: string): string {
-    const { key, header } = issuingKey(accountDay)
-    const nonce = Buffer.alloc(nonceBytes)
-    random(nonce)
-    const cipher = createCipheriv(algorithm, key, nonce, gcmOptions).setAAD(accountData(header, account))
-    cipher.final()
-    return Buffer.concat([header, nonce, cipher.getAuthTag()]).toString('base64url')
-  }
-
-  function openAccount(account: string, token: string): Opened<object> {
-    const parts = split(token)
-    if (parts === null || parts.day !== accountDay) return { ok: false, reason: 'malformed' }
-    const key = openingKey(parts)
-    if (key === null) return { ok: false, reason: 'unknown_key' }
-    const plain = unseal(parts, key, accountData(key.header, account))
-    return plain?.length === 0 ? { ok: true } : { ok: false, reason: 'forged' }
-  }
-
-  return { issue, open, issueAccount, openAccount }
 }
 
 /** The account is not in the token, it is authenticated with it: moved to another account's address it does not open. */

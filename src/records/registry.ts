@@ -40,94 +40,112 @@ const mostRequests = 16
  * A schema registry that speaks Confluent's interface.
  * @throws Error when the address is none, or holds credentials.
  */
-export function confluentRegistry({ url, timeoutMs = 5000, ...login }: ConfluentRegistryOptions): SchemaRegistry {
-  const address = new URL(url)
-  if (address.username !== '') {
-    throw new Error('registry.url holds credentials: move them to registry.username and registry.password')
-  }
-  const registry = `The schema registry at ${address.host}`
-  const http = registryHttp({ url, connections: mostRequests, ...login })
-  const register = registeringClient({ url, timeoutMs, ...login })
-  const slots = pLimit(mostRequests)
+export const confluentRegistry = (options: ConfluentRegistryOptions): SchemaRegistry => new ConfluentRegistry(options)
+
+class ConfluentRegistry implements SchemaRegistry {
+  readonly #host: string
+  readonly #login: RegistryLogin
+  readonly #timeoutMs: number
+  readonly #http: ReturnType<typeof registryHttp>
+  readonly #register: ReturnType<typeof registeringClient>
+  readonly #slots = pLimit(mostRequests)
   /** How often the registry could not be asked, and what was wrong the last time. */
-  const outages: { count: number; last: RegistryUnavailable | null } = { count: 0, last: null }
+  #outages: { count: number; last: RegistryUnavailable | null } = { count: 0, last: null }
 
-  async function ask<T>(path: string, asked: RegistryRequest): Promise<T> {
-    let answer: RegistryAnswer<T>
-    try {
-      answer = await http<T>(path, asked)
-    } catch (error) {
-      if (error instanceof SchemaUnreadable) throw error
-      throw unavailable(complaint(error as Error, timeoutMs))
+  constructor({ url, timeoutMs = 5000, ...login }: ConfluentRegistryOptions) {
+    const address = new URL(url)
+    if (address.username !== '') {
+      throw new Error('registry.url holds credentials: move them to registry.username and registry.password')
     }
-    const { status, body } = answer
-    if (status === 200 && body !== null) return body
-    throw new RegistryRefusal(status, body)
-  }
-
-  async function stored(path: string, signal: AbortSignal): Promise<StoredSchema> {
-    const answer = await ask<StoredSchema>(path, { signal })
-    if (typeof answer.schema !== 'string') throw unavailable('could not be asked: the answer holds no schema.')
-    return answer
-  }
-
-  const unavailable = (why: string) =>
-    new RegistryUnavailable(`${why.includes(address.host) ? 'The schema registry' : registry} ${why}`)
-  const unexpected = ({ status, text }: RegistryRefusal) => unavailable(complaintOf(status, text, login))
-
-  async function read(id: number): Promise<object> {
-    const signal = AbortSignal.timeout(timeoutMs)
-    try {
-      return await selfContained(await stored(`/schemas/ids/${id}`, signal), ({ subject, version }) =>
-        stored(`/subjects/${encodeURIComponent(subject)}/versions/${encodeURIComponent(version)}`, signal),
-      )
-    } catch (error) {
-      if (error instanceof SchemaUnreadable)
-        throw new SchemaUnreadable(`Schema ${id} cannot be read: ${error.message}.`)
-      if (!(error instanceof RegistryRefusal)) throw error
-      if (!error.saysNotFound) throw unexpected(error)
-      throw new SchemaNotFound(
-        `${registry} has no schema ${id}: is it the one that the record was written with, and ${urlSetting} complete?`,
-      )
-    }
+    this.#host = address.host
+    this.#login = login
+    this.#timeoutMs = timeoutMs
+    this.#http = registryHttp({ url, connections: mostRequests, ...login })
+    this.#register = registeringClient({ url, timeoutMs, ...login })
   }
 
   /** What waits for its turn when the registry turns out to be away fails with what was asked before it. */
-  function schemaOf(id: number): Promise<object> {
-    const { count } = outages
-    return slots(async () => {
-      if (outages.count !== count && outages.last) throw outages.last
+  schemaOf(id: number): Promise<object> {
+    const { count } = this.#outages
+    return this.#slots(async () => {
+      const { count: now, last } = this.#outages
+      if (now !== count && last) throw last
       try {
-        return await read(id)
+        return await this.#read(id)
       } catch (error) {
-        if (error instanceof RegistryUnavailable) Object.assign(outages, { count: outages.count + 1, last: error })
+        if (error instanceof RegistryUnavailable) this.#outages = { count: this.#outages.count + 1, last: error }
         throw error
       }
     })
   }
 
-  async function idOf(subject: string, schema: object): Promise<number> {
+  async idOf(subject: string, schema: object): Promise<number> {
     for (let asked = 1; ; asked++) {
       try {
-        const id = await register(subject, schema)
+        const id = await this.#register(subject, schema)
         if (id === undefined) throw new Error('the answer holds no id')
         return id
       } catch (error) {
         const { status, message } = error as RegisteringError
-        if (status !== 409 && status !== 422) {
-          const isAnswer = status !== undefined && status !== unanswered
-          throw unavailable(isAnswer ? complaintOf(status, message, login) : complaint(error as Error, timeoutMs))
-        }
+        if (status !== 409 && status !== 422) throw this.#notRegistered(error as RegisteringError)
         if (asked === 1) continue // Apicurio refuses the second of two who register a new subject at the same time
         throw new SchemaRefused(
-          `${registry} refuses the schema of subject ${subject} (${status}): ${message}. It holds the schema of ` +
+          `${this.#name} refuses the schema of subject ${subject} (${status}): ${message}. It holds the schema of ` +
             'something else there, or of a newer busgate: set another topic, or use at least that version.',
         )
       }
     }
   }
 
-  return { schemaOf, idOf }
+  async #read(id: number): Promise<object> {
+    const signal = AbortSignal.timeout(this.#timeoutMs)
+    try {
+      return await selfContained(await this.#stored(`/schemas/ids/${id}`, signal), ({ subject, version }) =>
+        this.#stored(`/subjects/${encodeURIComponent(subject)}/versions/${encodeURIComponent(version)}`, signal),
+      )
+    } catch (error) {
+      if (error instanceof SchemaUnreadable)
+        throw new SchemaUnreadable(`Schema ${id} cannot be read: ${error.message}.`)
+      if (!(error instanceof RegistryRefusal)) throw error
+      if (!error.saysNotFound) throw this.#unavailable(complaintOf(error.status, error.text, this.#login))
+      throw new SchemaNotFound(
+        `${this.#name} has no schema ${id}: is it the one that the record was written with, and ${urlSetting} complete?`,
+      )
+    }
+  }
+
+  async #stored(path: string, signal: AbortSignal): Promise<StoredSchema> {
+    const answer = await this.#ask<StoredSchema>(path, { signal })
+    if (typeof answer.schema !== 'string') throw this.#unavailable('could not be asked: the answer holds no schema.')
+    return answer
+  }
+
+  async #ask<T>(path: string, asked: RegistryRequest): Promise<T> {
+    let answer: RegistryAnswer<T>
+    try {
+      answer = await this.#http<T>(path, asked)
+    } catch (error) {
+      if (error instanceof SchemaUnreadable) throw error
+      throw this.#unavailable(complaint(error as Error, this.#timeoutMs))
+    }
+    const { status, body } = answer
+    if (status === 200 && body !== null) return body
+    throw new RegistryRefusal(status, body)
+  }
+
+  #notRegistered(error: RegisteringError): RegistryUnavailable {
+    const { status, message } = error
+    const isAnswer = status !== undefined && status !== unanswered
+    return this.#unavailable(isAnswer ? complaintOf(status, message, this.#login) : complaint(error, this.#timeoutMs))
+  }
+
+  #unavailable(why: string): RegistryUnavailable {
+    return new RegistryUnavailable(`${why.includes(this.#host) ? 'The schema registry' : this.#name} ${why}`)
+  }
+
+  get #name(): string {
+    return `The schema registry at ${this.#host}`
+  }
 }
 
 /** A registry in memory, for the embedded bus. */
