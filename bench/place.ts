@@ -1,5 +1,7 @@
 import { UsageError } from '../src/cli/framework/command.ts'
-import { javaAvailable, startKafka, startRegistry } from '../src/cli/local-kafka/index.ts'
+import { startKafka } from '../src/cli/local-kafka/kafka.ts'
+import { javaAvailable } from '../src/cli/local-kafka/maven.ts'
+import { startRegistry } from '../src/cli/local-kafka/registry.ts'
 
 /** Brokers and a registry to measure on. */
 export interface Place {

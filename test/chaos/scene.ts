@@ -1,4 +1,4 @@
-import type { LocalKafka } from '../../src/cli/local-kafka/index.ts'
+import type { LocalKafka } from '../../src/cli/local-kafka/kafka.ts'
 import type { Sandbox } from '../../src/sandbox/index.ts'
 import type { WireTap } from '../support/wire-tap.ts'
 import type { Fleet } from './fleet.ts'

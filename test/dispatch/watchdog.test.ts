@@ -64,13 +64,6 @@ test('a commit that never ends is a standstill, whatever the other partitions do
   expect(errors[0]).toContain('a commit of commands/0 does not end')
 })
 
-test('a request that never gives its slot back is a standstill, whatever the other slots do', async () => {
-  const { errors, worker, anHourOf, commit } = watch(working)
-  worker.underWay = [{ what: 'an envelope of commands/0' }]
-  await anHourOf(commit)
-  expect(errors[0]).toContain('an envelope of commands/0 does not end')
-})
-
 test('records that are there and do not come are a standstill, once no producer can still hide them', async () => {
   const { clock, errors } = watch({ ...idle, lag: 7 })
   await clock.pass(20 * minute)

@@ -2,28 +2,27 @@ import { expect, test } from 'vitest'
 import { callbackBody } from '../../src/protocol/index.ts'
 import { until } from '../support/bus.ts'
 import { ManualClock } from '../support/clock.ts'
-import { callbackReceiver, operation, post, postOne, sandboxFor } from './support.ts'
+import { callbackReceiver, calledBack, operation, post, postOne, sandboxFor } from './support.ts'
 
 test('a delivered message is called back at its hook', async () => {
-  const receiver = await callbackReceiver()
-  const sandbox = await sandboxFor()
-  const item = await postOne(sandbox, operation('sms', { id: 2n ** 60n, hook: `${receiver.url}/hooks/abc` }))
-  await sandbox.close('drain')
-  expect(receiver.received).toEqual([
+  const { received, items, stats } = await calledBack(url => [
+    operation('sms', { id: 2n ** 60n, hook: `${url}/hooks/abc` }),
+  ])
+  expect(received).toEqual([
     {
       url: '/hooks/abc',
       body: {
         success: true,
         id: String(2n ** 60n),
-        msg_id: String(item.data.msg_id),
+        msg_id: String(items[0]!.data.msg_id),
         type: 'sms',
         status: 'DELIVERED',
         updated: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
       },
     },
   ])
-  expect(callbackBody.safeParse(receiver.received[0]?.body)).toMatchObject({ success: true })
-  expect(sandbox.stats().callbacks).toEqual({ sent: 1, accepted: 1, failed: 0, pending: 0 })
+  expect(callbackBody.safeParse(received[0]?.body)).toMatchObject({ success: true })
+  expect(stats.callbacks).toEqual({ sent: 1, accepted: 1, failed: 0, pending: 0 })
 })
 
 test.for([
@@ -32,11 +31,8 @@ test.for([
   ['94', { success: false, status: 'EXPIRED' }],
   ['95', { success: false, status: 'REJECTED', error: 'Rejected by the operator' }],
 ] as const)('a phone that ends in %s is called back with its own status', async ([ending, body]) => {
-  const receiver = await callbackReceiver()
-  const sandbox = await sandboxFor()
-  await postOne(sandbox, operation('viber', { phone: Number(`3806700000${ending}`), hook: receiver.url }))
-  await sandbox.close('drain')
-  expect(receiver.received).toMatchObject([{ body }])
+  const { received } = await calledBack(hook => [operation('viber', { phone: Number(`3806700000${ending}`), hook })])
+  expect(received).toMatchObject([{ body }])
 })
 
 test.for([
@@ -64,11 +60,7 @@ test('both callbacks of a phone that ends in 97 say the same, the instant of the
 })
 
 test('a Viber message to a phone that ends in 88 is answered, in the callback and in its status', async () => {
-  const receiver = await callbackReceiver()
-  const sandbox = await sandboxFor()
-  const sent = operation('viber', { phone: 380670000088, hook: receiver.url })
-  await postOne(sandbox, sent)
-  await sandbox.close('drain')
+  const { received } = await calledBack(hook => [operation('viber', { phone: 380670000088, hook })])
   const replies = [
     { datetime: expect.any(String), message: 'Yes' },
     {
@@ -76,7 +68,7 @@ test('a Viber message to a phone that ends in 88 is answered, in the callback an
       media: { url: expect.any(String), filename: expect.any(String), filesize: expect.any(Number) },
     },
   ]
-  expect(receiver.received).toMatchObject([{ body: { success: true, type: 'viber', status: 'REPLIED', replies } }])
+  expect(received).toMatchObject([{ body: { success: true, type: 'viber', status: 'REPLIED', replies } }])
 })
 
 test('a phone that ends in 99 is called back before its operation is answered', async () => {
@@ -87,29 +79,24 @@ test('a phone that ends in 99 is called back before its operation is answered', 
 })
 
 test('a callback that is not answered 200 is sent again until it is', async () => {
-  const receiver = await callbackReceiver([503, 404])
-  const sandbox = await sandboxFor({ callbackRetry: { tries: 5, firstDelayMs: 1 } })
-  await postOne(sandbox, operation('sms', { hook: receiver.url }))
-  await sandbox.close('drain')
-  expect(receiver.received).toHaveLength(3)
-  expect(new Set(receiver.received.map(({ body }) => JSON.stringify(body))).size).toBe(1)
-  expect(sandbox.stats().callbacks).toEqual({ sent: 3, accepted: 1, failed: 0, pending: 0 })
+  const retry = { callbackRetry: { tries: 5, firstDelayMs: 1 }, statuses: [503, 404] }
+  const { received, stats } = await calledBack(hook => [operation('sms', { hook })], retry)
+  expect(received).toHaveLength(3)
+  expect(new Set(received.map(({ body }) => JSON.stringify(body))).size).toBe(1)
+  expect(stats.callbacks).toEqual({ sent: 3, accepted: 1, failed: 0, pending: 0 })
 })
 
 test('a callback is given up after its last try', async () => {
-  const receiver = await callbackReceiver([500, 500, 500, 500])
-  const sandbox = await sandboxFor({ callbackRetry: { tries: 3, firstDelayMs: 1 } })
-  await postOne(sandbox, operation('sms', { hook: receiver.url }))
-  await sandbox.close('drain')
-  expect(receiver.received).toHaveLength(3)
-  expect(sandbox.stats().callbacks).toEqual({ sent: 3, accepted: 0, failed: 1, pending: 0 })
+  const retry = { callbackRetry: { tries: 3, firstDelayMs: 1 }, statuses: [500, 500, 500, 500] }
+  const { received, stats } = await calledBack(hook => [operation('sms', { hook })], retry)
+  expect(received).toHaveLength(3)
+  expect(stats.callbacks).toEqual({ sent: 3, accepted: 0, failed: 1, pending: 0 })
 })
 
 test('a callback to an address that cannot be reached is given up as well', async () => {
-  const sandbox = await sandboxFor({ callbackRetry: { tries: 2, firstDelayMs: 1 } })
-  await postOne(sandbox, operation('sms', { hook: 'http://127.0.0.1:1/hook' }))
-  await sandbox.close('drain')
-  expect(sandbox.stats().callbacks).toMatchObject({ sent: 2, failed: 1 })
+  const retry = { callbackRetry: { tries: 2, firstDelayMs: 1 } }
+  const { stats } = await calledBack(() => [operation('sms', { hook: 'http://127.0.0.1:1/hook' })], retry)
+  expect(stats.callbacks).toMatchObject({ sent: 2, failed: 1 })
 })
 
 test('the pauses between the tries double', async () => {
@@ -155,20 +142,16 @@ test('the account address can be set once the receiver is known', async () => {
 })
 
 test('the third digit from the end of the phone chooses the channel of a chain', async () => {
-  const receiver = await callbackReceiver()
-  const sandbox = await sandboxFor({ callbackConcurrency: 1 })
-  for (const phone of [380670000000, 380670000100, 380670000200, 380670000300])
-    await postOne(sandbox, operation('rcs+viber+sms', { phone, hook: receiver.url }))
-  await sandbox.close('drain')
-  expect(receiver.received.map(({ body }) => body.type)).toEqual(['rcs', 'viber', 'sms', 'rcs'])
+  const phones = [380670000000, 380670000100, 380670000200, 380670000300]
+  const { received } = await calledBack(hook => phones.map(phone => operation('rcs+viber+sms', { phone, hook })), {
+    callbackConcurrency: 1,
+  })
+  expect(received.map(({ body }) => body.type)).toEqual(['rcs', 'viber', 'sms', 'rcs'])
 })
 
 test('a voice call tells its duration and the digit that was pressed', async () => {
-  const receiver = await callbackReceiver()
-  const sandbox = await sandboxFor()
-  await post(sandbox, [operation('voice', { hook: receiver.url, dtmf: true })])
-  await sandbox.close('drain')
-  expect(receiver.received[0]?.body).toMatchObject({
+  const { received } = await calledBack(hook => [operation('voice', { hook, dtmf: true })])
+  expect(received[0]?.body).toMatchObject({
     type: 'voice',
     duration: expect.any(Number),
     reply: expect.stringMatching(/^\d$/),
@@ -179,38 +162,25 @@ test.each([
   ['itself', { gender: 'female', language: 'uk-UA', name: 'A' }],
   ['a nested voice', { message: 'Hi', voice: { gender: 'female', language: 'uk-UA', name: 'A' } }],
 ])('a pipeline that asks for a digit in its voice stage, with the model in %s, tells the digit', async (_, voice) => {
-  const receiver = await callbackReceiver()
-  const sandbox = await sandboxFor({ accountCallbackUrl: receiver.url })
-  for (const dtmf of [true, false]) {
-    await postOne(sandbox, operation('pipeline', { pipeline: ['voice'], voice: { ...voice, dtmf } }))
-  }
-  await sandbox.close('drain')
-  const replies = receiver.received.map(({ body }) => body.reply)
+  const asking = (dtmf: boolean) => operation('pipeline', { pipeline: ['voice'], voice: { ...voice, dtmf } })
+  const { received } = await calledBack(() => [true, false].map(asking), {}, '')
+  const replies = received.map(({ body }) => body.reply)
   expect(replies.sort()).toEqual([expect.stringMatching(/^\d$/), undefined])
 })
 
 test('a voice call is called back at the account address when its hook is not kept', async () => {
-  const receiver = await callbackReceiver()
-  const sandbox = await sandboxFor({ voiceHook: false, accountCallbackUrl: `${receiver.url}/account` })
-  await post(sandbox, [operation('voice', { hook: receiver.url })])
-  await sandbox.close('drain')
-  expect(receiver.received).toMatchObject([{ url: '/account' }])
+  const { received } = await calledBack(hook => [operation('voice', { hook })], { voiceHook: false }, '/account')
+  expect(received).toMatchObject([{ url: '/account' }])
 })
 
 test('a one-time password by Telegram is called back without a type, for the specification has none for it', async () => {
-  const receiver = await callbackReceiver()
-  const sandbox = await sandboxFor()
-  await post(sandbox, [operation('telegram', { hook: receiver.url })])
-  await sandbox.close('drain')
-  expect(receiver.received[0]?.body).not.toHaveProperty('type')
+  const { received } = await calledBack(hook => [operation('telegram', { hook })])
+  expect(received[0]?.body).not.toHaveProperty('type')
 })
 
 test('call/otp and hlr are not called back', async () => {
-  const receiver = await callbackReceiver()
-  const sandbox = await sandboxFor({ accountCallbackUrl: receiver.url })
-  await post(sandbox, [operation('call/otp', { hook: receiver.url }), operation('hlr', { hook: receiver.url })])
-  await sandbox.close('drain')
-  expect(receiver.received).toEqual([])
+  const { received } = await calledBack(hook => [operation('call/otp', { hook }), operation('hlr', { hook })], {}, '')
+  expect(received).toEqual([])
 })
 
 test('closing drops the callbacks that are still due', async () => {

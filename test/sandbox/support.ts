@@ -76,3 +76,18 @@ export async function callbackReceiver(statuses: number[] = []) {
   })
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received }
 }
+
+/** What a receiver is called back about operations, once the sandbox has nothing more to say. */
+export async function calledBack(
+  operations: (hook: string) => Record<string, unknown>[],
+  { statuses = [], ...options }: SandboxOptions & { statuses?: number[] } = {},
+  accountPath?: string,
+) {
+  const receiver = await callbackReceiver(statuses)
+  const account = accountPath === undefined ? {} : { accountCallbackUrl: receiver.url + accountPath }
+  const sandbox = await sandboxFor({ ...account, ...options })
+  const items: Item[] = []
+  for (const operation of operations(receiver.url)) items.push(await postOne(sandbox, operation))
+  await sandbox.close('drain')
+  return { received: receiver.received, items, stats: sandbox.stats() }
+}

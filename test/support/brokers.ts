@@ -1,5 +1,7 @@
 import type { TestProject } from 'vitest/node'
-import { javaAvailable, startKafka, startRegistry } from '../../src/cli/local-kafka/index.ts'
+import { startKafka } from '../../src/cli/local-kafka/kafka.ts'
+import { javaAvailable } from '../../src/cli/local-kafka/maven.ts'
+import { startRegistry } from '../../src/cli/local-kafka/registry.ts'
 import type { RunningBrokers } from './integration.ts'
 
 /** Runs once before the integration tests (vitest's globalSetup); what it returns runs after them. */

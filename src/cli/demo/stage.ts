@@ -18,8 +18,10 @@ import { createWorker } from '../../worker.ts'
 import { within } from '../framework/terminal.ts'
 import { createMissingTopics } from '../kafka/create-topics.ts'
 import { startChild } from '../local-kafka/child.ts'
-import { javaAvailable, startKafka, startRegistry } from '../local-kafka/index.ts'
+import { startKafka } from '../local-kafka/kafka.ts'
+import { javaAvailable } from '../local-kafka/maven.ts'
 import { freePorts } from '../local-kafka/ports.ts'
+import { startRegistry } from '../local-kafka/registry.ts'
 import { type Audit, startAudit } from './audit.ts'
 
 /** The bus that the demo plays on. */
