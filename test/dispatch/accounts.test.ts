@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { commandsFrom, numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
+import { commandsFrom } from '../support/commands.ts'
+import { numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
 
 describe('commands of an account whose key is denied', () => {
   test.each([

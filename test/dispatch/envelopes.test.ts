@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { partitionOf } from '../../src/bus/murmur2.ts'
 import type { Answer } from '../../src/gateway/connection.ts'
-import { commandsFrom, numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
+import { commandsFrom } from '../support/commands.ts'
+import { numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
 
 const second = 1000
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { itemsAnswer } from '../support/answers.ts'
-import { commandsFrom, startSendingWorld } from '../support/sending.ts'
+import { commandsFrom } from '../support/commands.ts'
+import { startSendingWorld } from '../support/sending.ts'
 
 const urgentIds = 1_000_000
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { RecordHeaders } from '../../src/bus/port.ts'
 import type { Answer } from '../../src/gateway/connection.ts'
 import { oddRecord } from '../support/arbitraries.ts'
-import { buildCommand } from '../support/commands.ts'
+import { commandsFrom } from '../support/commands.ts'
 import { type Operation, startSendingWorld } from '../support/sending.ts'
 
 const minute = 60_000
@@ -74,7 +74,7 @@ describe.each([
     })
     denied.add('other')
     // more than memory keeps: most are forgotten meanwhile, and read again
-    const commands = Array.from({ length: 4500 }, (_, i) => buildCommand({ id: BigInt(i + 1), account: 'other' }))
+    const commands = commandsFrom(1, 4500, { account: 'other' })
     put('bulk', commands, 0, timestamp)
     await pass(29 * minute, 1000)
     expect(results()).toEqual([])

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { writeChange } from '../../src/pauses/change.ts'
 import type { Events } from '../../src/telemetry/events.ts'
+import { commandsFrom } from '../support/commands.ts'
 import { buildPause, buildResume } from '../support/pauses.ts'
-import { commandsFrom, numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
+import { numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
 
 const scopes = [
   { kind: 'topic', name: 'bulk' },

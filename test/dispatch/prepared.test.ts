@@ -2,7 +2,8 @@ import { describe, expect, test, vi } from 'vitest'
 import type { Hop } from '../../src/bus/memory/bus.ts'
 import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
 import { INTENT } from '../../src/bus/session/window.ts'
-import { commandsFrom, numbersFrom, type SendingOptions, sorted, startSendingWorld } from '../support/sending.ts'
+import { commandsFrom } from '../support/commands.ts'
+import { numbersFrom, type SendingOptions, sorted, startSendingWorld } from '../support/sending.ts'
 
 const urgentIds = 1_000_000
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { commandsFrom, startSendingWorld } from '../support/sending.ts'
+import { commandsFrom } from '../support/commands.ts'
+import { startSendingWorld } from '../support/sending.ts'
 
 const minute = 60_000
 

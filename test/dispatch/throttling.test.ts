@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/connection.ts'
 import { answered, itemsAnswer, refusedItem, sentItem } from '../support/answers.ts'
-import { buildCommand, buildCommandOf } from '../support/commands.ts'
+import { buildCommand, buildCommandOf, commandsFrom } from '../support/commands.ts'
 import { buildPause } from '../support/pauses.ts'
-import { commandsFrom, type Post, type SendingOptions, startSendingWorld } from '../support/sending.ts'
+import { type Post, type SendingOptions, startSendingWorld } from '../support/sending.ts'
 
 const tooFast = answered('', { status: 429 })
 

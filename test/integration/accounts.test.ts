@@ -1,11 +1,8 @@
 import { expect, test } from 'vitest'
 import { publishAll } from '../support/bus.ts'
-import { buildCommand } from '../support/commands.ts'
+import { commandsFrom } from '../support/commands.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { startWorld } from '../support/worker.ts'
-
-const messages = (account: string, from: number, count: number) =>
-  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i), account }))
 
 describeOnKafka('accounts that share a partition on Kafka', brokers => {
   test.each([1, 24])(
@@ -17,13 +14,13 @@ describeOnKafka('accounts that share a partition on Kafka', brokers => {
         settings: { gateway: { accounts: { late: { apiKey: 'late-key' } } } },
       })
       const topic = world.settings.topics.commands.at(-1)!
-      const put = (commands: ReturnType<typeof messages>) =>
+      const put = (commands: ReturnType<typeof commandsFrom>) =>
         publishAll(
           world.bus,
           commands.map(command => ({ topic, partition: 0, key: null, value: world.encode(command) })),
         )
-      await put(messages('late', 1, 6_000))
-      await put(messages('default', 10_001, 10))
+      await put(commandsFrom(1, 6_000, { account: 'late' }))
+      await put(commandsFrom(10_001, 10, { account: 'default' }))
       const healthy = await world.finished(10)
       expect(healthy.every(({ account }) => account === 'default')).toBe(true)
       world.sandbox.setKeys(['sandbox-key', 'late-key'])

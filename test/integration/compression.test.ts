@@ -11,7 +11,7 @@ import { javaAvailable } from '../../src/cli/local-kafka/maven.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { buildRecord, publishAll, until } from '../support/bus.ts'
 import { busgate } from '../support/cli.ts'
-import { buildCommand } from '../support/commands.ts'
+import { buildCommand, commandsFrom } from '../support/commands.ts'
 import { buildEnvironment } from '../support/environment.ts'
 import { hostileBatches } from '../support/hostile-batches.ts'
 import { describeOnKafka } from '../support/integration.ts'
@@ -55,7 +55,7 @@ describeOnKafka('on Kafka', brokers => {
     const world = await startWorld({ brokers })
     const topic = world.settings.topics.commands.at(-1)!
     const producer = await startOutsideProducer({ brokers: brokers.brokers, topic, codec: 'mixed' })
-    const commands = Array.from({ length: 1000 }, (_, i) => buildCommand({ id: BigInt(i + 1) }))
+    const commands = commandsFrom(1, 1000)
     await producer.send(commands.map(one => ({ key: Buffer.from(String(one.id)), value: world.encode(one) })))
     await producer.close()
     await world.finished(commands.length)
@@ -75,7 +75,7 @@ describeOnKafka('on Kafka', brokers => {
       sandbox: { callbackDelayMs: 1000 },
     })
     world.sandbox.faults.next('reset-after', 1)
-    await world.send(Array.from({ length: 20 }, (_, i) => buildCommand({ id: BigInt(i + 1) })))
+    await world.send(commandsFrom(1, 20))
     await world.finished(20)
     await until(() => expect(world.statuses()).toHaveLength(20))
     await world.quiet()
@@ -95,7 +95,7 @@ describeOnKafka('on Kafka', brokers => {
     'kafka.compression %s is what results are written with',
     async compression => {
       const world = await startWorld({ brokers, settings: { kafka: { compression } } })
-      await world.send(Array.from({ length: 200 }, (_, i) => buildCommand({ id: BigInt(i + 1) })))
+      await world.send(commandsFrom(1, 200))
       await world.finished(200)
       await world.quiet()
       expect(await codecsOf(brokers.brokers[0]!, world.settings.topics.results)).toContain(codecs.indexOf(compression))

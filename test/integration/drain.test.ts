@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { until } from '../support/bus.ts'
 import { startBusgate } from '../support/cli.ts'
-import { buildCommand } from '../support/commands.ts'
+import { commandsFrom } from '../support/commands.ts'
 import { environmentOf } from '../support/environment.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { startWorld } from '../support/worker.ts'
@@ -25,7 +25,7 @@ describeOnKafka('a process that is told to stop', brokers => {
     const { telemetry: port } = JSON.parse(await run.line('worker.started'))
     const readyz = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status
     await until(async () => expect(await readyz()).toBe(200))
-    await world.send(Array.from({ length: 100 }, (_, i) => buildCommand({ id: BigInt(i + 1) })))
+    await world.send(commandsFrom(1, 100))
     await until(() => expect(sandbox.stats().executed).toBeGreaterThan(0))
     run.signal('SIGTERM')
     await run.line('worker.stopping')

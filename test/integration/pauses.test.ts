@@ -2,14 +2,11 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Events } from '../../src/telemetry/events.ts'
 import { until } from '../support/bus.ts'
 import { busgate } from '../support/cli.ts'
-import { buildCommand } from '../support/commands.ts'
+import { commandsFrom } from '../support/commands.ts'
 import { environmentOf } from '../support/environment.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
 import { startWorld, type World } from '../support/worker.ts'
-
-const commands = (from: number, count: number) =>
-  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i) }))
 
 /** Resolves after so long; the test's subject is what does not happen meanwhile. */
 async function passed(ms: number): Promise<void> {
@@ -35,7 +32,7 @@ describeOnKafka('pause, resume and status', brokers => {
     let isProducing = true
     const producing = (async () => {
       while (isProducing) {
-        await world.send(commands(next, 20))
+        await world.send(commandsFrom(next, 20))
         next += 20
         await passed(50)
       }
@@ -56,7 +53,7 @@ describeOnKafka('pause, resume and status', brokers => {
     await producing
     expect(executed()).toBe(before)
 
-    await world.send(commands(1_000_001, 10), urgent)
+    await world.send(commandsFrom(1_000_001, 10), urgent)
     await until(() => expect(executed()).toBe(before + 10))
     const status = await busgate(['status', '--json'], { env })
     const [pause, ...backlogs] = status.stdout
@@ -95,7 +92,7 @@ describeOnKafka('pause, resume and status', brokers => {
     await createTopics(brokers.brokers, [{ topic: control, partitions: 1 }])
     await patiently(async () => expect(await paused()).toEqual([]))
     expect((await busgate(['status'], { env })).stdout).toMatch(/^Nothing is paused\.\n/)
-    await world.send(commands(1, 3))
+    await world.send(commandsFrom(1, 3))
     await world.finished(3)
 
     await admin.createPartitions({ topicPartitions: [{ topic: control, count: 16 }] })
@@ -116,7 +113,7 @@ describeOnKafka('pause, resume and status', brokers => {
     await busgate(['pause', '--topic', bulk, '--by', 'olena'], { env })
     await until(() => expect(world.worker.ready().paused).toHaveLength(1))
     const count = 20_000
-    for (let i = 0; i < count; i += 2_000) await world.send(commands(i + 1, 2_000))
+    for (let i = 0; i < count; i += 2_000) await world.send(commandsFrom(i + 1, 2_000))
     const waiting = async () => {
       const lines = (await busgate(['status', '--json'], { env })).stdout.trim().split('\n')
       return lines.map(line => JSON.parse(line)).find(({ topic }) => topic === bulk)
@@ -139,7 +136,7 @@ describeOnKafka('pause, resume and status', brokers => {
     expect(held.deleted).toBeLessThanOrEqual(count - unsent)
     expect(held.commands).toBe(held.deleted)
     await busgate(['resume', '--topic', bulk], { env })
-    await world.send(commands(count + 1, 10))
+    await world.send(commandsFrom(count + 1, 10))
     await world.finished(count - unsent + 10)
     expect(world.sandbox.stats()).toMatchObject({ executed: count - unsent + 10, billedTwice: 0 })
     expect(cuts).toHaveLength(ends.length)

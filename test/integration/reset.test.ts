@@ -6,14 +6,11 @@ import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { javaCommand, kafkaVersion } from '../../src/cli/local-kafka/maven.ts'
 import { until } from '../support/bus.ts'
-import { buildCommand } from '../support/commands.ts'
+import { commandsFrom } from '../support/commands.ts'
 import { type Brokers, describeOnKafka } from '../support/integration.ts'
 import { plainKafka } from '../support/kafka.ts'
 import { scrape } from '../support/metrics.ts'
 import { startWorld, type World } from '../support/worker.ts'
-
-const messages = (count: number, from = 1) =>
-  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i) }))
 
 const jars = join(import.meta.dirname, `../../.cache/kafka-${kafkaVersion}`)
 const tools = join(jars, `kafka-tools-${kafkaVersion}.jar`)
@@ -21,7 +18,7 @@ const tools = join(jars, `kafka-tools-${kafkaVersion}.jar`)
 /** 200 commands and a record that is none are done with, and the worker has stopped. */
 async function startFinished(brokers: Brokers): Promise<World> {
   const world = await startWorld({ brokers })
-  await world.send(messages(200))
+  await world.send(commandsFrom(1, 200))
   await world.produceRaw(Buffer.from('no command'))
   await world.finished(200)
   await until(() => expect(world.deadLetters()).toHaveLength(1))
@@ -32,7 +29,7 @@ async function startFinished(brokers: Brokers): Promise<World> {
 /** Nothing is sent or answered for a second time by the worker that starts now. */
 async function expectNothingAgain(world: World): Promise<void> {
   await world.startWorker()
-  await world.send(messages(10, 201))
+  await world.send(commandsFrom(201, 10))
   await world.finished(210)
   await world.quiet()
   expect(new Set(world.results().map(({ id }) => id)).size).toBe(210)
@@ -44,7 +41,7 @@ async function expectNothingAgain(world: World): Promise<void> {
 describeOnKafka('a topic that is deleted and made anew on Kafka while a worker runs', brokers => {
   test('is read from its beginning, also where more has come than the old one held', async () => {
     const world = await startWorld({ brokers })
-    await world.send(messages(50))
+    await world.send(commandsFrom(1, 50))
     await world.finished(50)
     const topic = world.settings.topics.commands.at(-1)!
     const admin = plainKafka(brokers.brokers).admin()
@@ -53,8 +50,8 @@ describeOnKafka('a topic that is deleted and made anew on Kafka while a worker r
     await admin.deleteTopics({ topics: [topic] })
     await until(() => expect(world.worker.ready().ready).toBe(false))
     await until(async () => expect(await admin.createTopics({ topics: [{ topic, numPartitions: 1 }] })).toBe(true))
-    await until(() => world.send(messages(1, 1001)))
-    await world.send(messages(69, 1002))
+    await until(() => world.send(commandsFrom(1001, 1)))
+    await world.send(commandsFrom(1002, 69))
     await world.finished(120)
     await world.quiet()
     expect(new Set(world.results().map(({ id }) => id)).size).toBe(120)
@@ -69,7 +66,7 @@ describeOnKafka('a topic of doubts that is deleted on Kafka while commands are i
     const world = await startWorld({ brokers, logger, settings: { delivery: { settleMs: 3_600_000 } } })
     const { doubts } = world.settings.topics
     world.sandbox.faults.next('reset-before')
-    await world.send(messages(1))
+    await world.send(commandsFrom(1, 1))
     await until(() => expect(world.results()).toMatchObject([{ outcome: 'IN_DOUBT' }]))
     const admin = plainKafka(brokers.brokers).admin()
     await admin.connect()
@@ -83,7 +80,7 @@ describeOnKafka('a topic of doubts that is deleted on Kafka while commands are i
       expect(await admin.createTopics({ topics: [{ topic: doubts, numPartitions: 1 }] })).toBe(true),
     )
     await until(() => expect(world.worker.ready()).toMatchObject({ ready: true, reasons: [] }))
-    await world.send(messages(1, 2))
+    await world.send(commandsFrom(2, 1))
     await world.finished(1)
     expect(world.resultOf(2n)).toMatchObject({ outcome: 'SENT' })
   })

@@ -9,6 +9,10 @@ export function buildCommand(overrides: Partial<SendCommand> = {}): SendCommand 
   return buildCommandOf('sms', overrides)
 }
 
+/** Commands with consecutive ids. */
+export const commandsFrom = (first: number, count: number, overrides: Partial<SendCommand> = {}): SendCommand[] =>
+  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(first + i), ...overrides }))
+
 /** A valid command of one type. `fields` replace single fields of its message, valid or not. */
 export function buildCommandOf(
   type: SendType,

@@ -86,10 +86,6 @@ const takesAll = (operations: readonly Operation[]): Answer =>
     ...operations.map(({ type, id }) => (type === 'balance' ? { success: true, data: {} } : sentItem(id, { data: 0 }))),
   )
 
-/** Commands with consecutive ids. */
-export const commandsFrom = (first: number, count: number, overrides: Partial<SendCommand> = {}): SendCommand[] =>
-  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(first + i), ...overrides }))
-
 export const numbersFrom = (first: number, count: number) => Array.from({ length: count }, (_, i) => first + i)
 
 export const sorted = (ids: readonly number[]) => ids.toSorted((a, b) => a - b)

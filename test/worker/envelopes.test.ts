@@ -1,8 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { parseJson } from '../../src/protocol/index.ts'
-import type { SendCommand } from '../../src/records/generated.ts'
 import { until } from '../support/bus.ts'
-import { buildCommand, buildCommandOf } from '../support/commands.ts'
+import { buildCommandOf, commandsFrom } from '../support/commands.ts'
 import { type Front, startFront } from '../support/front.ts'
 import { startWorld, type World, type WorldOptions } from '../support/worker.ts'
 
@@ -22,23 +21,20 @@ interface SentOperation {
 const operationsOf = ({ body }: { body: string }) => (parseJson(body) as { data: SentOperation[] }).data
 const envelopes = ({ passed }: Front) => passed.map(one => operationsOf(one).map(({ id }) => id))
 
-const messages = (count: number, overrides: Partial<SendCommand> = {}, from = 1) =>
-  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i), ...overrides }))
-
 const codes = (count: number, from: number) =>
   Array.from({ length: count }, (_, i) => buildCommandOf('call/otp', { id: BigInt(from + i) }))
 
 describe('an envelope', () => {
   test('holds as many commands as wait, in their order', async () => {
     const { gateway, send, finished } = await watchedWorld({})
-    await send(messages(20))
+    await send(commandsFrom(1, 20))
     await finished(20)
     expect(envelopes(gateway)).toEqual([Array.from({ length: 20 }, (_, i) => i + 1)])
   })
 
   test('never holds more than gateway.maxOperations', async () => {
     const { gateway, send, finished } = await watchedWorld({ maxOperations: 7 })
-    await send(messages(30))
+    await send(commandsFrom(1, 30))
     await finished(30)
     const sizes = envelopes(gateway).map(ids => ids.length)
     expect(sizes.sort()).toEqual([2, 7, 7, 7, 7])
@@ -46,7 +42,7 @@ describe('an envelope', () => {
 
   test('is never longer than gateway.maxBytes, and no shorter than it has to be', async () => {
     const { gateway, send, finished } = await watchedWorld({ maxBytes: 4096 })
-    await send(messages(40))
+    await send(commandsFrom(1, 40))
     await finished(40)
     const lengths = gateway.passed.map(({ body }) => Buffer.byteLength(body))
     expect(Math.max(...lengths)).toBeLessThanOrEqual(4096)
@@ -68,7 +64,7 @@ describe('an envelope', () => {
 
   test('holds a call/otp alone', async () => {
     const { gateway, send, finished } = await watchedWorld({})
-    await send([...messages(3), ...codes(3, 11), ...messages(3, {}, 21)])
+    await send([...commandsFrom(1, 3), ...codes(3, 11), ...commandsFrom(21, 3)])
     await finished(9)
     const found = envelopes(gateway)
     for (const id of [11, 12, 13]) expect(found).toContainEqual([id])
@@ -80,7 +76,7 @@ describe('an envelope', () => {
       { accounts: { shop: { apiKey: 'shop-key' } } },
       { sandbox: { keys: { default: 'sandbox-key', shop: 'shop-key' } } },
     )
-    await send(messages(10).map((command, i) => ({ ...command, account: i % 2 ? 'shop' : 'default' })))
+    await send(commandsFrom(1, 10).map((command, i) => ({ ...command, account: i % 2 ? 'shop' : 'default' })))
     await finished(10)
     expect(envelopes(gateway).sort()).toEqual([
       [1, 3, 5, 7, 9],
@@ -95,16 +91,16 @@ describe('a command on its own', () => {
     const { gateway, send, finished, worker } = await watchedWorld({ lingerMs: 1_000 })
     const consumed = vi.fn()
     worker.telemetry.on('commands.consumed', consumed)
-    await send(messages(1))
+    await send(commandsFrom(1, 1))
     await until(() => expect(consumed).toHaveBeenCalledTimes(1))
-    await send(messages(1, {}, 2))
+    await send(commandsFrom(2, 1))
     await finished(2)
     expect(envelopes(gateway)).toEqual([[1, 2]])
   })
 
   test('does not wait when the envelope is full', async () => {
     const { gateway, send, finished } = await watchedWorld({ lingerMs: 60_000, maxOperations: 3 })
-    await send(messages(3))
+    await send(commandsFrom(1, 3))
     await finished(3)
     expect(envelopes(gateway)).toEqual([[1, 2, 3]])
   })
@@ -122,8 +118,8 @@ describe('when more waits than may be sent', () => {
     const { gateway, send, finished, settings } = await watchedWorld({ rate: 20, maxOperations: 5 })
     const [urgent] = settings.topics.commands
     // All of it is there before the first second begins in which this worker may send.
-    await send(messages(10, {}, 101))
-    await send(messages(10), urgent)
+    await send(commandsFrom(101, 10))
+    await send(commandsFrom(1, 10), urgent)
     await finished(20)
     const order = envelopes(gateway).flat()
     expect(order.slice(0, 10).sort((a, b) => a - b)).toEqual(Array.from({ length: 10 }, (_, i) => i + 1))
@@ -133,7 +129,7 @@ describe('when more waits than may be sent', () => {
     // a gateway that answers at once would get what is prepared of the partition that was read first
     const slow = { partitions: 3, sandbox: { latencyMs: 40 } }
     const { gateway, send, finished } = await watchedWorld({ maxOperations: 1, concurrency: 1 }, slow)
-    await send(messages(24))
+    await send(commandsFrom(1, 24))
     const results = await finished(24)
     const partitionOf = new Map(results.map(({ id, commandPartition }) => [Number(id), commandPartition]))
     const first = envelopes(gateway).flat().slice(0, 6)
@@ -146,10 +142,10 @@ describe('when more waits than may be sent', () => {
       world.gateway.passed.map(
         ({ at }) => world.gateway.passed.filter(other => other.at <= at && at < other.answeredAt).length,
       )
-    await world.send(messages(12))
+    await world.send(commandsFrom(1, 12))
     await world.finished(12)
     expect(Math.max(...inFlight())).toBe(2)
-    const urgent = messages(24).slice(12)
+    const urgent = commandsFrom(1, 24).slice(12)
     await world.send(urgent.slice(0, 8))
     await world.send(urgent.slice(8), world.settings.topics.commands[0])
     await world.finished(24)

@@ -4,12 +4,9 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { parseJson } from '../../src/protocol/index.ts'
 import { until } from '../support/bus.ts'
-import { buildCommand } from '../support/commands.ts'
+import { commandsFrom } from '../support/commands.ts'
 import { startFront } from '../support/front.ts'
 import { startWorld, type World } from '../support/worker.ts'
-
-const messages = (count: number, account = 'default', from = 1) =>
-  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i), account }))
 
 async function keyFile(key: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'busgate-key-'))
@@ -29,7 +26,7 @@ test('with a wrong key nothing is lost: one command probes until the key in its 
   const apiKeyFile = await keyFile('mistyped')
   const world = await startWorld({ settings: { gateway: { url: gateway.url, apiKeyFile } } })
   gateway.target = world.sandbox.url
-  await world.send(messages(20))
+  await world.send(commandsFrom(1, 20))
   await until(() => expect(gateway.passed.length).toBeGreaterThanOrEqual(2))
   expect(await readiness(world)).toMatchObject({ status: 503, reasons: ['account default pauses: denied'] })
   expect(world.results()).toEqual([])
@@ -50,7 +47,7 @@ test('with a wrong key nothing is lost: one command probes until the key in its 
 test('a key that the gateway gave up works again when the gateway takes it again', async () => {
   const world = await startWorld()
   world.sandbox.setKeys(['another key'])
-  await world.send(messages(5))
+  await world.send(commandsFrom(1, 5))
   await until(() => expect(world.worker.ready().reasons).toEqual(['account default pauses: denied']))
   world.sandbox.setKeys(['sandbox-key'])
   await world.finished(5)

@@ -10,13 +10,10 @@ import { Telemetry } from '../../src/telemetry/events.ts'
 import { createWorker } from '../../src/worker.ts'
 import { startRegistry } from '../records/registry-server.ts'
 import { until } from '../support/bus.ts'
-import { buildCommand, buildCommandOf, silentPhone } from '../support/commands.ts'
+import { buildCommand, buildCommandOf, commandsFrom, silentPhone } from '../support/commands.ts'
 import { ownSeries, scrape } from '../support/metrics.ts'
 import { buildSettings } from '../support/settings.ts'
 import { startWorld, type World } from '../support/worker.ts'
-
-const messages = (count: number, from = 1) =>
-  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i) }))
 
 function counts(world: World): Record<string, number> {
   const counted: Record<string, number> = {}
@@ -41,7 +38,7 @@ describe('a worker that is stopped', () => {
       settings: { gateway: { maxOperations: 5, concurrency: 4 } },
       sandbox: { latencyMs: 100 },
     })
-    await world.send(messages(60))
+    await world.send(commandsFrom(1, 60))
     await until(() => expect(world.sandbox.stats().requests).toBeGreaterThanOrEqual(4))
     await world.worker.stop()
     const executed = world.sandbox.stats().executed
@@ -57,7 +54,7 @@ describe('a worker that is stopped', () => {
 
   test('commits the results of what was in flight before it is done stopping', async () => {
     const world = await startWorld({ sandbox: { latencyMs: 100 } })
-    await world.send(messages(10))
+    await world.send(commandsFrom(1, 10))
     await until(() => expect(world.sandbox.stats().requests).toBe(1))
     await world.quiet()
     expect(counts(world)).toEqual({ SENT: 10 })
@@ -68,7 +65,7 @@ describe('a worker that is stopped', () => {
       settings: { kafka: { drainMs: 20 }, gateway: { maxOperations: 5, concurrency: 1 } },
       sandbox: { latencyMs: 300 },
     })
-    await world.send(messages(20))
+    await world.send(commandsFrom(1, 20))
     await until(() => expect(world.sandbox.stats().requests).toBe(1))
     await world.worker.stop()
     expect(counts(world)).toEqual({ SENT: 5 })
@@ -81,7 +78,7 @@ describe('a worker that is stopped', () => {
       settings: { gateway: { maxOperations: 10 } },
       sandbox: { latencyMs: 1500 },
     })
-    await world.send(messages(400))
+    await world.send(commandsFrom(1, 400))
     await until(() => expect(world.sandbox.stats().requests).toBeGreaterThan(0))
     const stopping = world.worker.stop()
     await Promise.all([stopping, world.startWorker()])
@@ -95,7 +92,7 @@ describe('a worker that is stopped', () => {
     const world = await startWorld()
     await until(() => expect(world.worker.ready().ready).toBe(true))
     await world.worker.stop()
-    await world.send(messages(5))
+    await world.send(commandsFrom(1, 5))
     await world.startWorker()
     await world.finished(5)
     expect(counts(world)).toEqual({ SENT: 5 })
@@ -103,7 +100,7 @@ describe('a worker that is stopped', () => {
 
   test('stops once, however often it is told to', async () => {
     const world = await startWorld({ sandbox: { latencyMs: 100 } })
-    await world.send(messages(10))
+    await world.send(commandsFrom(1, 10))
     await until(() => expect(world.sandbox.stats().requests).toBe(1))
     const first = world.worker.stop()
     await world.worker.stop() // the second signal of an impatient operator
@@ -150,7 +147,7 @@ describe('a start that is given up', () => {
     const options = { bus, telemetry, registry: world.registry, signal: abort.signal }
     const failed = expect(createWorker(settings, options)).rejects.toThrow('aborted')
     await until(() => expect(begun).toEqual(['worker']))
-    await world.send(messages(10))
+    await world.send(commandsFrom(1, 10))
     await until(() => expect(world.sandbox.stats().requests).toBe(1))
     abort.abort()
     await world.finished(10)
@@ -240,7 +237,7 @@ describe('health', () => {
   test('a worker whose gateway cannot be reached is alive, but not ready, and says why', async () => {
     const [port] = await freePorts([0])
     const world = await startWorld({ settings: { gateway: { url: `http://127.0.0.1:${port}` } } })
-    await world.send(messages(1))
+    await world.send(commandsFrom(1, 1))
     const { telemetry } = world.worker.ports
     await until(async () => expect((await at(telemetry, '/readyz')).status).toBe(503))
     expect(await (await at(telemetry, '/readyz')).json()).toEqual({
@@ -280,7 +277,7 @@ describe('the metrics of a worker', () => {
     const world = await startWorld({ settings: { gateway: { balanceIntervalMs: 60_000, maxOperations: 4 } } })
     const [urgent, bulk] = world.settings.topics.commands
     await world.send([
-      ...messages(5),
+      ...commandsFrom(1, 5),
       buildCommand({ id: 6n, phone: 380501234592 }),
       buildCommandOf('telegram', { id: 7n }, { message: 'no digits' }),
       buildCommand({ id: 8n, deadline: 1 }),
@@ -290,7 +287,7 @@ describe('the metrics of a worker', () => {
     await world.produceRaw(Buffer.from('no Avro'))
     await world.finished(10)
     world.sandbox.faults.next('reset-after')
-    await world.send(messages(2, 11).map(command => ({ ...command, phone: silentPhone })))
+    await world.send(commandsFrom(11, 2).map(command => ({ ...command, phone: silentPhone })))
     await until(() => expect([world.results().length, world.statuses().length]).toEqual([12, 5]))
 
     const metrics = async () => (await fetch(`http://127.0.0.1:${world.worker.ports.telemetry}/metrics`)).text()

@@ -3,13 +3,10 @@ import { createEncoder } from '../../src/records/encoder.ts'
 import type { SendResult } from '../../src/records/generated.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
 import { until } from '../support/bus.ts'
-import { buildCommand } from '../support/commands.ts'
+import { buildCommand, commandsFrom } from '../support/commands.ts'
 import { scrape } from '../support/metrics.ts'
 import { buildResult } from '../support/results.ts'
 import { startWorld, type World } from '../support/worker.ts'
-
-const messages = (count: number, from = 1) =>
-  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i) }))
 
 /** Ids with the outcomes of their final results. */
 function finalsOf(world: World): [bigint, string][] {
@@ -26,7 +23,7 @@ const sentOnce = (count: number) => Array.from({ length: count }, (_, i) => [Big
 describe('after somebody has reset the offset', () => {
   test('what has a result or a dead letter is passed over, and what comes behind it is sent', async () => {
     const world = await startWorld()
-    await world.send(messages(50))
+    await world.send(commandsFrom(1, 50))
     await world.produceRaw(Buffer.from('no command'))
     await world.send([buildCommand({ id: 60n, extra: { id: '1' } }), buildCommand({ id: 1n })])
     await world.finished(52)
@@ -58,7 +55,7 @@ describe('after somebody has reset the offset', () => {
 
   test('a worker that stops while it looks them up leaves the rest to be looked up by the next one', async () => {
     const world = await startWorld()
-    await world.send(messages(50))
+    await world.send(commandsFrom(1, 50))
     await world.finished(50)
     await world.worker.stop()
     await world.resetOffset(0)
@@ -76,7 +73,7 @@ describe('after somebody has reset the offset', () => {
     await interrupted.stop()
 
     await world.startWorker()
-    await world.send(messages(1, 51))
+    await world.send(commandsFrom(51, 1))
     await world.finished(51)
     await world.quiet()
     expect(finalsOf(world)).toEqual(sentOnce(51))
@@ -86,12 +83,12 @@ describe('after somebody has reset the offset', () => {
   test('commands of a topic that was made anew are sent, though others were answered at their offsets', async () => {
     const world = await startWorld()
     await world.worker.stop()
-    await world.send(messages(10))
+    await world.send(commandsFrom(1, 10))
     const { results, commands } = world.settings.topics
     const encode = await createEncoder<SendResult>(subjectOf(results), schemas.result, world.registry)
     const publisher = await world.bus.publisher()
     await publisher.publish(
-      messages(10, 1001).map(({ id }, commandOffset) => ({
+      commandsFrom(1001, 10).map(({ id }, commandOffset) => ({
         topic: results,
         key: Buffer.from(String(id)),
         value: encode(buildResult({ id, commandTopic: commands.at(-1)!, commandPartition: 0, commandOffset })),
@@ -108,7 +105,7 @@ describe('after somebody has reset the offset', () => {
     const settings = { gateway: { timeoutMs: 200 }, delivery: { settleMs: 60_000 } }
     const world = await startWorld({ settings, sandbox: { callbackDelayMs: 300 } })
     world.sandbox.faults.next('reset-after', 1)
-    await world.send(messages(5))
+    await world.send(commandsFrom(1, 5))
     await world.finished(5)
     expect(world.results().filter(({ final }) => !final)).not.toEqual([])
     await world.worker.stop()
@@ -117,7 +114,7 @@ describe('after somebody has reset the offset', () => {
     await world.resetOffset(0, world.settings.topics.doubts)
 
     await world.startWorker()
-    await world.send(messages(1, 6))
+    await world.send(commandsFrom(6, 1))
     await world.finished(6)
     await world.quiet()
     expect(world.results()).toHaveLength(before + 1)
@@ -126,7 +123,7 @@ describe('after somebody has reset the offset', () => {
 
   test('all of it is sent again where nobody wants the results to be read', async () => {
     const world = await startWorld({ settings: { delivery: { checkResults: false } } })
-    await world.send(messages(3))
+    await world.send(commandsFrom(1, 3))
     await world.finished(3)
     await world.worker.stop()
     await world.resetOffset(0)

@@ -3,9 +3,10 @@ import { describe, expect, test } from 'vitest'
 import type { Pending } from '../../../src/dispatch/pending.ts'
 import { TenantQueues } from '../../../src/dispatch/queues/tenant-queues.ts'
 import { settled } from '../../support/clock.ts'
+import { commandsFrom } from '../../support/commands.ts'
 import { collectGarbage } from '../../support/garbage.ts'
 import { buildPartition, buildPending } from '../../support/pendings.ts'
-import { commandsFrom, startSendingWorld } from '../../support/sending.ts'
+import { startSendingWorld } from '../../support/sending.ts'
 
 const all = () => true
 const upTo = (operations: number) => ({ operations, bytes: 1_000_000 })
