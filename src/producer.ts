@@ -11,7 +11,7 @@ import {
 import type { Settings } from './config/index.ts'
 import { messageId, operations, type SendType } from './protocol/index.ts'
 import { cutTextComplaint, isCutText, pathToText } from './protocol/json.ts'
-import { branchOf, readCommand } from './records/command.ts'
+import { branchOf, isInvalid, readCommand } from './records/command.ts'
 import { createEncoder } from './records/encoder.ts'
 import type * as generated from './records/generated.ts'
 import { registryOf } from './records/open.ts'
@@ -112,7 +112,7 @@ export async function createProducer(settings: Settings, options: ProducerOption
     const cut = pathToText(value, isCutText)
     const flaw = cut && `${fieldOf(cut)} ${cutTextComplaint}`
     const read = readCommand(value, readOptions, null, flaw)
-    if (!read.ok) throw new InvalidCommandError(`command ${id}: ${read.error}`)
+    if (isInvalid(read)) throw new InvalidCommandError(`command ${id}: ${read.error}`)
     const record = { topic, key: Buffer.from(String(id)), value: encoders.get(topic)!(value) }
     return headers === null ? record : { ...record, headers: { ...headers } }
   }

@@ -22,13 +22,13 @@ const longestType = sendTypes.reduce((longest, type) => (type.length > longest.l
 const largeSubject = { id: 2n ** 63n - 1n, type: longestType, correlationId: null, tenant: null, trace: null }
 
 /**
- * Makes the `hook` of a command, as it stands between the quotes of a JSON text. From an address that would grow too long the trace is left out first, then correlation
- * and tenant; null when it is too long even so, which no account of `accounts` has to fear.
+ * Makes the `hook` of a command. From an address that would grow too long the trace is left out first, then correlation and
+ * tenant; null when it is too long even so, which no account of `accounts` has to fear.
  * @throws SettingsError when the settings leave no room for a token.
  */
 export function hookUrl(options: HookUrlOptions): (subject: TokenSubject) => string | null {
   const { urlMaxLength, tokens, onCorrelationDropped } = options
-  const base = JSON.stringify(`${withoutSlash(options.publicUrl)}/hooks/`).slice(1, -1)
+  const base = `${withoutSlash(options.publicUrl)}/hooks/`
   const lengths = options.accounts.map(account => base.length + tokens.issue({ ...largeSubject, account }).length)
   const needed = Math.max(0, ...lengths)
   if (needed > urlMaxLength) throw tooLong(needed, urlMaxLength)

@@ -26,8 +26,11 @@ export interface Refusal {
   error: string
 }
 
-/** A valid command on its way: from its partition's session to its result. */
-export interface Pending {
+/**
+ * A valid command on its way, from its partition's session to its result: what its record says, the record where it first
+ * stood, and what became of it so far.
+ */
+export interface Pending extends Origin {
   command: Command
   /** The session it is settled on: of its own partition, or of the doubts that it was moved to. */
   session: Session
@@ -35,7 +38,6 @@ export interface Pending {
   offset: number
   /** Bytes of memory that its session counts for it. */
   heldBytes: number
-  origin: Origin
   /** Milliseconds since 1970 from which its age counts: when its record was appended, as far as that can be told. */
   since: number
   /** Monotonic milliseconds: when it was ready to be packed, or is going to be. */
@@ -74,7 +76,7 @@ export function end(pending: Pending): void {
 
 /** Tells whether any of the commands is paused. */
 export function hasPaused(pendings: readonly Pending[], pauses: Pauses): boolean {
-  return !pauses.isEmpty && pendings.some(({ command, origin }) => pauses.stopping(command, origin.topic) !== null)
+  return !pauses.isEmpty && pendings.some(({ command, topic }) => pauses.stopping(command, topic) !== null)
 }
 
 export type ExpiryCode = 'DEADLINE' | 'MAX_AGE'

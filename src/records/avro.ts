@@ -6,11 +6,13 @@ interface Tap {
   buf: Buffer
   pos: number
   readLong(): number
+  writeLong(value: number): void
   writeString(value: string): void
 }
 
 /** … and its types. */
 interface Codec {
+  _read(tap: Tap): unknown
   _write(tap: Tap, value: unknown): void
 }
 
@@ -18,7 +20,7 @@ const largestLong = 2n ** 63n - 1n
 const smallestLong = -(2n ** 63n)
 
 /** A long as a bigint: avsc's own refuses what does not fit a number exactly. */
-const bigintLong = avro.types.LongType.__with({
+const anyBigint = avro.types.LongType.__with({
   fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(0),
   toBuffer(value: bigint) {
     const buffer = Buffer.allocUnsafe(8)
@@ -29,6 +31,29 @@ const bigintLong = avro.types.LongType.__with({
   toJSON: String,
   isValid: (value: unknown) => typeof value === 'bigint' && value >= smallestLong && value <= largestLong,
   compare: (a: bigint, b: bigint) => (a === b ? 0 : a < b ? -1 : 1),
+})
+
+/** What avsc reads and writes below is exact, though it doubles it. */
+const surelyExact = 2 ** 52
+const { _read: readAny, _write: writeAny } = anyBigint as unknown as Codec
+
+/** The same, without a Buffer for each. */
+const bigintLong: Type = Object.create(anyBigint, {
+  _read: {
+    value(this: Codec, tap: Tap): unknown {
+      const { pos } = tap
+      const value = tap.readLong()
+      if (Math.abs(value) < surelyExact) return BigInt(value)
+      tap.pos = pos
+      return readAny.call(this, tap)
+    },
+  },
+  _write: {
+    value(this: Codec, tap: Tap, value: unknown): void {
+      if (typeof value === 'bigint' && value > -surelyExact && value < surelyExact) tap.writeLong(Number(value))
+      else writeAny.call(this, tap, value)
+    },
+  },
 })
 
 /** A long as a number, the nearest one where none is exact: avsc's own refuses the whole record. */

@@ -1,16 +1,26 @@
 import { Buffer } from 'node:buffer'
+import { z } from 'zod'
 import { lifetimeOf, missingContent, operations, type SendType, sendTypes } from '../protocol/index.ts'
+import { stringifyJson } from '../protocol/json.ts'
 import type { TraceContext } from '../telemetry/trace.ts'
-import { type ExtraRules, readExtra } from './extra.ts'
+import { type ExtraRules, noExtra, readExtra } from './extra.ts'
 import type { SendCommand, SendCommandDelivery } from './generated.ts'
 import { type AvroField, type AvroRecord, schemas } from './schemas.ts'
 
-/** A command that may be sent. */
-export interface Command {
+/** What is known of every command, valid or not. */
+interface CommandSubject {
   id: bigint
   idText: string
   type: SendType
   account: string
+  correlationId: string | null
+  tenant: string | null
+  /** The caller's, where its record carried one. */
+  trace: TraceContext | null
+}
+
+/** A command that may be sent. */
+export interface Command extends CommandSubject {
   /** Milliseconds since 1970. */
   deadline: number | null
   delivery: SendCommandDelivery
@@ -18,10 +28,6 @@ export interface Command {
   lifetime: number | null
   /** Whether its statuses can come to the account's address only, because no hook of its own went with it. */
   unhooked: boolean
-  correlationId: string | null
-  tenant: string | null
-  /** The caller's, where its record carried one. */
-  trace: TraceContext | null
   /** The operation object, as it goes into the envelope. */
   json: string
   /** Length of json in UTF-8. */
@@ -31,33 +37,21 @@ export interface Command {
 /** The memory of a command's text: V8 keeps two bytes for each character if one of them is beyond U+00FF. */
 export const memoryOf = ({ json, bytes }: Command): number => (bytes === json.length ? bytes : 2 * json.length)
 
-/** A command that breaks the gateway's interface. `error` names the field and holds nothing of its content. */
-export interface InvalidCommand {
-  ok: false
-  id: bigint
-  idText: string
-  type: SendType
-  account: string
-  correlationId: string | null
-  tenant: string | null
-  trace: TraceContext | null
+/** A command that breaks the gateway's interface. */
+export interface InvalidCommand extends CommandSubject {
+  /** Names the field and holds nothing of its content. */
   error: string
 }
 
-export type CommandReading = { ok: true; command: Command } | InvalidCommand
+export type CommandReading = Command | InvalidCommand
+
+export const isInvalid = (reading: CommandReading): reading is InvalidCommand => 'error' in reading
 
 /** HookSubject is what a callback address is made for. */
-export interface HookSubject {
-  id: bigint
-  type: SendType
-  account: string
-  correlationId: string | null
-  tenant: string | null
-  trace: TraceContext | null
-}
+export type HookSubject = Omit<CommandSubject, 'idText'>
 
 export interface CommandOptions {
-  /** The callback address of a command that names none, as it stands between the quotes of a JSON text; null: it gets none. */
+  /** The callback address of a command that names none; null: it gets none. */
   hookFor(subject: HookSubject): string | null
   /** `gateway.voiceHook`: whether voice gets one. The interface leaves it open. */
   voiceHook: boolean
@@ -69,20 +63,27 @@ export interface CommandOptions {
 export const branchOf = (type: SendType): string => `io.busgate.${operations[type].record}`
 
 /** The type of a command's message, or the name of its record where that is none of these. */
-export function typeOfMessage({ message }: SendCommand): string {
-  const [name = ''] = Object.keys(message)
-  return kinds.get(name)?.type ?? name
+export function typeOfMessage(command: SendCommand): string {
+  const name = recordNameOf(command)
+  return typesByRecord.get(name) ?? name
+}
+
+/** The full name of the record in `message`, which is its only key. */
+function recordNameOf({ message }: SendCommand): string {
+  for (const name in message) return name
+  return ''
 }
 
 /** Kind says how one record of the union is read. */
 interface Kind extends ExtraRules {
   type: SendType
-  /** The operation object's text up to its id. */
-  head: string
+  schema: z.ZodType
 }
 
-/** The kinds of messages, by the record's full name. */
-const kinds = new Map(sendTypes.map(type => [branchOf(type), kindOf(type)]))
+/** By the record's full name. */
+const typesByRecord = new Map<string, SendType>(sendTypes.map(type => [branchOf(type), type]))
+/** Those that were asked for. Compiling a schema takes milliseconds. */
+const kinds = new Map<string, Kind>()
 
 /** A note in CallOtp and Hlr for those who read the topic. */
 const notSentField = 'comment'
@@ -103,64 +104,71 @@ export function readCommand(
   trace: TraceContext | null = null,
   flaw: string | null = null,
 ): CommandReading {
-  const name = Object.keys(value.message)[0] ?? ''
-  const kind = kinds.get(name)
-  if (kind === undefined) throw new Error('message is no record of SendCommand')
+  const name = recordNameOf(value)
+  const kind = kinds.get(name) ?? kindOf(name)
 
-  const fields = copyWithoutNulls((value.message as unknown as Fields)[name] as Fields, { phone: value.phone })
-  if (value.hook !== null) fields.hook = value.hook
-  const extra = readExtra(value.extra, kind, fields)
-  const text = extra.error === null ? JSON.stringify(fields) : ''
-  Object.assign(fields, extra.fields)
-  const error = flaw ?? extra.error ?? problemOf(kind.type, value.id, fields, options)
   const { type } = kind
   const { id, account, correlationId, tenant } = value
+  const fields: Fields = { type, id: isExact(id) ? Number(id) : id, phone: value.phone }
+  copyWithoutNulls((value.message as unknown as Fields)[name] as Fields, fields)
+  if (value.hook !== null) fields.hook = value.hook
+  const extra = readExtra(value.extra, kind, fields)
+  const operation = extra === noExtra ? fields : { ...fields, ...extra.fields }
+  const error = flaw ?? extra.error ?? problemOf(kind, operation, options)
   const idText = id.toString()
-  if (error !== null) return { ok: false, id, idText, type, account, correlationId, tenant, trace, error }
+  if (error !== null) return { id, idText, type, account, correlationId, tenant, trace, error }
 
   const mayHook = takesHook(type, options)
-  const hook =
-    value.hook === null && mayHook ? options.hookFor({ id, type, account, correlationId, tenant, trace }) : null
-  const hookText = hook === null ? '' : `,"hook":"${hook}"`
-  const hooked = mayHook && (value.hook ?? hook) !== null
-  const json = `${kind.head}${idText},${text.slice(1, -1)}${hookText}${extra.text}}`
+  if (value.hook === null && mayHook) {
+    const hook = options.hookFor({ id, type, account, correlationId, tenant, trace })
+    if (hook !== null) fields.hook = hook
+  }
+  const text = typeof fields.id === 'number' ? JSON.stringify(fields) : stringifyJson(fields)
+  const json = extra === noExtra ? text : `${text.slice(0, -1)}${extra.text}}`
   // a spread would make a larger object, which is held until the command's result is committed
-  const command: Command = {
+  return {
     id,
     idText,
     type,
     account,
-    deadline: value.deadline,
-    delivery: value.delivery,
-    lifetime: lifetimeOf(type, fields),
-    unhooked: !hooked && operations[type].hook !== 'none',
     correlationId,
     tenant,
     trace,
+    deadline: value.deadline,
+    delivery: value.delivery,
+    lifetime: lifetimeOf(type, operation),
+    unhooked: operations[type].hook !== 'none' && !(mayHook && 'hook' in fields),
     json,
     bytes: Buffer.byteLength(json),
   }
-  return { ok: true, command }
 }
+
+/** Tells whether a number holds the id exactly. */
+const isExact = (id: bigint): boolean => id <= Number.MAX_SAFE_INTEGER
 
 type Fields = Record<string, unknown>
 
-function kindOf(type: SendType): Kind {
+/** @throws Error when there is no such record in SendCommand */
+function kindOf(recordName: string): Kind {
+  const type = typesByRecord.get(recordName)
+  if (type === undefined) throw new Error('message is no record of SendCommand')
   const message = schemas.command.fields.find(field => field.name === 'message')?.type as AvroRecord[]
   const own = message.find(record => record.name === operations[type].record)?.fields ?? []
   const objects = new Set(own.filter(isRecord).map(field => field.name))
   const others = own.map(field => field.name).filter(name => !objects.has(name))
   const common = ['type', 'id', 'phone', 'hook', 'auth', 'data', '__proto__']
-  const head = `{"type":${JSON.stringify(type)},"id":`
-  return { type, head, taken: new Set([...common, ...others]), objects }
+  const schema = z.compile<z.ZodType>(operations[type].schema)
+  const kind = { type, schema, taken: new Set([...common, ...others]), objects }
+  kinds.set(recordName, kind)
+  return kind
 }
 
 function isRecord({ type }: AvroField): boolean {
   return Array.isArray(type) && type.some(branch => typeof branch === 'object' && 'fields' in branch)
 }
 
-function copyWithoutNulls(record: Fields, copy: Fields = {}): Fields {
-  for (const key of Object.keys(record)) {
+function copyWithoutNulls(record: Fields, copy: Fields): Fields {
+  for (const key in record) {
     const value = record[key]
     if (value !== null && value !== undefined && key !== notSentField) copy[key] = withoutNulls(value)
   }
@@ -169,20 +177,18 @@ function copyWithoutNulls(record: Fields, copy: Fields = {}): Fields {
 
 function withoutNulls(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
-  return Array.isArray(value) ? value.map(withoutNulls) : copyWithoutNulls(value as Fields)
+  return Array.isArray(value) ? value.map(withoutNulls) : copyWithoutNulls(value as Fields, {})
 }
 
-/** Completes the fields to the operation object and asks the protocol. */
-function problemOf(type: SendType, id: bigint, fields: Fields, { allowEmpty }: CommandOptions): string | null {
-  fields.type = type
-  fields.id = id
-  for (const name in fields) {
-    const value = fields[name]
+/** Asks the protocol what is wrong with an operation object. */
+function problemOf({ type, schema }: Kind, operation: Fields, { allowEmpty }: CommandOptions): string | null {
+  for (const name in operation) {
+    const value = operation[name]
     if (Array.isArray(value) && value.length > mostItems) return `${name} must have at most ${mostItems} items`
   }
-  const { error } = operations[type].schema.safeParse(fields)
-  if (error === undefined) return allowEmpty ? null : emptiness(type, fields)
-  return error.issues
+  if (schema.validate(operation)) return allowEmpty ? null : emptiness(type, operation)
+  const { error } = schema.safeParse(operation)
+  return error!.issues
     .slice(0, mostProblems)
     .map(issue => issue.message)
     .join('; ')

@@ -8,9 +8,8 @@ import type { Doubt, DoubtHeader } from './generated.ts'
 import type { Origin } from './result.ts'
 
 /** A command whose POST may have been executed, and what is known of its POSTs before that one. */
-export interface DoubtSubject {
+export interface DoubtSubject extends Origin {
   command: Pick<Command, 'id' | 'account' | 'type' | 'correlationId' | 'tenant'>
-  origin: Origin
   attempts: number
   doubted: boolean
   postedSince?: number
@@ -40,12 +39,12 @@ export function createDoubtWriter(topic: string, encode: (doubt: Doubt) => Buffe
     }))
 
   return {
-    write({ command, origin, attempts, doubted, postedSince }, postedAt, cause) {
-      const { offset, timestamp, key, value, headers } = origin.record
+    write({ command, topic, partition, record, attempts, doubted, postedSince }, postedAt, cause) {
+      const { offset, timestamp, key, value, headers } = record
       const { account, type, correlationId, tenant } = command
       return recordOf(command.id, {
-        topic: origin.topic,
-        partition: origin.partition,
+        topic,
+        partition,
         offset,
         timestamp,
         key,

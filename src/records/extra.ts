@@ -21,11 +21,15 @@ export interface ExtraRules {
 /** Most characters of all names and texts. Reading 2 MiB of long numbers or empty lists as JSON takes more than a second. */
 const longestExtra = 1 << 16
 
+/** Of most commands. */
+export const noExtra: Extra = { text: '', fields: {}, error: null }
+
 /** Reads the additional properties of a command. Takes from `fields` the objects that they add to: they are in the answer. */
 export function readExtra(extra: Readonly<Record<string, string>>, rules: ExtraRules, fields: Fields): Extra {
+  const entries = Object.entries(extra)
+  if (entries.length === 0) return noExtra
   let text = ''
   const more: Fields = {}
-  const entries = Object.entries(extra)
   const length = entries.reduce((sum, [key, json]) => sum + key.length + json.length, 0)
   if (length > longestExtra) return wrong(`extra must have at most ${longestExtra} characters`)
   for (const [key, json] of entries) {

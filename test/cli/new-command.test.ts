@@ -38,8 +38,7 @@ test('send --help shows additional properties that a worker takes', () => {
   const options = { hookFor: () => null, voiceHook: true, allowEmpty: false }
   const command = buildCommand({ extra: JSON.parse(example) })
   expect(readCommand(command, options)).toMatchObject({
-    ok: true,
-    command: { json: expect.stringContaining('"priority":5') },
+    json: expect.stringContaining('"priority":5'),
   })
 })
 

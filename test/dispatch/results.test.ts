@@ -12,8 +12,8 @@ import { buildPending } from '../support/pendings.ts'
 const topic = 'busgate.results'
 const now = 1_763_000_000_000
 const id = 2n ** 53n + 1n
-const { command, origin } = buildPending({ id, type: 'viber+sms', offset: 42 })
-const subject = { ...command, correlationId: 'order 7', tenant: 'shop' }
+const origin = buildPending({ id, type: 'viber+sms', offset: 42 })
+const subject = { ...origin.command, correlationId: 'order 7', tenant: 'shop' }
 
 /** A result as a reader of the topic sees it. */
 async function written(details: ResultDetails, changes: Partial<ResultSubject> = {}) {

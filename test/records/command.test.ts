@@ -1,6 +1,7 @@
+import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import { parseJson, type SendType, sendTypes } from '../../src/protocol/index.ts'
-import { readCommand } from '../../src/records/command.ts'
+import { operations, parseJson, type SendType, sendTypes } from '../../src/protocol/index.ts'
+import { type Command, isInvalid, readCommand } from '../../src/records/command.ts'
 import type { SendCommand } from '../../src/records/generated.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { throughTheBus } from './codec.ts'
@@ -9,8 +10,8 @@ const noHook = { hookFor: () => null, voiceHook: false, allowEmpty: false }
 
 function read(command: SendCommand) {
   const reading = readCommand(command, noHook)
-  if (!reading.ok) throw new Error(reading.error)
-  return reading.command
+  if (isInvalid(reading)) throw new Error(reading.error)
+  return reading
 }
 
 function operationOf(command: SendCommand): Record<string, unknown> {
@@ -19,7 +20,7 @@ function operationOf(command: SendCommand): Record<string, unknown> {
 
 function problemOf(command: SendCommand): string {
   const reading = readCommand(command, noHook)
-  return reading.ok ? 'none' : reading.error
+  return isInvalid(reading) ? reading.error : 'none'
 }
 
 test('a list far longer than any may be is one problem, and not one for each of its items', () => {
@@ -31,7 +32,7 @@ describe('a valid command', () => {
   test.each(sendTypes)('of type %s is read after its way over the bus', async type => {
     const decoded = await throughTheBus(buildCommandOf(type))
     if (!decoded.ok) throw new Error('not decoded')
-    expect(readCommand(decoded.value, noHook)).toMatchObject({ ok: true, command: { type } })
+    expect(readCommand(decoded.value, noHook)).toMatchObject({ type, json: expect.any(String) })
   })
 
   test('becomes the operation object of the gateway, written once', () => {
@@ -84,11 +85,54 @@ describe('a valid command', () => {
   })
 })
 
+/** Values that may stand in a field, valid and not. */
+const anyValue = fc.oneof(
+  fc.constantFrom<unknown>(
+    null,
+    '',
+    'text',
+    '12345',
+    true,
+    0,
+    59,
+    60,
+    3600,
+    259_201,
+    1.5,
+    [],
+    {},
+    'https://shop.example',
+  ),
+  fc.constantFrom<unknown>(['sms'], ['sms', 'sms'], ['rcs', 'whatsapp'], [{ caption: 'Red' }], { message: 'Hi' }),
+)
+
+test('a command is valid exactly when the schema of its operation says so', () => {
+  const anyChange = fc.tuple(fc.constantFrom(...sendTypes), fc.nat(20), anyValue, fc.constantFrom('0', '-1', '1', null))
+  fc.assert(
+    fc.property(anyChange, ([type, at, value, extra]) => {
+      const names = Object.keys(Object.values(buildCommandOf(type).message)[0]!).filter(name => name !== 'comment')
+      const changes = extra === null ? {} : { extra: { note: extra } }
+      const command = buildCommandOf(type, changes, { [names[at % names.length] ?? 'comment']: value })
+      const reading = readCommand(command, { ...noHook, allowEmpty: true })
+      const { success } = operations[type].schema.safeParse(
+        isInvalid(reading) ? withoutNulls(command, type) : parseJson(reading.json),
+      )
+      expect(success).toBe(!isInvalid(reading))
+    }),
+    { numRuns: 500 },
+  )
+})
+
+function withoutNulls({ id, phone, message, extra }: SendCommand, type: SendType): unknown {
+  const fields = Object.values(message)[0] as object
+  const kept = Object.entries(fields).filter(([name, value]) => value !== null && name !== 'comment')
+  return { type, id, phone, ...Object.fromEntries(kept), ...extra }
+}
+
 describe('an invalid command', () => {
   test('is answered with what its result needs', () => {
     const command = buildCommand({ phone: 0, account: 'second', correlationId: 'order 7', tenant: 'shop' })
     expect(readCommand(command, noHook)).toEqual({
-      ok: false,
       id: 1001n,
       idText: '1001',
       type: 'sms',
@@ -304,7 +348,7 @@ describe('a message without any content', () => {
 
   test.each(cases)('may be sent where that is allowed: %s', (_, type, fields) => {
     const command = buildCommandOf(type, {}, fields)
-    expect(readCommand(command, { ...noHook, allowEmpty: true })).toMatchObject({ ok: true })
+    expect(isInvalid(readCommand(command, { ...noHook, allowEmpty: true }))).toBe(false)
   })
 
   test.each<[string, SendType, object, Partial<SendCommand>]>([
@@ -332,7 +376,7 @@ describe('the callback address', () => {
   const hookFor = ({ id, type }: { id: bigint; type: string }) => `https://busgate.example/hooks/${type}/${id}`
   const hookOf = (command: SendCommand, voiceHook = false) => {
     const reading = readCommand(command, { ...noHook, hookFor, voiceHook })
-    return reading.ok ? (JSON.parse(reading.command.json) as { hook?: string }).hook : reading.error
+    return isInvalid(reading) ? reading.error : (JSON.parse(reading.json) as { hook?: string }).hook
   }
 
   test('is made for the types that accept one', () => {
@@ -344,6 +388,12 @@ describe('the callback address', () => {
 
   test('is made for voice when that is configured', () => {
     expect(hookOf(buildCommandOf('voice'), true)).toBe('https://busgate.example/hooks/voice/1001')
+  })
+
+  test('is written as JSON texts hold it', () => {
+    const hook = 'https://busgate.example/"a\\b\n'
+    const command = readCommand(buildCommand(), { ...noHook, hookFor: () => hook }) as Command
+    expect(JSON.parse(command.json)).toMatchObject({ hook })
   })
 
   test('is made from what it has to carry', () => {
@@ -363,7 +413,7 @@ describe('the callback address', () => {
   const unhooked = (options: Parameters<typeof readCommand>[1], changes: Partial<SendCommand> = {}) =>
     sendTypes.filter(type => {
       const reading = readCommand(buildCommandOf(type, changes), options)
-      return reading.ok && reading.command.unhooked
+      return !isInvalid(reading) && reading.unhooked
     })
 
   test('goes with no pipeline, and with voice only where it takes one; the command says so', () => {

@@ -40,7 +40,7 @@ const payload = { msgId: long, parts: 1, code: long, price: 1.5, hlr, payload: l
 const origin = { topic, partition: 999, record }
 const id = 2n ** 63n - 1n
 const pending = buildPending()
-const inDoubt = { ...pending, origin, command: { ...pending.command, ...marks, trace } }
+const inDoubt = { ...pending, ...origin, command: { ...pending.command, ...marks, trace } }
 
 const writers: Record<string, () => OutgoingRecord> = {
   result: () =>

@@ -3,7 +3,7 @@ import { appendedBy } from '../../bus/record-time.ts'
 import type { Clock } from '../../clock.ts'
 import { idIn } from '../../protocol/ids.ts'
 import { isSendType } from '../../protocol/index.ts'
-import { type Command, type CommandReading, isNeverHooked, memoryOf } from '../../records/command.ts'
+import { type Command, type CommandReading, isInvalid, isNeverHooked, memoryOf } from '../../records/command.ts'
 import type { DeadLetterReason } from '../../records/dead-letter.ts'
 import type { Decoder } from '../../records/decoder.ts'
 import { type DoubtWriter, originOf } from '../../records/doubt.ts'
@@ -85,12 +85,12 @@ export class DoubtIntake {
 
   #admit(arrival: Arrival, doubt: Doubt, { value, flaw }: { value: SendCommand; flaw?: string }): void {
     const reading = this.#options.readCommand(value, traceOf(originOf(doubt).record.headers), flaw)
-    if (!reading.ok) {
+    if (isInvalid(reading)) {
       this.#omitCommand(arrival, doubt, { code: 'INVALID', message: reading.error })
       return
     }
-    if (this.#intercepts(arrival, answers => answers.isResolved(doubt, reading.command))) return
-    const pending = this.#pending(arrival.record, doubt, reading.command)
+    if (this.#intercepts(arrival, answers => answers.isResolved(doubt, reading))) return
+    const pending = this.#pending(arrival.record, doubt, reading)
     if (arrival.doubted) this.#doubtAgain(pending)
     else this.#resolve(pending, doubt)
   }
@@ -103,7 +103,7 @@ export class DoubtIntake {
       session: this.#session,
       offset: record.offset,
       heldBytes: this.#session.made(record, memoryOf(command)),
-      origin: originOf(doubt),
+      ...originOf(doubt),
       since: appendedBy(doubt.timestamp, doubt.postedAt),
       readyAt,
       lingersSince: readyAt,

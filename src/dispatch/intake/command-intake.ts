@@ -2,7 +2,7 @@ import type { BusRecord, Session } from '../../bus/port.ts'
 import { appendedBy } from '../../bus/record-time.ts'
 import { windowSize } from '../../bus/session/window.ts'
 import type { Clock } from '../../clock.ts'
-import { type Command, type CommandReading, type InvalidCommand, memoryOf } from '../../records/command.ts'
+import { type Command, type CommandReading, type InvalidCommand, isInvalid, memoryOf } from '../../records/command.ts'
 import type { Decoded, Decoder } from '../../records/decoder.ts'
 import type { SendCommand } from '../../records/generated.ts'
 import type { ResultDetails, WriteResult } from '../../records/result.ts'
@@ -36,26 +36,35 @@ export interface CommandIntakeOptions {
   ready: (pendings: Pending[]) => void
 }
 
-interface Arrival {
-  record: BusRecord
+/** How a session hands records over. */
+interface Delivered {
   /**
    * new: to be sent; recalled: the same, and its id was let through before; doubted: an earlier owner may have sent it;
    * past: only its id is to be remembered.
    */
   kind: 'new' | 'recalled' | 'doubted' | 'past'
-  /** Its age counts from then on. */
-  since: number
+  /** Of doubted ones: no POST of them can have begun before, milliseconds since 1970; 0: unknown. */
   postedSince: number
+}
+
+/** A record that waits for its schema, or for what the results say of it. */
+interface Waiting {
+  record: BusRecord
+  delivered: Delivered
 }
 
 type Readable = Extract<Decoded<SendCommand>, { ok: true }>
 
-/** When a batch of records is looked at. */
-interface Instant {
+/** What comes of records that are looked at together. */
+interface Step {
   /** Milliseconds since 1970. */
   now: number
   /** Whole monotonic milliseconds: a fraction would take memory of its own in each command. */
   readyAt: number
+  counts: ResultCounts
+  deadLetters: DeadLetterWriter
+  /** Commands that are to be sent. */
+  pendings: Pending[]
 }
 
 /**
@@ -66,8 +75,8 @@ export class CommandIntake {
   readonly #options: CommandIntakeOptions
   readonly #session: Session
   readonly #recent: RecentIds
-  readonly #wait: SchemaWait<Arrival>
-  readonly #lookups: LookupQueue<Arrival>
+  readonly #wait: SchemaWait<Waiting>
+  readonly #lookups: LookupQueue<Waiting>
   /**
    * Tells since when the age counts of records that could not tell: they may be shelved, and read again. By their places in the
    * window, which holds all that are not settled.
@@ -78,41 +87,46 @@ export class CommandIntake {
     this.#session = session
     this.#options = options
     this.#recent = new RecentIds(options.dedupeWindow)
-    this.#wait = new SchemaWait({ ...options, session, again: arrivals => this.#process(arrivals) })
-    this.#lookups = new LookupQueue({ ...options, session, again: arrivals => this.#process(arrivals) })
+    const again = (waiting: readonly Waiting[]) => this.#takeAgain(waiting, this.#begin())
+    this.#wait = new SchemaWait({ ...options, session, again })
+    this.#lookups = new LookupQueue({ ...options, session, again })
   }
 
-  /** @param postedSince of doubted ones: no POST of them can have begun before, milliseconds since 1970; 0: unknown */
-  take(records: readonly BusRecord[], kind: Arrival['kind'], postedSince = 0): void {
-    const now = this.#options.clock.now()
-    const arrivals = records.map(record => ({ record, kind, since: this.#since(record, kind, now), postedSince }))
-    this.#process([...this.#wait.takeBack(), ...arrivals])
-  }
-
-  #since({ offset, timestamp }: BusRecord, kind: Arrival['kind'], now: number): number {
-    const place = offset % windowSize
-    if (kind === 'recalled') return this.#sinceRead.get(place) ?? timestamp
-    const since = appendedBy(timestamp, now)
-    if (kind !== 'new') return since
-    if (since === timestamp) this.#sinceRead.delete(place)
-    else this.#sinceRead.set(place, since)
-    return since
-  }
-
-  #process(arrivals: readonly Arrival[]): void {
-    const { decoder, ready, telemetry, deadLetterTopic, clock } = this.#options
-    const counts = new ResultCounts()
-    const deadLetters = new DeadLetterWriter(deadLetterTopic, this.#session)
-    const pendings: Pending[] = []
-    const instant = { now: clock.now(), readyAt: Math.floor(clock.monotonic()) }
-    for (const arrival of arrivals) {
-      const decoded = decodeRecord(decoder, arrival.record)
-      if (decoded.ok) {
-        const pending = this.#admit(arrival, decoded, instant, counts)
-        if (pending) pendings.push(pending)
-      } else if ('pending' in decoded) this.#wait.add(decoded.pending, arrival)
-      else if (arrival.kind !== 'past' && !this.#intercepts(arrival)) deadLetters.write(arrival.record, decoded.error)
+  take(records: readonly BusRecord[], kind: Delivered['kind'], postedSince = 0): void {
+    const step = this.#begin()
+    for (const { record, delivered } of this.#wait.takeBack()) this.#read(record, delivered, step)
+    const delivered = { kind, postedSince }
+    for (const record of records) {
+      if (kind === 'new' || kind === 'doubted') this.#noteAge(record, step.now)
+      this.#read(record, delivered, step)
     }
+    this.#end(step)
+  }
+
+  #takeAgain(waiting: readonly Waiting[], step: Step): void {
+    for (const { record, delivered } of waiting) this.#read(record, delivered, step)
+    this.#end(step)
+  }
+
+  #noteAge({ offset, timestamp }: BusRecord, now: number): void {
+    const since = appendedBy(timestamp, now)
+    if (since === timestamp) this.#sinceRead.delete(offset % windowSize)
+    else this.#sinceRead.set(offset % windowSize, since)
+  }
+
+  #begin(): Step {
+    const { clock, deadLetterTopic } = this.#options
+    return {
+      now: clock.now(),
+      readyAt: Math.floor(clock.monotonic()),
+      counts: new ResultCounts(),
+      deadLetters: new DeadLetterWriter(deadLetterTopic, this.#session),
+      pendings: [],
+    }
+  }
+
+  #end({ pendings, counts, deadLetters }: Step): void {
+    const { ready, telemetry } = this.#options
     if (pendings.length > 0) ready(pendings)
     if (counts.isEmpty && deadLetters.isEmpty) return
     void this.#session.committed().then(() => {
@@ -122,28 +136,53 @@ export class CommandIntake {
     })
   }
 
-  /** @returns the command if it is to be sent; else it is settled. */
-  #admit(arrival: Arrival, { value, flaw }: Readable, { now, readyAt }: Instant, counts: ResultCounts): Pending | null {
-    const { record, kind, since, postedSince } = arrival
-    const { readCommand, objection, maxAgeMs, outbox } = this.#options
-    const reading = readCommand(value, traceOf(record.headers), flaw)
-    if (!reading.ok) {
-      if (kind !== 'past' && !this.#intercepts(arrival, reading)) this.#refuse(reading, record, counts)
-      return null
+  #read(record: BusRecord, delivered: Delivered, step: Step): void {
+    const decoded = decodeRecord(this.#options.decoder, record)
+    if (decoded.ok) this.#admit(record, delivered, decoded, step)
+    else if ('pending' in decoded) this.#wait.add(decoded.pending, { record, delivered })
+    else if (delivered.kind !== 'past' && !this.#intercepts(record, delivered)) {
+      step.deadLetters.write(record, decoded.error)
     }
-    const { command } = reading
-    if (kind === 'past' || this.#intercepts(arrival, command)) {
+  }
+
+  /** Settles a command, unless it is to be sent. */
+  #admit(record: BusRecord, delivered: Delivered, { value, flaw }: Readable, step: Step): void {
+    const { kind } = delivered
+    const { readCommand, objection, maxAgeMs, outbox } = this.#options
+    const command = readCommand(value, traceOf(record.headers), flaw)
+    if (isInvalid(command)) {
+      if (kind !== 'past' && !this.#intercepts(record, delivered, command)) this.#refuse(command, record, step.counts)
+      return
+    }
+    if (kind === 'past' || this.#intercepts(record, delivered, command)) {
       this.#recent.addPast(command.account, command.id, record.offset)
-      return null
+      return
     }
     const known = kind !== 'recalled' && this.#recent.add(command.account, command.id, record.offset)
+    const pending = this.#pending(command, record, step)
+    if (kind === 'doubted') {
+      if (delivered.postedSince > 0) pending.postedSince = delivered.postedSince
+      outbox.doubt(pending, step.now, 'taken_over', step.counts)
+      return
+    }
+    const details = known
+      ? duplicate
+      : (problem(objection(command)) ?? expired(pending, expiry(pending, step.now, maxAgeMs)))
+    if (details) outbox.settle(pending, details, step.counts)
+    else step.pendings.push(pending)
+  }
+
+  #pending(command: Command, record: BusRecord, { now, readyAt }: Step): Pending {
     const { topic, partition } = this.#session
-    const pending: Pending = {
+    const since = this.#sinceRead.get(record.offset % windowSize) ?? record.timestamp
+    return {
       command,
+      topic,
+      partition,
+      record,
       session: this.#session,
       offset: record.offset,
       heldBytes: this.#session.made(record, memoryOf(command)),
-      origin: { topic, partition, record },
       since,
       readyAt,
       lingersSince: readyAt - Math.max(0, now - since),
@@ -152,25 +191,14 @@ export class CommandIntake {
       packed: false,
       over: false,
     }
-    if (postedSince > 0) pending.postedSince = postedSince
-    if (kind === 'doubted') {
-      outbox.doubt(pending, now, 'taken_over', counts)
-      return null
-    }
-    const details = known
-      ? duplicate
-      : (problem(objection(command)) ?? expired(pending, expiry(pending, now, maxAgeMs)))
-    if (!details) return pending
-    outbox.settle(pending, details, counts)
-    return null
   }
 
   /** What an earlier owner may have sent is in doubt, whatever the results say. */
-  #intercepts(arrival: Arrival, subject?: Subject): boolean {
-    if (arrival.kind === 'doubted' || arrival.record.offset >= this.#session.uncheckedUntil) return false
+  #intercepts(record: BusRecord, delivered: Delivered, subject?: Subject): boolean {
+    if (delivered.kind === 'doubted' || record.offset >= this.#session.uncheckedUntil) return false
     return this.#lookups.intercepts(
-      arrival,
-      answers => subject !== undefined && answers.isAnswered(this.#session, arrival.record.offset, subject),
+      { record, delivered },
+      answers => subject !== undefined && answers.isAnswered(this.#session, record.offset, subject),
     )
   }
 

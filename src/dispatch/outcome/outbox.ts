@@ -22,8 +22,8 @@ export class Outbox {
   }
 
   settle(pending: Pending, details: ResultDetails, counts: ResultCounts): void {
-    const { command, session, offset, origin, doubted } = pending
-    session.settle(offset, [this.#writeResult(command, origin, details)])
+    const { command, session, offset, doubted } = pending
+    session.settle(offset, [this.#writeResult(command, pending, details)])
     counts.add(command.type, details.outcome, details.errorCode ?? null)
     if (doubted) this.#telemetry.emit('doubt.resolved', { outcome: details.outcome })
     end(pending)
@@ -34,7 +34,7 @@ export class Outbox {
    * @param postedAt when its POST can have begun at the latest
    */
   doubt(pending: Pending, postedAt: number, cause: DoubtCause, counts: ResultCounts): void {
-    const { command, session, offset, origin, doubted, attempts } = pending
+    const { command, session, offset, doubted, attempts } = pending
     const records = [this.#doubts.write(pending, postedAt, cause)]
     if (!doubted) {
       const error = doubtCauses[cause]
@@ -45,7 +45,7 @@ export class Outbox {
         error,
         sentAt: postedAt,
       }
-      records.push(this.#writeResult(command, origin, details))
+      records.push(this.#writeResult(command, pending, details))
       counts.add(command.type, 'IN_DOUBT', 'RESPONSE_LOST')
     }
     session.settle(offset, records)
@@ -67,11 +67,12 @@ export class ResultCounts {
   }
 
   add(type: string, outcome: TallyGroup['outcome'], errorCode: TallyGroup['errorCode']): void {
-    const group = this.#groups.find(
-      group => group.type === type && group.outcome === outcome && group.errorCode === errorCode,
-    )
-    if (group) group.count++
-    else this.#groups.push({ type, outcome, errorCode, count: 1 })
+    for (const group of this.#groups) {
+      if (group.type !== type || group.outcome !== outcome || group.errorCode !== errorCode) continue
+      group.count++
+      return
+    }
+    this.#groups.push({ type, outcome, errorCode, count: 1 })
   }
 
   addDoubt(cause: DoubtCause): void {

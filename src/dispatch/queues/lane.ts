@@ -50,8 +50,8 @@ export class Lane {
   }
 
   /** Tells where a command waits: in the queue of its account, or of the pause that stops it. */
-  nameOf({ command, origin }: Pending): string {
-    return this.#pauses.stopping(command, origin.topic) ?? command.account
+  nameOf({ command, topic }: Pending): string {
+    return this.#pauses.stopping(command, topic) ?? command.account
   }
 
   of(name: string): LaneQueue | undefined {
