@@ -183,6 +183,8 @@ export interface Session extends Readonly<TopicPartition> {
    * reset it or the group is new. Only the results know. 0 where the window tells, and once all of them are settled.
    */
   readonly uncheckedUntil: number
+  /** The results were looked through: no record from this offset on was answered before. The next owner knows it, too. */
+  answeredBefore(offset: number): void
   /**
    * Writes intents for these offsets with the next commit.
    * @returns true when they are committed and the POST may begin; false when it must not.

@@ -22,6 +22,21 @@ describe('a session that found no window at its committed offset', () => {
     expect((await buildOwner(log, { tag: 'a third process' }).open()).session.uncheckedUntil).toBe(0)
   })
 
+  test('looks up no more than what was answered before, and neither does the next owner', async () => {
+    const log = buildLog(10)
+    log.committed = { offset: 2, metadata: '' }
+    const first = await buildOwner(log).open()
+    first.deliver()
+    first.session.answeredBefore(5)
+    expect(first.session.uncheckedUntil).toBe(5)
+    first.session.settle(2, result(2))
+    await first.commit()
+    const second = await buildOwner(log, { tag: 'another process' }).open()
+    expect(second.session.uncheckedUntil).toBe(5)
+    second.session.answeredBefore(3)
+    expect(second.session.uncheckedUntil).toBe(0)
+  })
+
   test('asks for no look where nothing is above it, nor where the window tells', async () => {
     const log = buildLog(10)
     log.committed = { offset: 10, metadata: null }

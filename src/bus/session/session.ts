@@ -88,6 +88,10 @@ export class PartitionSession implements Session {
     return this.started && this.#uncheckedUntil > this.#window.base ? this.#uncheckedUntil : 0
   }
 
+  answeredBefore(offset: number): void {
+    this.#uncheckedUntil = Math.min(this.#uncheckedUntil, offset)
+  }
+
   get windowUsed(): number {
     return !this.started ? 0 : (this.#window.horizon - this.#window.base) / windowSize
   }

@@ -16,6 +16,12 @@ export interface Range {
   until: number
 }
 
+/** What is known of the answers to the commands of one partition. */
+interface Coverage extends Range {
+  /** Behind the last one that was answered; 0: none was. */
+  answeredUntil: number
+}
+
 export const isWithin = (offset: number, range: Range | undefined): boolean =>
   range !== undefined && offset >= range.from && offset < range.until
 
@@ -29,7 +35,7 @@ const mostAttempts = 100
  * each, at most half of it used. That two of some millions are equal is less likely than one in a hundred thousand.
  */
 export class PriorAnswers {
-  readonly #ranges = new Map<string, Range>()
+  readonly #covered = new Map<string, Coverage>()
   #coversDoubts = false
   readonly #known = new IdTable()
   readonly #mostKept: number
@@ -52,7 +58,7 @@ export class PriorAnswers {
 
   /** Notes what became of the commands from one offset to before another. */
   cover(tp: TopicPartition, from: number, until: number): void {
-    this.#ranges.set(keyOf(tp), { from, until })
+    this.#covered.set(keyOf(tp), { from, until, answeredUntil: 0 })
   }
 
   /** Notes what became of everything that was in doubt, and dead letters of this partition of the doubts. */
@@ -62,12 +68,16 @@ export class PriorAnswers {
   }
 
   /** The offsets of the partition that are covered. */
-  rangeOf(tp: TopicPartition): Range | undefined {
-    return this.#ranges.get(keyOf(tp))
+  rangeOf(tp: TopicPartition): Coverage | undefined {
+    return this.#covered.get(keyOf(tp))
   }
 
-  #covers(tp: TopicPartition, offset: number): boolean {
-    return isWithin(offset, this.rangeOf(tp))
+  /** Notes that the record at the offset was answered. @returns whether anybody asks for it */
+  #cover(tp: TopicPartition, offset: number): boolean {
+    const coverage = this.rangeOf(tp)
+    if (!coverage || !isWithin(offset, coverage)) return false
+    coverage.answeredUntil = Math.max(coverage.answeredUntil, offset + 1)
+    return true
   }
 
   noteResult({
@@ -78,7 +88,7 @@ export class PriorAnswers {
     ...subject
   }: SendResult) {
     const tp = { topic, partition }
-    if (this.#covers(tp, offset)) this.#add('answered', tp, offset, subject.id, subject.account)
+    if (this.#cover(tp, offset)) this.#add('answered', tp, offset, subject.id, subject.account)
     if (!this.coversDoubts) return
     if (!final) this.#add('doubted', tp, offset, subject.id, subject.account)
     else if (this.#has('doubted', tp, offset, subject.id, subject.account))
@@ -87,7 +97,7 @@ export class PriorAnswers {
 
   noteDeadLetter(letter: BusRecord): void {
     const from = originOfLetter(letter)
-    if (from && this.#covers(from, from.offset)) this.#add('dead letter', from, from.offset, from.timestamp)
+    if (from && this.#cover(from, from.offset)) this.#add('dead letter', from, from.offset, from.timestamp)
   }
 
   /** The doubts before it have led to this one: with fewer attempts, some of which left no doubt, or with the command. */

@@ -45,7 +45,7 @@ const advice =
 export class ResultsLookup {
   readonly #options: ResultsLookupOptions
   /** The answers that were found for sessions that have not passed them yet. */
-  readonly #found = new Map<Session, { answers: PriorAnswers; range: Range | undefined }>()
+  readonly #found = new Map<Session, { answers: PriorAnswers; range: Range }>()
   #requests: LookupRequest[] = []
   #reading = false
   /** Why the topics could not be read when that was tried last. */
@@ -112,7 +112,10 @@ export class ResultsLookup {
     telemetry.emit('answered.read', { sessions: requests.length, known, took: (clock.monotonic() - started) / 1000 })
     for (const { session, answered } of requests) {
       if (!session.alive) continue
-      this.#found.set(session, { answers, range: answers.rangeOf(session) })
+      const range = answers.rangeOf(session)!
+      this.#found.set(session, { answers, range })
+      // what is looked up no more need not be read again by a session that opens later, with all that was sent since
+      if (range.until === session.uncheckedUntil) session.answeredBefore(Math.max(range.from, range.answeredUntil))
       answered()
     }
   }

@@ -89,6 +89,9 @@ function openSession({ lookup, telemetry, topic = 'commands', partition = 0, unt
     open: true,
     uncheckedUntil: until,
     settle: (offset: number) => void settled.push(offset),
+    answeredBefore(offset: number) {
+      session.uncheckedUntil = Math.min(session.uncheckedUntil, offset)
+    },
     committed: async () => {},
   } as Partial<Session> as Session & { alive: boolean; uncheckedUntil: number }
   const queue = new LookupQueue<{ record: BusRecord }>({ session, lookup, again: items => take(items), telemetry })
@@ -208,6 +211,28 @@ describe('a look into the results', () => {
     await clock.pass(0)
     expect({ settled, fresh }).toEqual({ settled: [0, 999_999], fresh: [1, 999_998] })
     expect(reads).toHaveLength(1)
+  })
+
+  test.each([
+    ['none was answered before', [], 2],
+    ['a record before them still waits for its schema', [1], 2],
+    ['one was answered', [5], 6],
+  ])('leaves nothing for a later look behind the last answer: %s', async (_, offsets, uncheckedUntil) => {
+    const { clock, result, open, recordAt } = await startLook()
+    const { take, session } = open({ until: 1_000_000 })
+    for (const offset of offsets) result(answerTo(offset))
+    take(recordAt(2), recordAt(3))
+    await clock.pass(0)
+    expect(session.uncheckedUntil).toBe(uncheckedUntil)
+  })
+
+  test('in parts leaves what it has not covered', async () => {
+    const { clock, result, open, recordAt } = await startLook({ owned: 1_000_000 })
+    const { take, session } = open({ until: 5 })
+    for (const offset of [0, 2, 4]) for (const id of [1n, 2n]) result({ ...answerTo(offset), id })
+    take(recordAt(0))
+    await clock.pass(0)
+    expect(session.uncheckedUntil).toBe(5)
   })
 
   test('is repeated for the rest where more were answered than one look keeps', async () => {
