@@ -34,7 +34,7 @@ function parsed() {
         kinds: { type: 'string' },
         hooks: { type: 'boolean' },
         // what else is measured beside the worker, in turn with it, and how often; the cheapest run of each counts; the
-        // floor is a bare loop in Node
+        // floor is a bare loop in Node, beside which the page is always measured
         peer: { type: 'string', multiple: true, default: [] },
         floor: { type: 'boolean', default: false },
         repeat: { type: 'string' },
@@ -115,9 +115,10 @@ async function placed<T>(work: (place: Place) => Promise<T>): Promise<T> {
 }
 
 /** What is measured in turn. All that is needed for it is there, or else it throws before anything starts. */
-async function chosenPrograms(): Promise<Program[]> {
+async function chosenPrograms(wanted: readonly Scenario[]): Promise<Program[]> {
   const programsFound: Program[] = []
-  for (const name of ['busgate', ...values.peer, ...(values.floor ? ['floor'] : [])]) {
+  const isFloor = values.floor || wanted === scenarios
+  for (const name of ['busgate', ...values.peer, ...(isFloor ? ['floor'] : [])]) {
     const find = programs[name]
     if (!find) throw new UsageError(`--peer: there is no program ${name}, only ${Object.keys(programs).join(', ')}`)
     programsFound.push(await find())
@@ -181,7 +182,7 @@ async function measureCallbacksAlone(): Promise<void> {
 async function measureWorker(): Promise<void> {
   const wanted = chosen()
   const repeat = numberOf('repeat', 1)
-  const measured = await chosenPrograms().catch(refuse)
+  const measured = await chosenPrograms(wanted).catch(refuse)
   if (wanted === scenarios) {
     const performance = await placed(place => measurePerformance({ place, measured, repeat }))
     const { rows, callbacks, takeOvers } = performance

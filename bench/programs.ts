@@ -53,8 +53,8 @@ const busgate = (name: string, env: Record<string, string> = {}): Program => ({
   start: options => startBusgate({ ...options, env: { ...options.env, ...env } }),
 })
 
-const floor: Program = {
-  name: `a bare loop in Node ${process.versions.node}`,
+export const floor: Program = {
+  name: 'bare loop',
   does: ({ kinds, hooks }) => kinds === 'sms' && !hooks,
   start: async options => ({
     processes: new Processes(

@@ -53,6 +53,48 @@ export function tableOf(rows: readonly Row[]): string {
   )
 }
 
+/** The figures of one scenario: those of busgate, and what one cost each program beside it. */
+interface Compared {
+  own: Figures
+  /** CPU time of busgate and its peers, as multiples of a bare loop's. */
+  ratio: (of: (figures: Figures) => number | undefined, program?: string) => string
+}
+
+const comparedColumns = (peers: readonly string[]): readonly Column<Compared>[] => [
+  ['commands/s', ({ own }) => whole(own.commandsPerSecond)],
+  ['CPU µs, first 200,000', ({ own }) => fixed(own.cpuMicrosFirst, 1)],
+  ['steady', ({ own }) => fixed(own.cpuMicrosSteady, 1)],
+  ['of a core', ({ own }) => percent(own.core)],
+  ["broker's", ({ own }) => percent(own.brokerCore)],
+  ['× bare loop', ({ ratio }) => ratio(costIn)],
+  ...peers.map(peer => [`${peer} ×`, ({ ratio }: Compared) => ratio(costIn, peer)] as const),
+  ['append → POST, ms', ({ own }) => pair(own.appendToPost)],
+  ['peak MiB', ({ own }) => whole(own.peakMemoryMiB)],
+]
+
+const costIn = ({ cpuMicrosFirst, core }: Figures) => cpuMicrosFirst ?? core
+
+/** Writes one line a scenario: busgate's figures, and its cost beside that of a bare loop, by which machines compare. */
+export function comparedTableOf(rows: readonly Row[], loop: string): string {
+  const peers = [...new Set(rows.map(({ program }) => program))].slice(1).filter(name => name !== loop)
+  const lines = [...Map.groupBy(rows, ({ scenario }) => scenario.name)].map(([name, runs]) => {
+    const figuresOf = (program: string) => runs.find(run => run.program === program)?.figures
+    const own = runs[0]!.figures
+    const ratio: Compared['ratio'] = (of, program) => {
+      const [cost, least] = [program === undefined ? own : figuresOf(program), figuresOf(loop)].map(
+        one => one && of(one),
+      )
+      return cost && least ? (cost / least).toFixed(1) : ''
+    }
+    return { name, own, ratio }
+  })
+  const told = comparedColumns(peers).filter(([, of]) => lines.some(line => of(line) !== ''))
+  return markdown(
+    ['', ...told.map(([name]) => name)],
+    lines.map(line => [line.name, ...told.map(([, of]) => of(line))]),
+  )
+}
+
 /** Writes what callbacks cost as a table in Markdown. */
 export const callbackTableOf = (rows: readonly CallbackFigures[]): string =>
   markdown(
@@ -63,22 +105,15 @@ export const callbackTableOf = (rows: readonly CallbackFigures[]): string =>
 /** Writes what it takes to open the sessions of a process as a table in Markdown. */
 export const takeOverTableOf = (rows: readonly TakeOverFigures[]): string =>
   markdown(
-    ['', 'partitions', 'requests', 'ms', 'CPU ms', 'by kind'],
-    rows.map(({ how, partitions, requests, ms, cpuMs, byKind }) => [
+    ['', 'partitions', 'requests', 'ms', 'CPU ms'],
+    rows.map(({ how, partitions, requests, ms, cpuMs }) => [
       how,
       whole(partitions),
       whole(requests),
       whole(ms),
       whole(cpuMs),
-      kindsText(byKind),
     ]),
   )
-
-const kindsText = (byKind: TakeOverFigures['byKind']) =>
-  Object.entries(byKind)
-    .toSorted(([, one], [, other]) => other - one)
-    .map(([kind, count]) => `${count} ${kind}`)
-    .join(', ')
 
 function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const rule = head.map(name => (name === '' ? '---' : '---:'))

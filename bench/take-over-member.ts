@@ -13,38 +13,20 @@ export interface Member {
 export interface Opened {
   /** Requests since it began to join, without fetches and heartbeats. */
   requests: number
-  byKind: Record<string, number>
   /** From the group's giving it the partitions until all sessions are open. */
   ms: number
   /** User and system time since it began to join. */
   cpuMs: number
 }
 
-const kinds = new Map([
-  [2, 'ListOffsets'],
-  [3, 'Metadata'],
-  [9, 'OffsetFetch'],
-  [10, 'FindCoordinator'],
-  [11, 'JoinGroup'],
-  [14, 'SyncGroup'],
-  [18, 'ApiVersions'],
-  [22, 'InitProducerId'],
-  [24, 'AddPartitionsToTxn'],
-  [25, 'AddOffsetsToTxn'],
-  [26, 'EndTxn'],
-  [28, 'TxnOffsetCommit'],
-  [66, 'ListTransactions'],
-])
 const fetch = 1
 const heartbeat = 12
 
 const { topic, partitions, env } = JSON.parse(process.argv[2]!) as Member
-const byKind: Record<string, number> = {}
+let requests = 0
 tracingChannel<string, { apiKey: number }>('plt:kafka:connections:api').start.subscribe(sent => {
   const { apiKey } = sent as { apiKey: number }
-  if (apiKey === fetch || apiKey === heartbeat) return
-  const kind = kinds.get(apiKey) ?? `API ${apiKey}`
-  byKind[kind] = (byKind[kind] ?? 0) + 1
+  if (apiKey !== fetch && apiKey !== heartbeat) requests++
 })
 
 process.on('disconnect', () => process.exit())
@@ -71,7 +53,6 @@ await openBus(loadSettings({ env })).join([topic], {
 
 function tell(): void {
   const { user, system } = process.cpuUsage(before)
-  const requests = Object.values(byKind).reduce((sum, count) => sum + count, 0)
-  const opened: Opened = { requests, byKind, ms: performance.now() - givenAt, cpuMs: (user + system) / 1000 }
+  const opened: Opened = { requests, ms: performance.now() - givenAt, cpuMs: (user + system) / 1000 }
   process.send!(opened)
 }
