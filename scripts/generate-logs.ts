@@ -45,7 +45,12 @@ const docs = new Map(
   ]),
 )
 const examples = buildEvents(12)
-const levels = { 'deadLetter.published': 'warn, debug', 'bus.log': 'its own', 'callbacks.refused': 'warn, info' }
+const levels = {
+  'deadLetter.published': 'warn, debug',
+  'bus.log': 'its own',
+  'callbacks.refused': 'warn, info',
+  'withdrawal.begun': 'warn, of one message debug',
+}
 
 function docOf(name: Name): string {
   const doc = docs.get(name)

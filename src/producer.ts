@@ -9,6 +9,9 @@ import {
   kafkajsPublisher,
 } from './bus/write/kafkajs-publisher.ts'
 import type { Settings } from './config/index.ts'
+import type { Withdrawn } from './control/change.ts'
+import { readControl } from './control/read.ts'
+import { recordsOf, usualWithdrawalMs } from './control/withdraw.ts'
 import { messageId, operations, type SendType } from './protocol/index.ts'
 import { cutTextComplaint, isCutText, pathToText } from './protocol/json.ts'
 import { branchOf, isInvalid, readCommand } from './records/command.ts'
@@ -53,6 +56,25 @@ export type NewCommand = {
   } & Partial<CommandFields>
 }[SendType]
 
+/** Messages to take back: all of a campaign, a correlationId or a tenant, or one. */
+export type NewWithdrawal = (
+  | { campaign: string }
+  | { correlationId: string }
+  | { tenant: string }
+  | {
+      id: bigint | number
+      /** Default: `default`. */
+      account?: string
+    }
+) & {
+  /** Every result says it; no phone and no text of a message, please. */
+  reason: string
+  /** Holds for commands that are written until then, milliseconds since 1970. Default: in 24 hours; in 30 days at most. */
+  until?: number
+  /** Who withdraws; every result says it. Default: `kafka.clientId`. */
+  by?: string
+}
+
 /**
  * Writes commands to the command topics.
  * @example
@@ -68,6 +90,13 @@ export interface CommandProducer {
    * be on the topic, and may be sent again as they are, since a repeated id is recognised.
    */
   send(commands: readonly NewCommand[]): Promise<void>
+  /**
+   * Takes back what was not sent yet, on all workers and within two seconds: each command ends EXPIRED with errorCode
+   * WITHDRAWN. Commands that are written until the end of the withdrawal are not sent either. What the gateway has is not
+   * touched. Resolves when all in-sync replicas hold the withdrawal.
+   * @throws Error that says why it cannot be. Over the kafkajs of a service it is not known how many withdrawals are in force.
+   */
+  withdraw(withdrawal: NewWithdrawal): Promise<void>
   /** Closes the connections that busgate opened; a kafkajs producer of the service stays connected. */
   close(): Promise<void>
 }
@@ -100,7 +129,7 @@ export async function createProducer(settings: Settings, options: ProducerOption
       }),
     ),
   )
-  const publisher = await publisherOf(settings, options)
+  const { publisher, bus } = await publisherOf(settings, options)
 
   function toRecord(command: NewCommand, headers: TraceHeaders | null): OutgoingRecord {
     const { id, urgent = operations[command.type].urgent } = command
@@ -123,26 +152,40 @@ export async function createProducer(settings: Settings, options: ProducerOption
       const headers = trace && traceHeaders(trace)
       await publisher.publish(commands.map(command => toRecord(command, headers)))
     },
+    async withdraw({ reason, until, by = settings.kafka.clientId, ...what }) {
+      const known = bus && (await readControl(bus, settings))
+      const at = Date.now()
+      const stamp = { begins: true, by, at, until: until ?? at + usualWithdrawalMs, reason }
+      await publisher.publish(recordsOf(settings.topics.control, { ...scopeOf(what), ...stamp }, known))
+    },
     close: () => publisher.close(),
   }
+}
+
+type Names = { campaign?: string; correlationId?: string; tenant?: string; id?: bigint | number; account?: string }
+
+function scopeOf({ campaign, correlationId, tenant, id, account = 'default' }: Names): Withdrawn {
+  const given = { campaign, correlation_id: correlationId, tenant, message: id && `${account}/${id}` }
+  const names = Object.entries(given).filter(([, name]) => name !== undefined)
+  if (names.length !== 1) throw new Error('a withdrawal names one of campaign, correlationId, tenant and id')
+  const [[kind, name]] = names as [[Withdrawn['kind'], string]]
+  return { effect: 'withdrawn', kind, name }
 }
 
 async function publisherOf(
   settings: Settings,
   { kafka, producer, bus: given }: ProducerOptions,
-): Promise<Pick<Publisher, 'publish' | 'close'>> {
+): Promise<{ publisher: Pick<Publisher, 'publish' | 'close'>; bus: Bus | null }> {
   const { compression } = settings.kafka
-  if (producer) return kafkajsPublisher(producer, compression)
-  if (kafka) return connectKafkajsPublisher(kafka, compression)
+  if (producer) return { publisher: kafkajsPublisher(producer, compression), bus: null }
+  if (kafka) return { publisher: await connectKafkajsPublisher(kafka, compression), bus: null }
   const bus = given ?? openBus(settings, new Telemetry())
   const publisher = await bus.publisher()
-  return {
-    publish: records => publisher.publish(records),
-    async close() {
-      await publisher.close()
-      if (!given) await bus.close()
-    },
+  const close = async () => {
+    await publisher.close()
+    if (!given) await bus.close()
   }
+  return { publisher: { publish: records => publisher.publish(records), close }, bus }
 }
 
 function complete({ id, phone, type, message, urgent: _urgent, ...rest }: NewCommand): generated.SendCommand {
@@ -155,6 +198,7 @@ function complete({ id, phone, type, message, urgent: _urgent, ...rest }: NewCom
     hook: null,
     correlationId: null,
     tenant: null,
+    campaign: null,
     extra: {},
     ...rest,
     message: { [branchOf(type)]: message } as unknown as generated.SendCommand['message'],

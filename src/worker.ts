@@ -4,9 +4,9 @@ import { type Bus, BusUnavailable } from './bus/port.ts'
 import { hookForCommands, type Receiving, startReceiving, tokensOf } from './callbacks/role.ts'
 import { sleep, systemClock } from './clock.ts'
 import { requireGateway, requireRunnable, type Settings } from './config/index.ts'
+import { type Change, changeText } from './control/change.ts'
 import { type Sending, startSending } from './dispatch/role.ts'
 import { version } from './package.ts'
-import { pauseText } from './pauses/change.ts'
 import type { Role } from './protocol/index.ts'
 import { registryOf } from './records/open.ts'
 import { RegistryUnavailable, type SchemaRegistry } from './records/registry.ts'
@@ -37,10 +37,17 @@ export interface Worker {
   ports: { callbacks: number | null; telemetry: number }
   /**
    * Tells whether this process does its work now; the reasons say why not. `started` is true once every role has reached
-   * the bus and the registry, and stays true. What operators have paused is no reason against
+   * the bus and the registry, and stays true. What is paused or withdrawn is no reason against
    * being ready, nor are warnings: something outside of this process that somebody has to set right.
    */
-  ready(): { ready: boolean; started: boolean; reasons: string[]; paused: string[]; warnings: string[] }
+  ready(): {
+    ready: boolean
+    started: boolean
+    reasons: string[]
+    paused: string[]
+    withdrawn: string[]
+    warnings: string[]
+  }
   /** Rejects when the worker cannot go on by itself and has to be restarted; never resolves. */
   failed: Promise<never>
   /** Stops intake, finishes what is in flight, commits, closes. */
@@ -66,6 +73,17 @@ export async function createWorker(settings: Settings, options: WorkerOptions = 
   const worker = new WorkerProcess(settings, options)
   await worker.start()
   return worker
+}
+
+/** Programs may withdraw thousands of messages, and pause thousands of tenants. */
+const mostListed = 100
+
+function listed(changes: readonly Change[]): string[] {
+  const others = changes.length - mostListed
+  return [
+    ...changes.slice(0, mostListed).map(changeText),
+    ...(others > 0 ? [`and ${others} more: busgate status`] : []),
+  ]
 }
 
 class WorkerProcess implements Worker {
@@ -108,10 +126,18 @@ class WorkerProcess implements Worker {
       ...(this.#stopped === null ? [] : ['stopping']),
       ...this.#names.flatMap(role => this.#reasonsOf(role) ?? []),
     ]
-    const paused = [...(this.#roles.sending?.pauses.inForce ?? [])].map(pauseText)
+    const inForce = this.#roles.sending?.controls.inForce ?? []
+    const told = (effect: Change['effect']) => listed(inForce.filter(one => one.effect === effect))
     const blocked = this.#starting ? [] : this.#bus.blocked()
     const warnings = [...blocked.map(({ text }) => text), ...(this.#roles.sending?.warnings() ?? [])]
-    return { ready: reasons.length === 0, started: !this.#starting, reasons, paused, warnings }
+    return {
+      ready: reasons.length === 0,
+      started: !this.#starting,
+      reasons,
+      paused: told('paused'),
+      withdrawn: told('withdrawn'),
+      warnings,
+    }
   }
 
   readonly stop: Worker['stop'] = () => {

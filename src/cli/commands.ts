@@ -42,9 +42,13 @@ export const commands: CommandList = {
     summary: 'Lets it go on.',
     load: async () => (await import('./commands/pause.ts')).resume,
   },
+  withdraw: {
+    summary: 'Takes back messages that were not sent yet: of a campaign, a tenant, a correlationId, or one.',
+    load: async () => (await import('./commands/withdraw.ts')).withdraw,
+  },
   status: {
-    summary: 'Shows what is paused, and how much waits.',
-    load: async () => (await import('./commands/pause.ts')).status,
+    summary: 'Shows what is paused and withdrawn, and how much waits.',
+    load: async () => (await import('./commands/status.ts')).status,
   },
   ui: {
     summary: 'Shows what goes on, and what became of a message, on a page of this machine.',

@@ -8,6 +8,8 @@ export interface AccountSettings {
   rate: number | undefined
   /** Envelopes in its turn. */
   weight: number
+  /** Empty: it sends at any time. */
+  quietHours: readonly string[]
 }
 
 /**
@@ -17,7 +19,7 @@ export interface AccountSettings {
 export interface Settings extends ReturnType<typeof compile> {}
 
 export function compile(values: CheckedValues) {
-  const { apiKey: _apiKey, rate: _rate, ...gateway } = section(values, 'gateway')
+  const { apiKey: _apiKey, rate: _rate, quietHours: _quietHours, ...gateway } = section(values, 'gateway')
   const { default: _default, ...delivery } = section(values, 'delivery')
   const { expectMs: _expectMs, ...reconciler } = section(values, 'reconciler')
   return {
@@ -76,12 +78,18 @@ function accountsOf(values: CheckedValues): ReadonlyMap<string, AccountSettings>
   if (values['gateway.apiKey']) keys.set('default', values['gateway.apiKey'])
   const rates = values['gateway.accounts.NAME.rate']
   const weights = values['gateway.accounts.NAME.weight']
+  const quiet = values['gateway.accounts.NAME.quietHours']
   const taken = values['reconciler.rate'] ?? 0
   const rateOf = (name: string) => rates.get(name) ?? values['gateway.rate']
   return new Map(
     [...keys].map(([name, apiKey]) => {
       const rate = rateOf(name)
-      return [name, { apiKey, rate: rate === undefined ? undefined : rate - taken, weight: weights.get(name) ?? 1 }]
+      const own = {
+        rate: rate === undefined ? undefined : rate - taken,
+        weight: weights.get(name) ?? 1,
+        quietHours: quiet.get(name) ?? values['gateway.quietHours'] ?? [],
+      }
+      return [name, { apiKey, ...own }]
     }),
   )
 }

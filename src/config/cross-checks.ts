@@ -126,6 +126,18 @@ export const crossChecks: CrossCheck[] = [
     what: 'an account has a weight but no apiKey',
   },
   {
+    paths: ['gateway.accounts.NAME.quietHours', 'gateway.accounts.NAME.apiKey', 'gateway.apiKey'],
+    broken: values => [...values['gateway.accounts.NAME.quietHours'].keys()].some(name => !hasKey(values, name)),
+    what: 'an account has quiet hours but no apiKey',
+  },
+  {
+    paths: ['gateway.quietHours', 'gateway.accounts.NAME.quietHours', 'topics.commands'],
+    broken: values =>
+      values['topics.commands'].length === 1 &&
+      (values['gateway.quietHours'] !== undefined || values['gateway.accounts.NAME.quietHours'].size > 0),
+    what: 'would stop nothing: topics.commands is one topic, which is the most urgent one; name a second topic for what can wait',
+  },
+  {
     paths: ['delivery.maxIntents', 'gateway.maxOperations'],
     broken: values => (values['delivery.maxIntents'] ?? Infinity) < 2 * values['gateway.maxOperations'],
     what: 'must hold two envelopes, one of them of the most urgent topic: 2 × gateway.maxOperations at least',

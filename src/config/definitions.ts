@@ -70,7 +70,7 @@ export const definitions = {
   'topics.statuses': setting(kind.topic, 'busgate.statuses', 'Topic of status events.'),
   'topics.deadLetters': setting(kind.topic, 'busgate.dead-letters', 'Topic of records that cannot be read.'),
   'topics.doubts': setting(kind.topic, 'busgate.doubts', 'Topic of commands of which nobody can tell whether they were sent.'),
-  'topics.control': setting(kind.topic, 'busgate.control', 'Topic of what operators have paused.'),
+  'topics.control': setting(kind.topic, 'busgate.control', 'Topic of what operators have paused or withdrawn.'),
   'topics.overdue': setting(kind.topic, 'busgate.overdue', 'Topic of messages whose verdict is missing; only the reconciler uses it.'),
 
   'gateway.url': optional(kind.baseUrl, 'https://gateway.example', 'Base address of the gateway; /api/json.php is appended.'),
@@ -79,6 +79,8 @@ export const definitions = {
   'gateway.accounts.NAME.apiKey': secret(kind.secretText, 'an-api-key', 'API key of a further account.'),
   'gateway.accounts.NAME.rate': optional(kind.aboveZero, '50', 'Like gateway.rate, for this account alone.'),
   'gateway.accounts.NAME.weight': optional(kind.integer(1, 100), '2', 'How many envelopes an account sends in its turn, while others wait; 1 unless set.'),
+  'gateway.accounts.NAME.quietHours': optional(kind.list(kind.quietWindow), 'Sat-Sun 00:00-24:00 Europe/Kyiv', 'Like gateway.quietHours, for this account alone and in their place.'),
+  'gateway.quietHours': optional(kind.list(kind.quietWindow), '21:00-09:00 Europe/Kyiv', 'When nothing is sent but commands of the most urgent topic: no request for others begins then. Their deadlines and delivery.maxAgeMs go on. Days, from Mon to Sun, are those on which the quiet hours begin.'),
   'gateway.tenantWeights': optional(kind.map(kind.integer(1, 100)), '{"shop-a":3}', 'Parts of an envelope that tenants may have, while others of their account wait; 1 unless set. In a variable a JSON object.'),
   'gateway.rate': optional(kind.aboveZero, '50', 'Operations a second that an account may use over the whole fleet, status polls included. Whole operations count: a process whose share is 1.5 sends 1 in any second, and one with 0.5 sends 1 in any two.'),
   'gateway.asyncUrl': optional(kind.httpUrl, 'https://gateway.example/v1/json', 'Full address of the asynchronous interface, its path included (library and busgate gateway --async only).'),

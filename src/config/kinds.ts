@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { quietHoursGrammar, readQuietWindow } from './quiet-hours.ts'
 
 /*
  * The kinds of values that settings have. Each takes the native form of a YAML file and the text of a variable alike,
@@ -113,6 +114,17 @@ export const brokers = kind('addresses of the form host:port, or the word embedd
   const broker = z.string(message).regex(/^(\[[0-9a-fA-F:.]+\]|[^\s:/@]+):\d{1,5}$/, message)
   return z.union([z.literal('embedded'), list(broker.meta({ description: 'host:port' }))], message)
 })
+
+/** Quiet hours stay as they are written: `readQuietWindow` tells when they are. */
+export const quietWindow = kind(`quiet hours: ${quietHoursGrammar}`, message =>
+  z.string(message).superRefine((value, { addIssue }) => {
+    try {
+      readQuietWindow(value)
+    } catch (error) {
+      addIssue((error as Error).message)
+    }
+  }),
+)
 
 export interface SigningKey {
   kid: string

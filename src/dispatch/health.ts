@@ -3,9 +3,9 @@ import type { AccountGate } from '../accounts/gate.ts'
 import { notOpen } from '../bus/not-open.ts'
 import type { Membership } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
-import type { Pauses } from '../pauses/pauses.ts'
+import type { Controls } from '../control/controls.ts'
 import type { GaugeSource } from '../telemetry/definitions.ts'
-import { pauseKinds } from '../telemetry/labels.ts'
+import { pauseKinds, withdrawalKinds } from '../telemetry/labels.ts'
 import type { Resolver } from './doubts/resolver.ts'
 import type { Dispatcher } from './sending/dispatcher.ts'
 
@@ -35,7 +35,7 @@ export function* readGauges(
   dispatcher: Dispatcher,
   resolver: Resolver,
   accounts: ReadonlyMap<string, Account>,
-  pauses: Pauses,
+  controls: Controls,
   topics: readonly string[],
   clock: Clock,
 ): ReturnType<GaugeSource['read']> & Generator {
@@ -55,10 +55,9 @@ export function* readGauges(
     yield { name: 'rate_headroom_ratio', labels, value: limiter?.headroom(clock.monotonic()) ?? 1 }
     yield { name: 'rate_learnt_per_second', labels, value: Number.isFinite(learntRate) ? learntRate : 0 }
   }
-  const inForce = [...pauses.inForce]
-  for (const kind of pauseKinds) {
-    yield { name: 'pauses', labels: { kind }, value: inForce.filter(pause => pause.kind === kind).length }
-  }
+  for (const kind of pauseKinds) yield { name: 'pauses', labels: { kind }, value: controls.count('paused', kind) }
+  for (const kind of withdrawalKinds)
+    yield { name: 'withdrawals', labels: { kind }, value: controls.count('withdrawn', kind) }
   yield { name: 'doubts_open', labels: {}, value: resolver.open }
   yield { name: 'intents_open', labels: {}, value: dispatcher.intents }
   yield { name: 'requests_in_flight', labels: {}, value: dispatcher.inFlight }

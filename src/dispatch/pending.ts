@@ -1,5 +1,6 @@
 import type { Session } from '../bus/port.ts'
-import type { Pauses } from '../pauses/pauses.ts'
+import { withdrawalText } from '../control/change.ts'
+import type { Controls } from '../control/controls.ts'
 import type { Command } from '../records/command.ts'
 import type { Origin, ResultDetails } from '../records/result.ts'
 
@@ -75,11 +76,25 @@ export function end(pending: Pending): void {
 }
 
 /** Tells whether any of the commands is paused. */
-export function hasPaused(pendings: readonly Pending[], pauses: Pauses): boolean {
-  return !pauses.isEmpty && pendings.some(({ command, topic }) => pauses.stopping(command, topic) !== null)
+export function hasPaused(pendings: readonly Pending[], controls: Controls): boolean {
+  controls.update()
+  return controls.hasPauses && pendings.some(({ command, topic }) => controls.stopping(command, topic) !== null)
 }
 
-export type ExpiryCode = 'DEADLINE' | 'MAX_AGE'
+/** Why a command may not be sent any more. */
+export interface Expiry {
+  errorCode: 'DEADLINE' | 'MAX_AGE' | 'WITHDRAWN'
+  /** Who withdrew it, and why. */
+  error?: string
+}
+
+const deadline: Expiry = { errorCode: 'DEADLINE' }
+const maxAge: Expiry = { errorCode: 'MAX_AGE' }
+
+export interface ExpiryRules {
+  maxAgeMs: number
+  controls: Controls
+}
 
 /** The last instant at which a command may be sent, milliseconds since 1970. */
 export function expiresAt({ command, since }: Pending, maxAgeMs: number): number {
@@ -87,7 +102,9 @@ export function expiresAt({ command, since }: Pending, maxAgeMs: number): number
 }
 
 /** Tells why a command may not be sent any more, if so. */
-export function expiry({ command, since }: Pending, now: number, maxAgeMs: number): ExpiryCode | null {
-  if (command.deadline !== null && now > command.deadline) return 'DEADLINE'
-  return now > since + maxAgeMs ? 'MAX_AGE' : null
+export function expiry({ command, since }: Pending, now: number, { maxAgeMs, controls }: ExpiryRules): Expiry | null {
+  if (command.deadline !== null && now > command.deadline) return deadline
+  if (now > since + maxAgeMs) return maxAge
+  const withdrawal = controls.withdrawing(command, since)
+  return withdrawal && { errorCode: 'WITHDRAWN', error: withdrawalText(withdrawal) }
 }

@@ -4,9 +4,9 @@ import { StatusPoller } from '../accounts/poller.ts'
 import type { Bus, Membership, SessionListener } from '../bus/port.ts'
 import type { Clock } from '../clock.ts'
 import type { Settings } from '../config/index.ts'
+import type { Controls } from '../control/controls.ts'
+import { followControls } from '../control/follow.ts'
 import { type Connection, connectGateway, envelopeOverhead } from '../gateway/connection.ts'
-import { followPauses } from '../pauses/follow.ts'
-import type { Pauses } from '../pauses/pauses.ts'
 import { type Command, type CommandOptions, readCommand } from '../records/command.ts'
 import { createDecoder } from '../records/decoder.ts'
 import { createDoubtWriter } from '../records/doubt.ts'
@@ -51,8 +51,8 @@ export interface Sending {
   reasons(): string[]
   /** Tells what the operator is to set right, though commands are sent. */
   warnings(): string[]
-  /** The pauses that operators have asked for. */
-  pauses: Pauses
+  /** What is paused and withdrawn. */
+  controls: Controls
   /** Finishes what is in flight within kafka.drainMs and leaves the group. */
   stop(): Promise<void>
 }
@@ -85,7 +85,7 @@ export async function startSending(options: SendingOptions): Promise<Sending> {
 }
 
 class CommandSending implements Sending {
-  readonly pauses: Pauses
+  readonly controls: Controls
   readonly #options: SendingOptions
   readonly #parts: Parts
   readonly #common: ReturnType<typeof commonOf>
@@ -106,7 +106,7 @@ class CommandSending implements Sending {
     const { delivery, topics } = settings
     this.#options = options
     this.#parts = parts
-    this.pauses = parts.followed.pauses
+    this.controls = parts.followed.controls
     this.#common = commonOf(options, parts)
     const hasLease = () => this.#membership?.hasLease() ?? false
     this.#dispatcher = new Dispatcher({ ...this.#common, ...dispatchingOf(settings), hasLease })
@@ -126,9 +126,9 @@ class CommandSending implements Sending {
 
   get gauges(): GaugeSource {
     const { settings, clock } = this.#options
-    const { accounts, pauses } = this.#common
+    const { accounts, controls } = this.#common
     const read = () =>
-      readGauges(this.#joined, this.#dispatcher, this.#resolver, accounts, pauses, settings.topics.commands, clock)
+      readGauges(this.#joined, this.#dispatcher, this.#resolver, accounts, controls, settings.topics.commands, clock)
     return { read }
   }
 
@@ -236,14 +236,14 @@ class CommandSending implements Sending {
   }
 }
 
-/** Opens what is there before any command is read: connection, pauses, evidence, and how records are written and read. */
+/** Opens what is there before any command is read: connection, controls, evidence, and how records are written and read. */
 async function partsOf(options: SendingOptions) {
   const { settings, bus, telemetry, clock } = options
   const writers = await writersOf(options)
   const decoders = decodersOf(options)
   const connection = options.connection ?? connect(settings.gateway)
   try {
-    const followed = await followPauses({ bus, topic: settings.topics.control, clock, telemetry })
+    const followed = await followControls({ bus, settings, clock, telemetry })
     const evidence = await evidenceIn(options).catch(async error => {
       await followed.close()
       throw error
@@ -258,10 +258,10 @@ async function partsOf(options: SendingOptions) {
 type Parts = Awaited<ReturnType<typeof partsOf>>
 
 /** Tells what the parts of sending share: the settings of the gateway and of delivery, and more. */
-function commonOf(options: SendingOptions, { connection, outbox, followed: { pauses } }: Parts) {
+function commonOf(options: SendingOptions, { connection, outbox, followed: { controls } }: Parts) {
   const { settings, clock, telemetry } = options
   const accounts = accountsOf(options)
-  return { ...settings.gateway, ...settings.delivery, connection, accounts, outbox, pauses, clock, telemetry }
+  return { ...settings.gateway, ...settings.delivery, connection, accounts, outbox, controls, clock, telemetry }
 }
 
 async function writersOf({ settings: { topics }, registry, telemetry, clock }: SendingOptions) {

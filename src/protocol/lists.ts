@@ -33,10 +33,10 @@ export const outcomeCodes = {
   SENT: [],
   REJECTED: refusalCodes,
   INVALID: ['VALIDATION'],
-  EXPIRED: ['DEADLINE', 'MAX_AGE'],
+  EXPIRED: ['DEADLINE', 'MAX_AGE', 'WITHDRAWN'],
   DUPLICATE: ['DUPLICATE_ID'],
   IN_DOUBT: ['RESPONSE_LOST'],
-  UNRESOLVED: [...refusalCodes, 'RESPONSE_LOST', 'ATTEMPTS_EXHAUSTED', 'DEADLINE', 'MAX_AGE'],
+  UNRESOLVED: [...refusalCodes, 'RESPONSE_LOST', 'ATTEMPTS_EXHAUSTED', 'DEADLINE', 'MAX_AGE', 'WITHDRAWN'],
 } as const
 
 /** What became of a command: the field `outcome` of its result. */

@@ -15,6 +15,7 @@ interface CommandSubject {
   account: string
   correlationId: string | null
   tenant: string | null
+  campaign: string | null
   /** The caller's, where its record carried one. */
   trace: TraceContext | null
 }
@@ -108,7 +109,7 @@ export function readCommand(
   const kind = kinds.get(name) ?? kindOf(name)
 
   const { type } = kind
-  const { id, account, correlationId, tenant } = value
+  const { id, account, correlationId, tenant, campaign } = value
   const fields: Fields = { type, id: isExact(id) ? Number(id) : id, phone: value.phone }
   copyWithoutNulls((value.message as unknown as Fields)[name] as Fields, fields)
   if (value.hook !== null) fields.hook = value.hook
@@ -116,11 +117,11 @@ export function readCommand(
   const operation = extra === noExtra ? fields : { ...fields, ...extra.fields }
   const error = flaw ?? extra.error ?? problemOf(kind, operation, options)
   const idText = id.toString()
-  if (error !== null) return { id, idText, type, account, correlationId, tenant, trace, error }
+  if (error !== null) return { id, idText, type, account, correlationId, tenant, campaign, trace, error }
 
   const mayHook = takesHook(type, options)
   if (value.hook === null && mayHook) {
-    const hook = options.hookFor({ id, type, account, correlationId, tenant, trace })
+    const hook = options.hookFor({ id, type, account, correlationId, tenant, campaign, trace })
     if (hook !== null) fields.hook = hook
   }
   const text = typeof fields.id === 'number' ? JSON.stringify(fields) : stringifyJson(fields)
@@ -133,6 +134,7 @@ export function readCommand(
     account,
     correlationId,
     tenant,
+    campaign,
     trace,
     deadline: value.deadline,
     delivery: value.delivery,

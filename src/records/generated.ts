@@ -30,6 +30,8 @@ export interface SendCommand {
   correlationId: string | null
   /** The caller's own customer or department, carried to the result and to every status event. */
   tenant: string | null
+  /** The caller's own campaign, carried to the result and to every status event. */
+  campaign: string | null
   /** Additional properties of the operation object, each value a JSON text. The names type, id, phone, hook, auth, data and __proto__ and the fields of the message are refused, but for those that are objects (voice, the stages of a pipeline): one that is null may be given here as a whole, and to another one its further fields are added. */
   extra: Record<string, string>
 }
@@ -345,7 +347,7 @@ export interface SendResult {
   msgId: string | null
   /** Number of message parts billed. */
   parts: number | null
-  /** Why it was not sent, or not known to be: ACCESS_DENIED, SENDER_INVALID, OPERATOR_UNSUPPORTED, TYPE_INVALID, THROTTLED, INSUFFICIENT_FUNDS, DUPLICATE_ID, VALIDATION, DEADLINE, MAX_AGE, RESPONSE_LOST, ATTEMPTS_EXHAUSTED or REJECTED (any other refusal). More may follow. */
+  /** Why it was not sent, or not known to be: ACCESS_DENIED, SENDER_INVALID, OPERATOR_UNSUPPORTED, TYPE_INVALID, THROTTLED, INSUFFICIENT_FUNDS, DUPLICATE_ID, VALIDATION, DEADLINE, MAX_AGE, WITHDRAWN, RESPONSE_LOST, ATTEMPTS_EXHAUSTED or REJECTED (any other refusal). More may follow. */
   errorCode: string | null
   /** The gateway's own text, or what is wrong with the command and in which field; also what had to be left out of this result, because the whole was larger than the topic takes. */
   error: string | null

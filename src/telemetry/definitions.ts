@@ -323,8 +323,19 @@ export const metricDefinitions = {
     type: 'gauge',
     asked: true,
     labels: { kind: label.pauseKinds },
-    meaning: 'Accounts, topics and tenants that operators have paused; every worker tells the same.',
-    action: 'Not 0 for long: `busgate status` says who paused what, when and why, and `busgate resume` lets it go on.',
+    meaning:
+      'Accounts, topics and tenants that operators have paused, and accounts in their quiet hours; every worker tells the same.',
+    action:
+      'Not 0 for long: `busgate status` says who paused what, when and why, and `busgate resume` lets it go on. Quiet hours end by themselves.',
+  },
+  withdrawals: {
+    type: 'gauge',
+    asked: true,
+    labels: { kind: label.withdrawalKinds },
+    meaning:
+      'Campaigns, messages, correlationIds and tenants that operators have withdrawn; every worker tells the same.',
+    action:
+      '`busgate status --results` says who withdrew what and why, how much of it was sent before, and how much was not.',
   },
   ready: {
     type: 'gauge',

@@ -10,6 +10,7 @@ import type {
   PauseReason,
   PollResult,
   RetryReason,
+  WithdrawalKind,
 } from './labels.ts'
 
 /** RecordPlace says where a record stands. */
@@ -171,14 +172,25 @@ export interface Events {
   'verdict.found': { type: string; state: State }
   /** The reconciler had to forget ids to stay within its memory. */
   'verdicts.forgotten': { count: number }
-  /** Operators have paused an account, a topic or a tenant. `at` and `until` are milliseconds since 1970. */
+  /** Operators have paused an account, a topic or a tenant, or the quiet hours of an account begin. `at` and `until` are milliseconds since 1970. */
   'pause.begun': { kind: PauseKind; name: string; by: string; at: number; until: number | null; reason: string | null }
   /** What operators had paused goes on: somebody said so, or its time is over. */
   'pause.ended': { kind: PauseKind; name: string; by: string; at: number }
-  /** A record of the control topic tells of no pause that this version knows. */
-  'pause.unreadable': { topic: string; partition: number; offset: number; error: Error }
-  /** The control topic cannot be read: pauses are not heard of. */
-  'pauses.unavailable': { topic: string; error: Error }
+  /** Operators have withdrawn what was not sent yet of a campaign, a tenant or a correlationId, or one message. */
+  'withdrawal.begun': {
+    kind: WithdrawalKind
+    name: string
+    by: string
+    at: number
+    until: number | null
+    reason: string | null
+  }
+  /** A withdrawal is over: somebody said so, or all commands that it was about have come to their end. */
+  'withdrawal.ended': { kind: WithdrawalKind; name: string; by: string; at: number }
+  /** A record of the control topic is no change that this version knows. */
+  'control.unreadable': { topic: string; partition: number; offset: number; error: Error }
+  /** The control topic cannot be read: what is paused and withdrawn stays so, and changes are not seen. */
+  'control.unavailable': { topic: string; error: Error }
   /** The gateway told the balance of an account. `currency` has three letters, or is `other`. */
   'balance.read': { account: string; currency: string; amount: number }
 }

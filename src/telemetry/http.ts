@@ -8,10 +8,17 @@ export interface TelemetryServerOptions {
   port: number
   metrics: Exposition
   /**
-   * Whether this process does its work now, and whether it has started; the reasons say why not. What operators have
-   * paused is no reason, nor are warnings.
+   * Whether this process does its work now, and whether it has started; the reasons say why not. What is paused or
+   * withdrawn is no reason, nor are warnings.
    */
-  ready: () => { ready: boolean; started: boolean; reasons: string[]; paused?: string[]; warnings?: string[] }
+  ready: () => {
+    ready: boolean
+    started: boolean
+    reasons: string[]
+    paused?: string[]
+    withdrawn?: string[]
+    warnings?: string[]
+  }
   /** Whether this process can go on at all; if not, it should be restarted. */
   healthy: () => { healthy: boolean; reasons: string[] }
 }

@@ -7,7 +7,13 @@ import { doubtCauses, errorCodes } from '../protocol/index.ts'
 export const other = 'other'
 
 /** Operators may pause one of these. */
-export const pauseKinds = ['account', 'topic', 'tenant'] as const
+export const pausableKinds = ['account', 'topic', 'tenant'] as const
+
+/** What is paused: by operators, or an account by its quiet hours. */
+export const pauseKinds = [...pausableKinds, 'quiet_hours'] as const
+
+/** What operators may withdraw: the messages of one of these, or one message. */
+export const withdrawalKinds = ['campaign', 'message', 'correlation_id', 'tenant'] as const
 
 /** errorCode of a result; empty where there is no error. */
 export const resultCodes = ['', ...errorCodes] as const
@@ -66,6 +72,7 @@ export const deadLetterCodes = {
 type OneOf<L extends readonly string[]> = L[number]
 
 export type PauseKind = OneOf<typeof pauseKinds>
+export type WithdrawalKind = OneOf<typeof withdrawalKinds>
 export type EnvelopeOutcome = OneOf<typeof envelopeOutcomes>
 export type RetryReason = OneOf<typeof retryReasons>
 /** PauseReason says why an account pauses. `undecided`: nobody can tell of many requests in a row. */

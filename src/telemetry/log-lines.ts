@@ -231,17 +231,28 @@ export const logLines: { [K in keyof Events]: LogLine<K> | null } = {
       safeText(`${kind} ${name} is paused by ${by}${untilText(until)}${reason === null ? '' : `: ${reason}`}`),
     action: 'Nothing, if it is meant; `busgate status` shows all pauses, `busgate resume` ends one.',
   },
+  'withdrawal.begun': {
+    level: ({ kind }) => (kind === 'message' ? 'debug' : 'warn'), // programs may withdraw thousands
+    msg: ({ kind, name, by, until, reason }) =>
+      safeText(`${kind} ${name} is withdrawn by ${by}${untilText(until)}${reason === null ? '' : `: ${reason}`}`),
+    action: 'Nothing, if it is meant; `busgate status` shows all withdrawals, `busgate withdraw --end` ends one.',
+  },
+  'withdrawal.ended': {
+    level: 'debug',
+    msg: ({ kind, name, by }) => safeText(`the withdrawal of ${kind} ${name} is over, by ${by}`),
+  },
   'pause.ended': { level: 'info', msg: ({ kind, name, by }) => safeText(`${kind} ${name} goes on, by ${by}`) },
-  'pause.unreadable': {
+  'control.unreadable': {
     level: 'warn',
-    msg: ({ error, ...place }) => `${at(place)} tells of no pause: ${textOf(error)}`,
+    msg: ({ error, ...place }) => `${at(place)} is neither a pause nor a withdrawal: ${textOf(error)}`,
     action:
       'Find out who else writes to the control topic, or whether a newer busgate does. The record is passed over.',
   },
-  'pauses.unavailable': {
+  'control.unavailable': {
     level: 'warn',
-    msg: ({ topic, error }) => `pauses are not heard of, ${topic} cannot be read: ${textOf(error)}`,
-    action: 'Give the process READ of the control topic, or mend what the error names. What was paused stays paused.',
+    msg: ({ topic, error }) =>
+      `cannot read ${topic}; pauses and withdrawals stay, new ones are not seen: ${textOf(error)}`,
+    action: 'Give the process READ of the control topic, or mend what the error names.',
   },
   'balance.read': {
     level: 'debug',

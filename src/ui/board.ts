@@ -2,14 +2,14 @@ import type { Bus } from '../bus/port.ts'
 import { unpackCheckpoint } from '../bus/session/checkpoint.ts'
 import { windowSize } from '../bus/session/window.ts'
 import type { Settings } from '../config/index.ts'
+import { type Change, nameOf, whyOf } from '../control/change.ts'
+import { readControl } from '../control/read.ts'
 import { remedyOf } from '../inspect/message/conclusion.ts'
-import { readChanges } from '../inspect/pauses.ts'
-import { type Change, pausedBy } from '../pauses/change.ts'
 import type { Outcome } from '../protocol/index.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
 import { DeadLetterCauses } from './dead-letter-causes.ts'
 import type { FollowedTopic } from './followed-topic.ts'
-import type { AccountNow, Failure, FunnelRow, History, Now, PartitionNow } from './now.ts'
+import type { AccountNow, Control, Failure, FunnelRow, History, Now, PartitionNow } from './now.ts'
 import { OpenDoubtList } from './open-doubts.ts'
 import { followTraffic, type TopicTraffic } from './topic-traffic.ts'
 import { stepMs, steps, Traffic, windowMs } from './traffic.ts'
@@ -43,9 +43,11 @@ export interface BoardOptions {
   show: boolean
 }
 
-/** The progress of the workers' group and the pauses are read every so many steps. */
+/** The progress of the workers' group and the control topic are read every so many steps. */
 const progressSteps = 2
 const mostPartitions = 256
+/** Programs may withdraw thousands of messages. */
+const mostControls = 100
 
 /** Keeps up to date what the page shows of this moment. */
 export class Board {
@@ -56,11 +58,11 @@ export class Board {
   readonly #doubts: OpenDoubtList
   readonly #deadLetters: DeadLetterCauses
   readonly #watchers = new Set<(now: Now) => void>()
-  #pauses: readonly Change[] = []
+  #inForce: readonly Change[] = []
   #partitions: PartitionNow[] = []
-  /** Why the progress of the group, and what is paused, cannot be read now. */
+  /** Why the progress of the group, and the control topic, cannot be read now. */
   #trouble: string | null = null
-  #pausesTrouble: string | null = null
+  #controlTrouble: string | null = null
   #isAsking = false
   #timer: NodeJS.Timeout
   #steps = 0
@@ -109,7 +111,8 @@ export class Board {
       failures: this.#failures(),
       doubts: this.#doubts.now(at, this.#reads([this.#doubts.topic])),
       accounts: this.#accounts(),
-      pauses: this.#pauses.map(pause => ({ what: `${pause.kind} ${pause.name}`, why: pausedBy(pause) })),
+      pauses: this.#told('paused'),
+      withdrawals: this.#told('withdrawn'),
       partitions: this.#partitions.toSorted(fullestFirst).slice(0, mostPartitions),
       deadLetters: { ...this.#deadLetters.now(), known: this.#reads([this.#deadLetters.topic]) },
       points: this.#series((...name) => this.#traffic.perSecond(...name)),
@@ -137,12 +140,12 @@ export class Board {
     this.#isAsking = true
     const [group, control] = await Promise.allSettled([
       this.#readProgress(),
-      readChanges(bus, settings.topics.control).then(({ inForce }) => {
-        this.#pauses = inForce
+      readControl(bus, settings).then(({ inForce }) => {
+        this.#inForce = inForce
       }),
     ])
     this.#trouble = group.status === 'rejected' ? (group.reason as Error).message : null
-    this.#pausesTrouble = control.status === 'rejected' ? (control.reason as Error).message : null
+    this.#controlTrouble = control.status === 'rejected' ? (control.reason as Error).message : null
     if (this.#trouble !== null) this.#partitions = []
     this.#isAsking = false
   }
@@ -168,8 +171,15 @@ export class Board {
   }
 
   #troubles(): string | null {
-    const troubles = [this.#trouble, this.#pausesTrouble, ...this.#followed.map(({ trouble }) => trouble)]
+    const troubles = [this.#trouble, this.#controlTrouble, ...this.#followed.map(({ trouble }) => trouble)]
     return [...new Set(troubles.filter(trouble => trouble !== null))].join('; ') || null
+  }
+
+  #told(effect: Change['effect']): Control[] {
+    const all = this.#inForce.filter(one => one.effect === effect)
+    const shown = all.slice(0, mostControls).map(change => ({ what: nameOf(change), why: whyOf(change) }))
+    const others = all.length - shown.length
+    return others > 0 ? [...shown, { what: `${others} more`, why: 'busgate status shows all' }] : shown
   }
 
   #commandsOf(topic: string): number {

@@ -21,7 +21,8 @@ export interface Now {
   failures: Failure[]
   doubts: OpenDoubts
   accounts: AccountNow[]
-  pauses: Pause[]
+  pauses: Control[]
+  withdrawals: Control[]
   /** The fullest first. */
   partitions: PartitionNow[]
   deadLetters: DeadLetters
@@ -94,8 +95,8 @@ export interface AccountNow {
   rate: number | null
 }
 
-/** What operators have paused. */
-export interface Pause {
+/** Something that is paused or withdrawn. */
+export interface Control {
   what: string
   why: string
 }

@@ -117,7 +117,7 @@ test('a receiver that stops is not ready first; it answers what is in flight, th
   const readyz = await at('/readyz')
   expect([readyz.status, await readyz.json()]).toEqual([
     503,
-    { ready: false, started: true, reasons: ['stopping'], paused: [], warnings: [] },
+    { ready: false, started: true, reasons: ['stopping'], paused: [], withdrawn: [], warnings: [] },
   ])
   await eventually(async () => {
     const [error] = await once(connect(worker.ports.callbacks!, '127.0.0.1'), 'error')

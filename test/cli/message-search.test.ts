@@ -3,9 +3,9 @@ import { MemoryBroker } from '../../src/bus/memory/broker.ts'
 import { MemoryBus } from '../../src/bus/memory/bus.ts'
 import type { RecordHeaders } from '../../src/bus/port.ts'
 import { systemClock } from '../../src/clock.ts'
+import { type Change, writeChange } from '../../src/control/change.ts'
 import { MessageSearch } from '../../src/inspect/message/search.ts'
 import { tell } from '../../src/inspect/message/tell.ts'
-import { type Change, writeChange } from '../../src/pauses/change.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
 import type { Doubt, SendCommand, SendResult } from '../../src/records/generated.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
@@ -88,9 +88,10 @@ test('of a command that waits it is found what is paused now, and that is told a
   const world = await startTopics()
   await world.command(buildCommand({ id: 7n }), '7', 1)
   const pause = {
+    effect: 'paused',
     kind: 'account',
     name: 'default',
-    paused: true,
+    begins: true,
     by: 'olha',
     at: 0,
     until: null,
@@ -98,10 +99,10 @@ test('of a command that waits it is found what is paused now, and that is told a
   } as const
   await world.change(pause)
   await world.change({ ...pause, name: 'shop' })
-  await world.change({ ...pause, name: 'shop', paused: false, at: 1 })
+  await world.change({ ...pause, name: 'shop', begins: false, at: 1 })
   world.broker.resetOffset('busgate', { topic: commandTopic, partition: 1 }, 0)
   const found = await world.search().byId(7n)
-  expect(found.pauses).toEqual([pause])
+  expect(found.controls).toEqual([pause])
   expect(tell(found, 7n, {}).conclusions[0]!.text).toMatch(
     / waits, because account default is paused by olha since 1970/,
   )

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import type { Change } from '../../src/control/change.ts'
 import { conclusionOf } from '../../src/inspect/message/conclusion.ts'
 import { type CommandProgress, type Findings, noFindings, type Sighting } from '../../src/inspect/message/findings.ts'
 import { searchedText, storyOf } from '../../src/inspect/message/story.ts'
-import type { Change } from '../../src/pauses/change.ts'
 import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
 import { busgate } from '../support/cli.ts'
 import { buildCommand } from '../support/commands.ts'
+import { buildPause, buildWithdrawal } from '../support/control.ts'
 import { buildResult } from '../support/results.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 
@@ -20,25 +21,27 @@ interface Found {
   results?: Partial<SendResult>[]
   statuses?: Partial<StatusEvent>[]
   progress?: CommandProgress
-  pauses?: Change[]
+  controls?: Change[]
 }
 
 /** Evidence about message 1001, in the order of time. */
-function evidenceOf({ results = [], statuses = [], progress, pauses = [] }: Found): Findings {
+function evidenceOf({ results = [], statuses = [], progress, controls = [] }: Found): Findings {
   const command = { command: buildCommand(), type: 'sms', progress: progress ?? 'done', replayedFrom: null }
   return {
     ...noFindings(),
-    pauses,
+    controls,
     commands: progress ? [seen('commands', command)] : [],
     results: results.map((one, i) => seen('results', buildResult(one), i + 1)),
     statuses: statuses.map((one, i) => seen('statuses', buildStatusEvent(one), i + 100)),
   }
 }
 
-const paused = (kind: Change['kind'], name: string): Change => ({
-  ...{ kind, name, paused: true, by: 'olha', at: Date.UTC(2026, 0, 2), until: null },
-  reason: 'wrong price',
+const quiet = buildPause({
+  ...{ kind: 'quiet_hours', name: 'default', by: 'gateway.quietHours' },
+  ...{ until: Date.UTC(2026, 0, 3), reason: '21:00-09:00 Europe/Kyiv' },
 })
+const paused = (kind: 'account' | 'tenant', name: string): Change =>
+  buildPause({ kind, name, by: 'olha', at: Date.UTC(2026, 0, 2), reason: 'wrong price' })
 
 const conclusion = (found: Found) => conclusionOf(evidenceOf(found), 1001n, 'default')
 
@@ -108,8 +111,32 @@ describe('what a story comes to', () => {
     ['being sent', { progress: 'sending' }, /^Being sent now/],
     [
       'waiting while another account is paused',
-      { progress: 'waiting', pauses: [paused('account', 'shop')] },
+      { progress: 'waiting', controls: [paused('account', 'shop')] },
       /its turn/,
+    ],
+    [
+      'waiting in quiet hours',
+      { progress: 'waiting', controls: [quiet] },
+      /waits, because account default, but for its most urgent topic, is paused by gateway\.quietHours .*Kyiv\.$/,
+    ],
+    [
+      'withdrawn, and not read yet',
+      { progress: 'unread', controls: [buildWithdrawal({ kind: 'message', name: 'default/1001' })] },
+      /^Not sent, nor will it be: .* ends EXPIRED \(WITHDRAWN\), because message 1001 .* is withdrawn by olena .*wrong price/,
+    ],
+    [
+      'waiting while another message is withdrawn',
+      { progress: 'waiting', controls: [buildWithdrawal({ kind: 'message', name: 'default/1002' })] },
+      /its turn/,
+    ],
+    [
+      'withdrawn',
+      {
+        results: [
+          { outcome: 'EXPIRED', errorCode: 'WITHDRAWN', error: 'its campaign was withdrawn by olena: wrong price' },
+        ],
+      },
+      /^Not sent: its campaign was withdrawn by olena: wrong price\. If it is still wanted, send it under a new id\.$/,
     ],
     [
       'delivered by a callback without a status text',
@@ -135,7 +162,7 @@ describe('what a story comes to', () => {
     const found: Found = {
       progress: 'waiting',
       results: [{ outcome: 'DUPLICATE', commandTopic: 'commands', commandOffset: 1 }],
-      pauses: [paused('account', 'default'), paused('tenant', 'acme')],
+      controls: [paused('account', 'default'), paused('tenant', 'acme')],
     }
     expect(conclusion(found)).toBe(
       'Not sent yet: the command at commands/0@0 waits, because account default is paused by olha since ' +

@@ -56,7 +56,14 @@ test('while run drains it is not ready; it finishes what is in flight, then exit
   const { run, callback, telemetryUrl } = await startWithCallbackInFlight()
   await vi.waitFor(
     async () =>
-      expect(await readyz(telemetryUrl)).toEqual({ ready: true, started: true, reasons: [], paused: [], warnings: [] }),
+      expect(await readyz(telemetryUrl)).toEqual({
+        ready: true,
+        started: true,
+        reasons: [],
+        paused: [],
+        withdrawn: [],
+        warnings: [],
+      }),
     5000,
   )
   run.signal('SIGTERM')

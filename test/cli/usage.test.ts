@@ -3,6 +3,11 @@ import { busgate } from '../support/cli.ts'
 
 describe('a command line that is written wrongly exits 2 and names the nearest', () => {
   test.each([
+    [['withdraw', '--reason', 'x'], 'name one of --campaign NAME, --id ID, --correlation-id TEXT, --tenant NAME'],
+    [['withdraw', '--campaign', 'a', '--tenant', 'b', '--reason', 'x'], 'name one of --campaign NAME'],
+    [['withdraw', '--campaign', 'a'], '--reason TEXT is missing'],
+    [['withdraw', '--account', 'default', '--reason', 'x'], '--account goes with --id'],
+    [['withdraw', '--id', '0', '--reason', 'x'], '--id: expected an id'],
     [['rnu'], 'there is no command "rnu"; the nearest is "run"'],
     [['tail', 'result'], 'there is no command "tail result"; the nearest is "tail results"'],
     [['topics'], 'the nearest is "topics create"'],

@@ -205,6 +205,41 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
     ])
   })
 
+  it('give each account its quiet hours, the general ones where it has none of its own', () => {
+    const env = {
+      BUSGATE_GATEWAY_API_KEY: 'key-of-default',
+      BUSGATE_GATEWAY_QUIET_HOURS: '21:00-09:00 Europe/Kyiv, Sat-Sun 00:00-24:00 Europe/Kyiv',
+      BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'key-of-shop',
+      BUSGATE_GATEWAY_ACCOUNTS_SHOP_QUIET_HOURS: '22:00-07:00 America/New_York',
+    }
+    const { accounts } = loadSettings({ env }).gateway
+    expect([...accounts].map(([name, { quietHours }]) => [name, ...quietHours]).sort()).toEqual([
+      ['default', '21:00-09:00 Europe/Kyiv', 'Sat-Sun 00:00-24:00 Europe/Kyiv'],
+      ['shop', '22:00-07:00 America/New_York'],
+    ])
+  })
+
+  it.each([
+    ['21:00-09:00', /expected \[DAYS\] HH:MM-HH:MM ZONE/],
+    ['9:00-21:00 Europe/Kyiv', /expected \[DAYS\]/],
+    ['21:00-25:00 Europe/Kyiv', /expected \[DAYS\]/],
+    ['21:00-09:00 Europe/Kiew', /names no time zone: write one of the IANA list/],
+    ['21:00-09:00 +02:00', /names no time zone/],
+    ['Sut 21:00-09:00 Europe/Kyiv', /has a day that is none of Mon, Tue/],
+    ['09:00-09:00 Europe/Kyiv', /begins when it ends/],
+    ['00:00-24:00 Europe/Kyiv', /leaves no time to send: name the days/],
+  ])('refuse quiet hours such as %s, and say what is wrong', (quietHours, expected) => {
+    const [problem, ...others] = problemsOf({ env: { BUSGATE_GATEWAY_QUIET_HOURS: quietHours } })
+    expect(problem).toMatch(/^gateway\.quietHours \| BUSGATE_GATEWAY_QUIET_HOURS \| /)
+    expect(problem).toMatch(expected)
+    expect(others).toEqual([])
+  })
+
+  it('refuse quiet hours where every command is urgent, because they would stop nothing', () => {
+    const env = { BUSGATE_GATEWAY_QUIET_HOURS: '21:00-09:00 Europe/Kyiv', BUSGATE_TOPICS_COMMANDS: 'only.one' }
+    expect(problemsOf({ env })).toEqual([expect.stringContaining('would stop nothing: topics.commands is one topic')])
+  })
+
   it('let delivery.default rule the types without a rule of their own', () => {
     const { types } = loadSettings({ env: { BUSGATE_DELIVERY_DEFAULT: 'AT_MOST_ONCE' } }).delivery
     expect(new Set(Object.values(types))).toEqual(new Set(['AT_MOST_ONCE']))
@@ -232,6 +267,7 @@ delivery: { types: { call/otp: AT_LEAST_ONCE, viber+sms: AT_MOST_ONCE }, notFoun
       'kafka.brokers': { BUSGATE_REGISTRY_URL: 'http://registry:8081' },
       'gateway.accounts.NAME.rate': { BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' },
       'gateway.accounts.NAME.weight': { BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' },
+      'gateway.accounts.NAME.quietHours': { BUSGATE_GATEWAY_ACCOUNTS_SHOP_API_KEY: 'k' },
       'callbacks.publicUrl': { BUSGATE_CALLBACKS_SECRET: 'k1:at-least-16-characters' },
     }
     const wrong = problemsOf({ env: { [variableOf(name)]: example, ...needed[path] } })

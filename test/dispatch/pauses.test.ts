@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { writeChange } from '../../src/pauses/change.ts'
+import { writeChange } from '../../src/control/change.ts'
 import type { Events } from '../../src/telemetry/events.ts'
 import { commandsFrom } from '../support/commands.ts'
-import { buildPause, buildResume } from '../support/pauses.ts'
+import { buildPause, buildResume } from '../support/control.ts'
 import { numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
 
 const scopes = [
@@ -211,7 +211,7 @@ describe('the control topic', () => {
   ])('with a record %s is told and passed over', async (_, record) => {
     const { telemetry, broker, pass, control, put, posts } = await startSendingWorld()
     const told: unknown[] = []
-    telemetry.on('pause.unreadable', event => told.push({ ...event, error: event.error.message }))
+    telemetry.on('control.unreadable', event => told.push({ ...event, error: event.error.message }))
     broker.append([{ topic: 'control', partition: 0, ...record }], 0)
     control(buildPause())
     await pass(100)

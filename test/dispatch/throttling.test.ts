@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Answer } from '../../src/gateway/connection.ts'
 import { answered, itemsAnswer, refusedItem, sentItem } from '../support/answers.ts'
 import { buildCommand, buildCommandOf, commandsFrom } from '../support/commands.ts'
-import { buildPause } from '../support/pauses.ts'
+import { buildPause } from '../support/control.ts'
 import { type Post, type SendingOptions, startSendingWorld } from '../support/sending.ts'
 
 const tooFast = answered('', { status: 429 })

@@ -120,7 +120,7 @@ describe('imports between the rooms point one way', () => {
       'src/config/deep/b.ts': "import type { Value } from '../../worker.ts'",
       'src/gateway/c.ts': "export { again } from '../ui/some.ts'",
       'src/records/d.ts': "const load = () => import('../sandbox/index.ts')",
-      'src/pauses/e.ts': "import './own.ts'\nimport '../inspect/effect.ts'",
+      'src/control/e.ts': "import './own.ts'\nimport '../inspect/effect.ts'",
     }
     const seen = importsOf(Object.keys(texts), file => texts[file]!)
     expect([...seen].map(([from, to]) => `${from}: ${[...to]}`)).toEqual([
@@ -128,7 +128,7 @@ describe('imports between the rooms point one way', () => {
       'config: worker.ts',
       'gateway: ui',
       'records: sandbox',
-      'pauses: inspect',
+      'control: inspect',
     ])
   })
 })

@@ -82,9 +82,9 @@ test.each(sendTypes)(
   'a command of type %s is read the same from the published schema and from another one',
   async type => {
     const newer = changedCommandSchema(schema => {
-      schema.fields.push({ name: 'campaign', type: ['null', 'string'], default: null, doc: 'A newer field.' })
+      schema.fields.push({ name: 'season', type: ['null', 'string'], default: null, doc: 'A newer field.' })
     })
-    const command = buildCommandOf(type, { id: 2n ** 60n, tenant: 'shop', extra: { campaign: '1' } })
+    const command = buildCommandOf(type, { id: 2n ** 60n, tenant: 'shop', extra: { season: '1' } })
     expect(await throughTheBus(command)).toEqual({ ok: true, value: command })
     expect(await throughTheBus(command, newer)).toEqual({ ok: true, value: command })
   },

@@ -51,6 +51,7 @@ describe('a valid command', () => {
       unhooked: true,
       correlationId: null,
       tenant: 'shop',
+      campaign: null,
       trace: null,
       json,
       bytes: json.length,

@@ -2,7 +2,20 @@ import { commandsOf, withCompany } from './crowd.ts'
 import { quickLines, quickWays, slowLines, slowWays } from './delays.ts'
 import { type Faults, type Plan, postFaults, processFaults } from './plan.ts'
 import { Random } from './random.ts'
-import { adrift, bounded, cramped, narrow, parted, paused, queued, restless, spread, torn, uneven } from './worlds.ts'
+import {
+  adrift,
+  bounded,
+  cramped,
+  narrow,
+  parted,
+  paused,
+  queued,
+  restless,
+  spread,
+  torn,
+  uneven,
+  withdrawn,
+} from './worlds.ts'
 
 const day = 24 * 3_600_000
 
@@ -18,6 +31,7 @@ export function planOf(seed: number): Plan {
     backlog: undefined,
     commands: commandsOf(random, faults.until),
     pauses: [],
+    withdrawals: [],
     sessionTimeoutMs: 1000,
     drainMs: gentle ? 700 : random.pick([100, 400, 700]),
     maxOperations: random.pick([1, 2, 3, 5, 100]),
@@ -42,7 +56,7 @@ export function planOf(seed: number): Plan {
     faults,
   }
   const adverse = torn(seed, narrow(seed, withCompany(gentle ? plan : adrift(seed, cramped(seed, plan)))))
-  return paused(seed, uneven(seed, bounded(seed, spread(seed, queued(seed, parted(seed, adverse))))))
+  return withdrawn(seed, paused(seed, uneven(seed, bounded(seed, spread(seed, queued(seed, parted(seed, adverse)))))))
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Backlog } from '../../src/bus/port.ts'
-import type { Scope } from '../../src/pauses/change.ts'
+import type { Scope, Withdrawn } from '../../src/control/change.ts'
 import type { SendType } from '../../src/protocol/index.ts'
 import type { SendCommandDelivery } from '../../src/records/generated.ts'
 
@@ -61,7 +61,12 @@ export interface Limit {
 }
 
 /** Operators pause something for a while. */
-export interface PausePlan extends Scope {
+export type PausePlan = Extract<Scope, { effect: 'paused' }> & Spell
+
+/** Operators withdraw something; what is written in the meantime is not sent either. */
+export type WithdrawalPlan = Withdrawn & Spell
+
+interface Spell {
   /** Virtual milliseconds. */
   at: number
   /** Milliseconds. */
@@ -96,6 +101,7 @@ export interface Plan {
   backlog: Backlog | undefined
   commands: CommandPlan[]
   pauses: readonly PausePlan[]
+  withdrawals: readonly WithdrawalPlan[]
   sessionTimeoutMs: number
   drainMs: number
   maxOperations: number

@@ -8,6 +8,7 @@ import { GroupMember } from '../../src/bus/session/member.ts'
 import { OwnedPartition } from '../../src/bus/session/owned-partition.ts'
 import { PartitionSession } from '../../src/bus/session/session.ts'
 import { IN_DOUBT, NEW, Window } from '../../src/bus/session/window.ts'
+import { Controls } from '../../src/control/controls.ts'
 import { Resolver } from '../../src/dispatch/doubts/resolver.ts'
 import { Outbox } from '../../src/dispatch/outcome/outbox.ts'
 import { LaneQueue } from '../../src/dispatch/queues/lane-queue.ts'
@@ -210,6 +211,13 @@ export const planted: Readonly<Record<Invariant, readonly Planted[]>> = {
               return read.call(this, topics, from === 'earliest' ? 'latest' : from, onRecords)
             },
         ),
+    },
+  ],
+  'no POST of what is withdrawn': [
+    {
+      name: 'withdrawals-are-missed',
+      what: 'A worker does not look at withdrawals.',
+      plant: () => replace(Controls, 'withdrawing', () => () => null),
     },
   ],
   'the result tells the truth': [

@@ -2,7 +2,7 @@ import { partitionOf } from '../../src/bus/murmur2.ts'
 import type { BusRecord, TopicPartition } from '../../src/bus/port.ts'
 import { recordSize } from '../../src/bus/record-size.ts'
 import { unpackCheckpoint } from '../../src/bus/session/checkpoint.ts'
-import { writeChange } from '../../src/pauses/change.ts'
+import { type Change, nameOf, writeChange } from '../../src/control/change.ts'
 import { WitnessedBroker } from './broker.ts'
 import { fleetTokens } from './callbacks.ts'
 import { Chaos } from './chaos.ts'
@@ -13,7 +13,7 @@ import { Fleet, textOf } from './fleet.ts'
 import { SimGateway } from './gateway.ts'
 import type { Violation } from './judge/invariants.ts'
 import { goneMs, Judge } from './judge/judge.ts'
-import type { CommandPlan, Limit, PausePlan, Plan } from './plan.ts'
+import type { CommandPlan, Limit, PausePlan, Plan, WithdrawalPlan } from './plan.ts'
 import { Ports } from './ports.ts'
 import { Postman } from './postman.ts'
 import { epoch, virtualClock } from './process.ts'
@@ -130,6 +130,9 @@ class World {
       scheduler.add('world', null, 'pause', pause.at, () => this.#pause(pause, true))
       scheduler.add('world', null, 'resume', pause.at + pause.lasts, () => this.#pause(pause, false))
     }
+    for (const withdrawal of this.#plan.withdrawals) {
+      scheduler.add('world', null, 'withdrawal', withdrawal.at, () => this.#withdraw(withdrawal))
+    }
     scheduler.add('world', null, 'calm', faults.until, () => this.#calm())
     for (let i = 0; i < workers; i++) this.#fleet.start()
     await this.#live()
@@ -224,7 +227,7 @@ class World {
       ...[...topics.commands, topics.doubts].map(topic => [topic, partitions] as const),
       ...[topics.results, topics.statuses, topics.deadLetters].map(topic => [topic, 1] as const),
     ])
-    if (this.#plan.pauses.length > 0) all.set(topics.control, 1)
+    if (this.#plan.pauses.length + this.#plan.withdrawals.length > 0) all.set(topics.control, 1)
     const watched = [topics.results, topics.doubts, topics.deadLetters, topics.statuses]
     return new WitnessedBroker(virtualClock(this.#scheduler), all, watched, {
       committed: (tp, offset, metadata) => {
@@ -308,12 +311,27 @@ class World {
     this.#broker.append([record], now)
   }
 
-  #pause({ kind, name }: PausePlan, isPaused: boolean): void {
-    const change = { kind, name, paused: isPaused, by: 'an operator', at: epoch + this.#scheduler.now }
-    const record = writeChange(this.#settings.topics.control, { ...change, until: null, reason: null })
+  #pause({ effect, kind, name }: PausePlan, begins: boolean): void {
+    this.#control({ effect, kind, name, begins, by: 'an operator', at: this.#now, until: null, reason: null })
+  }
+
+  #withdraw({ effect, kind, name, lasts }: WithdrawalPlan): void {
+    const until = this.#now + lasts
+    this.#control({ effect, kind, name, begins: true, by: 'an operator', at: this.#now, until, reason: 'a mistake' })
+  }
+
+  #control(change: Change): void {
+    const record = writeChange(this.#settings.topics.control, change)
     this.#broker.append([{ ...record, partition: 0 }], change.at)
-    this.#judge.posts.paused(change)
-    this.#story.trace('operator', `*** ${isPaused ? 'pauses' : 'resumes'} ${kind} ${name}`)
+    this.#judge.posts.controlled(change)
+    this.#story.trace(
+      'operator',
+      `*** ${nameOf(change)}: ${change.effect} ${change.begins ? 'from now on' : 'no more'}`,
+    )
+  }
+
+  get #now(): number {
+    return epoch + this.#scheduler.now
   }
 
   #limit({ topic, bytes }: Limit): void {

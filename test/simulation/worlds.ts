@@ -1,9 +1,10 @@
 import { leastMessageBytes } from '../../src/bus/record-limits.ts'
-import type { Scope } from '../../src/pauses/change.ts'
+import type { Scope } from '../../src/control/change.ts'
 import { bulkOf, bytesOf, commandsOf, withCompany } from './crowd.ts'
 import { quickLines, quickWays, slowGatewayMs } from './delays.ts'
 import {
   type Bulk,
+  type CommandPlan,
   clockFaults,
   type Faults,
   groupFaults,
@@ -202,10 +203,11 @@ export function paused(seed: number, plan: Plan): Plan {
   const { faults, commands } = plan
   const tenant = 'tttt'
   const ofTenant = new Set(commands.flatMap(({ id, bulk }) => (bulk.tenant || random.chance(0.5) ? [] : [id])))
-  const scopes: Scope[] = [
-    { kind: 'tenant', name: tenant },
-    ...['default', 'other'].map((name): Scope => ({ kind: 'account', name })),
-    ...['urgent', 'bulk'].map((name): Scope => ({ kind: 'topic', name })),
+  const effect = 'paused'
+  const scopes: Extract<Scope, { effect: 'paused' }>[] = [
+    { effect, kind: 'tenant', name: tenant },
+    ...['default', 'other'].map(name => ({ effect, kind: 'account', name }) as const),
+    ...['urgent', 'bulk'].map(name => ({ effect, kind: 'topic', name }) as const),
   ]
   return {
     ...plan,
@@ -216,6 +218,28 @@ export function paused(seed: number, plan: Plan): Plan {
       ...random.pick(scopes),
       at: random.int(0, faults.until),
       lasts: random.pick([random.int(1, 500), random.int(500, 4000), random.int(4000, 20_000)]),
+    })),
+  }
+}
+
+/** In some worlds operators withdraw the messages of a tenant, or single ones. Drawn apart, too. */
+export function withdrawn(seed: number, plan: Plan): Plan {
+  const random = new Random(seed ^ 0x71d4)
+  if (!random.chance(plan.http.usual >= slowGatewayMs ? 0.6 : 0.25)) return plan
+  const { faults, commands } = plan
+  const tenant = 'ttttt'
+  const ofTenant = new Set(commands.flatMap(({ id, bulk }) => (bulk.tenant || random.chance(0.3) ? [] : [id])))
+  const effect = 'withdrawn'
+  const message = ({ account, id }: CommandPlan) => ({ effect, kind: 'message', name: `${account}/${id}` }) as const
+  return {
+    ...plan,
+    commands: commands.map(command =>
+      ofTenant.has(command.id) ? { ...command, bulk: { ...command.bulk, tenant: tenant.length } } : command,
+    ),
+    withdrawals: Array.from({ length: random.int(1, 4) }, () => ({
+      ...random.pick([{ effect, kind: 'tenant', name: tenant } as const, message(random.pick(commands))]),
+      at: random.int(0, faults.until),
+      lasts: random.pick([random.int(1, 500), random.int(500, 4000), 60_000]),
     })),
   }
 }

@@ -30,6 +30,7 @@ export function buildCommandOf(
     hook: null,
     correlationId: null,
     tenant: null,
+    campaign: null,
     extra: {},
     ...overrides,
   }

@@ -66,8 +66,10 @@ export const buildEvents = (n: number): { [K in keyof Events]: Events[K] } => ({
   'verdicts.forgotten': { count: 7 },
   'pause.begun': { kind: 'tenant', name: `made-up-${n}`, by: 'x', at: n, until: null, reason: null },
   'pause.ended': { kind: 'tenant', name: `made-up-${n}`, by: 'x', at: n },
-  'pause.unreadable': { topic: 'busgate.control', partition: 0, offset: n, error: unreachable(n) },
-  'pauses.unavailable': { topic: 'busgate.control', error: unreachable(n) },
+  'withdrawal.begun': { kind: 'campaign', name: `made-up-${n}`, by: 'x', at: n, until: n, reason: 'y' },
+  'withdrawal.ended': { kind: 'campaign', name: `made-up-${n}`, by: 'x', at: n },
+  'control.unreadable': { topic: 'busgate.control', partition: 0, offset: n, error: unreachable(n) },
+  'control.unavailable': { topic: 'busgate.control', error: unreachable(n) },
   'balance.read': { account: 'default', currency: 'other', amount: n },
 })
 

@@ -14,6 +14,7 @@ export const contract: Record<string, string[]> = {
   requests_in_flight: [],
   intents_open: [],
   pauses: ['kind'],
+  withdrawals: ['kind'],
   breaker_state: ['account'],
   oldest_unsent_command_age_seconds: ['topic'],
   consumer_lag_records: ['topic', 'partition'],

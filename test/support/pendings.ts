@@ -48,6 +48,7 @@ export function buildPending(options: PendingOptions = {}): Pending {
     unhooked: false,
     correlationId: null,
     tenant,
+    campaign: null,
     trace: null,
     json,
     bytes: json.length,

@@ -5,9 +5,9 @@ import { partitionOf } from '../../src/bus/murmur2.ts'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
 import { loadSettings, type Settings } from '../../src/config/index.ts'
 import { Secret } from '../../src/config/secret.ts'
+import { type Change, writeChange } from '../../src/control/change.ts'
 import { type Sending, startSending } from '../../src/dispatch/role.ts'
 import type { Answer, Connection } from '../../src/gateway/connection.ts'
-import { type Change, writeChange } from '../../src/pauses/change.ts'
 import { parseJson } from '../../src/protocol/index.ts'
 import { createDecoder } from '../../src/records/decoder.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
@@ -47,6 +47,8 @@ export interface SendingOptions {
   accounts?: Record<string, number | undefined>
   /** The weights of accounts, where they are not 1. */
   weights?: Record<string, number>
+  /** The quiet hours of accounts that have their own. */
+  quietHours?: Record<string, string>
   partitions?: number
   /** Milliseconds that an answer takes. Default 0; Infinity: for ever. */
   takes?: (post: Post) => number
@@ -91,11 +93,16 @@ export const numbersFrom = (first: number, count: number) => Array.from({ length
 export const sorted = (ids: readonly number[]) => ids.toSorted((a, b) => a - b)
 
 function settingsOf(options: SendingOptions): WorkerSettings {
-  const { settings = {}, gateway, weights = {} } = options
+  const { settings = {}, gateway, weights = {}, quietHours = {} } = options
   const { accounts = { default: undefined, other: undefined } } = options
   const keys = Object.entries(accounts).map(([name, rate]) => [
     name,
-    { apiKey: name, ...(rate && { rate }), ...(weights[name] && { weight: weights[name] }) },
+    {
+      apiKey: name,
+      ...(rate && { rate }),
+      ...(weights[name] && { weight: weights[name] }),
+      ...(quietHours[name] && { quietHours: quietHours[name] }),
+    },
   ])
   const given = settings as { topics?: object; gateway?: object }
   return loadSettings({

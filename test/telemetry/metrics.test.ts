@@ -221,5 +221,6 @@ const allGauges: GaugeSource = {
     { name: 'reconciler_delay_seconds', labels: {}, value: 1 },
     { name: 'ready', labels: { role: 'worker' }, value: 1 },
     { name: 'pauses', labels: { kind: 'account' }, value: 1 },
+    { name: 'withdrawals', labels: { kind: 'campaign' }, value: 1 },
   ],
 }

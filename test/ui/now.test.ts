@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { writeChange } from '../../src/pauses/change.ts'
+import { writeChange } from '../../src/control/change.ts'
 import type { Now } from '../../src/ui/now.ts'
 import { VerdictCounter } from '../../src/ui/topic-traffic.ts'
 import { Traffic } from '../../src/ui/traffic.ts'
 import { publishAll, until } from '../support/bus.ts'
 import { buildCommand, silentPhone } from '../support/commands.ts'
-import { buildPause, buildResume } from '../support/pauses.ts'
+import { buildPause, buildResume } from '../support/control.ts'
 import { eventsAt, historyAt, nowThat, startPage } from '../support/ui.ts'
 import { startWorld } from '../support/worker.ts'
 
@@ -80,6 +80,15 @@ test('what operators pause is shown until it is resumed', async () => {
   expect(pauses).toMatchObject([{ what: 'account default', why: expect.stringMatching(/by olena .*the invoice/) }])
   await publishAll(world.bus, [writeChange(control, buildResume(pause))])
   await nowThat(url, now => now.pauses.length === 0)
+})
+
+test('what operators withdraw is shown while it holds', async () => {
+  const world = await startWorld()
+  const { url } = await startPage(world)
+  await world.producer.withdraw({ campaign: 'spring', reason: 'wrong price', by: 'olena' })
+  const { withdrawals, pauses } = await nowThat(url, now => now.withdrawals.length > 0)
+  expect(withdrawals).toMatchObject([{ what: 'campaign spring', why: expect.stringMatching(/by olena .*wrong price/) }])
+  expect(pauses).toEqual([])
 })
 
 test('dead letters are grouped by what is wrong with them, those from before among them', async () => {

@@ -96,7 +96,7 @@ describe('a record that cannot be read', () => {
 
 describe('a record of a newer schema', () => {
   const newer = changedCommandSchema(({ fields }) => {
-    fields.push({ name: 'campaign', type: ['null', 'string'], doc: 'Of a later version.', default: null })
+    fields.push({ name: 'season', type: ['null', 'string'], doc: 'Of a later version.', default: null })
   })
 
   /** A world with a registry of its own, and a record of a schema that its worker has not met. */
@@ -104,7 +104,7 @@ describe('a record of a newer schema', () => {
     const server = await startRegistry()
     const registry = confluentRegistry({ url: server.url })
     const world = await startWorld({ registry })
-    const newcomer = await encodeCommand({ ...buildCommand({ id: 7n }), campaign: 'spring' }, registry, newer)
+    const newcomer = await encodeCommand({ ...buildCommand({ id: 7n }), season: 'spring' }, registry, newer)
     await world.send([buildCommand({ id: 1n })])
     await until(() => expect([world.results(), world.statuses()]).toMatchObject([[{}], [{}]]))
     return { server, world, newcomer }

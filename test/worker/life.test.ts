@@ -204,7 +204,7 @@ describe('health', () => {
     const readyz = await at(port!, '/readyz')
     expect([readyz.status, await readyz.json()]).toEqual([
       503,
-      { ready: false, started: false, reasons: ['starting'], paused: [], warnings: [] },
+      { ready: false, started: false, reasons: ['starting'], paused: [], withdrawn: [], warnings: [] },
     ])
     expect((await at(port!, '/healthz')).status).toBe(200)
     expect(await readiness(port!)).toEqual({ worker: 0 })

@@ -132,7 +132,7 @@ export class DoubtIntake {
     }
     const { account, correlationId, tenant } = doubt
     const trace = traceOf(originOf(doubt).record.headers)
-    const subject = { id, idText: String(id), type, account, correlationId, tenant, trace }
+    const subject = { id, idText: String(id), type, account, correlationId, tenant, campaign: null, trace }
     const sentNoMore = { delivery: 'AT_MOST_ONCE', deadline: null, lifetime: null, json: '', bytes: 0 } as const
     const command: Command = { ...subject, ...sentNoMore, unhooked: isNeverHooked(type) }
     this.#resolve({ ...this.#pending(record, doubt, command), unreadable: why }, doubt)

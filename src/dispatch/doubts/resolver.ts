@@ -10,10 +10,10 @@ import { noPayload, type ResultPayload, readPayload } from '../../records/result
 import { readStatus } from '../../records/status.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { concludeExpired, nobodyCouldTell, type Outbox, ResultCounts } from '../outcome/outbox.ts'
-import { expiry, type Pending } from '../pending.ts'
+import { type ExpiryRules, expiry, type Pending } from '../pending.ts'
 import type { Evidence, EvidenceSearch } from './evidence.ts'
 
-export interface ResolverOptions {
+export interface ResolverOptions extends ExpiryRules {
   poller: StatusPoller
   evidence: Evidence
   accounts: ReadonlyMap<string, Account>
@@ -29,7 +29,6 @@ export interface ResolverOptions {
   attempts: number
   /** Texts by which the gateway says that it never had a message. */
   notFoundErrors: readonly string[]
-  maxAgeMs: number
   clock: Clock
   telemetry: Telemetry
 }
@@ -154,12 +153,12 @@ export class Resolver {
    * @param again whether it had been decided to send it again, when they could not be caughtUp
    */
   async #decide(doubt: Doubt, again = false): Promise<void> {
-    const { attempts: mostAttempts, maxAgeMs, clock, sendAgain } = this.#options
+    const { attempts: mostAttempts, clock, sendAgain } = this.#options
     const { pending, postedAt, search } = doubt
     const caughtUp = search === null || (await search.catchUp(patienceMs))
     if (doubt.over) return
     const { attempts } = pending
-    const expired = expiry(pending, clock.now(), maxAgeMs)
+    const expired = expiry(pending, clock.now(), this.#options)
     const unresolved = { outcome: 'UNRESOLVED', attempts, error: nobodyCouldTell(pending.unreadable) } as const
     if (!this.#mayGoAgain(pending)) {
       this.#settle(doubt, { ...unresolved, errorCode: 'RESPONSE_LOST', sentAt: postedAt })

@@ -9,14 +9,14 @@ import type { ResultDetails, WriteResult } from '../../records/result.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { type TraceContext, traceOf } from '../../telemetry/trace.ts'
 import { concludeExpired, type Outbox, ResultCounts } from '../outcome/outbox.ts'
-import { expiry, type Pending } from '../pending.ts'
+import { type Expiry, type ExpiryRules, expiry, type Pending } from '../pending.ts'
 import { DeadLetterWriter, decodeRecord } from './dead-letter-writer.ts'
 import type { Subject } from './prior-answers.ts'
 import { RecentIds } from './recent-ids.ts'
 import { LookupQueue, type ResultsLookup } from './results-lookup.ts'
 import { type RegistryOutage, SchemaWait } from './schema-wait.ts'
 
-export interface CommandIntakeOptions {
+export interface CommandIntakeOptions extends ExpiryRules {
   decoder: Decoder<SendCommand>
   outage: RegistryOutage
   readCommand: (value: SendCommand, trace: TraceContext | null, flaw?: string) => CommandReading
@@ -27,7 +27,6 @@ export interface CommandIntakeOptions {
   deadLetterTopic: string
   /** How many ids of the partition are remembered. */
   dedupeWindow: number
-  maxAgeMs: number
   /** Asked where the session does not know what was answered before; null: nobody is. */
   lookup: ResultsLookup | null
   clock: Clock
@@ -148,7 +147,7 @@ export class CommandIntake {
   /** Settles a command, unless it is to be sent. */
   #admit(record: BusRecord, delivered: Delivered, { value, flaw }: Readable, step: Step): void {
     const { kind } = delivered
-    const { readCommand, objection, maxAgeMs, outbox } = this.#options
+    const { readCommand, objection, outbox } = this.#options
     const command = readCommand(value, traceOf(record.headers), flaw)
     if (isInvalid(command)) {
       if (kind !== 'past' && !this.#intercepts(record, delivered, command)) this.#refuse(command, record, step.counts)
@@ -167,7 +166,7 @@ export class CommandIntake {
     }
     const details = known
       ? duplicate
-      : (problem(objection(command)) ?? expired(pending, expiry(pending, step.now, maxAgeMs)))
+      : (problem(objection(command)) ?? expired(pending, expiry(pending, step.now, this.#options)))
     if (details) outbox.settle(pending, details, step.counts)
     else step.pendings.push(pending)
   }
@@ -220,5 +219,4 @@ const duplicate: ResultDetails = {
 const problem = (error: string | null): ResultDetails | null =>
   error === null ? null : { outcome: 'INVALID', attempts: 0, errorCode: 'VALIDATION', error }
 
-const expired = (pending: Pending, code: ReturnType<typeof expiry>): ResultDetails | null =>
-  code && concludeExpired(pending, code)
+const expired = (pending: Pending, why: Expiry | null): ResultDetails | null => why && concludeExpired(pending, why)

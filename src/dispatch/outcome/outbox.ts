@@ -7,7 +7,7 @@ import type { DoubtWriter } from '../../records/doubt.ts'
 import type { ResultDetails, WriteResult } from '../../records/result.ts'
 import { readPayload } from '../../records/result-payload.ts'
 import type { Events, Telemetry } from '../../telemetry/events.ts'
-import { type ExpiryCode, end, expiry, type Pending } from '../pending.ts'
+import { type Expiry, type ExpiryRules, end, expiry, type Pending } from '../pending.ts'
 
 /** Settles commands on their sessions: with a result, or by moving them to the doubts. */
 export class Outbox {
@@ -86,10 +86,9 @@ export class ResultCounts {
   }
 }
 
-export interface ExpiryCheckOptions {
+export interface ExpiryCheckOptions extends ExpiryRules {
   accounts: ReadonlyMap<string, Account>
   outbox: Outbox
-  maxAgeMs: number
   clock: Clock
   telemetry: Telemetry
 }
@@ -103,18 +102,18 @@ export class ExpiryCheck {
   }
 
   settleExpired<T>(take: (accept: (pending: Pending) => boolean) => T): T {
-    const { accounts, clock, maxAgeMs, outbox, telemetry } = this.#options
+    const { accounts, clock, outbox, telemetry } = this.#options
     const countsOf = new Map<Session, ResultCounts>()
     const now = clock.now()
     const taken = take(pending => {
       if (pending.over) return false
-      const errorCode = expiry(pending, now, maxAgeMs)
-      if (!errorCode) return true
+      const expired = expiry(pending, now, this.#options)
+      if (!expired) return true
       const counts = countsOf.get(pending.session) ?? new ResultCounts()
       countsOf.set(pending.session, counts)
       const wasRefused = accounts.get(pending.command.account)!.refusedAt >= pending.readyAt
       const waitedFor = wasRefused ? refusedForNoKnownReason : undefined
-      outbox.settle(pending, concludeExpired(pending, errorCode, waitedFor), counts)
+      outbox.settle(pending, concludeExpired(pending, expired, waitedFor), counts)
       return false
     })
     for (const [session, counts] of countsOf) void session.committed().then(() => counts.announce(telemetry))
@@ -141,17 +140,18 @@ export function conclude(pending: Pending, answer: ItemAnswer, sentAt: number): 
 }
 
 /**
- * A command that may not be POSTed any more. What its envelopes were refused with last tells why it waited.
+ * A command that may not be POSTed any more. Unless it was withdrawn, what its envelopes were refused with last tells why it
+ * waited.
  * @param waitedFor why it waited, if it was not refused itself
  */
 export function concludeExpired(
   { attempts, doubted, refusal }: Pending,
-  errorCode: ExpiryCode,
+  expired: Expiry,
   waitedFor?: string,
 ): ResultDetails {
   const outcome = doubted ? 'UNRESOLVED' : 'EXPIRED'
-  const error = refusal?.error ?? waitedFor
-  return { outcome, attempts, errorCode, ...(error !== undefined && { error }) }
+  const error = expired.error ?? refusal?.error ?? waitedFor
+  return { outcome, attempts, errorCode: expired.errorCode, ...(error !== undefined && { error }) }
 }
 
 /** @param unreadable why it could not be sent again, where that is so */

@@ -1,5 +1,5 @@
 import type { Session } from '../../bus/port.ts'
-import type { Pauses } from '../../pauses/pauses.ts'
+import type { Controls } from '../../control/controls.ts'
 import { isSuspect } from '../outcome/suspects.ts'
 import type { Pending } from '../pending.ts'
 import { LaneQueue } from './lane-queue.ts'
@@ -24,15 +24,15 @@ export type Requeue = 'first' | 'later' | 'half' | 'halved'
  */
 export class Lane {
   readonly #weights: Weights
-  readonly #pauses: Pauses
+  readonly #controls: Controls
   readonly #queues = new Map<string, LaneQueue>()
   readonly #paused = new Map<string, LaneQueue>()
   /** Envelopes of the account that is the next one, in its turn. */
   #left: { account: string; envelopes: number } | null = null
 
-  constructor(weights: Weights, pauses: Pauses) {
+  constructor(weights: Weights, controls: Controls) {
     this.#weights = weights
-    this.#pauses = pauses
+    this.#controls = controls
   }
 
   /** The queues by the names of their accounts, the next one first. */
@@ -51,7 +51,7 @@ export class Lane {
 
   /** Tells where a command waits: in the queue of its account, or of the pause that stops it. */
   nameOf({ command, topic }: Pending): string {
-    return this.#pauses.stopping(command, topic) ?? command.account
+    return this.#controls.stopping(command, topic) ?? command.account
   }
 
   of(name: string): LaneQueue | undefined {

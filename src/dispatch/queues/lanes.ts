@@ -1,6 +1,6 @@
 import type { Account } from '../../accounts/account.ts'
 import type { Session } from '../../bus/port.ts'
-import type { Pauses } from '../../pauses/pauses.ts'
+import type { Controls } from '../../control/controls.ts'
 import type { Pending } from '../pending.ts'
 import { DeferredCommands, type DeferredCommandsOptions } from './deferred-commands.ts'
 import { Lane, type Requeue, type Weights } from './lane.ts'
@@ -10,7 +10,7 @@ export interface LanesOptions extends DeferredCommandsOptions {
   /** Topics of commands, the doubts among them, in order of urgency. */
   topics: readonly string[]
   weights: Weights
-  pauses: Pauses
+  controls: Controls
 }
 
 /** All commands that wait to be sent: in memory by lane and account, over the partitions; left on the log by partition. */
@@ -22,7 +22,7 @@ export class Lanes {
 
   constructor(options: LanesOptions) {
     this.#options = options
-    this.#lanes = options.topics.map(() => new Lane(options.weights, options.pauses))
+    this.#lanes = options.topics.map(() => new Lane(options.weights, options.controls))
   }
 
   at(urgency: number): Lane {

@@ -3,14 +3,13 @@ import type { Session } from '../../bus/port.ts'
 import type { Clock } from '../../clock.ts'
 import { type Classified, classify, type ItemAnswer, type UnknownCause } from '../../gateway/classify.ts'
 import { type Connection, envelopeBody } from '../../gateway/connection.ts'
-import type { Pauses } from '../../pauses/pauses.ts'
 import type { ErrorCode } from '../../protocol/index.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { envelopeSpan } from '../../telemetry/spans.ts'
 import { recordedTraceId, type TraceContext } from '../../telemetry/trace.ts'
 import { conclude, type Outbox, ResultCounts } from '../outcome/outbox.ts'
 import { isOvertaken, noteRefusal } from '../outcome/suspects.ts'
-import { expiry, hasPaused, type Pending } from '../pending.ts'
+import { type ExpiryRules, expiry, hasPaused, type Pending } from '../pending.ts'
 import type { Requeue } from '../queues/lane.ts'
 
 /** Commands of one account and one lane that go out together. */
@@ -28,13 +27,11 @@ export interface Envelope {
 const throttledMs = 1_000
 const longestThrottledMs = 30_000
 
-export interface DeliveryOptions {
+export interface DeliveryOptions extends ExpiryRules {
   connection: Connection
   outbox: Outbox
-  pauses: Pauses
   /** See Membership. */
   hasLease: () => boolean
-  maxAgeMs: number
   errorTexts: Readonly<Record<string, ErrorCode>>
   clock: Clock
   telemetry: Telemetry
@@ -136,15 +133,15 @@ export class Delivery {
 
   /** Right before the first byte. Everything that could have changed since the intent was written. */
   #lastCheck({ account, permit, parts, pendings }: Envelope): string | null {
-    const { clock, hasLease, maxAgeMs, pauses } = this.#options
+    const { clock, hasLease, controls } = this.#options
     for (const session of parts.keys()) if (!session.alive) return 'a partition was lost'
     if (!hasLease()) return 'the lease on the partition is over'
     const now = clock.now()
     if (pendings.some(isBehind)) return 'callbacks may not have been read'
     if (!account.admits(permit)) return 'the account pauses'
-    if (hasPaused(pendings, pauses)) return 'it is paused'
+    if (hasPaused(pendings, controls)) return 'it is paused'
     if (pendings.some(({ proof }) => proof)) return 'a callback proved that a command was sent before'
-    return pendings.some(pending => expiry(pending, now, maxAgeMs)) ? 'a command expired' : null
+    return pendings.some(pending => expiry(pending, now, this.#options)) ? 'a command expired or was withdrawn' : null
   }
 
   /** Commands whose callbacks cannot be read now wait for that without a slot; the others are the next to go. */

@@ -1,6 +1,5 @@
 import type { Account } from '../../accounts/account.ts'
 import type { Session } from '../../bus/port.ts'
-import type { Pauses } from '../../pauses/pauses.ts'
 import { ExpiryCheck, type ResultCounts } from '../outcome/outbox.ts'
 import { expiry, hasPaused, type Pending } from '../pending.ts'
 import type { Requeue, Weights } from '../queues/lane.ts'
@@ -14,7 +13,6 @@ export interface DispatcherOptions extends Omit<DeliveryOptions, 'putBack'> {
   /** Topics of commands, the doubts among them, in order of urgency. */
   topics: readonly string[]
   weights: Weights
-  pauses: Pauses
   maxOperations: number
   maxBytes: number
   lingerMs: number
@@ -55,7 +53,7 @@ export class Dispatcher {
   #sweptAt = Number.NEGATIVE_INFINITY
   #pumping = false
   #pumpsSoon = false
-  /** Whether a change of what is paused is about to be heeded. */
+  /** Whether a change of what is paused or withdrawn is about to be heeded. */
   #isSorting = false
   #stopped = false
 
@@ -69,7 +67,7 @@ export class Dispatcher {
     this.#delivery = new Delivery({ ...options, putBack: (pendings, how) => this.#putBack(pendings, how) })
     this.#expiryCheck = new ExpiryCheck(options)
     this.#packer = new Packer({ ...options, expiryCheck: this.#expiryCheck })
-    options.pauses.onChange(() => this.#pausesChanged())
+    options.controls.onChange(() => this.#controlsChanged())
   }
 
   get inFlight(): number {
@@ -256,22 +254,22 @@ export class Dispatcher {
 
   /** A slot can be far away, since slow answers hold them all. @returns whether something was taken back */
   #takeBackExpired(): boolean {
-    const { clock, maxAgeMs } = this.#options
-    const now = clock.now()
-    const isOver = (pending: Pending) => !pending.proof && expiry(pending, now, maxAgeMs) !== null
+    const now = this.#options.clock.now()
+    const isOver = (pending: Pending) => !pending.proof && expiry(pending, now, this.#options) !== null
     return this.#takeBack(({ envelope }) => !envelope.pendings.some(isOver))
   }
 
   /**
-   * What is stopped is not sent, what is prepared included; what goes on has its turns. Each time all that waits is looked
+   * What is stopped or withdrawn is not sent, what is prepared included; what goes on has its turns. Each time all that waits is looked
    * through, so changes that come in one step are heeded together.
    */
-  #pausesChanged(): void {
+  #controlsChanged(): void {
     if (this.#isSorting) return
     this.#isSorting = true
     queueMicrotask(() => {
       this.#isSorting = false
       this.#lanes.sortAnew()
+      this.#sweptAt = Number.NEGATIVE_INFINITY
       this.pump()
     })
   }
@@ -285,10 +283,10 @@ export class Dispatcher {
 
   /** Since it was formed its account or an operator can have paused, a partition can have gone, or the group can join anew. */
   #mayGo(flight: InFlight): boolean {
-    const { hasLease, pauses } = this.#options
+    const { hasLease, controls } = this.#options
     const { account, permit, pendings } = flight.envelope
     const goes = !this.#stopped && account.admits(permit) && flight.isOpen && hasLease()
-    return goes && !hasPaused(pendings, pauses)
+    return goes && !hasPaused(pendings, controls)
   }
 
   async #return(flight: InFlight): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Bus, BusRecord, TopicPartition } from '../../bus/port.ts'
+import { scanTopic } from '../../bus/scan.ts'
 import { errorHeaders } from '../../records/dead-letter.ts'
-import { scanTopic } from '../scan.ts'
 
 /** RecordPosition says where a record stands. */
 export interface RecordPosition extends TopicPartition {

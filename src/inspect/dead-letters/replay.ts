@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { type Bus, type BusRecord, type OutgoingRecord, type RecordsHandler, unreadableCodes } from '../../bus/port.ts'
+import { scanPartition, scanTopic } from '../../bus/scan.ts'
 import { originalHeaders, originalKey, replayedFromHeader } from '../../records/dead-letter.ts'
-import { scanPartition, scanTopic } from '../scan.ts'
 import {
   type FullLetter,
   headerText,

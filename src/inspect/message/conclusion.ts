@@ -1,11 +1,11 @@
 import { finalOf } from '../../consumer/final.ts'
-import { pauseText, type Scope } from '../../pauses/change.ts'
+import { type Change, changeText } from '../../control/change.ts'
 import { type ErrorCode, isSendType, operations, stateOf } from '../../protocol/index.ts'
 import { isNeverHooked } from '../../records/command.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { verdictOf } from '../../statuses/lifecycle.ts'
 import { placeText } from '../dead-letters/letter.ts'
-import type { Findings, FoundCommand, Sighting } from './findings.ts'
+import { type Findings, type FoundCommand, isUnsent, type Sighting } from './findings.ts'
 import { lifeOf } from './story.ts'
 
 /** What helps against an errorCode; null: nothing beyond its own text. */
@@ -17,6 +17,7 @@ const remedies: Readonly<Record<ErrorCode, string | null>> = {
   DEADLINE: 'It was not sent before its deadline: give it a later one',
   VALIDATION: 'Correct the field that its text names',
   MAX_AGE: 'It waited longer than delivery.maxAgeMs',
+  WITHDRAWN: 'Nothing: it was taken back before it was sent',
   TYPE_INVALID: null,
   THROTTLED: null,
   DUPLICATE_ID: null,
@@ -30,6 +31,7 @@ export const remedyOf = (errorCode: string | null): string | null => remedies[er
 
 const at = (ms: number) => new Date(ms).toISOString()
 const anew = 'if it is still wanted, send it under a new id'
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
 /**
  * Tells what happened to one message, and what to do, if anything, in plain sentences.
@@ -83,18 +85,33 @@ function firstCommand({ commands }: Findings, results: readonly SendResult[], ac
 }
 
 /** Says which pauses hold a command up, who set them, and how they end; null: none does. */
-function pausesText({ value, place: { topic } }: Sighting<FoundCommand>, { pauses }: Findings): string | null {
+function pausesText({ value, place: { topic } }: Sighting<FoundCommand>, { controls }: Findings): string | null {
   const { account, tenant } = value.command
-  const names: Record<Scope['kind'], string | null> = { account, tenant, topic }
-  const own = pauses.filter(({ kind, name }) => names[kind] === name)
+  const names = { account, tenant, topic, quiet_hours: account }
+  const own = controls.filter(one => one.effect === 'paused' && names[one.kind] === one.name)
   if (own.length === 0) return null
-  const commands = own.map(({ kind, name }) => `busgate resume --${kind} ${name}`)
-  return `because ${own.map(pauseText).join('; ')}. ${commands.join(' and ')} ${own.length > 1 ? 'let' : 'lets'} it go on.`
+  const byHand = own.filter(({ kind }) => kind !== 'quiet_hours')
+  const commands = byHand.map(({ kind, name }) => `busgate resume --${kind} ${name}`)
+  const end = byHand.length > 0 ? ` ${commands.join(' and ')} ${byHand.length > 1 ? 'let' : 'lets'} it go on.` : ''
+  return `because ${own.map(changeText).join('; ')}.${end}`
+}
+
+/** Says who withdrew a command that was not sent yet; null: nobody did. */
+function withdrawnText({ value: { command }, time }: Sighting<FoundCommand>, { controls }: Findings): string | null {
+  const { id, account, tenant, campaign, correlationId } = command
+  const names = { tenant, campaign, correlation_id: correlationId, message: `${account}/${id}` }
+  const isOwn = (one: Change) =>
+    one.effect === 'withdrawn' && names[one.kind] === one.name && time <= (one.until ?? Number.POSITIVE_INFINITY)
+  const own = controls.find(isOwn)
+  return own ? `it ends EXPIRED (WITHDRAWN), because ${changeText(own)}.` : null
 }
 
 function ofCommand(command: Sighting<FoundCommand>, findings: Findings, id: bigint, asks: boolean): string {
   const { progress, type } = command.value
   const where = placeText(command.place)
+  const withdrawn = withdrawnText(command, findings)
+  if (withdrawn && isUnsent(command.value))
+    return `Not sent, nor will it be: when a worker reads the command at ${where}, ${withdrawn}`
   const paused = pausesText(command, findings)
   const texts: Record<FoundCommand['progress'], string> = {
     unread: `Not sent yet: no worker has begun on the partition of ${where}. Is busgate run with this kafka.groupId started?${paused ? ` It will wait all the same, ${paused}` : ''}`,
@@ -119,6 +136,8 @@ function ofFinal(final: SendResult, findings: Findings, id: bigint, account: str
     return `Not sent: the gateway refused it (${reason}). ${remedy(errorCode)}; ${anew}.`
   }
   if (outcome === 'INVALID') return `Not sent: the command breaks the interface (${reason}). Correct it; ${anew}.`
+  if (outcome === 'EXPIRED' && errorCode === 'WITHDRAWN')
+    return `Not sent: ${error ?? 'it was withdrawn'}. ${capital(anew)}.`
   if (outcome === 'EXPIRED') return `Not sent: it was too late (${reason}). ${remedy(errorCode)}; ${anew}.`
   if (outcome === 'UNRESOLVED') {
     const told = verdictText(findings, id, account)

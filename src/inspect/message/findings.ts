@@ -1,5 +1,5 @@
 import type { BusRecord, RecordHeaders } from '../../bus/port.ts'
-import type { Change } from '../../pauses/change.ts'
+import type { Change } from '../../control/change.ts'
 import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/generated.ts'
 import type { Letter, RecordPosition } from '../dead-letters/letter.ts'
 
@@ -50,8 +50,8 @@ export interface Findings {
   statuses: Sighting<StatusEvent>[]
   doubts: Sighting<Doubt>[]
   letters: Sighting<Letter>[]
-  /** What operators have paused now. It is looked up when a command was not sent yet. */
-  pauses: Change[]
+  /** What is paused and withdrawn now. It is looked up when a command was not sent yet. */
+  controls: Change[]
   searched: SearchedLog[]
   /** What could not be looked at, and why. */
   gaps: string[]
@@ -59,7 +59,7 @@ export interface Findings {
 
 export const noFindings = (): Findings => ({
   ...{ commands: [], results: [], statuses: [], doubts: [], letters: [] },
-  ...{ pauses: [], searched: [], gaps: [] },
+  ...{ controls: [], searched: [], gaps: [] },
 })
 
 export function sightingOf<T>(place: Omit<RecordPosition, 'offset'>, record: BusRecord, value: T): Sighting<T> {

@@ -1,10 +1,11 @@
 import { allPartitions } from '../../bus/partitions.ts'
 import type { Bus, RecordsHandler, TopicPartition } from '../../bus/port.ts'
+import { scanPartition } from '../../bus/scan.ts'
 import { typeOfMessage } from '../../records/command.ts'
 import { createDecoder } from '../../records/decoder.ts'
 import type { SendCommand, SendResult } from '../../records/generated.ts'
 import { type AvroRecord, schemas } from '../../records/schemas.ts'
-import { decodeAll, scanPartition } from '../scan.ts'
+import { decodeAll } from '../scan.ts'
 import { noFindings, type SearchedLog } from './findings.ts'
 import type { MessageSearchOptions } from './search.ts'
 

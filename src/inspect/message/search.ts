@@ -4,6 +4,7 @@ import type { Bus, BusRecord, From, Needle, Searched, TopicPartition } from '../
 import { unpackCheckpoint } from '../../bus/session/checkpoint.ts'
 import { DONE, INTENT, NEW } from '../../bus/session/window.ts'
 import type { Settings } from '../../config/index.ts'
+import { readControl } from '../../control/read.ts'
 import { idBytes } from '../../records/avro.ts'
 import { typeOfMessage } from '../../records/command.ts'
 import { replayedFromHeader } from '../../records/dead-letter.ts'
@@ -13,7 +14,6 @@ import type { Doubt, SendCommand, SendResult, StatusEvent } from '../../records/
 import type { SchemaRegistry } from '../../records/registry.ts'
 import { schemas } from '../../records/schemas.ts'
 import { headerText, letterOf, placeText, type RecordPosition } from '../dead-letters/letter.ts'
-import { readChanges } from '../pauses.ts'
 import { decodeAll } from '../scan.ts'
 import {
   type CommandProgress,
@@ -88,7 +88,7 @@ export class MessageSearch {
       await this.#look(others, [{ key }])
     }
     await this.#commandsOf([{ key }, { bytes: idBytes(id) }], ({ id: found }) => found === id, !isKnown())
-    if (this.#findings.commands.some(({ value }) => isUnsent(value))) await this.#readPauses()
+    if (this.#findings.commands.some(({ value }) => isUnsent(value))) await this.#readControls()
     return this.#findings
   }
 
@@ -242,13 +242,14 @@ export class MessageSearch {
     }
   }
 
-  async #readPauses(): Promise<void> {
+  async #readControls(): Promise<void> {
     const { bus, settings, ending } = this.#options
     try {
-      const { inForce } = await readChanges(bus, settings.topics.control, ending)
-      this.#findings.pauses.push(...inForce)
+      const { inForce } = await readControl(bus, settings, ending)
+      const isUrgentOnly = this.#findings.commands.every(({ place }) => place.topic === settings.topics.commands[0])
+      this.#findings.controls.push(...inForce.filter(({ kind }) => kind !== 'quiet_hours' || !isUrgentOnly))
     } catch (error) {
-      this.#findings.gaps.push(`What is paused is not known: ${(error as Error).message}`)
+      this.#findings.gaps.push(`What is paused or withdrawn is not known: ${(error as Error).message}`)
     }
   }
 

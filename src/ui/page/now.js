@@ -8,7 +8,7 @@ import { clockTime, copyable, count, dateTime, linkTo, percent, perSecond, span,
 export function nowPanels(now, history, width) {
   const since = `since ${clockTime(now.since)}`
   return html`
-    ${pauses(now)}
+    ${controls(now)}
     <div class="panels">
       ${panel('Commands a second', 'from the topics', traffic(now, history, width), 'wide')}
       ${panel('From command to verdict', since, funnel(now), 'wide')}
@@ -38,13 +38,18 @@ const notKnown = empty('Not known now.')
 const cutShort = ({ counting }) =>
   counting ? nothing : html`<p class="note">Not all of it: what happens now is not known.</p>`
 
-/** Draws what is paused, above everything else. @param {Now} now */
-function pauses({ pauses }) {
-  if (pauses.length === 0) return nothing
+/** Draws what is paused and withdrawn, above everything else. @param {Now} now */
+function controls({ pauses, withdrawals }) {
+  return [notice('Paused', pauses), notice('Withdrawn', withdrawals)]
+}
+
+/** @param {string} title @param {Now['pauses']} controls */
+function notice(title, controls) {
+  if (controls.length === 0) return nothing
   return html`
-    <section class="notice warn" aria-label="Pauses">
-      <h2>Paused</h2>
-      <ul>${pauses.map(({ what, why }) => html`<li><b>${visible(what)}</b> ${withTimes(why)}</li>`)}</ul>
+    <section class="notice warn" aria-label=${title}>
+      <h2>${title}</h2>
+      <ul>${controls.map(({ what, why }) => html`<li><b>${visible(what)}</b> ${withTimes(why)}</li>`)}</ul>
     </section>`
 }
 

@@ -4,7 +4,7 @@ import { tokensOf } from '../../../src/callbacks/role.ts'
 import { createMissingTopics } from '../../../src/cli/kafka/create-topics.ts'
 import { freePorts } from '../../../src/cli/local-kafka/ports.ts'
 import { loadSettings, type Settings } from '../../../src/config/index.ts'
-import { writeChange } from '../../../src/pauses/change.ts'
+import { writeChange } from '../../../src/control/change.ts'
 import { type CommandProducer, createProducer } from '../../../src/producer.ts'
 import { registryOf } from '../../../src/records/open.ts'
 import { type Sandbox, startSandbox } from '../../../src/sandbox/index.ts'
@@ -82,8 +82,8 @@ export async function startRun(): Promise<Run> {
     spoil: value => publisher.publish([{ topic: topics.commands.at(-1)!, key: null, value }]),
     async pauseBulk(forMs) {
       const now = Date.now()
-      const scope = { kind: 'topic', name: topics.commands.at(-1)! } as const
-      const change = { ...scope, paused: true, by: 'somebody', at: now, until: now + forMs, reason: null }
+      const scope = { effect: 'paused', kind: 'topic', name: topics.commands.at(-1)! } as const
+      const change = { ...scope, begins: true, by: 'somebody', at: now, until: now + forMs, reason: null }
       await publisher.publish([writeChange(topics.control, change)])
     },
     async restartSecond(pauseMs) {

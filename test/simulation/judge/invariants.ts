@@ -10,6 +10,7 @@ export type Invariant =
   | 'no POST after a stop'
   | 'no POST above the rate'
   | 'no POST of what is paused'
+  | 'no POST of what is withdrawn'
   | 'the result tells the truth'
   | 'a doubt ends SENT or UNRESOLVED'
   | 'no doubt without a cause'

@@ -37,7 +37,7 @@ export class Judge {
     this.#options = options
     this.progress = new Progress(options.now)
     this.posts = new Posts(options, { lives, progress: this.progress, accuse })
-    this.outcomes = new Outcomes(options, lives, accuse)
+    this.outcomes = new Outcomes(options, lives, accuse, life => this.posts.isWithdrawn(life))
   }
 
   get counts() {

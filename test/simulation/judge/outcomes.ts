@@ -30,17 +30,20 @@ const isOf = ({ command: { plan, phone } }: Life, { correlationId }: Pick<SendRe
 
 /** Judges what is published about a command: results, doubts, dead letters and statuses. */
 export class Outcomes {
-  readonly counts = { doubts: 0, takenOver: 0, unresolved: 0, shortened: 0, omitted: 0 }
+  readonly counts = { doubts: 0, takenOver: 0, unresolved: 0, withdrawn: 0, shortened: 0, omitted: 0 }
   readonly #options: OutcomesOptions
   readonly #lives: Lives
   readonly #accuse: Accuse
+  readonly #isWithdrawn: (life: Life) => boolean
   /** Status events on the topic. */
   readonly #statuses = new Set<string>()
 
-  constructor(options: OutcomesOptions, lives: Lives, accuse: Accuse) {
+  /** @param isWithdrawn whether operators have withdrawn a command */
+  constructor(options: OutcomesOptions, lives: Lives, accuse: Accuse, isWithdrawn: (life: Life) => boolean) {
     this.#options = options
     this.#lives = lives
     this.#accuse = accuse
+    this.#isWithdrawn = isWithdrawn
   }
 
   doubted(doubt: Doubt, place: Place): void {
@@ -200,7 +203,10 @@ export class Outcomes {
     if (outcome === 'INVALID' && plan.kind !== 'invalid' && plan.kind !== 'stranger') lie('can be sent')
     if (outcome === 'DUPLICATE' && twins.length === 0) lie('no other command has its id')
     const expired = (deadline !== null && now > deadline) || now > publishedAt + maxAgeMs
-    if ((outcome === 'EXPIRED' || errorCode === 'DEADLINE' || errorCode === 'MAX_AGE') && !expired)
+    if (errorCode === 'WITHDRAWN') {
+      this.counts.withdrawn++
+      if (!this.#isWithdrawn(life)) lie('nobody has withdrawn it')
+    } else if ((outcome === 'EXPIRED' || errorCode === 'DEADLINE' || errorCode === 'MAX_AGE') && !expired)
       lie('it is not late')
   }
 }

@@ -1,4 +1,4 @@
-import { keyOf, type Scope } from '../../../src/pauses/change.ts'
+import { type Change, keyOf } from '../../../src/control/change.ts'
 import { referencesOf } from '../commands.ts'
 import type { Envelope } from '../gateway.ts'
 import type { Owner } from '../scheduler.ts'
@@ -46,6 +46,7 @@ export class Posts {
   readonly #begun = new Map<string, { at: number; operations: number }[]>()
   /** What operators have paused, with the time when. */
   readonly #paused = new Map<string, number>()
+  readonly #withdrawn = new Map<string, Change[]>()
 
   constructor(options: PostsOptions, { lives, progress, accuse }: PostsParts) {
     this.#options = options
@@ -76,10 +77,12 @@ export class Posts {
     return this.#stopping.has(owner)
   }
 
-  /** Operators pause something, or let it go on. */
-  paused(change: Scope & { paused: boolean; at: number }): void {
-    if (!change.paused) this.#paused.delete(keyOf(change))
-    else if (!this.#paused.has(keyOf(change))) this.#paused.set(keyOf(change), change.at)
+  /** Operators pause something, let it go on, or withdraw it. */
+  controlled(change: Change): void {
+    const key = keyOf(change)
+    if (change.effect === 'withdrawn') this.#withdrawn.set(key, [...(this.#withdrawn.get(key) ?? []), change])
+    else if (!change.begins) this.#paused.delete(key)
+    else if (!this.#paused.has(key)) this.#paused.set(key, change.at)
   }
 
   /** A process wants a connection for a request. */
@@ -147,6 +150,7 @@ export class Posts {
     const name = nameOf(life)
     if (this.#stopping.has(owner)) this.#accuse('no POST after a stop', `${owner.name} POSTs ${name}`)
     this.#checkPause(owner, life)
+    this.#checkWithdrawal(owner, life)
     if (life.doubt && life.doubt.omitted !== null) {
       this.#accuse('sent again only in doubt', `${name} is POSTed, and its doubt is without the command`)
     }
@@ -168,6 +172,28 @@ export class Posts {
         `${owner.name} POSTs ${nameOf(life)}, and ${key} is paused since ${now() - since} ms`,
       )
     }
+  }
+
+  #checkWithdrawal(owner: Owner, life: Life): void {
+    const { now, pauseMs, hearsSince } = this.#options
+    const { plan, phone, publishedAt } = life.command
+    const { tenant } = referencesOf(plan, phone)
+    for (const key of [`withdrawn/tenant/${tenant}`, `withdrawn/message/${plan.account}/${plan.id}`]) {
+      const last = this.#withdrawn.get(key)?.at(-1)
+      if (!last || publishedAt > last.until! || now() <= Math.max(last.at, hearsSince(owner)) + pauseMs) continue
+      this.#accuse(
+        'no POST of what is withdrawn',
+        `${owner.name} POSTs ${nameOf(life)}, and ${key} was withdrawn ${now() - last.at} ms before`,
+      )
+    }
+  }
+
+  /** Tells whether a command was withdrawn up to now. */
+  isWithdrawn({ command: { plan, phone, publishedAt } }: Life): boolean {
+    const { tenant } = referencesOf(plan, phone)
+    const keys = [`withdrawn/tenant/${tenant}`, `withdrawn/message/${plan.account}/${plan.id}`]
+    const appendedAt = publishedAt - this.#options.skewMs // as a process may see it whose clock is behind
+    return keys.some(key => this.#withdrawn.get(key)?.some(({ until }) => appendedAt <= until!))
   }
 
   #checkAge(life: Life): void {

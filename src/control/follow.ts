@@ -1,13 +1,13 @@
 import { type Bus, type BusRecord, BusUnavailable, type Reader, type TopicLook } from '../bus/port.ts'
 import { type Clock, limited } from '../clock.ts'
+import type { Settings } from '../config/index.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { type Change, LastChanges, readChange, requireReadable } from './change.ts'
-import { Pauses } from './pauses.ts'
+import { Controls } from './controls.ts'
 
-export interface FollowPausesOptions {
+export interface FollowControlsOptions {
   bus: Pick<Bus, 'lookAt' | 'read'>
-  /** The control topic. */
-  topic: string
+  settings: Settings
   clock: Clock
   telemetry: Telemetry
 }
@@ -20,21 +20,23 @@ const retryMs = 30_000
 const readMs = 10_000
 
 /**
- * Follows what is paused, as the control topic tells. Resolves when all that stands there is known, so that nothing is sent before;
- * where the topic does not exist or may not be read, nothing is paused until it can be. When it is made anew, or gets more
+ * Follows what is paused and withdrawn, as the control topic tells. Resolves when all that stands there is known, so that nothing
+ * is sent before; where the topic does not exist or may not be read, operators have paused and withdrawn nothing until it can be. When it is made anew, or gets more
  * partitions, what stands there then takes the place of all that was told before.
  * @throws BusUnavailable that says what is waited for
  */
-export async function followPauses(options: FollowPausesOptions): Promise<FollowedPauses> {
-  const followed = new FollowedPauses(options)
+export async function followControls(options: FollowControlsOptions): Promise<FollowedControls> {
+  const followed = new FollowedControls(options)
   await followed.begin()
   return followed
 }
 
-/** FollowedPauses keeps `pauses` as the control topic tells, and looks again and again whether it still hears that topic. */
-export class FollowedPauses {
-  readonly pauses: Pauses
-  readonly #options: FollowPausesOptions
+/** FollowedControls keeps `controls` as the control topic tells, and looks again and again whether it still hears that topic. */
+export class FollowedControls {
+  readonly controls: Controls
+  readonly #options: FollowControlsOptions
+  /** The control topic. */
+  readonly #topic: string
   #reader: Reader | null = null
   /** The topic as the reader knows it. */
   #known: TopicLook | null = null
@@ -42,24 +44,26 @@ export class FollowedPauses {
   #isClosed = false
   #cancelLook = () => {}
 
-  constructor(options: FollowPausesOptions) {
+  constructor(options: FollowControlsOptions) {
     this.#options = options
-    this.pauses = new Pauses(options.clock)
-    this.pauses.onChange(change => emitChange(options.telemetry, change))
+    this.#topic = options.settings.topics.control
+    this.controls = new Controls(options.settings, options.clock)
+    this.controls.onChange(change => emitChange(options.telemetry, change))
   }
 
-  /** Why pauses are not heard of now; null: they are. */
+  /** Why changes of the control topic are not seen now; null: they are. */
   get trouble(): string | null {
     return this.#trouble
   }
 
   /** @throws BusUnavailable that says what is waited for; then it is closed */
   async begin(): Promise<void> {
+    this.controls.update()
     try {
       await this.#look()
     } catch (error) {
       if (error instanceof BusUnavailable) {
-        this.pauses.close()
+        this.controls.close()
         throw error
       }
       this.#readFailed(error as Error)
@@ -69,7 +73,7 @@ export class FollowedPauses {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#cancelLook()
-    this.pauses.close()
+    this.controls.close()
     await this.#reader?.close()
   }
 
@@ -78,10 +82,10 @@ export class FollowedPauses {
     this.#cancelLook = this.#options.clock.after(ms, () => void this.#look().catch(error => this.#readFailed(error)))
   }
 
-  /** @throws Error that says why pauses cannot be heard of */
+  /** @throws Error that says why the control topic cannot be read */
   async #look(): Promise<void> {
-    const { bus, topic } = this.#options
-    const look = await bus.lookAt(topic)
+    const topic = this.#topic
+    const look = await this.#options.bus.lookAt(topic)
     requireReadable(topic, look)
     if (!this.#isRead(look)) await this.#read(look)
     this.#trouble = null
@@ -90,8 +94,8 @@ export class FollowedPauses {
 
   #readFailed(error: Error): void {
     if (this.#isClosed) return
-    const { telemetry, topic } = this.#options
-    if (error.message !== this.#trouble) telemetry.emit('pauses.unavailable', { topic, error })
+    if (error.message !== this.#trouble)
+      this.#options.telemetry.emit('control.unavailable', { topic: this.#topic, error })
     this.#trouble = error.message
     this.#lookLater(this.#reader === null ? retryMs : lookMs)
   }
@@ -107,7 +111,7 @@ export class FollowedPauses {
     const last = new LastChanges()
     let isCaughtUp = false
     const begun = await this.#caughtUp((change, partition) => {
-      if (isCaughtUp) this.pauses.apply(change)
+      if (isCaughtUp) this.controls.apply(change)
       else last.add(change, partition)
     })
     isCaughtUp = true
@@ -119,11 +123,12 @@ export class FollowedPauses {
 
   /** @throws BusUnavailable when the topic is not read to its end in time */
   async #caughtUp(take: (change: Change, partition: number) => void): Promise<Reader> {
-    const { bus, topic, clock } = this.#options
+    const { bus, clock } = this.#options
+    const topic = this.#topic
     const opening = bus.read([topic], 'earliest', ({ partition }, records) => {
       for (const change of this.#changesOf(records, partition)) take(change, partition)
     })
-    const unread = `the pauses on ${topic} could not be read within ${readMs / 1000} s`
+    const unread = `what is paused or withdrawn on ${topic} could not be read within ${readMs / 1000} s`
     const reading = opening.then(async begun => {
       await begun.caughtUp()
       return { begun }
@@ -143,28 +148,35 @@ export class FollowedPauses {
   }
 
   *#changesOf(records: readonly BusRecord[], partition: number): Generator<Change> {
-    const { telemetry, topic } = this.#options
+    const { telemetry } = this.#options
+    const topic = this.#topic
     for (const record of records) {
       try {
         if (record.unreadable) throw new Error(record.unreadable.message)
         yield readChange(record)
       } catch (error) {
-        telemetry.emit('pause.unreadable', { topic, partition, offset: record.offset, error: error as Error })
+        telemetry.emit('control.unreadable', { topic, partition, offset: record.offset, error: error as Error })
       }
     }
   }
 
   #replaceWith(last: LastChanges): void {
-    const { topic, clock } = this.#options
-    const by = `${topic}, which tells of it no more`
-    for (const change of [...this.pauses.inForce]) {
-      if (!last.has(change)) this.pauses.apply({ ...change, paused: false, by, at: clock.now() })
+    const by = `${this.#topic}, which tells of it no more`
+    const at = this.#options.clock.now()
+    for (const change of this.controls.inForce) {
+      if (change.kind !== 'quiet_hours' && !last.has(change)) this.controls.apply({ ...change, begins: false, by, at })
     }
-    for (const change of last) this.pauses.apply(change)
+    for (const change of last) this.controls.apply(change)
   }
 }
 
-function emitChange(telemetry: Telemetry, { kind, name, paused, by, at, until, reason }: Change): void {
-  if (paused) telemetry.emit('pause.begun', { kind, name, by, at, until, reason })
-  else telemetry.emit('pause.ended', { kind, name, by, at })
+function emitChange(telemetry: Telemetry, change: Change): void {
+  const { effect, begins, name, by, at, until, reason } = change
+  const began = { name, by, at, until, reason }
+  const ended = { name, by, at }
+  if (effect === 'paused') {
+    if (begins) telemetry.emit('pause.begun', { kind: change.kind, ...began })
+    else telemetry.emit('pause.ended', { kind: change.kind, ...ended })
+  } else if (begins) telemetry.emit('withdrawal.begun', { kind: change.kind, ...began })
+  else telemetry.emit('withdrawal.ended', { kind: change.kind, ...ended })
 }

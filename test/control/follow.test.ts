@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 import { type BusRecord, BusUnavailable, type RecordsHandler } from '../../src/bus/port.ts'
-import { type Change, keyOf, writeChange } from '../../src/pauses/change.ts'
-import { followPauses } from '../../src/pauses/follow.ts'
+import { loadSettings } from '../../src/config/index.ts'
+import { type Change, keyOf, writeChange } from '../../src/control/change.ts'
+import { followControls } from '../../src/control/follow.ts'
 import { Telemetry } from '../../src/telemetry/events.ts'
 import { ManualClock, settled } from '../support/clock.ts'
-import { buildPause, buildResume } from '../support/pauses.ts'
+import { buildPause, buildResume } from '../support/control.ts'
 
 /** A clock that can be set, as a machine's is after it slept. */
 class SettableClock extends ManualClock {
@@ -14,6 +15,8 @@ class SettableClock extends ManualClock {
     return super.now() + this.aheadMs
   }
 }
+
+const settings = loadSettings({ env: {}, overrides: { topics: { control: 'control' } } })
 
 /** The changes on each partition. */
 type Told = Change[][]
@@ -53,23 +56,23 @@ function build({ told = [[buildPause()]], ...options }: TopicOptions = {}) {
   }
   const telemetry = new Telemetry()
   const log: string[] = []
-  telemetry.on('pause.begun', change => log.push(`${keyOf(change)} paused`))
-  telemetry.on('pause.ended', change => log.push(`${keyOf(change)} goes on, by ${change.by}`))
-  telemetry.on('pauses.unavailable', ({ error }) => log.push(error.message))
-  const following = followPauses({ bus, topic: 'control', clock, telemetry })
+  telemetry.on('pause.begun', ({ kind, name }) => log.push(`${kind}/${name} paused`))
+  telemetry.on('pause.ended', ({ kind, name, by }) => log.push(`${kind}/${name} goes on, by ${by}`))
+  telemetry.on('control.unavailable', ({ error }) => log.push(error.message))
+  const following = followControls({ bus, settings, clock, telemetry })
   following.catch(() => {})
   const write = async (change: Change, partition = 0) => {
     topic.told[partition]!.push(change)
     for (const take of topic.readers) await take({ topic: 'control', partition }, [recordOf(change, 0)])
   }
-  const paused = async () => [...(await following).pauses.inForce].map(keyOf)
+  const paused = async () => [...(await following).controls.inForce].map(keyOf)
   return { clock, topic, following, log, write, paused, catchUp: () => reached.resolve() }
 }
 
 test('a start that gives up on the control topic leaves no timer and no reader behind', async () => {
   const { clock, topic, following } = build({ told: [[buildPause({ until: Date.UTC(2030, 0) })]], caughtUp: false })
   await clock.pass(10_000)
-  await expect(following).rejects.toThrow('the pauses on control could not be read within 10 s')
+  await expect(following).rejects.toThrow('what is paused or withdrawn on control could not be read within 10 s')
   expect(topic.readers.size).toBe(0)
   expect(clock.pending).toBe(0)
 })
@@ -77,7 +80,9 @@ test('a start that gives up on the control topic leaves no timer and no reader b
 test('a start waits for the leader of the control topic, and says so', async () => {
   const { clock, following } = build({ leaderless: [0] })
   await expect(following).rejects.toThrow(BusUnavailable)
-  await expect(following).rejects.toThrow('1 partition of control (0) without a leader: what is paused is not known')
+  await expect(following).rejects.toThrow(
+    '1 partition of control (0) without a leader: what is paused or withdrawn is not known',
+  )
   expect(clock.pending).toBe(0)
 })
 
@@ -146,7 +151,8 @@ test('while the control topic has no leader, what is paused stays paused, and th
   await following
   topic.leaderless = [0]
   await clock.pass(60_000)
-  const told = '1 partition of control (0) without a leader: what is paused is not known until there is one'
+  const told =
+    '1 partition of control (0) without a leader: what is paused or withdrawn is not known until there is one'
   expect([await paused(), (await following).trouble]).toEqual([['topic/bulk'], told])
   topic.leaderless = []
   await clock.pass(5_000)

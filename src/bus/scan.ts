@@ -1,0 +1,48 @@
+import { allPartitions } from './partitions.ts'
+import type { Bus, From, RecordsHandler, TopicPartition } from './port.ts'
+
+/**
+ * Hands over what is in a partition now, from there on.
+ * @param ending gives up
+ * @throws what `onRecords` throws, and then hands over no more; the signal's reason
+ */
+export async function scanPartition(
+  bus: Pick<Bus, 'follow'>,
+  tp: TopicPartition,
+  from: From,
+  onRecords: RecordsHandler,
+  ending?: AbortSignal,
+): Promise<void> {
+  ending?.throwIfAborted()
+  const { promise: failed, reject } = Promise.withResolvers<never>()
+  let broken = false
+  const follower = await bus.follow(tp, from, async records => {
+    if (broken) return
+    try {
+      await onRecords(tp, records)
+    } catch (error) {
+      broken = true
+      reject(error)
+    }
+  })
+  const giveUp = () => reject(ending?.reason)
+  ending?.addEventListener('abort', giveUp, { once: true })
+  try {
+    await Promise.race([follower.caughtUp(), failed])
+  } finally {
+    ending?.removeEventListener('abort', giveUp)
+    await follower.close()
+  }
+}
+
+/** Reads all partitions of a topic to their ends. @throws Error when there is no such topic */
+export async function scanTopic(
+  bus: Pick<Bus, 'follow' | 'partitions'>,
+  topic: string,
+  onRecords: RecordsHandler,
+  ending?: AbortSignal,
+): Promise<void> {
+  const partitions = (await bus.partitions([topic])).get(topic)
+  if (partitions === undefined) throw new Error(`there is no topic ${topic}: busgate topics create makes it`)
+  await Promise.all(allPartitions(topic, partitions).map(tp => scanPartition(bus, tp, 'earliest', onRecords, ending)))
+}

@@ -1,0 +1,82 @@
+import type { Settings } from '../../config/index.ts'
+import { keyOf, nameOf, type Withdrawn, writeChange } from '../../control/change.ts'
+import { recordsOf, usualWithdrawalMs } from '../../control/withdraw.ts'
+import { byFlag, onControl, ourselves, say } from '../control/on-control.ts'
+import { command, idFlag, textFlag, toggle, UsageError, untilFlag } from '../framework/command.ts'
+import { configFlag, unknownAccount } from '../settings.ts'
+
+export const withdraw = command({
+  about: [
+    'Takes back messages that were not sent yet, on the whole fleet and within two seconds: each of their commands ends',
+    'EXPIRED with errorCode WITHDRAWN. Commands that are written until the end of the withdrawal are not sent either. What',
+    'the gateway has is not touched; what is in doubt is resolved, and not sent again. Restarts change nothing.',
+    'busgate status --results counts what was sent and what was not.',
+  ].join('\n'),
+  flags: {
+    campaign: textFlag('NAME', 'All messages of a campaign.'),
+    id: idFlag('One message of --account.'),
+    account: textFlag('NAME', 'The account of --id. Default: default.'),
+    'correlation-id': textFlag('TEXT', 'All messages that carry this correlationId.'),
+    tenant: textFlag('NAME', 'All messages of a tenant.'),
+    until: untilFlag(
+      'Holds for commands that are written until then: in so long (30m, 12h, 7d), or a date. Default: 24h.',
+    ),
+    reason: textFlag('TEXT', 'Why: every result says it. No phone and no text of a message, please.'),
+    end: toggle('Ends the withdrawal: commands that come from now on are sent. What has ended stays so.'),
+    by: byFlag,
+    config: configFlag,
+  },
+  async run({ end = false, by = ourselves(), until, reason, config, ...names }) {
+    const scope = scopeOf(names)
+    if (!end && reason === undefined) throw new UsageError('--reason TEXT is missing: every result says why')
+    return onControl(config, async control => {
+      const { settings, inForce, write } = control
+      requireKnown(names.account, settings)
+      const { topics } = settings
+      const at = Date.now()
+      if (end) {
+        if (!inForce.some(one => keyOf(one) === keyOf(scope))) throw new UsageError(`${nameOf(scope)} is not withdrawn`)
+        await write([writeChange(topics.control, { ...scope, begins: false, by, at, until: null, reason: null })])
+        say(`${nameOf(scope)} is withdrawn no more: commands that come from now on are sent.`)
+        return 0
+      }
+      const change = { ...scope, begins: true, by, at, until: until ?? at + usualWithdrawalMs, reason: reason ?? null }
+      await write(recordsOf(topics.control, change, control))
+      const last = new Date(change.until).toISOString()
+      say(
+        `${nameOf(scope)} is withdrawn, for commands until ${last}. busgate status --results counts what was sent before.`,
+      )
+      return 0
+    })
+  },
+})
+
+function requireKnown(account: string | undefined, { gateway }: Settings): void {
+  const accounts = [...gateway.accounts.keys()]
+  if (account !== undefined && accounts.length > 0 && !accounts.includes(account))
+    throw unknownAccount(account, accounts)
+}
+
+interface Names {
+  campaign?: string
+  id?: bigint
+  account?: string
+  'correlation-id'?: string
+  tenant?: string
+}
+
+function scopeOf({ campaign, id, account, 'correlation-id': correlationId, tenant }: Names): Withdrawn {
+  if (id === undefined && account !== undefined)
+    throw new UsageError('--account goes with --id: pause stops an account')
+  const given: [Withdrawn['kind'], string | undefined][] = [
+    ['campaign', campaign],
+    ['message', id === undefined ? undefined : `${account ?? 'default'}/${id}`],
+    ['correlation_id', correlationId],
+    ['tenant', tenant],
+  ]
+  const [one, ...others] = given.flatMap(([kind, name]) => (name === undefined ? [] : { kind, name }))
+  if (!one || others.length > 0) {
+    throw new UsageError('name one of --campaign NAME, --id ID, --correlation-id TEXT, --tenant NAME')
+  }
+  return { effect: 'withdrawn', ...one }
+}

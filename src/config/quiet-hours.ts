@@ -1,0 +1,47 @@
+/** Quiet hours that begin on some days of the week. */
+export interface QuietWindow {
+  /** 0: Sunday. The days on which the window begins. */
+  days: readonly number[]
+  /** Minutes of the day. */
+  from: number
+  /** Minutes of the day, exclusive; of the next day where it is not after `from`. */
+  to: number
+  /** The name of a time zone, as the IANA lists it. */
+  zone: string
+}
+
+export const quietHoursGrammar =
+  '[DAYS] HH:MM-HH:MM ZONE, such as 21:00-09:00 Europe/Kyiv or Sat-Sun 00:00-24:00 Europe/Kyiv'
+
+const dayNames = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
+const time = '([01]\\d|2[0-3]):([0-5]\\d)'
+const pattern = new RegExp(`^(?:([A-Z][a-z]{2})(?:-([A-Z][a-z]{2}))? )?${time}-(?:${time}|(24):(00)) (\\S+)$`)
+
+/** @throws Error that says what is wrong, without the value */
+export function readQuietWindow(text: string): QuietWindow {
+  const [, first, last, fromHour, fromMinute, toHour, toMinute, hour24, minute24, zone] = pattern.exec(text) ?? []
+  if (zone === undefined) throw new Error(`expected ${quietHoursGrammar}`)
+  if (!isZone(zone)) throw new Error('names no time zone: write one of the IANA list, such as Europe/Kyiv')
+  const from = 60 * Number(fromHour) + Number(fromMinute)
+  const to = 60 * Number(toHour ?? hour24) + Number(toMinute ?? minute24)
+  if (from === to) throw new Error('begins when it ends: for a whole day write 00:00-24:00, with the days')
+  const days = daysOf(first, last ?? first)
+  if (to - from === 24 * 60 && days.length === 7) throw new Error('leaves no time to send: name the days it is for')
+  return { days, from, to, zone }
+}
+
+function daysOf(first: string | undefined, last: string | undefined): number[] {
+  if (first === undefined || last === undefined) return [...dayNames.keys()]
+  const [from, to] = [dayNames.indexOf(first), dayNames.indexOf(last)]
+  if (from < 0 || to < 0) throw new Error('has a day that is none of Mon, Tue, Wed, Thu, Fri, Sat, Sun')
+  return Array.from({ length: ((to - from + 7) % 7) + 1 }, (_, i) => (from + i) % 7)
+}
+
+/** An offset such as +02:00 is no zone: it knows no summer time. */
+function isZone(name: string): boolean {
+  try {
+    return /^[A-Za-z]/.test(name) && new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions() !== null
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,171 @@
+import { z } from 'zod'
+import { type BusRecord, BusUnavailable, type OutgoingRecord, type TopicLook } from '../bus/port.ts'
+import { type PauseKind, pausableKinds, type WithdrawalKind, withdrawalKinds } from '../telemetry/labels.ts'
+import { count } from '../words.ts'
+
+/** A pause stops the commands of its scope for a while; a withdrawal ends those that were not sent. */
+export type Scope = { effect: 'paused'; kind: PauseKind; name: string } | Withdrawn
+
+/** The name of a message is that of its account and its id: `default/42`. */
+export interface Withdrawn {
+  effect: 'withdrawn'
+  kind: WithdrawalKind
+  name: string
+}
+
+interface Stamp {
+  /** Whether the effect begins; false: somebody ended it. */
+  begins: boolean
+  /** Who did it, as they call themselves. */
+  by: string
+  /** Milliseconds since 1970. */
+  at: number
+  /** When it ends by itself, milliseconds since 1970. A withdrawal holds for commands that are appended until then. */
+  until: number | null
+  reason: string | null
+}
+
+/** Somebody paused or withdrew a scope, or ended that. */
+export type Change = Scope & Stamp
+export type Withdrawal = Withdrawn & Stamp
+
+const instant = z.iso.datetime({ offset: true }).transform(text => Date.parse(text))
+const stamp = { by: z.string(), at: instant, until: instant.nullish(), reason: z.string().nullish() }
+const bodies = {
+  paused: z.object({ paused: z.boolean(), ...stamp }).transform(({ paused: begins, ...rest }) => ({ begins, ...rest })),
+  withdrawn: z
+    .object({ withdrawn: z.boolean(), ...stamp })
+    .transform(({ withdrawn: begins, ...rest }) => ({ begins, ...rest })),
+}
+
+const withdrawalPrefix = 'withdrawn/'
+
+/** The key of a scope's records: compaction keeps the last change of each. */
+export function keyOf({ effect, kind, name }: Scope): string {
+  return `${effect === 'withdrawn' ? withdrawalPrefix : ''}${kind}/${name}`
+}
+
+/**
+ * A change as a record of the control topic. Its value is JSON, which can be written and read where there is no schema
+ * registry: who has to stop an account does so when other things have broken, too.
+ */
+export function writeChange(topic: string, change: Change): OutgoingRecord {
+  const { effect, begins, by, at, until, reason } = change
+  const value = { [effect]: begins, by, at: textOf(at), until: until === null ? null : textOf(until), reason }
+  return { topic, key: Buffer.from(keyOf(change)), value: Buffer.from(JSON.stringify(value)) }
+}
+
+/** Deletes the records of a scope: compaction forgets it. */
+export const deletionOf = (topic: string, scope: Scope): OutgoingRecord => ({
+  topic,
+  key: Buffer.from(keyOf(scope)),
+  value: null,
+})
+
+const nobody = 'a deleted record'
+
+/** Tells whether a change is that its scope's records were deleted. */
+export const isDeletion = ({ begins, by }: Change): boolean => !begins && by === nobody
+
+/** @throws Error when the record is none */
+export function readChange({ key, value, timestamp }: BusRecord): Change {
+  const scope = scopeOf(key?.toString() ?? '')
+  if (value === null) return { ...scope, begins: false, by: nobody, at: timestamp, until: null, reason: null }
+  const { data } = bodies[scope.effect].safeParse(parsed(value))
+  if (!data) throw new Error(`its value is no JSON of {${scope.effect}, by, at, until, reason}`)
+  return { ...scope, ...data, until: data.until ?? null, reason: data.reason ?? null }
+}
+
+function scopeOf(key: string): Scope {
+  const isWithdrawal = key.startsWith(withdrawalPrefix)
+  const [, kind, name] = /^([^/]+)\/(.+)$/s.exec(isWithdrawal ? key.slice(withdrawalPrefix.length) : key) ?? []
+  const paused = pausableKinds.find(one => one === kind)
+  const withdrawn = withdrawalKinds.find(one => one === kind)
+  if (name && isWithdrawal && withdrawn) return { effect: 'withdrawn', kind: withdrawn, name }
+  if (name && !isWithdrawal && paused) return { effect: 'paused', kind: paused, name }
+  const known = [...pausableKinds, ...withdrawalKinds.map(one => `${withdrawalPrefix}${one}`)]
+  throw new Error(`its key is none of ${known.map(one => `${one}/NAME`).join(', ')}`)
+}
+
+/** The changes that records tell of. What is none is passed over, as the workers do, who log it. */
+export function changesIn(records: readonly BusRecord[]): Change[] {
+  return records.flatMap(record => {
+    try {
+      return readChange(record)
+    } catch {
+      return []
+    }
+  })
+}
+
+function parsed(value: Buffer): unknown {
+  try {
+    return JSON.parse(value.toString())
+  } catch {
+    return undefined
+  }
+}
+
+/** Tells in one line what is paused or withdrawn, by whom, until when, and why. */
+export const changeText = (change: Change): string => `${nameOf(change)} is ${change.effect} ${whyOf(change)}`
+
+/** Names a scope for people. */
+export function nameOf({ kind, name }: Scope): string {
+  if (kind === 'quiet_hours') return `account ${name}, but for its most urgent topic,`
+  if (kind === 'correlation_id') return `correlationId ${name}`
+  if (kind !== 'message') return `${kind} ${name}`
+  const [account, id] = name.split('/')
+  return `message ${id} of account ${account}`
+}
+
+/** Tells a reader of results why a command was not sent. */
+export function withdrawalText({ kind, by, reason }: Withdrawal): string {
+  const subject = kind === 'message' ? 'it' : `its ${kind === 'correlation_id' ? 'correlationId' : kind}`
+  return `${subject} was withdrawn by ${by}${reason === null ? '' : `: ${reason}`}`
+}
+
+/** Tells by whom it is paused or withdrawn, since and until when, and why. */
+export function whyOf({ effect, by, at, until, reason }: Change): string {
+  const end = until === null ? 'until it is resumed' : `until ${textOf(until)}`
+  const ends = effect === 'withdrawn' ? `for commands ${end}` : end
+  return `by ${by} since ${textOf(at)} ${ends}${reason === null ? '' : `: ${reason}`}`
+}
+
+const textOf = (ms: number) => new Date(ms).toISOString()
+
+/**
+ * The last change of each scope. On one partition, which is all that the control topic should have, the order of the records
+ * tells which that is; over several only the times do that their writers have set.
+ */
+export class LastChanges {
+  readonly #last = new Map<string, { change: Change; partition: number }>()
+
+  add(change: Change, partition: number): void {
+    const key = keyOf(change)
+    const known = this.#last.get(key)
+    if (!known || known.partition === partition || known.change.at <= change.at)
+      this.#last.set(key, { change, partition })
+  }
+
+  has(change: Change): boolean {
+    return this.#last.has(keyOf(change))
+  }
+
+  *[Symbol.iterator](): Generator<Change> {
+    for (const { change } of this.#last.values()) yield change
+  }
+}
+
+/**
+ * @throws BusUnavailable when a partition of the control topic cannot be read for want of a leader
+ * @throws Error when there is no such topic
+ */
+export function requireReadable(topic: string, look: TopicLook | null): asserts look {
+  if (look === null) throw new Error(`there is no topic ${topic}: busgate topics create makes it`)
+  const { leaderless } = look
+  if (leaderless.length === 0) return
+  const partitions = `${count(leaderless.length, 'partition')} of ${topic} (${leaderless.join(', ')})`
+  throw new BusUnavailable(
+    `${partitions} without a leader: what is paused or withdrawn is not known until there is one`,
+  )
+}

@@ -1,0 +1,163 @@
+import type { Clock } from '../clock.ts'
+import type { Settings } from '../config/index.ts'
+import type { PauseKind, WithdrawalKind } from '../telemetry/labels.ts'
+import { type Change, keyOf, type Withdrawal } from './change.ts'
+import { QuietHours } from './quiet-hours.ts'
+
+/** Sendable is what a pause or a withdrawal may be about in a command. */
+export interface Sendable {
+  account: string
+  idText: string
+  correlationId: string | null
+  tenant: string | null
+  campaign: string | null
+}
+
+/** Clocks are set, and machines sleep: a pause ends no later than this behind its time. */
+const longestTimerMs = 60_000
+
+type Changes = Map<string, Change>
+
+/** Controls is what is paused and withdrawn now: by operators, as the control topic tells, and by quiet hours. */
+export class Controls {
+  readonly #settings: Settings
+  readonly #clock: Clock
+  /** By their accounts. */
+  readonly #quietHours: ReadonlyMap<string, QuietHours>
+  readonly #paused: Record<PauseKind, Changes> = {
+    topic: new Map(),
+    account: new Map(),
+    tenant: new Map(),
+    quiet_hours: new Map(),
+  }
+  readonly #withdrawn: Record<WithdrawalKind, Map<string, Withdrawal>> = {
+    message: new Map(),
+    campaign: new Map(),
+    correlation_id: new Map(),
+    tenant: new Map(),
+  }
+  /** How many are withdrawn. */
+  #withdrawals = 0
+  readonly #listeners = new Set<(change: Change) => void>()
+  #cancelTimer = () => {}
+  /** When something begins or is over, as far as that is known, milliseconds since 1970. */
+  #looksAt = Number.NEGATIVE_INFINITY
+
+  constructor(settings: Settings, clock: Clock) {
+    this.#settings = settings
+    this.#clock = clock
+    const { accounts } = settings.gateway
+    this.#quietHours = new Map([...accounts].map(([name, { quietHours }]) => [name, new QuietHours(quietHours)]))
+  }
+
+  get hasPauses(): boolean {
+    const { topic, account, tenant, quiet_hours } = this.#paused
+    return topic.size + account.size + tenant.size + quiet_hours.size > 0
+  }
+
+  count(...[effect, kind]: ['paused', PauseKind] | ['withdrawn', WithdrawalKind]): number {
+    return effect === 'paused' ? this.#paused[kind].size : this.#withdrawn[kind].size
+  }
+
+  get inForce(): Change[] {
+    return [...Object.values(this.#paused), ...Object.values(this.#withdrawn)].flatMap(changes => [...changes.values()])
+  }
+
+  /** The key of the pause that stops a command of this topic, if any. */
+  stopping({ account, tenant }: Sendable, topic: string): string | null {
+    const paused = this.#paused
+    const isUrgent = topic === this.#settings.topics.commands[0]
+    const change =
+      paused.topic.get(topic) ??
+      paused.account.get(account) ??
+      (tenant === null ? undefined : paused.tenant.get(tenant)) ??
+      (isUrgent ? undefined : paused.quiet_hours.get(account))
+    return change ? keyOf(change) : null
+  }
+
+  /** The withdrawal of a command that was appended then, milliseconds since 1970; null: it may be sent. */
+  withdrawing(command: Sendable, since: number): Withdrawal | null {
+    if (this.#withdrawals === 0) return null
+    const { message, campaign, correlation_id, tenant } = this.#withdrawn
+    const own = [
+      message.size > 0 ? message.get(`${command.account}/${command.idText}`) : undefined,
+      command.campaign === null ? undefined : campaign.get(command.campaign),
+      command.correlationId === null ? undefined : correlation_id.get(command.correlationId),
+      command.tenant === null ? undefined : tenant.get(command.tenant),
+    ]
+    return own.find(one => one && since <= (one.until ?? Number.POSITIVE_INFINITY)) ?? null
+  }
+
+  /** Calls back after each change, with the last one; a pause that ended by itself is told as a change, too. */
+  onChange(listener: (change: Change) => void): void {
+    this.#listeners.add(listener)
+  }
+
+  apply(change: Change): void {
+    const known = this.#changesOf(change).get(change.name)
+    const end = this.#endOf(change)
+    const isInForce = change.begins && end > this.#clock.now()
+    if (isInForce ? known && isSame(known, change) : !known) return
+    if (isInForce) this.#changesOf(change).set(change.name, change)
+    else this.#changesOf(change).delete(change.name)
+    this.#withdrawals = Object.values(this.#withdrawn).reduce((sum, { size }) => sum + size, 0)
+    if (isInForce) this.#lookAt(end)
+    for (const listener of this.#listeners) listener(isInForce ? change : { ...change, begins: false })
+  }
+
+  /** Ends what is over, and begins the quiet hours whose time has come: a timer can be late. */
+  update(): void {
+    if (this.#clock.now() >= this.#looksAt) this.#look()
+  }
+
+  close(): void {
+    this.#cancelTimer()
+    this.#listeners.clear()
+  }
+
+  #look(): void {
+    const now = this.#clock.now()
+    this.#looksAt = Number.POSITIVE_INFINITY
+    for (const change of this.inForce) if (this.#endOf(change) <= now) this.apply({ ...change, begins: false })
+    for (const change of this.#quietNow(now)) this.apply(change)
+    const begins = [...this.#quietHours.values()].map(quiet => quiet.begin(now))
+    this.#lookAt(least([...begins, ...this.inForce.map(change => this.#endOf(change))]))
+  }
+
+  /** The quiet hours of each account as they are at an instant; its clock may have been set since the last time. */
+  *#quietNow(now: number): Generator<Change> {
+    for (const [name, quietHours] of this.#quietHours) {
+      const until = quietHours.until(now)
+      if (until !== null && this.#paused.quiet_hours.get(name)?.until === until) continue
+      const quiet = { effect: 'paused', kind: 'quiet_hours', name, by: 'gateway.quietHours' } as const
+      yield { ...quiet, begins: until !== null, at: now, until, reason: quietHours.text }
+    }
+  }
+
+  #changesOf(change: Change): Changes {
+    return change.effect === 'paused' ? this.#paused[change.kind] : (this.#withdrawn[change.kind] as Changes)
+  }
+
+  /** A command that was appended before a withdrawal ended is withdrawn for as long as it lives. */
+  #endOf({ effect, until }: Change): number {
+    const keptMs = effect === 'withdrawn' ? this.#settings.delivery.maxAgeMs : 0
+    return until === null ? Number.POSITIVE_INFINITY : until + keptMs
+  }
+
+  #lookAt(time: number): void {
+    const now = this.#clock.now()
+    const at = Math.min(time, now + longestTimerMs)
+    if (time === Number.POSITIVE_INFINITY || at >= this.#looksAt) return
+    this.#cancelTimer()
+    this.#looksAt = at
+    this.#cancelTimer = this.#clock.after(Math.max(0, at - now), () => this.#look())
+  }
+}
+
+const least = (times: readonly number[]): number =>
+  times.reduce((first, time) => Math.min(first, time), Number.POSITIVE_INFINITY)
+
+/** What is read anew is often what was known. */
+function isSame(one: Change, other: Change): boolean {
+  return one.at === other.at && one.until === other.until && one.by === other.by && one.reason === other.reason
+}

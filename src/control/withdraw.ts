@@ -1,0 +1,49 @@
+import { Buffer } from 'node:buffer'
+import type { OutgoingRecord } from '../bus/port.ts'
+import { deletionOf, keyOf, type Withdrawal, writeChange } from './change.ts'
+import type { ControlTopic } from './read.ts'
+
+const hourMs = 3_600_000
+export const usualWithdrawalMs = 24 * hourMs
+const longestWithdrawalMs = 30 * 24 * hourMs
+const longestName = 1024
+const longestReason = 500
+/** Every worker keeps them all in memory. */
+const mostWithdrawals = 10_000
+/** The records of so many that are over are deleted with each new one. */
+const mostDeletions = 1_000
+
+/**
+ * A withdrawal as records of the control topic; with them those of others that are over are deleted, so that they do not pile up.
+ * @param known what the topic tells; null: it is not known
+ * @throws Error that says why there can be no such withdrawal, and what to do
+ */
+export function recordsOf(topic: string, withdrawal: Withdrawal, known: ControlTopic | null): OutgoingRecord[] {
+  const flaw = flawOf(withdrawal) ?? (known && crowd(withdrawal, known))
+  if (flaw) throw new Error(flaw)
+  const key = keyOf(withdrawal)
+  const over = (known?.over ?? []).filter(one => keyOf(one) !== key).slice(0, mostDeletions)
+  return [writeChange(topic, withdrawal), ...over.map(one => deletionOf(topic, one))]
+}
+
+function flawOf({ name, until, at, reason, by }: Withdrawal): string | null {
+  const bytes = Buffer.byteLength(name)
+  if (bytes === 0) return 'a withdrawal needs the name of what is withdrawn'
+  if (bytes > longestName) return `a name of ${bytes} bytes cannot be withdrawn: ${longestName} at most`
+  if (!reason?.trim()) return 'a withdrawal needs a reason: the results say it'
+  if (reason.length > longestReason || by.length > longestReason) {
+    return `who withdraws, and why, must have ${longestReason} characters at most: every result says it`
+  }
+  if (until === null || until <= at) return 'a withdrawal must end after it begins'
+  return until > at + longestWithdrawalMs ? 'a withdrawal ends after 30 days at most: name an earlier time' : null
+}
+
+function crowd(withdrawal: Withdrawal, { inForce }: ControlTopic): string | null {
+  const others = inForce.filter(one => one.effect === 'withdrawn' && keyOf(one) !== keyOf(withdrawal))
+  if (others.length < mostWithdrawals) return null
+  const end = Math.min(...others.map(({ until }) => until ?? Number.POSITIVE_INFINITY))
+  return (
+    `${others.length} withdrawals are in force, and there can be no more: the first ends at ${new Date(end).toISOString()}. ` +
+    'Withdraw a campaign, a correlationId or a tenant instead of single messages, or end others (busgate withdraw --end)'
+  )
+}

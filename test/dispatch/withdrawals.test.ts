@@ -1,0 +1,190 @@
+import { describe, expect, test } from 'vitest'
+import { writeChange } from '../../src/control/change.ts'
+import type { Answer } from '../../src/gateway/connection.ts'
+import { itemsAnswer, refusedItem, sentItem } from '../support/answers.ts'
+import { commandsFrom } from '../support/commands.ts'
+import { buildPause, buildResume, buildWithdrawal } from '../support/control.ts'
+import { numbersFrom, sorted, startSendingWorld } from '../support/sending.ts'
+
+type World = Awaited<ReturnType<typeof startSendingWorld>>
+
+const sentIds = ({ posts }: World) => sorted(posts.flatMap(({ ids }) => ids))
+
+/** The final results, by their ids: `EXPIRED WITHDRAWN`. */
+async function endsOf({ results }: World): Promise<Map<number, string>> {
+  const final = (await results()).filter(one => one.final)
+  const ends = new Map(
+    final.map(({ id, outcome, errorCode }) => [Number(id), [outcome, errorCode ?? []].flat().join(' ')]),
+  )
+  expect(ends.size).toBe(final.length) // one each
+  return ends
+}
+
+const withdrawnIds = async (world: World) =>
+  sorted([...(await endsOf(world))].flatMap(([id, end]) => (end === 'EXPIRED WITHDRAWN' ? id : [])))
+
+/** What each of these withdraws is the same commands: ids 1 to 20, but for the single message. */
+const scopes = [
+  { kind: 'campaign', name: 'spring' },
+  { kind: 'tenant', name: 'acme' },
+  { kind: 'correlation_id', name: 'order-17' },
+] as const
+const ofAll = { campaign: 'spring', tenant: 'acme', correlationId: 'order-17' }
+
+describe.each(scopes)('a withdrawn $kind', scope => {
+  test('ends what was not sent yet, what comes then, and nothing else', async () => {
+    const world = await startSendingWorld({ accounts: { default: 10 } })
+    const { put, pass, control } = world
+    put('bulk', commandsFrom(1, 100, ofAll))
+    put('bulk', commandsFrom(1_001, 5))
+    await pass(2_000)
+    const before = sentIds(world)
+    expect(before.length).toBeGreaterThan(5)
+    control(buildWithdrawal(scope))
+    await pass(200)
+    put('bulk', commandsFrom(101, 10, ofAll))
+    await pass(2_000)
+    expect(sentIds(world).filter(id => id <= 110)).toEqual(before.filter(id => id <= 110))
+    expect(await withdrawnIds(world)).toEqual(numbersFrom(1, 110).filter(id => !before.includes(id)))
+    const [one] = (await world.results()).filter(({ errorCode }) => errorCode === 'WITHDRAWN')
+    expect(one).toMatchObject({ final: true, attempts: 0, error: expect.stringContaining('by olena: wrong price') })
+  })
+
+  test('that was withdrawn before the worker started is withdrawn from its first moment', async () => {
+    const world = await startSendingWorld({ control: [writeChange('control', buildWithdrawal(scope))] })
+    world.put('bulk', commandsFrom(1, 30, ofAll))
+    await world.pass(2_000)
+    expect(world.posts).toEqual([])
+    expect(await withdrawnIds(world)).toEqual(numbersFrom(1, 30))
+  })
+})
+
+test('one withdrawn message is not sent; the same id of another account is', async () => {
+  const world = await startSendingWorld()
+  world.control(buildWithdrawal({ kind: 'message', name: 'default/7' }), buildPause())
+  await world.pass(100)
+  world.put('bulk', [...commandsFrom(1, 10), ...commandsFrom(7, 1, { account: 'other' })])
+  world.control(buildWithdrawal({ kind: 'message', name: 'default/8' }), buildResume())
+  await world.pass(2_000)
+  expect(sorted(world.sent('default'))).toEqual([1, 2, 3, 4, 5, 6, 9, 10])
+  const ends = (await world.results()).map(({ id, account, errorCode }) => `${account}/${id} ${errorCode}`)
+  expect(ends.filter(end => end.endsWith('WITHDRAWN')).sort()).toEqual(['default/7 WITHDRAWN', 'default/8 WITHDRAWN'])
+})
+
+test('a message that is at the gateway keeps its outcome', async () => {
+  const world = await startSendingWorld({ takes: () => 3_000 })
+  world.put('bulk', commandsFrom(1, 10, ofAll))
+  await world.pass(1_000)
+  world.control(buildWithdrawal())
+  await world.pass(5_000)
+  expect([...new Set((await endsOf(world)).values())]).toEqual(['SENT'])
+})
+
+test('what is prepared, behind requests that hold every slot, is taken back and ends', async () => {
+  const slots = { concurrency: 2, maxOperations: 10 }
+  const world = await startSendingWorld({ gateway: slots, takes: () => 20_000 })
+  world.put('bulk', commandsFrom(1, 100, ofAll))
+  await world.pass(1_000)
+  const before = sentIds(world)
+  world.control(buildWithdrawal())
+  await world.pass(2_000) // no slot is free yet
+  expect(await withdrawnIds(world)).toEqual(numbersFrom(1, 100).filter(id => !before.includes(id)))
+  await world.pass(25_000)
+  expect(sentIds(world)).toEqual(before)
+})
+
+test('what waits behind a pause ends at once, though more waits than memory keeps', async () => {
+  const world = await startSendingWorld()
+  world.control(buildPause({ kind: 'account', name: 'default' }))
+  await world.pass(100)
+  world.put('bulk', commandsFrom(1, 7_000, ofAll))
+  await world.pass(5_000)
+  world.control(buildWithdrawal())
+  await world.pass(10_000)
+  expect(await withdrawnIds(world)).toEqual(numbersFrom(1, 7_000))
+  expect(world.posts).toEqual([])
+})
+
+test('what is throttled, and so was not sent, ends before it is tried again', async () => {
+  const throttled: Answer = { kind: 'response', status: 429, retryAfterMs: 10_000, body: '' }
+  const world = await startSendingWorld({ answer: () => throttled })
+  world.put('bulk', commandsFrom(1, 10, ofAll))
+  await world.pass(1_000)
+  expect(world.posts.length).toBeGreaterThan(0)
+  world.control(buildWithdrawal())
+  await world.pass(2_000)
+  expect(await withdrawnIds(world)).toEqual(numbersFrom(1, 10))
+})
+
+describe('a withdrawn command in doubt', () => {
+  const startDoubtWorld = async (answer: Answer) => {
+    const world = await startSendingWorld({
+      answer: () => answer,
+      settings: { delivery: { notFoundErrors: ['Message not found'] } },
+    })
+    const { broker, settings, clock } = world
+    const { control } = settings.topics
+    const withdrawal = writeChange(control, buildWithdrawal({ kind: 'message', name: 'default/1' }))
+    broker.append([{ partition: 0, ...withdrawal }], clock.now())
+    await clock.pass(35_000)
+    world.doubted(1)
+    await clock.pass(10 * 60_000)
+    return world
+  }
+
+  test('is not sent again when it turns out that it was not sent, and ends with who withdrew it', async () => {
+    const { results, posts } = await startDoubtWorld(itemsAnswer(refusedItem(1, 'Message not found')))
+    expect(results()).toMatchObject([
+      { id: 1n, outcome: 'UNRESOLVED', errorCode: 'WITHDRAWN', error: 'it was withdrawn by olena: wrong price' },
+    ])
+    expect(posts.flatMap(({ operations }) => operations).map(({ type }) => type)).toEqual(['status'])
+  })
+
+  test('is SENT when it turns out that it was', async () => {
+    const { results } = await startDoubtWorld(itemsAnswer(sentItem(1, { status: 'ROUTING' })))
+    expect(results()).toMatchObject([{ id: 1n, outcome: 'SENT' }])
+  })
+})
+
+describe('the end of a withdrawal', () => {
+  test('holds for what is appended then: older commands are withdrawn when they are read later, newer ones are sent', async () => {
+    const world = await startSendingWorld()
+    const { clock, put, pass, control } = world
+    control(buildWithdrawal({ until: clock.now() + 10_000 }))
+    await pass(11_000)
+    put('bulk', commandsFrom(1, 5, ofAll), 0, clock.now() - 5_000)
+    put('bulk', commandsFrom(11, 5, ofAll))
+    await pass(1_000)
+    expect(await withdrawnIds(world)).toEqual(numbersFrom(1, 5))
+    expect(sentIds(world)).toEqual(numbersFrom(11, 5))
+  })
+
+  test('comes early when somebody ends it: what comes from then on is sent, what had ended stays so', async () => {
+    const world = await startSendingWorld()
+    const { put, pass, control, gauge } = world
+    control(buildWithdrawal())
+    put('bulk', commandsFrom(1, 5, ofAll))
+    await pass(1_000)
+    expect(gauge('withdrawals', 'campaign')).toBe(1)
+    control(buildWithdrawal({ begins: false }))
+    await pass(100)
+    put('bulk', commandsFrom(11, 5, ofAll))
+    await pass(1_000)
+    expect(await withdrawnIds(world)).toEqual(numbersFrom(1, 5))
+    expect(sentIds(world)).toEqual(numbersFrom(11, 5))
+    expect(gauge('withdrawals', 'campaign')).toBe(0)
+  })
+})
+
+test('thousands of withdrawn messages cost others little', async () => {
+  const world = await startSendingWorld()
+  const { put, pass, control } = world
+  const before = process.cpuUsage()
+  control(...numbersFrom(1, 10_000).map(id => buildWithdrawal({ kind: 'message', name: `default/${id}` })))
+  await pass(2_000)
+  put('bulk', commandsFrom(5_001, 6_000))
+  await pass(5_000)
+  expect(await withdrawnIds(world)).toEqual(numbersFrom(5_001, 5_000))
+  expect(sentIds(world)).toEqual(numbersFrom(10_001, 1_000))
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(15_000)
+})

@@ -1,0 +1,109 @@
+import { expect, test, vi } from 'vitest'
+import { until } from '../support/bus.ts'
+import { busgate } from '../support/cli.ts'
+import { buildCommand } from '../support/commands.ts'
+import { environmentOf } from '../support/environment.ts'
+import { describeOnKafka } from '../support/integration.ts'
+import { startWorld } from '../support/worker.ts'
+
+const commands = (from: number, count: number, overrides: Parameters<typeof buildCommand>[0] = {}) =>
+  Array.from({ length: count }, (_, i) => buildCommand({ id: BigInt(from + i), ...overrides }))
+
+/** Resolves after so long; the test's subject is what does not happen meanwhile. */
+async function passed(ms: number): Promise<void> {
+  const end = performance.now() + ms
+  await until(() => expect(performance.now()).toBeGreaterThan(end))
+}
+
+const withdrawn = { tenant: 'acme', campaign: 'spring' }
+
+/** How many commands wait while others of them are sent at full speed. */
+const waiting = 100_000
+
+describeOnKafka('a withdrawal', brokers => {
+  test('of 100,000 waiting commands under full speed: none is sent after two seconds, and each has one final result', async () => {
+    const world = await startWorld({
+      brokers,
+      partitions: 4,
+      workers: 2,
+      sandbox: { latencyMs: { min: 200, max: 300 } },
+    })
+    const env = environmentOf(world)
+    const executed = () => world.sandbox.stats().executed
+    for (let from = 1; from <= waiting; from += 5_000) await world.send(commands(from, 5_000, withdrawn))
+    await until(() => expect(executed()).toBeGreaterThan(2_000))
+
+    const began = performance.now()
+    const reason = ['--reason', 'wrong price', '--by', 'olena']
+    const { code, stderr } = await busgate(['withdraw', '--campaign', 'spring', ...reason], { env })
+    expect(stderr).toContain('campaign spring is withdrawn, for commands until ')
+    expect(code).toBe(0)
+    const commandMs = performance.now() - began
+    const atOnce = executed()
+    await passed(2_000)
+    const before = executed()
+    expect(before).toBeLessThan(waiting)
+    await vi.waitFor(
+      () => expect(world.results().filter(({ final }) => final).length).toBeGreaterThanOrEqual(waiting),
+      {
+        timeout: 120_000,
+        interval: 100,
+      },
+    )
+    const endedMs = performance.now() - began
+    expect(executed()).toBe(before)
+
+    await world.worker.stop()
+    const third = await world.startWorker()
+    await until(() => expect(third.ready().ready).toBe(true))
+    expect(third.ready().withdrawn).toEqual([expect.stringMatching('^campaign spring is withdrawn by olena since ')])
+    await world.send([...commands(200_001, 100, withdrawn), ...commands(300_001, 100, { tenant: 'acme' })])
+    await world.finished(waiting + 200)
+    expect(executed()).toBe(before + 100)
+
+    const found = await busgate(['message', '200001'], { env })
+    expect(found.stdout).toContain('Not sent: its campaign was withdrawn by olena: wrong price.')
+    await busgate(['withdraw', '--tenant', 'acme', ...reason], { env })
+    const status = await busgate(['status', '--results'], { env })
+    const counted = `${before + 100} sent, ${waiting + 100 - before} not sent (${waiting + 100 - before} WITHDRAWN), 0 unresolved`
+    expect(status.stdout).toMatch(/^campaign spring is withdrawn by olena since .*: wrong price$/m)
+    expect(status.stdout).toContain(counted)
+    await world.quiet()
+    const final = world.results().filter(result => result.final)
+    expect(new Set(final.map(({ id }) => id)).size).toBe(waiting + 200)
+    expect(final).toHaveLength(waiting + 200)
+    expect(final.filter(({ outcome }) => outcome === 'SENT')).toHaveLength(before + 100)
+    expect(world.sandbox.stats().billedTwice).toBe(0)
+    console.info({ sentBefore: before, sentBetween: before - atOnce, commandMs, endedMs })
+  }, 300_000)
+
+  test('of one message is shown, and ended by name; what cannot be withdrawn is refused', async () => {
+    const world = await startWorld({ brokers })
+    const env = environmentOf(world)
+    const run = (...args: string[]) => busgate(args, { env })
+    expect(await run('withdraw', '--id', '7', '--account', 'defualt', '--reason', 'x')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('the nearest is default'),
+    })
+    expect(await run('withdraw', '--campaign', 'x', '--end')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('campaign x is not withdrawn'),
+    })
+    expect((await run('withdraw', '--id', '7', '--reason', 'a slip')).code).toBe(0)
+    await until(() => expect(world.worker.ready().withdrawn).toHaveLength(1))
+    await world.send(commands(6, 3))
+    await world.finished(3)
+    expect(
+      world
+        .results()
+        .map(({ id, outcome }) => `${id} ${outcome}`)
+        .sort(),
+    ).toEqual(['6 SENT', '7 EXPIRED', '8 SENT'])
+    expect((await run('status')).stdout).toMatch(/^message 7 of account default is withdrawn by .*: a slip$/m)
+    expect((await run('withdraw', '--id', '7', '--end')).code).toBe(0)
+    await until(() => expect(world.worker.ready().withdrawn).toEqual([]))
+    expect((await run('status', '--history')).stdout).toContain(
+      'message 7 of account default is withdrawn no more, by ',
+    )
+  }, 240_000)
+})
