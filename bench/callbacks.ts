@@ -68,6 +68,8 @@ export async function measureCallbacks(place: Place, options: CallbacksOptions):
       type: 'sms',
       correlationId: `order-${id}`,
       tenant: 'tenant-7',
+      campaign: null,
+      country: 'UA',
       trace: null,
     }),
   )

@@ -117,6 +117,8 @@ async function beside(name: string, bus: object, { rate, seconds }: HostileOptio
       type: 'sms',
       correlationId: `order-${id}`,
       tenant: null,
+      campaign: null,
+      country: 'UA',
       trace: null,
     })
   const valid = `/hooks/${token(42)}`

@@ -93,7 +93,7 @@ def result_row(message, value) -> tuple:
         *(value["commandTopic"], value["commandPartition"], value["commandOffset"]),
         *(value["id"], value["account"], value["type"], value["outcome"], value["final"], value["errorCode"]),
         *(value["parts"], value["price"], value["attempts"], text(value["sentAt"]), text(value["completedAt"])),
-        ("busgate.hook", b"none") not in (message.headers() or []),
+        value["hooked"],
     )
 
 

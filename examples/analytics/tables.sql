@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS results (
   attempts INTEGER,
   sent_at TEXT,
   completed_at TEXT,
-  hooked BOOLEAN, -- whether callbacks came to an address of the message's own
+  hooked BOOLEAN, -- whether callbacks came to an address of the message's own; null: not known
   PRIMARY KEY (at_partition, at_offset)
 );
 

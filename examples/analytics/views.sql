@@ -58,7 +58,7 @@ FROM (
       END AS rank
     FROM statuses AS s
     LEFT JOIN id_verdicts AS v ON v.account = s.account AND v.id = s.id
-    WHERE s.verified OR NOT coalesce(v.hooked, true)
+    WHERE s.verified OR v.hooked = false
   )
 )
 WHERE nth = 1;

@@ -2,13 +2,12 @@ import { idIn } from '../protocol/ids.ts'
 import { callbackStateOf } from '../protocol/states.ts'
 import type { DeadLetterReason } from '../records/dead-letter.ts'
 import { textOrNull } from '../records/fields.ts'
-import type { StatusEvent } from '../records/generated.ts'
-import { readStatus } from '../records/status.ts'
+import { type CommandMarks, type NewStatusEvent, readStatus, unknownMarks } from '../records/status.ts'
 import type { Callback } from './body.ts'
 import type { CallbackOrigin } from './hook-url.ts'
 
 export type EventReading =
-  | { ok: true; event: StatusEvent }
+  | { ok: true; event: NewStatusEvent }
   /** The body speaks of another message than the address. */
   | { ok: false; reason: 'other_id' }
   /** The body came to an account's address and its id cannot be a command's. */
@@ -19,26 +18,28 @@ export function statusEvent(origin: CallbackOrigin, body: Callback, receivedAt: 
   if (origin.kind === 'message') {
     const { subject } = origin
     if (namesAnother(body.id, subject.id)) return { ok: false, reason: 'other_id' }
-    return { ok: true, event: eventOf(body, subject, true, receivedAt) }
+    const { id, account, type, correlationId, tenant, campaign, country } = subject
+    const marks = { correlationId, tenant, campaign, commandType: type, country }
+    return { ok: true, event: eventOf(body, { id, account, type, marks }, true, receivedAt) }
   }
   const id = idIn(echoedText(body.id))
   if (id === null) {
     const message = `a callback to the address of account ${origin.account} has no id of 1 to 2^63-1: not sent by busgate`
     return { ok: false, reason: 'no_id', error: { code: 'NO_NUMERIC_ID', message } }
   }
-  const command = { id, account: origin.account, type: 'unknown', correlationId: null, tenant: null }
+  const command = { id, account: origin.account, type: 'unknown', marks: unknownMarks }
   return { ok: true, event: eventOf(body, command, false, receivedAt) }
 }
 
-type HookedCommand = Pick<StatusEvent, 'id' | 'account' | 'type' | 'correlationId' | 'tenant'>
+type HookedCommand = Pick<NewStatusEvent, 'id' | 'account' | 'type'> & { marks: CommandMarks }
 
-function eventOf(body: Callback, command: HookedCommand, verified: boolean, receivedAt: number): StatusEvent {
-  const { id, account, correlationId, tenant } = command
+function eventOf(body: Callback, command: HookedCommand, verified: boolean, receivedAt: number): NewStatusEvent {
+  const { id, account, marks } = command
   const told = readStatus(body)
   const type = told.type ?? command.type
   const { state } = callbackStateOf(told.status, body.success === true)
   const known = { state, final: true, source: 'CALLBACK', verified, receivedAt } as const
-  return { id, account, correlationId, tenant, ...told, type, ...known }
+  return { id, account, ...marks, ...told, type, ...known }
 }
 
 /** The address names the message, so that an id which is missing or padded says nothing against it. */

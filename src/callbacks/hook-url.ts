@@ -12,18 +12,22 @@ export interface HookUrlOptions {
   tokens: HookTokens
   /** Names of the accounts that will send. */
   accounts: readonly string[]
-  /** Called for each address that had to leave out correlation and tenant. */
+  /** Called for each address that had to leave out correlation, tenant and campaign. */
   onCorrelationDropped: () => void
 }
 
 const longestType = sendTypes.reduce((longest, type) => (type.length > longest.length ? type : longest), '')
 
-/** The longest subject without correlation, but for its account. */
-const largeSubject = { id: 2n ** 63n - 1n, type: longestType, correlationId: null, tenant: null, trace: null }
+/** What producers mark their commands with. */
+const marks = ['correlationId', 'tenant', 'campaign'] as const
+const unmarked = { correlationId: null, tenant: null, campaign: null, trace: null }
+
+/** The longest subject without what may be left out, but for its account. */
+const largeSubject = { id: 2n ** 63n - 1n, type: longestType, ...unmarked, country: 'UA' }
 
 /**
- * Makes the `hook` of a command. From an address that would grow too long the trace is left out first, then correlation and
- * tenant; null when it is too long even so, which no account of `accounts` has to fear.
+ * Makes the `hook` of a command. From an address that would grow too long the trace is left out first, then correlation,
+ * tenant and campaign; null when it is too long even so, which no account of `accounts` has to fear.
  * @throws SettingsError when the settings leave no room for a token.
  */
 export function hookUrl(options: HookUrlOptions): (subject: TokenSubject) => string | null {
@@ -40,9 +44,9 @@ export function hookUrl(options: HookUrlOptions): (subject: TokenSubject) => str
 
   return subject => {
     const full = fitting(subject) ?? (subject.trace ? fitting({ ...subject, trace: null }) : null)
-    if (full !== null || (subject.correlationId === null && subject.tenant === null)) return full
+    if (full !== null || marks.every(mark => subject[mark] === null)) return full
     onCorrelationDropped()
-    return fitting({ ...subject, correlationId: null, tenant: null, trace: null })
+    return fitting({ ...subject, ...unmarked })
   }
 }
 

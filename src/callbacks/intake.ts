@@ -4,8 +4,7 @@ import { definitions, type Settings } from '../config/index.ts'
 import { isOperationType } from '../protocol/registry.ts'
 import { callbackStateOf } from '../protocol/states.ts'
 import type { DeadLetterReason } from '../records/dead-letter.ts'
-import type { StatusEvent } from '../records/generated.ts'
-import type { WriteStatus } from '../records/status.ts'
+import type { NewStatusEvent, WriteStatus } from '../records/status.ts'
 import { type ErrorPlace, placeOf } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { CallbackRefusal } from '../telemetry/labels.ts'
@@ -155,7 +154,7 @@ function refuse(response: ServerResponse, refusal: CallbackRefusal): void {
   response.writeHead(status, { ...headersOfAll, ...headers }).write(sentence)
 }
 
-function reportEvent(telemetry: Telemetry, event: StatusEvent, origin: CallbackOrigin): void {
+function reportEvent(telemetry: Telemetry, event: NewStatusEvent, origin: CallbackOrigin): void {
   const type = isOperationType(event.type) ? event.type : 'other'
   const { contradicts } = callbackStateOf(event.status, event.success === true)
   telemetry.emit('callback.accepted', { type, state: event.state, verified: event.verified, contradicts })

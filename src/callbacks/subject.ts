@@ -8,6 +8,9 @@ export interface TokenSubject {
   type: string
   correlationId: string | null
   tenant: string | null
+  campaign: string | null
+  /** Of the command's phone, two letters. */
+  country: string | null
   /** The command's, without its state. */
   trace: TraceContext | null
 }
@@ -26,7 +29,16 @@ const nullField = 0xfe
 
 const fixedBytes = 12
 const mostBytesPerUnit = 3
-const fieldCount = 4
+/** Its texts, in their order in a token. */
+const textsOf = ({ account, type, country, correlationId, tenant, campaign }: TokenSubject) => [
+  account,
+  type,
+  country,
+  correlationId,
+  tenant,
+  campaign,
+]
+const fieldCount = 6
 
 const traceIdBytes = 16
 const spanIdBytes = 8
@@ -34,23 +46,20 @@ const traceBytes = traceIdBytes + spanIdBytes + 1
 
 /** Room that `packSubject` may need, in bytes. */
 export function subjectRoom(subject: TokenSubject): number {
-  const { account, type, correlationId, tenant } = subject
-  const units = account.length + type.length + (correlationId?.length ?? 0) + (tenant?.length ?? 0)
+  const units = textsOf(subject).reduce((sum, text) => sum + (text?.length ?? 0), 0)
   return fixedBytes + fieldCount + units * mostBytesPerUnit + 2 + traceBytes
 }
 
 /**
- * Writes id (8 bytes), millisecond of the day (4), four fields of text, and the trace if there is one (25), at `start`;
+ * Writes id (8 bytes), millisecond of the day (4), the texts, and the trace if there is one (25), at `start`;
  * answers where it ended.
  */
 export function packSubject(into: Buffer, start: number, subject: TokenSubject, msOfDay: number): number {
   into.writeUInt32BE(Number(subject.id >> 32n), start)
   into.writeUInt32BE(Number(subject.id & 0xffffffffn), start + 4)
   into.writeUInt32BE(msOfDay, start + 8)
-  let end = packText(into, start + fixedBytes, subject.account)
-  end = packText(into, end, subject.type)
-  end = packText(into, end, subject.correlationId)
-  end = packText(into, end, subject.tenant)
+  let end = start + fixedBytes
+  for (const text of textsOf(subject)) end = packText(into, end, text)
   return subject.trace ? packTrace(into, end, subject.trace) : end
 }
 
@@ -65,15 +74,17 @@ export function unpackSubject(bytes: Buffer, day: number): OpenedSubject | null 
     fields.push(bytes[start] === nullField ? null : bytes.toString('utf8', start, end))
     start = end + 1
   }
-  const [account, type, correlationId, tenant] = fields
+  const [account, type, country = null, correlationId = null, tenant = null, campaign = null] = fields
   const rest = bytes.subarray(start)
   if (account == null || type == null || (rest.length !== 0 && rest.length !== traceBytes)) return null
   return {
     account,
     id: bytes.readBigUInt64BE(0),
     type,
-    correlationId: correlationId ?? null,
-    tenant: tenant ?? null,
+    country,
+    correlationId,
+    tenant,
+    campaign,
     issuedAt: day * dayMs + bytes.readUInt32BE(8),
     trace: rest.length === 0 ? null : unpackTrace(rest),
   }

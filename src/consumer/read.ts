@@ -22,7 +22,7 @@ export interface Received<T> {
   offset: number
   /** When it was written, milliseconds since 1970; -1: unknown. */
   timestamp: number
-  /** Headers of the record, such as `busgate.hook` and `traceparent`. */
+  /** Headers of the record, such as `traceparent`. */
   headers: RecordHeaders
 }
 

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { lifetimeOf, missingContent, operations, type SendType, sendTypes } from '../protocol/index.ts'
 import { stringifyJson } from '../protocol/json.ts'
 import type { TraceContext } from '../telemetry/trace.ts'
+import { countryOf } from './country.ts'
 import { type ExtraRules, noExtra, readExtra } from './extra.ts'
 import type { SendCommand, SendCommandDelivery } from './generated.ts'
 import { type AvroField, type AvroRecord, schemas } from './schemas.ts'
@@ -13,9 +14,13 @@ interface CommandSubject {
   idText: string
   type: SendType
   account: string
+  /** Whether a hook of its own goes with it; else its statuses can come to the account's address only. Null: not known. */
+  hooked: boolean | null
   correlationId: string | null
   tenant: string | null
   campaign: string | null
+  /** Of its phone, two letters. */
+  country: string | null
   /** The caller's, where its record carried one. */
   trace: TraceContext | null
 }
@@ -27,8 +32,6 @@ export interface Command extends CommandSubject {
   delivery: SendCommandDelivery
   /** Seconds until the gateway must have come to a verdict; null: as many as is usual for the type. */
   lifetime: number | null
-  /** Whether its statuses can come to the account's address only, because no hook of its own went with it. */
-  unhooked: boolean
   /** The operation object, as it goes into the envelope. */
   json: string
   /** Length of json in UTF-8. */
@@ -49,7 +52,7 @@ export type CommandReading = Command | InvalidCommand
 export const isInvalid = (reading: CommandReading): reading is InvalidCommand => 'error' in reading
 
 /** HookSubject is what a callback address is made for. */
-export type HookSubject = Omit<CommandSubject, 'idText'>
+export type HookSubject = Omit<CommandSubject, 'idText' | 'hooked'>
 
 export interface CommandOptions {
   /** The callback address of a command that names none; null: it gets none. */
@@ -117,11 +120,13 @@ export function readCommand(
   const operation = extra === noExtra ? fields : { ...fields, ...extra.fields }
   const error = flaw ?? extra.error ?? problemOf(kind, operation, options)
   const idText = id.toString()
-  if (error !== null) return { id, idText, type, account, correlationId, tenant, campaign, trace, error }
+  const country = countryOf(value.phone)
+  const marks = { correlationId, tenant, campaign, country, trace }
+  if (error !== null) return { id, idText, type, account, hooked: hookedUnlessKnown(type), ...marks, error }
 
   const mayHook = takesHook(type, options)
   if (value.hook === null && mayHook) {
-    const hook = options.hookFor({ id, type, account, correlationId, tenant, campaign, trace })
+    const hook = options.hookFor({ id, type, account, ...marks })
     if (hook !== null) fields.hook = hook
   }
   const text = typeof fields.id === 'number' ? JSON.stringify(fields) : stringifyJson(fields)
@@ -132,14 +137,15 @@ export function readCommand(
     idText,
     type,
     account,
+    hooked: mayHook && 'hook' in fields,
     correlationId,
     tenant,
     campaign,
+    country,
     trace,
     deadline: value.deadline,
     delivery: value.delivery,
     lifetime: lifetimeOf(type, operation),
-    unhooked: operations[type].hook !== 'none' && !(mayHook && 'hook' in fields),
     json,
     bytes: Buffer.byteLength(json),
   }
@@ -203,8 +209,9 @@ function emptiness(type: SendType, fields: Fields): string | null {
   )
 }
 
-/** Tells whether no message of the type has a hook of its own, whatever the settings were when it was sent. */
-export const isNeverHooked = (type: SendType): boolean => operations[type].hook === 'not kept'
+/** What a result says of a message's hook where nobody knows the settings with which it was sent. */
+export const hookedUnlessKnown = (type: SendType): false | null =>
+  operations[type].hook === 'not kept' || operations[type].hook === 'none' ? false : null
 
 function takesHook(type: SendType, { voiceHook }: CommandOptions): boolean {
   const { hook } = operations[type]

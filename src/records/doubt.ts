@@ -9,7 +9,7 @@ import type { Origin } from './result.ts'
 
 /** A command whose POST may have been executed, and what is known of its POSTs before that one. */
 export interface DoubtSubject extends Origin {
-  command: Pick<Command, 'id' | 'account' | 'type' | 'correlationId' | 'tenant'>
+  command: Pick<Command, 'id' | 'account' | 'type' | 'correlationId' | 'tenant' | 'campaign'>
   attempts: number
   doubted: boolean
   postedSince?: number
@@ -27,7 +27,7 @@ export interface DoubtWriter {
 const shortenings: readonly ((doubt: Doubt) => Doubt)[] = [
   doubt => ({ ...doubt, headers: toList(ownHeaders(doubt)) }),
   doubt => withoutCommand(doubt, `a command of ${doubt.value.length} bytes is too large for the topic of doubts`),
-  doubt => ({ ...doubt, correlationId: null, tenant: null }),
+  doubt => ({ ...doubt, correlationId: null, tenant: null, campaign: null }),
 ]
 
 export function createDoubtWriter(topic: string, encode: (doubt: Doubt) => Buffer): DoubtWriter {
@@ -41,7 +41,7 @@ export function createDoubtWriter(topic: string, encode: (doubt: Doubt) => Buffe
   return {
     write({ command, topic, partition, record, attempts, doubted, postedSince }, postedAt, cause) {
       const { offset, timestamp, key, value, headers } = record
-      const { account, type, correlationId, tenant } = command
+      const { account, type, correlationId, tenant, campaign } = command
       return recordOf(command.id, {
         topic,
         partition,
@@ -58,6 +58,7 @@ export function createDoubtWriter(topic: string, encode: (doubt: Doubt) => Buffe
         type,
         correlationId,
         tenant,
+        campaign,
         omitted: null,
       })
     },

@@ -26,9 +26,9 @@ export interface SendCommand {
   delivery: SendCommandDelivery
   /** A callback address of the caller's own. Null: busgate's receiver is used where the type accepts one. */
   hook: string | null
-  /** The caller's own mark, carried to the result and to every status event. */
+  /** The caller's own mark, carried to the results, and to each status event whose callback address had room for it. */
   correlationId: string | null
-  /** The caller's own customer or department, carried to the result and to every status event. */
+  /** The caller's own customer or department, carried likewise. */
   tenant: string | null
   /** The caller's own campaign, carried to the result and to every status event. */
   campaign: string | null
@@ -375,6 +375,14 @@ export interface SendResult {
   correlationId: string | null
   /** The caller's own customer or department, as the command carried it. */
   tenant: string | null
+  /** The campaign, as the command carried it. */
+  campaign: string | null
+  /** Whether the message had a callback address of its own. Only where it is false do unverified status events count. Null: not known. False for call/otp and hlr, of which no status comes. */
+  hooked: boolean | null
+  /** When the command was appended to its topic: the timestamp of its record (milliseconds since 1970, UTC). Null: its record had none. */
+  commandAt: number | null
+  /** Country of the recipient's number by its prefix, two letters of ISO 3166. Null: the prefix is of no country, or the command could not be read. */
+  country: string | null
 }
 
 /** What became of a command. SENT: the gateway took it. REJECTED: the gateway refused it. INVALID: never sent, the command breaks the interface. EXPIRED: never sent, too late. DUPLICATE: this record was not sent, its id was seen before; it says nothing of what became of the id. IN_DOUBT: perhaps sent, a final result follows. UNRESOLVED: perhaps sent, nobody could tell. UNKNOWN: newer than the reader. */
@@ -462,6 +470,14 @@ export interface StatusEvent {
   correlationId: string | null
   /** The caller's own customer or department, as the command carried it; null when the address that was called did not carry it. */
   tenant: string | null
+  /** The campaign, as the command carried it; null when the address that was called did not carry it. */
+  campaign: string | null
+  /** Type of the command, for example viber+sms, while type is the channel that told. Null: the event came to an account's address, and only the result knows. */
+  commandType: string | null
+  /** Country of the recipient's number, as on the result; null when the event came to an account's address. */
+  country: string | null
+  /** Names the event: the same for a callback that comes again, another for each other event. For loads that may be repeated. */
+  eventId: string | null
   /** JSON text of an object: whatever else the gateway said, and what could not be read as the field that it belongs to. */
   extra: string | null
 }
@@ -524,6 +540,8 @@ export interface Doubt {
   correlationId: string | null
   /** The command's tenant, likewise. */
   tenant: string | null
+  /** The command's campaign, likewise. */
+  campaign: string | null
   /** Why the record's key and value are not here, so that the command can be asked for, but not be sent again; null: they are. */
   omitted: string | null
 }

@@ -1,5 +1,5 @@
 import type { BusRecord, OutgoingRecord, RecordHeaders, TopicPartition } from '../bus/port.ts'
-import { noHeaders, sharedHeaders } from '../bus/record-headers.ts'
+import { noHeaders } from '../bus/record-headers.ts'
 import { inVersions } from '../bus/shorter.ts'
 import type { ErrorCode } from '../protocol/index.ts'
 import { type TraceContext, traceHeaders, traceOf } from '../telemetry/trace.ts'
@@ -9,15 +9,6 @@ import { type Shortening, shortened } from './shorten.ts'
 
 /** The header on results of messages whose lifetime is not the usual one of their type: seconds, as decimal text. */
 export const lifetimeHeader = 'busgate.lifetime'
-
-/**
- * The header on results of messages that went without a hook of their own, `none`. Only for these does an unverified
- * status count.
- */
-export const hookHeader = 'busgate.hook'
-const noHook = 'none'
-/** Most results have these headers where no callbacks are set up. */
-const unhookedHeaders = sharedHeaders({ [hookHeader]: noHook })
 
 /** A record and where it came from: the one of a command, or one that cannot be read. */
 export interface Origin extends TopicPartition {
@@ -31,12 +22,13 @@ export interface ResultSubject {
   idText: string
   type: string
   account: string
+  hooked: boolean | null
   correlationId: string | null
   tenant: string | null
+  campaign: string | null
+  country: string | null
   /** Seconds, where the command says so. */
   lifetime?: number | null
-  /** Whether no hook of its own went with it. */
-  unhooked?: boolean
   trace: TraceContext | null
 }
 
@@ -54,7 +46,7 @@ export interface ResultDetails {
 /** An error text is cut at this many characters. */
 export const longestError = 1024
 
-const tellable = ['payload', 'hlr', 'msgId', 'code', 'correlationId', 'tenant'] as const
+const tellable = ['payload', 'hlr', 'msgId', 'code', 'correlationId', 'tenant', 'campaign'] as const
 const needed = ['error', 'account', 'type'] as const
 
 /** How a result becomes shorter. What happened to which command is told by each. */
@@ -95,6 +87,10 @@ export function createResultWriter(
       completedAt: now(),
       correlationId: subject.correlationId,
       tenant: subject.tenant,
+      campaign: subject.campaign,
+      hooked: subject.hooked,
+      commandAt: timeOf(origin.record),
+      country: subject.country,
     }
     return inVersions(resultShortenings.length, version => ({
       topic,
@@ -105,11 +101,12 @@ export function createResultWriter(
   }
 }
 
+const timeOf = ({ timestamp }: BusRecord) => (timestamp < 0 ? null : timestamp)
+
 /** Tells what most results do without. */
-function headersOf({ lifetime = null, unhooked = false, trace }: ResultSubject): RecordHeaders {
-  if (lifetime === null && trace === null) return unhooked ? unhookedHeaders : noHeaders
+function headersOf({ lifetime = null, trace }: ResultSubject): RecordHeaders {
+  if (lifetime === null && trace === null) return noHeaders
   return {
-    ...(unhooked && unhookedHeaders),
     ...(lifetime !== null && { [lifetimeHeader]: String(lifetime) }),
     ...(trace !== null && traceHeaders(trace)),
   }
@@ -120,18 +117,12 @@ export function lifetimeIn(headers: RecordHeaders): number | null {
   return numberIn(headers, lifetimeHeader)
 }
 
-/** Tells whether the message went without a hook of its own. */
-export function isUnhooked(headers: RecordHeaders): boolean {
-  return headers[hookHeader]?.toString() === noHook
-}
-
 /** Picks the headers of a result that busgate makes use of. */
 export function resultHeadersIn(headers: RecordHeaders): RecordHeaders {
-  const { [lifetimeHeader]: lifetime, [hookHeader]: hook } = headers
+  const { [lifetimeHeader]: lifetime } = headers
   const trace = traceOf(headers)
   return {
     ...(lifetime && { [lifetimeHeader]: lifetime }),
-    ...(hook && { [hookHeader]: hook }),
     ...(trace && traceHeaders(trace)),
   }
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { OutgoingRecord } from '../bus/port.ts'
 import { inVersions } from '../bus/shorter.ts'
 import { instantOf, stateOf } from '../protocol/index.ts'
@@ -12,8 +13,19 @@ import { type Shortening, shortened } from './shorten.ts'
  */
 export type ToldStatus = Omit<
   StatusEvent,
-  'id' | 'account' | 'source' | 'verified' | 'receivedAt' | 'correlationId' | 'tenant' | 'type'
+  'id' | 'account' | 'source' | 'verified' | 'receivedAt' | 'type' | keyof CommandMarks | 'eventId'
 > & { type: string | null }
+
+/** CommandMarks is what a status event tells of its command. */
+export type CommandMarks = Pick<StatusEvent, 'correlationId' | 'tenant' | 'campaign' | 'commandType' | 'country'>
+
+export const unknownMarks: CommandMarks = {
+  correlationId: null,
+  tenant: null,
+  campaign: null,
+  commandType: null,
+  country: null,
+}
 
 /** Reads a status. It never fails, and loses nothing: what is not as the specification says stays in `extra`. */
 export function readStatus(body: Readonly<Record<string, unknown>>): ToldStatus {
@@ -56,7 +68,7 @@ function wholeBytes(value: unknown): number | null {
   return bytes !== null && bytes >= 0 ? Math.abs(bytes) : null // -0 is read back as 0
 }
 
-const tellable = ['extra', 'replies', 'reply', 'requestId', 'msgId', 'correlationId', 'tenant'] as const
+const tellable = ['extra', 'replies', 'reply', 'requestId', 'msgId', 'correlationId', 'tenant', 'campaign'] as const
 const needed = ['error', 'status', 'type', 'account'] as const
 
 /** How a status event becomes shorter. What it means for which message is told by each. */
@@ -66,15 +78,28 @@ const statusShortenings: readonly Shortening<StatusEvent>[] = [
   { out: tellable, cut: needed, longest: 64 },
 ]
 
-export type WriteStatus = (event: StatusEvent, trace: TraceContext | null) => OutgoingRecord
+/** A status event before it is named. */
+export type NewStatusEvent = Omit<StatusEvent, 'eventId'>
+
+export type WriteStatus = (event: NewStatusEvent, trace: TraceContext | null) => OutgoingRecord
 
 /** Writes status events as records of their topic, keyed by the command's id, with its trace where that is known. */
 export function createStatusWriter(topic: string, encode: (event: StatusEvent) => Buffer): WriteStatus {
-  return (event, trace) =>
-    inVersions(statusShortenings.length, version => ({
+  return (unnamed, trace) => {
+    const event = { ...unnamed, eventId: eventIdOf(unnamed) }
+    return inVersions(statusShortenings.length, version => ({
       topic,
       key: String(event.id),
       value: encode(shortened(event, statusShortenings.slice(0, version))),
       ...(trace && { headers: { ...traceHeaders(trace) } }),
     }))
+  }
+}
+
+const eventIdLength = 22
+
+/** Of all that the gateway told, and by which way: when that came, and what its address carried beside, makes no difference. */
+function eventIdOf({ receivedAt: _, id, ...event }: NewStatusEvent): string {
+  const told = JSON.stringify({ id: String(id), ...event, ...unknownMarks })
+  return hash('sha256', told, 'base64url').slice(0, eventIdLength) // 132 bits
 }

@@ -49,7 +49,7 @@ export const newLifecycle: Lifecycle = {
   replied: false,
 }
 
-/** A message starts with this that had no hook of its own: its result has the header `busgate.hook` with the value `none`. */
+/** A message without a hook of its own starts with this: its result says `hooked: false`. */
 export const newUnhookedLifecycle: Lifecycle = { ...newLifecycle, unhooked: true }
 
 /**

@@ -5,11 +5,10 @@ import { appendedBy } from '../bus/record-time.ts'
 import type { Clock } from '../clock.ts'
 import { isSendType, operations, type SendType } from '../protocol/index.ts'
 import type { Decoder } from '../records/decoder.ts'
-import type { SendResult, StatusEvent } from '../records/generated.ts'
+import type { SendResult } from '../records/generated.ts'
 import type { WriteOverdue } from '../records/overdue.ts'
 import { decodePatiently } from '../records/patient.ts'
-import { isUnhooked } from '../records/result.ts'
-import type { WriteStatus } from '../records/status.ts'
+import type { NewStatusEvent, WriteStatus } from '../records/status.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { PollResult } from '../telemetry/labels.ts'
 import { traceOf } from '../telemetry/trace.ts'
@@ -131,9 +130,8 @@ export class ResultsWalk {
     else void this.#ask(message, schedule)
   }
 
-  #hasVerdict({ record, result }: Message): boolean {
-    const unhooked = isUnhooked(record.headers)
-    return this.#options.verdicts.has(result.account, result.id, unhooked)
+  #hasVerdict({ result }: Message): boolean {
+    return this.#options.verdicts.has(result.account, result.id, result.hooked === false)
   }
 
   #postpone({ record, result }: Message, schedule: Schedule): void {
@@ -175,7 +173,7 @@ export class ResultsWalk {
     return poller.ask(account, String(id), () => this.#session.alive && !this.#hasVerdict(message) && !isInTheWay())
   }
 
-  #conclude({ record, result }: Message, event: StatusEvent): void {
+  #conclude({ record, result }: Message, event: NewStatusEvent): void {
     const { telemetry, writeStatus } = this.#options
     this.#session.settle(record.offset, [writeStatus(event, traceOf(record.headers))])
     void this.#session.committed().then(() => {
@@ -188,7 +186,7 @@ function awaitsVerdict(result: SendResult): result is Message['result'] {
   return result.outcome === 'SENT' && isSendType(result.type) && operations[result.type].hook !== 'none'
 }
 
-function pollResult(event: StatusEvent | null, unanswered: boolean): PollResult {
+function pollResult(event: NewStatusEvent | null, unanswered: boolean): PollResult {
   if (event?.final) return 'verdict'
   if (event?.state === 'PENDING') return 'pending'
   return unanswered ? 'unanswered' : 'inconclusive'

@@ -2,10 +2,10 @@ import type { RecordHeaders } from '../bus/port.ts'
 import type { ItemAnswer } from '../gateway/classify.ts'
 import { type SendType, usualLifetime } from '../protocol/index.ts'
 import { isObject } from '../protocol/json.ts'
-import type { SendResult, StatusEvent } from '../records/generated.ts'
+import type { SendResult } from '../records/generated.ts'
 import { type Questions, questionsIn } from '../records/overdue.ts'
 import { lifetimeIn } from '../records/result.ts'
-import { readStatus } from '../records/status.ts'
+import { type CommandMarks, type NewStatusEvent, readStatus } from '../records/status.ts'
 
 /** Schedule says when a message without a verdict is asked for. All times in milliseconds since 1970. */
 export interface Schedule extends Questions {
@@ -52,7 +52,7 @@ export function askedAgain({ asked, endsAt }: Schedule, now: number, { delayMs }
  * Makes a status event of the gateway's answer to a question for a message's status. null: nothing definite, or no
  * status.
  */
-export function eventOfPoll(result: SendResult, answer: ItemAnswer, receivedAt: number): StatusEvent | null {
+export function eventOfPoll(result: SendResult, answer: ItemAnswer, receivedAt: number): NewStatusEvent | null {
   if (answer.kind !== 'sent' || !isObject(answer.data)) return null
   const told = readStatus(answer.data)
   if (told.status === '' && told.success === null) return null
@@ -61,10 +61,13 @@ export function eventOfPoll(result: SendResult, answer: ItemAnswer, receivedAt: 
 }
 
 /** Nobody ever told what became of the message. */
-export function givenUp(result: SendResult, receivedAt: number): StatusEvent {
+export function givenUp(result: SendResult, receivedAt: number): NewStatusEvent {
   const { type, msgId } = result
   return { ...aboutMessage(result, receivedAt), ...readStatus({}), type, msgId, status: 'UNKNOWN', final: true }
 }
 
-const aboutMessage = ({ id, account, correlationId, tenant }: SendResult, receivedAt: number) =>
-  ({ id, account, correlationId, tenant, source: 'POLL', verified: true, receivedAt }) as const
+function aboutMessage(result: SendResult, receivedAt: number) {
+  const { id, account, type, correlationId, tenant, campaign, country } = result
+  const marks: CommandMarks = { correlationId, tenant, campaign, commandType: type, country }
+  return { id, account, ...marks, source: 'POLL', verified: true, receivedAt } as const
+}

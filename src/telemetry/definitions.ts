@@ -316,7 +316,7 @@ export const metricDefinitions = {
   hooks_without_correlation_total: {
     type: 'counter',
     labels: {},
-    meaning: 'Hook addresses that left out correlation and tenant to stay within callbacks.urlMaxLength.',
+    meaning: 'Hook addresses that left out correlation, tenant and campaign to stay within callbacks.urlMaxLength.',
     action: 'Raise callbacks.urlMaxLength if the gateway takes longer addresses, or use a shorter callbacks.publicUrl.',
   },
   pauses: {

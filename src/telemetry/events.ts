@@ -154,7 +154,7 @@ export interface Events {
   'bus.unavailable': { error: Error }
   /** The client of the brokers, or the membership in the group, has something to say. */
   'bus.log': { level: 'error' | 'warn' | 'info' | 'debug'; message: string; error?: string }
-  /** A hook address had to leave out correlation and tenant, to stay within callbacks.urlMaxLength. */
+  /** A hook address had to leave out correlation, tenant and campaign, to stay within callbacks.urlMaxLength. */
   'hook.shortened': object
   /** A callback is on the bus. `contradicts`: its status text says otherwise than its `success`. */
   'callback.accepted': { type: string; state: State; verified: boolean; contradicts: boolean }

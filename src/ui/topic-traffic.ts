@@ -5,7 +5,6 @@ import { typeOfMessage } from '../records/command.ts'
 import { createDecoder } from '../records/decoder.ts'
 import type { SendCommand, SendResult, StatusEvent } from '../records/generated.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
-import { isUnhooked } from '../records/result.ts'
 import { schemas } from '../records/schemas.ts'
 import { FollowedTopic, fromNow } from './followed-topic.ts'
 import type { Traffic } from './traffic.ts'
@@ -37,12 +36,12 @@ export function followTraffic(
 
   async function countResults(records: readonly BusRecord[]): Promise<void> {
     const decoded = await decodeAll(decoders.result, records)
-    for (const [i, one] of decoded.entries()) {
+    for (const one of decoded) {
       if (!one.ok) continue
-      const { type, outcome, errorCode, account, attempts, final } = one.value
+      const { type, outcome, errorCode, account, attempts, final, hooked } = one.value
       traffic.add(['result', type, outcome, errorCode ?? ''])
       if (attempts > 0 && final) traffic.add(['use', account])
-      if (outcome === 'SENT') verdicts.sent(nameOf(one.value), { type, unhooked: isUnhooked(records[i]!.headers) })
+      if (outcome === 'SENT') verdicts.sent(nameOf(one.value), { type, unhooked: hooked === false })
     }
   }
 

@@ -68,6 +68,9 @@ describe('a callback of one message', () => {
       ],
       correlationId: 'order-7',
       tenant: 'acme',
+      campaign: 'spring',
+      commandType: 'sms',
+      country: 'UA',
       extra: null,
     })
   })
@@ -93,6 +96,9 @@ describe('a callback of one message', () => {
       replies: [],
       correlationId: 'order-7',
       tenant: 'acme',
+      campaign: 'spring',
+      commandType: 'sms',
+      country: 'UA',
       extra: null,
     })
     expect(event({ success: false, error: 'Blocked' })).toMatchObject({
@@ -199,7 +205,7 @@ describe('a callback of one message', () => {
     const registry = embeddedRegistry()
     const encode = await createEncoder<StatusEvent>('statuses-value', schemas.status, registry)
     const decoder = createDecoder<StatusEvent>(schemas.status, registry)
-    await decoder.prepare(encode(event(callback())).readUInt32BE(1))
+    await decoder.prepare(encode({ ...event(callback()), eventId: null }).readUInt32BE(1))
     const anything = fc.oneof(fc.jsonValue(), fc.integer(), fc.string({ unit: 'binary' }))
     const reply = fc.record(
       {
@@ -220,7 +226,7 @@ describe('a callback of one message', () => {
     )
     fc.assert(
       fc.property(body, given => {
-        const written = event(given)
+        const written = { ...event(given), eventId: 'e-1' }
         expect(decoder.decode(encode(written))).toEqual({ ok: true, value: written })
       }),
     )
@@ -235,7 +241,7 @@ describe("a callback to an account's address", () => {
       type: 'sms',
       verified: false,
       correlationId: null,
-      tenant: null,
+      ...{ tenant: null, campaign: null, commandType: null, country: null },
     })
   })
 

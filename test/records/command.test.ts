@@ -48,10 +48,11 @@ describe('a valid command', () => {
       deadline: 1_763_000_000_000,
       delivery: 'AT_MOST_ONCE',
       lifetime: 7200,
-      unhooked: true,
+      hooked: false,
       correlationId: null,
       tenant: 'shop',
       campaign: null,
+      country: 'UA',
       trace: null,
       json,
       bytes: json.length,
@@ -138,8 +139,11 @@ describe('an invalid command', () => {
       idText: '1001',
       type: 'sms',
       account: 'second',
+      hooked: null,
       correlationId: 'order 7',
       tenant: 'shop',
+      campaign: null,
+      country: null,
       trace: null,
       error: expect.stringMatching(/^phone must be a number/),
     })
@@ -400,8 +404,9 @@ describe('the callback address', () => {
   test('is made from what it has to carry', () => {
     const spy = vi.fn(() => null)
     const trace = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', flags: 1, state: null }
-    readCommand(buildCommand({ correlationId: 'order 7', tenant: 'shop' }), { ...noHook, hookFor: spy }, trace)
-    const subject = { id: 1001n, type: 'sms', account: 'default', correlationId: 'order 7', tenant: 'shop', trace }
+    const marks = { correlationId: 'order 7', tenant: 'shop', campaign: 'spring' }
+    readCommand(buildCommand(marks), { ...noHook, hookFor: spy }, trace)
+    const subject = { id: 1001n, type: 'sms', account: 'default', ...marks, country: 'UA', trace }
     expect(spy.mock.calls).toEqual([[subject]])
   })
 
@@ -414,19 +419,23 @@ describe('the callback address', () => {
   const unhooked = (options: Parameters<typeof readCommand>[1], changes: Partial<SendCommand> = {}) =>
     sendTypes.filter(type => {
       const reading = readCommand(buildCommandOf(type, changes), options)
-      return !isInvalid(reading) && reading.unhooked
+      return !isInvalid(reading) && reading.hooked === false
     })
 
   test('goes with no pipeline, and with voice only where it takes one; the command says so', () => {
-    expect(unhooked({ hookFor, voiceHook: true, allowEmpty: false })).toEqual(['pipeline'])
-    expect(unhooked({ hookFor, voiceHook: false, allowEmpty: false })).toEqual(['voice', 'pipeline'])
-    const withStatus = sendTypes.filter(type => type !== 'hlr' && type !== 'call/otp')
-    expect(unhooked({ hookFor: () => null, voiceHook: true, allowEmpty: false })).toEqual(withStatus)
+    const never = ['pipeline', 'call/otp', 'hlr']
+    expect(unhooked({ hookFor, voiceHook: true, allowEmpty: false })).toEqual(never)
+    expect(unhooked({ hookFor, voiceHook: false, allowEmpty: false })).toEqual(['voice', ...never])
+    expect(unhooked({ hookFor: () => null, voiceHook: true, allowEmpty: false })).toEqual(sendTypes)
   })
 
   test('of the caller counts like one of ours', () => {
     const hook = 'https://shop.example/hook'
-    expect(unhooked({ hookFor: () => null, voiceHook: true, allowEmpty: false }, { hook })).toEqual(['pipeline'])
+    expect(unhooked({ hookFor: () => null, voiceHook: true, allowEmpty: false }, { hook })).toEqual([
+      'pipeline',
+      'call/otp',
+      'hlr',
+    ])
   })
 
   test('is left out when there is none', () => {

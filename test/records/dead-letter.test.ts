@@ -81,7 +81,7 @@ test('headers of a record that look as if busgate had written them do not get in
     'busgate.error.key': 'none',
     'busgate.error.last-offset': '99',
     'busgate.replayed.from': 'busgate.dead-letters/0@5',
-    'busgate.hook': ['none', 'none'],
+    'busgate.lifetime': ['60', '60'],
   }
   const letter = deadLetter('busgate.dead-letters', { ...from, record: { ...record, headers } }, reason)
   expect(Object.keys(letter.headers!).toSorted()).toEqual([

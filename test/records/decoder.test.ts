@@ -14,6 +14,7 @@ import { type AvroEnum, type AvroRecord, schemas } from '../../src/records/schem
 import { ManualClock } from '../support/clock.ts'
 import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { laggingRegistry } from '../support/lagging-registry.ts'
+import { buildResult } from '../support/results.ts'
 import { buildStatusEvent } from '../support/status-events.ts'
 import { changedCommandSchema, decodeWith, encodeCommand, long, recordOf, throughTheBus } from './codec.ts'
 
@@ -106,13 +107,23 @@ describe('a record that was written with the published schema', () => {
 })
 
 describe('a record of another version', () => {
-  test.each([['status', 'extra', buildStatusEvent({ extra: '{"price":0.05}' })]] as const)(
+  const added: [kind: 'command' | 'result' | 'status', field: string, value: object][] = [
+    ['status', 'extra', buildStatusEvent({ extra: '{"price":0.05}' })],
+    ...['campaign', 'commandType', 'country', 'eventId'].map(
+      field => ['status', field, buildStatusEvent({ campaign: 'spring' })] as (typeof added)[number],
+    ),
+    ...['campaign', 'hooked', 'commandAt', 'country'].map(
+      field => ['result', field, buildResult({ campaign: 'spring' })] as (typeof added)[number],
+    ),
+    ['command', 'campaign', buildCommand({ campaign: 'spring' })],
+  ]
+  test.each(added)(
     'a %s without the field %s is read by the newer version, and one with it by the older',
     async (kind, field, value) => {
       const registry = embeddedRegistry()
       const older = structuredClone(schemas[kind])
       without(older, field)
-      const { [field]: _, ...rest } = value
+      const { [field]: _, ...rest } = value as Record<string, unknown>
       const [encodeOlder, encodeNewer] = await Promise.all(
         [older, schemas[kind]].map(schema => createEncoder<object>('statuses-value', schema, registry)),
       )

@@ -29,12 +29,11 @@ const headers = {
   traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
   tracestate: 's'.repeat(512),
   'busgate.lifetime': '7200',
-  'busgate.hook': 'none',
   foreign: [long, Buffer.from(long)],
 }
 const trace = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), flags: 1, state: 's'.repeat(512) }
 const record = { offset: 2 ** 40, timestamp: 2 ** 41, key: Buffer.from(long), value: Buffer.from(long), headers }
-const marks = { correlationId: long, tenant: long }
+const marks = { correlationId: long, tenant: long, campaign: long }
 const hlr = { phone: 380501234567, status: long, imsi: long, mccmnc: 25501, ported: true, network: null }
 const payload = { msgId: long, parts: 1, code: long, price: 1.5, hlr, payload: long }
 const origin = { topic, partition: 999, record }
@@ -47,7 +46,7 @@ const writers: Record<string, () => OutgoingRecord> = {
     createResultWriter(topic, encoders.result, () => 2 ** 41)(
       {
         ...{ id, idText: String(id), type: 'rcs+viber+sms', account: long },
-        ...{ ...marks, lifetime: 7200, unhooked: true, trace },
+        ...{ ...marks, lifetime: 7200, hooked: false, country: 'UA', trace },
       },
       origin,
       { outcome: 'SENT', attempts: 3, error: long, payload, sentAt: 2 ** 41 },

@@ -8,7 +8,7 @@ import { createHookTokens, type HookTokens } from '../../src/callbacks/token.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { SendingOptions } from '../../src/dispatch/role.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
-import { createStatusWriter } from '../../src/records/status.ts'
+import { createStatusWriter, type NewStatusEvent } from '../../src/records/status.ts'
 
 const publicUrl = 'https://hooks.example'
 const depth = 20
@@ -42,7 +42,7 @@ export function receiverOf(
   encode: (event: StatusEvent) => Buffer,
 ): Receive {
   const write = createStatusWriter(topic, encode)
-  const shared = sharePublish<StatusEvent>(
+  const shared = sharePublish<NewStatusEvent>(
     events => publisher.publish(events.map(event => write(event, null))),
     { timeoutMs: publishMs, everyMs: 5 },
     clock,

@@ -206,7 +206,7 @@ describe('the reconciler', () => {
   test('asks for a message that had a hook of its own although its account was told a verdict, and believes the answer', async () => {
     const world = await startReconciler({ statusOf: () => 'UNDELIVERABLE' })
     world.sent(1)
-    world.sent(2, { headers: { 'busgate.hook': 'none' } })
+    world.sent(2, { hooked: false })
     for (const id of [1, 2]) world.calledBack(id, { verified: false })
     await world.clock.pass(5 * minute)
     expect(world.asked.map(({ id }) => id)).toEqual([1])
@@ -215,8 +215,8 @@ describe('the reconciler', () => {
 
   test('hears what the account is told of an overdue message that had no hook', async () => {
     const world = await startReconciler({ maxMessageBytes: 20_000 })
-    const headers = { 'busgate.hook': 'none', mirrored: 'x'.repeat(30_000) }
-    world.sent(1, { type: 'pipeline', headers })
+    const headers = { mirrored: 'x'.repeat(30_000) }
+    world.sent(1, { type: 'pipeline', hooked: false, headers })
     world.sent(2)
     await world.clock.pass(2.5 * minute)
     for (const id of [1, 2]) world.calledBack(id, { verified: false })

@@ -10,6 +10,7 @@ import { createEncoder } from '../../src/records/encoder.ts'
 import type { StatusEvent } from '../../src/records/generated.ts'
 import { embeddedRegistry } from '../../src/records/registry.ts'
 import { schemas } from '../../src/records/schemas.ts'
+import { createStatusWriter } from '../../src/records/status.ts'
 import { type Events, Telemetry } from '../../src/telemetry/events.ts'
 
 export const dayMs = 86_400_000
@@ -17,7 +18,17 @@ export const dayMs = 86_400_000
 export const noonMs = Date.UTC(2026, 2, 14, 12)
 
 export function hookSubject(changes: Partial<TokenSubject> = {}): TokenSubject {
-  return { account: 'default', id: 42n, type: 'sms', correlationId: 'order-7', tenant: 'acme', trace: null, ...changes }
+  return {
+    account: 'default',
+    id: 42n,
+    type: 'sms',
+    correlationId: 'order-7',
+    tenant: 'acme',
+    campaign: 'spring',
+    country: 'UA',
+    trace: null,
+    ...changes,
+  }
 }
 
 export function callback(changes: Record<string, unknown> = {}): Record<string, unknown> {
@@ -98,7 +109,7 @@ export async function receiverBench(
     port: 0,
     host: '127.0.0.1',
     tokens: counted,
-    statusRecord: event => ({ topic: 'statuses', key: null, value: codec.encode(event) }),
+    statusRecord: createStatusWriter('statuses', codec.encode),
     deadLetter: (body, error) => ({ topic: 'dead-letters', key: null, value: body, headers: { ...error } }),
     publish: bus.publish,
     telemetry,

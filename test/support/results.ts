@@ -24,6 +24,10 @@ export function buildResult(overrides: Partial<SendResult> = {}): SendResult {
     completedAt: 1_763_000_000_050,
     correlationId: null,
     tenant: null,
+    campaign: null,
+    hooked: true,
+    commandAt: 1_762_999_999_000,
+    country: 'UA',
     ...overrides,
   }
 }

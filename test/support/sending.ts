@@ -292,6 +292,7 @@ export async function startSendingWorld(options: SendingOptions = {}) {
         type: 'sms',
         correlationId: null,
         tenant: null,
+        campaign: null,
         omitted: null,
         ...overrides,
       }

@@ -26,6 +26,10 @@ export function buildStatusEvent(overrides: Partial<StatusEvent> = {}): StatusEv
     replies: [],
     correlationId: null,
     tenant: null,
+    campaign: null,
+    commandType: 'sms',
+    country: 'UA',
+    eventId: 'e-1',
     extra: null,
     ...overrides,
   }

@@ -6,7 +6,8 @@ import { buildCommandOf } from '../support/commands.ts'
 import { startFront } from '../support/front.ts'
 import { startWorld } from '../support/worker.ts'
 
-const marks = { correlationId: 'order-7', tenant: 'acme' }
+const marks = { correlationId: 'order-7', tenant: 'acme', campaign: 'spring' }
+const unmarked = { correlationId: null, tenant: null, campaign: null }
 
 /** A valid command of a type as an upstream service gives it to the producer. */
 function newCommand(type: SendType, id: bigint): NewCommand {
@@ -47,8 +48,11 @@ describe('a command of each kind', () => {
       commandTopic: world.settings.topics.commands[urgent ? 0 : 1],
       commandPartition: 0,
       commandOffset: 0,
+      country: 'UA',
+      hooked: !['pipeline', 'call/otp', 'hlr'].includes(type),
       ...marks,
     })
+    expect(world.resultOf(42).commandAt).toBeLessThanOrEqual(world.resultOf(42).sentAt!)
     expect(world.resultOf(42).sentAt).toBeLessThanOrEqual(world.resultOf(42).completedAt)
     expect(world.sandbox.stats()).toMatchObject({ requests: 1, executed: 1, billedTwice: 0 })
   })
@@ -162,7 +166,10 @@ describe('status events', () => {
           success: true,
           source: 'CALLBACK',
           verified,
-          ...(verified ? marks : { correlationId: null, tenant: null }),
+          eventId: expect.stringMatching(/^[\w-]{22}$/),
+          ...(verified
+            ? { ...marks, commandType: type, country: 'UA' }
+            : { ...unmarked, commandType: null, country: null }),
         },
       ])
     },

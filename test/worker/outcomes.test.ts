@@ -18,7 +18,7 @@ describe('what the gateway refuses', () => {
   test('ends as REJECTED with its code and the text of the gateway, and its neighbours are sent', async () => {
     const world = await worldAfter([
       buildCommand({ id: 1n }),
-      buildCommand({ id: 2n, phone: 380501234590, correlationId: 'order-7', tenant: 'acme' }),
+      buildCommand({ id: 2n, phone: 380501234590, correlationId: 'order-7', tenant: 'acme', campaign: 'spring' }),
       buildCommand({ id: 3n, phone: 380501234592 }),
       buildCommandOf('call/otp', { id: 4n, phone: 380501234591 }),
       buildCommand({ id: 5n }),
@@ -33,6 +33,10 @@ describe('what the gateway refuses', () => {
       commandOffset: 1,
       correlationId: 'order-7',
       tenant: 'acme',
+      campaign: 'spring',
+      country: 'UA',
+      hooked: true,
+      commandAt: expect.any(Number),
     })
     expect(world.resultOf(3)).toMatchObject({
       outcome: 'REJECTED',

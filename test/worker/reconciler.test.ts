@@ -25,7 +25,8 @@ const eventsOf = (world: World, id: bigint) =>
 describe('a message', () => {
   test('whose callback never comes has its verdict from the status that was asked for, once', async () => {
     const world = await startReconcilingWorld()
-    await world.send([buildCommand({ id: 1n, phone: silentPhone, correlationId: 'order-1', tenant: 'shop' })])
+    const marks = { correlationId: 'order-1', tenant: 'shop', campaign: 'spring' }
+    await world.send([buildCommand({ id: 1n, phone: silentPhone, ...marks })])
     await until(() => expect(eventsOf(world, 1n)).toEqual(['POLL DELIVERED']))
     await world.quiet()
     expect(world.statuses()).toMatchObject([
@@ -37,8 +38,10 @@ describe('a message', () => {
         final: true,
         success: null,
         verified: true,
-        correlationId: 'order-1',
-        tenant: 'shop',
+        ...marks,
+        commandType: 'sms',
+        country: 'UA',
+        eventId: expect.any(String),
       },
     ])
   })

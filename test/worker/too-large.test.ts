@@ -169,7 +169,7 @@ describe('a doubt that cannot be read', () => {
       ...{ topic: commands.at(-1)!, partition: 0, offset: 100 + id, timestamp: Date.now(), key: null, headers: [] },
       value: world.encode(buildCommand({ id: BigInt(id) })),
       ...{ account: 'default', attempts: 1, postedAt: Date.now() - 60_000, postedSince: null, cause: 'timeout' },
-      ...{ type: 'sms', correlationId: 'order-1', tenant: null, omitted: null },
+      ...{ type: 'sms', correlationId: 'order-1', tenant: null, campaign: null, omitted: null },
       ...overrides,
     }
     await world.produceRaw(encode(doubt), { topic: doubts, key: Buffer.from(String(id)) })

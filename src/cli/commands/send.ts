@@ -23,6 +23,7 @@ const schema = z.strictObject({
   hook: z.string().nullish(),
   correlationId: z.string().nullish(),
   tenant: z.string().nullish(),
+  campaign: z.string().nullish(),
   extra: z.record(z.string(), z.string('expected a JSON text in quotes'), 'expected an object').optional(),
 })
 
@@ -119,6 +120,7 @@ export const send = command({
     extra: textFlag('JSON', `Additional properties of the operation, each value a JSON text: '{"priority":"5"}'.`),
     'correlation-id': textFlag('TEXT', 'Carried to the result and to every status event.'),
     tenant: textFlag('TEXT', 'Carried likewise.'),
+    campaign: textFlag('NAME', 'Carried likewise.'),
     urgent: toggle('Takes the urgent lane.'),
     config: configFlag,
   },

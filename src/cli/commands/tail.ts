@@ -33,6 +33,7 @@ const common = {
   id: idFlag('Only those of this id.'),
   account: textFlag('NAME', 'Only those of this account.'),
   tenant: textFlag('NAME', 'Only those of this tenant.'),
+  campaign: textFlag('NAME', 'Only those of this campaign.'),
 }
 
 const resultFilters = {
@@ -53,6 +54,7 @@ interface RecordFilters {
   id?: bigint
   account?: string
   tenant?: string
+  campaign?: string
   type?: string
   outcome?: string
   'error-code'?: string

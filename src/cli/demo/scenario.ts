@@ -83,7 +83,12 @@ export function typeOf(index: number): SendType {
 export function commandOf(index: number): NewCommand {
   const type = typeOf(index)
   const command = { id: idOf(index), phone: phoneOf(index), type, message: messages[type] }
-  return { ...command, correlationId: `order-${idOf(index)}`, tenant: tenants[index % tenants.length] } as NewCommand
+  return {
+    ...command,
+    correlationId: `order-${idOf(index)}`,
+    campaign: 'welcome',
+    tenant: tenants[index % tenants.length],
+  } as NewCommand
 }
 
 /** A command to a phone of which no callback comes. */

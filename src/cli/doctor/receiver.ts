@@ -75,6 +75,8 @@ async function call(url: string, { callbacks }: Settings): Promise<HttpAnswer | 
     type: 'doctor',
     correlationId: null,
     tenant: null,
+    campaign: null,
+    country: null,
     trace: null,
   })
   try {

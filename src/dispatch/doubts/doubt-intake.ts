@@ -3,7 +3,7 @@ import { appendedBy } from '../../bus/record-time.ts'
 import type { Clock } from '../../clock.ts'
 import { idIn } from '../../protocol/ids.ts'
 import { isSendType } from '../../protocol/index.ts'
-import { type Command, type CommandReading, isInvalid, isNeverHooked, memoryOf } from '../../records/command.ts'
+import { type Command, type CommandReading, hookedUnlessKnown, isInvalid, memoryOf } from '../../records/command.ts'
 import type { DeadLetterReason } from '../../records/dead-letter.ts'
 import type { Decoder } from '../../records/decoder.ts'
 import { type DoubtWriter, originOf } from '../../records/doubt.ts'
@@ -99,7 +99,7 @@ export class DoubtIntake {
     const readyAt = this.#options.clock.monotonic()
     return {
       // The settings may have been others when it was POSTed.
-      command: { ...command, unhooked: isNeverHooked(command.type) },
+      command: { ...command, hooked: hookedUnlessKnown(command.type) },
       session: this.#session,
       offset: record.offset,
       heldBytes: this.#session.made(record, memoryOf(command)),
@@ -130,11 +130,10 @@ export class DoubtIntake {
       this.#giveUp(record, doubt, { code: 'OMITTED', message: why })
       return
     }
-    const { account, correlationId, tenant } = doubt
-    const trace = traceOf(originOf(doubt).record.headers)
-    const subject = { id, idText: String(id), type, account, correlationId, tenant, campaign: null, trace }
+    const { account } = doubt
+    const subject = { id, idText: String(id), type, account, ...marksOf(doubt), hooked: hookedUnlessKnown(type) }
     const sentNoMore = { delivery: 'AT_MOST_ONCE', deadline: null, lifetime: null, json: '', bytes: 0 } as const
-    const command: Command = { ...subject, ...sentNoMore, unhooked: isNeverHooked(type) }
+    const command: Command = { ...subject, ...sentNoMore, trace: traceOf(originOf(doubt).record.headers) }
     this.#resolve({ ...this.#pending(record, doubt, command), unreadable: why }, doubt)
   }
 
@@ -164,17 +163,10 @@ export class DoubtIntake {
       this.#writeDeadLetter(record, origin, error, [])
       return
     }
-    const { account = 'unknown', correlationId = null, tenant = null, attempts = 1 } = doubt ?? {}
+    const { account = 'unknown', attempts = 1 } = doubt ?? {}
     const type = doubt?.type ?? 'unknown'
-    const subject = {
-      id,
-      idText: String(id),
-      type,
-      account,
-      correlationId,
-      tenant,
-      trace: traceOf(origin.record.headers),
-    }
+    const trace = traceOf(origin.record.headers)
+    const subject = { id, idText: String(id), type, account, ...marksOf(doubt), hooked: null, trace }
     const details: ResultDetails = {
       outcome: 'UNRESOLVED',
       attempts,
@@ -215,6 +207,12 @@ export class DoubtIntake {
       counts?.announce(telemetry)
     })
   }
+}
+
+/** What a doubt itself tells of its command, for its result. */
+function marksOf(doubt: Doubt | null) {
+  const { correlationId = null, tenant = null, campaign = null } = doubt ?? {}
+  return { correlationId, tenant, campaign, country: null }
 }
 
 /** Doubts are keyed by the ids of their commands. */

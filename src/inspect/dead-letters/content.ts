@@ -18,7 +18,7 @@ export interface LetterContent {
 
 /** Fields that hold no text, phone or address of anybody. Everything else is shown only where that is asked for. */
 const harmless = new Set([
-  ...['id', 'type', 'account', 'deadline', 'delivery', 'correlationId', 'tenant'],
+  ...['id', 'type', 'account', 'deadline', 'delivery', 'correlationId', 'tenant', 'campaign'],
   ...['msg_id', 'request_id', 'success', 'status', 'updated_at', 'duration'],
   ...['topic', 'partition', 'offset', 'timestamp', 'attempts', 'postedAt', 'postedSince'],
 ])

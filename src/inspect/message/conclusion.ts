@@ -1,7 +1,7 @@
 import { finalOf } from '../../consumer/final.ts'
 import { type Change, changeText } from '../../control/change.ts'
 import { type ErrorCode, isSendType, operations, stateOf } from '../../protocol/index.ts'
-import { isNeverHooked } from '../../records/command.ts'
+import { hookedUnlessKnown } from '../../records/command.ts'
 import type { SendResult } from '../../records/generated.ts'
 import { verdictOf } from '../../statuses/lifecycle.ts'
 import { placeText } from '../dead-letters/letter.ts'
@@ -182,7 +182,7 @@ function sentText(result: SendResult, findings: Findings, asks: boolean): string
 
 /** Tells whether the gateway calls back at an address of the caller's. */
 function hasOwnHook({ commands }: Findings, { account, type }: SendResult): boolean {
-  if (isSendType(type) && isNeverHooked(type)) return false
+  if (isSendType(type) && hookedUnlessKnown(type) === false) return false
   return commands.some(({ value: { command } }) => command.account === account && command.hook !== null)
 }
 

@@ -1,6 +1,5 @@
 import { stringifyJson } from '../../protocol/index.ts'
 import type { SendResult, StatusEvent } from '../../records/generated.ts'
-import { isUnhooked } from '../../records/result.ts'
 import {
   type Lifecycle,
   lifecycleAfter,
@@ -85,11 +84,12 @@ function event<T>(kind: Event['kind'], { time, place }: Sighting<T>, text: strin
 const list = (parts: readonly (string | null | false | undefined)[]) => parts.filter(Boolean).join(', ')
 
 function commandText({ command, type, progress, replayedFrom }: FoundCommand, show: boolean): string {
-  const { account, tenant, correlationId, deadline, delivery } = command
+  const { account, tenant, campaign, correlationId, deadline, delivery } = command
   const about = list([
     `${type} for ${show ? command.phone : hidden}`,
     `account ${account}`,
     tenant !== null && `tenant ${tenant}`,
+    campaign !== null && `campaign ${campaign}`,
     correlationId !== null && `correlation ${correlationId}`,
     delivery !== 'DEFAULT' && delivery,
     deadline !== null && `deadline ${time(deadline)}`,
@@ -153,8 +153,7 @@ type Message = { id: bigint; account: string }
  * own.
  */
 function sentLife({ results }: Findings, message: Message): Lifecycle {
-  const ofMessage = results.filter(({ value }) => isOf(value, message))
-  const unhooked = ofMessage.some(({ headers }) => isUnhooked(headers))
+  const unhooked = results.some(({ value }) => isOf(value, message) && value.hooked === false)
   return unhooked ? newUnhookedLifecycle : newLifecycle
 }
 

@@ -172,7 +172,7 @@ describe('a look into the results', () => {
     const doubtOf = (offset: number, attempts: number): Doubt => ({
       ...{ topic: 'commands', partition: 0, offset, timestamp: 7, key: null, value: Buffer.alloc(0), headers: [] },
       ...{ account: 'default', attempts, postedAt: 8, postedSince: null, cause: 'timeout' },
-      ...{ type: 'sms', correlationId: null, tenant: null, omitted: null },
+      ...{ type: 'sms', correlationId: null, tenant: null, campaign: null, omitted: null },
     })
     const doubts = [
       ...[doubtOf(5, 1), doubtOf(6, 1), doubtOf(7, 1), doubtOf(7, 2)],
