@@ -175,6 +175,7 @@ class WorkerProcess implements Worker {
       gauges: this.#gauges,
       topic: topics.commands,
       account: [...gateway.accounts.keys()],
+      tenant: Object.keys(gateway.tenantWeights),
     })
     const healthy = () => ({ healthy: this.#failure === null, reasons: this.#failure ? [this.#failure.message] : [] })
     return startTelemetryServer({ ...telemetry, metrics, ready: this.ready, healthy })

@@ -4,9 +4,12 @@ import { board, choice, own, row } from './board.ts'
 import { bars, colored, lines, resultOutcomes, stat, table } from './panels.ts'
 
 const chosen = `${own}, type=~"$type"`
+const calledBack = `${chosen}, type!~"call/otp|hlr|pipeline"`
 const results = `busgate_results_published_total{${chosen}, outcome!="IN_DOUBT"}`
 const inRange = (series: string, by = '') => `sum${by}(increase(${series}[$__range]))`
 const ofType = (metric: string, matchers = '') => inRange(`busgate_${metric}{${chosen}${matchers}}`, ' by (type) ')
+const shareDelivered = (by: string) =>
+  `sum by (${by}) (increase(busgate_verdicts_total{${chosen}, state="DELIVERED"}[1h])) / (sum by (${by}) (increase(busgate_verdicts_total{${chosen}}[1h])) > 0)`
 const latency = (quantile: number, range: string) =>
   `histogram_quantile(${quantile}, sum by (type, le) (rate(busgate_delivery_latency_seconds_bucket{${chosen}}[${range}]))) >= 0`
 
@@ -15,15 +18,15 @@ const funnel = row(
   bars({
     title: 'Funnel',
     description:
-      'What is left at each step. The largest loss says where to look: refusals below; missing verdicts on the Callbacks dashboard; failures with the operators. call/otp and hlr end with SENT. To follow a combined type, choose its channels too: a callback names the channel that delivered. What is read, or told twice, counts twice.',
+      'What is left at each step. The largest loss says where to look: refusals below; missing verdicts on the Callbacks dashboard; failures with the operators. call/otp and hlr end with SENT. Verdicts are by the type of the command, from callbacks and from asking; those of pipelines come only from asking. What is told twice counts twice.',
     width: 8,
     height: 9,
     unit: 'short',
     queries: [
       [inRange(results), 'with a final result'],
       [inRange(`busgate_results_published_total{${chosen}, outcome="SENT"}`), 'taken by the gateway'],
-      [inRange(`busgate_callbacks_total{${chosen}, state=~"DELIVERED|FAILED"}`), 'told by a callback'],
-      [inRange(`busgate_callbacks_total{${chosen}, state="DELIVERED"}`), 'delivered'],
+      [inRange(`busgate_verdicts_total{${chosen}}`), 'with a verdict'],
+      [inRange(`busgate_verdicts_total{${chosen}, state="DELIVERED"}`), 'delivered'],
     ],
   }),
   table({
@@ -40,7 +43,10 @@ const funnel = row(
       [ofType('results_published_total', ', outcome="EXPIRED"'), 'Expired'],
       [ofType('results_published_total', ', outcome="UNRESOLVED"'), 'Unresolved'],
       [ofType('callbacks_missing_total'), 'Missing'],
+      [ofType('verdicts_total', ', state="DELIVERED"'), 'Delivered'],
+      [latency(0.95, '$__range'), 'p95'],
     ],
+    units: { p95: 's' },
   }),
   table({
     title: 'Verdicts by channel',
@@ -53,9 +59,7 @@ const funnel = row(
     queries: [
       [`${ofType('callbacks_total', ', state="DELIVERED"')} > 0`, 'Delivered'],
       [`${ofType('callbacks_total', ', state="FAILED"')} > 0`, 'Failed'],
-      [latency(0.95, '$__range'), 'p95'],
     ],
-    units: { p95: 's' },
   }),
 )
 
@@ -109,7 +113,7 @@ const delivery = row(
       title: 'What the callbacks say',
       description:
         'FAILED rises in one channel: an operator or the sender name has trouble; tell the gateway’s people. UNKNOWN: a status that busgate does not know.',
-      width: 8,
+      width: 6,
       unit: 'ops',
       stacked: true,
       queries: [[`sum by (state) (rate(busgate_callbacks_total{${chosen}}[$__rate_interval])) > 0`, '{{state}}']],
@@ -117,24 +121,30 @@ const delivery = row(
     states,
   ),
   lines({
-    title: 'Share of verdicts that say delivered',
+    title: 'Share delivered by type',
     description:
-      'By channel. It falls in one: compare with the operators’ own announcements, consider another channel.',
-    width: 8,
+      'Of the verdicts of each hour. It falls for one type: compare with the operators’ own announcements, consider another channel.',
+    width: 6,
     unit: 'percentunit',
     max: 1,
-    queries: [
-      [
-        `sum by (type) (rate(busgate_callbacks_total{${chosen}, state="DELIVERED"}[$__rate_interval])) / (sum by (type) (rate(busgate_callbacks_total{${chosen}, state=~"DELIVERED|FAILED"}[$__rate_interval])) > 0)`,
-        '{{type}}',
-      ],
-    ],
+    queries: [[shareDelivered('type'), '{{type}}']],
+    runbooks: ['BusgateDeliversLess'],
+  }),
+  lines({
+    title: 'Share delivered by country',
+    description:
+      'Of the verdicts of each hour, by the number’s country. It falls in one: an operator or a route there has trouble; tell the gateway’s people.',
+    width: 6,
+    unit: 'percentunit',
+    max: 1,
+    queries: [[shareDelivered('country'), '{{country}}']],
+    runbooks: ['BusgateDeliversLess'],
   }),
   lines({
     title: 'From reading to delivered, p95',
     description:
-      'From the reading of the command to the callback, by channel. Codes should arrive within 10 s, or nobody waits for them.',
-    width: 8,
+      'From the reading of the command to the callback, by type. Codes should arrive within 10 s, or nobody waits for them.',
+    width: 6,
     unit: 's',
     queries: [[latency(0.95, '$__rate_interval'), '{{type}}']],
     steps: [
@@ -170,13 +180,13 @@ const missing = row(
   stat({
     title: 'Delivered, of all sent',
     description:
-      'In the time shown, of what has callbacks. Over 100 %: messages of before, or told of twice. Far below: missing or failed.',
+      'In the time shown, of what has its own callbacks. Over 100 %: messages of before, or told of twice. Far below: missing or failed.',
     width: 4,
     height: 7,
     unit: 'percentunit',
     queries: [
       [
-        `${inRange(`busgate_callbacks_total{${chosen}, state="DELIVERED"}`)} / ${inRange(`busgate_results_published_total{${chosen}, outcome="SENT", type!~"call/otp|hlr"}`)}`,
+        `${inRange(`busgate_verdicts_total{${calledBack}, state="DELIVERED"}`)} / ${inRange(`busgate_results_published_total{${calledBack}, outcome="SENT"}`)}`,
         'delivered',
       ],
     ],
@@ -188,6 +198,52 @@ const missing = row(
   }),
 )
 
+const cost = row(
+  'What it costs',
+  lines({
+    title: 'Parts billed an hour',
+    description: 'By account and type. More than usual: longer texts, or letters that need more parts.',
+    width: 8,
+    unit: 'short',
+    stacked: true,
+    queries: [
+      [
+        `3600 * sum by (account, type) (rate(busgate_parts_total{${chosen}}[$__rate_interval])) > 0`,
+        '{{account}} {{type}}',
+      ],
+    ],
+  }),
+  lines({
+    title: 'Fees of codes an hour',
+    description: 'Of call/otp, in the currency of the account. More than usual: somebody asks for many codes.',
+    width: 4,
+    unit: 'short',
+    queries: [[`3600 * sum by (account) (rate(busgate_price_total{${chosen}}[$__rate_interval])) > 0`, '{{account}}']],
+  }),
+  lines({
+    title: 'Parts billed an hour by tenant',
+    description: 'Of all types; tenants that gateway.tenantWeights names, and all others together.',
+    width: 6,
+    unit: 'short',
+    stacked: true,
+    queries: [
+      [`3600 * sum by (tenant) (rate(busgate_tenant_parts_total{${own}}[$__rate_interval])) > 0`, '{{tenant}}'],
+    ],
+  }),
+  lines({
+    title: 'Share not sent by tenant',
+    description: 'Of all types. One tenant alone: its producer or its texts; `busgate pause --tenant` holds it.',
+    width: 6,
+    unit: 'percentunit',
+    queries: [
+      [
+        `sum by (tenant) (rate(busgate_tenant_results_total{${own}, outcome!~"SENT|IN_DOUBT"}[$__rate_interval])) / (sum by (tenant) (rate(busgate_tenant_results_total{${own}, outcome!="IN_DOUBT"}[$__rate_interval])) > 0)`,
+        '{{tenant}}',
+      ],
+    ],
+  }),
+)
+
 /** The board shows what becomes of the messages of each channel, from command to verdict. */
 export function channels(): Dashboard {
   return board({
@@ -195,6 +251,6 @@ export function channels(): Dashboard {
     title: 'Channels',
     description: 'What becomes of the messages of each channel, from the command to the verdict.',
     choices: [choice('type', 'Type or channel', `label_values(busgate_results_published_total{${own}}, type)`)],
-    rows: [funnel, sending, delivery, missing],
+    rows: [funnel, sending, delivery, missing, cost],
   })
 }

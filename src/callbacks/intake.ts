@@ -157,11 +157,16 @@ function refuse(response: ServerResponse, refusal: CallbackRefusal): void {
 function reportEvent(telemetry: Telemetry, event: NewStatusEvent, origin: CallbackOrigin): void {
   const type = isOperationType(event.type) ? event.type : 'other'
   const { contradicts } = callbackStateOf(event.status, event.success === true)
-  telemetry.emit('callback.accepted', { type, state: event.state, verified: event.verified, contradicts })
-  if (origin.kind === 'message' && event.state === 'DELIVERED') {
+  const { commandType, country, state, verified } = event
+  telemetry.emit('callback.accepted', { type, commandType, country, state, verified, contradicts })
+  if (origin.kind === 'message' && state === 'DELIVERED') {
     // The clock of the process that made the address may be ahead.
     const seconds = Math.max(0, event.receivedAt - origin.subject.issuedAt) / 1000
-    telemetry.emit('delivery.latency', { type, seconds, traceId: recordedTraceId([origin.subject.trace]) })
+    telemetry.emit('delivery.latency', {
+      type: origin.subject.type,
+      seconds,
+      traceId: recordedTraceId([origin.subject.trace]),
+    })
   }
 }
 

@@ -177,7 +177,8 @@ export class ResultsWalk {
     const { telemetry, writeStatus } = this.#options
     this.#session.settle(record.offset, [writeStatus(event, traceOf(record.headers))])
     void this.#session.committed().then(() => {
-      if (this.#session.alive) telemetry.emit('verdict.found', { type: result.type, state: event.state })
+      const { type, country } = result
+      if (this.#session.alive) telemetry.emit('verdict.found', { type, country, state: event.state })
     })
   }
 }

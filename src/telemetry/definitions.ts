@@ -19,7 +19,7 @@ const rateWaitSeconds = [0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900]
  * Buckets of the time from sending to the final status, in seconds: a code should arrive within 10 s; the longest life
  * of a message is 3 days.
  */
-const deliverySeconds = [1, 2, 5, 10, 20, 30, 60, 300, 900, 3600, 14_400, 43_200, 86_400, 259_200]
+const deliverySeconds = [1, 2, 5, 10, 20, 30, 60, 90, 120, 180, 300, 600, 900, 3600, 14_400, 43_200, 86_400, 259_200]
 
 /** A label's values: a closed list, or what it is that they name. */
 export type LabelValues = readonly string[] | keyof typeof openLabels
@@ -28,6 +28,7 @@ export type LabelValues = readonly string[] | keyof typeof openLabels
 export const openLabels = {
   topic: 'topics of the settings',
   account: 'accounts of the settings',
+  tenant: 'tenants that `gateway.tenantWeights` names; `other` for all others together',
   partition: 'partitions that this process owns',
   currency: 'three capital letters, one an account; `other` for anything else',
   version: 'the version that runs',
@@ -49,6 +50,7 @@ interface Definition {
 }
 
 const receivedTypes = [...sendTypes, label.other]
+const verdictStates = ['DELIVERED', 'FAILED', 'UNKNOWN'] as const satisfies State[]
 
 const resultCombinations = Object.entries(outcomeCodes).map(([outcome, codes]) => ({
   type: sendTypes,
@@ -83,6 +85,30 @@ export const metricDefinitions = {
     meaning: 'Results committed to the results topic; a command in doubt has an IN_DOUBT result before its final one.',
     action:
       'Watch the share of outcomes other than SENT. REJECTED names its cause in error_code; INVALID is a bug of the producer of the commands; UNRESOLVED needs a person to ask the gateway.',
+  },
+  parts_total: {
+    type: 'counter',
+    labels: { account: 'account', type: sendTypes },
+    meaning: 'Message parts that the gateway billed, as the results tell.',
+    action: 'Rising faster than the SENT results: longer texts, or other than Latin letters; see the producer.',
+  },
+  price_total: {
+    type: 'counter',
+    labels: { account: 'account', type: sendTypes },
+    meaning: "Fees that the gateway named, in the account's currency; it names those of call/otp alone.",
+    action: 'Rising faster than usual: somebody asks for many codes; find out who (tenant, campaign).',
+  },
+  tenant_results_total: {
+    type: 'counter',
+    labels: { tenant: 'tenant', outcome: outcomes },
+    meaning: 'Results by tenant, counted as results_published_total.',
+    action: 'One tenant has more than its share, or other outcomes than the rest: ask it; `busgate pause` holds it.',
+  },
+  tenant_parts_total: {
+    type: 'counter',
+    labels: { tenant: 'tenant' },
+    meaning: 'Message parts billed, by tenant.',
+    action: 'Tells which tenant costs most.',
   },
   oldest_unsent_command_age_seconds: {
     type: 'gauge',
@@ -272,9 +298,18 @@ export const metricDefinitions = {
   },
   verdicts_found_total: {
     type: 'counter',
-    labels: { type: sendTypes, state: ['DELIVERED', 'FAILED', 'UNKNOWN'] satisfies State[] },
+    labels: { type: sendTypes, state: verdictStates },
     meaning: 'Verdicts that the reconciler published in place of a callback; UNKNOWN: the gateway never told one.',
     action: "DELIVERED and FAILED are mended losses of callbacks. UNKNOWN: give the ids to the gateway's people.",
+  },
+  verdicts_total: {
+    type: 'counter',
+    labels: { type: receivedTypes, country: [...label.countries, label.other], state: verdictStates },
+    start: [{ country: [label.other] }],
+    meaning:
+      "Verdicts that are verified, by their command's type and the country of its number: callbacks to addresses of messages, and what the reconciler found. One that is told again counts again.",
+    action:
+      'DELIVERED falls in one country or type: [BusgateDeliversLess](runbooks/BusgateDeliversLess.md). Statuses of pipelines are not verified: only what is found by asking counts.',
   },
   verdicts_forgotten_total: {
     type: 'counter',
@@ -294,7 +329,8 @@ export const metricDefinitions = {
     type: 'histogram',
     buckets: deliverySeconds,
     labels: { type: receivedTypes },
-    meaning: 'From the making of the hook address, shortly before sending, to the callback that says delivered.',
+    meaning:
+      "By the command's type, from the making of the hook address, shortly before sending, to the callback that says delivered.",
     action: 'A channel that slows down: compare the types; codes (telegram, call/otp, sms) should arrive within 10 s.',
   },
   offsets_lost_total: {

@@ -43,8 +43,20 @@ export interface Events {
   'worker.crashed': { error: Error; frames: readonly string[] }
   /** Commands were read from a topic. */
   'commands.consumed': { topic: string; count: number }
-  /** Results were committed, with the progress. There is one event for each group of equal labels. */
-  'results.published': { type: string; outcome: Outcome; errorCode: ErrorCode | null; count: number }
+  /**
+   * Results were committed, with the progress. There is one event for each group of equal labels; `account` is null of what
+   * was not sent; `parts` and `price` are sums; `shares` are those of tenants.
+   */
+  'results.published': {
+    type: string
+    account: string | null
+    outcome: Outcome
+    errorCode: ErrorCode | null
+    count: number
+    parts: number
+    price: number
+    shares: ReadonlyMap<string | null, { count: number; parts: number }>
+  }
   /**
    * A request ended. `outcome` is answered, refused, denied, not_sent or unknown; `seconds` go from the first byte to the
    * classified answer; `traceId` is that of one of its commands, where one carried a trace.
@@ -156,8 +168,18 @@ export interface Events {
   'bus.log': { level: 'error' | 'warn' | 'info' | 'debug'; message: string; error?: string }
   /** A hook address had to leave out correlation, tenant and campaign, to stay within callbacks.urlMaxLength. */
   'hook.shortened': object
-  /** A callback is on the bus. `contradicts`: its status text says otherwise than its `success`. */
-  'callback.accepted': { type: string; state: State; verified: boolean; contradicts: boolean }
+  /**
+   * A callback is on the bus. `contradicts`: its status text says otherwise than its `success`. `commandType` and `country`
+   * are null where only the result tells them.
+   */
+  'callback.accepted': {
+    type: string
+    commandType: string | null
+    country: string | null
+    state: State
+    verified: boolean
+    contradicts: boolean
+  }
   /** A callback was refused. `error` is what made the publish fail, or went wrong here. */
   'callback.refused': { reason: CallbackRefusal; error?: ErrorPlace }
   /**
@@ -169,7 +191,7 @@ export interface Events {
   /** The verdict of these messages did not come in the expected time. */
   'callback.missing': { type: string; count: number }
   /** The reconciler published a verdict: DELIVERED, FAILED or UNKNOWN. */
-  'verdict.found': { type: string; state: State }
+  'verdict.found': { type: string; country: string | null; state: State }
   /** The reconciler had to forget ids to stay within its memory. */
   'verdicts.forgotten': { count: number }
   /** Operators have paused an account, a topic or a tenant, or the quiet hours of an account begin. `at` and `until` are milliseconds since 1970. */

@@ -49,6 +49,54 @@ export const callbackRefusals = [
   'aborted',
 ] as const
 
+/** Where most messages go. */
+export const countries = [
+  ...[
+    'UA',
+    'PL',
+    'DE',
+    'CZ',
+    'RO',
+    'MD',
+    'GB',
+    'IT',
+    'ES',
+    'FR',
+    'NL',
+    'TR',
+    'US',
+    'CA',
+    'KZ',
+    'UZ',
+    'GE',
+    'AZ',
+    'AM',
+    'LT',
+  ],
+  ...[
+    'LV',
+    'EE',
+    'SK',
+    'HU',
+    'BG',
+    'GR',
+    'PT',
+    'AT',
+    'CH',
+    'BE',
+    'SE',
+    'NO',
+    'DK',
+    'FI',
+    'IE',
+    'IL',
+    'AE',
+    'IN',
+    'CN',
+    'BR',
+  ],
+] as const
+
 /** Codes of dead letters by the stage where they were found. INVALID: the command in a doubt. OMITTED: a doubt without it. */
 export const deadLetterCodes = {
   decode: [

@@ -17,6 +17,7 @@ import { other } from './labels.ts'
 export interface KnownLabels {
   topic: readonly string[]
   account: readonly string[]
+  tenant: readonly string[]
 }
 
 /** The metrics of the definitions, by name. A trace id becomes the exemplar of what is counted with it. */
@@ -105,7 +106,7 @@ function startsOf(name: MetricName, known: KnownLabels): Labels[] {
 }
 
 function valuesOf(values: LabelValues, known: KnownLabels): readonly string[] {
-  if (values === 'topic' || values === 'account') return known[values]
+  if (values === 'topic' || values === 'account' || values === 'tenant') return known[values]
   return typeof values === 'string' ? [] : values
 }
 

@@ -4,6 +4,7 @@ import type { GaugeSource } from './definitions.ts'
 import { codeOf } from './error.ts'
 import type { Telemetry } from './events.ts'
 import { type Exposition, exposition } from './exposition.ts'
+import { other } from './labels.ts'
 import { createMeters, type KnownLabels, type Meters } from './meters.ts'
 
 export interface MetricsOptions extends Partial<KnownLabels> {
@@ -26,12 +27,12 @@ const fencedCodes = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED'])
 
 /** Turns events into metrics under names that stay. No label holds an id, a phone number or a text from outside. */
 export function createMetrics(telemetry: Telemetry, options: MetricsOptions = {}): Exposition {
-  const { version = 'unknown', roles = [], gauges = [], topic = [], account = [] } = options
-  const meters = createMeters({ topic, account }, gauges)
+  const { version = 'unknown', roles = [], gauges = [], topic = [], account = [], tenant = [] } = options
+  const meters = createMeters({ topic, account, tenant: [...tenant, other] }, gauges)
   collectDefaultMetrics({ register: meters.registry, eventLoopMonitoringPrecision: lagPrecisionMs })
   for (const role of roles) meters.set('build_info', { version, role }, 1)
   meters.set('heap_limit_bytes', {}, getHeapStatistics().heap_size_limit)
-  countCommands(telemetry, meters)
+  countCommands(telemetry, meters, new Set(tenant))
   countRequests(telemetry, meters)
   countTrouble(telemetry, meters)
   countCallbacks(telemetry, meters)
@@ -39,12 +40,19 @@ export function createMetrics(telemetry: Telemetry, options: MetricsOptions = {}
   return exposition(meters.registry)
 }
 
-function countCommands(telemetry: Telemetry, { count }: Meters): void {
+function countCommands(telemetry: Telemetry, { count }: Meters, tenants: ReadonlySet<string>): void {
   telemetry.on('commands.consumed', ({ topic, count: by }) => count('commands_consumed_total', { topic }, by))
   telemetry.on('answered.found', ({ topic, count: by }) => count('commands_answered_before_total', { topic }, by))
-  telemetry.on('results.published', ({ type, outcome, errorCode, count: by }) =>
-    count('results_published_total', { type, outcome, error_code: errorCode ?? '' }, by),
-  )
+  telemetry.on('results.published', ({ type, account, outcome, errorCode, count: by, parts, price, shares }) => {
+    count('results_published_total', { type, outcome, error_code: errorCode ?? '' }, by)
+    if (account !== null && parts > 0) count('parts_total', { account, type }, parts)
+    if (account !== null && price > 0) count('price_total', { account, type }, price)
+    for (const [name, share] of shares) {
+      const tenant = name !== null && tenants.has(name) ? name : other
+      count('tenant_results_total', { tenant, outcome }, share.count)
+      if (share.parts > 0) count('tenant_parts_total', { tenant }, share.parts)
+    }
+  })
 }
 
 function countRequests(telemetry: Telemetry, { count, observe }: Meters): void {
@@ -72,13 +80,17 @@ function countTrouble(telemetry: Telemetry, { count }: Meters): void {
 }
 
 function countCallbacks(telemetry: Telemetry, { count, observe }: Meters): void {
-  telemetry.on('callback.accepted', ({ type, state, verified, contradicts }) => {
+  telemetry.on('callback.accepted', ({ type, commandType, country, state, verified, contradicts }) => {
     count('callbacks_total', { type, state, verified: String(verified) })
+    if (verified) count('verdicts_total', { type: commandType ?? other, country: country ?? other, state })
     if (contradicts) count('callback_contradictions_total', { type })
   })
   telemetry.on('callback.refused', ({ reason }) => count('callback_rejections_total', { reason }))
   telemetry.on('callback.missing', ({ type, count: by }) => count('callbacks_missing_total', { type }, by))
-  telemetry.on('verdict.found', ({ type, state }) => count('verdicts_found_total', { type, state }))
+  telemetry.on('verdict.found', ({ type, country, state }) => {
+    count('verdicts_found_total', { type, state })
+    count('verdicts_total', { type, country: country ?? other, state })
+  })
   telemetry.on('verdicts.forgotten', ({ count: by }) => count('verdicts_forgotten_total', {}, by))
   telemetry.on('hook.shortened', () => count('hooks_without_correlation_total', {}))
   telemetry.on('delivery.latency', ({ type, seconds, traceId }) =>

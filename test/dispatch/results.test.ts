@@ -58,16 +58,31 @@ test('telemetry hears once a group of equal results, and once a cause of doubts'
   }
   const counts = new ResultCounts()
   expect(counts.isEmpty).toBe(true)
-  for (let i = 0; i < 3; i++) counts.add('sms', 'SENT', null)
-  counts.add('sms', 'REJECTED', 'VALIDATION')
-  counts.add('viber', 'SENT', null)
+  const sms = { type: 'sms', account: 'default', tenant: 'shop' }
+  const payload = { ...noPayload, parts: 2, price: 0.5 }
+  for (let i = 0; i < 2; i++) counts.add(sms, { outcome: 'SENT', attempts: 1, payload })
+  counts.add({ ...sms, tenant: null }, { outcome: 'SENT', attempts: 1, payload: { ...noPayload, parts: -1 } })
+  counts.add(sms, { outcome: 'REJECTED', attempts: 1, errorCode: 'VALIDATION' })
+  counts.add({ ...sms, type: 'viber' }, { outcome: 'SENT', attempts: 1 })
   for (let i = 0; i < 2; i++) counts.addDoubt('reset')
   expect([counts.isEmpty, heard]).toEqual([false, []])
   counts.announce(telemetry)
   expect(heard).toEqual([
     { cause: 'reset', count: 2 },
-    { type: 'sms', outcome: 'SENT', errorCode: null, count: 3 },
-    { type: 'sms', outcome: 'REJECTED', errorCode: 'VALIDATION', count: 1 },
-    { type: 'viber', outcome: 'SENT', errorCode: null, count: 1 },
+    {
+      ...{ type: 'sms', account: 'default', outcome: 'SENT', errorCode: null, count: 3, parts: 4, price: 1 },
+      shares: new Map([
+        ['shop', { count: 2, parts: 4 }],
+        [null, { count: 1, parts: 0 }],
+      ]),
+    },
+    {
+      ...{ type: 'sms', account: null, outcome: 'REJECTED', errorCode: 'VALIDATION', count: 1, parts: 0, price: 0 },
+      shares: new Map([['shop', { count: 1, parts: 0 }]]),
+    },
+    {
+      ...{ type: 'viber', account: 'default', outcome: 'SENT', errorCode: null, count: 1, parts: 0, price: 0 },
+      shares: new Map([['shop', { count: 1, parts: 0 }]]),
+    },
   ])
 })

@@ -81,9 +81,58 @@ describe('metrics', () => {
 
   it('count the callbacks whose status text contradicts their success', async () => {
     const { telemetry, scrape } = await serveMetrics()
-    const callback = { type: 'sms', state: 'FAILED', verified: true } as const
+    const callback = { type: 'sms', commandType: 'sms', country: 'UA', state: 'FAILED', verified: true } as const
     for (const contradicts of [true, false]) telemetry.emit('callback.accepted', { ...callback, contradicts })
     expect((await scrape()).get('busgate_callback_contradictions_total{type="sms"}')).toBe(1)
+  })
+
+  it('count verdicts by the type of the command and a frequent country, told or asked for, but none that is unverified', async () => {
+    const { telemetry, scrape } = await serveMetrics()
+    const told = { type: 'sms', commandType: 'viber+sms', state: 'DELIVERED', contradicts: false } as const
+    for (const country of ['UA', 'TV', null]) telemetry.emit('callback.accepted', { ...told, country, verified: true })
+    telemetry.emit('callback.accepted', { ...told, commandType: null, country: null, verified: false })
+    telemetry.emit('verdict.found', { type: 'viber+sms', country: 'UA', state: 'DELIVERED' })
+    const verdicts = [...(await scrape())].filter(([series, value]) => series.includes('_verdicts_total') && value > 0)
+    expect(Object.fromEntries(verdicts)).toEqual({
+      'busgate_verdicts_total{type="viber+sms",country="UA",state="DELIVERED"}': 2,
+      'busgate_verdicts_total{type="viber+sms",country="other",state="DELIVERED"}': 2,
+    })
+  })
+
+  it('tell 75 seconds to a delivery from 300', async () => {
+    const { telemetry, scrape } = await serveMetrics()
+    for (const seconds of [75, 300]) telemetry.emit('delivery.latency', { type: 'sms', seconds })
+    const samples = await scrape()
+    const upTo = (le: number) => samples.get(`busgate_delivery_latency_seconds_bucket{le="${le}",type="sms"}`)
+    expect([60, 90, 180, 300].map(upTo)).toEqual([0, 1, 1, 2])
+  })
+
+  it('name the tenants of the settings, and count all others together', async () => {
+    const { telemetry, scrape } = await serveMetrics({ tenant: ['shop', 'bank'] })
+    const shares = new Map([
+      ['shop', { count: 2, parts: 3 }],
+      ['made up', { count: 1, parts: 1 }],
+      [null, { count: 1, parts: 4 }],
+    ])
+    const sums = { count: 4, parts: 8, price: 0 }
+    telemetry.emit('results.published', {
+      type: 'sms',
+      account: 'a',
+      outcome: 'SENT',
+      errorCode: null,
+      ...sums,
+      shares,
+    })
+    const samples = await scrape()
+    const of = (tenant: string) => [
+      samples.get(`busgate_tenant_results_total{tenant="${tenant}",outcome="SENT"}`),
+      samples.get(`busgate_tenant_parts_total{tenant="${tenant}"}`),
+    ]
+    expect(['shop', 'bank', 'other'].map(of)).toEqual([
+      [2, 3],
+      [0, 0],
+      [2, 5],
+    ])
   })
 
   it('count a label value that nobody foresaw as other', async () => {
@@ -106,7 +155,10 @@ describe('metrics', () => {
     const { telemetry, scrape } = await serveMetrics()
     telemetry.emit('commands.consumed', { topic: 'a', count: 40 })
     telemetry.emit('commands.consumed', { topic: 'a', count: 2 })
-    telemetry.emit('results.published', { type: 'sms', outcome: 'SENT', errorCode: null, count: 9 })
+    telemetry.emit('results.published', {
+      ...{ type: 'sms', account: 'default', outcome: 'SENT', errorCode: null, count: 9, parts: 12, price: 0.25 },
+      shares: new Map([[null, { count: 9, parts: 12 }]]),
+    })
     telemetry.emit('envelope.finished', { account: 'default', outcome: 'answered', operations: 100, seconds: 0.02 })
     telemetry.emit('balance.read', { account: 'default', currency: 'UAH', amount: 31.1683 })
     telemetry.emit('log.cut', {
@@ -120,6 +172,8 @@ describe('metrics', () => {
     const samples = await scrape()
     expect(samples.get('busgate_commands_consumed_total{topic="a"}')).toBe(42)
     expect(samples.get('busgate_results_published_total{type="sms",outcome="SENT",error_code=""}')).toBe(9)
+    expect(samples.get('busgate_parts_total{account="default",type="sms"}')).toBe(12)
+    expect(samples.get('busgate_price_total{account="default",type="sms"}')).toBe(0.25)
     expect(samples.get('busgate_envelope_operations_bucket{le="50"}')).toBe(0)
     expect(samples.get('busgate_envelope_operations_bucket{le="100"}')).toBe(1)
     expect(samples.get('busgate_gateway_request_duration_seconds_sum')).toBe(0.02)
@@ -138,7 +192,10 @@ describe('metrics', () => {
 
   it.each(sendTypes)('know the type %s of a callback', async type => {
     const { telemetry, scrape } = await serveMetrics()
-    telemetry.emit('callback.accepted', { type, state: 'FAILED', verified: false, contradicts: false })
+    telemetry.emit('callback.accepted', {
+      ...{ type, commandType: null, country: null },
+      ...{ state: 'FAILED', verified: false, contradicts: false },
+    })
     expect(ownSeries(await scrape())).toContain(
       `busgate_callbacks_total{type="${type}",state="FAILED",verified="false"}`,
     )

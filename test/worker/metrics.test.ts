@@ -93,11 +93,14 @@ describe('a running worker', () => {
     const before = ownSeries(await scrapeOf(world))
     await flood(world, hooks, 100, 2_000)
     const after = await scrapeOf(world)
-    expect(ownSeries(after).length - before.length, `${ownSeries(after).filter(one => !before.includes(one))}`).toBe(0)
+    const added = ownSeries(after).filter(series => !before.includes(series))
+    expect(added.filter(series => !/_verdicts_total\{type="[^"]+",country="(UA|other)"/.test(series))).toEqual([])
 
     const unforeseen = before.filter(series => series.includes('="other"'))
     expect(
-      unforeseen.filter(series => !/_balance|_callbacks_total|_contradictions_total|_latency/.test(series)),
+      unforeseen.filter(
+        series => !/_balance|_callbacks_total|_contradictions_total|_latency|_verdicts_total|_tenant_/.test(series),
+      ),
     ).toEqual([])
 
     const total = (name: string) =>

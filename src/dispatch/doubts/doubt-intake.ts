@@ -175,7 +175,7 @@ export class DoubtIntake {
       ...(doubt && { sentAt: doubt.postedAt }),
     }
     const counts = new ResultCounts()
-    counts.add(type, details.outcome, 'RESPONSE_LOST')
+    counts.add(subject, details)
     this.#writeDeadLetter(record, origin, error, [writeResult(subject, origin, details)], counts)
     telemetry.emit('doubt.resolved', { outcome: details.outcome })
   }

@@ -205,7 +205,7 @@ export class CommandIntake {
     const { topic, partition } = this.#session
     const details = problem(invalid.error)!
     this.#session.settle(record.offset, [this.#options.writeResult(invalid, { topic, partition, record }, details)])
-    counts.add(invalid.type, details.outcome, details.errorCode ?? null)
+    counts.add(invalid, details)
   }
 }
 

@@ -4,7 +4,7 @@ import type { Clock } from '../../clock.ts'
 import type { ItemAnswer } from '../../gateway/classify.ts'
 import { type DoubtCause, doubtCauses } from '../../protocol/index.ts'
 import type { DoubtWriter } from '../../records/doubt.ts'
-import type { ResultDetails, WriteResult } from '../../records/result.ts'
+import type { ResultDetails, ResultSubject, WriteResult } from '../../records/result.ts'
 import { readPayload } from '../../records/result-payload.ts'
 import type { Events, Telemetry } from '../../telemetry/events.ts'
 import { type Expiry, type ExpiryRules, end, expiry, type Pending } from '../pending.ts'
@@ -22,9 +22,15 @@ export class Outbox {
   }
 
   settle(pending: Pending, details: ResultDetails, counts: ResultCounts): void {
+<<<<<<< HEAD
     const { command, session, offset, doubted } = pending
     session.settle(offset, [this.#writeResult(command, pending, details)])
     counts.add(command.type, details.outcome, details.errorCode ?? null)
+=======
+    const { command, session, offset, origin, doubted } = pending
+    session.settle(offset, [this.#writeResult(command, origin, details)])
+    counts.add(command, details)
+>>>>>>> 6df5eacd (Count what was delivered by type and country, and what it cost)
     if (doubted) this.#telemetry.emit('doubt.resolved', { outcome: details.outcome })
     end(pending)
   }
@@ -45,8 +51,13 @@ export class Outbox {
         error,
         sentAt: postedAt,
       }
+<<<<<<< HEAD
       records.push(this.#writeResult(command, pending, details))
       counts.add(command.type, 'IN_DOUBT', 'RESPONSE_LOST')
+=======
+      records.push(this.#writeResult(command, origin, details))
+      counts.add(command, details)
+>>>>>>> 6df5eacd (Count what was delivered by type and country, and what it cost)
     }
     session.settle(offset, records)
     counts.addDoubt(cause)
@@ -54,11 +65,11 @@ export class Outbox {
   }
 }
 
-type TallyGroup = Events['results.published']
+type TallyGroup = Events['results.published'] & { shares: Map<string | null, { count: number; parts: number }> }
 
 /** Counts results and doubts that are published together, so that telemetry hears once a group. */
 export class ResultCounts {
-  /** Few: the types, outcomes and codes of one envelope. */
+  /** Few: the types, outcomes and codes of one envelope, whose messages are of one account. */
   readonly #groups: TallyGroup[] = []
   readonly #doubts = new Map<DoubtCause, number>()
 
@@ -66,6 +77,7 @@ export class ResultCounts {
     return this.#groups.length === 0 && this.#doubts.size === 0
   }
 
+<<<<<<< HEAD
   add(type: string, outcome: TallyGroup['outcome'], errorCode: TallyGroup['errorCode']): void {
     for (const group of this.#groups) {
       if (group.type !== type || group.outcome !== outcome || group.errorCode !== errorCode) continue
@@ -73,17 +85,41 @@ export class ResultCounts {
       return
     }
     this.#groups.push({ type, outcome, errorCode, count: 1 })
+=======
+  add(
+    { type, tenant, ...subject }: Pick<ResultSubject, 'type' | 'account' | 'tenant'>,
+    { outcome, errorCode, payload }: ResultDetails,
+  ): void {
+    const account = outcome === 'SENT' ? subject.account : null
+    const group = this.#groupOf({ type, account, outcome, errorCode: errorCode ?? null })
+    const parts = Math.max(0, payload?.parts ?? 0)
+    group.count++
+    group.parts += parts
+    group.price += Math.max(0, payload?.price ?? 0)
+    const share = group.shares.get(tenant) ?? { count: 0, parts: 0 }
+    group.shares.set(tenant, { count: share.count + 1, parts: share.parts + parts })
   }
 
-  addDoubt(cause: DoubtCause): void {
-    this.#doubts.set(cause, (this.#doubts.get(cause) ?? 0) + 1)
+  #groupOf(labels: Pick<TallyGroup, 'type' | 'account' | 'outcome' | 'errorCode'>): TallyGroup {
+    const { type, account, outcome, errorCode } = labels
+    const known = this.#groups.find(
+      group =>
+        group.type === type && group.account === account && group.outcome === outcome && group.errorCode === errorCode,
+    )
+    if (known) return known
+    const group: TallyGroup = { ...labels, count: 0, parts: 0, price: 0, shares: new Map() }
+    this.#groups.push(group)
+    return group
+>>>>>>> 6df5eacd (Count what was delivered by type and country, and what it cost)
   }
+
+  addDoubt(cause: DoubtCause): void 
+    this.#doubts.set(cause, (this.#doubts.get(cause) ?? 0) + 1)
 
   /** It is called when the results are committed. */
-  announce(telemetry: Telemetry): void {
+  announce(telemetry: Telemetry): void 
     for (const [cause, count] of this.#doubts) telemetry.emit('doubt.opened', { cause, count })
     for (const group of this.#groups) telemetry.emit('results.published', group)
-  }
 }
 
 export interface ExpiryCheckOptions extends ExpiryRules {
