@@ -18,7 +18,9 @@ describe('a callback of one message', () => {
     const response = await post(bench.url())
     expect(response.status).toBe(200)
     expect(bench.events()).toMatchObject([{ id: 42n, state: 'DELIVERED', verified: true, receivedAt: bench.now }])
-    expect(bench.accepted).toEqual([{ type: 'sms', state: 'DELIVERED', verified: true, contradicts: false }])
+    expect(bench.accepted).toEqual([
+      { type: 'sms', state: 'DELIVERED', verified: true, contradicts: false, commandType: 'sms', country: 'UA' },
+    ])
   })
 
   test('whose status text contradicts its success is counted, and kept as it came', async () => {

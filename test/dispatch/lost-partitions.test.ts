@@ -1,17 +1,18 @@
 import { expect, test } from 'vitest'
 import { embeddedRegistry, RegistryUnavailable } from '../../src/records/registry.ts'
-import { buildCommand } from '../support/commands.ts'
+import { commandsFrom } from '../support/commands.ts'
 import { startSendingWorld } from '../support/sending.ts'
 
 test('doubts of a partition that another process has taken over are no longer counted as open', async () => {
   const answer = () => ({ kind: 'lost', cause: 'timeout', message: 'no answer' }) as const
-  const { put, pass, gauge, joinIdle } = await startSendingWorld({ answer })
-  put('bulk', [buildCommand()])
+  const { put, pass, gauge, joinIdle } = await startSendingWorld({ answer, partitions: 4 })
+  for (let partition = 0; partition < 4; partition++) put('bulk', commandsFrom(1 + 10 * partition, 10), partition)
   await pass(1_000)
-  expect(gauge('doubts_open')).toBe(1)
+  expect(gauge('doubts_open')).toBe(40)
   joinIdle()
   await pass(5_000)
-  expect(gauge('doubts_open')).toBe(0)
+  expect(gauge('doubts_open')).toBeGreaterThan(0)
+  expect(gauge('doubts_open')).toBeLessThan(40)
 })
 
 test('a registry that was away when its partition was lost does not make the worker unready for ever', async () => {

@@ -9,6 +9,14 @@ import { readPayload } from '../../records/result-payload.ts'
 import type { Events, Telemetry } from '../../telemetry/events.ts'
 import { type Expiry, type ExpiryRules, end, expiry, type Pending } from '../pending.ts'
 
+function shareOf({ shares }: TallyGroup, tenant: string | null): { count: number; parts: number } {
+  const known = shares.get(tenant)
+  if (known) return known
+  const share = { count: 0, parts: 0 }
+  shares.set(tenant, share)
+  return share
+}
+
 /** Settles commands on their sessions: with a result, or by moving them to the doubts. */
 export class Outbox {
   readonly #writeResult: WriteResult
@@ -22,15 +30,9 @@ export class Outbox {
   }
 
   settle(pending: Pending, details: ResultDetails, counts: ResultCounts): void {
-<<<<<<< HEAD
     const { command, session, offset, doubted } = pending
     session.settle(offset, [this.#writeResult(command, pending, details)])
-    counts.add(command.type, details.outcome, details.errorCode ?? null)
-=======
-    const { command, session, offset, origin, doubted } = pending
-    session.settle(offset, [this.#writeResult(command, origin, details)])
     counts.add(command, details)
->>>>>>> 6df5eacd (Count what was delivered by type and country, and what it cost)
     if (doubted) this.#telemetry.emit('doubt.resolved', { outcome: details.outcome })
     end(pending)
   }
@@ -51,13 +53,8 @@ export class Outbox {
         error,
         sentAt: postedAt,
       }
-<<<<<<< HEAD
       records.push(this.#writeResult(command, pending, details))
-      counts.add(command.type, 'IN_DOUBT', 'RESPONSE_LOST')
-=======
-      records.push(this.#writeResult(command, origin, details))
       counts.add(command, details)
->>>>>>> 6df5eacd (Count what was delivered by type and country, and what it cost)
     }
     session.settle(offset, records)
     counts.addDoubt(cause)
@@ -77,49 +74,43 @@ export class ResultCounts {
     return this.#groups.length === 0 && this.#doubts.size === 0
   }
 
-<<<<<<< HEAD
-  add(type: string, outcome: TallyGroup['outcome'], errorCode: TallyGroup['errorCode']): void {
-    for (const group of this.#groups) {
-      if (group.type !== type || group.outcome !== outcome || group.errorCode !== errorCode) continue
-      group.count++
-      return
-    }
-    this.#groups.push({ type, outcome, errorCode, count: 1 })
-=======
-  add(
-    { type, tenant, ...subject }: Pick<ResultSubject, 'type' | 'account' | 'tenant'>,
-    { outcome, errorCode, payload }: ResultDetails,
-  ): void {
-    const account = outcome === 'SENT' ? subject.account : null
-    const group = this.#groupOf({ type, account, outcome, errorCode: errorCode ?? null })
+  add(subject: Pick<ResultSubject, 'type' | 'account' | 'tenant'>, details: ResultDetails): void {
+    const { type, tenant } = subject
+    const { outcome, errorCode = null, payload } = details
+    const group = this.#groupOf(type, outcome === 'SENT' ? subject.account : null, outcome, errorCode)
+    const share = shareOf(group, tenant)
     const parts = Math.max(0, payload?.parts ?? 0)
     group.count++
+    share.count++
     group.parts += parts
+    share.parts += parts
     group.price += Math.max(0, payload?.price ?? 0)
-    const share = group.shares.get(tenant) ?? { count: 0, parts: 0 }
-    group.shares.set(tenant, { count: share.count + 1, parts: share.parts + parts })
   }
 
-  #groupOf(labels: Pick<TallyGroup, 'type' | 'account' | 'outcome' | 'errorCode'>): TallyGroup {
-    const { type, account, outcome, errorCode } = labels
-    const known = this.#groups.find(
-      group =>
-        group.type === type && group.account === account && group.outcome === outcome && group.errorCode === errorCode,
-    )
-    if (known) return known
-    const group: TallyGroup = { ...labels, count: 0, parts: 0, price: 0, shares: new Map() }
+  #groupOf(
+    type: string,
+    account: string | null,
+    outcome: TallyGroup['outcome'],
+    errorCode: TallyGroup['errorCode'],
+  ): TallyGroup {
+    for (const group of this.#groups) {
+      if (group.type !== type || group.account !== account) continue
+      if (group.outcome === outcome && group.errorCode === errorCode) return group
+    }
+    const group: TallyGroup = { type, account, outcome, errorCode, count: 0, parts: 0, price: 0, shares: new Map() }
     this.#groups.push(group)
     return group
->>>>>>> 6df5eacd (Count what was delivered by type and country, and what it cost)
   }
 
-  addDoubt(cause: DoubtCause): void 
+  addDoubt(cause: DoubtCause): void {
     this.#doubts.set(cause, (this.#doubts.get(cause) ?? 0) + 1)
+  }
 
   /** It is called when the results are committed. */
-  announce(telemetry: Telemetry): void 
+  announce(telemetry: Telemetry): void {
     for (const [cause, count] of this.#doubts) telemetry.emit('doubt.opened', { cause, count })
     for (const group of this.#groups) telemetry.emit('results.published', group)
+  }
 }
 
 export interface ExpiryCheckOptions extends ExpiryRules {
