@@ -27,7 +27,7 @@ describe('a callback of one message', () => {
     const bench = await receiverBench()
     await post(bench.url(), callback({ status: 'DELIVERED', success: false }))
     await post(bench.url(), callback({ status: 'SEEN', success: false }))
-    const failed = { type: 'sms', state: 'FAILED', verified: true }
+    const failed = { type: 'sms', state: 'FAILED', verified: true, commandType: 'sms', country: 'UA' }
     expect(bench.accepted).toEqual([
       { ...failed, contradicts: true },
       { ...failed, contradicts: false },
