@@ -63,7 +63,12 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
     const [c1, c2] = topics
     const a = await process(c1)
     const b = await process(c1, c2)
-    await until(() => expect([owned(a.membership), owned(b.membership)]).toEqual([['c1', 'c1'], ['c2', 'c2']]))
+    await until(() =>
+      expect([owned(a.membership), owned(b.membership)]).toEqual([
+        ['c1', 'c1'],
+        ['c2', 'c2'],
+      ]),
+    )
     expect([a.membership.share(), b.membership.share()]).toEqual([
       { owned: 2, total: 4 },
       { owned: 2, total: 4 },
@@ -75,7 +80,12 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
     const [c1, c2] = topics
     const a = await process(c1, c2)
     const b = await process(c1)
-    await until(() => expect([owned(a.membership), owned(b.membership)]).toEqual([['c2', 'c2'], ['c1', 'c1']]))
+    await until(() =>
+      expect([owned(a.membership), owned(b.membership)]).toEqual([
+        ['c2', 'c2'],
+        ['c1', 'c1'],
+      ]),
+    )
     expect(b.warnings).toEqual([])
   })
 
