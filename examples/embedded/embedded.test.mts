@@ -42,7 +42,7 @@ test('an order that is ready is told by one SMS', async t => {
   assert.deepEqual({ outcome, correlationId }, { outcome: 'SENT', correlationId: 'order-17' })
   assert.equal(sandbox.executions(1001), 1)
   const [event] = await published
-  assert.deepEqual(event, { type: 'sms', outcome: 'SENT', errorCode: null, count: 1 })
+  assert.deepEqual([event.type, event.outcome, event.count], ['sms', 'SENT', 1])
 })
 
 test('a refused sender is told with its code', async t => {

@@ -113,7 +113,9 @@ test('where the topic of pauses is missing, a command that waits is found all th
   await world.command(buildCommand({ id: 7n }), '7', 1)
   const { commands, gaps } = await world.search().byId(7n)
   expect(commands).toHaveLength(1)
-  expect(gaps).toEqual([expect.stringMatching(/^What is paused is not known: there is no topic busgate\.control/)])
+  expect(gaps).toEqual([
+    expect.stringMatching(/^What is paused or withdrawn is not known: there is no topic busgate\.control/),
+  ])
 })
 
 test('a command that is done, whose result is gone, is found all the same', async () => {

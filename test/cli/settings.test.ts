@@ -223,7 +223,7 @@ describe('config explain', () => {
     expect(await pathsOf('BUSGATE_GATEWAY_MAX')).toEqual(['gateway.maxOperations', 'gateway.maxBytes'])
     expect(await pathsOf('gateway.accounts.shop.rate')).toEqual(['gateway.accounts.NAME.rate'])
     expect(await pathsOf('gateway.accounts.shop')).toEqual(
-      ['apiKey', 'rate', 'weight'].map(key => `gateway.accounts.NAME.${key}`),
+      ['apiKey', 'rate', 'weight', 'quietHours'].map(key => `gateway.accounts.NAME.${key}`),
     )
     expect(await pathsOf('kafka.ssl')).toEqual(['kafka.ssl', 'kafka.ssl.ca', 'kafka.ssl.cert', 'kafka.ssl.key'])
     expect(await pathsOf('sasl.username')).toEqual(['kafka.sasl.username'])

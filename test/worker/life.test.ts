@@ -224,7 +224,7 @@ describe('health', () => {
     const bus = buildBus()
     const lookAt = vi.spyOn(bus, 'lookAt').mockResolvedValue({ id: '', partitions: 1, leaderless: [0] })
     const starting = createWorker(settings, { bus, registry: embeddedRegistry() })
-    const what = `1 partition of ${settings.topics.control} (0) without a leader: what is paused is not known until there is one`
+    const what = `1 partition of ${settings.topics.control} (0) without a leader: what is paused or withdrawn is not known until there is one`
     await until(async () => {
       expect(await (await at(port!, '/readyz')).json()).toMatchObject({ ready: false, reasons: [`starting: ${what}`] })
     })
@@ -246,6 +246,7 @@ describe('health', () => {
       reasons: ['account default pauses: unreachable'],
       paused: [],
       warnings: [],
+      withdrawn: [],
     })
     expect((await at(telemetry, '/healthz')).status).toBe(200)
     expect(await readiness(telemetry)).toEqual({ worker: 0, callbacks: 1 })
