@@ -7,7 +7,7 @@ const env = { BUSGATE_KAFKA_BROKERS: '127.0.0.1:1', BUSGATE_REGISTRY_URL: 'http:
 
 test.each([
   [['--port', '70000'], '--port: expected a whole number from 0 to 65535'],
-  [['--host', '0.0.0.0'], 'ui has no --host'],
+  [['--bind', '0.0.0.0'], 'ui has no --bind'],
 ])('busgate ui %j is refused with what is expected', async (args, expected) => {
   const { code, stdout, stderr } = await busgate(['ui', ...args], { env })
   expect([code, stdout]).toEqual([2, ''])
