@@ -69,10 +69,12 @@ describeOnKafka('a group on Kafka', ({ brokers }) => {
         ['c2', 'c2'],
       ]),
     )
-    expect([a.membership.share(), b.membership.share()]).toEqual([
-      { owned: 2, total: 4 },
-      { owned: 2, total: 4 },
-    ])
+    await until(() =>
+      expect([a.membership.share(), b.membership.share()]).toEqual([
+        { owned: 2, total: 4 },
+        { owned: 2, total: 4 },
+      ]),
+    )
   })
 
   test('gives a newcomer nothing of a topic that it does not consume any more, and leaves that one with the others', async () => {
