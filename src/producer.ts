@@ -11,7 +11,7 @@ import {
 import type { Settings } from './config/index.ts'
 import type { Withdrawn } from './control/change.ts'
 import { readControl } from './control/read.ts'
-import { recordsOf, usualWithdrawalMs } from './control/withdraw.ts'
+import { recordsOf, usualWithdrawalMs, type WithdrawnNames, withdrawnBy } from './control/withdraw.ts'
 import { messageId, operations, type SendType } from './protocol/index.ts'
 import { cutTextComplaint, isCutText, pathToText } from './protocol/json.ts'
 import { branchOf, isInvalid, readCommand } from './records/command.ts'
@@ -79,7 +79,8 @@ export type NewWithdrawal = (
  * Writes commands to the command topics.
  * @example
  * const producer = await createProducer(loadSettings({ env: process.env }))
- * await producer.send([{ id: 1n, phone: 380501234567n, type: 'sms', message: { sms_signature: 'Shop', sms_message: 'Hello' } }])
+ * const message = { sms_signature: 'Shop', sms_message: 'Hello' }
+ * await producer.send([{ id: 1n, phone: 380501234567n, type: 'sms', message }])
  * await producer.close()
  */
 export interface CommandProducer {
@@ -94,7 +95,8 @@ export interface CommandProducer {
    * Takes back what was not sent yet, on all workers and within two seconds: each command ends EXPIRED with errorCode
    * WITHDRAWN. Commands that are written until the end of the withdrawal are not sent either. What the gateway has is not
    * touched. Resolves when all in-sync replicas hold the withdrawal.
-   * @throws Error that says why it cannot be. Over the kafkajs of a service it is not known how many withdrawals are in force.
+   * Over the kafkajs of a service nobody counts how many are in force.
+   * @throws Error that says why there can be no such withdrawal
    */
   withdraw(withdrawal: NewWithdrawal): Promise<void>
   /** Closes the connections that busgate opened; a kafkajs producer of the service stays connected. */
@@ -153,23 +155,23 @@ export async function createProducer(settings: Settings, options: ProducerOption
       await publisher.publish(commands.map(command => toRecord(command, headers)))
     },
     async withdraw({ reason, until, by = settings.kafka.clientId, ...what }) {
+      const scope = scopeOf(what)
       const known = bus && (await readControl(bus, settings))
       const at = Date.now()
       const stamp = { begins: true, by, at, until: until ?? at + usualWithdrawalMs, reason }
-      await publisher.publish(recordsOf(settings.topics.control, { ...scopeOf(what), ...stamp }, known))
+      await publisher.publish(recordsOf(settings.topics.control, { ...scope, ...stamp }, known))
     },
     close: () => publisher.close(),
   }
 }
 
-type Names = { campaign?: string; correlationId?: string; tenant?: string; id?: bigint | number; account?: string }
-
-function scopeOf({ campaign, correlationId, tenant, id, account = 'default' }: Names): Withdrawn {
-  const given = { campaign, correlation_id: correlationId, tenant, message: id && `${account}/${id}` }
-  const names = Object.entries(given).filter(([, name]) => name !== undefined)
-  if (names.length !== 1) throw new Error('a withdrawal names one of campaign, correlationId, tenant and id')
-  const [[kind, name]] = names as [[Withdrawn['kind'], string]]
-  return { effect: 'withdrawn', kind, name }
+function scopeOf(what: WithdrawnNames): Withdrawn {
+  if (what.id !== undefined && !messageId.safeParse(what.id).success) {
+    throw new Error(`withdraw: id ${what.id} must be a whole number from 1 to 2^63-1, a bigint beyond 2^53`)
+  }
+  const scope = withdrawnBy(what)
+  if (scope) return scope
+  throw new Error('withdraw: name one of campaign, correlationId, tenant and id')
 }
 
 async function publisherOf(

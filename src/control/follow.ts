@@ -20,9 +20,9 @@ const retryMs = 30_000
 const readMs = 10_000
 
 /**
- * Follows what is paused and withdrawn, as the control topic tells. Resolves when all that stands there is known, so that nothing
- * is sent before; where the topic does not exist or may not be read, operators have paused and withdrawn nothing until it can be. When it is made anew, or gets more
- * partitions, what stands there then takes the place of all that was told before.
+ * Follows what is paused and withdrawn, as the control topic tells. Resolves when all that stands there is known: nothing is
+ * sent before. While the topic does not exist or may not be read, nothing is paused or withdrawn by operators. When it is made
+ * anew or gets more partitions, what stands there then replaces all that was known.
  * @throws BusUnavailable that says what is waited for
  */
 export async function followControls(options: FollowControlsOptions): Promise<FollowedControls> {
@@ -31,7 +31,7 @@ export async function followControls(options: FollowControlsOptions): Promise<Fo
   return followed
 }
 
-/** FollowedControls keeps `controls` as the control topic tells, and looks again and again whether it still hears that topic. */
+/** Keeps `controls` as the control topic tells, and checks every few seconds that it still reads that topic. */
 export class FollowedControls {
   readonly controls: Controls
   readonly #options: FollowControlsOptions

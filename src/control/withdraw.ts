@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import type { OutgoingRecord } from '../bus/port.ts'
-import { deletionOf, keyOf, type Withdrawal, writeChange } from './change.ts'
+import { deletionOf, keyOf, type Withdrawal, type Withdrawn, writeChange } from './change.ts'
 import type { ControlTopic } from './read.ts'
 
 const hourMs = 3_600_000
@@ -13,8 +13,37 @@ const mostWithdrawals = 10_000
 /** The records of so many that are over are deleted with each new one. */
 const mostDeletions = 1_000
 
+/** What is to be withdrawn; of one message, its id and account. */
+export interface WithdrawnNames {
+  campaign?: string | undefined
+  correlationId?: string | undefined
+  tenant?: string | undefined
+  id?: bigint | number | undefined
+  account?: string | undefined
+}
+
+/** @returns null where the names are none, or several */
+export function withdrawnBy({
+  campaign,
+  correlationId,
+  tenant,
+  id,
+  account = 'default',
+}: WithdrawnNames): Withdrawn | null {
+  const message = id === undefined ? undefined : `${account}/${id}`
+  const names = [
+    { kind: 'campaign', name: campaign },
+    { kind: 'correlation_id', name: correlationId },
+    { kind: 'tenant', name: tenant },
+    { kind: 'message', name: message },
+  ] as const
+  const [one, ...others] = names.flatMap(({ kind, name }) => (name === undefined ? [] : { kind, name }))
+  return one && others.length === 0 ? { effect: 'withdrawn', ...one } : null
+}
+
 /**
- * A withdrawal as records of the control topic; with them those of others that are over are deleted, so that they do not pile up.
+ * A withdrawal as records of the control topic; with them the records of others that are over are deleted, so that they do not
+ * pile up.
  * @param known what the topic tells; null: it is not known
  * @throws Error that says why there can be no such withdrawal, and what to do
  */

@@ -30,7 +30,7 @@ export interface SendCommand {
   correlationId: string | null
   /** The caller's own customer or department, carried likewise. */
   tenant: string | null
-  /** The caller's own campaign, carried to the result and to every status event. */
+  /** The caller's own campaign, carried likewise. */
   campaign: string | null
   /** Additional properties of the operation object, each value a JSON text. The names type, id, phone, hook, auth, data and __proto__ and the fields of the message are refused, but for those that are objects (voice, the stages of a pipeline): one that is null may be given here as a whole, and to another one its further fields are added. */
   extra: Record<string, string>

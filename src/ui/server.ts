@@ -35,7 +35,10 @@ const mostOfOne = 6
 const mostUnread = 1024 * 1024
 const files = pageFiles()
 
-/** Serves the page. It answers only to names of this machine, whoever can reach it. @throws Error when the port cannot be had */
+/**
+ * Serves the page. It answers only to names of this machine, whoever can reach it.
+ * @throws Error when the port cannot be had
+ */
 export async function startUi({ host = '127.0.0.1', ...options }: UiOptions): Promise<Ui> {
   const server = createServer({ headersTimeout: 5_000, requestTimeout: 10_000 })
   const port = await listen(server, { host, port: options.port, what: 'the page', mend: 'choose another --port' })

@@ -40,6 +40,8 @@ describe('a producer that withdraws', () => {
       { tenant: 'x'.repeat(1025) },
       'a name of 1025 bytes cannot be withdrawn: 1024 at most',
     ],
+    ['of an id that no message has', { id: 0 }, 'id 0 must be a whole number from 1 to 2^63-1'],
+    ['of two things', { tenant: 'acme', id: 1 }, 'name one of campaign, correlationId, tenant and id'],
     ['without a reason', { tenant: 'acme', reason: ' ' }, 'needs a reason'],
     ['with a long reason', { tenant: 'acme', reason: 'x'.repeat(501) }, '500 characters at most'],
     ['that is over', { tenant: 'acme', until: now - 1 }, 'must end after it begins'],

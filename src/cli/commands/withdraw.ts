@@ -1,6 +1,6 @@
 import type { Settings } from '../../config/index.ts'
 import { keyOf, nameOf, type Withdrawn, writeChange } from '../../control/change.ts'
-import { recordsOf, usualWithdrawalMs } from '../../control/withdraw.ts'
+import { recordsOf, usualWithdrawalMs, withdrawnBy } from '../../control/withdraw.ts'
 import { byFlag, onControl, ourselves, say } from '../control/on-control.ts'
 import { command, idFlag, textFlag, toggle, UsageError, untilFlag } from '../framework/command.ts'
 import { configFlag, unknownAccount } from '../settings.ts'
@@ -65,18 +65,10 @@ interface Names {
   tenant?: string
 }
 
-function scopeOf({ campaign, id, account, 'correlation-id': correlationId, tenant }: Names): Withdrawn {
-  if (id === undefined && account !== undefined)
+function scopeOf({ 'correlation-id': correlationId, ...names }: Names): Withdrawn {
+  if (names.id === undefined && names.account !== undefined)
     throw new UsageError('--account goes with --id: pause stops an account')
-  const given: [Withdrawn['kind'], string | undefined][] = [
-    ['campaign', campaign],
-    ['message', id === undefined ? undefined : `${account ?? 'default'}/${id}`],
-    ['correlation_id', correlationId],
-    ['tenant', tenant],
-  ]
-  const [one, ...others] = given.flatMap(([kind, name]) => (name === undefined ? [] : { kind, name }))
-  if (!one || others.length > 0) {
-    throw new UsageError('name one of --campaign NAME, --id ID, --correlation-id TEXT, --tenant NAME')
-  }
-  return { effect: 'withdrawn', ...one }
+  const scope = withdrawnBy({ ...names, correlationId })
+  if (scope) return scope
+  throw new UsageError('name one of --campaign NAME, --id ID, --correlation-id TEXT, --tenant NAME')
 }

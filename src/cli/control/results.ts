@@ -21,9 +21,7 @@ export interface CountedResults {
   codes: Record<string, number>
 }
 
-type Named = Pick<SendResult, 'tenant' | 'correlationId'> & { campaign?: string | null }
-
-function isOf({ kind, name }: Withdrawal, { campaign, tenant, correlationId }: Named): boolean {
+function isOf({ kind, name }: Withdrawal, { campaign, tenant, correlationId }: SendResult): boolean {
   if (kind === 'message') return false
   return { campaign, tenant, correlation_id: correlationId }[kind] === name
 }

@@ -9,14 +9,6 @@ import { readPayload } from '../../records/result-payload.ts'
 import type { Events, Telemetry } from '../../telemetry/events.ts'
 import { type Expiry, type ExpiryRules, end, expiry, type Pending } from '../pending.ts'
 
-function shareOf({ shares }: TallyGroup, tenant: string | null): { count: number; parts: number } {
-  const known = shares.get(tenant)
-  if (known) return known
-  const share = { count: 0, parts: 0 }
-  shares.set(tenant, share)
-  return share
-}
-
 /** Settles commands on their sessions: with a result, or by moving them to the doubts. */
 export class Outbox {
   readonly #writeResult: WriteResult
@@ -111,6 +103,14 @@ export class ResultCounts {
     for (const [cause, count] of this.#doubts) telemetry.emit('doubt.opened', { cause, count })
     for (const group of this.#groups) telemetry.emit('results.published', group)
   }
+}
+
+function shareOf({ shares }: TallyGroup, tenant: string | null): { count: number; parts: number } {
+  const known = shares.get(tenant)
+  if (known) return known
+  const share = { count: 0, parts: 0 }
+  shares.set(tenant, share)
+  return share
 }
 
 export interface ExpiryCheckOptions extends ExpiryRules {

@@ -260,8 +260,8 @@ export class Dispatcher {
   }
 
   /**
-   * What is stopped or withdrawn is not sent, what is prepared included; what goes on has its turns. Each time all that waits is looked
-   * through, so changes that come in one step are heeded together.
+   * Nothing that is paused or withdrawn is sent, even if it is prepared; what was resumed gets its turns. Each time the whole
+   * queue is searched, so changes that come in one step are applied together.
    */
   #controlsChanged(): void {
     if (this.#isSorting) return
