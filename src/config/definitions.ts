@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { errorCodes, policies, roles } from '../protocol/index.ts'
+import { codePlaces, errorCodes, policies, roles } from '../protocol/index.ts'
 import * as kind from './kinds.ts'
 
 /**
@@ -105,6 +105,7 @@ export const definitions = {
   'delivery.notFoundErrors': optional(kind.list(kind.text), 'Message not found', 'Texts by which the gateway says that it does not know an id; one with a comma needs the file.'),
   'delivery.maxIntents': optional(kind.integer(2, 1_000_000), '6400', 'Most commands of one process that may have been sent and have no committed result yet, or are about to be sent: a kill leaves no more in doubt. Unless set 2 × gateway.concurrency × gateway.maxOperations, 6,400 at least.'),
   'delivery.dedupeWindow': setting(kind.integer(0, 10_000_000), 10_000, 'How many of its last ids a partition knows again; 0: none.'),
+  'delivery.codes': setting(kind.choice(codePlaces), 'result', 'Where the one-time password of a call/otp goes: result, the field code of its result; header, the header busgate.code of its result, so that what stores values does not store it; none, nowhere.'),
   'delivery.checkResults': setting(kind.flag, true, 'Whether the results are read for what was answered before, where the committed offset carries no window (it was reset, or the group is new); false sends all of that again.'),
 
   'callbacks.port': setting(kind.port, 8080, 'Port of the callback receiver; 0: any free one.'),

@@ -1,14 +1,19 @@
+import type { RecordHeaders } from '../bus/port.ts'
 import type { Settings } from '../config/index.ts'
 import { createDecoder } from '../records/decoder.ts'
 import type { SendResult, StatusEvent } from '../records/generated.ts'
 import { registryOf } from '../records/open.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
+import { withCodeOf } from '../records/result.ts'
 import { schemas } from '../records/schemas.ts'
 
 /** Decoders of what busgate publishes, for a consumer of one's own, such as the `eachMessage` of kafkajs. */
 export interface Decoders {
-  /** @throws as `decodeStatus` */
-  decodeResult(value: Buffer | null): Promise<SendResult>
+  /**
+   * @param headers of the same message: where `delivery.codes` is `header`, they hold the result's `code`
+   * @throws as `decodeStatus`
+   */
+  decodeResult(value: Buffer | null, headers?: RecordHeaders): Promise<SendResult>
   /**
    * @throws UnreadableValueError when it is no such record; RegistryUnavailable while the schema registry cannot be
    * asked: then try again later, as kafkajs does with an `eachMessage` that throws
@@ -50,5 +55,9 @@ export function createDecoders(
       }
     }
   }
-  return { decodeResult: decoderOf<SendResult>(schemas.result), decodeStatus: decoderOf<StatusEvent>(schemas.status) }
+  const decodeResult = decoderOf<SendResult>(schemas.result)
+  return {
+    decodeResult: async (value, headers = {}) => withCodeOf(await decodeResult(value), headers),
+    decodeStatus: decoderOf<StatusEvent>(schemas.status),
+  }
 }

@@ -10,6 +10,7 @@ import type { SendResult, StatusEvent } from '../records/generated.ts'
 import { registryOf } from '../records/open.ts'
 import { decodePatiently } from '../records/patient.ts'
 import type { SchemaRegistry } from '../records/registry.ts'
+import { withCodeOf } from '../records/result.ts'
 import { schemas } from '../records/schemas.ts'
 import { Telemetry } from '../telemetry/events.ts'
 import { logEvents } from '../telemetry/logs.ts'
@@ -86,7 +87,7 @@ export class UnreadableRecordError extends Error {
 
 /**
  * Tells what became of commands, as the committed records of `topics.results`, in the order of their offsets within
- * each partition. Reading begins when the first record is asked for. Brokers that are away are waited for.
+ * each partition. A code that came in a header (`delivery.codes`) is in the result's `code`. Reading begins when the first record is asked for. Brokers that are away are waited for.
  *
  * From a group, a record counts as worked on when the next one is asked for. Whoever breaks out of the loop, throws inside
  * it or dies gets its last record again: each comes at least once.
@@ -94,7 +95,7 @@ export class UnreadableRecordError extends Error {
  * exist, a right is missing, or a record cannot be read
  */
 export function readResults(settings: Settings, options: ReadOptions): Endable<Received<SendResult>> {
-  return read<SendResult>(settings, settings.topics.results, schemas.result, options)
+  return read(settings, resultsOf(settings), options)
 }
 
 /**
@@ -102,20 +103,31 @@ export function readResults(settings: Settings, options: ReadOptions): Endable<R
  * mean together.
  */
 export function readStatuses(settings: Settings, options: ReadOptions): Endable<Received<StatusEvent>> {
-  return read<StatusEvent>(settings, settings.topics.statuses, schemas.status, options)
+  const asRead = (event: StatusEvent) => event
+  return read(settings, { topic: settings.topics.statuses, schema: schemas.status, complete: asRead }, options)
+}
+
+/** A topic, how its values are read, and what their headers add. */
+interface Source<T> {
+  topic: string
+  schema: object
+  complete: (value: T, headers: RecordHeaders) => T
+}
+
+export function resultsOf({ topics }: Settings): Source<SendResult> {
+  return { topic: topics.results, schema: schemas.result, complete: withCodeOf }
 }
 
 /** @param wanted those that it refuses are passed over, and need not be readable */
 export function read<T>(
   settings: Settings,
-  topic: string,
-  schema: object,
+  source: Source<T>,
   options: ReadOptions,
   wanted: (record: BusRecord) => boolean = () => true,
 ): Endable<Received<T>> {
   requireBrokers(settings)
   checkGroup(options, settings)
-  return endable(ending => received<T>(settings, topic, schema, options, wanted, ending), options.signal)
+  return endable(ending => received(settings, source, options, wanted, ending), options.signal)
 }
 
 function checkGroup({ from, untilEnd }: ReadOptions, { kafka }: Settings): void {
@@ -127,8 +139,7 @@ function checkGroup({ from, untilEnd }: ReadOptions, { kafka }: Settings): void 
 
 async function* received<T>(
   settings: Settings,
-  topic: string,
-  schema: object,
+  { topic, schema, complete }: Source<T>,
   options: ReadOptions,
   wanted: (record: BusRecord) => boolean,
   ending: AbortSignal,
@@ -145,7 +156,7 @@ async function* received<T>(
       if (ending.aborted) return
       const { partition } = from
       const { offset, timestamp, headers } = record
-      if (value !== null) yield { value, topic, partition, offset, timestamp, headers }
+      if (value !== null) yield { value: complete(value, headers), topic, partition, offset, timestamp, headers }
     }
   } finally {
     if (!options.bus) await bus.close()

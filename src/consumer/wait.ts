@@ -1,8 +1,7 @@
 import type { Settings } from '../config/index.ts'
 import type { SendResult } from '../records/generated.ts'
-import { schemas } from '../records/schemas.ts'
 import { isFinalOf } from './final.ts'
-import { type ReaderOptions, read } from './read.ts'
+import { type ReaderOptions, read, resultsOf } from './read.ts'
 
 export interface WaitOptions extends ReaderOptions {
   /** Ids are unique within an account. Default: any account. */
@@ -28,13 +27,7 @@ export async function waitForResult(
   const message = { id: BigInt(id), ...(account !== undefined && { account }) }
   const key = String(message.id)
   const isKeyed = (record: { key: Buffer | null }) => record.key?.toString() === key
-  const results = read<SendResult>(
-    settings,
-    settings.topics.results,
-    schemas.result,
-    { ...options, from: since },
-    isKeyed,
-  )
+  const results = read(settings, resultsOf(settings), { ...options, from: since }, isKeyed)
   for await (const { value } of results) if (isFinalOf(value, message)) return value
   throw options.signal?.reason
 }

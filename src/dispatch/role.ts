@@ -264,10 +264,12 @@ function commonOf(options: SendingOptions, { connection, outbox, followed: { con
   return { ...settings.gateway, ...settings.delivery, connection, accounts, outbox, controls, clock, telemetry }
 }
 
-async function writersOf({ settings: { topics }, registry, telemetry, clock }: SendingOptions) {
+async function writersOf({ settings: { topics, delivery }, registry, telemetry, clock }: SendingOptions) {
   const encodeResult = await createEncoder<SendResult>(subjectOf(topics.results), schemas.result, registry)
   const encodeDoubt = await createEncoder<Doubt>(subjectOf(topics.doubts), schemas.doubt, registry)
-  const writeResult = createResultWriter(topics.results, encodeResult, () => clock.now())
+  const writeResult = createResultWriter({
+    ...{ topic: topics.results, encode: encodeResult, now: () => clock.now(), codes: delivery.codes },
+  })
   const doubts = createDoubtWriter(topics.doubts, encodeDoubt)
   return { writeResult, doubts, outbox: new Outbox(writeResult, doubts, telemetry) }
 }

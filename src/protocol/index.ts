@@ -15,6 +15,8 @@ export { instantOf } from './instant.ts'
 export { parseJson, stringifyJson } from './json.ts'
 export { lifetimeOf, usualLifetime } from './lifetime.ts'
 export {
+  type CodePlace,
+  codePlaces,
   type DoubtCause,
   doubtCauses,
   type ErrorCode,

@@ -15,6 +15,12 @@ export const policies = ['AT_MOST_ONCE', 'AT_LEAST_ONCE'] as const
 /** What to do with a command in doubt: never send it again, or send it again if nothing proves that it was sent. */
 export type Policy = (typeof policies)[number]
 
+/** Where the one-time password of a call/otp goes: into its result, into a header of it, or nowhere. */
+export const codePlaces = ['result', 'header', 'none'] as const
+
+/** One of `codePlaces`. */
+export type CodePlace = (typeof codePlaces)[number]
+
 /** The gateway's texts of refusal map to these codes. */
 export const refusalCodes = [
   'ACCESS_DENIED',

@@ -1,7 +1,7 @@
 import type { BusRecord, OutgoingRecord, RecordHeaders, TopicPartition } from '../bus/port.ts'
 import { noHeaders } from '../bus/record-headers.ts'
 import { inVersions } from '../bus/shorter.ts'
-import type { ErrorCode } from '../protocol/index.ts'
+import { type CodePlace, type ErrorCode, isSendType, operations } from '../protocol/index.ts'
 import { type TraceContext, traceHeaders, traceOf } from '../telemetry/trace.ts'
 import type { SendResult } from './generated.ts'
 import { noPayload, type ResultPayload } from './result-payload.ts'
@@ -9,6 +9,9 @@ import { type Shortening, shortened } from './shorten.ts'
 
 /** The header on results of messages whose lifetime is not the usual one of their type: seconds, as decimal text. */
 export const lifetimeHeader = 'busgate.lifetime'
+
+/** The header that holds the one-time password of a call/otp where `delivery.codes` says `header`. */
+const codeHeader = 'busgate.code'
 
 /** A record and where it came from: the one of a command, or one that cannot be read. */
 export interface Origin extends TopicPartition {
@@ -58,12 +61,16 @@ export const resultShortenings: readonly Shortening<SendResult>[] = [
 
 export type WriteResult = (subject: ResultSubject, origin: Origin, details: ResultDetails) => OutgoingRecord
 
+export interface ResultWriterOptions {
+  topic: string
+  encode: (result: SendResult) => Buffer
+  now: () => number
+  /** Where the one-time password of a call/otp goes. */
+  codes: CodePlace
+}
+
 /** Writes results as records of the results topic, keyed by the command's id. */
-export function createResultWriter(
-  topic: string,
-  encode: (result: SendResult) => Buffer,
-  now: () => number,
-): WriteResult {
+export function createResultWriter({ topic, encode, now, codes }: ResultWriterOptions): WriteResult {
   return (subject, origin, { outcome, attempts, errorCode, error, payload = noPayload, sentAt }) => {
     const result: SendResult = {
       id: subject.id,
@@ -78,7 +85,8 @@ export function createResultWriter(
       code: payload.code,
       price: payload.price,
       hlr: payload.hlr,
-      payload: payload.payload,
+      // A code that cannot be read is in here.
+      payload: codes !== 'result' && tellsCode(subject.type) ? null : payload.payload,
       attempts,
       commandTopic: origin.topic,
       commandPartition: origin.partition,
@@ -92,21 +100,29 @@ export function createResultWriter(
       commandAt: timeOf(origin.record),
       country: subject.country,
     }
-    return inVersions(resultShortenings.length, version => ({
-      topic,
-      key: subject.idText,
-      headers: headersOf(subject),
-      value: encode(version === 0 ? result : shortened(result, resultShortenings.slice(0, version))),
-    }))
+    return inVersions(resultShortenings.length, version => {
+      const told = version === 0 ? result : shortened(result, resultShortenings.slice(0, version))
+      const value = encode(codes === 'result' ? told : { ...told, code: null })
+      return { topic, key: subject.idText, headers: headersOf(subject, codes === 'header' ? told.code : null), value }
+    })
   }
+}
+
+const tellsCode = (type: string) => isSendType(type) && operations[type].answer === 'code'
+
+/** Gives a result the code that its header holds, so that its reader finds the code in one place. */
+export function withCodeOf(result: SendResult, headers: RecordHeaders): SendResult {
+  const code = headers[codeHeader]
+  return code === undefined || Array.isArray(code) ? result : { ...result, code: code.toString() }
 }
 
 const timeOf = ({ timestamp }: BusRecord) => (timestamp < 0 ? null : timestamp)
 
 /** Tells what most results do without. */
-function headersOf({ lifetime = null, trace }: ResultSubject): RecordHeaders {
-  if (lifetime === null && trace === null) return noHeaders
+function headersOf({ lifetime = null, trace }: ResultSubject, code: string | null): RecordHeaders {
+  if (lifetime === null && trace === null && code === null) return noHeaders
   return {
+    ...(code !== null && { [codeHeader]: code }),
     ...(lifetime !== null && { [lifetimeHeader]: String(lifetime) }),
     ...(trace !== null && traceHeaders(trace)),
   }

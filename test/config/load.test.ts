@@ -101,6 +101,7 @@ describe('settings', () => {
         attempts: 3,
         notFoundErrors: [],
         dedupeWindow: 10_000,
+        codes: 'result',
         checkResults: true,
       },
       callbacks: {

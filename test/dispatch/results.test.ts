@@ -20,7 +20,11 @@ const subject = { ...origin.command, correlationId: 'order 7', tenant: 'shop', c
 async function written(details: ResultDetails, changes: Partial<ResultSubject> = {}) {
   const registry = embeddedRegistry()
   const encode = await createEncoder<SendResult>(subjectOf(topic), schemas.result, registry)
-  const record = createResultWriter(topic, encode, () => now)({ ...subject, ...changes }, origin, details)
+  const record = createResultWriter({ topic, encode, now: () => now, codes: 'result' })(
+    { ...subject, ...changes },
+    origin,
+    details,
+  )
   const decoder = createDecoder<SendResult>(schemas.result, registry)
   const pending = decoder.decode(record.value)
   if ('pending' in pending) await decoder.prepare(pending.pending)

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { OutgoingRecord } from '../../src/bus/port.ts'
 import { leastMessageBytes } from '../../src/bus/record-limits.ts'
 import { sizeInBatch } from '../../src/bus/record-size.ts'
+import type { CodePlace, SendType } from '../../src/protocol/index.ts'
 import { deadLetter } from '../../src/records/dead-letter.ts'
 import { createDoubtWriter } from '../../src/records/doubt.ts'
 import { createEncoder } from '../../src/records/encoder.ts'
@@ -41,16 +42,19 @@ const id = 2n ** 63n - 1n
 const pending = buildPending()
 const inDoubt = { ...pending, ...origin, command: { ...pending.command, ...marks, trace } }
 
+const resultOf = (type: SendType, codes: CodePlace) =>
+  createResultWriter({ topic, encode: encoders.result, now: () => 2 ** 41, codes })(
+    {
+      ...{ id, idText: String(id), type, account: long },
+      ...{ ...marks, lifetime: 7200, hooked: false, country: 'UA', trace },
+    },
+    origin,
+    { outcome: 'SENT', attempts: 3, error: long, payload, sentAt: 2 ** 41 },
+  )
+
 const writers: Record<string, () => OutgoingRecord> = {
-  result: () =>
-    createResultWriter(topic, encoders.result, () => 2 ** 41)(
-      {
-        ...{ id, idText: String(id), type: 'rcs+viber+sms', account: long },
-        ...{ ...marks, lifetime: 7200, hooked: false, country: 'UA', trace },
-      },
-      origin,
-      { outcome: 'SENT', attempts: 3, error: long, payload, sentAt: 2 ** 41 },
-    ),
+  result: () => resultOf('rcs+viber+sms', 'result'),
+  'result with its code in a header': () => resultOf('call/otp', 'header'),
   'status event': () =>
     createStatusWriter(topic, encoders.status)(
       buildStatusEvent({
