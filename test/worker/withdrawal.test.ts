@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { writeChange } from '../../src/control/change.ts'
 import { readControl } from '../../src/control/read.ts'
-import { until } from '../support/bus.ts'
+import { publishAll, until } from '../support/bus.ts'
 import { buildCommand } from '../support/commands.ts'
-import { startWorld } from '../support/worker.ts'
+import { startWorld, type World } from '../support/worker.ts'
 
 describe('a producer that withdraws', () => {
   test('a campaign takes back what was not sent, and every worker says who did it', async () => {
@@ -50,5 +51,42 @@ describe('a producer that withdraws', () => {
     const world = await startWorld()
     await expect(world.producer.withdraw({ reason: 'wrong price', ...what })).rejects.toThrow(message)
     expect((await readControl(world.bus, world.settings)).changes).toEqual([])
+  })
+
+  const dayMs = 86_400_000
+  /** So many withdrawals of single messages stand on the control topic, as other producers wrote them. */
+  async function writeWithdrawals({ bus, settings }: World, count: number, { at = now, until = now + dayMs } = {}) {
+    const stamp = { begins: true, by: 'crm', at, until, reason: 'wrong price' }
+    const records = Array.from({ length: count }, (_, id) =>
+      writeChange(settings.topics.control, {
+        ...{ effect: 'withdrawn', kind: 'message', name: `default/${id + 1}` },
+        ...stamp,
+      }),
+    )
+    await publishAll(bus, records)
+  }
+
+  test('while 10,000 are in force hears when the first ends; one of those can still be changed', async () => {
+    const world = await startWorld()
+    await writeWithdrawals(world, 10_000)
+    await expect(world.producer.withdraw({ campaign: 'spring', reason: 'wrong price' })).rejects.toThrow(
+      `10000 withdrawals are in force, and there can be no more: the first ends at ${new Date(now + dayMs).toISOString()}`,
+    )
+    await world.producer.withdraw({ id: 7, reason: 'another price', by: 'shop' })
+    await until(() => expect(world.worker.ready().withdrawn!.join()).toContain('shop'))
+    await world.send([buildCommand({ id: 9_999n }), buildCommand({ id: 10_001n })])
+    await world.finished(2)
+    expect([world.resultOf(9_999n).errorCode, world.resultOf(10_001n).outcome]).toEqual(['WITHDRAWN', 'SENT'])
+  })
+
+  test('deletes the records of up to 1,000 that are over with each new one', async () => {
+    const world = await startWorld()
+    await writeWithdrawals(world, 1_500, { at: now - 40 * dayMs, until: now - 39 * dayMs })
+    const standing = async () => (await readControl(world.bus, world.settings)).over.length
+    expect(await standing()).toBe(1_500)
+    for (const left of [500, 0, 0]) {
+      await world.producer.withdraw({ campaign: 'spring', reason: 'wrong price' })
+      expect(await standing()).toBe(left)
+    }
   })
 })
