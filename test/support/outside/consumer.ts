@@ -9,13 +9,13 @@ export interface OutsideConsumerOptions {
   records: number
   /** The version of the consumer. Default 4.3.0. */
   version?: KafkaVersion
-  /** Ends when no record came for so long. Default 20 s. */
+  /** Ends when no record came for so long. Default two minutes: a busy machine is slow to start it. */
   timeoutMs?: number
 }
 
 /** The keys of a topic's committed records from its start, as Kafka's own console consumer prints them. */
 export async function readKeysOutside(options: OutsideConsumerOptions): Promise<string[]> {
-  const { brokers, topic, records, version = kafkaVersion, timeoutMs = 20_000 } = options
+  const { brokers, topic, records, version = kafkaVersion, timeoutMs = 120_000 } = options
   const format = version === '3.9.1' ? '--property' : '--formatter-property'
   const { stdout } = await promisify(execFile)(
     javaCommand(),
