@@ -54,6 +54,7 @@ const steps: readonly Step[] = [
     what: 'attackers beside honest callbacks',
     run: ['bench', '--', 'hostile', '--rate', '60', '--seconds', '6'],
   },
+  { name: 'analytics', what: 'every engine of examples/analytics makes the expected table', run: ['analytics'] },
   { name: 'hostile-records', what: 'attackers beside honest commands', run: ['bench', '--', 'hostile-records'] },
 ]
 

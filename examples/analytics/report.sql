@@ -1,48 +1,51 @@
--- What became of the messages of each day
-SELECT date(written_at) AS day, type, outcome, error_code, count(*) AS messages, sum(parts) AS parts
+-- What did each campaign deliver, and what did it cost?
+SELECT tenant, campaign, count(*) AS messages,
+  count(*) FILTER (WHERE outcome = 'SENT') AS sent,
+  count(*) FILTER (WHERE delivery = 'DELIVERED') AS delivered,
+  count(*) FILTER (WHERE delivery = 'FAILED') AS failed,
+  sum(parts) AS parts, sum(price) AS price
 FROM messages
-WHERE outcome IS NOT NULL
-GROUP BY day, type, outcome, error_code
-ORDER BY day, messages DESC, type, outcome;
+GROUP BY tenant, campaign
+ORDER BY messages DESC, tenant, campaign;
 
--- How many of those sent arrived
-SELECT type, count(*) AS sent,
-  sum(delivery = 'DELIVERED') AS delivered,
-  sum(delivery = 'FAILED') AS failed,
-  sum(delivery IS NULL) AS not_told_yet,
-  round(100.0 * sum(delivery = 'DELIVERED') / count(delivery), 1) AS percent_of_told
+-- Which country is slow?
+SELECT country, count(*) AS delivered, round(avg(seconds)) AS average_seconds,
+  round(100.0 * count(*) FILTER (WHERE seconds <= 10) / count(*)) AS percent_in_10_s,
+  round(100.0 * count(*) FILTER (WHERE seconds <= 60) / count(*)) AS percent_in_a_minute
+FROM messages
+WHERE delivery = 'DELIVERED'
+GROUP BY country
+ORDER BY average_seconds DESC, country;
+
+-- Which tenant burns money: parts of what did not arrive, and ids that were sent more than once?
+SELECT tenant, sum(m.parts) AS parts, sum(m.price) AS price,
+  sum(m.parts) FILTER (WHERE delivery = 'FAILED') AS parts_failed,
+  count(*) FILTER (WHERE times_sent > 1) AS sent_twice
+FROM messages AS m
+WHERE times_sent > 0
+GROUP BY tenant
+ORDER BY parts DESC, tenant;
+
+-- Which channel delivers? A message without a verdict has no channel.
+SELECT type, channel, count(*) AS sent,
+  count(*) FILTER (WHERE delivery = 'DELIVERED') AS delivered,
+  count(*) FILTER (WHERE delivery = 'FAILED') AS failed,
+  count(*) FILTER (WHERE delivery IS NULL) AS no_verdict
 FROM messages
 WHERE outcome = 'SENT'
-GROUP BY type
-ORDER BY type;
+GROUP BY type, channel
+ORDER BY sent DESC, type, channel;
 
--- Seconds from the producer to the gateway, and from there to the verdict
-SELECT type,
-  round(avg(julianday(sent_at) - julianday(written_at)) * 86400, 3) AS to_gateway,
-  round(avg(julianday(told_at) - julianday(sent_at)) * 86400, 3) AS to_verdict
+-- How many messages arrived in each minute?
+SELECT date_trunc('minute', told_at) AS arrived_at, count(*) AS messages
 FROM messages
-WHERE outcome = 'SENT'
-GROUP BY type
-ORDER BY type;
+WHERE delivery = 'DELIVERED'
+GROUP BY date_trunc('minute', told_at)
+ORDER BY arrived_at;
 
--- What has no verdict yet, the oldest first
-SELECT c.id, c.account, c.command_topic, c.command_partition, c.command_offset, c.written_at,
-  EXISTS (
-    SELECT 1 FROM results AS r
-    WHERE r.command_topic = c.command_topic
-      AND r.command_partition = c.command_partition
-      AND r.command_offset = c.command_offset
-  ) AS in_doubt
-FROM commands AS c
-LEFT JOIN record_verdicts AS v USING (command_topic, command_partition, command_offset)
-WHERE v.id IS NULL
-ORDER BY c.written_at
-LIMIT 20;
-
--- Ids that were written more than once, and whether a second one was sent all the same
-SELECT id, account, count(*) AS records, sum(outcome = 'DUPLICATE') AS duplicates, sum(outcome = 'SENT') AS sent
-FROM record_verdicts
-GROUP BY id, account
-HAVING count(*) > 1
-ORDER BY sent DESC, records DESC
-LIMIT 20;
+-- Why were messages not sent, or not known to be?
+SELECT outcome, error_code, count(*) AS messages
+FROM messages
+WHERE outcome <> 'SENT'
+GROUP BY outcome, error_code
+ORDER BY messages DESC, outcome, error_code;

@@ -1,0 +1,7 @@
+-- Followed by messages.sql: makes the table of one row a message.
+CREATE OR REPLACE FUNCTION seconds_between(earlier TIMESTAMP, later TIMESTAMP) RETURNS DOUBLE PRECISION
+LANGUAGE sql IMMUTABLE RETURN extract(epoch FROM later - earlier);
+
+DROP TABLE IF EXISTS messages;
+
+CREATE TABLE messages AS

@@ -1,0 +1,38 @@
+-- A row a record of each topic, with the fields that reports need; times in UTC. load.py copies every field that has a column here.
+
+CREATE TABLE IF NOT EXISTS results (
+  kafka_partition INTEGER NOT NULL,
+  kafka_offset BIGINT NOT NULL,
+  command_topic TEXT NOT NULL,
+  command_partition INTEGER NOT NULL,
+  command_offset BIGINT NOT NULL,
+  account TEXT NOT NULL,
+  id BIGINT NOT NULL,
+  tenant TEXT,
+  campaign TEXT,
+  country TEXT,
+  type TEXT NOT NULL,
+  outcome TEXT NOT NULL,
+  final BOOLEAN NOT NULL,
+  error_code TEXT,
+  hooked BOOLEAN,
+  parts INTEGER,
+  price DOUBLE PRECISION,
+  command_at TIMESTAMP,
+  sent_at TIMESTAMP,
+  completed_at TIMESTAMP NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS statuses (
+  kafka_partition INTEGER NOT NULL,
+  kafka_offset BIGINT NOT NULL,
+  account TEXT NOT NULL,
+  id BIGINT NOT NULL,
+  type TEXT NOT NULL,
+  status TEXT NOT NULL,
+  state TEXT NOT NULL,
+  final BOOLEAN NOT NULL,
+  verified BOOLEAN NOT NULL,
+  updated_at TIMESTAMP,
+  received_at TIMESTAMP NOT NULL
+);

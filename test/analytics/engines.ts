@@ -1,0 +1,141 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { freePorts } from '../../src/cli/local-kafka/ports.ts'
+import { exampleFolder } from '../support/example-programs.ts'
+import type { Brokers } from '../support/integration.ts'
+import { type Answers, blocksOf, tableOf } from './answers.ts'
+import type { AnalyticsTopics } from './topics.ts'
+
+/** Workplace is a fresh copy of examples/analytics, and the variables that its programs read. */
+interface Workplace {
+  folder: string
+  env: Record<string, string>
+}
+
+export interface Engine {
+  /** Programs that must be on the machine. */
+  needs: readonly string[]
+  answer(work: Workplace): Promise<Answers>
+}
+
+/** Each follows the README of its folder, from an empty virtual environment on. */
+export const engines: Record<string, Engine> = {
+  postgresql: { needs: ['python3', 'psql', 'initdb', 'pg_ctl'], answer: withPostgres },
+  duckdb: { needs: ['python3'], answer: withDuckDb },
+  clickhouse: { needs: ['python3'], answer: withClickHouse },
+  spark: { needs: ['python3', 'java'], answer: withSpark },
+}
+
+/** The programs that an engine lacks here. */
+export const lacking = ({ needs }: Engine) => needs.filter(name => spawnSync('which', [name]).status !== 0)
+
+export async function answersOf(engine: Engine, brokers: Brokers, topics: AnalyticsTopics): Promise<Answers> {
+  const scratch = await mkdtemp(join(tmpdir(), 'busgate-analytics-'))
+  const folder = join(scratch, 'analytics')
+  const env = {
+    KAFKA_BROKERS: brokers.brokers.join(','),
+    REGISTRY_URL: brokers.registryUrl,
+    RESULTS_TOPIC: topics.results,
+    STATUSES_TOPIC: topics.statuses,
+    PIP_DISABLE_PIP_VERSION_CHECK: '1',
+    PYTHONWARNINGS: 'ignore',
+  }
+  await cp(exampleFolder('analytics'), folder, { recursive: true, filter: path => !path.endsWith('.venv') })
+  try {
+    return await engine.answer({ folder, env })
+  } finally {
+    await rm(scratch, { recursive: true })
+  }
+}
+
+const pythonFolder = 'postgresql-duckdb'
+
+async function withPostgres(work: Workplace): Promise<Answers> {
+  const server = await startPostgres()
+  try {
+    const env = { ...work.env, DATABASE: server.address }
+    const [prepare, ask] = await blocksOfReadme(work, pythonFolder)
+    // A second load finds nothing new.
+    await sh({ ...work, env }, `${prepare}\n${ask}\n${ask}`)
+    const asked = (query: string) => sh({ ...work, env }, `psql --csv --quiet ${query} "$DATABASE"`)
+    return {
+      messages: tableOf(await asked("--command 'SELECT * FROM messages'")),
+      report: blocksOf(await asked('--file report.sql')),
+    }
+  } finally {
+    await server.stop()
+  }
+}
+
+async function withDuckDb(work: Workplace): Promise<Answers> {
+  const [prepare, , ask] = await blocksOfReadme(work, pythonFolder)
+  await sh(work, `${prepare}\n${ask}\n${ask}`)
+  const asked = (query: string) => sh(work, `. .venv/bin/activate && duckdb -csv messages.duckdb ${query}`)
+  return { messages: tableOf(await asked("'SELECT * FROM messages'")), report: blocksOf(await asked('< report.sql')) }
+}
+
+async function withClickHouse(work: Workplace): Promise<Answers> {
+  const program = join(import.meta.dirname, 'clickhouse.py')
+  await sh(work, 'python3 -m venv .venv && .venv/bin/pip install --quiet chdb==4.4.0 confluent-kafka==2.15.0')
+  const printed = await sh(work, `.venv/bin/python ${program} . .`)
+  const [messages = '', report = ''] = printed.split(/\n\n(.*)/s)
+  return { messages: tableOf(messages), report: blocksOf(report) }
+}
+
+async function withSpark(work: Workplace): Promise<Answers> {
+  const [run] = await blocksOfReadme(work, 'spark')
+  const shown = await sh(work, run!)
+  const report = shown
+    .split('\n')
+    .filter(line => line.startsWith('|'))
+    .map(line =>
+      line
+        .slice(1, -1)
+        .split('|')
+        .map(cell => `"${cell.trim()}"`)
+        .join(','),
+    )
+  const print = `from pyspark.sql import SparkSession; spark = SparkSession.builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
+spark.read.parquet("spark-warehouse/messages").coalesce(1).write.csv("messages.csv", header=True, nullValue="\\\\N", timestampFormat="HH:mm:ss.SSS")`
+  await sh(work, `.venv/bin/python - <<'EOF'\n${print}\nEOF`)
+  return { messages: tableOf(await sh(work, 'cat messages.csv/part-*.csv')), report: blocksOf(report.join('\n')) }
+}
+
+/** The blocks of shell in the README of a folder. */
+async function blocksOfReadme({ folder }: Workplace, name: string): Promise<string[]> {
+  const text = await readFile(join(folder, name, 'README.md'), 'utf8')
+  return [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block.trim())
+}
+
+/** Runs lines of shell in the copy of the folder. @throws Error with what they wrote to standard error */
+async function sh({ folder, env }: Workplace, lines: string): Promise<string> {
+  const options = { cwd: folder, env: { ...process.env, ...env }, maxBuffer: 16 * 1024 * 1024 }
+  return (await promisify(execFile)('sh', ['-ec', lines], options)).stdout
+}
+
+/** Starts a PostgreSQL of its own on a free port, with nothing in it. */
+export async function startPostgres(...settings: string[]) {
+  const [port] = await freePorts([0])
+  const folder = await mkdtemp(join(tmpdir(), 'busgate-postgres-'))
+  const data = join(folder, 'data')
+  // PostgreSQL refuses to run as root.
+  const asRoot = process.getuid?.() === 0
+  if (asRoot) spawnSync('chown', ['postgres', folder])
+  const run = async (...command: string[]) => {
+    const [program, ...args] = asRoot ? ['runuser', '-u', 'postgres', '--', ...command] : command
+    await promisify(execFile)(program!, args)
+  }
+  await run('initdb', '-D', data, '-A', 'trust', '-U', 'postgres', '--no-sync', '--encoding', 'UTF8')
+  const options = [`-p ${port}`, `-k ${folder}`, '-c listen_addresses=127.0.0.1', ...settings.map(one => `-c ${one}`)]
+  await run('pg_ctl', '-D', data, '-l', join(folder, 'log'), '-o', options.join(' '), '-w', 'start')
+  return {
+    address: `postgresql://postgres@127.0.0.1:${port}/postgres`,
+    async stop() {
+      await run('pg_ctl', '-D', data, '-m', 'immediate', 'stop')
+      await rm(folder, { recursive: true })
+    },
+  }
+}
