@@ -36,10 +36,10 @@ WHERE outcome = 'SENT'
 GROUP BY type, channel
 ORDER BY sent DESC, type, channel;
 
--- How many messages arrived in each minute?
+-- How many messages arrived in each minute of the last day?
 SELECT date_trunc('minute', told_at) AS arrived_at, count(*) AS messages
 FROM messages
-WHERE delivery = 'DELIVERED'
+WHERE delivery = 'DELIVERED' AND told_at > (SELECT max(told_at) - INTERVAL '1 day' FROM messages)
 GROUP BY date_trunc('minute', told_at)
 ORDER BY arrived_at;
 

@@ -13,6 +13,8 @@ import type { AnalyticsTopics } from './topics.ts'
 interface Workplace {
   folder: string
   env: Record<string, string>
+  /** Whether the packages of Python are there already. */
+  prepared: boolean
 }
 
 export interface Engine {
@@ -32,7 +34,16 @@ export const engines: Record<string, Engine> = {
 /** The programs that an engine lacks here. */
 export const lacking = ({ needs }: Engine) => needs.filter(name => spawnSync('which', [name]).status !== 0)
 
-export async function answersOf(engine: Engine, brokers: Brokers, topics: AnalyticsTopics): Promise<Answers> {
+/**
+ * Runs an engine's example on these topics.
+ * @param packages folder of the packages that its README installs; installed anew when left out
+ */
+export async function answersOf(
+  engine: Engine,
+  brokers: Brokers,
+  topics: AnalyticsTopics,
+  packages?: string,
+): Promise<Answers> {
   const scratch = await mkdtemp(join(tmpdir(), 'busgate-analytics-'))
   const folder = join(scratch, 'analytics')
   const env = {
@@ -42,10 +53,12 @@ export async function answersOf(engine: Engine, brokers: Brokers, topics: Analyt
     STATUSES_TOPIC: topics.statuses,
     PIP_DISABLE_PIP_VERSION_CHECK: '1',
     PYTHONWARNINGS: 'ignore',
+    PATH: `${packages ?? join(folder, '.venv')}/bin:${process.env.PATH}`,
+    ...(packages !== undefined && { PYTHONPATH: packages }),
   }
   await cp(exampleFolder('analytics'), folder, { recursive: true, filter: path => !path.endsWith('.venv') })
   try {
-    return await engine.answer({ folder, env })
+    return await engine.answer({ folder, env, prepared: packages !== undefined })
   } finally {
     await rm(scratch, { recursive: true })
   }
@@ -59,7 +72,8 @@ async function withPostgres(work: Workplace): Promise<Answers> {
     const env = { ...work.env, DATABASE: server.address }
     const [prepare, ask] = await blocksOfReadme(work, pythonFolder)
     // A second load finds nothing new.
-    await sh({ ...work, env }, `${prepare}\n${ask}\n${ask}`)
+    if (!work.prepared) await sh(work, prepare!)
+    await sh({ ...work, env }, `${ask}\n${ask}`)
     const asked = (query: string) => sh({ ...work, env }, `psql --csv --quiet ${query} "$DATABASE"`)
     return {
       messages: tableOf(await asked("--command 'SELECT * FROM messages'")),
@@ -72,15 +86,16 @@ async function withPostgres(work: Workplace): Promise<Answers> {
 
 async function withDuckDb(work: Workplace): Promise<Answers> {
   const [prepare, , ask] = await blocksOfReadme(work, pythonFolder)
-  await sh(work, `${prepare}\n${ask}\n${ask}`)
-  const asked = (query: string) => sh(work, `. .venv/bin/activate && duckdb -csv messages.duckdb ${query}`)
+  if (!work.prepared) await sh(work, prepare!)
+  await sh(work, `${ask}\n${ask}`)
+  const asked = (query: string) => sh(work, `duckdb -csv messages.duckdb ${query}`)
   return { messages: tableOf(await asked("'SELECT * FROM messages'")), report: blocksOf(await asked('< report.sql')) }
 }
 
 async function withClickHouse(work: Workplace): Promise<Answers> {
   const program = join(import.meta.dirname, 'clickhouse.py')
   await sh(work, 'python3 -m venv .venv && .venv/bin/pip install --quiet chdb==4.4.0 confluent-kafka==2.15.0')
-  const printed = await sh(work, `.venv/bin/python ${program} . .`)
+  const printed = await sh(work, `python ${program} . .`)
   const [messages = '', report = ''] = printed.split(/\n\n(.*)/s)
   return { messages: tableOf(messages), report: blocksOf(report) }
 }
@@ -100,7 +115,7 @@ async function withSpark(work: Workplace): Promise<Answers> {
     )
   const print = `from pyspark.sql import SparkSession; spark = SparkSession.builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
 spark.read.parquet("spark-warehouse/messages").coalesce(1).write.csv("messages.csv", header=True, nullValue="\\\\N", timestampFormat="HH:mm:ss.SSS")`
-  await sh(work, `.venv/bin/python - <<'EOF'\n${print}\nEOF`)
+  await sh(work, `python - <<'EOF'\n${print}\nEOF`)
   return { messages: tableOf(await sh(work, 'cat messages.csv/part-*.csv')), report: blocksOf(report.join('\n')) }
 }
 

@@ -1,21 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { SchemaRegistry } from '@kafkajs/confluent-schema-registry'
-import { expect, onTestFinished, test } from 'vitest'
-import { finalOf } from '../../src/consumer/final.ts'
+import { expect, test } from 'vitest'
 import { createEncoder } from '../../src/records/encoder.ts'
-import type { SendResult, StatusEvent } from '../../src/records/generated.ts'
+import type { SendResult } from '../../src/records/generated.ts'
 import { schemas, subjectOf } from '../../src/records/schemas.ts'
-import { lifecycleAfter, newLifecycle, newUnhookedLifecycle, verdictOf } from '../../src/statuses/lifecycle.ts'
 import { until } from '../support/bus.ts'
-import { buildCommand, buildCommandOf } from '../support/commands.ts'
 import { commandsOf, languages, outputOf, placesOf, prepare, runLine } from '../support/example-programs.ts'
 import { describeOnKafka } from '../support/integration.ts'
 import { plainKafka } from '../support/kafka.ts'
 import { buildResult } from '../support/results.ts'
-import { buildStatusEvent } from '../support/status-events.ts'
 import { startWorld, type World } from '../support/worker.ts'
 
 /** Fetching and building for the first time takes a minute. */
@@ -158,102 +151,4 @@ describeOnKafka('producers in other languages', brokers => {
     await world.quiet()
     expect(world.results()).toEqual([])
   })
-
-  test(
-    'in SQL, the verdicts of records and ids and the deliveries are those of the library, however often they are copied',
-    patience,
-    async context => {
-      const env = await prepare('python', context)
-      const settings = { gateway: { timeoutMs: 500 }, delivery: { settleMs: 60_000 } }
-      const world = await startWorld({ brokers, partitions: 4, settings })
-      Object.assign(env, placesOf(brokers, world.settings))
-      const folder = await mkdtemp(join(tmpdir(), 'busgate-analytics-'))
-      onTestFinished(() => rm(folder, { recursive: true }))
-      const file = join(folder, 'messages.db')
-      const [load, report] = commandsOf('analytics')
-        .slice(-2)
-        .map(line => line.replace('messages.db', file))
-
-      // What is sent and delivered, refused, not delivered, answered by nobody; the same again; in doubt; breaks the interface.
-      const endings = ['01', '02', '90', '93', '96', '97', '99']
-      const commands = endings.map((ending, i) =>
-        buildCommand({ id: BigInt(i + 1), phone: Number(`3806712345${ending}`) }),
-      )
-      await world.send(commands)
-      await world.finished(endings.length)
-      await world.send([
-        ...commands.slice(0, 4),
-        buildCommand({ id: 21n, phone: 1_000_001 }),
-        buildCommandOf('pipeline', { id: 22n }),
-      ])
-      await world.produceRaw(world.encode(buildCommand({ id: 23n })).subarray(0, 20))
-      await world.finished(endings.length + 6)
-      await runLine('analytics', load!, { env })
-
-      world.sandbox.faults.next('reset-after', 1)
-      await world.send([buildCommand({ id: 31n })])
-      await world.finished(endings.length + 7)
-      await claimDelivered(world, [5n, 3n])
-      await world.quiet()
-      for (let times = 0; times < 2; times++) await runLine('analytics', load!, { env })
-
-      const database = new DatabaseSync(file, { readOnly: true })
-      onTestFinished(() => database.close())
-      const rows = (query: string) =>
-        database
-          .prepare(query)
-          .all()
-          .map(row => ({ ...row }))
-      expect(rows('SELECT count(*) AS count FROM results')).toEqual([{ count: world.results().length }])
-      expect(rows('SELECT count(*) AS count FROM commands')).toEqual([{ count: endings.length + 7 }])
-
-      const finals = world.results().filter(result => result.final)
-      expect(
-        rows('SELECT command_partition AS partition, command_offset AS offset, outcome FROM record_verdicts').toSorted(
-          byPlace,
-        ),
-      ).toEqual(
-        finals
-          .map(of => ({ partition: of.commandPartition, offset: of.commandOffset, outcome: of.outcome }))
-          .toSorted(byPlace),
-      )
-      const ids = [...new Set(finals.map(({ id }) => id))].toSorted((a, b) => Number(a - b))
-      expect(rows('SELECT id, outcome FROM id_verdicts ORDER BY id')).toEqual(
-        ids.map(id => ({ id: Number(id), outcome: finalOf(finals, { id })!.outcome })),
-      )
-      expect(rows('SELECT id, delivery FROM messages ORDER BY id')).toEqual(
-        ids.map(id => ({ id: Number(id), delivery: verdictOf(lifeOf(world, id)) })),
-      )
-      expect(new Set(rows('SELECT delivery FROM messages').map(({ delivery }) => delivery))).toEqual(
-        new Set(['DELIVERED', 'FAILED', null]),
-      )
-      const printed = await runLine('analytics', report!, { env })
-      expect(printed).toMatch(/^ {2}1 +default +2 +1 +1$/m)
-      expect(printed).toMatch(/^ {2}pipeline +1 +1 +0 +0 +100\.0$/m)
-    },
-  )
-
-  /** What whoever has learned an account's own address can claim. */
-  async function claimDelivered(world: World, ids: bigint[]): Promise<void> {
-    const topic = world.settings.topics.statuses
-    const encode = await createEncoder<StatusEvent>(subjectOf(topic), schemas.status, world.registry)
-    const events = ids.map(id => buildStatusEvent({ id, verified: false }))
-    const producer = kafka.producer()
-    await producer.connect()
-    await producer.send({ topic, messages: events.map(event => ({ key: String(event.id), value: encode(event) })) })
-    await producer.disconnect()
-  }
 })
-
-type Row = Record<string, unknown>
-const byPlace = (a: Row, b: Row) => Number(a.partition) - Number(b.partition) || Number(a.offset) - Number(b.offset)
-
-/** What the statuses say of a message. In these tests only a pipeline goes without a hook of its own. */
-function lifeOf(world: World, id: bigint) {
-  const { type } = world.results().find(result => result.id === id)!
-  const before = type === 'pipeline' ? newUnhookedLifecycle : newLifecycle
-  return world
-    .statuses()
-    .filter(event => event.id === id)
-    .reduce(lifecycleAfter, before)
-}

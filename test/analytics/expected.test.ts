@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { finalOf } from '../../src/consumer/final.ts'
+import type { StatusEvent } from '../../src/records/generated.ts'
+import { lifecycleAfter, newLifecycle, newUnhookedLifecycle, verdictOf } from '../../src/statuses/lifecycle.ts'
+import { expected } from './answers.ts'
+import { dataset } from './dataset.ts'
+
+const results = dataset.flatMap(record =>
+  record.topic === 'results' && !record.aborted ? [{ record, of: record.value }] : [],
+)
+const events = dataset.flatMap(record => (record.topic === 'statuses' ? [record.value as StatusEvent] : []))
+
+test('the expected table tells of each message what the library tells', () => {
+  const finals = results.map(({ of }) => of)
+  for (const { account = '', id = '', outcome, delivery } of expected.messages) {
+    const message = { account, id: BigInt(id) }
+    const final = finalOf(finals, message)
+    const result = results.find(({ of }) => of === final)
+    const isUnhooked = result?.of.hooked === false && result.record.old !== true
+    const life = events
+      .filter(event => event.account === account && event.id === message.id)
+      .reduce(lifecycleAfter, isUnhooked ? newUnhookedLifecycle : newLifecycle)
+    expect({ ...message, outcome, delivery }).toEqual({
+      ...message,
+      outcome: final?.outcome ?? 'IN_DOUBT',
+      delivery: verdictOf(life) ?? '',
+    })
+  }
+})
