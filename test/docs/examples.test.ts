@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { blocks } from '../support/documents.ts'
-import { commandsOf } from '../support/example-programs.ts'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -19,11 +18,6 @@ test.each(parts)('$file:$line is a part of $example as it stands there', ({ exam
 
 test.each(['producers.md', 'analytics.md', 'embedding.md'])('%s shows parts of examples', document => {
   expect(parts.filter(({ file }) => file === `docs/${document}`).length).toBeGreaterThan(2)
-})
-
-test('what is to be typed for the example of SQL is what its README says', () => {
-  const [typed] = blocks.filter(({ file, language }) => file === 'docs/analytics.md' && language === 'sh')
-  expect(typed!.text.trim().split('\n').slice(1)).toEqual(commandsOf('analytics'))
 })
 
 test('the example of kafkajs says before it sends that Node is too old', async () => {
