@@ -40,7 +40,8 @@ def statements(text: str) -> list[str]:
 
 
 def records(topic: str) -> list[bytes]:
-    consumer = Consumer({"bootstrap.servers": BROKERS, "group.id": "analytics-test", "enable.partition.eof": True, "isolation.level": "read_committed"})
+    settings = {"bootstrap.servers": BROKERS, "group.id": "analytics-test", "isolation.level": "read_committed"}
+    consumer = Consumer({**settings, "enable.partition.eof": True})
     partitions = set(consumer.list_topics(topic, 10).topics[topic].partitions)
     consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
     values = []

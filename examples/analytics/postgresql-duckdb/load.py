@@ -36,7 +36,8 @@ class PostgreSQL:
         self.execute = psycopg.connect(address, autocommit=True).execute
 
     def insert(self, table: str, rows: list[dict]) -> None:
-        self.execute(f"INSERT INTO {table} SELECT * FROM json_populate_recordset(NULL::{table}, %s)", [json.dumps(rows)])
+        rows_of_json = f"SELECT * FROM json_populate_recordset(NULL::{table}, %s)"
+        self.execute(f"INSERT INTO {table} {rows_of_json}", [json.dumps(rows)])
 
 
 class DuckDB:
@@ -46,14 +47,17 @@ class DuckDB:
         self.execute = duckdb.connect(file).execute
 
     def insert(self, table: str, rows: list[dict]) -> None:
-        columns = dict(self.execute(f"SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = '{table}'").fetchall())
-        self.execute(f"INSERT INTO {table} BY NAME SELECT unnest(from_json(?, '{json.dumps([columns])}'), recursive := true)", [json.dumps(rows)])
+        columns = self.execute(f"SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = '{table}'")
+        types = json.dumps([dict(columns.fetchall())])
+        rows_of_json = f"SELECT unnest(from_json(?, '{types}'), recursive := true)"
+        self.execute(f"INSERT INTO {table} BY NAME {rows_of_json}", [json.dumps(rows)])
 
 
 def main(address: str) -> None:
     database = PostgreSQL(address) if address.startswith("postgresql:") else DuckDB(address)
     database.execute(TABLES)
-    deserialize = AvroDeserializer(SchemaRegistryClient({"url": os.environ.get("REGISTRY_URL", "http://localhost:8081")}))
+    registry = SchemaRegistryClient({"url": os.environ.get("REGISTRY_URL", "http://localhost:8081")})
+    deserialize = AvroDeserializer(registry)
     consumer = Consumer(CONSUMER)
     for table, topic in TOPICS.items():
         copy(topic, table, deserialize, consumer, database)
@@ -62,16 +66,18 @@ def main(address: str) -> None:
 
 def copy(topic, table, deserialize, consumer, database) -> None:
     """Up to the end of the topic, as of now. The rows tell how far they go, so nothing is there twice."""
-    ends = dict(database.execute(f"SELECT kafka_partition, max(kafka_offset) FROM {table} GROUP BY kafka_partition").fetchall())
+    ends = database.execute(f"SELECT kafka_partition, max(kafka_offset) FROM {table} GROUP BY kafka_partition")
+    last_offsets = dict(ends.fetchall())
     open_partitions = set(consumer.list_topics(topic, 10).topics[topic].partitions)
-    consumer.assign([TopicPartition(topic, p, ends.get(p, -1) + 1) for p in open_partitions])
+    consumer.assign([TopicPartition(topic, p, last_offsets.get(p, -1) + 1) for p in open_partitions])
     while open_partitions:
         rows = []
         for record in consumer.consume(BATCH, 0.2):
             if record.error() is None:
                 # The deserializer reads each record with the schema whose id it carries.
                 value = deserialize(record.value(), SerializationContext(topic, MessageField.VALUE))
-                rows.append({"kafka_partition": record.partition(), "kafka_offset": record.offset(), **columns_of(value)})
+                place = {"kafka_partition": record.partition(), "kafka_offset": record.offset()}
+                rows.append({**place, **columns_of(value)})
             elif record.error().code() == KafkaError._PARTITION_EOF:
                 open_partitions.discard(record.partition())
             else:
@@ -81,6 +87,7 @@ def copy(topic, table, deserialize, consumer, database) -> None:
 
 
 def columns_of(value: dict) -> dict:
+    """The fields by the names of columns: commandAt is command_at. Nested ones have none."""
     return {
         re.sub("([A-Z])", r"_\1", name).lower(): field.strftime("%F %T.%f") if isinstance(field, datetime) else field
         for name, field in value.items()
