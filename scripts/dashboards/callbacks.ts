@@ -82,7 +82,7 @@ const refusing = row(
   lines({
     title: 'Refused for a reason of theirs',
     description:
-      'forged, malformed, path, method: strangers try addresses; harmless. other_id, bad_body, bad_json, not_utf8, duplicate_name: the gateway sends what it should not. expired: see callbacks.tokenLifeMs.',
+      'forged, malformed, path, method: strangers try addresses; harmless. other_id, bad_body, bad_json, not_utf8: the gateway sends what it should not. expired: see callbacks.tokenLifeMs.',
     width: 12,
     unit: 'ops',
     queries: [

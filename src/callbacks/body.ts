@@ -59,11 +59,9 @@ export function discardBody(request: IncomingMessage, mostBytes: number): Promis
 }
 
 /** The body as a callback, or why it can never become an event. */
-export function parseCallback(bytes: Buffer, maxDepth: number): Callback | CallbackRefusal {
+export function parseCallback(bytes: Buffer): Callback | CallbackRefusal {
   if (!isUtf8(bytes)) return 'not_utf8'
   const text = bytes.toString('utf8', startsWithMark(bytes) ? 3 : 0)
-  const flaw = flawOf(text, maxDepth)
-  if (flaw !== null) return flaw
   let json: unknown
   try {
     json = parseJson(text)
@@ -77,60 +75,3 @@ export function parseCallback(bytes: Buffer, maxDepth: number): Callback | Callb
 function startsWithMark(bytes: Buffer): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
 }
-
-/**
- * Finds what JSON.parse passes over. Depth is looked at before parsing, so that nothing that walks the parsed body can run out of
- * stack. Of a name that stands twice in one object, another reader on the way may have taken the other value.
- */
-function flawOf(text: string, maxDepth: number): 'too_deep' | 'duplicate_name' | null {
-  /** The names of each object that is open, innermost last; null for a list. */
-  const open: (Set<string> | null)[] = []
-  let isName = false
-  for (let i = 0; i < text.length; i++) {
-    const char = text.charCodeAt(i)
-    if (char === quoteMark) {
-      const end = endOfString(text, i)
-      const names = open.at(-1)
-      if (isName && names) {
-        const name = unescaped(text.slice(i, end + 1))
-        if (names.has(name)) return 'duplicate_name'
-        names.add(name)
-      }
-      isName = false
-      i = end
-    } else if (char === brace || char === bracket) {
-      if (open.length === maxDepth) return 'too_deep'
-      open.push(char === brace ? new Set() : null)
-      isName = char === brace
-    } else if (char === endBrace || char === endBracket) {
-      open.pop()
-      isName = false
-    } else if (char === comma) isName = open.at(-1) instanceof Set
-  }
-  return null
-}
-
-/** Tells where the string that begins here has its second quote; the text's length where it has none. */
-function endOfString(text: string, start: number): number {
-  let at = start + 1
-  while (at < text.length && text.charCodeAt(at) !== quoteMark) at += text.charCodeAt(at) === backslash ? 2 : 1
-  return Math.min(at, text.length)
-}
-
-/** A name as it is meant: `\u0069d` is `id`. What is no string is refused later. */
-function unescaped(quoted: string): string {
-  if (!quoted.includes('\\')) return quoted
-  try {
-    return JSON.stringify(JSON.parse(quoted))
-  } catch {
-    return quoted
-  }
-}
-
-const quoteMark = 0x22
-const comma = 0x2c
-const backslash = 0x5c
-const bracket = 0x5b
-const endBracket = 0x5d
-const brace = 0x7b
-const endBrace = 0x7d

@@ -9,7 +9,7 @@ import { type ErrorPlace, placeOf } from '../telemetry/error.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { CallbackRefusal } from '../telemetry/labels.ts'
 import { callbackSpan } from '../telemetry/spans.ts'
-import { recordedTraceId, type TraceContext } from '../telemetry/trace.ts'
+import type { TraceContext } from '../telemetry/trace.ts'
 import { discardBody, parseCallback, readBody, unfitHeaders } from './body.ts'
 import { statusEvent } from './event.ts'
 import { type CallbackOrigin, callbackOriginOf } from './hook-url.ts'
@@ -65,7 +65,7 @@ export function createIntake(
 
   /** Null when the callback is on the bus. */
   async function keep(origin: CallbackOrigin, bytes: Buffer): Promise<IntakeOutcome> {
-    const body = parseCallback(bytes, limits.jsonDepth)
+    const body = parseCallback(bytes)
     if (typeof body === 'string') return body
     const reading = statusEvent(origin, body, now())
     if (!reading.ok && reading.reason === 'other_id') return 'other_id'
@@ -162,11 +162,7 @@ function reportEvent(telemetry: Telemetry, event: NewStatusEvent, origin: Callba
   if (origin.kind === 'message' && state === 'DELIVERED') {
     // The clock of the process that made the address may be ahead.
     const seconds = Math.max(0, event.receivedAt - origin.subject.issuedAt) / 1000
-    telemetry.emit('delivery.latency', {
-      type: origin.subject.type,
-      seconds,
-      traceId: recordedTraceId([origin.subject.trace]),
-    })
+    telemetry.emit('delivery.latency', { type: origin.subject.type, seconds })
   }
 }
 
@@ -180,8 +176,6 @@ type SettableLimits = Pick<
 >
 
 export interface ReceiverLimits extends SettableLimits {
-  /** Deepest nesting of a body. The interface needs 3. */
-  jsonDepth: number
   /** How long a publish may take before its callbacks are answered 503. */
   publishMs: number
   /** The least time between the beginnings of two publishes. */
@@ -200,7 +194,6 @@ export const receiverLimits: ReceiverLimits = {
   headersMs: unlessSet('headersMs'),
   requestMs: unlessSet('requestMs'),
   keepAliveMs: unlessSet('keepAliveMs'),
-  jsonDepth: 20,
   publishMs: 5_000,
   publishEveryMs: 5,
   drainMs: 10_000,

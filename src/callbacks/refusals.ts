@@ -15,8 +15,6 @@ export const refusals = {
   too_large: { status: 413, text: 'the body is too large', headers: {} },
   not_utf8: { status: 400, text: 'the body is not UTF-8, or is compressed', headers: {} },
   bad_json: { status: 400, text: 'the body is not JSON, or is compressed', headers: {} },
-  too_deep: { status: 400, text: 'the body is nested too deeply', headers: {} },
-  duplicate_name: { status: 400, text: 'the body has an object with the same name twice', headers: {} },
   bad_body: { status: 400, text: 'the body is not a status callback: success (boolean) is required', headers: {} },
   overloaded: { status: 503, text: 'too much at once, try again', headers: { 'Retry-After': '5' } },
   not_published: { status: 503, text: 'the bus did not confirm, try again', headers: { 'Retry-After': '5' } },

@@ -40,8 +40,6 @@ export const callbackRefusals = [
   'too_large',
   'not_utf8',
   'bad_json',
-  'too_deep',
-  'duplicate_name',
   'bad_body',
   'overloaded',
   'not_published',

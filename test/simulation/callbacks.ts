@@ -11,7 +11,6 @@ import type { StatusEvent } from '../../src/records/generated.ts'
 import { createStatusWriter, type NewStatusEvent } from '../../src/records/status.ts'
 
 const publicUrl = 'https://hooks.example'
-const depth = 20
 const publishMs = 5000
 
 /** The fleet's hook tokens: without chance, so that a seed's addresses are always the same. */
@@ -50,7 +49,7 @@ export function receiverOf(
   return async (url, text) => {
     const bytes = Buffer.from(text)
     const origin = callbackOriginOf(url.slice(publicUrl.length), tokens)
-    const body = parseCallback(bytes, depth)
+    const body = parseCallback(bytes)
     if (typeof origin === 'string' || typeof body === 'string') return 400
     const made = statusEvent(origin, body, clock.now())
     if (!made.ok) return 400
