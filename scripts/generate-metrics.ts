@@ -14,7 +14,7 @@ const header = `# Metrics
 
 Made by scripts/generate-metrics.ts from src/telemetry/definitions.ts: change that and run npm run generate.
 
-Every process serves them at \`/metrics\` (telemetry.port), in the text format of Prometheus, or as OpenMetrics with exemplars to whoever accepts \`application/openmetrics-text\`: an exemplar is the \`trace_id\` of a command that carried a trace (see [tracing.md](tracing.md)). The metrics of Node.js and of the process (\`nodejs_*\`, \`process_*\`) are there too.
+Every process serves them at \`/metrics\` (telemetry.port), in the text format of Prometheus. The metrics of Node.js and of the process (\`nodejs_*\`, \`process_*\`) are there too.
 
 Names and labels stay. No label holds an id, a phone number, a text or a key. Where a label's values are a closed list, its series are there from the start with 0, so that \`rate()\` and alerts see the first event; a value off its list counts as \`other\`. Series whose labels name topics or accounts are there from the start for those of the settings. Gauges marked "now" are asked for at the scrape: those with labels exist where the role they tell of runs, the others are 0 elsewhere.
 

@@ -187,7 +187,7 @@ export interface Events {
    */
   'callbacks.refused': { counts: Partial<Record<CallbackRefusal, number>>; error: ErrorPlace | null; isOurs: boolean }
   /** The time from sending to the callback that said DELIVERED. */
-  'delivery.latency': { type: string; seconds: number; traceId?: string | null }
+  'delivery.latency': { type: string; seconds: number }
   /** The verdict of these messages did not come in the expected time. */
   'callback.missing': { type: string; count: number }
   /** The reconciler published a verdict: DELIVERED, FAILED or UNKNOWN. */

@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Registry } from 'prom-client'
 import { listen } from '../listen.ts'
-import type { Exposition } from './exposition.ts'
 
 export interface TelemetryServerOptions {
   host: string
   /** 0: any free one. */
   port: number
-  metrics: Exposition
+  metrics: Registry
   /**
    * Whether this process does its work now, and whether it has started; the reasons say why not. What is paused or
    * withdrawn is no reason, nor are warnings.
@@ -72,8 +72,8 @@ async function answer(
     return sendJson(response, 405, { error: 'only GET and HEAD are allowed' })
   }
   if (path === '/metrics') {
-    const { contentType, body } = await metrics.text(request.headers.accept)
-    response.writeHead(200, { 'content-type': contentType }).end(body)
+    const body = await metrics.metrics()
+    response.writeHead(200, { 'content-type': metrics.contentType }).end(body)
     return
   }
   const state = path === '/readyz' ? ready() : healthy()

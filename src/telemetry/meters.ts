@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram } from 'prom-client'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { GaugeSource } from './definitions.ts'
 import {
   type CounterName,
@@ -10,7 +10,6 @@ import {
   metricDefinitions,
   type ToldGaugeName,
 } from './definitions.ts'
-import { createRegistry, type MetricRegistry } from './exposition.ts'
 import { other } from './labels.ts'
 
 /** Values of open labels that the settings name: their series are there from the start. */
@@ -20,11 +19,11 @@ export interface KnownLabels {
   tenant: readonly string[]
 }
 
-/** The metrics of the definitions, by name. A trace id becomes the exemplar of what is counted with it. */
+/** The metrics of the definitions, by name. */
 export interface Meters {
-  registry: MetricRegistry
-  count<N extends CounterName>(name: N, labels: LabelsOf<N>, by?: number, traceId?: string | null): void
-  observe<N extends HistogramName>(name: N, labels: LabelsOf<N>, value: number, traceId?: string | null): void
+  registry: Registry
+  count<N extends CounterName>(name: N, labels: LabelsOf<N>, by?: number): void
+  observe<N extends HistogramName>(name: N, labels: LabelsOf<N>, value: number): void
   set<N extends ToldGaugeName>(name: N, labels: LabelsOf<N>, value: number): void
   /** Ends a series. */
   remove<N extends ToldGaugeName>(name: N, labels: LabelsOf<N>): void
@@ -34,7 +33,7 @@ type Labels = Record<string, string>
 
 /** @param sources asked at each scrape, anew: they may come and go */
 export function createMeters(known: KnownLabels, sources: Iterable<GaugeSource>): Meters {
-  const registry = createRegistry()
+  const registry = new Registry()
   const counters = new Map<MetricName, Counter>()
   const histograms = new Map<MetricName, Histogram>()
   const gauges = new Map<MetricName, Gauge>()
@@ -43,11 +42,11 @@ export function createMeters(known: KnownLabels, sources: Iterable<GaugeSource>)
     const config = { name: `busgate_${name}`, help, labelNames: Object.keys(labels), registers: [registry] }
     const starts = startsOf(name, known)
     if (type === 'counter') {
-      const counter = new Counter({ ...config, enableExemplars: true })
-      for (const start of starts) counter.inc({ labels: start, value: 0 })
+      const counter = new Counter(config)
+      for (const start of starts) counter.inc(start, 0)
       counters.set(name, counter)
     } else if (type === 'histogram') {
-      const histogram = new Histogram({ ...config, buckets: [...buckets], enableExemplars: true })
+      const histogram = new Histogram({ ...config, buckets: [...buckets] })
       for (const start of starts) histogram.zero(start)
       histograms.set(name, histogram)
     } else if (asked) registerAsked(name, config, sources)
@@ -56,10 +55,8 @@ export function createMeters(known: KnownLabels, sources: Iterable<GaugeSource>)
 
   return {
     registry,
-    count: (name, labels, value = 1, traceId = null) =>
-      counters.get(name)!.inc({ labels: listed(name, labels), value, ...exemplarOf(traceId) }),
-    observe: (name, labels, value, traceId = null) =>
-      histograms.get(name)!.observe({ labels: listed(name, labels), value, ...exemplarOf(traceId) }),
+    count: (name, labels, value = 1) => counters.get(name)!.inc(listed(name, labels), value),
+    observe: (name, labels, value) => histograms.get(name)!.observe(listed(name, labels), value),
     set: (name, labels, value) => gauges.get(name)!.set(listed(name, labels), value),
     remove: (name, labels) => gauges.get(name)!.remove(listed(name, labels)),
   }
@@ -70,7 +67,7 @@ export function createMeters(known: KnownLabels, sources: Iterable<GaugeSource>)
  */
 function registerAsked(
   name: MetricName,
-  config: { name: string; help: string; labelNames: string[]; registers: MetricRegistry[] },
+  config: { name: string; help: string; labelNames: string[]; registers: Registry[] },
   sources: Iterable<GaugeSource>,
 ): void {
   const gauge: Gauge = new Gauge({
@@ -83,8 +80,6 @@ function registerAsked(
     },
   })
 }
-
-const exemplarOf = (traceId: string | null) => (traceId === null ? {} : { exemplarLabels: { trace_id: traceId } })
 
 /** The labels, with `other` for a value that is not on its label's list. */
 function listed(name: MetricName, labels: Labels): Labels {

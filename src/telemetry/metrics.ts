@@ -1,9 +1,8 @@
 import { getHeapStatistics } from 'node:v8'
-import { collectDefaultMetrics } from 'prom-client'
+import { collectDefaultMetrics, type Registry } from 'prom-client'
 import type { GaugeSource } from './definitions.ts'
 import { codeOf } from './error.ts'
 import type { Telemetry } from './events.ts'
-import { type Exposition, exposition } from './exposition.ts'
 import { other } from './labels.ts'
 import { createMeters, type KnownLabels, type Meters } from './meters.ts'
 
@@ -26,7 +25,7 @@ const lagPrecisionMs = 100
 const fencedCodes = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED'])
 
 /** Turns events into metrics under names that stay. No label holds an id, a phone number or a text from outside. */
-export function createMetrics(telemetry: Telemetry, options: MetricsOptions = {}): Exposition {
+export function createMetrics(telemetry: Telemetry, options: MetricsOptions = {}): Registry {
   const { version = 'unknown', roles = [], gauges = [], topic = [], account = [], tenant = [] } = options
   const meters = createMeters({ topic, account, tenant: [...tenant, other] }, gauges)
   collectDefaultMetrics({ register: meters.registry, eventLoopMonitoringPrecision: lagPrecisionMs })
@@ -37,7 +36,7 @@ export function createMetrics(telemetry: Telemetry, options: MetricsOptions = {}
   countTrouble(telemetry, meters)
   countCallbacks(telemetry, meters)
   showBalances(telemetry, meters)
-  return exposition(meters.registry)
+  return meters.registry
 }
 
 function countCommands(telemetry: Telemetry, { count }: Meters, tenants: ReadonlySet<string>): void {
@@ -56,10 +55,10 @@ function countCommands(telemetry: Telemetry, { count }: Meters, tenants: Readonl
 }
 
 function countRequests(telemetry: Telemetry, { count, observe }: Meters): void {
-  telemetry.on('envelope.finished', ({ account, outcome, operations, seconds, traceId }) => {
-    count('envelopes_total', { account, outcome }, 1, traceId)
+  telemetry.on('envelope.finished', ({ account, outcome, operations, seconds }) => {
+    count('envelopes_total', { account, outcome })
     observe('envelope_operations', {}, operations)
-    observe('gateway_request_duration_seconds', {}, seconds, traceId)
+    observe('gateway_request_duration_seconds', {}, seconds)
   })
   telemetry.on('commit.confirmed', ({ seconds }) => observe('commit_duration_seconds', {}, seconds))
   telemetry.on('gateway.retry', ({ reason, count: by }) => count('gateway_retries_total', { reason }, by))
@@ -93,9 +92,7 @@ function countCallbacks(telemetry: Telemetry, { count, observe }: Meters): void 
   })
   telemetry.on('verdicts.forgotten', ({ count: by }) => count('verdicts_forgotten_total', {}, by))
   telemetry.on('hook.shortened', () => count('hooks_without_correlation_total', {}))
-  telemetry.on('delivery.latency', ({ type, seconds, traceId }) =>
-    observe('delivery_latency_seconds', { type }, seconds, traceId),
-  )
+  telemetry.on('delivery.latency', ({ type, seconds }) => observe('delivery_latency_seconds', { type }, seconds))
 }
 
 /** An account has one balance: the series of a currency that it was read in before ends. */

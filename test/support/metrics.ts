@@ -50,14 +50,13 @@ export const contract: Record<string, string[]> = {
 /** Samples by series, as `name{label="value"}`. */
 export type Samples = ReadonlyMap<string, number>
 
-/** Reads the text format of Prometheus; of an OpenMetrics text the exemplars are left out. */
+/** Reads the text format of Prometheus. */
 export function samplesOf(text: string): Samples {
   const lines = text.split('\n').filter(line => line && !line.startsWith('#'))
   return new Map(
     lines.map(line => {
-      const sample = line.split(' # ')[0]!
-      const space = sample.lastIndexOf(' ')
-      return [sample.slice(0, space), Number(sample.slice(space))]
+      const space = line.lastIndexOf(' ')
+      return [line.slice(0, space), Number(line.slice(space))]
     }),
   )
 }

@@ -24,8 +24,7 @@ async function serveMetrics(options?: MetricsOptions) {
   })
   const url = `http://127.0.0.1:${server.port}/metrics`
   const scrape = async () => samplesOf(await (await fetch(url)).text())
-  const openMetrics = async () => (await fetch(url, { headers: { accept: 'application/openmetrics-text' } })).text()
-  return { telemetry, scrape, openMetrics, url }
+  return { telemetry, scrape, url }
 }
 
 function emitAll(telemetry: Telemetry, n: number): void {
@@ -221,28 +220,6 @@ describe('metrics', () => {
     const open = (value: number) => ({ read: () => [{ name: 'doubts_open', labels: {}, value } as const] })
     sources.add(open(2)).add(open(3))
     expect((await scrape()).get('busgate_doubts_open')).toBe(5)
-  })
-
-  it('show the trace of a command as exemplar to those who accept OpenMetrics, and to no one else', async () => {
-    const { telemetry, openMetrics, scrape } = await serveMetrics()
-    const traceId = '0af7651916cd43dd8448eb211c80319c'
-    const envelope = { account: 'default', outcome: 'answered', operations: 1, seconds: 0.15 } as const
-    telemetry.emit('envelope.finished', { ...envelope, traceId })
-    telemetry.emit('envelope.finished', { ...envelope, seconds: 3 })
-    telemetry.emit('delivery.latency', { type: 'sms', seconds: 4, traceId })
-    const before = await scrape()
-    const text = await openMetrics()
-    const marked = text.split('\n').filter(line => line.includes(' # '))
-    const exemplar = (value: number) => ` # {trace_id="${traceId}"} ${value} `
-    expect(marked).toEqual([
-      expect.stringContaining(`busgate_envelopes_total{account="default",outcome="answered"} 2${exemplar(1)}`),
-      expect.stringContaining(`busgate_gateway_request_duration_seconds_bucket{le="0.2"} 1${exemplar(0.15)}`),
-      expect.stringContaining(`busgate_delivery_latency_seconds_bucket{le="5",type="sms"} 1${exemplar(4)}`),
-    ])
-    expect(text).toContain('# TYPE busgate_envelopes counter')
-    expect(text.endsWith('# EOF\n')).toBe(true)
-    expect(ownSeries(samplesOf(text))).toEqual(ownSeries(before))
-    expect(ownSeries(await scrape())).toEqual(ownSeries(before))
   })
 
   it('tell of the process too', async () => {
