@@ -26,7 +26,10 @@ export function followTraffic(
     result: createDecoder<SendResult>(schemas.result, registry),
     status: createDecoder<StatusEvent>(schemas.status, registry),
   }
-  const verdicts = new VerdictCounter(traffic)
+  /** The types of messages without a hook of their own: of no others does the address of an account tell a verdict. */
+  const unhooked = new Map<string, string>()
+  /** Messages whose verdict has been counted. */
+  const judged = new Map<string, true>()
 
   async function countCommands(topic: string, records: readonly BusRecord[]): Promise<void> {
     for (const one of await decodeAll(decoders.command, records)) {
@@ -41,13 +44,19 @@ export function followTraffic(
       const { type, outcome, errorCode, account, attempts, final, hooked } = one.value
       traffic.add(['result', type, outcome, errorCode ?? ''])
       if (attempts > 0 && final) traffic.add(['use', account])
-      if (outcome === 'SENT') verdicts.sent(nameOf(one.value), { type, unhooked: hooked === false })
+      if (outcome === 'SENT' && hooked === false) remember(unhooked, nameOf(one.value), type)
     }
   }
 
   async function countVerdicts(records: readonly BusRecord[]): Promise<void> {
     for (const one of await decodeAll(decoders.status, records)) {
-      if (one.ok && one.value.final) verdicts.told(nameOf(one.value), one.value)
+      if (!one.ok || !one.value.final) continue
+      const { verified, commandType, state } = one.value
+      const name = nameOf(one.value)
+      const type = verified ? commandType : unhooked.get(name)
+      if (!type || judged.has(name)) continue
+      remember(judged, name, true)
+      traffic.add(['verdict', type, state])
     }
   }
 
@@ -64,56 +73,10 @@ export function followTraffic(
 
 const nameOf = ({ account, id }: { account: string; id: bigint }) => `${account}/${id}`
 
-/** More are not kept: the oldest are forgotten. */
-const mostSent = 100_000
-const mostEarly = 10_000
+/** More messages are not kept: the oldest are forgotten. */
+const mostKept = 100_000
 
-/** A message that was sent, of which no verdict was counted yet. */
-interface Sent {
-  type: string
-  /** Whether no hook of its own went with it: else what the address of its account is told is no verdict. */
-  unhooked: boolean
-}
-
-type Told = Pick<StatusEvent, 'state' | 'verified'>
-
-/** Counts one verdict for each message that is sent from now on, by its type. A verdict may be read before the result. */
-export class VerdictCounter {
-  readonly #traffic: Traffic
-  /** Messages that were sent; null: the verdict has been counted. */
-  readonly #sent = new Map<string, Sent | null>()
-  /** Verdicts of messages whose result was not read yet, by whether they are verified: strangers push out none that is. */
-  readonly #early = { true: new Map<string, Told>(), false: new Map<string, Told>() }
-
-  constructor(traffic: Traffic) {
-    this.#traffic = traffic
-  }
-
-  /** @param message names it: id and account */
-  sent(message: string, sent: Sent): void {
-    this.#sent.set(message, sent)
-    forgetOldest(this.#sent, mostSent)
-    for (const early of Object.values(this.#early)) {
-      const told = early.get(message)
-      early.delete(message)
-      if (told) this.told(message, told)
-    }
-  }
-
-  told(message: string, { state, verified }: Told): void {
-    const sent = this.#sent.get(message)
-    if (sent === null) return
-    if (sent === undefined) {
-      const early = this.#early[`${verified}`]
-      if (!early.has(message)) early.set(message, { state, verified })
-      forgetOldest(early, mostEarly)
-    } else if (verified || sent.unhooked) {
-      this.#sent.set(message, null)
-      this.#traffic.add(['verdict', sent.type, state])
-    }
-  }
-}
-
-function forgetOldest(map: Map<string, unknown>, most: number): void {
-  if (map.size > most) map.delete(map.keys().next().value!)
+function remember<T>(map: Map<string, T>, name: string, value: T): void {
+  map.set(name, value)
+  if (map.size > mostKept) map.delete(map.keys().next().value!)
 }

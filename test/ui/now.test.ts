@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
+import { accountHookUrl } from '../../src/callbacks/hook-url.ts'
+import { tokensOf } from '../../src/callbacks/role.ts'
 import { writeChange } from '../../src/control/change.ts'
 import type { Now } from '../../src/ui/now.ts'
-import { VerdictCounter } from '../../src/ui/topic-traffic.ts'
-import { Traffic } from '../../src/ui/traffic.ts'
 import { publishAll, until } from '../support/bus.ts'
-import { buildCommand, silentPhone } from '../support/commands.ts'
+import { buildCommand, buildCommandOf, silentPhone } from '../support/commands.ts'
 import { buildPause, buildResume } from '../support/control.ts'
 import { eventsAt, historyAt, nowThat, startPage } from '../support/ui.ts'
 import { startWorld } from '../support/worker.ts'
@@ -42,6 +42,22 @@ test('a message that is read after it was delivered counts once', async () => {
   const now = await nowThat(url, one => (smsOf(one)?.delivered ?? 0) + (smsOf(one)?.notDelivered ?? 0) >= 2)
   expect(smsOf(now)).toMatchObject({ sent: 2 })
   expect((smsOf(now)?.delivered ?? 0) + (smsOf(now)?.notDelivered ?? 0)).toBe(2)
+})
+
+test("a verdict at the account's own address counts only for a message without a hook of its own", async () => {
+  const world = await startWorld()
+  const { url } = await startPage(world)
+  await nowThat(url, ({ partitions }) => partitions.length > 0)
+  await world.send([
+    buildCommand({ id: 8n, phone: silentPhone }),
+    buildCommandOf('pipeline', { id: 9n, phone: silentPhone }),
+  ])
+  const pipelineOf = ({ funnel }: Now) => funnel.find(({ type }) => type === 'pipeline')
+  await nowThat(url, one => smsOf(one)?.sent === 1 && pipelineOf(one)?.sent === 1)
+  const address = accountHookUrl(world.settings.callbacks.publicUrl!, tokensOf(world.settings)!, 'default')
+  for (const id of ['8', '9']) await fetch(address, { method: 'POST', body: JSON.stringify({ success: true, id }) })
+  const now = await nowThat(url, one => pipelineOf(one)?.delivered === 1)
+  expect(smsOf(now)).toMatchObject({ delivered: 0, notDelivered: 0 })
 })
 
 test('a message in doubt stands there with its age and what it waits for, until it is resolved', async () => {
@@ -150,37 +166,4 @@ test('a page that stays open is told of what changes', async () => {
     if (seen.size === 2) return
   }
   expect.unreachable('it was told once, and never again')
-})
-
-const hooked = { type: 'viber+sms', unhooked: false }
-const unhooked = { type: 'pipeline', unhooked: true }
-
-test.each([
-  ['told after its result', hooked, ['sent', 'told'], ['DELIVERED']],
-  ['told before its result', hooked, ['told', 'sent'], ['DELIVERED']],
-  ['told three times, around its result', hooked, ['told', 'told', 'sent', 'told'], ['DELIVERED']],
-  ['of a message sent before', hooked, ['told'], []],
-  ['forged at the address of the account, after the result of a message with a hook', hooked, ['sent', 'forged'], []],
-  ['forged before the result of a message with a hook', hooked, ['forged', 'sent', 'told'], ['DELIVERED']],
-  ['unverified, of a message without a hook', unhooked, ['sent', 'forged'], ['FAILED']],
-  ['unverified, before the result of a message without a hook', unhooked, ['forged', 'sent'], ['FAILED']],
-])('a verdict %s counts at most once', (_, sent, steps, expected) => {
-  const traffic = new Traffic()
-  const verdicts = new VerdictCounter(traffic)
-  for (const step of steps) {
-    if (step === 'sent') verdicts.sent('default/1', sent)
-    else if (step === 'told') verdicts.told('default/1', { state: 'DELIVERED', verified: true })
-    else verdicts.told('default/1', { state: 'FAILED', verified: false })
-  }
-  const counts = traffic.counts('verdict')
-  expect(counts).toEqual(expected.map(state => ({ labels: [sent.type, state], count: 1 })))
-})
-
-test('verdicts that strangers make up push out none that is verified', () => {
-  const traffic = new Traffic()
-  const verdicts = new VerdictCounter(traffic)
-  verdicts.told('default/1', { state: 'DELIVERED', verified: true })
-  for (let i = 2; i < 30_000; i++) verdicts.told(`default/${i}`, { state: 'FAILED', verified: false })
-  verdicts.sent('default/1', hooked)
-  expect(traffic.counts('verdict')).toHaveLength(1)
 })
