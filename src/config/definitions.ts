@@ -83,7 +83,7 @@ export const definitions = {
   'gateway.quietHours': optional(kind.list(kind.quietWindow), '21:00-09:00 Europe/Kyiv', 'When nothing is sent but commands of the most urgent topic: no request for others begins then. Their deadlines and delivery.maxAgeMs go on. Days, from Mon to Sun, are those on which the quiet hours begin.'),
   'gateway.tenantWeights': optional(kind.map(kind.integer(1, 100)), '{"shop-a":3}', 'Parts of an envelope that tenants may have, while others of their account wait; 1 unless set. In a variable a JSON object.'),
   'gateway.rate': optional(kind.aboveZero, '50', 'Operations a second that an account may use over the whole fleet, status polls included. Whole operations count: a process whose share is 1.5 sends 1 in any second, and one with 0.5 sends 1 in any two.'),
-  'gateway.asyncUrl': optional(kind.httpUrl, 'https://gateway.example/v1/json', 'Full address of the asynchronous interface, its path included (library and busgate gateway --async only).'),
+  'gateway.asyncUrl': optional(kind.httpUrl, 'https://gateway.example/v1/json', 'Full address of the asynchronous interface, its path included (library only).'),
   'gateway.errorTexts': optional(kind.map(kind.choice(errorCodes)), '{"No such sender":"SENDER_INVALID"}', 'Error codes for further texts of the gateway; in a variable a JSON object.'),
   'gateway.voiceHook': setting(kind.flag, true, 'Whether voice gets a hook. The specification does not list one among its fields, but takes additional properties, and returns the digit pressed by callback; with false its statuses are expected at the address of the account.'),
   'gateway.allowEmpty': setting(kind.flag, false, 'Whether a message without any text, image, link or carousel may be sent; otherwise its command is INVALID.'),

@@ -1,54 +1,49 @@
-import { definitions, requireGateway, type Settings, SettingsError, variableOf } from '../../config/index.ts'
+import { stringify } from 'yaml'
+import { requireGateway, type Settings, variableOf } from '../../config/index.ts'
 import type { GatewayClient } from '../../gateway/client.ts'
-import { GatewayError, ValidationError } from '../../gateway/errors.ts'
+import { GatewayError, UnreadablePayloadError, ValidationError } from '../../gateway/errors.ts'
 import {
+  isSendType,
   type OperationObject,
   type OperationType,
   operations,
   operationTypes,
   requiredFields,
+  stringifyJson,
 } from '../../protocol/index.ts'
-import { isObject } from '../../protocol/json.ts'
 import { whatsappAdvice } from '../../protocol/operation.ts'
 import { type CliCommand, command, textFlag, toggle, UsageError } from '../framework/command.ts'
-import { untilSignal } from '../framework/terminal.ts'
+import { printable, printableLines, untilSignal } from '../framework/terminal.ts'
 import { clientFor } from '../gateway/client.ts'
-import { fieldFlags, operationOfFlags, readOperations } from '../gateway/fields.ts'
-import {
-  type AskedOperation,
-  aligned,
-  complaints,
-  jsonLines,
-  type OperationResult,
-  textLines,
-} from '../gateway/report.ts'
-import { configFlag, settingsFrom, unknownAccount } from '../settings.ts'
+import { fieldFlags, operationOfFlags, readFields } from '../gateway/fields.ts'
+import { apiKeyPath, configFlag, settingsFrom, unknownAccount } from '../settings.ts'
 
 const ownFlags = {
   account: textFlag('NAME', 'Account that asks. Default: the one named default.'),
-  async: toggle('Hands it to the asynchronous interface (gateway.asyncUrl), which answers with a request id.'),
-  json: toggle('Prints one JSON object an operation.'),
+  json: toggle('Prints one JSON object.'),
   config: configFlag,
 }
-type Options = { account?: string; async?: true; json?: true; config?: string }
+type Options = { account?: string; json?: true; config?: string }
+/** An operation as it was given. */
+type Given = { type: OperationType; id?: unknown }
 
-const tells =
-  'Exits 0 when all of it was done, 1 when something was refused, failed or is in doubt, 2 when nothing was tried.'
+const tells = 'Exits 0 when it was done, 1 when it was refused, failed or is in doubt, 2 when nothing was tried.'
+const widest = Math.max(...operationTypes.map(({ length }) => length))
 
 export const gateway = command({
   about: [
     'Asks the gateway itself, past the bus and its promises: nothing is tried again, no rate is kept.',
-    'Takes operations from standard input: a JSON object with its type, an array of them, or one a line. They go out',
-    'together in one envelope. busgate gateway OPERATION takes the fields of one as flags, or JSON without its type.',
+    'busgate gateway OPERATION takes the fields of an operation as flags, or as a JSON object from standard input.',
     'Each has --help of its own. The 20, with the fields that they require:',
     '',
-    ...aligned(operationTypes.map(type => [`  ${type}`, requiredFlags(type).join(' ')])),
+    ...operationTypes.map(type => `  ${type.padEnd(widest)}  ${requiredFlags(type).join(' ')}`.trimEnd()),
     '',
     tells,
   ].join('\n'),
-  flags: ownFlags,
-  run: options =>
-    ask(options, signal => readOperations('gateway needs an OPERATION, or JSON on standard input', signal)),
+  flags: {},
+  run: async () => {
+    throw new UsageError('gateway needs an OPERATION: busgate gateway --help lists them')
+  },
 })
 
 export function gatewayOperation(type: OperationType): CliCommand {
@@ -63,11 +58,9 @@ export function gatewayOperation(type: OperationType): CliCommand {
     flags: { ...fields, ...ownFlags },
     run: values =>
       ask(values, async signal => {
-        if (names.length === 0 || names.some(name => Object.hasOwn(values, name)))
-          return [operationOfFlags(type, values)]
+        if (names.length === 0 || names.some(name => Object.hasOwn(values, name))) return operationOfFlags(type, values)
         const wanted = requiredFlags(type).join(', ') || 'a field'
-        const given = await readOperations(`gateway ${type} needs ${wanted}, or JSON on standard input`, signal)
-        return given.map(one => (isObject(one) ? { type, ...one } : one))
+        return { ...(await readFields(`gateway ${type} needs ${wanted}, or JSON on standard input`, signal)), type }
       }),
   })
 }
@@ -86,22 +79,20 @@ function requiredFlags(type: OperationType): string[] {
 }
 
 /** @returns the exit code */
-async function ask(options: Options, read: (signal: AbortSignal) => Promise<unknown[]>): Promise<number> {
-  const settings = settingsFrom(options.config)
-  const client = clientOf(settings, options)
+async function ask(options: Options, read: (signal: AbortSignal) => Promise<Given>): Promise<number> {
+  const { account = 'default', json = false } = options
+  const client = clientOf(settingsFrom(options.config), account)
   const interruption = new AbortController()
   void untilSignal().then(() => interruption.abort())
   const { signal } = interruption
   try {
-    const asked = (await read(signal)) as AskedOperation[]
-    requireOneEnvelope(asked, settings)
-    const [deliver, shown] = options.async ? [queue, [{}]] : [send, asked]
-    const results = await deliver(client, asked as OperationObject[], signal)
-    const lines = (options.json ? jsonLines : textLines)(shown, results)
-    process.stdout.write(lines.map(line => `${line}\n`).join(''))
-    const failed = complaints(asked, results, options.account ?? 'default')
-    process.stderr.write(failed.map(line => `busgate: ${line}\n`).join(''))
-    return failed.length === 0 ? 0 : signal.aborted ? 130 : 1
+    const operation = await read(signal)
+    const result = await send(client, operation, signal)
+    if (json) process.stdout.write(`${jsonLine(operation, result)}\n`)
+    else process.stdout.write(textOf(result))
+    if (result.ok) return 0
+    process.stderr.write(`busgate: ${complaint(result.error, operation, account)}\n`)
+    return signal.aborted ? 130 : 1
   } catch (error) {
     if ((error as Error).name === 'AbortError') return 130
     throw error
@@ -110,59 +101,61 @@ async function ask(options: Options, read: (signal: AbortSignal) => Promise<unkn
   }
 }
 
-function clientOf(settings: Settings, { account = 'default', async: queued }: Options): GatewayClient {
+function clientOf(settings: Settings, account: string): GatewayClient {
   requireGateway(settings)
-  const { asyncUrl, accounts } = settings.gateway
+  const { accounts } = settings.gateway
   const known = accounts.get(account)
   if (!known) throw unknownAccount(account, [...accounts.keys()])
-  if (queued && asyncUrl === undefined) {
-    throw new SettingsError([
-      {
-        path: 'gateway.asyncUrl',
-        where: variableOf('gateway.asyncUrl'),
-        what: 'is not set, and needed by --async',
-        example: definitions['gateway.asyncUrl'].example,
-      },
-    ])
-  }
   return clientFor(settings.gateway, known)
 }
 
-function requireOneEnvelope(asked: readonly unknown[], { gateway: { maxOperations } }: Settings): void {
-  if (asked.length <= maxOperations) return
-  const most = `an envelope holds at most ${maxOperations} operations (gateway.maxOperations)`
-  throw new UsageError(`${most}, and these are ${asked.length}: send them in parts`)
+type Result = { ok: true; data: unknown } | { ok: false; error: GatewayError }
+
+/** @throws UsageError for what breaks the interface: nothing was sent */
+async function send(client: GatewayClient, operation: Given, signal: AbortSignal): Promise<Result> {
+  try {
+    const [result] = await client.send([operation as OperationObject], { signal })
+    return result
+  } catch (error) {
+    if (error instanceof ValidationError) throw new UsageError(error.problems.map(({ message }) => message).join('; '))
+    if (error instanceof GatewayError) return { ok: false, error }
+    throw error
+  }
 }
 
-/**
- * Sends operations, and tells what became of each. @throws UsageError for what breaks the interface: nothing was sent.
- */
-async function send(client: GatewayClient, asked: OperationObject[], signal: AbortSignal): Promise<OperationResult[]> {
-  return client.send(asked, { signal }).catch(caught => {
-    const error = failure(caught, asked)
-    return asked.map(() => ({ ok: false, error }))
-  })
+function jsonLine({ type, id }: Given, result: Result): string {
+  if (result.ok) return printable(stringifyJson({ type, id, ok: true, data: result.data }))
+  const { code, message, definite, retryable } = result.error
+  const error = { code, message, definite, retryable }
+  return printable(stringifyJson({ type, id, ok: false, error, data: payloadOf(result) }))
 }
 
-/**
- * Hands operations to the asynchronous interface, and tells what became of the request. @throws UsageError as send does
- */
-async function queue(client: GatewayClient, asked: OperationObject[], signal: AbortSignal): Promise<OperationResult[]> {
-  return client.sendAsync(asked, { signal }).then(
-    ({ requestId }) => [{ ok: true, data: { request_id: requestId } }],
-    error => [{ ok: false, error: failure(error, asked) }],
+function textOf(result: Result): string {
+  const payload = payloadOf(result)
+  return payload === undefined ? '' : printableLines(stringify(payload, { lineWidth: 0 }))
+}
+
+/** An answer that could not be read is shown, too: it may have been paid for. */
+function payloadOf(result: Result): unknown {
+  if (result.ok) return result.data
+  return result.error instanceof UnreadablePayloadError ? result.error.payload() : undefined
+}
+
+/** Says what went wrong, what is known of it, and what to change. */
+function complaint(error: GatewayError, { type }: Given, account: string): string {
+  return [`${printable(error.message)} (${error.code})`, ...certainty(error, type), ...mendOf(error, account)].join(
+    '; ',
   )
 }
 
-function failure(error: unknown, asked: readonly unknown[]): GatewayError {
-  if (error instanceof ValidationError) {
-    const { problems } = error
-    throw new UsageError(
-      problems
-        .map(({ index, message }) => (asked.length > 1 ? `operation ${index + 1}: ${message}` : message))
-        .join('; '),
-    )
-  }
-  if (error instanceof GatewayError) return error
-  throw error
+/** Tells whether it may have been executed, where that makes a difference. */
+function certainty(error: GatewayError, type: OperationType): string[] {
+  if (error instanceof UnreadablePayloadError || operations[type].readOnly) return []
+  const done = isSendType(type) ? 'sent' : 'executed'
+  return [error.definite ? `known not to have been ${done}` : `perhaps ${done}: find out before you try again`]
+}
+
+function mendOf({ code }: GatewayError, account: string): string[] {
+  if (code === 'ACCESS_DENIED') return [`put the account's key into ${variableOf(apiKeyPath(account))}`]
+  return code === 'UNREACHABLE' ? [`check ${variableOf('gateway.url')}`] : []
 }

@@ -10,7 +10,6 @@ import { registryOf } from '../../records/open.ts'
 import { Telemetry } from '../../telemetry/events.ts'
 import { command, idFlag, sinceFlag, textFlag, toggle, UsageError } from '../framework/command.ts'
 import { printable, printLine, untilSignal } from '../framework/terminal.ts'
-import { lineOf } from '../gateway/report.ts'
 import { apiKeyPath, configFlag, settingsWithBrokers } from '../settings.ts'
 
 interface Options {
@@ -118,7 +117,7 @@ async function asked(settings: Settings, id: bigint, account: string): Promise<E
   const client = clientFor(settings.gateway, known)
   try {
     const status = await client.status({ id })
-    return { ...event, time: Date.now(), text: lineOf(status), detail: status }
+    return { ...event, time: Date.now(), text: stringifyJson(status), detail: status }
   } catch (error) {
     const mend =
       error instanceof AccessDeniedError ? `: put the account's key into ${variableOf(apiKeyPath(account))}` : ''

@@ -2,7 +2,7 @@ import { addAbortSignal } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { z } from 'zod'
 import { meaningOf, type OperationType, operations, parseJson, requiredFields } from '../../protocol/index.ts'
-import { parseQuietly } from '../../protocol/json.ts'
+import { isObject, parseQuietly } from '../../protocol/json.ts'
 import { booleanFlag, type Flag, type Flags, textFlag, UsageError } from '../framework/command.ts'
 import { strictUtf8 } from '../framework/terminal.ts'
 
@@ -21,8 +21,8 @@ export function fieldFlags(type: OperationType): Flags {
 }
 
 /** The operation that these flags describe. @throws UsageError */
-export function operationOfFlags(type: OperationType, values: Record<string, unknown>): Record<string, unknown> {
-  const operation: Record<string, unknown> = { type }
+export function operationOfFlags(type: OperationType, values: Record<string, unknown>): { type: OperationType } {
+  const operation = { type }
   for (const path of Object.keys(fieldFlags(type))) {
     if (Object.hasOwn(values, path)) put(operation, path, values[path])
   }
@@ -101,23 +101,18 @@ function put(operation: Record<string, unknown>, path: string, value: unknown): 
 }
 
 /**
- * Operations from standard input: a JSON object, an array of them, or an object a line.
+ * The fields of an operation as a JSON object from standard input.
  * @param missing what to say when there is none
  * @throws UsageError; AbortError when the signal ends it
  */
-export async function readOperations(missing: string, signal: AbortSignal): Promise<unknown[]> {
+export async function readFields(missing: string, signal: AbortSignal): Promise<Record<string, unknown>> {
   if (process.stdin.isTTY) throw new UsageError(missing)
   const bytes = await buffer(addAbortSignal(signal, process.stdin))
   const given = asUsage(() => strictUtf8()(bytes)).trim()
   if (given === '') throw new UsageError(missing)
-  const whole = parsed(given)
-  if (whole === undefined) return given.split('\n').flatMap(ofLine)
-  return Array.isArray(whole) ? whole : [whole]
-}
-
-function ofLine(line: string, i: number): unknown[] {
-  if (line.trim() === '') return []
-  return [asUsage(() => parseQuietly(line, `standard input: line ${i + 1} is not valid JSON`))]
+  const fields = asUsage(() => parseQuietly(given, 'standard input is not valid JSON'))
+  if (isObject(fields)) return fields
+  throw new UsageError('standard input: expected a JSON object')
 }
 
 function asUsage<T>(read: () => T): T {
@@ -125,14 +120,5 @@ function asUsage<T>(read: () => T): T {
     return read()
   } catch (error) {
     throw new UsageError((error as Error).message)
-  }
-}
-
-/** Undefined when it is no JSON. */
-function parsed(json: string): unknown {
-  try {
-    return parseJson(json)
-  } catch {
-    return undefined
   }
 }
