@@ -23,11 +23,11 @@ export interface Ending {
   early?: boolean
 }
 
-export const isSenderField = (name: string): boolean => name.endsWith('_signature')
-
 /** The types with a sender name of their own, or stages that may have one. */
 const signed = sendTypes.filter(
-  type => operations[type].channels === null || Object.keys(operations[type].schema.shape).some(isSenderField),
+  type =>
+    operations[type].channels === null ||
+    Object.keys(operations[type].schema.shape).some(name => name.endsWith('_signature')),
 )
 
 const delivered: Ending = {

@@ -38,8 +38,6 @@ export interface SandboxOptions {
   maxOperations?: number
   /** Each account starts with this amount; a part costs 1. Default 1,000,000,000. */
   balance?: number
-  /** Default `UAH`. */
-  currency?: string
   /** Everything that looks random (delays, codes, prices, networks, message identifiers) follows from it. Default 1. */
   seed?: number | string
   /** The time from a message's execution to its final state and first callback. Default 50 to 500. */
@@ -54,8 +52,6 @@ export interface SandboxOptions {
   accountCallbackUrl?: string | Readonly<Record<string, string>>
   /** Whether `voice` keeps a `hook`; the specification leaves it open. Default true; otherwise as pipeline. */
   voiceHook?: boolean
-  /** Accepted sender names. Default: any, since the specification bounds none. */
-  senders?: readonly string[]
   /**
    * An identifier that was executed before: `execute` sends and bills it again, `refuse` answers DUPLICATE.
    * Nobody knows which the real gateway does. Default `execute`.
@@ -71,10 +67,9 @@ export interface SandboxOptions {
   clock?: SandboxClock
 }
 
-export interface SandboxSettings extends Required<Omit<SandboxOptions, 'latencyMs' | 'callbackDelayMs' | 'senders'>> {
+export interface SandboxSettings extends Required<Omit<SandboxOptions, 'latencyMs' | 'callbackDelayMs'>> {
   latencyMs: Span
   callbackDelayMs: Span
-  senders: ReadonlySet<string> | null
 }
 
 export function settingsOf(options: SandboxOptions): SandboxSettings {
@@ -85,7 +80,6 @@ export function settingsOf(options: SandboxOptions): SandboxSettings {
     rate: Number.POSITIVE_INFINITY,
     maxOperations: Number.POSITIVE_INFINITY,
     balance: 1_000_000_000,
-    currency: 'UAH',
     seed: 1,
     callbackRetry: { tries: 5, firstDelayMs: 200 },
     callbackConcurrency: 32,
@@ -100,7 +94,6 @@ export function settingsOf(options: SandboxOptions): SandboxSettings {
     ...options,
     latencyMs: spanOf(options.latencyMs ?? 0),
     callbackDelayMs: spanOf(options.callbackDelayMs ?? { min: 50, max: 500 }),
-    senders: options.senders ? new Set(options.senders) : null,
   }
 }
 

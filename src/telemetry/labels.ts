@@ -48,52 +48,10 @@ export const callbackRefusals = [
 ] as const
 
 /** Where most messages go. */
-export const countries = [
-  ...[
-    'UA',
-    'PL',
-    'DE',
-    'CZ',
-    'RO',
-    'MD',
-    'GB',
-    'IT',
-    'ES',
-    'FR',
-    'NL',
-    'TR',
-    'US',
-    'CA',
-    'KZ',
-    'UZ',
-    'GE',
-    'AZ',
-    'AM',
-    'LT',
-  ],
-  ...[
-    'LV',
-    'EE',
-    'SK',
-    'HU',
-    'BG',
-    'GR',
-    'PT',
-    'AT',
-    'CH',
-    'BE',
-    'SE',
-    'NO',
-    'DK',
-    'FI',
-    'IE',
-    'IL',
-    'AE',
-    'IN',
-    'CN',
-    'BR',
-  ],
-] as const
+export const countries = (
+  'UA PL DE CZ RO MD GB IT ES FR NL TR US CA KZ UZ GE AZ AM LT ' +
+  'LV EE SK HU BG GR PT AT CH BE SE NO DK FI IE IL AE IN CN BR'
+).split(' ')
 
 /** Codes of dead letters by the stage where they were found. INVALID: the command in a doubt. OMITTED: a doubt without it. */
 export const deadLetterCodes = {

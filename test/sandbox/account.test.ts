@@ -2,11 +2,11 @@ import { expect, test } from 'vitest'
 import { operation, post, postOne, sandboxFor } from './support.ts'
 
 test('the balance falls with each part and with the price of a call', async () => {
-  const sandbox = await sandboxFor({ balance: 10, currency: 'EUR' })
+  const sandbox = await sandboxFor({ balance: 10 })
   await post(sandbox, [operation('sms', { sms_message: 'я'.repeat(71) }), operation('call/otp')])
   expect(await postOne(sandbox, { type: 'balance' })).toEqual({
     success: true,
-    data: { amount: 6.5, currency: 'EUR' },
+    data: { amount: 6.5, currency: 'UAH' },
   })
 })
 
@@ -14,17 +14,6 @@ test('an operation that the balance does not cover is refused', async () => {
   const sandbox = await sandboxFor({ balance: 1 })
   const { data } = await post(sandbox, [operation('sms'), operation('sms')])
   expect(data.map(item => item.error)).toEqual([undefined, 'Not enough money'])
-})
-
-test('sender lists the accepted names', async () => {
-  const sandbox = await sandboxFor({ senders: ['Shop', 'Bank'] })
-  const { data } = await postOne(sandbox, { type: 'sender' })
-  expect(data).toEqual({
-    senders: [
-      { name: 'Shop', status: 'ACTIVE' },
-      { name: 'Bank', status: 'ACTIVE' },
-    ],
-  })
 })
 
 test('status tells the replies to a two-way Viber message', async () => {

@@ -5,14 +5,11 @@ import { repliesTo } from '../callback.ts'
 import { type GivenOperation, type Handler, idText } from '../gateway.ts'
 import { sendHandler } from './send.ts'
 
-const balanceHandler: Handler = (_operation, { account, gateway }) =>
-  acceptedItem(JSON.stringify({ amount: Math.round(account.balance * 1e4) / 1e4, currency: gateway.settings.currency }))
+const balanceHandler: Handler = (_operation, { account }) =>
+  acceptedItem(JSON.stringify({ amount: Math.round(account.balance * 1e4) / 1e4, currency: 'UAH' }))
 
 /** The specification shows no shape; the public user interface lists a name and a status. */
-const senderHandler: Handler = (_operation, { gateway }) => {
-  const names = [...(gateway.settings.senders ?? ['Sandbox'])]
-  return acceptedItem(JSON.stringify({ senders: names.map(name => ({ name, status: 'ACTIVE' })) }))
-}
+const senderHandler: Handler = () => acceptedItem(JSON.stringify({ senders: [{ name: 'Sandbox', status: 'ACTIVE' }] }))
 
 /** Tells a message's state, which is ACCEPTED before the final one. */
 const statusHandler: Handler = ({ id }, { account, gateway, now }) => {

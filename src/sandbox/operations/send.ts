@@ -1,9 +1,9 @@
-import { isSendType, operations as protocol, type SendType, segmentsOf } from '../../protocol/index.ts'
+import { operations as protocol, type SendType, segmentsOf } from '../../protocol/index.ts'
 import type { ExecutedMessage } from '../accounts.ts'
 import { acceptedItem, refusedItem, texts } from '../answers.ts'
 import { statusCallback } from '../callback.ts'
 import { pickWithin } from '../chance.ts'
-import { type Ending, endingOf, isSenderField } from '../endings.ts'
+import { type Ending, endingOf } from '../endings.ts'
 import { type Exchange, type Gateway, type GivenOperation, type Handler, idText } from '../gateway.ts'
 import type { CallbackTrouble } from '../settings.ts'
 
@@ -36,7 +36,6 @@ function refusalOf(operation: GivenOperation, ending: Ending, price: number, exc
   const { id } = operation
   if (gateway.settings.duplicates === 'refuse' && id !== undefined && account.executions.executionsOf(id) > 0)
     return texts.duplicate
-  if (!sendersAccepted(operation, gateway.settings.senders)) return texts.alphaName
   if (ending.refused && !(ending.refusedOnce && wasRefused(operation, exchange))) return ending.refused
   return account.balance < price ? texts.money : undefined
 }
@@ -141,24 +140,6 @@ function pick(chance: number) {
 
 function recordOf({ name, prefix }: (typeof networks)[number]) {
   return { name, prefix, country }
-}
-
-const signedStages = ['sms', 'viber', 'rcs'] as const
-
-/**
- * Tells whether every sender name of an operation is one of these; null: any is. WhatsApp's is not looked at, as the
- * specification says.
- */
-function sendersAccepted(operation: GivenOperation, senders: ReadonlySet<string> | null): boolean {
-  if (senders === null) return true
-  const accepts = (name: unknown): boolean => name === undefined || senders.has(name as string)
-
-  if (!isSendType(operation.type) || protocol[operation.type].channels !== null)
-    return Object.keys(operation).every(name => !isSenderField(name) || accepts(operation[name]))
-  const stages = operation.pipeline as string[]
-  return signedStages.every(
-    stage => !stages.includes(stage) || accepts((operation[stage] as { signature?: unknown } | undefined)?.signature),
-  )
 }
 
 /**
